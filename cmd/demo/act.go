@@ -15,7 +15,7 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// size is the bytes of each transfer: LNet's largest message.
+// size is the number of bytes in each transfer: the length of LNet's largest message.
 const size = 1 << 20
 
 // The portals and match bits of the transfers, as arguments of lnetctl.
@@ -64,7 +64,7 @@ func (l *lab) steps() []step {
 		}
 	}
 	first, second, third := l.nodes[0], l.nodes[1], l.nodes[2]
-	fourth := &node{nid: l.nid(3)} // the fourth node is this process
+	fourth := &node{nid: l.nid(3)} // the fourth node of the lab is in this process
 	return append(steps,
 		step{"PUT 1 MiB with ACK", first, second, func(ctx context.Context) (string, error) {
 			return l.put(ctx, first, second)

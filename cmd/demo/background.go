@@ -14,7 +14,7 @@ import (
 // background is an lnetctl that runs beside other commands.
 type background struct {
 	cmd  *exec.Cmd
-	said bytes.Buffer    // the standard output so far; read it after wait
+	said bytes.Buffer    // standard output so far; to be read after wait has returned
 	talk strings.Builder // standard error; owned by drain until drained is closed
 
 	drained chan struct{}
@@ -71,5 +71,5 @@ func (b *background) stop() {
 		return
 	}
 	_ = b.cmd.Process.Signal(syscall.SIGTERM) // fails if the process has ended
-	_ = b.wait()                              // the error says that SIGTERM ended the process
+	_ = b.wait()                              // returns an error, because SIGTERM has ended the process
 }

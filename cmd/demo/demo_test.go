@@ -28,7 +28,7 @@ func build(t *testing.T) string {
 	return dir
 }
 
-// demo prepares a run whose temporary files live in the folder temp.
+// demo prepares a run of the demonstration whose temporary files are in the folder temp.
 func demo(t *testing.T, bin string, args ...string) (cmd *exec.Cmd, temp string) {
 	t.Helper()
 	temp = t.TempDir()
@@ -67,8 +67,8 @@ var hosts = regexp.MustCompile(`: (127\.[0-9]+\.[0-9]+)\.1@(tcp|o2ib), `)
 // columns matches the blanks between columns, whose widths depend on NIDs.
 var columns = regexp.MustCompile(` {2,}`)
 
-// undisturbed checks the output of the demonstration on a network, with the addresses
-// translated to those of TCP.
+// undisturbed checks the output of the demonstration on a network. In the output it replaces the
+// addresses by those of TCP.
 func undisturbed(t *testing.T, bin, net string) {
 	file := filepath.Join(t.ArtifactDir(), net+".pcapng")
 	cmd, temp := demo(t, bin, "--net", net, "--capture", file)
@@ -81,7 +81,7 @@ func undisturbed(t *testing.T, bin, net string) {
 		t.Run("tshark agrees", func(t *testing.T) { tsharkAgrees(t, file) })
 	} else {
 		// If packets arrive out of order, tshark shows the first copy and lnetdump the one that the
-		// receiver accepted; on loopback all arrive in order.
+		// receiver accepted; on loopback, all packets arrive in order.
 		t.Run("tshark agrees", func(t *testing.T) { capturetest.AgreeOnRoCE(t, file) })
 	}
 	text := string(out)
@@ -91,9 +91,9 @@ func undisturbed(t *testing.T, bin, net string) {
 		text = strings.ReplaceAll(strings.ReplaceAll(text, m[1]+".", "127.0.0."), "@"+net, "@tcp")
 	}
 	text = columns.ReplaceAllString(text, "  ")
-	asked := 1 // number of PUTs with the request for bulk data
+	asked := 1 // how many messages the request of the PUT with bulk data takes
 	if net == "o2ib" {
-		asked = 2 // the request, and the message of its completion
+		asked = 2 // the request, and the message at its completion
 	}
 	for _, want := range []struct {
 		count int
@@ -111,10 +111,10 @@ func undisturbed(t *testing.T, bin, net string) {
 		{1, "GET of up to 1048576 bytes from portal 21"},
 		{1, "REPLY of 1048576 bytes"},
 		{1, "PUT of 10 bytes to portal 22"},
-		{1, " connections, 0 bytes lost, 0 bytes not understood\n"}, // a packet with a bad ICRC would count here, too
+		{1, " connections, 0 bytes lost, 0 bytes not understood\n"}, // packets with a bad ICRC would be counted here, too
 		{2, "PUT of 48 bytes to portal 0 (push 2: 127.0.0.1@tcp), wants an ACK"},
 		{1, " died        127.0.0.3@tcp (has died once)\n"},
-		{2, "\n    clock "}, // first line of the watch, and of the status
+		{2, "\n    clock "}, // one line is the first one of the watch, the other one is of the status
 		{1, "    127.0.0.1@tcp  0    alive   0  (this node)\n"},
 		{1, "\n1000 whole LNet nodes began "},
 		{0, " kept back 0 of "},
@@ -158,7 +158,8 @@ func tsharkAgrees(t *testing.T, file string) {
 }
 
 // interrupted interrupts the demonstration while its daemons run. The demonstration can remove
-// its folder only after the daemons have ended, so an empty folder shows that both happened.
+// its folder only after the daemons have ended, so an empty folder shows that the daemons have
+// ended and that the demonstration cleaned up.
 func interrupted(t *testing.T, bin string) {
 	cmd, temp := demo(t, bin)
 	stdout, err := cmd.StdoutPipe()
@@ -185,7 +186,7 @@ func interrupted(t *testing.T, bin string) {
 	wantEmpty(t, temp)
 }
 
-// outputClosed closes the pipe of the output early, as "make demo | head" does.
+// outputClosed closes the reading end of the output early, as "make demo | head" does.
 func outputClosed(t *testing.T, bin string) {
 	cmd, temp := demo(t, bin)
 	stdout, err := cmd.StdoutPipe()
@@ -214,8 +215,8 @@ func withoutCommands(t *testing.T, bin string) {
 	wantEmpty(t, temp)
 }
 
-// TestBoardIsNarrow: on a narrow terminal no line of the table takes two rows, because only
-// one of them would be redrawn.
+// TestBoardIsNarrow: on a narrow terminal no line of the table takes two rows, because only one
+// of the two would be redrawn.
 func TestBoardIsNarrow(t *testing.T) {
 	var out strings.Builder
 	l := &lab{size: wardServers + wardClients}

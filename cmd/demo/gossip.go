@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// gossip makes three daemons watch each other, kills one and starts it again, and prints what
-// gossipctl on another one reports.
+// gossip makes three daemons watch each other, kills one of them and starts it again, and prints
+// what gossipctl reports on another one.
 func gossip(ctx context.Context, w io.Writer, l *lab) error {
 	fmt.Fprint(w, "\nThree nodes find out which of them are alive; then one is killed, and comes back (gossipctl watch):\n\n")
 	var all []string
@@ -54,7 +54,7 @@ func (l *lab) boot(ctx context.Context, out io.Writer, all []string) (*watch, er
 	return w, err
 }
 
-// dieAndComeBack kills a node, and starts it again once its death was reported.
+// dieAndComeBack kills a node, and starts it again once the other nodes have reported its death.
 func (l *lab) dieAndComeBack(ctx context.Context, victim *node, w *watch, all []string) error {
 	if err := l.kill(victim); err != nil {
 		return err

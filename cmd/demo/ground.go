@@ -12,7 +12,7 @@ import (
 // maxNodes bounds the daemons of an act. One more node is this process.
 const maxNodes = 1 + zoneMembers
 
-// ground is the network that all acts use: its type and addresses.
+// ground is the network that all acts use: its type, and its addresses.
 type ground struct {
 	kind  string // type of the network: tcp or o2ib
 	hosts []netip.Addr
@@ -35,13 +35,13 @@ func newGround(kind string) (g ground, err error) {
 	return g, err
 }
 
-// nid is the NID of node i, from 0.
+// nid returns the NID of node i, counted from 0.
 func (g ground) nid(i int) string { return fmt.Sprintf("%v@%s", g.hosts[i], g.kind) }
 
-// first is a NID expression for the first n nodes.
+// first returns an expression for the NIDs of the first n nodes.
 func (g ground) first(n int) string {
 	return fmt.Sprintf("%s.[1-%d]@%s", strings.TrimSuffix(g.hosts[0].String(), ".1"), n, g.kind)
 }
 
-// networks is the networks string of node i.
+// networks returns the networks string of node i.
 func (g ground) networks(i int) string { return fmt.Sprintf("%s(%v)", g.kind, g.hosts[i]) }

@@ -34,7 +34,7 @@ func clientHealth(ctx context.Context, w io.Writer, l *lab) error {
 			return err
 		}
 		defer watch.stop()
-		if _, err := watch.find(); err != nil { // after its first line the command sees all events
+		if _, err := watch.find(); err != nil { // once the command has printed its first line, it misses no event
 			return err
 		}
 		b.watches = append(b.watches, watch)
@@ -44,7 +44,7 @@ func clientHealth(ctx context.Context, w io.Writer, l *lab) error {
 
 func clientName(i int) string { return fmt.Sprintf("client-%c", 'a'+i-wardServers) }
 
-// wardConfig is the configuration of a daemon: the first ones are servers.
+// wardConfig returns the configuration of daemon i; the first daemons are servers.
 func wardConfig(l *lab, i int) string {
 	all := "['" + l.first(wardServers) + "']"
 	const times = "  times:\n    ping: 300ms\n    tick: 100ms\n"
@@ -54,19 +54,19 @@ func wardConfig(l *lab, i int) string {
 	return "health:\n  client: 1\n  name: " + clientName(i) + "\n  attach: all\n  servers: " + all + "\n" + times
 }
 
-// board is a table of servers and the clients that they hold.
+// board is a table that shows the clients of each server.
 type board struct {
 	l       *lab
 	w       io.Writer
-	live    bool // w is a terminal: redraw the table in place
+	live    bool // w is a terminal, so the table is redrawn in place
 	columns int  // width of the terminal, so that a line takes one row; 0: unknown
 	watches []*watch
-	killed  time.Time // time at which a client was killed; zero: none was
+	killed  time.Time // time when a client was killed; zero: none was killed
 	drawn   string
 }
 
 // lose shows the table until all clients are connected, kills a client, and shows the table
-// until no server holds that client.
+// until that client is connected to no server.
 func (b *board) lose(ctx context.Context, victim *node) error {
 	err := b.until(ctx, func(held []map[string]string) bool {
 		return !slices.ContainsFunc(held, func(m map[string]string) bool { return len(m) < wardClients })
@@ -91,8 +91,8 @@ func (b *board) lose(ctx context.Context, victim *node) error {
 	return b.tell(name)
 }
 
-// until draws the table repeatedly until a condition holds. A board that is not live draws it
-// only then.
+// until draws the table repeatedly until a condition holds. If the board is not live, it draws
+// the table only once, at the end.
 func (b *board) until(ctx context.Context, holds func([]map[string]string) bool) error {
 	return until(ctx, wardLook, func() (missing string, err error) {
 		var held []map[string]string
@@ -114,7 +114,7 @@ func (b *board) until(ctx context.Context, holds func([]map[string]string) bool)
 	})
 }
 
-// held returns the state of each client, by name, at a server.
+// held returns the clients that are connected to a server, by name, with their states.
 func (l *lab) held(ctx context.Context, n *node) (map[string]string, error) {
 	out, err := l.lnetctl(ctx, n, "client", "list", "--json")
 	if err != nil {
@@ -159,7 +159,7 @@ func (b *board) draw(held []map[string]string) error {
 	return err
 }
 
-// row is the state of a client at each server.
+// row returns a row of the table: the state of a client at each server.
 func (b *board) row(name string, killed bool, held []map[string]string) []any {
 	row, missing := []any{name}, "-"
 	if killed {
@@ -171,7 +171,7 @@ func (b *board) row(name string, killed bool, held []map[string]string) []any {
 	return row
 }
 
-// tell prints when each server evicted the client.
+// tell prints the times at which the servers evicted the client.
 func (b *board) tell(name string) error {
 	var times []time.Duration
 	fmt.Fprintf(b.w, "\nEvicted (lnetctl health watch, at each):\n\n")
@@ -188,13 +188,13 @@ func (b *board) tell(name string) error {
 		fmt.Fprintf(b.w, "    %-14s %s\n", watch.nid, line)
 	}
 	first, last := slices.Min(times), slices.Max(times)
-	killed, _ := timeOfDay(b.killed.Format(eventTime)) // cannot fail: the text has that format
+	killed, _ := timeOfDay(b.killed.Format(eventTime)) // cannot fail, since the text has the format of event times
 	_, err := fmt.Fprintf(b.w, "\nThe first one did so %v after the client's death, the last one %v later.\n",
 		(first-killed+24*time.Hour).Round(time.Millisecond)%(24*time.Hour), last-first)
 	return err
 }
 
-// eventTime is the format of event times of lnetctl.
+// eventTime is the format in which lnetctl prints the times of events.
 const eventTime = "15:04:05.000"
 
 func timeOfDay(line string) (time.Duration, error) {

@@ -111,8 +111,8 @@ func (l *lab) await(ctx context.Context, n *node) error {
 	})
 }
 
-// until calls look periodically until look reports nothing missing. If ctx ends first, the
-// error says what is missing.
+// until calls look periodically until its result missing is "". If ctx ends before, the error
+// says what is missing.
 func until(ctx context.Context, every time.Duration, look func() (missing string, err error)) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -156,7 +156,7 @@ func (l *lab) stop() error {
 
 // terminate asks a daemon to end.
 func terminate(n *node) {
-	_ = n.cmd.Process.Signal(syscall.SIGTERM) // fails if the daemon has ended, which wait reports
+	_ = n.cmd.Process.Signal(syscall.SIGTERM) // an error means that the daemon has ended, which wait reports
 }
 
 // command prepares one of the project's commands. It gets SIGTERM when ctx ends, and is killed

@@ -1,15 +1,16 @@
 // Command demo shows LNet nodes at work on this machine. It starts three lnetd on loopback
-// addresses, drives them with lnetctl as a person would, and shows what went over the wire with
-// lnetdump, and with tshark if that is installed. Three more daemons detect by gossip that one
-// of them dies and comes back. lnetd simulates a thousand nodes in virtual time. Eight daemons
-// get a broadcast over a tree, and one of them dies before it answers. Three servers evict a
-// client that was killed, all at the same time. A zone of 24 loses two members, and its
-// supervisor counts the remaining ones. Eight daemons form a multicast group that loses
-// datagrams. All of that runs on TCP or, with --net o2ib, on RDMA in software.
+// addresses, makes them exchange messages with lnetctl, as a person would, and shows with
+// lnetdump, and with tshark if that is installed, what they sent over the network. Three more
+// daemons detect by gossip that one of them dies and comes back. lnetd simulates a thousand
+// nodes in virtual time. Eight daemons get a broadcast over a tree, and one of them dies before
+// it answers. Three servers evict a client that was killed, all at the same time. A zone of 24
+// loses two members, and its supervisor counts the remaining ones. Eight daemons form a
+// multicast group that loses datagrams. All of that runs on TCP or, with --net o2ib, on RDMA in
+// software.
 //
-// The commands are expected beside demo itself (make build puts them there). Everything that
-// demo makes is in a temporary folder and ends with demo: on success, on failure, on an
-// interrupt and, for the daemons, even when demo is killed.
+// The commands are expected in the folder of demo itself (make build puts them there). All files
+// of demo are in a temporary folder, which it removes at its end: on success, on failure and on
+// an interrupt. The daemons end with demo even if demo is killed.
 package main
 
 import (
@@ -70,7 +71,7 @@ func demonstrate(ctx context.Context, env cli.Env, net, bin, capture string) (er
 	// Pdeathsig kills a child process when the thread that has started it ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	// If the reader of the output goes away, writes must fail. Without this, SIGPIPE would end the
+	// If the reader of the output goes away, writes must fail. Otherwise SIGPIPE would end the
 	// process before it has cleaned up.
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)
@@ -115,7 +116,7 @@ var acts = []act{
 	{"rmcast", groupSize, castConfig, multicast},
 }
 
-// perform starts the daemons of an act, plays it, and stops them.
+// perform starts the daemons of an act, runs the act, and stops the daemons.
 func (a *act) perform(ctx context.Context, w io.Writer, l *lab) (err error) {
 	if err := os.Mkdir(l.dir, 0o700); err != nil {
 		return err

@@ -17,8 +17,8 @@ import (
 	localnode "ulnet/portals/node"
 )
 
-// The race of a priority message against bulk data: bulkPuts PUTs of 1 MiB are on their way to
-// one node when the priority PUT is sent. The match bits of a bulk PUT are its number.
+// A priority message races against bulk data: bulkPuts PUTs of 1 MiB are in flight to a node
+// when the priority PUT is sent. The match bits of a bulk PUT are its number.
 const (
 	bulkPuts     = 64
 	racePortal   = 23
@@ -29,7 +29,8 @@ const (
 var raceTo = []string{"--portal", strconv.Itoa(racePortal), "--match-bits", "0x100", "--ignore-bits", "0xff"}
 
 // overtake sends the bulk data and then the priority message from this process, as a program
-// that uses the packages does, and returns how many PUTs were overtaken.
+// does that uses ulnet's packages. It returns how many bulk PUTs the priority message has
+// overtaken.
 func (l *lab) overtake(ctx context.Context, from, to *node) (string, error) {
 	sink, err := l.background(ctx, to, slices.Concat(
 		[]string{"msg", "sink", "--json", "--size", strconv.Itoa(size), "--count", strconv.Itoa(bulkPuts + 1)}, raceTo)...)
@@ -51,7 +52,7 @@ func (l *lab) overtake(ctx context.Context, from, to *node) (string, error) {
 	return overtaken(sink.said.Bytes())
 }
 
-// startSender starts a node that only dials.
+// startSender starts a node that only opens connections and accepts none.
 func startSender(id string, port uint16) (*localnode.Node, error) {
 	self, err := nid.Parse(id)
 	if err != nil {
@@ -61,9 +62,9 @@ func startSender(id string, port uint16) (*localnode.Node, error) {
 	return localnode.Start(localnode.Config{Networks: on.String(), AcceptPort: port, DialOnly: true})
 }
 
-// sendRace sends the first bulk PUT and, once all connections are there, the other bulk PUTs
-// and the priority message. Put does not block, and all PUTs are prepared before, so the race
-// takes only a few milliseconds.
+// sendRace sends the first bulk PUT and, once all connections are there, the other bulk PUTs and
+// the priority message. Put does not block, and all PUTs are prepared in advance, so sending
+// them takes only a few milliseconds.
 func sendRace(ctx context.Context, table *portals.Table, to string) error {
 	target, err := nid.Parse(to)
 	if err != nil {
@@ -97,7 +98,7 @@ type racer struct {
 	err    error // the first error of a PUT
 }
 
-// add prepares a PUT; with a handler it asks for an ACK.
+// add prepares a PUT. If there is a handler, the PUT asks for an ACK.
 func (r *racer) add(data []byte, options portals.MDOption, bits uint64, handler func(*portals.Event)) {
 	md, err := r.table.MDBind(portals.MD{
 		Segments: []lnd.Segment{data}, Threshold: 2, Options: options, Handler: handler,
@@ -118,8 +119,8 @@ func (r *racer) put(n int) {
 	r.puts = r.puts[n:]
 }
 
-// connected waits for the ACK of the first PUT and, on TCP, for all three connections of the
-// peer. After that, bulk data has a connection of its own.
+// connected waits for the ACK of the first PUT and, on TCP, for all three connections to the
+// peer, because then bulk data has a connection of its own.
 func connected(ctx context.Context, table *portals.Table, acked chan error) error {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -150,8 +151,8 @@ func allConns(ni lnd.NI) bool {
 	return len(peers) == 1 && len(peers[0].Conns) == 3
 }
 
-// overtaken counts the bulk events after the event of the priority message in the output of
-// lnetctl sink.
+// overtaken counts the bulk events that come after the event of the priority message in the
+// output of lnetctl sink.
 func overtaken(said []byte) (string, error) {
 	var order []string
 	for lines := json.NewDecoder(bytes.NewReader(said)); lines.More(); {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// multicast runs eight daemons in a multicast group. It sends one message, and then many while
-// all members but the first discard one datagram of ten.
+// multicast runs eight daemons in a multicast group. It sends one message, and then many
+// messages while each member except the first discards one datagram in ten.
 func multicast(ctx context.Context, w io.Writer, l *lab) error {
 	if err := l.untilMembers(ctx); err != nil {
 		return err
@@ -36,7 +36,7 @@ func multicast(ctx context.Context, w io.Writer, l *lab) error {
 // allMembers matches the status of the first node when all nodes are members.
 var allMembers = regexp.MustCompile(fmt.Sprintf(`version [0-9]+\.[0-9]+, %d members`, groupSize))
 
-// castConfig is the configuration of all members: the first node manages the group.
+// castConfig returns the configuration of all members, of which the first manages the group.
 func castConfig(l *lab, _ int) string {
 	return "rmcast:\n  enable: 1\n  groups:\n    news:\n      number: 7\n      managers: [" + l.nid(0) + "]\n"
 }

@@ -27,7 +27,7 @@ func collectives(ctx context.Context, w io.Writer, l *lab) error {
 	if err != nil {
 		return err
 	}
-	_, tree, _ = strings.Cut(tree, "\n\n") // leave out the figures for other networks
+	_, tree, _ = strings.Cut(tree, "\n\n") // the part after that has figures for other networks
 	fmt.Fprintf(w, "\nEight nodes, from %v as 0 to %v as 7, get 1 MiB over this tree (scollctl bcast --bulk):\n\n%s\n", l.hosts[0], l.hosts[groupSize-1], indent(tree))
 	if err := l.sendFile(ctx, w); err != nil {
 		return err
@@ -37,8 +37,8 @@ func collectives(ctx context.Context, w io.Writer, l *lab) error {
 	return l.killBetween(ctx, w)
 }
 
-// groupConfig is the configuration of the daemons. The action reports that it has begun, and
-// waits until a named pipe is opened.
+// groupConfig returns the configuration of the daemons. It has an action that reports that it
+// has begun, and waits until a named pipe is opened.
 func groupConfig(l *lab, _ int) string {
 	return fmt.Sprintf(`scoll:
   enable: 1
@@ -54,10 +54,10 @@ func groupConfig(l *lab, _ int) string {
 `, l.first(groupSize), l.nid(0), l.gate(), l.dir)
 }
 
-// gate is the named pipe that the actions wait for.
+// gate returns the path of the named pipe that the actions wait for.
 func (l *lab) gate() string { return filepath.Join(l.dir, "gate") }
 
-// sendFile sends bulk data to all.
+// sendFile sends bulk data to all daemons.
 func (l *lab) sendFile(ctx context.Context, w io.Writer) error {
 	file := filepath.Join(l.dir, "data")
 	if err := os.WriteFile(file, bytes.Repeat([]byte("0123456789abcdef"), size/16), 0o600); err != nil {
@@ -74,7 +74,8 @@ func (l *lab) scollctl(ctx context.Context, args ...string) *exec.Cmd {
 	return l.command(ctx, "scollctl", append([]string{"--socket", l.nodes[0].socket}, args...)...)
 }
 
-// killBetween starts an action on all nodes, kills one of them, and lets the others answer.
+// killBetween starts an action on all nodes, kills one node while the action waits, and lets the
+// others answer.
 func (l *lab) killBetween(ctx context.Context, w io.Writer) error {
 	if err := syscall.Mkfifo(l.gate(), 0o600); err != nil {
 		return err
@@ -94,7 +95,7 @@ func (l *lab) killBetween(ctx context.Context, w io.Writer) error {
 	if err == nil {
 		err = l.kill(l.nodes[inner])
 	}
-	_ = open.Close() // the waiting actions go on without this process
+	_ = open.Close() // an error does not matter: the waiting actions have gone on
 	werr := cmd.Wait()
 	if err == nil && (cmd.ProcessState.ExitCode() != 1 || !strings.Contains(said.String(), "not reached:")) {
 		err = fmt.Errorf("%v: want an incomplete answer: %w\n%s%s", cmd.Args, werr, &said, &talk)
@@ -106,7 +107,7 @@ func (l *lab) killBetween(ctx context.Context, w io.Writer) error {
 	return err
 }
 
-// begun waits until the action has begun everywhere.
+// begun waits until the action has begun on all nodes.
 func (l *lab) begun(ctx context.Context) error {
 	return until(ctx, 5*time.Millisecond, func() (missing string, err error) {
 		files, err := filepath.Glob(filepath.Join(l.dir, "begun.*"))

@@ -46,7 +46,7 @@ func indent(text string) string {
 	return b.String()
 }
 
-// simulated is the part of lnetd's JSON output that is used.
+// simulated is the part of lnetd's JSON output that the demonstration needs.
 type simulated struct {
 	Nodes int     `json:"nodes"`
 	Wall  float64 `json:"wall_s"`
@@ -73,7 +73,8 @@ func (s *simulated) measure(name string) (float64, error) {
 	return 0, fmt.Errorf("the simulation has no measure %q", name)
 }
 
-// whatItShows returns the conclusion from the JSON of a run that met all expectations.
+// whatItShows returns what the simulation shows, in words, from the JSON output of a run that
+// met all expectations.
 func whatItShows(asJSON []byte) (string, error) {
 	var s simulated
 	if err := json.Unmarshal(asJSON, &s); err != nil {

@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// watch is a command that prints the changes of a node.
+// watch is a running command that prints changes as a node sees them.
 type watch struct {
 	nid   string
 	cmd   *exec.Cmd
@@ -31,13 +31,14 @@ func (l *lab) watch(ctx context.Context, out io.Writer, n *node, name string, ar
 	return w, w.cmd.Start()
 }
 
-// await copies lines up to the first one with a text.
+// await copies lines to the output up to the first one that contains a text.
 func (w *watch) await(text string) error {
 	_, err := w.read(true, text)
 	return err
 }
 
-// find copies and returns the next line that has all texts, and skips the others.
+// find skips lines up to the first one that contains all texts, and copies and returns that
+// line.
 func (w *watch) find(texts ...string) (string, error) { return w.read(false, texts...) }
 
 func (w *watch) read(others bool, texts ...string) (string, error) {
@@ -58,5 +59,5 @@ func (w *watch) read(others bool, texts ...string) (string, error) {
 // stop ends the command, if it is still running.
 func (w *watch) stop() {
 	_ = w.cmd.Process.Signal(syscall.SIGTERM) // fails if the command has ended
-	_ = w.cmd.Wait()                          // the error says that SIGTERM ended the command
+	_ = w.cmd.Wait()                          // returns an error, because SIGTERM has ended the command
 }

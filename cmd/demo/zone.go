@@ -11,7 +11,7 @@ import (
 const (
 	// zoneMembers is the number of daemons in the base zone. One more is its supervisor.
 	zoneMembers = 24
-	// zoneLook is the interval at which the census is asked for.
+	// zoneLook is the interval between two requests for the census.
 	zoneLook = 50 * time.Millisecond
 )
 
@@ -48,8 +48,8 @@ func zones(ctx context.Context, w io.Writer, l *lab) error {
 
 func (g ground) zoneNode(i int) string { return fmt.Sprintf("n%d=%s", i, g.nid(i)) }
 
-// zoneConfig is the configuration of a daemon: the first one is the supervisor, the next one a
-// monitor of the zone.
+// zoneConfig returns the configuration of daemon i: the first one is the supervisor, and the
+// second one a monitor of the zone.
 func zoneConfig(l *lab, i int) string {
 	text := fmt.Sprintf("zone:\n  node: n%d\n  heartbeat: 500ms\n", i)
 	switch i {
@@ -61,8 +61,8 @@ func zoneConfig(l *lab, i int) string {
 	return text + "  name: rack\n  management: [" + l.zoneNode(0) + "]\n  bootstrap: [" + l.zoneNode(1) + ", " + l.zoneNode(2) + "]\n"
 }
 
-// census waits until a supervisor reports a zone with the given number of members, and returns
-// its report.
+// census waits until the supervisor guard reports that a zone has the given number of members,
+// and returns its report.
 func (l *lab) census(ctx context.Context, guard *node, members int) (text string, err error) {
 	err = until(ctx, zoneLook, func() (missing string, err error) {
 		text, err = output(l.command(ctx, "gossipctl", "--socket", guard.socket, "zone", "census"))

@@ -9,18 +9,18 @@ import (
 	gossipwire "ulnet/gossip/wire"
 )
 
-// robustLoss is the share of lost messages up to which the default limit of death causes no
-// false deaths.
+// robustLoss is the share of lost messages up to which a participant is not wrongly declared
+// dead with the default age limit.
 const robustLoss = 0.2
 
-// floor is the least limit of death by default.
+// floor is the smallest default of the age limit above which a participant is dead.
 const floor = 16
 
-// model predicts how a cluster of n participants behaves: from the rules of the protocol where
-// these determine it, otherwise from simulations of up to 1024 machines.
+// model predicts how a cluster of n participants behaves: where possible from the rules of the
+// protocol, otherwise from simulations of up to 1024 machines.
 type model struct {
 	n      int
-	loss   float64 // share of messages that are lost, from 0 on
+	loss   float64 // share of messages that are lost, 0 or more
 	cfg    config.Gossip
 	limits engine.Limits
 }
@@ -28,9 +28,9 @@ type model struct {
 func newModel(n int, loss float64) model {
 	m := model{n: n, loss: loss, cfg: config.Default().Gossip}
 	if loss > robustLoss {
-		// With more loss news takes more cycles and hops, each of which adds one to
-		// its age. A small cluster has the floor as its limit: the slack must lift
-		// the limit to the floor before more slack has an effect.
+		// If more messages are lost, news needs more cycles and hops, each of which adds one to an
+		// age. In a small cluster, the age limit is the floor: only slack that raises the limit above
+		// the floor has an effect.
 		calm := model{n: n, loss: robustLoss}
 		m.cfg.DeadSlack += int(math.Ceil(2*(m.spread()-calm.spread()))) + max(0, floor-m.withoutFloor())
 	}
@@ -40,11 +40,11 @@ func newModel(n int, loss float64) model {
 
 func (m model) machine() engine.Config {
 	g := m.cfg
-	g.Interval = time.Second // any value: the limits do not depend on the interval
+	g.Interval = time.Second // any interval, since the limits do not depend on it
 	return g.Agent().Engine()
 }
 
-// withoutFloor returns the age limit that would hold without the least limit.
+// withoutFloor returns the age limit as it would be without the floor.
 func (m model) withoutFloor() int {
 	c := m.machine()
 	c.DeadFloor = 1
@@ -52,27 +52,28 @@ func (m model) withoutFloor() int {
 	return l.Dead
 }
 
-// spread returns the median number of cycles until all nodes know of a newcomer. A node that knows
-// tells one other node per cycle and is asked by one, so each cycle multiplies the number of nodes
-// that know by 1 + q + q², where q is the share of messages that arrive.
+// spread returns the median number of cycles until all nodes know of a newcomer. In each cycle,
+// a node that knows of it pings one other node and is pinged by one, so each cycle multiplies
+// the number of nodes that know by 1 + q + q², where q is the share of messages that arrive.
 func (m model) spread() float64 {
 	q := 1 - m.loss
 	return math.Log(float64(m.n))/math.Log(1+q+q*q) + 1
 }
 
-// latest returns the number of cycles after which all nodes know of a death at the latest. It
-// holds because an age is at least the number of cycles since the last sign of the participant.
+// latest returns the number of cycles after which all nodes know of a death at the latest. That
+// is certain, because an age is at least the number of cycles since the last sign of the
+// participant.
 func (m model) latest() int { return m.limits.Dead + 1 }
 
 // expected returns the average number of cycles until a node knows of a death. It is a little
-// less than the limit, because the last news of a participant comes by way of others, and is
-// already some cycles old when it arrives.
+// less than the limit, because the last sign of the participant arrives by way of other nodes,
+// and is then already some cycles old.
 func (m model) expected() float64 { return float64(m.limits.Dead) - 2 }
 
-// bytes returns the bytes that a node sends in a cycle. These are a ping with all ages, and an
-// answer to another node's ping, with those ages that are lower than the ping's by at least 2
-// and the fudge. If lost messages make the partner seem dead, the node sends the same again to
-// a second partner.
+// bytes returns the bytes that a node sends in a cycle. It sends a ping with all ages, and
+// answers another node's ping with those ages that are lower than the ages in the ping by at
+// least 2 plus the fudge. If the partner seems dead because messages are lost, the node sends
+// the ping to a second partner as well.
 func (m model) bytes() float64 {
 	n := float64(m.n)
 	fresher := n * 0.375 * math.Exp(-0.43*float64(m.limits.Fudge)) * (0.95 + m.loss)

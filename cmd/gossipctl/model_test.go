@@ -23,8 +23,8 @@ type cluster struct {
 	rng      *rand.Rand
 	loss     float64
 	bytes    int
-	dead     int                   // the participant that is dead; -1: none is
-	noticed  map[int]time.Duration // when each participant first declared the dead one dead
+	dead     int                   // number of the dead participant; -1: none is dead
+	noticed  map[int]time.Duration // by participant: when it first declared that one dead
 }
 
 func newCluster(t *testing.T, n int, loss float64, seed uint64) *cluster {
@@ -89,7 +89,7 @@ func (c *cluster) run(until time.Duration) {
 	}
 }
 
-// TestModel: the predicted times are those that machines need.
+// TestModel: the predicted times are those that machines need in virtual time.
 func TestModel(t *testing.T) {
 	const measured = 20 // number of cycles that are measured
 	for _, n := range []int{16, 64, 128} {

@@ -20,7 +20,7 @@ const nidsHelp = `NIDS are NIDs or expressions for ranges of them, such as 10.0.
 file of them, with any number on a line and comments behind a #, and - is
 standard input.`
 
-// nidsFlag says where NIDs come from besides the arguments.
+// nidsFlag is the flag for a file from which NIDs are read in addition to the arguments.
 type nidsFlag struct{ file string }
 
 func addNIDsFlag(c *cobra.Command) *nidsFlag {
@@ -29,7 +29,8 @@ func addNIDsFlag(c *cobra.Command) *nidsFlag {
 	return f
 }
 
-// read returns the NIDs of a command line as text for the daemon, after checking them.
+// read returns the NIDs of the command line, and of the file, as text for the daemon. It checks
+// them first.
 func (f *nidsFlag) read(c *cobra.Command, args []string) (io.Reader, error) {
 	switch {
 	case len(args) == 0 && f.file == "":

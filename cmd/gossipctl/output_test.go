@@ -22,8 +22,8 @@ func died(second int, id nid.NID) gossipmod.Change {
 	return gossipmod.Change{Time: time.Unix(int64(second), 0), Clock: 7, Event: gossip.Died, NID: id, Aliveness: 2}
 }
 
-// TestScreen: a terminal is cleared once and then overwritten in place, with the latest changes
-// below the table.
+// TestScreen: the output on a terminal first clears the screen and then overwrites it in place,
+// with the latest changes below the table.
 func TestScreen(t *testing.T) {
 	var out strings.Builder
 	w := watcher{out: &out}

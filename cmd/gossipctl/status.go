@@ -16,7 +16,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// unheard is the age of a participant that was never heard of.
+// unheard is the age of a participant from which no sign was ever received.
 const unheard = 255
 
 func statusCommand(g *globals) *cobra.Command {

@@ -76,7 +76,7 @@ func (w *watcher) look(ctx context.Context, show func(statusDoc, []gossip.Change
 	return nil
 }
 
-// line prints a line for each change, and one for the state at the beginning.
+// line prints a line for each change. At the beginning, it prints a line for the present state.
 func (w *watcher) line(doc statusDoc, changes []gossip.Change) error {
 	var b bytes.Buffer
 	if !w.started {
@@ -90,7 +90,7 @@ func (w *watcher) line(doc statusDoc, changes []gossip.Change) error {
 	return err
 }
 
-// object prints a JSON object for each change, including earlier ones.
+// object prints a JSON object for each change, and at the beginning for earlier changes as well.
 func (w *watcher) object(_ statusDoc, changes []gossip.Change) error {
 	e := json.NewEncoder(w.out)
 	for _, c := range changes {

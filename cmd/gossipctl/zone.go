@@ -34,7 +34,7 @@ only is removed.`,
 	return c
 }
 
-// listed makes JSON show an empty list instead of null.
+// listed replaces a nil list by an empty one, which JSON shows as [] instead of null.
 func listed[T any](list []T, err error) ([]T, error) {
 	if list == nil {
 		list = []T{}

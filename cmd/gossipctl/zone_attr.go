@@ -57,7 +57,7 @@ were written; with KEY the value alone, as it is.`,
 	}.Command(&g.json)
 }
 
-// attributes asks for the attributes of a node; args may name one attribute.
+// attributes asks for the attributes of a node, or only for the one that args names.
 func (g *globals) attributes(ctx context.Context, name string, args []string) (attributesDoc, error) {
 	t, err := zone.OpAttributes.Call(ctx, g.client(), zone.NodeName{Node: name})
 	if err != nil {
@@ -80,7 +80,7 @@ func (g *globals) attributes(ctx context.Context, name string, args []string) (a
 		if len(doc.Attributes) == 0 {
 			return doc, cli.Hint(fmt.Errorf("%s has no attribute %q", t.ID.Name(), args[1]), "'gossipctl zone attr get %s' lists them", t.ID.Name())
 		}
-		doc.Version = 0 // only the value is printed
+		doc.Version = 0 // left out, because only the value is printed
 	}
 	return doc, nil
 }

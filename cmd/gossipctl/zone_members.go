@@ -75,7 +75,7 @@ func printZoneMembers(w io.Writer, list []zonemod.Member, now time.Time) error {
 	return err
 }
 
-// zoneGoneText returns when and why a node left.
+// zoneGoneText returns when and why a former member left.
 func zoneGoneText(m *zonemod.Member, now time.Time) string {
 	text := fmt.Sprintf("%v ago", now.Sub(m.Gone.Time).Round(time.Second))
 	switch {
@@ -89,7 +89,7 @@ func zoneGoneText(m *zonemod.Member, now time.Time) string {
 	return text
 }
 
-// zoneWitnesses returns which nodes reported a node, and why.
+// zoneWitnesses returns which nodes reported a member as dead, and why.
 func zoneWitnesses(list []zone.Witness) string {
 	var reset, silent []string
 	for _, w := range list {

@@ -65,8 +65,8 @@ func topologyText(w io.Writer, t zonemod.Topology) error {
 	return err
 }
 
-// topologyDot draws an edge from each node to the neighbours that it monitors. Both ends
-// of a link monitor each other.
+// topologyDot writes the topology in the language of Graphviz, with an edge from each node to
+// the neighbours that it monitors. Both ends of a link monitor each other.
 func topologyDot(w io.Writer, t zonemod.Topology) error {
 	var b bytes.Buffer
 	fmt.Fprintln(&b, "graph zone {")

@@ -60,7 +60,7 @@ type zoneWatcher struct {
 	wants func(*zonemod.Event) bool
 	next  uint64
 
-	missed uint64 // events that the daemon dropped before they were read, and that were not reported yet
+	missed uint64 // number of events that the daemon dropped before they were read and that no line has shown yet
 }
 
 func (w *zoneWatcher) run(ctx context.Context) error {
@@ -74,7 +74,7 @@ func (w *zoneWatcher) run(ctx context.Context) error {
 }
 
 func (w *zoneWatcher) show(news zonemod.Events) error {
-	if news.Next < w.next { // lower numbers: the daemon was restarted
+	if news.Next < w.next { // lower numbers mean that the daemon was restarted
 		w.next = 0
 		return nil
 	}

@@ -38,9 +38,9 @@ type baseWatcher struct {
 	begun   bool
 }
 
-// run asks repeatedly until ctx ends. The members are not known while the zone's entry in the
-// census is not current, while no supervisor answers, or while the supervisor does not know the
-// whole zone. When they are known again, run shows what has changed since they were last known.
+// run asks repeatedly until ctx ends. At times the members are unknown: the zone's entry in the
+// census is not current, no supervisor answers, or the supervisor does not know the whole zone.
+// When the members are known again, run shows the changes since the last time.
 func (w *baseWatcher) run(ctx context.Context) error {
 	return cli.Repeat(ctx, zoneLookInterval, func() error {
 		list, err := zonemod.OpZone.Call(ctx, w.g.client(), zonemod.BaseZone{Zone: w.zone})
@@ -74,7 +74,7 @@ func (w *baseWatcher) look(now time.Time, list []zone.Named) error {
 	return w.show(now, "joined", list, old)
 }
 
-// show shows those nodes of list that are not in others in the same incarnation.
+// show shows an event for each node of list that is not in others with the same incarnation.
 func (w *baseWatcher) show(now time.Time, event string, list, others []zone.Named) error {
 	for _, n := range list {
 		i, found := slices.BinarySearchFunc(others, n.ID, func(o zone.Named, id zone.ID) int { return o.ID.Compare(id) })

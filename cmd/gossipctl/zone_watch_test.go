@@ -18,7 +18,7 @@ func TestZoneWatchGap(t *testing.T) {
 		var out strings.Builder
 		w := zoneWatcher{g: &globals{json: json}, out: &out, wants: func(e *zonemod.Event) bool { return e.Kind == zone.Joined }}
 		for _, news := range []zonemod.Events{
-			{Next: 9, Events: []zonemod.Event{event(8, zone.Joined)}}, // the first request does not ask for earlier events
+			{Next: 9, Events: []zonemod.Event{event(8, zone.Joined)}}, // the first answer has no earlier events, because the request asks for none
 			{Next: 14, Events: []zonemod.Event{event(12, zone.Refuted), event(13, zone.Refuted)}},
 			{Next: 18, Events: []zonemod.Event{event(16, zone.Joined), event(17, zone.Joined)}},
 			{Next: 3, Events: []zonemod.Event{event(2, zone.Joined)}},

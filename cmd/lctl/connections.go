@@ -39,7 +39,7 @@ are 'lnetctl lnet configure --all' and 'lnetctl lnet unconfigure': lnetd goes on
 	}
 }
 
-// configure configures LNet, or takes it down, and says that it is done.
+// configure configures LNet, or takes it down, and prints the text done.
 func (g *globals) configure(c *cobra.Command, r node.ConfigureRequest, done string) error {
 	if err := node.OpConfigure.Call(c.Context(), g.client(), r); err != nil {
 		return err
@@ -48,7 +48,7 @@ func (g *globals) configure(c *cobra.Command, r node.ConfigureRequest, done stri
 	return err
 }
 
-// connections asks for those of the network that was chosen.
+// connections asks for the connections of the chosen network.
 func (g *globals) connections(ctx context.Context, verb string) (node.Connections, error) {
 	if g.net == "" {
 		return node.Connections{}, cli.Usagef("You must run the 'network' command before '%s', or name the network: lctl --net tcp %s", verb, verb)
@@ -122,7 +122,7 @@ func printConnections(w io.Writer, c node.Connections) error {
 	return nil
 }
 
-// connectionLine is a connection in the form of Lustre's tool.
+// connectionLine formats a connection in the form of Lustre's tool.
 func connectionLine(id nid.ProcessID, c drivers.Conn) string {
 	if c.MTU > 0 {
 		return fmt.Sprintf("%s [%d]", id, c.MTU)

@@ -28,7 +28,7 @@ func run(ctx context.Context, env cli.Env, args []string) int {
 	return tool.Run(ctx, env, args)
 }
 
-// usage is what Lustre's tool says about commands that it does not have.
+// usage is the text that Lustre's tool prints for commands that it does not have.
 const usage = `usage: lctl [COMMAND] [OPTIONS]... [ARGS]
 Without any parameters, interactive mode is invoked
 Try 'lctl help <COMMAND>', or 'lctl --list-commands' for a list of commands.
@@ -42,14 +42,14 @@ func exec(ctx context.Context, env cli.Env, root *cobra.Command, args []string) 
 // globals are the flags that every command has.
 type globals struct {
 	socket string
-	net    string // network of peer_list and conn_list
+	net    string // network on which peer_list and conn_list act
 	json   bool
 	stderr io.Writer
 }
 
 func (g *globals) client() *control.Client { return control.NewClient(g.socket).WarnTo(g.stderr) }
 
-// root makes the tree of commands. chosen is the network of commands without --net.
+// root makes the tree of commands. Commands without --net act on the network *chosen.
 func root(env cli.Env, chosen *string) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lctl",

@@ -112,7 +112,7 @@ this node.`,
 			if err != nil {
 				return nidsDoc{}, failedPing(args[0], err)
 			}
-			// Every node has 0@lo, which the reply leaves out and Lustre's tool shows.
+			// Every node has 0@lo, which Lustre's tool shows but the daemon's reply leaves out.
 			d := nidsDoc{[]string{nid.ProcessID{NID: nid.Lo0(), PID: nid.LustrePID}.String()}}
 			for _, ni := range reply.NIs {
 				d.NIDs = append(d.NIDs, nid.ProcessID{NID: ni.NID, PID: nid.LustrePID}.String())
@@ -123,8 +123,8 @@ this node.`,
 	}.Command(&g.json)
 }
 
-// failedPing is the error of a node that does not answer, in the words of Lustre's tool. Errors
-// on the way to the daemon stay as they are.
+// failedPing returns the error for a node that does not answer, in the words of Lustre's tool.
+// Errors on the way to the daemon stay as they are.
 func failedPing(target string, err error) error {
 	errno, ok := errors.AsType[syscall.Errno](err)
 	if !control.FromNode(err) || !ok {
@@ -137,7 +137,7 @@ func failedPing(target string, err error) error {
 	return cli.Hint(fmt.Errorf("failed to ping %s: %s", target, strerror(errno)), "%s", hint)
 }
 
-// strerror is the text of an errno as C has it.
+// strerror returns the text of an errno, as the C library has it.
 func strerror(errno syscall.Errno) string {
 	text := errno.Error()
 	return strings.ToUpper(text[:1]) + text[1:]

@@ -12,7 +12,7 @@ import (
 	"ulnet/cmd/internal/node"
 )
 
-// routesDoc are the routes in JSON.
+// routesDoc is the list of routes in JSON.
 type routesDoc struct {
 	Routes []node.RouteStatus `json:"route"`
 }

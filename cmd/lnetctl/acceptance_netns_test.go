@@ -17,12 +17,12 @@ import (
 	"ulnet/lnd/lndtest/netlab"
 )
 
-// acceptanceShell are the commands of the scripts in testdata/acceptance besides those of a shell:
-// one for each host, which runs lnetctl there, and
+// acceptanceShell defines the commands that the scripts in testdata/acceptance have in addition
+// to those of a shell: one for each host, which runs lnetctl there, and
 //
 //	says PATTERN...        fails unless standard input has a line for each pattern
-//	silent PATTERN         fails if it has one
-//	fails COMMAND          wants a command to fail
+//	silent PATTERN         fails if standard input has such a line
+//	fails COMMAND          fails unless the command fails
 //	soon COMMAND           repeats a command until it succeeds
 //	waits PATTERN COMMAND  repeats a command until it prints a line with the pattern
 const acceptanceShell = `
@@ -33,18 +33,18 @@ prints() { pattern=$1; shift; "$@" | grep -- "$pattern"; }
 fails() { if "$@" > failed.out 2>&1; then echo "$* does not fail"; cat failed.out; return 1; fi; }
 `
 
-// restartLine is a line of a script that starts the daemon of a host again.
+// restartLine matches a line of a script that restarts the daemon of a host.
 var restartLine = regexp.MustCompile(`(?m)^restart ([A-Z])$`)
 
-// acceptance is a script with its hosts. The daemon of host H reads the file H.conf, if there is
-// one, as that of a host reads /etc/lnet.conf.
+// acceptance is a script with its hosts. If there is a file H.conf, the daemon of host H reads
+// it as a real host's daemon reads /etc/lnet.conf.
 type acceptance struct {
 	*stage
 	networks map[string]string
 }
 
-// TestAcceptance runs the sequences by which roles and manuals set up nodes. Scripts have a line
-// "# hosts:" with the daemons that they need.
+// TestAcceptance runs the sequences of commands by which configuration roles and manuals set up
+// nodes. The line "# hosts:" of a script names the hosts with daemons.
 func TestAcceptance(t *testing.T) {
 	bin, err := commands.Build(t.TempDir(), "lnetd", "lnetctl")
 	if err != nil {
@@ -71,7 +71,8 @@ func TestAcceptance(t *testing.T) {
 	}
 }
 
-// build makes a client C, a router R, and a server S and its peer P with two rails.
+// build makes the hosts: a client C, a router R, a server S with two rails, and a peer P of S
+// with two rails.
 func (a *acceptance) build() {
 	lab := netlab.New(a.t)
 	one, two, three := lab.Switch("1"), lab.Switch("2"), lab.Switch("3")

@@ -113,18 +113,18 @@ func orDash(s string) string {
 	return s
 }
 
-// since returns the time since a client was heard of, or since it became an orphan.
+// since returns the time since a client was last heard, or since it became an orphan.
 func since(c *health.ClientInfo) string {
 	switch {
 	case c.State == "orphaned" || c.State == "recovering":
 		return "for " + shortTime(c.Since)
 	case c.Since == 0:
-		return "-" // another server is the client's master
+		return "-" // only the client's master, which is another server, knows the time
 	}
 	return shortTime(c.Since) + " ago"
 }
 
-// shortTime formats a time with tenths of a second, which is enough for people.
+// shortTime formats a time with tenths of a second, which is exact enough for people.
 func shortTime(d time.Duration) string {
 	if d < time.Minute {
 		return d.Round(100 * time.Millisecond).String()

@@ -17,7 +17,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// evictTimeout bounds the wait. The death of a server is detected long before that.
+// evictTimeout bounds the wait for an eviction. If a server dies, that is detected long before.
 const evictTimeout = time.Minute
 
 func clientEvict(g *globals) *cobra.Command {
@@ -67,7 +67,7 @@ names those that have not, and exits with 1.`,
 	return c
 }
 
-// evictor evicts clients, and prints the results.
+// evictor evicts one or more clients, and prints the results.
 type evictor struct {
 	g         *globals
 	out, talk io.Writer
@@ -108,7 +108,8 @@ func (e *evictor) targets(ctx context.Context, args []string, address string) ([
 	return list.Clients, err
 }
 
-// order orders the evictions, one after the other. The error names the clients that are not evicted.
+// order orders the evictions, one after the other. The error names the clients whose eviction
+// has not begun.
 func (e *evictor) order(ctx context.Context, targets []health.ClientInfo) error {
 	for _, c := range targets {
 		r, err := healthmod.OpEvict.Call(ctx, e.g.client(), healthmod.EvictRequest{Client: c.Client})
@@ -123,9 +124,9 @@ func (e *evictor) order(ctx context.Context, targets []health.ClientInfo) error 
 	return e.others()
 }
 
-// others returns the error that lists the clients of an NID that are not evicted, with the
-// remedies. A client of another master can be evicted at that master; one command can evict all
-// clients of the NID.
+// others returns the error that lists the clients of an NID that are not evicted, and says what
+// to do: a client of another master can be evicted at that master, where one command evicts all
+// its clients of the NID.
 func (e *evictor) others() error {
 	var text, hints []string
 	for i := range e.list {
@@ -150,7 +151,7 @@ func (e *evictor) others() error {
 		"%s", strings.Join(hints, "\n  "))
 }
 
-// notEvicted returns why no eviction has begun, nil if one has.
+// notEvicted returns the reason why an eviction has not begun, or nil if it has.
 func notEvicted(r *healthmod.EvictReply) error {
 	switch r.Result {
 	case health.OK:

@@ -58,8 +58,8 @@ func TestEvictNID(t *testing.T) {
 	}
 }
 
-// TestEvictWait: CH-28: with --wait the command ends when all live servers have answered. Any
-// other end of the eviction is printed and is a failure.
+// TestEvictWait: CH-28: with --wait the command ends when all live servers have answered. If the
+// eviction ends in another way, the command prints that and fails.
 func TestEvictWait(t *testing.T) {
 	spec.Covers(t, "CH-28")
 	f := serveFake(t)
@@ -107,12 +107,12 @@ func TestEvictWait(t *testing.T) {
 	}
 }
 
-// TestEvictWaitTimeout: CH-28: when the time is over, the servers are named that have not
-// answered, and the exit code is 1.
+// TestEvictWaitTimeout: CH-28: when the time is over, the command names the servers that have
+// not answered, and its exit code is 1.
 func TestEvictWaitTimeout(t *testing.T) {
 	spec.Covers(t, "CH-28")
 	f := serveFake(t)
-	var missing atomic.Pointer[[]nid.NID] // atomic: a look may outlive the command that timed out
+	var missing atomic.Pointer[[]nid.NID] // atomic, since a request may still run when the command has timed out
 	missing.Store(&[]nid.NID{serverTwo, serverOne})
 	f.eviction = func(healthmod.EvictionQuery, int) (healthmod.EvictionStatus, error) {
 		return healthmod.EvictionStatus{State: healthmod.EvictionUnderWay, Missing: *missing.Load()}, nil

@@ -17,11 +17,11 @@ import (
 // evictLook is the interval in which the command asks for the progress of evictions.
 const evictLook = 100 * time.Millisecond
 
-// evictionGoesOn is the hint for an eviction that live servers do not answer.
+// evictionGoesOn is the hint for an eviction that some live servers have not answered.
 const evictionGoesOn = "it goes on until they have answered, or are dead: 'lnetctl server list' shows who is, 'lnetctl client history' what was evicted here"
 
-// wait waits until all live servers have answered the evictions that have begun, or limit is over.
-// It prints the servers that have not answered.
+// wait waits until all live servers have answered the evictions that have begun, or the time
+// limit is over. It prints the servers that have not answered.
 func (e *evictor) wait(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -49,8 +49,8 @@ func (e *evictor) wait(ctx context.Context, limit time.Duration) error {
 	}
 }
 
-// look asks for the progress of evictions, and returns the servers that have not answered, "" if no
-// eviction is under way.
+// look asks for the progress of evictions. It returns the servers that have not answered, or ""
+// if no eviction is under way.
 func (e *evictor) look(ctx context.Context) (missing string, err error) {
 	for i := range e.list {
 		d := &e.list[i]
@@ -66,7 +66,8 @@ func (e *evictor) look(ctx context.Context) (missing string, err error) {
 	return e.missing(), nil
 }
 
-// missing returns the known servers that have not answered, "" if no eviction is under way.
+// missing returns the servers that, as far as known, have not answered, or "" if no eviction is
+// under way.
 func (e *evictor) missing() string {
 	var servers []nid.NID
 	waits := false
@@ -87,7 +88,7 @@ func (e *evictor) missing() string {
 	}
 }
 
-// over returns the error of a wait that has ended too early.
+// over returns the error of a wait that ended before all servers had answered.
 func (e *evictor) over(ctx context.Context, limit time.Duration) error {
 	why := fmt.Sprintf("not evicted from all servers after %v", limit)
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -100,8 +101,8 @@ func (e *evictor) over(ctx context.Context, limit time.Duration) error {
 	return cli.Hint(fmt.Errorf("%s; no answer of: %s", why, missing), evictionGoesOn)
 }
 
-// ended returns the error about evictions that have ended without evicting the client, nil if there
-// are none.
+// ended returns an error that lists evictions that have ended without evicting the client, or
+// nil if there are none.
 func (e *evictor) ended() error {
 	var errs []error
 	for i := range e.list {
@@ -146,7 +147,8 @@ func (e *evictor) print() error {
 	return nil
 }
 
-// line describes the result of an eviction that has begun; it is empty for others.
+// line describes the result of an eviction that has begun; it is "" for an eviction that has
+// not.
 func (d *evictedDoc) line() string {
 	who := fmt.Sprintf("client %v", d.Client)
 	if d.Name != "" {

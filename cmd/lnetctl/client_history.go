@@ -12,21 +12,21 @@ import (
 	"ulnet/health"
 )
 
-// pastFlags has the flags of verbs that list evictions of the past.
+// pastFlags are the flags of verbs that list past evictions.
 type pastFlags struct {
 	address string
 	limit   uint
 	since   time.Duration
 }
 
-// add adds the flags to a verb that lists what.
+// add adds the flags to a verb. The text what says what the verb lists.
 func (f *pastFlags) add(c *cobra.Command, what string) {
 	c.Flags().StringVar(&f.address, "nid", "", "only clients that spoke from `NID`")
 	c.Flags().DurationVar(&f.since, "since", 0, "only "+what+" of at most `AGE` ago, such as 10m")
 	c.Flags().UintVar(&f.limit, "limit", healthmod.DefaultLimit, "list the latest `N`")
 }
 
-// filter converts the flags and arguments.
+// filter makes a filter of the flags and arguments.
 func (f *pastFlags) filter(args []string) (filter healthmod.PastFilter, err error) {
 	if f.limit == 0 || f.limit > healthmod.MaxLimit || f.since < 0 {
 		return filter, cli.Usagef("--limit: want 1 to %d; --since: want a time such as 10m", healthmod.MaxLimit)

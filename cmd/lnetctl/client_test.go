@@ -15,7 +15,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestClientList: clients in a table, as JSON, and by master and state.
+// TestClientList: the list of clients is a table or JSON, and can be filtered by master and
+// state.
 func TestClientList(t *testing.T) {
 	f := serveFake(t)
 	f.clients = fakeClients()
@@ -103,8 +104,8 @@ func TestClientTombstones(t *testing.T) {
 	}
 }
 
-// TestClientEvict: only an exact id is taken, and whatever comes of it is said,
-// with what to do next (CH-61).
+// TestClientEvict: the command accepts only an exact id, and prints each possible result with
+// what to do next (CH-61).
 func TestClientEvict(t *testing.T) {
 	spec.Covers(t, "CH-61")
 	f := serveFake(t)

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// completionTime bounds how long a shell waits for the daemon.
+	// completionTime bounds how long a completion waits for the daemon.
 	completionTime = time.Second
-	// completionPeers bounds the peers whose NIDs are offered.
+	// completionPeers bounds the peers whose NIDs a completion offers.
 	completionPeers = 1000
 )
 
@@ -35,12 +35,12 @@ func completeLive(c *cobra.Command, g *globals) {
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		name, _ := pflag.UnquoteUsage(f)
 		if offer := offers(g, []string{strings.ToUpper(name)}); offer != nil {
-			_ = c.RegisterFlagCompletionFunc(f.Name, offer) // fails if the flag has a completion already, which stays
+			_ = c.RegisterFlagCompletionFunc(f.Name, offer) // an error means that the flag has a completion already, which it keeps
 		}
 	})
 }
 
-// wordsOf returns the names of arguments in a line of usage, without those of flags.
+// wordsOf returns the names of the arguments in a usage line, without the arguments of flags.
 func wordsOf(use string) (words []string) {
 	flag := false
 	for word := range strings.FieldsSeq(use) {
@@ -53,7 +53,8 @@ func wordsOf(use string) (words []string) {
 	return words
 }
 
-// offers returns the function that completes one of the words; nil: nothing is known of them.
+// offers returns a function that completes one of the named arguments; nil: there is no such
+// function.
 func offers(g *globals, words []string) cobra.CompletionFunc {
 	switch {
 	case slices.Contains(words, "NID"), slices.Contains(words, "NIDS"):
@@ -64,7 +65,8 @@ func offers(g *globals, words []string) cobra.CompletionFunc {
 	return nil
 }
 
-// offer completes with what a daemon knows; without a daemon with nothing.
+// offer returns a function that offers what the daemon knows; if there is no daemon, it offers
+// nothing.
 func (g *globals) offer(of func(context.Context, *control.Client) []string) cobra.CompletionFunc {
 	return func(c *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(c.Context(), completionTime)
@@ -75,7 +77,7 @@ func (g *globals) offer(of func(context.Context, *control.Client) []string) cobr
 	}
 }
 
-// netsOf returns the networks of the node, and those that routes lead to.
+// netsOf returns the networks of the node, and the networks that can be reached by routes.
 func netsOf(ctx context.Context, client *control.Client) (list []string) {
 	s, err := node.OpStatus.Call(ctx, client, control.None{})
 	if err != nil {
@@ -86,7 +88,7 @@ func netsOf(ctx context.Context, client *control.Client) (list []string) {
 	}
 	routes, err := node.OpRoutes.Call(ctx, client, control.None{})
 	if err != nil {
-		routes = nil // without routes, the node's own networks are still offered
+		routes = nil // an error is ignored: the node's own networks are still offered
 	}
 	for _, r := range routes {
 		list = append(list, r.Net)
@@ -106,7 +108,7 @@ func nidsOf(ctx context.Context, client *control.Client) (list []string) {
 	}
 	page, err := node.OpPeers.Call(ctx, client, node.PeersRequest{Limit: min(completionPeers, node.MaxPeerPage)})
 	if err != nil {
-		page = node.PeerPage{} // without peers, the node's own NIDs are still offered
+		page = node.PeerPage{} // an error is ignored: the node's own NIDs are still offered
 	}
 	for _, p := range page.Peers {
 		list = append(list, p.NID.String())

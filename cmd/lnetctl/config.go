@@ -63,7 +63,8 @@ a whole, or stays as it is.`,
 	}
 }
 
-// replaceFile writes a file beside path and renames it, so that path never has half of it.
+// replaceFile writes a file beside path and renames it, so that the file at path is never
+// incomplete.
 func replaceFile(path string, text []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {

@@ -22,7 +22,7 @@ type served struct {
 	socket string
 }
 
-// serveText starts a node with a file of lnetd.
+// serveText starts a node whose configuration file of lnetd has the given text.
 func serveText(t *testing.T, text string) served {
 	t.Helper()
 	port, err := loopback.FreePort(netip.MustParseAddr("127.0.0.1"))
@@ -37,11 +37,11 @@ func serveText(t *testing.T, text string) served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = n.Shutdown(t.Context()) }) // an error does no harm: nothing waits to be sent
+	t.Cleanup(func() { _ = n.Shutdown(t.Context()) }) // an error does no harm, as no message is waiting
 	return served{n, serveNode(t, n.Routes(), new(control.Events))}
 }
 
-// settings are all that 'lnetctl set' can change, as text.
+// settings returns all settings that 'lnetctl set' can change, as text.
 func (s served) settings(t *testing.T) string {
 	t.Helper()
 	routing := s.Routing()
@@ -54,7 +54,7 @@ func (s served) settings(t *testing.T) string {
 	return string(text)
 }
 
-// lnetctl runs a command against the node, which must succeed.
+// lnetctl runs a command against the node, and fails the test if the command fails.
 func (s served) lnetctl(t *testing.T, args ...string) {
 	t.Helper()
 	f := &fakeServer{socket: s.socket}
@@ -63,7 +63,8 @@ func (s served) lnetctl(t *testing.T, args ...string) {
 	}
 }
 
-// restarted starts another node with the same file of lnetd and with what the first has saved.
+// restarted starts another node, with the same file of lnetd and with the settings that the
+// first node has saved.
 func (s served) restarted(t *testing.T, text string) served {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "lnet.conf")
@@ -83,8 +84,7 @@ func (s served) restarted(t *testing.T, text string) served {
 	return next
 }
 
-// unusual is a value of a settable that a node does not have which was told nothing, and usual the one
-// that it has then.
+// unusual returns two values of a setting: one that differs from the default, and the default.
 func unusual(t *testing.T, name string) (unusual, usual int64) {
 	t.Helper()
 	for _, s := range tree.NodeSettings() {
@@ -106,14 +106,15 @@ func unusual(t *testing.T, name string) (unusual, usual int64) {
 	return 0, 0
 }
 
-// TestSaveSettings: whatever 'lnetctl set' has changed is so again after 'config save' and a restart.
+// TestSaveSettings: every setting that 'lnetctl set' has changed has the same value again after
+// 'config save' and a restart.
 func TestSaveSettings(t *testing.T) {
 	n := serveText(t, "")
 	for _, s := range settables {
 		before, value := n.settings(t), int64(0)
 		value, _ = unusual(t, s.name)
 		n.lnetctl(t, "set", s.name, fmt.Sprint(value))
-		if n.settings(t) == before && s.name != "recovery_interval" { // without effect, as in kernels
+		if n.settings(t) == before && s.name != "recovery_interval" { // this setting has no effect, as in kernels
 			t.Errorf("set %s %d changed nothing", s.name, value)
 		}
 	}
@@ -122,8 +123,8 @@ func TestSaveSettings(t *testing.T) {
 	}
 }
 
-// TestSaveUsual is the other way round: lnetd's own file has values that are not usual, and what
-// was set back at run time stays so.
+// TestSaveUsual is the reverse test: lnetd's own file has other values than the defaults.
+// Settings that are changed back to the defaults at run time keep these after a restart.
 func TestSaveUsual(t *testing.T) {
 	text := "routing: {enable: 1, tiny: 77, small: 77, large: 77}\n"
 	for _, s := range tree.NodeSettings() {

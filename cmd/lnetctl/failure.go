@@ -11,21 +11,21 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// failureDoc describes a node that could not be asked, in the words of the kernel's tool.
+// failureDoc describes a node that did not answer, in the words of the kernel's tool.
 type failureDoc struct {
 	Errno int    `json:"errno"` // error number, negative
 	Descr string `json:"descr"`
 	Cause string `json:"cause,omitempty"` // ulnet's addition: more about the cause
 }
 
-// failures collects the nodes that a command could not ask.
+// failures collects the nodes that did not answer a command.
 type failures struct {
-	verb  string // the verb: ping or discover
+	verb  string // name of the verb: ping or discover
 	count int
-	hints []string // remedies, each of them once
+	hints []string // hints of all failures, each of them once
 }
 
-// add records that a target could not be asked, and why.
+// add records that a target did not answer, and why.
 func (f *failures) add(target nid.NID, err error) failureDoc {
 	errno, ok := errors.AsType[syscall.Errno](err)
 	if !ok {
@@ -43,7 +43,8 @@ func (f *failures) add(target nid.NID, err error) failureDoc {
 	return doc
 }
 
-// err returns the error of a command that asked the given number of nodes, nil if all answered.
+// err returns the error of a command that has asked the given number of nodes, or nil if all
+// have answered.
 func (f *failures) err(asked int, what string) error {
 	if f.count == 0 {
 		return nil

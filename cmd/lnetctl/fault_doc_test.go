@@ -10,9 +10,9 @@ import (
 	"ulnet/cmd/internal/scripttest"
 )
 
-// TestFaultsDoc runs the commands of docs/faults.md, in their order, against
-// three daemons, the first with the configuration there. Text behind a command
-// is what it must print.
+// TestFaultsDoc runs the commands of docs/faults.md, in their order, against three daemons, of
+// which the first has the configuration in that document. Text after a command is what the
+// command must print.
 func TestFaultsDoc(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "faults.md"))
 	if err != nil {
@@ -53,7 +53,7 @@ node c 127.0.0.3
 	scripttest.Run(t, dir, "lnetctl", "lnetd")
 }
 
-// blocks yields the fenced blocks of a Markdown text and what they are.
+// blocks yields the fenced blocks of a Markdown text, each with its kind.
 func blocks(text string) func(yield func(kind, block string) bool) {
 	return func(yield func(kind, block string) bool) {
 		for {

@@ -10,7 +10,7 @@ import (
 	"ulnet/lnet/faultrule"
 )
 
-// badRule is the error of a rule that cannot be, in the words of the kernel's tool.
+// badRule returns the error for an impossible rule, in the words of the kernel's tool.
 func (f *faultFlags) badRule(k faultrule.Kind, err error) error {
 	text, usage := err.Error(), cli.Usagef("%w", err)
 	switch {
@@ -34,7 +34,7 @@ func (f *faultFlags) badRule(k faultrule.Kind, err error) error {
 	return textError(exitInvalid, usage, "failed to add %v rule: Invalid input data or parameter", k).onStdout()
 }
 
-// ruleRefused is the error of the node on a rule.
+// ruleRefused returns the error for a rule that the node has refused.
 func ruleRefused(k faultrule.Kind, verb string, err error) error {
 	if err == nil || !control.FromNode(err) {
 		return err

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// allNIDs is every NID, in the words of the kernel's 'lctl fail'.
+// allNIDs stands for all NIDs, in the words of the kernel's 'lctl fail'.
 const allNIDs = "_all_"
 
 func faultFail(g *globals) *cobra.Command {

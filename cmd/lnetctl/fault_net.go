@@ -12,7 +12,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// faultKind is the command of LNet's drop rules, or of its delay rules.
+// faultKind returns the command for LNet's drop rules, or for its delay rules.
 func faultKind(g *globals, k faultrule.Kind) *cobra.Command {
 	c := &cobra.Command{
 		Use:   k.String(),
@@ -24,7 +24,7 @@ rule is asked first, and the first that fires wins.`,
 	return c
 }
 
-// faultFlags are the flags of a rule to add.
+// faultFlags are the flags by which a rule is added.
 type faultFlags struct {
 	source, dest, local string
 	rate                uint32
@@ -99,7 +99,7 @@ func (f *faultFlags) add(c *cobra.Command, k faultrule.Kind) {
 	flags.BoolVar(&f.all, "drop_all", false, "each message")
 }
 
-// attr returns the attributes of a rule that the flags give.
+// attr returns the attributes of the rule that the flags describe.
 func (f *faultFlags) attr() (faultrule.Attr, error) {
 	return (&faultflags.Flags{
 		Source: f.source, Dest: f.dest, Local: f.local, Rate: f.rate, Interval: f.interval.value, Latency: f.latency.value,

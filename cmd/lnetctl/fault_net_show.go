@@ -34,7 +34,7 @@ hit counts those that it acted on, which the following split by type.`, k),
 	return c
 }
 
-// netRuleDoc is a drop or delay rule in the words of the flags that add it.
+// netRuleDoc is a drop or delay rule, with the names of the flags that add such a rule.
 type netRuleDoc struct {
 	Source   string `json:"source"`
 	Dest     string `json:"dest"`
@@ -67,7 +67,7 @@ func netRuleDocs(rules []faultrule.State) []netRuleDoc {
 	return docs
 }
 
-// seconds is the text of a time in seconds, which the flags take; empty for none.
+// seconds returns a time as text in seconds, as the flags accept it; "" if there is none.
 func seconds(d time.Duration) string {
 	if d == 0 {
 		return ""

@@ -54,7 +54,7 @@ cut cannot be taken back.`,
 	return c
 }
 
-// ruleFlags are the words of a rule that select messages.
+// ruleFlags are the flags, and words of a rule, that select messages.
 var ruleFlags = []struct{ word, usage string }{
 	{"from", "messages from these `NIDS`"},
 	{"to", "messages to these `NIDS`"},
@@ -62,7 +62,7 @@ var ruleFlags = []struct{ word, usage string }{
 	{"portal", "messages to these `PORTALS`, separated by commas"},
 }
 
-// parseFaultRule makes a rule of the flags that were given and the effects.
+// parseFaultRule makes a rule of the flags that were given, and of the effects.
 func parseFaultRule(flags *pflag.FlagSet, effects []string) (fault.Rule, error) {
 	var words []string
 	for _, f := range ruleFlags {

@@ -102,7 +102,7 @@ func TestSizeFlag(t *testing.T) {
 	}
 }
 
-// TestLetters tests that options have the single letters of the kernel's tool.
+// TestLetters: options have the same single letters as in the kernel's tool.
 func TestLetters(t *testing.T) {
 	for verb, letters := range map[string]map[string]string{
 		"export":           {"b": "backup"},
@@ -138,7 +138,7 @@ func TestLetters(t *testing.T) {
 func TestParseTargets(t *testing.T) {
 	for _, test := range []struct {
 		args []string
-		want string // the expected targets; of an error: its description
+		want string // the expected targets, or the description of the expected error
 	}{
 		{[]string{"10.0.0.1@tcp", "12345-10.0.0.2@tcp1"}, "12345-10.0.0.1@tcp 12345-10.0.0.2@tcp1"},
 		{[]string{"10.0.0.1@tcp,10.0.0.3@tcp"}, "12345-10.0.0.1@tcp 12345-10.0.0.3@tcp"},

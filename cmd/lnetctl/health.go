@@ -125,7 +125,7 @@ func newServerDoc(s *healthmod.ServerRole) *serverDoc {
 	return doc
 }
 
-// quorum describes the quorum of a server, and why there is none.
+// quorum describes the quorum of a server or, if there is none, the reason.
 func quorum(s *healthmod.ServerRole) string {
 	text := fmt.Sprintf("%s, %d of %d servers alive", cli.YesNo(s.Quorum), s.Alive, s.Known)
 	switch {
@@ -172,8 +172,8 @@ func newClientRoleDoc(c *healthmod.ClientRole) *clientRoleDoc {
 	return doc
 }
 
-// superseded describes where a later incarnation of the client runs, with the remedy; "" if there is
-// none.
+// superseded describes where a later incarnation of the client runs, and what to do; "" if there
+// is none.
 func superseded(s *health.SupersededBy) string {
 	if s == nil {
 		return ""

@@ -22,14 +22,14 @@ var (
 	serverTwo = nid.MustParse("10.0.0.2@tcp")
 )
 
-// fakeServer is a daemon whose client health is what a test says.
+// fakeServer is a daemon whose answers about client health the test determines.
 type fakeServer struct {
 	events control.Events
 	socket string
 
 	mu            sync.Mutex
-	status        func(look int) (healthmod.Status, error) // returns the status for a number of looks; guarded by mu
-	looks         int                                      // number of looks so far; guarded by mu
+	status        func(look int) (healthmod.Status, error) // returns the status for the request with that number; guarded by mu
+	looks         int                                      // number of requests for the status so far; guarded by mu
 	clients       []health.ClientInfo
 	evicted       healthmod.EvictReply
 	everywhere    healthmod.EverywhereList
@@ -37,9 +37,9 @@ type fakeServer struct {
 	evictOf       map[health.ClientID]healthmod.EvictReply
 	tombstones    []health.TombstoneInfo
 	eviction      func(of healthmod.EvictionQuery, look int) (healthmod.EvictionStatus, error)
-	evictionLooks int // number of looks at the eviction; guarded by mu
+	evictionLooks int // number of requests for the eviction so far; guarded by mu
 	past          []healthmod.PastFilter
-	drained       []bool // requests to drain, in order; guarded by mu
+	drained       []bool // requests to begin or end draining, in order; guarded by mu
 	draining      bool   // the server is draining; guarded by mu
 }
 
@@ -148,8 +148,8 @@ func (f *fakeServer) tell(t *testing.T, e healthmod.Event) {
 	}
 }
 
-// serverWith is the status of a server that has so many clients, of which it is
-// the master of some.
+// serverWith returns the status of a server with the given number of clients, of some of which
+// it is the master.
 func serverWith(clients, mastered, batches, alive int) healthmod.Status {
 	return healthmod.Status{Server: &healthmod.ServerRole{
 		State: healthmod.Running, Gossip: true, Alive: alive, Known: 5, MaxClients: 200_000,
@@ -158,7 +158,7 @@ func serverWith(clients, mastered, batches, alive int) healthmod.Status {
 	}}
 }
 
-// lnetctl runs the command against the fake.
+// lnetctl runs a command against the fake daemon.
 func (f *fakeServer) lnetctl(ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	env := cli.Env{Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }}
@@ -166,7 +166,7 @@ func (f *fakeServer) lnetctl(ctx context.Context, args ...string) (code int, std
 	return code, out.String(), errs.String()
 }
 
-// fakeClients are two clients: one of this server, one orphan.
+// fakeClients returns two clients: one whose master is this server, and an orphan.
 func fakeClients() []health.ClientInfo {
 	peer := func(s string) nid.ProcessID { return nid.ProcessID{NID: nid.MustParse(s), PID: nid.LustrePID} }
 	return []health.ClientInfo{

@@ -19,7 +19,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestHealthStatus: both roles of a node for people, and all of it as JSON.
+// TestHealthStatus: the status of a node that is both server and client, in words and as JSON.
 func TestHealthStatus(t *testing.T) {
 	f := serveFake(t)
 	if code, _, errs := f.lnetctl(t.Context(), "health", "status"); code != cli.Failed || !strings.Contains(errs, "no role") {
@@ -84,8 +84,8 @@ times:
 	}
 }
 
-// TestNoQuorumShown: at a server without a quorum, the status and the line of a watch show
-// people why there is none and what to do.
+// TestNoQuorumShown: at a server without a quorum, the status and the line of a watch say why
+// there is none and what to do.
 func TestNoQuorumShown(t *testing.T) {
 	s := serverWith(0, 0, 0, 1)
 	s.Server.Quorum, s.Server.NoQuorum = false, &healthmod.NoQuorum{Why: healthmod.LackListening, Text: "gossip still listens"}
@@ -116,8 +116,8 @@ func (s *shared) String() string {
 	return s.b.String()
 }
 
-// TestHealthWatch: events of both roles, a line or an object each; those of
-// others are left out, and an interrupt is the ordinary end.
+// TestHealthWatch: the watch prints events of both roles, each as a line or as an object. It
+// leaves out other events, and an interrupt is its normal end.
 func TestHealthWatch(t *testing.T) {
 	f := serveFake(t)
 	f.status = func(int) (healthmod.Status, error) { return serverWith(9, 4, 0, 5), nil }
@@ -181,8 +181,9 @@ func TestHealthWatchEnds(t *testing.T) {
 	}
 }
 
-// TestHealthWatchFull: events for which there is no room are counted, and reported where they
-// are missing. At the end, the count includes those that were missing before.
+// TestHealthWatchFull: if the queue is full, events are counted, and the output reports the
+// number where they are missing. The number at the end includes those that the daemon itself has
+// dropped before.
 func TestHealthWatchFull(t *testing.T) {
 	w := &eventWatcher{}
 	for range maxEvents {
@@ -199,7 +200,7 @@ func TestHealthWatchFull(t *testing.T) {
 	}
 }
 
-// TestLatest: a small terminal has the latest events, and none if there is no room.
+// TestLatest: a small terminal shows only the latest events that fit, or none if nothing fits.
 func TestLatest(t *testing.T) {
 	events := []healthmod.Event{{Event: "a"}, {Event: "b"}, {Event: "c"}}
 	for _, c := range []struct{ room, rows, want int }{{-1, 0, 3}, {5, 9, 3}, {2, 9, 2}, {0, 9, 0}, {-3, 2, 0}} {
@@ -209,7 +210,7 @@ func TestLatest(t *testing.T) {
 	}
 }
 
-// TestHealthScreen: a terminal has the servers, and the latest events below.
+// TestHealthScreen: a terminal shows the servers, and below them the latest events.
 func TestHealthScreen(t *testing.T) {
 	f := serveFake(t)
 	f.status = func(int) (healthmod.Status, error) { return serverWith(9, 4, 0, 5), nil }
@@ -233,7 +234,7 @@ func TestHealthScreen(t *testing.T) {
 	}
 }
 
-// TestShedShown: that clients were asked to go elsewhere shows in the status.
+// TestShedShown: the status shows how many clients were asked to choose another server.
 func TestShedShown(t *testing.T) {
 	for shed, want := range map[uint64]bool{0: false, 3: true} {
 		doc := newServerDoc(&healthmod.ServerRole{Stats: map[string]uint64{"shed": shed}})

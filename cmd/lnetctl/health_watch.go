@@ -51,17 +51,17 @@ type eventWatcher struct {
 	g       *globals
 	out     io.Writer
 	started bool
-	recent  []healthmod.Event // events that the screen shows
+	recent  []healthmod.Event // the latest events, for the screen
 
 	mu     sync.Mutex
 	events []healthmod.Event // events since the last update of the screen; guarded by mu
-	missed uint64            // number of events dropped after these; guarded by mu
-	ended  error             // why the stream has ended; guarded by mu
+	missed uint64            // number of events that were dropped after those in events; guarded by mu
+	ended  error             // why the stream of events has ended; guarded by mu
 }
 
 func (w *eventWatcher) run(ctx context.Context, show func(context.Context, []healthmod.Event) error) error {
 	ctx, cancel := context.WithCancel(ctx)
-	// A node without a role has no events, and says so when it is asked.
+	// A node without a role has no events. The request for the status returns that as an error.
 	if _, err := healthmod.OpStatus.Call(ctx, w.g.client(), control.None{}); err != nil {
 		cancel()
 		return err
@@ -75,7 +75,7 @@ func (w *eventWatcher) run(ctx context.Context, show func(context.Context, []hea
 	reader.Go(func() { w.read(body) })
 	defer func() {
 		cancel()
-		_ = body.Close() // an error does no harm: the body has been read
+		_ = body.Close() // an error does no harm, as the body has been read
 		reader.Wait()
 	}()
 	return cli.Repeat(ctx, healthLook, func() error {
@@ -97,7 +97,7 @@ func (w *eventWatcher) read(body io.Reader) {
 		if json.Unmarshal(lines.Bytes(), &e) == nil && (e.Msg == healthmod.EventMessage || e.Msg == "" && e.Missed > 0) {
 			e.Source = config.HealthSource
 			if e.Time.IsZero() {
-				e.Time = time.Now() // the daemon's line has only the number of dropped events
+				e.Time = time.Now() // a line of the daemon that only has the number of dropped events has no time
 			}
 			w.add(e)
 		}
@@ -191,8 +191,8 @@ func (w *eventWatcher) screen(ctx context.Context, events []healthmod.Event) err
 	return cli.Redraw(w.out, b.Bytes(), !w.started)
 }
 
-// latest returns the last events that fit into room rows. If the number of rows of the terminal is 0
-// it returns all.
+// latest returns the last events that fit into the number of rows in room. If the terminal's
+// number of rows is unknown (0), it returns all.
 func latest(events []healthmod.Event, room, rows int) []healthmod.Event {
 	if rows == 0 {
 		return events

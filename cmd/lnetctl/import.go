@@ -74,17 +74,17 @@ func readTree(c *cobra.Command, args []string) (*tree.File, error) {
 	return f, nil
 }
 
-// importError shows errors in the form of the kernel's tool. What we know besides follows as
-// comments of YAML.
+// importError shows errors in the form of the kernel's tool. Further information that ulnet has
+// follows as YAML comments.
 type importError struct {
-	text     string   // text of the error, with the end of its last line
+	text     string   // text of the error, with its last line end
 	comments []string // lines of comments that follow the text
 	exit     int
 }
 
 func (e *importError) Error() string { return strings.TrimSpace(e.text) }
 
-// ExitCode is that of the kernel's tool: a negative errno in a byte.
+// ExitCode returns the exit code of the kernel's tool: a negative errno, as a byte.
 func (e *importError) ExitCode() int { return e.exit }
 
 // Show prints the error as the kernel's tool does.
@@ -95,7 +95,7 @@ func (e *importError) Show(_, stderr io.Writer) {
 	}
 }
 
-// openFailed is the error of a file that cannot be opened.
+// openFailed returns the error for a file that cannot be opened.
 func openFailed(path string, err error) error {
 	errno := syscall.ENOENT
 	errors.As(err, &errno)
@@ -107,7 +107,7 @@ func openFailed(path string, err error) error {
 	}
 }
 
-// unreadable is the error of a file as a whole.
+// unreadable returns the error for a file that cannot be read as a whole.
 func unreadable(err error) error {
 	if e, ok := errors.AsType[*tree.Error](err); ok {
 		e.Verb = tree.Add.String()
@@ -116,7 +116,7 @@ func unreadable(err error) error {
 	return &importError{text: err.Error() + "\n", exit: -int(syscall.EINVAL) & 0xff}
 }
 
-// importFailed returns an error with the errors of items.
+// importFailed makes one error of the errors of items.
 func importFailed(errs []*tree.Error, comments []string) error {
 	e := &importError{exit: -int(syscall.EINVAL) & 0xff}
 	var text strings.Builder
@@ -131,8 +131,8 @@ func importFailed(errs []*tree.Error, comments []string) error {
 	return e
 }
 
-// commentsOn says where an error is, and what the node said. The second of two errors repeats the
-// first.
+// commentsOn returns the line of the file to which an error refers, and the error that the node
+// returned.
 func commentsOn(e *tree.Error) []string {
 	switch {
 	case e.Cause != nil && cli.HintOf(e.Cause) != "":
@@ -148,7 +148,7 @@ func commentsOn(e *tree.Error) []string {
 // applyFile applies a file to the node.
 func applyFile(c *cobra.Command, g *globals, v tree.Verb, f *tree.File) error {
 	e := node.Remote(g.client())
-	if _, err := e.Status(c.Context()); err != nil { // there is no daemon that answers
+	if _, err := e.Status(c.Context()); err != nil { // the error of the request means that no daemon answers
 		return err
 	}
 	r := tree.Apply(c.Context(), e, v, f)

@@ -11,7 +11,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// showFile prints the state of what a file has, in the order of the file.
+// showFile prints the node's state of all that a file contains, in the order of the file.
 func showFile(c *cobra.Command, g *globals, f *tree.File) error {
 	e := node.Remote(g.client())
 	t, err := e.Tree(c.Context())
@@ -48,7 +48,7 @@ func showFile(c *cobra.Command, g *globals, f *tree.File) error {
 	return importFailed(errs, nil)
 }
 
-// showSection adds the things that a section names to the map shown.
+// showSection adds to the tree shown what a section names, as it is in the tree t.
 func showSection(shown, t *tree.Tree, s tree.Section) {
 	switch s.Key {
 	case "global":
@@ -78,7 +78,7 @@ func showSection(shown, t *tree.Tree, s tree.Section) {
 	}
 }
 
-// showNet adds the NIs of a network that shown does not have yet.
+// showNet adds those NIs of a network that the tree shown does not have yet.
 func showNet(shown, t *tree.Tree, n *tree.Net) {
 	named := func(list []tree.Net) int {
 		return slices.IndexFunc(list, func(has tree.Net) bool { return has.Type == n.Type })
@@ -88,7 +88,7 @@ func showNet(shown, t *tree.Tree, n *tree.Net) {
 	}
 }
 
-// peerOf finds the peer that has a NID.
+// peerOf returns the index of the peer that has a NID.
 func peerOf(t *tree.Tree, id nid.NID) int {
 	return slices.IndexFunc(t.Peer, func(p tree.Peer) bool {
 		return p.Primary == id || slices.ContainsFunc(p.NIs, func(ni tree.PeerNI) bool { return ni.NID == id })

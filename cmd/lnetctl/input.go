@@ -9,8 +9,8 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// openInput opens a file to send, - for standard input. size is -1 if it is
-// not known.
+// openInput opens a file to send; "-" stands for standard input. The result size is -1 if it is
+// unknown.
 func openInput(c *cobra.Command, path string) (in io.Reader, size int64, closeInput func(), err error) {
 	if path == "-" {
 		return c.InOrStdin(), -1, func() {}, nil

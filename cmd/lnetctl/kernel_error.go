@@ -19,13 +19,13 @@ const exitInvalid = 256 - int(syscall.EINVAL)
 // exitNegative is the exit code of the kernel's tool for −1.
 const exitNegative = 255
 
-// kernelError is an error in a form of the kernel's tool. What we know besides follows as comments
-// of YAML.
+// kernelError is an error in one of the forms of the kernel's tool. Further information that
+// ulnet has follows as YAML comments.
 type kernelError struct {
-	text  string // text of the error, with the end of its last line
+	text  string // text of the error, with its last line end
 	exit  int
-	stays bool  // the text goes to standard output, as the kernel's tool does with this error
-	cause error // ulnet's own error, which says more; nil: there is none
+	stays bool  // the text goes to standard output, where the kernel's tool prints this error
+	cause error // ulnet's own error, which has more information; nil: there is none
 }
 
 func (e *kernelError) Error() string { return strings.TrimSpace(e.text) }
@@ -52,7 +52,8 @@ func (e *kernelError) Show(stdout, stderr io.Writer) {
 
 func indentComment(text string) string { return strings.ReplaceAll(text, "\n", "\n#   ") }
 
-// netlinkError has the form of errors that the kernel's tool gets by netlink.
+// netlinkError returns an error in the form in which the kernel's tool prints errors that come
+// by netlink.
 func netlinkError(section, item string, errno int, descr string, cause error) *kernelError {
 	return &kernelError{
 		text:  fmt.Sprintf("---\n%s:\n-     %s:\n      errno: %d\n      descr: ! %q\n...\n", section, item, errno, descr),
@@ -61,7 +62,8 @@ func netlinkError(section, item string, errno int, descr string, cause error) *k
 	}
 }
 
-// plainError has the older form, whose exit code is the errno.
+// plainError returns an error in the older form of the kernel's tool, whose exit code is the
+// errno.
 func plainError(section, item string, errno int, descr string, cause error) *kernelError {
 	return &kernelError{
 		text:  fmt.Sprintf("%s:\n    - %s:\n          errno: %d\n          descr: %s\n", section, item, errno, descr),
@@ -75,13 +77,13 @@ func textError(exit int, cause error, format string, args ...any) *kernelError {
 	return &kernelError{text: fmt.Sprintf(format, args...) + "\n", exit: exit, cause: cause}
 }
 
-// onStdout moves an error to where the kernel's tool writes it.
+// onStdout makes an error go to standard output, where the kernel's tool prints it.
 func (e *kernelError) onStdout() *kernelError {
 	e.stays = true
 	return e
 }
 
-// errnoOf returns the errno of an error, and that of invalid arguments if it has none.
+// errnoOf returns the errno of an error, or EINVAL if the error has none.
 func errnoOf(err error) syscall.Errno {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return errno
@@ -89,14 +91,14 @@ func errnoOf(err error) syscall.Errno {
 	return syscall.EINVAL
 }
 
-// strerror is the text of an errno as C has it.
+// strerror returns the text of an errno, as the C library has it.
 func strerror(errno syscall.Errno) string {
 	text := errno.Error()
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 // dialect gives an error of a command line the form and the exit code of the kernel's tool.
-// Commands of ours keep their own.
+// Commands that only ulnet has keep their own form.
 func dialect(cmd *cobra.Command, err error, usage bool) error {
 	if verb, ok := errors.AsType[*cli.VerbError](err); ok {
 		return verbError(cmd, verb)
@@ -113,8 +115,8 @@ func dialect(cmd *cobra.Command, err error, usage bool) error {
 	return err
 }
 
-// verbError is the error of a noun without a verb, whose help it prints, or with a verb that it
-// does not have.
+// verbError returns the error for a noun without a verb, after printing the help of the noun, or
+// for a noun with a verb that it does not have.
 func verbError(cmd *cobra.Command, err *cli.VerbError) error {
 	if err.Verb == "" {
 		var help strings.Builder
@@ -126,7 +128,7 @@ func verbError(cmd *cobra.Command, err *cli.VerbError) error {
 	return textError(exitNegative, err, "lnetctl: '%s' is not a valid command. See 'lnetctl --list-commands'.", err.Verb)
 }
 
-// unknownOption is the error of an option that a verb does not have.
+// unknownOption returns the error for an option that a verb does not have.
 func unknownOption(cmd *cobra.Command, err error) error {
 	text := err.Error()
 	option := "'" + text[strings.LastIndex(text, " ")+1:] + "'"
@@ -138,7 +140,7 @@ func unknownOption(cmd *cobra.Command, err error) error {
 	return textError(exitInvalid, cli.Hint(err, "see '%s --help'", cmd.CommandPath()), form, cmd.Name(), option)
 }
 
-// usageOf is an error of a command line that the kernel's tool has no text for.
+// usageOf returns the error for a command line for which the kernel's tool has no text.
 func usageOf(cmd *cobra.Command, err error) error {
 	if cli.HintOf(err) == "" {
 		err = cli.Hint(err, "see '%s --help'", cmd.CommandPath())
@@ -146,7 +148,7 @@ func usageOf(cmd *cobra.Command, err error) error {
 	return plainError(cmd.Name(), nounOf(cmd), -int(syscall.EINVAL), `"Invalid option or missing argument"`, err)
 }
 
-// nounOf is the noun of a verb, or the verb if it has none.
+// nounOf returns the noun of a verb, or the verb itself if it has no noun.
 func nounOf(cmd *cobra.Command) string {
 	if parent := cmd.Parent(); parent != nil && parent.HasParent() {
 		return parent.Name()
@@ -154,8 +156,8 @@ func nounOf(cmd *cobra.Command) string {
 	return cmd.Name()
 }
 
-// kernelNouns are the nouns that the kernel's tool has too. Our own verbs below them, such as
-// those for rules that the kernel's tool does not have, show errors in the same way.
+// kernelNouns are the nouns that the kernel's tool also has. Below them, even verbs that only
+// ulnet has show errors in the same way.
 var kernelNouns = map[string]bool{
 	"lnet": true, "net": true, "peer": true, "route": true, "routing": true, "set": true, "global": true, "stats": true, "ping": true,
 	"discover": true, "udsp": true, "fault": true, "debug": true, "cpt-of-nid": true, "service-id": true, "setup-mrrouting": true, "setup-sysctl": true, "import": true, "export": true,
@@ -169,9 +171,8 @@ func isKernelVerb(cmd *cobra.Command) bool {
 	return kernelNouns[cmd.Name()]
 }
 
-// failing gives an error of a request to the node the form of the kernel's tool: the action,
-// its object, and the words in which it failed. Errors on the way to the daemon stay as they
-// are.
+// failing gives an error of a request to the node the form of the kernel's tool: the action, its
+// object, and a text that says what failed. Errors on the way to the daemon stay as they are.
 func failing(err error, section, item, descr string) error {
 	if _, done := errors.AsType[*kernelError](err); err == nil || done || !control.FromNode(err) {
 		return err
@@ -179,7 +180,7 @@ func failing(err error, section, item, descr string) error {
 	return netlinkError(section, item, -int(errnoOf(err)), descr, err)
 }
 
-// failingPlainly is failing in the older form, with the text of the errno at the end.
+// failingPlainly is like failing, but in the older form, with the text of the errno at the end.
 func failingPlainly(err error, section, item, descr string) error {
 	if _, done := errors.AsType[*kernelError](err); err == nil || done || !control.FromNode(err) {
 		return err

@@ -61,7 +61,8 @@ func configure(ctx context.Context, g *globals, r node.ConfigureRequest) error {
 	return netlinkError("configure", "lnet", -int(errno), "LNet configure error: "+strerror(errno), err)
 }
 
-// downError is the error of a node on which LNet is not configured; nil: it is.
+// downError returns the error of a node on which LNet is not configured, or nil if it is
+// configured.
 func downError(s node.Status) error {
 	if !s.Unconfigured {
 		return nil
@@ -69,7 +70,7 @@ func downError(s node.Status) error {
 	return cli.Hint(cli.Errnof(syscall.ENETDOWN, "LNet is not configured on the node"), "'lnetctl lnet configure' configures it, with --all as lnetd is configured")
 }
 
-// checkUp is the error of showing something of a node on which LNet is not configured.
+// checkUp returns an error if LNet is not configured on the node whose item is to be shown.
 func checkUp(ctx context.Context, g *globals, item string) error {
 	s, err := node.OpStatus.Call(ctx, g.client(), control.None{})
 	if err == nil {
@@ -84,7 +85,7 @@ func checkUp(ctx context.Context, g *globals, item string) error {
 	return netlinkError("show", item, -int(syscall.ENETDOWN), "Unspecific failure", err)
 }
 
-// setupCommands run scripts of the system in the kernel's tool.
+// setupCommands returns the commands that, in the kernel's tool, run scripts of the system.
 func setupCommands() (list []*cobra.Command) {
 	for _, name := range []string{"setup-mrrouting", "setup-sysctl"} {
 		list = append(list, &cobra.Command{
@@ -95,7 +96,8 @@ func setupCommands() (list []*cobra.Command) {
 	return list
 }
 
-// serviceID is that of port 987 of the RDMA CM's TCP port space, as the kernel's tool prints it.
+// serviceID is the service id of port 987 in the TCP port space of the RDMA CM, as the kernel's
+// tool prints it.
 const serviceID = "0xdb03060100000000"
 
 func serviceCommand(g *globals) *cobra.Command {
@@ -182,7 +184,7 @@ func debugPeer(g *globals) *cobra.Command {
 				return plainError("debug", "peer", -int(syscall.EINVAL), "--nid is no NID", cli.Usagef("%w", err))
 			}
 			if page, err := node.OpPeers.Call(c.Context(), g.client(), node.PeersRequest{NID: id}); err != nil || len(page.Peers)+len(page.Known) == 0 && !g.json {
-				return err // kernels say nothing of peers that they do not know
+				return err // kernels print nothing about peers that they do not know
 			} else if len(page.Peers)+len(page.Known) == 0 {
 				return cli.JSON(c.OutOrStdout(), map[string][]string{"peer": {}})
 			}
@@ -193,7 +195,7 @@ func debugPeer(g *globals) *cobra.Command {
 	return c
 }
 
-// badNIDList is the error of a list of NIDs that is none.
+// badNIDList returns the error for a text that is no list of NIDs.
 func badNIDList(text string, err error) error {
 	more := ""
 	if !strings.Contains(text, "@") {

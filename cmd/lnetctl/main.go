@@ -27,7 +27,7 @@ func execute(ctx context.Context, env cli.Env, root *cobra.Command, args []strin
 	return cli.RunAs(ctx, env, root, args, dialect)
 }
 
-// usage is what the kernel's tool says about commands that it does not have.
+// usage is the text that the kernel's tool prints for commands that it does not have.
 const usage = `usage: lnetctl [COMMAND] [OPTIONS]... [ARGS]
 Without any parameters, interactive mode is invoked
 Try 'lnetctl help <COMMAND>', or 'lnetctl --list-commands' for a list of commands.

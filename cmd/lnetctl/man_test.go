@@ -12,7 +12,7 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// TestManPages: each command has a page, which has what the command does and its options.
+// TestManPages: each command has a manual page with what the command does and its options.
 func TestManPages(t *testing.T) {
 	dir := t.TempDir()
 	var errs strings.Builder
@@ -36,7 +36,7 @@ func TestManPages(t *testing.T) {
 	}
 }
 
-// checkPage checks that a page has everything that the command says of itself.
+// checkPage checks that a manual page has all texts of the command's help.
 func checkPage(t *testing.T, name, page string, verb *cobra.Command) {
 	t.Helper()
 	if verb.Short == "" {

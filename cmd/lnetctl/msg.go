@@ -30,7 +30,7 @@ parts of it. Events are printed as they come, under their LNet names with
 	return c
 }
 
-// address is the destination of an operation in a portal table.
+// address selects a portal, and match bits, of the operation's target.
 type address struct {
 	portal       int
 	bits, ignore bitsValue
@@ -74,7 +74,7 @@ type eventPrinter struct {
 func (p eventPrinter) print(e *node.Event) error {
 	if p.json {
 		enc := json.NewEncoder(p.out)
-		enc.SetEscapeHTML(false) // otherwise an unknown NID, <?>, would be escaped
+		enc.SetEscapeHTML(false) // otherwise the text of an unknown NID, <?>, would be escaped
 		return enc.Encode(e)
 	}
 	_, err := fmt.Fprintln(p.out, eventText(e))
@@ -109,8 +109,8 @@ func eventText(e *node.Event) string {
 	return b.String()
 }
 
-// ended translates the result of an operation. For an operation without an end of its own an
-// interrupt is a success.
+// ended translates the result of an operation. If the operation is endless, an interrupt counts
+// as success.
 func ended(ctx context.Context, endless bool, err error) error {
 	switch {
 	case err == nil || ctx.Err() == nil:

@@ -63,7 +63,7 @@ func (v *getVerb) run(c *cobra.Command, args []string) error {
 	return file.closeAfter(v.fetch(c, n, file))
 }
 
-// take builds the request from the flags and the target.
+// take fills in the request from the flags and the target.
 func (v *getVerb) take(target string) (err error) {
 	r := &v.request
 	r.Portal, r.MatchBits, r.Length, r.Timeout = v.at.portal, v.at.bits.Bits, uint64(v.length), v.timeout.value

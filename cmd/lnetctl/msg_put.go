@@ -60,7 +60,7 @@ func (v *putVerb) run(c *cobra.Command, args []string) error {
 	return v.send(c, n, in, size)
 }
 
-// take builds the request from the flags and the target.
+// take fills in the request from the flags and the target.
 func (v *putVerb) take(target string) (err error) {
 	r := &v.request
 	r.Portal, r.MatchBits, r.HdrData, r.Timeout = v.at.portal, v.at.bits.Bits, v.hdrData.Bits, v.timeout.value

@@ -66,7 +66,7 @@ func (v *sinkVerb) run(c *cobra.Command, _ []string) error {
 	return file.closeAfter(ended(c.Context(), v.request.Count == 0, err))
 }
 
-// take builds the request from the flags.
+// take fills in the request from the flags.
 func (v *sinkVerb) take() error {
 	r := &v.request
 	switch {

@@ -62,7 +62,7 @@ refused or ended. --json prints the same keys.`,
 	return c
 }
 
-// printNets prints all nets, or one.
+// printNets prints all nets, or only one.
 func printNets(c *cobra.Command, g *globals, s node.Status, rules udsp.List, only string, level int) error {
 	docs := append([]tree.Net{}, node.NetTree(s, level, rules)...)
 	if only != "" {
@@ -81,5 +81,5 @@ func printNets(c *cobra.Command, g *globals, s node.Status, rules udsp.List, onl
 	}{docs})
 }
 
-// onlyCPT is the CPU partition of a machine that has one, as Lustre's tool numbers them.
+// onlyCPT is the number, in Lustre's tool, of the CPU partition of a machine that has only one.
 const onlyCPT = 0

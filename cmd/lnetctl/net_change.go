@@ -71,7 +71,7 @@ shown, without effect.`,
 	return c
 }
 
-// addNames adds the flags that name what to start or stop.
+// addNames adds the flags that say what to start or stop.
 func (a *netChange) addNames(c *cobra.Command) {
 	c.Flags().StringVarP(&a.net, "net", "n", "", "`NET`, such as tcp1")
 	c.Flags().StringSliceVarP(&a.interfaces, "if", "i", nil, "`INTERFACE` or local address; several are separated by commas")
@@ -116,7 +116,7 @@ func errNoNet() error {
 	return textError(exitInvalid, nil, "missing mandatory parameters in NI config: 'network'").onStdout()
 }
 
-// parseNet parses --net.
+// parseNet parses the flag --net.
 func (a *netChange) parseNet(section string) (nid.Net, error) {
 	net, err := nid.ParseNet(a.net)
 	if err == nil {
@@ -147,7 +147,7 @@ func checkNotLo(section string, net nid.Net) error {
 
 var errLo = errors.New("lo belongs to every node")
 
-// settings copies the tunables that the flags give.
+// settings takes over the tunables that the flags set.
 func (a *netChange) settings(c *cobra.Command) error {
 	given := c.Flags().Changed
 	for _, t := range []struct {
@@ -190,7 +190,7 @@ func checkConns(section string, n int) error {
 		cli.Usagef("--conns-per-peer: want 0 to %d, not %d", maxConnsPerPeer, n))
 }
 
-// explain gives an error of the node its text.
+// explain gives an error of the node the text of the kernel's tool.
 func (a *netChange) explain(err error) error {
 	if a.ip2net != "" {
 		return failing(err, "add", "net", "cannot setup ip2nets")
@@ -257,7 +257,7 @@ func (a *netChange) stop(c *cobra.Command, g *globals) error {
 	return nil
 }
 
-// warnOfCPT says that CPU partitions have no effect.
+// warnOfCPT prints a warning that CPU partitions have no effect.
 func warnOfCPT(w io.Writer, cpt string) {
 	if cpt != "" {
 		fmt.Fprintln(w, "# lnetctl: --cpt is kept and shown, without effect: the node has no CPU partitions")

@@ -12,7 +12,8 @@ import (
 	"ulnet/lnet/udsp"
 )
 
-// What net show has of multicast: groups at once, the rest with -v.
+// TestNetShowMulticast: net show prints the multicast groups of an NI, and with -v all about
+// multicast.
 func TestNetShowMulticast(t *testing.T) {
 	m := &drivers.Multicast{Port: 10988, MulticastLimits: lnd.MulticastLimits{MaxPayload: 1392, ReceiveBuffer: 8192}, Sent: 1, SentBytes: 2, Received: 3, ReceivedBytes: 4, Missed: 5}
 	groups := []lnet.GroupSnapshot{{Group: 7, NID: nid.MustParse("239.76.0.7@tcp"), Members: 2}}

@@ -20,7 +20,7 @@ type netSetting struct {
 	all                 bool
 	health, conns, wait int
 	peer                bool
-	state               string // bits of a peer's state; empty: they stay
+	state               string // new bits of a peer's state; empty: the bits stay as they are
 }
 
 func netSet(g *globals) *cobra.Command {
@@ -74,7 +74,8 @@ func (s *netSetting) add(c *cobra.Command, all string) {
 	c.Flags().IntVarP(&s.health, "health", "t", -1, "the new `VALUE`")
 }
 
-// bad is an error of 'net set' or 'peer set': the kernel's tool calls both net.
+// badSetting returns an error of 'net set' or 'peer set', which the kernel's tool both calls
+// net.
 func badSetting(errno syscall.Errno, descr string, err error) error {
 	if descr != "" {
 		descr = fmt.Sprintf("%q", descr)
@@ -107,7 +108,7 @@ func (s *netSetting) run(c *cobra.Command, g *globals) error {
 			return err
 		}
 		r := node.TuneRequest{NID: id, ConnsPerPeer: &s.conns}
-		if given("health") { // both change, or neither
+		if given("health") { // one request, so that both settings change or neither
 			r.Health = &s.health
 		}
 		return failing(node.OpTune.Call(c.Context(), g.client(), r), "set", "net", "cannot configure LNet NI")
@@ -122,21 +123,21 @@ func (s *netSetting) run(c *cobra.Command, g *globals) error {
 	return nil
 }
 
-// setState sets the bits of a peer's state, and its health if that is given.
+// setState sets the bits of a peer's state, and its health if the flag for that is set.
 func (s *netSetting) setState(c *cobra.Command, g *globals, id nid.NID) error {
 	bits, err := strconv.ParseUint(s.state, 0, 32)
 	if err != nil {
 		return badSetting(syscall.EINVAL, "", cli.Usagef("--state takes a number, such as 1 or 0x111, not %q", s.state))
 	}
 	r := node.PeerStateRequest{NID: id, State: lnet.PeerFlags(bits)}
-	if c.Flags().Changed("health") { // both change, or neither
+	if c.Flags().Changed("health") { // one request, so that both settings change or neither
 		r.Health = &s.health
 	}
 	err = node.OpPeerState.Call(c.Context(), g.client(), r)
 	return failingPlainly(err, "net", "set", "cannot set the state: ")
 }
 
-// tuneNet changes the time-out of a driver.
+// tuneNet changes the timeout of a driver.
 func (s *netSetting) tuneNet(c *cobra.Command, g *globals) error {
 	if s.net == "" {
 		return badSetting(syscall.EINVAL, "Specified --lnd-timeout without --net option", cli.Usagef("name a network, such as tcp"))

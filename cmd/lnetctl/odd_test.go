@@ -15,7 +15,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// oddNode is a node whose peers have named every kind of NID.
+// oddNode is a node whose peers have reported NIDs of every kind.
 type oddNode struct {
 	status node.Status
 	page   node.PeerPage
@@ -40,7 +40,7 @@ func (n *oddNode) peers(r node.PeersRequest) (page node.PeerPage, err error) {
 	return page, nil
 }
 
-// oddPeers are NIDs as a peer can put them into a ping info, and one that is not odd.
+// oddPeers are NIDs that a peer can put into a ping info; one of them is ordinary.
 var oddPeers = []string{
 	"10.0.0.1@tcp", "a000001@<200:7>", "1:2:3:4@<17:0>", "1:200/7@<2:0>", "1@<9:0>", "0@<9:1>", "1@<0:3>",
 	"::ffff:10.0.0.1@tcp", "::@tcp9", "<?>", "0@lo", "0xa@gm", "7@kfi65535",
@@ -62,7 +62,7 @@ func newOddNode() *oddNode {
 	return n
 }
 
-// serveNode starts a daemon of a node, which ends with the test.
+// serveNode starts a daemon with the given routes, which ends with the test.
 func serveNode(t *testing.T, routes []control.Route, events *control.Events) (socket string) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "s")
@@ -84,8 +84,8 @@ func serveNode(t *testing.T, routes []control.Route, events *control.Events) (so
 	return socket
 }
 
-// TestShowOddNIDs: NIDs of unknown types and strange addresses, which peers can name, hide
-// nothing in any show.
+// TestShowOddNIDs: peers can report NIDs of unknown types and strange addresses. No command that
+// shows something leaves anything out because of them.
 func TestShowOddNIDs(t *testing.T) {
 	f := &fakeServer{socket: serveNode(t, newOddNode().routes(), new(control.Events))}
 	for _, verb := range [][]string{{"net", "show"}, {"net", "show", "-v", "3"}, {"stats", "show"}, {"stats", "show", "-v"}, {"peer", "show"}, {"peer", "show", "-v", "3"}} {

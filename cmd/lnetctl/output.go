@@ -15,12 +15,11 @@ import (
 // output writes the payload to a file, to standard output, or nowhere.
 type output struct {
 	command *cobra.Command
-	stream  io.Writer // standard output; nil if data do not go there
-	file    *os.File  // the file; nil if data do not go to a file
+	stream  io.Writer // standard output; nil if the payload does not go there
+	file    *os.File  // the file; nil if the payload does not go to a file
 }
 
-// createOutput opens an output by the value of --out: empty for none, - for
-// standard output.
+// createOutput opens an output by the value of --out: empty for none, "-" for standard output.
 func createOutput(c *cobra.Command, path string) (*output, error) {
 	o := &output{command: c}
 	switch path {
@@ -36,7 +35,7 @@ func createOutput(c *cobra.Command, path string) (*output, error) {
 	return o, nil
 }
 
-// events returns the stream for events, which is not that of the payload.
+// events returns the stream for events, which must not be the one for the payload.
 func (o *output) events() io.Writer {
 	if o.stream != nil {
 		return o.command.ErrOrStderr()
@@ -44,8 +43,8 @@ func (o *output) events() io.Writer {
 	return o.command.OutOrStdout()
 }
 
-// write writes the payload of a step: behind what was written before, or at
-// the event's offset.
+// write writes the payload of a step: after what was written before or, with atOffset, at the
+// offset in the event.
 func (o *output) write(s node.Step, atOffset bool) (err error) {
 	switch {
 	case o.stream != nil:

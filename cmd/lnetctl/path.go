@@ -62,7 +62,7 @@ func (v *pathVerb) run(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// noPath is the error for a message that no path leads to its destination.
+// noPath returns the error for a message whose destination no path leads to.
 func noPath(r node.PathRequest, p lnet.Path) error {
 	for _, c := range p.Candidates {
 		if c.Kind == "gateway" {

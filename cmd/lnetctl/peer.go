@@ -62,7 +62,7 @@ lists and that are not known to be its own. -v adds credits, statistics and the 
 	return c
 }
 
-// showPeers prints all peers, page by page: there may be many.
+// showPeers prints all peers, page by page, because there may be many.
 func showPeers(c *cobra.Command, g *globals, level int) error {
 	rules, err := g.rulesFor(c.Context(), level)
 	if err != nil {
@@ -85,12 +85,12 @@ func showPeers(c *cobra.Command, g *globals, level int) error {
 		}
 	}
 	if !some {
-		return nil // prints nothing, as the kernel's tool
+		return nil // prints nothing, as the kernel's tool does
 	}
 	return errors.Join(list.Close(), out.Flush())
 }
 
-// showPeer prints the peer with a NID.
+// showPeer prints the peer that has a NID.
 func showPeer(c *cobra.Command, g *globals, only nid.NID, level int) error {
 	page, err := node.OpPeers.Call(c.Context(), g.client(), node.PeersRequest{NID: only})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"ulnet/lnet/udsp"
 )
 
-// maxPeerNIDs is more NIDs than a peer can have.
+// maxPeerNIDs is a larger number of NIDs than a peer can have.
 const maxPeerNIDs = 4096
 
 // peerChange are the flags of 'peer add' and 'peer del'.
@@ -136,7 +136,7 @@ func rangeNIDs(s string) ([]nid.NID, error) {
 	return ids, nil
 }
 
-// expandNIDs parses NIDs that commas separate and whose brackets enclose numbers and ranges.
+// expandNIDs parses NIDs separated by commas. Brackets in a NID enclose numbers and ranges.
 func expandNIDs(s string) (ids []nid.NID, err error) {
 	for _, part := range splitOutside(s) {
 		texts, err := nid.ExpandText(part, maxPeerNIDs)

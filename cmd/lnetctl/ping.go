@@ -72,7 +72,8 @@ func (v *pingVerb) run(c *cobra.Command, args []string) error {
 	return out.failed.err(len(requests), "did not answer")
 }
 
-// down is the error of a ping that failed because LNet is not configured on the node; nil: it is.
+// down returns the error of a ping that failed because LNet is not configured on the node, or
+// nil if that is not the reason.
 func (v *pingVerb) down(ctx context.Context, failed error) error {
 	if !errors.Is(failed, syscall.ENETDOWN) || v.alone.on {
 		return nil
@@ -112,7 +113,7 @@ func parseTarget(s string) (nid.ProcessID, error) {
 	return id, nil
 }
 
-// parseSource parses --source; empty leaves the choice to LNet.
+// parseSource parses --source. If it is empty, LNet chooses the source.
 func parseSource(s string) (nid.NID, error) {
 	if s == "" {
 		return nid.NID{}, nil
@@ -124,7 +125,8 @@ func parseSource(s string) (nid.NID, error) {
 	return id, nil
 }
 
-// parseNID parses a NID of a network. It refuses texts such as "0@<0:0>", which package nid parses.
+// parseNID parses a NID of a network. It refuses texts such as "0@<0:0>", which package nid
+// accepts.
 func parseNID(s string) (nid.NID, error) {
 	id, err := nid.Parse(s)
 	if err == nil && !id.IsValid() {
@@ -159,8 +161,8 @@ func niDocs(nis []node.PingedNI) []pingNIDoc {
 	return docs
 }
 
-// manageDoc is a node that could not be asked. What failed is a key without a value, as the kernel's
-// tool has it.
+// manageDoc describes a node that did not answer. Like the kernel's tool, it has a key without a
+// value for what failed.
 type manageDoc struct {
 	Ping *struct{} `json:"ping"`
 	failureDoc

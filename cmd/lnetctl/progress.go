@@ -15,7 +15,7 @@ type progress struct {
 	done  int64
 }
 
-// newProgress shows progress on w if that is a terminal and events is not.
+// newProgress shows progress on w if w is a terminal and the events do not go to one.
 func newProgress(w, events io.Writer, total int64) *progress {
 	if !cli.IsTerminal(w) || cli.IsTerminal(events) {
 		w = nil

@@ -19,7 +19,7 @@ import (
 	"ulnet/lnd/lndtest/loopback"
 )
 
-// verbs returns the commands below c that have none below them.
+// verbs returns the commands below c that have no commands below themselves.
 func verbs(c *cobra.Command) (list []*cobra.Command) {
 	for _, sub := range c.Commands() {
 		if sub.RunE != nil && !sub.HasSubCommands() && !sub.Hidden {
@@ -31,11 +31,11 @@ func verbs(c *cobra.Command) (list []*cobra.Command) {
 }
 
 // notReading are verbs that change something, send messages or payload, wait for events, or
-// print text that is no answer of a node.
+// print text that is not the answer of a node.
 var notReading = strings.Fields("add del set reset evict drain undrain reload watch ping discover configure unconfigure import save " +
 	"put get sink serve partition heal pause resume fail setup-mrrouting setup-sysctl list-commands version help quit exit")
 
-// arguments are the required arguments of reading verbs.
+// arguments are the arguments that verbs which read require.
 var arguments = map[string]string{
 	"lnetctl path": "0@lo", "lnetctl cpt-of-nid": "0@lo", "lnetctl client show": "nosuch", "lnetctl debug recovery": "--local",
 	"lnetctl debug nidlist": "0@lo", "lnetctl debug peer": "--nid 127.0.0.1@tcp", "lnetctl diff": "{empty}", "lnetctl config diff": "{empty}",
@@ -63,7 +63,7 @@ func serveWhole(t *testing.T) (socket string) {
 }
 
 // TestReadingVerbsPrintJSON: each verb that reads prints JSON with --json. On a node without
-// client health its verbs fail, and print nothing.
+// client health, the verbs of client health fail and print nothing.
 func TestReadingVerbsPrintJSON(t *testing.T) {
 	f := &fakeServer{socket: serveWhole(t)}
 	empty := filepath.Join(t.TempDir(), "empty.yaml")

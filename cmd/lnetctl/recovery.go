@@ -78,7 +78,7 @@ any it prints nothing, as the kernel's tool.`,
 	return c
 }
 
-// printRecovery prints the text of the kernel's tool, or the whole state in JSON.
+// printRecovery prints the text of the kernel's tool, or the whole state as JSON.
 func printRecovery(c *cobra.Command, g *globals, title string, list []recovery.Status) error {
 	if g.json {
 		if list == nil {

@@ -21,7 +21,8 @@ func routeCommand(g *globals) *cobra.Command {
 	return c
 }
 
-// underscores lets flags be written as the kernel's tool has them.
+// underscores makes a command accept flags with underscores in place of dashes, as the kernel's
+// tool does.
 func underscores(c *cobra.Command) {
 	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		name = strings.ReplaceAll(name, "_", "-")
@@ -74,7 +75,7 @@ and then every alive_router_check_interval.`,
 	return c
 }
 
-// addRouteNames adds the flags that name a route.
+// addRouteNames adds the flags that identify a route.
 func addRouteNames(c *cobra.Command, net, gateway *string) {
 	c.Flags().StringVarP(net, "net", "n", "", "`NET` that the route leads to, such as tcp1")
 	c.Flags().StringVarP(gateway, "gateway", "g", "", "`NID` of the gateway on a network of this node")
@@ -154,7 +155,7 @@ that.`,
 	return c
 }
 
-// of returns the routes that are to be shown.
+// of returns the routes to show.
 func (f *routeFilter) of(c *cobra.Command, list []node.RouteStatus) ([]node.RouteStatus, error) {
 	net, gateway := nid.Net{}, nid.NID{}
 	var err error
@@ -181,7 +182,7 @@ func printRoutes(c *cobra.Command, g *globals, list []node.RouteStatus, level in
 		}{list})
 	}
 	if len(list) == 0 {
-		return nil // prints nothing, as the kernel's tool
+		return nil // prints nothing, as the kernel's tool does
 	}
 	docs := make([]routeDoc, 0, len(list))
 	for _, r := range list {

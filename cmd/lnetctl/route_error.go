@@ -9,7 +9,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// missingRouteWords is the error of a route that is not wholly named.
+// missingRouteWords returns the error for a route of which the network or the gateway is
+// missing.
 func missingRouteWords(net, gateway string) error {
 	var missing []string
 	if net == "" {
@@ -57,7 +58,8 @@ func badGateway(section, text string, err error) error {
 	return badNIDs(section, "route", text, cli.Usagef("--gateway: %w", err))
 }
 
-// badNIDs is the error of a list of NIDs that is none, in two words.
+// badNIDs returns the error for a text that is no list of NIDs, for which the kernel's tool has
+// two wordings.
 func badNIDs(section, item, text string, err error) error {
 	descr := `"Unable to parse nidlist: no valid NIDs in string"`
 	if strings.Contains(text, "@") {
@@ -66,7 +68,7 @@ func badNIDs(section, item, text string, err error) error {
 	return netlinkError(section, item, -int(syscall.EINVAL), descr, err)
 }
 
-// routeError gives an error of the node its text.
+// routeError gives an error of the node the text of the kernel's tool.
 func routeError(section string, err error) error {
 	descr := "failed to delete route"
 	if section == "add" {

@@ -37,8 +37,8 @@ forwarded, and why something was not.`,
 	return c
 }
 
-// routingDoc has the keys of the kernel's tool in its order (lustre_lnet_show_routing); the
-// memory is ours.
+// routingDoc has the keys of the kernel's tool, in its order (lustre_lnet_show_routing). The key
+// memory is ulnet's addition.
 type routingDoc struct {
 	Routing []any      `json:"routing"`
 	Buffers buffersDoc `json:"buffers"`

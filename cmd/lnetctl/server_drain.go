@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// drainTimeout bounds the wait: a client needs a ping and an election to move.
+	// drainTimeout bounds the wait for draining: each client needs a ping and an election to choose
+	// another master.
 	drainTimeout = 2 * time.Minute
 	// drainLook is the interval in which the command asks for the progress.
 	drainLook = 200 * time.Millisecond
@@ -112,11 +113,11 @@ func (d *drainDoc) String() string {
 	return s
 }
 
-// drain waits until a server is drained.
+// drain waits until a server has no clients as their master any more.
 type drain struct {
 	g    *globals
 	talk io.Writer
-	said string // the line that was printed last
+	said string // the line that was last printed
 }
 
 // look asks the daemon for the progress.
@@ -136,7 +137,7 @@ func (d *drain) look(ctx context.Context) (*drainDoc, error) {
 	return doc, nil
 }
 
-// wait waits until the server is drained or limit is over, and prints the progress.
+// wait waits until the server is drained or the time limit is over, and prints the progress.
 func (d *drain) wait(ctx context.Context, doc *drainDoc, limit time.Duration) (*drainDoc, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -169,10 +170,10 @@ func (d *drain) progress(doc *drainDoc) {
 	}
 }
 
-// goesOn is the hint for a server that goes on draining after the command has ended.
+// goesOn is the hint for a server that is still draining when the command ends.
 const goesOn = "it goes on draining: 'lnetctl server drain' waits again, 'lnetctl server undrain' takes it back"
 
-// over returns the error of a wait that has ended too early.
+// over returns the error of a wait that ended before the server was drained.
 func (d *drain) over(ctx context.Context, doc *drainDoc, limit time.Duration) error {
 	why, hint := fmt.Sprintf("not drained after %v", limit), goesOn
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {

@@ -14,8 +14,8 @@ import (
 	"ulnet/cmd/internal/modules/health"
 )
 
-// TestServerList: the command shows what this server knows of the other servers, and which of
-// it is unknown.
+// TestServerList: the command shows what this server knows of the other servers, and what it
+// does not know.
 func TestServerList(t *testing.T) {
 	f := serveFake(t)
 	_, out, _ := f.lnetctl(t.Context(), "server", "list")
@@ -58,8 +58,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestDrainEnds: it does not wait with --no-wait, no longer than it may, not for
-// a server that drains no more, and not after an interrupt.
+// TestDrainEnds: the command does not wait if --no-wait is set, when its time limit is over,
+// when the server stops draining, and after an interrupt.
 func TestDrainEnds(t *testing.T) {
 	interrupted, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
@@ -119,7 +119,7 @@ func TestDrainEnds(t *testing.T) {
 	}
 }
 
-// TestDrainJSON: the state is an object, also when it fails.
+// TestDrainJSON: the state is printed as an object, even if the command fails.
 func TestDrainJSON(t *testing.T) {
 	f := serveFake(t)
 	f.status = func(int) (health.Status, error) { return serverWith(9, 4, 2, 5), nil }

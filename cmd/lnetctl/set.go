@@ -15,17 +15,17 @@ import (
 
 // settable is a setting of the running node that 'lnetctl set' changes.
 type settable struct {
-	name    string // name in the tool, and of the node's setting
+	name    string // name of the setting, in the tool and on the node
 	value   string // name of the value in the usage text
 	short   string
 	long    string
 	example string
-	words   string // the kernel's tool has for it, where these are not the name
-	item    string // name of the setting in errors, where that is not name
+	words   string // words of the kernel's tool for the setting, if they differ from the name
+	item    string // name of the setting in errors, if it differs from the name
 	failed  string // text of an error in front of the errno's, where it is not "cannot configure WORDS: "
-	whole   string // complete text of an error of range
-	sysfs   bool   // kernels have the setting in a file: a refusal has another errno
-	off     []int  // all values of a setting that is on or off; nil: another kind
+	whole   string // complete text of the error for a value out of range
+	sysfs   bool   // in kernels, this setting is a file, so a refusal has another errno
+	off     []int  // valid values of a setting that is either on or off; nil: a setting of another kind
 }
 
 var settables = []settable{
@@ -86,7 +86,7 @@ func (s settable) command(g *globals) *cobra.Command {
 	}
 }
 
-// parse reads a value; whether it is in range, the node knows.
+// parse parses a value. The node checks whether the value is in range.
 func (s settable) parse(text string) (int, error) {
 	value, err := strconv.ParseInt(text, 0, 64)
 	switch {
@@ -100,7 +100,7 @@ func (s settable) parse(text string) (int, error) {
 	return int(value), nil
 }
 
-// unreadable is the error of a value that is no number.
+// unreadable returns the error for a value that is no number.
 func (s settable) unreadable(err error) error {
 	words := s.name
 	if s.words != "" {
@@ -113,7 +113,7 @@ func (s settable) unreadable(err error) error {
 	return plainError("parser", "set", -1, descr, err)
 }
 
-// refused is the error of a value that the node does not take.
+// refused returns the error for a value that the node has refused.
 func (s settable) refused(err error) error {
 	item := s.name
 	if s.item != "" {
@@ -132,7 +132,7 @@ func (s settable) refused(err error) error {
 	}
 }
 
-// says is how the text of a refusal begins.
+// says returns the beginning of the text of a refusal.
 func (s settable) says() string {
 	if s.failed != "" {
 		return s.failed

@@ -16,7 +16,7 @@ import (
 	"ulnet/lnet/networks"
 )
 
-// operator is the node that a verb uses: that of a daemon, or our own.
+// operator is the node that a verb uses: that of a daemon, or one in this process.
 type operator interface {
 	Ping(context.Context, node.PingRequest) (node.PingReply, error)
 	Discover(context.Context, node.DiscoverRequest) (node.DiscoverReply, error)
@@ -53,7 +53,7 @@ func (r remote) Get(ctx context.Context, q node.GetRequest, report node.Report) 
 	return node.OpGet.Call(ctx, r.client, q, report)
 }
 
-// standalone holds the flags of a node of our own.
+// standalone holds the flags of a node in this process.
 type standalone struct {
 	command  *cobra.Command
 	on       bool
@@ -61,7 +61,8 @@ type standalone struct {
 	port     int
 }
 
-// leaveTimeout bounds the wait of our own node, at its end, for messages that have not left.
+// leaveTimeout bounds how long a node in this process waits, at its end, for messages that have
+// not been sent.
 const leaveTimeout = 2 * time.Second
 
 var errInterrupted = errors.New("interrupted")
@@ -75,8 +76,8 @@ func addStandalone(c *cobra.Command) *standalone {
 	return s
 }
 
-// connect returns the node to use. With dialOnly a node of our own does without a listener if it has
-// no permission for the port. The caller must call stop.
+// connect returns the node to use. If dialOnly is set, a node in this process that is not
+// permitted to bind the port starts without a listener. The caller must call stop.
 func (s *standalone) connect(g *globals, dialOnly bool) (n operator, stop func(), err error) {
 	if !s.on {
 		return remote{g.client()}, func() {}, s.checkOff()
@@ -92,11 +93,11 @@ func (s *standalone) connect(g *globals, dialOnly bool) (n operator, stop func()
 	return own, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 		defer cancel()
-		_ = own.Shutdown(ctx) // messages that did not leave have been reported by events
+		_ = own.Shutdown(ctx) // an error is ignored, as events have reported the messages that were not sent
 	}, nil
 }
 
-// checkOff refuses flags that need --standalone.
+// checkOff refuses flags that have an effect only with --standalone.
 func (s *standalone) checkOff() error {
 	for _, name := range []string{"networks", "accept-port"} {
 		if s.command.Flags().Changed(name) {

@@ -66,8 +66,8 @@ func statsReset(g *globals) *cobra.Command {
 	}
 }
 
-// statsDoc has the keys of the kernel's tool in its order
-// (liblnetconfig lustre_lnet_show_stats); the reasons are ours.
+// statsDoc has the keys of the kernel's tool, in its order (liblnetconfig
+// lustre_lnet_show_stats). The reasons are ulnet's addition.
 type statsDoc struct {
 	MsgsAlloc         uint64            `json:"msgs_alloc"`
 	MsgsMax           uint64            `json:"msgs_max"`
@@ -123,7 +123,7 @@ func (d *statsDoc) addFailures(f lnet.FailureStats) {
 	d.NetworkTimeout = f.NetworkTimeout
 }
 
-// connectionReasons adds up why connections of all NIs were refused or ended.
+// connectionReasons returns how many connections of all NIs were refused or ended, by reason.
 func connectionReasons(s node.Status) map[string]uint64 {
 	sums := map[string]uint64{}
 	for _, ni := range s.NIs {

@@ -11,8 +11,9 @@ import (
 // maxTargets bounds the nodes that one command asks.
 const maxTargets = 4096
 
-// parseTargets parses the nodes that ping and discover ask: NIDs, or pids and NIDs. Commas separate
-// several in an argument, and brackets enclose numbers and ranges, as in 10.0.0.[2-4]@tcp.
+// parseTargets parses the nodes that ping and discover ask: NIDs, perhaps with PIDs. An argument
+// may have several, separated by commas, and brackets enclose numbers and ranges, as in
+// 10.0.0.[2-4]@tcp.
 func parseTargets(verb string, args []string) (targets []nid.ProcessID, err error) {
 	for _, arg := range args {
 		for _, part := range splitOutside(arg) {
@@ -35,7 +36,7 @@ func parseTargets(verb string, args []string) (targets []nid.ProcessID, err erro
 	return targets, nil
 }
 
-// badTarget is the error of a text that names no node, in the words of the kernel's tool.
+// badTarget returns the error for a text that names no node, in the words of the kernel's tool.
 func badTarget(verb, text string, cause error) error {
 	why := "invalid NID in nidstr"
 	if !strings.Contains(text, "@") {

@@ -10,12 +10,12 @@ import (
 )
 
 // volatile are the keys whose numbers depend on the run: counters, low-water marks and times.
-// They are compared as numbers of any value.
+// Any number counts as equal to any other there.
 var volatile = regexp.MustCompile(`^(.*_count|.*_length|.*_credits|mincredits|msgs_.*|rst_alloc|errors|put|get|reply|ack|hello|next_ping|refcount|dev cpt|` +
 	`failed_resends|successful_resends|interrupts|dropped|aborted|no route|timeouts?|error|network timeout|tx_q_num_of_buf)$`)
 
-// compareText compares an output with that of the kernel's tool: as YAML if it is YAML, and
-// otherwise as text. It returns the difference, or "".
+// compareText compares an output with that of the kernel's tool: as YAML if the output is YAML,
+// and otherwise as text. It returns the difference, or "" if there is none.
 func compareText(got, want string) string {
 	got = withoutComments(got)
 	wantDocs, err := readDocuments(want)
@@ -44,14 +44,15 @@ func compareLines(got, want string) string {
 	return ""
 }
 
-// withoutComments removes the lines in which our errors say more than those of the kernel's tool.
+// withoutComments removes the YAML comments by which ulnet's errors say more than those of the
+// kernel's tool.
 func withoutComments(text string) string {
 	lines := strings.SplitAfter(text, "\n")
 	return strings.Join(slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, "#") }), "")
 }
 
-// readDocuments parses YAML of several documents, each a mapping. The tag in front of strings of
-// libyaml is left out, because all it says is that they are strings.
+// readDocuments parses YAML of several documents, each a mapping. It leaves out the tag that
+// libyaml writes before strings, because that only says that they are strings.
 func readDocuments(text string) (docs []yaml.MapSlice, err error) {
 	var parts []string
 	for _, line := range strings.SplitAfter(strings.ReplaceAll(text, ": ! ", ": "), "\n") {
@@ -76,8 +77,8 @@ func readDocuments(text string) (docs []yaml.MapSlice, err error) {
 	return docs, nil
 }
 
-// compareNodes compares two nodes. A mapping of ours may have keys besides those of the kernel's,
-// which stand in the kernel's order.
+// compareNodes compares two nodes of YAML. The output of ulnet (got) may have additional keys in
+// a mapping. The kernel's keys must be in the kernel's order.
 func compareNodes(path string, got, want any) string {
 	switch want := want.(type) {
 	case yaml.MapSlice:
@@ -119,7 +120,7 @@ func compareMaps(path string, got, want yaml.MapSlice) string {
 		if volatile.MatchString(fmt.Sprint(item.Key)) && isNumber(got[i].Value) && isNumber(item.Value) {
 			continue
 		}
-		if fmt.Sprint(item.Key) == "state" && item.Value == "NA" { // kernels know the state of routers only
+		if fmt.Sprint(item.Key) == "state" && item.Value == "NA" { // kernels show a state only for routers
 			continue
 		}
 		if diff := compareNodes(here, got[i].Value, item.Value); diff != "" {

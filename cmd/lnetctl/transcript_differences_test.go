@@ -9,17 +9,17 @@ import (
 	"sync"
 )
 
-// differences are the differences from the kernel's tool that are on purpose or accepted, each
+// differences are the differences from the kernel's tool that are intended or accepted, each
 // with a reason. They are in testdata/transcripts/differences.txt. An entry is a line
 //
 //	TOPICS ASPECTS COMMAND
 //
 // where TOPICS is a list such as 03,04, ASPECTS a list of exit, stdout, stderr and layout, and
-// COMMAND a regular expression of whole commands. An aspect with a question mark, such as
-// exit?, differs only in some runs, by chance. Entries are indented below their reason.
+// COMMAND a regular expression of whole commands. An aspect with a question mark, such as exit?,
+// differs only in some runs. Entries are indented below the text of their reason.
 type differences struct {
 	mu   sync.Mutex
-	list []*difference // differences that were allowed; guarded by mu
+	list []*difference // the accepted differences; guarded by mu
 }
 
 type difference struct {
@@ -27,7 +27,7 @@ type difference struct {
 	topics  []string
 	aspects []string
 	command *regexp.Regexp
-	unused  map[string]bool // aspects, per topic, that have not been needed yet
+	unused  map[string]bool // topics and aspects of the entry that have not occurred yet
 }
 
 func readDifferences(path string) (*differences, error) {
@@ -80,7 +80,7 @@ func parseDifference(number int, line string) (*difference, error) {
 	return one, nil
 }
 
-// allowed reports whether an aspect of a command may be different, and notes that it is.
+// allowed reports whether an aspect of a command may differ, and records that it does.
 func (d *differences) allowed(topic, aspect, command string) (yes bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -93,7 +93,7 @@ func (d *differences) allowed(topic, aspect, command string) (yes bool) {
 	return yes
 }
 
-// notNeeded returns the entries, with topic and aspect, of a topic that were not needed.
+// notNeeded returns the entries of a topic, with topic and aspect, that have not occurred.
 func (d *differences) notNeeded(topic string) (list []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

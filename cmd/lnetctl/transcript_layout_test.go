@@ -9,12 +9,13 @@ import (
 	"testing"
 )
 
-// keyLine is a line of YAML with a key: what it moves in by with its dashes, the key, and the value.
+// keyLine matches a line of YAML with a key: the indentation with dashes, the key, and the
+// value.
 var keyLine = regexp.MustCompile(`^( *(?:- +)*)([^ '"#-][^:'"]*):(?: (.*))?$`)
 
-// compareLayout compares how the keys that two outputs share stand in their lines: columns, dashes,
-// quotes, and the words for booleans. It returns "" or what is different. Keys that only one of them
-// has, and values, are compared by compareText.
+// compareLayout compares the layout of the keys that two outputs share: columns, dashes, quotes,
+// and the words for booleans. It returns the difference, or "" if there is none. The function
+// compareText compares values, and keys that only one output has.
 func compareLayout(got, want string) string {
 	gotForms, wantForms := layoutOf(withoutComments(got)), layoutOf(want)
 	for _, path := range slices.Sorted(maps.Keys(wantForms)) {
@@ -26,7 +27,7 @@ func compareLayout(got, want string) string {
 	return ""
 }
 
-// layoutOf returns the forms of the lines of each key, by its path.
+// layoutOf returns the layouts of the lines that have a key, by the path of the key.
 func layoutOf(text string) map[string][]string {
 	type open struct {
 		column int
@@ -57,7 +58,7 @@ func layoutOf(text string) map[string][]string {
 	return forms
 }
 
-// styleOf returns how a value is written: the word of a boolean, or with what quotes.
+// styleOf returns how a value is written: the word for a boolean, or the kind of quotes.
 func styleOf(value string) string {
 	switch value {
 	case "":
@@ -78,8 +79,8 @@ func styleOf(value string) string {
 	return style
 }
 
-// TestCompareLayout: one more column, another dash, other quotes and other words for booleans are
-// found, and more keys are none.
+// TestCompareLayout: a moved column, another dash, other quotes and other words for booleans are
+// differences. Additional keys are none.
 func TestCompareLayout(t *testing.T) {
 	const want = "peer:\n-     primary nid: a\n      Multi-Rail: true\n      peer ni:\n      -     nid: b\n      -     nid: c\n"
 	for _, c := range []struct {

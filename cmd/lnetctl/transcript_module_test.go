@@ -14,9 +14,9 @@ import (
 	"ulnet/cmd/internal/node"
 )
 
-// modules plays a preparation that loads and unloads the modules of the kernel, and reports whether it is
-// one: the end of lnetd stands for rmmod, and its start, with the options as those of /etc/modprobe.d, for
-// modprobe, which does not configure LNet.
+// modules runs a preparation that loads or unloads modules of the kernel, and reports whether e
+// is one. In place of rmmod it ends lnetd, and in place of modprobe it starts lnetd with the
+// same options as a file in /etc/modprobe.d. Like modprobe, that does not configure LNet.
 func (s *stage) modules(e entry) bool {
 	s.t.Helper()
 	if !strings.Contains(e.command, "modprobe ") {
@@ -30,8 +30,8 @@ func (s *stage) modules(e entry) bool {
 	return true
 }
 
-// load starts the daemon of a host with options of the module lnet, and takes LNet down. A daemon that
-// refuses the options has ended.
+// load starts the daemon of a host with options of the module lnet, and takes LNet down. If the
+// daemon refuses the options, it ends.
 func (s *stage) load(host, options string) {
 	s.t.Helper()
 	file := filepath.Join(s.dir, host+".conf")
@@ -51,7 +51,7 @@ func (s *stage) unload(host string) {
 		return
 	}
 	delete(s.daemons, host)
-	_ = d.Signal(syscall.SIGTERM) // fails if it has ended
+	_ = d.Signal(syscall.SIGTERM) // an error means that it has ended already
 	<-d.ended
 }
 

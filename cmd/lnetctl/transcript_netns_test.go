@@ -19,14 +19,15 @@ import (
 	"ulnet/lnd/lndtest/netlab"
 )
 
-// topics are what the transcripts need: the networks of each host with a daemon when the topic begins,
-// further settings of its daemon, and commands on A that come before.
+// topics has the state that each transcript needs at its beginning: the networks of each host
+// with a daemon, further settings of the daemons, and commands to run on host A.
 var topics = []struct {
 	name     string
 	networks map[string]string
 	settings map[string]string
 	before   []string
-	// first are commands that come before that of a line, where something is different from then on.
+	// by line: commands to run before the command on that line, if the state differs from the
+	// recorded node's from there on
 	first map[int][]string
 }{
 	{name: "02-lnet", before: []string{"ip addr add fd88::5/64 dev eth0 nodad"}},
@@ -67,14 +68,14 @@ var topics = []struct {
 		name:     "12-import-export",
 		networks: map[string]string{"A": "lo", "B": "tcp(eth0)", "C": "tcp(eth0),tcp(eth1)"},
 		first: map[int][]string{
-			85: { // what the recorded node was given before this command, and the recording does not have
+			85: { // the recorded node got these settings before this command, but not in the recording
 				"lnetctl net add --net tcp --if eth0", "lnetctl net add --net tcp1 --if eth1",
 				"lnetctl route add --net tcp2 --gateway 10.88.0.7@tcp --priority 2",
 				"lnetctl udsp add --src tcp --priority 1", "lnetctl discover 10.88.0.6@tcp", "lnetctl discover 10.88.0.7@tcp",
 			},
 			671:  {"lnetctl lnet unconfigure", "lnetctl lnet configure"},
 			703:  {"lnetctl lnet unconfigure", "lnetctl lnet configure"},
-			720:  {"lnetctl lnet unconfigure", "lnetctl lnet configure"}, // where the import before failed in the recording
+			720:  {"lnetctl lnet unconfigure", "lnetctl lnet configure"}, // the previous import failed in the recording, but not here
 			1382: {"lnetctl net del --net tcp"},
 		},
 	},
@@ -87,20 +88,20 @@ var topics = []struct {
 			"C": "routing:\n  enable: 1\n  tiny: 512\n  small: 1024\n  large: 64\n",
 		},
 		first: map[int][]string{
-			349: {"lnetctl discover 10.88.0.5@tcp", "lnetctl discover 10.89.0.6@tcp1"}, // their pushes may not have come yet
-			564: {"lnetctl set routing 0"},                                             // 'set routing 1' has succeeded here
-			591: {"lnetctl discover --force 10.88.0.7@tcp"},                            // hears at once what the next check would say
+			349: {"lnetctl discover 10.88.0.5@tcp", "lnetctl discover 10.89.0.6@tcp1"}, // the pushes of these nodes may not have arrived yet
+			564: {"lnetctl set routing 0"},                                             // 'set routing 1' has succeeded here, unlike in the recording
+			591: {"lnetctl discover --force 10.88.0.7@tcp"},                            // this node then learns at once what the next check of routers would find out
 		},
 	},
 	{name: "13-misc", networks: map[string]string{"A": "tcp(eth0)", "B": "tcp(eth0)"}},
 }
 
-// recordedGlobals are the settings that the recorded node had and that are no defaults.
+// recordedGlobals are the settings of the recorded node that differ from the defaults.
 var recordedGlobals = []string{"lnetctl set drop_asym_route 1", "lnetctl set retry_count 4", "lnetctl set transaction_timeout 60", "lnetctl set health_sensitivity 200"}
 
-// TestTranscripts runs what was recorded with the kernel's tool against lnetd, and compares the
-// structure of outputs, keys, their order and layout, texts and exit codes. Each permitted
-// difference is in testdata/transcripts/differences.txt with its reason.
+// TestTranscripts runs commands that were recorded with the kernel's tool against lnetd. It
+// compares the structure of outputs, keys, their order and layout, texts and exit codes. Each
+// permitted difference is in testdata/transcripts/differences.txt with its reason.
 func TestTranscripts(t *testing.T) {
 	bin, err := commands.Build(t.TempDir(), "lnetd", "lnetctl")
 	if err != nil {
@@ -119,7 +120,7 @@ func TestTranscripts(t *testing.T) {
 			}
 			s := &stage{t: t, bin: bin, dir: t.TempDir(), hosts: map[string]*netlab.Host{}, daemons: map[string]*daemon{}}
 			s.build()
-			for _, host := range slices.Backward(slices.Sorted(maps.Keys(topic.networks))) { // routers before A and B
+			for _, host := range slices.Backward(slices.Sorted(maps.Keys(topic.networks))) { // the routers, C and D, start before A and B
 				s.start(host, topic.networks[host], topic.settings[host])
 			}
 			for _, command := range topic.before {
@@ -139,14 +140,14 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// stage is the hosts of a topic with their daemons.
+// stage has the hosts of a topic, with their daemons.
 type stage struct {
 	t     *testing.T
 	bin   string
 	dir   string
 	hosts map[string]*netlab.Host
 
-	daemons map[string]*daemon // those that run, by host
+	daemons map[string]*daemon // by host: the daemons that run
 }
 
 // build makes the hosts A to D of the recording, and 10.88.0.1, where no node listens.
@@ -203,7 +204,7 @@ func (s *stage) launch(host string, args ...string) {
 	}()
 }
 
-// play runs a command and compares what it does with the transcript.
+// play runs a command, and compares its output and exit code with the transcript.
 func (s *stage) play(topic string, e entry, known *differences) {
 	s.t.Helper()
 	if e.prepare {
@@ -211,7 +212,7 @@ func (s *stage) play(topic string, e entry, known *differences) {
 		return
 	}
 	if strings.HasPrefix(e.command, "dmesg ") || strings.HasPrefix(e.command, "cat /sys/kernel/") {
-		return // a look into the kernel, which lnetd is not in
+		return // skipped, because the command looks into the kernel
 	}
 	var stdout, stderr string
 	var code int
@@ -236,7 +237,7 @@ func (s *stage) play(topic string, e entry, known *differences) {
 	}
 }
 
-// prepare runs a preparation on a host: lnetctl, or a command of the system.
+// prepare runs a command of preparation on a host, which is lnetctl or a command of the system.
 func (s *stage) prepare(e entry) {
 	s.t.Helper()
 	if s.modules(e) {
@@ -257,7 +258,7 @@ func (s *stage) prepare(e entry) {
 	}
 }
 
-// lnetctl runs a command that must succeed.
+// lnetctl runs a command, and fails the test if the command fails.
 func (s *stage) lnetctl(host, command string) {
 	s.t.Helper()
 	words, _ := splitWords(command)
@@ -274,18 +275,18 @@ func (s *stage) run(host string, args []string) (stdout, stderr string, code int
 	return out.String(), errs.String(), code & 255
 }
 
-// shell runs a command line in which lnetctl is ours.
+// shell runs a command line in a shell in which lnetctl is ulnet's.
 func (s *stage) shell(host, command string) (stdout, stderr string, code int) {
 	var out, errs bytes.Buffer
 	cmd := exec.Command("sh", "-c", fmt.Sprintf("lnetctl() { '%s/lnetctl' --socket '%s' \"$@\"; }\n%s", s.bin, s.socket(host), command))
 	cmd.Dir = s.dir
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	_ = cmd.Run() // the exit code shows an error
+	_ = cmd.Run() // an error is ignored, since the exit code shows it
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// splitWords splits a command line with double quotes into words; plain is false where it
-// takes a shell.
+// splitWords splits a command line with double quotes into words. The result plain is false if
+// the line needs a shell.
 func splitWords(line string) (words []string, plain bool) {
 	if strings.ContainsAny(line, "|<>';$`") || strings.Contains(line, ".yaml") { // files are those of the stage
 		return nil, false

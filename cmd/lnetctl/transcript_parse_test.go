@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// An entry is one command of a transcript with what the kernel's tool said, or a preparation.
+// An entry is a command of a transcript with the output of the kernel's tool, or a command of
+// preparation.
 type entry struct {
 	line    int
 	host    string // name of the host, A to D
@@ -27,7 +28,7 @@ var (
 	exitLine    = regexp.MustCompile(`^\[exit ([0-9]+)(, [0-9]+ s)?\]$`)
 )
 
-// readTranscript reads the entries of a topic. What stands between commands is a comment.
+// readTranscript reads the entries of a topic. Text between commands is a comment.
 func readTranscript(topic string) (list []entry, err error) {
 	text, err := os.ReadFile(filepath.Join("testdata", "transcripts", topic+".txt"))
 	if err != nil {
@@ -67,7 +68,7 @@ func (r *transcriptReader) next() string {
 	return string(line)
 }
 
-// here reads a here document up to its end, the line Y.
+// here reads a here-document up to its last line, Y.
 func (r *transcriptReader) here() string {
 	var lines []string
 	for len(r.rest) > 0 {
@@ -79,7 +80,8 @@ func (r *transcriptReader) here() string {
 	return strings.Join(lines, "\n")
 }
 
-// outputs reads both outputs, of so many bytes as their markers say, and the exit code.
+// outputs reads standard output and standard error, whose lengths in bytes are in their markers,
+// and the exit code.
 func (r *transcriptReader) outputs(e *entry) error {
 	for _, out := range []struct {
 		name string

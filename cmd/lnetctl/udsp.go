@@ -74,7 +74,7 @@ another one changes its priority.`,
 	return c
 }
 
-// parseUDSP makes a selection rule of the flags.
+// parseUDSP makes a selection rule of the values of flags.
 func parseUDSP(patterns [3]string, priority string) (r udsp.Rule, err error) {
 	for i, to := range []*udsp.Pattern{&r.Src, &r.Dst, &r.Rte} {
 		if *to, err = udsp.ParsePattern(patterns[i]); err != nil {
@@ -93,7 +93,7 @@ func parseUDSP(patterns [3]string, priority string) (r udsp.Rule, err error) {
 	return r, r.Validate()
 }
 
-// maxIndex is larger than every index of a rule.
+// maxIndex is larger than any index of a rule.
 const maxIndex = 1 << 20
 
 func parseIndex(s string) (int, error) {
@@ -159,8 +159,8 @@ func udspShow(g *globals) *cobra.Command {
 	return c
 }
 
-// printRules prints lists of rules in the layout of the kernel's tool, which prints nothing where there
-// are none.
+// printRules prints lists of rules in the layout of the kernel's tool, which prints nothing for
+// an empty list.
 func printRules[T any](w io.Writer, doc map[string][]T) error {
 	for name, list := range doc {
 		if len(list) == 0 {
@@ -170,7 +170,7 @@ func printRules[T any](w io.Writer, doc map[string][]T) error {
 	return tree.Write(w, doc)
 }
 
-// udspDocs makes a document of each rule, or of one.
+// udspDocs makes a document of each rule, or of only one.
 func udspDocs(u node.UDSP, only int) []tree.UDSP {
 	docs := append([]tree.UDSP{}, node.UDSPTree(u)...)
 	if only < 0 {
@@ -179,7 +179,8 @@ func udspDocs(u node.UDSP, only int) []tree.UDSP {
 	return docs[min(only, len(docs)):min(only+1, len(docs))]
 }
 
-// rulesFor returns the selection rules if that level shows what they say.
+// rulesFor returns the selection rules if the level of detail shows the priorities that they
+// give.
 func (g *globals) rulesFor(ctx context.Context, level int) (l udsp.List, err error) {
 	if level < node.RulesLevel {
 		return l, nil

@@ -8,7 +8,7 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// badUDSP is the error of a rule that cannot be.
+// badUDSP returns the error for an impossible rule.
 func badUDSP(err error) error {
 	text := err.Error()
 	switch {
@@ -21,8 +21,8 @@ func badUDSP(err error) error {
 	return plainError("add", "udsp", -int(syscall.EINVAL), fmt.Sprintf("%q", text), cli.Usagef("%w", err))
 }
 
-// udspRefused is the error of the node. Both verbs are called add by the kernel's tool, which shows
-// a rule that is there already with an errno above 0.
+// udspRefused returns the error for a request that the node has refused. For add and del, the
+// kernel's tool prints the verb add, and its errno for a rule that exists already is positive.
 func udspRefused(err error, descr string) error {
 	if failed := failingPlainly(err, "add", "udsp", descr); failed == err || errnoOf(err) != syscall.EALREADY {
 		return failed

@@ -10,7 +10,7 @@ import (
 	"ulnet/lnet/udsp"
 )
 
-// TestUDSPInfo: what rules say of NIs is shown from -v 4 on.
+// TestUDSPInfo: from -v 4 on, the priorities that selection rules give NIs are shown.
 func TestUDSPInfo(t *testing.T) {
 	spec.Covers(t, "UD-14")
 	var l udsp.List

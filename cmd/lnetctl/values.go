@@ -12,10 +12,10 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// maxVerbosity is the most detailed level of the kernel's tool.
+// maxVerbosity is the highest level of detail of the kernel's tool.
 const maxVerbosity = 4
 
-// addVerbose adds -v, which counts 1 and may be followed by a level.
+// addVerbose adds the flag -v, which stands for level 1 unless a level follows.
 func addVerbose(c *cobra.Command) *int {
 	level := c.Flags().IntP("verbose", "v", 0, "more detail: -v, or a `LEVEL` up to 4 as in -v 2")
 	c.Flags().Lookup("verbose").NoOptDefVal = "1"
@@ -80,7 +80,7 @@ var sizeUnits = []struct {
 // the kernel's tool. Its zero value is "not given".
 type timeoutValue struct {
 	value time.Duration
-	none  bool // 0 is a value, too: that of an option which was not given
+	none  bool // the option was not given, which is not the same as the value 0
 }
 
 func timeoutFlag(c *cobra.Command, name, letter, usage string) *timeoutValue {

@@ -14,7 +14,7 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// The interval of --watch.
+// Bounds and default of the interval of --watch.
 const (
 	usualWatch    = time.Second
 	shortestWatch = 50 * time.Millisecond
@@ -23,7 +23,7 @@ const (
 // watched are the verbs that have --watch.
 var watched = map[string]bool{"show": true, "list": true}
 
-// addWatch gives all verbs below c that show something the flags --watch and --rounds.
+// addWatch adds the flags --watch and --rounds to all verbs below c that show something.
 func addWatch(c *cobra.Command, g *globals) {
 	for _, sub := range c.Commands() {
 		addWatch(sub, g)
@@ -84,7 +84,8 @@ func (w *watch) run(c *cobra.Command, args []string) error {
 	return err
 }
 
-// look returns what the verb prints, as JSON. The warnings of the verb are for its usual form.
+// look returns what the verb prints, as JSON. It leaves out warnings, which are for the verb's
+// usual output.
 func (w *watch) look(c *cobra.Command, args []string) ([]byte, error) {
 	var text bytes.Buffer
 	json := w.globals.json
@@ -117,7 +118,7 @@ func printRound(w io.Writer, r round) error {
 	return err
 }
 
-// drawRound draws a round on a terminal, which shows as much as it has rows.
+// drawRound draws a round on a terminal, as much of it as fits the rows.
 func drawRound(w io.Writer, r round) error {
 	var b bytes.Buffer
 	if err := printRound(&b, r); err != nil {
@@ -126,7 +127,7 @@ func drawRound(w io.Writer, r round) error {
 	return cli.Redraw(w, b.Bytes(), r.first)
 }
 
-// encodeRound prints a round as a JSON object on a line.
+// encodeRound prints a round as a JSON object on one line.
 func encodeRound(w io.Writer, r round) error {
 	doc := struct {
 		Time   time.Time          `json:"time"`
@@ -143,7 +144,8 @@ func encodeRound(w io.Writer, r round) error {
 	return json.NewEncoder(w).Encode(doc)
 }
 
-// watchInterval is the value of --watch: such as 500ms, or seconds; 0 without the flag.
+// watchInterval is the value of --watch, such as 500ms, or a number of seconds; 0 if the flag is
+// absent.
 type watchInterval time.Duration
 
 func (i *watchInterval) String() string { return time.Duration(*i).String() }

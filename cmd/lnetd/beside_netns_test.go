@@ -18,8 +18,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// beside is an lnetd with few credits. On its switch are a live peer, addresses without a host,
-// and peers that accept connections and never read.
+// beside is a daemon whose peers have few credits. On its switch are a live peer, addresses
+// without a host, and peers that accept connections and never read.
 type beside struct {
 	t          *testing.T
 	a, live    *lnetdtest.Daemon
@@ -32,8 +32,8 @@ type beside struct {
 	endTraffic context.CancelFunc
 }
 
-// Each dead or stuck peer uses as many credits as it may have: two of them use all credits of
-// the NI.
+// Each dead or stuck peer uses all credits that one peer may have. Two such peers use all
+// credits of the NI.
 const besidePeers = 4
 
 func newBeside(t *testing.T) *beside {
@@ -101,8 +101,9 @@ func (b *beside) send(to nid.ProcessID) {
 	}
 }
 
-// TestBesideDeadAndStuck: pings of a live peer stay fast while messages wait for peers that do not
-// answer a dial or do not read. When the latter read again they answer within a time-out.
+// TestBesideDeadAndStuck: pings of a live peer stay fast while messages wait for two kinds of
+// other peers: dead ones, which do not answer when the node connects, and stuck ones, which do
+// not read. When the stuck peers read again, they answer within a timeout.
 func TestBesideDeadAndStuck(t *testing.T) {
 	if os.Getenv("ULNET_LONG") == "" {
 		t.Skip("measures for a minute: set ULNET_LONG=1")

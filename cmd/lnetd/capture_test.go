@@ -13,7 +13,8 @@ import (
 	"ulnet/cmd/internal/config"
 )
 
-// TestCaptureFile: only the owner can read the file, and packets are in it while the daemon runs.
+// TestCaptureFile: only its owner can read a capture file, and packets are in the file while the
+// daemon runs.
 func TestCaptureFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lnet.pcapng")
 	tap, err := openTap(config.Config{Capture: path})
@@ -90,8 +91,8 @@ func TestCaptureRotates(t *testing.T) {
 	}
 }
 
-// TestCaptureRotationFails: the capture continues in the current file, and the rotation is tried
-// again later.
+// TestCaptureRotationFails: if a rotation fails, the capture continues in the current file, and
+// the rotation is tried again later.
 func TestCaptureRotationFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lnet.pcapng")
 	tap, err := openTap(config.Config{Capture: path, CaptureTime: time.Second, CaptureFiles: 1})

@@ -58,7 +58,7 @@ them otherwise.`,
 	return c
 }
 
-// printTree prints what a configuration says in the form of lnetctl's files.
+// printTree prints a configuration in the form of lnetctl's files.
 func printTree(w io.Writer, cfg config.Config) error {
 	if err := cfg.ResolveNetworks(node.LocalAddresses); err != nil {
 		return err
@@ -70,8 +70,8 @@ func printTree(w io.Writer, cfg config.Config) error {
 	return tree.Write(w, t)
 }
 
-// printSources prints for each key the values that were given, where each was given, and
-// whether it counts.
+// printSources prints, for each key, the values that were given, where each was given, and which
+// one counts.
 func printSources(w io.Writer, list []config.Source, cfg config.Config) error {
 	last := map[string]int{}
 	for i, s := range list {

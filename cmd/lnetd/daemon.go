@@ -24,8 +24,8 @@ import (
 // drainTimeout bounds the time for sending queued messages when the daemon ends.
 const drainTimeout = 5 * time.Second
 
-// serve runs the daemon until ctx ends. Its directories exist. It logs the warnings about its
-// configuration.
+// serve runs the daemon until ctx ends. The directories of the configuration must exist. serve
+// logs the warnings about the configuration.
 func serve(ctx context.Context, env cli.Env, cfg config.Config, warnings []config.Warning) error {
 	events := new(control.Events)
 	log := logger(env, cfg.LogLevel, events)
@@ -77,7 +77,7 @@ func showState(log *slog.Logger, n *node.Node, cfg config.Config) (stop func()) 
 	}
 }
 
-// ready reports that the node is up: on standard output, in the log and to systemd.
+// ready announces that the node is up: on standard output, in the log and to systemd.
 func ready(env cli.Env, log *slog.Logger, n *node.Node, cfg config.Config) {
 	var nids []string
 	for _, id := range n.NIDs() {
@@ -113,8 +113,9 @@ func drain(log *slog.Logger, n *node.Node) {
 	log.Info("stopped", slog.Uint64("drained", waiting))
 }
 
-// logger logs to standard error at this level and above, and to listeners of the control
-// socket at Info and above, or at this level if that is lower.
+// logger returns a log to standard error, for lines of the given level and above, and to
+// listeners on the control socket, for lines of Info and above, or of the given level if that is
+// lower.
 func logger(env cli.Env, level slog.Level, events *control.Events) *slog.Logger {
 	return slog.New(slog.NewMultiHandler(
 		slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: level}),

@@ -51,12 +51,12 @@ func TestBadDisk(t *testing.T) {
 			for n := range 2 { // the first start, and a start that finds files
 				trouble.Spoil(disk)
 				d := start()
-				wantRecords(d, n == 1 && trouble.Name == "full") // existing files can be opened on a full disk
+				wantRecords(d, n == 1 && trouble.Name == "full") // a full disk does not keep a server from opening existing files
 				if !strings.Contains(d.Log(), "the incarnation of this node is not kept") {
 					t.Errorf("start %d: it does not say what it cannot keep:\n%s", n, d.Log())
 				}
 				trouble.Amend(disk)
-				if n == 0 || trouble.Name == "full" { // an existing file is opened for writing by the first client
+				if n == 0 || trouble.Name == "full" { // on a read-only disk, the first client makes the server open an existing file for writing
 					wantRecords(d, true)
 				}
 				if err := d.Stop(); err != nil {
@@ -71,7 +71,7 @@ func TestBadDisk(t *testing.T) {
 					t.Errorf("start %d, with room: %v", n, err)
 				}
 			}
-			for range 2 { // at each start, also if files were set aside at an earlier one
+			for range 2 { // at each start, even if files were set aside at an earlier one
 				if err := disk.Do(func() error { return damage(filepath.Join(disk.Dir, "state")) }); err != nil {
 					t.Fatal(err)
 				}

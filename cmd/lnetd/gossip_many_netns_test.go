@@ -13,8 +13,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestManyServersKilled (G-GO-9): of 64 daemons 30 are killed, so that the rest just has a
-// quorum. The others notice the deaths, and for minutes no server declares a live one dead.
+// TestManyServersKilled (goal G-GO-9): 30 of 64 daemons are killed, so that the others just have
+// a quorum. The others detect the deaths, and for minutes none of them declares a live server
+// dead.
 func TestManyServersKilled(t *testing.T) {
 	spec.Covers(t, "G-GO-9")
 	if os.Getenv("ULNET_LONG") == "" {
@@ -67,8 +68,8 @@ func newCrowd(t *testing.T, n int) *serverRoom {
 	return r
 }
 
-// calm asks servers in turn for a while, and fails unless all of them report the wanted view
-// throughout.
+// calm asks the given servers one after the other for a while, and fails the test unless holds
+// is true for each view.
 func (r *serverRoom) calm(who []int, lasting time.Duration, holds func(i int, v *view) bool) {
 	r.t.Helper()
 	end := time.After(lasting)

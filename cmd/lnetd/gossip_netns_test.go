@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// seenWithin bounds the time until all servers see a change: a death takes 17 cycles of
-	// 200 ms, a restart up to 26 and the initial silence.
+	// seenWithin bounds the time until all servers see a change: a death takes 17 cycles of 200 ms,
+	// and a restart up to 26 cycles after the initial silence.
 	seenWithin = 20 * time.Second
-	// askInterval is the time between two requests for the status of a server. While a test waits
-	// the interval grows to longAskInterval: each request is a process, which takes as much CPU time
-	// as the server in a second.
+	// askInterval is the time between two requests for the status of a server. While a test waits,
+	// the interval grows to longAskInterval, because each request starts a process that takes as
+	// much CPU time as a server does in a second.
 	askInterval, longAskInterval = 100 * time.Millisecond, 400 * time.Millisecond
 )
 
@@ -56,7 +56,7 @@ type change struct {
 	NID   string    `json:"nid"`
 }
 
-// serverRoom has servers on two switches with one cable between these.
+// serverRoom has servers on two switches that one cable connects.
 type serverRoom struct {
 	t       *testing.T
 	on      network
@@ -111,7 +111,7 @@ func (r *serverRoom) ask(i int, v any, args ...string) {
 	}
 }
 
-// await waits until the servers have the wanted view.
+// await waits until holds is true for the views of all given servers.
 func (r *serverRoom) await(who []int, what string, holds func(i int, v *view) bool) {
 	r.t.Helper()
 	began := time.Now()
@@ -178,9 +178,9 @@ func TestGossipOfServers(t *testing.T) {
 	})
 }
 
-// crashAndPause kills one server and stops another for 8 s: longer than it takes to detect
-// both. The one that continues declares no live server dead and no dead one alive (GO-A7,
-// GO-A8).
+// crashAndPause kills one server and stops another for 8 s: longer than the others need to
+// detect that either is dead. When the stopped server continues, it declares no live server dead
+// and no dead one alive (GO-A7, GO-A8).
 func (r *serverRoom) crashAndPause(killed, frozen int) {
 	r.t.Helper()
 	woken := time.After(8 * time.Second)
@@ -208,7 +208,7 @@ func (r *serverRoom) crashAndPause(killed, frozen int) {
 	}
 }
 
-// rebirth restarts a server that was killed.
+// rebirth starts a server again that was killed.
 func (r *serverRoom) rebirth(killed int) {
 	r.t.Helper()
 	r.servers[killed] = r.start(killed)

@@ -12,8 +12,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestHealthOfMany: CH-33, CH-63, CH-8: seven servers and forty clients are partitioned for times at
-// which some servers detect it and others do not, and then drained.
+// TestHealthOfMany: CH-33, CH-63, CH-8: seven servers and forty clients are partitioned for such
+// times that some servers detect the partition and others do not. After that, the servers are
+// drained.
 func TestHealthOfMany(t *testing.T) {
 	spec.Covers(t, "CH-8", "CH-33", "CH-63")
 	if os.Getenv("ULNET_LONG") == "" {
@@ -34,8 +35,8 @@ func TestHealthOfMany(t *testing.T) {
 }
 
 // settle waits after a partition until each client is connected to a majority of the servers in
-// one incarnation, or to none. That may take T_q and T_orphan, plus the delays of a busy
-// machine. Servers of the minority may learn later that a client has a new incarnation.
+// the same incarnation, or to no server. That may take T_q and T_orphan, plus the delays of a
+// busy machine. Servers of the minority may learn later that a client has a new incarnation.
 func (w *ward) settle(cut time.Duration) {
 	w.t.Helper()
 	const bound, slack = 3500 * time.Millisecond, 5 * time.Second
@@ -66,8 +67,8 @@ func (w *ward) split() string {
 	return ""
 }
 
-// drainAll drains servers until none accepts clients, while one of them is dead. After longer
-// than T_evict no client is evicted, and all are still connected.
+// drainAll drains servers until none accepts clients, while one of them is dead. After a time
+// longer than T_evict, no client has been evicted, and all are still connected.
 func (w *ward) drainAll() {
 	w.t.Helper()
 	all, clients := numbers(w.nServers), numbers(w.nClients)
@@ -110,7 +111,7 @@ func (w *ward) run(server int, args ...string) {
 	}
 }
 
-// keep fails if a server evicts a client during the next two T_evict.
+// keep fails the test if a server evicts a client during the next two T_evict.
 func (w *ward) keep(what string, before agreed, servers []int) {
 	w.t.Helper()
 	const twoEvict = 11 * time.Second
@@ -129,7 +130,7 @@ func (w *ward) keep(what string, before agreed, servers []int) {
 	}
 }
 
-// untilDeadTo waits until the servers in by have declared a server dead.
+// untilDeadTo waits until the servers in the list by have declared the given server dead.
 func (w *ward) untilDeadTo(server int, by []int) {
 	w.t.Helper()
 	w.until(fmt.Sprintf("server %d held for dead", server+1), func() bool {

@@ -17,7 +17,7 @@ import (
 
 // TestHealthOfGone: CH-2, CH-66: all servers evict a client that has ended, even if its node
 // still sends them messages. The cases are a client that is killed while other programs of the
-// node continue, a client that ran on a server, and a client whose disconnect is lost.
+// node continue, a client on the node of a server, and a client whose disconnect is lost.
 func TestHealthOfGone(t *testing.T) {
 	spec.Covers(t, "CH-2", "CH-66")
 	if os.Getenv("ULNET_LONG") == "" {
@@ -39,11 +39,11 @@ func TestHealthOfGone(t *testing.T) {
 	c.wantGone(4, unheard, 0, 1, 2)
 
 	c.daemons[2].Kill()
-	c.wantGone(2, beside, 0, 1) // the restarted server has the client in its records until the client's master evicts it
+	c.wantGone(2, beside, 0, 1) // the restarted server still has the client in its records, until the client's master evicts it
 }
 
-// wantGone restarts a daemon without its client, and pings the servers from there until they have
-// evicted the client.
+// wantGone restarts daemon i without its client, and pings the servers from there until they
+// have evicted the client.
 func (c *clinic) wantGone(i int, dead health.ClientRole, servers ...int) {
 	c.t.Helper()
 	for _, k := range servers {

@@ -38,8 +38,8 @@ const (
 	intakeWindow = 8
 )
 
-// intake is a server with records that is killed again and again, while clients of one node,
-// each with a new ID, connect to it.
+// intake is a server with records that is killed again and again while clients connect to it.
+// The clients are on one node, and each has a new id.
 type intake struct {
 	t        *testing.T
 	commands lnetdtest.Commands
@@ -65,13 +65,14 @@ func newIntake(t *testing.T) *intake {
 	return k
 }
 
-// start starts the server that is killed.
+// start starts the server that the test kills.
 func (k *intake) start(early bool) *lnetdtest.Daemon {
 	k.t.Helper()
 	return k.startAt(killedServer, k.state, early)
 }
 
-// startAt starts a server. It keeps recovered clients that stay silent for minutes.
+// startAt starts a server. The server keeps recovered clients for minutes even if they are
+// silent.
 func (k *intake) startAt(addr, state string, early bool) *lnetdtest.Daemon {
 	k.t.Helper()
 	return k.commands.Start(k.t, lnetdtest.Config{
@@ -100,7 +101,7 @@ func (k *intake) connect(stop <-chan struct{}) {
 	err = inbox.Open(n.Table(), portals.InboxConfig{Portal: healthwire.ClientPortal, Size: healthwire.MaxMessage, Handle: func(_ *portals.Event, data []byte) {
 		m, err := healthwire.ParseMessage(data)
 		if err != nil || m.Kind != healthwire.Accept {
-			return // the connect is sent again at the next tick
+			return // the program sends the connect again at the next tick
 		}
 		k.mu.Lock()
 		again := k.accepted[m.Client]
@@ -120,7 +121,7 @@ func (k *intake) connect(stop <-chan struct{}) {
 	inbox.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = n.Close(ctx) // an error means that the server is dead or does not read any more
+	_ = n.Close(ctx) // an error means that the server is dead or no longer reads
 }
 
 // flood sends connects, and repeats each until it is answered.
@@ -184,7 +185,7 @@ func (k *intake) count() int {
 	return len(k.accepted)
 }
 
-// during connects clients while f runs.
+// during calls f, and connects clients while f runs.
 func (k *intake) during(f func()) {
 	stop := make(chan struct{})
 	var worker sync.WaitGroup
@@ -225,12 +226,12 @@ func (k *intake) check(d *lnetdtest.Daemon, round int) {
 	}
 }
 
-// crashedText matches the output of a process that ended by itself, before it was killed.
+// crashedText matches the output of a process that ended by itself, instead of being killed.
 var crashedText = regexp.MustCompile(`(?m)^(lnetd:|panic:|fatal error:).*|level=ERROR.*`)
 
 // TestKilledServer: CH-4, CH-65, CH-66: a server is killed while clients connect, or in the
-// first second after its start. It can always be restarted, it has all clients that it has
-// accepted, and no file is damaged.
+// first second after its start. Each time the server can be restarted, it then has all clients
+// that it had accepted, and no file is damaged.
 func TestKilledServer(t *testing.T) {
 	spec.Covers(t, "CH-4", "CH-65", "CH-66")
 	if testing.Short() {

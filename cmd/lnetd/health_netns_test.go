@@ -37,10 +37,11 @@ func TestHealthOfClients(t *testing.T) {
 	})
 }
 
-// crashed and paused are clients: the first is killed and not restarted.
+// crashed and paused are the numbers of two clients. The crashed one is killed and not
+// restarted.
 const crashed, paused = 4, 10
 
-// clientDies kills a client: all servers evict it.
+// clientDies kills a client, which all servers then evict.
 func (w *ward) clientDies(before agreed) agreed {
 	w.t.Helper()
 	w.clients[crashed].Kill()
@@ -61,8 +62,8 @@ func (w *ward) wantEvicted(cause string, n int) {
 	}
 }
 
-// clientStandsStill stops a client until all servers have evicted it. When it continues it begins a
-// new incarnation.
+// clientStandsStill stops a client until all servers have evicted it. When the client continues,
+// it begins a new incarnation.
 func (w *ward) clientStandsStill(before agreed) agreed {
 	w.t.Helper()
 	w.clients[paused].Freeze()
@@ -103,7 +104,7 @@ func (w *ward) masterDies(before agreed) agreed {
 	return now
 }
 
-// untilDead waits until the other servers have declared one dead.
+// untilDead waits until the other servers have declared the given server dead.
 func (w *ward) untilDead(server int) {
 	w.t.Helper()
 	var unsure []string
@@ -118,7 +119,7 @@ func (w *ward) untilDead(server int) {
 	}, func() string { return "it is not dead to " + strings.Join(unsure, " ") })
 }
 
-// holdsForDead reports whether a server lists another one as dead.
+// holdsForDead reports whether a server lists the other server as dead.
 func (w *ward) holdsForDead(server, other int) bool {
 	w.t.Helper()
 	var list struct {
@@ -137,7 +138,7 @@ func (w *ward) holdsForDead(server, other int) bool {
 	return false
 }
 
-// await waits until a condition holds at each of some daemons.
+// await waits until holds is true for each daemon whose number is in the list.
 func (w *ward) await(what string, who []int, of []*lnetdtest.Daemon, holds func(*healthDoc) bool) {
 	w.t.Helper()
 	var s healthDoc
@@ -150,8 +151,8 @@ func (w *ward) await(what string, who []int, of []*lnetdtest.Daemon, holds func(
 	}, func() string { return fmt.Sprintf("%+v", s) })
 }
 
-// minority reports whether a server is on the right switch: the servers there tell their
-// clients that they are cut off.
+// minority reports whether a server is on the right switch, whose servers tell their clients
+// that they are cut off.
 func (w *ward) minority(id string) bool {
 	return slices.ContainsFunc(numbers(w.nServers, numbers(w.majority)...), func(i int) bool { return w.nid(i) == id })
 }

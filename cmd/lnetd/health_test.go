@@ -20,7 +20,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// heldWithin bounds the time until servers and clients agree.
+// heldWithin bounds the time until servers and clients agree about their connections.
 const heldWithin = 30 * time.Second
 
 // clinic has three servers with records, and two clients, on loopback addresses. Its timeouts are a
@@ -33,13 +33,13 @@ type clinic struct {
 	daemons  [5]*lnetdtest.Daemon
 	keyFile  string // path of the key for connects; "": connects are not signed
 	ping     time.Duration
-	both     int          // the number of a server that is a client too; 0: none
-	gone     map[int]bool // hosts that are started without a client from now on
+	both     int          // number of a server whose node also has a client; 0: none
+	gone     map[int]bool // nodes that are started without a client from now on
 }
 
 const clinicServers = 3
 
-// newClinic starts a clinic. Its connects are signed if there is a key file.
+// newClinic starts a clinic. If there is a key file, clients sign their connect requests.
 func newClinic(t *testing.T, keyFile string) *clinic {
 	t.Helper()
 	c := &clinic{t: t, commands: lnetdtest.Build(t), keyFile: keyFile, ping: 250 * time.Millisecond}
@@ -105,8 +105,8 @@ func (c *clinic) held(server int, id health.ClientID) (health.ClientInfo, bool) 
 	return info, err == nil
 }
 
-// awaitHeld waits until a client is connected to the given servers in its present incarnation
-// and under its present master.
+// awaitHeld waits until a client is connected to the given servers in its present incarnation,
+// with its present master.
 func (c *clinic) awaitHeld(client int, servers ...int) (s healthmod.ClientRole) {
 	c.t.Helper()
 	c.daemons[client].Until(heldWithin, "connection to all servers", func() bool {

@@ -28,7 +28,7 @@ type heldClient struct {
 	Master      string `json:"master"`
 }
 
-// agreed has, by the client's name, the entry on which all servers agree.
+// agreed has, by name of a client, the entry that all servers have of the client.
 type agreed map[string]heldClient
 
 // healthDoc is the output of 'lnetctl health status --json'.
@@ -44,7 +44,7 @@ type healthDoc struct {
 	} `json:"client"`
 }
 
-// ward has servers and clients on two switches that one cable joins.
+// ward has servers and clients on two switches that one cable connects.
 type ward struct {
 	t                  *testing.T
 	on                 network
@@ -64,8 +64,8 @@ func (w *ward) nid(i int) string { return w.on.nid(fmt.Sprintf("10.3.0.%d", i+1)
 func clientName(i int) string { return fmt.Sprintf("client-%02d", i) }
 
 // wardTimes returns short times that are long enough for a busy machine. T_evict is longer than
-// gossip takes to detect a death, 3.6 s, so that a master that is cut off learns this before it
-// evicts clients of the majority.
+// gossip takes to detect a death, 3.6 s, so that a master that is cut off learns that before it
+// evicts clients that the majority has.
 func wardTimes() []string {
 	unit := 100 * time.Millisecond
 	if effort.Race {
@@ -141,8 +141,8 @@ func (w *ward) ask(d *lnetdtest.Daemon, v any, args ...string) {
 	}
 }
 
-// until waits until a condition holds. If it does not hold in time, the error shows the
-// situation that state describes.
+// until waits until the function holds returns true. If it does not in time, the error contains
+// the text that the function state returns.
 func (w *ward) until(what string, holds func() bool, state func() string) {
 	w.t.Helper()
 	began, deadline := time.Now(), time.After(agreedWithin)
@@ -156,8 +156,8 @@ func (w *ward) until(what string, holds func() bool, state func() string) {
 	w.t.Logf("%s: after %v", what, time.Since(began).Round(10*time.Millisecond))
 }
 
-// agree waits until exactly these clients are connected at all servers, with the same incarnation and
-// the same master.
+// agree waits until exactly these clients are connected to all these servers, with the same
+// incarnation and the same master everywhere.
 func (w *ward) agree(what string, servers, clients []int) (same agreed) {
 	w.t.Helper()
 	var why string
@@ -169,7 +169,7 @@ func (w *ward) agree(what string, servers, clients []int) (same agreed) {
 }
 
 // compare returns the clients on which the servers agree. If they do not agree, or differ from
-// the wanted clients, why says so.
+// the wanted clients, why describes the difference.
 func (w *ward) compare(servers, clients []int) (same agreed, why string) {
 	for _, s := range servers {
 		var list struct{ Clients []heldClient }
@@ -198,8 +198,8 @@ func (w *ward) compare(servers, clients []int) (same agreed, why string) {
 	return same, ""
 }
 
-// wantIncarnations fails unless exactly the clients in reborn have begun a new incarnation
-// since before: any other new incarnation shows a wrong eviction.
+// wantIncarnations fails the test unless exactly the clients in the list reborn have begun a new
+// incarnation since the state before. Any other new incarnation means a wrong eviction.
 func (w *ward) wantIncarnations(before, after agreed, reborn ...int) {
 	w.t.Helper()
 	for name, c := range after {

@@ -15,7 +15,7 @@ import (
 
 // TestShortLivedPeers: a great number of peers, each with its own address, connect to a daemon,
 // send a message and disconnect. One to three minutes later the daemon uses as much memory as
-// before. It has answered its permanent peers all the time.
+// before. All the time, the daemon answers its permanent peers.
 func TestShortLivedPeers(t *testing.T) {
 	if os.Getenv("ULNET_LONG") == "" {
 		t.Skip("takes minutes: set ULNET_LONG=1")
@@ -38,7 +38,7 @@ func TestShortLivedPeers(t *testing.T) {
 	crowded := s.rss(t)
 	<-time.After(time.Minute)
 	after := s.rss(t)
-	// The Go runtime returns memory gradually, and later on a busy machine.
+	// The Go runtime returns memory little by little, and with a delay on a busy machine.
 	for range 24 {
 		if after <= before*12/10 {
 			break
@@ -53,7 +53,7 @@ func TestShortLivedPeers(t *testing.T) {
 	s.pings(t, "after")
 }
 
-// rssAtRest returns the memory of a daemon after it has not changed for some seconds.
+// rssAtRest returns the memory of a daemon once that has not changed for some seconds.
 func rssAtRest(t *testing.T, s *siege) (bytes int) {
 	for last := -1; bytes != last; {
 		<-time.After(5 * time.Second)

@@ -23,8 +23,8 @@ import (
 // claimPort is above 1023: connections to it need no privileged source port.
 const claimPort = 7988
 
-// claims has two nodes with two rails each. A stranger on one of the rails has an ordinary
-// connection to one of the nodes, the victim.
+// claims has two nodes with two rails each. An attacker on one of the rails, the stranger, has
+// an ordinary connection to one of the nodes, the victim.
 type claims struct {
 	t        *testing.T
 	victim   *lnetdtest.Daemon
@@ -63,13 +63,13 @@ func newClaims(t *testing.T) *claims {
 	return c
 }
 
-// claim pushes a ping info that lists the given NIDs as NIDs of the stranger.
+// claim pushes a ping info in which the stranger lists the given NIDs as its own.
 func (c *claims) claim(sequence uint32, ids ...nid.NID) {
 	c.t.Helper()
 	c.tell(wire.StatusUp, sequence, ids...)
 }
 
-// tell does the same, with the given status for all NIDs.
+// tell does the same as claim, with the given status for all NIDs.
 func (c *claims) tell(status wire.Status, sequence uint32, ids ...nid.NID) {
 	c.t.Helper()
 	info := wire.PingInfo{
@@ -102,7 +102,7 @@ func (c *claims) known(id string) (p node.KnownPeer) {
 	return page.Known[0]
 }
 
-// wantApart checks that the victim has the stranger and the other node as two peers.
+// wantApart checks that for the victim, the stranger and the other node are two different peers.
 func (c *claims) wantApart() {
 	c.t.Helper()
 	for id, rails := range map[string][]string{c.rails[0]: c.rails, c.stranger.ID.NID.String(): {c.stranger.ID.NID.String()}} {
@@ -134,8 +134,9 @@ func (c *claims) wantHonest() {
 }
 
 // TestClaimedNames: a stranger with an ordinary connection claims the NIDs of another node,
-// including the primary NID. It does so before and after the victim has met that node, once and
-// for a while. No node takes one of the two for the other, and honest traffic works at once.
+// including the primary NID. It does so before the victim has met that node, and after, once and
+// for a while. The victim never takes the stranger and that node for the same peer, and honest
+// traffic works at once.
 func TestClaimedNames(t *testing.T) {
 	if os.Getenv("ULNET_LONG") == "" {
 		t.Skip("real daemons in namespaces; make test-long runs it")

@@ -23,15 +23,15 @@ func hostileCrowd(t *testing.T, commands lnetdtest.Commands) {
 	t.Run("the same mistake again and again", func(t *testing.T) { repeated(t, commands) })
 }
 
-// maxGrowth bounds the memory of the daemon above that at rest, in bytes. It allows for the delay with
-// which the Go heap returns memory.
+// maxGrowth bounds the growth of the daemon's memory, in bytes. It allows for the delay with
+// which the Go runtime returns memory.
 const maxGrowth = 24 << 20
 
 // silentCrowd opens 300 silent connections while good peers are connected. lnetd keeps at most
-// 256 per address: each further one displaces the oldest, and all are closed after the
-// handshake timeout. The timeout is long here, so that all are open before the first expires.
-// If the daemon handled silent connections one after another, the next peer would wait for all
-// of them.
+// 256 per address: each further connection displaces the oldest one, and all are closed after
+// the handshake timeout. That timeout is long here, so that all connections are open before the
+// first one expires. If the daemon handled silent connections one after another, the next peer
+// would wait for all of them.
 func silentCrowd(t *testing.T, commands lnetdtest.Commands) {
 	const crowd, kept = 300, 256
 	s := newSiege(t, commands, "accept_timeout: 10")
@@ -58,7 +58,7 @@ func silentCrowd(t *testing.T, commands lnetdtest.Commands) {
 			t.Fatalf("silent connection %d is still open", i)
 		}
 	}
-	s.awaitCount(socklnd.HandshakeLimit, crowd-kept, crowd-kept+3) // the new connection may have displaced a few more
+	s.awaitCount(socklnd.HandshakeLimit, crowd-kept, crowd-kept+3) // the new connection of the peer may have displaced a few more
 	s.awaitHandshakes(0)
 	timeouts, limit := s.daemon.Count(socklnd.AcceptorTimeout), s.daemon.Count(socklnd.HandshakeLimit)
 	if timeouts+limit != crowd {
@@ -70,7 +70,7 @@ func silentCrowd(t *testing.T, commands lnetdtest.Commands) {
 // pingRounds is the number of pings of slowestPing.
 const pingRounds = 50
 
-// slowestPing returns the time of the slowest of several pings.
+// slowestPing returns the longest time of several pings.
 func (s *siege) slowestPing(t *testing.T) (slowest time.Duration) {
 	t.Helper()
 	for range pingRounds {
@@ -83,8 +83,8 @@ func (s *siege) slowestPing(t *testing.T) (slowest time.Duration) {
 	return slowest
 }
 
-// resets opens thousands of connections, sends a part of the opening on each, and resets it.
-// The daemon frees all that it allocated for them.
+// resets opens thousands of connections, sends a part of an opening (acceptor request and HELLO)
+// on each, and resets it. The daemon must free all that it allocated for them.
 func resets(t *testing.T, commands lnetdtest.Commands) {
 	const total, warm = 5000, 1000
 	s := newSiege(t, commands)
@@ -113,7 +113,8 @@ func resets(t *testing.T, commands lnetdtest.Commands) {
 	s.pings(t, "after")
 }
 
-// repeated sends the same violation a hundred times: all are counted, and only one is logged.
+// repeated commits the same violation a hundred times: each time is counted, and only one is
+// logged.
 func repeated(t *testing.T, commands lnetdtest.Commands) {
 	const times = 100
 	s := newSiege(t, commands)
@@ -138,7 +139,7 @@ func repeated(t *testing.T, commands lnetdtest.Commands) {
 	}
 	s.awaitCount(socklnd.BadMessageType, times, times)
 	s.pings(t, "after")
-	s.checkWarnings(t, 2) // one warning for each kind
+	s.checkWarnings(t, 2) // one warning for each kind of violation
 }
 
 // awaitCount waits until a counter is in a range.
@@ -149,7 +150,7 @@ func (s *siege) awaitCount(why socklnd.Reason, least, most uint64) {
 	})
 }
 
-// awaitHandshakes waits until that many accepted connections have not completed their handshake.
+// awaitHandshakes waits until exactly n accepted connections have not completed their handshake.
 func (s *siege) awaitHandshakes(n int) {
 	s.daemon.Until(reaction, fmt.Sprintf("%d unfinished handshakes", n), func() bool {
 		unfinished := 0

@@ -24,15 +24,15 @@ import (
 const (
 	// anyPort is above 1023: connections to it need no privileged source port.
 	anyPort = 7988
-	// forgedRound is the time between two rounds of forged pings: two cycles.
+	// forgedRound is the time between two rounds of forged pings, which is two cycles of gossip.
 	forgedRound = 400 * time.Millisecond
 )
 
-// TestHostileGossip: a stranger with an ordinary connection under its own address sends pings
-// in the names of other nodes, in its own name, and for another cluster, with clocks and ages
-// that an attacker would choose. No server is declared dead or stops, and a restarted one takes
-// part again, with and without a key. LNet's check of the source is off, so gossip itself has
-// to withstand forged names.
+// TestHostileGossip: a stranger with an ordinary connection under its own address sends pings in
+// the names of other nodes, in its own name, and for another cluster, with clocks and ages that
+// an attacker would choose. No server is declared dead, none stops, and a restarted server takes
+// part again. That holds with a key and without one. LNet's check of message sources is switched
+// off, so gossip itself must resist forged sources.
 func TestHostileGossip(t *testing.T) {
 	if os.Getenv("ULNET_LONG") == "" {
 		t.Skip("takes a minute; runs with ULNET_LONG=1")
@@ -67,7 +67,7 @@ func hostileGossip(t *testing.T, key string) {
 				t.Errorf("server %d: %+v\n%s", i+1, c, r.servers[i].Log())
 			}
 		}
-		// The forged pings have reached gossip at the victim.
+		// The forged pings have reached the gossip of the victim.
 		if i == 0 && !slices.ContainsFunc(changes, func(c change) bool { return c.Event == heard && c.NID == r.nid(2) }) {
 			t.Errorf("no pings of %s are %s: %+v", r.nid(2), heard, changes)
 		}
@@ -111,13 +111,13 @@ func newOpenRoom(t *testing.T, n int, key string) (*serverRoom, *gossipStranger)
 	return r, s
 }
 
-// gossipStranger is a program with a connection to each server under its own address.
+// gossipStranger is a program that has a connection to each server, under its own address.
 type gossipStranger struct {
 	host  *netlab.Host
 	conns map[int]*net.TCPConn
 }
 
-// connect opens a connection to a server, again if the previous one was closed.
+// connect opens a connection to a server, once more if the previous one was closed.
 func (s *gossipStranger) connect(r *serverRoom, server int) *lnetdtest.Peer {
 	r.t.Helper()
 	self, to := netip.MustParseAddr("10.1.0.99"), netip.AddrFrom4([4]byte{10, 1, 0, byte(server + 1)})

@@ -23,8 +23,8 @@ const (
 	clinicKey      = "correct-horse-battery-staple"
 )
 
-// steal sends each server a connect of a stranger with the ID of a client and a later incarnation, signed
-// if the stranger has the key.
+// steal sends a connect to each server with the id of a client and a later incarnation, from
+// another address. If ring is not nil, the connect is signed.
 func (c *clinic) steal(victim healthmod.ClientRole, addr string, ring *keyring.Ring) {
 	c.t.Helper()
 	id := nid.ProcessID{NID: nid.MustParse(addr + "@tcp"), PID: nid.LustrePID}
@@ -50,9 +50,9 @@ func (c *clinic) steal(victim healthmod.ClientRole, addr string, ring *keyring.R
 }
 
 // TestHostileHealth: CH-A1: a stranger sends one connect to every server, with the id of a
-// client and a later incarnation. This does not end the client. Without the key of the cluster
-// the servers refuse the stranger at once. With the key they ask the client and refuse the
-// stranger, and the client keeps its incarnation and its connections.
+// client and a later incarnation. The client is not evicted. If the stranger does not have the
+// key of the cluster, the servers refuse it at once. If it has the key, they ask the client
+// first, and then refuse the stranger. The client keeps its incarnation and its connections.
 func TestHostileHealth(t *testing.T) {
 	spec.Covers(t, "CH-A1")
 	if testing.Short() {
@@ -70,7 +70,7 @@ func TestHostileHealth(t *testing.T) {
 	victim := c.awaitHeld(3, 0, 1, 2)
 	count := func(i int, name string) uint64 { return c.status(i).Server.Stats[name] }
 	waits := func(i int) uint64 { return count(i, "refuted") + count(i, "rejected_busy") }
-	var begin [clinicServers]uint64 // by server; servers that start may have asked the clients of this test to connect again
+	var begin [clinicServers]uint64 // by server: the count before the attack, because a starting server may have told clients to try again later
 	for i := range begin {
 		begin[i] = waits(i)
 	}

@@ -19,11 +19,11 @@ import (
 // lnetHeader is the ksock header of an LNet message that asks for no ack.
 var lnetHeader = ksock.MsgHeader{Type: ksock.LNet}
 
-// messages are sent on the CONTROL connection of an accepted peer.
+// messages are sent on the CONTROL connection of a peer that the daemon has accepted.
 var messages = []struct {
 	name   string
 	send   func(p *lnetdtest.Peer) []byte
-	leaves bool // the peer then closes its half of the connection
+	leaves bool // after the message, the peer closes its half of the connection
 	want   socklnd.Reason
 	drop   lnet.DropReason
 }{
@@ -91,7 +91,7 @@ func (s *siege) checkClosed(t *testing.T, conns []*net.TCPConn) {
 	s.awaitConnections(goodConnections)
 }
 
-// checkKept checks that the peer is still served on the same connections.
+// checkKept checks that the daemon still answers the peer on the same connections.
 func (s *siege) checkKept(t *testing.T, p *lnetdtest.Peer, conns []*net.TCPConn) {
 	t.Helper()
 	if _, err := p.Ping(pingLimit); err != nil {
@@ -100,7 +100,7 @@ func (s *siege) checkKept(t *testing.T, p *lnetdtest.Peer, conns []*net.TCPConn)
 	s.awaitConnections(goodConnections + len(conns))
 }
 
-// message returns a message of a type, whose header claims a payload of length bytes; only
+// message returns a message of a type, whose header states a payload of length bytes, but only
 // eight bytes of payload follow.
 func message(typ wire.MsgType, length uint32) func(*lnetdtest.Peer) []byte {
 	return func(p *lnetdtest.Peer) []byte {
@@ -133,12 +133,12 @@ func ksockOnly(k ksock.MsgHeader) func(*lnetdtest.Peer) []byte {
 	}
 }
 
-// ackedGet returns a valid ping with an ack.
+// ackedGet returns a valid ping that asks for a zero-copy acknowledgement.
 func ackedGet(p *lnetdtest.Peer) []byte {
 	h := p.Header()
 	h.SetGet(wire.GetCmd{MatchBits: wire.PingMatchBits, SinkLength: 272})
 	return p.Message(ksock.MsgHeader{Type: ksock.LNet, Cookies: [2]uint64{0, 42}}, h, nil)
 }
 
-// half returns a PUT with half of its payload.
+// half returns a PUT with only half of its payload.
 func half(p *lnetdtest.Peer) []byte { return message(wire.Put, 16)(p) }

@@ -19,18 +19,18 @@ import (
 const (
 	floodAddrs = 6
 	floodEach  = 600
-	floodOpen  = 256 // granted requests of one peer that may wait for completion
+	floodOpen  = 256 // largest number of a peer's requests that are granted but not completed
 )
 
-// flood requests connections in the names of several peers and never completes them. The latest requests
-// occupy their limit until the daemon gives them up; meanwhile it accepts other peers, and the real
-// peers with these addresses.
+// flood requests connections in the names of several peers and never completes them. The latest
+// requests use up the limit of their peers until the daemon gives the requests up. In that time,
+// the daemon accepts other peers, and also the real peers that have these addresses.
 func (b *blockade) flood(t *testing.T) {
 	for i := range floodAddrs {
 		s := b.from(t, floodName(i))
 		for n := range uint32(floodEach) {
 			s.send(t, s.request(n+1))
-			if n%50 == 49 { // a pause now and then, so that the socket's buffer suffices
+			if n%50 == 49 { // pauses now and then, so that the socket's buffer does not overflow
 				b.awaitGranted(i*floodEach + int(n+1))
 			}
 		}
@@ -40,7 +40,7 @@ func (b *blockade) flood(t *testing.T) {
 		b.letsIn(t, fmt.Sprintf("127.0.1.%d", i+1))
 	}
 	b.goesOn(t)
-	const resting = 100 // number of connections of earlier tests, which end by timeout
+	const resting = 100 // bound of the connections of earlier tests, which end by a timeout
 	if n := b.device()["cm_connections"]; n > floodAddrs*floodOpen+resting {
 		t.Errorf("%d connections at the device for %d requests", n, floodAddrs*floodEach)
 	}
@@ -54,7 +54,7 @@ func (b *blockade) flood(t *testing.T) {
 
 func floodName(i int) string { return fmt.Sprintf("127.1.0.%d", i+1) }
 
-// awaitGranted waits until n requests are granted and not completed.
+// awaitGranted waits until exactly n requests are granted but not completed.
 func (b *blockade) awaitGranted(n int) {
 	b.daemon.Until(reaction, fmt.Sprintf("%d granted requests", n), func() bool {
 		return b.handshakes()+int(b.daemon.Count(o2iblnd.Unreachable)) >= n

@@ -80,7 +80,7 @@ func (b *blockade) garbage(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(kind.name, func(t *testing.T) {
 			reasons := b.daemon.Reasons()
-			const together = 100 // number of packets for which the socket's buffer suffices
+			const together = 100 // number of packets for which the socket's buffer has room
 			for i := 0; i < kind.count; {
 				before, first := b.device(), i
 				for ; i < min(first+together, kind.count); i++ {

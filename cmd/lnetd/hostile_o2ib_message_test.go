@@ -12,10 +12,10 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// consumerDefined is the reason of a REJ that is explained by its private data.
+// consumerDefined is the reason code of a REJ whose private data has the actual reason.
 const consumerDefined = 28
 
-// rogueRequests are connection requests that are refused.
+// rogueRequests are connection requests that the daemon must refuse.
 var rogueRequests = []struct {
 	name   string
 	change func(m *kib.Msg)
@@ -41,7 +41,7 @@ var rogueRequests = []struct {
 	{name: "messages of 4 GiB", change: func(m *kib.Msg) { m.Params.MaxMsgSize = 1<<32 - 1 }, why: kib.Fatal, want: o2iblnd.RefusedSize},
 }
 
-// requests sends rogueRequests.
+// requests sends each of rogueRequests.
 func (b *blockade) requests(t *testing.T) {
 	r := b.rogue(t, rogueAddr)
 	for _, test := range rogueRequests {
@@ -65,7 +65,7 @@ func (b *blockade) requests(t *testing.T) {
 	}
 }
 
-// rogueMessages end the connection on which they arrive.
+// rogueMessages are messages that end the connection on which they arrive.
 var rogueMessages = []struct {
 	name string
 	send func(l *link) []verbs.SendWR
@@ -112,14 +112,14 @@ var rogueMessages = []struct {
 	}, o2iblnd.TransportFailed},
 }
 
-// sends posts one message.
+// sends returns a function that posts one message.
 func sends(message func(l *link) []byte) func(l *link) []verbs.SendWR {
 	return func(l *link) []verbs.SendWR {
 		return []verbs.SendWR{{Op: verbs.Send, Pieces: []verbs.SGE{{Bytes: message(l)}}}}
 	}
 }
 
-// says posts a NOOP that is valid except for the change.
+// says returns a function that posts a NOOP, which is valid except for the given change.
 func says(change func(m *kib.Msg), spoil ...func(b []byte)) func(l *link) []verbs.SendWR {
 	return sends(func(l *link) []byte {
 		m := kib.Msg{Header: l.r.header(kib.Noop, l.stamp), Params: l.r.request().Params}
@@ -141,14 +141,14 @@ func putOf(src, dst nid.NID, length uint32) wire.Header {
 	return h
 }
 
-// getOf requests the memory that the daemon offers to the good peer.
+// getOf returns a GET that requests the memory that the daemon offers to the good peer.
 func getOf(src, dst nid.NID) wire.Header {
 	h := wire.Header{SrcNID: src, DestNID: dst, SrcPID: nid.LustrePID, DestPID: nid.LustrePID}
 	h.SetGet(wire.GetCmd{ReturnMD: wire.MDHandle{Interface: 1, Object: 2}, MatchBits: steadyBits, Portal: steadyPortal, SinkLength: 4096})
 	return h
 }
 
-// messages connects like a good peer, and then sends rogueMessages.
+// messages connects like a good peer, and then sends one of rogueMessages, for each of them.
 func (b *blockade) messages(t *testing.T) {
 	r := b.rogue(t, rogueAddr)
 	for _, test := range rogueMessages {

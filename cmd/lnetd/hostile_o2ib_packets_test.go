@@ -17,8 +17,8 @@ const hostileTimes = 20
 // evil is a payload that must not appear in the memory of any node.
 var evil = bytes.Repeat([]byte{0xEE}, 512)
 
-// rdmaPackets are packets in the name of the good peer and of strangers, each with the counter of the
-// device of the daemon that shows that it was dropped.
+// rdmaPackets are packets with the addresses of the good peer or of strangers. Each has the
+// counter of the daemon's device that shows that the packet was dropped.
 var rdmaPackets = []struct {
 	name, from string
 	packet     func(s *sender, o *overheard) []byte
@@ -87,7 +87,8 @@ var rdmaPackets = []struct {
 	}), "cm_forged"},
 }
 
-// toConn returns a packet to the daemon's queue pair of the good connection.
+// toConn returns a packet to that queue pair of the daemon that belongs to the good peer's
+// connection.
 func toConn(change func(p *ibta.Packet), spoil ...func([]byte) []byte) func(*sender, *overheard) []byte {
 	return func(s *sender, o *overheard) []byte {
 		p := ibta.Packet{BTH: ibta.BTH{
@@ -125,7 +126,7 @@ func spoilt(b []byte) []byte {
 	return b
 }
 
-// packets sends each of rdmaPackets hostileTimes times.
+// packets sends each of rdmaPackets as often as hostileTimes says.
 func (b *blockade) packets(t *testing.T) {
 	for _, test := range rdmaPackets {
 		t.Run(test.name, func(t *testing.T) {
@@ -144,7 +145,7 @@ func (b *blockade) packets(t *testing.T) {
 	}
 }
 
-// rises waits until the sum of some counters of the device has risen by that much.
+// rises waits until the sum of the named counters of the device has risen by the given number.
 func (b *blockade) rises(t *testing.T, before map[string]uint64, by uint64, names ...string) {
 	t.Helper()
 	now := map[string]uint64{}

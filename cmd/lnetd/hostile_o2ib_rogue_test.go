@@ -24,7 +24,7 @@ type rogue struct {
 	pd   verbs.PD
 	cq   verbs.CQ
 	pool verbs.Pool
-	done chan verbs.Completion // work requests that have failed
+	done chan verbs.Completion // completions of work requests that have failed
 }
 
 const rogueStamp = 77
@@ -65,7 +65,8 @@ func (r *rogue) completed(batch []verbs.Completion) {
 	}
 }
 
-// header returns the header of a message to the daemon with this incarnation stamp.
+// header returns the header of a message to the daemon, with the given stamp as the daemon's
+// incarnation.
 func (r *rogue) header(typ kib.MsgType, stamp uint64) kib.Header {
 	return kib.Header{
 		Version: kib.V2, Type: typ, SrcNID: nid.MustParse(r.addr + "@o2ib"), SrcStamp: rogueStamp,
@@ -78,7 +79,7 @@ func (r *rogue) request() kib.Msg {
 	return kib.Msg{Header: r.header(kib.ConnReq, 0), Params: kib.ConnParams{QueueDepth: 8, MaxFrags: 256, MaxMsgSize: kib.MaxMsgSize}}
 }
 
-// link is a connection of a rogue, or the refusal of one.
+// link is a connection that a rogue has requested, even if it was refused.
 type link struct {
 	verbs.Conn
 	r      *rogue

@@ -23,7 +23,7 @@ type sender struct {
 
 var besieged = netip.AddrPortFrom(netip.MustParseAddr(besiegedAddr), ibta.Port)
 
-// from returns the sender with a source address.
+// from returns the sender for a source address.
 func (b *blockade) from(t *testing.T, addr string) *sender {
 	t.Helper()
 	at := netip.MustParseAddr(addr)
@@ -39,7 +39,7 @@ func (b *blockade) from(t *testing.T, addr string) *sender {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.raw.Close(); delete(b.senders, at) })
-	_ = s.raw.SetReadBuffer(1) // small, as no packets are read from the socket
+	_ = s.raw.SetReadBuffer(1) // a small buffer, because this socket is never read
 	b.senders[at] = s
 	return s
 }
@@ -59,7 +59,7 @@ func (s *sender) send(t *testing.T, b []byte) {
 // packet returns the bytes of a packet with its ICRC.
 func (s *sender) packet(p ibta.Packet) []byte { return s.path.AppendICRC(0, p.AppendTo(nil)) }
 
-// cmBody is a message of the connection manager.
+// cmBody is the body of a message of the connection manager.
 type cmBody interface{ AppendTo(b []byte) []byte }
 
 // mad returns a management packet with the message body.
@@ -78,7 +78,8 @@ type overheard struct {
 	rep ibta.REP // reply of the daemon
 }
 
-// listen records the handshake of a connection. The returned function waits for it.
+// listen records the handshake of a connection. The function that it returns waits for the end
+// of the handshake.
 func (b *blockade) listen(t *testing.T) (heard func() overheard) {
 	t.Helper()
 	var h *afpacket.Handle

@@ -11,8 +11,8 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// Parameters of the strangers: addresses that send to queue pairs that the daemon never had, as peers of
-// an earlier incarnation of the daemon would.
+// Parameters of the strangers: addresses that send to queue pairs that the daemon has never had,
+// as peers would that had connections before the daemon was restarted.
 const (
 	strangers       = 200
 	strangersAtOnce = 25
@@ -21,8 +21,9 @@ const (
 	redialsPerS     = 64 // number of further requests that lnetd may send each second
 )
 
-// strangers makes the daemon take them for peers of its earlier incarnation. It requests a connection from
-// each once, limited by the token bucket, and from no peer that has one.
+// strangers sends packets because of which the daemon takes the senders for peers of its earlier
+// incarnation. The daemon requests a connection from each of them once, limited by a token
+// bucket, but from no peer that has a connection.
 func (b *blockade) strangers(t *testing.T) {
 	before, waiting := b.daemon.Reasons(), b.handshakes()
 	risen := func(why o2iblnd.Reason) int { return int(b.daemon.Count(why) - before[why.String()]) }
@@ -47,7 +48,7 @@ func (b *blockade) strangers(t *testing.T) {
 	if n := risen(o2iblnd.Redialled); n != 1 {
 		t.Errorf("%d requests to one address", n)
 	}
-	for i := 1; i <= strangers; i += strangersAtOnce { // in groups for which the socket's buffer suffices
+	for i := 1; i <= strangers; i += strangersAtOnce { // in groups that fit the socket's buffer
 		var addrs []string
 		for k := range strangersAtOnce {
 			addrs = append(addrs, strangerName(i+k))

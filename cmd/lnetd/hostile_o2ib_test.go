@@ -27,15 +27,15 @@ const (
 	rogueAddr    = "127.0.0.67"
 )
 
-// warmRounds is the number of exchanges before the memory at rest is measured.
+// warmRounds is the number of exchanges before the test measures the memory at rest.
 const warmRounds = 50
 
 // hostileGroup is a multicast group that the besieged daemon has joined.
 const hostileGroup = 9
 
-// TestHostileRDMA sends arbitrary packets to the UDP port of an lnetd on RDMA, also with the source address
-// of its peer. Each packet increments its counter, and the traffic with the peer continues over its one
-// connection.
+// TestHostileRDMA sends arbitrary packets to the UDP port of an lnetd on RDMA, also with the
+// source address of its peer. Each packet increments the counter for its kind, and the traffic
+// with the peer continues over its one connection.
 func TestHostileRDMA(t *testing.T) {
 	t.Parallel()
 	b := newBlockade(t)
@@ -57,7 +57,7 @@ type blockade struct {
 	commands     lnetdtest.Commands
 	host         *netlab.Host
 	daemon, good *lnetdtest.Daemon
-	steady       [2]*steady // the traffic that the good peer requests, and that the daemon requests
+	steady       [2]*steady // the traffic that the good peer requests, and the traffic that the daemon requests
 	heard        overheard
 	senders      map[netip.Addr]*sender
 	rss          int // the daemon's resident memory at rest
@@ -75,7 +75,7 @@ func newBlockade(t *testing.T) *blockade {
 	b.steady[0] = exchange(t, b.good, goodAddr, b.daemon, besiegedAddr)
 	b.steady[1] = exchange(t, b.daemon, besiegedAddr, b.good, goodAddr)
 	b.goesOn(t)
-	for _, s := range b.steady { // until the Go heap has reached its size for this traffic
+	for _, s := range b.steady { // wait until the Go heap has grown to what this traffic needs
 		b.daemon.Until(reaction, "steady traffic", func() bool { return s.rounds.Load() >= warmRounds })
 	}
 	b.rss = rssOf(t, b.daemon)
@@ -89,7 +89,7 @@ func (b *blockade) start(t *testing.T, addr string, settings ...string) *lnetdte
 	})
 }
 
-// goesOn waits until data that were requested after the call have arrived in both directions.
+// goesOn waits until data that was requested after the call has arrived in both directions.
 func (b *blockade) goesOn(t *testing.T) {
 	t.Helper()
 	for _, s := range b.steady {
@@ -132,10 +132,10 @@ func (b *blockade) over(t *testing.T) {
 	}
 }
 
-// warned matches a warning with the address that it is about, without the port.
+// warned matches a warning and the address in it, without the port.
 var warned = regexp.MustCompile(`level=WARN (.*?)(?::\d+)? err=`)
 
-// checkWarnings checks that there is one warning at most per address and cause.
+// checkWarnings checks that there is at most one warning for each address and cause.
 func (b *blockade) checkWarnings(t *testing.T) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -160,8 +160,8 @@ func (b *blockade) device() map[string]uint64 {
 	return nil
 }
 
-// wantReasons waits until the daemon's counter of a reason has risen by one, and fails if
-// another counter has changed.
+// wantReasons waits until the daemon's counter of a reason has risen by one, and fails the test
+// if another counter has changed.
 func (b *blockade) wantReasons(t *testing.T, before map[string]uint64, more o2iblnd.Reason) {
 	t.Helper()
 	want := maps.Clone(before)
@@ -173,7 +173,8 @@ func (b *blockade) wantReasons(t *testing.T, before map[string]uint64, more o2ib
 		got = b.daemon.Reasons()
 		return got[more.String()] >= want[more.String()]
 	})
-	// "it asks the peer for a connection" (docs/o2ib.md, When a node dies): strangers counts these.
+	// docs/o2ib.md, When a node dies, says "it asks the peer for a connection"; the test strangers
+	// checks that counter
 	delete(want, o2iblnd.Redialled.String())
 	delete(got, o2iblnd.Redialled.String())
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -19,8 +19,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// steady is the traffic that a node requests until the test ends: bulk data by RDMA, and payloads that fit
-// into a message. It compares all data.
+// steady is the traffic that a node requests until the test ends: bulk data by RDMA, and
+// payloads that fit into a message. It compares all data that arrives.
 type steady struct {
 	from    string
 	rounds  atomic.Int64

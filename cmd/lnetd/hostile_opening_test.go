@@ -25,7 +25,7 @@ import (
 var openings = []struct {
 	name   string
 	send   func(t *testing.T, p *lnetdtest.Peer) []byte
-	leaves bool // the peer then closes its half of the connection
+	leaves bool // after the opening, the peer closes its half of the connection
 	answer func(p *lnetdtest.Peer) []byte
 	want   socklnd.Reason
 }{
@@ -82,15 +82,15 @@ func hostileOpening(t *testing.T, commands lnetdtest.Commands) {
 	}
 }
 
-// checkAnswer checks what lnetd has sent before it closed the connection; with a nil answer
-// that is nothing.
+// checkAnswer checks what lnetd sent before it closed the connection. If the function answer is
+// nil, it must have sent nothing.
 func checkAnswer(t *testing.T, answer func(*lnetdtest.Peer) []byte, p *lnetdtest.Peer, got []byte) {
 	t.Helper()
 	want := []byte{}
 	if answer != nil {
 		want = answer(p)
 	}
-	const incarnation = 32 // offset in a HELLO; the value is not known
+	const incarnation = 32 // offset of a field of HELLO whose value the test does not know
 	if len(want) == ksock.HelloSize && len(got) == len(want) {
 		copy(want[incarnation:], got[incarnation:][:8])
 	}
@@ -116,7 +116,7 @@ func clientHello(t *testing.T, _ *lnetdtest.Peer) []byte {
 	t.Helper()
 	client, server := net.Pipe()
 	defer server.Close()
-	go func() { _ = tls.Client(client, &tls.Config{ServerName: "lnet"}).Handshake() }() // fails when the server is closed
+	go func() { _ = tls.Client(client, &tls.Config{ServerName: "lnet"}).Handshake() }() // ends with an error when the server is closed
 	b := make([]byte, 4096)
 	n, err := server.Read(b)
 	if err != nil {
@@ -148,7 +148,7 @@ func requestFor(target func(*lnetdtest.Peer) nid.NID) func(*testing.T, *lnetdtes
 	}
 }
 
-// neighbour returns a NID on the net of the daemon that is not the daemon's.
+// neighbour returns a NID that is on the daemon's net but is not the daemon's own.
 func neighbour(*lnetdtest.Peer) nid.NID { return nid.MustParse("127.0.0.99@tcp") }
 
 // otherNet returns a NID with the daemon's address on a net that the daemon does not have.
@@ -168,12 +168,12 @@ func helloFrom(source nid.NID) func(*testing.T, *lnetdtest.Peer) []byte {
 // helloFromTarget returns a good opening whose source is the daemon.
 func helloFromTarget(t *testing.T, p *lnetdtest.Peer) []byte { return helloFrom(p.Target)(t, p) }
 
-// refusal is the answer to a request of an unknown kind.
+// refusal returns the answer to an acceptor request of an unknown kind.
 func refusal(*lnetdtest.Peer) []byte {
 	return slices.Concat([]byte{0x00, 0x71, 0xCE, 0xAC, 1, 0, 0, 0}, make([]byte, 8))
 }
 
-// versionRefusal is the answer to a HELLO of an unknown version.
+// versionRefusal returns the answer to a HELLO of an unknown version.
 func versionRefusal(p *lnetdtest.Peer) []byte {
 	h := ksock.Hello{
 		Version: ksock.V3, SrcNID: p.Target, DstNID: p.Target, SrcPID: nid.LustrePID, ConnType: ksock.None,

@@ -31,8 +31,8 @@ const (
 	openGroup   rmcast.GroupID = 10
 )
 
-// mcastSiege has three nodes that are members of two groups, the first of which also manages
-// both groups, and a node that is on no list.
+// mcastSiege has three nodes that are members of two groups, the first node also manages both
+// groups, and an attacker's node that is in neither list of members.
 type mcastSiege struct {
 	t        *testing.T
 	configs  []lnetdtest.Config
@@ -42,14 +42,14 @@ type mcastSiege struct {
 	rounds   int
 }
 
-// besiegeWithin bounds the time until messages reach all members after an attack: a member
-// waits before it gives up a false epoch, and then the group has to form.
+// besiegeWithin bounds the time until messages reach all members after an attack: a member waits
+// for some time before it drops a false epoch, and after that the group has to form again.
 const besiegeWithin = 20 * time.Second
 
 // TestHostileMulticast: RM-A9: a node with an ordinary connection sends orders, reports,
 // requests to join, acknowledgements and datagrams, with epochs, incarnations and versions up
-// to the highest. Then the manager is restarted. Multicasts work again within one timeout and
-// without another restart, and both ends log what was refused.
+// to the highest numbers. Then the nodes are restarted. Multicasts work again within one
+// timeout and without another restart, and refusals are logged.
 func TestHostileMulticast(t *testing.T) {
 	spec.Covers(t, "RM-A9")
 	if os.Getenv("ULNET_LONG") == "" {
@@ -137,7 +137,7 @@ func (s *mcastSiege) attack() {
 			for _, group := range []rmcast.GroupID{closedGroup, openGroup} {
 				for kind := wire.OrderJoin; kind <= wire.OrderRefused; kind++ {
 					if kind == wire.OrderJoin && group == openGroup {
-						continue // the attacker would become a member, and never acknowledge anything
+						continue // left out, because the attacker would become a member that never acknowledges anything
 					}
 					for _, incarnation := range []uint64{0, e} {
 						o := wire.Order{Kind: kind, Group: group, Epoch: e, Version: v, Usable: v, Oldest: v, Incarnation: incarnation, MTU: 1400, Window: 1, Next: 2}
@@ -228,7 +228,7 @@ func (s *mcastSiege) exchange(ctx context.Context, after, group string) {
 	}
 }
 
-// notSigned checks that the attacker's messages are dropped because they are not signed.
+// notSigned checks that the members drop the attacker's messages because these are not signed.
 func (s *mcastSiege) notSigned() {
 	s.t.Helper()
 	o := wire.Order{Kind: wire.OrderJoin, Group: openGroup, Incarnation: uint64(time.Now().UnixNano())}
@@ -245,7 +245,7 @@ func (s *mcastSiege) notSigned() {
 	s.honest("an unsigned request to join")
 }
 
-// complaints checks the logs and counters of refused messages.
+// complaints checks the log lines and counters about refused messages.
 func (s *mcastSiege) complaints() {
 	s.t.Helper()
 	o := wire.Order{Kind: wire.OrderJoin, Group: closedGroup, Incarnation: uint64(time.Now().UnixNano())}

@@ -19,8 +19,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestHostileRouter: strangers use an lnetd that forwards between tcp and tcp1 in hostile ways,
-// while the test measures how long the messages of two other nodes take.
+// TestHostileRouter: strangers send hostile traffic through an lnetd that forwards between tcp
+// and tcp1, while the test measures how long the messages of two other nodes take.
 func TestHostileRouter(t *testing.T) {
 	t.Parallel()
 	commands := lnetdtest.Build(t)
@@ -59,7 +59,8 @@ func newMidway(t *testing.T, commands lnetdtest.Commands) *midway {
 		Settings: []string{"source_address: off", "forwarding: enabled"},
 	})
 	f.near, f.far = f.end("127.0.0.7@tcp"), f.end("127.0.0.8@tcp1")
-	// Before the router has all connections it may use another one than CONTROL.
+	// Until the router has all three connections of each node, it may send on another one than
+	// CONTROL.
 	f.daemon.Until(reaction, "all connections", func() bool { return f.daemon.Connections() == 6 })
 	return f
 }
@@ -71,7 +72,7 @@ func (f *midway) end(id string) *end {
 	return &end{p, p.ConnectAll()}
 }
 
-// put returns a PUT to another end, without its payload.
+// put returns the bytes of a PUT to another end, without the payload.
 func (e *end) put(to *end, size int) []byte {
 	h := e.Header()
 	h.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: 7, Portal: 20})
@@ -100,7 +101,7 @@ func (f *midway) trip(a, b *end) time.Duration {
 	return took
 }
 
-// median returns the median of the given number of trips.
+// median returns the median time of the given number of trips.
 func (f *midway) median(a, b *end, trips int) time.Duration {
 	f.t.Helper()
 	var took []time.Duration
@@ -112,22 +113,23 @@ func (f *midway) median(a, b *end, trips int) time.Duration {
 }
 
 // trips is the number of messages of a measurement, and slower the factor by which the median
-// may rise beside a hostile node. A message that had to wait for that node would take a
+// may rise beside a hostile node. If a message had to wait for the hostile node, it would take a
 // thousand times as long.
 const (
 	trips  = 101
 	slower = 10
 )
 
-// delayed reports whether messages took longer beside other traffic than a busy machine explains. One
-// that waits for the other traffic's next hop waits for a second.
+// delayed reports whether messages took so much longer beside other traffic that a busy machine
+// cannot be the reason. A message that must wait for the next hop of the other traffic takes a
+// second longer.
 func delayed(beside, alone time.Duration) bool {
 	return beside > max(slower*alone, 20*time.Millisecond)
 }
 
 // slowSender: a node that begins a message of 1 MiB and sends only 1 KiB of it occupies one
-// buffer of the router and nothing else. The connection to the next hop carries the messages of
-// others.
+// buffer of the router and nothing else. Messages of other nodes still go through the connection
+// to the next hop.
 func slowSender(t *testing.T, commands lnetdtest.Commands) {
 	f := newMidway(t, commands)
 	spec.Covers(t, "RO-7")
@@ -184,8 +186,7 @@ func takesNothing(t *testing.T, commands lnetdtest.Commands) {
 	}
 }
 
-// spoofed: messages that are not for this router to forward are dropped and counted by their
-// reasons.
+// spoofed: messages that this router must not forward are dropped, and counted by their reasons.
 func spoofed(t *testing.T, commands lnetdtest.Commands) {
 	f := newMidway(t, commands)
 	spec.Covers(t, "RO-3", "RO-9")

@@ -70,7 +70,8 @@ func newScollSiege(t *testing.T, settings, ofAdmin string) *scollSiege {
 	return s
 }
 
-// honest makes each server ask all servers, and fails unless all answer within one time-out.
+// honest makes each server ask all servers, and fails the test unless all of them answer within
+// one timeout.
 func (s *scollSiege) honest(when string) {
 	s.t.Helper()
 	for i, d := range s.servers {
@@ -168,8 +169,8 @@ func nowhere(from, n int) (ids []nid.NID) {
 	return ids
 }
 
-// forge sends a request that names an incarnation of a server, as that of the group's creator
-// and of the root.
+// forge sends a request that claims a given incarnation of a server, both as the creator of the
+// group and as the root.
 func (a *attack) forge(index uint64, owner nid.NID, incarnation uint64) {
 	a.request(index, []nid.NID{owner}, func(h *scollwire.RequestHeader) {
 		h.Group.Creator, h.Group.Incarnation = owner, incarnation
@@ -189,7 +190,7 @@ func (s *scollSiege) storm() {
 	s.index += 10_000
 	for i := range s.servers {
 		a := s.attacks[i]
-		for round := range 20 { // trees over a thousand addresses, sent while the stranger's share is still free
+		for round := range 20 { // trees over a thousand addresses, before the stranger has used up its share of memory
 			a.request(s.index+uint64(3000+round), nowhere(50*round, 50), nil)
 		}
 		for owner := range s.servers {
@@ -233,8 +234,8 @@ func (s *scollSiege) dialed(d *lnetdtest.Daemon) int {
 
 // TestStrangerAmongServers: a stranger with a connection to each server creates groups in large
 // numbers, names a thousand addresses, makes servers fetch lists that never arrive, and forges
-// incarnations of the servers. The servers can ask each other as before, within one time-out
-// and without a restart.
+// incarnations of the servers. The servers can still ask each other as before, within one
+// timeout and without a restart.
 func TestStrangerAmongServers(t *testing.T) {
 	if os.Getenv("ULNET_LONG") == "" {
 		t.Skip("takes a while; set ULNET_LONG")
@@ -261,8 +262,8 @@ func TestStrangerAmongServers(t *testing.T) {
 	}
 }
 
-// TestStrangerWithoutKey: if the servers have a key they accept none of the stranger's
-// messages, and actions run whatever the port.
+// TestStrangerWithoutKey: servers that have a key accept none of the stranger's messages.
+// Actions then run whatever port the nodes use.
 func TestStrangerWithoutKey(t *testing.T) {
 	if os.Getenv("ULNET_LONG") == "" {
 		t.Skip("takes a while; set ULNET_LONG")

@@ -26,16 +26,17 @@ import (
 	scollwire "ulnet/scoll/wire"
 )
 
-// forgery has an lnetd, the root that may run actions on it, a peer that the lnetd asks, and an
-// attacker that has connections under its own address. Each of them has its own address.
+// forgery has a daemon (the victim), a root that may run actions there, a peer that the victim
+// asks, and an attacker that has connections under its own address. Each of the four has an
+// address of its own.
 type forgery struct {
 	t        *testing.T
-	hosts    []netip.Addr // the addresses of victim, root, asked and attacker
+	hosts    []netip.Addr // addresses of the victim, the root, the asked peer and the attacker
 	victim   *lnetdtest.Daemon
 	to       netip.AddrPort // the address of the victim
 	rootID   nid.ProcessID
 	asked    *lnetdtest.Peer
-	answers  *net.TCPConn // the connection of asked
+	answers  *net.TCPConn // connection of the asked peer
 	attacker *lnetdtest.Peer
 	lies     *net.TCPConn // the connection of the attacker
 }
@@ -77,14 +78,14 @@ func (f *forgery) start(commands lnetdtest.Commands, host int, settings ...strin
 		Settings: append([]string{
 			"lnet_peer_discovery_disabled: 1",
 			"scoll:", "  enable: 1", "  groups:", "    all:", fmt.Sprintf("      nids: ['%v', '%v']", f.rootID.NID, tcpID(f.hosts[0]).NID),
-			"  admin:", "    actions_without_identity: yes", // so that only the source of a request is checked
+			"  admin:", "    actions_without_identity: yes", // allowed without identity, so that only the check of sources can refuse them
 			fmt.Sprintf("    allow_roots: [%v]", f.rootID.NID), "    actions:", "      mark:",
 			fmt.Sprintf("        run: [/bin/sh, -c, 'echo x >> %s']", f.marks(host)),
 		}, settings...),
 	})
 }
 
-// wantDrops waits until the given numbers of messages have been dropped for these two reasons.
+// wantDrops waits until the given numbers of messages have been dropped for each of two reasons.
 func (f *forgery) wantDrops(foreign, notAsked uint64) {
 	f.t.Helper()
 	f.victim.Until(reaction, fmt.Sprintf("%d foreign sources and %d that were not asked", foreign, notAsked), func() bool {
@@ -93,7 +94,7 @@ func (f *forgery) wantDrops(foreign, notAsked uint64) {
 	})
 }
 
-// lie sends a message over the attacker's connection, with another process as the source.
+// lie sends a message over the attacker's connection that names another process as its source.
 func (f *forgery) lie(source nid.ProcessID, h wire.Header, payload []byte) {
 	f.t.Helper()
 	h.SrcNID, h.SrcPID = source.NID, source.PID
@@ -146,8 +147,8 @@ func (f *forgery) order() (h wire.Header, payload []byte) {
 }
 
 // TestForgedNames: an attacker with connections under its own address sends orders in the name
-// of a listed root, and answers in place of a node that was asked. Each forged message is
-// dropped and counted, and afterwards all honest operations work.
+// of an allowed root, and answers in place of a node that the victim has asked. Each forged
+// message is dropped and counted, and afterwards all honest operations work.
 func TestForgedNames(t *testing.T) {
 	t.Parallel()
 	f := newForgery(t, lnetdtest.Build(t))
@@ -179,8 +180,8 @@ func (f *forgery) forgeOrder(t *testing.T) {
 	}
 }
 
-// forgeReply makes lnetd ping a node that answers late, while the attacker sends a forged
-// answer.
+// forgeReply makes the victim ping a node that answers late. In the meantime, the attacker sends
+// a forged answer.
 func (f *forgery) forgeReply(t *testing.T) {
 	type result struct {
 		reply node.PingReply
@@ -205,7 +206,7 @@ func (f *forgery) forgeReply(t *testing.T) {
 	}
 }
 
-// pong returns the REPLY of asked to a ping.
+// pong returns the REPLY of the asked peer to a ping.
 func (f *forgery) pong(features wire.Features, to wire.MDHandle) (h wire.Header, payload []byte) {
 	f.t.Helper()
 	payload, err := wire.PingInfo{Features: features, PID: nid.LustrePID, NIs: []wire.NIStatus{
@@ -220,8 +221,8 @@ func (f *forgery) pong(features wire.Features, to wire.MDHandle) (h wire.Header,
 	return h, payload
 }
 
-// forgeAck makes lnetd send a PUT with ACK to a node that answers late, while the attacker
-// sends a forged ACK.
+// forgeAck makes the victim send a PUT that asks for an ACK to a node that answers late. In the
+// meantime, the attacker sends a forged ACK.
 func (f *forgery) forgeAck(t *testing.T) {
 	put := make(chan error, 1)
 	go func() {
@@ -249,7 +250,8 @@ func (f *forgery) forgeAck(t *testing.T) {
 }
 
 // TestNoDialForHeaders: an lnetd that does not check sources still answers over the connection
-// on which the request came. It does not dial a node just because a header names it.
+// on which the request came. It does not connect to a node just because a header names that
+// node.
 func TestNoDialForHeaders(t *testing.T) {
 	t.Parallel()
 	f := newForgery(t, lnetdtest.Build(t), "source_check: off")

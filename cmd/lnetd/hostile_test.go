@@ -22,7 +22,7 @@ import (
 
 const (
 	// handshakeSeconds and messageSeconds are accept_timeout and sock_timeout. They are short, but
-	// longer than a busy machine delays a good peer.
+	// a good peer stays within them even on a busy machine.
 	handshakeSeconds, messageSeconds = "3", "3"
 	// reaction bounds the time in which lnetd has to react to an input. It is long, because the
 	// test must fail if there is no reaction, but not if the reaction is late.
@@ -32,15 +32,16 @@ const (
 	pingLimit = 10 * time.Second
 )
 
-// TestHostile sends all kinds of invalid input to lnetd. Each input increments its counter,
-// ends the connection if it has to, is logged once, and does not affect good peers.
+// TestHostile sends all kinds of invalid input to lnetd. Each input increments the counter for
+// its kind, ends the connection where that is required, is logged once, and does not affect good
+// peers.
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	commands := lnetdtest.Build(t)
 	t.Run("opening", func(t *testing.T) { hostileOpening(t, commands) })
 	t.Run("message", func(t *testing.T) { hostileMessage(t, commands) })
 	if testing.Short() {
-		return // the tests of many connections take a quarter of a minute
+		return // skipped in short runs: the tests with many connections take 15 s
 	}
 	t.Run("crowd", func(t *testing.T) { hostileCrowd(t, commands) })
 }
@@ -59,7 +60,7 @@ const goodConnections = 2 * 3
 // time do not use the same port.
 var sieges atomic.Uint32
 
-// from is the address of all peers, and not the NID of any of them.
+// from is the address of all peers. None of their NIDs has it.
 var from = netip.MustParseAddr("127.0.0.1")
 
 // hostileID is the process ID that hostile peers claim.
@@ -79,11 +80,11 @@ func newSiege(t *testing.T, commands lnetdtest.Commands, settings ...string) *si
 	}
 	s.daemon = commands.Start(t, lnetdtest.Config{
 		Networks: "tcp(" + to.String() + ")", Port: port,
-		Settings: append(settings, "source_address: off"), // the peers share an address, and their NIDs differ from it
+		Settings: append(settings, "source_address: off"), // needed, because the peers share an address that is in none of their NIDs
 	})
 	for _, id := range []nid.ProcessID{
 		{NID: nid.MustParse("127.0.0.7@tcp"), PID: nid.LustrePID},
-		{NID: hostileID.NID, PID: 4711}, // another process of the same node
+		{NID: hostileID.NID, PID: 4711}, // a second process on the node of the hostile peer
 	} {
 		p := s.peer(t, id)
 		p.ConnectAll()
@@ -98,7 +99,7 @@ func (s *siege) peer(t *testing.T, id nid.ProcessID) *lnetdtest.Peer {
 	return lnetdtest.NewPeer(t, id, from, s.to)
 }
 
-// pings checks that the good peers get answers, and still over their first connections.
+// pings checks that the good peers get answers, still over their first connections.
 func (s *siege) pings(t *testing.T, when string) {
 	t.Helper()
 	for _, p := range s.good {
@@ -113,8 +114,8 @@ func (s *siege) awaitConnections(n int) {
 	s.daemon.Until(reaction, fmt.Sprintf("%d connections", n), func() bool { return s.daemon.Connections() == n })
 }
 
-// checkCounters checks that the input is counted under its own reasons and no others, and that
-// it is logged once if it has to be.
+// checkCounters checks that the input is counted under its reasons and no others, and that it is
+// logged once if it must be.
 func (s *siege) checkCounters(t *testing.T, why socklnd.Reason, drop lnet.DropReason) {
 	t.Helper()
 	reasons, drops := map[string]uint64{}, map[string]uint64{}

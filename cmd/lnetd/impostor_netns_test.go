@@ -62,8 +62,8 @@ func newImposture(t *testing.T) *imposture {
 	return m
 }
 
-// honestWork checks that the honest nodes reach each other, and that every show command of the
-// server answers.
+// honestWork checks that the honest nodes reach each other, and that every show command of
+// lnetctl works on the server.
 func (m *imposture) honestWork() {
 	m.t.Helper()
 	mustPing(m.t, m.server, honestNodeAddr+"@tcp")
@@ -85,8 +85,8 @@ func (m *imposture) honestWork() {
 	}
 }
 
-// claim opens a connection from the attacker's host with a HELLO of the given version and
-// source NID, and checks that the daemon closes it without an answer.
+// claim opens a connection from the attacker's host with a HELLO of the given version and source
+// NID, and checks that the daemon closes the connection without an answer.
 func (m *imposture) claim(v ksock.Version, name nid.NID) {
 	m.t.Helper()
 	err := m.stranger.Do(func() error {
@@ -117,8 +117,8 @@ func (m *imposture) peer(name nid.NID) *lnetdtest.Peer {
 }
 
 // TestImpostor: root on another host sends a HELLO in the name of an honest node, in every
-// version. The connections are closed without an answer, counted, and logged once. Those of the
-// honest node continue.
+// version. The daemon closes these connections without an answer, counts them, and logs them
+// once. The connections of the honest node stay open.
 func TestImpostor(t *testing.T) {
 	m := newImposture(t)
 	before := m.server.Connections()
@@ -147,9 +147,9 @@ func TestImpostor(t *testing.T) {
 // oddNIDs are NIDs of nets that the daemons do not have; most of the nets do not exist.
 var oddNIDs = []string{"a050003@<200:7>", "a050003@<17:0>", "7@<9:1>", "0@lo", "10.5.0.3@tcp9", "10.5.0.3@o2ib", "7@kfi", "1@<0:3>"}
 
-// TestUnknownNets: a stranger sends a HELLO as nodes of nets that do not exist. It also pushes,
-// in its own name, a ping info that lists these nodes; one such ping info is large. None of the
-// nodes becomes a peer by its HELLO, none is dialled, and every show command still answers.
+// TestUnknownNets: a stranger sends HELLOs with NIDs of nets that do not exist. In its own name
+// it also pushes ping infos that list these NIDs, one of them large. No such HELLO makes its
+// sender a peer, the daemon connects to none of the NIDs, and every show command still works.
 func TestUnknownNets(t *testing.T) {
 	m := newImposture(t)
 	for _, text := range oddNIDs[:7] {
@@ -233,7 +233,7 @@ func answerAsPeer(p *lnetdtest.Peer, c *net.TCPConn, payload []byte, answered ch
 			reply.SetAck(wire.AckCmd{DstMD: h.Put().AckMD, MatchBits: h.Put().MatchBits, MLength: h.PayloadLength})
 		case wire.Get:
 			get := h.Get()
-			part = payload[:min(len(payload), int(get.SinkLength))] // if this is only a part of the ping info the daemon asks again
+			part = payload[:min(len(payload), int(get.SinkLength))] // the answer may be only a part of the ping info, and then the daemon asks again
 			reply.SetReply(wire.ReplyCmd{DstMD: get.ReturnMD})
 			reply.PayloadLength = uint32(len(part))
 		default:

@@ -13,8 +13,8 @@ import (
 	"ulnet/cmd/internal/node"
 )
 
-// importLNetConf adds what a file in the YAML of lnetctl has to a node that starts. NIs that other files
-// or flags have started get the tunables of the file. Without a path it does nothing.
+// importLNetConf applies a file in lnetctl's YAML format to a node that starts. NIs that other
+// files or flags have started get the tunables of the file. Without a path it does nothing.
 func importLNetConf(ctx context.Context, log *slog.Logger, n *node.Node, path string) error {
 	if path == "" {
 		return nil
@@ -45,8 +45,8 @@ func importLNetConf(ctx context.Context, log *slog.Logger, n *node.Node, path st
 	return nil
 }
 
-// removeRetuned stops the NIs that the file has with other tunables, because it counts last. They start
-// again as the file says when it is applied.
+// removeRetuned stops the NIs for which the file has other tunables, because this file takes
+// precedence over the others. Applying the file then starts these NIs again, with its tunables.
 func removeRetuned(ctx context.Context, log *slog.Logger, n *node.Node, f *tree.File, path string) error {
 	e := n.Editor()
 	now, err := e.Tree(ctx)

@@ -16,7 +16,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// twoMTUs is lnetd on RDMA on each of two hosts at a switch.
+// twoMTUs is two hosts at a switch, each with an lnetd on RDMA.
 type twoMTUs struct {
 	a, b  *lnetdtest.Daemon
 	linkB *netlab.Cable
@@ -27,8 +27,8 @@ const (
 	jumbo, standard      = 9000, 1500
 )
 
-// newTwoMTUs gives a's link an MTU of 9000, and b's the given one. extra has further settings
-// of a.
+// newTwoMTUs gives a's link an MTU of 9000, and b's link the MTU mtuB. The further settings
+// extra are for a.
 func newTwoMTUs(t *testing.T, mtuB int, extra ...string) *twoMTUs {
 	t.Helper()
 	lab := netlab.New(t)
@@ -45,7 +45,7 @@ func newTwoMTUs(t *testing.T, mtuB int, extra ...string) *twoMTUs {
 	return h
 }
 
-// deviceMTU is the longest payload of a packet of a daemon's device.
+// deviceMTU returns the longest payload of a packet that a daemon's device sends.
 func deviceMTU(d *lnetdtest.Daemon) int {
 	for _, ni := range d.Status().NIs {
 		if ni.LND.Verbs != nil {
@@ -56,7 +56,7 @@ func deviceMTU(d *lnetdtest.Daemon) int {
 }
 
 // TestMTUsAgree: nodes whose interfaces have different MTUs use the smaller path MTU, whichever
-// of them connects, and bulk data passes in both directions.
+// of them opens the connection, and bulk data arrives in both directions.
 func TestMTUsAgree(t *testing.T) {
 	t.Parallel()
 	for _, wideAsks := range []bool{true, false} {
@@ -85,9 +85,10 @@ func TestMTUsAgree(t *testing.T) {
 	}
 }
 
-// TestMTUNarrows: the MTU of a node's link is reduced below the one that its device has read.
-// So the nodes agree on a path MTU that the link cannot carry, as kernels with rdma_rxe do.
-// Pings arrive and WRITEs do not. The logs of both nodes say which values to compare.
+// TestMTUNarrows: the MTU of a node's link is reduced below the one that its device has read. So
+// the nodes agree on a path MTU that the link cannot carry, as kernels with rdma_rxe do. Pings
+// arrive, RDMA WRITEs do not. The logs of both nodes say which values an operator should
+// compare.
 func TestMTUNarrows(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for time-outs; skipped by -short")
@@ -128,7 +129,7 @@ func TestMTUNarrows(t *testing.T) {
 	}
 }
 
-// readBulk makes a read from b's memory once.
+// readBulk makes a read from b's memory, once.
 func readBulk(t *testing.T, h *twoMTUs) error {
 	t.Helper()
 	offered := make(chan struct{})

@@ -17,7 +17,7 @@ import (
 // source ports only.
 const kernelPort = 988
 
-// twoHosts is lnetd on each of two hosts that are joined by a wire.
+// twoHosts is two hosts connected by a wire, each with an lnetd.
 type twoHosts struct {
 	on           network
 	a, b         *lnetdtest.Daemon
@@ -36,8 +36,8 @@ func newTwoHosts(t *testing.T, on network) *twoHosts {
 	h.wire = lab.Wire(a, "10.1.0.1/24", b, "10.1.0.2/24", 1)
 	settings := on.eager(2*time.Second, time.Second, time.Minute)
 	if on.kind == "tcp" {
-		// A node that knows that its link is down sends nothing. Then only TCP's keepalive ends
-		// its connections.
+		// A node that knows that its link is down sends nothing, so only TCP's keepalive ends its
+		// connections.
 		settings = append(settings, "keepalive_idle: 3", "keepalive_intvl: 1", "keepalive_count: 3")
 	}
 	h.start = func(host *netlab.Host) *lnetdtest.Daemon {
@@ -73,7 +73,7 @@ func wantNoAnswer(t *testing.T, d *lnetdtest.Daemon, nid string) {
 	}
 }
 
-// TestTwoHosts runs lnetd in two network namespaces with a wire in between.
+// TestTwoHosts runs two lnetd, in two network namespaces that a wire connects.
 func TestTwoHosts(t *testing.T) {
 	t.Parallel()
 	onNetworks(t, testTwoHosts)
@@ -113,7 +113,7 @@ func testTwoHosts(t *testing.T, on network) {
 }
 
 // TestSpoiledWire: nodes reach each other whatever the wire does to their frames, over new
-// connections and over existing ones.
+// connections as well as existing ones.
 func TestSpoiledWire(t *testing.T) {
 	t.Parallel()
 	onFirst(t, testSpoiledWire)
@@ -170,12 +170,12 @@ func testProcessFaults(t *testing.T, on network) {
 	h.diesUnheard(t)
 }
 
-// diesUnheard kills a host's daemon so that the peer learns of the death only from the next
-// incarnation.
+// diesUnheard kills a host's daemon so that its peer cannot notice the death, and learns of it
+// only from the next incarnation.
 func (h *twoHosts) diesUnheard(t *testing.T) {
 	t.Helper()
-	// The dead host's kernel reports again and again that its TCP connections have ended, and the
-	// peer may receive this before the new daemon connects.
+	// The dead host's kernel resets its TCP connections again and again, so the peer may notice the
+	// death before the new daemon connects. Then the attempt is repeated.
 	for range 10 {
 		h.wire.Spoil(h.hostB, netem.Plan{Loss: 1})
 		h.b.Kill()

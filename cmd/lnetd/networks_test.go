@@ -75,9 +75,9 @@ func (n network) eth0() string { return n.kind + "(eth0)" }
 // nid returns the NID of an address.
 func (n network) nid(addr string) string { return addr + "@" + n.kind }
 
-// eager returns settings for a driver that gives up a connection after a time-out and soon
-// connects again. Over RDMA only a keepalive shows that a process has died; it replaces the
-// reset that the peer's kernel would send on TCP.
+// eager returns settings with which a driver gives up a connection after a timeout, and soon
+// connects again. Over RDMA, only a keepalive shows that a process has died, whereas on TCP the
+// peer's kernel would reset the connection.
 func (n network) eager(timeout, least, most time.Duration) []string {
 	if n.kind == "o2ib" {
 		return []string{"o2ib:", fmt.Sprintf("  timeout: %d", timeout/time.Second), "  keepalive: 1"}
@@ -88,8 +88,8 @@ func (n network) eager(timeout, least, most time.Duration) []string {
 	}
 }
 
-// identity returns a setting of the section admin that allows actions at the kernel's port:
-// over RDMA this port does not identify a peer by default.
+// identity returns a setting of the section admin that allows actions when nodes use the
+// kernel's port. Over RDMA, that port by itself does not prove a peer's identity.
 func (n network) identity() string {
 	if n.kind == "o2ib" {
 		return "    actions_without_identity: yes"

@@ -19,7 +19,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// rails is lnetd on each of two hosts that are joined by two cables.
+// rails is two hosts connected by two cables, each with an lnetd.
 type rails struct {
 	t            *testing.T
 	a, b         *lnetdtest.Daemon
@@ -86,7 +86,7 @@ func (r *rails) sent() (sent [2]uint64) {
 	return sent
 }
 
-// known returns the status of a NID of A that B has.
+// known returns the status that B has recorded for a NID of A.
 func (r *rails) known(id nid.NID) string {
 	page, err := node.OpPeers.Call(r.t.Context(), r.b.Control(), node.PeersRequest{NID: id})
 	if err != nil {
@@ -102,7 +102,7 @@ func (r *rails) known(id nid.NID) string {
 	return ""
 }
 
-// own returns the status of an NI of A, and its cause.
+// own returns the status that A itself reports for one of its NIs, and the cause.
 func (r *rails) own(id nid.NID) (status, cause string) {
 	for _, ni := range r.a.Status().NIs {
 		if ni.NID == id {
@@ -113,7 +113,7 @@ func (r *rails) own(id nid.NID) (status, cause string) {
 }
 
 // TestRails: a node that loses a rail tells its peer within 2 s, usually within 0.2 s. It does
-// the same when it has the rail again. Meanwhile no message fails, and net show lists what is
+// the same when the rail is back. In between, no message fails, and net show lists which NI is
 // down and why.
 func TestRails(t *testing.T) {
 	t.Parallel()
@@ -123,7 +123,7 @@ func TestRails(t *testing.T) {
 
 func testRails(t *testing.T, on network) {
 	r := newRails(t, on)
-	if err := r.put(); err != nil { // makes both nodes discover each other
+	if err := r.put(); err != nil { // makes each of the two nodes discover the other
 		t.Fatal(err)
 	}
 	r.b.Until(20*time.Second, "B knows both NIDs of A", func() bool { return r.known(r.aa[0]) == "up" && r.known(r.aa[1]) == "up" })
@@ -152,7 +152,7 @@ func testRails(t *testing.T, on network) {
 	}
 }
 
-// change does something to a rail, and waits until B knows the new status.
+// change calls do, which changes a rail, and waits until B knows the new status.
 func (r *rails) change(id nid.NID, want string, do func()) {
 	r.t.Helper()
 	tick := time.NewTicker(time.Millisecond)
@@ -175,8 +175,8 @@ func (r *rails) change(id nid.NID, want string, do func()) {
 // plugged in again.
 type outage struct{ known, plugged time.Time }
 
-// TestRailsUnderLoad: a rail is lost under load. No message that is sent while the node knows
-// of the loss fails, and each message that was sent before is completed.
+// TestRailsUnderLoad: a rail is lost under load. No message fails that is sent after the node
+// has noticed the loss, and every earlier message is completed.
 func TestRailsUnderLoad(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "NS-4", "NS-7")

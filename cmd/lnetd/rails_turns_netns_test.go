@@ -14,7 +14,7 @@ func TestRailsInTurn(t *testing.T) {
 	spec.Covers(t, "SP-4")
 	onFirst(t, func(t *testing.T, on network) {
 		r := newRails(t, on)
-		if err := r.put(); err != nil { // makes both nodes discover each other
+		if err := r.put(); err != nil { // makes each of the two nodes discover the other
 			t.Fatal(err)
 		}
 		before := r.sent()
@@ -25,7 +25,7 @@ func TestRailsInTurn(t *testing.T) {
 			}
 		}
 		now := r.sent()
-		for i := range now { // leave out messages that discovery may still send
+		for i := range now { // allow for messages that discovery may still send
 			if n := now[i] - before[i]; n < puts/2-1 || n > puts/2+2 {
 				t.Errorf("of %d messages %d went by rail %d", puts, n, i)
 			}

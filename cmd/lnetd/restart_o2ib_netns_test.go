@@ -10,8 +10,9 @@ import (
 	"ulnet/lnd/lndtest/netlab"
 )
 
-// recoveryBound bounds the first ping after a crash. Without the connection request of the new
-// incarnation that ping fails after 4 s, when the queue pair has used up its retries.
+// recoveryBound bounds the first ping after a crash. If the new incarnation did not send a
+// connection request, that ping would fail after 4 s, when the queue pair has used up its
+// retries.
 const recoveryBound = 3 * time.Second
 
 // TestPingAfterCrashRDMA kills lnetd with SIGKILL and starts it again. The peer sends its first

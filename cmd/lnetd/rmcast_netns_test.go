@@ -25,8 +25,8 @@ import (
 
 const (
 	mcastNodes = 8
-	// mcastStayers is the number of nodes, the first ones, that are members all the time; the
-	// others leave and join again.
+	// mcastStayers is how many nodes, from the first on, are members all the time. The others leave
+	// and join again.
 	mcastStayers = 6
 	mcastLoss    = 0.05
 	// mcastWithin bounds the time to send and deliver all messages.
@@ -36,7 +36,7 @@ const (
 // mcastSources are the nodes that send.
 var mcastSources = []int{0, 2, 5}
 
-// mcastTotal returns the number of messages of all sources together.
+// mcastTotal returns the number of messages that all sources send together.
 func mcastTotal(on network) int {
 	if os.Getenv("ULNET_LONG") == "" {
 		return on.pick(6_000, 1_500)
@@ -115,7 +115,7 @@ type mcastListener struct {
 	next         map[int]int // by source: the number of the next message; no entry before the first message
 	got          int
 	incarnations atomic.Int64  // number of the member's incarnations that have ended
-	ended        chan struct{} // has a token after incarnations has grown
+	ended        chan struct{} // has a token when incarnations has increased
 	wrong        []string
 }
 
@@ -139,8 +139,9 @@ func (l *mcastListener) run(ctx context.Context, count int, ready *sync.WaitGrou
 	}
 }
 
-// await waits until the listener has been told of the end of the given number of incarnations.
-// That happens after the member has left. If ctx ends first, judge finds too few.
+// await waits until the given number of the member's incarnations have ended for the listener,
+// which is told after the member has left. If ctx ends first, the method judge finds that there
+// were too few.
 func (l *mcastListener) await(ctx context.Context, incarnations int) {
 	for int(l.incarnations.Load()) < incarnations {
 		select {
@@ -179,8 +180,8 @@ func (l *mcastListener) take(s *rmcast.Step) {
 	}
 }
 
-// message checks one message. RM-2 and RM-31: each message arrives once and in the order of its
-// source, and without a gap within one incarnation of the member.
+// message checks one message. By RM-2 and RM-31, each message arrives once, messages of a source
+// arrive in their order, and within one incarnation of the member none is missing.
 func (l *mcastListener) message(h *rmcast.Heard, data []byte) {
 	l.got++
 	source, i := -1, -1
@@ -198,7 +199,8 @@ func (l *mcastListener) message(h *rmcast.Heard, data []byte) {
 	l.next[source] = i + 1
 }
 
-// comeAndGo makes a member leave and join until over is closed, and returns how often.
+// comeAndGo makes a member leave and join again until the channel over is closed, and returns
+// how often it did.
 func (r *mcastRoom) comeAndGo(member int, over <-chan struct{}) (times int) {
 	d := r.daemons[member]
 	group := rmcast.JoinRequest{Group: "news", TimeoutMS: 60_000}
@@ -242,7 +244,7 @@ func (r *mcastRoom) run() {
 			if err != nil {
 				return false
 			}
-			g := &s.Groups[0] // a source that still uses an older list does not send to all members
+			g := &s.Groups[0] // the source still uses an older roster, so it does not send to all members
 			return len(g.Members) == mcastNodes && g.Usable == g.Version && g.Multicast
 		})
 	}

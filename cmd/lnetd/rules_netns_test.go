@@ -15,7 +15,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// newRailPair returns lnetd on each of two hosts that two cables join: two rails of net tcp.
+// newRailPair starts lnetd on each of two hosts that two cables connect, so that net tcp has two
+// rails.
 func newRailPair(t *testing.T) (a, b *lnetdtest.Daemon, cables [2]*netlab.Cable, hostA *netlab.Host) {
 	t.Helper()
 	lab := netlab.New(t)
@@ -29,7 +30,8 @@ func newRailPair(t *testing.T) (a, b *lnetdtest.Daemon, cables [2]*netlab.Cable,
 	return start(ha), start(hb), cables, ha
 }
 
-// leftBy sends puts PUTs to the other host, and returns how many of them each NI sent.
+// leftBy sends the given number of PUTs to the other host, and returns how many messages each NI
+// of this host has sent.
 func leftBy(t *testing.T, d *lnetdtest.Daemon, puts int) (counts [2]uint64) {
 	t.Helper()
 	before := putsOf(d)
@@ -78,7 +80,7 @@ func takeAll(t *testing.T, d *lnetdtest.Daemon) {
 	}
 }
 
-// lnetctl runs a command that must succeed.
+// lnetctl runs a command, and fails the test if the command fails.
 func lnetctl(t *testing.T, d *lnetdtest.Daemon, args ...string) string {
 	t.Helper()
 	out, err := d.Lnetctl(t.Context(), args...)
@@ -104,7 +106,7 @@ func TestRules(t *testing.T) {
 	}
 	cables[1].Pull(hostA)
 	a.Until(reaction, "the NI to be down", func() bool { return a.Status().NIs[2].Status == "down" })
-	// The push that tells the peer of the loss counts as a PUT, too.
+	// At least 3, because the push that tells the peer of the lost link is a PUT, too.
 	if got := leftBy(t, a, 3); got[0] < 3 || got[1] != 0 {
 		t.Errorf("when tcp1 has no carrier %v PUTs left by the rails", got)
 	}
@@ -113,7 +115,7 @@ func TestRules(t *testing.T) {
 	faultRules(t, a, b)
 }
 
-// faultRules: a rule for received messages drops pings, and a rule for sent messages makes them
+// faultRules: a rule for received messages drops pings, and a rule for sent messages makes pings
 // fail at once.
 func faultRules(t *testing.T, a, b *lnetdtest.Daemon) {
 	t.Helper()

@@ -22,11 +22,12 @@ import (
 
 const (
 	scollRTT, scollGuard = 20 * time.Millisecond, 100 * time.Millisecond
-	// scollBulk is the time that a level of the tree may take for 1 MiB at 100 MB/s, the default.
+	// scollBulk is the time that each level of the tree may take for 1 MiB, at 100 MB/s, the
+	// default rate.
 	scollBulk   = scollRTT + 10_485_760*time.Nanosecond
 	gossipCycle = 200 * time.Millisecond
 	bulkSize    = 1 << 20
-	// grace is how much later than the end of an action its answer may come.
+	// grace is how much later than the end of an action its answer may arrive.
 	grace = time.Second
 	// slack allows for delays of this machine.
 	slack = time.Second
@@ -55,14 +56,14 @@ func (a *broadcastDoc) unreached() (list []string) {
 	return list
 }
 
-// scollRoom has sixteen servers on a switch. The first may run an action on the others, which
-// reports that it has begun and waits until a gate is opened.
+// scollRoom has sixteen servers on a switch. The first server may run an action on the others.
+// The action reports that it has begun, and waits until a gate is opened.
 type scollRoom struct {
 	t       *testing.T
 	on      network
 	members int
-	// victim is the rank of the inner node that is killed: half of the nodes of a binomial tree
-	// are below it, on depth levels.
+	// victim is the rank of the inner node that is killed. Half of the nodes of the binomial tree
+	// are below it, and depth is the number of their levels.
 	victim, depth int
 
 	dir     string
@@ -120,14 +121,14 @@ func (r *scollRoom) bcast(args ...string) (a broadcastDoc) {
 	return a
 }
 
-// until waits until something holds.
+// until waits until the function holds returns true.
 func (r *scollRoom) until(what string, holds func() bool) {
 	r.t.Helper()
 	r.servers[0].Until(seenWithin, what, holds)
 }
 
-// subtree returns the member with a rank and those below it, in a tree whose root is the first
-// server.
+// subtree returns the member with a rank and the members below it, in a tree whose root is the
+// first server.
 func (r *scollRoom) subtree(rank int) (list []string) {
 	for _, below := range (tree.Tree{Topology: tree.KNomial(2), N: r.members}).AppendSubtree(nil, rank) {
 		list = append(list, r.nid(below))
@@ -137,8 +138,8 @@ func (r *scollRoom) subtree(rank int) (list []string) {
 }
 
 // TestCollectives: sixteen daemons get a file. An inner node of the tree dies between the
-// request and the answer, which the others notice by time-out (G-SC-3, SC-139) and by gossip
-// (G-SC-7, SC-137). Then a broadcast reaches the live members without it.
+// request and the answer, which the others notice by a timeout (goal G-SC-3, SC-139) or by
+// gossip (goal G-SC-7, SC-137). A later broadcast reaches the live members without that node.
 func TestCollectives(t *testing.T) {
 	spec.Covers(t, "SC-137", "SC-139", "G-SC-3", "G-SC-7")
 	if testing.Short() {
@@ -188,8 +189,8 @@ func (r *scollRoom) file1MiB() {
 }
 
 // killBetween sends an order with a file and kills the victim when all members run the order.
-// Then it lets them end. The victim's answer is lost, and so are the answers that were to come
-// through the victim.
+// Then it lets them end. The victim's answer is lost, and so are the answers of the members
+// below the victim.
 func (r *scollRoom) killBetween(timeout time.Duration) broadcastDoc {
 	r.t.Helper()
 	gate, err := os.OpenFile(r.file("gate"), os.O_RDWR, 0)
@@ -197,7 +198,7 @@ func (r *scollRoom) killBetween(timeout time.Duration) broadcastDoc {
 		r.t.Fatal(err)
 	}
 	for i := range r.members {
-		_ = os.Remove(r.file("begun", i)) // the file may be missing
+		_ = os.Remove(r.file("begun", i)) // an error is ignored, since the file may be missing
 	}
 	done := make(chan broadcastDoc, 1)
 	go func() { done <- r.bcast("--bulk", r.file("data"), "--action", "wait", "--timeout", timeout.String()) }()
@@ -216,7 +217,7 @@ func (r *scollRoom) killBetween(timeout time.Duration) broadcastDoc {
 	return <-done
 }
 
-// wantSubtreeLost checks that exactly the victim and the members below it are missing.
+// wantSubtreeLost checks that exactly the victim and the members below it did not answer.
 func (r *scollRoom) wantSubtreeLost(t *testing.T, a *broadcastDoc) {
 	t.Helper()
 	lost := r.subtree(r.victim)
@@ -275,7 +276,7 @@ func (r *scollRoom) diesNoticed(t *testing.T) {
 	}
 }
 
-// death returns when the first server noticed the victim's death.
+// death returns when the first server detected the victim's death.
 func (r *scollRoom) death() (at time.Time) {
 	r.t.Helper()
 	var changes []change

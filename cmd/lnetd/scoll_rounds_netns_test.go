@@ -23,11 +23,12 @@ const (
 	roundsMembers = 8
 	roundsRTT     = 20 * time.Millisecond
 	// roundsProcessing is the time that a member may take for its answer. Busy processes may delay
-	// the member for that long.
+	// the member by that much.
 	roundsProcessing = time.Second
 )
 
-// roundsRoom is eight servers with collectives and without gossip, beside busy processes.
+// roundsRoom is eight servers with collectives but without gossip, on a machine that other
+// processes keep busy.
 type roundsRoom struct {
 	t       *testing.T
 	rng     *rand.Rand
@@ -57,10 +58,10 @@ func newRoundsRoom(t *testing.T, seed uint64) *roundsRoom {
 
 func (r *roundsRoom) nid(i int) string { return fmt.Sprintf("127.0.0.%d@tcp", i+1) }
 
-// TestCollectivesOfTroubled (SC-139, G-SC-8): other processes keep the machine busy. While a
-// server asks all members, one of them is killed, paused for a while, or restarted. Each member
-// either answers or is listed as missing, never both, and only the harmed member and those
-// below it are missing.
+// TestCollectivesOfTroubled (SC-139, goal G-SC-8): other processes keep the machine busy. While
+// a server asks all members, one of them is killed, paused for a while, or restarted. Each
+// member either answers or is listed as missing, never both, and only the harmed member and
+// those below it are missing.
 func TestCollectivesOfTroubled(t *testing.T) {
 	spec.Covers(t, "SC-139", "G-SC-8")
 	if os.Getenv("ULNET_LONG") == "" {
@@ -90,7 +91,7 @@ func keepBusy(t *testing.T, n int) {
 		}
 		t.Cleanup(func() {
 			_ = c.Process.Kill() // fails if the process has ended
-			_ = c.Wait()         // the error says that the process was killed
+			_ = c.Wait()         // returns an error, because the process was killed
 		})
 	}
 }
@@ -116,7 +117,7 @@ func (r *roundsRoom) ask(i int) (a broadcastDoc) {
 	return a
 }
 
-// round harms a server just before or while another asks all.
+// round harms a server just before another server asks all members, or while it does.
 func (r *roundsRoom) round(number int) {
 	r.t.Helper()
 	root := r.rng.IntN(roundsMembers)
@@ -132,7 +133,7 @@ func (r *roundsRoom) round(number int) {
 		<-begin
 		r.harm(victim, harm)
 	}
-	if harm == "stopped" && r.rng.IntN(2) == 0 { // for a little less or more than the others wait
+	if harm == "stopped" && r.rng.IntN(2) == 0 { // stopped for a little less, or a little more, than the time for which the others wait
 		<-time.After(time.Duration(r.rng.IntN(1500)) * time.Millisecond)
 		r.servers[victim].Thaw()
 	}
@@ -159,8 +160,8 @@ func (r *roundsRoom) harm(i int, how string) {
 	r.servers[i].Kill()
 }
 
-// judge fails unless a broadcast lists each member once, and only the victim and its subtree
-// are missing.
+// judge fails the test unless a broadcast lists each member once, and lists only the victim and
+// its subtree as missing.
 func (r *roundsRoom) judge(what string, a *broadcastDoc, root, victim int) {
 	r.t.Helper()
 	below := tree.Tree{Topology: tree.KNomial(2), N: roundsMembers, Root: root}.AppendSubtree(nil, victim)

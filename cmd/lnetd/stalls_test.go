@@ -8,11 +8,11 @@ import (
 
 const (
 	stallTick = 10 * time.Millisecond
-	stallSlip = 40 * time.Millisecond // a tick that is later than this is a stall
+	stallSlip = 40 * time.Millisecond // a tick that is late by more than this counts as a stall
 )
 
-// stalls records the times at which this process was delayed. On an overloaded machine the
-// daemons that the process watches were then delayed as well.
+// stalls records the times at which this process was delayed. If this process was delayed
+// because the machine is overloaded, the daemons that it watches were delayed as well.
 type stalls struct {
 	mu   sync.Mutex
 	list []stall // stalls so far; guarded by mu
@@ -51,7 +51,7 @@ func (s *stalls) note(from, to time.Time) {
 	}
 }
 
-// between returns the total time of stalls in an interval.
+// between returns how much of an interval the stalls cover.
 func (s *stalls) between(from, to time.Time) (sum time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,13 +69,14 @@ func (s *stalls) between(from, to time.Time) (sum time.Duration) {
 	return sum
 }
 
-// TestStalls: the part of a stall that overlaps the interval counts, and small delays do not.
+// TestStalls: of a stall, only the part inside the interval counts, and small delays do not
+// count.
 func TestStalls(t *testing.T) {
 	at := func(ms int) time.Time { return time.Unix(0, 0).Add(time.Duration(ms) * time.Millisecond) }
 	s := new(stalls)
 	s.note(at(0), at(50))     // a tick that is in time
-	s.note(at(100), at(310))  // a stall that begins at 110
-	s.note(at(500), at(1010)) // a stall that begins at 510
+	s.note(at(100), at(310))  // a stall from 110 on
+	s.note(at(500), at(1010)) // a stall from 510 on
 	for _, test := range []struct{ from, to, want int }{
 		{0, 2000, 700}, {0, 100, 0}, {200, 400, 110}, {310, 510, 0}, {600, 700, 100}, {700, 600, 0},
 	} {

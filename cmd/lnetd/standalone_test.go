@@ -19,17 +19,17 @@ import (
 )
 
 // Constants of the test of handshakes: the address of the daemon, the address of the node that
-// pings it, and how long the answers to bulk handshakes are delayed, which is less than that
-// node waits for them.
+// pings, and the delay of answers to the handshakes of bulk connections, which is less than that
+// node waits.
 const (
 	pingedAddr = "127.0.0.2"
 	pingerAddr = "127.0.0.3"
 	helloHeld  = 200 * time.Millisecond
 )
 
-// slowListener accepts connections in place of a daemon and passes their data on. It counts the
-// connections that end before their handshake: for each of these a kernel logs "lnet_acceptor()
-// Error -104".
+// slowListener accepts connections in place of a daemon, and passes their data on to it. It
+// counts the connections that end before their handshake is complete: for each of these a kernel
+// logs "lnet_acceptor() Error -104".
 type slowListener struct {
 	t        *testing.T
 	daemon   netip.AddrPort
@@ -38,14 +38,15 @@ type slowListener struct {
 	running  sync.WaitGroup
 }
 
-// TestStandaloneHandshakes: lnetctl ping --standalone ends when it has its answer. Its node
-// also opens bulk connections, whose handshakes it must complete first.
+// TestStandaloneHandshakes: lnetctl ping --standalone ends when it has its answer. The node of
+// the command also opens bulk connections. The command must not end before their handshakes are
+// complete.
 func TestStandaloneHandshakes(t *testing.T) {
 	t.Parallel()
 	const pings = 3
 	s := &slowListener{t: t, daemon: freeAt(t, pingedAddr)}
 	d := lnetdtest.Build(t).Start(t, lnetdtest.Config{Networks: "tcp(" + pingedAddr + ")", Port: s.daemon.Port()})
-	front := freeAt(t, pingedAddr) // not the port of the daemon
+	front := freeAt(t, pingedAddr) // a port other than the daemon's
 	l, err := net.Listen("tcp", front.String())
 	if err != nil {
 		t.Fatal(err)

@@ -10,10 +10,10 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// lockState locks a state directory until unlock is called or the process ends. Two daemons
-// with one directory would use the same incarnations and overwrite each other's records. The
-// lock is on the directory itself, and so needs no space on the disk. A missing directory needs
-// no lock.
+// lockState locks a state directory until unlock is called or the process ends. Two daemons with
+// one directory would use the same incarnations and overwrite each other's records. The lock is
+// on the directory itself, so that it needs no space on the disk. If the directory is missing,
+// nothing is locked.
 func lockState(dir string) (unlock func(), err error) {
 	f, err := os.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {

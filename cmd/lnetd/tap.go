@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// flushInterval is how far a capture file may lag behind, and how often its size
-	// and age are checked.
+	// flushInterval is how old unwritten packets of a capture file may be, and how often the size
+	// and age of the file are checked.
 	flushInterval = 200 * time.Millisecond
 	// rotateRetry is the time before a failed rotation is tried again.
 	rotateRetry = time.Minute
 )
 
-// tap is the daemon's capture: for viewers on the control socket, and for a file if one is
-// configured. The goroutine of keep owns its fields while it runs.
+// tap captures the daemon's messages: for viewers on the control socket, and for a file if one
+// is configured. The goroutine of the method keep owns the fields below while it runs.
 type tap struct {
 	writer *capture.Writer
 	cfg    config.Config
@@ -74,7 +74,7 @@ func create(cfg config.Config) (*countedFile, error) {
 }
 
 // keep flushes the file at short intervals, so that it can be read while the daemon runs. It
-// rotates the file when it is too large or too old. It runs until stop is called.
+// rotates the file when that is too large or too old. It does so until stop is called.
 func (t *tap) keep(log *slog.Logger) (stop func()) {
 	if t.file == nil {
 		return func() {}
@@ -99,7 +99,7 @@ func (t *tap) keep(log *slog.Logger) (stop func()) {
 }
 
 // tend flushes the file and rotates it if that is due. If writing to the file fails, tend
-// returns the error once, and the file is not written any more. A rotation that failed is tried
+// returns the error once, and no more is written to the file. If a rotation fails, it is tried
 // again later, and the capture continues in the old file.
 func (t *tap) tend(now time.Time) error {
 	if t.file == nil {

@@ -19,17 +19,17 @@ import (
 
 const (
 	cutRoomNodes = 12
-	cutRoomLeft  = 4 // the number of daemons on the smaller switch
+	cutRoomLeft  = 4 // number of daemons on the smaller switch
 	// cutLength is how long the cable is cut. Cuts of this length once led to hundreds of
 	// removals in zones of 64 nodes.
 	cutLength = 2600 * time.Millisecond
-	// cutCalm is longer than a timeout and the grace period: all consequences of a cut have been
-	// reported by then.
+	// cutCalm is longer than a timeout and the grace period: after that time, all consequences of a
+	// cut have been reported.
 	cutCalm = 6 * time.Second
 	cutRuns = 3
 )
 
-// TestZoneThroughShortCuts: G-MS-10, MS-1, MS-A7: twelve daemons are on two switches whose
+// TestZoneThroughShortCuts: goal G-MS-10, MS-1, MS-A7: twelve daemons are on two switches whose
 // cable is cut for less than the timeout. No daemon removes another one on its own switch, and
 // afterwards all daemons list all others again.
 func TestZoneThroughShortCuts(t *testing.T) {
@@ -57,7 +57,7 @@ func TestZoneThroughShortCuts(t *testing.T) {
 		}
 		r := &cutRoom{t: t, daemons: daemons}
 		r.whole("the start")
-		<-time.After(cutCalm) // until then all consequences of the start have been reported
+		<-time.After(cutCalm) // after that, all consequences of the start have been reported
 		begin := time.Now()
 		for range cutRuns {
 			trunk.Pull(left)
@@ -70,13 +70,13 @@ func TestZoneThroughShortCuts(t *testing.T) {
 	})
 }
 
-// cutRoom is the daemons of a zone.
+// cutRoom has the daemons of a zone.
 type cutRoom struct {
 	t       *testing.T
 	daemons []*lnetdtest.Daemon
 }
 
-// whole waits until all daemons list all daemons.
+// whole waits until every daemon lists all daemons.
 func (r *cutRoom) whole(after string) {
 	r.t.Helper()
 	for i, d := range r.daemons {
@@ -87,7 +87,8 @@ func (r *cutRoom) whole(after string) {
 	}
 }
 
-// judge fails for each daemon that was told that a daemon of its own switch has left.
+// judge fails the test for each daemon that was told that another daemon on its own switch has
+// left.
 func (r *cutRoom) judge(since time.Time) {
 	r.t.Helper()
 	suspected, across := 0, 0

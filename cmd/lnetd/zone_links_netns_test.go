@@ -22,7 +22,7 @@ import (
 type cutZone struct {
 	t       *testing.T
 	on      network
-	hosts   []*netlab.Host // hosts of the zones, supervisors first
+	hosts   []*netlab.Host // hosts of all daemons, the supervisors first
 	daemons []*lnetdtest.Daemon
 }
 
@@ -75,8 +75,8 @@ func (c *cutZone) cut(delegates ...int) {
 	}
 }
 
-// await waits until the census of both supervisors has one zone of three members whose entry is
-// right, and returns the entry. At no time may the zone be missing.
+// await waits until both supervisors have one zone of three members in the census, with an entry
+// for which right returns true. It returns the entry. At no time may the zone be missing.
 func (c *cutZone) await(what string, within time.Duration, right func(*zone.CensusEntry) bool) (last zone.CensusEntry) {
 	c.t.Helper()
 	begin := time.Now()
@@ -94,7 +94,7 @@ func (c *cutZone) await(what string, within time.Duration, right func(*zone.Cens
 	return last
 }
 
-// nothingFalse fails if any daemon was told that another one left.
+// nothingFalse fails the test if any daemon was told that another one has left.
 func (c *cutZone) nothingFalse() {
 	c.t.Helper()
 	for i, d := range c.daemons {
@@ -112,9 +112,9 @@ func (c *cutZone) nothingFalse() {
 
 // TestCutDelegate: MS-98, MS-100: there are five daemons, two of them supervisors. The active
 // delegate loses its connections to the supervisors; another one replaces it, and lists the
-// supervisors that it does not reach. Then no delegate reaches any supervisor: the entry of the
-// zone becomes stale and later lost. When the network is restored it is current again. No node
-// is removed, and the zone stays in the census.
+// supervisors that it does not reach. Then no delegate reaches any supervisor: the zone's entry
+// in the census becomes stale, and later lost. When the network is restored, the entry is
+// current again. No node is removed, and the zone stays in the census.
 func TestCutDelegate(t *testing.T) {
 	spec.Covers(t, "MS-98", "MS-100")
 	if os.Getenv("ULNET_LONG") == "" {
@@ -124,7 +124,7 @@ func TestCutDelegate(t *testing.T) {
 }
 
 func (c *cutZone) run() {
-	for i := range cutSupervisors { // before the zone has registered for the first time it may be missing
+	for i := range cutSupervisors { // a zone may be missing until it has registered for the first time
 		c.daemons[i].Until(zoneBound, "a complete census", func() bool {
 			list, err := zonemod.OpCensus.Call(c.t.Context(), c.daemons[i].Control(), control.None{})
 			return err == nil && len(list) == 1 && list[0].Size == 3 && list[0].Delegates == 3

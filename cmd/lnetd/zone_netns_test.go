@@ -19,23 +19,23 @@ import (
 )
 
 const (
-	// zoneBound is how long a machine with few cores may take to notice a change. That is 3.5
-	// heartbeats of 500 ms if the change breaks no connection, and more if daemons are delayed.
+	// zoneBound is how long a machine with few cores may take to notice a change. If the change
+	// breaks no connection, that takes 3.5 heartbeats of 500 ms, and longer if daemons are delayed.
 	zoneBound = 20 * time.Second
 	// connectTimeout is how long a daemon tries to connect.
 	connectTimeout = 2 * time.Second
-	// censusBound is the bound of G-MS-9, from the last change to the right census everywhere,
-	// plus the time of one attempt to connect, because on a loaded machine the first packet to
-	// a host can be lost.
+	// censusBound bounds the time from the last change until the census is correct everywhere: the
+	// bound of goal G-MS-9, and the time of one attempt to connect, because on a loaded machine the
+	// first packet to a host can be lost.
 	censusBound = 2*time.Second + connectTimeout
 )
 
-// zoneSystem has daemons in three zones; the first ones are the supervisors.
+// zoneSystem has daemons in three zones: the supervisors, which come first, and two base zones.
 type zoneSystem struct {
 	t           *testing.T
 	on          network
 	supervisors int
-	size        int // the number of nodes of each of two base zones
+	size        int // number of nodes in each of the two base zones
 
 	daemons []*lnetdtest.Daemon
 	dead    []int
@@ -49,7 +49,7 @@ func (s *zoneSystem) id(i int) zone.ID {
 	return zone.MustParseID(fmt.Sprintf("n%d=%s", i+1, s.on.nid(fmt.Sprintf("10.1.0.%d", i+1))))
 }
 
-// list returns the nodes from to to-1 as a configuration lists them.
+// list returns the ids of the nodes with the numbers from to to−1, as text for a configuration.
 func (s *zoneSystem) list(from, to int) string {
 	var list []string
 	for i := from; i < to; i++ {
@@ -58,8 +58,8 @@ func (s *zoneSystem) list(from, to int) string {
 	return "[" + strings.Join(list, ", ") + "]"
 }
 
-// settings returns the configuration of a node: supervisors come first, then the two base
-// zones.
+// settings returns the configuration of node i. The supervisors have the first numbers, then
+// come the two base zones.
 func (s *zoneSystem) settings(i int) []string {
 	settings := append(s.on.eager(connectTimeout, 200*time.Millisecond, time.Second),
 		"zone:", fmt.Sprintf("  node: n%d", i+1), "  heartbeat: 500ms")
@@ -86,7 +86,8 @@ func newZoneSystem(t *testing.T, on network) *zoneSystem {
 	return s
 }
 
-// await waits until the census of all supervisors is right, and returns the last one.
+// await waits until the function right accepts the census of each supervisor, and returns the
+// last census.
 func (s *zoneSystem) await(what string, right func([]zone.CensusEntry) bool) (last []zone.CensusEntry) {
 	s.t.Helper()
 	for i := range s.supervisors {
@@ -113,7 +114,8 @@ func (s *zoneSystem) kill(id zone.ID) {
 	s.t.Fatalf("no node %v", id)
 }
 
-// told returns the last time at which a node was told of an event, 0 if it was not.
+// told returns the last time at which node i was told of an event for which is returns true;
+// zero if there was none.
 func (s *zoneSystem) told(i int, is func(*zonemod.Event) bool) (at time.Time) {
 	s.t.Helper()
 	list, err := zonemod.OpEvents.Call(s.t.Context(), s.daemons[i].Control(), zonemod.EventsFrom{From: 0})
@@ -128,8 +130,8 @@ func (s *zoneSystem) told(i int, is func(*zonemod.Event) bool) (at time.Time) {
 	return at
 }
 
-// known waits until all of the given nodes know that a node has left, and returns when the last
-// of them learned that.
+// known waits until all nodes in a range of numbers know that a node has left, and returns when
+// the last of them learned that.
 func (s *zoneSystem) known(id zone.ID, from, to int) (last time.Time) {
 	s.t.Helper()
 	for i := from; i < to; i++ {
@@ -148,10 +150,10 @@ func (s *zoneSystem) known(id zone.ID, from, to int) (last time.Time) {
 	return last
 }
 
-// counted waits for the right census after the death of a node. It checks how much later than
-// the last node of its zone the last supervisor knew of the death (G-MS-9). The nodes' own
-// records have these times, so it does not matter when the test asks. Times in which this
-// machine did not even run the test do not count.
+// counted waits for the right census after the death of a node. It checks the time between the
+// moment when the last node of that zone knew of the death, and the moment when the last
+// supervisor did (goal G-MS-9). The nodes record these times themselves, so it does not matter
+// when the test asks. Time in which the machine did not even run this test is subtracted.
 func (s *zoneSystem) counted(what string, id zone.ID, from, to int, right func([]zone.CensusEntry) bool) (census []zone.CensusEntry) {
 	s.t.Helper()
 	known := s.known(id, from, to)
@@ -176,10 +178,10 @@ func (s *zoneSystem) counted(what string, id zone.ID, from, to int, right func([
 	return census
 }
 
-// TestZonesOfDaemons: MS-95 to MS-100, MS-A24, G-MS-9: 24 daemons form three zones, one of
-// which is the management zone. The census is right at all supervisors. Then the active
-// delegate of a zone is killed, and after that the supervisor of a zone; each time the census
-// is soon right again.
+// TestZonesOfDaemons: MS-95 to MS-100, MS-A24, goal G-MS-9: 24 daemons form three zones, one of
+// which is the management zone. All supervisors have the correct census. Then the active
+// delegate of a zone is killed, and after that the supervisor of a zone. Each time, all
+// supervisors soon have the correct census again.
 func TestZonesOfDaemons(t *testing.T) {
 	spec.Covers(t, "MS-95", "MS-96", "MS-97", "MS-98", "MS-99", "MS-100", "MS-A24", "G-MS-9")
 	if testing.Short() {

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// details prints all fields of r, indented.
+// details prints all fields of a record, indented.
 func details(w io.Writer, r *shown) {
 	line := func(format string, args ...any) { fmt.Fprintf(w, "    "+format+"\n", args...) }
 	if r.Kind == capture.Opened || r.Kind == capture.Closed {

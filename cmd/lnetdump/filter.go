@@ -10,22 +10,23 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// typeNames are the message types of --type and of the JSON output.
+// typeNames are the names of message types for --type and for the JSON output.
 var typeNames = []string{
 	"ACK", "PUT", "GET", "REPLY", "HELLO", "NOOP", "ACCEPTOR", "CM", "PUT_ACK", "PUT_NAK", "PUT_DONE", "GET_DONE",
 }
 
-// rememberedHandles bounds the number of requests whose answers --portal recognizes.
+// rememberedHandles bounds how many requests are remembered so that --portal selects their
+// answers, too.
 const rememberedHandles = 1 << 16
 
-// filter selects the records to be shown.
+// filter selects the records to show.
 type filter struct {
 	nids    []nid.NID
 	types   []string
 	portals []uint32
 
-	// handles are the MDs that receive the answers to requests to the wanted portals.
-	// ring has them in order of arrival, to forget the oldest.
+	// handles are the handles of MDs that will receive answers to requests to the wanted portals.
+	// The field ring has the same handles in their order, so that the oldest can be forgotten.
 	handles map[wire.MDHandle]bool
 	ring    []wire.MDHandle
 	at      int
@@ -71,8 +72,8 @@ func (f *filter) hasType(r *capture.Record) bool {
 	return len(f.types) == 0 || slices.Contains(f.types, r.Type())
 }
 
-// hasNID compares the NIDs of the message, or those of the connection if the record is not a
-// message.
+// hasNID reports whether a NID of the message is wanted or, if the record is not a message, a
+// NID of the connection.
 func (f *filter) hasNID(r *capture.Record) bool {
 	if len(f.nids) == 0 {
 		return true

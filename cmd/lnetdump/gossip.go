@@ -66,8 +66,8 @@ func (m *gossipMessage) Details() []string {
 	return lines
 }
 
-// row returns a line of ages. The ages of a ping are in the order of the list of participants;
-// each age of a reply has its index.
+// row returns a line of ages. The ages of a ping are in the order of the list of participants.
+// In a reply, each age has an index into that list.
 func (m *gossipMessage) row(entries []gossipwire.Entry) string {
 	var b strings.Builder
 	if !m.Reply {
@@ -104,7 +104,7 @@ func (m *gossipMessage) MarshalJSON() ([]byte, error) {
 	if m.Reply {
 		o.some("entries", entries) // entries, each with an index and an age
 	} else {
-		o.some("ages", ages) // the index is that of the list; 255: never heard of
+		o.some("ages", ages) // in the order of the list of participants; 255: never heard of
 	}
 	return o.MarshalJSON()
 }

@@ -10,7 +10,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// healthMessage is a message between clients and servers of client health.
+// healthMessage is a message of client health, between a client and a server or between servers.
 type healthMessage struct {
 	healthwire.Message
 	remarks []string // violations of the protocol, printed after "odd:"
@@ -51,7 +51,7 @@ func (m *healthMessage) tombstones() bool {
 	return m.Kind == healthwire.Tombstones || m.Kind == healthwire.TombstonesReply
 }
 
-// role describes the field Server: which role that server has for the client.
+// role says what the server in the field Server is for the client.
 func (m *healthMessage) role() string {
 	if m.Code == healthwire.Stale {
 		if m.Kind == healthwire.Ask {
@@ -66,7 +66,7 @@ func (m *healthMessage) role() string {
 		return "new master"
 	case healthwire.Notice:
 		if m.Code == healthwire.Draining {
-			return "ask" // the master itself, or a server with fewer clients
+			return "ask" // the server to ask first: the master itself, or a server with fewer clients
 		}
 	}
 	return "master"
@@ -106,8 +106,8 @@ func (m *healthMessage) Summary() string {
 	return s + odd(m.remarks)
 }
 
-// load returns the number of clients of a digest's sender, and the reason if the sender accepts
-// no more.
+// load returns how many clients the sender of a digest is the master of, and the reason if it
+// accepts no more.
 func (m *healthMessage) load() string {
 	s := fmt.Sprintf("load %d", m.Epoch)
 	if m.Code != healthwire.OK {
@@ -138,7 +138,7 @@ func (m *healthMessage) marked() string {
 	return ""
 }
 
-// mark returns the meaning of the mark of an entry, "" for an entry without one.
+// mark returns the meaning of the mark of an entry, or "" if the entry has no mark.
 func (m *healthMessage) mark(e healthwire.Entry) string {
 	switch {
 	case m.Kind == healthwire.TombstonesReply:
@@ -210,7 +210,7 @@ func (m *healthMessage) MarshalJSON() ([]byte, error) {
 		o.put(key, m.Server.String())
 	}
 	if m.listed() {
-		o.put("load", m.Epoch) // clients whose master is the sender of the digest
+		o.put("load", m.Epoch) // number of clients whose master is the sender of the digest
 	}
 	o.some("token_begins", m.token())
 	o.some("signed", len(m.Proof) > 0)
@@ -234,7 +234,8 @@ func (m *healthMessage) serverKey() string {
 
 // incarnationObjects returns the entries of a list as JSON. The mark is one of "to confirm",
 // "known" and "unknown" in digests, and the cause of the eviction in a batch; the field epoch
-// has the last 24 bits of an epoch: that of the choice of a master that the eviction ends.
+// has the last 24 bits of the epoch of the client's choice of a master, to which the eviction
+// belongs.
 func incarnationObjects(list healthwire.Entries, mark func(healthwire.Entry) string) (objects []object) {
 	for i := range list.Len() {
 		e := list.At(i)

@@ -59,7 +59,7 @@ func (b *evictionBatch) details() []string {
 	return lines
 }
 
-// entry returns the batch as JSON.
+// entry returns the batch as a JSON object.
 func (b *evictionBatch) entry() (o object) {
 	o.put("server_life", decimal(b.Incarnation))
 	o.some("withdraw", b.Withdraw) // true: the evictions are revoked
@@ -67,7 +67,7 @@ func (b *evictionBatch) entry() (o object) {
 	return o
 }
 
-// evictionReply is the combined answer of a server and its subtree to a batch.
+// evictionReply is the merged answer of a server and its subtree to a batch.
 type evictionReply struct{ collective.Answer }
 
 func (r *evictionReply) summary() string {
@@ -102,9 +102,8 @@ func (r *evictionReply) details() []string {
 	return append(lines, boundedLines(len(r.Reply.Exceptions), "%d more exceptions", func(i int) string { return exception(r.Reply.Exceptions[i]) })...)
 }
 
-// entry returns the answer as JSON: the number of evictions, the number of entries whose
-// client was not connected, the exceptions, and the servers that are members but did not
-// answer.
+// entry returns the answer as JSON: the number of evictions, the number of entries whose client
+// was not connected, the exceptions, and the servers that take part but did not answer.
 func (r *evictionReply) entry() object {
 	o := object{{"evicted", r.Reply.Evicted}, {"not_connected", r.Reply.Unknown}}
 	var exceptions []object

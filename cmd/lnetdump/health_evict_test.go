@@ -49,8 +49,8 @@ func TestEvictions(t *testing.T) {
 	}
 }
 
-// TestEvictionEpochs: CH-A2: the dump shows with an eviction the epoch of the choice of a
-// master that it ends. It shows a withdrawn eviction as withdrawn.
+// TestEvictionEpochs: CH-A2: for an eviction, the dump shows the epoch of the choice of a master
+// to which the eviction belongs. It shows a withdrawn eviction as withdrawn.
 func TestEvictionEpochs(t *testing.T) {
 	spec.Covers(t, "CH-A2")
 	request := healthwire.Batch{Incarnation: 9, Withdraw: true}
@@ -72,8 +72,8 @@ func TestEvictionEpochs(t *testing.T) {
 	}
 }
 
-// TestLoadsAndSuggestions: digests show the load of their sender, and a notice of draining
-// shows the server that it suggests, which is not the master.
+// TestLoadsAndSuggestions: digests show the load of their sender, and a notice of draining shows
+// the server that it suggests, which need not be the master.
 func TestLoadsAndSuggestions(t *testing.T) {
 	other := nid.MustParse("10.0.0.2@tcp")
 	for _, test := range []struct {
@@ -128,7 +128,7 @@ func TestEvictionsHostile(t *testing.T) {
 	if got := read(wire.RequestPortal, wire.RequestHeaderSize); strings.Contains(got, "health evicts") || !strings.Contains(got, "44 bytes b7 45 56 42") {
 		t.Errorf("%s", got)
 	}
-	for _, at := range []int{0, 4, 10} { // offsets of missing servers, magic and exceptions
+	for _, at := range []int{0, 4, 10} { // offsets of the numbers of missing servers, of the magic, and of the number of exceptions
 		if got := read(wire.ReplyPortal, wire.ReplyHeaderSize+at); strings.Contains(got, "health evicted") || !strings.Contains(got, "24 bytes") {
 			t.Errorf("%d: %s", at, got)
 		}

@@ -122,7 +122,7 @@ func (c *healthCluster) startNodes(tap lnd.Tap) {
 
 func (c *healthCluster) startServer(i int) {
 	cfg := scoll.Config{Clock: machine.RealClock()}
-	cfg.RTT, cfg.Guard = 500*time.Millisecond, 400*time.Millisecond // long times, for a busy machine
+	cfg.RTT, cfg.Guard = 500*time.Millisecond, 400*time.Millisecond // long, so that nothing times out on a busy machine
 	agent, err := scoll.New(c.tables[i], cfg)
 	if err != nil {
 		c.t.Fatal(err)
@@ -160,7 +160,7 @@ func (c *healthCluster) count(kind health.ClientEventKind) (n int) {
 	return n
 }
 
-// evict evicts the client at its master.
+// evict orders the eviction of the client from its master.
 func (c *healthCluster) evict() {
 	s := c.client.Status()
 	for i, id := range c.ids[:healthServers] {

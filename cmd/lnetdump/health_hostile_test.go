@@ -29,7 +29,7 @@ func sample(kind healthwire.Kind) healthwire.Message {
 	return m
 }
 
-// healthPut is the command of a message to a portal of client health.
+// healthPut returns the PUT command of a message to a portal of client health.
 func healthPut(portal uint32) wire.PutCmd {
 	return wire.PutCmd{MatchBits: healthwire.Bits, Portal: portal}
 }

@@ -13,8 +13,8 @@ import (
 // healthFile is the capture that testdata/health.txt prints, recorded by healthExchange.
 var healthFile = filepath.Join("testdata", "captures", "health.pcapng")
 
-// TestHealthExchange: a live exchange is parsed like the recorded one. It replaces that when
-// UPDATE is set.
+// TestHealthExchange: a live exchange is parsed like the recorded one. If UPDATE is set, the
+// live exchange replaces the recording.
 func TestHealthExchange(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "health.pcapng")
 	if os.Getenv("UPDATE") != "" {
@@ -32,8 +32,8 @@ func TestHealthRecorded(t *testing.T) { checkHealth(t, healthFile) }
 // TestHealthTshark: Wireshark reads the same capture.
 func TestHealthTshark(t *testing.T) { capturetest.AgreeWithTshark(t, healthFile) }
 
-// checkHealth fails unless a capture has the messages of the exchange and all of them are
-// parsed.
+// checkHealth fails the test unless a capture has the messages of the exchange and all of them
+// are parsed.
 func checkHealth(t *testing.T, file string) {
 	known := newProtocols(nil)
 	seen := map[string]int{}

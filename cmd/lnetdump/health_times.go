@@ -8,13 +8,14 @@ import (
 	healthwire "ulnet/health/wire"
 )
 
-// Timeouts in messages: connect and choose carry those of the client; accept and chosen carry
-// T_evict of the server in the field Retry, which other messages use for the time to wait
-// before the next attempt. A refusal with the code other-times has T_evict in the field Epoch.
-// Senders of older versions leave these fields 0.
+// The functions in this file show timeouts in messages. The messages connect and choose carry
+// those of the client. The messages accept and chosen carry T_evict of the server in the field
+// Retry, in which other messages have the time to wait before the next attempt. A refusal with
+// the code other-times has T_evict in the field Epoch. Senders of older versions leave these
+// fields 0.
 
-// clientTimes returns T_ping and T_client + T_elect of the client, zero if this message
-// carries none.
+// clientTimes returns T_ping and T_client + T_elect of the client, or zeros if this message does
+// not carry them.
 func (m *healthMessage) clientTimes() (ping, found time.Duration) {
 	if m.Kind != healthwire.Connect && m.Kind != healthwire.Choose || m.Retry == 0 {
 		return 0, 0
@@ -22,7 +23,7 @@ func (m *healthMessage) clientTimes() (ping, found time.Duration) {
 	return m.Retry, time.Duration(min(m.ServerIncarnation, 1<<32-1)) * time.Millisecond
 }
 
-// evict returns T_evict of the server, 0 if this message carries none.
+// evict returns T_evict of the server, or 0 if this message does not carry it.
 func (m *healthMessage) evict() time.Duration {
 	switch {
 	case m.Code == healthwire.OtherTimes && (m.Kind == healthwire.Reject || m.Kind == healthwire.Chosen):
@@ -33,7 +34,7 @@ func (m *healthMessage) evict() time.Duration {
 	return 0
 }
 
-// times describes the timeouts in a message, "" if it carries none.
+// times describes the timeouts in a message, or returns "" if the message carries none.
 func (m *healthMessage) times() string {
 	ping, found := m.clientTimes()
 	switch evict := m.evict(); {
@@ -63,7 +64,8 @@ func (m *healthMessage) header() string {
 	return s + fmt.Sprintf(", server's life %d, epoch %d, retry after %v", m.ServerIncarnation, m.Epoch, m.Retry)
 }
 
-// putTimes puts the timeouts into o, and the fields that share their place in other messages.
+// putTimes puts the timeouts into o, or, in other messages, the values of the fields that
+// timeouts share.
 func (m *healthMessage) putTimes(o *object) {
 	ping, found := m.clientTimes()
 	evict, epoch, incarnation := m.evict(), m.Epoch, m.ServerIncarnation

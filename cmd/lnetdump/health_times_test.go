@@ -11,8 +11,8 @@ import (
 )
 
 // TestHealthTimes: timeouts, retry times, incarnations and epochs share fields of messages. The
-// timeouts that clients and servers exchange are shown as timeouts. Messages of older versions,
-// which carry no timeouts, are shown without.
+// timeouts that clients and servers exchange are shown as timeouts. Messages of older versions
+// carry no timeouts, and none are shown for them.
 func TestHealthTimes(t *testing.T) {
 	id, server := healthwire.ClientIDOf("a"), nid.MustParse("10.0.0.1@tcp")
 	about := "client " + id.String() + " life 5"

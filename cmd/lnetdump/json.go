@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// jsonPrinter prints a JSON object per line for each record. It prints opened and closed
-// connections only if verbose.
+// jsonPrinter prints a JSON object per line for each record. If verbose is set, it also prints
+// when connections are opened and closed.
 type jsonPrinter struct {
 	encoder *json.Encoder
 	verbose bool
@@ -29,7 +29,7 @@ func (p *jsonPrinter) record(r *shown) {
 	if !p.verbose && (r.Kind == capture.Opened || r.Kind == capture.Closed || quiet(r.Record)) {
 		return
 	}
-	_ = p.encoder.Encode(recordObject(r, p.file)) // an error shows again when the writer is flushed
+	_ = p.encoder.Encode(recordObject(r, p.file)) // an error is ignored, because flushing the writer returns it again
 }
 
 // recordObject returns a record as JSON; file is its source if there are several, or "".
@@ -48,7 +48,7 @@ func recordObject(r *shown, file string) (o object) {
 		o.some("event", eventNames[r.Kind])
 	}
 	o.some("frame", r.Frame)
-	o.put("connection", r.Conn.ID) // number of the connection; 0: the packet belongs to none
+	o.put("connection", r.Conn.ID) // number of the connection; 0: the packet belongs to no connection
 	o.some("multicast", r.Datagram)
 	o.put("offset", r.Offset)
 	o.put("length", r.Length)
@@ -88,7 +88,8 @@ var checksumNames = map[capture.ChecksumState]string{
 	capture.ChecksumGood: "good", capture.ChecksumBad: "bad", capture.ChecksumUnchecked: "unchecked",
 }
 
-// knownNIDs returns the NIDs that a record names, "" for one that it does not name.
+// knownNIDs returns the source and destination NIDs that a record names, each "" if the record
+// does not name it.
 func knownNIDs(r, message *shown) (src, dest string) {
 	switch {
 	case message != nil:
@@ -180,7 +181,7 @@ func (o *object) pingInfo(r *capture.Record) {
 	})
 }
 
-// said puts the parsed payload and the error of its dissector into the object.
+// said puts the parsed payload into the object, and the error of the payload's dissector.
 func (o *object) said(p capture.Payload) {
 	o.some("protocol", p.Protocol)
 	o.some("message", p.Is)

@@ -64,7 +64,7 @@ func (w *watch) expect(t *testing.T, text string) {
 	t.Fatalf("no line with %q; exit code %d: %s", text, <-w.exit, w.stderr.String())
 }
 
-// end cancels the command like a signal and expects success.
+// end cancels the command, as a signal does, and expects success.
 func (w *watch) end(t *testing.T) {
 	t.Helper()
 	w.cancel()
@@ -117,7 +117,7 @@ func TestWatchDaemon(t *testing.T) {
 	}
 }
 
-// flushing sends each Write of View to the client at once.
+// flushing is a writer that sends each Write to the client at once.
 type flushing struct {
 	io.Writer
 	control *http.ResponseController
@@ -165,7 +165,7 @@ func TestWatchInterface(t *testing.T) {
 	w := startWatch(t, "-i", "lo", "--port", strconv.Itoa(port))
 	ctx, seen := context.WithCancel(t.Context())
 	defer seen()
-	go func() { // until the command captures, and has seen a connection
+	go func() { // repeated until the command captures and has seen a connection
 		again := time.NewTicker(20 * time.Millisecond)
 		defer again.Stop()
 		for ctx.Err() == nil {

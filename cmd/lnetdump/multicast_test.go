@@ -59,8 +59,8 @@ func dumped(t *testing.T, args ...string) string {
 	return stdout.String()
 }
 
-// RM-A22: the LNet header in a multicast datagram is shown, matched by the usual filters,
-// counted and saved.
+// TestMulticast: RM-A22: the LNet header in a multicast datagram is shown, selected by the usual
+// filters, counted and saved.
 func TestMulticast(t *testing.T) {
 	spec.Covers(t, "RM-A22")
 	file := writeMulticast(t)

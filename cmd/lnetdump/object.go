@@ -20,7 +20,7 @@ type objectField struct {
 
 func (o *object) put(key string, value any) { *o = append(*o, objectField{key, value}) }
 
-// some puts a field unless it is zero or empty.
+// some puts a field into the object, unless the value is zero or empty.
 func (o *object) some(key string, value any) {
 	v := reflect.ValueOf(value)
 	if !v.IsValid() || v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0 {

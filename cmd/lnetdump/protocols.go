@@ -25,11 +25,11 @@ var dissectors = capture.Portals{
 // shown is a record with its payload, parsed by the dissector of the portal.
 type shown struct {
 	*capture.Record
-	said capture.Payload // the parsed payload; the zero value: the portal has no dissector
+	said capture.Payload // the parsed payload; the zero value if there is no dissector for the portal
 }
 
-// message returns the record if it is an LNet message, the message whose RDMA transfer it
-// completes, or nil.
+// message returns the record itself if it is an LNet message, or the message whose RDMA transfer
+// the record completes, or nil.
 func (r *shown) message() *shown {
 	if r.Kind == capture.Message {
 		return r
@@ -47,8 +47,8 @@ type protocols struct {
 	zones       capture.Portals
 }
 
-// newProtocols returns the dissectors of one source. members is the list of a group whose list
-// is not in the source; nil: such lists are not known.
+// newProtocols returns the dissectors of one source. The argument members is the list of members
+// for groups whose lists are not in the source; nil: these lists are unknown.
 func newProtocols(members *scoll.Membership) *protocols {
 	return &protocols{newCollectives(members), capture.Portals{zonewire.Portal: {Protocol: "zone", Read: newZones().read}}}
 }
@@ -89,7 +89,7 @@ func (o *options) membership() (*scoll.Membership, error) {
 	}
 	targets := make([]scoll.Target, len(ids))
 	for i, id := range ids {
-		targets[i] = scoll.Target{NID: id, Entities: []scoll.Entity{{}}} // only the number of nodes matters here
+		targets[i] = scoll.Target{NID: id, Entities: []scoll.Entity{{}}} // one entity each, because only the number of nodes matters here
 	}
 	return scoll.NewMembership(targets)
 }

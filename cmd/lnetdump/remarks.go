@@ -12,7 +12,7 @@ func remark(remarks []string, format string, args ...any) []string {
 	return append(remarks, fmt.Sprintf(format, args...))
 }
 
-// odd joins the remarks for the end of a line.
+// odd joins the remarks to a text for the end of a line.
 func odd(remarks []string) string {
 	s := ""
 	for _, r := range remarks {

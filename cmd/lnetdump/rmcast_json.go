@@ -6,7 +6,7 @@ import (
 )
 
 // mcastObject returns the fields that all messages of reliable multicast have. Versions of
-// lists are strings, because they contain epochs of 64 bits.
+// rosters are strings, because they contain epochs of 64 bits.
 func mcastObject(kind string, group rmcast.GroupID, flags string, signed bool, list rmcast.Version) object {
 	o := object{{"kind", kind}, {"group", uint32(group)}}
 	o.some("flags", flags)

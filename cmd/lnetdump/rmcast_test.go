@@ -26,8 +26,8 @@ import (
 // rmcastFile is the capture that testdata/rmcast.txt prints.
 var rmcastFile = filepath.Join("testdata", "captures", "rmcast.pcapng")
 
-// TestRmcastDecodes: all messages of a recorded exchange are parsed, and truncated messages
-// are reported as such. RM-1: each message was sent once by multicast.
+// TestRmcastDecodes: all messages of a recorded exchange are parsed, and truncated messages are
+// reported as such. RM-1: the capture has each message once, as a multicast.
 func TestRmcastDecodes(t *testing.T) {
 	spec.Covers(t, "RM-1")
 	seen, datagrams := map[string]int{}, map[string]int{}
@@ -74,8 +74,8 @@ func TestRmcastDecodes(t *testing.T) {
 	}
 }
 
-// TestRmcastTshark: Wireshark shows the datagrams as UDP to the address and port of the
-// group, with the same lengths, and the rest as LNet.
+// TestRmcastTshark: Wireshark shows the datagrams as UDP to the address and port of the group,
+// with the same lengths, and the other messages as LNet.
 func TestRmcastTshark(t *testing.T) {
 	path, err := exec.LookPath("tshark")
 	if err != nil {

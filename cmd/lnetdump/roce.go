@@ -9,8 +9,8 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// quiet reports whether a RoCE packet is shown only with an option: the message that it
-// completes is a record of its own. Packets that report errors are always shown.
+// quiet reports whether a RoCE packet is shown only with an option, because the message that the
+// packet completes is a record of its own. Packets that report errors are always shown.
 func quiet(r *capture.Record) bool {
 	return r.Kind == capture.RocePacket && r.Err == nil && (r.RoCE.Packet.OpCode != ibta.Acknowledge || r.RoCE.Packet.AETH.Syndrome.IsAck())
 }
@@ -59,7 +59,7 @@ func describeCM(b *strings.Builder, r *capture.RoCE) {
 	}
 }
 
-// describeConnect appends the parameters of o2iblnd for a connection.
+// describeConnect appends the parameters that o2iblnd exchanges for a connection.
 func describeConnect(b *strings.Builder, m *kib.Msg) {
 	if !m.Version.IsValid() {
 		fmt.Fprintf(b, ": o2iblnd, %v", m.Version)
@@ -71,7 +71,7 @@ func describeConnect(b *strings.Builder, m *kib.Msg) {
 	}
 }
 
-// describeExchange appends a message of o2iblnd without LNet header as text.
+// describeExchange appends, as text, a message of o2iblnd that has no LNet header.
 func describeExchange(b *strings.Builder, r *shown) {
 	m, t := &r.RoCE.Msg, r.RoCE.Transfer
 	b.WriteString(m.Type.String())

@@ -16,7 +16,7 @@ import (
 // printer prints records in one of the output formats.
 type printer interface {
 	record(*shown)
-	// begin announces the records of the next file, if there are several.
+	// begin announces the records of the next file, if there are several files.
 	begin(file string)
 }
 
@@ -28,7 +28,7 @@ type dump struct {
 	members *scoll.Membership // list given by --members; nil without that option
 	out     *bufio.Writer
 	stderr  io.Writer
-	print   printer // prints records; nil: no records are printed
+	print   printer // prints the records; nil: records are not printed
 	stats   *stats  // statistics of the option --stats; nil without it
 	save    *saver  // writer of the option -w; nil without it
 }
@@ -52,7 +52,7 @@ func (o *options) run(ctx context.Context, env cli.Env) error {
 	return errors.Join(err, d.out.Flush())
 }
 
-// newDump creates the outputs that o selects.
+// newDump creates the outputs that the options select.
 func newDump(o *options, env cli.Env) (d *dump, err error) {
 	d = &dump{options: *o, out: bufio.NewWriterSize(env.Stdout, 1<<16), stderr: env.Stderr}
 	if d.filter, err = newFilter(o); err != nil {
@@ -94,8 +94,9 @@ func (d *dump) readAll(ctx context.Context, sources []source) error {
 	return errors.Join(failed...)
 }
 
-// wasCut reports whether a source ended inside a record, and is of a kind that may end so. If
-// it did, wasCut prints that. The complete records were read, so it is not a failure.
+// wasCut reports whether a source has ended inside a record, if it is of a kind for which that
+// is normal. In that case, wasCut prints a remark: the complete records were read, so this is
+// not a failure.
 func (d *dump) wasCut(src source, err error) bool {
 	damage, ok := errors.AsType[*capture.DamageError](err)
 	if !ok || !src.partial || !errors.Is(err, capture.ErrIncomplete) {
@@ -170,7 +171,7 @@ func (d *dump) packet(dissector *capture.Dissector, src source, in packets) erro
 // record filters, counts and prints the next record of the dissector.
 func (d *dump) record(r *capture.Record) {
 	var s shown
-	if d.print != nil { // before the filter, because records that it drops may be needed to explain others
+	if d.print != nil { // before the filter, since records that the filter drops may be needed to explain others
 		s = d.known.read(r)
 	}
 	if !d.filter.match(r) {

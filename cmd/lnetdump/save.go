@@ -35,7 +35,7 @@ func newSaver(name string, stdout io.Writer) (*saver, error) {
 
 // packet writes p.
 func (s *saver) packet(p capture.Packet) error {
-	if p.Link == capture.LinkLinuxSLL2 { // gopacket cannot write this link type
+	if p.Link == capture.LinkLinuxSLL2 { // converted, because gopacket cannot write this link type
 		const header = 20
 		p.Link, p.Data, p.Length = capture.LinkRaw, p.Data[header:], p.Length-header
 	}

@@ -12,21 +12,21 @@ import (
 	scollwire "ulnet/scoll/wire"
 )
 
-// Bounds of the state that is kept for a source.
+// Bounds of what is remembered for a source.
 const (
 	rememberedRequests = 1 << 15
 	rememberedLists    = 64
 )
 
-// collectives is the dissector of collectives. Some facts are only in earlier messages: the
-// rank of a node, the request that a reply answers, and the data that a GET fetches.
-// collectives remembers them, if the capture has these messages.
+// collectives is the dissector of collectives. Some facts are only in earlier messages: the rank
+// of a node, the request that a reply answers, and the data that a GET fetches. collectives
+// remembers these facts, if the capture has the messages.
 type collectives struct {
 	lists    *bounded[scollwire.Digest, *scoll.Membership]
-	requests *bounded[matched, *collectiveRequest] // requests by the match entry for their reply
+	requests *bounded[matched, *collectiveRequest] // by match entry for the reply: the request
 	exposed  *bounded[matched, *exposure]
 	fetches  *bounded[sink, *collectiveFetch]
-	assumed  *scoll.Membership // list of members of groups whose list is not in the capture; nil: not known
+	assumed  *scoll.Membership // members of groups whose lists are not in the capture; nil: unknown
 }
 
 // matched identifies a match entry that a node has posted for a peer; the zero peer stands for
@@ -42,8 +42,8 @@ func remember[V any](b *bounded[matched, V], at, peer nid.NID, bits uint64, v V)
 	b.put(matched{at: at, bits: bits}, v)
 }
 
-// find returns the value that remember has recorded for the match entry of a message. odd is
-// true if that entry was posted for another peer.
+// find returns the value that remember has recorded for the match entry of a message. The result
+// odd is true if that entry was posted for another peer.
 func find[V any](b *bounded[matched, V], at, peer nid.NID, bits uint64) (v V, odd bool) {
 	if v, ok := b.get(matched{at, peer, bits}); ok {
 		return v, false
@@ -64,7 +64,7 @@ func (c *collectives) requestOf(at, peer nid.NID, bits uint64) (q *collectiveReq
 // exposure is data that the sender of a request exposes for a GET.
 type exposure struct {
 	of   *collectiveRequest
-	list bool // the data is the list of members; false: bulk data
+	list bool // true: the data is a list of members; false: bulk data
 	scollwire.RMA
 }
 
@@ -110,15 +110,15 @@ func (c *collectives) read(r *capture.Record) (capture.Payload, bool) {
 	return capture.Payload{Protocol: "scoll", Is: is, Err: err}, true
 }
 
-// whole reports whether the capture has all of the payload.
+// whole reports whether the capture has the whole payload of a record.
 func whole(r *capture.Record) bool {
 	return r.Missing == 0 && uint64(len(r.Payload)) == uint64(r.Header.PayloadLength)
 }
 
 // hop is the edge of the tree over which a message was sent.
 type hop struct {
-	from, to int // ranks, -1 if the list of members is not known
-	level    int // depth of the lower node; the root has 0
+	from, to int // ranks of sender and receiver, -1 if the list of members is unknown
+	level    int // level of the lower one of the two nodes; the root has level 0
 }
 
 func (h hop) known() bool { return h.from >= 0 && h.to >= 0 }
@@ -131,7 +131,7 @@ func (h hop) String() string {
 	return fmt.Sprintf("rank %d → %d (level %d)", h.from, h.to, h.level)
 }
 
-// snippet is the beginning of data.
+// snippet is the beginning of some data.
 type snippet struct {
 	head   []byte
 	length uint64 // length of the whole data in bytes
@@ -148,7 +148,7 @@ func snippetOf(b []byte, length uint64) snippet {
 // printed.
 func (s snippet) text() (string, bool) {
 	b := s.head
-	if uint64(len(b)) < s.length { // text is cut, so the last character may be incomplete
+	if uint64(len(b)) < s.length { // the text is cut off, so its last character may be incomplete
 		for i := 0; i < utf8.UTFMax && len(b) > 0 && !utf8.Valid(b); i++ {
 			b = b[:len(b)-1]
 		}

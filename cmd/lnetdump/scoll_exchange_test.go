@@ -128,7 +128,7 @@ func (n *member) service() scoll.Service {
 			case r.Root():
 				n.over <- r
 			case !fail(r) || n.rank != 5:
-				_ = r.Reply(fmt.Appendf(nil, "rank %d", n.rank)) // a failure shows in the capture
+				_ = r.Reply(fmt.Appendf(nil, "rank %d", n.rank)) // an error is ignored, because a failure shows in the capture
 			}
 		},
 	}
@@ -202,8 +202,8 @@ func (n *member) broadcast(t *testing.T, g *scoll.Group, cfg scoll.RequestConfig
 	}
 }
 
-// TestScollExchange: a live exchange is parsed like the recorded one. It replaces that when
-// UPDATE is set.
+// TestScollExchange: a live exchange is parsed like the recorded one. If UPDATE is set, the live
+// exchange replaces the recording.
 func TestScollExchange(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "scoll.pcapng")
 	if os.Getenv("UPDATE") != "" {

@@ -10,7 +10,7 @@ import (
 
 // collectiveFetch is a GET of bulk data, or of a list of members.
 type collectiveFetch struct {
-	*exposure // what is fetched; its field of is nil if the request is not in the capture
+	*exposure // the data that is fetched; if the request is not in the capture, exposure.of is nil
 	wire.GetCmd
 	remarks []string
 }
@@ -84,8 +84,8 @@ type collectiveData struct {
 	data snippet
 }
 
-// data parses a REPLY. A complete list of members is remembered: it gives the ranks of other
-// messages.
+// data parses a REPLY. A complete list of members is remembered, because it gives the ranks for
+// other messages.
 func (c *collectives) data(r *capture.Record, f *collectiveFetch) (capture.Understood, error) {
 	d := &collectiveData{f, snippetOf(r.Payload, uint64(r.Header.PayloadLength))}
 	if f.of == nil || !f.list || f.SrcOffset > 0 || uint64(r.Header.PayloadLength) != f.Length || !whole(r) {
@@ -96,7 +96,7 @@ func (c *collectives) data(r *capture.Record, f *collectiveFetch) (capture.Under
 		err = c.take(f.of, list)
 	}
 	if err == nil && f.of.members == nil {
-		f.of.locate(c) // the reply to the request copies the hop from there
+		f.of.locate(c) // the list gives the request its hop, which the reply to the request copies
 	}
 	return d, err
 }

@@ -12,7 +12,7 @@ import (
 // collectiveHold tells the parent that its child holds a request, or no longer does.
 type collectiveHold struct {
 	wire.Hold
-	of      *collectiveRequest // the request that it is about; nil: not in the capture
+	of      *collectiveRequest // the request that the child holds; nil: not in the capture
 	remarks []string
 }
 
@@ -27,7 +27,7 @@ func (c *collectives) hold(r *capture.Record) (capture.Understood, error) {
 		return nil, err
 	}
 	m := &collectiveHold{Hold: w}
-	m.of, m.remarks = c.requestOf(r.Header.DestNID, r.Header.SrcNID, w.ReplyBits) // in this order, as the child has sent the message
+	m.of, m.remarks = c.requestOf(r.Header.DestNID, r.Header.SrcNID, w.ReplyBits) // destination before source, because the child sent this message to its parent
 	if m.of != nil && m.of.Hold == 0 {
 		m.remarks = remark(m.remarks, "the request did not ask for it")
 	}
@@ -70,8 +70,7 @@ func (w *collectiveHold) MarshalJSON() ([]byte, error) {
 	return o.MarshalJSON()
 }
 
-// holdText returns how long a request may be held, "" if its sender does not know about
-// holding.
+// holdText returns how long a request may be held, or "" if its sender does not support holding.
 func holdText(d time.Duration) string {
 	if d == 0 {
 		return ""

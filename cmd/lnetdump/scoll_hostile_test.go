@@ -30,7 +30,7 @@ func recorded(t testing.TB) (list []capture.Record) {
 	return list
 }
 
-// first returns the first message to a portal, not counting the first after messages.
+// first returns the first message to a portal after the given number of messages to it.
 func first(t testing.TB, list []capture.Record, portal uint32, after int) (capture.Record, int) {
 	for i := after; i < len(list); i++ {
 		if p, ok := list[i].Portal(); ok && p == portal {
@@ -46,7 +46,7 @@ type oddMessage struct {
 	name   string
 	of     capture.Record
 	spoil  func(r *capture.Record)
-	is     bool   // the message is still shown as one of its kind
+	is     bool   // whether the message is still shown as one of its kind
 	wanted string // text that the summary or the error must contain
 }
 
@@ -91,7 +91,7 @@ func oddRequests(creation, request capture.Record) []oddMessage {
 
 func oddReplies(trailed capture.Record) []oddMessage {
 	le := binary.LittleEndian
-	speaks := func(carried []byte) func(*capture.Record) { // returns a change that replaces the payload
+	speaks := func(carried []byte) func(*capture.Record) { // returns a function that replaces the payload
 		return func(r *capture.Record) {
 			h, _, _ := scollwire.ParseReplyHeader(r.Payload)
 			trailer := r.Payload[len(r.Payload)-scollwire.TrailerEntrySize:]
@@ -195,7 +195,7 @@ func TestScollOdd(t *testing.T) {
 	list := recorded(t)
 	for _, c := range oddMessages(t, list) {
 		known := newProtocols(nil)
-		for i := range list { // each alone, as later messages would make the ranks known
+		for i := range list { // each message alone, because later messages would make the ranks known
 			if list[i].Frame < c.of.Frame {
 				known.read(&list[i])
 			}
@@ -235,8 +235,8 @@ func TestScollCut(t *testing.T) {
 	}
 }
 
-// TestScollMidway: a capture that begins after the creation of a group is shown without the
-// ranks, and otherwise completely.
+// TestScollMidway: if a capture begins after the creation of a group, everything is shown except
+// the ranks.
 func TestScollMidway(t *testing.T) {
 	known, seen := newProtocols(nil), 0
 	for _, r := range recorded(t) {
@@ -254,8 +254,8 @@ func TestScollMidway(t *testing.T) {
 	}
 }
 
-// TestScollMembers: with --members the ranks are shown if the list has as many members as the
-// tree has nodes.
+// TestScollMembers: with --members, the ranks are shown, provided that the list has as many
+// members as the tree has nodes.
 func TestScollMembers(t *testing.T) {
 	list := recorded(t)
 	for nids, want := range map[string]bool{"127.0.0.[21-26]@tcp": true, "127.0.0.[21-25]@tcp": false} {

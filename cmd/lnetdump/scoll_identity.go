@@ -6,7 +6,7 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// collectiveIdentity asks a node for its incarnation, or is the answer.
+// collectiveIdentity is a message that asks a node for its incarnation, or the answer to it.
 type collectiveIdentity struct{ wire.Identity }
 
 func (i *collectiveIdentity) what() string {
@@ -45,7 +45,7 @@ func signedText(signed bool) string {
 	return ""
 }
 
-// signed puts the flags of a message whose only flag is "signed".
+// signed puts the flags of a kind of message whose only flag is "signed".
 func (o *object) signed(signed bool) {
 	if signed {
 		o.put("flags", "signed")

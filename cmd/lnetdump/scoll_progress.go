@@ -13,7 +13,7 @@ import (
 // received.
 type collectiveProgress struct {
 	wire.Progress
-	of      *collectiveRequest // the request that it is about; nil: not in the capture
+	of      *collectiveRequest // the request of the bulk data; nil: not in the capture
 	remarks []string
 }
 

@@ -9,19 +9,19 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// collectiveReply is a message up a tree.
+// collectiveReply is a message that goes up a tree.
 type collectiveReply struct {
 	wire.ReplyHeader
-	to        *collectiveRequest // the request that it answers; nil: not in the capture
+	to        *collectiveRequest // the request that the reply answers; nil: not in the capture
 	hop       hop
 	payload   snippet
-	evictions *evictionReply // parsed payload of client health; nil: of another service
+	evictions *evictionReply // parsed payload of client health; nil: the payload belongs to another service
 	carried   []wire.Carried
 	missing   []wire.Missing
 	remarks   []string
 }
 
-// reply reads a message up a tree.
+// reply parses a message that goes up a tree.
 func (c *collectives) reply(r *capture.Record) (capture.Understood, error) {
 	h, rest, err := wire.ParseReplyHeader(r.Payload)
 	switch {
@@ -54,7 +54,7 @@ func (c *collectives) reply(r *capture.Record) (capture.Understood, error) {
 	return p, p.trailer(rest[h.Carried:])
 }
 
-// passedOn parses the answers that a module forwards unchanged.
+// passedOn parses the answers of members that a node has forwarded unchanged.
 func (p *collectiveReply) passedOn(b []byte) error {
 	for len(b) > 0 {
 		c, _, rest, err := wire.ParseCarried(b)
@@ -69,7 +69,7 @@ func (p *collectiveReply) passedOn(b []byte) error {
 	return nil
 }
 
-// answer finds the request to which p is the answer.
+// answer finds the request that p answers.
 func (p *collectiveReply) answer(c *collectives, r *capture.Record) {
 	q, remarks := c.requestOf(r.Header.DestNID, r.Header.SrcNID, r.Header.Put().MatchBits)
 	if p.remarks = remarks; q == nil {
@@ -119,8 +119,8 @@ func (p *collectiveReply) Summary() string {
 	return s + odd(p.remarks)
 }
 
-// outcome returns the status, the number of nodes that it stands for, and the number of the
-// part.
+// outcome returns the status, the number of nodes to which the status applies, and the number of
+// the part.
 func (p *collectiveReply) outcome() string {
 	s := p.Status.String()
 	if p.Flags&wire.ReplyCollective != 0 {
@@ -161,7 +161,7 @@ func (p *collectiveReply) Details() []string {
 	return append(lines, remarkLines(p.remarks)...)
 }
 
-// of returns the NID of a rank in parentheses, "" if it is not known.
+// of returns the NID of a rank in parentheses, or "" if the NID is unknown.
 func (p *collectiveReply) of(rank uint32) string {
 	if p.to == nil || p.to.members == nil || int(rank) >= p.to.members.Len() {
 		return ""
@@ -185,7 +185,7 @@ func (p *collectiveReply) MarshalJSON() ([]byte, error) {
 	o.put("status", uint16(p.Status))
 	o.some("status_text", p.Status.String())
 	o.put("part", p.Part)
-	o.some("error_nodes", p.Nodes) // number of nodes that an error stands for
+	o.some("error_nodes", p.Nodes) // number of nodes to which the error applies
 	o.some("error_entities", p.Entities)
 	var carried, missing []object
 	for _, c := range p.carried {
@@ -194,7 +194,7 @@ func (p *collectiveReply) MarshalJSON() ([]byte, error) {
 	for _, m := range p.missing {
 		missing = append(missing, p.missingObject(m))
 	}
-	o.some("carried", carried) // answers that the sender has passed on
+	o.some("carried", carried) // answers that the sender has forwarded
 	o.some("missing", missing)
 	o.some("payload", p.payload.entry())
 	if p.evictions != nil {

@@ -12,7 +12,7 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// collectiveRequest is a message down a tree.
+// collectiveRequest is a message that goes down a tree.
 type collectiveRequest struct {
 	wire.RequestHeader
 	src, dest nid.NID
@@ -20,11 +20,11 @@ type collectiveRequest struct {
 	members   *scoll.Membership // members of the tree; nil: not known
 	payload   snippet
 	order     string         // text of a request to a service of lnetd; "": to another service
-	evictions *evictionBatch // parsed payload of client health; nil: of another service
+	evictions *evictionBatch // parsed payload of client health; nil: the payload belongs to another service
 	remarks   []string       // violations of the protocol, shown behind "odd:"
 }
 
-// request reads a message down a tree.
+// request parses a message that goes down a tree.
 func (c *collectives) request(r *capture.Record) (capture.Understood, error) {
 	h, body, err := wire.ParseRequestHeader(r.Payload)
 	if errors.Is(err, wire.ErrMagic) {
@@ -88,7 +88,7 @@ func contradiction(h *wire.RequestHeader) string {
 	return fmt.Sprintf("flags %v, a list of %d bytes that rides and one of %d to be fetched", h.Flags, h.ListSize, h.List.Length)
 }
 
-// learn remembers data that later messages refer to, and finds the hop of q.
+// learn remembers the data to which later messages refer, and finds the hop of the request.
 func (c *collectives) learn(q *collectiveRequest, body []byte) error {
 	var err error
 	if q.ListSize > 0 {
@@ -107,7 +107,7 @@ func (c *collectives) learn(q *collectiveRequest, body []byte) error {
 	return err
 }
 
-// take remembers a list of members under its digest, by which group IDs refer to it.
+// take remembers a list of members under its digest, which group ids contain.
 func (c *collectives) take(q *collectiveRequest, list *scoll.Membership) error {
 	if list.Digest() != q.Group.Digest {
 		return fmt.Errorf("the list of members has digest %v, not that of the group", list.Digest())
@@ -116,7 +116,7 @@ func (c *collectives) take(q *collectiveRequest, list *scoll.Membership) error {
 	return nil
 }
 
-// locate finds the hop in the tree and checks it, if the list of members is known.
+// locate finds the request's hop in the tree and checks it, if the list of members is known.
 func (q *collectiveRequest) locate(c *collectives) {
 	digest := q.Group.Digest
 	if q.Flags&wire.FlagSubset != 0 {
@@ -164,7 +164,7 @@ func (q *collectiveRequest) kind() string {
 	return "create"
 }
 
-// name identifies the request in the text of messages that refer to it.
+// name returns the text by which other messages refer to the request.
 func (q *collectiveRequest) name() string {
 	return fmt.Sprintf("%s %d of service %d, group %v", q.kind(), q.Sequence, q.Service, q.Group)
 }
@@ -233,7 +233,7 @@ func (q *collectiveRequest) Details() []string {
 	return append(lines, remarkLines(q.remarks)...)
 }
 
-// detail returns the hop, or the reason why it is not known.
+// detail returns the hop, or why it is unknown.
 func (h hop) detail() string {
 	if !h.known() {
 		return "ranks unknown: the list of members is not in this capture"

@@ -9,9 +9,9 @@ import (
 	"ulnet/lnd/capture/capturetest"
 )
 
-// checkExchange fails unless a capture has all messages of the exchange and all of them can be
-// parsed. The exchange is seven broadcasts and creations over trees of five hops, two of them
-// with bulk data over each hop.
+// checkExchange fails the test unless a capture has all messages of the exchange and all of them
+// can be parsed. The exchange consists of seven broadcasts and creations of groups, over trees
+// of five hops. Two of the broadcasts have bulk data.
 func checkExchange(t *testing.T, file string) {
 	known := newProtocols(nil)
 	seen := map[string]int{}
@@ -55,7 +55,7 @@ func checkExchange(t *testing.T, file string) {
 	delete(seen, "fetch")
 	delete(seen, "data")
 	delete(seen, "progress")
-	// Two members are missing: rank 3 in the answer of 2, rank 5 in the answers of 5 and 4.
+	// Two members do not answer. Rank 3 is reported by 2, and rank 5 by 5 and by 4.
 	want := map[string]int{"create": 5, "broadcast": 25, "destroy": 5, "reply": 35, "missing": 3}
 	if diff := cmp.Diff(want, seen); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -16,8 +16,8 @@ import (
 // source is an input: a file, the standard input, an interface or a daemon.
 type source struct {
 	name    string
-	live    bool // packets arrive while they are captured: print each at once
-	partial bool // the source may end inside a record, such as a file that is still being written
+	live    bool // packets arrive while they are captured, so each is printed at once
+	partial bool // the source may end inside a record, as a file does that is still being written
 	open    func(context.Context) (packets, error)
 }
 

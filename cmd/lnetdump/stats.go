@@ -20,8 +20,8 @@ type sum struct {
 
 type pair struct{ src, dest string }
 
-// stats are the sums over all sources. The contents of a capture determine how many different
-// keys there are: to bound the memory, keys beyond maxKeys are counted as "other".
+// stats are the sums over all sources. The capture determines how many different keys there are,
+// so memory is bounded: keys beyond maxKeys are counted as "other".
 type stats struct {
 	counts      capture.Counts
 	connections int
@@ -48,7 +48,7 @@ func (s *stats) record(r *capture.Record) {
 	case capture.Opened:
 		s.connections++
 	case capture.Lost:
-		if !r.Conn.RoCE { // RoCE counts packets in Length, TCP counts bytes
+		if !r.Conn.RoCE { // of RoCE, Length counts packets; of TCP, bytes
 			s.lost += r.Length
 		}
 	case capture.Unknown:

@@ -52,7 +52,7 @@ func refused(r *capture.Record) bool {
 	return r.Err == capture.ErrReset && !r.Conn.RoCE && r.Conn.Version == 0 && !r.Conn.MidStream
 }
 
-// ends returns source and destination: the NIDs of a message, otherwise the addresses of the
+// ends returns source and destination: NIDs for a message, otherwise the addresses of the
 // connection.
 func ends(r *capture.Record) (src, dst string) {
 	if r.Kind == capture.Message {
@@ -64,7 +64,7 @@ func ends(r *capture.Record) (src, dst string) {
 	return r.Src().String(), r.Dst().String()
 }
 
-// describe returns r as text.
+// describe returns a record as text.
 func describe(r *shown) string {
 	var b strings.Builder
 	switch r.Kind {
@@ -179,7 +179,8 @@ func describeMessage(b *strings.Builder, r *shown) {
 	}
 }
 
-// describePing appends the NIs of a ping info, if r carries one.
+// describePing appends the NIs in a ping info, if the record carries one, and reports whether it
+// does.
 func describePing(b *strings.Builder, r *capture.Record, what string) bool {
 	p, ok := r.PingInfo()
 	if !ok {

@@ -10,7 +10,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// keptIDs bounds the IDs that are kept to resolve short forms.
+// keptIDs bounds the ids that are remembered to resolve short forms.
 const keptIDs = 1 << 15
 
 // zones is the dissector of zones. Most messages carry short forms of IDs, hashes of 64 bits:
@@ -55,8 +55,8 @@ func (z *zones) read(put wire.PutCmd, payload []byte) (capture.Understood, error
 
 func (z *zones) learn(id zonewire.ID) { z.ids.put(id.Short(), id) }
 
-// id returns the ID of a node from this message or an earlier one, the invalid ID if neither
-// has it.
+// id returns the full id of a node, from this message or an earlier one; if neither has it, the
+// invalid id.
 func (m *zoneMessage) id(r zonewire.Ref) zonewire.ID {
 	if id := m.ID(r); id.IsValid() {
 		return id

@@ -6,7 +6,7 @@ import (
 	"ulnet/gossip/zone/wire"
 )
 
-// zoneDispatch is a message between a base zone and the management zone.
+// zoneDispatch is a message that goes between a base zone and the management zone.
 type zoneDispatch struct {
 	*wire.Dispatch
 	signed  bool

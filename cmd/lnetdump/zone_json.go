@@ -7,8 +7,8 @@ import (
 	"ulnet/gossip/zone/wire"
 )
 
-// MarshalJSON implements json.Marshaler. A node is given by its ID in the lists that carry
-// full IDs, elsewhere by its name, or by # and the short form if its ID is not known.
+// MarshalJSON implements json.Marshaler. In lists that carry full ids, a node is shown by its
+// id. Elsewhere it is shown by its name or, if its id is unknown, by # and the short form.
 func (m *zoneMessage) MarshalJSON() ([]byte, error) {
 	o := object{{"kind", m.Kind.String()}}
 	o.some("flags", m.Flags.String())
@@ -45,7 +45,7 @@ func (m *zoneMessage) putNodes(o *object, l *wire.Lists) {
 	for i, s := range slices.Concat(l.Suspicions, l.Silences) {
 		e := zoneNode(m.name(s.Suspect), s.Version)
 		e.some("by", m.name(s.Reporter))
-		e.some("silent", i >= len(l.Suspicions)) // true: the entry is from the list of silences
+		e.some("silent", i >= len(l.Suspicions)) // whether the entry is in the second list, that of silences
 		suspicions = append(suspicions, e)
 	}
 	for _, r := range l.Removed {

@@ -18,7 +18,7 @@ import (
 var zonePut = wire.PutCmd{MatchBits: zonewire.Bits, Portal: zonewire.Portal}
 
 // zoneTalk returns the messages, by kind, that the state machines of a base zone and of a
-// supervisor send to each other. One of the nodes becomes silent.
+// supervisor send to each other. In the course of it, one of the nodes becomes silent.
 func zoneTalk(tb testing.TB) map[string][][]byte {
 	tb.Helper()
 	const nodes, supervisor = 5, 4
@@ -200,8 +200,8 @@ func TestZoneNames(t *testing.T) {
 	}
 }
 
-// TestZoneHostile: truncated messages and messages of other protocols are shown as far as
-// they are valid, with the error.
+// TestZoneHostile: truncated messages and messages of other protocols are shown as far as they
+// are valid, together with the error.
 func TestZoneHostile(t *testing.T) {
 	talk := zoneTalk(t)
 	for kind, list := range talk {

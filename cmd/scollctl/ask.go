@@ -72,8 +72,8 @@ func askCommand(g *globals, name, short, long string, show func(io.Writer, *scol
 const unreachedHelp = `Members whose answer did not arrive are listed, each with the reason, and the exit
 code is 1 then; they may have done what they were asked for.`
 
-// broadcast makes the daemon send a broadcast, shows the result, and returns an error if
-// members did not answer or have failed.
+// broadcast makes the daemon send a broadcast, shows the result, and returns an error if members
+// did not answer or answered with an error.
 func (g *globals) broadcast(ctx context.Context, w io.Writer, r scoll.BroadcastRequest, bulk io.Reader, show func(io.Writer, *scoll.BroadcastReply) error) error {
 	reply, err := scoll.OpBroadcast.CallWith(ctx, g.client(), r, bulk)
 	if err != nil {
@@ -110,7 +110,7 @@ func errorOf(r *scoll.BroadcastReply) error {
 	return nil
 }
 
-// failure reports whether a member failed to execute the request.
+// failure reports whether a member answered that it could not execute the request.
 func failure(a *scoll.Answer) bool {
 	return a.Error != "" || a.TimeOver || a.Exit != nil && *a.Exit != 0
 }

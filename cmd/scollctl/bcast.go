@@ -79,7 +79,7 @@ It is also 1 if an action failed.`,
 	return c
 }
 
-// readText returns the text that a command line gives.
+// readText returns the text to send: an argument, or the contents of a file.
 func readText(c *cobra.Command, args []string, file, bulk string) ([]byte, error) {
 	switch {
 	case len(args) > 0 && file != "":
@@ -103,8 +103,8 @@ func readText(c *cobra.Command, args []string, file, bulk string) ([]byte, error
 	return text, err
 }
 
-// readBulk returns the bulk data that a command line gives, nil for none, and the function that
-// closes the data.
+// readBulk returns the bulk data that the command line names, nil if there is none, and a
+// function that closes it.
 func readBulk(c *cobra.Command, file string) (data io.Reader, end func() error, err error) {
 	if file == "" {
 		return nil, func() error { return nil }, nil
@@ -130,7 +130,7 @@ func open(c *cobra.Command, file string) (io.ReadCloser, error) {
 	return os.Open(file)
 }
 
-// showDone shows the results of members.
+// showDone shows what the members have done, or why not.
 func showDone(w io.Writer, r *scoll.BroadcastReply) error {
 	if r.ViaError != "" {
 		if _, err := fmt.Fprintf(w, "  the bulk data went down the tree: %s\n", r.ViaError); err != nil {
@@ -145,7 +145,7 @@ func showDone(w io.Writer, r *scoll.BroadcastReply) error {
 	}))
 }
 
-// ending returns a text that says how an action ended.
+// ending says in words how an action ended.
 func ending(a *scoll.Answer) string {
 	switch {
 	case a.TimeOver:
@@ -156,7 +156,7 @@ func ending(a *scoll.Answer) string {
 	return fmt.Sprintf("exit code %d", *a.Exit)
 }
 
-// output returns the output of an action.
+// output returns the output of an action, as text below the answer.
 func output(a *scoll.Answer) string {
 	if a.Output == nil {
 		return ""

@@ -94,7 +94,7 @@ type percentiles struct {
 	Max float64 `json:"max"`
 }
 
-// bucket counts the values from one time to less than twice that time.
+// bucket counts the values between one time and twice that time.
 type bucket struct {
 	From  float64 `json:"from_us"`
 	Count int     `json:"count"`
@@ -124,7 +124,8 @@ func percentilesOf(ns []int64) percentiles {
 	return percentiles{at(50), at(90), at(99), at(100)}
 }
 
-// histogramOf counts values by powers of two of a µs, without empty buckets at the ends.
+// histogramOf counts values in buckets whose bounds are powers of two of 1 µs. It leaves out
+// empty buckets at both ends.
 func histogramOf(ns []int64) (list []bucket) {
 	counts := map[int]int{}
 	least, most := 64, 0
@@ -174,5 +175,5 @@ func (d *benchDoc) print(w io.Writer) error {
 	return err
 }
 
-// us returns the text of a number of µs.
+// us returns a number of µs as text.
 func us(v float64) string { return fmt.Sprint(rounded(time.Duration(v * 1000))) }

@@ -19,7 +19,7 @@ import (
 var update = flag.Bool("update", false, "write the tables and trees of docs/collectives.md anew")
 
 // TestDocument: docs/collectives.md shows the output of this command, and the recommendations
-// that it computes. -update writes both.
+// that it computes. The flag -update writes both into the document.
 func TestDocument(t *testing.T) {
 	path := filepath.Join("..", "..", "docs", "collectives.md")
 	b, err := os.ReadFile(path)
@@ -57,8 +57,9 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// recommendations returns a table: K for numbers of nodes and ratios of l to o, with its time,
-// that of the binomial tree and the best possible.
+// recommendations returns a table. For several numbers of nodes, and ratios of latency to
+// overhead (l to o), it has the recommended K with its time, the time of the binomial tree, and
+// the best possible time.
 func recommendations() string {
 	var b strings.Builder
 	ratios := []int{1, 2, 4, 8, 16}

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// goldenTrees were computed for the specification, independently of this code. They list the
-// children of all inner nodes in the order of sending (SC-112 to SC-123).
+// goldenTrees are trees that were computed for the specification, independently of this code.
+// They list the children of all inner nodes in the order of sending (SC-112 to SC-123).
 var goldenTrees = []struct {
 	flags shape
 	inner string

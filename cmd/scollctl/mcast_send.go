@@ -54,7 +54,7 @@ may lack some.`,
 	return c
 }
 
-// messages returns the messages that a command line gives.
+// messages returns the messages to send: the arguments, or the contents of a file.
 func messages(c *cobra.Command, text []string, file string, lines bool) (io.ReadCloser, error) {
 	switch {
 	case len(text) > 0 && (file != "" || lines):
@@ -69,7 +69,8 @@ func messages(c *cobra.Command, text []string, file string, lines bool) (io.Read
 	return open(c, file)
 }
 
-// showSent prints the result of sending, and returns an error if members failed.
+// showSent prints the result of sending, and returns an error if not all members have the
+// messages.
 func (g *globals) showSent(w io.Writer, sent *rmcast.SendResult) error {
 	var err error
 	if g.json {

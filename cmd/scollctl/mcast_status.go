@@ -53,7 +53,7 @@ are delivered here, those below HEAD were sent.`,
 	}
 }
 
-// onlyGroup removes all groups except the one that a command line names.
+// onlyGroup leaves only the group that args names, if it names one.
 func onlyGroup(s *rmcast.Status, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -138,7 +138,7 @@ func printStreams(b *strings.Builder, s *rmcast.GroupStatus) {
 	_, _ = t.WriteTo(b) // cannot fail: writing to a Builder does not
 }
 
-// waitLine returns a line about the member that keeps an origin waiting.
+// waitLine returns a line about the member for whose acknowledgement an origin waits.
 func waitLine(w *rmcast.Wait, self nid.NID) string {
 	line := fmt.Sprintf("message %d of %v waits for %v", w.Seq, w.Origin, w.Child)
 	switch {

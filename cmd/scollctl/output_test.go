@@ -15,7 +15,7 @@ import (
 
 func idOf(i int) nid.NID { return nid.FromNumber(nid.MakeNet(nid.TCP, 0), uint32(10<<24+i)) }
 
-// TestPrintReply: members with the same answer are one entry, and all members that failed or
+// TestPrintReply: members with the same answer share one entry, and all members that failed or
 // were not reached are listed.
 func TestPrintReply(t *testing.T) {
 	r := scoll.BroadcastReply{Status: scoll.BroadcastIncomplete, ElapsedUS: 12_345_678, Skipped: []nid.NID{idOf(99)}}
@@ -67,7 +67,7 @@ func TestBenchDoc(t *testing.T) {
 	for i := range int64(100) {
 		last = append(last, (100-i)*10_000)
 	}
-	last[7] = -500 // within the error of the clocks, so that the latency is negative
+	last[7] = -500 // negative, which can happen within the error of the clocks
 	d := newBenchDoc(&scoll.BenchReply{Last: last, Answered: []int64{5_000}})
 	if want := (percentiles{490, 890, 990, 1000}); d.Last != want || d.Answered.P99 != 5 {
 		t.Errorf("%+v, %+v", d.Last, d.Answered)

@@ -13,11 +13,11 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// shownNIDs bounds how many NIDs are shown of members with the same answer.
+// shownNIDs bounds how many NIDs are listed for members with the same answer.
 const shownNIDs = 8
 
-// printReply prints the result of a broadcast: a summary, the answers with show, and all
-// members that were not reached.
+// printReply prints the result of a broadcast: a summary, the answers, for which it calls show,
+// and all members that were not reached.
 func printReply(w io.Writer, r *scoll.BroadcastReply, show func(io.Writer, *scoll.BroadcastReply) error) error {
 	if r.Status != scoll.BroadcastUnsent {
 		if _, err := fmt.Fprintln(w, summary(r)); err != nil {
@@ -60,10 +60,10 @@ func rounded(d time.Duration) time.Duration {
 	return d.Round(unit)
 }
 
-// noAnswers is used by verbs whose answers have no content.
+// noAnswers prints nothing. It is for verbs whose answers have no content.
 func noAnswers(io.Writer, *scoll.BroadcastReply) error { return nil }
 
-// same has members that have given the same answer.
+// same is a set of members that have given the same answer.
 type same struct {
 	text, more string // the answer, and text to show below it
 	bad        bool

@@ -28,7 +28,7 @@ daemon: trees are arithmetic on ranks, the positions in a group's list.`,
 	return c
 }
 
-// shape has the flags that describe a tree.
+// shape has the flags that describe the shape of a tree.
 type shape struct {
 	nodes int
 	kind  string

@@ -6,12 +6,12 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// grown is a tree with all its nodes, which only drawing needs.
+// grown is a tree with all its nodes, which are needed only to draw it.
 type grown struct {
 	tree.Tree
 	speed
 	members []member // nodes of the tree, by rank
-	order   []int    // ranks by level, those of a level in the order of sending
+	order   []int    // ranks by level; within a level, in the order of sending
 	last    int      // the node that gets a message last; if there are several, the first in order
 }
 

@@ -19,12 +19,12 @@ const (
 	pictureEdge = 24
 )
 
-// point is the position of a node: leaves are side by side, other nodes above the middle of
-// their children.
+// point is the position of a node. Nodes without children are side by side, and the others are
+// above the middle of their children.
 type point struct{ x, y float64 }
 
 // drawSVG draws a tree as a picture. The path to the node that gets a message last is red; the
-// numbers at the lines are the order of sending.
+// number at a line is the position in the order of sending.
 func drawSVG(w io.Writer, g *grown) error {
 	if g.N > maxPicture {
 		return cli.Hint(fmt.Errorf("a picture of %d nodes is too large", g.N), "draw at most %d nodes, or use --dot", maxPicture)

@@ -9,7 +9,7 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// TestTimes: the times in a picture are those of package tree.
+// TestTimes: the times in a picture are the same as those of package tree.
 func TestTimes(t *testing.T) {
 	for _, c := range compare(1000, speed{8, 1}).Trees {
 		topology, err := tree.Parse(c.Tree)

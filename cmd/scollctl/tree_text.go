@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// widest bounds how many children of a node are drawn if the tree does not fit.
+// widest bounds how many children of one node are drawn if the tree does not fit.
 const widest = 8
 
 // drawText draws a tree with a line for each node. If there are not enough lines, it draws as
@@ -23,7 +23,7 @@ func drawText(w io.Writer, g *grown, lines int) {
 type textDrawing struct {
 	*grown
 	w     io.Writer
-	shown []int // number of children of each rank that are drawn
+	shown []int // by rank: number of its children that are drawn
 }
 
 // choose selects the nodes to draw in the given number of lines; 0: all nodes.
@@ -34,8 +34,8 @@ func (d *textDrawing) choose(lines int) {
 		}
 		return
 	}
-	lines = (lines + 1) / 2 // the other lines say how many nodes are left out
-	next := []int{d.Root}   // ranks that are drawn, so that their children may be drawn, too
+	lines = (lines + 1) / 2 // half of the lines, since the others say how many nodes are left out
+	next := []int{d.Root}   // ranks that are drawn, and whose children may be drawn next
 	for used := 1; len(next) > 0 && used < lines; next = next[1:] {
 		children := d.members[next[0]].children
 		n := min(len(children), widest, lines-used)
@@ -45,7 +45,7 @@ func (d *textDrawing) choose(lines int) {
 	}
 }
 
-// below draws the children of a rank.
+// below draws the subtrees below a rank.
 func (d *textDrawing) below(rank int, indent string) {
 	m := &d.members[rank]
 	shown := d.shown[rank]

@@ -43,7 +43,7 @@ type watcher struct {
 	g       *globals
 	out     io.Writer
 	started bool
-	seen    map[uint64]bool // for each broadcast, by id, whether it had ended
+	seen    map[uint64]bool // by broadcast id: whether the broadcast had ended when it was last shown
 }
 
 func (w *watcher) run(ctx context.Context, show func(*scoll.Status) error) error {
@@ -68,7 +68,7 @@ func (w *watcher) changed(s *scoll.Status) (list []scoll.BroadcastEntry) {
 	return list
 }
 
-// lines prints a line for each change, and one for the node at the beginning.
+// lines prints a line for each change. At the beginning, it prints a line about the node.
 func (w *watcher) lines(s *scoll.Status) error {
 	var b bytes.Buffer
 	changed := w.changed(s)

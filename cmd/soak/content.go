@@ -5,14 +5,15 @@ import (
 	"encoding/binary"
 )
 
-// Every byte of a message depends on a key and on its position, so that the receiver can check
-// it. A key stands for a PUT, or for the memory that a worker offers for GETs.
+// Every byte of a message is a function of a key and of the byte's position, so that the
+// receiver can check it. Each PUT has a key, and so does the memory that each worker offers for
+// GETs.
 
-// putKey is the key of a PUT's content.
+// putKey returns the key for the content of a PUT.
 func putKey(id opID, size int) uint64 { return mix(id.bits()) + uint64(size) }
 
-// sourceKey is the key of the memory that a worker offers. It is the same in all incarnations
-// of the worker.
+// sourceKey returns the key for the memory that a worker offers. It is the same in all
+// incarnations of the worker.
 func sourceKey(worker uint8) uint64 { return mix(^uint64(worker)) }
 
 // mix is the finalizer of splitmix64: a bijection in which each bit of the result depends on
@@ -23,10 +24,10 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// word is the content of the 8 bytes from 8*i on.
+// word returns the content of the 8 bytes that begin at 8*i.
 func word(key, i uint64) uint64 { return mix(key + i*0x9E3779B97F4A7C15) }
 
-// fill writes the content from byte at on to b.
+// fill fills b with the content that begins at byte at.
 func fill(b []byte, key, at uint64) {
 	for len(b) > 0 {
 		w, skip := word(key, at/8), at%8

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// violation is an error that shows a defect of LNet.
+// violation is an error that proves a defect of LNet.
 type violation struct{ text string }
 
 func (v *violation) Error() string { return v.text }
@@ -26,18 +26,18 @@ func (s *soak) tail(m *member) string {
 	return strings.Join(lines[max(0, len(lines)-30):], "\n")
 }
 
-// close keeps the evidence of a violation and prints how to repeat the run; without a violation
-// it removes everything.
+// close ends a run. After a violation it keeps the evidence, and prints how to repeat the run;
+// otherwise it removes all files.
 func (s *soak) close(err error) error {
 	s.note("ends: %v", err)
 	s.notes.Close()
 	if v, bad := errors.AsType[*violation](err); bad {
-		_ = s.keepJournal() // an error of this is less important than the violation
+		_ = s.keepJournal() // an error is ignored, because the violation is more important
 		return fmt.Errorf("VIOLATION after %v, seed %d: %w\n  evidence in %s\n  again: %s",
 			time.Since(s.began).Round(time.Millisecond), s.cfg.seed, v, s.dir, s.cfg.command)
 	}
 	if !s.cfg.keep {
-		_ = os.RemoveAll(s.dir) // the folder is not needed any more
+		_ = os.RemoveAll(s.dir) // an error is ignored, because the folder is no longer needed
 	}
 	return err
 }

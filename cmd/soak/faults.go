@@ -13,7 +13,7 @@ import (
 // emulated.
 const usualMTU = 9000
 
-// action is the beginning or the end of a fault.
+// action is what begins or ends a fault at some time.
 type action struct {
 	at    time.Duration
 	fault *fault
@@ -35,7 +35,7 @@ func actions(plan []fault) []action {
 func (s *soak) carryOut(a action) error {
 	f, m := a.fault, s.members[a.fault.Host]
 	wire := m.wires[f.Link]
-	// Changing a link may take the kernel long: count the time for which a fault really lasted.
+	// The kernel may take long to change a link, so the actual duration of the fault is counted.
 	if a.heal {
 		s.counts[f.Kind].Seconds += time.Since(s.since[f]).Seconds()
 		delete(s.since, f)

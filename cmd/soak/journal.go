@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// opID identifies an operation: the worker that started it, the incarnation of the worker
-// (after a kill the worker begins a new one), and a number from 0. The header data of a PUT,
-// and the match bits of a GET, contain the opID.
+// opID identifies an operation: the worker that started it, the incarnation of the worker (a new
+// one begins after each kill), and a number counted from 0. The header data of a PUT, and the
+// match bits of a GET, contain the opID.
 type opID struct {
 	Worker      uint8
 	Incarnation uint16
@@ -105,8 +105,8 @@ func parseRecord(b []byte) record {
 	}
 }
 
-// journal is a write-ahead log of a worker: each record is written to a pipe before the event
-// has consequences, so it survives if the worker is killed. A PUT that was acknowledged is
+// journal is a write-ahead log of a worker: each record is written to a pipe before its event
+// takes effect, so that it survives if the worker is killed. A PUT that was acknowledged is
 // therefore in the journal of its target, because the ACK is sent after the handler of the PUT
 // event has returned.
 type journal struct {
@@ -120,7 +120,7 @@ func (j *journal) add(r record) {
 	defer j.mu.Unlock()
 	j.b = r.appendBinary(j.b[:0])
 	if _, err := j.out.Write(j.b); err != nil {
-		panic(fmt.Sprintf("nobody reads the journal: %v", err)) // this process is useless: the reader has ended
+		panic(fmt.Sprintf("nobody reads the journal: %v", err)) // without a reader, the process has no purpose
 	}
 }
 

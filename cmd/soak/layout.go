@@ -20,7 +20,7 @@ func (l layout) hosts() int { return l.workers + l.routers }
 
 func (l layout) isRouter(host int) bool { return host >= l.workers }
 
-// sidesOf returns the nets that a host is on.
+// sidesOf returns the nets on which a host is.
 func (l layout) sidesOf(host int) []int {
 	switch {
 	case l.isRouter(host):
@@ -58,7 +58,7 @@ func (l layout) links(host int) (list []link) {
 	return list
 }
 
-// subnet returns the network of a rail.
+// subnet returns the IP network of a rail.
 func (l layout) subnet(at link) netip.Prefix {
 	number := byte(at.side*l.rails + at.rail)
 	if l.ipv6 {
@@ -99,7 +99,7 @@ func (l layout) routes(host int) string {
 	return strings.Join(list, ";")
 }
 
-// names returns the NIDs by which operations name the workers: the first NID of each worker.
+// names returns the NIDs by which operations address the workers: the first NID of each worker.
 func (l layout) names() (names []string) {
 	for host := range l.workers {
 		side := l.sidesOf(host)[0]

@@ -44,7 +44,7 @@ type incarnationID struct {
 type incarnation struct {
 	ops         []entry // operations of the incarnation, by Seq
 	killed      bool
-	resends     uint64 // how many messages the incarnation sent again, by its own count; not known if it was killed
+	resends     uint64 // how many messages the incarnation has sent again, as it counted itself; unknown if it was killed
 	begun, over int    // operations that have begun and ended, for progress reports
 }
 
@@ -71,10 +71,11 @@ func (l *ledger) incarnation(id incarnationID) *incarnation {
 	return l.incarnations[id]
 }
 
-// entry returns the entry of an operation. The target's journal may mention it first.
+// entry returns the entry of an operation. The target's journal may mention the operation before
+// the initiator's does.
 func (l *ledger) entry(id opID) (*entry, error) {
 	lf := l.incarnation(incarnationID{id.Worker, id.Incarnation})
-	const ahead = 1 << 20 // the journal of a target is never further ahead of the initiator's
+	const ahead = 1 << 20 // a target's journal is never this many operations ahead of the initiator's
 	if int(id.Seq) > len(lf.ops)+ahead {
 		return nil, fmt.Errorf("operation %v was never started", id)
 	}
@@ -162,7 +163,7 @@ func (e *entry) answered(r record) error {
 	return nil
 }
 
-// kill records that an incarnation was killed.
+// kill records that an incarnation of a worker was killed.
 func (l *ledger) kill(id incarnationID) { l.incarnation(id).killed = true }
 
 // finish makes the checks that need all journals. In a flawless run, which has no faults, every
@@ -186,7 +187,7 @@ func (l *ledger) finish(flawless bool) error {
 	return nil
 }
 
-// again returns how many messages arrived that had arrived before.
+// again returns how many times messages arrived that had arrived before.
 func (lf *incarnation) again() (n uint64) {
 	for i := range lf.ops {
 		n += uint64(lf.ops[i].again())
@@ -230,7 +231,7 @@ func (e *entry) flawless() bool {
 	return e.seen[sent] == 1 && e.sentAs == 0 && e.seen[answered] == answers && e.answer == 0 && e.seen[arrivals] == 1
 }
 
-// recent is a ring buffer of the latest records, as evidence.
+// recent is a ring buffer of the latest records, which are evidence after a violation.
 type recent struct {
 	ring []record
 	next int

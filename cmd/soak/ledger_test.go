@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// rec is a record of operation 0.0.0, of 100 bytes.
+// rec returns a record of operation 0.0.0, with a size of 100 bytes.
 func rec(kind recordKind, op opKind) record {
 	return record{Kind: kind, Op: op, Target: 1, Size: 100}
 }
@@ -32,7 +32,7 @@ func TestLedger(t *testing.T) {
 		records  []record
 		killed   bool
 		flawless bool
-		want     string // text of the violation; empty: none
+		want     string // text of the expected violation; empty: none
 	}{
 		{"acknowledged", acked, false, true, ""},
 		{"target's journal first", []record{acked[1], acked[0], acked[2], acked[3], acked[4]}, false, true, ""},
@@ -94,7 +94,7 @@ func TestSentAgain(t *testing.T) {
 		again   int // number of arrivals after the first
 		resends uint64
 		killed  bool
-		want    string // text of the violation; empty: none
+		want    string // text of the expected violation; empty: none
 	}{
 		{"sent again", 1, 1, false, ""},
 		{"sent again twice", 2, 7, false, ""},

@@ -41,10 +41,11 @@ func run(ctx context.Context, env cli.Env, args []string) int {
 	return cli.Run(ctx, env, root(env), args)
 }
 
-// maxHosts is limited by the address and the number of a worker, and by memory.
+// maxHosts bounds the number of hosts, because of the numbers in addresses, the numbers of
+// workers, and the memory.
 const maxHosts = 16
 
-// maxRails is limited by the load of emulated links.
+// maxRails bounds the number of rails, because of the load of emulated links.
 const maxRails = 4
 
 func root(env cli.Env) *cobra.Command {

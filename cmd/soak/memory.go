@@ -12,7 +12,7 @@ import (
 
 // The portals of the soak, one for each way to receive messages.
 const (
-	portalSlots   = 30 // one MD for each sender and incarnation; the sender chooses the offset
+	portalSlots   = 30 // portal of one MD for each sender and incarnation, in which the sender chooses the offset
 	portalBuffers = 31 // portal of MDs for one message each, on a lazy portal
 	portalRing    = 32 // a lazy portal, whose MDs take many small messages at rising offsets
 	portalSource  = 33 // portal of the memory that GETs read
@@ -21,7 +21,7 @@ const (
 const (
 	maxSize = wire.MaxPayload
 
-	// A slot is used by one PUT at a time; the sender chooses the offset in it.
+	// Only one PUT at a time uses a slot; the sender chooses the offset in the slot.
 	slotSize    = 128 << 10
 	slots       = 16
 	maxSlotSize = 64 << 10
@@ -46,13 +46,13 @@ type memory struct {
 	w *worker
 
 	mu      sync.Mutex
-	mes     map[portals.MEHandle]bool // match entries that are posted; guarded by mu, as all below
+	mes     map[portals.MEHandle]bool // match entries that are attached; guarded by mu, as all below
 	leaving bool
 	mds     int           // number of MDs whose last event has not arrived
-	gone    chan struct{} // closed when memory is withdrawn and no MD is left
+	gone    chan struct{} // closed when memory is being withdrawn and no MD is left
 }
 
-// offer posts all memory.
+// offer attaches all memory to the portals.
 func offer(w *worker) (*memory, error) {
 	m := &memory{w: w, mes: make(map[portals.MEHandle]bool), gone: make(chan struct{})}
 	table := w.node.Table()
@@ -92,7 +92,7 @@ func (m *memory) offerSlots() error {
 	return nil
 }
 
-// postBuffer posts a buffer for one message, and posts it again after each message.
+// postBuffer posts a buffer for one message, and posts it again after that message.
 func (m *memory) postBuffer(segments []lnd.Segment) {
 	m.repost(portalBuffers, portals.MD{
 		Segments: segments, Threshold: 1, Options: portals.OpPut,
@@ -157,7 +157,7 @@ func (m *memory) post(portal int, match portals.Match, unlink portals.UnlinkOpti
 	if _, err = table.MDAttach(me, md, unlink); err != nil {
 		m.ended(me)
 		if m.isLeaving() {
-			err = nil // not an error: withdraw has just unlinked the match entry
+			err = nil // not an error, because withdraw has just unlinked the match entry
 		}
 	}
 	return err
@@ -179,7 +179,7 @@ func (m *memory) ended(me portals.MEHandle) {
 	}
 }
 
-// arrived checks and records a PUT.
+// arrived checks and records a PUT that has arrived.
 func (m *memory) arrived(e *portals.Event) {
 	if e.Kind != portals.EventPut {
 		return
@@ -191,7 +191,7 @@ func (m *memory) arrived(e *portals.Event) {
 	if e.Err == nil {
 		m.w.compare("PUT "+id.String(), e.Payload(), putKey(id, int(e.MLength)), 0)
 	}
-	// After the comparison: a worker that is killed before this point has recorded nothing.
+	// Recorded after the comparison: if the worker is killed before, nothing is recorded.
 	m.w.journal.add(record{Kind: arrived, ID: id, Target: m.w.cfg.Worker, Size: e.MLength, Errno: errnoOf(e.Err)})
 }
 
@@ -227,7 +227,7 @@ func (m *memory) withdraw() error {
 	}
 	m.mu.Unlock()
 	for _, me := range mes {
-		_ = m.w.node.Table().MEUnlink(me) // ENOENT: the match entry has just been unlinked by itself
+		_ = m.w.node.Table().MEUnlink(me) // an error (ENOENT) means that the match entry has just been unlinked
 	}
 	select {
 	case <-m.gone:

@@ -22,7 +22,7 @@ func parseNetwork(s string) (network, error) {
 	return "", fmt.Errorf("no network %q: want tcp, o2ib or mixed", s)
 }
 
-// has reports whether a fault has an effect on the network.
+// has reports whether a kind of fault has an effect on this type of network.
 func (n network) has(k faultKind) bool { return n != o2ib || k != faultReset }
 
 // parseFaults parses a list of kinds of faults, such as "kill,link down"; or "all" or "none".

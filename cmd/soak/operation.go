@@ -24,8 +24,8 @@ type operation struct {
 	// The fields from here to called are guarded by t.mu.
 	abortAt time.Time // when to abort the operation; zero: never
 	aborted bool
-	late    bool // that the operation is late was reported as a violation
-	called  bool // Put or Get has returned, so the operation may be given up
+	late    bool // a violation was reported because the operation is late
+	called  bool // Put or Get has returned, so that the operation can be aborted
 
 	// The fields from here on are owned by the operation's handler.
 	settled bool // the operation has been answered
@@ -41,7 +41,7 @@ func (o *operation) handle(e *portals.Event) {
 		o.t.w.journal.add(r)
 		o.failed = e.Err != nil
 		if o.failed && !e.Unlinked {
-			_ = o.t.w.node.Table().MDUnlink(o.md) // ENOENT: the MD has just been unlinked by itself
+			_ = o.t.w.node.Table().MDUnlink(o.md) // an error (ENOENT) means that the MD has just been unlinked
 		}
 	case portals.EventAck, portals.EventReply:
 		r.Kind = answered
@@ -62,7 +62,8 @@ func (o *operation) handle(e *portals.Event) {
 }
 
 // unlinked returns the reason for an UNLINK event that is the last one. The event does not
-// contain the reason: if this program did not unlink the MD, LNet has given up.
+// contain the reason. If it was not this program that unlinked the MD, LNet has given up the
+// operation.
 func (o *operation) unlinked() syscall.Errno {
 	if o.failed || o.t.aborted(o) {
 		return 0
@@ -73,8 +74,8 @@ func (o *operation) unlinked() syscall.Errno {
 	return syscall.ETIMEDOUT
 }
 
-// sweep gives up the operations for which that is due. An operation that does not end in time
-// is a violation.
+// sweep aborts the operations whose time to be aborted has come. If an operation does not end in
+// time, that is a violation.
 func (t *traffic) sweep(ctx context.Context) {
 	ticker := time.NewTicker(sweepInterval)
 	defer ticker.Stop()
@@ -82,7 +83,7 @@ func (t *traffic) sweep(ctx context.Context) {
 		select {
 		case now := <-ticker.C:
 			for _, md := range t.due(now) {
-				_ = t.w.node.Table().MDUnlink(md) // ENOENT: the MD has just been unlinked by itself
+				_ = t.w.node.Table().MDUnlink(md) // an error (ENOENT) means that the MD has just been unlinked
 			}
 		case <-ctx.Done():
 			return
@@ -92,7 +93,7 @@ func (t *traffic) sweep(ctx context.Context) {
 
 const sweepInterval = 20 * time.Millisecond
 
-// due returns the MDs of the operations to give up.
+// due returns the MDs of the operations to abort.
 func (t *traffic) due(now time.Time) []portals.MDHandle {
 	t.mu.Lock()
 	defer t.mu.Unlock()

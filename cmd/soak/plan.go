@@ -35,15 +35,15 @@ func (k faultKind) String() string {
 	}[k]
 }
 
-// ofProcess reports whether a fault is one of a worker process rather than of a link. Processes
-// and links have their faults independently of each other.
+// ofProcess reports whether a kind of fault affects a worker process rather than a link.
+// Processes and links have their faults independently of each other.
 func (k faultKind) ofProcess() bool { return k == faultStop || k == faultKill }
 
 // fault is one fault and its duration.
 type fault struct {
-	At, For time.Duration // begin, as the time since the start of the run, and duration
+	At, For time.Duration // when the fault begins, as the time since the start of the run, and its duration
 	Host    int
-	Link    int // number of the host's link, for faults of links
+	Link    int // number of the host's link, if the fault is one of a link
 	Kind    faultKind
 
 	Wire netem.Plan // fault of the emulated link
@@ -57,8 +57,8 @@ type fault struct {
 type ends uint8
 
 const (
-	hostEnd   ends = 1 << iota // frames that the host sends have the fault
-	switchEnd                  // frames that the host receives have the fault
+	hostEnd   ends = 1 << iota // the fault affects frames that the host sends
+	switchEnd                  // the fault affects frames that the host receives
 )
 
 func (f *fault) String() string {
@@ -83,10 +83,10 @@ func (f *fault) String() string {
 const (
 	longestFault        = 8 * time.Second
 	longestPause        = 4 * time.Second // longest time between two faults of a link
-	longestOutage       = 6 * time.Second // duration of a fault of a link or process
+	longestOutage       = 6 * time.Second // longest duration of a fault of a link or process
 	shortestIncarnation = 3 * time.Second // shortest time between two faults of a process
 	longestIncarnation  = 25 * time.Second
-	calm                = 0.1 // share of the time without faults, at the end
+	calm                = 0.1 // share of the run, at the end, that has no faults
 )
 
 // newPlan draws the faults of a run. Equal arguments give equal plans.

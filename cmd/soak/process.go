@@ -20,7 +20,7 @@ type member struct {
 	wires       []*netlab.Wire // emulated links of the host, one per link
 	hubs        []*netlab.Host // switches at the other ends of the links
 	incarnation uint16
-	process     *process // the present incarnation; nil between two of them
+	process     *process // the present incarnation; nil while none runs
 	state       memberState
 }
 
@@ -45,7 +45,7 @@ type news struct {
 	incarnation uint16
 	records     []record
 	notice      *notice
-	silent      bool  // the journal has ended
+	silent      bool  // the journal has reached its end
 	exited      bool  // the process has ended
 	err         error // error of the process or of reading the journal
 }
@@ -89,7 +89,7 @@ func (s *soak) launch(m *member) error {
 	return nil
 }
 
-// follow passes news of an incarnation to the main loop.
+// follow passes news of an incarnation to the main loop until the incarnation has ended.
 func (s *soak) follow(m *member, p *process, journal, out *os.File) {
 	incarnation := m.incarnation
 	s.open++
@@ -136,12 +136,12 @@ func (s *soak) logFile(m *member) string {
 func (s *soak) kill(m *member) {
 	s.ledger.kill(incarnationID{uint8(m.index), m.incarnation})
 	_ = m.process.Signal(syscall.SIGKILL)
-	_ = m.process.Wait() // wait, so that its address and port are free
+	_ = m.process.Wait() // waits, so that the address and the port of the process are free
 	m.process = nil
 	m.incarnation++
 }
 
-// hear handles news of an incarnation.
+// hear handles a message about an incarnation.
 func (s *soak) hear(n news) error {
 	for _, r := range n.records {
 		if err := s.ledger.add(r); err != nil {

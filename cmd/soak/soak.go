@@ -20,10 +20,10 @@ import (
 // Time limits that do not depend on LNet.
 const (
 	startTimeout = 30 * time.Second
-	// stopTimeout is longer than twice the patience of a worker.
+	// stopTimeout is longer than twice the constant patience of workers.
 	stopTimeout = 2*patience + 10*time.Second
 	quitTimeout = 2*patience + 10*time.Second
-	// restTime is the time without arrivals after which nothing is in flight any more.
+	// restTime is how long no message must arrive before none is in flight any more.
 	restTime = time.Second
 )
 
@@ -52,12 +52,12 @@ type soak struct {
 	layout   layout
 	members  []*member // workers, followed by routers
 	began    time.Time
-	started  bool // all workers run; new incarnations start their traffic at once
+	started  bool // all workers run; from now on, new incarnations start operations at once
 	quitting bool // workers have been told to quit
 
 	ledger *ledger
 	counts [faultKinds]faultCount
-	since  map[*fault]time.Time // begin of each fault that lasts
+	since  map[*fault]time.Time // when each fault that has not ended began
 	notes  *os.File             // log of all actions, with times
 
 	inbox     chan news
@@ -71,7 +71,7 @@ type faultCount struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// runSoak runs the soak. With an error it returns a report, too.
+// runSoak runs the soak. If it returns an error, it returns a report as well.
 func runSoak(ctx context.Context, cfg soakConfig, stderr io.Writer) (*report, error) {
 	s := &soak{
 		cfg: cfg, ledger: newLedger(), since: make(map[*fault]time.Time), inbox: make(chan news, 256), over: make(chan struct{}), began: time.Now(),
@@ -124,8 +124,8 @@ func (s *soak) build(t netlab.T) {
 }
 
 func (s *soak) run(ctx context.Context) error {
-	// Routers first, because a gateway that does not answer its first check stays down until the
-	// next one.
+	// Routers start first, because a gateway that does not answer its first check counts as down
+	// until the next one.
 	for _, m := range slices.Backward(s.members) {
 		if err := s.launch(m); err != nil {
 			return err
@@ -197,8 +197,8 @@ func (s *soak) tellAll(ctx context.Context, line string, timeout time.Duration, 
 	return s.await(ctx, timeout, "workers to "+line, s.all(state))
 }
 
-// rest waits until no message arrives any more. That is necessary because a PUT without ACK
-// ends at its sender before it arrives.
+// rest waits until no message arrives any more. That is necessary because a PUT without ACK can
+// end at its sender before it arrives at its target.
 func (s *soak) rest(ctx context.Context) error {
 	for before := -1; before != s.ledger.taken; {
 		before = s.ledger.taken
@@ -209,14 +209,14 @@ func (s *soak) rest(ctx context.Context) error {
 	return nil
 }
 
-// all returns the condition that every member has reached a state, or a later one.
+// all returns a function that reports whether every member has reached a state, or a later one.
 func (s *soak) all(state memberState) func() bool {
 	return func() bool {
 		return !slices.ContainsFunc(s.members, func(m *member) bool { return m.state < state })
 	}
 }
 
-// until processes news until an instant, given as the time since the beginning.
+// until processes news until an instant, which is given as the time since the start of the run.
 func (s *soak) until(ctx context.Context, at time.Duration) error {
 	return s.loop(ctx, time.After(time.Until(s.began.Add(at))), func() bool { return false })
 }

@@ -29,7 +29,8 @@ func TestMain(m *testing.M) {
 
 const lieVariable = "SOAK_TEST_LIE"
 
-// beLiar is a worker that breaks a rule as soon as it is told to start.
+// beLiar is the main function of a worker that breaks a rule as soon as it gets the command to
+// start.
 func beLiar(lie string) int {
 	say := json.NewEncoder(os.Stdout)
 	j := &journal{out: os.NewFile(journalFD, "journal")}
@@ -123,7 +124,7 @@ func TestSoak(t *testing.T) {
 		{"o2ib, no fault", []string{"--net", "o2ib", "--time", "1s", "--faults", "none"}, false, nil},
 		{"o2ib, brief", []string{"--net", "o2ib", "--time", "6s", "--seed", "168", "--faults", "loss,corrupt,reorder,link down,kill"}, true, []faultKind{faultLoss, faultCorrupt, faultLink, faultKill}},
 	}
-	// A case that another one covers, with the same faults and more, runs only when time does not
+	// A case with the same faults and more covers these cases, which run only if time does not
 	// matter.
 	covered := map[string]string{"processes": "everything", "rails and a router": "mixed, rails and a router"}
 	for _, tt := range tests {

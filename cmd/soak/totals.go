@@ -21,10 +21,11 @@ type totals struct {
 	Broken     int            `json:"broken"`     // number of arrivals that failed
 }
 
-// unlinked counts the operations that the worker gave up itself, which it does at random.
+// unlinked is the name under which operations are counted that the worker itself aborted, at
+// random.
 const unlinked = "unlinked"
 
-// total sums the outcomes.
+// total sums up the outcomes of all operations.
 func (l *ledger) total() map[string]*totals {
 	all := make(map[string]*totals)
 	for kind := range opKinds {
@@ -62,7 +63,7 @@ func (t *totals) add(e *entry) {
 	}
 }
 
-// reasons returns counts by errno as text, the most frequent first.
+// reasons formats counts by errno as text, the most frequent first.
 func reasons(counts map[string]int) string {
 	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(counts[b]-counts[a], strings.Compare(a, b))

@@ -13,11 +13,11 @@ import (
 // inFlight bounds the number of operations in flight of a worker.
 const inFlight = 48
 
-// longestAbort bounds the time after which a worker gives up those operations that it gives up
-// at random.
+// longestAbort is the longest time after which a worker aborts one of the operations that it
+// aborts at random.
 const longestAbort = 2 * time.Second
 
-// slotRest is how long a slot is not used after a PUT whose outcome is unknown. It is longer
+// slotRest is how long a slot stays unused after a PUT whose outcome is unknown. It is longer
 // than a message can be delayed.
 const slotRest = patience
 
@@ -34,7 +34,7 @@ type traffic struct {
 	slots map[slot]time.Time    // time until which each slot is in use; no entry: it is free
 }
 
-// slot is a slot in the memory of a worker.
+// slot identifies a slot in the memory of a worker.
 type slot struct {
 	Target uint8
 	Index  int
@@ -71,7 +71,7 @@ func (t *traffic) run(ctx context.Context) {
 		}
 	}
 	for range inFlight {
-		t.tokens <- struct{}{} // blocks until all tokens are back
+		t.tokens <- struct{}{} // blocks until the operations in flight have returned all tokens
 	}
 	stopSweeping()
 	sweeper.Wait()
@@ -171,14 +171,14 @@ func (t *traffic) takeSlot(target uint8) *slot {
 	for i := range slots {
 		s := slot{target, (first + i) % slots}
 		if until, used := t.slots[s]; !used || time.Now().After(until) {
-			t.slots[s] = time.Now().Add(24 * time.Hour) // in use until the operation's end sets another time
+			t.slots[s] = time.Now().Add(24 * time.Hour) // in use until the end of the operation, which sets another time
 			return &s
 		}
 	}
 	return nil
 }
 
-// segments splits memory at random offsets.
+// segments splits memory into segments at random offsets.
 func (t *traffic) segments(b []byte) []lnd.Segment {
 	at := 0
 	var offsets []int

@@ -23,8 +23,8 @@ import (
 	"ulnet/lnet/route"
 )
 
-// Commands to a worker, one per line of its standard input. The end of input has the effect of
-// cmdQuit.
+// Commands to a worker, one per line of its standard input. The end of the input has the same
+// effect as cmdQuit.
 const (
 	cmdStart = "start" // start operations
 	cmdStop  = "stop"  // start no more operations, and finish those in flight
@@ -35,7 +35,7 @@ const (
 type notice struct {
 	Kind noticeKind `json:"kind"`
 	Text string     `json:"text,omitempty"` // description of a violation
-	// Resends is how many messages the node has sent again; in the answer to cmdStop.
+	// Resends is how many messages the node has sent again. It is set in the answer to cmdStop.
 	Resends uint64 `json:"resends,omitempty"`
 }
 
@@ -54,10 +54,10 @@ const journalFD = 3
 const (
 	transactionTimeout = 10 * time.Second
 	// calmTimeout is the timeout in a run without faults, in which every operation must succeed
-	// even if the machine is busy with other programs. A driver may try for a third of it.
+	// even if the machine is busy with other programs. A driver may try for a third of that time.
 	calmTimeout = 30 * time.Second
-	// patience bounds the time until the last event of an operation, whatever its outcome, and
-	// until nothing is left after cmdStop. LNet gives up after one and a half transaction
+	// patience bounds two times: until an operation has its last event, whatever its outcome is,
+	// and until nothing is in flight after cmdStop. LNet gives up after one and a half transaction
 	// timeouts; a driver takes longer only while it makes progress.
 	patience     = 60 * time.Second
 	minReconnect = 100 * time.Millisecond
@@ -76,7 +76,7 @@ type workerConfig struct {
 	Router      bool          // the worker is a router, and starts no operations
 	Names       []string      // NIDs of all workers, in the order of their numbers
 	Rate        int           // largest number of operations per second
-	Abort       bool          // give up some operations at random
+	Abort       bool          // whether to abort some operations at random
 	Timeout     time.Duration // largest duration of a transaction
 	Log         slog.Level
 }
@@ -189,8 +189,8 @@ func (w *worker) obey(ctx context.Context, in io.Reader, t *traffic) {
 	}
 }
 
-// breach returns which messages for another NID a node has received, which no node may send; ""
-// for none.
+// breach returns the drops of a node that prove that a message for another NID reached it, which
+// no node may send; "" if there are none.
 func breach(drops map[string]uint64) string {
 	for _, r := range [...]lnet.DropReason{lnet.NotDirect, lnet.WrongNI} {
 		if n := drops[r.String()]; n > 0 {
@@ -201,7 +201,7 @@ func breach(drops map[string]uint64) string {
 }
 
 // awaitQuiet waits until the node has no message in flight and all its credits. Other workers
-// may still send messages to it.
+// may still send messages to this node.
 func (w *worker) awaitQuiet() {
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
@@ -217,8 +217,8 @@ func (w *worker) awaitQuiet() {
 	}
 }
 
-// unsettled describes the first messages or credits that a node still has in flight; "" if it
-// has none.
+// unsettled describes the first messages or credits that a node still has in flight, or returns
+// "" if there are none.
 func unsettled(s node.Status, router lnet.RouterSnapshot, peers []lnet.PeerSnapshot) string {
 	if n := s.Stats.MsgsAlloc; n != 0 {
 		return fmt.Sprintf("%d messages are left", n)

@@ -6,7 +6,7 @@ import (
 	"ulnet/lnet"
 )
 
-// TestBreach: messages for another NID are a violation, and those that faults explain are none.
+// TestBreach: a message for another NID is a violation, unless a fault explains it.
 func TestBreach(t *testing.T) {
 	for reason, want := range map[lnet.DropReason]string{
 		lnet.StaleHandle: "", lnet.ForwardFailed: "", lnet.ForeignSource: "",

@@ -8,7 +8,7 @@ import (
 )
 
 // crew has the daemons that tests have started. All daemons of a test get the signal to end at
-// the same time. If they ended one after the other, each would wait for messages to those that
+// the same time. If they ended one after the other, each would wait for messages to daemons that
 // have ended already.
 var crew = daemons{byTest: map[testing.TB][]*Daemon{}}
 
@@ -23,7 +23,7 @@ func (c *daemons) add(d *Daemon) {
 	c.byTest[d.t] = append(c.byTest[d.t], d)
 }
 
-// dismiss tells all daemons of a test to end; later calls do nothing.
+// dismiss tells all daemons of a test to end. Only the first call has an effect.
 func (c *daemons) dismiss(t testing.TB) {
 	c.mu.Lock()
 	list := c.byTest[t]

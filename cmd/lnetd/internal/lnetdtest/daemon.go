@@ -28,26 +28,26 @@ const (
 	stopTimeout  = 20 * time.Second
 	// ctlTimeout bounds a run of lnetctl, gossipctl or scollctl.
 	ctlTimeout = 30 * time.Second
-	// firstPoll and lastPoll bound the interval at which conditions are polled. It grows by half,
-	// because each question takes CPU time from all daemons of the test.
+	// firstPoll and lastPoll bound the interval at which conditions are polled. The interval grows
+	// by half each time, because each poll takes CPU time from all daemons of the test.
 	firstPoll, lastPoll = 5 * time.Millisecond, 40 * time.Millisecond
 )
 
-// raceOptions is a variable of the environment that keeps programs with the
-// race detector from sleeping for a second at their end.
+// raceOptions is an environment variable that keeps programs with the race detector from
+// sleeping for a second before they exit.
 const raceOptions = "GORACE=atexit_sleep_ms=0"
 
-// usualGC is a variable of the environment that makes a daemon use as much memory as one of a
-// user: the tests themselves may run with another value.
+// usualGC is an environment variable for daemons, so that they use as much memory as outside of
+// tests. The tests themselves may run with another value.
 const usualGC = "GOGC=100"
 
 // Config configures a daemon.
 type Config struct {
 	Networks string // the networks, as in the configuration
 	Port     uint16 // accept port of the daemon
-	// Settings are lines of its configuration file ("accept_timeout: 1").
+	// Settings are lines of the daemon's configuration file ("accept_timeout: 1").
 	Settings []string
-	// StateDir is the state directory, which remains after the daemon; "": a temporary one.
+	// StateDir is the state directory, which is not removed; "": a temporary directory.
 	StateDir string
 	// Within runs a function on a thread in the network namespace of the daemon, until
 	// the function returns; nil: the namespace of the test.
@@ -66,7 +66,7 @@ type Daemon struct {
 	log      log
 	ended    chan struct{} // closed when the process has ended
 	err      error         // how the process ended; set before ended is closed
-	tell     sync.Once     // makes terminate act once
+	tell     sync.Once     // makes the method terminate act only once
 	stop     sync.Once
 }
 
@@ -126,7 +126,8 @@ func (d *Daemon) launch(within func(func() error) error) {
 	}
 }
 
-// awaitReady waits until the daemon answers on its control socket, when its NIs are up.
+// awaitReady waits until the daemon answers on its control socket, which it does once its NIs
+// are up.
 func (d *Daemon) awaitReady() {
 	d.t.Helper()
 	d.Until(startTimeout, "answer on the control socket", func() bool {
@@ -206,8 +207,8 @@ func (d *Daemon) Stop() error {
 
 // terminate sends SIGTERM once: a second signal would end the process without cleanup.
 func (d *Daemon) terminate() {
-	_ = d.cmd.Process.Signal(syscall.SIGTERM) // fails if the process has ended, which is reported
-	_ = d.cmd.Process.Signal(syscall.SIGCONT) // continue a frozen daemon, which would not handle the signal
+	_ = d.cmd.Process.Signal(syscall.SIGTERM) // an error means that the process has ended, which is reported elsewhere
+	_ = d.cmd.Process.Signal(syscall.SIGCONT) // lets a frozen daemon continue, so that it handles the signal
 }
 
 // Kill ends the daemon as a crash would (SIGKILL), and waits until it has ended.
@@ -219,9 +220,9 @@ func (d *Daemon) Kill() {
 	})
 }
 
-// Freeze stops the process (SIGSTOP): its connections stay open and are not read until Thaw. It
-// returns when all threads have stopped, because they run until one of them has handled the
-// signal.
+// Freeze stops the process (SIGSTOP): its connections stay open, but it does not read them until
+// Thaw. Freeze returns when all threads have stopped, which run until one of them has handled
+// the signal.
 func (d *Daemon) Freeze() {
 	d.t.Helper()
 	d.signal(syscall.SIGSTOP)

@@ -36,7 +36,7 @@ type Peer struct {
 	pings   uint64
 }
 
-// NewPeer returns a peer of the daemon that listens on to.
+// NewPeer returns a peer of the daemon that listens on the address to.
 func NewPeer(t testing.TB, id nid.ProcessID, from netip.Addr, to netip.AddrPort) *Peer {
 	target := nid.FromAddr(nid.MakeNet(nid.TCP, 0), to.Addr())
 	return &Peer{ID: id, Incarnation: 1, From: from, To: to, Target: target, t: t}
@@ -115,7 +115,7 @@ func (p *Peer) ConnectAll() []*net.TCPConn {
 	return all
 }
 
-// Header returns the LNet header of a message to the daemon, without a command.
+// Header returns the LNet header of a message to the daemon, without the fields of a PUT or GET.
 func (p *Peer) Header() wire.Header {
 	return wire.Header{DestNID: p.Target, DestPID: nid.LustrePID, SrcNID: p.ID.NID, SrcPID: p.ID.PID}
 }

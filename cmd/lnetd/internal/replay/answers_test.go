@@ -19,18 +19,18 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// answer is a kernel node's answer to an opening, with the openings of tcp-err-handshake that
-// got it.
+// answer is a kernel node's answer to an opening, with the openings of the recording
+// tcp-err-handshake that got this answer.
 type answer struct {
 	openings []int
 	data     []byte
 	closed   bool
 }
 
-// answers returns the different answers of tcp-err-handshake.
+// answers returns the different answers in the recording tcp-err-handshake.
 func answers(script *replay.Script) []answer {
 	all := make([]answer, len(script.Conns))
-	left := make([]bool, len(script.Conns)) // connections before, by the side that dialled
+	left := make([]bool, len(script.Conns)) // by connection: whether the side that dialled closed it first
 	for _, e := range script.Events {
 		a := &all[e.Conn]
 		switch {
@@ -57,9 +57,9 @@ next:
 	return distinct
 }
 
-// replayAnswers makes lnetd dial, and gives it the answers that a kernel node gave to the
-// openings of tcp-err-handshake. lnetd opens each connection as a kernel does in tcp-ping, and
-// counts every answer under the right reason.
+// replayAnswers makes lnetd connect, and answers as a kernel node did in the recording
+// tcp-err-handshake. lnetd opens each connection as a kernel does in tcp-ping, and counts every
+// answer under the right reason.
 func replayAnswers(t *testing.T, commands lnetdtest.Commands) {
 	script := load(t, "tcp-err-handshake")
 	for _, a := range answers(script) {
@@ -110,7 +110,7 @@ const (
 	recordReply
 )
 
-// pingFrom returns these records as the node at addr would have sent them.
+// pingFrom returns these records as the node with the given address would have sent them.
 func pingFrom(t *testing.T, addr netip.Addr) (records []*capture.Record) {
 	t.Helper()
 	kernel := load(t, "tcp-ping").Records()
@@ -137,13 +137,13 @@ type acceptor struct {
 	listener *net.TCPListener
 	kernel   []*capture.Record
 	replay.Differences
-	framer replay.Framer // splits what the node sends on the present connection
+	framer replay.Framer // splits the bytes that the node sends on the present connection
 }
 
-// accept waits for a connection and its opening.
+// accept waits for a connection and its opening (acceptor request and HELLO).
 func (h *acceptor) accept(t *testing.T) *net.TCPConn {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second) // without a deadline this would wait for ever if the node does not dial again
+	deadline := time.Now().Add(20 * time.Second) // otherwise the test would hang if the node does not connect again
 	h.listener.SetDeadline(deadline)
 	c, err := h.listener.AcceptTCP()
 	if err != nil {

@@ -17,7 +17,7 @@ type conn struct {
 	framer Framer            // splits the bytes that the node sends
 	ahead  []*capture.Record // records that peekHello has read and record has not returned yet
 	last   time.Duration     // time of the last event in the recording
-	ended  [2]bool           // whether a side has closed the connection, by Side
+	ended  [2]bool           // by Side: whether that side has closed the connection
 
 	carries bool // the connection carries messages, see Player.Established
 }
@@ -27,7 +27,8 @@ func newConn(c *net.TCPConn, node Side, opened time.Duration) *conn {
 	return &conn{TCPConn: c, framer: Framer{Side: node}, last: opened}
 }
 
-// bytes receives as many bytes as the recorded node sent, and compares them.
+// bytes receives as many bytes as the recorded node sent, and compares them with the recorded
+// ones.
 func (c *conn) bytes(want []byte, deadline time.Time) error {
 	got := make([]byte, len(want))
 	_ = c.SetReadDeadline(deadline) // if this fails, Read fails too
@@ -38,13 +39,13 @@ func (c *conn) bytes(want []byte, deadline time.Time) error {
 	return compare(want, got)
 }
 
-// peekHello returns the HELLO of a node that has dialled, or nil. The HELLO and the records
-// before it remain to be received by record.
+// peekHello returns the HELLO of a node that has dialled, or nil. The method record still
+// returns that HELLO, and the records before it.
 func (c *conn) peekHello(deadline time.Time) *capture.Record {
 	for {
 		r, err := c.read(deadline)
 		if err != nil {
-			return nil // the error shows when the record is received
+			return nil // the error will show when the method record reads on
 		}
 		c.ahead = append(c.ahead, r)
 		if r.Kind == capture.Hello {
@@ -82,7 +83,7 @@ func (c *conn) read(deadline time.Time) (*capture.Record, error) {
 	}
 }
 
-// quiet checks that the node neither sends nor closes for a short time.
+// quiet checks that for a short time, the node neither sends nor closes the connection.
 func (c *conn) quiet() error {
 	_ = c.SetReadDeadline(time.Now().Add(quiet))
 	var b [256]byte
@@ -96,9 +97,9 @@ func (c *conn) quiet() error {
 	return fmt.Errorf("%w: %w", ErrClosed, err)
 }
 
-// awaitEnd waits until the node closes, with FIN or RST; which of the two it is depends on what
-// the node has left unread. The node must not close earlier than the recorded node, give or
-// take slack.
+// awaitEnd waits until the node closes the connection, by FIN or RST, depending on whether the
+// node has left bytes unread. The node must not close it earlier than the recorded node, with a
+// tolerance of slack.
 func (c *conn) awaitEnd(pause time.Duration) error {
 	begin := time.Now()
 	_ = c.SetReadDeadline(begin.Add(pause + slack))

@@ -9,13 +9,14 @@ import (
 	"syscall"
 )
 
-// lowestReserved is the last port that kernel nodes try to dial from.
+// lowestReserved is the last port from which a kernel node tries to connect.
 const lowestReserved = 512
 
-// DialFrom opens a TCP connection from local, or from the next lower free port if local is in
-// use: the player is faster than the recorded host, so earlier connections may still hold their
-// ports. It dials on the calling goroutine's thread. If the other side has already closed the
-// connection, that is not an error, because the bytes that it sent can still be read.
+// DialFrom opens a TCP connection from the address local. If its port is in use, DialFrom takes
+// the next lower free port: the player is faster than the recorded host, so earlier connections
+// may still have their ports. It dials on the calling goroutine's thread. If the other side has
+// already closed the connection, that is not an error, because the bytes that it sent can still
+// be read.
 func DialFrom(ctx context.Context, local, remote netip.AddrPort) (*net.TCPConn, error) {
 	for {
 		c, err := dialOnce(ctx, local, remote)

@@ -25,13 +25,13 @@ var (
 
 // allowed are all permitted differences between the bytes of a node and those of the recorded
 // one. Each function changes the recorded record into the one that this node must send, and
-// checks that the difference is permitted here. Nothing else may differ except the order of a
-// few records; see order.go.
+// checks that the difference is permitted here. Nothing else may differ, except the order of a
+// few records; see ordering_test.go.
 var allowed = []struct {
 	what, reason string
 	adapt        func(d *Differences, want, node *capture.Record) error
 }{
-	{ // must be first, because it needs the bytes as they were recorded
+	{ // must be the first, because it needs the bytes as they were recorded
 		"checksum of v2", "covers the fields below; it is good or bad as in the recording",
 		(*Differences).adaptChecksum,
 	},
@@ -53,14 +53,14 @@ var allowed = []struct {
 	},
 }
 
-// Differences compares records of a node with recorded ones; allowed lists what may differ.
-// The zero value is ready for one incarnation of a node.
+// Differences compares records of a node with recorded ones; allowed lists what may differ. A
+// Differences is for one incarnation of a node; the zero value is ready for use.
 type Differences struct {
 	incarnation uint64
 	recorded    uint64                          // incarnation of the recorded node
-	handles     map[wire.MDHandle]wire.MDHandle // the node's handle for each recorded one
-	sequences   map[uint32]uint32               // the node's sequence number for each recorded one
-	unrequested map[uint64]bool                 // recorded cookies that the node does not request
+	handles     map[wire.MDHandle]wire.MDHandle // by recorded handle: the node's handle in its place
+	sequences   map[uint32]uint32               // by recorded sequence number: the node's number in its place
+	unrequested map[uint64]bool                 // recorded cookies of acknowledgements that the node does not request
 }
 
 // Check compares a record of the node with the recorded one.
@@ -187,9 +187,9 @@ func hasGoodChecksum(r *capture.Record) bool {
 	return err == nil && k.Checksum == ksock.Checksum(k, rest)
 }
 
-// Substitute returns the bytes to send to the node for a recorded record: answers to its PUT
-// or GET get its own handle. It returns nil for a NOOP whose cookies the node did not
-// request.
+// Substitute returns the bytes to send to the node for a recorded record: answers to a PUT or
+// GET of the node get the node's own handle. It returns nil for a NOOP whose cookies the node
+// did not request.
 func (d *Differences) Substitute(r *capture.Record) []byte {
 	s := r.Clone()
 	switch {
@@ -214,7 +214,7 @@ func (d *Differences) Substitute(r *capture.Record) []byte {
 	return b
 }
 
-// own returns the node's handle for a recorded one.
+// own returns the node's handle that stands in place of a recorded one.
 func (d *Differences) own(recorded wire.MDHandle) wire.MDHandle {
 	if own, known := d.handles[recorded]; known {
 		return own
@@ -222,7 +222,7 @@ func (d *Differences) own(recorded wire.MDHandle) wire.MDHandle {
 	return recorded
 }
 
-// needless reports whether the node requested none of the cookies of a NOOP.
+// needless reports whether a NOOP acknowledges only cookies that the node has not requested.
 func (d *Differences) needless(r *capture.Record) bool {
 	acks, err := r.Ksock.Acks()
 	if err != nil || acks.Len() == 0 {

@@ -43,11 +43,11 @@ func changed(t *testing.T, all []*capture.Record, from replay.Side, record int, 
 	return r
 }
 
-// The records of tcp-ping by side, and offsets in them.
+// Indexes of the records of tcp-ping, by side, and offsets in these records.
 const (
 	dialled, accepted            = replay.Initiator, replay.Acceptor
 	request, hello, get          = 0, 1, 2 // indexes of the initiator's records
-	acceptorHello, reply, others = 0, 1, 2 // indexes of the acceptor's records; others is its GET
+	acceptorHello, reply, others = 0, 1, 2 // indexes of the acceptor's records; the last one is the acceptor's own GET
 
 	incarnation, connType = 32, 48
 	handle, sinkLength    = 24 + 32, 24 + 64
@@ -107,7 +107,7 @@ func TestCheckIncarnation(t *testing.T) {
 }
 
 // TestCheckSequence: the sequence numbers of a node may differ from the recorded ones, but must
-// rise exactly when those do.
+// rise exactly where the recorded ones rise.
 func TestCheckSequence(t *testing.T) {
 	all := recordsOf(t, "tcp-discover-push", accepted)
 	pushes := slices.DeleteFunc(all, func(r *capture.Record) bool { return r.Header.Type != wire.Put || r.Kind != capture.Message })
@@ -118,7 +118,7 @@ func TestCheckSequence(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name string
-		of   [3]byte // the node's numbers; the recorded ones are 2, 3, 4
+		of   [3]byte // the node's sequence numbers; the recorded ones are 2, 3, 4
 		want error   // the error that the last record must cause
 	}{
 		{"others", [3]byte{7, 8, 20}, nil},
@@ -137,7 +137,7 @@ func TestCheckSequence(t *testing.T) {
 	}
 }
 
-// TestCheckChecksum: a node's checksum must be right where the recorded one is.
+// TestCheckChecksum: where the recorded checksum is correct, the node's must be, too.
 func TestCheckChecksum(t *testing.T) {
 	all := recordsOf(t, "tcp-csum-v2-oneside", accepted)
 	sum := func(b []byte) {
@@ -163,7 +163,7 @@ func TestCheckChecksum(t *testing.T) {
 	}
 }
 
-// TestZeroCopy: the player sends no acknowledgements that the node does not ask for.
+// TestZeroCopy: the player sends only acknowledgements that the node has asked for.
 func TestZeroCopy(t *testing.T) {
 	const cookie = 5
 	asks := recordsOf(t, "tcp-ping", accepted)[reply].Clone()

@@ -17,7 +17,7 @@ func TestRecords(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		conn int
-		want string // of each record: sender, message and length in bytes
+		want string // of each record: the sender, the message, and the length in bytes
 	}{
 		{"tcp-ping", 0, "I ACCEPTOR 16, I HELLO 56, A HELLO 56, I GET 96, A REPLY 144, A GET 96, I REPLY 144"},
 		{"tcp-discover", 0, "I ACCEPTOR 16, I HELLO 56, A HELLO 56, I GET 96, A REPLY 144, I PUT 144, A PUT 144, A ACK 96, I ACK 96, A GET 96, I REPLY 144"},
@@ -57,7 +57,7 @@ func TestOperations(t *testing.T) {
 		{"tcp-ping", replay.Acceptor, []string{"GET"}},
 		{"tcp-discover", replay.Initiator, []string{"GET"}},
 		{"tcp-discover-push", replay.Acceptor, []string{"GET", "PUT", "PUT"}}, // a discovery, then a net is added and removed
-		{"tcp-err-put-noportal", replay.Initiator, []string{"PUT"}},           // the discovery that the PUT causes does not count
+		{"tcp-err-put-noportal", replay.Initiator, []string{"PUT"}},           // the discovery that follows from the PUT is not an operation of a user
 		{"tcp-err-put-noportal", replay.Acceptor, nil},
 		{"tcp6-ping-discover", replay.Initiator, []string{"GET", "GET"}}, // the GET of a ping and the GET of a discovery
 	} {
@@ -72,7 +72,7 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// FuzzFramer splits streams into records, and checks that the records together are the stream.
+// FuzzFramer splits streams into records, and checks that the records make up the stream again.
 func FuzzFramer(f *testing.F) {
 	for _, name := range []string{"tcp-ping", "tcp-proto-v1-active", "tcp6-ping-discover", "tcp-err-put-noportal", "tcp-err-handshake"} {
 		s, err := replay.Load(captureFile(name))

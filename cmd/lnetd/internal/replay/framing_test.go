@@ -9,21 +9,22 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// Framer splits the bytes that one side of a connection sends into records: acceptor
-// request, HELLO, then NOOPs and LNet messages, in all versions of the protocol. A new Framer
-// needs only its Side and is at the beginning of the stream.
+// Framer splits the bytes that one side of a connection sends into records: acceptor request,
+// HELLO, then NOOPs and LNet messages, in all versions of the protocol. To use a Framer from the
+// beginning of a stream, set only its Side.
 type Framer struct {
 	Side Side // the side that sends the bytes
 
-	opened  bool // the request was parsed, or there is none
+	opened  bool // the acceptor request was parsed, or there is none
 	greeted bool // the HELLO was parsed
 	version ksock.Version
 }
 
 var errMessageType = errors.New("neither NOOP nor LNet message")
 
-// Size returns the length of the record that b begins with, or how many bytes are needed to
-// know it. The record is complete when len(b) has reached the result.
+// Size returns the length of the record at the beginning of b, or, if b is too short to know it,
+// how many bytes it needs to know. When b has as many bytes as Size returns, the record is
+// complete.
 func (f *Framer) Size(b []byte) (int, error) {
 	switch {
 	case f.greeted:
@@ -63,7 +64,7 @@ func (f *Framer) messageSize(b []byte) (int, error) {
 	return header + int(r.Header.PayloadLength), nil
 }
 
-// Next parses a complete record and advances past it. It keeps b.
+// Next parses a complete record and advances past it. The record refers to b.
 func (f *Framer) Next(b []byte) (r *capture.Record, err error) {
 	switch {
 	case f.greeted:

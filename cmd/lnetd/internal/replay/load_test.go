@@ -1,11 +1,12 @@
 // Package replay plays one side of a recorded conversation against a running node, and compares
 // what the node sends with what the other side sent in the recording. It is for tests.
 //
-// Load reads a capture into a [Script]: the events in which a side opens a connection, sends
-// bytes or closes, in order. A [Player] plays one side over real sockets. It keeps the order of
-// the recording and sends the recorded bytes unchanged, with one exception: if a recorded
-// message contains a handle of the other side, the player sends the handle that the node has
-// sent. [Script.Records] splits the recorded bytes into records of the protocol.
+// Load reads a capture into a [Script]. Its events, in order, are that a side opens a
+// connection, sends bytes, or closes the connection. A [Player] plays one side over real
+// sockets. It keeps the order of the recording and sends the recorded bytes unchanged, with one
+// exception: if a recorded message contains a handle of the other side, the player sends the
+// handle that the node has sent. [Script.Records] splits the recorded bytes into records of the
+// protocol.
 //
 // The bytes that the node sends must equal those of the recording, except where two nodes must
 // differ; see [Differences].
@@ -61,13 +62,13 @@ type Event struct {
 
 	Data   []byte          // with Data: the bytes of one TCP segment, or one record
 	Record *capture.Record // with Data, in a script of records: the parsed record
-	Reset  bool            // with Closed: by RST, which ends both directions
+	Reset  bool            // with Closed: the connection ended by RST, in both directions
 }
 
 // Conn is one recorded TCP connection.
 type Conn struct {
 	Ends [2]netip.AddrPort // addresses of both ends, by Side
-	// Refused says that the port had no listener: the SYN was answered by RST.
+	// Refused means that no process listened on the port: the answer to the SYN was RST.
 	Refused bool
 }
 
@@ -112,15 +113,15 @@ func Load(path string) (*Script, error) {
 type loader struct {
 	script Script
 	start  time.Time
-	flows  map[[2]netip.AddrPort]*flow // directions of connections, by source and destination
+	flows  map[[2]netip.AddrPort]*flow // by source and destination: one direction of a connection
 }
 
 // flow is one direction of a connection.
 type flow struct {
 	conn     int
 	from     Side
-	next     uint32 // sequence number of the next byte that is expected
-	answered bool   // this direction has a SYN
+	next     uint32 // sequence number of the next byte in order
+	answered bool   // a SYN was seen in this direction
 	closed   bool
 	later    []*layers.TCP // segments that arrived after a gap
 }
@@ -170,8 +171,8 @@ func (l *loader) open(ends [2]netip.AddrPort, seq uint32, at time.Duration) {
 	l.flows[[2]netip.AddrPort{ends[1], ends[0]}] = &flow{conn: conn, from: Acceptor}
 }
 
-// forgetUnanswered removes the connection of an earlier SYN that this one retransmits,
-// because it got no answer, not even a refusal.
+// forgetUnanswered removes a connection whose SYN got no answer, not even a refusal, because
+// this SYN repeats it.
 func (l *loader) forgetUnanswered(ends [2]netip.AddrPort) {
 	f, last := l.flows[ends], len(l.script.Conns)-1
 	back := l.flows[[2]netip.AddrPort{ends[1], ends[0]}]
@@ -190,7 +191,7 @@ func (l *loader) segment(f *flow, tcp *layers.TCP, at time.Duration) error {
 		f.next, f.answered = tcp.Seq+1, true
 	case f.from == Acceptor && !f.answered && tcp.RST:
 		l.script.Conns[f.conn].Refused = true
-	case f.from == Acceptor && !f.answered: // a SYN of an earlier connection with the same ports
+	case f.from == Acceptor && !f.answered: // this SYN belongs to an earlier connection with the same ports
 	case int32(tcp.Seq-f.next) > 0 && !tcp.RST:
 		f.later = append(f.later, tcp)
 	default:

@@ -12,12 +12,12 @@ import (
 // users ask for more.
 const discoverySink = 272
 
-// Operations returns the indices of the events that users of a host caused: their PUTs, GETs
-// and pings, and pushes after a change of the host's interfaces. A GET of discovery counts only
-// if no other operation makes the host discover the other one.
+// Operations returns the indices of the events that users of a host caused: their PUTs, GETs and
+// pings, and pushes after a change of the host's interfaces. A GET of discovery is one of them
+// only if no other operation makes the host discover the other host.
 func (s *Script) Operations(host netip.Addr) []int {
 	var users, discovery []int
-	var told uint32 // the last sequence number that the host has pushed
+	var told uint32 // the sequence number of the host's last push
 	for i, e := range s.Events {
 		if e.Record == nil || s.Conns[e.Conn].Ends[e.From].Addr() != host {
 			continue
@@ -41,7 +41,7 @@ func (s *Script) Operations(host netip.Addr) []int {
 	return users
 }
 
-// discovers reports whether one of these operations makes a host discover the other one: all
+// discovers reports whether one of these operations makes a host discover the other host. All
 // operations except pings do.
 func (s *Script) discovers(operations []int) bool {
 	return slices.ContainsFunc(operations, func(i int) bool {
@@ -50,8 +50,8 @@ func (s *Script) discovers(operations []int) bool {
 	})
 }
 
-// discovers reports whether a message is the node's discovery of the player, which the
-// next operation causes.
+// discovers reports whether a message belongs to the node's discovery of the player, as a
+// consequence of the next operation.
 func (p *Player) discovers(e Event) bool {
 	portal, is := uint32(0), false
 	if e.Record != nil {

@@ -21,8 +21,8 @@ func openings(t *testing.T, name string) *replay.Script {
 	return s
 }
 
-// dialInOrder opens the recorded connections in the given order, each when the previous one is
-// complete.
+// dialInOrder opens the recorded connections in the given order, one after the other: each is
+// opened when the previous one is complete.
 func dialInOrder(s *replay.Script, addr string, order []int) error {
 	for _, conn := range order {
 		c, err := net.Dial("tcp4", addr)
@@ -42,15 +42,15 @@ func dialInOrder(s *replay.Script, addr string, order []int) error {
 				return err
 			}
 		}
-		if conn == order[len(order)-1] { // the last one is kept open until the player ends
+		if conn == order[len(order)-1] { // the last connection stays open until the player ends
 			_, _ = c.Read(make([]byte, 1))
 		}
 	}
 	return nil
 }
 
-// TestPlayOrder plays against a node that dials its connections in the recorded order, and in
-// another one.
+// TestPlayOrder plays against a node that opens its connections in the recorded order, and
+// against one that opens them in another order.
 func TestPlayOrder(t *testing.T) {
 	for _, test := range []struct {
 		name     string

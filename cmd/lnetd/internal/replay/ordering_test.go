@@ -6,11 +6,11 @@ import (
 )
 
 // Three kinds of events may come in another order than in the recording, because different
-// threads of a kernel cause them: messages of discovery (swapped), the closes of a connection
-// that both sides close (mayEndFirst, endsNext), and with Player.AnyOrder the connections that
-// the node dials (reorder).
+// threads of a kernel cause them: messages of discovery (see swapped), the two ends of a
+// connection that both sides close (see mayEndFirst and endsNext), and, if Player.AnyOrder is
+// set, the connections that the node opens (see reorder).
 
-// swapped looks for a later event on the connection that matches a record of the node better
+// swapped looks for a later event, on the same connection, that fits a record of the node better
 // than event i does. Only messages of discovery may be swapped: different threads of a kernel
 // send pushes, ACKs of pushes, and messages of users.
 func (p *Player) swapped(i int, got *capture.Record) (other int, ok bool) {
@@ -44,9 +44,9 @@ func isDiscovery(r *capture.Record) bool {
 	return push || r.Header.Type == wire.Ack && r.Header.Ack().MatchBits == wire.PingMatchBits
 }
 
-// endsNext reports whether the node may close a connection before it has received everything.
-// It may if event i is data from the player, or the player's close, and the node's next event
-// on that connection is its own close.
+// endsNext reports whether the node may close a connection before it has received everything. It
+// may if at event i the player sends data or closes the connection, and the node's next event on
+// the connection is that it closes it.
 func (p *Player) endsNext(i int) bool {
 	e := p.events[i]
 	if e.Kind == Open || e.From != p.side(e.Conn) {
@@ -62,8 +62,8 @@ func (p *Player) endsNext(i int) bool {
 
 // mayEndFirst reports whether the node may close a connection before event i, at which the
 // player closes it. That is allowed if both sides have the same reason to close it. There are
-// two such reasons: another connection between them was closed before, or a message on this one
-// refused it.
+// two such reasons: another connection between the two was closed before, or a message on this
+// connection refused it.
 func (p *Player) mayEndFirst(i int) bool {
 	if !p.endsNext(i) {
 		return false
@@ -77,9 +77,9 @@ func (p *Player) mayEndFirst(i int) bool {
 	return false
 }
 
-// reorder is called when the node has dialled at event i and sent a HELLO. If that is the
-// HELLO of a connection that the recorded node dials later, reorder moves the events that
-// open that connection to the front.
+// reorder is called when the node has opened a connection at event i and sent a HELLO. If, in
+// the recording, the connection with that HELLO is opened later, reorder moves the events that
+// open it to this position.
 func (p *Player) reorder(i int, said *capture.Record) {
 	conn, ok := p.dialled(i, said)
 	if !ok {
@@ -98,8 +98,8 @@ func (p *Player) reorder(i int, said *capture.Record) {
 	p.operations = now.Operations(p.node())[p.begun:]
 }
 
-// dialled finds the connection that the recorded node dialled with a HELLO of the same type. ok
-// reports whether the recording has that connection later than at event i.
+// dialled finds the recorded connection on which the recorded node sent a HELLO of the same
+// type. The result ok is false if there is none after event i.
 func (p *Player) dialled(i int, said *capture.Record) (conn int, ok bool) {
 	if said == nil {
 		return 0, false

@@ -26,59 +26,57 @@ var (
 )
 
 const (
-	// patience bounds the wait for an answer or a connection. It passes only if the node never
-	// sends the answer, because no answer depends on a timeout of the node.
+	// patience bounds the wait for an answer or a connection. No answer depends on a timeout of the
+	// node, so the wait is this long only if the answer never comes.
 	patience = 10 * time.Second
-	// slack is how much longer than in the recording a close may take. It is
-	// less than the acceptor's timeout of 5 s, so that a refusal can be distinguished
-	// from a timeout.
+	// slack is by how much a node may close a connection later than in the recording. It is less
+	// than the acceptor's timeout of 5 s, so that a refusal can be distinguished from a timeout.
 	slack = 3 * time.Second
-	// quiet is how long the node must be silent at a point where the recorded node was silent. A
-	// node that is wrong answers within microseconds.
+	// quiet is how long the test checks that the node is silent where the recorded node was silent.
+	// A wrong answer would come within microseconds.
 	quiet = 50 * time.Millisecond
 )
 
-// Player plays the host at one address of a Script against a node, which plays the other
-// host.
+// Player plays one host of a Script, the one with the address Host, against a node, which takes
+// the part of the other host.
 type Player struct {
 	Script *Script    // a script of records, see Script.Records
 	Host   netip.Addr // the host whose part is played
-	// Dial opens a connection to the node from the recorded port, or from
-	// another one below 1024 if that is in use. It is needed if the host
-	// dials.
+	// Dial opens a connection to the node from the recorded port, or from another one below 1024 if
+	// that is in use. It is needed if the host opens connections.
 	Dial func(ctx context.Context, local, remote netip.AddrPort) (*net.TCPConn, error)
-	// Listener gets the connections of the node. It is needed if the node dials. Play closes it
-	// when the recorded host refuses a connection.
+	// Listener accepts the connections of the node. It is needed if the node opens connections.
+	// Play closes it when the recorded host refuses a connection.
 	Listener *net.TCPListener
-	// Operate makes the node send this PUT or GET. It is called before Play waits for
-	// the message, or for the connections and the discovery that precede it. A nil
-	// message stands for an operation that sent none in the recording.
+	// Operate makes the node send this PUT or GET. It is called before Play waits for that message,
+	// or for the connections and the discovery that come before the message. A nil message stands
+	// for an operation that sent no message in the recording.
 	Operate func(message *capture.Record)
 	// Shutdown ends the node. It is called before the node closes a connection for the
 	// first time. nil: the node closes connections by itself.
 	Shutdown func()
-	// Established waits until the node sends messages on this number of the connections
-	// that it dialled. nil: a message may come on another connection than in the
-	// recording, because the player is faster than the recorded host.
+	// Established waits until the node uses the given number of the connections that it has opened.
+	// If it is nil, a message may come on another connection than in the recording, because the
+	// player is faster than the recorded host.
 	Established func(conns int) error
-	// AnyPort lets the node dial from other ports than in the recording.
+	// AnyPort allows the node to connect from other ports than in the recording.
 	AnyPort bool
-	// AnyOrder lets the node dial connections of different types in another
-	// order than in the recording.
+	// AnyOrder allows the node to open connections of different types in another order than in the
+	// recording.
 	AnyOrder bool
 
 	Differences
 	events     []Event      // events of the script, in the order in which they are played
-	conns      []*conn      // connections, by index in Script.Conns
+	conns      []*conn      // by index in Script.Conns: the connection in this run
 	operations []int        // indices of the events of operations that are not started yet
-	begun      int          // number of operations started
+	begun      int          // number of operations that were started
 	operated   bool         // Operate has been called
-	early      map[int]bool // events that were received ahead of their order
+	early      map[int]bool // events whose data was received before their turn
 
 	discovering bool // an operation was started that makes the node discover
 }
 
-// side returns the end of a connection that the player plays.
+// side returns which end of a connection the player plays.
 func (p *Player) side(conn int) Side {
 	if p.Script.Conns[conn].Ends[Acceptor].Addr() == p.Host {
 		return Acceptor
@@ -97,7 +95,7 @@ func (p *Player) Play(ctx context.Context) error {
 	for i := range p.events {
 		err := p.event(ctx, i)
 		if gone(err) && p.endsNext(i) {
-			continue // the close is checked by awaitEnd
+			continue // awaitEnd checks how the connection ends
 		}
 		if e := p.events[i]; err != nil {
 			return fmt.Errorf("event %d, %v of the %v on connection %d: %w", i, e.Kind, e.From, e.Conn, err)
@@ -114,7 +112,7 @@ func (p *Player) node() netip.Addr {
 	return p.Script.Conns[0].Ends[p.side(0).Other()].Addr()
 }
 
-// gone reports whether an error says that the other side has closed the connection.
+// gone reports whether an error means that the other side has closed the connection.
 func gone(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }
@@ -208,9 +206,9 @@ func (p *Player) send(c *conn, e Event) error {
 	return err
 }
 
-// carries reports whether an event is the player's HELLO to a node that has dialled and
-// later sends messages on that connection. Until the node has received that HELLO it sends
-// messages on another connection, as kernel nodes do.
+// carries reports whether an event is the player's HELLO on a connection that the node has
+// opened, and on which the node later sends messages. Until the node has received that HELLO it
+// sends messages on another connection, as kernel nodes do.
 func (p *Player) carries(hello Event) bool {
 	if hello.Record == nil || hello.Record.Kind != capture.Hello || p.side(hello.Conn) != Acceptor {
 		return false
@@ -220,7 +218,7 @@ func (p *Player) carries(hello Event) bool {
 	})
 }
 
-// carriers is the number of connections on which the node sends messages.
+// carriers returns the number of connections on which the node sends messages.
 func (p *Player) carriers() (n int) {
 	for _, c := range p.conns {
 		if c != nil && c.carries && c.ended == [2]bool{} {
@@ -230,8 +228,8 @@ func (p *Player) carriers() (n int) {
 	return n
 }
 
-// end closes a connection as the recorded host did. The node must keep it open until then,
-// unless mayEndFirst.
+// end closes a connection as the recorded host did. Until then, the node must keep the
+// connection open, unless mayEndFirst allows otherwise.
 func (p *Player) end(c *conn, i int) error {
 	e := p.events[i]
 	if !c.ended[e.From.Other()] {
@@ -251,7 +249,7 @@ func (p *Player) end(c *conn, i int) error {
 	return c.Close()
 }
 
-// data receives the data of event i from the node and compares them.
+// data receives the data of event i from the node and compares it with the recording.
 func (p *Player) data(c *conn, i int, pause time.Duration) error {
 	e := p.events[i]
 	if p.early[i] {
@@ -280,7 +278,7 @@ func (p *Player) data(c *conn, i int, pause time.Duration) error {
 	}
 }
 
-// elsewhere describes unexpected data on other connections than the one on which data are
+// elsewhere describes unexpected data on connections other than the one on which data is
 // missing.
 func (p *Player) elsewhere(conn int) (text string) {
 	for i, c := range p.conns {

@@ -30,13 +30,14 @@ func listen(t *testing.T) *net.TCPListener {
 	return l
 }
 
-// TestPlayInitiator plays a script in which one side sends "hello", the other "world", and both
-// close, against a correct node and incorrect ones.
+// TestPlayInitiator plays a script in which one side sends "hello", the other side sends
+// "world", and both close the connection. It plays the script against a correct node and against
+// incorrect ones.
 func TestPlayInitiator(t *testing.T) {
 	const pause = 5 * time.Second
 	for _, test := range []struct {
 		name  string
-		pause bool // wait before the node closes the connection
+		pause bool // the node waits before it closes the connection
 		node  func(*net.TCPConn)
 		want  error
 	}{
@@ -88,8 +89,8 @@ func TestPlayInitiator(t *testing.T) {
 	}
 }
 
-// TestPlayAcceptor plays the other side against a node that dials once, sends "hello" and keeps
-// the connection.
+// TestPlayAcceptor plays the other side of that script, against a node that connects once, sends
+// "hello" and keeps the connection open.
 func TestPlayAcceptor(t *testing.T) {
 	dialled := func(addr string) net.Conn {
 		c, err := net.Dial("tcp4", addr)

@@ -17,16 +17,16 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// role says how lnetd replaces one recorded node. Some fields make lnetd differ from a node
-// with the default configuration. except, anyOrder and anyPort are deviations from the kernel
-// that are allowed, each with its reason. The differences that any two nodes have are in
-// package replay.
+// role says how lnetd takes the place of a recorded node. Most fields are what the recorded node
+// had or did besides the default configuration. The fields except, anyOrder and anyPort allow
+// deviations from the kernel, each with its reason. Package replay itself allows the differences
+// that any two nodes have.
 type role struct {
 	networks string            // networks of the node; empty: tcp
 	settings []string          // settings of its configuration file
-	reasons  map[string]uint64 // counters of refused and ended connections; nil if all stay open
+	reasons  map[string]uint64 // counters of refused and ended connections; nil if all connections stay open
 	timeout  time.Duration     // timeout of pings that are not answered
-	fails    int               // number of its users' operations that fail
+	fails    int               // number of its users' operations that must fail
 	deaf     bool              // the node has no match entries for messages
 	shutdown bool              // the node is shut down during the recording
 
@@ -34,19 +34,20 @@ type role struct {
 }
 
 type deviations struct {
-	except   string // the reason why this part cannot be played
-	anyOrder string // the reason why it may dial in another order
-	anyPort  string // the reason why it may dial from other ports
+	except   string // why lnetd cannot play this part; "": it can
+	anyOrder string // why lnetd may open connections in another order; "": it may not
+	anyPort  string // why lnetd may connect from other ports; "": it may not
 }
 
-// recording is a capture of kernel nodes. It is played against lnetd in the place of either of
-// them.
+// recording is a capture of kernel nodes. It is played twice: lnetd takes the place of each of
+// the two nodes.
 type recording struct {
 	name              string
-	dialler, listener role // what the two hosts of the first connection do
-	// endsAfter is an event after which its connection ends at once, before other connections have
-	// been dialled. Kernel threads and goroutines are scheduled differently by microseconds, and a
-	// side that gives up a connection also gives up its complete connections to the same peer.
+	dialler, listener role // the node that opened the first connection, and the other one
+	// endsAfter is the index of an event after which the connection ends at once, before other
+	// connections have been opened. Kernel threads and goroutines are scheduled differently by
+	// microseconds, and a side that gives up a connection also gives up its complete connections to
+	// the same peer.
 	endsAfter int
 }
 
@@ -80,8 +81,8 @@ var (
 	untyped = role{settings: []string{"typed_conns: 0"}}
 )
 
-// Reasons to dial from other ports: one thread frees the port of a connection that has ended,
-// and another thread dials the next connection.
+// Reasons why lnetd may connect from other ports: one thread frees the port of a connection that
+// has ended, while another thread opens the next connection.
 const (
 	refusedPort = "the port of the refused connection is free again, or not yet"
 	redial      = "the connection that the bad checksum ended is dialled again at once, or after the one that is due"
@@ -95,7 +96,7 @@ var recordings = []recording{
 	{
 		name:     "tcp-csum-v2-bad",
 		dialler:  role{settings: append([]string{"inject_csum_error: 1"}, v2csum.settings...), timeout: 2 * time.Second, fails: 1, deviations: deviations{anyPort: endedPort, anyOrder: redial}},
-		listener: csum, endsAfter: 4, // ends after the GET with the bad checksum
+		listener: csum, endsAfter: 4, // the connection ends after the GET with the bad checksum
 	},
 	{name: "tcp-csum-v2-lst", dialler: v2csum, listener: csum},
 	{name: "tcp-csum-v2-oneside", dialler: v2, listener: csum},
@@ -149,10 +150,10 @@ var recordings = []recording{
 	{name: "tcp6-ping-discover"},
 }
 
-// TestRecordings plays every recording against lnetd in the place of each of its nodes. All
-// bytes that lnetd sends, their order, and the connections that it opens and ends must be those
-// of the kernel. The test does with lnetd what the users of the recorded node did, and must get
-// the same results.
+// TestRecordings plays every recording twice against lnetd, which takes the place of each of the
+// two nodes. All bytes that lnetd sends, their order, and the connections that it opens and ends
+// must be those of the kernel. The test does with lnetd what the users of the recorded node did,
+// and must get the same results.
 func TestRecordings(t *testing.T) {
 	commands := lnetdtest.Build(t)
 	for _, r := range effort.Some(6, recordings) {
@@ -164,7 +165,7 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// play plays the recorded host that lnetd does not replace.
+// play plays the recorded host whose place lnetd does not take.
 func (r *role) play(t *testing.T, commands lnetdtest.Commands, script *replay.Script, side replay.Side) {
 	if r.except != "" {
 		t.Skip(r.except)
@@ -198,7 +199,7 @@ func (r *role) play(t *testing.T, commands lnetdtest.Commands, script *replay.Sc
 	}
 }
 
-// peer returns the player's NID from the view of lnetd: on lnetd's first net.
+// peer returns the NID that the player has for lnetd: the one on lnetd's first net.
 func (r *role) peer(s *stage) nid.NID {
 	net := nid.MustParseNet("tcp")
 	if own, err := nid.ParseNet(r.networks); err == nil {

@@ -6,9 +6,9 @@ import (
 	"ulnet/lnd/capture"
 )
 
-// Records returns the script with an event for each record instead of each segment, at the
-// time of the record's last byte. If a side sends bytes on a connection that are not valid
-// records, its events there remain segments.
+// Records returns the script with an event for each record instead of each segment, at the time
+// of the record's last byte. If the bytes of a side on a connection are not valid records, the
+// events of that side there remain segments.
 func (s *Script) Records() *Script {
 	framed := &Script{Conns: s.Conns}
 	streams := make([][2]*stream, len(s.Conns))
@@ -40,7 +40,7 @@ func (s *Script) hasRecords(conn int, side Side) bool {
 	return st.err == nil && len(st.rest) == 0
 }
 
-// stream splits what one side sends into records.
+// stream splits the bytes that one side sends into records.
 type stream struct {
 	framer Framer
 	rest   []byte // the beginning of an incomplete record

@@ -19,8 +19,8 @@ import (
 	"ulnet/lnd/socklnd"
 )
 
-// replayRefusedPassive makes lnetd act as the recorded node that does not listen: lnetd only
-// dials, and the kernel answers a SYN with RST.
+// replayRefusedPassive makes lnetd take the place of the recorded node that does not listen:
+// lnetd has no listener, and the kernel answers a SYN with RST.
 func replayRefusedPassive(t *testing.T, commands lnetdtest.Commands) {
 	script := load(t, "tcp-err-refused")
 	s := newStage(t, commands, script, replay.Acceptor, "tcp", "accept: none")
@@ -85,7 +85,7 @@ func listenSYN(t *testing.T, h *netlab.Host) *synListener {
 	return l
 }
 
-// htons returns the number whose bytes in memory are v in network order.
+// htons returns a number whose bytes in memory are those of v in network order.
 func htons(v uint16) uint16 {
 	return binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, v))
 }

@@ -36,9 +36,9 @@ type stage struct {
 	ctx                  context.Context // context of the test
 }
 
-// newStage starts lnetd in the place of one end of the recording's first connection. networks
-// is either the name of a net, which then has the address of that end, or a whole
-// configuration. Further addresses are on links of their own.
+// newStage starts lnetd in the place of one end of the recording's first connection. The
+// argument networks is either the name of a net, on which lnetd then has the address of that
+// end, or a whole networks string. Each further address is on a link of its own.
 func newStage(t *testing.T, commands lnetdtest.Commands, script *replay.Script, node replay.Side, networks string, settings ...string) *stage {
 	t.Helper()
 	ends := script.Conns[0].Ends
@@ -125,9 +125,9 @@ func (s *stage) dial(ctx context.Context, local, remote netip.AddrPort) (c *net.
 	return c, err
 }
 
-// atOnce bounds a ping that should end at once. A ping takes 25 s, its timeout, if lnetd
-// notices neither its failure nor its answer. The bound is far less than that, and long enough
-// for a busy machine to start a program.
+// atOnce bounds a ping that should end at once. If lnetd notices neither the answer nor the
+// failure of a ping, the ping takes 25 s, its timeout. The bound is far less than that, and long
+// enough for a busy machine to start a program.
 const atOnce = 10 * time.Second
 
 // pings makes the node ping or discover the player, and collects the results.
@@ -153,14 +153,14 @@ func (p *pings) start() {
 	}()
 }
 
-// wait returns the result of the next ping, and how long it took from now on.
+// wait returns the result of the next ping, and how long wait took.
 func (p *pings) wait() (took time.Duration, err error) {
 	begin := time.Now()
 	err = <-p.results
 	return time.Since(begin), err
 }
 
-// TestReplay plays the recordings in which a connection fails before the first message.
+// TestReplay plays the recordings in which connections fail before the first message.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	commands := lnetdtest.Build(t)
@@ -171,7 +171,7 @@ func TestReplay(t *testing.T) {
 }
 
 // replayOpenings plays the client of tcp-err-handshake, most of whose openings are invalid.
-// lnetd must give the kernel's answer to each, or none where the kernel gives none.
+// lnetd must answer each opening as the kernel did, or not at all if the kernel did not.
 func replayOpenings(t *testing.T, commands lnetdtest.Commands) {
 	t.Parallel()
 	script := load(t, "tcp-err-handshake").Records()

@@ -17,7 +17,7 @@ func captureFile(name string) string {
 }
 
 // captureDirs are the folders with captures: the small ones are in the repository, and the
-// complete set may be installed next to it.
+// complete set may be in a folder next to the repository.
 var captureDirs = []string{
 	filepath.Join("..", "..", "..", "..", "lnd", "capture", "testdata"),
 	filepath.Join("..", "..", "..", "..", "..", "shared", "captures"),
@@ -98,11 +98,11 @@ func TestLoadRefusesGaps(t *testing.T) {
 		t.Fatal(err)
 	}
 	const fileHeader, recordHeader = 24, 16
-	skip := func(b []byte) []byte { // returns the bytes after the first record
+	skip := func(b []byte) []byte { // returns the bytes after the first record of the capture file
 		return b[recordHeader+int(b[8])+int(b[9])<<8:]
 	}
 	records := whole[fileHeader:]
-	request := skip(skip(skip(records))) // the request follows the handshake of TCP
+	request := skip(skip(skip(records))) // the acceptor request is the first packet after the TCP handshake
 	for _, test := range []struct {
 		name, want string
 		b          []byte

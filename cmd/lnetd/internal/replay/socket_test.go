@@ -10,7 +10,7 @@ import (
 )
 
 // TestDialFromEnded dials a node that sends a word and resets each connection at once, often
-// before the dial has returned: the dial succeeds, and the word can be read.
+// before DialFrom has returned. DialFrom succeeds all the same, and the word can be read.
 func TestDialFromEnded(t *testing.T) {
 	l := listen(t)
 	go func() {

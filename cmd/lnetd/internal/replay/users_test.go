@@ -20,8 +20,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// users do with a node what the users of a recorded node did, at the same portals: they ping,
-// receive messages, and send the same PUTs and GETs. They must get the same results as in the
+// users use a node as the users of the recorded node did, at the same portals: they ping,
+// receive messages, and send the same PUTs and GETs. Their results must be those in the
 // recording.
 type users struct {
 	t        *testing.T
@@ -50,8 +50,8 @@ func (u *users) run(operation func() error) {
 	go func() { u.results <- operation() }()
 }
 
-// operate starts the operation that makes the node send a message. nil stands for a ping that
-// sent no message in the recording.
+// operate starts the operation that makes the node send a message. If m is nil, that is a ping
+// that sent no message in the recording.
 func (u *users) operate(m *capture.Record) {
 	portal := uint32(wire.PingPortal)
 	if m != nil {
@@ -156,8 +156,8 @@ type entry struct {
 	bits   uint64
 }
 
-// post posts the match entries that the messages of the player found in the recording: one that
-// accepts the PUTs, and content for each GET.
+// post attaches the match entries that the recorded node had for the player's messages: one that
+// accepts the PUTs, and one with content for each GET.
 func (u *users) post() {
 	puts := map[entry][][]byte{}
 	for _, e := range u.script.Events {
@@ -219,7 +219,7 @@ func (u *users) ready(operation func(node.Report) error, report node.Report) {
 	}
 }
 
-// wait waits for all operations; failures is the number of those that have to fail.
+// wait waits for all operations, and checks that exactly the given number of them fail.
 func (u *users) wait(failures int) {
 	u.t.Helper()
 	late := time.After(atOnce)

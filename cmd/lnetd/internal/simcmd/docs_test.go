@@ -21,21 +21,21 @@ const (
 	tuningPage = "docs/gossip-tuning.md"
 )
 
-// shown is a command of a document, and the output that the document shows.
+// shown is a command in a document, and the output that the document shows for it.
 type shown struct {
 	words  []string
 	output string // the output without its last newline
 }
 
-// commands returns the commands of a document: the lines of sh blocks that begin with what,
-// each with the block that follows.
+// commands returns the commands of a document: the lines of sh blocks that begin with the text
+// what, each with the output in the block after it.
 func commands(text, what string) (list []shown) {
 	for {
 		_, after, found := strings.Cut(text, "```sh")
 		if !found {
 			return list
 		}
-		_, after, _ = strings.Cut(after, "\n") // a mark with the reason why docstest does not run the block
+		_, after, _ = strings.Cut(after, "\n") // after "sh" the line has the reason why docstest does not run the block
 		command, rest, _ := strings.Cut(after, "\n```\n")
 		text = rest
 		if i := strings.Index(command, what); i >= 0 {
@@ -68,7 +68,7 @@ func split(command string) (words []string) {
 	return words
 }
 
-// root changes to the top of the tree, where a document's commands are meant to run.
+// root changes to the root of the repository, where the commands of documents are meant to run.
 func root(t *testing.T, page string) string {
 	t.Helper()
 	t.Chdir(filepath.Join("..", "..", "..", ".."))
@@ -79,9 +79,9 @@ func root(t *testing.T, page string) string {
 	return string(text)
 }
 
-// TestScaleSweeps: the sweeps of docs/membership-scale.md print what the document shows: the
-// first and the last row of small sizes, and everything with ULNET_LONG. The flag -rewrite-docs rewrites the
-// document.
+// TestScaleSweeps: the sweeps of docs/membership-scale.md print what the document shows. By
+// default only the first and the last row of small sizes are checked, with ULNET_LONG all rows.
+// The flag -rewrite-docs rewrites the document.
 func TestScaleSweeps(t *testing.T) { testSweeps(t, scalePage, 8) }
 
 // TestTuningSweeps: docs/gossip-tuning.md shows what its sweeps print.
@@ -145,9 +145,9 @@ func rewriteSweeps(t *testing.T, page, text string, list []shown) {
 	}
 }
 
-// forTest returns a sweep with those of its sizes that have at most so many nodes, and another
-// file for its plot: all such sizes if there is no limit, otherwise the first and the last one.
-// It returns nothing for a sweep without such sizes.
+// forTest returns a sweep for a test, with another file for the plot. If the number of nodes is
+// limited, the sweep has only the first and the last of those sizes that are within the limit,
+// and is nil if there are none.
 func forTest(t *testing.T, words []string, most float64) (small []string, plot string) {
 	t.Helper()
 	v, err := parseVary(following(words, "--vary"))
@@ -242,7 +242,7 @@ func cells(line string) (list []string) {
 }
 
 // TestScaleRuns: the runs of docs/membership-scale.md use scenarios that exist and that expect
-// what the document says. With ULNET_LONG all but the largest are run.
+// what the document says. With ULNET_LONG, the test runs all but the largest scenario.
 func TestScaleRuns(t *testing.T) {
 	list := commands(root(t, scalePage), "lnetd sim run ")
 	if len(list) < 2 {

@@ -12,8 +12,8 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// how has the flags of verbs that run a scenario: which scenario, and settings that replace
-// those of its file.
+// how has the flags that verbs which run a scenario have in common: which scenario, and settings
+// that replace those of its file.
 type how struct {
 	source
 	nodes  int
@@ -36,8 +36,8 @@ func (s *size) add(c *cobra.Command) {
 	c.Flags().Var(s, "memory", "refuse what needs more memory (default: most of what this machine has to spare)")
 }
 
-// orAvailable returns the limit in bytes: that of the flag or, without it, three quarters of the
-// available memory.
+// orAvailable returns the limit in bytes: that of the flag or, if the flag is not set, three
+// quarters of the available memory.
 func (s *size) orAvailable() int64 {
 	if *s == 0 {
 		return availableMemory() / 4 * 3
@@ -64,7 +64,7 @@ func (h *how) options(c *cobra.Command, args []string) (file *scenario.File, o s
 	return file, o, nil
 }
 
-// words returns the flags as arguments of a command, with a seed.
+// words returns the flags, with the given seed, as arguments of a command.
 func (h *how) words(args []string, seed uint64) []string {
 	words := h.source.words(args)
 	if h.nodes > 0 {

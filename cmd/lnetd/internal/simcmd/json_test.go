@@ -14,7 +14,7 @@ import (
 
 var rewriteGolden = flag.Bool("rewrite", false, "rewrite testdata/json.golden")
 
-// TestJSONNames: the names in the output of --json never change, because programs read them.
+// TestJSONNames: the names in the output of --json stay the same, because programs read them.
 func TestJSONNames(t *testing.T) {
 	dir := t.TempDir()
 	bad, recording := filepath.Join(dir, "bad.sim"), filepath.Join(dir, "run.rec")
@@ -59,7 +59,8 @@ func TestJSONNames(t *testing.T) {
 	}
 }
 
-// names collects the paths of all values, with [] for lists.
+// names collects the paths of all values in v; an element of a list has the path of the list
+// with [].
 func names(set map[string]bool, path string, v any) {
 	switch v := v.(type) {
 	case map[string]any:

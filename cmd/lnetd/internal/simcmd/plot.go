@@ -14,8 +14,8 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// curve is a quantity over time: its median over the runs, and its range. With one run all
-// three are equal.
+// curve is a quantity over time: its median over the runs, and its range. With one run, the
+// median and both ends of the range are equal.
 type curve struct {
 	scenario.Quantity
 	at            []time.Duration

@@ -36,7 +36,7 @@ func newBar(w io.Writer, runs int) *bar {
 	return b
 }
 
-// of returns the progress callback of a run.
+// of returns the function that receives the progress of a run.
 func (b *bar) of(run int) func(scenario.Progress) {
 	if b.w == nil {
 		return nil

@@ -34,7 +34,8 @@ type expect struct {
 	Line int    `json:"line"`
 	Text string `json:"text"`
 	Held int    `json:"held"`
-	// At is when the condition held, in seconds of virtual time, over the runs in which it did.
+	// At is when, in seconds of virtual time, the condition became true, over the runs in which it
+	// did.
 	At *spread `json:"at_s"`
 	// The fields below are of the first run in which the check failed.
 	FailedSeed *uint64       `json:"failed_seed,omitempty"`
@@ -49,7 +50,8 @@ type measure struct {
 	spread
 }
 
-// newReport summarizes one or more results. repeat returns the command for a seed.
+// newReport summarizes one or more results. The function repeat returns the command that repeats
+// the run with a seed.
 func newReport(f *scenario.File, results []*scenario.Result, wall time.Duration, repeat func(seed uint64) string) *report {
 	first := results[0]
 	r := &report{
@@ -70,7 +72,7 @@ func newReport(f *scenario.File, results []*scenario.Result, wall time.Duration,
 	return r
 }
 
-// overRuns summarizes check i over all runs.
+// overRuns summarizes the check with index i over all runs.
 func overRuns(results []*scenario.Result, i int) expect {
 	e := expect{Line: results[0].Expects[i].Line, Text: results[0].Expects[i].Text}
 	var at []float64

@@ -159,7 +159,7 @@ func TestPlots(t *testing.T) {
 	}
 }
 
-// wantSVG wants a well-formed SVG with some texts.
+// wantSVG fails the test unless the file is a well-formed SVG that contains the texts.
 func wantSVG(t *testing.T, file string, texts ...string) {
 	t.Helper()
 	content, err := os.ReadFile(file)

@@ -65,7 +65,7 @@ func (f *runFlags) run(c *cobra.Command, env cli.Env, args []string) error {
 	}
 	o.Verify = f.verify
 	if f.plot != "" {
-		o.SampleEvery = 0 // 0: as often as the scenario says
+		o.SampleEvery = 0 // 0 stands for the interval in the scenario
 	}
 	begun := time.Now()
 	results, err := f.simulate(c, env, file, o)
@@ -93,7 +93,7 @@ func (f *runFlags) output(env cli.Env, file *scenario.File, results []*scenario.
 	return err
 }
 
-// simulate makes the runs, as many at a time as memory allows.
+// simulate performs the runs, as many at a time as fit into memory.
 func (f *runFlags) simulate(c *cobra.Command, env cli.Env, file *scenario.File, o scenario.Options) ([]*scenario.Result, error) {
 	if f.record == "" {
 		parallel := f.parallel

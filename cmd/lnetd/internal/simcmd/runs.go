@@ -33,8 +33,8 @@ func runMany(ctx context.Context, f *scenario.File, o scenario.Options, runs, pa
 	return results, firstError(errs, ctx.Err())
 }
 
-// firstError returns the first error that is not a consequence of cancelling the runs after
-// another error; stopped if there is none.
+// firstError returns the first error that was not caused by stopping the runs after another
+// error. If there is none, it returns stopped.
 func firstError(errs []error, stopped error) error {
 	for _, err := range errs {
 		if err != nil && !errors.Is(err, context.Canceled) {

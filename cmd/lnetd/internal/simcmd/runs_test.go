@@ -22,8 +22,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestFirstError: of many runs the error of the failed run is reported, not those of the runs
-// that it stopped.
+// TestFirstError: if one of many runs fails, its error is reported, not those of the runs that
+// were stopped because of it.
 func TestFirstError(t *testing.T) {
 	broken, stopped := errors.New("broken"), fmt.Errorf("run: %w", context.Canceled)
 	if err := firstError([]error{nil, stopped, broken}, context.Canceled); !errors.Is(err, broken) {
@@ -34,7 +34,7 @@ func TestFirstError(t *testing.T) {
 	}
 }
 
-// TestExplain: if memory is short the error names the options that help.
+// TestExplain: if there is not enough memory, the error names the options that help.
 func TestExplain(t *testing.T) {
 	err := explain(&scenario.MemoryError{Nodes: 10, Need: 2, Limit: 1})
 	if cli.HintOf(err) != "or allow it more with --memory" {

@@ -50,7 +50,8 @@ and counted out, so that it needs no seed of yours.`,
 	return c
 }
 
-// shrinking returns a callback that counts the runs and shows the progress on a terminal.
+// shrinking returns a function that counts the runs of a shrinking, and shows the progress on a
+// terminal.
 func shrinking(env cli.Env, runs *int) func(scenario.Shrinking) {
 	watched := cli.IsTerminal(env.Stderr)
 	shown := time.Time{}

@@ -26,9 +26,9 @@ func lnetd(t *testing.T, args ...string) (code int, stdout, stderr string) {
 }
 
 // TestExamples: every embedded scenario is formatted, and passes with several seeds, except the
-// one that has a bug on purpose.
+// scenario with an intended bug.
 func TestExamples(t *testing.T) {
-	effort.OneGoroutine(t) // one goroutine, as TestOrder runs several scenarios at a time
+	effort.OneGoroutine(t) // one goroutine is enough here, as TestOrder runs several scenarios at a time
 	for _, name := range effort.Some(4, exampleNames()) {
 		t.Run(name, func(t *testing.T) {
 			text, err := exampleText(name)

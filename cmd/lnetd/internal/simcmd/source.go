@@ -38,7 +38,7 @@ func exampleText(name string) ([]byte, error) {
 	return text, nil
 }
 
-// source says where the scenario of a verb comes from: a file or an example.
+// source is where the scenario of a verb comes from: a file or an embedded example.
 type source struct{ example string }
 
 // add adds the flag and the check of the arguments to a verb.
@@ -57,7 +57,7 @@ func (s *source) add(c *cobra.Command) {
 	}
 }
 
-// words returns the source as arguments of a command.
+// words returns arguments of a command that name the source.
 func (s *source) words(args []string) []string {
 	if s.example != "" {
 		return []string{"--example", s.example}

@@ -156,7 +156,8 @@ func (f *sweepFlags) sweep(ctx context.Context, env cli.Env, name string, v *var
 	return s, nil
 }
 
-// fail sets *failed to the first failed expectation of a run, unless it is set.
+// fail sets *failed to the first expectation of a run that was not met, unless *failed is set
+// already.
 func (f *sweepFlags) fail(failed *error, name, with string, r *scenario.Result) {
 	for _, o := range r.Expects {
 		if !o.OK && *failed == nil {
@@ -166,7 +167,7 @@ func (f *sweepFlags) fail(failed *error, name, with string, r *scenario.Result) 
 	}
 }
 
-// pick finds the values of the measure or expect that --show names.
+// pick finds the values of the measure, or of the expectation, that --show names.
 func (f *sweepFlags) pick(name string, results []*scenario.Result) (s spread, unit string, err error) {
 	var values []float64
 	for _, r := range results {

@@ -88,7 +88,7 @@ func (f *sweepFlags) figure(axis string, list []swept, with []marks) (*plot.Plot
 			return nil, err
 		}
 	}
-	p.Y.Min, p.Y.Max = 0, p.Y.Max*1.25 // a quarter more, as room for the legend
+	p.Y.Min, p.Y.Max = 0, p.Y.Max*1.25 // a quarter more, to make room for the legend
 	if f.log {
 		p.X.Scale = plot.LogScale{}
 		var ticks plot.ConstantTicks
@@ -128,7 +128,7 @@ func (s *swept) draw(p *plot.Plot, c color.NRGBA, runs int) error {
 	return nil
 }
 
-// draw adds the points of --with to a plot.
+// draw adds the points of the option --with to a plot.
 func (m *marks) draw(p *plot.Plot, i int) error {
 	var list plotter.XYs
 	for k := range m.x {

@@ -69,8 +69,8 @@ func (r *report) expectTable() (t cli.Table) {
 	return t
 }
 
-// decides reports whether the instant at which a check held is of interest. It is not for the
-// checks always and never, which hold until the end of their time.
+// decides reports whether a report should show when a check was fulfilled. For the checks always
+// and never it should not, because they are fulfilled only at the end.
 func (e *expect) decides() bool { return strings.HasPrefix(e.Text, "expect") }
 
 func (e *expect) result() string {
@@ -101,7 +101,7 @@ func (r *report) measureTable() (t cli.Table) {
 	return t
 }
 
-// number formats a value with four digits, whole numbers with all digits.
+// number formats a number with four digits, or a whole number with all its digits.
 func number(v float64) string {
 	if v == math.Trunc(v) && math.Abs(v) < 1e15 || math.Abs(v) >= 1e4 {
 		return strconv.FormatFloat(v, 'f', 0, 64)
