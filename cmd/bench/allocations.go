@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// allocationOps is the number of operations that G-LN-5 averages over: enough that allocations
-// of the runtime itself are negligible.
+// allocationOps is the number of operations that goal G-LN-5 averages over. They are so many
+// that allocations of the runtime itself are negligible.
 const allocationOps = 2000
 
 // measureAllocations measures goal G-LN-5.
@@ -14,12 +14,12 @@ func measureAllocations(b *measurement) {
 	b.countAllocations(b.node)
 }
 
-// countAllocations counts heap objects of both processes for a PUT that is answered
-// by a PUT, and for a GET, of 1 MiB each.
+// countAllocations counts the heap objects that both processes allocate for a PUT of 1 MiB that
+// is answered by another PUT, and for a GET of 1 MiB.
 func (b *measurement) countAllocations(i *initiator) {
 	nothing := func() (time.Duration, error) { return 0, nil }
-	must2(b.spent(nothing))              // the first request grows buffers
-	_, asking := must2(b.spent(nothing)) // the cost of the request itself, which is subtracted below
+	must2(b.spent(nothing))              // the first request lets buffers grow, and is not counted
+	_, asking := must2(b.spent(nothing)) // what it costs to ask for the numbers; it is subtracted below
 	last := len(sizes) - 1
 	for _, op := range []struct {
 		what string

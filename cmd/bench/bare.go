@@ -13,22 +13,23 @@ import (
 
 // The bare loop is the least that a Go program has to do to move LNet's messages over TCP: for
 // each one a header of 72 bytes is encoded and parsed, the destination is compared, memory is
-// found by portal and match bits, the payload is copied, and an event is delivered. Reads and
-// writes go through buffers of 64 KiB, which are flushed when nothing more is to be read. It has
-// no credits, locks, time-outs, health, or second peer. Goal G-FLOOR shows it beside plain TCP,
-// and goals bound LNet's rates and latencies by it.
+// found by portal and match bits, the payload is copied, and an event is delivered. It reads and
+// writes through buffers of 64 KiB, and flushes the written one when it has nothing more to
+// read. It has no credits, locks, time-outs, health, or second peer. Goal G-FLOOR compares it
+// with plain TCP, and other goals bound LNet's rates and latencies by multiples of it.
 
-// The header has the fields and the size of struct lnet_hdr with a PUT or an ACK.
+// The header of a message of the bare loop has the fields and the size of struct lnet_hdr for a
+// PUT or an ACK.
 const (
 	bareHeader = 72
 	bareBuffer = 64 << 10
 	barePut    = 1
 	bareAck    = 2
-	bareNoAck  = ^uint64(0) // cookie of a PUT that wants no ACK
+	bareNoAck  = ^uint64(0) // cookie of a PUT whose sender wants no ACK
 	bareHere   = 0x0002_0000_7f00_0002
 )
 
-// bareKey selects memory.
+// bareKey selects the memory that a message goes to.
 type bareKey struct {
 	portal uint32
 	bits   uint64
@@ -84,7 +85,8 @@ func (b *bareConn) send(kind uint32, key bareKey, cookie uint64, payload []byte)
 	return err
 }
 
-// receive waits for a message, puts its payload where it belongs, and calls the handler.
+// receive waits for a message, copies its payload to the memory that the message selects, and
+// calls the handler.
 func (b *bareConn) receive() error {
 	h, err := b.r.Peek(bareHeader)
 	if err != nil {
@@ -117,7 +119,7 @@ func (b *bareConn) receive() error {
 	return b.w.Flush()
 }
 
-// serveBare serves the connections of l until it is closed.
+// serveBare serves the connections of l until l is closed.
 func serveBare(l net.Listener) {
 	for {
 		c, err := l.Accept()
@@ -134,8 +136,8 @@ func serveBare(l net.Listener) {
 	}
 }
 
-// serve is the handler of the server: it answers a PUT at portalEcho by a PUT, and acknowledges
-// others that want it.
+// serve is the handler of the server: it answers a PUT at portalEcho with a PUT, and
+// acknowledges a PUT at another portal if the sender wants that.
 func (b *bareConn) serve(e *bareMessage) error {
 	if e.portal == portalEcho {
 		return b.send(barePut, bareKey{portalReply, e.bits}, bareNoAck, e.data)
@@ -146,7 +148,7 @@ func (b *bareConn) serve(e *bareMessage) error {
 	return nil
 }
 
-// bareClient is the side that measures.
+// bareClient is the side of a bare loop that measures times.
 type bareClient struct{ *bareConn }
 
 func dialBare(ctx context.Context, addr string) (*bareClient, error) {
@@ -160,7 +162,8 @@ func dialBare(ctx context.Context, addr string) (*bareClient, error) {
 
 func (b *bareClient) close() { b.c.Close() }
 
-// roundTrips sends a PUT of sizes[size] and waits for the one that answers, count times.
+// roundTrips does this count times: it sends a PUT of sizes[size] bytes, and waits for the PUT
+// that answers it.
 func (b *bareClient) roundTrips(size, count int) (time.Duration, error) {
 	payload := make([]byte, sizes[size].bytes)
 	b.handler = func(*bareMessage) error { return nil }

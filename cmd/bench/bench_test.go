@@ -19,7 +19,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestMain runs the test binary as a worker if the arguments say so.
+// TestMain runs the test binary as a worker process if its arguments ask for one.
 func TestMain(m *testing.M) {
 	if code, asked := worker.Child(os.Args[1:], workers...); asked {
 		os.Exit(code)
@@ -54,16 +54,16 @@ func (s *sharedBuffer) String() string {
 	return s.b.String()
 }
 
-// virtual are the goals that are measured in virtual time, most of them without goroutines.
+// virtual matches the goals that are measured in virtual time, most of them without goroutines.
 var virtual = regexp.MustCompile(`^G-(SIM-[1-4]|GO-[124679]|SC-[134578]|CH-[12346]|MS-(?:[124679]|10)|RM-[246])$`)
 
-// elsewhere matches the goals that other tests measure: TestZoneLines and TestCastLines, and
-// for goals with rails that fail those of cmd/lnetd and cmd/soak.
+// elsewhere matches the goals that other tests measure: TestZoneLines and TestCastLines here,
+// and tests of cmd/lnetd and cmd/soak for goals about failing rails.
 var elsewhere = regexp.MustCompile(`^G-(MS|RM|PA-[12])`)
 
-// TestMeasure measures every goal in one round and checks the output, not the figures; families of
-// goals run in parallel, because many wait. Under the race detector it leaves most simulations
-// out: they are ten times as slow there, and have tests of their own.
+// TestMeasure measures every goal in one round and checks the output, not the figures. Families
+// of goals run in parallel, because many goals spend their time waiting. Under the race detector
+// it leaves most simulations out, which are ten times as slow there and have tests of their own.
 func TestMeasure(t *testing.T) {
 	if testing.Short() {
 		t.Skip("moves some GiB; skipped by -short")

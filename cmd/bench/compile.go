@@ -14,21 +14,22 @@ import (
 // recipe describes how to compile a program that ulnet is compared with.
 type recipe struct {
 	tool          string
-	before, after []string // arguments of the compiler before and after -o PROGRAM
-	packages      string   // packages of Debian that contain the compiler
-	folder        string   // working directory of the tool; by default a new one with the source
+	before, after []string // arguments of the compiler that stand before and after -o PROGRAM
+	packages      string   // Debian packages that contain the compiler
+	folder        string   // working directory of the compiler; empty: a new directory that contains the source
 	source        string   // name of the source file; text is its contents
 	text          []byte
 }
 
 // compiled is a program compiled by a recipe, or the reason why it could not be compiled.
 type compiled struct {
-	folder  string // temporary directory with the program; empty: none
+	folder  string // temporary directory with the program; empty if there is none
 	path    string
-	missing string // why the program could not be compiled; empty: it was
+	missing string // why the program could not be compiled; empty if it was compiled
 }
 
-// compile compiles the program. If the tool or the source is missing it says so in missing.
+// compile compiles the program. If the compiler or the source is missing, the result says so in
+// its field missing.
 func (r recipe) compile(ctx context.Context) (c *compiled, err error) {
 	if _, err := exec.LookPath(r.tool); err != nil {
 		return &compiled{missing: r.tool + " is not installed: " + r.packages}, nil
@@ -67,7 +68,8 @@ func (c *compiled) remove() {
 // is run.
 const peersModule = "cmd/bench/peers"
 
-// buildPeers compiles peers, which depends on modules that bench does not require.
+// buildPeers compiles the program of the module peers, which depends on modules that bench does
+// not require.
 func buildPeers(ctx context.Context, module string) (*compiled, error) {
 	if _, err := os.Stat(filepath.Join(module, "go.mod")); err != nil {
 		return &compiled{missing: "its source, " + module + ", is not below this folder"}, nil

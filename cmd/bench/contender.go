@@ -8,14 +8,15 @@ import (
 // contender is one of the programs that are compared.
 type contender struct {
 	name string
-	run  func(of *contender) (latencies, error) // runs one round and returns its latencies
+	run  func(of *contender) (latencies, error) // run runs one round and returns its latencies
 
-	all     []latencies // by round: latencies, one per operation, or their mean alone
-	cpu     []float64   // by round: ns of CPU time of all processes per operation
-	mallocs []float64   // by round: heap objects of one process per operation
+	all     []latencies // for each round, the latency of each operation, or only their mean
+	cpu     []float64   // for each round, the CPU time per operation of all processes together, in ns
+	mallocs []float64   // for each round, the heap objects that one process allocates per operation
 }
 
-// timed returns a contender whose rounds have n operations; run returns the time for all.
+// timed returns a contender whose rounds have n operations. The function run performs them, and
+// returns the time that they took together.
 func (b *bench) timed(name string, n int, run func() (time.Duration, error)) *contender {
 	return &contender{name: name, run: func(of *contender) (latencies, error) {
 		var elapsed time.Duration
@@ -29,8 +30,8 @@ func (b *bench) timed(name string, n int, run func() (time.Duration, error)) *co
 	}}
 }
 
-// alternate runs every contender once per round. Each round begins with another contender. Except
-// with the least effort, a warm-up round comes first, which is not counted.
+// alternate runs every contender once per round. Each round begins with another contender. A
+// warm-up round that is not counted comes first, except with the least effort.
 func (b *measurement) alternate(rounds int, contenders ...*contender) {
 	first := pick(b, 0, -1, -1)
 	for round := first; round < rounds; round++ {
@@ -70,33 +71,36 @@ func (c *contender) rates() []float64 {
 	return v
 }
 
-// against compares a percentile of the latencies. Here and below a limit of 0 means that no
-// goal bounds the ratio.
+// against returns the line that compares a percentile of the latencies of both contenders. Here
+// and below, a limit of 0 means that no goal bounds the ratio.
 func (c *contender) against(other *contender, what string, part, limit float64) line {
 	return beside(other.name, what, limit, c.each(part), other.each(part), 1e-3, "%.0f µs")
 }
 
-// half compares half of the median round-trip time with another contender's.
+// half returns the line that compares half of the median round-trip time with that of another
+// contender.
 func (c *contender) half(other *contender, what string, limit float64) line {
 	return beside(other.name, what, limit, c.each(0.5), other.each(0.5), 0.5e-3, "%.2f µs")
 }
 
-// costs compares CPU time, for operations that move 1 MiB each.
+// costs returns the line that compares the CPU time for operations that move 1 MiB each.
 func (c *contender) costs(other *contender, what string, limit float64) line {
 	return beside(other.name, what, limit, c.cpu, other.cpu, 1024e-6, "%.0f ms/GiB")
 }
 
-// speed compares rates of operations, shown in the unit of the format.
+// speed returns the line that compares rates of operations, and shows them in the unit of the
+// format.
 func (c *contender) speed(other *contender, what string, limit, scale float64, format string) line {
 	l := beside(other.name, what, limit, c.rates(), other.rates(), scale, format)
 	l.least = true
 	return l
 }
 
-// mebibytes converts operations of 1 MiB per nanosecond to GiB/s.
+// mebibytes is the factor from operations of 1 MiB per nanosecond to GiB/s.
 const mebibytes = 1e9 / 1024
 
-// beside returns the line that compares samples of the same rounds.
+// beside returns the line that compares samples of both sides that were taken in the same
+// rounds.
 func beside(other, what string, limit float64, ours, theirs []float64, scale float64, format string) line {
 	return line{
 		what: what, ratio: compare(ours, theirs), limit: limit, free: limit == 0,
@@ -104,15 +108,16 @@ func beside(other, what string, limit float64, ours, theirs []float64, scale flo
 	}
 }
 
-// figure is a value that is measured of two systems, each of which runs the script by itself.
+// figure is a value that is compared between two systems, each of which runs the same script by
+// itself.
 type figure[T any] struct {
 	what string
 	of   func(T) float64
 	unit string
 }
 
-// ratios returns a line for each figure, which no goal bounds; ours and theirs have a value
-// per round.
+// ratios returns a line for each figure, none of which a goal bounds. The slices ours and theirs
+// have one value per round.
 func ratios[T any](list []figure[T], ours, theirs []T, format, basis string) (lines []line) {
 	for _, f := range list {
 		var a, b []float64
@@ -127,7 +132,8 @@ func ratios[T any](list []figure[T], ours, theirs []T, format, basis string) (li
 	return lines
 }
 
-// skipped returns the same lines if the other system is missing.
+// skipped returns the lines that ratios would return, marked as skipped because the other system
+// is missing.
 func skipped[T any](list []figure[T], why string) (lines []line) {
 	for _, f := range list {
 		lines = append(lines, line{what: f.what, free: true, skipped: why})

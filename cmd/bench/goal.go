@@ -83,17 +83,17 @@ var goals = []goal{
 	{"LN-priority", "priority messages beside bulk; bounded by no goal", measurePriority},
 }
 
-// line is a bound of a goal with the measured value.
+// line is a line of the output: a measured value, and the bound that a goal sets for it.
 type line struct {
 	what  string
-	ratio float64 // ratio to plain Go TCP or another system, or a value in unit
-	unit  string  // unit of the values; empty: they are ratios
+	ratio float64 // the measured value: a ratio to plain Go TCP or to another system, or a value in the unit below
+	unit  string  // unit of ratio and limit; empty if they are ratios
 	limit float64
-	free  bool   // the line has no goal
+	free  bool   // no goal bounds the value
 	least bool   // limit is a lower bound, otherwise an upper one
-	basis string // the absolute values behind the ratio, and the conditions
+	basis string // the absolute values from which the ratio was computed, and the conditions
 
-	skipped string // the reason why it was not measured; empty: it was
+	skipped string // the reason why the value was not measured; empty if it was
 }
 
 func (l line) met() bool {
@@ -103,7 +103,8 @@ func (l line) met() bool {
 	return l.ratio <= l.limit
 }
 
-// value shows a digit more than the bound, so that a value just beyond it is not rounded to it.
+// value formats the measured value with a digit more than the bound has, so that a value just
+// beyond the bound is not rounded to it.
 func (l line) value() string {
 	if l.skipped != "" {
 		return "- (" + l.skipped + ")"
@@ -135,8 +136,9 @@ func (l line) outcome() string {
 	return "missed"
 }
 
-// compare returns the ratio of samples taken in the same rounds: the median of the ratios of
-// the rounds, so that a disturbance of a whole round affects both sides.
+// compare returns the ratio of two systems whose samples were taken in the same rounds. It is
+// the median of the ratios of all rounds, so that a disturbance that lasts a whole round affects
+// both systems.
 func compare(ours, raw []float64) float64 {
 	ratios := make([]float64, len(ours))
 	for i := range ours {

@@ -13,9 +13,9 @@ import (
 type effort int
 
 const (
-	aGlance effort = iota // one short round, to check that the measurement works
+	aGlance effort = iota // one short round, which checks that the measurement works
 	normal
-	thorough // the long form: BENCH=long
+	thorough // the long form of all measurements, with BENCH=long
 )
 
 func (b *bench) effort() effort {
@@ -28,18 +28,18 @@ func (b *bench) effort() effort {
 	return thorough
 }
 
-// pick returns the value for the effort of b.
+// pick returns the value for the effort that b spends.
 func pick[T any](b *measurement, glance, usual, long T) T {
 	return []T{glance, usual, long}[b.effort()]
 }
 
-// some returns the number of operations per round: n, or at a glance a few.
+// some returns the number of operations per round: it is n, or much less at the effort aGlance.
 func (b *measurement) some(n int) int { return pick(b, max(n/20, 1), n, n) }
 
-// newcomers is the number of nodes that join in a run, which is also that of tracked columns.
+// newcomers is the number of nodes that join in a run; the state of as many nodes is tracked.
 const newcomers = 64
 
-// propagation is a cluster size of G-GO-1 with its bounds, in cycles.
+// propagation is a cluster size of goal G-GO-1, with the bounds for it in cycles.
 type propagation struct {
 	nodes, columns int
 	median, worst  float64
@@ -108,7 +108,7 @@ func measureSafety(b *measurement) {
 func measureObsolete(b *measurement) {
 	messages := pick[uint64](b, 100_000, 20_000_000, 100_000_000)
 	for _, nodes := range []int{8, 64, 1000} {
-		// With 8 columns a cycle of 2 N messages has 8 (N-1) samples.
+		// With 8 columns, a cycle of 2 N messages yields 8 (N-1) samples.
 		s := must(gossipsim.Measured{Nodes: nodes, Columns: 8, Loss: 0.05, Seed: 1}.Sample(b.ctx, messages*4))
 		b.add(line{
 			what:  fmt.Sprintf("fresh messages dropped as obsolete, %d nodes, 5 %% loss, per million", nodes),

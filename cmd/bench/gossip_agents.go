@@ -16,19 +16,21 @@ import (
 )
 
 // fewNodes is the number of agents over TCP whose cost is measured. The first message between
-// two nodes opens a connection; with so few nodes all pairs have soon exchanged messages.
+// two nodes opens a connection; with so few nodes, all pairs have soon exchanged messages, and
+// no more connections are opened.
 const fewNodes = 8
 
 // agents are the agents of a protocol over TCP on loopback, all in this process.
 type agents struct {
 	nodes []*node
-	ends  []func() // functions that close the agents
+	ends  []func() // functions, each of which closes an agent
 
 	gathered func() bool                     // reports whether all agents know each other
-	sent     func() (counted, others uint64) // numbers of messages sent: those by which the cost is divided, and others
+	sent     func() (counted, others uint64) // numbers of the messages that were sent: counted are those that the cost is divided by
 }
 
-// newAgents starts fewNodes nodes with an agent each, and waits until they know each other.
+// newAgents starts a number of nodes, fewNodes, with an agent on each, and waits until they know
+// each other.
 func newAgents(b *measurement, start func(a *agents)) *agents {
 	a := new(agents)
 	var addrs []netip.Addr
@@ -75,8 +77,9 @@ func gossipAgents(a *agents) {
 	}
 }
 
-// cost measures the agents for some seconds of wall time, and then the nodes without them. The
-// difference is the cost. It waits a while first.
+// cost measures what the process uses in some seconds of wall time, first with the agents and
+// then without them. The difference is what the agents cost. Before both, it waits for the
+// duration while.
 func (a *agents) cost(b *measurement, while time.Duration, seconds int) (c cost) {
 	b.check(wait(b.ctx, while)) // wait until links and connections are stable
 	counted, others := a.sent()
@@ -91,7 +94,7 @@ func (a *agents) cost(b *measurement, while time.Duration, seconds int) (c cost)
 	return c
 }
 
-// stop closes the agents, not their nodes.
+// stop closes the agents, but not their nodes.
 func (a *agents) stop() {
 	for _, end := range a.ends {
 		end()
@@ -108,7 +111,7 @@ func (a *agents) close() {
 	wg.Wait()
 }
 
-// await waits until done returns true.
+// await waits until done returns true, at most for the duration patience.
 func await(ctx context.Context, patience time.Duration, done func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -122,7 +125,7 @@ func await(ctx context.Context, patience time.Duration, done func() bool) error 
 	return nil
 }
 
-// spend waits some seconds and returns the resources that this process has used meanwhile.
+// spend waits some seconds and returns the resources that this process has used in that time.
 func spend(b *measurement, seconds int) usage {
 	before, _ := ownUsage(struct{}{})
 	b.check(wait(b.ctx, time.Duration(seconds)*time.Second))

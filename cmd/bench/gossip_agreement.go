@@ -11,9 +11,10 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// measureAgreement starts nodes with full vectors at once and runs them until all know all.
+// measureAgreement starts nodes that know all others from the start, and runs them until all
+// agree.
 func measureAgreement(b *measurement, nodes int) {
-	// Hardly anything becomes garbage: with the default of 100 % the heap could
+	// A run creates hardly any garbage, but a large heap. With the default of 100 %, the heap could
 	// double before the next collection.
 	defer debug.SetGCPercent(debug.SetGCPercent(5))
 	runtime.GC()
@@ -40,12 +41,12 @@ func measureAgreement(b *measurement, nodes int) {
 	)
 }
 
-// sampleTwice samples two seeds in parallel until there are 10⁹ samples (10⁸ at high loss), or
-// the time for one size is over.
+// sampleTwice runs two seeds in parallel until they have yielded 10⁹ samples (10⁸ at high loss),
+// or the time for one size is over.
 func sampleTwice(b *measurement, nodes int, loss float64) (sum gossipsim.Samples) {
 	want, patience := pick[uint64](b, 200_000, 1_000_000_000, 4_000_000_000), 110*time.Second
 	if nodes < 10 {
-		patience *= 2 // wait longer, as there are few samples per cycle
+		patience *= 2 // a cycle yields few samples
 	}
 	if loss > 0.1 {
 		want, patience = want/10, 25*time.Second

@@ -11,8 +11,9 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// memberlistBytes are the payload bytes per second of a memberlist node in a cluster of 64
-// with the defaults for a local network; memberlistDetection is its time to detect a death.
+// memberlistBytes are the payload bytes per second that a node of the Go library memberlist
+// sends in a cluster of 64 with the defaults for a local network; memberlistDetection is its
+// time to detect a death.
 const (
 	memberlistBytes     = 95
 	memberlistDetection = 11 * time.Second
@@ -44,12 +45,12 @@ func measureCost(b *measurement) {
 	nodes, cycles := pick(b, 64, 1024, 1024), pick(b, 5, 50, 500)
 	machine := gossipCost(b, nodes, false, cycles)
 	stack := gossipCost(b, nodes, true, cycles)
-	runtime.GC() // frees what the simulated stacks used
+	runtime.GC() // frees what the simulated stacks have used
 	a := newAgents(b, gossipAgents)
 	defer a.close()
-	agents := a.cost(b, pick(b, 2*time.Second, 8*time.Second, 8*time.Second), pick(b, 1, 10, 60)) // long enough for a message between every pair of agents
+	agents := a.cost(b, pick(b, 2*time.Second, 8*time.Second, 8*time.Second), pick(b, 1, 10, 60)) // after the first wait, every pair of agents has exchanged a message
 	cpu := func(what string, c cost, more string) line {
-		cycle := 2 * c.each() // cost of a cycle: a ping and a reply
+		cycle := 2 * c.each() // a node's cycle consists of a ping and a reply
 		return line{
 			what: "CPU of a node at 200 ms, " + what, ratio: cycle.Seconds() / gossipsim.Interval.Seconds() * 100, unit: "%", limit: 0.1,
 			basis: fmt.Sprintf("%.1f µs per cycle%s", cycle.Seconds()*1e6, more),
@@ -65,7 +66,7 @@ func measureCost(b *measurement) {
 	)
 }
 
-// gossipNet returns a cluster whose nodes start at the same time.
+// gossipNet returns a simulated cluster whose nodes start at the same time.
 func gossipNet(nodes int, stacks bool) *gossipsim.Net {
 	return must(gossipsim.New(gossipsim.Config{
 		Network: scenario.Network{Nodes: nodes, Seed: 1, Topology: gossipsim.Flat(0)}, Bare: true, Stacks: stacks,
@@ -83,7 +84,7 @@ func gossipTraffic(b *measurement, nodes, cycles int) float64 {
 	return float64(net.Stats().SentBytes-before) / float64(cycles) / float64(nodes)
 }
 
-// gossipCost measures a cluster in its steady state.
+// gossipCost measures what gossip costs in a simulated cluster in its steady state.
 func gossipCost(b *measurement, nodes int, stacks bool, cycles int) (c cost) {
 	net := gossipNet(nodes, stacks)
 	b.check(net.Run(net.Cycles(nodes / 2))) // run until pools are filled and most pairs have exchanged messages

@@ -37,13 +37,14 @@ func measureDetection(b *measurement) {
 	measureLoopback(b, pick(b, 1, 3, 8))
 }
 
-// inCycle returns an instant after all nodes know each other, at a phase of the cycle that
+// inCycle returns an instant at which all nodes know each other. Where it lies within a cycle
 // depends on the seed.
 func inCycle(seed uint64) time.Duration {
 	return 12*time.Second + time.Duration(seed%uint64(gossipsim.Interval))
 }
 
-// measureLoopback kills processes in real time.
+// measureLoopback kills processes that run gossip over loopback, and measures how soon the
+// others detect it.
 func measureLoopback(b *measurement, deaths int) {
 	c := b.newCluster(system{name: "gossip"}, rival.Node{Nodes: loopbackNodes, Interval: gossipsim.Interval}, nil)
 	defer c.end()

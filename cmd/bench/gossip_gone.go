@@ -35,9 +35,9 @@ func measureGone(b *measurement) {
 	}
 }
 
-// gone runs nodes before and after a fault. It also returns the traffic of a node that is left,
-// in the time after the deaths were noticed, beside that of a node before. Messages carry
-// parameters in the first cycles, so traffic is counted after these.
+// gone runs nodes before and after a fault. It also returns a ratio: the traffic of a node that
+// is left after the deaths were noticed, divided by that of a node before the fault. Traffic is
+// not counted in the first cycles, when messages also carry parameters.
 func gone(b *measurement, nodes, left, loss int, seed uint64, fault string, lasting time.Duration) (*scenario.Result, float64) {
 	settled := time.Duration(nodes+60) * gossipsim.Interval
 	begin := settled + inCycle(seed)
@@ -49,8 +49,8 @@ func gone(b *measurement, nodes, left, loss int, seed uint64, fault string, last
 	return res, after / float64(left) / (before / float64(nodes))
 }
 
-// sent returns how many bytes all nodes sent per second between two instants of a run, which
-// has about a hundred reports of its progress.
+// sent returns how many bytes all nodes sent per second between two instants of a run. It finds
+// the instants in the reports of the run's progress, of which there are about a hundred.
 func sent(reports []scenario.Progress, from, to time.Duration) float64 {
 	reports = slices.DeleteFunc(slices.Clone(reports), func(p scenario.Progress) bool { return p.Virtual < from || p.Virtual > to })
 	first, last := reports[0], reports[len(reports)-1]

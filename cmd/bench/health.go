@@ -19,7 +19,8 @@ func measureControlLoad(b *measurement) {
 	run := func(busy string, length time.Duration) *scenario.Result {
 		return must(kept(simulate(b.ctx, "idle-clients", 1, "NODES", servers+clients, "SERVERS", servers, "FIRST", servers+1, "ATTACHED", attached, "STATE", busy, "LENGTH", length)))
 	}
-	// count returns how many pings and messages of servers that are no questions there are per interval.
+	// count returns how many pings of clients there are per interval, and how many messages of
+	// servers that do not ask anything.
 	count := func(busy string) (pings, sent float64) {
 		const begin = 30 * time.Second
 		first, last := run(busy, begin), run(busy, begin+time.Duration(intervals)*interval)
@@ -27,7 +28,7 @@ func measureControlLoad(b *measurement) {
 		return per("pings"), per("messages of servers") - per("of these questions to silent clients")
 	}
 	pings, sent := count("off")
-	busyPings, digests := count("on") // there are no pongs
+	busyPings, digests := count("on") // clients that are busy send no pings and so get no pongs: the messages left are digests
 	factor := float64(clients*servers) / pings
 	basis := fmt.Sprintf("%d clients, each connected to its master and %d more of %d servers; virtual time", clients, attached, servers)
 	b.add(
@@ -78,7 +79,7 @@ func measureFalseEvictions(b *measurement) {
 // measureRehoming measures goal G-CH-4.
 func measureRehoming(b *measurement) {
 	servers, clients := 10, pick(b, 300, 2000, 10_000)
-	bound := must(health.Timing{}.Filled()).Client + 12*time.Millisecond // allows for three round trips and some slack
+	bound := must(health.Timing{}.Filled()).Client + 12*time.Millisecond // the bound allows for three round trips, and adds some slack
 	var worst, last, found, evicted float64
 	masters := pick(b, 1, 5, 10)
 	for seed := range uint64(masters) {
@@ -122,7 +123,7 @@ func measureSplit(b *measurement) {
 	)
 }
 
-// measureDeaths is the part of G-CH-5 about the time for very many evictions.
+// measureDeaths measures the part of goal G-CH-5 that bounds the time for very many evictions.
 func measureDeaths(b *measurement) {
 	timing := must(health.Timing{}.Filled())
 	clients := pick(b, 1000, 10_000, 10_000)

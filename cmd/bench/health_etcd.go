@@ -7,11 +7,11 @@ import (
 	"ulnet/cmd/bench/rival"
 )
 
-// leaseClients is the number of clients; there are fewer if the limit of descriptors requires
-// it.
+// leaseClients is the number of clients; there are fewer if the limit of file descriptors
+// requires that.
 const leaseClients = 10_000
 
-// leaseFigureList are the figures that are compared.
+// leaseFigureList are the figures of leases and client health that are compared.
 var leaseFigureList = []figure[leases]{
 	{"CPU of all servers, to etcd", func(f leases) float64 { return f.serverCPU }, "% of a core"},
 	{"CPU of all clients, to etcd", func(f leases) float64 { return f.clientCPU }, "% of a core"},

@@ -13,24 +13,24 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// crowd is the state machine of a master with many clients, in virtual time.
+// crowd is the state machine of a master that has many clients, and runs in virtual time.
 type crowd struct {
 	server *engine.Server
 	now    time.Duration
 	wake   time.Duration
 	out    engine.ServerOutput
 	ping   []byte
-	busy   bool // clients have just sent other messages, and so answer when asked
+	busy   bool // clients have just sent other messages, which counts instead of pings
 	looks  int  // number of look-ups of a client's last message
 }
 
-// Addresses of the servers; crowdHost has those of the clients.
+// Addresses of the servers. The addresses of the clients have the prefix in crowdHost.
 var (
 	crowdNet     = nid.MakeNet(nid.TCP, 0)
 	crowdServers = []nid.NID{nid.FromNumber(crowdNet, 10<<24+1), nid.FromNumber(crowdNet, 10<<24+2)}
 )
 
-// crowdID returns the ID of client i, with mixed bits like those of a digest.
+// crowdID returns the ID of client i, whose bits are mixed like those of a digest.
 func crowdID(i int) (id health.ClientID) {
 	binary.LittleEndian.PutUint64(id[:], uint64(i)*0x9E3779B97F4A7C15+1)
 	binary.LittleEndian.PutUint64(id[8:], uint64(i))
@@ -55,7 +55,7 @@ func crowdPing() []byte {
 	return m.AppendTo(nil)
 }
 
-// clientAt is the offset of the client ID in a message.
+// clientAt is the offset of the client's ID in a message of client health.
 const clientAt = 8
 
 func newCrowd(clients int) *crowd {
@@ -63,18 +63,19 @@ func newCrowd(clients int) *crowd {
 	c := &crowd{server: s, now: time.Hour, ping: crowdPing()}
 	c.step(engine.ServerInput{Kind: engine.ServerHealth, Server: crowdServers[1], Alive: true})
 	c.step(engine.ServerInput{Kind: engine.QuorumIs, Alive: true})
-	c.idle(2 * time.Second) // wait, as the other server does not answer with tombstones
+	c.idle(2 * time.Second) // the machine waits for tombstones, which the other server does not send
 	for i := range clients {
 		c.step(engine.ServerInput{Kind: engine.Arrived, From: crowdHost(i), Data: crowdConnect(i, crowdServers[0])})
 	}
-	c.idle(12 * time.Second) // the counters that limit the rate of connects are cleared
+	c.idle(12 * time.Second) // by then, the counters that limit the rate of connects are zero again
 	if st := s.Status(); st.Mastered != clients {
 		succeed(fmt.Errorf("%d of %d clients are connected", st.Mastered, clients))
 	}
 	return c
 }
 
-// step steps the machine, and completes its requests to the store and the transport at once.
+// step steps the machine, and at once completes what it requests from the store and the
+// transport.
 func (c *crowd) step(in engine.ServerInput) {
 	c.out.Reset()
 	c.wake = c.server.Step(c.now, in, &c.out)
@@ -91,7 +92,7 @@ func (c *crowd) step(in engine.ServerInput) {
 	}
 }
 
-// answer answers a message that asks a busy client whether it is alive.
+// answer delivers the answer of a busy client to a message that asks it whether it is alive.
 func (c *crowd) answer(e *engine.ServerEffect) {
 	m, err := healthwire.ParseMessage(c.out.Data(e))
 	if err != nil || m.Kind != healthwire.Ask {
@@ -110,7 +111,7 @@ func (c *crowd) idle(d time.Duration) {
 	}
 }
 
-// pings delivers a ping of each client, in this order, spread over one interval.
+// pings delivers a ping of each client, in the order given, and spreads them over one interval.
 func (c *crowd) pings(order []int, interval time.Duration) {
 	each := interval / time.Duration(len(order))
 	for _, i := range order {
@@ -142,7 +143,7 @@ func measureCrowd(b *measurement, clients int) {
 	c.out = engine.ServerOutput{}
 	perClient := float64(liveHeap()-before) / float64(clients)
 	pings := coreShare(b, timing.Ping, func() { c.pings(order, timing.Ping) })
-	// For clients that send other messages the machine looks up the last one after T_evict.
+	// If clients send other messages, the machine looks up after T_evict when the last one arrived.
 	c.busy = true
 	c.idle(timing.Evict)
 	was := c.looks
@@ -159,7 +160,8 @@ func measureCrowd(b *measurement, clients int) {
 	)
 }
 
-// coreShare returns the CPU time of do in percent of the interval, the median of the rounds.
+// coreShare returns the CPU time that do takes, in percent of the interval. It is the median of
+// several rounds.
 func coreShare(b *measurement, interval time.Duration, do func()) float64 {
 	do() // warm-up
 	var shares []float64

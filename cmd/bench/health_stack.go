@@ -22,13 +22,13 @@ import (
 	"ulnet/portals"
 )
 
-// inbound is a driver without a network: it delivers messages as if from clients, and counts
-// and drops those that the node sends.
+// inbound is an LNet driver without a network. It delivers messages as if clients had sent them.
+// It counts the messages that the node sends, and drops them.
 type inbound struct {
 	up    lnd.Upcalls
 	now   machine.Clock
 	self  nid.NID
-	conns []lnd.Delivery // by client: a driver has one for each connection
+	conns []lnd.Delivery // indexed by client, because a driver has a delivery for each connection
 
 	accepts, pongs, others atomic.Int64
 }
@@ -62,13 +62,14 @@ func (m *inbound) Send(msg *lnd.Message) {
 	m.up.Finalize(msg, nil)
 }
 
-// Recv implements lnd.NI. It is not called, because there are always buffers.
+// Recv implements lnd.NI. It is not called in a correct run, because portals always has buffers
+// for the messages.
 func (m *inbound) Recv(d *lnd.Delivery) { m.up.Delivered(d, errors.New("a message was held")) }
 
 // Shutdown implements lnd.NI.
 func (*inbound) Shutdown(context.Context) error { return nil }
 
-// deliver delivers a PUT of client i to the portal of servers.
+// deliver delivers a PUT of client i to the portal at which servers receive.
 func (m *inbound) deliver(i int, data []byte) error {
 	d, from := &m.conns[i], crowdHost(i)
 	d.From, d.ReceivedAt = from, m.now.Now()
@@ -90,7 +91,8 @@ func (m *inbound) deliver(i int, data []byte) error {
 	return nil
 }
 
-// single is the view of a server without others, and its broadcasts.
+// single is what a server without other servers uses as its discovery service and for
+// broadcasts.
 type single struct{}
 
 func (single) Alive(nid.NID) (alive bool, lifetime uint64) { return false, 0 }
@@ -107,7 +109,7 @@ func (single) Broadcast(_ []byte, done func(health.Outcome)) {
 
 func (single) Serve(func(root nid.NID, request []byte, reply func([]byte))) {}
 
-// crowdNode is a master as in a node: agent, portals and LNet.
+// crowdNode is a master with all layers that it has in a node: agent, portals and LNet.
 type crowdNode struct {
 	*inbound
 	node    *lnet.Node
@@ -139,7 +141,8 @@ func newCrowdNode(conns []lnd.Delivery) *crowdNode {
 	return c
 }
 
-// settle waits until count is want: timers send from a goroutine of their own.
+// settle waits until count is equal to want, because timers send messages from a goroutine of
+// their own.
 func (c *crowdNode) settle(count *atomic.Int64, want int) {
 	for range 1000 {
 		if int(count.Load()) == want {
@@ -164,7 +167,7 @@ func (c *crowdNode) pings(order []int) {
 	}
 }
 
-// measureCrowdStack measures the same with the agent, portals and LNet.
+// measureCrowdStack measures the same as measureCrowd, but with the agent, portals and LNet.
 func measureCrowdStack(b *measurement, clients int) {
 	timing := must(health.Timing{}.Filled())
 	conns := make([]lnd.Delivery, clients)

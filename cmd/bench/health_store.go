@@ -16,7 +16,7 @@ import (
 	healthwire "ulnet/health/wire"
 )
 
-// connectsInFlight is the number of connections that wait for the store at a time.
+// connectsInFlight is the number of connections that wait for the store at any time.
 const connectsInFlight = 1000
 
 // intake is the result of saving very many connections.
@@ -24,7 +24,7 @@ type intake struct {
 	rate, p99 float64 // records per second, and 99th percentile of the wait in ms
 }
 
-// measureStore is the part of G-CH-5 about saving records.
+// measureStore measures the part of goal G-CH-5 about saving records.
 func measureStore(b *measurement) {
 	folder := must(os.MkdirTemp("", "bench-boltstore-"))
 	defer func() { _ = os.RemoveAll(folder) }() // failing to remove a temporary folder does no harm
@@ -55,7 +55,7 @@ func measureStore(b *measurement) {
 	)
 }
 
-// measureIntake floods new stores and returns the medians.
+// measureIntake floods several new stores, and returns the medians of their results.
 func measureIntake(b *measurement, folder string, delay time.Duration, existing, records int, flood func(s *boltstore.Store, first, n int) ([]time.Duration, error)) intake {
 	var rates, waits []float64
 	for i := range pick(b, 1, 3, 5) {
@@ -69,7 +69,8 @@ func measureIntake(b *measurement, folder string, delay time.Duration, existing,
 	return intake{median(rates), median(waits)}
 }
 
-// floodOnce fills a store, floods it, checks that all records are in it, and removes it.
+// floodOnce fills a store, floods it with more records, checks that it contains all of them, and
+// removes it.
 func floodOnce(path string, delay time.Duration, existing, records int, flood func(*boltstore.Store, int, int) ([]time.Duration, error)) (took []time.Duration, elapsed time.Duration, err error) {
 	s, err := boltstore.Open(boltstore.Config{Path: path, CommitDelay: delay})
 	if err != nil {
@@ -88,7 +89,7 @@ func floodOnce(path string, delay time.Duration, existing, records int, flood fu
 	return took, elapsed, err
 }
 
-// floodStore saves n records, connectsInFlight at a time.
+// floodStore saves n records, and keeps connectsInFlight of them waiting at any time.
 func floodStore(s *boltstore.Store, first, n int) ([]time.Duration, error) {
 	took := make([]time.Duration, n)
 	slots := make(chan error, connectsInFlight)
@@ -120,19 +121,19 @@ func crowdRecord(i int) health.Record {
 // gate is a master with a store, which accepts a client when its record is durable.
 type gate struct {
 	mu      sync.Mutex
-	server  *engine.Server // the server's machine; guarded by mu, like all below
+	server  *engine.Server // the server's state machine; mu guards it and all fields below
 	out     engine.ServerOutput
 	store   *boltstore.Store
 	began   map[health.ClientID]time.Time
 	took    []time.Duration
 	durable map[health.ClientID]bool
-	early   int // number of clients accepted before their records were durable
+	early   int // number of clients that were accepted before their records were durable
 	failed  error
 	slots   chan struct{}
 }
 
-// floodMaster has n clients connect, with so many waiting to be accepted, and
-// counts those that were accepted before they were durable.
+// floodMaster lets n clients connect, keeps connectsInFlight of them waiting to be accepted, and
+// counts those that were accepted before their records were durable.
 func floodMaster(ctx context.Context, s *boltstore.Store, first, n int) (took []time.Duration, early int, err error) {
 	g := &gate{store: s, began: make(map[health.ClientID]time.Time), durable: make(map[health.ClientID]bool), slots: make(chan struct{}, connectsInFlight)}
 	if g.server, err = engine.NewServer(engine.ServerConfig{Self: crowdServers[0], Incarnation: 1, Servers: crowdServers[:1], MaxClients: n}); err != nil {
@@ -165,7 +166,7 @@ func (g *gate) connect(i int) {
 	g.do(engine.ServerInput{Kind: engine.Arrived, From: crowdHost(i), Data: request})
 }
 
-// do steps the machine. The machine's clock stands still, so that no timeout expires.
+// do passes an input to the state machine, whose clock stands still, so that no timeout expires.
 func (g *gate) do(in engine.ServerInput) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -182,7 +183,7 @@ func (g *gate) do(in engine.ServerInput) {
 	}
 }
 
-// saved is called by the store's goroutine.
+// saved passes the result of saving a record to the machine. The store's goroutine calls it.
 func (g *gate) saved(id uint64, client health.ClientID, err error) {
 	g.mu.Lock()
 	g.durable[client] = err == nil
@@ -191,7 +192,7 @@ func (g *gate) saved(id uint64, client health.ClientID, err error) {
 	g.do(engine.ServerInput{Kind: engine.Saved, ID: id, Failed: err != nil})
 }
 
-// answered takes what a client is told. The caller holds g.mu.
+// answered handles a message that the machine sends to a client. The caller holds g.mu.
 func (g *gate) answered(data []byte) {
 	m, err := healthwire.ParseMessage(data)
 	switch {
@@ -206,8 +207,9 @@ func (g *gate) answered(data []byte) {
 	<-g.slots
 }
 
-// measureDisk measures the least work that a commit of some hundred records takes: to write and
-// synchronize 64 KiB, and then a page. It returns the p99 in ms.
+// measureDisk measures the least work that a commit of some hundred records takes, which is to
+// write and synchronize 64 KiB, and then to write and synchronize a page. It returns the 99th
+// percentile of the time in ms.
 func measureDisk(folder string, times int) (p99 float64, err error) {
 	f, err := os.Create(filepath.Join(folder, "disk"))
 	if err != nil {

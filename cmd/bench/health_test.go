@@ -11,8 +11,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestCrowds: G-CH-5: the clients of the measured master stay connected and no message is lost,
-// with the state machine and with the whole node.
+// TestCrowds: goal G-CH-5. The clients of the measured master stay connected and no message is
+// lost, both with the state machine alone and with a whole node.
 func TestCrowds(t *testing.T) {
 	spec.Covers(t, "G-CH-5")
 	const clients = 300

@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// measureIBLatency measures goal G-IB-1: half a round trip of 8 B over o2iblnd, beside socklnd, the
-// device alone, and plain programs over UDP and TCP.
+// measureIBLatency measures goal G-IB-1: half a round trip of 8 B over o2iblnd, compared with
+// socklnd, the device alone, and plain programs over UDP and TCP.
 func measureIBLatency(b *measurement) {
 	p := must(b.pair(b.ctx))
 	trips := b.some(roundTrips)

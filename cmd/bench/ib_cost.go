@@ -16,9 +16,9 @@ func measureIBAllocations(b *measurement) {
 	b.add(measureICRC(b.rounds)...)
 }
 
-// measureICRC measures the ICRC of packets with 1 KiB, and the CRC of hash/crc32 over the same
-// bytes. Both only compute, so the fastest of many short runs counts: slower ones were
-// disturbed.
+// measureICRC compares how fast the ICRC of packets with 1 KiB is computed with the CRC of
+// hash/crc32 over the same bytes. Both wait for nothing, so slower runs were disturbed, and only
+// the fastest of many short runs counts.
 func measureICRC(rounds int) []line {
 	const (
 		payload = 1 << 10
@@ -42,8 +42,8 @@ func measureICRC(rounds int) []line {
 	}
 }
 
-// fastest returns the throughput in GB/s of the fastest round of each of fs, which handle that
-// many bytes per call.
+// fastest returns for each function in fs the throughput of its fastest round, in GB/s. Each
+// call of a function handles the given number of bytes.
 func fastest(rounds, loops, bytes int, fs ...func()) []float64 {
 	best := make([]time.Duration, len(fs))
 	for round := range rounds {

@@ -9,19 +9,19 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// The lower bound for o2iblnd over softroce: a plain Go program that moves the same payload in
-// the same packets, with BTH and ICRC, over UDP sockets with segmentation offload (GSO, GRO)
-// and one copy at each side. Its connections have a window and cumulative ACKs, but no
-// retransmission: a loss ends the measurement.
+// This is the lower bound for o2iblnd over softroce: a plain Go program that moves the same
+// payload in the same packets, with BTH and ICRC, over UDP sockets with segmentation offload
+// (GSO, GRO) and copies it once at each side. Its connections have a window and cumulative ACKs,
+// but no retransmission: a loss ends the measurement.
 const (
 	floorMTU      = 4096
 	floorPacket   = ibta.BTHSize + floorMTU + ibta.ICRCSize
-	floorBurst    = 15 // packets per system call, bounded by 64 KiB of UDP
-	floorBursts   = 4  // bursts that are built before the first is sent, so that the receiver wakes up only once
+	floorBurst    = 15 // packets per system call, which carries at most 64 KiB of UDP
+	floorBursts   = 4  // bursts that are built before the first of them is sent, so that the receiver wakes up only once
 	floorPatience = 30 * time.Second
 
 	floorEcho ibta.QPN = 2 // queue pair whose packets are sent back
-	floorSink ibta.QPN = 3 // queue pair whose packets are copied, and acknowledged on request
+	floorSink ibta.QPN = 3 // queue pair whose packets are copied to memory, and acknowledged on request
 )
 
 // floorEnd is one side of the plain connection.
@@ -42,7 +42,7 @@ func newFloorEnd(local netip.Addr) (*floorEnd, error) {
 	return e, nil
 }
 
-func (e *floorEnd) close() { _ = e.socket.conn.Close() } // an error makes no difference at the end
+func (e *floorEnd) close() { _ = e.socket.conn.Close() } // an error makes no difference after the measurement
 
 // add appends a packet to the frame.
 func (e *floorEnd) add(h ibta.BTH, payload []byte) {
@@ -66,7 +66,7 @@ func (e *floorEnd) flush() error {
 	return nil
 }
 
-// serve answers one peer until the socket is closed.
+// serve answers the packets of one peer until the socket is closed.
 func (e *floorEnd) serve() {
 	for {
 		batch, err := e.socket.receive()
@@ -94,7 +94,7 @@ func (e *floorEnd) answer(h *ibta.BTH, payload []byte) error {
 	return e.flush()
 }
 
-// roundTrips exchanges a packet of size bytes n times and returns the time for all.
+// roundTrips exchanges a packet of size bytes n times, and returns how long that took.
 func (e *floorEnd) roundTrips(size, n int) (time.Duration, error) {
 	if err := e.socket.conn.SetReadDeadline(time.Now().Add(floorPatience)); err != nil {
 		return 0, err
@@ -115,7 +115,7 @@ func (e *floorEnd) roundTrips(size, n int) (time.Duration, error) {
 	return time.Since(began), nil
 }
 
-// put sends 1 MiB n times and waits for the ACK of the last packet.
+// put sends 1 MiB n times, and waits for the ACK of the last packet.
 func (e *floorEnd) put(n int) (time.Duration, error) {
 	if err := e.socket.conn.SetReadDeadline(time.Now().Add(floorPatience)); err != nil {
 		return 0, err
@@ -152,7 +152,7 @@ func (e *floorEnd) send(packets int) error {
 	return e.flush()
 }
 
-// hear receives ACKs, and sets last to the highest PSN.
+// hear receives ACKs, and sets last to the highest PSN that they acknowledge.
 func (e *floorEnd) hear(last *ibta.PSN) error {
 	batch, err := e.socket.receive()
 	if err != nil {

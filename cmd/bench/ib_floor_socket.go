@@ -10,20 +10,21 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// Socket options that package syscall lacks, and their values.
+// Socket options that package syscall lacks, and values for them.
 const (
 	solUDP        = 17
 	udpSegment    = 103
 	udpGRO        = 104
 	discoverProbe = 3 // the value IP_PMTUDISC_PROBE of Linux
 
-	floorBuffer = 4 << 20 // size of the receive buffer, which the system limits
+	floorBuffer = 4 << 20 // requested size of the receive buffer; the system may grant less
 	floorJoined = 1 << 16 // size of the largest batch that GRO returns, in bytes
 )
 
-// floorSocket is a UDP socket with GSO and GRO. It is not connected and sets DF. For such a
-// socket the kernel numbers the datagrams of one call from 0 on (IP identification), so that
-// the ICRC, which covers this number, can be computed.
+// floorSocket is a UDP socket with GSO and GRO. It is not connected, and sets the flag DF (do
+// not fragment). For such a socket, the kernel counts the IP identification of the datagrams of
+// one call from 0 on. The ICRC covers the identification, and can be computed only because it is
+// known in advance.
 type floorSocket struct {
 	conn          *net.UDPConn
 	local, peer   netip.AddrPort
@@ -49,7 +50,7 @@ func (s *floorSocket) open(local netip.AddrPort) error {
 	s.conn = c.(*net.UDPConn)
 	s.local = s.conn.LocalAddr().(*net.UDPAddr).AddrPort()
 	s.buffer = make([]byte, floorJoined)
-	// This is struct cmsghdr, whose length is a size_t.
+	// This fills in struct cmsghdr, whose length field is a size_t.
 	at := syscall.CmsgLen(0)
 	s.control = make([]byte, syscall.CmsgSpace(2))
 	binary.NativeEndian.PutUint32(s.control, uint32(syscall.CmsgLen(2)))
@@ -74,12 +75,12 @@ func (s *floorSocket) setUp(fd int) error {
 	return err
 }
 
-// connect sets the peer.
+// connect sets the peer that send sends to.
 func (s *floorSocket) connect(peer netip.AddrPort) {
 	s.peer, s.out, s.in = peer, ibta.NewPath(s.local, peer), ibta.NewPath(peer, s.local)
 }
 
-// send sends b in datagrams of size bytes; the last may be shorter.
+// send sends b in datagrams of size bytes each; the last one may be shorter.
 func (s *floorSocket) send(b []byte, size int) error {
 	var control []byte
 	if len(b) > size {
@@ -90,7 +91,8 @@ func (s *floorSocket) send(b []byte, size int) error {
 	return err
 }
 
-// receive waits for datagrams. The batch is valid until the next call.
+// receive waits for datagrams, and returns them as a batch. The batch is valid until the next
+// call.
 func (s *floorSocket) receive() (*floorBatch, error) {
 	n, oobn, _, from, err := s.conn.ReadMsgUDPAddrPort(s.buffer, s.ancillary[:])
 	if err != nil {
@@ -107,7 +109,7 @@ func (s *floorSocket) receive() (*floorBatch, error) {
 	return &s.batch, nil
 }
 
-// floorBatch is the result of one receive: datagrams that GRO joined.
+// floorBatch is the result of one receive: datagrams that the kernel joined by GRO.
 type floorBatch struct {
 	rest []byte
 	size int
@@ -128,7 +130,7 @@ func (b *floorBatch) next() bool {
 		if !good {
 			continue
 		}
-		b.header, b.payload, _ = ibta.ParseBTH(d[:len(d)-ibta.ICRCSize]) // cannot fail: Check has verified the length
+		b.header, b.payload, _ = ibta.ParseBTH(d[:len(d)-ibta.ICRCSize]) // this cannot fail, because Check has verified the length
 		return true
 	}
 	return false

@@ -13,7 +13,7 @@ import (
 	"ulnet/lnet/machine/timerfd"
 )
 
-// G-IB-4 has idlePairs connections between two devices of this process.
+// For goal G-IB-4, two devices of this process have idlePairs connections between them.
 const (
 	idlePairs  = 1000
 	warmPairs  = 50
@@ -39,10 +39,10 @@ func measureIBMemory(b *measurement) {
 	})
 }
 
-// liveMemory returns the bytes of heap and stacks after a collection.
+// liveMemory returns the bytes of heap and stacks that are in use after a garbage collection.
 func liveMemory() int64 {
 	runtime.GC()
-	runtime.GC() // frees objects with finalizers that the first one ran
+	runtime.GC() // this collection frees the objects whose finalizers ran after the first one
 	s := memStats()
 	return int64(s.HeapAlloc + s.StackInuse)
 }
@@ -57,7 +57,7 @@ type idlePairsOf struct {
 
 func newIdlePairs() *idlePairsOf {
 	h := &idlePairsOf{clock: timerfd.NewClock(), up: make(chan error, 1)}
-	own, peer := ibAddrs(os.Getpid() + 1<<20) // other addresses than those of pair
+	own, peer := ibAddrs(os.Getpid() + 1<<20) // these addresses differ from those that the function pair uses
 	for i, addr := range []netip.Addr{own, peer} {
 		h.ends[i] = must(newVerbsEnd(must(softroce.Open(verbs.OpenConfig{Addr: addr, Clock: h.clock}))))
 		h.ends[i].qp.MaxSends = idleSends
@@ -90,7 +90,7 @@ func (h *idlePairsOf) connect(ctx context.Context, n int) {
 
 func (h *idlePairsOf) close() {
 	for _, e := range h.ends {
-		_ = e.dev.Close() // an error makes no difference: the measurement is over
+		_ = e.dev.Close() // an error makes no difference after the measurement
 	}
 	h.clock.Close()
 }

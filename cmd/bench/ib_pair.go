@@ -13,8 +13,9 @@ import (
 	localnode "ulnet/portals/node"
 )
 
-// The ends of the measurements of o2iblnd. All RoCE traffic of an address uses one port, so
-// each run of bench has addresses of its own, derived from its process ID.
+// This file sets up both ends for the measurements of o2iblnd. All RoCE traffic of an address
+// uses the same port, so each run of bench has addresses of its own, which are derived from its
+// process ID.
 
 var o2ib = nid.MakeNet(nid.O2IB, 0)
 
@@ -35,7 +36,7 @@ func openIBNode(addr netip.Addr) (*node, verbs.Device, error) {
 	return n, dev, err
 }
 
-// ibPeer is the side of the other process.
+// ibPeer is the side of the other process in measurements of o2iblnd.
 type ibPeer struct {
 	floor *floorEnd
 	dev   verbs.Device
@@ -64,7 +65,7 @@ func newIBPeer(ctx context.Context) (p *ibPeer, err error) {
 func (p *ibPeer) close() {
 	p.floor.close()
 	p.node.close()
-	_ = p.dev.Close() // an error makes no difference: the process ends
+	_ = p.dev.Close() // an error makes no difference, because the process ends
 }
 
 // ibPair is this process's side of a pair of processes that are connected to each other.
@@ -94,7 +95,7 @@ func (b *bench) pair(ctx context.Context) (*ibPair, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.ends = append(b.ends, func() { _ = dev.Close() }, n.close) // errors make no difference at the end
+	b.ends = append(b.ends, func() { _ = dev.Close() }, n.close) // an error makes no difference after the measurements
 	if p.node, err = n.initiate(ctx, processOf(o2ib, peer)); err != nil {
 		return nil, err
 	}

@@ -11,11 +11,11 @@ import (
 	"ulnet/lnd/verbs"
 )
 
-// The device alone, without the protocol of o2iblnd: SENDs back and forth between handlers, and
-// RDMA WRITEs with a SEND after the last.
+// These are measurements of the device alone, without the protocol of o2iblnd: SENDs that go
+// back and forth between handlers, and RDMA WRITEs that are followed by a SEND.
 const (
 	verbsPort    = 9870
-	verbsSends   = 64 // number of work requests posted at a time
+	verbsSends   = 64 // largest number of work requests that are posted at the same time
 	verbsBuffers = 64
 	verbsWindow  = window
 )
@@ -25,12 +25,12 @@ type verbsEnd struct {
 	dev  verbs.Device
 	pool verbs.Pool
 	qp   verbs.QPConfig
-	conn atomic.Pointer[verbs.Conn] // the connection; set before the first upcall
+	conn atomic.Pointer[verbs.Conn] // the connection, which is set before the first upcall
 
 	memory []byte
 	mr     verbs.MR
 
-	// received is called with each message, and sent for each signaled work request.
+	// received is called with each message, and sent is called for each signaled work request.
 	received func(message []byte)
 	sent     func()
 	failed   func(error)
@@ -63,7 +63,7 @@ func (e *verbsEnd) config() verbs.ConnConfig {
 	return verbs.ConnConfig{QP: e.qp, RetryCount: 7, RNRRetryCount: 7}
 }
 
-// completed is the upcall of the completion queue.
+// completed is the upcall with which the completion queue reports completions.
 func (e *verbsEnd) completed(batch []verbs.Completion) {
 	for i := range batch {
 		c := &batch[i]
@@ -93,7 +93,7 @@ func serveVerbs(dev verbs.Device) error {
 	if err != nil {
 		return err
 	}
-	e.sent, e.failed = func() {}, func(error) {} // a failure here shows at the peer as a timeout
+	e.sent, e.failed = func() {}, func(error) {} // if this side fails, the peer notices it by a timeout
 	e.received = func(message []byte) {
 		if err := e.send(message); err != nil {
 			e.failed(err)
@@ -105,7 +105,7 @@ func serveVerbs(dev verbs.Device) error {
 		cfg.Private = binary.LittleEndian.AppendUint32(cfg.Private, e.mr.RKey())
 		cfg.Private = binary.LittleEndian.AppendUint64(cfg.Private, f.Address)
 		if c, err := r.Accept(cfg, func(verbs.Conn, verbs.Event) {}); err == nil {
-			e.conn.Store(&c) // the goroutine that delivers the first message is this one
+			e.conn.Store(&c) // this goroutine is also the one that delivers the first message
 		}
 	})
 	return err
@@ -118,8 +118,8 @@ type verbsClient struct {
 	remote verbs.Frag
 	done   chan error
 
-	left   int // expected replies; owned by the upcalls during a run
-	writes int // number of WRITEs to be posted; owned by the upcalls during a run
+	left   int // number of replies that are still expected; only upcalls use it during a run
+	writes int // number of WRITEs that are still to be posted; only upcalls use it during a run
 	wr     [1]verbs.SendWR
 	sge    [1]verbs.SGE
 	small  []byte
@@ -154,7 +154,7 @@ func (c *verbsClient) event(_ verbs.Conn, e verbs.Event) {
 func (c *verbsClient) fail(err error) {
 	select {
 	case c.done <- err:
-	default: // keep the earlier error
+	default: // the error that came first is kept
 	}
 }
 
@@ -188,8 +188,8 @@ func (c *verbsClient) replied([]byte) {
 	}
 }
 
-// put writes 1 MiB n times with at most verbsWindow WRITEs open, and waits for the answer to
-// the SEND after them.
+// put writes 1 MiB n times, with at most verbsWindow WRITEs in flight, and waits for the answer
+// to the SEND after them.
 func (c *verbsClient) put(ctx context.Context, n int) (time.Duration, error) {
 	first := make([]verbs.SendWR, min(n, verbsWindow))
 	for i := range first {
@@ -215,7 +215,7 @@ func (c *verbsClient) write() verbs.SendWR {
 	return verbs.SendWR{Op: verbs.Write, Pieces: c.sge[:], Signaled: true, Remote: c.remote, RKey: c.rkey}
 }
 
-// wrote posts the next work request after the completion of a WRITE.
+// wrote posts the next work request when a WRITE has been completed.
 func (c *verbsClient) wrote() {
 	if c.writes == 0 {
 		return

@@ -9,24 +9,25 @@ import (
 	"ulnet/portals"
 )
 
-// initiator is the node of this process.
+// initiator is the node of this process, which starts the exchanges that are measured.
 type initiator struct {
 	*node
 	target nid.ProcessID
-	sized  []portals.MDHandle // MDs without events, by the index in sizes
+	sized  []portals.MDHandle // MDs without events, one for each size in the table sizes
 	urgent portals.MDHandle   // MD of 8 bytes whose PUTs have priority
-	eq     *portals.EQ        // queue of the events for replies to small PUTs
+	eq     *portals.EQ        // queue for the events of replies to small PUTs
 	put    portals.MDHandle   // MD of 1 MiB for streams of PUTs
 	get    portals.MDHandle
 	bulk   *portals.EQ
 
-	// left counts the expected replies. The handler of replies owns it during a run.
+	// left counts the replies that are still expected. During a run, only the handler of replies
+	// uses it.
 	left   int
 	done   chan error
-	passed chan struct{} // a reply that the handler of bitsChannel has passed on
+	passed chan struct{} // receives each reply that the handler of bitsChannel passes on
 }
 
-// initiate makes n the initiator and connects it to the target.
+// initiate makes the node n the initiator, and connects it to the target.
 func (n *node) initiate(ctx context.Context, target nid.ProcessID) (*initiator, error) {
 	i := &initiator{node: n, target: target, done: make(chan error, 1), passed: make(chan struct{}, 1)}
 	if err := i.open(); err != nil {
@@ -74,7 +75,7 @@ func (i *initiator) ask(bits uint64) error {
 	})
 }
 
-// pingPong exchanges a PUT n times. The match bits say how both sides wait, and the size.
+// pingPong exchanges a PUT n times. The match bits select the size, and how both sides wait.
 func (i *initiator) pingPong(ctx context.Context, bits uint64, n int) (time.Duration, error) {
 	switch bits &^ bitsSize {
 	case bitsEQ:
@@ -111,7 +112,7 @@ func (i *initiator) replied(e *portals.Event) {
 	}
 }
 
-// pingWaiting exchanges a PUT n times between goroutines that wait for each message.
+// pingWaiting exchanges a PUT n times between goroutines, each of which waits for every message.
 func (i *initiator) pingWaiting(bits uint64, n int, wait func() error) (time.Duration, error) {
 	began := time.Now()
 	for range n {
@@ -139,11 +140,11 @@ func (i *initiator) waitChannel(ctx context.Context) error {
 	}
 }
 
-// putStream sends 1 MiB n times with at most window PUTs without a SEND event, and waits for
-// the ACK of the last one.
+// putStream sends 1 MiB n times, with at most window PUTs that have no SEND event yet, and waits
+// for the ACK of the last one.
 func (i *initiator) putStream(ctx context.Context, n, window int) (time.Duration, error) {
 	began := time.Now()
-	for sent, left := 0, 0; left < n+1; { // wait for n SEND events and one ACK
+	for sent, left := 0, 0; left < n+1; { // this waits for n SEND events and one ACK
 		for ; sent < n && sent-left < window; sent++ {
 			err := i.table.Put(portals.PutRequest{
 				Self: i.id.NID, MD: i.put, Ack: sent == n-1, Target: i.target, Portal: portalSink,
@@ -161,11 +162,11 @@ func (i *initiator) putStream(ctx context.Context, n, window int) (time.Duration
 	return time.Since(began), nil
 }
 
-// getStream fetches 1 MiB n times with at most window GETs open.
+// getStream fetches 1 MiB n times, with at most window GETs in flight.
 func (i *initiator) getStream(ctx context.Context, n, window int) (time.Duration, error) {
 	began := time.Now()
 	asked, got, left := 0, 0, 0
-	for left < n || got < n { // wait for n SEND and n REPLY events
+	for left < n || got < n { // this waits for n SEND and n REPLY events
 		for ; asked < n && asked-got < window; asked++ {
 			err := i.table.Get(portals.GetRequest{
 				Self: i.id.NID, MD: i.get, Target: i.target, Portal: portalSource,

@@ -7,19 +7,20 @@ import (
 	"time"
 )
 
-// The payload of G-LN-1 and the round trips of one round.
+// The payload of goal G-LN-1, and the number of its round trips in a round.
 const (
 	smallSize  = 8
 	roundTrips = 10_000
 )
 
-// sizes are the payloads, with the round trips per round and the bounds of G-LN-1 and G-LN-2.
+// sizes contains the payloads, with the number of round trips in a round, and the bounds of
+// goals G-LN-1 and G-LN-2.
 var sizes = []struct {
 	bytes int
 	name  string
 	trips int
-	raw   float64 // bound beside plain TCP; 0: the bare loop bounds it
-	bare  float64 // bound beside the bare loop; 0: plain TCP bounds it
+	raw   float64 // bound for the ratio to plain TCP; 0 if the ratio to the bare loop has a bound
+	bare  float64 // bound for the ratio to the bare loop; 0 if the ratio to plain TCP has a bound
 }{
 	{smallSize, "8 B", roundTrips, 1.10, 0},
 	{64, "64 B", roundTrips, 0, 1.15},
@@ -31,8 +32,8 @@ var sizes = []struct {
 	{bulk, "1 MiB", 300, 1.05, 0},
 }
 
-// worstRound bounds the slowest round of a contender by its median: beyond it a program would
-// see two speeds.
+// worstRound bounds the ratio of a contender's slowest round to its median one. A larger ratio
+// would mean that a program may see two different speeds.
 const worstRound = 1.5
 
 // measureLatency measures goal G-LN-1: half a round trip of the smallest payload.
@@ -45,7 +46,7 @@ func measureLargeLatency(b *measurement) {
 	}
 }
 
-// measureFloor measures G-FLOOR: the bare loop beside plain TCP.
+// measureFloor measures G-FLOOR: the bare loop compared with plain TCP.
 func measureFloor(b *measurement) {
 	for size := range sizes {
 		raw, bare := b.floor(size)
@@ -68,7 +69,8 @@ func (b *measurement) floor(size int) (raw, bare *contender) {
 }
 
 // latency measures half a round trip of a payload between handlers, between goroutines that wait
-// in their EQs, and between goroutines to which the handlers pass each message on a channel.
+// for events in their EQs, and between goroutines to which the handlers pass each message on a
+// channel.
 func (b *measurement) latency(size int) {
 	s := sizes[size]
 	raw, bare := b.floor(size)
@@ -82,14 +84,14 @@ func (b *measurement) latency(size int) {
 		what := fmt.Sprintf("%s PUT half round trip, %s", s.name, c.name)
 		rawLine, bareLine := c.half(raw, what, s.raw), c.half(bare, what+", to the bare loop", s.bare)
 		worst := c.worst(what + ", the worst round to the median")
-		if c.name == throughChannel { // two switches of goroutines more, which no goal bounds
+		if c.name == throughChannel { // a channel adds two switches of goroutines, which no goal bounds
 			rawLine.free, bareLine.free, worst.free = true, true, true
 		}
 		b.add(rawLine, bareLine, worst)
 	}
 }
 
-// worst compares the slowest round with the median one.
+// worst returns the line that compares the slowest round of a contender with its median one.
 func (c *contender) worst(what string) line {
 	rounds := c.each(0.5)
 	return line{

@@ -14,24 +14,25 @@ import (
 	"ulnet/lnd/lndtest/loopback"
 )
 
-// leaseTrial is the script for servers and their clients: all clients connect, the idle cost is
-// measured, some clients die, then half of the rest. A death closes the connections. Neither
-// system takes closed connections as a sign of death, so both detect it by timeout.
+// leaseTrial is the script for servers and their clients: all clients connect, the cost while
+// idle is measured, some clients die, and then half of the rest die at once. A death closes the
+// connections of the client. Neither system takes closed connections as a sign of death, so both
+// detect it by timeout.
 type leaseTrial struct {
 	clients  int
-	deaths   int           // clients that die first; half of the others die later
-	measured time.Duration // time over which the cost without events is measured
+	deaths   int           // number of clients that die first; half of the others die later
+	measured time.Duration // time over which the cost is measured while nothing happens
 	rival.Keeping
 }
 
 // leases are the measurements of one system.
 type leases struct {
 	system               string
-	serverCPU, clientCPU float64 // CPU time in per cent of a core
-	bytes, segments      float64 // sent over TCP, per client and interval
-	memory               float64 // bytes of all servers' memory, per client
+	serverCPU, clientCPU float64 // CPU time of servers and of clients, in percent of a core
+	bytes, segments      float64 // bytes and segments sent over TCP, per client and interval
+	memory               float64 // memory of all servers together in bytes, per client
 	detect, worst        time.Duration
-	half                 time.Duration // half of the clients die at once: until all servers know of all
+	half                 time.Duration // after half of the clients died at once: time until all servers know of all these deaths
 	dead                 int           // number of clients that have died so far
 	lost                 int           // number of live clients that servers gave up
 	missed               int           // number of deaths that not all servers detected in time
@@ -45,13 +46,14 @@ type leaseRun struct {
 	result  leases
 	servers worker.Crew
 	crews   worker.Crew       // processes that run the clients
-	death   map[int]time.Time // time of each client's death
+	death   map[int]time.Time // the time at which each client died
 
 	mu    sync.Mutex
-	times map[int][]time.Time // by client: when each server gave it up; guarded by mu
+	times map[int][]time.Time // for each client, when the servers gave it up; guarded by mu
 }
 
-// run runs the script with one system: health, or the etcd that program contains.
+// run runs the script with one system: with client health, or with the etcd in the given
+// program.
 func (t *leaseTrial) run(b *measurement, system, program string) leases {
 	r := &leaseRun{leaseTrial: t, measurement: b, program: program, result: leases{system: system}, death: map[int]time.Time{}, times: map[int][]time.Time{}}
 	folder := must(os.MkdirTemp("", "bench-leases-"))
@@ -71,7 +73,7 @@ func (r *leaseRun) start(crew *worker.Crew, kind string, k rival.Keeping) {
 	})))
 }
 
-// gone records that a server gives up a client.
+// gone records that a server has given up a client.
 func (r *leaseRun) gone(d rival.Death) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -107,7 +109,7 @@ func (r *leaseRun) connect() {
 	r.result.memory = float64(count(r.servers).Memory-before.Memory) / float64(r.clients)
 }
 
-// count returns the total cost of some processes.
+// count returns the total cost of the processes in crew.
 func count(crew worker.Crew) (sum rival.Cost) {
 	for _, c := range must(worker.AskAll[rival.Cost](crew, "count", nil)) {
 		sum = sum.Plus(c)
@@ -117,7 +119,7 @@ func count(crew worker.Crew) (sum rival.Cost) {
 
 // cost measures the system while nothing happens.
 func (r *leaseRun) cost() {
-	var costs [2][2]rival.Cost // costs of servers and of clients, each before and after
+	var costs [2][2]rival.Cost // costs of servers and of clients, each at the begin and at the end
 	var began, ended time.Time
 	for i := range 2 {
 		ended = time.Now()
@@ -165,13 +167,13 @@ func (r *leaseRun) kill(n int) {
 	}
 }
 
-// detected waits until all servers have given up the dead clients, and returns the detection
-// times of deaths after since, sorted. A death that is not detected within the limit is
-// missed, and enters with the limit. A client that was given up before its death, or alive, is
-// lost.
+// detected waits until all servers have given up the dead clients, and returns the sorted
+// detection times of the deaths after since. A death that is not detected within the limit
+// counts as missed, and the limit stands for its detection time. A client counts as lost if a
+// server gave it up while it was alive.
 func (r *leaseRun) detected(since time.Time) (took []time.Duration) {
 	limit := 3*r.TTL + 30*time.Second
-	_ = await(r.ctx, limit, r.known) // a timeout is no error here: missed deaths are counted below
+	_ = await(r.ctx, limit, r.known) // a timeout is no error here, because missed deaths are counted below
 	r.check(nil)
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -21,10 +21,10 @@ import (
 	"ulnet/scoll"
 )
 
-// gossipInterval is the default of lnetd.
+// gossipInterval is the interval of gossip that lnetd uses by default.
 const gossipInterval = 200 * time.Millisecond
 
-// healthKeeping starts servers and clients of client health.
+// healthKeeping starts servers and clients that use client health.
 type healthKeeping struct{ rival.Keeping }
 
 func (k healthKeeping) nids() (ids []nid.NID) {
@@ -36,8 +36,8 @@ func (k healthKeeping) nids() (ids []nid.NID) {
 
 func (k healthKeeping) timing() health.Timing { return health.Timing{Ping: k.Interval, Evict: k.TTL} }
 
-// node starts a node over TCP with one connection per peer: with three typed ones 10 000
-// clients would exceed the usual limit of descriptors.
+// node starts a node over TCP with one connection per peer: with three typed connections per
+// peer, 10 000 clients would exceed the usual limit of file descriptors.
 func (k healthKeeping) node(addr netip.Addr, accept socklnd.AcceptMode, clock machine.Clock) (*localnode.Node, error) {
 	return localnode.Start(localnode.Config{
 		Networks: networks.Interface{Net: tcp, Name: addr.String()}.String(), Clock: clock,
@@ -45,7 +45,8 @@ func (k healthKeeping) node(addr netip.Addr, accept socklnd.AcceptMode, clock ma
 	})
 }
 
-// serveHealth starts a server as in lnetd: gossip, collectives, client health and its store.
+// serveHealth starts a server with the parts that it has in lnetd: gossip, collectives, client
+// health and its store.
 func serveHealth(keeping rival.Keeping, gone func(name string)) error {
 	k := healthKeeping{keeping}
 	clock := timerfd.NewClock()
@@ -90,7 +91,8 @@ func serveHealth(keeping rival.Keeping, gone func(name string)) error {
 	})
 }
 
-// healthClients returns the function that starts client i, a node with an address of its own.
+// healthClients returns a function that starts client i, which is a node with an address of its
+// own.
 func healthClients(keeping rival.Keeping) func(i int) (kill func(), err error) {
 	k := healthKeeping{keeping}
 	clock := timerfd.NewClock()
@@ -103,7 +105,7 @@ func healthClients(keeping rival.Keeping) func(i int) (kill func(), err error) {
 		kill = func() {
 			ctx, cancel := context.WithCancel(context.Background())
 			cancel()
-			_ = n.Close(ctx) // closed without waiting, as in a crash
+			_ = n.Close(ctx) // the node closes without waiting, as in a crash
 		}
 		conn, err := health.Dial(n.Table(), health.DialConfig{
 			Name: fmt.Sprint(rival.ClientPrefix, i), Servers: k.nids(), Timing: k.timing(), Seed: uint64(i),

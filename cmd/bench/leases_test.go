@@ -31,7 +31,7 @@ func TestLeases(t *testing.T) {
 		if l.lost != 0 || l.missed != 0 || l.bytes <= 0 || l.segments <= 0 || l.serverCPU <= 0 || l.clientCPU <= 0 || l.dead != 10 {
 			t.Errorf("%+v", l)
 		}
-		// The last message of a client is at most an interval before its death.
+		// The last message of a client precedes its death by at most an interval.
 		if least := trial.TTL - trial.Interval; l.detect < least || l.worst < l.detect || l.half < least {
 			t.Errorf("%+v", l)
 		}
@@ -39,7 +39,8 @@ func TestLeases(t *testing.T) {
 	}
 }
 
-// TestLeaseLines: the lines have the ratios of both systems, and the figures behind them.
+// TestLeaseLines: the lines contain the ratios between both systems, and the values from which
+// they were computed.
 func TestLeaseLines(t *testing.T) {
 	ours := []leases{{serverCPU: 10, half: 2 * time.Second}, {serverCPU: 30, half: 4 * time.Second}}
 	theirs := []leases{{serverCPU: 40, half: 8 * time.Second}, {system: "etcd", serverCPU: 60, half: 8 * time.Second, missed: 2}}
@@ -60,7 +61,7 @@ func TestLeaseLines(t *testing.T) {
 	}
 }
 
-// TestBuildPeers: without the source there is a reason, not an error.
+// TestBuildPeers: if the source of peers is missing, buildPeers returns a reason, not an error.
 func TestBuildPeers(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if p, err := buildPeers(t.Context(), peersModule); err != nil || p.folder != "" || !strings.Contains(p.missing, "cmd/bench/peers") {

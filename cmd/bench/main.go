@@ -1,11 +1,11 @@
 // Command bench measures the goals of this project and says which are met.
 //
 // It prints one line for each bound of a goal: its id, what was measured, the value, the goal,
-// and met or missed. The values are ratios to a plain Go TCP program that moves the same
-// payload in the same run: both run in the same two processes, in turns, and medians are
-// compared. The lines are also written to a file, with the date and a description of the
-// machine. BENCH=long in the environment runs four times as many rounds, and measurements that
-// take longer than some minutes.
+// and met or missed. The values are ratios to a plain Go TCP program that moves the same payload
+// in the same run: both run in the same two processes, in turns, and medians are compared. The
+// lines are also written to a file, with the date and a description of the machine. BENCH=long
+// in the environment runs four times as many rounds, and also takes measurements that take
+// longer than some minutes.
 //
 // A missed goal is a result, not a failure: the exit status is 1 only when
 // something could not be measured.
@@ -28,7 +28,7 @@ import (
 	"ulnet/health/boltstore"
 )
 
-// Bounds of the time for one goal, by default and with BENCH=long.
+// Bounds for the time that the measurement of one goal may take, by default and with BENCH=long.
 const (
 	goalTimeout     = 12 * time.Minute
 	longGoalTimeout = 3 * time.Hour

@@ -7,16 +7,16 @@ import (
 	"ulnet/cmd/bench/worker"
 )
 
-// measurement is a goal that is being measured, with the bench's settings and the lines so far.
-// As with testing.B, the first error ends it, by a panic that measure recovers; see must and
-// check.
+// measurement is a goal that is being measured, with the settings of bench and the lines so far.
+// As with testing.B, the first error ends it. The functions must and check end it by a panic,
+// from which measure recovers.
 type measurement struct {
 	*bench
 	ctx   context.Context // context of this measurement
 	lines []line
 }
 
-// failure is the panic that ends a measurement.
+// failure is the value of the panic that ends a measurement.
 type failure struct{ err error }
 
 // measure runs a function that measures, and returns its lines, or the error that ended it.
@@ -35,8 +35,8 @@ func (b *bench) measure(ctx context.Context, f func(*measurement)) (lines []line
 	return m.lines, nil
 }
 
-// serve starts a worker for the time of the measurement, within a host if one is given, and waits
-// until it is ready.
+// serve starts a worker for the time of the measurement, and waits until it is ready. If within
+// is not nil, that function starts it, for example in a network namespace.
 func (m *measurement) serve(kind string, params any, within func(func() error) error) *worker.Process {
 	p := must(m.start(m.ctx, worker.Config{Kind: kind, Params: params, Within: within}))
 	m.ends = append(m.ends, func() { _ = p.Stop() })
@@ -47,17 +47,18 @@ func (m *measurement) serve(kind string, params any, within func(func() error) e
 // add adds lines to the result.
 func (m *measurement) add(lines ...line) { m.lines = append(m.lines, lines...) }
 
-// check ends the measurement if there is an error, or its time is over.
+// check ends the measurement if err is not nil, or if the time of the measurement is over.
 func (m *measurement) check(err error) {
 	if err = cmp.Or(err, m.ctx.Err()); err != nil {
 		panic(failure{err})
 	}
 }
 
-// succeed ends the measurement if there is an error, where check is out of reach.
+// succeed ends the measurement if err is not nil. It is for functions that have no measurement
+// to call check of.
 func succeed(err error) { must(0, err) }
 
-// must returns a value, or ends the measurement.
+// must returns v, or ends the measurement if err is not nil.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(failure{err})

@@ -7,7 +7,7 @@ import (
 )
 
 // TestFailureEndsMeasurement: the first error ends a measurement, even within an expression, and
-// so does the end of its context; other panics are not recovered.
+// so does the end of its context. The measurement does not recover from other panics.
 func TestFailureEndsMeasurement(t *testing.T) {
 	broken := errors.New("broken")
 	ended, cancel := context.WithCancel(t.Context())

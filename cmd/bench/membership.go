@@ -12,14 +12,14 @@ import (
 
 // membershipTrial is the script for a membership system: all nodes join, the traffic is
 // measured, one node joins later, one writes an attribute, one leaves, one dies, one becomes
-// silent, some are paused.
+// silent, and some are paused.
 type membershipTrial struct {
 	nodes    int
-	interval time.Duration // gossip interval of gossip and memberlist; zone and memberlist-lan have their defaults
-	calm     time.Duration // time before the traffic is measured; for gossip at least a cycle per node
+	interval time.Duration // gossip interval of gossip and memberlist; zone and memberlist-lan use their defaults
+	calm     time.Duration // time before the traffic is measured; for gossip it is at least as many cycles as there are nodes
 	measured time.Duration // time over which traffic and CPU time are measured
-	paused   int           // number of nodes that are stopped and continued
-	pauses   int           // how often these nodes are stopped
+	paused   int           // number of nodes that are paused: stopped and continued
+	pauses   int           // how often each of them is stopped
 }
 
 // membership has the measurements of one system.
@@ -29,22 +29,24 @@ type membership struct {
 	join    time.Duration // time until all nodes know all nodes
 	bytes   float64       // bytes of payload that a node sends per second
 	packets float64
-	cpu     float64 // CPU time of a node in per cent of a core
+	cpu     float64 // CPU time of a node, in percent of a core
 
-	// Times until the other nodes knew. Those of events that gossip does not have are 0.
+	// Times until the other nodes knew of each event. They are 0 for events that gossip does not
+	// have.
 	newcomer, attribute, goodbye, death, silence sideSpread
 
-	// These count false reports while some nodes were stopped and continued: that a healthy
-	// node is dead, and that a dead node is alive.
+	// These count false reports while some nodes were stopped and continued: reports that a healthy
+	// node is dead, and reports that a dead node is alive.
 	falseDeaths, returns int
 }
 
-// sideSpread is the time until other nodes knew of an event, on average and the last one.
+// sideSpread is the time until other nodes knew of an event: the mean, and the time of the last
+// node.
 type sideSpread struct{ mean, last time.Duration }
 
 // Limits and parameters of the script.
 const (
-	joinLimit   = 90 * time.Second // memberlist joins 64 nodes in 65 s at times
+	joinLimit   = 90 * time.Second // memberlist sometimes takes 65 s until 64 nodes have joined
 	detectLimit = 40 * time.Second
 	blocked     = 8 * time.Second
 	open        = 100 * time.Millisecond
@@ -78,7 +80,7 @@ func (t *membershipTrial) run(b *measurement, of system) *membership {
 	at := time.Now()
 	c.signal(syscall.SIGKILL, victim)
 	m.death = c.told(rival.Down, victim, at)
-	if silenced < t.nodes-1-t.paused { // skipped if too few nodes would be left
+	if silenced < t.nodes-1-t.paused { // the pauses are skipped if too few nodes would be left
 		m.silence = c.silence()
 	}
 	t.pause(c, m)
@@ -108,7 +110,7 @@ func (c *cluster) newcomer() sideSpread {
 	return c.told(rival.Up, node, must(worker.Ready[time.Time](c.nodes[node].Process)))
 }
 
-// attribute writes an attribute at one node several times.
+// attribute writes an attribute of one node several times.
 func (c *cluster) attribute() sideSpread {
 	var all []time.Duration
 	for k := range writes {
@@ -120,7 +122,7 @@ func (c *cluster) attribute() sideSpread {
 	return spreadOf(all)
 }
 
-// goodbye makes a node leave, and ends its process when all know.
+// goodbye makes a node leave, and ends its process when all others know it.
 func (c *cluster) goodbye() sideSpread {
 	at := must(worker.Ask[time.Time](c.nodes[leaver].Process, "leave", nil))
 	c.nodes[leaver].gone = true
@@ -129,8 +131,8 @@ func (c *cluster) goodbye() sideSpread {
 	return s
 }
 
-// silence stops a node for good: its host still answers, the process does not, as with a
-// server that hangs.
+// silence stops a node for good: its host still answers, but the process does not, like a server
+// that hangs.
 func (c *cluster) silence() sideSpread {
 	at := time.Now()
 	c.nodes[silenced].gone = true
@@ -140,7 +142,7 @@ func (c *cluster) silence() sideSpread {
 	return s
 }
 
-// pause stops and continues some nodes in turns of 8 s and 0.1 s.
+// pause repeatedly stops some nodes for 8 s and lets them run for 0.1 s.
 func (t *membershipTrial) pause(c *cluster, m *membership) {
 	if t.paused == 0 || t.pauses == 0 {
 		return

@@ -14,14 +14,14 @@ import (
 	"ulnet/lnd/lndtest/loopback"
 )
 
-// system is a membership system, run by workers.
+// system is a membership system whose nodes are worker processes.
 type system struct {
 	name    string
-	program string // program of the workers; empty: this program
+	program string // program of the workers; empty if it is this program
 	changes bool   // nodes can join late and leave, and have attributes
 }
 
-// cluster has the processes of one system.
+// cluster consists of the processes of one system.
 type cluster struct {
 	*measurement
 	config worker.Config
@@ -33,10 +33,10 @@ type cluster struct {
 	events []event // events that the workers have reported; guarded by mu
 }
 
-// clusterNode is one node.
+// clusterNode is one node of a cluster.
 type clusterNode struct {
 	*worker.Process
-	gone bool // the node was killed, stopped for good, or has left
+	gone bool // the node was killed, was stopped for good, or has left
 }
 
 // event is a report of a node about another.
@@ -45,13 +45,14 @@ type event struct {
 	rival.News
 }
 
-// newCluster starts the nodes of a system, by within if that is not nil, or else on loopback.
+// newCluster starts the nodes of a system. If node has no base address, they run on loopback.
+// Otherwise the function that within returns for a node starts it.
 func (b *measurement) newCluster(of system, node rival.Node, within func(i int) func(func() error) error) *cluster {
 	if !node.Base.IsValid() {
 		node.Base = netip.AddrFrom4([4]byte{127, 0, 77, 1})
 		within = func(int) func(func() error) error { return nil }
 		var addrs []netip.Addr
-		for i := range node.Nodes + 1 { // one node more, for the newcomer
+		for i := range node.Nodes + 1 { // one more for the node that joins later
 			addrs = append(addrs, node.Addr(i))
 		}
 		node.Port = must(loopback.FreePort(addrs...))
@@ -132,7 +133,7 @@ func (c *cluster) living() (crew worker.Crew) {
 	return crew
 }
 
-// traffic returns the sum over all nodes.
+// traffic returns the sum of the traffic of all nodes.
 func (c *cluster) traffic() (sum rival.Traffic) {
 	for _, t := range must(worker.AskAll[rival.Traffic](c.living(), "traffic", nil)) {
 		sum = rival.Traffic{Bytes: sum.Bytes + t.Bytes, Messages: sum.Messages + t.Messages, CPU: sum.CPU + t.CPU}
@@ -148,8 +149,9 @@ func (c *cluster) signal(s syscall.Signal, nodes ...int) {
 	}
 }
 
-// observe waits until all other live nodes, or those in by, have reported an event about a
-// node, and returns the times of their first reports after from.
+// observe waits until all other live nodes have reported an event about a node, or only the
+// nodes in the list by if that is not empty. It returns how long after from the first reports of
+// these nodes came.
 func (c *cluster) observe(what string, node int, from time.Time, by []int, is func(event) bool) (list []time.Duration) {
 	if by == nil {
 		for i, n := range c.nodes {
@@ -174,13 +176,13 @@ func (c *cluster) observe(what string, node int, from time.Time, by []int, is fu
 	return list
 }
 
-// told returns the times until all other live nodes, or those in by, knew of a change of a
-// node.
+// told returns the times until the other live nodes knew of a change of a node. If the list by
+// is not empty, only the nodes in it count.
 func (c *cluster) told(kind rival.Change, node int, from time.Time, by ...int) sideSpread {
 	return spreadOf(c.observe(fmt.Sprintf("node %d, which is %s,", node, kind), node, from, by, func(e event) bool { return e.Kind == kind }))
 }
 
-// spreadOf returns mean and maximum of a list.
+// spreadOf returns the mean and the maximum of a list.
 func spreadOf(list []time.Duration) (s sideSpread) {
 	for _, d := range list {
 		s.mean += d / time.Duration(len(list))
@@ -192,7 +194,7 @@ func spreadOf(list []time.Duration) (s sideSpread) {
 // end kills all processes.
 func (c *cluster) end() {
 	for _, n := range c.nodes {
-		_ = n.Signal(syscall.SIGKILL) // fails if the process has ended
+		_ = n.Signal(syscall.SIGKILL) // it fails if the process has already ended, which makes no difference
 		_ = n.Stop()                  // the error says that the process was killed
 	}
 }

@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// sideNodes is the number of nodes of a zone and of a cluster of memberlist, a process each.
+// sideNodes is the number of nodes of a zone, and of a cluster of memberlist. Each node is a
+// process.
 const sideNodes = 64
 
-// sideFigures returns the figures of which there is a ratio, which false deaths do not have. A
+// sideFigures returns the figures that are compared by their ratio: all except false deaths. A
 // system whose nodes cannot change has no newcomers, attributes or goodbyes.
 func sideFigures(changes bool) []figure[*membership] {
 	list := []figure[*membership]{{"all start at once: until all know all, to memberlist", func(m *membership) float64 { return m.join.Seconds() }, "s"}}
@@ -43,7 +44,7 @@ func measureMemberlist(b *measurement) {
 	besideMemberlist(b, sideNodes, system{name: "zone", changes: true}, system{name: "memberlist-lan", changes: true})
 }
 
-// measureGossipBeside compares gossip with memberlist at the same interval, in the events that
+// measureGossipBeside compares gossip with memberlist at the same interval, by the events that
 // gossip has. No goal bounds it.
 func measureGossipBeside(b *measurement) {
 	besideMemberlist(b, sideNodes/2, system{name: "gossip"}, system{name: "memberlist"})

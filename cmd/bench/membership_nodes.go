@@ -11,7 +11,7 @@ import (
 	localnode "ulnet/portals/node"
 )
 
-// newMemberNode starts the LNet node below an agent.
+// newMemberNode starts the LNet node that an agent of gossip or a zone uses.
 func newMemberNode(n rival.Node, s *rival.Watcher) (*node, error) {
 	return newNodeOn(tcp, n.Self(), localnode.Config{
 		AcceptPort: n.Port, Wrap: func(d lnd.Driver) lnd.Driver { return countingDriver{d, s} },
@@ -38,7 +38,7 @@ func startGossip(n rival.Node, s *rival.Watcher) (rival.Member, error) {
 	return nil, nil
 }
 
-// zoneKey is the key of the attribute that is written.
+// zoneKey is the key of the attribute that the script writes.
 const zoneKey = "peers"
 
 // zoneMember is a node of a zone.
@@ -47,7 +47,8 @@ type zoneMember struct{ agent *zone.Agent }
 func (m zoneMember) Leave() error           { return m.agent.Leave(0) }
 func (m zoneMember) Set(value string) error { return m.agent.Set(zoneKey, []byte(value)) }
 
-// startZone starts a node of a zone with the defaults of lnetd, which joins by the first node.
+// startZone starts a node of a zone with the defaults of lnetd, which joins the zone through the
+// first node.
 func startZone(n rival.Node, s *rival.Watcher) (rival.Member, error) {
 	own, err := newMemberNode(n, s)
 	if err != nil {
@@ -74,11 +75,11 @@ func startZone(n rival.Node, s *rival.Watcher) (rival.Member, error) {
 	return zoneMember{agent}, err
 }
 
-// tellZone reports an event of an agent.
+// tellZone reports an event of a zone's agent.
 func tellZone(n rival.Node, s *rival.Watcher, e zone.Event) {
 	addr, err := netip.ParseAddr(e.ID.Name())
 	if err != nil {
-		return // the event is about this node itself, or of another zone
+		return // the event is about this node itself, or about another zone
 	}
 	switch e.Kind {
 	case zone.Joined, zone.Left:

@@ -10,7 +10,7 @@ import (
 )
 
 // peersForTest returns the folder with the systems of peers. They are built only for the long
-// suite, where their modules can be fetched.
+// test suite, in which their modules can be downloaded.
 func peersForTest(t *testing.T) string {
 	if !suite.Long() {
 		return ""
@@ -58,8 +58,8 @@ func TestMembership(t *testing.T) {
 	}
 }
 
-// TestSideLines: the lines have the ratios of zones and memberlist, with the figures behind them,
-// and false deaths as a count.
+// TestSideLines: the lines contain the ratios between zones and memberlist with the values from
+// which they were computed, and the number of false deaths.
 func TestSideLines(t *testing.T) {
 	figures := func(seconds time.Duration, deaths int) *membership {
 		s := sideSpread{mean: seconds * time.Second, last: 2 * seconds * time.Second}
@@ -84,7 +84,7 @@ func TestSideLines(t *testing.T) {
 	if l := lines[14]; l.ratio != 1 || !strings.HasPrefix(l.basis, "memberlist 5;") {
 		t.Errorf("%+v", l)
 	}
-	// Gossip has fewer lines: it has no newcomers, attributes and goodbyes.
+	// Gossip has fewer lines: it has no newcomers, attributes or goodbyes.
 	if n := len(skippedSides(system{}, "why")); n != 9 {
 		t.Errorf("%d lines of gossip", n)
 	}

@@ -20,7 +20,7 @@ import (
 // connections each. The node runs in a process of its own; the peers are sockets of this
 // process.
 const (
-	idlePeers   = 5000 // fewer if the limit of descriptors requires it, or at a glance
+	idlePeers   = 5000 // there are fewer if the limit of file descriptors requires that, or at the effort aGlance
 	typedConns  = 3
 	warmUpPeers = 50
 	kibibyte    = 1024
@@ -51,9 +51,9 @@ func measureMemory(b *measurement) {
 	h := &idleNode{Process: must(b.start(b.ctx, worker.Config{Kind: "idle"}))}
 	defer h.close()
 	h.port = must(worker.Ready[uint16](h.Process))
-	h.connect(0, warmUpPeers) // the first peers warm up
+	h.connect(0, warmUpPeers) // the first peers are not measured, but warm up the node
 	before := h.memory()
-	peers := max(1, min(b.some(idlePeers), affordableConnections()/typedConns-warmUpPeers)) // bounded, as both processes need that many descriptors
+	peers := max(1, min(b.some(idlePeers), affordableConnections()/typedConns-warmUpPeers)) // both processes need a file descriptor for each connection
 	h.connect(warmUpPeers, peers)
 	after := h.memory()
 	perPeer := float64(after-before) / float64(peers) / kibibyte
@@ -64,7 +64,8 @@ func measureMemory(b *measurement) {
 	)
 }
 
-// affordableConnections returns the number of connections for which a process has descriptors.
+// affordableConnections returns the number of connections for which a process has file
+// descriptors.
 func affordableConnections() int {
 	const others = 500
 	var limit syscall.Rlimit
@@ -103,7 +104,8 @@ func (h *idleNode) connect(first, n int) {
 	}
 }
 
-// dial opens a connection of a peer and keeps it. It returns the type in the HELLO of the node.
+// dial opens a connection of a peer, and keeps it open. It returns the connection type that the
+// node's HELLO contains.
 func (h *idleNode) dial(i int, t ksock.ConnType) ksock.ConnType {
 	self := netip.AddrFrom4([4]byte{127, 1, byte(i >> 8), byte(i)})
 	d := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(self, 0))}

@@ -8,9 +8,9 @@ import (
 	"ulnet/lnet/path"
 )
 
-// measureChoice measures goal G-PA-4: the choice of a path among four NIs of this node and four
-// of the other one. G-LN-1 and G-LN-5 measure that the choice costs nothing if there is one NI
-// and one NID.
+// measureChoice measures goal G-PA-4: the cost of choosing a path between four NIs of this node
+// and four of the other one. Goals G-LN-1 and G-LN-5 bound the cost if there is only one NI and
+// one NID, so that there is nothing to choose.
 func measureChoice(b *measurement) {
 	var took, objects []float64
 	for range max(3, b.rounds/3) {
@@ -25,8 +25,8 @@ func measureChoice(b *measurement) {
 	)
 }
 
-// choose4by4 benchmarks a choice, including the changes that a message makes to the state by
-// which later choices are made.
+// choose4by4 benchmarks a choice, including the changes of state that a message causes, on which
+// later choices depend.
 func choose4by4(b *testing.B) {
 	var locals []*path.Local
 	var remotes []*path.Remote

@@ -7,19 +7,19 @@ import (
 	"ulnet/lnd/lndtest/netlab"
 )
 
-// pathLab has hosts in network namespaces with links between them.
+// pathLab is a network of hosts in network namespaces, with links between them.
 type pathLab struct {
 	*measurement
 	lab  *netlab.Lab
-	port uint16 // the next port that no node uses
+	port uint16 // the next port that no node uses yet
 }
 
-// inPathLab calls f in a network lab; see perform.
+// inPathLab calls f with a new pathLab, or returns why there can be none; see perform.
 func (b *measurement) inPathLab(f func(*pathLab)) (missing string) {
 	return b.perform(func(t netlab.T) { f(&pathLab{measurement: b, lab: netlab.New(t), port: 988}) })
 }
 
-// host makes a host that accepts packets for an address of its own on any of its links, as
+// host creates a host. The host accepts packets for any of its addresses on any of its links, as
 // hosts in a network with several rails must.
 func (l *pathLab) host(name string) *netlab.Host {
 	h := l.lab.Host(name)
@@ -34,7 +34,8 @@ func (l *pathLab) host(name string) *netlab.Host {
 	return h
 }
 
-// join joins two hosts by a cable with addresses of 10.80.NET.0/24, and returns these.
+// join connects two hosts by a cable. It gives them addresses in 10.80.NET.0/24, where NET is
+// the argument net, and returns the cable and the addresses.
 func (l *pathLab) join(a, b *netlab.Host, net byte) (*netlab.Cable, netip.Addr, netip.Addr) {
 	first, second := netip.AddrFrom4([4]byte{10, 80, net, 1}), netip.AddrFrom4([4]byte{10, 80, net, 2})
 	c := l.lab.Cable(a, netip.PrefixFrom(first, 24).String(), b, netip.PrefixFrom(second, 24).String())

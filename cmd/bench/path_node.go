@@ -16,24 +16,25 @@ import (
 	localnode "ulnet/portals/node"
 )
 
-// railSetup is a node with any number of NIs, perhaps one that routes.
+// railSetup describes a node with any number of NIs, which may be a router.
 type railSetup struct {
 	Networks string
 	Routes   string // routes in the syntax of LNet's tunable routes
 	Forward  bool
 	Port     uint16
-	Timeout  time.Duration // transaction timeout; 0: LNet's default
+	Timeout  time.Duration // transaction timeout; 0 means LNet's default
 }
 
-// railNode is a node with several rails in a process of its own. It answers small PUTs and discards
-// large ones. On order it streams, pings and puts load on other nodes.
+// railNode is a node with several rails in a process of its own. It answers small PUTs and
+// discards large ones. When it gets an order, it streams PUTs to other nodes, exchanges PUTs
+// with them, or puts load on them.
 type railNode struct {
 	*node
 	ctx context.Context
 	to  map[nid.NID]*initiator
 }
 
-// serveRail starts the node of a worker.
+// serveRail starts the node of a worker, and registers its orders.
 func serveRail(w *worker.Worker, setup railSetup) (struct{}, error) {
 	n, err := newRailNode(setup)
 	if err != nil {
@@ -55,14 +56,14 @@ func serveRail(w *worker.Worker, setup railSetup) (struct{}, error) {
 	return struct{}{}, nil
 }
 
-// free returns the node as one that has LNet choose the NI of each message.
+// free returns the node in a form that lets LNet choose the NI for each message.
 func (r *railNode) free() *node {
 	free := *r.node
 	free.id.NID = nid.NID{}
 	return &free
 }
 
-// newRailNode starts a node from a setup.
+// newRailNode starts the node that a setup describes.
 func newRailNode(setup railSetup) (*node, error) {
 	cfg := localnode.Config{
 		Networks: setup.Networks, LNet: lnet.Config{TransactionTimeout: setup.Timeout},
@@ -86,7 +87,7 @@ func newRailNode(setup railSetup) (*node, error) {
 type railOrder struct {
 	Target nid.NID
 	Count  int           // number of messages
-	For    time.Duration // duration of a load
+	For    time.Duration // how long a load lasts
 }
 
 // initiator returns the initiator of the node's traffic with a target.
@@ -101,7 +102,7 @@ func (r *railNode) initiator(target nid.NID) (*initiator, error) {
 	return i, err
 }
 
-// timed registers an order that reports its duration.
+// timed registers an order whose result is how long it took.
 func (r *railNode) timed(w *worker.Worker, name string, do func(i *initiator, count int) (time.Duration, error)) {
 	worker.Order(w, name, func(o railOrder) (time.Duration, error) {
 		i, err := r.initiator(o.Target)
@@ -112,7 +113,8 @@ func (r *railNode) timed(w *worker.Worker, name string, do func(i *initiator, co
 	})
 }
 
-// ordered returns a contender whose rounds are an order to a worker, about count messages to a target.
+// ordered returns a contender. In each of its rounds, a worker is ordered to exchange count
+// messages with a target.
 func ordered(name, do string, at *worker.Process, target nid.NID, count int) *contender {
 	return &contender{name: name, run: func(*contender) (latencies, error) {
 		took, err := worker.Ask[time.Duration](at, do, railOrder{Target: target, Count: count})
@@ -125,7 +127,7 @@ type loadReport struct {
 	Begun, Answered int
 	Failed          []loadFailure
 	Twice           int // number of events that came twice
-	Open            int // number of operations whose last event has not come
+	Open            int // number of operations whose last event never came
 	Longest         time.Duration
 }
 
@@ -135,7 +137,8 @@ type loadFailure struct {
 	Why          string
 }
 
-// load makes PUTs of 64 KiB with ACK, window at a time, for some time, and awaits their ends.
+// load sends PUTs of 64 KiB with ACK for a time that the order sets, and waits for their last
+// events. It keeps as many PUTs in flight as the constant window says.
 func (r *railNode) load(o railOrder) (report loadReport, err error) {
 	if _, err := r.initiator(o.Target); err != nil {
 		return report, err
@@ -158,7 +161,7 @@ func (r *railNode) load(o railOrder) (report loadReport, err error) {
 	return l.report, l.err
 }
 
-// loader makes PUTs, one after the other in each of some lanes.
+// loader sends PUTs in several lanes. In each lane, a PUT begins when the one before has ended.
 type loader struct {
 	r     *railNode
 	order railOrder
@@ -166,7 +169,7 @@ type loader struct {
 	done  chan struct{}
 
 	mu     sync.Mutex
-	open   int // number of open operations; guarded by mu, as all below
+	open   int // number of operations in flight; mu guards it and all fields below
 	report loadReport
 	err    error
 }
@@ -185,7 +188,7 @@ func (l *loader) next() {
 	began := time.Now()
 	l.open++
 	l.report.Begun++
-	// The last event may come before Put has returned, and so with l.mu held.
+	// The last event may come before Put has returned, and so while this goroutine holds l.mu.
 	end := func(why error, sends int) { go l.ended(began, why, sends) }
 	if err := putAcked(l.r.table, l.order.Target, loadSize, end); err != nil {
 		l.err = err
@@ -195,7 +198,7 @@ func (l *loader) next() {
 	}
 }
 
-// ended notes the end of an operation, and begins the next one of its lane.
+// ended records the end of an operation, and begins the next one of its lane.
 func (l *loader) ended(began time.Time, why error, sends int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -214,8 +217,8 @@ func (l *loader) ended(began time.Time, why error, sends int) {
 
 var errNoAnswer = errors.New("no answer in time")
 
-// putAcked begins a PUT with ACK from memory of its own. end is called with its last event, with
-// how many SEND events there were.
+// putAcked begins a PUT with ACK from memory of its own. At its last event, it calls end with
+// the number of SEND events that there were.
 func putAcked(table *portals.Table, target nid.NID, size int, end func(why error, sends int)) error {
 	var md portals.MDHandle
 	var why error = errNoAnswer
@@ -246,7 +249,7 @@ func putAcked(table *portals.Table, target nid.NID, size int, end func(why error
 	})
 }
 
-// routeNode gives a node its routes, and has it forward messages.
+// routeNode gives a node its routes, and lets it forward messages if it is a router.
 func routeNode(whole *localnode.Node, setup railSetup) error {
 	list, err := route.Parse(setup.Routes)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// crowdSetup is many nodes in one process that send to a target behind a router.
+// crowdSetup describes many nodes in one process that send to a target behind a router.
 type crowdSetup struct {
 	Nodes  int
 	Router netip.Addr
@@ -26,7 +26,7 @@ type crowdSetup struct {
 type senders struct {
 	setup crowdSetup
 	nodes []*node
-	done  []atomic.Uint64 // number of acknowledged PUTs of each node
+	done  []atomic.Uint64 // for each node, the number of its PUTs that were acknowledged
 	stop  atomic.Bool
 }
 
@@ -77,8 +77,8 @@ func (c *senders) connect(struct{}) (int, error) {
 	return len(c.nodes), failed
 }
 
-// send has all nodes send for some time, each one several PUTs at a time, and returns how
-// many of each were acknowledged.
+// send lets all nodes send for a time that the order sets, and returns how many PUTs of each
+// node were acknowledged. Each node keeps several PUTs in flight.
 func (c *senders) send(o railOrder) (counts []uint64, err error) {
 	c.stop.Store(false)
 	for i := range c.done {
@@ -99,14 +99,14 @@ func (c *senders) send(o railOrder) (counts []uint64, err error) {
 	return counts, nil
 }
 
-// lane sends one PUT after the other.
+// lane sends PUTs of node i, each one after the one before has been acknowledged.
 func (c *senders) lane(i int) error {
 	return c.put(i, func(err error) {
 		if err != nil || c.stop.Load() {
 			return
 		}
 		c.done[i].Add(1)
-		_ = c.lane(i) // fails when the node is closed
+		_ = c.lane(i) // it ends with an error when the node is closed
 	})
 }
 
@@ -114,7 +114,7 @@ func (c *senders) put(i int, end func(error)) error {
 	return putAcked(c.nodes[i].table, c.setup.Target, c.setup.Size, func(why error, _ int) { end(why) })
 }
 
-// Parameters of the crowd of goal G-PA-5.
+// Parameters of the many nodes that goal G-PA-5 needs.
 const (
 	crowdNodes = 1000
 	crowdSize  = 16 << 10

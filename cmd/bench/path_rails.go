@@ -13,12 +13,12 @@ import (
 // railRate is the bandwidth of a rail in bits per second.
 const railRate = 1_000_000_000
 
-// twoHosts is two hosts with two rails between them.
+// twoHosts consists of two hosts with two rails between them.
 type twoHosts struct {
 	*pathLab
 	hosts  [2]*netlab.Host
 	cables [2]*netlab.Cable
-	addrs  [2][2]netip.Addr // addresses, by host and rail
+	addrs  [2][2]netip.Addr // addresses, indexed by host and rail
 }
 
 func (l *pathLab) twoHosts() *twoHosts {
@@ -34,7 +34,8 @@ func (l *pathLab) twoHosts() *twoHosts {
 	return t
 }
 
-// pair starts a node on each host with an NI on each of the first rails, all on one net.
+// pair starts a node on each host. Each node has an NI on the first rail, or on the first two,
+// and all NIs belong to the same net.
 func (t *twoHosts) pair(rails int, timeout time.Duration) (a *worker.Process, target nid.NID) {
 	var ends [2]*worker.Process
 	for i, h := range t.hosts {
@@ -68,7 +69,7 @@ func measureTwoRails(b *measurement) {
 const (
 	pullAt      = 3 * time.Second
 	pullLoad    = 10 * time.Second
-	pullKnown   = 200 * time.Millisecond // time within which the node knows of the lost carrier
+	pullKnown   = 200 * time.Millisecond // time within which the node learns that the carrier is lost
 	pullTimeout = 20 * time.Second       // transaction timeout
 )
 

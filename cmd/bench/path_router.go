@@ -16,13 +16,13 @@ import (
 // plainPort is where the plain TCP server and its proxy listen.
 const plainPort = 7000
 
-// plainSetup is a plain TCP server, or a proxy before another one.
+// plainSetup is a plain TCP server, or a proxy in front of another one.
 type plainSetup struct {
-	Listen, Before netip.AddrPort // own address, and that of the server behind; not valid: no proxy
+	Listen, Before netip.AddrPort // own address, and the address of the server behind the proxy, which is not valid if this is no proxy
 }
 
-// servePlain either serves plain TCP, or forwards it as a router that stores and forwards does:
-// through a buffer of 1 MiB in each direction, without splice.
+// servePlain either serves plain TCP, or forwards it. It forwards like a router that stores and
+// forwards: through a buffer of 1 MiB in each direction, without the system call splice.
 func servePlain(w *worker.Worker, setup plainSetup) (struct{}, error) {
 	l, err := net.Listen("tcp", setup.Listen.String())
 	if err != nil {
@@ -45,7 +45,7 @@ func servePlain(w *worker.Worker, setup plainSetup) (struct{}, error) {
 	return struct{}{}, nil
 }
 
-// proxy forwards a connection.
+// proxy forwards what arrives on a connection to a server, and back.
 func proxy(c net.Conn, to netip.AddrPort) {
 	defer c.Close()
 	d, err := net.Dial("tcp", to.String())
@@ -57,13 +57,14 @@ func proxy(c net.Conn, to netip.AddrPort) {
 	pump(d, c)
 }
 
-// pump copies through a buffer in this process: neither side may splice.
+// pump copies through a buffer in this process. It hides the methods by which package io would
+// use the system call splice.
 func pump(to, from net.Conn) {
 	_, _ = io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{from}, make([]byte, bulk))
-	_ = to.(*net.TCPConn).CloseWrite() // tells the other side that no data follow
+	_ = to.(*net.TCPConn).CloseWrite() // this tells the other side that no data follows
 }
 
-// servePlainClient drives a plain TCP server on order.
+// servePlainClient exchanges messages with a plain TCP server when it gets an order.
 func servePlainClient(w *worker.Worker, server netip.AddrPort) (struct{}, error) {
 	c, err := dialRaw(w.Context(), server)
 	if err != nil {
@@ -75,15 +76,15 @@ func servePlainClient(w *worker.Worker, server netip.AddrPort) (struct{}, error)
 	return struct{}{}, nil
 }
 
-// routed is two hosts with a router between them, and the same with a plain proxy.
+// routed consists of two hosts with a router between them, which also runs a plain TCP proxy.
 type routed struct {
 	*pathLab
-	hosts  [3]*netlab.Host // the hosts: a, the router, and b
-	addrs  [4]netip.Addr   // addresses of a, the router towards a, the router towards b, and b
-	lnet   *worker.Process // worker with an LNet node, at a
+	hosts  [3]*netlab.Host // host a, the router, and host b
+	addrs  [4]netip.Addr   // addresses of a, of the router on its link to a, of the router on its link to b, and of b
+	lnet   *worker.Process // worker on host a with an LNet node
 	router *worker.Process
-	plain  *worker.Process // worker with plain TCP, at a
-	target nid.NID         // NID of the node at b
+	plain  *worker.Process // worker on host a with plain TCP
+	target nid.NID         // NID of the node on host b
 }
 
 func (l *pathLab) routed() *routed {

@@ -24,11 +24,11 @@ type greeting struct {
 	Raw  netip.AddrPort // address of its plain TCP server
 	Bare netip.AddrPort // address of the bare loop's server
 	LNet uint16         // accept port of its LNet node
-	Many uint16         // accept port of its LNet node with many credits
+	Many uint16         // accept port of its LNet node that has many credits
 }
 
 // servePeer starts the servers of the other process: plain TCP, an LNet node, and an LNet node
-// with many credits. The order "ib" adds the side of o2iblnd, and returns a port.
+// with many credits. The order "ib" also starts its side of o2iblnd, and returns a port.
 func servePeer(w *worker.Worker, _ struct{}) (hello greeting, err error) {
 	for _, s := range []struct {
 		addr  *netip.AddrPort
@@ -75,7 +75,7 @@ type bench struct {
 	rounds  int
 	stderr  io.Writer // standard error of other processes
 	started int       // number of workers started
-	profile *profiler // nil: --profile was not given
+	profile *profiler // nil if --profile was not given
 	raw     *rawClient
 	bare    *bareClient
 	node    *initiator
@@ -140,14 +140,14 @@ func (b *bench) start(ctx context.Context, cfg worker.Config) (*worker.Process, 
 	return worker.Start(ctx, cfg)
 }
 
-// close ends all nodes, and at last the other process.
+// close ends all nodes, and then the other process.
 func (b *bench) close() {
 	for i := len(b.ends); i > 0; i-- {
 		b.ends[i-1]()
 	}
 }
 
-// spent runs a function, and returns the resources that both processes used meanwhile.
+// spent runs a function, and returns the resources that both processes used in that time.
 func (b *bench) spent(run func() (time.Duration, error)) (elapsed time.Duration, used usage, err error) {
 	before, err := worker.Ask[usage](b.peer, "usage", nil)
 	if err != nil {

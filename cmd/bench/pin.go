@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// workerCores is the environment variable by which a pinned bench knows the cores of its
+// workerCores is the environment variable from which a pinned bench learns the cores of its
 // workers, separated by commas.
 const workerCores = "BENCH_WORKER_CORES"
 
-// pin runs this program again on a core of its own, with another core for each worker. It
-// returns only an error, or nil in the program that runs again. The Go runtime looks at the
-// cores that it may use when it starts, and an affinity set later would leave it as many
-// threads as before.
+// pin runs this program again on a core of its own, with another core for each worker. It does
+// not return if that succeeds; in the program that runs again it returns nil. The program must
+// run again because the Go runtime looks only at its start how many cores it may use, and would
+// keep as many threads if the affinity were set later.
 func pin() error {
 	if os.Getenv(workerCores) != "" {
 		return nil
@@ -73,8 +73,8 @@ func bind(cores []string) error {
 	return unix.SchedSetaffinity(0, &set)
 }
 
-// pinned returns the function that starts the nth worker on a core of its own, or nil if
-// nothing is pinned.
+// pinned returns a function that starts the nth worker on a core of its own, or nil if bench is
+// not pinned.
 func pinned(nth int) func(start func() error) error {
 	list := os.Getenv(workerCores)
 	if list == "" {
@@ -88,7 +88,7 @@ func pinned(nth int) func(start func() error) error {
 // runtime of the process has as many threads as there are cores.
 func onCores(cores ...string) func(start func() error) error {
 	return func(start func() error) error {
-		runtime.LockOSThread() // the process inherits the affinity of the thread that starts it
+		runtime.LockOSThread() // a process inherits the affinity of the thread that starts it
 		defer runtime.UnlockOSThread()
 		var own unix.CPUSet
 		if err := unix.SchedGetaffinity(0, &own); err != nil {

@@ -9,13 +9,15 @@ import (
 	"ulnet/portals"
 )
 
-// Round trips per round beside streams of 1 MiB PUTs to the same peer.
+// The number of PUTs of 1 MiB that are kept in flight to a peer, and the number of round trips
+// in a round that are measured meanwhile.
 const (
 	streams       = 8
 	besideStreams = 200
 )
 
-// load keeps streams PUTs of 1 MiB in flight, twice as many as there are credits.
+// load keeps PUTs of 1 MiB in flight. Their number is the constant streams, which is twice the
+// number of credits.
 type load struct {
 	*initiator
 	md      portals.MDHandle
@@ -43,7 +45,7 @@ func (l *load) put() error {
 	return l.table.Put(portals.PutRequest{Self: l.id.NID, MD: l.md, Target: l.target, Portal: portalSink})
 }
 
-// event sends the next PUT after the SEND event of one.
+// event sends the next PUT when the SEND event of a PUT arrives.
 func (l *load) event(e *portals.Event) {
 	if e.Kind == portals.EventUnlink {
 		return
@@ -80,8 +82,8 @@ func (i *initiator) beside(ctx context.Context, bits uint64, n int) (time.Durati
 	return took, firstError(err, l.end(ctx))
 }
 
-// measurePriority compares 8 B PUTs with and without priority beside saturating streams to the
-// same peer. No goal bounds it.
+// measurePriority compares PUTs of 8 B with and without priority, while streams to the same peer
+// use all credits. No goal bounds it.
 func measurePriority(b *measurement) {
 	idle := b.timed("on an idle node", besideStreams, func() (time.Duration, error) { return b.node.ping(b.ctx, bitsUrgent, besideStreams) })
 	urgent := b.timed("priority", besideStreams, func() (time.Duration, error) { return b.node.beside(b.ctx, bitsUrgent, besideStreams) })

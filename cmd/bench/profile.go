@@ -19,24 +19,26 @@ import (
 // layer is the CPU time that a package of this project took, including the functions of other
 // packages that it called.
 type layer struct {
-	user   int64 // nanoseconds of Go code
-	kernel int64 // nanoseconds of system calls
+	user   int64 // nanoseconds in Go code
+	kernel int64 // nanoseconds in system calls
 }
 
-// layers is the CPU time of one process by package.
+// layers is the CPU time that one process spent in each package.
 type layers map[string]layer
 
 // spectrum is the CPU time of both processes while a contender ran.
 type spectrum struct {
-	ops  int // operations of all rounds
+	ops  int // number of operations in all rounds
 	here layers
 	peer layers
 }
 
-// profiler collects the CPU profiles of contenders: --profile. A nil profiler does nothing.
+// profiler collects the CPU profiles of contenders if --profile is given. A nil profiler does
+// nothing.
 type profiler struct{ of map[string]*spectrum }
 
-// startProfile and stopProfile are orders of the other process; the second returns a profile.
+// startProfile and stopProfile carry out orders in the other process. The second one returns a
+// profile.
 func startProfile(buffer *bytes.Buffer) func(struct{}) (struct{}, error) {
 	return func(struct{}) (struct{}, error) {
 		buffer.Reset()
@@ -51,7 +53,7 @@ func stopProfile(buffer *bytes.Buffer) func(struct{}) ([]byte, error) {
 	}
 }
 
-// during runs a round of a contender, which has some operations, under the profiler.
+// during runs a round of a contender under the profiler. The round consists of ops operations.
 func (p *profiler) during(peer *worker.Process, name string, ops int, run func() error) error {
 	if p == nil {
 		return run()
@@ -107,7 +109,7 @@ func (l layers) add(raw []byte) error {
 
 // packageOf returns the package of a function, and whether it is one of this project.
 func packageOf(function string) (name string, ours bool) {
-	function, _, _ = strings.Cut(function, "[") // type arguments
+	function, _, _ = strings.Cut(function, "[") // this removes the type arguments
 	folder, last := "", function
 	if i := strings.LastIndexByte(function, '/'); i >= 0 {
 		folder, last = function[:i+1], function[i+1:]

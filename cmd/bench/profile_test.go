@@ -26,8 +26,8 @@ func TestPackageOf(t *testing.T) {
 	}
 }
 
-// TestProfile runs a short measurement with --profile: the table names a layer that messages
-// pass. A short run has too few samples for all of them.
+// TestProfile runs a short measurement with --profile: the table names at least one layer that
+// messages pass through. A short run has too few samples to name all of them.
 func TestProfile(t *testing.T) {
 	var out, errs strings.Builder
 	code := run(t.Context(), cli.Env{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }}, []string{"--goal", "G-LN-4", "--rounds", "2", "--out", "", "--profile"})

@@ -10,20 +10,20 @@ import (
 	"ulnet/portals"
 )
 
-// G-LN-4 sends small messages at the highest rate. The plain program sends records of the same
-// size, recordsPerWrite per write.
+// For goal G-LN-4, LNet sends small messages at the highest rate. The plain program sends
+// records of the same size, recordsPerWrite of them with each write.
 const (
 	rateCount       = 300_000
 	bareCount       = 1_000_000
-	rateOpen        = 4096 // bound of the PUTs whose SEND event has not come
+	rateOpen        = 4096 // largest number of PUTs whose SEND event has not come yet
 	recordsPerWrite = 819
 	rawWrites       = 4000
 )
 
-// manyCredits are the tunables of G-LN-4.
+// manyCredits are the tunables that goal G-LN-4 is measured with.
 var manyCredits = lnd.Tunables{PeerCredits: 256, Credits: 256}
 
-// flood sends small PUTs, with at most rateOpen without their SEND event.
+// flood sends small PUTs. At any time, at most rateOpen of them have no SEND event yet.
 type flood struct {
 	*node
 	target  nid.ProcessID
@@ -32,7 +32,7 @@ type flood struct {
 	ended   atomic.Int64 // number of SEND events of this run, and of ACKs if all want one
 	waiting atomic.Bool
 	room    chan struct{}
-	acked   chan error // error of the run, or nil after the ACK of the last PUT if only that wants one
+	acked   chan error // receives the error of the run, or nil after the ACK of the last PUT if only that PUT wants an ACK
 }
 
 func newFlood(n *node, target nid.ProcessID) (*flood, error) {
@@ -46,7 +46,7 @@ func (f *flood) event(e *portals.Event) {
 	if e.Err != nil || e.Kind == portals.EventAck && !f.all {
 		select {
 		case f.acked <- e.Err:
-		default: // keep the earlier error
+		default: // the error that came first is kept
 		}
 		return
 	}
@@ -56,11 +56,12 @@ func (f *flood) event(e *portals.Event) {
 	}
 }
 
-// run sends n PUTs and waits for the ACK of the last one, or for the ACKs of all.
+// run sends n PUTs, and waits for the ACK of the last one, or for the ACKs of all if all is
+// true.
 func (f *flood) run(ctx context.Context, n int, all bool) (time.Duration, error) {
 	f.ended.Store(0)
 	f.all = all
-	events := int64(1) // of a PUT
+	events := int64(1) // number of events of each PUT
 	if all {
 		events = 2
 	}
@@ -106,7 +107,8 @@ func (f *flood) await(ctx context.Context, n int64) error {
 	return nil
 }
 
-// measureRate measures goal G-LN-4: with SEND events, and with an ACK of each PUT.
+// measureRate measures goal G-LN-4: once with SEND events only, and once with an ACK of each
+// PUT.
 func measureRate(b *measurement) {
 	count, acked, most := b.some(rateCount), b.some(rateCount/3), b.some(bareCount)
 	bare := b.timed("bare loop", most, func() (time.Duration, error) { return b.bare.flood(most) })

@@ -10,16 +10,17 @@ import (
 	"time"
 )
 
-// The plain Go TCP program that LNet is compared with: blocking reads and writes on one
-// connection, without framing except for a request before each run.
+// This is the plain Go TCP program that LNet is compared with. It reads and writes one
+// connection with blocking calls. The stream has no framing, except that a request precedes each
+// run.
 
-// rawOp is the operation of the server in a run.
+// rawOp is what the server does in a run.
 type rawOp uint64
 
 const (
-	rawEcho   rawOp = iota // count times: reads size bytes and writes them back
-	rawSink                // reads count times size bytes, then writes one byte
-	rawSource              // count times: reads 8 bytes and writes size bytes
+	rawEcho   rawOp = iota // count times, it reads size bytes and writes them back
+	rawSink                // it reads size bytes count times, and then writes one byte
+	rawSource              // count times, it reads 8 bytes and writes size bytes
 )
 
 const requestSize = 24
@@ -70,7 +71,7 @@ func serveRun(c net.Conn) error {
 	return nil
 }
 
-// rawClient drives the server over one connection.
+// rawClient sends requests and data to the server over one connection.
 type rawClient struct {
 	c   net.Conn
 	buf []byte
@@ -114,7 +115,7 @@ func (r *rawClient) roundTrips(size, count int) (time.Duration, error) {
 	return time.Since(began), nil
 }
 
-// put sends size bytes count times and waits until all have been read.
+// put sends size bytes count times, and waits until the server has read all of them.
 func (r *rawClient) put(size, count int) (time.Duration, error) {
 	began := time.Now()
 	err := r.request(rawSink, size, count)
@@ -127,7 +128,7 @@ func (r *rawClient) put(size, count int) (time.Duration, error) {
 	return time.Since(began), err
 }
 
-// get requests size bytes count times, with at most window requests open.
+// get requests size bytes count times, with at most window requests in flight.
 func (r *rawClient) get(size, count, window int) (time.Duration, error) {
 	began := time.Now()
 	err := r.request(rawSource, size, count)

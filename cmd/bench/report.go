@@ -19,7 +19,7 @@ processes in the same run: medians of the ratios of interleaved rounds. The abso
 else it did; ` + "`make bench GOAL=`" + `*id* measures one goal again and replaces its section.
 `
 
-// surroundings are the conditions of a measurement.
+// surroundings are the conditions under which a measurement was made.
 type surroundings struct {
 	at   time.Time
 	load string
@@ -66,12 +66,12 @@ func writeResults(file string, g goal, lines []line, at surroundings, rounds int
 	return os.WriteFile(file, merge(old, g.id, section(g, lines, at, rounds)), 0o644)
 }
 
-// measured is the form of the names of sections that this program writes.
+// measured matches the names of the sections that this program writes.
 var measured = regexp.MustCompile(`^(G-)?[A-Z]+-\w+$`)
 
 // merge returns the report with one section replaced, or added in the order of the goals. It
-// removes sections of goals that no longer exist. Sections with other names, written by hand,
-// follow those of the goals.
+// removes sections of goals that no longer exist. Sections with other names are written by hand,
+// and follow those of the goals.
 func merge(old []byte, id, text string) []byte {
 	sections := map[string]string{}
 	var written []string

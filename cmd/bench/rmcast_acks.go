@@ -39,8 +39,8 @@ func measureCastAcks(b *measurement) {
 	measureCastConnects(b)
 }
 
-// measureCastConnects counts the TCP connects of members while messages are sent, by the
-// counters of the hosts.
+// measureCastConnects reads from the counters of the hosts how many TCP connections the members
+// open while messages are sent.
 func measureCastConnects(b *measurement) {
 	l := line{what: "connects after the first message of each", unit: "connects"}
 	l.skipped = b.inCastLab(pick(b, 3, 8, 8), func(lab *castLab) {
@@ -63,11 +63,11 @@ func measureCastConnects(b *measurement) {
 	b.add(l)
 }
 
-// castTap counts messages in a simulation of bare state machines.
+// castTap counts messages in a simulation of state machines without a network stack.
 type castTap struct {
 	origin  sim.NodeID
-	casts   int // number of datagrams with payload, one per receiver
-	acks    int // number of acknowledgements of all members
+	casts   int // number of datagrams with payload, each counted once per receiver
+	acks    int // number of acknowledgements that all members send
 	top     int // number of acknowledgements that the origin receives
 	repairs int
 }

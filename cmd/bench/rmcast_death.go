@@ -12,8 +12,9 @@ import (
 	"ulnet/scoll/rmcast/rmcastsim"
 )
 
-// measureCastDeath measures goal G-RM-6: members die at several times while a message is being delivered.
-// The manager learns of a death after castNotice.
+// measureCastDeath measures goal G-RM-6, for which a member dies while a message is being
+// delivered. This is measured for several times of its death. The manager learns of a death
+// after castNotice.
 func measureCastDeath(b *measurement) {
 	const latency = 500 * time.Microsecond
 	sizes := pick(b, []int{8}, []int{8, 16, 64}, []int{8, 16, 64, 256})
@@ -26,7 +27,7 @@ func measureCastDeath(b *measurement) {
 				runs++
 				dead := slices.ContainsFunc(m.Result.Failed, func(id rmcast.ID) bool { return id.NID == simlnd.NID(sim.NodeID(victim)) })
 				switch {
-				case !dead && (len(m.Result.Failed) > 0 || m.Elapsed() > castNotice/2): // the victim had acknowledged before its death: it must not delay the result
+				case !dead && (len(m.Result.Failed) > 0 || m.Elapsed() > castNotice/2): // the victim had acknowledged the message before its death, which then must not delay the result
 					wrong++
 				case dead && len(m.Result.Failed) > 1:
 					wrong++
@@ -50,8 +51,8 @@ func measureCastDeath(b *measurement) {
 // it.
 const castNotice = 100 * time.Millisecond
 
-// castDeath crashes a member some time after a message was sent, and returns the bound of the
-// time until the message is released.
+// castDeath crashes a member after a message was sent. It returns the message, and the bound for
+// the time until the message is released.
 func castDeath(nodes int, victim sim.NodeID, latency, after time.Duration) (m *rmcastsim.Message, limit time.Duration) {
 	n := castNet(rmcastsim.Config{
 		Network: scenario.Network{Nodes: nodes, Topology: evenLinks(latency)}, Manager: rmcast.ManagerConfig{Window: 2, Fragment: 64}, Discovery: castNotice,

@@ -8,11 +8,12 @@ import (
 	"ulnet/lnd/lndtest/netlab"
 )
 
-// castMTU is the MTU of all links: a message of 2 KiB is one datagram, as on the network of the
-// paper.
+// castMTU is the MTU of all links. It lets a message of 2 KiB fit into one datagram, as on the
+// network of the paper.
 const castMTU = 9000
 
-// castLab has hosts on one switch, in network namespaces, on which groups of processes run.
+// castLab is a network of hosts on one switch, in network namespaces. Groups of processes run on
+// the hosts.
 type castLab struct {
 	*measurement
 	hosts  []*netlab.Host
@@ -21,7 +22,7 @@ type castLab struct {
 	port   uint16 // the next port that is free on all hosts
 }
 
-// inCastLab runs f in a lab with that many hosts; see perform.
+// inCastLab runs f in a lab with the given number of hosts; see perform for the result.
 func (b *measurement) inCastLab(hosts int, f func(*castLab)) (missing string) {
 	return b.perform(func(t netlab.T) {
 		l := &castLab{measurement: b, port: 988}
@@ -39,7 +40,8 @@ func (b *measurement) inCastLab(hosts int, f func(*castLab)) (missing string) {
 	})
 }
 
-// perform runs f, which creates a lab. If that is not possible it returns the reason.
+// perform runs f, which creates a network lab. If no lab can be created, it returns the reason,
+// and otherwise an empty string.
 func (b *measurement) perform(f func(netlab.T)) (missing string) {
 	err := netlab.Perform(func(t netlab.T) error {
 		f(t)
@@ -52,10 +54,12 @@ func (b *measurement) perform(f func(netlab.T)) (missing string) {
 	return ""
 }
 
-// castProcesses are the processes of a group, a member each. The first is the origin.
+// castProcesses are the processes of a group. Each process is a member, and the first one is the
+// origin.
 type castProcesses struct{ worker.Crew }
 
-// group starts processes on the first hosts, or with loopback addresses on this one.
+// group starts a process for each member: on the hosts of the lab, or on this host with loopback
+// addresses.
 func (l *castLab) group(members int, setup memberSetup) *castProcesses {
 	setup.Addrs, setup.Port = l.addrs[:members], l.port
 	l.port += 2
@@ -72,14 +76,14 @@ func (c *castProcesses) reports() []casterReport {
 	return must(worker.AskAll[casterReport](c.Crew, "report", nil))
 }
 
-// contender returns a contender in which the origin sends messages one at a time.
+// contender returns a contender in whose rounds the origin sends messages one at a time.
 func (c *castProcesses) contender(name, how string, o casterOrder) *contender {
 	return &contender{name: name, run: func(*contender) (latencies, error) {
 		return worker.Ask[latencies](c.Crew[0], how, o)
 	}}
 }
 
-// skip marks lines as skipped if there is a reason.
+// skip marks lines as skipped if missing contains a reason.
 func skip(lines []line, missing string) []line {
 	for i := range lines {
 		lines[i].skipped = missing

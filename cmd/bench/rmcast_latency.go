@@ -8,11 +8,11 @@ import (
 // Parameters of the messages that are timed one at a time.
 const (
 	castBytes = 2 << 10
-	castLimit = 1.5 // largest ratio to the plain program
+	castLimit = 1.5 // largest allowed ratio to the plain program
 )
 
-// castPair has the contenders for one group size: ours in both wait modes, and those that they
-// are compared with.
+// castPair has the contenders for one group size: those of this project in both modes of
+// waiting, and those that they are compared with.
 type castPair struct {
 	nodes                 int
 	waiting, looking      *contender // contenders of this project
@@ -21,7 +21,8 @@ type castPair struct {
 	waitingCast, lookCast *castProcesses
 }
 
-// measureCastLatency measures goal G-RM-1: the time for 2 KiB until the origin knows that all have it.
+// measureCastLatency measures goal G-RM-1: the time until the origin of a message of 2 KiB knows
+// that all members have it.
 func measureCastLatency(b *measurement) {
 	measureCastSavings(b)
 	mpi := must(compileMPI(b.ctx))
@@ -68,8 +69,8 @@ func (l *castLab) pair(mpi openMPI, nodes int) *castPair {
 	return p
 }
 
-// lines returns the lines for the group size. If not empty, noLab and noMPI are the reasons why
-// ours and Open MPI were not measured.
+// lines returns the lines for the group size. If this project was not measured, noLab contains
+// the reason, and if Open MPI was not measured, noMPI contains it.
 func (p *castPair) lines(noLab, noMPI string) []line {
 	what := castTo(p.nodes)
 	lines := []line{
@@ -94,10 +95,11 @@ func (p *castPair) lines(noLab, noMPI string) []line {
 	return lines
 }
 
-// paperSavings is column 2 of table 1 of the paper, against MPI_Bcast alone: per cent by nodes.
+// paperSavings contains column 2 of table 1 of the paper: how many percent of the time of
+// MPI_Bcast alone the paper's multicast saves, by the number of nodes.
 var paperSavings = map[int]float64{2: 67.03, 3: 49.11, 4: 50.23, 5: 33.56, 6: 35.88, 7: 39.34}
 
-// saving returns by how many per cent ours is faster than a peer.
+// saving returns how many percent of a peer's median time rmcast saves.
 func (p *castPair) saving(peer *contender) float64 {
 	return 100 * (1 - compare(p.looking.each(0.5), peer.each(0.5)))
 }

@@ -11,10 +11,10 @@ import (
 // lookout reads from a socket. It can poll for a while before it waits.
 type lookout struct {
 	rc    syscall.RawConn
-	fn    func(fd uintptr) bool // the method try as a func value
+	fn    func(fd uintptr) bool // the method try, as a func value that is allocated only once
 	look  time.Duration
 	bytes []byte
-	room  []byte // the part of the buffer that is not filled yet
+	room  []byte // the part of the buffer that the next read may fill
 	n     int
 	err   error
 }
@@ -54,7 +54,8 @@ func (l *lookout) once() error {
 	return l.err
 }
 
-// try reads once; false makes the poller wait and call it again.
+// try reads once. If it returns false, the Go runtime's poller waits until the socket is
+// readable, and calls it again.
 func (l *lookout) try(fd uintptr) bool {
 	var began time.Time
 	for {
@@ -75,6 +76,6 @@ func (l *lookout) try(fd uintptr) bool {
 		case time.Since(began) > l.look:
 			return false
 		}
-		_, _, _ = syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0, 0, 0) // cannot fail
+		_, _, _ = syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0, 0, 0) // it cannot fail
 	}
 }

@@ -19,7 +19,7 @@ func measureCastLoss(b *measurement) {
 	for _, loss := range []float64{0.001, 0.01, 0.05} {
 		n := lossyNet(nodes, messages, loss)
 		s, _ := n.Status(0)
-		timeout := s.RTT + 200*time.Microsecond + max(s.RTT/4, 5*time.Millisecond) // time-out of the last level, with the delay of acknowledgements
+		timeout := s.RTT + 200*time.Microsecond + max(s.RTT/4, 5*time.Millisecond) // the time-out of the last level includes the delay of acknowledgements
 		c, p99 := n.Counters(), rmcastsim.Percentile(n.Times(), 99)
 		what := fmt.Sprintf("virtual time, %g %% of datagrams lost: ", 100*loss)
 		basis := fmt.Sprintf("%d nodes, %d messages one after the other, %d copies lost", nodes, messages, n.LostCopies())
@@ -33,7 +33,7 @@ func measureCastLoss(b *measurement) {
 	measureCastLossInLab(b)
 }
 
-// lossyNet sends messages one after another, from all members in turn.
+// lossyNet sends messages one after another, and lets all members send in turn.
 func lossyNet(nodes, messages int, loss float64) *rmcastsim.Net {
 	n := castNet(rmcastsim.Config{Network: scenario.Network{Nodes: nodes, Seed: 7}, Loss: loss, Manager: rmcast.ManagerConfig{Window: 64}})
 	for i := range messages {
@@ -42,8 +42,8 @@ func lossyNet(nodes, messages int, loss float64) *rmcastsim.Net {
 	return n
 }
 
-// measureCastLossInLab is the part of G-RM-3 on real sockets, where receivers check the
-// contents.
+// measureCastLossInLab measures the part of goal G-RM-3 on real sockets. Receivers check the
+// contents of the messages there.
 func measureCastLossInLab(b *measurement) {
 	type kind struct {
 		share      float64

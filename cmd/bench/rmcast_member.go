@@ -14,19 +14,20 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// casterOrder orders messages from the process of a member.
+// casterOrder orders the process of a member to send messages.
 type casterOrder struct {
 	Bytes int
 
-	// For messages that are measured one at a time.
+	// These fields are for messages that are sent one at a time: Warm of them warm up, and Count of
+	// them are measured.
 	Warm, Count int
-	Look        time.Duration // how long plain sockets are polled before a wait
+	Look        time.Duration // how long plain sockets are polled before the process waits for them
 
-	// Used by streams. Rate is the largest number of messages per second; 0: no limit.
-	Rate float64 // at most that many messages per second; 0: no limit
+	// This field is for streams.
+	Rate float64 // largest number of messages per second; 0 means no limit
 }
 
-// casterReport has the counters of a member.
+// casterReport contains the counters of a member.
 type casterReport struct {
 	Received casterReceipts
 	Plain    uint64 // datagrams of blasts that arrived
@@ -38,7 +39,7 @@ type casterReport struct {
 // casterTree is the tree of acknowledgements.
 func casterTree(members int) tree.Tree { return tree.Tree{Topology: tree.KNomial(2), N: members} }
 
-// serveCaster starts the member of a process, ours and the plain one.
+// serveCaster starts two members in a process: one of rmcast, and one that uses plain sockets.
 func serveCaster(w *worker.Worker, setup memberSetup) (raw netip.AddrPort, err error) {
 	plain, err := newPlainCaster(setup)
 	if err != nil {
@@ -62,23 +63,24 @@ func serveCaster(w *worker.Worker, setup memberSetup) (raw netip.AddrPort, err e
 		r.Connects, err = activeOpens()
 		return r, err
 	})
-	worker.Order(w, "forget", func(struct{}) (bool, error) { // resets the counters of received messages
+	worker.Order(w, "forget", func(struct{}) (bool, error) { // this order resets the counters of received messages
 		ours.receipts.forget()
 		plain.blasted.Store(0)
 		return true, nil
 	})
-	worker.Order(w, "faults", func(f rmcast.Faults) (bool, error) { // discard some of the datagrams that arrive from now on
+	worker.Order(w, "faults", func(f rmcast.Faults) (bool, error) { // this order discards some of the datagrams that arrive from now on
 		ours.group.SetFaults(f)
 		return true, nil
 	})
-	worker.Order(w, "ours", ours.oneByOne)   // sends Count messages, each after all members have the last
-	worker.Order(w, "plain", plain.oneByOne) // sends as ours does, with plain sockets
-	worker.Order(w, "stream", ours.stream)   // sends as many messages as the window allows, until all members have all
-	worker.Order(w, "blast", plain.blast)    // sends plain datagrams, which may be lost
+	worker.Order(w, "ours", ours.oneByOne)   // this order sends Count messages, each after all members have received the one before
+	worker.Order(w, "plain", plain.oneByOne) // this order does the same as "ours", but with plain sockets
+	worker.Order(w, "stream", ours.stream)   // this order sends as many messages at a time as the window allows, and ends when all members have received all of them
+	worker.Order(w, "blast", plain.blast)    // this order sends plain datagrams, which may be lost
 	return plain.tree.addr(), nil
 }
 
-// activeOpens returns the number of TCP connects of this host, from the counters of the system.
+// activeOpens returns how many TCP connections this host has opened, from the counters of the
+// system.
 func activeOpens() (uint64, error) {
 	b, err := os.ReadFile("/proc/self/net/snmp")
 	if err != nil {

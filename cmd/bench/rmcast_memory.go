@@ -17,15 +17,15 @@ const (
 	memoryBytes = 2 << 10
 )
 
-// measureCastMemory measures goal G-RM-5: all members of a group in this process send at the same time over
-// loopback, while another member joins and leaves again and again.
+// measureCastMemory measures goal G-RM-5: all members of a group, which are in this process,
+// send at the same time over loopback, while another member joins and leaves again and again.
 func measureCastMemory(b *measurement) {
 	each, joins := pick(b, 200, 10_000, 100_000), pick(b, 2, 50, 50)
 	g := newChurningGroup(b)
 	defer g.close()
 	before := liveHeap()
 	peak, streams, changes, took := g.run(b, each, joins)
-	// Every member, the guest included, buffers a window of each origin.
+	// Every member, including the guest, may buffer a window of datagrams of each origin.
 	limit := float64((len(g.members)+1)*len(g.members)) * castWindow * (memoryBytes + wire.HeaderSize)
 	kept, versions := g.settle(b)
 	basis := fmt.Sprintf("%d sources x %d messages of %d bytes in %v, %d joins and leaves", len(g.members), each, memoryBytes, took.Round(time.Second), changes)
@@ -38,8 +38,8 @@ func measureCastMemory(b *measurement) {
 	)
 }
 
-// churningGroup has the members of the group that measureCastMemory measures, and a guest that
-// joins and leaves it again and again.
+// churningGroup consists of the members of the group that measureCastMemory measures, and a
+// guest that joins and leaves it again and again.
 type churningGroup struct {
 	members []*caster
 	guest   *caster
@@ -65,8 +65,9 @@ func newChurningGroup(b *measurement) *churningGroup {
 	return g
 }
 
-// run makes all members send. It returns the largest live heap meanwhile, the most datagrams of
-// an origin that a member buffered, and how often the guest joined or left.
+// run makes all members send. It returns the largest live heap in that time, the largest number
+// of datagrams of one origin that a member buffered, how often the guest joined or left, and how
+// long it took.
 func (g *churningGroup) run(b *measurement, each, joins int) (peak uint64, most, changes int, took time.Duration) {
 	began := time.Now()
 	ended := make(chan error, len(g.members))
@@ -113,7 +114,8 @@ func (g *churningGroup) change(ctx context.Context, managers []nid.NID, join boo
 	return g.guest.group.Ready(ctx)
 }
 
-// settle waits until the buffers are empty, and returns the datagrams and lists that are left.
+// settle waits until the buffers are empty, and returns how many datagrams and member lists are
+// left.
 func (g *churningGroup) settle(b *measurement) (datagrams, versions int) {
 	look := func() bool {
 		datagrams, versions = 0, 0
@@ -126,12 +128,12 @@ func (g *churningGroup) settle(b *measurement) (datagrams, versions int) {
 		}
 		return datagrams == 0 && versions == 0
 	}
-	_ = await(b.ctx, casterPatience, look) // a timeout is no error here: the caller gets what is left
+	_ = await(b.ctx, casterPatience, look) // a timeout is no error here, because the caller gets what is left
 	b.check(nil)
 	return datagrams, versions
 }
 
-// wrong returns the number of messages that sources did not receive exactly once.
+// wrong returns the number of messages that members did not receive exactly once.
 func (g *churningGroup) wrong(each int) (n uint64) {
 	want := uint64(len(g.members) * each)
 	for _, c := range g.members {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// mpiAgent is the script that mpirun uses in place of rsh. It starts a daemon in the host that
+// mpiAgent is the script that mpirun uses in place of rsh. It starts a daemon on the host that
 // its first argument names, and gives the daemon that name as its host name.
 const mpiAgent = `#!/bin/sh
 host=$1
@@ -61,8 +61,9 @@ func newMPIHosts(mpi openMPI, l *castLab, c *castProcesses) (*mpiHosts, error) {
 
 func mpiName(i int) string { return "cast" + strconv.Itoa(i) }
 
-// contender runs the program once per round, because idle processes poll and would take CPU time
-// from the others. Without a barrier a broadcast ends when rank 0 has sent.
+// contender returns a contender that starts the program anew in each round, because its idle
+// processes poll and would take CPU time from the other contenders. Without a barrier, a
+// broadcast ends when rank 0 has sent.
 func (m *mpiHosts) contender(ctx context.Context, name string, nodes int, o casterOrder, barrier bool) *contender {
 	return &contender{name: name, run: func(*contender) (latencies, error) {
 		return m.run(ctx, nodes, o, barrier)

@@ -10,7 +10,7 @@ import (
 	"ulnet/scoll/rmcast"
 )
 
-// serveSpinner is a process that uses a core without pause.
+// serveSpinner starts a goroutine that uses a core of its process without pause.
 func serveSpinner(w *worker.Worker, _ struct{}) (bool, error) {
 	go func() {
 		for n := 0; w.Context().Err() == nil; n++ {
@@ -19,16 +19,16 @@ func serveSpinner(w *worker.Worker, _ struct{}) (bool, error) {
 	return true, nil
 }
 
-// Parameters of the streams of G-RM-8.
+// Parameters of the streams of goal G-RM-8.
 const (
 	needlessMembers  = 8
 	needlessSpinners = 4
-	needlessLimit    = 0.1 // per cent of the messages sent
+	needlessLimit    = 0.1 // in percent of the messages sent
 )
 
-// measureCastNeedless measures goal G-RM-8: the needless repairs of processes on loopback that compete for
-// the cores, without loss, and the slowdown of streams when members discard some of the
-// datagrams.
+// measureCastNeedless measures goal G-RM-8 with processes on loopback: how many needless repairs
+// there are if nothing is lost but the processes compete for the cores, and how much slower
+// streams become if members discard some of the datagrams.
 func measureCastNeedless(b *measurement) {
 	s := loopbackStreams(b, needlessMembers)
 	defer s.Stop()
@@ -80,7 +80,7 @@ func (s *castStreams) besideLoad(rounds int, o casterOrder) line {
 	}
 }
 
-// lossy compares streams with and without faults, in turns.
+// lossy compares streams with and without faults, which it runs in turns.
 func (s *castStreams) lossy(rounds int, o casterOrder, faults rmcast.Faults) line {
 	var lossy, perfect []float64
 	repairs, sent := uint64(0), uint64(0)

@@ -14,13 +14,13 @@ import (
 //go:embed testdata/norm_window.cpp
 var normWindow []byte
 
-// Address and ports of NORM.
+// The group address and the ports that NORM uses.
 const (
 	normGroup = "239.78.0.1"
 	normPort  = "6003"
 )
 
-// norm is the program that G-RM-7 is compared with.
+// norm is the program that uses NORM, with which goal G-RM-7 is compared.
 type norm struct{ *compiled }
 
 func compileNORM(ctx context.Context) (norm, error) {
@@ -31,8 +31,8 @@ func compileNORM(ctx context.Context) (norm, error) {
 	return norm{c}, err
 }
 
-// stream sends messages from the first host to the others with processes of NORM. It returns the
-// time until all receivers had acknowledged all messages.
+// stream sends messages from the first host to the others with processes of NORM. It returns how
+// long it took until all receivers had acknowledged all messages.
 func (n norm) stream(l *castLab, hosts, window int, o casterOrder) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(l.ctx, 3*casterPatience)
 	defer cancel()
@@ -51,7 +51,7 @@ func (n norm) stream(l *castLab, hosts, window int, o casterOrder) (time.Duratio
 	if _, err := worker.ReadyAll[bool](receivers); err != nil {
 		return 0, err
 	}
-	const headers = 20 + 8 + 40 // headers of IP and UDP, and about that of NORM
+	const headers = 20 + 8 + 40 // headers of IP and UDP, and the approximate size of NORM's header
 	sender, err := start(0, "send", "eth0", normGroup, normPort, strconv.Itoa(len(receivers)),
 		strconv.Itoa(o.Count), strconv.Itoa(o.Bytes), strconv.Itoa(window), strconv.FormatFloat(o.Rate*8*float64(o.Bytes+headers), 'f', 0, 64))
 	if err != nil {
@@ -63,7 +63,7 @@ func (n norm) stream(l *castLab, hosts, window int, o casterOrder) (time.Duratio
 	}
 	all, err := worker.AskAll[int](receivers, "count", nil)
 	for i, objects := range all {
-		if objects != o.Count+1 { // one more than Count: the first object
+		if objects != o.Count+1 { // there is one object more than Count, which is sent first
 			return 0, fmt.Errorf("NORM's receiver %d has %d of %d messages", i+1, objects, o.Count+1)
 		}
 	}

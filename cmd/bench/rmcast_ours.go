@@ -66,7 +66,7 @@ func (c *caster) join(managers []nid.NID) (err error) {
 	return err
 }
 
-// gather waits until all are members and c may send to them.
+// gather waits until all members have joined and c may send to them.
 func (c *caster) gather(members int) error {
 	ctx, cancel := context.WithTimeout(context.Background(), casterPatience)
 	defer cancel()
@@ -76,7 +76,8 @@ func (c *caster) gather(members int) error {
 	})
 }
 
-// oneByOne sends each message after all have the last, from the handler of its completion.
+// oneByOne sends each message after all members have received the one before. The handler of
+// that one's completion sends it.
 func (c *caster) oneByOne(o casterOrder) (latencies, error) {
 	c.payload = make([]byte, o.Bytes)
 	c.left, c.count, c.took = o.Warm+o.Count, o.Count, make(latencies, 0, o.Count)
@@ -92,7 +93,8 @@ func (c *caster) next() {
 	c.group.Post(c.payload, c.released)
 }
 
-// released is called when all members have a message.
+// released is called when all members have received a message. It sends the next one, if any is
+// left.
 func (c *caster) released(r rmcast.Result, err error) {
 	elapsed := time.Since(c.began)
 	if err == nil && len(r.Failed) > 0 {
@@ -108,13 +110,13 @@ func (c *caster) released(r rmcast.Result, err error) {
 	c.done <- err
 }
 
-// stream sends messages as the window allows, and returns the time until all members had all
-// messages.
+// stream sends messages as the window allows, and returns how long it took until all members had
+// all messages.
 func (c *caster) stream(o casterOrder) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 4*casterPatience)
 	defer cancel()
 	payload := make([]byte, o.Bytes)
-	flight := make(chan *rmcast.Sending, 8192) // room for more than the window
+	flight := make(chan *rmcast.Sending, 8192) // this has room for more messages than the window
 	all := make(chan error, 1)
 	go func() {
 		var failed error
@@ -143,8 +145,9 @@ func (c *caster) stream(o casterOrder) (time.Duration, error) {
 	return time.Since(began), err
 }
 
-// pace waits until message i of a stream is due, at rate messages per second. It does not wait
-// for less than a millisecond, because the system's timers are not that fine.
+// pace waits until message i of a stream is due, at rate messages per second. It returns at once
+// if the wait would be shorter than a millisecond, because the timers of the system are not so
+// exact.
 func pace(began time.Time, i int, rate float64) {
 	if rate == 0 {
 		return
@@ -160,6 +163,6 @@ func (c *caster) report() casterReport {
 }
 
 func (c *caster) close() {
-	_ = c.agent.Close(context.Background()) // cannot fail: no message is open any more
+	_ = c.agent.Close(context.Background()) // this cannot fail, because no message is in flight any more
 	c.node.close()
 }

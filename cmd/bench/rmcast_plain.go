@@ -14,17 +14,17 @@ import (
 // plainGroup is the group address of the plain program.
 var plainGroup = netip.MustParseAddr("239.77.0.1")
 
-// The first byte of a plain datagram: how receivers handle it.
+// The first byte of a plain datagram tells receivers how to handle it.
 const (
 	plainAnswered = 1 // receivers acknowledge the datagram; its next 8 bytes are the time to poll before waits, in ns
 	plainCounted  = 2
 )
 
-// plainCaster is the plain Go program that does the same. The root multicasts the payload. A
-// member that has the payload, and an acknowledgement of 8 bytes from each of its children in
-// the same tree, writes an acknowledgement to its parent. Each member has one goroutine with
-// blocking calls, which can poll its sockets for a while before it waits. Losses are not
-// repaired.
+// plainCaster is a member of the plain Go program that does the same as rmcast. The root
+// multicasts the payload. A member waits for the payload, and for an acknowledgement of 8 bytes
+// from each of its children in the same tree as that of rmcast. Then it writes an
+// acknowledgement to its parent. Each member has one goroutine with blocking calls, which can
+// poll its sockets for a while before it waits. Losses are not repaired.
 type plainCaster struct {
 	tree    rawMember // TCP connections for the acknowledgements
 	out, in *net.UDPConn
@@ -51,12 +51,12 @@ func newPlainCaster(setup memberSetup) (p *plainCaster, err error) {
 	if p.in, err = net.ListenMulticastUDP("udp4", ifi, to); err != nil {
 		return p, err
 	}
-	_ = p.in.SetReadBuffer(4 << 20) // the system limits the size, as for the driver
+	_ = p.in.SetReadBuffer(4 << 20) // the system may grant less, as it may to the driver of rmcast
 	return p, p.inbound.open(p.in, 64<<10)
 }
 
-// interfaceOf returns the interface that has an address. For a loopback address it is enough
-// that it is in the interface's subnet, such as 127.0.0.0/8.
+// interfaceOf returns the interface that has an address. A loopback address need not be
+// configured: it is enough that it is in the subnet of the interface, such as 127.0.0.0/8.
 func interfaceOf(addr netip.Addr) (*net.Interface, error) {
 	all, err := net.Interfaces()
 	if err != nil {
@@ -76,7 +76,8 @@ func interfaceOf(addr netip.Addr) (*net.Interface, error) {
 	return nil, fmt.Errorf("no interface has %v", addr)
 }
 
-// connect connects the tree. From then on all members except the root acknowledge.
+// connect connects the tree. From then on, all members except the root acknowledge what they
+// receive.
 func (p *plainCaster) connect(rank int, addrs []netip.AddrPort) error {
 	if err := p.tree.connect(casterTree(len(addrs)), rank, addrs); err != nil {
 		return err
@@ -91,7 +92,7 @@ func (p *plainCaster) connect(rank int, addrs []netip.AddrPort) error {
 		close(p.left)
 		return nil
 	}
-	go p.serve() // runs until close
+	go p.serve() // runs until close is called
 	return nil
 }
 
@@ -129,7 +130,8 @@ func (p *plainCaster) collect(look time.Duration) error {
 	return nil
 }
 
-// oneByOne is a run at the root: each message after all have acknowledged the last.
+// oneByOne runs at the root. It sends each message after all members have acknowledged the one
+// before.
 func (p *plainCaster) oneByOne(o casterOrder) (latencies, error) {
 	b := make([]byte, max(o.Bytes, 9))
 	b[0] = plainAnswered

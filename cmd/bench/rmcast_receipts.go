@@ -7,17 +7,17 @@ import (
 	"sync"
 )
 
-// casterReceipts says what a member has received.
+// casterReceipts counts what a member has received.
 type casterReceipts struct {
 	Messages uint64 // number of different messages that arrived
 	Twice    uint64 // number of messages that had arrived before
-	Wrong    uint64 // number of messages with other contents than were sent
+	Wrong    uint64 // number of messages whose contents differ from those that were sent
 }
 
 // casterReceiver checks what a member receives.
 type casterReceiver struct {
 	mu      sync.Mutex
-	origins map[netip.Addr][]uint64 // a bit for each number; guarded by mu, like the others
+	origins map[netip.Addr][]uint64 // for each origin, a bit for each number of a message; guarded by mu
 	casterReceipts
 }
 
@@ -59,8 +59,8 @@ func (r *casterReceiver) forget() {
 	r.casterReceipts = casterReceipts{}
 }
 
-// filler has the content of messages: each has a part of it, from an offset that depends on the
-// message's number.
+// filler contains the bytes that messages are filled with. Each message gets a part of it that
+// begins at an offset which depends on the number of the message.
 var filler = func() (b [8192]byte) {
 	for i := range b {
 		b[i] = byte(i*7 + i>>8)
@@ -71,10 +71,11 @@ var filler = func() (b [8192]byte) {
 const (
 	fillerPeriod  = 1021
 	largestFiller = len(filler) - fillerPeriod
-	maxNumber     = 1 << 24 // bound of the messages of one origin
+	maxNumber     = 1 << 24 // bound for the number of messages of one origin
 )
 
-// fillMessage makes message number of an origin; b has 8 to largestFiller bytes.
+// fillMessage writes the contents of the message with this number into b, which has from 8 to
+// largestFiller bytes.
 func fillMessage(b []byte, number uint64) {
 	binary.LittleEndian.PutUint64(b, number)
 	copy(b[8:], filler[number%fillerPeriod:])

@@ -18,7 +18,7 @@ type castStreams struct {
 
 func (l *castLab) streams(members int) *castStreams {
 	s := &castStreams{l.group(members, memberSetup{Window: castWindow}), l}
-	// Sending a message opens the connections.
+	// Each member sends a message first, which opens the connections.
 	for _, p := range s.Crew {
 		must(worker.Ask[latencies](p, "ours", casterOrder{Bytes: castBytes, Warm: 5}))
 	}
@@ -34,8 +34,8 @@ type castCounts struct {
 	Repairs uint64
 }
 
-// stream makes a member send, and returns the totals of all members. Each must have received
-// every message once.
+// stream makes a member send, and returns how long that took, and the totals of all members.
+// Each member should have received every message once.
 func (s *castStreams) stream(member int, o casterOrder) (took time.Duration, n castCounts) {
 	before := s.reports()
 	took = must(worker.Ask[time.Duration](s.Crew[member], "stream", o))
@@ -62,7 +62,7 @@ func (s *castStreams) exact(o casterOrder) (took time.Duration, n castCounts) {
 }
 
 // blast makes the origin send plain datagrams. It returns the rate at which they were sent, and
-// the share that a receiver got, on average.
+// the share of them that a receiver got on average.
 func (s *castStreams) blast(o casterOrder) (rate, came float64) {
 	must(worker.AskAll[bool](s.Crew, "forget", nil))
 	took := must(worker.Ask[time.Duration](s.Crew[0], "blast", o))
@@ -106,7 +106,8 @@ func measureCastGoodput(b *measurement) {
 	b.add(lines...)
 }
 
-// besidePlain compares streams with datagrams that are not acknowledged.
+// besidePlain compares the goodput of streams with that of plain datagrams that are not
+// acknowledged.
 func (l *castLab) besidePlain(to *line) {
 	s := l.streams(pick(l.measurement, 3, 8, 8))
 	defer s.Stop()
@@ -126,7 +127,7 @@ func (l *castLab) besidePlain(to *line) {
 	to.basis = fmt.Sprintf("%.0f : %.0f messages/s, of which %.1f %% came; %d payloads sent again; links of %d bytes", median(ours), median(plain), 100*median(came), repairs, castMTU)
 }
 
-// besideNORM makes both send at the same rates, and compares their best goodput.
+// besideNORM makes rmcast and NORM send at the same rates, and compares their best goodput.
 func (l *castLab) besideNORM(n norm, to *line) {
 	s := l.streams(len(l.hosts))
 	defer s.Stop()

@@ -11,10 +11,11 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestCastLines: G-RM-1 to G-RM-8 are measured with 2048 bytes, the smallest size, until all
-// members have acknowledged and until the last member has the bytes (RM-22, RM-A13). Each line
-// has a figure from a measurement. Where the goal is 0, no message is lost, duplicated or kept,
-// and no connection is made again (RM-23).
+// TestCastLines: goals G-RM-1 to G-RM-8 are measured with messages of 2048 bytes, which is the
+// smallest size. The time is measured until all members have acknowledged, and until the last
+// member has the bytes (RM-22, RM-A13). The figure of each line comes from a measurement. Where
+// the goal is 0, no message is lost, duplicated or kept, and no connection is opened again
+// (RM-23).
 func TestCastLines(t *testing.T) {
 	spec.Covers(t, "RM-22", "RM-23", "RM-A13", "G-RM-1", "G-RM-8")
 	if testing.Short() {
@@ -49,7 +50,7 @@ func TestCastLines(t *testing.T) {
 }
 
 // TestPlainCast: the plain program reaches all members and collects their acknowledgements in
-// both wait modes, and counts datagrams that are not acknowledged.
+// both modes of waiting, and counts datagrams that are not acknowledged.
 func TestPlainCast(t *testing.T) {
 	b := &bench{rounds: 1, stderr: os.Stderr}
 	_, err := b.measure(t.Context(), func(b *measurement) {
@@ -76,7 +77,7 @@ func TestPlainCast(t *testing.T) {
 	}
 }
 
-// TestReceipts: duplicate and altered messages are counted apart.
+// TestReceipts: duplicate messages and altered messages are counted separately.
 func TestReceipts(t *testing.T) {
 	var r casterReceiver
 	b := make([]byte, 100)
@@ -85,7 +86,7 @@ func TestReceipts(t *testing.T) {
 		fillMessage(b, number)
 		r.take(from, b)
 	}
-	r.take(peerAddr, b) // a message of another origin
+	r.take(peerAddr, b) // this message has another origin
 	b[50]++
 	r.take(from, b)
 	r.take(from, b[:7])
@@ -100,9 +101,9 @@ func TestReceipts(t *testing.T) {
 // TestLogP: the times of a broadcast and a barrier with latency and overhead 1, computed by hand.
 func TestLogP(t *testing.T) {
 	for _, tt := range []struct{ nodes, tree, dissemination int }{
-		{2, 7, 5},  // tree: down, up, down, which is 3 messages of 2 units, and the first send; dissemination: two concurrent messages
+		{2, 7, 5},  // with the tree, three messages of 2 units each go down, up and down after the first send; with dissemination, two messages are concurrent
 		{3, 10, 7}, // the root handles two acknowledgements and then releases both
-		{4, 13, 8}, // three levels of 2 each, and their further sends
+		{4, 13, 8}, // three levels take 2 units each, and so many more sends
 		{1, 0, 0},  // a group of one member has nothing to do
 	} {
 		l := logP{nodes: tt.nodes, latency: 1, overhead: 1}
@@ -115,7 +116,8 @@ func TestLogP(t *testing.T) {
 	}
 }
 
-// TestWithoutNORM: without a compiler or the library the result is the reason.
+// TestWithoutNORM: if the compiler or the library is missing, the result is the reason why there
+// is no measurement.
 func TestWithoutNORM(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	n, err := compileNORM(t.Context())
@@ -125,7 +127,8 @@ func TestWithoutNORM(t *testing.T) {
 	n.remove()
 }
 
-// TestNORM: if NORM is installed it sends to all, otherwise the result is the reason.
+// TestNORM: if NORM is installed, it sends to all receivers. Otherwise the result is the reason
+// why there is no measurement.
 func TestNORM(t *testing.T) {
 	n, err := compileNORM(t.Context())
 	if err != nil {
@@ -133,7 +136,7 @@ func TestNORM(t *testing.T) {
 	}
 	defer n.remove()
 	if n.missing != "" {
-		t.Skip(n.missing) // on a build machine too: nothing else needs the library
+		t.Skip(n.missing) // skipped on build machines too, because nothing else needs the library
 	}
 	b := &bench{rounds: 1, stderr: os.Stderr}
 	_, err = b.measure(t.Context(), func(b *measurement) {

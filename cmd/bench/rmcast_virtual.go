@@ -10,7 +10,7 @@ import (
 	"ulnet/scoll/rmcast/rmcastsim"
 )
 
-// castNet is a group of bare machines.
+// castNet returns a simulated group of state machines without a network stack.
 func castNet(cfg rmcastsim.Config) *rmcastsim.Net {
 	if cfg.Topology == nil {
 		cfg.Topology = evenLinks(500 * time.Microsecond)
@@ -21,10 +21,10 @@ func castNet(cfg rmcastsim.Config) *rmcastsim.Net {
 	return n
 }
 
-// calm sets a group's timers so that they do not disturb a measurement.
+// calm configures the timers of a group so that they do not disturb a measurement.
 var calm = rmcast.GroupConfig{Guard: time.Second, ReportInterval: time.Hour}
 
-// measureCastSavings is the part of G-RM-1 in virtual time.
+// measureCastSavings measures the part of goal G-RM-1 in virtual time.
 func measureCastSavings(b *measurement) {
 	for nodes := 2; nodes <= 7; nodes++ {
 		l := logP{nodes: nodes, latency: unitOverhead, overhead: unitOverhead}
@@ -41,29 +41,30 @@ func measureCastSavings(b *measurement) {
 	}
 }
 
-// logP is the model by which both are measured. A message takes latency, and a node needs
-// overhead for each message that it handles. An answer to that message leaves at the end of
-// this overhead; each other message that the node sends takes one more overhead.
+// logP is the model of time by which rmcast and its competitors are measured. A message takes
+// the time latency, and a node takes the time overhead for each message that it handles. An
+// answer to that message leaves at the end of this overhead; each other message that the node
+// sends takes one more overhead.
 type logP struct {
 	nodes             int
 	latency, overhead time.Duration
 }
 
-// ours is how long a message of rmcast takes until its origin knows that all have it.
+// ours returns how long a message of rmcast takes until its origin knows that all have it.
 func (l logP) ours() time.Duration {
 	n := castNet(rmcastsim.Config{
 		Network: scenario.Network{Nodes: l.nodes, Topology: evenLinks(l.latency), CPU: sim.CPU{PerStep: l.overhead}}, Rmcast: calm, Manager: rmcast.ManagerConfig{Window: 2},
 	})
-	return must(n.Send(0, 2048)).Elapsed() + l.overhead // add the time to handle the last acknowledgement
+	return must(n.Send(0, 2048)).Elapsed() + l.overhead // this adds the time to handle the last acknowledgement
 }
 
 // broadcast returns the time from the start of a broadcast down a binomial tree until rank 0 has
-// passed the barrier behind it. The barrier is given for each rank r the time free[r] at which r has
-// sent all its copies of the payload, and in first[r] whether its next message leaves at that time,
-// without another send overhead.
+// passed the barrier that follows it. For each rank r, the barrier gets the time free[r] at
+// which r has sent all its copies of the payload, and first[r], which says whether the next
+// message of r leaves at that time, without another overhead for sending.
 func (l logP) broadcast(barrier func(free []time.Duration, first []bool) time.Duration) time.Duration {
 	free, first := make([]time.Duration, l.nodes), make([]bool, l.nodes)
-	for rank := range l.nodes { // in the order of ranks, as parents have lower ranks
+	for rank := range l.nodes { // in the order of ranks, because parents have lower ranks
 		first[rank] = rank > 0
 		for _, c := range casterTree(l.nodes).AppendChildren(nil, rank) {
 			if !first[rank] {
@@ -76,7 +77,7 @@ func (l logP) broadcast(barrier func(free []time.Duration, first []bool) time.Du
 	return barrier(free, first)
 }
 
-// send returns when a rank's next message leaves.
+// send returns the time at which the next message of a rank leaves.
 func (l logP) send(free []time.Duration, first []bool, rank int) time.Duration {
 	if !first[rank] {
 		free[rank] += l.overhead
@@ -85,13 +86,14 @@ func (l logP) send(free []time.Duration, first []bool, rank int) time.Duration {
 	return free[rank]
 }
 
-// take handles a message that left at a time.
+// take lets a rank handle a message that left its sender at the time left.
 func (l logP) take(free []time.Duration, first []bool, rank int, left time.Duration) {
 	free[rank] = max(free[rank], left+l.latency) + l.overhead
 	first[rank] = true
 }
 
-// dissemination has each rank tell the one 1, 2, 4, ... ahead of it, in rounds.
+// dissemination is a barrier in rounds. In them, each rank sends a message to the rank that is
+// 1, 2, 4, ... ahead of it.
 func (l logP) dissemination(free []time.Duration, first []bool) time.Duration {
 	for step := 1; step < l.nodes; step *= 2 {
 		left := make([]time.Duration, l.nodes)
@@ -105,8 +107,8 @@ func (l logP) dissemination(free []time.Duration, first []bool) time.Duration {
 	return free[0]
 }
 
-// treeBarrier gathers up the tree and releases down it; it is over when the last rank
-// is through.
+// treeBarrier is a barrier whose messages go up a tree until the root has heard from all, and
+// then down again to release the ranks. It is over when the last rank has been released.
 func (l logP) treeBarrier(free []time.Duration, first []bool) time.Duration {
 	t := casterTree(l.nodes)
 	left := make([]time.Duration, l.nodes)
@@ -137,11 +139,11 @@ func measureCastClimb(b *measurement) {
 		n := castNet(rmcastsim.Config{
 			Network: scenario.Network{Nodes: nodes, Topology: evenLinks(latency), CPU: sim.CPU{PerStep: work}}, Rmcast: calm, Manager: rmcast.ManagerConfig{Window: 2, Fragment: 64},
 		})
-		want := work + latency + work + time.Duration(casterTree(nodes).Depth(0))*(latency+work) // send, latency, handling; then up the tree
+		want := work + latency + work + time.Duration(casterTree(nodes).Depth(0))*(latency+work) // first a message is sent, takes the latency and is handled; then acknowledgements go up the tree
 		for _, origin := range []sim.NodeID{0, sim.NodeID(nodes / 3)} {
 			m := must(n.Send(origin, 32))
 			b.check(nil)
-			took := m.Elapsed() + work // add the time to handle the last acknowledgement
+			took := m.Elapsed() + work // this adds the time to handle the last acknowledgement
 			off := 100 * (float64(took)/float64(want) - 1)
 			if runs++; max(off, -off) >= worst {
 				worst, where = max(off, -off), fmt.Sprintf("%d nodes: %v, %v by arithmetic", nodes, took, want)

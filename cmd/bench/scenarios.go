@@ -13,10 +13,10 @@ import (
 	"ulnet/scoll/scollsim"
 )
 
-// A measurement that the language of scenarios can express is a scenario. Words in capitals are
-// replaced by the values of the measurement.
+// Each of these files is a measurement that the language of scenarios can express. Words in
+// capitals are replaced by the values of the measurement.
 //
-//go:embed scenarios
+// go:embed scenarios
 var scenarioFiles embed.FS
 
 // scenarioText returns the text of a scenario. Values are pairs of a word and its replacement.
@@ -52,7 +52,7 @@ func simulateAs(ctx context.Context, name string, o scenario.Options, values ...
 	return res, nil
 }
 
-// kept is an error unless everything that a scenario expects came.
+// kept returns an error unless everything that a scenario expects has happened.
 func kept(res *scenario.Result, err error) (*scenario.Result, error) {
 	if err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestScenarios: scenarios of collectives have the values that are measured, and an unmet
+// TestScenarios: scenarios of collectives yield the values that are measured, and an unmet
 // expectation of a scenario is an error.
 func TestScenarios(t *testing.T) {
 	b := &bench{rounds: 1}
@@ -33,7 +33,7 @@ func TestScenarios(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, plans, err)
 		}
 	}
-	// Another node is mute: the root names another set than the leaf.
+	// Here another node is mute, so that the root names other nodes than the leaf.
 	res, err = simulate(t.Context(), "mute-leaf", 1, "FAULT", "do 15 service mute")
 	if err != nil || res.OK() {
 		t.Errorf("another node is mute: %v", err)
@@ -43,7 +43,8 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// TestScenariosOfMembership: G-GO-4, G-MS-3, G-MS-8, G-MS-10: the same for gossip and zones.
+// TestScenariosOfMembership: the same for the scenarios of gossip and zones, for goals G-GO-4,
+// G-MS-3, G-MS-8 and G-MS-10.
 func TestScenariosOfMembership(t *testing.T) {
 	spec.Covers(t, "G-GO-4", "G-MS-3", "G-MS-8", "G-MS-10")
 	ctx, b := t.Context(), &bench{rounds: 1}
@@ -66,7 +67,8 @@ func TestScenariosOfMembership(t *testing.T) {
 	}
 }
 
-// TestScenariosOfHealth: the scenarios of client health reach G-CH-1, G-CH-2, G-CH-3, G-CH-4 and G-CH-6.
+// TestScenariosOfHealth: the scenarios of client health reach goals G-CH-1, G-CH-2, G-CH-3,
+// G-CH-4 and G-CH-6.
 func TestScenariosOfHealth(t *testing.T) {
 	spec.Covers(t, "G-CH-1", "G-CH-2", "G-CH-3", "G-CH-4", "G-CH-6")
 	ctx, b := t.Context(), &bench{rounds: 1}

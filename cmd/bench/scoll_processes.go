@@ -11,14 +11,15 @@ import (
 	"ulnet/scoll"
 )
 
-// The payload of G-SC-2, and the broadcasts of a round before those that count.
+// The payload of goal G-SC-2, and the number of broadcasts in a round that come before those
+// that count.
 const (
 	collectiveBytes = 2 << 10
 	collectiveWarm  = 200
 )
 
-// collectiveGroups are the group sizes that are compared with Open MPI, with the bounds of the
-// median and of the 99th percentile; 0 is no bound.
+// collectiveGroups are the group sizes that are compared with Open MPI, with the bounds for the
+// median and the 99th percentile; 0 means no bound.
 var collectiveGroups = []struct {
 	nodes    int
 	p50, p99 float64
@@ -28,15 +29,16 @@ var collectiveGroups = []struct {
 	{nodes: 8, p50: 1.2, p99: 1},
 }
 
-// flat returns the tree for small groups on one machine, for collectives and plain TCP: the
-// processes share cores, and every level adds a wake-up.
+// flat returns the tree that collectives and plain TCP use for small groups on one machine: a
+// root and its children. There the processes share cores, and every level of a tree would add a
+// wake-up.
 func flat(nodes int) scoll.Tree { return scoll.Tree{Type: scoll.KNomial, K: uint32(nodes)} }
 
-// collectiveRun orders broadcasts from the process of a member.
+// collectiveRun orders the process of a member to broadcast.
 type collectiveRun struct {
-	Raw         bool // broadcast over the plain TCP tree
+	Raw         bool // broadcast over the plain TCP tree instead of by collectives
 	Bulk        bool // send Bytes as bulk data, otherwise as payload
-	Segment     int  // size of segments of bulk data, in bytes; 0: not pipelined
+	Segment     int  // size of segments of bulk data, in bytes; 0 means that it is not pipelined
 	Bytes       int
 	Warm, Count int
 }
@@ -50,11 +52,11 @@ func (l latencies) percentile(part float64) float64 {
 	return sorted[min(int(part*float64(len(sorted))), len(sorted)-1)]
 }
 
-// collectiveGroup are the processes of a group, a member each. The first is the root of the
-// broadcasts and of a plain TCP tree of the same shape.
+// collectiveGroup contains the processes of a group. Each process is a member, and the first one
+// is the root of the broadcasts and of a plain TCP tree of the same shape.
 type collectiveGroup struct{ worker.Crew }
 
-// memberSetup are the parameters of the process of a member.
+// memberSetup contains the parameters of the process of a member.
 type memberSetup struct {
 	Rank     int
 	Addrs    []netip.Addr
@@ -64,7 +66,7 @@ type memberSetup struct {
 	Tree scoll.Tree // shape of the tree of collectives
 
 	Window   int // window of multicast, in datagrams
-	Fragment int // payload of a multicast datagram in bytes; 0: 4096
+	Fragment int // payload of a multicast datagram in bytes; 0 means 4096
 }
 
 func newCollective(b *measurement, nodes int, setup memberSetup) collectiveGroup {
@@ -75,9 +77,9 @@ func newCollective(b *measurement, nodes int, setup memberSetup) collectiveGroup
 	return collectiveGroup{must(b.muster("member", setup, func(int) func(func() error) error { return nil }))}
 }
 
-// muster starts the processes of a group and tells them the addresses of each other's plain TCP
-// servers. It returns when all are connected. If within is not nil, it gives for each rank the
-// environment in which to start the process, see worker.Config.
+// muster starts the processes of a group, and tells them the addresses of each other's plain TCP
+// servers. It returns when all are connected. If within is not nil, it returns for each rank the
+// function that starts the process in its environment; see worker.Config.
 func (b *measurement) muster(kind string, setup memberSetup, within func(rank int) func(func() error) error) (c worker.Crew, err error) {
 	defer func() {
 		if err != nil {
@@ -98,7 +100,7 @@ func (b *measurement) muster(kind string, setup memberSetup, within func(rank in
 	return c, err
 }
 
-// usage returns the sum over all members.
+// usage returns the sum of the resources that all members have used.
 func (c collectiveGroup) usage() (sum usage) {
 	for _, u := range must(worker.AskAll[usage](c.Crew, "usage", nil)) {
 		sum = sum.plus(u)
@@ -106,8 +108,8 @@ func (c collectiveGroup) usage() (sum usage) {
 	return sum
 }
 
-// contender returns a contender in which the root broadcasts. It records the resources that all
-// members use.
+// contender returns a contender in whose rounds the root broadcasts. It records the resources
+// that all members use.
 func (c collectiveGroup) contender(name string, run collectiveRun) *contender {
 	return &contender{name: name, run: func(of *contender) (latencies, error) {
 		before := c.usage()
@@ -119,13 +121,13 @@ func (c collectiveGroup) contender(name string, run collectiveRun) *contender {
 	}}
 }
 
-// busyPoll is the busy_poll of members when compared with Open MPI, whose processes poll too:
-// both yield to other processes between polls.
+// busyPoll is the value of busy_poll with which members are compared with Open MPI, whose
+// processes poll too: both yield to other processes between polls.
 const busyPoll = 100 * time.Microsecond
 
-// measureCollective measures goal G-SC-2: a broadcast of 2 KiB, whose answer is the sum of all
-// members' answers. It compares that with broadcast and barrier of Open MPI, and with a tree of
-// plain Go TCP connections, whose processes do not poll.
+// measureCollective measures goal G-SC-2: a broadcast of 2 KiB, whose result is the sum of all
+// members' answers. It compares that with a broadcast and a barrier of Open MPI, and with a tree
+// of plain Go TCP connections, whose processes do not poll.
 func measureCollective(b *measurement) {
 	mpi := must(compileMPI(b.ctx))
 	defer mpi.remove()

@@ -6,19 +6,21 @@ import (
 	"ulnet/scoll"
 )
 
-// The bulk broadcasts of G-SC-6: the members, and the broadcasts of a round.
+// Parameters of the bulk broadcasts of goal G-SC-6: the number of members, and the number of
+// broadcasts in a round.
 const (
 	bulkMembers = 8
 	bulkWarm    = 10
 	bulkSegment = 128 << 10 // segment of pipelined bulk data, in bytes
 )
 
-// bulkTree is binomial: with eight members it has three levels, and four members forward.
+// bulkTree is a binomial tree. With eight members it has three levels, and four members forward
+// data.
 var bulkTree = scoll.Tree{Type: scoll.KNomial, K: 2}
 
-// measureCollectiveBulk measures goal G-SC-6: 1 MiB of bulk data to eight members, fetched over the tree,
-// compared with a tree of plain Go TCP connections. Like collectives without pipelining it
-// reads all of a broadcast before it forwards it.
+// measureCollectiveBulk measures goal G-SC-6: 1 MiB of bulk data to eight members, fetched over
+// the tree, compared with a tree of plain Go TCP connections. Like collectives without
+// pipelining, a member of that tree reads all of a broadcast before it forwards it.
 func measureCollectiveBulk(b *measurement) {
 	c := newCollective(b, bulkMembers, memberSetup{Tree: bulkTree})
 	defer c.Stop()

@@ -32,7 +32,7 @@ func serveMember(w *worker.Worker, setup memberSetup) (raw netip.AddrPort, err e
 		topology, _ := setup.Tree.Topology()
 		err := m.raw.connect(tree.Tree{Topology: topology, N: len(setup.Addrs)}, setup.Rank, addrs)
 		if err == nil && setup.Rank > 0 {
-			go m.raw.serve() // runs until the parent closes the connection
+			go m.raw.serve() // this goroutine runs until the parent closes the connection
 		}
 		return true, err
 	})
@@ -41,18 +41,19 @@ func serveMember(w *worker.Worker, setup memberSetup) (raw netip.AddrPort, err e
 	return m.raw.addr(), nil
 }
 
-// member is a member of a group, with collectives and with plain TCP.
+// member is a member of a group that takes part in collectives, and in a tree of plain TCP
+// connections.
 type member struct {
 	*node
 	raw   rawMember
 	agent *scoll.Agent
-	group *scoll.Group // the group; nil except at the root
+	group *scoll.Group // the group that the root broadcasts to; nil at other members
 	nodes int
 
 	states sync.Pool // free values of type *sums
-	memory []byte    // buffer that receives bulk data
+	memory []byte    // buffer that bulk data is received into
 
-	// State of the current broadcast at the root.
+	// These fields are the state of the run at the root.
 	current collectiveRun
 	payload []byte
 	left    int // number of broadcasts of the run that are still to be sent
@@ -64,7 +65,7 @@ type member struct {
 // sums is the state of a request at a member: the sums of its children and its own.
 type sums struct {
 	children [][8]byte
-	total    atomic.Uint64 // atomic, because children answer concurrently
+	total    atomic.Uint64 // it is atomic because children answer concurrently
 	own      [8]byte
 }
 
@@ -132,13 +133,13 @@ func (m *member) service() scoll.Service {
 				return
 			}
 			binary.LittleEndian.PutUint64(s.own[:], s.total.Load())
-			_ = r.Reply(s.own[:]) // a failure shows as a wrong sum
+			_ = r.Reply(s.own[:]) // if it fails, the root gets a wrong sum
 		},
 		ReplyOut: func(r *scoll.Request) { m.states.Put(r.Data) },
 	}
 }
 
-// post attaches state to a request, with a buffer for each child.
+// post attaches a state to a request, which contains a buffer for each child's answer.
 func (m *member) post(r *scoll.Request) error {
 	s := m.states.Get().(*sums)
 	r.Data = s
@@ -154,7 +155,7 @@ func (m *member) post(r *scoll.Request) error {
 	return nil
 }
 
-// run sends broadcasts one after another.
+// run sends the broadcasts of a run one after another, and returns their times.
 func (m *member) run(r collectiveRun) (latencies, error) {
 	if r.Raw {
 		return m.raw.broadcast(r, m.nodes)
@@ -209,6 +210,6 @@ func (m *member) completed(r *scoll.Request, s *sums) {
 
 func (m *member) close() {
 	m.raw.close()
-	_ = m.agent.Close(context.Background()) // Close waits for all operations
+	_ = m.agent.Close(context.Background()) // Close waits until all operations have ended
 	m.node.close()
 }

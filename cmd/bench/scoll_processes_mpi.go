@@ -15,7 +15,7 @@ import (
 //go:embed testdata/bcast_barrier.c
 var bcastBarrier []byte
 
-// openMPI is the program that G-SC-2 is compared with.
+// openMPI is the program that uses Open MPI, with which goal G-SC-2 is compared.
 type openMPI struct{ *compiled }
 
 func compileMPI(ctx context.Context) (openMPI, error) {
@@ -30,11 +30,11 @@ func compileMPI(ctx context.Context) (openMPI, error) {
 	return openMPI{c}, err
 }
 
-// mpiTimeout bounds a run of Open MPI, its start included.
+// mpiTimeout bounds the time of a run of Open MPI, including its start.
 const mpiTimeout = 2 * time.Minute
 
-// run starts new processes for each round, because idle ones poll and would take CPU time from
-// the others.
+// run starts new processes for each round, because idle processes of Open MPI poll, and would
+// take CPU time from the other contenders.
 func (m openMPI) run(ctx context.Context, nodes int, r collectiveRun) (latencies, error) {
 	return runMPI(ctx, (*exec.Cmd).Start, r.Count,
 		"mpirun", "--oversubscribe", "-np", strconv.Itoa(nodes), "--mca", "plm", "isolated",
@@ -44,13 +44,13 @@ func (m openMPI) run(ctx context.Context, nodes int, r collectiveRun) (latencies
 	)
 }
 
-// runMPI runs a command that prints count times.
+// runMPI runs a command that prints as many times as count says, and returns them.
 func runMPI(ctx context.Context, start func(*exec.Cmd) error, count int, name string, args ...string) (latencies, error) {
 	ctx, cancel := context.WithTimeout(ctx, mpiTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // an interrupted mpirun ends its processes
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // if mpirun is interrupted, it ends its processes
 	cmd.WaitDelay = 5 * time.Second
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -63,7 +63,8 @@ func runMPI(ctx context.Context, start func(*exec.Cmd) error, count int, name st
 	return parseTimes(stdout.String(), count)
 }
 
-// parseTimes parses the output of the program: count times in nanoseconds.
+// parseTimes parses the output of the program. It consists of as many times in nanoseconds as
+// count says.
 func parseTimes(out string, count int) (took latencies, err error) {
 	for text := range strings.FieldsSeq(out) {
 		ns, err := strconv.ParseFloat(text, 64)

@@ -27,7 +27,8 @@ type rawMember struct {
 // addr returns the address of the listener.
 func (m *rawMember) addr() netip.AddrPort { return m.listener.Addr().(*net.TCPAddr).AddrPort() }
 
-// connect connects a member to its parent, and waits for its children, which send their rank.
+// connect connects a member to its parent, and waits until its children have connected, each of
+// which sends its rank.
 func (m *rawMember) connect(t tree.Tree, rank int, addrs []netip.AddrPort) error {
 	var sum [8]byte
 	if parent, ok := t.Parent(rank); ok {
@@ -103,7 +104,7 @@ func (m *rawMember) pass() (total uint64, err error) {
 	return total, nil
 }
 
-// broadcast makes a run of broadcasts at the root.
+// broadcast runs at the root. It makes the broadcasts of a run, and returns their times.
 func (m *rawMember) broadcast(r collectiveRun, nodes int) (latencies, error) {
 	m.frame = make([]byte, 8+r.Bytes)
 	binary.LittleEndian.PutUint64(m.frame, uint64(r.Bytes))

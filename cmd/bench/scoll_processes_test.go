@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestCollective: processes compute sums over both kinds of trees, with payload and bulk data, and
-// end with their standard input.
+// TestCollective: processes compute sums over both kinds of trees, with payload and bulk data,
+// and end when their standard input ends.
 func TestCollective(t *testing.T) {
 	var c collectiveGroup
 	b := &bench{stderr: os.Stderr}
@@ -38,7 +38,8 @@ func TestCollective(t *testing.T) {
 	}
 }
 
-// TestOpenMPI: if Open MPI is installed it runs, otherwise the result is the reason.
+// TestOpenMPI: if Open MPI is installed, it runs. Otherwise the result is the reason why there
+// is no measurement.
 func TestOpenMPI(t *testing.T) {
 	m, err := compileMPI(t.Context())
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// unitOverhead is the time between two sends of a node, where results are ratios to it.
+// unitOverhead is the time between two sends of a node, for measurements whose results are
+// ratios to this time.
 const unitOverhead = 10 * time.Microsecond
 
 // evenLinks returns links that all have the same latency.
@@ -23,7 +24,8 @@ func evenLinks(latency time.Duration) *sim.Flat {
 	return &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: latency}}}
 }
 
-// jitteredLinks returns links whose latency is uniform from 0.5 to 1.5 of the given one.
+// jitteredLinks returns links whose latency is drawn uniformly between 0.5 and 1.5 times the
+// given one.
 func jitteredLinks(latency time.Duration) *sim.Flat {
 	return &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: latency, Spread: latency / 2, Shape: link.Uniform}}}
 }
@@ -57,7 +59,7 @@ func measureSpread(b *measurement) {
 	)
 }
 
-// spread returns the time of a broadcast until the last member has it.
+// spread returns how long a broadcast takes until the last member has received it.
 func spread(b *measurement, n int, latency time.Duration, k tree.KNomial) time.Duration {
 	_, r := must2(scollsim.Measured(scollsim.Config{
 		Network: scenario.Network{Nodes: n, Topology: evenLinks(latency)}, Overhead: unitOverhead, Bare: true,
@@ -69,8 +71,8 @@ func spread(b *measurement, n int, latency time.Duration, k tree.KNomial) time.D
 	return r.LastRun - r.Begun
 }
 
-// computed returns the line of the second bound, computed for all sizes. The line of the first
-// bound verifies that the state machines achieve the computed times.
+// computed returns the line for the second bound, which is computed for all sizes. The line for
+// the first bound verifies that the state machines achieve the computed times.
 func computed(b *measurement) line {
 	worst, where := 0.0, ""
 	step := pick(b, 100, 1, 1)
@@ -92,8 +94,8 @@ func measureFailures(b *measurement) {
 	measurePlans(b, "random fault plans", true)
 }
 
-// measureMuteLeaf makes the deepest leaf of a binomial tree of 16 nodes not answer, because
-// either its service or its host is mute. Four levels wait for it.
+// measureMuteLeaf measures broadcasts in a binomial tree of 16 nodes whose deepest leaf does not
+// answer, because either its service or its host sends nothing. Four levels wait for its answer.
 func measureMuteLeaf(b *measurement, seeds int) {
 	const rtt, guard = 2 * time.Millisecond, 5 * time.Millisecond
 	bound := ms(4*rtt + 5*guard)
@@ -112,7 +114,8 @@ func measureMuteLeaf(b *measurement, seeds int) {
 	)
 }
 
-// measureDeadInner crashes each inner node in turn, without a failure detector.
+// measureDeadInner measures broadcasts with a crashed inner node, for each inner node, without a
+// failure detector.
 func measureDeadInner(b *measurement) {
 	cases, wrong := 0, 0
 	for _, shape := range []struct {
@@ -144,13 +147,13 @@ func measureDeadInner(b *measurement) {
 	})
 }
 
-// measureServices is the part of G-SC-8 in virtual time.
+// measureServices measures the part of goal G-SC-8 in virtual time.
 func measureServices(b *measurement) {
 	measurePlans(b, "plans with failing, late, silent and aborting services", false)
 }
 
-// drawTroubled draws the words of the scenario "troubled". With faults one service in six is
-// bad, otherwise every second one.
+// drawTroubled draws the words that the scenario "troubled" contains for one seed. With faults,
+// one service in six is bad, and otherwise every second one.
 func drawTroubled(seed uint64, faults bool) string {
 	p := kit.NewPlan(seed, 7)
 	nodes := 2 + p.IntN(39)
@@ -170,7 +173,7 @@ func drawTroubled(seed uint64, faults bool) string {
 		"SEGMENT", p.Pick("0", "4096"), "CARRY", p.Pick("0", "40", "200", "4096")))
 }
 
-// measurePlans runs the scenario "troubled" at both levels.
+// measurePlans runs the scenario "troubled" at both levels of simulation.
 func measurePlans(b *measurement, kind string, faults bool) {
 	for _, level := range []scenario.Level{scenario.Machines, scenario.Stacks} {
 		count := pick(b, 20, 10_000, 50_000)

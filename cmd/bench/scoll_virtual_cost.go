@@ -31,8 +31,8 @@ func measureMessages(b *measurement) {
 	}
 }
 
-// stackMessages returns the number of LNet messages for a broadcast, when the group is known and
-// connections are open.
+// stackMessages returns the number of LNet messages that a broadcast takes when the members know
+// the group and connections are open.
 func stackMessages(b *measurement, nodes, bulk int) uint64 {
 	n, _ := must2(scollsim.Measured(scollsim.Config{
 		Network: scenario.Network{Nodes: nodes, Topology: evenLinks(100 * time.Microsecond)}, Stacks: true, Scoll: scoll.Config{RTT: 10 * time.Millisecond},
@@ -45,7 +45,8 @@ func stackMessages(b *measurement, nodes, bulk int) uint64 {
 	return n.Sent() - before
 }
 
-// machineMessages counts the messages of bare state machines by kind.
+// machineMessages counts by kind the messages that state machines without a network stack send
+// for a broadcast.
 func machineMessages(nodes, bulk int) (kinds [scollsim.Data + 1]int) {
 	must2(scollsim.Measured(scollsim.Config{
 		Network: scenario.Network{Nodes: nodes, Topology: evenLinks(100 * time.Microsecond)}, Scoll: scoll.Config{RTT: 10 * time.Millisecond},
@@ -70,7 +71,7 @@ func measureArithmetic(b *measurement) {
 		for _, topology := range []tree.Topology{tree.KNomial(max(k, 2)), tree.KAry(k)} {
 			t := tree.Tree{Topology: topology, N: arithmeticNodes, Root: 12_345}
 			if k == 1 && topology == tree.KAry(1) {
-				continue // skip chains, whose depth is their length
+				continue // chains are skipped, because their depth is their length
 			}
 			at := func() { sum += locate(t) }
 			ordered := func() { buffer = t.AppendChildren(buffer[:0], t.Root) }
@@ -95,13 +96,14 @@ func measureArithmetic(b *measurement) {
 	measureLarge(b, pick(b, 4096, 65_536, 65_536))
 }
 
-// locate computes parent, size and depth of a rank.
+// locate computes where a rank is in the tree: its parent, the size of its subtree, and its
+// depth.
 func locate(t tree.Tree) int {
 	parent, _ := t.Parent(arithmeticRank)
 	return parent + t.Size(arithmeticRank) + t.Depth(arithmeticRank)
 }
 
-// perCall returns the nanoseconds per call, the median of five rounds.
+// perCall returns how many nanoseconds a call of f takes, as the median of five rounds.
 func perCall(calls int, f func()) float64 {
 	var rounds []float64
 	for range 5 {

@@ -21,10 +21,11 @@ type deathWatch struct {
 	net    *scollsim.Net
 	ids    []nid.NID
 	victim sim.NodeID
-	heard  []time.Duration // by node: when gossip reported the death of the victim; 0: not yet
+	heard  []time.Duration // for each node, when gossip reported the death of the victim to it; 0 means not yet
 }
 
-// watchedView is the view of the collectives of a node: its gossip.
+// watchedView is the view by which the collectives of a node learn of deaths. It comes from the
+// gossip of that node.
 type watchedView struct {
 	*gossip.Agent
 	all *deathWatch
@@ -60,8 +61,8 @@ func (m *deathWatch) view(h *simlnd.Host, s *lnetsim.Stack) (scoll.View, error) 
 	return watchedView{a, m, h.ID()}, err
 }
 
-// measureDeathNotice measures goal G-SC-7: an inner node dies while all wait for a slow service below it, for
-// which the time-outs allow a minute.
+// measureDeathNotice measures goal G-SC-7: an inner node dies while all others wait for a slow
+// service below it, to which the time-outs give a minute.
 func measureDeathNotice(b *measurement) {
 	const nodes = 64
 	shape := tree.Tree{Topology: tree.KNomial(2), N: nodes}
@@ -90,7 +91,7 @@ func measureDeathNotice(b *measurement) {
 
 // broadcast crashes the victim during a broadcast.
 func (m *deathWatch) broadcast(b *measurement, slow sim.NodeID) (r *scollsim.Broadcast, died time.Duration) {
-	b.check(m.net.Run(10 * time.Second)) // long enough for all nodes to know each other
+	b.check(m.net.Run(10 * time.Second)) // after that time, all nodes know each other
 	b.check(m.net.Group("immediate"))
 	m.net.Command(slow, "service slow 40s")
 	r = m.net.Begin(0, "all 1m")
@@ -101,7 +102,7 @@ func (m *deathWatch) broadcast(b *measurement, slow sim.NodeID) (r *scollsim.Bro
 	return r, died
 }
 
-// names reports whether the root lists exactly these members as missing.
+// names reports whether the root lists exactly the members in want as missing.
 func names(r *scollsim.Broadcast, want []int) bool {
 	missing := make(map[sim.NodeID]bool)
 	for _, m := range r.Missing {

@@ -16,7 +16,8 @@ import (
 // letter is the message of the simulated programs.
 type letter [64]byte
 
-// The network of G-SIM-1 and G-SIM-4: every node sends to a random one each second.
+// Parameters of the network for goals G-SIM-1 and G-SIM-4, in which every node sends a message
+// to a random node each second.
 const (
 	simNodes    = 100_000
 	simEvents   = 2_000_000 // number of events in a round
@@ -33,7 +34,7 @@ type writer struct {
 	pcg   rand.PCG
 	nodes uint64
 	next  time.Duration
-	read  byte // sum over the received bytes
+	read  byte // sum of the received bytes
 }
 
 // Step implements machine.Machine.
@@ -52,7 +53,7 @@ func (w *writer) Step(now time.Duration, in sim.Input[letter], out *sim.Output[l
 	return w.next
 }
 
-// bootWriters returns the boot function of the network. All programs are in one allocation.
+// bootWriters returns the boot function of the network. All programs are in one block of memory.
 func bootWriters(nodes int) func(sim.Incarnation, sim.Program[letter]) sim.Program[letter] {
 	all := make([]writer, nodes)
 	return func(l sim.Incarnation, _ sim.Program[letter]) sim.Program[letter] {
@@ -63,7 +64,7 @@ func bootWriters(nodes int) func(sim.Incarnation, sim.Program[letter]) sim.Progr
 	}
 }
 
-// letters is the codec of the recorder.
+// letters is the codec by which the recorder stores messages.
 type letters struct{}
 
 func (letters) Append(b []byte, m letter) []byte { return append(b, m[:]...) }
@@ -91,7 +92,7 @@ func measureEvents(b *measurement) {
 		_, err := net.RunEvents(simEvents)
 		return time.Since(begin), err
 	}
-	must(ours()) // the first call starts the nodes and allocates all memory
+	must(ours()) // the first call starts the nodes and allocates all memory, and is not counted
 	sims := b.timed("simulator", simEvents, ours)
 	heap := b.timed("bare heap", simEvents, func() (time.Duration, error) { return bare.run(simEvents), nil })
 	b.alternate(b.rounds, sims, heap)
@@ -108,7 +109,7 @@ func measureEvents(b *measurement) {
 // measureStart measures goal G-SIM-2.
 func measureStart(b *measurement) {
 	const nodes = 1_000_000
-	boot := bootWriters(nodes) // outside the measurement: programs are not part of the simulator
+	boot := bootWriters(nodes) // this is not measured, because programs are not part of the simulator
 	before := liveHeap()
 	begin := time.Now()
 	net := must(sim.New(sim.Config[letter]{Nodes: nodes, Seed: 1, Topology: &sim.Flat{Link: simLink}, Boot: boot}))
@@ -164,7 +165,7 @@ func measureReplay(b *measurement) {
 	})
 }
 
-// replay replays a recording and compares the digest.
+// replay replays a recording and compares its digest with the wanted one.
 func replay(recording []byte, want uint64) (time.Duration, error) {
 	begin := time.Now()
 	r, err := sim.Replay(bytes.NewReader(recording), letters{}, nil, func([]byte) (func(sim.Incarnation, sim.Program[letter]) sim.Program[letter], error) {

@@ -22,7 +22,7 @@ type bareEvent struct {
 	at     int64
 	seq    uint64
 	node   int32
-	flight int32 // index of the message in flight; -1: a timer
+	flight int32 // index of the message in flight; -1 if the event is a timer
 }
 
 func newBareLoop(nodes int) *bareLoop {
@@ -34,7 +34,7 @@ func newBareLoop(nodes int) *bareLoop {
 	return l
 }
 
-// run handles a number of events and returns the wall time.
+// run handles a number of events and returns the wall time that they took.
 func (l *bareLoop) run(events int) time.Duration {
 	begin := time.Now()
 	for range events {

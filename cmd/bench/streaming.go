@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// The payload of a streaming measurement, the messages per round and the number in flight, which
-// is the default of peer_credits.
+// Parameters of a measurement of streaming: the payload of a message, the number of messages in
+// a round, and the number of messages in flight, which is the default of peer_credits.
 const (
 	bulk      = 1 << 20
 	bulkCount = 1024

@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// usage is the resources that one or more processes have used.
+// usage contains the resources that one or more processes have used.
 type usage struct {
 	CPU     time.Duration
 	Mallocs uint64 // number of heap objects allocated
 }
 
-// ownUsage returns the usage of this process. Workers have it as an order.
+// ownUsage returns the usage of this process. Workers also offer it as an order.
 func ownUsage(struct{}) (usage, error) { return usage{cpuTime(), ownMallocs()}, nil }
 
 func (u usage) minus(v usage) usage { return usage{u.CPU - v.CPU, u.Mallocs - v.Mallocs} }
 
 func (u usage) plus(v usage) usage { return usage{u.CPU + v.CPU, u.Mallocs + v.Mallocs} }
 
-// cost is the total for some messages.
+// cost is the resources that were used for a number of messages.
 type cost struct {
 	usage
 	messages uint64
@@ -41,7 +41,7 @@ func (c cost) allocations(what, more string) line {
 }
 
 // allocationsOf returns the average number of heap objects that a call allocates. As in
-// testing.AllocsPerRun the average is rounded down, because the runtime allocates too.
+// testing.AllocsPerRun, the average is rounded down, because the runtime also allocates objects.
 func allocationsOf(calls int, f func()) float64 {
 	f()
 	before := ownMallocs()
@@ -65,7 +65,7 @@ func (m *measurement) simulated(run func() error) usage {
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err) // cannot fail with these arguments
+		panic(err) // it cannot fail with these arguments
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
@@ -73,7 +73,7 @@ func cpuTime() time.Duration {
 // ownMallocs returns the number of heap objects that this process has allocated.
 func ownMallocs() uint64 { return memStats().Mallocs }
 
-// liveHeap returns the bytes of the heap after a collection.
+// liveHeap returns the bytes of the heap after a garbage collection.
 func liveHeap() uint64 {
 	runtime.GC()
 	return memStats().HeapAlloc

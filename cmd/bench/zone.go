@@ -13,7 +13,7 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// zoneBasis is the condition of all simulations of zones.
+// zoneBasis describes the conditions of all simulations of zones.
 const zoneBasis = "RTT 1 ms; virtual time"
 
 func ms(d time.Duration) float64 { return float64(d) / 1e6 }
@@ -42,12 +42,13 @@ func measureZoneBoot(b *measurement) {
 	)
 }
 
-// bootZone starts a zone, and waits until all views are right, for so long.
+// bootZone starts a zone, and waits until all views are right, at most for the time long.
 func bootZone(b *measurement, nodes int, seed uint64, long time.Duration, limits string, progress func(scenario.Progress)) *scenario.Result {
 	return must(kept(simulateAs(b.ctx, "zone-boot", scenario.Options{Seed: &seed, Progress: progress}, "NODES", nodes, "LENGTH", long, "LIMITS", limits)))
 }
 
-// measureZoneLeave measures goal G-MS-2, with the parameters of the paper and with the default ones.
+// measureZoneLeave measures goal G-MS-2, once with the parameters of the paper, and once with
+// the default ones.
 func measureZoneLeave(b *measurement) {
 	measureLeaves(b, "parameters of the paper", "paper")
 	measureLeaves(b, "Θ=2, K_s=2", "none")
@@ -90,7 +91,8 @@ func measureLeaves(b *measurement, with, preset string) {
 // alerts are the times until a monitor learned of two kinds of deaths.
 type alerts struct{ reset, silent float64 } // alerts are times until monitors are notified, in ms.
 
-// zoneTimeout is the time after which a silent neighbour is suspected, in ms: 3.5 heartbeats.
+// zoneTimeout is the time after which a silent neighbour is suspected, in ms; it is 3.5
+// heartbeat intervals.
 const zoneTimeout = 3500
 
 // alerted returns the time until a monitor learns of a death.
@@ -111,7 +113,7 @@ func alerted(ctx context.Context, nodes int, seed uint64, dies string) (float64,
 func measureZoneMonitors(b *measurement) {
 	sizes := pick(b, []int{32, 128}, []int{32, 256, 2048}, []int{32, 64, 128, 256, 512, 1024, 2048})
 	seeds := pick(b, 2, 5, 20)
-	var reset, late []float64 // the longest times, one for each size
+	var reset, late []float64 // the longest times of the two kinds of deaths, one for each size
 	for _, nodes := range sizes {
 		list := bySeed(b, seeds, func(seed uint64) (a alerts, err error) {
 			if a.reset, err = alerted(b.ctx, nodes, seed, "kill"); err == nil {
@@ -147,7 +149,8 @@ func measureZoneHealing(b *measurement) {
 		})
 		worst, contact, apart, basis := 0.0, 0.0, math.MaxInt, ""
 		for _, h := range list {
-			// A node without any other takes itself for the faulty one, and removes no node (MS-A1).
+			// A node that hears from no other one believes that it is itself faulty, and removes no node
+			// (MS-A1).
 			if apart = min(apart, h.Apart); apart < max(s[0], s[1]) {
 				b.check(fmt.Errorf("%d of %d and %d nodes have removed others when the partition ends", apart, s[0], s[1]))
 			}

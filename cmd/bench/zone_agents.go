@@ -15,7 +15,7 @@ func zoneID(addr netip.Addr) (zone.ID, error) {
 	return zone.NewID(addr.String(), nid.FromAddr(tcp, addr))
 }
 
-// zoneAgents starts a member of one zone on all nodes, which join by the first.
+// zoneAgents starts a member of the same zone on each node; all join through the first one.
 func zoneAgents(a *agents) {
 	var all []*zone.Agent
 	var ids []zone.ID
@@ -26,7 +26,7 @@ func zoneAgents(a *agents) {
 			Zone: "bench", Self: self, Bootstrap: ids[:1], Heartbeat: agentHeartbeat, Seed: uint64(i + 1),
 		}))
 		all = append(all, agent)
-		a.ends = append(a.ends, func() { _ = agent.Close(context.Background()) }) // an error makes no difference at the end
+		a.ends = append(a.ends, func() { _ = agent.Close(context.Background()) }) // an error makes no difference after the measurement
 		succeed(agent.Join(0))
 	}
 	a.gathered = func() bool {

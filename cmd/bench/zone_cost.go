@@ -13,8 +13,8 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// agentHeartbeat is the heartbeat interval of agents over TCP, shorter than the default so that
-// a measurement has many.
+// agentHeartbeat is the heartbeat interval of agents over TCP, which is shorter than the default
+// so that many heartbeats are sent during a measurement.
 const agentHeartbeat = 200 * time.Millisecond
 
 // measureZoneRest measures goal G-MS-5: the traffic of an idle zone, and its cost.
@@ -32,8 +32,8 @@ func measureZoneRest(b *measurement) {
 	measureZoneCost(b, machine.cost, nodes, seconds)
 }
 
-// measureZoneCost is the part of G-MS-5 about the cost of an idle node for its host; that of
-// machines has been measured.
+// measureZoneCost measures the part of goal G-MS-5 about the cost of an idle node for its host.
+// The cost of the bare state machines has been measured before, and is passed in machine.
 func measureZoneCost(b *measurement, machine cost, nodes, seconds int) {
 	runtime.GC()
 	stacks := pick(b, 64, 512, 2048)
@@ -41,11 +41,11 @@ func measureZoneCost(b *measurement, machine cost, nodes, seconds int) {
 	if stack.others > 0 {
 		b.check(fmt.Errorf("%d messages besides heartbeats of a zone at rest", stack.others))
 	}
-	runtime.GC() // frees what the simulated stacks used
+	runtime.GC() // frees what the simulated stacks have used
 	a := newAgents(b, zoneAgents)
 	defer a.close()
 	agents := a.cost(b, pick(b, 3*time.Second, 8*time.Second, 8*time.Second), pick(b, 1, 10, 60))
-	// each is the number of messages per second and node.
+	// each is the number of messages that a node sends per second.
 	each := float64(machine.messages) / float64(nodes*seconds)
 	cpu := func(what string, c cost, more string) line {
 		return line{
@@ -65,14 +65,14 @@ func measureZoneCost(b *measurement, machine cost, nodes, seconds int) {
 
 // idleZone is what a simulated zone sent while it was at rest.
 type idleZone struct {
-	cost           // messages are heartbeats
+	cost           // the messages that are counted here are heartbeats
 	bytes  uint64  // bytes of all messages
 	others uint64  // number of other messages
-	links  float64 // number of links of a node; 0 for stacks
+	links  float64 // number of links of a node; 0 if whole stacks are simulated
 }
 
-// simulatedZoneCost runs an idle zone of bare state machines, or of whole stacks, for some
-// seconds of virtual time.
+// simulatedZoneCost runs an idle zone for some seconds of virtual time, with state machines
+// alone or with whole stacks.
 func simulatedZoneCost(b *measurement, nodes, seconds int, stacks bool) (z idleZone) {
 	n := must(zonesim.New(zonesim.Config{
 		Network: scenario.Network{Nodes: nodes, Seed: 1, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: zonesim.RTT / 2}}}}, Stacks: stacks,

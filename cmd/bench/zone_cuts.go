@@ -7,20 +7,22 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// cutZone is a zone that is partitioned for a while: the first nodes from the others.
+// cutZone is a zone that is partitioned for a while, so that its first nodes cannot reach the
+// others.
 type cutZone struct {
 	nodes, first int
-	step         time.Duration // the lengths of partitions are its multiples, up to the longest
+	step         time.Duration // partitions last for its multiples, up to the longest partition
 	seeds        int
 }
 
-// How long nodes are observed after a partition, and the longest partition.
+// How long nodes are observed after a partition, and how long the longest partition lasts.
 const (
 	cutWatched = 30 * time.Second
 	longestCut = 30 * time.Second
 )
 
-// measureZoneCuts is G-MS-10. All lengths are measured with BENCH=long only, which takes an hour.
+// measureZoneCuts measures goal G-MS-10. It measures all lengths of partitions only with
+// BENCH=long, which takes an hour.
 func measureZoneCuts(b *measurement) {
 	step, large := pick(b, 6500*time.Millisecond, 500*time.Millisecond, 100*time.Millisecond), pick(b, 10*time.Second, 5*time.Second, 500*time.Millisecond)
 	seeds := pick(b, 1, 2, 20)
@@ -32,7 +34,7 @@ func measureZoneCuts(b *measurement) {
 	}
 }
 
-// measure measures one zone.
+// measure adds the lines for one zone.
 func (z cutZone) measure(b *measurement) {
 	var own, across float64
 	runs := 0

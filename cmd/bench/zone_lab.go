@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/lndtest/netlab"
 )
 
-// labPort is the port of the nodes of the lab.
+// labPort is the port that all nodes of the lab use.
 const labPort = 988
 
 // zoneLab is a zone of processes, each in a network namespace of its own. The first node is the
@@ -22,7 +22,7 @@ type zoneLab struct {
 	cables []*netlab.Cable
 }
 
-// measureMonitorsInLab is the part of G-MS-3 on real sockets.
+// measureMonitorsInLab measures the part of goal G-MS-3 on real sockets.
 func measureMonitorsInLab(b *measurement) {
 	nodes, heartbeat := pick(b, 6, 16, 24), pick(b, 300*time.Millisecond, time.Second, time.Second)
 	kills, pulls := pick(b, 1, 8, 16), pick(b, 1, 2, 3)
@@ -38,7 +38,8 @@ func measureMonitorsInLab(b *measurement) {
 	}
 	if missing == "" {
 		basis := fmt.Sprintf("%d processes, each in a namespace, over TCP", nodes)
-		// On a busy machine a process may have to wait for a core: the line lists all values.
+		// On a busy machine a process may have to wait for a core: therefore the line lists all
+		// values.
 		lines[0].ratio, lines[0].basis = median(reset), fmt.Sprintf("SIGKILL, %.1f ms; %s", reset, basis)
 		lines[1].ratio, lines[1].basis = median(silent), fmt.Sprintf("cable pulled, %.0f ms; neighbours may be silent for 3.5 heartbeats of %v; %s", silent, heartbeat, basis)
 	}
@@ -72,14 +73,14 @@ func (l *zoneLab) settled() bool {
 	return l.joined() && len(told) == len(l.living())
 }
 
-// deaths kills processes one after another, and then disconnects hosts. It returns the times
-// until the monitor knew of each, in ms.
+// deaths kills processes one after another, and then disconnects hosts one after another. It
+// returns the times until the monitor knew of each death, in ms.
 func (l *zoneLab) deaths(kills, pulls int) (reset, silent []float64) {
 	for i := range kills + pulls {
 		if err := await(l.ctx, joinLimit, l.settled); err != nil {
 			l.check(fmt.Errorf("not all know all and the monitor: %w", err))
 		}
-		// This is the time to replace links and to close unused connections.
+		// In this time, nodes replace links and close unused connections.
 		l.check(wait(l.ctx, 2*time.Second))
 		victim := len(l.nodes) - 1 - i
 		l.nodes[victim].gone = true

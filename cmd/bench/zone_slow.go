@@ -8,8 +8,8 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// slowSteps are the faults of some nodes for a minute: each of their steps takes that much
-// longer. In other runs they are stopped and continued as in G-GO-4.
+// slowSteps contains the faults that some nodes have for a minute: each step of such a node
+// takes so much longer. In other runs, these nodes are stopped and continued as for goal G-GO-4.
 var slowSteps = []time.Duration{50 * time.Millisecond, 150 * time.Millisecond, 500 * time.Millisecond}
 
 const standStill = "every 8.1s from 12s to 72s pause 1-4 for 8s"
@@ -40,7 +40,7 @@ func measureZoneSlow(b *measurement) {
 	}
 }
 
-// removals counts the removals of nodes, and among them those of healthy nodes.
+// removals counts the removals of nodes, and how many of these were removals of healthy nodes.
 type removals struct{ removed, others float64 }
 
 // add adds the results of all seeds.

@@ -12,7 +12,7 @@ import (
 )
 
 // million returns the configuration of a system of a million nodes, most of them in stub zones,
-// on which G-MS-4 and G-MS-9 are measured. With the least effort the system is smaller.
+// with which goals G-MS-4 and G-MS-9 are measured. With the least effort, the system is smaller.
 func million(b *measurement, seed uint64) zonesim.Measured {
 	supervisors := pick(b, 16, 512, 512)
 	return zonesim.Measured{Nodes: 2 * supervisors, Supervisors: supervisors, Zones: supervisors, Stub: pick(b, 256, 2048, 2048), Seed: seed, Zone: zone.Paper}
@@ -44,8 +44,8 @@ func measureSystemLeave(b *measurement) {
 	measureWholeSystem(b, 64, 64, 2048)
 }
 
-// wholeMemory is the memory limit for a system without stubs: it needs 16 GiB, and twice as much
-// with the default percentage of the garbage collector.
+// wholeMemory is the memory limit for a system without stubs: such a system needs 16 GiB, and
+// would need twice as much with the default percentage of the garbage collector.
 const wholeMemory = 17 << 30
 
 // measureWholeSystem starts a system in which every node is a full state machine.

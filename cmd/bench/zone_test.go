@@ -24,8 +24,8 @@ func TestWholeSystem(t *testing.T) {
 	}
 }
 
-// TestZoneLines: G-MS-1 to G-MS-10 at their smallest size: each line has a figure from a
-// measurement.
+// TestZoneLines: goals G-MS-1 to G-MS-10 are measured at their smallest size. The figure of each
+// line comes from a measurement.
 func TestZoneLines(t *testing.T) {
 	spec.Covers(t, "G-MS-1", "G-MS-10")
 	if !suite.Long() {
@@ -44,7 +44,7 @@ func TestZoneLines(t *testing.T) {
 		for _, l := range lines {
 			switch {
 			case strings.Contains(l.what, "in a namespace") && l.skipped != "":
-				t.Logf("%s: %s: %s", g.id, l.what, l.skipped) // a missing privilege cannot be installed like a tool
+				t.Logf("%s: %s: %s", g.id, l.what, l.skipped) // a missing privilege is no failure, because it cannot be installed like a tool
 			case l.basis == "" || l.skipped != "" || math.IsNaN(l.ratio):
 				t.Errorf("%s: %+v", g.id, l)
 			}

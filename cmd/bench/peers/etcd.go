@@ -21,8 +21,8 @@ import (
 	"ulnet/cmd/bench/rival"
 )
 
-// serveEtcd starts a member of a cluster of etcd with the defaults. Its write-ahead log is on the
-// disk.
+// serveEtcd starts a member of an etcd cluster with the defaults of etcd. Its write-ahead log is
+// on the disk.
 func serveEtcd(k rival.Keeping, gone func(name string)) error {
 	cfg := embed.NewConfig()
 	cfg.Name = fmt.Sprint("m", k.Index)
@@ -79,7 +79,7 @@ func (c keeper) client(i int) (kill func(), err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	kill = func() {
 		cancel()
-		_ = conn.Close() // the connection is this client's own
+		_ = conn.Close() // no one else uses the connection
 	}
 	leases := pb.NewLeaseClient(conn)
 	lease, err := leases.LeaseGrant(ctx, &pb.LeaseGrantRequest{TTL: int64(c.TTL / time.Second)})
@@ -94,8 +94,8 @@ func (c keeper) client(i int) (kill func(), err error) {
 	return kill, nil
 }
 
-// stayAlive keeps a lease alive. Like clientv3 it opens a new stream half a second after one has
-// failed, and ends when the lease does.
+// stayAlive keeps a lease alive. Like package clientv3, it opens a new stream half a second
+// after one has failed, and ends when the lease ends.
 func (c keeper) stayAlive(ctx context.Context, leases pb.LeaseClient, id int64) {
 	const pause = 500 * time.Millisecond
 	wait := rand.N(c.Interval)

@@ -19,7 +19,8 @@ func startMemberlist(n rival.Node, s *rival.Watcher) (rival.Member, error) {
 	return startWith(memberlist.DefaultLANConfig(), n, s)
 }
 
-// scaled starts one with the defaults for a LAN, scaled to the given interval.
+// scaled starts a node of memberlist. Its settings are the defaults for a LAN, scaled to the
+// given interval.
 func scaled(n rival.Node, s *rival.Watcher) (rival.Member, error) {
 	cfg := memberlist.DefaultLANConfig()
 	factor := float64(n.Interval) / float64(cfg.ProbeInterval)
@@ -48,7 +49,7 @@ func startWith(cfg *memberlist.Config, n rival.Node, s *rival.Watcher) (rival.Me
 		return m, err
 	}
 	first := net.JoinHostPort(n.Addr(0).String(), strconv.Itoa(int(n.Port)))
-	for try := 0; ; try++ { // retried, as the first node may not listen yet
+	for try := 0; ; try++ { // joining is tried again, because the first node may not listen yet
 		if _, err = m.list.Join([]string{first}); err == nil || try == 50 {
 			return m, err
 		}
@@ -56,14 +57,15 @@ func startWith(cfg *memberlist.Config, n rival.Node, s *rival.Watcher) (rival.Me
 	}
 }
 
-// theirMember is a node of memberlist. Its attribute is the meta data of memberlist.
+// theirMember is a node of memberlist. Its attribute is what memberlist calls the meta data of a
+// node.
 type theirMember struct {
 	list *memberlist.Memberlist
 	meta atomic.Pointer[[]byte]
 }
 
-// theirPatience is the time that memberlist waits for a message to be sent; it goes on to spread
-// it after that.
+// theirPatience is the time that calls of memberlist wait until a message has been sent. The
+// message continues to spread after that.
 const theirPatience = 5 * time.Second
 
 func (m *theirMember) Leave() error { return m.list.Leave(theirPatience) }
@@ -74,7 +76,7 @@ func (m *theirMember) Set(value string) error {
 	return m.list.UpdateNode(theirPatience)
 }
 
-// NodeMeta implements memberlist.Delegate, like the methods below.
+// NodeMeta and the methods below implement memberlist.Delegate.
 func (m *theirMember) NodeMeta(int) []byte {
 	if p := m.meta.Load(); p != nil {
 		return *p
@@ -103,7 +105,7 @@ func theirIndex(n *memberlist.Node) int {
 	return i
 }
 
-// countingTransport counts packets and the bytes of streams.
+// countingTransport counts the bytes of packets and streams that this node sends.
 type countingTransport struct {
 	*memberlist.NetTransport
 	count *rival.Watcher

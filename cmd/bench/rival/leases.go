@@ -17,19 +17,19 @@ import (
 	"ulnet/cmd/bench/worker"
 )
 
-// Keeping are the parameters of a process with a server, or with clients, of a system that
-// detects the death of clients.
+// Keeping contains the parameters of a process in a system that detects the death of clients.
+// The process runs a server, or clients.
 type Keeping struct {
 	Servers  int           // number of servers; each is a process
 	Interval time.Duration // time between two messages of a client
 	TTL      time.Duration // silence after which a server gives up a client
-	Port     uint16        // first port of all servers
-	Port2    uint16        // second port of all servers
+	Port     uint16        // first port that every server uses
+	Port2    uint16        // second port that every server uses
 
-	Index  int    // index of this process's server
+	Index  int    // index of the server that this process runs
 	Folder string // temporary directory of this process
 
-	From, To int // this process has the clients From to To-1
+	From, To int // this process runs the clients with numbers from From to To-1
 }
 
 // Addrs returns the addresses of the servers.
@@ -49,10 +49,10 @@ type Death struct {
 	At     time.Time // time of the death, by the wall clock
 }
 
-// Cost is the resources that a process has used so far.
+// Cost contains the resources that a process has used so far.
 type Cost struct {
-	CPU      time.Duration // CPU time up to the begin of Count
-	Counted  time.Duration // CPU time when Count ended, which includes that of Count
+	CPU      time.Duration // CPU time until Count began
+	Counted  time.Duration // CPU time until Count ended, which also includes the time that Count took
 	Memory   int64         // resident memory in bytes
 	Bytes    uint64        // bytes sent over the TCP connections that are open
 	Segments uint64        // segments sent over the TCP connections that are open
@@ -63,9 +63,9 @@ func (c Cost) Plus(d Cost) Cost {
 	return Cost{c.CPU + d.CPU, c.Counted + d.Counted, c.Memory + d.Memory, c.Bytes + d.Bytes, c.Segments + d.Segments}
 }
 
-// Server returns the kind of worker that is a server. The server calls gone with the name of each
-// client that it gives up, which becomes an event of type Death. The order "count" returns a
-// Cost.
+// Server returns the kind of worker that runs a server. The server calls gone with the name of
+// each client that it gives up, and the worker reports this as an event of type Death. The order
+// "count" returns a Cost.
 func Server(system string, start func(k Keeping, gone func(name string)) error) worker.Kind {
 	return worker.Of(system, func(w *worker.Worker, k Keeping) (int, error) {
 		worker.Order(w, "count", Count)
@@ -78,9 +78,9 @@ func Server(system string, start func(k Keeping, gone func(name string)) error) 
 	})
 }
 
-// Clients returns the kind of worker that runs many clients. It returns their number when all are
-// connected. The order "kill" kills that many, chosen at random, and returns their deaths;
-// "count" returns a Cost.
+// Clients returns the kind of worker that runs many clients. When all are connected, the worker
+// returns their number. The order "kill" kills as many clients as it says, chosen at random, and
+// returns their deaths. The order "count" returns a Cost.
 func Clients(system string, begin func(k Keeping) func(i int) (kill func(), err error)) worker.Kind {
 	return worker.Of(system, func(w *worker.Worker, k Keeping) (int, error) {
 		kills, err := startClients(k, begin(k))
@@ -105,8 +105,8 @@ func Clients(system string, begin func(k Keeping) func(i int) (kill func(), err 
 	})
 }
 
-// startClients starts the clients of a process, 64 at a time, and returns a function for each
-// that kills it.
+// startClients starts the clients of a process, 64 at a time, and returns for each client a
+// function that kills it.
 func startClients(k Keeping, start func(i int) (kill func(), err error)) (map[int]func(), error) {
 	const together = 64
 	numbers := make(chan int)
@@ -145,7 +145,7 @@ func Count(struct{}) (c Cost, err error) {
 	descriptors, err := os.ReadDir("/proc/self/fd")
 	for _, d := range descriptors {
 		fd, _ := strconv.Atoi(d.Name())
-		if info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil { // fd is a TCP socket
+		if info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil { // this succeeds only if fd is a TCP socket
 			c.Bytes += info.Bytes_sent
 			c.Segments += uint64(info.Segs_out)
 		}

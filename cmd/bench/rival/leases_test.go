@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// TestCountCosts: the CPU time of Count itself is not attributed to the system.
+// TestCountCosts: the CPU time that Count itself takes is not counted as a cost of the system.
 func TestCountCosts(t *testing.T) {
 	var ballast []*[64]byte
-	for range 200_000 { // makes work for the garbage collector
+	for range 200_000 { // these allocations make work for the garbage collector
 		ballast = append(ballast, new([64]byte))
 	}
 	c, err := Count(struct{}{})

@@ -49,7 +49,7 @@ type Process struct {
 func On[E any](f func(e E)) func(raw json.RawMessage) {
 	return func(raw json.RawMessage) {
 		var e E
-		if json.Unmarshal(raw, &e) == nil { // cannot fail: a worker sends events of one type
+		if json.Unmarshal(raw, &e) == nil { // it cannot fail, because a worker sends events of one type only
 			f(e)
 		}
 	}
@@ -89,7 +89,7 @@ func Start(ctx context.Context, cfg Config) (*Process, error) {
 	}
 	if err != nil {
 		_ = p.cmd.Process.Kill()
-		_ = p.Stop() // the error says that the process was killed
+		_ = p.Stop() // the error only says that the process was killed
 		return nil, err
 	}
 	return p, nil
@@ -114,7 +114,7 @@ func (p *Process) send(v any) error {
 	return err
 }
 
-// listen reads answers and events until the output ends.
+// listen reads answers and events until the output of the worker ends.
 func (p *Process) listen() {
 	defer close(p.answers)
 	if p.cfg.Gone != nil {

@@ -25,7 +25,7 @@ type request struct {
 	With json.RawMessage `json:"with,omitempty"`
 }
 
-// frame is a message of the worker. One field is set.
+// frame is a message of the worker. Exactly one of its fields is set.
 type frame struct {
 	Value json.RawMessage `json:"value,omitempty"`
 	Error string          `json:"error,omitempty"`
@@ -38,7 +38,8 @@ type Kind struct {
 	start func(w *Worker, params json.RawMessage) (ready any, err error)
 }
 
-// Of returns a kind of worker. When it is ready start returns the value for the parent.
+// Of returns a kind of worker. The function start makes the worker ready, and returns the value
+// that the parent gets then.
 func Of[P, R any](name string, start func(w *Worker, params P) (R, error)) Kind {
 	return Kind{name, func(w *Worker, raw json.RawMessage) (any, error) { return call(start, w, raw) }}
 }
@@ -53,7 +54,7 @@ func call[P, R any](f func(*Worker, P) (R, error), w *Worker, raw json.RawMessag
 	return f(w, p)
 }
 
-// Worker is this process in the role of a worker.
+// Worker is a handle by which a process that runs as a worker uses its connection to the parent.
 type Worker struct {
 	ctx    context.Context // canceled when the worker is stopped
 	orders map[string]func(raw json.RawMessage) (any, error)
@@ -79,7 +80,7 @@ func Order[A, R any](w *Worker, name string, do func(with A) (R, error)) {
 // Tell sends an event to the parent. It may be called from any goroutine.
 func (w *Worker) Tell(event any) {
 	if raw, err := json.Marshal(event); err == nil {
-		_ = w.say(frame{Event: raw}) // fails if the parent has ended, which ends this process too
+		_ = w.say(frame{Event: raw}) // it fails if the parent has ended, in which case this process ends too
 	}
 }
 
@@ -98,8 +99,8 @@ func (w *Worker) answer(value any, failed error) error {
 	return w.say(frame{Value: raw})
 }
 
-// Child is called by main. If the arguments say so it runs this process as a worker of one of
-// these kinds, and returns the exit status.
+// Child is called by main. If the arguments ask for a worker of one of these kinds, it runs this
+// process as that worker, and returns the exit status.
 func Child(args []string, kinds ...Kind) (code int, asked bool) {
 	if len(args) != 2 || args[0] != "worker" {
 		return 0, false

@@ -13,7 +13,7 @@ import (
 	"ulnet/cmd/bench/worker"
 )
 
-// TestMain runs the test binary as a worker if the arguments say so.
+// TestMain runs the test binary as a worker if its arguments ask for one.
 func TestMain(m *testing.M) {
 	if code, asked := worker.Child(os.Args[1:], worker.Of("adder", serveAdder), worker.Of("sick", serveSick)); asked {
 		os.Exit(code)
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 
 type adder struct{ Start int }
 
-// serveAdder adds numbers, and sends an event for each.
+// serveAdder adds numbers, and sends an event for each addition.
 func serveAdder(w *worker.Worker, a adder) (string, error) {
 	sum := a.Start
 	w.Defer(func() { w.Tell(-1) })
@@ -139,7 +139,7 @@ func TestLateAnswer(t *testing.T) {
 	}
 }
 
-// TestFailedStart: a worker whose start fails does not run, and leaves no descriptor open.
+// TestFailedStart: a worker whose start fails does not run, and leaves no file descriptor open.
 func TestFailedStart(t *testing.T) {
 	why := errors.New("no such place")
 	for name, cfg := range map[string]worker.Config{
@@ -176,7 +176,7 @@ func descriptors(t *testing.T) int {
 	return len(open)
 }
 
-// TestStopFrozen: workers that are frozen are killed at the same time.
+// TestStopFrozen: workers that do not react are all killed at the same time.
 func TestStopFrozen(t *testing.T) {
 	const grace = time.Second
 	defer worker.SetGrace(grace)()
@@ -199,7 +199,7 @@ func TestStopFrozen(t *testing.T) {
 	}
 }
 
-// TestInterrupted: a worker ends with the context of its Start.
+// TestInterrupted: a worker ends when the context ends that Start was called with.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	p, err := worker.Start(ctx, worker.Config{Kind: "adder", Stderr: t.Output()})
@@ -219,7 +219,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestNoWorker: other arguments are left to the program, and an unknown kind is an error.
+// TestNoWorker: arguments that do not ask for a worker are left to the program, and an unknown
+// kind is an error.
 func TestNoWorker(t *testing.T) {
 	if _, asked := worker.Child([]string{"--goal"}); asked {
 		t.Error("asked by --goal")
