@@ -16,7 +16,7 @@ import (
 // Each of these files is a measurement that the language of scenarios can express. Words in
 // capitals are replaced by the values of the measurement.
 //
-// go:embed scenarios
+//go:embed scenarios
 var scenarioFiles embed.FS
 
 // scenarioText returns the text of a scenario. Values are pairs of a word and its replacement.
