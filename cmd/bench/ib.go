@@ -43,7 +43,12 @@ func measureIBStreaming(b *measurement) {
 	o2ibGet := stream("o2iblnd", func() (time.Duration, error) { return p.node.getStream(b.ctx, count, window) })
 	sockPing := b.timed("socklnd", trips, func() (time.Duration, error) { return b.node.pingPong(b.ctx, bitsHandler+uint64(last), trips) })
 	o2ibPing := b.timed("o2iblnd", trips, func() (time.Duration, error) { return p.node.pingPong(b.ctx, bitsHandler+uint64(last), trips) })
-	b.alternate(b.rounds, sock, o2ib, udp, device, plain, sockGet, o2ibGet, sockPing, o2ibPing)
+	small := b.some(rateCount / 4)
+	flood := func(name string, f *flood) *contender {
+		return b.timed(name, small, func() (time.Duration, error) { return f.run(b.ctx, small, false) })
+	}
+	sockFlood, o2ibFlood := flood("socklnd", p.flood[0]), flood("o2iblnd", p.flood[1])
+	b.alternate(b.rounds, sock, o2ib, udp, device, plain, sockGet, o2ibGet, sockPing, o2ibPing, sockFlood, o2ibFlood)
 	speed := func(what string, limit float64, ours, other *contender) line {
 		return ours.speed(other, what, limit, mebibytes, "%.2f GiB/s")
 	}
@@ -55,5 +60,7 @@ func measureIBStreaming(b *measurement) {
 		speed("1 MiB GET streaming, 8 open, to socklnd", 0, o2ibGet, sockGet),
 		o2ibPing.half(sockPing, "1 MiB PUT half round trip, handler to handler, to socklnd", 0),
 		o2ib.costs(sock, "1 MiB PUT, CPU time of both sides, to socklnd", 0),
+		o2ibFlood.speed(sockFlood, "8 B PUTs a second, one way, 8 credits, to socklnd", 0, 1e3, "%.2f M/s"),
+		beside("socklnd", "8 B PUT, one way, 8 credits, CPU time of both sides, to socklnd", 0, o2ibFlood.cpu, sockFlood.cpu, 1e-3, "%.2f µs"),
 	)
 }

@@ -73,6 +73,7 @@ type ibPair struct {
 	floor *floorEnd
 	verbs *verbsClient
 	node  *initiator
+	flood [2]*flood // over socklnd and over o2iblnd
 }
 
 // pair returns the ends for the goals of o2iblnd, which it starts on the first call.
@@ -98,6 +99,11 @@ func (b *bench) pair(ctx context.Context) (*ibPair, error) {
 	b.ends = append(b.ends, func() { _ = dev.Close() }, n.close) // an error makes no difference after the measurements
 	if p.node, err = n.initiate(ctx, processOf(o2ib, peer)); err != nil {
 		return nil, err
+	}
+	for i, by := range []*initiator{b.node, p.node} {
+		if p.flood[i], err = newFlood(by.node, by.target); err != nil {
+			return nil, err
+		}
 	}
 	if p.verbs, err = dialVerbs(ctx, dev, peer); err == nil {
 		b.ib = p
