@@ -174,3 +174,36 @@ func TestOlderManager(t *testing.T) {
 		}
 	}
 }
+
+// TestOlderManagerRefuses: RM-41: a manager of version 1 that does not know the node, or may not
+// answer for the group, refuses the inquiry. That, too, shows a joining node the reason; a refusal
+// that answers no inquiry of the node does not.
+func TestOlderManagerRefuses(t *testing.T) {
+	spec.Covers(t, "RM-41", "RM-A23")
+	refusal := wire.Order{Kind: wire.OrderRefused, Group: testGroup, Incarnation: 7}
+	earlier, manager, other := refusal, refusal, refusal
+	earlier.Incarnation, manager.Flags, other.Group = 6, wire.OrderReplica, testGroup+1
+	for _, tt := range []struct {
+		name   string
+		o      *wire.Order
+		from   sim.NodeID
+		joins  bool
+		reason error
+	}{
+		{"an answer", &refusal, 0, true, ErrVersion},
+		{"of an earlier incarnation", &earlier, 0, true, nil},
+		{"for a manager", &manager, 0, true, nil},
+		{"of another group", &other, 0, true, nil},
+		{"of a node that is no manager", &refusal, 1, true, nil},
+		{"to a node that does not join", &refusal, 0, false, nil},
+	} {
+		m := New(Config{Self: hostNID(5), Incarnation: 7, Group: testGroup, Managers: []nid.NID{hostNID(0)}})
+		if tt.joins {
+			m.Step(1, Input{Kind: Join}, &Output{})
+		}
+		m.Step(2, Input{Kind: Instructed, From: hostNID(tt.from), Data: versioned(tt.o.AppendTo(nil), 1)}, &Output{})
+		if why := m.Status().Refusal; !errors.Is(why, tt.reason) || m.stats.OtherVersion > 0 != (tt.reason != nil) {
+			t.Errorf("%s: %v, %+v", tt.name, why, m.stats)
+		}
+	}
+}

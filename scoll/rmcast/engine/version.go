@@ -28,10 +28,13 @@ func (m *Machine) otherVersion(from nid.NID) {
 // why this node does not become a member, as long as no other manager answers.
 func (m *Machine) otherManager(from nid.NID, b []byte) {
 	o, older := parseOlder(b)
+	awaited := m.state == joining && slices.Contains(m.cfg.Managers, from)
 	switch {
-	case older && (o.Group != m.cfg.Group || o.Kind <= wire.OrderKnown || o.Kind == wire.OrderRefused || o.Flags&wire.OrderReplica != 0):
-		return // the message is for a manager, or its sender has answered an inquiry
-	case !slices.Contains(m.cfg.Managers, from) || m.state != joining:
+	case older && (o.Group != m.cfg.Group || o.Kind <= wire.OrderKnown || o.Flags&wire.OrderReplica != 0):
+		return // the message is for a manager
+	case older && o.Kind == wire.OrderRefused && !(awaited && o.Incarnation == m.self.Incarnation):
+		return // it refuses no inquiry of this node
+	case !awaited:
 		m.otherVersion(from)
 		return
 	}
