@@ -51,7 +51,9 @@
 // asks for an acknowledgement, and of a long one four of each window.
 //
 // Messages of one packet that are posted while 16 others are in flight wait for the next ACK, or
-// until they are 16, and leave in one burst. Fewer than that never wait.
+// until they are 16, and leave in one burst. They also leave when a timer is due, the first after
+// some round trips and at least 500 µs of silence. Then none wait until the peer makes progress,
+// as its ACKs may be lost. None wait behind fewer than 16, or if a round trip takes 500 µs or more.
 //
 // A SEND that finds no receive buffer is dropped without an answer, and its sender
 // retransmits it. An RNR NAK would cost the sender one of the few tries after which the

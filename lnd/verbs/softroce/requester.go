@@ -219,9 +219,10 @@ func (c *rc) transmit(now time.Duration, out *rcOutput) {
 }
 
 // gathers reports whether packets that were posted wait for the next ACK, see sendQueue. They do
-// not if it takes long to come.
+// not if it takes long to come, or is late: it may be lost, as may be the answers to probes.
 func (c *rc) gathers() bool {
-	return c.req.srtt > 0 && c.req.srtt < maxGatherTrip && c.sends.gathers()
+	r := &c.req
+	return r.srtt > 0 && r.srtt < maxGatherTrip && r.probes+r.retries == 0 && c.sends.gathers()
 }
 
 // wantACK decides whether the packet before next requests an ACK. The last packet of a

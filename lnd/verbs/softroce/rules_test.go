@@ -318,6 +318,18 @@ func TestGathered(t *testing.T) {
 	l.now += l.rc.req.probeAfter()
 	sent, _ = l.step(rcInput{})
 	l.want("a peer that does not answer", sent, append([]int{0}, all[gatherBehind:gatherBehind+3]...))
+	sent, _ = l.step(rcInput{Post: []verbs.SendWR{send(0, nil)}})
+	l.want("a peer that has not answered a probe", sent, []int{gatherBehind + 3})
+	l.want("an answer to the probe", l.answered(ibta.AckUnlimited, 1), nil)
+	sent, _ = l.step(rcInput{Post: []verbs.SendWR{send(0, nil)}})
+	l.want("a peer that has answered a probe", sent, nil)
+
+	l = waiting(3)
+	l.now += l.rc.cfg.AckTimeout
+	sent, _ = l.step(rcInput{})
+	l.want("a timeout", sent, all[:gatherBehind+3])
+	sent, _ = l.step(rcInput{Post: []verbs.SendWR{send(0, nil)}})
+	l.want("a peer that has not answered since a timeout", sent, []int{gatherBehind + 3})
 
 	l = waiting(3)
 	l.want("a NAK", l.answered(ibta.NakSequence, 2), all[2:gatherBehind+3])
