@@ -60,8 +60,8 @@ func gather(h uint64) byte { return byte(h >> 7 * 0x0102040810204080 >> 56) }
 func word(b []byte) uint64       { return binary.LittleEndian.Uint64(b) }
 func setWord(b []byte, w uint64) { binary.LittleEndian.PutUint64(b, w) }
 
-// ageVector has an age for each participant, in cycles. Its memory is a multiple of eight
-// bytes; the bytes after the last participant are unheard.
+// ageVector has an age for each participant, in cycles. The slice bytes is padded to a multiple of
+// eight bytes; each byte of the padding has the value unheard.
 type ageVector struct {
 	bytes []byte // one byte for each entry, padded to whole words
 	n     int

@@ -57,8 +57,8 @@ func TestPausedNodes(t *testing.T) {
 	}
 }
 
-// TestResurrection (GO-A7): a node that was paused while another one died still has low ages
-// when it resumes. It does not make the dead node appear alive; with Strict it does.
+// TestResurrection (GO-A7): node 1 is paused while node 2 dies. When node 1 resumes, it still has
+// a low age of node 2. Nevertheless no node considers node 2 alive again. In strict mode some do.
 func TestResurrection(t *testing.T) {
 	spec.Covers(t, "GO-A7")
 	sweeps(t)

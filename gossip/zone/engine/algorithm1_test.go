@@ -217,7 +217,7 @@ func TestSuspicion(t *testing.T) {
 			t.Errorf("version %v, %d refuted before", s.m.ver, s.m.stats.Refuted)
 		}
 		s.delta(1, 0, 0)
-		s.suspicion(1, 0, v(12, 5)) // the suspicion is about a later incarnation of this node, which it then begins
+		s.suspicion(1, 0, v(12, 5)) // names a later incarnation than this node has; the node refutes it by beginning the next one, 13
 		s.want(Event{Kind: Refuted, Node: s.ref[0], Version: v(13, 1)})
 	})
 	t.Run("MS-A2 too far ahead", func(t *testing.T) {

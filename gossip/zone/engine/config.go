@@ -24,13 +24,15 @@ type Config struct {
 	// Ahead is how far incarnations may be ahead of the clock. Default 2^44: with
 	// incarnations in nanoseconds clocks may differ by some hours.
 	Ahead uint64
-	// Table keeps the ids. Nil: the machine makes a table of its own.
+	// Table numbers the nodes: it keeps the id of each node, and the machine works with the
+	// numbers. Machines of one zone that one goroutine steps may share a table. Nil: the
+	// machine makes a table of its own.
 	Table *Table
-	// Wire makes the machine encode messages into Output.Buf. Without it messages are passed
-	// as structs, between machines with one Table.
+	// Wire makes the machine encode messages into Output.Buf. If it is false the machine outputs
+	// messages as structs, which only machines that share its Table can read.
 	Wire bool
-	// Keys, if there are any, are those of the cluster: messages carry a code that only
-	// those with a key can make, and others are refused (MS-A33).
+	// Keys are the keys of the cluster. If there are any, each message carries an authentication
+	// code made with a key, and messages without a valid code are refused (MS-A33).
 	Keys keyring.Keys
 	// Management are some members of the management zone. If there are any, this zone is a base
 	// zone, whose delegates register with the management zone (MS-95). Otherwise this zone

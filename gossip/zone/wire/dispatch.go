@@ -82,9 +82,9 @@ type Dispatch struct {
 	Known        uint64        // hash of the supervisors that the delegate knows
 	Number       uint64        // number of a query; its answer has the same number
 	Size         uint32        // number of members of the base zone
-	Reporters    uint32        // number of members that suspect About
-	About        ID            // the suspect, or the delegate that takes precedence
-	AboutVersion Version       // version of About
+	Reporters    uint32        // number of members that suspect the member in the field About
+	About        ID            // in Alarm the suspected member; in Registered with Taken the other delegate, which takes precedence
+	AboutVersion Version       // version of the node in the field About
 	Joined, Left []Named       // members that came and went since the last registration
 }
 
