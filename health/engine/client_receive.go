@@ -145,10 +145,10 @@ func (c *Client) late(p *peer, m *wire.Message) {
 	p.at, p.wait, p.since = c.now, 0, c.now
 }
 
-// informed handles the answer of a server that knows the client's master, and is therefore
-// connected to the client. If the client wants the connection it records it; otherwise it
-// disconnects. If the server names an older choice of a master, the client tells it the present
-// one again.
+// informed handles a message which shows that the server is connected to the client and has
+// recorded a master for it. If that is not the client's latest choice, the client sends the server
+// its choice again. Otherwise the client keeps the connection if it wants one to that server, and
+// disconnects if not.
 func (c *Client) informed(p *peer, m *wire.Message) {
 	p.asking = m.Epoch != c.epoch || p.state == detached && p.wanted
 	switch {

@@ -30,21 +30,26 @@ type Kind uint8
 // The kinds of messages, and which fields of [Message] they use besides Client,
 // Incarnation and Sequence.
 const (
-	Connect         Kind = 1 + iota // client to server; has Epoch, Server (the client's master), Name, Token and Proof; Retry is the client's T_ping, and ServerIncarnation its T_client + T_elect in ms
-	Accept                          // answer to Connect; has Epoch, Server (the previous master, or none), ServerIncarnation, Token, Code (OK or Orphaned), and Retry (the server's T_evict)
-	Reject                          // answer; has Code, Retry, Server (the master in question; with Stale the NID of the later incarnation), Epoch (with OtherTimes T_evict in ms), ServerIncarnation, and Incarnation (the one that is known)
-	Ping                            // client to master; has Epoch
-	Pong                            // answer to Ping; has Code, Server (the master), Epoch, ServerIncarnation
-	Choose                          // client to server; has Epoch, Server (the client's new master) and Token; Retry and ServerIncarnation are as in Connect
-	Chosen                          // answer to Choose; has Code, Server, Epoch (with OtherTimes T_evict in ms), ServerIncarnation, Token, and with OK Retry (T_evict)
-	Disconnect                      // client to server; has Code: with OK the client leaves all servers, which Reject with NotConnected answers; with NotConnected it leaves this one
-	Notice                          // server to client; has Code, Server (the master; with Draining the server to choose, or the master; with Stale as in Reject, or none), Epoch and ServerIncarnation
-	Digest                          // server to master; has Entries (clients for which the sender has recorded the receiver as master), ServerIncarnation, Epoch (number of clients whose master the sender is), and Code (OK: the sender takes more clients)
-	DigestReply                     // answer to Digest; has Entries that the master does not know, or was asked to confirm; the other fields are as in Digest
-	Ask                             // server to client; has Epoch, and asks whether the client is there, because its node sends messages; with Code Stale: a later incarnation on node Server connects
-	Here                            // answer to Ask; has Code (OK or NotConnected), Epoch
-	Tombstones                      // server to server; asks which clients the receiver has evicted in the last Retry
-	TombstonesReply                 // answer to Tombstones, perhaps one of several; has Entries and Epoch (the number of this answer in the upper 16 bits, how many there are in the lower)
+	Connect Kind = 1 + iota // client to server; has Epoch, Server (the client's master), Name, Token and Proof; Retry is the client's T_ping, and ServerIncarnation its T_client + T_elect in ms
+	Accept                  // answer to Connect; has Epoch, Server (the previous master, or none), ServerIncarnation, Token, Code (OK or Orphaned), and Retry (the server's T_evict)
+	// Reject is an answer that refuses. It has Code, Retry and ServerIncarnation. Server, Epoch and
+	// Incarnation are those of the question, but a Code may give them another meaning: with
+	// OtherTimes, Epoch is T_evict in ms; with Stale, Server is the NID of the later incarnation;
+	// with OldEpoch it is the master on record, with Foreign the NID of the connected client; with
+	// Stale or Global, Incarnation is the one that the server knows.
+	Reject
+	Ping            // client to master; has Epoch
+	Pong            // answer to Ping; has Code, Server (the master), Epoch, ServerIncarnation
+	Choose          // client to server; has Epoch, Server (the client's new master) and Token; Retry and ServerIncarnation are as in Connect
+	Chosen          // answer to Choose; has Code, Server, Epoch (T_evict in ms if Code is OtherTimes), ServerIncarnation, Token, and, if Code is OK, Retry (T_evict)
+	Disconnect      // client to server; has Code: OK if the client leaves all servers, NotConnected if it leaves this one; the answer to OK is a Reject with Code NotConnected
+	Notice          // server to client; has Code, Server (the master; if Code is Draining the server to choose, or the master; if Code is Stale as in Reject, or none), Epoch and ServerIncarnation
+	Digest          // server to master; has Entries (clients for which the sender has recorded the receiver as master), ServerIncarnation, Epoch (number of clients whose master the sender is), and Code (OK: the sender takes more clients)
+	DigestReply     // answer to Digest; has Entries: those of the Digest that the master does not know, and those that it was asked to confirm; the other fields are as in Digest
+	Ask             // server to client; has Epoch, and asks whether the client is there, because its node sends messages; with Code Stale: a later incarnation on node Server connects
+	Here            // answer to Ask; has Code (OK or NotConnected), Epoch
+	Tombstones      // server to server; asks which clients the receiver has evicted recently; Retry is how far back it looks
+	TombstonesReply // answer to Tombstones, perhaps one of several; has Entries and Epoch (the number of this answer in the upper 16 bits, how many there are in the lower)
 	kinds
 )
 
