@@ -84,11 +84,11 @@ const (
 	// Multicast datagrams: those that arrived and were dropped, in the order of the
 	// tests, and those that did not leave.
 	DatagramCut     // a datagram shorter than its headers
-	DatagramForeign // a datagram that is not o2iblnd's
+	DatagramForeign // a datagram that does not begin with the magic number of o2iblnd's datagrams
 	DatagramVersion // a datagram of an unknown version
 	DatagramHeader  // a datagram whose LNet header does not have the size of o2ib's
 	DatagramLength  // a datagram whose payload is not as long as its header says
-	DatagramType    // a datagram that is not a PUT without ACK
+	DatagramType    // a datagram whose message is not a PUT, or is a PUT that asks for an ACK
 	DatagramOwn     // a datagram that names this NI as its sender
 	DatagramNet     // a datagram for another net on the same address
 	DatagramSource  // a datagram whose source NID does not have the address that it came from

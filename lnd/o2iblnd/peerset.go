@@ -42,7 +42,7 @@ type peerSet struct {
 	reconnects int           // number of requests repeated at once, without a success between
 	retries    int           // number of requests that wait for retryAt
 	retryAt    time.Duration // when to repeat the requests in retries; 0: none waits
-	redial     bool          // the request is only to make the peer notice this incarnation
+	redial     bool          // the only purpose of the request is that the peer notices this incarnation
 }
 
 var _ machine.Machine[peerIn, peerOut] = (*peerSet)(nil)
@@ -60,8 +60,8 @@ type peerSetConfig struct {
 const (
 	fastReconnects = 10
 	reconnectPause = time.Second
-	// maxConns is how many connections a peer can have: those that both sides have
-	// requested, and as many that the peer no longer knows of (local policy).
+	// maxConns bounds the connections of a peer (local policy). Each side may request
+	// maxConnsPerPeer of them. As many again may be old ones that only this side still has.
 	maxConns = 4 * maxConnsPerPeer
 )
 

@@ -150,8 +150,8 @@ func (l *Loop) setOwn() {
 }
 
 // After a hand-over that has delayed a message, minRefusals requests are refused, and twice as
-// many after each further one, up to maxDelays times. provenUses calls of Receive make up for one
-// such hand-over, since the delay is longer than several messages take.
+// many after each further one, up to maxDelays times. provenUses calls of Receive cancel one
+// such hand-over: its delay has cost as much time as several messages take.
 const (
 	minRefusals = 2
 	maxDelays   = 10
@@ -171,7 +171,7 @@ func (l *Loop) check() bool {
 	}
 	unread, idle := l.source.Unread(), l.clock.Now()-time.Duration(l.idleSince.Load())
 	switch {
-	case unread && l.unread && idle >= l.maxAbsence-l.watchdog.maxAbsence(): // the difference is not 0 only after SetMaxAbsence
+	case unread && l.unread && idle >= l.maxAbsence-l.watchdog.maxAbsence(): // the right side is 0 unless SetMaxAbsence has changed l.maxAbsence
 		l.countDelay()
 	case unread, idle <= maxIdle*l.maxAbsence:
 		l.unread = unread

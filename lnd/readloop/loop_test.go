@@ -106,8 +106,8 @@ func TestNotHandedOver(t *testing.T) {
 }
 
 // TestUnused (LF-4): a follower that does not come back loses the loop, and its next
-// requests are refused. After each further hand-over that was used too little twice as many
-// are, up to a bound.
+// requests are refused. Each further hand-over that was used too little doubles the number of
+// refusals, up to a bound.
 func TestUnused(t *testing.T) {
 	spec.Covers(t, "LF-4")
 	for name, tt := range map[string]struct{ uses, most int }{
@@ -133,7 +133,8 @@ func TestUnused(t *testing.T) {
 	}
 }
 
-// TestMakesUp: a hand-over that is used long enough makes up for some that were not.
+// TestMakesUp: each hand-over after which the follower lets a message wait adds 1 to Delays, which
+// makes hand-overs rarer. Each provenUses calls of Receive in a later one subtract 1 again.
 func TestMakesUp(t *testing.T) {
 	w := newSource(t).start()
 	for n := range 2 {

@@ -22,7 +22,7 @@ type Packet struct {
 	Frame int // number of the frame in the capture, from 1
 	At    time.Duration
 	Datagram
-	ibta.Packet          // BTH and the other headers; Payload is part of Bytes
+	ibta.Packet          // the BTH and the other headers, parsed; the slice Packet.Payload is a part of Datagram.Bytes
 	CM          *CM      // message of the connection manager, in a datagram to QP 1
 	Msg         *kib.Msg // message of o2iblnd, in a SEND
 }
@@ -148,7 +148,7 @@ func (p *Packet) Encode() []byte {
 	return q.AppendTo(nil)
 }
 
-// seal gives the packet the bytes that its parts say, with their ICRC.
+// seal encodes the parts of the packet, adds the ICRC, and stores the result in Bytes.
 func (p *Packet) seal() {
 	p.Bytes = ibta.NewPath(p.From, p.To).AppendICRC(p.ID, p.Encode())
 }
@@ -192,8 +192,8 @@ func (s *Script) Other(host netip.Addr) netip.Addr {
 	return h[0]
 }
 
-// Edit returns the script with its packets changed by f, which may change their parts except
-// CM.Private.
+// Edit returns a copy of the script in which f has changed the packets. f may change any part of a
+// packet except CM.Private.
 func (s *Script) Edit(f func(p *Packet)) *Script {
 	n := &Script{Name: s.Name + ", edited"}
 	for i := range s.Packets {
