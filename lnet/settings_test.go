@@ -10,8 +10,8 @@ import (
 	"ulnet/lnet"
 )
 
-// TestLNDTimeoutReachesNIs: the time-out for drivers follows the settings while NIs run, but for
-// an NI that was started with another one.
+// TestLNDTimeoutReachesNIs: when the node's settings change, running NIs are given the new
+// time-out for drivers, except an NI that was started with a time-out of its own.
 func TestLNDTimeoutReachesNIs(t *testing.T) {
 	spec.Covers(t, "HV-13")
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
@@ -33,8 +33,8 @@ func TestLNDTimeoutReachesNIs(t *testing.T) {
 	}
 }
 
-// TestLNDTimeoutOfOneNI: an NI that was given a time-out while it runs keeps it when the settings of the
-// node change.
+// TestLNDTimeoutOfOneNI: SetTimeout gives a running NI a time-out, which the NI keeps when the
+// settings of the node change.
 func TestLNDTimeoutOfOneNI(t *testing.T) {
 	spec.Covers(t, "HV-13")
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})

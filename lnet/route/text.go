@@ -168,8 +168,9 @@ func (t *Table) Apply(list []Route, own []nid.NID, random *rand.Rand) (a Applied
 	return a, nil
 }
 
-// Applied is what came of the tunable routes on a node.
+// Applied is the result of [Table.Apply], which adds the routes of the tunable "routes" to a
+// node's table.
 type Applied struct {
 	Router bool    // whether this node is one of the gateways
-	Passed []error // why other routes were passed over, one for each
+	Passed []error // why routes were skipped that were there already, or whose gateway this node does not reach; one error per route
 }

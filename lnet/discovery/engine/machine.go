@@ -52,18 +52,18 @@ type Kind uint8
 // The kinds of inputs, with the fields of [Input] that they use.
 const (
 	Timer       Kind = iota // the wake time has come
-	SelfIs                  // uses Self: what this node tells about itself has changed
-	Discover                // uses NID: a message waits for the peer to be up to date
-	Refresh                 // uses NID, Force: a call asks for the state of the peer
-	Replied                 // uses Exchange, Local, Remote, User, Incarnation, Info, Need, Err: the REPLY to a ping
-	Acked                   // uses Exchange, Local, Remote, Sequence: the ACK of a push
-	Failed                  // uses Exchange, Err: a ping or push was not sent or not answered
-	Forget                  // uses NID: lnet has forgotten the peer, which was idle for long
-	RoutesAre               // uses Gateways, Beyond: this node's routes have changed
-	Configure               // uses NID, NIDs, Plain, Edit: an administrator adds a peer, or NIDs to it
-	Deconfigure             // uses NID, NIDs, Edit: an administrator removes a peer, or NIDs of it
-	LimitIs                 // uses Interfaces: the limit of a peer's NIs has changed
-	Pushed                  // uses Local, Remote, User, Incarnation, Known, Info, Need, Err: a push arrived
+	SelfIs                  // what this node tells about itself has changed; uses Self
+	Discover                // a message waits for the peer to be up to date; uses NID
+	Refresh                 // a call asks for the state of the peer; uses NID, Force
+	Replied                 // the REPLY to a ping arrived; uses Exchange, Local, Remote, User, Incarnation, Info, Need, Err
+	Acked                   // the ACK of a push arrived; uses Exchange, Local, Remote, Sequence
+	Failed                  // a ping or push was not sent or not answered; uses Exchange, Err
+	Forget                  // lnet has forgotten the peer, which was idle for long; uses NID
+	RoutesAre               // this node's routes have changed; uses Gateways, Beyond
+	Configure               // an administrator adds a peer, or NIDs to it; uses NID, NIDs, Plain, Edit
+	Deconfigure             // an administrator removes a peer, or NIDs of it; uses NID, NIDs, Edit
+	LimitIs                 // Limits.MaxInterfaces, how many NIs a peer may have, has changed; uses Interfaces
+	Pushed                  // a push arrived; uses Local, Remote, User, Incarnation, Known, Info, Need, Err
 )
 
 // Input is one input of a [Machine]. The zero value says that its timer is due.
