@@ -186,7 +186,8 @@ func (q *EQ) Wait(ctx context.Context) (e Event, err error) {
 	}
 }
 
-// sleep waits until there may be an event to read, or no goroutine that reads for the queue.
+// sleep waits until q.arrived has a token or ctx ends. A token means that there may be an event to
+// read, or that no goroutine runs the queue's read loop, so that the caller may run it.
 func (q *EQ) sleep(ctx context.Context) error {
 	q.sleepers.Add(1)
 	defer q.sleepers.Add(-1)

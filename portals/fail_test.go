@@ -12,8 +12,8 @@ import (
 	"ulnet/portals"
 )
 
-// TestFailedPut: a Put or Get that FailNID makes fail causes no event and uses nothing of its
-// MD, which can be used again.
+// TestFailedPut: FailNID makes one Put or Get return EIO. That call causes no event, and does not
+// count against the MD's threshold of 1: the next call with the same MD succeeds.
 func TestFailedPut(t *testing.T) {
 	for name, c := range map[string]struct {
 		call func(h *harness, md portals.MDHandle) error
@@ -49,8 +49,8 @@ func TestFailedPut(t *testing.T) {
 	}
 }
 
-// TestFailedSource: FailNID makes a NID fail. Messages from it are dropped: a PUT, and the ACK
-// of a PUT of ours. The next ACK then counts for that PUT.
+// TestFailedSource: FailNID makes a NID fail. Messages from that NID are dropped: first a PUT, then
+// an ACK. This node's PUT still waits for its ACK, so the next ACK is taken.
 func TestFailedSource(t *testing.T) {
 	table, net := newWire(t)
 	h := &harness{Table: table, t: t}

@@ -96,7 +96,7 @@ func (in *Inbox) Open(t *Table, cfg InboxConfig) error {
 	return nil
 }
 
-// claim makes in the inbox of the portal. It returns false if the portal has another one.
+// claim makes the given inbox that of the portal. It returns false if the portal has another inbox.
 func (p *portal) claim(in *Inbox) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,7 +106,7 @@ func (p *portal) claim(in *Inbox) bool {
 	return p.inbox == in
 }
 
-// disclaim undoes claim for the inbox in.
+// disclaim leaves the portal without an inbox, if the given one is the portal's.
 func (p *portal) disclaim(in *Inbox) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

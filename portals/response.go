@@ -59,8 +59,8 @@ func (t *Table) arriveAck(ni *lnet.NI, d *lnd.Delivery) (lnd.Answer, lnet.DropRe
 	return lnd.Accept, lnet.NotDropped
 }
 
-// unanswered notes that a PUT or GET did not leave. No answer to it is awaited any more,
-// unless one has come already. The caller holds d.mu.
+// unanswered stops waiting for the answer to a PUT or GET that could not be sent. It has no effect
+// if an answer has arrived already. The caller holds d.mu.
 func (t *Table) unanswered(d *md, o *operation) {
 	typ := o.event.MsgType
 	if typ == wire.Put && o.Header.Put().AckMD.IsNone() {

@@ -43,7 +43,7 @@ func (l *links) follow(ni *lnet.NI) {
 func (l *links) changed() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed || l.watcher == nil { // follow itself passes on the first state
+	if l.closed || l.watcher == nil { // nil: no link is watched yet; follow tells each NI its first state
 		return
 	}
 	if err := l.watcher.Err(); err != nil {
