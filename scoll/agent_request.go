@@ -262,9 +262,9 @@ func (r *Request) SetTimeout(d time.Duration) {
 	r.mu.Unlock()
 }
 
-// Busy reports in PostReply whether buffers are still in use. A buffer is in use while a peer
-// reads bulk data from it, while a child that was given up may write its reply to it, or, at
-// the root, while the root's own IncomingRequest runs. Such buffers are free in ReplyOut.
+// Busy reports in PostReply whether some buffers are still in use: peers may be reading the bulk
+// data, a child that was given up may write its reply, or the root's own IncomingRequest is
+// running. The service may reuse these buffers in ReplyOut.
 func (r *Request) Busy() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

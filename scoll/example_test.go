@@ -12,11 +12,11 @@ const spaceService scoll.ServiceID = 100 // all servers agree on it
 
 // space adds up how many bytes are free on all servers.
 type space struct {
-	free func() uint64 // on this server; it does not block
+	free func() uint64 // returns the free bytes of this server; does not block
 	done func(servers, bytes uint64, missing []scoll.Unreached)
 }
 
-// sum is of this server and those below it.
+// sum is what this server, and those below it in the tree, have free.
 type sum struct {
 	sync.Mutex
 	servers, bytes uint64
@@ -25,11 +25,11 @@ type sum struct {
 func (s *space) service() scoll.Service {
 	return scoll.Service{
 		ID:              spaceService,
-		PreRequest:      prepare,                                           // a request arrives
-		IncomingRequest: func(*scoll.Request) error { return nil },         // run it
-		Inline:          true,                                              // that does not block
-		IncomingReply:   func(p *scoll.Reply) { dataOf(p.Request).add(p) }, // a child answers
-		PostReply:       s.finish,                                          // all have
+		PreRequest:      prepare,                                           // called when a request arrives
+		IncomingRequest: func(*scoll.Request) error { return nil },         // nil: this server runs the request
+		Inline:          true,                                              // IncomingRequest does not block
+		IncomingReply:   func(p *scoll.Reply) { dataOf(p.Request).add(p) }, // called when a child answers
+		PostReply:       s.finish,                                          // called when all children have answered
 	}
 }
 
@@ -61,7 +61,7 @@ func (s *space) finish(r *scoll.Request) {
 	if r.Root() {
 		s.done(all.servers, all.bytes, r.Unreached())
 	} else {
-		_ = r.Reply(scoll.Numbers(all.servers, all.bytes)) // an error: it took too long
+		_ = r.Reply(scoll.Numbers(all.servers, all.bytes)) // an error means that the answer came too late
 	}
 }
 

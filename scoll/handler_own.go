@@ -79,19 +79,20 @@ func (o *ownAnswer) giveUp() {
 	o.set(nil, ECANCELED)
 }
 
-// keptAnswers bounds the remembered answers to calls to the live members, keptOfOne those to
-// calls that came from one parent.
+// Bounds of ownAnswers: it remembers at most keptAnswers answers, of which at most keptOfOne are
+// to calls that came from the same parent.
 const (
 	keptAnswers = 256
 	keptOfOne   = keptAnswers / 4
 )
 
-// ownAnswers remembers this node's answers, because a further attempt of a call to the live
-// members does not run the handler again, but needs its answer. The zero value is ready.
+// ownAnswers remembers this node's answers to calls that go to the live members. The caller may
+// attempt such a call again. The handler does not run again then, and the node sends the remembered
+// answer. The zero value is ready.
 type ownAnswers struct {
 	mu    sync.Mutex
 	byKey map[attempt]*ownAnswer // answers by attempt; guarded by mu
-	order []answerFor            // answers in the order of their begin; guarded by mu
+	order []answerFor            // keys of byKey, the one added first in front; guarded by mu
 }
 
 type answerFor struct {
