@@ -90,7 +90,9 @@ func (t *membershipTrial) run(b *measurement, of system) *membership {
 // traffic measures bytes and CPU while nothing happens.
 func (t *membershipTrial) traffic(c *cluster, m *membership) {
 	calm := t.calm
-	if !m.system.changes { // gossip carries its parameters in its first N cycles
+	// Only gossip has no changes of membership. Each node puts its parameters into the messages of
+	// its first cycles, one cycle per node of the cluster. That is not part of the calm traffic.
+	if !m.system.changes {
 		calm = max(calm, min(time.Duration(t.nodes+5)*t.interval, time.Minute))
 	}
 	c.check(wait(c.ctx, calm))

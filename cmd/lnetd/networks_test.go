@@ -26,8 +26,8 @@ type network struct {
 // same on all of them, so the second one is brief.
 var testNetworks = []network{{kind: "tcp"}, {kind: "o2ib", brief: true}}
 
-// onNetworks runs a test on every network, or in full on that of $ULNET_NET. A short run uses
-// the first network only.
+// onNetworks runs a test on every network, but in a short run on the first one only. If $ULNET_NET
+// is set, the test runs in full on that network alone.
 func onNetworks(t *testing.T, test func(t *testing.T, on network)) {
 	t.Helper()
 	testOn(t, testing.Short(), test)
@@ -40,7 +40,8 @@ func onFirst(t *testing.T, test func(t *testing.T, on network)) {
 	testOn(t, !effort.Long(), test)
 }
 
-// testOn runs a test on every network, or with first on the first one only.
+// testOn runs a test on every network. If first is true it skips the brief networks, which are all
+// but the first one. If $ULNET_NET is set, the test runs in full on that network alone.
 func testOn(t *testing.T, first bool, test func(t *testing.T, on network)) {
 	t.Helper()
 	list := testNetworks

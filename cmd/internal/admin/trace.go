@@ -67,7 +67,8 @@ type collections struct {
 	paused time.Duration
 }
 
-// collector reads the collections. It keeps its memory: tracing must not cause collections.
+// collector reads how many garbage collections there were. All reads use the same GCStats, because
+// a trace must not allocate memory and so cause a collection itself.
 type collector struct {
 	mu    sync.Mutex
 	stats debug.GCStats // guarded by mu

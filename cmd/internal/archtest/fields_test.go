@@ -32,7 +32,7 @@ func Fields(p *Package) []string {
 	return bad
 }
 
-// bare returns the exported fields of a struct without a comment.
+// bare returns a line for each exported field of a struct that has no comment.
 func (f *File) bare(name string, st *ast.StructType) []string {
 	var bad []string
 	for _, field := range st.Fields.List {
