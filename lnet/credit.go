@@ -226,6 +226,23 @@ func (ni *NI) postCredit(p *peerNI) bool {
 	return true
 }
 
+// undoCredit gives back a credit that postCredit took for a message that the driver refused. That says
+// nothing about whether the peer's messages leave.
+func (ni *NI) undoCredit(p *peerNI) {
+	a := &p.account
+	ni.mu.Lock()
+	moved, stalled := a.moved, a.stalled
+	ni.tx.put(p, 1)
+	if a.moved = moved; stalled && a.held > 0 {
+		a.stalled = true
+		ni.tx.stalled += a.held
+		ni.tx.setSpare()
+	}
+	ni.tellCredits()
+	ni.mu.Unlock()
+	ni.wakeSenders()
+}
+
 // returnCredits gives n NI credits of p back and lets waiting peers go on.
 func (ni *NI) returnCredits(p *peerNI, n int) {
 	ni.mu.Lock()

@@ -81,14 +81,16 @@ func (p *peerNI) post(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken 
 	}
 	i.peer = p
 	i.To.NID, i.To.PID = p.nid, i.Header.DestPID
+	p.ni.node.inFlight.inc() // before another goroutine can end the message
+	p.ni.pending.Add(1)
 	flush, taken = p.ni.poster.Post(&i.Inline, payload)
 	if !taken {
 		p.mu.Unlock()
-		p.ni.returnCredits(p, 1)
+		p.ni.undoCredit(p)
+		p.ni.node.inFlight.dec()
+		p.ni.ended()
 		return nil, false
 	}
-	p.ni.node.inFlight.inc()
-	p.ni.pending.Add(1)
 	p.credits--
 	p.minCredits = min(p.minCredits, p.credits)
 	p.queuedBytes += headerBytes + payload.Length

@@ -44,7 +44,7 @@ func compareRun(t *rapid.T) {
 		"Put": r.put, "Get": r.get, "arrival of a PUT": r.arrivePut, "arrival of a GET": r.arriveGet,
 		"arrival of an ACK": r.arriveAck, "arrival of a REPLY": r.arriveReply,
 		"PUT of a batch": r.batchedPut, "batch ends": r.batchEnds,
-		"payload": r.deliver, "sent": r.finish, "connection lost": r.abandon, "time": r.advance,
+		"payload": r.deliver, "sent": r.finish, "sent together": r.leave, "connection lost": r.abandon, "time": r.advance,
 		"": r.compare,
 	})
 	r.settle(t)

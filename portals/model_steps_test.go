@@ -239,6 +239,27 @@ func (r *modelRun) finish(t *rapid.T) {
 	r.end(s, err)
 }
 
+// leave ends all inline messages to one process with one write.
+func (r *modelRun) leave(t *rapid.T) {
+	var to nid.ProcessID
+	var list []*modelSend
+	var posted []*lnd.Message
+	for _, s := range r.onTheWay {
+		m := r.messages[s]
+		if _, inline := m.Owner.(*lnd.Inline); inline && (len(list) == 0 || m.Target == to) {
+			to, list, posted = m.Target, append(list, s), append(posted, m)
+		}
+	}
+	if len(list) == 0 || len(r.peers[to.NID].queue) > 0 { // what waits for credits ends in another order
+		return
+	}
+	r.net.leave(posted...)
+	for _, s := range list {
+		r.onTheWay = without(r.onTheWay, s)
+		r.model.finish(s, nil)
+	}
+}
+
 // end ends a message that the network has.
 func (r *modelRun) end(s *modelSend, err error) {
 	r.net.finalize(r.messages[s], err)

@@ -104,6 +104,12 @@ func (t *Table) left(i *lnet.Inline) (after *lnet.Inline) {
 			d.refs -= int32(n)
 			o.event.Unlinked = t.isOver(d)
 			o.event.Err = d.eventError(nil, o.event.Unlinked)
+			if d.pending.n > 0 { // those events came first, and this one may be the MD's last
+				d.pending.push(o)
+				t.freePosted(s)
+				t.handle(d)
+				return after
+			}
 			d.mu.Unlock()
 		}
 		d.announce(o)
@@ -149,7 +155,7 @@ func (t *Table) lostAck(s *posted) *operation {
 // operationOf makes an operation of a PUT that was posted.
 func (t *Table) operationOf(s *posted) *operation {
 	o := t.newOperation()
-	o.md, o.asked, o.answerTo = s.md, s.asked, s.answerTo
+	o.md, o.asked, o.answerTo, o.Priority = s.md, s.asked, s.answerTo, false
 	s.describe(&o.event, t.node.PID())
 	t.freePosted(s)
 	return o

@@ -118,6 +118,16 @@ func (n *network) finalize(m *lnd.Message, err error) {
 	}
 }
 
+// leave ends messages that were posted to one process, as one write does.
+func (n *network) leave(list ...*lnd.Message) {
+	first := list[0].Owner.(*lnd.Inline)
+	for last, i := first, 1; i < len(list); i++ {
+		last.Link = list[i].Owner.(*lnd.Inline)
+		last = last.Link
+	}
+	n.up.(lnd.InlineUpcalls).Left(first, len(list), list[0].SentAt)
+}
+
 // next removes the oldest message that was sent.
 func (n *network) next() *lnd.Message {
 	n.mu.Lock()

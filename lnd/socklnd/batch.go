@@ -16,7 +16,8 @@ const (
 	maxBatchNoops    = 64
 	maxBatchBytes    = 256 << 10
 	maxHeaderSize    = ksock.MsgHeaderSize + wire.LargeHeaderSize
-	batchMemory      = 32 << 10 // for headers, and for payloads of at most lnd.MaxInline bytes
+	batchMemory      = 32 << 10                            // for headers, and for payloads of at most lnd.MaxInline bytes
+	noopMemory       = maxBatchNoops * ksock.MsgHeaderSize // part of batchMemory for NOOPs
 )
 
 // batch is what one gathered write sends: inline messages, then others, then NOOPs. Headers and
@@ -42,14 +43,14 @@ func newBatch() *batch { return batches.Get().(*batch) }
 // hasRoom reports whether there is room for another message that is not inline.
 func (b *batch) hasRoom() bool {
 	return len(b.messages)+len(b.unfit) < maxBatchMessages && b.vec.total < maxBatchBytes &&
-		b.used+maxHeaderSize+lnd.MaxInline <= batchMemory
+		b.used+maxHeaderSize+lnd.MaxInline <= batchMemory-noopMemory
 }
 
 // post encodes an inline message and returns its size in bytes. ok is false if there is no room
 // for it, or it cannot be encoded.
 func (b *batch) post(i *lnd.Inline, payload lnd.Payload, c *conn) (size int, ok bool) {
 	size = c.framing.wireSize(payload.Length)
-	if b.used+size > batchMemory-maxBatchNoops*ksock.MsgHeaderSize || payload.Length != i.Length() {
+	if b.used+size > batchMemory-noopMemory || payload.Length != i.Length() {
 		return 0, false
 	}
 	dst, err := c.framing.appendHeaders(b.bytes[b.used:b.used], &i.Header, 0)

@@ -224,3 +224,27 @@ func (w sleeper) state(t *testing.T, name string) string {
 	t.Fatalf("no %s in %s", name, text)
 	return ""
 }
+
+// TestMutedUnread: bytes that lie unread are found although the socket does not wake a thread for
+// so few.
+func TestMutedUnread(t *testing.T) {
+	poll := &polling{limit: time.Minute}
+	one, to := streamPair(t, poll)
+	got := read(one)
+	if !lndtest.Poll(poll.taken.Load) {
+		t.Fatal("no reader polls")
+	}
+	got = again(t, poll, one, to, got)
+	_, _ = to.Write([]byte{1})
+	await(t, got, 1)
+	if !one.(*rawStream).muted {
+		t.Fatal("the socket wakes threads")
+	}
+	if one.unread() {
+		t.Error("bytes lie unread before some were sent")
+	}
+	_, _ = to.Write(make([]byte, 1000))
+	if !lndtest.Poll(one.unread) {
+		t.Error("1000 bytes lie unread and are not found")
+	}
+}

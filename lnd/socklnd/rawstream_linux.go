@@ -184,7 +184,10 @@ func (s *rawStream) awaitHangUp() bool {
 
 func (s *rawStream) unread() bool {
 	there := true
-	_ = s.rc.Control(func(fd uintptr) { there = polled(fd, unix.POLLIN) }) // if the socket is closed, its end is there
+	_ = s.rc.Control(func(fd uintptr) { // if the socket is closed, its end is there
+		n, _ := unix.IoctlGetInt(int(fd), unix.SIOCINQ) // polled alone finds only SO_RCVLOWAT bytes
+		there = n > 0 || polled(fd, unix.POLLIN)
+	})
 	return there
 }
 
