@@ -98,6 +98,31 @@ func TestEndedInBatch(t *testing.T) {
 	}
 }
 
+// TestWaitingBounded: the messages that wait while lnet has one are bounded, also if they came
+// together with that one. All buffers go back.
+func TestWaitingBounded(t *testing.T) {
+	_, ends := newMetered(t, 64, 64)
+	e, pool := ends[1], new(countingPool)
+	e.ni.pool = pool
+	c := e.ni.conns.all()[0]
+	const together = 2*mostHandled + 3
+	e.then = func() {
+		for _, tt := range []struct {
+			arrive int
+			over   uint64
+		}{{maxWaiting - (together - mostHandled), 0}, {1, 1}} {
+			e.ni.completed(arrivals(t, c, tt.arrive))
+			if n := e.ni.Snapshot().Counters[CreditsOverdrawn]; n != tt.over {
+				t.Errorf("%d more messages: overdrawn %d times", tt.arrive, n)
+			}
+		}
+	}
+	e.ni.completed(arrivals(t, c, together))
+	if pool.returned != maxWaiting+mostHandled+1 {
+		t.Errorf("%d buffers returned", pool.returned)
+	}
+}
+
 // unposted is a connection of a device that never completes what is posted.
 type unposted struct{ verbs.Conn }
 

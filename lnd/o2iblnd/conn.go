@@ -52,6 +52,7 @@ type conn struct {
 	waiting   []verbs.Completion // messages that arrived and are not handled
 	flushed   []uint32           // work requests that did not leave, while it is not known why
 	handling  bool               // a goroutine hands arrivals to lnet
+	behind    int                // number of messages that wait for that goroutine, beside those in waiting
 	rxs       int                // number of messages that lnet has, or that are on their way there and back
 	spare     *rx                // receive structures for the next messages, linked by next
 	spares    int                // number of these

@@ -9,6 +9,10 @@ import (
 	"ulnet/lnd/verbs"
 )
 
+// maxWaiting bounds the messages of a connection that wait. A peer that keeps to its credits has
+// about half as many at most.
+const maxWaiting = 2*maxPeerCredits + maxNoops + 1
+
 // receive receives messages that the device brought together. Messages that arrive before the
 // connection is established, or while another goroutine handles some, wait.
 func (c *conn) receive(list []verbs.Completion) {
@@ -18,7 +22,7 @@ func (c *conn) receive(list []verbs.Completion) {
 		c.mu.Unlock()
 		c.ni.giveBack(list)
 	case c.state == connOpening || c.handling:
-		if len(c.waiting)+len(list) > 2*maxPeerCredits+maxNoops+1 {
+		if c.behind+len(c.waiting)+len(list) > maxWaiting {
 			c.mu.Unlock()
 			c.ni.giveBack(list)
 			c.fail(newError(CreditsOverdrawn, lustre(c.peer.id), nil))
@@ -64,6 +68,7 @@ const mostHandled = 16
 func (c *conn) handle(list []verbs.Completion) {
 	for len(list) > 0 {
 		n := min(len(list), mostHandled)
+		c.behind = len(list) - n
 		c.handleBatch(list[:n])
 		list = list[n:]
 	}
