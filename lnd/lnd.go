@@ -37,7 +37,7 @@
 // All calls in both directions are direct: no queue stands between driver and
 // lnet. Every method is safe for concurrent use. A driver holds none of its
 // locks while it calls up, because a handler may send from inside the upcall;
-// lnet holds none while it calls down. Neither side blocks the other: Send
+// lnet holds none while it calls down, except in [Inliner]. Neither side blocks the other: Send
 // and Recv never wait for the network, upcalls never wait at all.
 //
 // Upcalls for an arriving message come from a goroutine of the driver, or from
