@@ -74,7 +74,7 @@ func newAgeVector(n int) ageVector {
 	return v
 }
 
-// Bytes returns the entries. They belong to the vector.
+// Bytes returns the entries, in the vector's own memory.
 func (v ageVector) Bytes() []byte { return v.bytes[:v.n] }
 
 // forget makes every entry unheard.
@@ -141,9 +141,9 @@ func olderByte(a byte) byte {
 }
 
 // alive finds the entries that are alive: it sets their bits in the bitmap set, and returns
-// their number. An entry that was alive before, by the bitmap was, is alive if its age is at
-// most limit; any other entry, if its age is at most again. Both limits are below oldest, so an
-// unheard entry is not alive.
+// their number. The other bitmap has the entries that were alive before: such an entry is alive
+// if its age is at most limit, any other entry if its age is at most again. Both limits are below
+// oldest, so an unheard entry is not alive.
 func (v ageVector) alive(limit, again byte, was, set []byte) int {
 	count := 0
 	l, a := uint64(limit)*ones, uint64(again)*ones
@@ -159,8 +159,8 @@ func (v ageVector) alive(limit, again byte, was, set []byte) int {
 	return count
 }
 
-// fresher calls f for each entry that is lower than the peer's copy by at least gap, which is 1
-// or more.
+// fresher calls f for each entry whose age is lower than that in the peer's ages by at least gap,
+// which is 1 or more.
 func (v ageVector) fresher(peer []byte, gap int, f func(i int, age byte)) {
 	i := 0
 	for ; i+lanes <= len(peer); i += lanes {
@@ -178,7 +178,7 @@ func (v ageVector) fresher(peer []byte, gap int, f func(i int, age byte)) {
 	}
 }
 
-// notAbove counts the entries of at most limit, which is below oldest.
+// notAbove counts the entries whose age is at most limit. The limit is below oldest.
 func (v ageVector) notAbove(limit byte) (count int) {
 	l := uint64(limit) * ones
 	for b := v.bytes; len(b) >= lanes; b = b[lanes:] {
@@ -187,7 +187,7 @@ func (v ageVector) notAbove(limit byte) (count int) {
 	return count
 }
 
-// find returns the index of the k-th (from 0) of the entries that are at most limit, or -1.
+// find returns the index of the k-th (from 0) of the entries whose age is at most limit, or -1.
 func (v ageVector) find(limit byte, k int) int {
 	l := uint64(limit) * ones
 	for i := 0; i < len(v.bytes); i += lanes {
