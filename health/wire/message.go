@@ -112,7 +112,7 @@ type Message struct {
 	Client            ClientID      // id of the client; zero in messages between servers
 	Incarnation       uint64        // incarnation of the client
 	ServerIncarnation uint64        // incarnation of the sending server; messages of clients use it for a time, see Connect
-	Sequence          uint64        // of a question; the answer repeats it
+	Sequence          uint64        // number of a question; the answer repeats it
 	Epoch             uint32        // number of the client's choice of a master, or what Kind says
 	Retry             time.Duration // time until the client asks again, or another time, depending on Kind; whole milliseconds, up to 49 days
 	Server            nid.NID       // a server, depending on Kind; zero: none
