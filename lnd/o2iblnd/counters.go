@@ -39,7 +39,7 @@ const (
 	RejectedDepth   // the peer has a shorter queue: ours is made as short
 	RejectedFrags   // the peer takes fewer fragments: we use as few
 	RejectedMTU     // the path MTU is too large for the peer: the next smaller one is asked for
-	RejectedVersion // the peer speaks version 1 alone
+	RejectedVersion // the peer speaks only version 1 of the protocol
 	RejectedEarly   // the peer's NI is starting
 	RejectedLimit   // the peer has no resources for a connection
 	Rejected        // the peer refuses for another reason
@@ -52,13 +52,13 @@ const (
 	PeerClosed       // the peer closed the connection
 	TransportFailed  // the device ended the connection: retries exceeded, or an error of a work request
 	BadMessage       // the peer sent an invalid message (o2iblnd-wire §3.1)
-	BadChecksum      // a message does not have the checksum that it says
+	BadChecksum      // the checksum in a message is wrong
 	StaleMessage     // the message belongs to another connection or incarnation
 	CreditsReturned  // the peer gives back more credits than it was given
 	CreditsOverdrawn // the peer sends more than it has credits for
 	UnexpectedType   // CONNREQ or CONNACK came on an established connection
 	UnknownCookie    // the cookie of an answer belongs to no request
-	BadStatus        // a transfer is said to have another length than was asked for
+	BadStatus        // the peer reports a length of a transfer that does not fit the one asked for
 	BadDescriptor    // a descriptor with a length that makes no sense
 	Refused          // lnet refused the header of a message
 	SendTimeout      // a message waited for the device, or for the peer's answer, beyond the timeout
@@ -67,7 +67,7 @@ const (
 	NoMemory         // memory could not be registered
 	PeerStatus       // the peer says that it could not transfer
 
-	// Messages that did not leave, or whose transfer failed alone.
+	// Messages that were not sent, or whose transfer failed without ending the connection.
 	NoTx         // all ntx messages are under way
 	TooManyFrags // the transfer would take more WRITEs than the peer allows (EMSGSIZE)
 	BadHeader    // a message to send could not be encoded

@@ -202,8 +202,8 @@ func (w *testSource) refused(n int) {
 	}
 }
 
-// TestWatchdog (LF-5): the watchdog takes an unused loop back, and that of the next
-// hand-over too.
+// TestWatchdog (LF-5): the watchdog takes back a loop whose follower lets a message wait, and does
+// so again after the next hand-over.
 func TestWatchdog(t *testing.T) {
 	spec.Covers(t, "LF-5")
 	w := newSource(t)
@@ -217,9 +217,9 @@ func TestWatchdog(t *testing.T) {
 	}
 }
 
-// TestMaxAbsence (LF-6): a follower that stays away for long loses the loop, even if nothing
-// comes; that delays no message, so its next request is granted. A follower that is blocked in
-// Receive keeps it.
+// TestMaxAbsence (LF-6): a follower that stays away for long loses the loop, even if no message
+// comes. No message was delayed then, so the follower's next request is granted. A follower that is
+// blocked in Receive keeps the loop.
 func TestMaxAbsence(t *testing.T) {
 	spec.Covers(t, "LF-6")
 	w := newSource(t).start()
@@ -249,8 +249,8 @@ func TestMaxAbsence(t *testing.T) {
 	}
 }
 
-// TestUnreadTwice: something unread at a check may have just come. Only what is there at the
-// next one too, without a Receive in between, has been delayed.
+// TestUnreadTwice: a message that is unread at one check may have just come. It counts as delayed
+// only if the next check finds a message unread too, without a Receive in between.
 func TestUnreadTwice(t *testing.T) {
 	w := newSource(t).start()
 	w.handOver()
@@ -269,8 +269,8 @@ func TestUnreadTwice(t *testing.T) {
 	}
 }
 
-// TestInterruptedInTime: a follower that was blocked for long and is interrupted is not
-// late: the time since the source last read something does not count.
+// TestInterruptedInTime: a follower that was blocked in Receive for long and is interrupted is not
+// late. Its absence begins at the interruption, not when the source last read something.
 func TestInterruptedInTime(t *testing.T) {
 	w := newSource(t).start()
 	w.handOver()
@@ -288,8 +288,8 @@ func TestInterruptedInTime(t *testing.T) {
 	w.want(result, true)
 }
 
-// TestRecall (LF-7): Recall takes an idle loop back, and counts it as unused only if the
-// follower is late. It leaves a taken one.
+// TestRecall (LF-7): Recall takes an idle loop back, and counts a delay only if the follower is
+// late. It has no effect on a loop that a goroutine runs.
 func TestRecall(t *testing.T) {
 	spec.Covers(t, "LF-7")
 	w := newSource(t)

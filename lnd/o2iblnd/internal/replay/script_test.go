@@ -210,7 +210,7 @@ func (s *Script) Edit(f func(p *Packet)) *Script {
 	return n
 }
 
-// Then returns a script that consists of s and then next.
+// Then returns a script with the packets of s, followed by those of next.
 func (s *Script) Then(next *Script) *Script {
 	n := &Script{Name: s.Name + "; " + next.Name}
 	n.Packets = append(append(n.Packets, s.Packets...), next.Packets...)
