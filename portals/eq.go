@@ -25,7 +25,7 @@ type EQ struct {
 	arrived chan struct{}
 
 	mu     sync.Mutex
-	ring   []Event // events, in a length that is a power of two; guarded by mu
+	ring   []Event // the events; its length is a power of two; guarded by mu
 	wrote  uint64  // sequence number of the last event; guarded by mu
 	read   uint64  // sequence of the latest event read; guarded by mu
 	users  int     // number of MDs that name the EQ; guarded by mu

@@ -9,10 +9,10 @@ import (
 
 // arriveReply finds the MD that a GET named for its answer (lnet_parse_reply).
 // The data goes to the start of the MD, or to the part of it that a call names.
-// LNet takes an ACK or REPLY for any active MD. Here the MD must await one from this process.
-// Otherwise a REPLY could overwrite memory that is being sent, a second REPLY could overwrite
-// the data of the first, and any peer could answer for another, because a handle is no
-// secret. An ACK of more bytes than were sent is dropped, too.
+// LNet takes an ACK or REPLY for any active MD. Here the MD must await an answer from
+// the sender. Otherwise a REPLY could overwrite memory that is being sent, a second REPLY
+// could overwrite the data of the first, and any peer could answer for another, because a
+// handle is no secret. An ACK of more bytes than were sent is dropped, too.
 func (t *Table) arriveReply(ni *lnet.NI, d *lnd.Delivery) (lnd.Answer, lnet.DropReason) {
 	r, why := t.responseTo(d.Header.Reply().DstMD, wire.Get)
 	if r.md == nil {
@@ -112,8 +112,8 @@ func (t *Table) responseTo(h wire.MDHandle, typ wire.MsgType) (r response, why l
 	return r, lnet.NotDropped
 }
 
-// take notes the answer of a process. It reports whether this process was asked. The MD is
-// locked.
+// take reports whether process id was asked for an answer. If so, its answer is no longer awaited.
+// The MD is locked.
 func (t *Table) take(r *response, id *nid.ProcessID) bool {
 	if r.call == nil {
 		return t.answeredBy(r.md, id, r.typ)
