@@ -53,6 +53,7 @@ func (r *Request) reply(buf []byte, in engine.Input) error {
 		r.parts++
 	}
 	in.Kind, in.ID, in.Size = engine.Answer, r.id, len(buf)
+	a := r.agent // the module may end the request, and the handle be of another one, after the unlock
 	r.mu.Unlock()
 	if err != nil {
 		return err
@@ -60,7 +61,7 @@ func (r *Request) reply(buf []byte, in engine.Input) error {
 	if in.Token = any(r); !in.Final {
 		in.Token = buf
 	}
-	r.agent.tell(in)
+	a.tell(in)
 	return nil
 }
 
@@ -87,10 +88,10 @@ func (r *Request) refusal() error {
 func (r *Request) Abort() {
 	r.mu.Lock()
 	r.aborted = true
-	id, ended := r.id, r.stage == endedStage
+	a, id, ended := r.agent, r.id, r.stage == endedStage
 	r.mu.Unlock()
 	if id != 0 && !ended {
-		r.agent.tell(engine.Input{Kind: engine.Abort, ID: id})
+		a.tell(engine.Input{Kind: engine.Abort, ID: id})
 	}
 }
 

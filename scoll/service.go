@@ -46,6 +46,14 @@ type Service struct {
 	// request. Then the agent takes the handle for a later request, and a request allocates
 	// nothing: each allocation brings the next garbage collection closer, which makes the
 	// slowest requests slower. Without Reuse, methods of an ended handle return ESTALE.
+	//
+	// Calls inside callbacks are safe. But the module can end a request on its own, whether or not
+	// the service has called Reply: when the time is over, or on Abort. So a service that calls
+	// methods of a handle, such as Reply, in a goroutine of its own must set ReplyOut. When the
+	// last callback returns, no such call may be under way, and none may follow. The last callback
+	// is ReplyOut, at the root PostReply if Request.Busy is false, or PreRequest if it fails or
+	// does not post all buffers. For example, ReplyOut takes a lock and marks the handle as ended;
+	// the goroutine holds that lock during each call, and makes none if the mark is set.
 	Reuse bool
 	// IncomingReply gets the replies of children. May be nil.
 	IncomingReply func(*Reply)
