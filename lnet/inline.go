@@ -120,8 +120,9 @@ func (ni *NI) Left(first *lnd.Inline, n int, at time.Duration) {
 	ni.endedAll(n)
 }
 
-// restore returns the credits of n messages that have left, with so many bytes together, so that
-// a handler of their events can send. Messages that wait for credits go on after those events.
+// restore returns the credits of n messages that have left, and takes their size, in bytes, off
+// the queued bytes. It runs before the handlers of their events, so that a handler can send.
+// Messages that wait for credits go on after those events.
 func (p *peerNI) restore(n, bytes int) {
 	p.ni.mu.Lock()
 	p.ni.tx.put(p, n)

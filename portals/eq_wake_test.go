@@ -107,7 +107,7 @@ func TestPollEQsPassesOn(t *testing.T) {
 		}()
 		synctest.Wait()
 		first.mu.Lock()
-		second.push(&Event{}, nil) // wakes the goroutine that polls both, the first to wait
+		second.push(&Event{}, nil) // wakes the goroutine that polls both queues, because it was the first to wait
 		first.wrote++
 		first.mu.Unlock()
 		synctest.Wait()

@@ -40,8 +40,8 @@ func newLiveness(t *testing.T, cfg lnet.Config) *liveness {
 	return l
 }
 
-// hear makes a PUT arrive that no match entry takes, from a process with the connection id,
-// which the driver received at the given time.
+// hear makes a PUT from the given process arrive, which the driver received at the given time. No
+// match entry takes the PUT.
 func (l *liveness) hear(id nid.ProcessID, at time.Duration) {
 	l.t.Helper()
 	h := putHeader(0, wire.PutCmd{AckMD: wire.NoHandle(), Portal: 9})

@@ -120,8 +120,9 @@ func (t *Table) try(p *portal, e *me, r *request) (d *md, offset, mlength int, o
 	return d, offset, mlength, matched
 }
 
-// room returns at which offset of the MD a request of length bytes goes that asks for the offset
-// remote, and how many bytes of it. A GET may ask for more than a REPLY can carry.
+// room returns the offset in the MD at which a request starts, and how many bytes of the request
+// fit there. The offset that the request itself asks for counts only with ManageRemote. A GET may
+// ask for more bytes than a REPLY can carry.
 func (d *md) room(length, remote uint32) (offset, mlength int, fits bool) {
 	offset = d.offset
 	if d.options&ManageRemote != 0 {

@@ -65,7 +65,7 @@ func (l *lists) start(id sim.NodeID) (*engine.List, error) {
 	return l.with(id)
 }
 
-// with returns the first list with a node added.
+// with returns a list that has the nodes of the first list and the given node.
 func (l *lists) with(id sim.NodeID) (*engine.List, error) {
 	nodes := []sim.NodeID{id}
 	for i := range l.staged[0].Len() {

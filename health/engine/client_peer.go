@@ -184,7 +184,7 @@ func (c *Client) doubt(id nid.NID) {
 		return
 	}
 	if id == c.master {
-		if !c.pinging.due { // if a ping is under way, it asks the same
+		if !c.pinging.due { // no second ping while one is under way: the answer to that tells
 			c.pingNow()
 		}
 		return

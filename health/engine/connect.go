@@ -128,7 +128,7 @@ func (s *Server) again(i int32, q *asked) {
 	}
 	c.sequence = max(c.sequence, q.m.Sequence) // otherwise, after a late copy of this connect, an old disconnect would be valid again
 	if c.state == saving {
-		return // the method saved sends the answer once the record is durable
+		return // no answer yet: Server.saved sends it once the record is durable
 	}
 	if m.Epoch > c.epoch || m.Epoch == c.epoch && c.state == recovering {
 		s.rehome(i, c, master, m.Epoch)

@@ -226,11 +226,11 @@ func (b *batch) except(r wire.Reply) {
 	}
 }
 
-// judge settles a batch once all live servers have answered it (CH-28). It keeps the batch for
-// dead servers that come back within T_q; a server that was cut off for longer has evicted all
-// its clients by itself (CH-A9). A batch that at most half of the servers have answered is not
-// settled. Discovery may be about to report the others as dead, and they may be the majority in
-// which the client has found another master (CH-33).
+// judge settles a batch once all live servers have answered it (CH-28), if they are more than half
+// of all servers or the batch withdraws evictions. Otherwise the other servers may be a majority
+// that is cut off from this server, and the client may have a new master among them (CH-33). judge
+// keeps a settled batch for dead servers that come back within T_q; a server that was cut off for
+// longer has evicted all its clients by itself (CH-A9).
 func (e *evictions) judge(s *Server, b *batch) {
 	listed := len(b.missing)
 	b.missing = slices.DeleteFunc(b.missing, func(i int32) bool { return !s.members.list[i].listed })

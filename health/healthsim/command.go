@@ -22,9 +22,9 @@ type (
 		doubt(server nid.NID)
 		leave()
 		busy(on bool)
-		talk()                // begins or ends the messages of other programs, as nodeHistory.talks says
+		talk()                // other programs of the node begin or stop to exchange messages with servers, by the field nodeHistory.talks
 		quit()                // the client's process has ended
-		become(as sim.NodeID) // the client's process has ended, and another one begins, with the id of the client on node as
+		become(as sim.NodeID) // the client's process has ended; another one begins here, with the client id of the given node
 	}
 )
 

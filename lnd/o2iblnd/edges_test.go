@@ -89,8 +89,8 @@ func TestHeldReplyGone(t *testing.T) {
 	}
 }
 
-// TestLongSink: a GET of more than a message can bring names no memory to the peer, which
-// would take that for a breach of protocol.
+// TestLongSink: a GET for more bytes than a message can carry is not sent as a GET_REQ, which
+// offers memory to the peer: the peer would take an offer of so much for a breach of protocol.
 func TestLongSink(t *testing.T) {
 	for _, tt := range []struct {
 		n    int

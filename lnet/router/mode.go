@@ -145,9 +145,9 @@ func (s *Silence) Step(now, timeout, heard time.Duration, ok bool) (changed, ask
 	return changed, ask, limit
 }
 
-// limit returns the time at which the net counts as down, if nothing is heard. If a longer
-// time-out was in force when the nodes were asked, the present limit may have passed by then.
-// The nodes nevertheless get half of the present time-out to answer.
+// limit returns the time at which the net counts as down, if nothing is heard until then: one
+// time-out after the last message. If the time-out was shortened after nodes were pinged, that
+// time may be before the pings; then the nodes get half a time-out from the pings on to answer.
 func (s *Silence) limit(last, timeout time.Duration) time.Duration {
 	if s.asked && !s.down && s.at >= last+timeout {
 		return s.at + timeout/2

@@ -51,8 +51,8 @@ func TestPingTruncated(t *testing.T) {
 	}
 }
 
-// TestTruncatedReply does the same as a requester: it asks again with the size that the error
-// has.
+// TestTruncatedReply parses a ping reply that was cut off, and then parses as many bytes as the
+// error asks for. A requester does the same.
 func TestTruncatedReply(t *testing.T) {
 	_, info, err := ParseHeader(readHex(t, "reply-three-nis"))
 	if err != nil {

@@ -144,7 +144,7 @@ type Effect struct {
 	Collective bool                // Status was reported by the module of the child
 	Again      bool                // a retry, or another attempt of a request that has run here
 	Segments   bool                // report progress with InProgress
-	Passed     bool                // the child's module has passed on the answer
+	Passed     bool                // the answer of a member below the child, which the child's module has passed on
 	Status     wire.Status         // OK, or the reason of the failure
 	Child      int                 // index of a child, or Upward
 	Rank       int                 // rank of the member that has answered

@@ -25,8 +25,8 @@ var others = []string{
 // ours are this repository's commands whose help is compared with the documents.
 var ours = []string{"lnetd", "lnetctl", "lctl", "gossipctl", "scollctl", "lnetdump", "demo", "soak"}
 
-// needs has, by document, sections that a configuration shown there needs in addition to be
-// valid.
+// needs has, by document, sections that the configurations shown there lack. The test puts them
+// before each configuration, which is valid only with them.
 var needs = map[string]string{"docs/handlers.md": "gossip:\n  nids: ['10.0.0.[1-3]@tcp']\nzone:\n  name: rack1\n  node: n1\n"}
 
 // keyFile matches the line of a configuration that names a file with a key.

@@ -164,7 +164,7 @@ func (w *world) dispatch(from *node, s *DispatchSend, buf []byte) {
 func (n *node) event(e *Event) {
 	w := n.w
 	switch v, ok := n.view[e.ID]; {
-	case !w.strict && e.Kind != Left && e.Kind != Refuted: // a map for each node would take too much memory
+	case !w.strict && e.Kind != Left && e.Kind != Refuted: // skipped: to fill a map for each node would take too much memory
 	case e.Kind == Joined:
 		if ok {
 			w.fail("%v: %v joins as %v, but is there as %v", n.id.Name(), e.ID.Name(), e.Version, v)

@@ -37,7 +37,8 @@ func (p *program) forge(verb, rest string) {
 	p.lies = append(p.lies, &l)
 }
 
-// say adds to the lists of a message what a verb says about a node in its latest incarnation.
+// say adds a forged statement about a node to the lists of a message. The verb selects the
+// statement; inc is the number of the node's latest incarnation.
 func (p *program) say(l *wire.Lists, verb string, r wire.Ref, inc uint64) {
 	now, _ := p.m.Has(r)
 	old := wire.Version{Inc: max(inc, 2) - 1, Minor: 3}

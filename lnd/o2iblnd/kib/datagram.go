@@ -9,9 +9,9 @@ import (
 
 // A multicast datagram is the payload of a UD packet to a group. Kernels have no multicast: the
 // format is this project's. Unlike in messages the byte order is always little-endian. A
-// datagram begins with:
+// datagram consists of (offset and size in bytes):
 //
-//	0 4  magic 0x424D4E4C     8 72 LNet header, whose payload length counts
+//	0 4  magic 0x424D4E4C     8 72 LNet header; states the length of the payload
 //	4 2  version 1           80  …  payload, to the end of the packet
 //	6 2  header size 72
 const (

@@ -33,9 +33,9 @@ func NoResurrection(l *Log) []Violation {
 }
 
 // NoFalse checks that no observer is told of the Death of a healthy node. A node is healthy for
-// an observer if both have run in one incarnation, without a pause and without a separation
-// between them, for the duration grace before that. A detector may take that long to notice that
-// a fault has ended.
+// an observer if, throughout a grace period that ends with this report, each of the two has run
+// in one incarnation without a pause, and nothing has separated them. A detector may need the
+// grace period to notice that a fault has ended.
 func NoFalse(l *Log, grace time.Duration) []Violation {
 	f := findings{rule: "NoFalse", log: l}
 	t := groundTruthOf(l)

@@ -74,7 +74,7 @@ func (k Kind) describe() string {
 	return "a word"
 }
 
-// normal returns text in its usual form, if it has the form.
+// normal checks that text is a value of form f, and returns the value in its usual spelling.
 func (f form) normal(text string) (string, error) {
 	switch f.kind {
 	case Count:

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// longestRegion bounds a region in bytes, as a message is bounded.
+	// longestRegion is the largest size of a region in bytes, equal to that of a message.
 	longestRegion = 1 << 31
 	// mostKeys is the most registrations of one region.
 	mostKeys = 16

@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// longestRegion bounds a region in bytes, as a message is bounded.
+// longestRegion is the largest size of a region in bytes, equal to that of a message.
 const longestRegion = 1 << 31
 
 // regionTable has the registered memory of a device. Every method is safe for

@@ -196,8 +196,8 @@ func TestDatagramsBacklog(t *testing.T) {
 	}
 }
 
-// TestDatagramsWait: datagrams for which there is no room wait, in order, up to the agreed
-// number; Close flushes them.
+// TestDatagramsWait: datagrams for which the network has no room wait in order, at most
+// UDConfig.MaxSends of them; Close flushes those that wait.
 func TestDatagramsWait(t *testing.T) {
 	v := newVirtual(t, 1, emulator.Faults{Delay: time.Millisecond})
 	n := &narrow{Network: v.net, room: 3, refuse: wire.ErrFull}

@@ -7,10 +7,9 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// Messages of another protocol version are dropped (RM-A23). A manager tells a node of an older
-// version so, in that version. A manager of an older version does not answer messages of this
-// one, so a node that no manager answers asks once more in the oldest version: any answer shows
-// the reason.
+// Messages of another protocol version are dropped (RM-A23). A manager answers an older node with
+// a refusal in that node's version. An older manager does not answer a newer node at all, so a
+// node that no manager answers asks once more in the oldest version: any answer shows the reason.
 
 // oldestProtocol is the oldest version of the protocol that nodes may have.
 const oldestProtocol = 1
@@ -42,9 +41,9 @@ func (m *Machine) otherManager(from nid.NID, b []byte) {
 	m.deniedFor(from, wire.RefusedVersion)
 }
 
-// inquire asks a manager, in the oldest version of the protocol, for the state of a member that
-// does not exist. Managers of that version answer; those of this version recognize the question
-// by the version in it, and ignore it.
+// inquire asks a manager, in the oldest protocol version, for the state of a member that does not
+// exist. A manager that is older than this node answers. A manager like this node recognizes the
+// question, because it names wire.ProtocolVersion as the member, and ignores it.
 func (m *Machine) inquire(to nid.NID) {
 	o := wire.Order{Kind: wire.OrderReport, Group: m.cfg.Group, You: wire.ProtocolVersion, Incarnation: m.self.Incarnation}
 	m.out.olderOrder(to, &o, oldestProtocol)

@@ -38,9 +38,9 @@ type Message struct {
 	Begun   time.Duration // when the origin was told to send it
 	Sent    time.Duration // when the origin's machine accepted it
 	Last    time.Duration // time of the message's latest delivery
-	Done    time.Duration // when the outcome was known; with Released and Lost
-	Result  rmcast.Result // result for the origin, with Released
-	Why     error         // with Lost the reason; with Released ErrSplit or nil
+	Done    time.Duration // when the outcome became known, if it is Released or Lost
+	Result  rmcast.Result // result for the origin, if the outcome is Released
+	Why     error         // if the outcome is Lost, the reason; if it is Released, ErrSplit or nil
 
 	got []uint64 // by node: incarnation of the member that has delivered the message; 0: none
 }
