@@ -233,8 +233,10 @@ func TestMaxAbsence(t *testing.T) {
 	w.message(false)
 	w.want(result, true)
 	w.clock.now.Add(int64(maxIdle * MaxAbsence))
-	if !w.loop.check() || !w.loop.check() {
-		t.Fatal("taken back too early")
+	for range 2 {
+		if !w.loop.check() {
+			t.Fatal("taken back too early")
+		}
 	}
 	w.clock.now.Add(1)
 	if w.loop.check() || w.loop.Snapshot().State != Own {
