@@ -13,8 +13,8 @@ import (
 )
 
 // TestAnswersLeaveWhereAsked (PT-23): REPLY and ACK leave from the NID to which the request
-// was addressed, and have it as their source, although an earlier NI reaches the sender as
-// well.
+// was addressed, and have it as their source, although an NI that was added earlier could
+// reach the sender, too.
 func TestAnswersLeaveWhereAsked(t *testing.T) {
 	spec.Covers(t, "PT-23")
 	table, first := newWire(t)

@@ -5,11 +5,13 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// asked is a multiset of the processes whose ACKs and REPLYs an MD awaits. The zero
-// value is empty.
+// asked is a multiset of the processes whose ACKs and REPLYs an MD awaits. The zero value is
+// empty.
 //
-// Most MDs ask one process at a time, which is in first. Further processes are in more,
-// a map that stays for the next MD in the slot.
+// Most MDs await answers of one process at a time: the fields first and of count these
+// without a map. Answers of other processes are counted in more. The next MD in the slot uses
+// the same map again. An answer is tracked if the MD is given up when the answer does not
+// come in time (see tracker).
 type asked struct {
 	all   answers // sum of answers awaited from first and more
 	first nid.ProcessID
@@ -17,18 +19,19 @@ type asked struct {
 	more  map[nid.ProcessID]answers
 	grown bool // whether more once had many entries
 
-	acks, replies bool // whether some of the awaited ACKs, and REPLYs, are tracked; without those of calls
+	acks, replies bool // whether a tracked ACK, or a tracked REPLY, is awaited; answers to calls do not count here
 
 	hop nid.NID // the NID that the latest message without a call went to, if LNet chose its path
 
 	calls   *call // operations with a call, whose answers name the call; all does not count these
-	tracked int   // how many of the calls are tracked, as the MD is
+	tracked int   // number of calls whose answers are tracked
 }
 
 // answers counts awaited answers by their kind.
 type answers struct{ acks, replies int32 }
 
-// manyAsked is the most entries of more for which their memory is kept.
+// manyAsked is the largest number of entries with which the map more is kept for later use. A
+// map that had more entries is freed when it is empty.
 const manyAsked = 32
 
 // to returns the counter of ACKs for a PUT, and that of REPLYs for a GET.
@@ -39,7 +42,7 @@ func (a *answers) to(typ wire.MsgType) *int32 {
 	return &a.acks
 }
 
-// tracks returns whether some of the awaited answers to a PUT, or a GET, are tracked.
+// tracks returns the flag that a tracked answer to a PUT, or to a GET, is awaited.
 func (a *asked) tracks(typ wire.MsgType) *bool {
 	if typ == wire.Get {
 		return &a.replies
@@ -101,7 +104,7 @@ func (a *asked) takeMore(id *nid.ProcessID, typ wire.MsgType) bool {
 	return true
 }
 
-// forget makes a empty for the next MD.
+// forget empties a, so that the next MD in the slot can use it.
 func (a *asked) forget() {
 	if a == nil || a.all == (answers{}) {
 		return

@@ -205,8 +205,8 @@ func TestAnswerOverRails(t *testing.T) {
 	}
 }
 
-// TestAnswerOverRDMA: over RDMA connections belong to nodes, so a node may answer for each of
-// its processes.
+// TestAnswerOverRDMA: an RDMA connection belongs to a whole node. An answer that comes over
+// the connection may therefore name any process of that node as its source.
 func TestAnswerOverRDMA(t *testing.T) {
 	table, _ := newWire(t)
 	rdma, peer := nid.MustParse("10.2.0.1@o2ib"), nid.MustParse("10.2.0.2@o2ib")
@@ -228,8 +228,8 @@ func TestAnswerOverRDMA(t *testing.T) {
 	}
 }
 
-// TestAskingAllocates: an MD that awaits answers of one or of several processes allocates
-// nothing if it has awaited them before.
+// TestAskingAllocates: requests to one process or to several, and their answers, allocate
+// nothing once an MD has sent such requests before.
 func TestAskingAllocates(t *testing.T) {
 	if effort.Race {
 		t.Skip("sync.Pool drops values at random under the race detector")

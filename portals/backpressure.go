@@ -33,8 +33,9 @@ func (d *md) count() {
 	}
 }
 
-// hold keeps a message: one that waits for the MD waits or, if waits is nil, a PUT that no
-// entry matches yet. The caller holds p.mu.
+// hold keeps a message unmatched: until the handler of the MD waits has caught up or, if
+// waits is nil, until an entry matches the message, which is a PUT then. The caller holds
+// p.mu.
 func (t *Table) hold(p *portal, ni *lnet.NI, d *lnd.Delivery, waits *md) (lnd.Answer, lnet.DropReason) {
 	full, group := lnet.LazyFull, lnet.LazyMulticast
 	if waits != nil {
@@ -58,10 +59,10 @@ func (t *Table) hold(p *portal, ni *lnet.NI, d *lnd.Delivery, waits *md) (lnd.An
 	return lnd.Hold, lnet.NotDropped
 }
 
-// resume releases all messages that wait for d: on TCP one for each connection. If it released
-// only some, and the rest once the events of these are handled, a peer that does not send its
-// payload would make all others wait. It is entered with d.releasing set, which keeps messages
-// that arrive meanwhile behind those that wait, and without locks.
+// resume releases all messages that wait for d, on TCP one for each connection. It does not
+// leave some for later, when the handler has seen the first ones: a peer that does not send
+// its payload would then make all others wait. The caller holds no locks and has set
+// d.releasing, so that messages that arrive meanwhile wait behind the held ones.
 func (t *Table) resume(d *md) {
 	p := &t.portals[d.portal]
 	for {

@@ -207,7 +207,8 @@ func (s *slow) hold(h wire.Header) *lnd.Delivery {
 	return d
 }
 
-// TestBackPressureGet: a GET waits like a PUT, and is answered then.
+// TestBackPressureGet: a GET waits for the handler like a PUT, and is answered when its turn
+// comes.
 func TestBackPressureGet(t *testing.T) {
 	slowly(t, portals.MD{}, func(t *testing.T, s *slow) {
 		s.put(portals.MaxPending)

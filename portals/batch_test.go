@@ -223,7 +223,8 @@ func TestBatchBusy(t *testing.T) {
 	})
 }
 
-// TestBatchCrowded: the handler is too far behind; the message is held, and comes after the others.
+// TestBatchCrowded: if the handler is too far behind, a message of a batch is held, and is
+// delivered after the earlier ones.
 func TestBatchCrowded(t *testing.T) {
 	slowly(t, portals.MD{}, func(t *testing.T, s *slow) {
 		s.put(portals.MaxPending)
@@ -246,7 +247,8 @@ func headerData(events []portals.Event) (got []uint64) {
 	return got
 }
 
-// TestBatchMayBlock: the handler of such an MD has a goroutine of its own, in batches too.
+// TestBatchMayBlock: the handler of an MD with MayBlock runs in a goroutine of its own, also
+// for messages of a batch.
 func TestBatchMayBlock(t *testing.T) {
 	slowly(t, portals.MD{Options: portals.MayBlock}, func(t *testing.T, s *slow) {
 		b := newBatch(t, s.net)
@@ -291,7 +293,7 @@ func TestBatchAcks(t *testing.T) {
 		Segments: []lnd.Segment{make([]byte, 1)}, Threshold: inf, Options: portals.OpPut | portals.ManageRemote,
 		Handler: func(e *portals.Event) {
 			seen++
-			e.MLength, e.Source = 99, stranger // the event is the handler's
+			e.MLength, e.Source = 99, stranger // a handler may change its event
 			if m := net.next(); m != nil {
 				t.Errorf("ACK of PUT %d before its event", seen)
 			}

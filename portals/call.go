@@ -142,8 +142,8 @@ func (t *Table) isAsked(c *call, id *nid.ProcessID) bool {
 	return false
 }
 
-// timeOut ends a call whose answer has not come by its deadline with an event. It is
-// entered with d.mu held and returns with it released.
+// timeOut ends a call whose deadline has passed without an answer, and delivers an event that
+// says so. It is entered with d.mu held and returns with it released.
 func (t *Table) timeOut(d *md, c *call) {
 	o := t.newOperation()
 	o.md = d

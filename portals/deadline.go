@@ -24,14 +24,15 @@ func (l *deadlines) add(c *call, at time.Duration) {
 	l.calls.Set(&c.timeout, at)
 }
 
-// remove takes any call out, with a deadline or without.
+// remove removes a call from the queue, if it has a deadline.
 func (l *deadlines) remove(c *call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.calls.Clear(&c.timeout)
 }
 
-// due takes the nearest call out, if its time has come.
+// due removes the call with the earliest deadline, if that has passed, and returns it with
+// its handle.
 func (l *deadlines) due(now time.Duration) (c *call, handle uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -42,7 +43,7 @@ func (l *deadlines) due(now time.Duration) (c *call, handle uint64) {
 	return due.Of, due.Of.handle.Load() // end removes the call from the queue before it clears the handle
 }
 
-// watchDeadlines sets the timer for the nearest deadline. It holds no lock of an MD.
+// watchDeadlines sets the timer for the earliest deadline. Its caller holds no lock of an MD.
 func (t *Table) watchDeadlines() {
 	l := &t.deadlines
 	l.mu.Lock()

@@ -6,8 +6,9 @@ import (
 )
 
 // complete ends an operation on its MD: it drops the operation's reference and delivers its
-// event. If another goroutine is delivering an event of this MD, or this one is, further up
-// its stack, complete leaves the event to that delivery.
+// event. If an event of this MD is being delivered already, by another goroutine or by this
+// one, whose handler led to this call, complete only queues the event, and that delivery
+// hands it over next.
 func (t *Table) complete(o *operation, err error) {
 	d := o.md
 	d.mu.Lock()

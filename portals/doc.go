@@ -77,7 +77,7 @@
 // Errors of calls carry Linux's errno values
 // (errors.Is with syscall.ENOENT and so on), under the names of the C API.
 //
-// # Operations of their own
+// # Several operations on one MD
 //
 // By default, as in LNet, a Put or Get moves the whole MD, an event is recognized by its MD,
 // and a missing answer ends the MD. LocalOffset and Length choose a part of the MD. OpPtr comes

@@ -88,7 +88,7 @@ func (q *EQ) receive(ctx context.Context) bool {
 	case !kept:
 		l.Request(q)
 	case q.sleepers.Load() > 0:
-		q.notify() // one of them reads while this goroutine works
+		q.notify() // one of the sleeping goroutines runs the read loop while this one handles its event
 	}
 	return kept
 }

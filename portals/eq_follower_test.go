@@ -55,7 +55,7 @@ func (l *readLoop) Receive(f lnd.Follower) bool {
 				break
 			}
 			l.q.push(e, l)
-			<-l.interrupted // push interrupts, because it does not know that this goroutine calls it
+			<-l.interrupted // push also interrupts Receive if it is Receive itself that calls push
 		case <-l.interrupted:
 		}
 	}
@@ -66,7 +66,7 @@ func (l *readLoop) Receive(f lnd.Follower) bool {
 func handedOver(t *testing.T) *readLoop {
 	t.Helper()
 	l := newReadLoop()
-	for n := range 2 { // with the first event the queue learns of the loop, with the second it gets it
+	for n := range 2 { // the first event makes the queue request the read loop, the second one hands it over
 		done := l.wait(context.Background())
 		synctest.Wait()
 		l.arrive(&Event{HdrData: uint64(n)})

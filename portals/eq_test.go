@@ -170,7 +170,8 @@ func TestEQWaiters(t *testing.T) {
 	})
 }
 
-// TestEQFree shows row PT-28 of the conformance table.
+// TestEQFree (PT-28): a queue cannot be freed while an MD names it. Reads of a freed queue
+// fail.
 func TestEQFree(t *testing.T) {
 	spec.Covers(t, "PT-28")
 	h := newHarness(t)

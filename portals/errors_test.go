@@ -22,11 +22,11 @@ type outcome struct {
 	got, want error
 }
 
-// errnos are the errors that LNet's calls return, except for lack of memory, of which only
-// handles can run out here (TestNoMoreHandles). LNetNIInit also has ENOENT, when no interface
-// matches ip2nets, which package lnet does not have. Other packages test the rest:
-// TestPingFails and TestDiscoverErrors of lnet/discovery, and TestNIInitErrors of
-// cmd/internal/node for LNetNIInit with real interfaces.
+// errnos are the errors that LNet's calls return. ENOMEM is missing: here only handles can
+// run out, see TestNoMoreHandles. LNetNIInit also has ENOENT, when no interface matches
+// ip2nets, which package lnet does not have. Other packages test the rest: TestPingFails and
+// TestDiscoverErrors of lnet/discovery, and TestNIInitErrors of cmd/internal/node for
+// LNetNIInit with real interfaces.
 var errnos = map[string][]error{
 	"LNetNIInit":          {syscall.ENETDOWN, syscall.ESHUTDOWN, syscall.EINVAL, syscall.EEXIST},
 	"LNetGetId":           {syscall.ENOENT},

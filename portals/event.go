@@ -37,8 +37,9 @@ func (k EventKind) String() string {
 type Event struct {
 	Kind   EventKind     // what has happened
 	Target nid.ProcessID // the process that the message is addressed to
-	// Initiator is the sender of the message, under its node's primary NID if discovery has
-	// confirmed that, else as Source. SEND: any NID, own PID.
+	// Initiator is the sender of the message: the primary NID of its node if discovery has
+	// confirmed it, else the same NID as in Source. In a SEND event the NID is Any, and the
+	// PID is this node's own.
 	Initiator nid.ProcessID
 	Source    nid.ProcessID // the sender under the NID that the message came from
 	Sender    nid.NID       // NID of the previous hop: the source or a router

@@ -17,8 +17,8 @@ import (
 	"ulnet/portals"
 )
 
-// eventFixture makes one event of a kind. The peer sends from one of its NIDs, which is not
-// the primary one, and through a router, which needs a node that does not check sources.
+// eventFixture makes one event of any kind. The peer sends from a NID that is not its primary
+// one, and through a router; so the node under test must not check the sources of messages.
 type eventFixture struct {
 	*harness
 	net      *network
@@ -184,7 +184,7 @@ func TestEventFieldsAtTarget(t *testing.T) {
 			}
 			f.net.finalize(f.net.next(), nil)
 			return md
-		}, portals.Event{ // the event does not have the requested length
+		}, portals.Event{ // RLength is 0: the event of a GET does not have the length that was asked for
 			Kind: portals.EventGet, Target: here, Initiator: primary, Source: there, Sender: router, MsgType: wire.Get,
 			Portal: 9, MatchBits: 0x42, MLength: 10, Offset: 3, Options: gets, UserPtr: "passive",
 		}},

@@ -38,8 +38,8 @@ func (a arena) intact(readOnly bool) bool {
 	return true
 }
 
-// FuzzArrive feeds a node with headers of any content. It must not panic, not
-// write outside of the memory that was offered, and end every MD exactly once.
+// FuzzArrive feeds a node with headers of any content. The node must not panic, must not
+// write outside of the memory that was offered, and must end every MD exactly once.
 func FuzzArrive(f *testing.F) {
 	for _, h := range []wire.Header{
 		putHeader(8, wire.PutCmd{AckMD: handle(5), Portal: 1, MatchBits: 1}),

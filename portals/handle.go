@@ -17,7 +17,7 @@ type MEHandle uint64
 const (
 	cookieMD   = 1
 	cookieME   = 2
-	cookieCall = 3 // LNet's kernel has event queues here, which no message names
+	cookieCall = 3 // LNet uses this kind for event queues, whose handles appear in no message
 
 	cookieTypeBits = 2
 	cookieSlotBits = 24

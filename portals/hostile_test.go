@@ -75,7 +75,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// passive attaches an MD that takes every message to portal 0.
+// passive returns a function that attaches an MD to portal 0, which takes every message.
 func passive(segments []lnd.Segment, options portals.MDOption) func(*testing.T, *portals.Table, *network) portals.MDHandle {
 	return func(t *testing.T, table *portals.Table, _ *network) portals.MDHandle {
 		me, err := table.MEAttach(0, portals.Match{}, portals.Unlink, portals.After)
@@ -100,7 +100,7 @@ func bound(segments []lnd.Segment, threshold int) func(*testing.T, *portals.Tabl
 	}
 }
 
-// getting starts a GET that has left and awaits its REPLY.
+// getting returns a function that starts a GET. The GET has left and awaits its REPLY.
 func getting(segments []lnd.Segment) func(*testing.T, *portals.Table, *network) portals.MDHandle {
 	return func(t *testing.T, table *portals.Table, net *network) portals.MDHandle {
 		md := bound(segments, inf)(t, table, net)
@@ -112,7 +112,8 @@ func getting(segments []lnd.Segment) func(*testing.T, *portals.Table, *network) 
 	}
 }
 
-// putting returns a start of a PUT that has left.
+// putting returns a function that starts a PUT. The PUT has left and, if ack is set, awaits
+// its ACK.
 func putting(segments []lnd.Segment, ack bool) func(*testing.T, *portals.Table, *network) portals.MDHandle {
 	return func(t *testing.T, table *portals.Table, net *network) portals.MDHandle {
 		md := bound(segments, inf)(t, table, net)
@@ -223,8 +224,8 @@ func TestPartialArrival(t *testing.T) {
 	}
 }
 
-// TestTruncatedReply (PT-21): with Truncate the beginning of a REPLY that is too long is
-// taken.
+// TestTruncatedReply (PT-21): an MD with Truncate takes the beginning of a REPLY that is too
+// long.
 func TestTruncatedReply(t *testing.T) {
 	spec.Covers(t, "PT-21")
 	table, net := newWire(t)

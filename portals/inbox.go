@@ -96,7 +96,7 @@ func (in *Inbox) Open(t *Table, cfg InboxConfig) error {
 	return nil
 }
 
-// claim makes the given inbox that of the portal. It returns false if the portal has another inbox.
+// claim makes in the inbox of the portal. It returns false if another inbox is open there.
 func (p *portal) claim(in *Inbox) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,10 +123,10 @@ func (in *Inbox) Refill() {
 	}
 }
 
-// NotPosted is how often a buffer could not be posted at once.
+// NotPosted returns how often a buffer could not be posted at once.
 func (in *Inbox) NotPosted() uint64 { return in.notPosted.Load() }
 
-// Posted is how many buffers wait for a message.
+// Posted returns how many buffers wait for a message.
 func (in *Inbox) Posted() int {
 	in.mu.Lock()
 	defer in.mu.Unlock()

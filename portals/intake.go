@@ -7,11 +7,12 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// intake receives PUTs whose payload came along with the header: match, copy, and event in one
-// go, without an operation of its own for each. In a batch (lnd.Batcher) it also remembers the MD
-// that took the latest message. A message that repeats the header of that one, with the same portal
-// and match bits, goes to the same MD as long as the portal has not changed and the MD takes it: the
-// entries before it did not match, or had no MD that takes PUTs, and that does not change.
+// intake receives PUTs whose payload came along with the header: it matches the PUT, copies the
+// payload and delivers the event at once, without an operation for each PUT. In a batch
+// (lnd.Batcher) it also remembers the MD that took the latest PUT. A PUT that repeats the header
+// of the latest one, with the same portal and match bits, goes to that MD without matching, as
+// long as the portal has not changed and the MD takes it. This is correct because the entries
+// before it did not match, or had no MD that takes PUTs, and that does not change.
 type intake struct {
 	table *Table
 	event Event // the event that the handler sees, which may change it
@@ -58,8 +59,8 @@ func (d *md) deliversNow() bool {
 	return !d.handling && (d.options&MayBlock == 0 || d.handler == nil)
 }
 
-// take notes that md takes a PUT, and what its event has in common with those that may follow. It
-// is called with the MD locked.
+// take notes that md takes a PUT, and stores the fields that its event shares with those of later
+// PUTs. It is called with the MD locked.
 func (in *intake) take(ni *lnet.NI, d *lnd.Delivery, put *wire.PutCmd, md *md, changes uint64) {
 	e := &in.event
 	*e = Event{Portal: int(put.Portal), MatchBits: put.MatchBits}
@@ -72,8 +73,8 @@ func (in *intake) take(ni *lnet.NI, d *lnd.Delivery, put *wire.PutCmd, md *md, c
 	}
 }
 
-// again takes a PUT if it goes to the same MD as the one before. A PUT with another header is not
-// taken, and ends what in remembers, whatever becomes of that PUT.
+// again takes a PUT if it goes to the same MD as the one before, and reports whether it did. A
+// PUT with another header makes in forget that MD, whatever becomes of the PUT.
 func (in *intake) again(ni *lnet.NI, d *lnd.Delivery, put *wire.PutCmd) bool {
 	if !d.Repeats {
 		in.md = nil
@@ -100,8 +101,8 @@ func (in *intake) again(ni *lnet.NI, d *lnd.Delivery, put *wire.PutCmd) bool {
 	return true
 }
 
-// exhaustedBy reports whether another message whose end lies at an offset exhausts the MD. The caller
-// holds d.mu.
+// exhaustedBy reports whether the MD is exhausted when it has taken one more message, whose last
+// byte lies just before the offset end. The caller holds d.mu.
 func (d *md) exhaustedBy(end int) bool {
 	return d.threshold == 1 || d.options&HasMaxSize != 0 && end+d.maxSize > d.length
 }

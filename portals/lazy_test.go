@@ -101,7 +101,8 @@ func TestLazyGet(t *testing.T) {
 	}
 }
 
-// TestClearLazy shows row PT-10 of the conformance table.
+// TestClearLazy (PT-10): a portal that stops being lazy drops the PUTs that it holds, and
+// those that come later without a match.
 func TestClearLazy(t *testing.T) {
 	spec.Covers(t, "PT-10")
 	h, net := newLazy(t)

@@ -197,8 +197,8 @@ func runOrderCases(t *testing.T, cases []orderCase) {
 	}
 }
 
-// TestTargetOrders (PT-13, PT-14, PT-22): the same at the target of a PUT with ACK or of a
-// GET. The ME is unlinked with its MD.
+// TestTargetOrders (PT-13, PT-14, PT-22): the orders of events at the target of a PUT with
+// ACK or of a GET. The ME is unlinked with its MD.
 func TestTargetOrders(t *testing.T) {
 	spec.Covers(t, "PT-13", "PT-14", "PT-22")
 	for _, c := range []struct {

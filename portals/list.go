@@ -106,8 +106,8 @@ func (p *portal) head(e *me) *meRef {
 	return p.lookUp(p.keyOf(e))
 }
 
-// matchKey is what the index finds MEs without ignore bits by: the match bits, and on a
-// unique portal the initiator as well.
+// matchKey is the key by which the index finds MEs without ignore bits: the match bits, and
+// on a unique portal the initiator as well.
 type matchKey struct {
 	bits uint64
 	id   nid.ProcessID

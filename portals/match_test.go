@@ -16,7 +16,7 @@ import (
 
 const inf = portals.ThresholdInfinite
 
-// empty as the size of an entry stands for no bytes at all.
+// empty is the size of an entry whose MD has no bytes, because size 0 stands for 1 MiB.
 const empty = -1
 
 // entry is an ME with its MD. Its zero value takes PUTs and GETs of every node

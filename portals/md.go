@@ -20,8 +20,8 @@ const (
 	Truncate     MDOption = 1 << 4 // a message that is too long is cut, not dropped
 	AckDisable   MDOption = 1 << 5 // no ACK is sent for PUTs to the MD
 	HasMaxSize   MDOption = 1 << 7 // the field MaxSize is valid
-	// TrackResponse ends the MD when the answer to a Get or Put does not come in time,
-	// NoTrackResponse does not; without either lnet.Config.ResponseTracking decides.
+	// TrackResponse ends the MD when the answer to a Get or Put does not come in time;
+	// NoTrackResponse prevents that. Without either, lnet.Config.ResponseTracking decides.
 	TrackResponse   MDOption = 1 << 10
 	NoTrackResponse MDOption = 1 << 11
 	// MayBlock says that the Handler may block. The Handler then runs in a goroutine that
@@ -86,7 +86,7 @@ type md struct {
 	handle     MDHandle // handle of the MD; 0: the slot is free, or a zombie
 	was        MDHandle // last handle of the MD, which the events of a zombie still show
 	asked      *asked   // processes whose ACKs and REPLYs are awaited; nil: there were none in this slot so far
-	awaited    uint64   // round in which the latest tracked operation began, or 0
+	awaited    uint64   // round of the tracker in which the latest tracked operation began; 0: none is awaited
 	pending    operationList
 
 	segments []lnd.Segment

@@ -250,7 +250,7 @@ func (r *modelRun) leave(t *rapid.T) {
 			to, list, posted = m.Target, append(list, s), append(posted, m)
 		}
 	}
-	if len(list) == 0 || len(r.peers[to.NID].queue) > 0 { // what waits for credits ends in another order
+	if len(list) == 0 || len(r.peers[to.NID].queue) > 0 { // messages that wait for credits would end in another order
 		return
 	}
 	r.net.leave(posted...)

@@ -15,7 +15,7 @@ type operation struct {
 	md       *md // MD of the operation; nil for an ACK that is sent
 	event    Event
 	asked    nid.ProcessID   // for a PUT or GET that is sent: the process that answers it
-	answerTo uint64          // for a PUT or GET that is sent: the handle in its answer, of the MD or of a call
+	answerTo uint64          // for a PUT or GET that is sent: the handle of the MD, or of a call, that its answer names
 	ni       *lnet.NI        // NI at which the delivery d arrived
 	d        *lnd.Delivery   // the message that came in, while it is held
 	waits    *md             // the MD for which the held message waits; nil: any MD that takes it

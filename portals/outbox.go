@@ -14,7 +14,7 @@ import (
 type OutboxConfig[Note any] struct {
 	MaxBytes     int // most bytes of all messages on their way; 0: no bound
 	PeerBytes    int // most bytes of messages to one NID; 0: no bound
-	PeerMessages int // on their way to one NID; 0: no bound
+	PeerMessages int // most messages on their way to one NID; 0: no bound
 	Spare        int // bytes of memory that are kept for later messages; 0: 1 MiB
 	// Done is called once for each message that was put, with its Note and a nil error when the
 	// message has left or, with PutRequest.Ack, was acknowledged. It is called like any event
@@ -82,14 +82,14 @@ func (o *Outbox[Note]) PutMulticast(m *Outgoing[Note], r PutMulticastRequest) {
 // NotSent counts the messages that were done with an error.
 func (o *Outbox[Note]) NotSent() uint64 { return o.notSent.Load() }
 
-// InFlight is how many bytes are on their way.
+// InFlight returns how many bytes are on their way.
 func (o *Outbox[Note]) InFlight() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.bytes
 }
 
-// Spare is how many bytes of memory are kept for later messages.
+// Spare returns how many bytes of memory are kept for later messages.
 func (o *Outbox[Note]) Spare() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -105,7 +105,7 @@ func TestOutboxBounds(t *testing.T) {
 	full := ": " + portals.ErrOutboxFull.Error()
 	for name, c := range map[string]struct {
 		cfg     portals.OutboxConfig[string]
-		refused []string // refused ones of a, b and c of 10 bytes to one peer and d to another
+		refused []string // which of four messages of 10 bytes are refused: a, b and c to one peer, d to another
 	}{
 		"none":                {portals.OutboxConfig[string]{}, nil},
 		"of bytes":            {portals.OutboxConfig[string]{MaxBytes: 29}, []string{"c" + full, "d" + full}},

@@ -38,7 +38,7 @@ func (o *Outbox[Note]) New() *Outgoing[Note] {
 	return m
 }
 
-// traffic is what is on its way to a peer.
+// traffic counts the messages, and their bytes, that are on their way to a peer.
 type traffic struct{ messages, bytes int }
 
 // admit counts a message as on its way, or returns an error if it exceeds a bound.

@@ -8,7 +8,8 @@ import (
 	"ulnet/portals"
 )
 
-// meet sends a message to a process, as the first one is never inline.
+// meet sends a first message to a process. lnet never sends the first one inline, but may
+// send later ones inline (lnd.Inline).
 func meet(t *testing.T, table *portals.Table, net *network) {
 	t.Helper()
 	h := &harness{Table: table, t: t, self: here}
@@ -19,8 +20,9 @@ func meet(t *testing.T, table *portals.Table, net *network) {
 	net.finalize(net.next(), nil)
 }
 
-// TestPostedUnlinked: while the handler runs for the first of two messages of one write, the ACKs of
-// both arrive. The event with Unlinked is still the last one of the MD.
+// TestPostedUnlinked: two messages leave with one write. While the handler runs for the SEND event
+// of the first one, the ACKs of both arrive. The event with Unlinked is still the last one of the
+// MD.
 func TestPostedUnlinked(t *testing.T) {
 	table, net := newWire(t)
 	meet(t, table, net)
@@ -29,7 +31,7 @@ func TestPostedUnlinked(t *testing.T) {
 	md := portals.MD{Segments: []lnd.Segment{make([]byte, 8)}, Threshold: 4, Handler: func(e *portals.Event) {
 		events.handle(e)
 		for len(events.events) == 1 && e.Kind == portals.EventSend {
-			e.Kind = portals.EventGet // once
+			e.Kind = portals.EventGet // makes the condition of the loop false: the ACKs arrive only once
 			arrived := make(chan error)
 			for range 2 {
 				go func() { arrived <- net.arrive(ackHeader(handle(h), 8), nil) }()
@@ -54,8 +56,8 @@ func TestPostedUnlinked(t *testing.T) {
 	}
 }
 
-// TestPostedRun: the SEND events of one write come in the order of the calls, those of one MD after
-// another, and each MD ends with its last one.
+// TestPostedRun: the SEND events of one write come in the order of the calls. Each MD ends with
+// the last of its events.
 func TestPostedRun(t *testing.T) {
 	table, net := newWire(t)
 	meet(t, table, net)
@@ -64,7 +66,7 @@ func TestPostedRun(t *testing.T) {
 	bind := func(n int) portals.MDHandle {
 		return h.bind(portals.MD{Segments: []lnd.Segment{make([]byte, 8)}, Threshold: n, Handler: func(e *portals.Event) {
 			got = append(got, e.OpPtr, e.Unlinked)
-			e.OpPtr, e.Unlinked = nil, true // the event is the handler's
+			e.OpPtr, e.Unlinked = nil, true // a handler may change its event
 		}})
 	}
 	one, two := bind(3), bind(1)

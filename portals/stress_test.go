@@ -157,7 +157,7 @@ func stressRound(t *testing.T, table *portals.Table, user, i int, newIncarnation
 	}
 	for n := range 3 {
 		r := portals.PutRequest{MD: source, Ack: n == 1, Target: there, Portal: 1, MatchBits: uint64(i % 5), Offset: uint32(n)}
-		if i%3 == 0 { // told from others; some are given up at any moment
+		if i%3 == 0 { // operations with a call, some of which time out at any moment
 			r.OpPtr, r.LocalOffset = i, n
 			if r.Ack = true; i%2 == 0 {
 				r.Timeout = time.Duration(1+user) * 20 * time.Microsecond

@@ -74,8 +74,8 @@ func (d *md) settle() {
 	}
 }
 
-// awaitCall is await for an operation with a call, which has a deadline of its own if
-// timeout is not 0. The caller holds d.mu.
+// awaitCall does what await does, for an operation with a call. That has a deadline of its
+// own if timeout is not 0. The caller holds d.mu.
 func (t *Table) awaitCall(d *md, c *call, asked nid.ProcessID, timeout time.Duration) (tracked bool) {
 	c.id = asked
 	if timeout > 0 {
@@ -89,8 +89,8 @@ func (t *Table) awaitCall(d *md, c *call, asked nid.ProcessID, timeout time.Dura
 	return c.tracked
 }
 
-// answeredBy is answered for the sender of a message: a node may answer from another NID than
-// the one that was asked. The caller holds d.mu.
+// answeredBy does what answered does, for the sender of a message that arrived: a node may
+// answer from another NID than the one that was asked. The caller holds d.mu.
 func (t *Table) answeredBy(d *md, id *nid.ProcessID, typ wire.MsgType) bool {
 	if t.answered(d, id, typ) {
 		return true
@@ -177,8 +177,8 @@ func (t *Table) giveUp(d *md) {
 	t.node.CountResponseTimeout(hop)
 }
 
-// eventError is the error in the event of an operation that ended with err: ETIMEDOUT in
-// the last event of an MD that was given up (lnet_msg_detach_md). The caller holds d.mu.
+// eventError returns the error for the event of an operation that ended with err: ETIMEDOUT
+// in the last event of an MD that was given up (lnet_msg_detach_md). The caller holds d.mu.
 func (d *md) eventError(err error, last bool) error {
 	if err == nil && last && d.late {
 		return syscall.ETIMEDOUT

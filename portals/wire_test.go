@@ -78,7 +78,7 @@ func (n *network) Send(m *lnd.Message) {
 	}
 }
 
-// Post takes small messages as [Send] takes others.
+// Post takes small messages, as Send takes others.
 func (n *network) Post(i *lnd.Inline, payload lnd.Payload) (lnd.Flusher, bool) {
 	if n.whole != nil && n.whole() {
 		return nil, false
@@ -221,7 +221,7 @@ func newWireOn(t testing.TB, node *lnet.Node, tunables lnd.Tunables) (*portals.T
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
-		cancel() // messages that the test left in the network need not leave
+		cancel() // ends the wait at once: messages that the test left in the network never leave
 		if err := node.Shutdown(ctx); err != nil && !errors.Is(err, context.Canceled) {
 			t.Errorf("shutdown: %v", err)
 		}
@@ -239,7 +239,7 @@ func header(length uint32) (h wire.Header) {
 	return h
 }
 
-// from makes a header one of a message from another process.
+// from returns a header with another process as its source.
 func from(id nid.ProcessID, h wire.Header) wire.Header {
 	h.SrcNID, h.SrcPID = id.NID, id.PID
 	return h
