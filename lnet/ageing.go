@@ -9,8 +9,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// How the table of peers forgets; local policy. A table is crowded when a
-// quarter of its places, or this many, are taken: it then forgets sooner.
+// Times and sizes by which the table of peers forgets peers; local policy. A table is crowded
+// when it has more than crowd peers, or a quarter of its limit. A crowded table forgets peers
+// sooner.
 const (
 	crowd           = 4096
 	crowdedIdle     = 30 * time.Second // how long a peer without a connection, that had one, stays without messages
@@ -37,7 +38,8 @@ func (n *Node) SetForgetter(f func(primary nid.NID)) { n.forget.Store(&f) }
 // crowded reports whether peers are to be forgotten sooner. The caller holds t.mu.
 func (t *peerTable) crowded() bool { return len(t.order) > min(crowd, t.limit/4) }
 
-// age sees to it that the table is swept. The caller holds t.mu.
+// age sets the timer of the next sweep, if it is not set for an earlier time. The caller
+// holds t.mu.
 func (n *Node) age() {
 	t, idle := &n.peers, n.cfg.PeerIdle
 	t.ager.peak = max(t.ager.peak, len(t.order))
@@ -131,7 +133,7 @@ func (n *Node) watched(p *peerNI) bool {
 	return len(n.watches.of(names)) > 0
 }
 
-// forgetNodes has discovery forget the nodes of which no peer NI is left.
+// forgetNodes makes discovery forget the nodes of which no peer NI is left.
 func (n *Node) forgetNodes() {
 	forget := n.forget.Load()
 	if forget == nil {

@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// ErrProtocol is the class of errors for which a peer loses its connections:
-// it sent what no correct node sends.
+// ErrProtocol marks an error for which a peer loses its connections: the peer has sent
+// something that no correct node sends.
 var ErrProtocol = errors.New("LNet protocol error")
 
 // Parse implements lnd.Upcalls: it checks an arrived header in the order of
@@ -71,7 +71,7 @@ func (ni *NI) checkSender(d *lnd.Delivery) (why DropReason) {
 
 // arrive asks the upper layer about a message that is for this node.
 func (ni *NI) arrive(d *lnd.Delivery) lnd.Answer {
-	if d.Data != nil && d.Batch == nil && wantsAnswer(&d.Header) { // as in Delivered
+	if d.Data != nil && d.Batch == nil && wantsAnswer(&d.Header) { // RemoveNI waits for the answer to be on its way, as in Delivered
 		ni.pending.Add(1)
 		defer ni.ended()
 	}

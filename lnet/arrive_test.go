@@ -14,7 +14,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// arriving is a valid PUT from peerA with 10 bytes, changed by change.
+// arriving returns a valid PUT from peerA with 10 bytes, changed by change.
 func arriving(change func(h *wire.Header)) *lnd.Delivery {
 	d := &lnd.Delivery{From: nid.ProcessID{NID: peerA, PID: nid.LustrePID}}
 	d.Header.SrcNID, d.Header.SrcPID = peerA, nid.LustrePID

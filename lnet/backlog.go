@@ -16,15 +16,16 @@ const (
 
 var errBacklog = fmt.Errorf("too many messages wait for the discovery of this peer or for a connection to it: %w", syscall.ENOBUFS)
 
-// backlog counts these messages. One peer may have at most as many as there is room left
-// (the dynamic threshold of shared-memory switches), so that there is always room for
-// another peer, however many unreachable peers have reached their limit.
+// backlog counts the messages that wait for discovery or for a connection. One peer may have
+// at most as many as there is room left (the dynamic threshold of shared-memory switches), so
+// that there is always room for another peer, however many unreachable peers have reached
+// their limit.
 type backlog struct {
 	count   atomic.Int64
 	refused atomic.Uint64
 }
 
-// admit counts m, a further message of a peer that has own messages waiting. It returns
+// admit counts m, one more message of a peer for which own messages wait already. It returns
 // false if there are too many.
 func (b *backlog) admit(m *Message, own int) bool {
 	if int64(own) >= min(maxPeerBacklog, maxBacklog-b.count.Load()) {

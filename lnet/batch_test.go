@@ -45,7 +45,8 @@ func TestBatchEvicted(t *testing.T) {
 	}
 }
 
-// TestBatchFails: FailNID in the middle of a batch drops exactly as many messages as it says.
+// TestBatchFails: FailNID in the middle of a batch drops exactly as many messages as its
+// count.
 func TestBatchFails(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	d := arriving(nil)
@@ -60,7 +61,8 @@ func TestBatchFails(t *testing.T) {
 	}
 }
 
-// TestBatchHeard: the sender of a batch counts as heard when the batch was read.
+// TestBatchHeard: the sender of a batch was last heard at the time at which the driver read
+// the batch.
 func TestBatchHeard(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	for at := time.Second; at <= 2*time.Second; at += time.Second {
@@ -74,8 +76,8 @@ func TestBatchHeard(t *testing.T) {
 	}
 }
 
-// TestBatchOfLeaving: a batch that was begun keeps the NI, whose answers may follow; once the NI is
-// leaving, batches do not keep it any more.
+// TestBatchOfLeaving: RemoveNI waits for the end of a batch that began before, because its
+// messages may cause answers. It does not wait for a batch that begins later.
 func TestBatchOfLeaving(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	d, late := arriving(nil), arriving(nil)

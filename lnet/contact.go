@@ -12,8 +12,8 @@ import (
 // maxContacts bounds the processes of one NID that are told apart; local policy.
 const maxContacts = 64
 
-// LastHeard returns when the driver had the latest message from a process, on
-// the node's clock; ok is false if there was none.
+// LastHeard returns when the driver had read the latest message from a process, on the node's
+// clock; ok is false if there was none.
 //
 // Any NID of a node stands for the node, and PID 0 or PIDAny for LustrePID, as in Send.
 // Processes that share a NID are distinguished by the PID under which they are connected. A
@@ -41,8 +41,8 @@ func (n *Node) LastHeardFrom(id nid.ProcessID, incarnation uint64) (at time.Dura
 // never is the zero instant, which stands for no time.
 var never instant
 
-// LastSent returns when the latest message to a process left, as LastHeard.
-// Leaving is what the SEND event reports: it may have been lost since.
+// LastSent returns when the latest message to a process left, with the same rules as
+// LastHeard. The message may have been lost after that, as with a SEND event.
 func (n *Node) LastSent(id nid.ProcessID) (at time.Duration, ok bool) {
 	return n.latest(id, func(k *contact) *instant { return &k.sent })
 }
@@ -64,7 +64,7 @@ func (n *Node) latest(id nid.ProcessID, which func(*contact) *instant) (at time.
 	return at, ok
 }
 
-// process returns a PID, or LustrePID for none and for PIDAny, as LNetPut replaces these.
+// process returns pid, but LustrePID for 0 and for PIDAny, as LNetPut does.
 func process(pid nid.PID) nid.PID {
 	if pid == 0 || pid == nid.PIDAny {
 		return nid.LustrePID
@@ -178,8 +178,8 @@ func (c *contacts) of(pid nid.PID) *contact {
 	return c.add(pid)
 }
 
-// add makes a contact, and removes the quietest if there are too many. A goroutine that
-// reads that one at the time follows its link.
+// add makes a contact, and removes the one that was quiet longest if there are too many. The
+// removed one keeps its link, which a goroutine that is reading it can follow.
 func (c *contacts) add(pid nid.PID) *contact {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,8 +211,8 @@ func (i *instant) load() (at time.Duration, ok bool) {
 	return time.Duration(v - 1), v > 0
 }
 
-// advance records a time, unless a later one is recorded already: a reader that had to
-// wait for its handler may come with an earlier one.
+// advance records a time, unless a later one is recorded already: a read loop that had to
+// wait for a handler may come with an earlier time.
 func (i *instant) advance(at time.Duration) {
 	for next := int64(at) + 1; ; {
 		v := i.v.Load()

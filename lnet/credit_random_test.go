@@ -16,9 +16,9 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestCreditsRandom sends messages of both classes to live, stuck and dead peers
-// in random order, checks the books after each step, and in the end that all
-// messages to live peers leave beside the others.
+// TestCreditsRandom sends messages of both classes to live, stuck and dead peers in random
+// order, and checks all counters after each step. In the end all messages to live peers must
+// leave, although those to the others do not.
 func TestCreditsRandom(t *testing.T) {
 	seeds := uint64(200)
 	if testing.Short() {
@@ -47,7 +47,7 @@ type worldPeer struct {
 	stuck  bool       // none of the peer's messages leaves
 	driver []*Message // messages that the driver has
 	sent   [2]uint64  // number of messages sent, by class
-	came   [2]uint64  // the number of the last that the driver got
+	came   [2]uint64  // number of the latest message that the driver got, by class
 	waited map[*Message]bool
 }
 

@@ -30,7 +30,7 @@ func (n *Node) look() {
 		v.sole = nil
 	}
 	v.Table = path.NewTable(locals, n.routes)
-	n.ruleLocals(v.Nets) // allowed, because no one else has v.Nets yet
+	n.ruleLocals(v.Nets) // allowed, because no other goroutine has v.Nets yet
 	n.view.Store(v)
 	for _, l := range locals {
 		ni := l.Owner.(*NI)
@@ -292,7 +292,8 @@ func (n *Node) sendAgain(m *Message) {
 	ni.ended()
 }
 
-// leaveHop ends what Begin has counted at the next hop of m, once.
+// leaveHop removes m from the messages that its next hop counts, once. Begin has added it
+// there.
 func (m *Message) leaveHop() {
 	if m.hop != nil {
 		m.hop.End(m.wireBytes())
@@ -300,8 +301,8 @@ func (m *Message) leaveHop() {
 	}
 }
 
-// address fills in what lnet decides: the source. The header of a message that this node
-// routes is its sender's.
+// address fills in the source, which lnet decides. The header of a message that this node
+// routes stays as the sender wrote it.
 func (n *Node) address(m *Message, ni *NI) {
 	h := &m.Header
 	m.ni = ni

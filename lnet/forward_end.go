@@ -31,7 +31,8 @@ func (t *transit) arrived(d *lnd.Delivery, err error) {
 	t.depart() // the hop is chosen anew, because the payload may have taken long
 }
 
-// again sends a message that waited for a credit of an NI whose link has gone down.
+// again sends the message of t anew: it has waited for a credit of an NI whose link has gone
+// down.
 func (t *transit) again() {
 	t.ni.node.inFlight.dec()
 	t.depart()

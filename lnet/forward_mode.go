@@ -28,8 +28,8 @@ type routing struct {
 //	EBUSY  messages are still leaving after StopRouting
 func (n *Node) StartRouting() error { return n.startRouting(false) }
 
-// StartAsRouter is StartRouting for a node that begins with it: peers are told at once that it
-// routes.
+// StartAsRouter does what StartRouting does, for a node that is a router from its start: it
+// tells peers at once that it routes, without the mode Starting.
 func (n *Node) StartAsRouter() error { return n.startRouting(true) }
 
 func (n *Node) startRouting(atOnce bool) error {

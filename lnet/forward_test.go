@@ -89,7 +89,7 @@ func (c *crossing) pass(d *lnd.Delivery) (taken bool, answer lnd.Answer) {
 }
 
 // TestForward: a message for another net leaves by the NI of that net with the header with
-// which it came, its payload copied nowhere.
+// which it came. Its payload is not copied.
 func TestForward(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-1", "RO-7", "RO-14")

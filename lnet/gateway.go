@@ -149,8 +149,8 @@ func (g *gateways) count() (routes int) {
 	return routes
 }
 
-// rebuild makes list from the table; the state of gateways and routes that stay is kept. The
-// caller holds g.mu.
+// rebuild makes the list of gateways and their routes from the table. It keeps the state of
+// those that were there before. The caller holds g.mu.
 func (g *gateways) rebuild() (paths []*path.Gateway) {
 	old := make(map[nid.NID]*gateway, len(g.routers))
 	ways := make(map[nid.NID][]*way, len(g.routers))
@@ -230,8 +230,8 @@ func (g *gateways) of(id nid.NID) *gateway {
 // leadsTo reports whether there is a route to a net by the gateway.
 func (gw *gateway) leadsTo(net nid.Net) bool { return slices.Contains(*gw.nets.Load(), net) }
 
-// errNoRoute is the cause that a watcher is given of a process behind gateways when no route
-// to its net is alive any more.
+// errNoRoute is the cause that a watcher of a process behind gateways is given when no route
+// to the net of the process is alive any more.
 var errNoRoute = fmt.Errorf("no route to its net is alive, see lnetctl route show: %w", syscall.EHOSTUNREACH)
 
 // Gateways returns the gateways with the NIDs at which to check each: one on each net that it

@@ -89,8 +89,9 @@ type failureCounts [lnd.NumFailures]atomic.Uint64
 // Health returns the settings of health in force.
 func (n *Node) Health() HealthSettings { return *n.state.settings.Load() }
 
-// SetHealth replaces the settings of health. EINVAL, with the reason: they are not valid.
-// NIs get the time-out for drivers that follows, but for those that have one of their own.
+// SetHealth replaces the settings of health. EINVAL, with the reason: they are not valid. NIs
+// get the driver time-out that follows from the settings, except NIs that have one of their
+// own.
 func (n *Node) SetHealth(s HealthSettings) error {
 	if err := s.check(); err != nil {
 		return err
@@ -118,8 +119,8 @@ func (ni *NI) followTimeout() {
 	}
 }
 
-// SetTimeout changes how long the driver of a running NI tries, which does not follow from the
-// settings of the node any more. It reports whether the driver can change it.
+// SetTimeout changes how long the driver of a running NI tries. From then on this time does
+// not follow the settings of the node. SetTimeout reports whether the driver can change it.
 func (ni *NI) SetTimeout(d time.Duration) bool {
 	s, ok := ni.lower.(lnd.TimeoutSetter)
 	if ok {

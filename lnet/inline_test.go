@@ -21,7 +21,7 @@ type poster struct {
 	posted []*lnd.Inline
 	flush  int
 	left   []uint64        // match bits of messages that have left
-	again  []*lnet.Message // made of messages that have failed
+	again  []*lnet.Message // messages made from inline messages that have failed
 }
 
 func (p *poster) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
@@ -41,7 +41,7 @@ func (p *poster) Shutdown(ctx context.Context) error {
 	return p.driver.Shutdown(ctx)
 }
 
-// lose fails all that was posted.
+// lose fails all posted messages.
 func (p *poster) lose(err error) {
 	for _, i := range slices.Clone(p.posted) {
 		p.posted = p.posted[1:]
@@ -49,7 +49,7 @@ func (p *poster) lose(err error) {
 	}
 }
 
-// leave ends all that was posted.
+// leave ends all posted messages.
 func (p *poster) leave() {
 	for n := range p.posted[1:] {
 		p.posted[n].Link = p.posted[n+1]
@@ -92,7 +92,7 @@ func newPoster(t *testing.T, cfg lnet.Config, tunables lnd.Tunables) (*lnet.Node
 	return node, p
 }
 
-// meet makes peerA one that needs no discovery, by a message.
+// meet sends a first message to peerA, so that later ones can be posted.
 func (p *poster) meet(node *lnet.Node) {
 	node.Send(put(peerA, 0))
 	p.driver.finalize(nil)
@@ -106,8 +106,8 @@ func post(node *lnet.Node, to nid.NID, bits uint64) bool {
 	return node.Post(i, lnd.Payload{Segments: []lnd.Segment{make([]byte, 4)}, Length: 4})
 }
 
-// TestPostCounts: inline messages take credits and are counted as others, and give all
-// of it back at once when they have left.
+// TestPostCounts: inline messages take credits and are counted like others. When they have
+// left, all their credits come back at once.
 func TestPostCounts(t *testing.T) {
 	node, p := newPoster(t, lnet.Config{}, lnd.Tunables{PeerCredits: 3})
 	p.meet(node)

@@ -93,8 +93,8 @@ func (n *Node) moveWaiting(ni *NI) {
 	}
 }
 
-// withdraw has the driver give back the requests of which nothing has left, if another NI leads
-// to their peer: sending them by that is no repetition.
+// withdraw makes the driver give back the requests of which no byte has left, if another NI
+// leads to their peer. They can be sent by that NI without arriving twice.
 func (ni *NI) withdraw() {
 	w, ok := ni.lower.(lnd.Withdrawer)
 	if !ok {

@@ -183,7 +183,7 @@ func (n *Node) TracksResponses() (gets, puts bool) {
 // ResponseTracking returns the bits of lnet_response_tracking: 1 for GETs, 2 for PUTs.
 func (n *Node) ResponseTracking() int { return int(n.tracking.Load()) }
 
-// SetResponseTracking changes them, for operations that begin from now on.
+// SetResponseTracking sets these bits, for operations that begin from now on.
 func (n *Node) SetResponseTracking(bits int) { n.tracking.Store(int32(bits)) }
 
 // CountResponseTimeout counts an ACK or REPLY that did not come in time. It blames hop, the

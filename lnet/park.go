@@ -42,7 +42,8 @@ func (p *peerNI) park(m *Message) {
 	}
 }
 
-// know stores what discovery knows of the peer, and sends parked messages if that suffices.
+// know stores what discovery knows of the peer. If the peer needs no more discovery, know
+// sends the parked messages.
 func (p *peerNI) know(known *Peer) {
 	p.mu.Lock()
 	p.known.Store(known)

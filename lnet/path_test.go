@@ -29,7 +29,8 @@ func newWide(t *testing.T) (r *rig, drivers map[nid.NID]*driver) {
 	return r, drivers
 }
 
-// TestPath shows row LN-10 of the conformance table.
+// TestPath (LN-10): by which NI a message leaves, and the errors for a source that is no NID
+// of this node or that does not reach the destination.
 func TestPath(t *testing.T) {
 	spec.Covers(t, "LN-10")
 	ip6 := nid.MustParse("fd00::1@tcp")
@@ -111,7 +112,8 @@ func TestTwoPathsToOnePeer(t *testing.T) {
 	}
 }
 
-// TestDist shows row LN-15 of the conformance table.
+// TestDist (LN-15): the distance of a NID is 0 for NIDs of this node, 1 on its nets, and n +
+// 1 beyond a route of n hops.
 func TestDist(t *testing.T) {
 	spec.Covers(t, "LN-15")
 	r, _ := newWide(t)

@@ -7,7 +7,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// PeerPage is a part of the peers that a node knows. It has whole nodes.
+// PeerPage is a part of the peers that a node knows. It has either all peer NIs of another
+// node, or none.
 type PeerPage struct {
 	Peers []PeerSnapshot // peer NIs, ordered by NID
 	Nodes []Peer         // nodes that discovery knows, ordered by primary NID

@@ -109,14 +109,15 @@ func (r *remote) heard(at time.Duration) {
 	}
 }
 
-// pin keeps the gateways of routes in the table, and no longer those of the routes before.
+// pin keeps the remotes of the routes' gateways in the table, and no longer keeps those of
+// the earlier routes.
 func (t *peerTable) pin(routes, before []*path.Gateway) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, g := range routes {
 		r := t.remote(g.Router)
 		r.routes++
-		if g.NI != &r.Remote { // unchanged if equal, because messages read it without a lock
+		if g.NI != &r.Remote { // not written if it is the same, because senders read it without a lock
 			g.NI = &r.Remote
 		}
 	}

@@ -17,7 +17,7 @@ type resender struct {
 	started bool      // a timer is set, or sendWaiting is running
 	running bool
 	closed  bool
-	rested  sync.Cond // signalled when running has fallen; uses mu
+	rested  sync.Cond // signalled when running was set to false; uses mu
 }
 
 // maxAgain bounds the messages that wait for another try; local policy.
@@ -32,7 +32,7 @@ func (n *Node) sendLater(m *Message, err error) {
 		n.finish(m, err)
 		return
 	}
-	if m.retries > 0 { // else it was withdrawn: this is the first try still
+	if m.retries > 0 { // else the driver gave the message back, and its first try is still to come
 		n.state.resends.tried.Add(1)
 	}
 	r.queue.Push(&m.Message)

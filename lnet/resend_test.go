@@ -65,7 +65,8 @@ func fails(class lnd.Failure) func(nid.NID, *lnd.Message) error {
 	return func(nid.NID, *lnd.Message) error { return lnd.Failed(class, syscall.ECONNRESET) }
 }
 
-// TestResends shows HV-7 and HV-8: which classes are sent again, how often, and which NIs are blamed.
+// TestResends (HV-7, HV-8): which classes of failures cause a resend, how often, and which NIs are
+// blamed.
 func TestResends(t *testing.T) {
 	spec.Covers(t, "HV-7", "HV-8")
 	for name, c := range map[string]struct {
@@ -163,8 +164,8 @@ func TestResentElsewhere(t *testing.T) {
 	})
 }
 
-// TestNotResent shows HV-8: events that end a message although its class would allow another
-// try.
+// TestNotResent (HV-8): events that end a message although the class of its failure would
+// allow another try.
 func TestNotResent(t *testing.T) {
 	spec.Covers(t, "HV-8")
 	for name, c := range map[string]struct {
@@ -255,7 +256,9 @@ func TestResendEnds(t *testing.T) {
 	})
 }
 
-// TestHeals shows row HV-6 of the conformance table.
+// TestHeals (HV-6): a message that leaves raises the health of its NI. One that arrives
+// raises the health of the NI and of the peer NI. One that breaks off lowers that of the peer
+// NI.
 func TestHeals(t *testing.T) {
 	spec.Covers(t, "HV-6")
 	synctest.Test(t, func(t *testing.T) {
@@ -297,7 +300,8 @@ func (r *railed) arrive(from nid.NID, cut error) {
 	r.ni.Delivered(d, cut)
 }
 
-// TestHealthSettings shows rows HV-7 and HV-13.
+// TestHealthSettings (HV-7, HV-13): settings that make no sense are refused. A driver's
+// time-out follows from the transaction timeout and the number of retries.
 func TestHealthSettings(t *testing.T) {
 	spec.Covers(t, "HV-7", "HV-13")
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
@@ -334,7 +338,8 @@ func (r *rig) timeout() time.Duration {
 	return nis[len(nis)-1].Tunables.Timeout
 }
 
-// TestResponseTimeout shows row HV-12 of the conformance table.
+// TestResponseTimeout (HV-12): a missing answer lowers the health of the NID to which the
+// request went, if its node has several NIDs.
 func TestResponseTimeout(t *testing.T) {
 	spec.Covers(t, "HV-12")
 	for _, c := range []struct{ remote, health int }{{1, 2000}, {2, 1900}} {

@@ -195,8 +195,8 @@ func TestUnknownRouter(t *testing.T) {
 	}
 }
 
-// TestUnknownRouterAnswers: only messages that an unknown router brings before it reports
-// that it does not route are taken.
+// TestUnknownRouterAnswers: an unknown router reports that it does not route. Messages that
+// it brought before are taken, later ones are not.
 func TestUnknownRouterAnswers(t *testing.T) {
 	spec.Covers(t, "RT-13")
 	r := newRouted(t)

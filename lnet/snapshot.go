@@ -48,7 +48,7 @@ type PeerSnapshot struct {
 	MaxCredits int     `json:"max_ni_tx_credits"`    // value of the tunable peer_credits of the NI
 	Credits    int     `json:"available_tx_credits"` // free credits; negative: so many messages wait for one
 	MinCredits int     `json:"min_tx_credits"`       // lowest Credits so far
-	// RouterMaxCredits are the messages that it may have in this node at a time, to be forwarded.
+	// RouterMaxCredits is how many messages of the peer this node may be forwarding at a time.
 	RouterMaxCredits int     `json:"max_rtr_credits"`
 	RouterCredits    int     `json:"available_rtr_credits"` // free router credits; negative: so many messages wait for one
 	RouterMinCredits int     `json:"min_rtr_credits"`       // lowest RouterCredits so far
@@ -58,7 +58,7 @@ type PeerSnapshot struct {
 	Traffic          Traffic `json:"statistics"`            // counters since the peer was first seen
 
 	Health   int          `json:"health"`   // health of the NID, 0 to 1000
-	Failures FailureStats `json:"failures"` // of messages to the NID and from it
+	Failures FailureStats `json:"failures"` // failures of messages to the NID and from it
 }
 
 // Snapshot returns a copy of the node's state. Counters are read one by one, so figures of a
