@@ -11,11 +11,11 @@ import (
 
 // acceptor listens on one address for all NIs that have it (lnet acceptor.c). It runs the
 // handshakes of accepted connections, each in a goroutine of its own with a small buffer. The
-// acceptor request names the wanted NID; from then on the connection belongs to the NI that
-// has it.
+// acceptor request names the wanted NID; from then on the connection belongs to the NI with this
+// NID.
 //
-// Before that it belongs to the oldest NI of the acceptor, which counts and logs a refusal,
-// and provides clock and tap. So each refusal is counted once.
+// Until then the connection belongs to the oldest NI of the acceptor. That NI provides clock and
+// tap, and counts and logs a refusal, so that each refusal is counted once.
 type acceptor struct {
 	cfg      Config
 	clock    machine.Clock
@@ -57,8 +57,8 @@ func (a *acceptor) add(ni *NI) bool {
 	return true
 }
 
-// remove ends all handshakes with ni, which gets no more. If ni was the last NI it closes
-// the listener, ends all handshakes, and returns true.
+// remove takes ni out of the acceptor and ends all handshakes with it. If ni was the last NI,
+// remove closes the listener, ends all handshakes, and returns true.
 func (a *acceptor) remove(ni *NI) (last bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -102,8 +102,8 @@ func (a *acceptor) host(h *handshake) *NI {
 	return a.oldest
 }
 
-// load returns the number of unfinished handshakes that belong to ni, and that of all
-// accepted connections.
+// load returns how many unfinished handshakes belong to ni, and how many accepted connections the
+// acceptor has, those of all its NIs.
 func (a *acceptor) load(ni *NI) (handshakes, accepted int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

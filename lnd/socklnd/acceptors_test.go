@@ -15,7 +15,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// The records of the kernel at 10.0.0.1 on net tcp1.
+// Request, HELLO and answer as in hello_passive_test.go, for net tcp1.
 var (
 	request1   = onTCP1(request)
 	helloCtl1  = onTCP1(helloCtl)

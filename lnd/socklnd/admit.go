@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// acceptPause is how long the acceptor waits when the system cannot accept,
-// for want of descriptors mostly.
+// acceptPause is how long the acceptor waits when the system cannot accept, usually because the
+// process has no file descriptor left.
 const acceptPause = 100 * time.Millisecond
 
 // run accepts connections until the listener is closed.
@@ -65,8 +65,8 @@ func (a *acceptor) refuses(from netip.AddrPort) (Reason, error) {
 	return a.slots.full(originOf(from))
 }
 
-// enter adds h to the list and gives it a slot. It returns the handshakes that it evicted
-// for that. ok is false when the acceptor is closed.
+// enter adds h to the list and gives it a slot. It returns the handshakes that it evicted to make
+// room. ok is false when the acceptor is closed.
 func (a *acceptor) enter(h *handshake) (evicted []*handshake, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -75,13 +75,14 @@ func (a *acceptor) enter(h *handshake) (evicted []*handshake, ok bool) {
 	}
 	h.slot = a.slots.take(a, originOf(h.remote))
 	evicted = a.handshakes.add(h)
-	for _, old := range evicted { // now, so that the next connection finds the slot free
+	for _, old := range evicted { // release the slot at once, so that the next connection finds it free
 		a.slots.release(old.slot)
 	}
 	return evicted, true
 }
 
-// handshake performs the handshake h.
+// handshake runs the handshake h to its end. If it fails, the refusal is counted and answered, and
+// the connection closed.
 func (a *acceptor) handshake(h *handshake) {
 	defer a.leave(h)
 	r := a.serve(h)
@@ -98,8 +99,8 @@ func (a *acceptor) handshake(h *handshake) {
 	h.slot.release()
 }
 
-// serve runs the passive side of a handshake. If it returns nil the connection
-// has become a peer's.
+// serve runs the passive side of a handshake. A nil result means that the connection now belongs
+// to a peer.
 func (a *acceptor) serve(h *handshake) *refusal {
 	want, r := readWanted(h.shake)
 	if r != nil {

@@ -20,7 +20,8 @@ type upBatches struct {
 	ended  int
 }
 
-// parse notes a message. It returns true for every second message whose payload has come.
+// parse checks and notes a message. It returns true for every second message that brings its
+// payload along.
 func (b *upBatches) parse(t testing.TB, d *lnd.Delivery) (takes bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -68,15 +69,16 @@ func (b *upBatches) end(t testing.TB, d *lnd.Delivery) {
 	b.ended++
 }
 
-// waiting returns the number of upBatches that have not ended.
+// waiting returns the number of batches that have not ended.
 func (b *upBatches) waiting() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.open)
 }
 
-// TestBatch: the messages that one read has brought are one batch, which ends before the reader waits:
-// for a message, for the rest of one, or for a held one. However they came, all arrive as they were sent.
+// TestBatch: the messages that one read has brought are one batch, which ends before the reader
+// waits: for the next message, for the rest of a message, or while a message is held. However the
+// stream is cut, all messages arrive as they were sent.
 func TestBatch(t *testing.T) {
 	sizes := []int{0, 8, 8, 8, 4096, 4097, 8, 0}
 	var stream []byte
@@ -167,7 +169,7 @@ func TestBatchRefused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, k := established(t, Config{Keepalive: -1})
 		bad := kernelPut(t, 0, pattern(8))
-		bad[24+24] = 9 // no type of message
+		bad[24+24] = 9 // 9 is no message type
 		stream := slices.Concat(kernelPut(t, 0, pattern(8)), kernelPut(t, 0, pattern(8)), bad, kernelPut(t, 0, pattern(8)))
 		go func() { _, _ = k.control.Write(stream) }()
 		h.await("PeerDown", func() bool { return len(h.downs) == 1 })

@@ -10,7 +10,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// pong answers every message from the handler, count times.
+// pong answers messages from inside the handler; left is the number of answers still to be sent.
 type pong struct {
 	echo
 	ni   lnd.NI
@@ -57,7 +57,7 @@ func BenchmarkHandlerToHandler(b *testing.B) {
 	}
 }
 
-// BenchmarkRaw is the same with a plain Go program over TCP.
+// BenchmarkRaw measures the same round trip with a plain Go program over TCP.
 func BenchmarkRaw(b *testing.B) {
 	for _, size := range []int{8, 4096, 65536, 1 << 20} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// polling lets one reader of a driver at a time busy-poll instead of blocking
-// (Config.BusyPoll). It reads its own socket again and again, polls those of all readers, and
-// stops when another one has data: then the scheduler finds that reader ready and runs it in
-// the same thread.
+// polling lets one reader of a driver at a time busy-poll instead of blocking (Config.BusyPoll).
+// The reader reads its own socket again and again. It also polls the sockets of all other readers,
+// and stops when one of these has data, so that the Go scheduler runs the other reader in the same
+// thread.
 type polling struct {
 	limit   time.Duration
 	taken   atomic.Bool

@@ -18,7 +18,7 @@ type pollSet struct {
 	events [8]unix.EpollEvent // memory for events; used only by the reader that polls
 }
 
-// add adds a socket, which leaves when it is closed.
+// add adds a socket. The system removes the socket when it is closed.
 func (n *pollSet) add(fd uintptr) {
 	n.once.Do(func() {
 		if epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC); err == nil {
@@ -26,13 +26,14 @@ func (n *pollSet) add(fd uintptr) {
 		}
 	})
 	if n.file != nil {
-		// Edge-triggered: data that a reader leaves in its socket interrupts the others once.
+		// Edge-triggered: data that a reader leaves in its socket ends the polling of other
+		// readers only once.
 		e := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET&(1<<32-1), Fd: int32(fd)}
 		_ = unix.EpollCtl(int(n.fd), unix.EPOLL_CTL_ADD, int(fd), &e) // if this fails, the reader polls until the limit
 	}
 }
 
-// look reports, with one call, whether another socket than the caller's has data.
+// look reports, with one system call, whether another socket than the caller's has data.
 func (n *pollSet) look(fd uintptr) (other bool) {
 	if n.file == nil {
 		return false

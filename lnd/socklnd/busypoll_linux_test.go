@@ -225,8 +225,7 @@ func (w sleeper) state(t *testing.T, name string) string {
 	return ""
 }
 
-// TestMutedUnread: bytes that lie unread are found although the socket does not wake a thread for
-// so few.
+// TestMutedUnread: unread finds bytes in a muted socket, although so few bytes wake no thread.
 func TestMutedUnread(t *testing.T) {
 	poll := &polling{limit: time.Minute}
 	one, to := streamPair(t, poll)

@@ -5,8 +5,8 @@ import (
 	"ulnet/lnd/socklnd/ksock"
 )
 
-// fitness says how well a connection suits a message, as the match functions of socklnd's
-// protocols do: SOCKNAL_MATCH_NO, MAY, YES.
+// fitness says how well a connection suits a message: the results SOCKNAL_MATCH_NO, MAY and YES of
+// the match functions in Lustre's socklnd.
 type fitness uint8
 
 const (
@@ -37,8 +37,8 @@ func carriesLNet(v ksock.Version, t ksock.ConnType) bool {
 	return fitnessFor(v, t, true) != fitsNot
 }
 
-// routes are the candidates of a peer, kept ready because every message needs
-// one and connections change rarely.
+// routes are the connections of a peer, sorted by the kinds of messages that they may carry. They
+// are kept ready, because every message needs a connection and connections change rarely.
 type routes struct {
 	small  []*conn // connections for messages smaller than min_bulk
 	large  []*conn
@@ -70,7 +70,8 @@ func first(lists ...[]*conn) []*conn {
 	return nil
 }
 
-// fittest returns the best of the connections that fit at all.
+// fittest returns the connections that suit small or large messages best; none if no connection
+// may carry these.
 func fittest(conns []*conn, small bool) []*conn {
 	var best []*conn
 	most := fitsAtNeed
@@ -98,7 +99,7 @@ func bulkIn(conns []*conn) (list []*conn) {
 	return list
 }
 
-// forMessage chooses the connection for m; nil: none.
+// forMessage chooses the connection for m; nil: no connection may carry it.
 func (r *routes) forMessage(m *lnd.Message, minBulk int) *conn {
 	if m.Priority {
 		return leastBusy(r.urgent)
@@ -106,8 +107,8 @@ func (r *routes) forMessage(m *lnd.Message, minBulk int) *conn {
 	return r.forSize(int(m.Header.PayloadLength), minBulk, m.Flow)
 }
 
-// forSize chooses the connection for a message without priority by the length of its payload
-// and its flow; nil: none.
+// forSize chooses the connection for a message without priority by the length of its payload and
+// its flow; nil: no connection may carry it.
 func (r *routes) forSize(length, minBulk int, flow uint64) *conn {
 	if r.overhead+length < minBulk {
 		return leastBusy(r.small)
@@ -121,8 +122,8 @@ func (r *routes) forSize(length, minBulk int, flow uint64) *conn {
 // inlineFlow is the flow of all inline messages: they are small, so one connection takes them.
 const inlineFlow = 1
 
-// ofFlow returns the connection of a flow, nil if that is busy. Local policy: kernels take the
-// connection that was used the longest ago.
+// ofFlow returns the connection of a flow; nil if that connection has bytes to send. Local policy:
+// kernels take the connection that was used the longest ago.
 func ofFlow(conns []*conn, flow uint64) *conn {
 	if flow == 0 || len(conns) < 2 {
 		return nil

@@ -12,7 +12,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestChoice (SK-15): small messages on CONTROL, from min_bulk on BULK_OUT, priority on BULK_IN.
+// TestChoice (SK-15): small messages leave on CONTROL, those from min_bulk on on BULK_OUT,
+// priority messages on BULK_IN.
 func TestChoice(t *testing.T) {
 	spec.Covers(t, "SK-15")
 	const headers = ksock.MsgHeaderSize + wire.HeaderSize

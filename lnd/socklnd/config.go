@@ -32,7 +32,7 @@ const (
 	AcceptTrust AcceptMode = "trust"
 )
 
-// known reports whether m is one of these, or empty for the default.
+// known reports whether m is one of the accept modes, or empty for the default.
 func (m AcceptMode) known() bool {
 	switch m {
 	case "", AcceptSecure, AcceptAll, AcceptNone, AcceptTrust:
@@ -60,14 +60,13 @@ type Config struct {
 	AcceptTimeout time.Duration // accept_timeout, 5 s: for each read of a handshake
 	SourceAddress SourceAddress // source_address: how source addresses are checked
 
-	// SockTimeout (sock_timeout) bounds a connection attempt and the time
-	// without progress on a message that is partly received or waits to be
-	// sent. It is noticed within 1.25 × SockTimeout. 0: lnd.Tunables.Timeout,
-	// 49 s with LNet's defaults.
+	// SockTimeout (sock_timeout) bounds a connection attempt and the time without progress on a
+	// message that is partly received or waits to be sent. The driver notices such a time-out
+	// within 1.25 × SockTimeout. 0: lnd.Tunables.Timeout, 49 s with LNet's defaults.
 	SockTimeout  time.Duration
 	Untyped      bool          // typed_conns=0: connections of type ANY, in version 2
-	ConnsPerPeer int           // conns_per_peer: of each bulk type, at most 127; 0: see connsForSpeed
-	MinBulk      int           // min_bulk, 1024 bytes: messages from here on leave on BULK_OUT
+	ConnsPerPeer int           // conns_per_peer: connections of each bulk type, at most 127; 0: see connsForSpeed
+	MinBulk      int           // min_bulk, 1024 bytes: messages of this size or more leave on BULK_OUT
 	FirstIdle    bool          // round_robin=0: of equal connections the first, not the least recently used
 	MinReconnect time.Duration // min_reconnectms, default 1 s
 	MaxReconnect time.Duration // max_reconnectms, default 60 s
@@ -82,7 +81,7 @@ type Config struct {
 	// 0: all.
 	Protocol ksock.Version
 
-	Checksum            bool // enable_csum: send checksums where the version has them, which is 2
+	Checksum            bool // enable_csum: send checksums on connections of version 2, the only version that has them
 	InjectChecksumError bool // inject_csum_error: the first checksum sent is wrong
 
 	TOS          int  // tos, 0 to 255; 0: the system's default
@@ -90,25 +89,25 @@ type Config struct {
 	TxBufferSize int  // tx_buffer_size in bytes; 0: the system's default
 	RxBufferSize int  // rx_buffer_size in bytes; 0: the system's default
 
-	// BusyPoll (busy_poll) is how long a reader that finds nothing looks again
-	// before it waits, giving way to other threads between looks. One reader of a
-	// driver at a time does that. 0: none. It saves the sleep and the wake-up
-	// where answers come soon, and costs CPU time where they do not. Local policy.
+	// BusyPoll (busy_poll) is how long a reader that finds no data keeps reading before it blocks;
+	// between reads it yields to other threads. Only one reader of a driver at a time does so. 0:
+	// every reader blocks at once. It saves the sleep and the wake-up where answers come soon, and
+	// costs CPU time where they do not. Local policy.
 	BusyPoll time.Duration
 
 	// ControlTOS replaces TOS on CONTROL connections, and for everything that leaves on
 	// BULK_IN, such as priority messages. The default is 0xa0, the class CS5 of RFC 4594,
 	// unless TOS is set; negative: the same as TOS. It is advice to the network; local policy.
 	ControlTOS int
-	// ControlPriority is the SO_PRIORITY of these connections: 6, the highest that needs
-	// no CAP_NET_ADMIN; negative: none. Local policy.
+	// ControlPriority is the SO_PRIORITY of CONTROL and BULK_IN connections: 6, the highest that
+	// needs no CAP_NET_ADMIN; negative: none. Local policy.
 	ControlPriority int
 
 	// MaxHandshakes bounds the accepted connections that have not finished their
 	// handshake (1024). At the limit a new one evicts the oldest. Local policy.
 	MaxHandshakes int
-	// MaxHandshakesPerAddr bounds those from one address, separately for ports above 1023 and
-	// for other ports (256).
+	// MaxHandshakesPerAddr bounds the unfinished handshakes of one address, separately for ports
+	// above 1023 and for other ports (256).
 	MaxHandshakesPerAddr int
 	// MaxConns bounds the accepted connections of a listener (65536). At the limit new
 	// ones are closed. Local policy.
@@ -131,15 +130,15 @@ type Config struct {
 
 	// Listen replaces the listener of TCP in tests.
 	Listen func(local netip.AddrPort) (net.Listener, error)
-	// Dial replaces TCP, for tests. After EADDRINUSE or EADDRNOTAVAIL another local port is
-	// tried, unless an os.SyscallError says that EADDRNOTAVAIL came from bind.
+	// Dial replaces TCP, for tests. If it fails with EADDRINUSE or EADDRNOTAVAIL the driver tries
+	// another local port, unless an os.SyscallError says that EADDRNOTAVAIL came from bind.
 	Dial func(ctx context.Context, local, remote netip.AddrPort) (net.Conn, error)
 	// LinkSpeed returns the speed in Mbit/s of the interface that has an
 	// address, 0 if it is unknown; nil asks the system.
 	LinkSpeed func(local netip.Addr) (mbps int)
 }
 
-// errConfig is the class of all refusals of a Config.
+// errConfig is wrapped by every error that refuses a Config.
 var errConfig = errors.New("socklnd: bad configuration")
 
 // withDefaults returns c with every zero field replaced by its default, but
@@ -179,14 +178,15 @@ func (c Config) withDefaults() Config {
 // classCS5 is the TOS byte of DSCP CS5, "signaling".
 const classCS5 = 40 << 2
 
-// prioInteractive is TC_PRIO_INTERACTIVE, the first band of a plain queue.
+// prioInteractive is TC_PRIO_INTERACTIVE; Linux's default queue (pfifo_fast) sends its packets
+// first.
 const prioInteractive = 6
 
 // defaultTimeout is the value of lnet_lnd_timeout with LNet's defaults.
 const defaultTimeout = 49 * time.Second
 
-// forNI returns c, which has its defaults, with those that depend on the NI:
-// its address and LNet's time-out for drivers.
+// forNI returns c, which has its other defaults, with the defaults that depend on the NI: on its
+// address and on LNet's time-out for drivers.
 func (c Config) forNI(addr netip.Addr, timeout time.Duration) Config {
 	c.SockTimeout = cmp.Or(c.SockTimeout, cmp.Or(timeout, defaultTimeout))
 	if c.ConnsPerPeer == 0 {

@@ -1,6 +1,7 @@
 package socklnd
 
-// connsPerPeer is how many connections of each bulk type there are to peers that are met now.
+// connsPerPeer returns how many connections of each bulk type the NI makes to a peer that it meets
+// from now on.
 func (ni *NI) connsPerPeer() int {
 	if n := ni.conns.Load(); n > 0 {
 		return int(n)

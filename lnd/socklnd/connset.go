@@ -31,14 +31,14 @@ type connSet struct {
 	dialling   bool
 	wanted     bool // whether missing connections are to be dialled
 	queued     bool // messages wait for a connection that can carry them
-	satisfied  bool // the peer gives no more connections than there are
+	satisfied  bool // the peer refuses to have more connections
 	routed     bool // whether this side has had a reason to dial
 
 	version     ksock.Version // version that both sides use; 0 while unknown
 	incarnation uint64        // incarnation of the peer; valid while there are connections
 
-	redials  int           // attempts without a message to send that may still fail; for dial-only nodes
-	redialAt time.Duration // earliest time of the next such attempt
+	redials  int           // how many more attempts without a message to send may fail; only on dial-only nodes
+	redialAt time.Duration // earliest time of the next attempt without a message to send
 
 	retryAt       time.Duration // earliest time of the next dial
 	retryInterval time.Duration // present interval of the back-off
@@ -61,7 +61,7 @@ type setConfig struct {
 	maxReconnect time.Duration
 }
 
-// Limits of one connection attempt, our own choice.
+// Limits of connection attempts. maxRefusals is the kernel's, the others are our own choice.
 const (
 	maxRefusals      = 3 // SOCKNAL_MAX_BUSY_RETRIES
 	maxRenegotiation = 2

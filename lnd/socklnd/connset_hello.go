@@ -39,9 +39,9 @@ func (s *connSet) limit(in setInput) int {
 	return s.cfg.connsPerPeer
 }
 
-// accepted handles a connection of the peer after this side's answer was written. If the
-// peer's other connections were closed in the meantime this one is closed too, since the
-// peer has had it for as long as the others.
+// accepted handles a connection of the peer after this side's answer was written. If all
+// connections of the peer were closed while the answer was written, this one is closed too: an
+// error ends all connections that the peer has at that time.
 func (s *connSet) accepted(in setInput, out *setOutput) {
 	s.accepting[in.ctype]--
 	if in.generation != s.generation {

@@ -11,7 +11,7 @@ const (
 	setHello                            // the peer's HELLO arrived; the output has an outcome
 	setAccepted                         // our answer to the peer's HELLO was written
 	setAcceptFailed                     // our answer to the peer's HELLO could not be written
-	setDialled                          // a dial was answered by a matching HELLO; answered by an outcome
+	setDialled                          // a dial was answered by a matching HELLO; the output has an outcome
 	setRefused                          // a dial was answered by NONE in the same version
 	setOtherVersion                     // a dial was answered by NONE in another version
 	setDialFailed                       // a dial failed without an answer of the peer

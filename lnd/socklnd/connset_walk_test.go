@@ -26,7 +26,7 @@ type setWalk struct {
 	set       *connSet
 	now       time.Duration
 	dial      ksock.ConnType // type of the dial in progress; NONE: no dial
-	accepting []setInput     // inputs that setAccepted will follow
+	accepting []setInput     // HELLOs that the set has accepted; setAccepted follows for each
 	waiting   int            // number of waiting messages
 }
 

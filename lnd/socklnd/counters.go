@@ -20,7 +20,7 @@ const (
 	AcceptorMagic    // the first bytes were no acceptor request
 	GenericMagic     // LNet's generic magic in place of the acceptor's: refused with an answer
 	AcceptorVersion  // unknown version of the acceptor request: refused with an answer
-	ForeignNID       // the dialled NID is no NI's of this listener
+	ForeignNID       // no NI of this listener has the NID that the peer dialled
 	AcceptFailed     // the system could not accept a connection
 	NoAddress        // an accepted connection without usable addresses
 	HelloTimeout     // the HELLO made no progress
@@ -31,7 +31,7 @@ const (
 	HelloSource      // the HELLO's source NID is ANY, none, without an address, or this NI's
 	HelloNet         // the HELLO's source NID is of another net than the NI's
 	HelloAddress     // the HELLO's source NID has another address than the connection: see SourceAddress
-	HelloType        // the HELLO's connection type is none of the four
+	HelloType        // the HELLO's connection type is not one of the four
 	RefusedRace      // both sides dial: the peer's dial was refused
 	RefusedDuplicate // enough connections of this type: refused with an answer
 	RefusedRestart   // the peer has a new incarnation: refused with an answer
@@ -70,7 +70,7 @@ const (
 	ProtocolChanged // closed because the peer has another version
 
 	// Faults after which an established connection stays open:
-	ForeignChecksum // a checksum in a version that has none: not looked at
+	ForeignChecksum // a checksum in a version that has none: not verified
 	RepeatedCookie  // an ack that was asked for again before it had left: sent once
 
 	// Multicast datagrams: those that arrived and were dropped, in the order of the

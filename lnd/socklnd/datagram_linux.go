@@ -15,7 +15,7 @@ import (
 // haveDatagrams says that this system has the system calls that multicast needs.
 const haveDatagrams = true
 
-// openUDP opens a UDP socket and sets it up before it is bound.
+// openUDP opens a UDP socket; options sets it up before it is bound.
 func openUDP(local netip.AddrPort, options func(fd int) error) (*net.UDPConn, syscall.RawConn, error) {
 	network := "udp4"
 	if local.Addr().Is6() {
@@ -54,16 +54,15 @@ func setOptions(fd int, list []datagramOption) error {
 	return nil
 }
 
-// datagramWriter is the socket that datagrams leave by. It is bound to the NI's
-// address and a port of its own, so nothing arrives there. One goroutine at a
-// time sends; close may come at any time.
+// datagramWriter is the socket that sends datagrams. It is bound to the NI's address and a port of
+// its own, so nothing arrives there. One goroutine at a time sends; close may come at any time.
 type datagramWriter struct {
 	conn  *net.UDPConn
 	rc    syscall.RawConn
 	local netip.AddrPort
 
-	// The arguments and results of the call in progress; the function is bound
-	// once.
+	// fn is made once and not for each call, which would allocate. The other fields hold the
+	// arguments and results of the call in progress.
 	fn    func(fd uintptr) bool
 	hdr   unix.Msghdr
 	name  unix.RawSockaddrInet6 // destination address, IPv4 or IPv6
@@ -115,7 +114,7 @@ func newDatagramWriter(addr netip.Addr, index, ttl, tos, buffer int) (*datagramW
 
 func (w *datagramWriter) close() { _ = w.conn.Close() }
 
-// send sends one datagram. sent is false, without an error, if there is no room
+// send sends one datagram. sent is false, without an error, if the socket's send buffer is full
 // and wait is not set.
 func (w *datagramWriter) send(to netip.AddrPort, pieces [][]byte, wait bool) (sent bool, err error) {
 	w.iov, w.total = w.iov[:0], 0
@@ -156,7 +155,8 @@ func (w *datagramWriter) setName(to netip.AddrPort) uint32 {
 }
 
 // smallDatagram is the largest datagram, in bytes, that is sent by a raw system call, without
-// telling the Go scheduler. The call also copies the datagram to all receivers on this host.
+// telling the Go scheduler. The call of a larger one takes longer, because it copies the datagram
+// to all receivers on this host.
 const smallDatagram = 16 << 10
 
 // try sends once; false tells the poller to wait and call again.

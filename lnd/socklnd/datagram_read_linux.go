@@ -21,7 +21,7 @@ type datagramReader struct {
 	poll   *polling
 	look   bool // the next read may busy-poll: the last one brought datagrams for lnet
 
-	fn     func(fd uintptr) bool // the function that reads, bound once, like the next one
+	fn     func(fd uintptr) bool // method try, bound once and not for each call, like once in onceFn
 	onceFn func(fd uintptr) bool
 	slots  []datagramSlot
 	msgs   []unix.Mmsghdr
@@ -158,7 +158,7 @@ func (r *datagramReader) packet(i int, p *packet) {
 	}
 }
 
-// note reads a control message into p. Its numbers are in host byte order.
+// note reads a control message into p. The numbers of the message are in host byte order.
 func (p *packet) note(h *unix.Cmsghdr, data []byte) {
 	switch {
 	case h.Level == unix.IPPROTO_IP && h.Type == unix.IP_PKTINFO && len(data) >= unix.SizeofInet4Pktinfo:
@@ -172,9 +172,10 @@ func (p *packet) note(h *unix.Cmsghdr, data []byte) {
 	}
 }
 
-// join joins a group on an interface, and blocks datagrams from the NI's own address but: the
-// system copies them to all sockets of this host, and they would wake the reader needlessly.
-// Blocked datagrams do not count as missed, unlike those that a packet filter drops.
+// join joins a group on an interface. It also makes the socket block datagrams from the address
+// but, the NI's own: the system copies these to all sockets of this host, and they would wake the
+// reader needlessly. Blocked datagrams do not count as missed, unlike those that a packet filter
+// drops.
 func (r *datagramReader) join(group netip.Addr, index int, but netip.Addr) error {
 	if err := r.member(group, index, unix.IP_ADD_MEMBERSHIP, unix.IPV6_JOIN_GROUP); err != nil {
 		return err

@@ -116,7 +116,7 @@ func TestUserspacePeers(t *testing.T) {
 		}
 		_, _ = first.Write(kernelPut(t, 77, pattern(20)))
 		first.expect(noop(0, 77)) // the NOOP comes on the CONTROL connection, its only one
-		synctest.Wait()           // second has its answer, but perhaps is not in use yet
+		synctest.Wait()           // wait until the connection second, which has its answer, is in use
 		peers := h.ni.Snapshot().Peers
 		if len(peers) != 2 || len(peers[0].Conns) != 1 || len(peers[1].Conns) != 1 || peers[0].Conns[0].Type != ksock.Control {
 			t.Fatalf("peers %+v", peers)
@@ -135,8 +135,8 @@ func TestUserspacePeers(t *testing.T) {
 	})
 }
 
-// TestUserspaceVersion2: the historical user-space node: one ANY connection in
-// version 2 carries everything.
+// TestUserspaceVersion2: an old user-space node of LNet opens one ANY connection in version 2,
+// which carries everything.
 func TestUserspaceVersion2(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newMemNet()

@@ -43,10 +43,11 @@
 // [AcceptMode]), or the NID that was dialled and that the answer has to repeat. The NI closes a
 // connection without an answer if the NID of the HELLO is of another net, is its own, has no IP
 // address, or has another address than the connection (see [SourceAddress]). So a HELLO adds no
-// NIDs of unknown nets to any table. To act as a node, a process must be able to open
-// connections from the node's address; in mode trust every process on the node's host can. An
-// NI dials from the address of its own NID. lnet decides whether the source NIDs in message
-// headers agree with the peer; those of a peer named by its socket are replaced here.
+// NIDs of unknown nets to any table. To act as a node, a process must be able to open connections
+// from the node's address; in mode trust every process on the node's host can. An NI dials from
+// the address of its own NID. lnet decides whether the source NIDs in message headers agree with
+// the peer. If mode all names a peer by its socket, the driver puts that name in place of the
+// source NID.
 //
 // # Versions
 //
@@ -56,19 +57,18 @@
 // checksums and zero-copy acks, version 3 several acks in one NOOP and keepalives, version 4
 // large NIDs.
 //
-// An NI does not dial an address of the other family, and a message whose NIDs do not fit the
-// headers of its connection ends with EINVAL, because a NID that is cut to 4 bytes is another
-// node's. (Kernels with an IPv4 and an IPv6 NI in one net send such NIDs; here such a peer is
-// the one that its HELLO names.) A peer that mode all names by its socket is named by its
-// whole IPv6 address.
+// An NI does not dial an address of the other family. A message whose NIDs do not fit the headers
+// of its connection ends with EINVAL, because a NID that is cut to 4 bytes is another node's.
+// Kernels with an IPv4 and an IPv6 NI in one net send such NIDs; here the peer has the NID of its
+// HELLO. A peer that mode all names by its socket is named by its whole IPv6 address.
 //
 // # Checksums
 //
-// With enable_csum messages of version 2 leave with a checksum. A checksum that arrives in
-// version 2 is verified, whatever enable_csum says, over all bytes, those of discarded
-// payload included; kernels do not verify truncated messages. A mismatch ends the message
-// with EIO, and the connections. Later versions have none: a value in the field is counted
-// but not verified.
+// With enable_csum messages of version 2 leave with a checksum. The driver verifies every checksum
+// that arrives in version 2, whatever enable_csum says, over all bytes, those of discarded payload
+// included; kernels do not verify truncated messages. A mismatch ends the message with EIO, and
+// the connections. Later versions have no checksum: a value in the field is counted but not
+// verified.
 //
 // # Zero-copy acks
 //
@@ -147,15 +147,13 @@
 //	stream    reads and writes without copy: rawStream on sockets, plainStream on any net.Conn
 //	casting   multicast: the groups, a datagramWriter and a datagramReader
 //
-// One goroutine reads each connection and calls lnet directly. While a message
-// is held it reads nothing, but notices that the other end hangs up (hold.go). A
-// message is written by its sender's goroutine if the connection is idle, else by
-// a goroutine that exists while messages wait; small messages that come in a
-// burst are left to that one, too (burst.go). An idle connection holds no pooled
-// buffer; once a small message has come alone it keeps 512 bytes for the next.
-// Locks are taken in the order NI.mu, peer.mu, writer.mu, and apart from those
-// acceptors.mu, acceptor.mu. None is held while lnet is called or something is
-// logged.
+// One goroutine reads each connection and calls lnet directly. While a message is held it reads
+// nothing, but notices that the other end hangs up (hold.go). A message is written by its sender's
+// goroutine if the connection is idle, else by a goroutine that exists while messages wait; that
+// goroutine also writes small messages that come in a burst (burst.go). An idle connection holds
+// no pooled buffer; once a small message has come alone it keeps 512 bytes for the next. Locks are
+// taken in the order NI.mu, peer.mu, writer.mu, and apart from those acceptors.mu, acceptor.mu.
+// None is held while lnet is called or something is logged.
 //
 // # Hand-over of the read loop
 //
@@ -170,12 +168,12 @@
 // not wait for the watchdog, which from then on uses nothing of the NI. Only the goroutine that
 // runs the loop touches the reader.
 //
-// # Limits of what it notices
+// # Limits of what the driver notices
 //
 // While a message is held, the end of its peer is noticed on Linux only, and not before this
 // host's system knows of it. The system does not know of it while the peer's system still has
 // bytes to send for which there is no room here.
 //
-// A tap sees bytes when they are handed to the connection: if the connection fails, the last
-// batch that it saw may not have left.
+// A tap sees bytes when they are handed to the connection. If the connection fails, the last batch
+// that the tap saw may not have left.
 package socklnd

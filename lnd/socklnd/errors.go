@@ -34,7 +34,7 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Errno, e.Err}
 }
 
-// errnos are the statuses of reasons that end messages; all others are EIO.
+// errnos has the errnos of reasons that end messages; all other reasons have EIO.
 var errnos = map[Reason]syscall.Errno{
 	ConnectFailed: syscall.EHOSTUNREACH, ConnectTimeout: syscall.EHOSTUNREACH,
 	NoReservedPort: syscall.EACCES, NoFreePort: syscall.EADDRINUSE,
@@ -66,7 +66,7 @@ func (e *backOffError) Error() string {
 
 func (e *backOffError) Unwrap() error { return e.last }
 
-// brief is err without the peer, which the surrounding Error names already.
+// brief returns the text of err without the peer, which the surrounding Error names already.
 func brief(err error) string {
 	e, ok := errors.AsType[*Error](err)
 	switch {
@@ -80,8 +80,8 @@ func brief(err error) string {
 	return fmt.Sprintf("%v: %v", e.Reason, e.Err)
 }
 
-// failures are the classes of the reasons that have one, whatever the system reported
-// (lnet-semantics §15). An error of the peer on an established connection blames the peer;
+// failures has the failure classes of the reasons whose class does not depend on the system's
+// error (lnet-semantics §15). An error of the peer on an established connection blames the peer;
 // LNet has LOCAL_ERROR there, by which a peer could lower the health of this node's NI.
 var failures = map[Reason]lnd.Failure{
 	ShuttingDown: lnd.FailureNone, BadHeader: lnd.FailureNone, DatagramTooLong: lnd.FailureNone, DatagramFailed: lnd.FailureNone,

@@ -12,8 +12,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// kernel is a hand-made peer at 10.0.0.1 with all three connections to our NI
-// at 10.0.0.2. The names are those of its own view.
+// kernel is a hand-made peer at 10.0.0.1 with all three connections to our NI at 10.0.0.2. Its
+// fields are named by the types of the connections as this peer sees them.
 type kernel struct {
 	net                      *memNet
 	control, bulkIn, bulkOut *probe
@@ -125,7 +125,7 @@ func TestBadMessages(t *testing.T) {
 	}
 }
 
-// TestToleratedMessages: unusual messages that do not end the connections.
+// TestToleratedMessages: unusual messages do not end the connections.
 func TestToleratedMessages(t *testing.T) {
 	for name, send := range map[string]string{
 		"keepalive":                       noop(0, 1),

@@ -11,7 +11,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestFailureClasses shows row HV-2 of the conformance table.
+// TestFailureClasses (HV-2): each reason, together with the system's error, has the right failure
+// class.
 func TestFailureClasses(t *testing.T) {
 	spec.Covers(t, "HV-2")
 	for name, c := range map[string]struct {

@@ -143,10 +143,9 @@ func (l *ledger) Left(first *lnd.Inline, n int, _ time.Duration) {
 
 func (l *ledger) Lost(i *lnd.Inline, _ []byte, err error) { l.finalized(i.Owner.(*lnd.Message), err) }
 
-// TestFinalizedOnce: two nodes send to each other while connections break at
-// random, listeners vanish and nodes restart. Every message is finalized
-// exactly once; each arrives whole, at most once, and at least if it was
-// finalized without error and nothing broke.
+// TestFinalizedOnce: two nodes send to each other while connections break at random, listeners
+// vanish and nodes restart. Every message is finalized exactly once, and arrives whole, at most
+// once. If nothing broke, every message that was finalized without error has arrived.
 func TestFinalizedOnce(t *testing.T) {
 	for seed := range uint64(20) {
 		bubble(t, func(t *testing.T) {

@@ -36,7 +36,7 @@ func newFraming(v ksock.Version, sums bool) framing {
 // overhead is the number of header bytes of each message.
 func (f *framing) overhead() int { return f.msgSize + f.lnetSize }
 
-// wireSize is the number of bytes that a message with a payload of some length takes.
+// wireSize is the number of bytes that a message with a payload of length bytes takes.
 func (f *framing) wireSize(length int) int { return f.overhead() + length }
 
 // appendHeaders appends the headers of a message that acknowledges a cookie, 0
@@ -63,8 +63,8 @@ func (f *framing) parse(h *wire.Header, b []byte) (err error) {
 	return err
 }
 
-// seal puts the checksum of a message into its message header: of head, which
-// begins with that header, and of the payload.
+// seal computes the checksum of a message, over head and the payload, and puts it into the message
+// header, with which head begins.
 func (ni *NI) seal(head []byte, payload ...[]byte) {
 	sum := ksock.UpdateChecksum(ksock.InitialChecksum, head)
 	for _, p := range payload {

@@ -79,7 +79,7 @@ type received struct {
 	cookies  []uint64 // cookies that are to be acknowledged
 }
 
-// readAll is the obviously correct receiver: it has the whole stream at hand.
+// readAll is a simple receiver to compare with: it has the whole stream at hand.
 func readAll(b []byte, v ksock.Version) (r received) {
 	for len(b) > 0 {
 		n, end := r.read(b, v)
@@ -228,9 +228,9 @@ func replayed(t *testing.T, data []byte, step uint16, v ksock.Version) (*host, *
 	return h, c
 }
 
-// checkAcks checks that cookies were acknowledged at most as often as they came.
-// The last acks may be missing, since the connection ended meanwhile, and a
-// cookie that came again before its ack had left has one.
+// checkAcks checks that cookies were acknowledged at most as often as they came. The last acks may
+// be missing, since the connection ended meanwhile. A cookie that came again before its ack had
+// left has only one ack.
 func (c *replayConn) checkAcks(t *testing.T, cookies []uint64) {
 	t.Helper()
 	open := map[uint64]int{}

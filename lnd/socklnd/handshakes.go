@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// handshake is one accepted connection that is not a peer's yet.
+// handshake is the handshake of one accepted connection, which belongs to no peer yet.
 type handshake struct {
 	*shake
 	ni      *NI           // NI that the peer wants; nil while unknown; guarded by acceptor.mu
@@ -13,7 +13,7 @@ type handshake struct {
 	evicted atomic.Bool   // whether the handshake was closed to make room
 }
 
-// handshakes are those of an acceptor, whose mu guards them. Their number is bounded. At
+// handshakes are the handshakes of an acceptor, whose mu guards them. Their number is bounded. At
 // the limit a new one evicts the oldest, so that silent connections keep no peer out.
 type handshakes struct {
 	max, maxPerAddr int

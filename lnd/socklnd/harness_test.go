@@ -16,9 +16,9 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// tcpFabric is real TCP on loopback addresses. The accept port is a name
-// only: each listener gets a free port of the system. So are IPv6 addresses: all
-// stand for ::1, since loopback has no other.
+// tcpFabric is real TCP on loopback addresses. The accept port is a name only: each listener gets
+// a free port of the system. IPv6 addresses are only names, too: all stand for ::1, since loopback
+// has no other.
 type tcpFabric struct {
 	mu    sync.Mutex
 	ports map[netip.Addr]uint16
@@ -44,7 +44,8 @@ func (f *tcpFabric) config(c Config) Config {
 	return c
 }
 
-// real is the address on which the NI of a listens, or one with a port without a listener.
+// real returns address and port of the listener of the NI with address a. If there is none, the
+// port is 1, where nothing listens.
 func (f *tcpFabric) real(a netip.Addr) netip.AddrPort {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -101,7 +102,7 @@ func start(t testing.TB, addr string, cfg Config, tweaks ...func(*lnd.Config)) *
 	return startOn(t, d, addr, tweaks...)
 }
 
-// startOn is start with a driver that may have other NIs.
+// startOn does what start does, with a driver that may have other NIs.
 func startOn(t testing.TB, d *Driver, addr string, tweaks ...func(*lnd.Config)) *host {
 	t.Helper()
 	h := &host{t: t, changed: make(chan struct{}), patience: 20 * time.Second}
@@ -138,8 +139,8 @@ func (h *host) conns() (n int) {
 	return n
 }
 
-// awaitConns waits until n connections are established. Nothing tells the host
-// of those after the first, so it looks again and again.
+// awaitConns waits until n connections are established. No upcall reports connections after the
+// first one, so it looks again and again.
 func (h *host) awaitConns(n int) {
 	h.t.Helper()
 	for begin := time.Now(); h.conns() < n; runtime.Gosched() {
@@ -231,7 +232,8 @@ func (h *host) wantCount(r Reason, want uint64) {
 	}
 }
 
-// Parse answers as h.parse says. It takes the payload of every second message that comes with it.
+// Parse answers as h.parse says. For every second message that brings its payload along, it takes
+// the payload itself and answers lnd.Taken.
 func (h *host) Parse(d *lnd.Delivery) (answer lnd.Answer, err error) {
 	takes := h.upBatches.parse(h.t, d)
 	if h.parse != nil {

@@ -23,7 +23,7 @@ func (p *peer) startDial(t ksock.ConnType, v ksock.Version) {
 	})
 }
 
-// dial makes one attempt and steps the set with its result.
+// dial makes one attempt to connect and steps the connSet with its result.
 func (p *peer) dial(t ksock.ConnType, v ksock.Version) {
 	s, in := p.ni.open(p.id, t, v)
 	p.mu.Lock()
@@ -44,8 +44,8 @@ func (p *peer) dial(t ksock.ConnType, v ksock.Version) {
 	}
 }
 
-// register steps the set with a connection whose handshake is done, and takes
-// it into use if the set agrees. The caller holds p.mu.
+// register steps the connSet with a connection whose handshake is done, and attaches the
+// connection if the set agrees. The caller holds p.mu.
 func (p *peer) register(s *shake, in setInput) bool {
 	p.step(in)
 	if p.out.outcome == outcomeOutlived || in.kind == setDialled && p.out.outcome != outcomeAccept {
@@ -55,12 +55,12 @@ func (p *peer) register(s *shake, in setInput) bool {
 	return true
 }
 
-// errFamily means a peer that has no IP address or not one of the NI's family.
+// errFamily means that the NID of a peer has no IP address, or an address of another family than
+// the NI's.
 var errFamily = errors.New("its address is not of the kind of this NI's")
 
-// open connects to the peer and runs the active side of the handshake. The
-// whole attempt takes sock_timeout at most. With an input of another kind than
-// setDialled there is no connection.
+// open connects to the peer and runs the active side of the handshake. The whole attempt takes
+// sock_timeout at most. There is a connection only if the kind of the input is setDialled.
 func (ni *NI) open(id nid.ProcessID, t ksock.ConnType, v ksock.Version) (*shake, setInput) {
 	fail := func(why Reason, err error) setInput {
 		return setInput{kind: setDialFailed, err: newError(why, id, err)}
@@ -146,7 +146,8 @@ func judge(id nid.ProcessID, t ksock.ConnType, v ksock.Version, h *ksock.Hello) 
 	return setInput{kind: setDialled, ctype: t, version: v, incarnation: h.SrcIncarnation}
 }
 
-// isReadError reports whether err is the end of the connection, rather than invalid bytes.
+// isReadError reports whether err means that the connection ended, and not that invalid bytes
+// arrived.
 func isReadError(err error) bool {
 	for _, bad := range []error{ksock.ErrMagic, ksock.ErrVersion, ksock.ErrAddresses, ksock.ErrHelloType, ksock.ErrShort, nid.ErrSize} {
 		if errors.Is(err, bad) {

@@ -97,7 +97,7 @@ func TestActiveConnsPerPeer(t *testing.T) {
 		l.answered(t, dialCtl, replyCtl).read(96)
 		l.answered(t, dialIn, replyOut)
 		l.answered(t, dialOut, replyIn)
-		for range 3 { // the peer wants no more: three tries, then content
+		for range 3 { // the peer refuses more connections: the NI tries three times, and then no more
 			l.answered(t, dialIn, replyNone)
 		}
 		l.expectNoDial(t, 20*time.Second)
@@ -287,7 +287,8 @@ func TestActiveRefusedForGood(t *testing.T) {
 	})
 }
 
-// TestPassiveWinsRace: we are dialling and our NID is the higher one.
+// TestPassiveWinsRace: while our NI dials, and its NID is the higher one, it refuses connections
+// of the peer.
 func TestPassiveWinsRace(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, l := dialScene(t, Config{})

@@ -17,9 +17,9 @@ type refusal struct {
 	answer []byte // written before the connection is closed; may be empty
 }
 
-// serve runs the passive side of the handshake after the acceptor request:
-// HELLO and answer (socklnd ksocknal_recv_hello, ksocknal_create_conn). If it
-// returns nil the connection has become a peer's.
+// serve runs the passive side of the handshake after the acceptor request: HELLO and answer
+// (socklnd ksocknal_recv_hello, ksocknal_create_conn). A nil result means that the connection now
+// belongs to a peer.
 func (ni *NI) serve(s *shake) *refusal {
 	h, r := ni.checkHello(s)
 	if r != nil {
@@ -96,7 +96,7 @@ func (ni *NI) hello(v ksock.Version, t ksock.ConnType) ksock.Hello {
 	}
 }
 
-// answer is the HELLO that answers h in the type t.
+// answer returns the HELLO that answers h, with the connection type t.
 func (ni *NI) answer(h *ksock.Hello, peer nid.NID, t ksock.ConnType) []byte {
 	a := ni.hello(h.Version, t)
 	a.DstNID, a.DstPID, a.DstIncarnation = peer, h.DstPID, h.DstIncarnation
@@ -104,8 +104,8 @@ func (ni *NI) answer(h *ksock.Hello, peer nid.NID, t ksock.ConnType) []byte {
 	case h.Version == ksock.V1:
 		a.DstPID = 0 // answers of version 1 have no destination PID
 	case h.BigEndian && h.Version < ksock.V4:
-		// Kernels read the NIDs of a foreign byte order unswapped, and lose
-		// the top byte in the answer. They do not check it.
+		// The answer that a kernel gives: it reads a NID of the other byte order without swapping
+		// it, and loses the top byte in the answer. Kernels do not check this NID.
 		a.DstNID = nid.From4(bits.ReverseBytes64(h.SrcNID.Value4()) << 8 >> 8)
 	}
 	b, err := a.AppendBinary(nil)
@@ -157,8 +157,8 @@ var refusalReasons = map[setOutcome]Reason{
 	outcomeVersion:   RefusedProtocol,
 }
 
-// decide asks the peer's set about a connection that it opens. With
-// outcomeNone the NI ends.
+// decide asks the peer's connSet about a connection that the peer opens. The peer is nil if the NI
+// has ended.
 func (ni *NI) decide(id nid.ProcessID, in setInput) (*peer, setOutput) {
 	for {
 		p := ni.peer(id)
@@ -177,8 +177,8 @@ func (ni *NI) decide(id nid.ProcessID, in setInput) (*peer, setOutput) {
 	}
 }
 
-// accepted takes an accepted connection into use after our answer, unless the
-// NI ends or the peer has lost all connections. The latter has been counted.
+// accepted attaches an accepted connection after our answer was written, unless the NI has ended
+// or all connections of the peer were closed meanwhile. The reason of that has been counted.
 func (p *peer) accepted(s *shake) *refusal {
 	p.mu.Lock()
 	defer p.unlock()

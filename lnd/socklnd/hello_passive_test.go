@@ -47,8 +47,8 @@ const (
 	helloV4Body = "00020000 0a000002 000000000000000000000000 39300000 00000000 8877665544332211 0000000000000000 01000000 00000000"
 )
 
-// TestPassiveRefusals (SK-1) is the table of an acceptor's answers to bad openings. After
-// each of them a good peer is served.
+// TestPassiveRefusals (SK-1) has the acceptor's answer to each bad opening. After each of them a
+// good peer is served.
 func TestPassiveRefusals(t *testing.T) {
 	spec.Covers(t, "SK-1")
 	for _, tt := range []struct {
@@ -150,7 +150,7 @@ func TestPassiveTimeouts(t *testing.T) {
 	})
 }
 
-// TestPassiveTolerates: openings that look wrong but that kernels accept.
+// TestPassiveTolerates: openings that look wrong are accepted, as kernels accept them.
 func TestPassiveTolerates(t *testing.T) {
 	for _, tt := range []struct {
 		name, request, hello, answer string
@@ -194,7 +194,7 @@ func TestPassiveTolerates(t *testing.T) {
 	}
 }
 
-// TestPassiveSet is how further connections of a known peer are answered.
+// TestPassiveSet: how the NI answers further connections of a known peer.
 func TestPassiveSet(t *testing.T) {
 	reboot := strings.Replace(helloCtl, "8877665544332211", "9977665544332211", 1)
 	version2 := strings.Replace(helloIn, "03000000", "02000000", 1)

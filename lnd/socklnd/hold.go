@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// held lets a reader wait for NI.Recv. Meanwhile it reads nothing from its connection, but it
-// notices when the other end closes: it waits at the socket, and Recv interrupts that with a
+// held lets a reader wait for NI.Recv. Meanwhile the reader takes nothing from its connection, but
+// it notices when the other end closes: it waits at the socket, and Recv interrupts this wait by a
 // read deadline in the past.
 type held struct {
 	mu       sync.Mutex
@@ -16,7 +16,7 @@ type held struct {
 	watching net.Conn      // connection whose end the reader waits for; nil: none; guarded by mu
 }
 
-// resumed returns resume, which a connection has from its first held message on. The caller
+// resumed returns resume, and makes it when the connection has its first held message. The caller
 // holds mu.
 func (h *held) resumed() chan struct{} {
 	if h.resume == nil {

@@ -12,7 +12,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// inlineEnd is how inline messages ended: so many left together, or one failed.
+// inlineEnd is how inline messages ended: left of them have left together, or one was lost with an
+// error.
 type inlineEnd struct {
 	left int
 	lost error
@@ -156,7 +157,8 @@ func TestPostRefused(t *testing.T) {
 	})
 }
 
-// TestNoopsHaveRoom: in a batch that small messages fill there is room for all NOOPs that it may take.
+// TestNoopsHaveRoom: a batch that is full of small messages still has room for as many NOOPs as a
+// batch may take.
 func TestNoopsHaveRoom(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		u, _ := postingHost(t)
@@ -184,8 +186,9 @@ func TestNoopsHaveRoom(t *testing.T) {
 	})
 }
 
-// TestPostAnswers: lazy messages that are posted while the reader goes through a batch leave with one
-// write at its end, or with another message, which does not wait.
+// TestPostAnswers: lazy messages that are posted while the reader handles a batch leave with one
+// write at the end of the batch. If another message is sent meanwhile, which does not wait, they
+// leave with that message.
 func TestPostAnswers(t *testing.T) {
 	for name, first := range map[string]int{"lazy": 5, "then another": 3, "then not lazy": 4} {
 		t.Run(name, func(t *testing.T) {

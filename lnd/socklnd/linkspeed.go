@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// connsForSpeed is conns_per_peer for a link of so many Mbit/s, 0 if that is
-// unknown: floor(log2(Gbit/s)) / 2 + 1, in whole numbers and with 1 Gbit/s at
-// least (socklnd ksocklnd_lookup_conns_per_peer).
+// connsForSpeed returns conns_per_peer for a link of mbps Mbit/s: floor(log2(Gbit/s)) / 2 + 1, in
+// whole numbers and with 1 Gbit/s at least (socklnd ksocklnd_lookup_conns_per_peer). mbps is 0 if
+// the speed is unknown.
 //
 //	1G 1   10G 2   25G 3   100G 4   400G 5
 func connsForSpeed(mbps int) int {

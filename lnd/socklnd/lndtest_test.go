@@ -69,8 +69,8 @@ func (c contract) unreachable() nid.NID {
 	return nid.MustParse("127.0.0.9@tcp")
 }
 
-// config is that of the run over f. IPv6 addresses are names for ::1 there, from which all
-// dial.
+// config returns the configuration of the run over f. There all IPv6 addresses are names for ::1,
+// from which every NI dials, so source addresses cannot be checked.
 func (c contract) config(f *tcpFabric) Config {
 	if c.ipv6 {
 		c.cfg.SourceAddress = SourceAddressOff

@@ -65,8 +65,8 @@ func (s *speaker) id() nid.ProcessID {
 	return nid.ProcessID{NID: nid.MustParse(s.theirs + "@tcp"), PID: nid.LustrePID}
 }
 
-// message is a message of the given LNet type, which says that it has so many
-// bytes of payload, with these bytes in their place.
+// message returns a message of the given LNet type. Its header says that it has length bytes of
+// payload; its actual payload is the argument.
 func (s *speaker) message(typ wire.MsgType, length uint32, payload ...byte) []byte {
 	m := newPut(s.id(), s.h.id())
 	m.Header.Type, m.Header.PayloadLength = typ, length

@@ -17,8 +17,7 @@ const (
 	idleStack = 3_000 // bytes: 2048, and twice that of the few readers that have carried a message; one that waits a few frames deeper needs 4096
 )
 
-// TestIdleMemory: what a node pays for a connection that carries nothing does not grow
-// unnoticed.
+// TestIdleMemory: the memory of a connection that carries nothing does not grow unnoticed.
 func TestIdleMemory(t *testing.T) {
 	if effort.Race {
 		t.Skip("the race detector has memory of its own; the normal run measures")

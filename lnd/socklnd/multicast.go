@@ -22,11 +22,13 @@ var (
 	defaultBase6 = netip.MustParseAddr("ff15::4c4e:0")     // transient, site-local, RFC 4291 section 2.7
 )
 
-// rocePort is the UDP port of RoCEv2, which other programs on this host may use.
+// rocePort is the UDP port of RoCEv2. Multicast may not use it, because other programs on this
+// host may.
 const rocePort = 4791
 
-// multicastPortFor is the UDP port of nodes with an accept port: unprivileged, and different
-// for nodes with different accept ports, which cannot connect to each other.
+// multicastPortFor returns the UDP port for datagrams, which is derived from the accept port. It
+// is unprivileged. Nodes with different accept ports cannot connect to each other, so their UDP
+// ports differ, too.
 func multicastPortFor(accept uint16) uint16 {
 	const apart = 10000
 	if accept > 1<<16-1-apart {
@@ -102,7 +104,8 @@ func interfaceOf(addr netip.Addr) *net.Interface {
 	return nil
 }
 
-// payloadLimit is what fits into a packet, without fragments.
+// payloadLimit returns the largest payload that fits into one packet of mtu bytes, without
+// fragments.
 func (c *casting) payloadLimit(mtu int) int64 {
 	const ip4, ip6, udp = 20, 40, 8
 	headers := ip4 + udp + ksock.DatagramOverhead(false)
@@ -183,7 +186,7 @@ func (ni *NI) Join(g lnd.Group) error {
 	return nil
 }
 
-// explain adds to the error of opening the socket, or of joining a group, what to do about it.
+// explain adds advice to the error of opening the socket or of joining a group.
 func explain(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOBUFS):
@@ -194,8 +197,8 @@ func explain(err error) error {
 	return err
 }
 
-// jumbo is the least room for an arriving datagram in bytes, also where the MTU is smaller: it
-// may grow while the socket is open.
+// jumbo is the least room for an arriving datagram in bytes. It is larger than the usual MTU,
+// because the MTU may grow while the socket is open.
 const jumbo = 9 << 10
 
 // listen opens the receiving socket. The caller holds mu.

@@ -11,8 +11,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// castPair returns a function that sends a datagram of so many bytes to a group
-// and waits until it has arrived and is finalized.
+// castPair returns a function that sends a datagram of size bytes to a group and waits until it
+// has arrived and is finalized.
 func castPair(t testing.TB, size int) (once func()) {
 	a, b := newEcho(size), newEcho(size)
 	port := freeUDPPort(t)
@@ -68,7 +68,7 @@ func BenchmarkMulticast(b *testing.B) {
 	}
 }
 
-// BenchmarkRawMulticast is the same with a plain Go program over UDP.
+// BenchmarkRawMulticast measures the same with a plain Go program over UDP.
 func BenchmarkRawMulticast(b *testing.B) {
 	for _, size := range []int{8, 2048} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {

@@ -178,7 +178,8 @@ func TestMulticastRefused(t *testing.T) {
 	}
 }
 
-// TestMulticastPortTaken: another program has the port; sending needs none.
+// TestMulticastPortTaken: another program has the port, so the NI cannot join a group. It can
+// send, because sending needs no fixed port.
 func TestMulticastPortTaken(t *testing.T) {
 	l, err := net.ListenUDP("udp4", &net.UDPAddr{})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// freeUDPPort returns a free port. Several sockets may have it then.
+// freeUDPPort returns a free port. Several sockets may be bound to it then.
 func freeUDPPort(t testing.TB) uint16 {
 	t.Helper()
 	c, err := net.ListenUDP("udp4", &net.UDPAddr{})

@@ -12,7 +12,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// maxReadErrors in a row end the receiving of datagrams.
+// maxReadErrors is how many failed reads in a row end the receiving of datagrams.
 const maxReadErrors = 16
 
 // packet is a datagram as the system gives it.
@@ -22,7 +22,7 @@ type packet struct {
 	to      netip.Addr // destination address of the datagram
 	index   int        // index of the interface on which it arrived
 	cut     bool       // the datagram is longer than bytes
-	dropped uint32     // how many found the socket's buffer full so far
+	dropped uint32     // number of datagrams that found the socket's buffer full so far
 }
 
 // receive receives datagrams until the socket is closed.
@@ -53,7 +53,7 @@ func (c *casting) receive(rx *datagramReader) {
 	c.ni.log.Warn("no longer receives multicast: reading failed again and again")
 }
 
-// take gives a datagram to lnet, or counts why not.
+// take gives a datagram to lnet, or drops it and counts the reason.
 func (c *casting) take(p *packet, g *ksock.Datagram, d *lnd.Delivery) {
 	if p.dropped > 0 {
 		c.missed.Store(uint64(p.dropped))

@@ -43,7 +43,8 @@ func (ni *NI) Multicast(m *lnd.Message) {
 	}
 }
 
-// next takes the next datagram; after nil the caller runs no longer.
+// next takes the next datagram. If it returns nil the queue is empty, and the caller no longer
+// runs it.
 func (s *castQueue) next() *lnd.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +53,7 @@ func (s *castQueue) next() *lnd.Message {
 	return m
 }
 
-// run sends queued datagrams. wait says that it may wait for room in the system.
+// run sends queued datagrams. If wait is set it blocks until the system has room for each.
 func (c *casting) run(wait bool) {
 	for m := c.sending.next(); m != nil; m = c.sending.next() {
 		done, err := c.transmit(m, wait)

@@ -26,7 +26,7 @@ type NI struct {
 	clock       machine.Clock
 	up          lnd.Upcalls
 	inline      lnd.InlineUpcalls // up; nil if it takes no inline messages
-	enough      int               // enough inline messages for a write: all that a peer has credits for
+	enough      int               // number of queued inline messages that are worth a write: as many as a peer has credits for
 	tap         lnd.Tap           // capture of connections; nil: no capture
 	log         *slog.Logger
 	warned      shell.Warnings[Reason, nid.ProcessID]
@@ -91,14 +91,14 @@ func (ni *NI) Send(m *lnd.Message) {
 // Recv implements lnd.NI.
 func (ni *NI) Recv(d *lnd.Delivery) { d.Driver.(*conn).rx.recv() }
 
-// finalize ends the driver's ownership of m. No lock is held.
+// finalize ends the driver's ownership of m. The caller holds no lock.
 func (ni *NI) finalize(m *lnd.Message, err error) {
 	ni.up.Finalize(m, err)
 	ni.messages.End()
 }
 
-// peer returns the peer of this id and makes it if need be. It returns nil
-// when the NI has ended.
+// peer returns the peer with this id, and makes it if need be. It returns nil when the NI has
+// ended.
 func (ni *NI) peer(id nid.ProcessID) *peer {
 	ni.mu.RLock()
 	p := ni.peers[id]

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// patience is sock_timeout, which follows LNet's time-out for drivers unless it is given.
+// patience is the sock_timeout in force. It follows LNet's time-out for drivers, unless the
+// configuration has a sock_timeout.
 type patience struct {
 	inForce atomic.Int64
 	given   bool
@@ -18,8 +19,8 @@ func (p *patience) init(d time.Duration, given bool) {
 
 func (p *patience) now() time.Duration { return time.Duration(p.inForce.Load()) }
 
-// SetTimeout implements lnd.TimeoutSetter. The system's time-out for what the peer does not
-// acknowledge (TCP_USER_TIMEOUT) follows.
+// SetTimeout implements lnd.TimeoutSetter. It also sets TCP_USER_TIMEOUT of all connections, the
+// system's time-out for unacknowledged data.
 func (ni *NI) SetTimeout(d time.Duration) {
 	if ni.patience.given || d <= 0 || ni.patience.inForce.Swap(int64(d)) == int64(d) {
 		return

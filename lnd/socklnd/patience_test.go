@@ -8,8 +8,8 @@ import (
 	"ulnet/lnd"
 )
 
-// TestSetTimeout: LNet's time-out for drivers changes while the NI runs, also for connections that
-// are there, unless sock_timeout says how long.
+// TestSetTimeout: a new time-out of LNet for drivers takes effect while the NI runs, also for
+// connections that exist, unless the configuration has a sock_timeout.
 func TestSetTimeout(t *testing.T) {
 	for _, tt := range []struct{ given, want time.Duration }{{0, 10 * time.Second}, {30 * time.Second, 30 * time.Second}} {
 		bubble(t, func(t *testing.T) {

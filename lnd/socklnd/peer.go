@@ -41,8 +41,8 @@ func newPeer(ni *NI, id nid.ProcessID) *peer {
 	return p
 }
 
-// userFlagged reports whether the peer is named by its socket (LNET_PID_USERFLAG): it
-// cannot be dialled, and its messages bear that name.
+// userFlagged reports whether the peer is named by its socket (LNET_PID_USERFLAG): it cannot be
+// dialled, and its messages get that name as their source.
 func (p *peer) userFlagged() bool { return p.id.PID&nid.UserPID != 0 }
 
 // send routes m. It returns false if the peer is no longer in use.
@@ -79,7 +79,8 @@ func (p *peer) send(m *lnd.Message) bool {
 	return true
 }
 
-// use notes that a message goes by c. The caller holds p.mu.
+// use notes that c carries a message, for the choice of the connection that was used the longest
+// ago. The caller holds p.mu.
 func (p *peer) use(c *conn) {
 	if !p.ni.cfg.FirstIdle {
 		p.sequence++
@@ -167,7 +168,7 @@ func (p *peer) wake() {
 // end. The caller holds p.mu and has stepped the set.
 func (p *peer) attach(c *conn, held *slot) {
 	c.attached = true
-	if c.ctype == ksock.Control || c.ctype == ksock.BulkIn { // the sending side of BULK_IN has it as BULK_OUT
+	if c.ctype == ksock.Control || c.ctype == ksock.BulkIn { // on BULK_IN this side sends only acks, keepalives and priority messages
 		p.ni.cfg.sockets().tuneControl(c.net)
 	}
 	if d := p.ni.patience.now(); d != p.ni.cfg.SockTimeout {

@@ -46,8 +46,8 @@ func (ni *NI) connect(ctx context.Context, remote netip.AddrPort) (net.Conn, Rea
 	return ni.connectUnreserved(ctx, remote, NoFreePort, err)
 }
 
-// connectUnreserved opens a connection from any port, if this NI is meant for
-// unprivileged use; why and cause say why there is no reserved port.
+// connectUnreserved opens a connection from any port, if the configuration of this NI allows
+// unprivileged use. Otherwise it returns why and cause, which say why there is no reserved port.
 func (ni *NI) connectUnreserved(ctx context.Context, remote netip.AddrPort, why Reason, cause error) (net.Conn, Reason, error) {
 	if ni.cfg.Accept != AcceptTrust && ni.cfg.AcceptPort <= maxPrivilegedPort {
 		return nil, why, cause
@@ -59,7 +59,7 @@ func (ni *NI) connectUnreserved(ctx context.Context, remote netip.AddrPort, why 
 	return c, ReasonNone, nil
 }
 
-// isBindError reports whether err is this errno from bind, and not from connect.
+// isBindError reports whether err has this errno and came from bind, not from connect.
 func isBindError(err error, errno syscall.Errno) bool {
 	e, ok := errors.AsType[*os.SyscallError](err)
 	return ok && e.Syscall == "bind" && errors.Is(e, errno)

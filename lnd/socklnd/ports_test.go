@@ -14,7 +14,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestReservedPorts shows row SK-2 of the conformance table.
+// TestReservedPorts (SK-2): without the right to reserved ports a dial fails. In mode trust, and
+// with an unprivileged accept port, it leaves from another port.
 func TestReservedPorts(t *testing.T) {
 	spec.Covers(t, "SK-2")
 	for _, tt := range []struct {

@@ -12,7 +12,7 @@ import (
 
 type iovec = unix.Iovec
 
-// maxIovecs is the most that one system call takes (IOV_MAX).
+// maxIovecs is the largest number of pieces that one system call takes (IOV_MAX).
 const maxIovecs = 1024
 
 // rawStream is the stream over a socket: readv and writev on the descriptor,
@@ -27,7 +27,7 @@ type rawStream struct {
 
 	// The arguments and results of the read in progress.
 	readFn  func(fd uintptr) bool
-	tryFn   func(fd uintptr) bool // tryRead, for the case that readFn looks again
+	tryFn   func(fd uintptr) bool // tryRead; readFn calls it while it busy-polls
 	rvec    *vector
 	rsmall  []byte      // buffer for a small read while idle
 	rbuf    *readBuffer // buffer for a large read while idle
@@ -98,9 +98,9 @@ func (s *rawStream) read() (int, error) {
 	return s.rn, nil
 }
 
-// tryRead reads once; false tells the poller to wait and call again. Below it the
-// stack of a waiting reader is deepest: a frame more, and every idle connection
-// takes 2 KiB more.
+// tryRead reads once; false tells the poller to wait and call again. The stack of a waiting reader
+// is deepest in the calls below tryRead: one frame more would double the stack, which costs 2 KiB
+// for every idle connection.
 func (s *rawStream) tryRead(fd uintptr) bool {
 	switch {
 	case s.rlimit == 0:
@@ -118,8 +118,8 @@ func (s *rawStream) tryRead(fd uintptr) bool {
 	return s.rerr != unix.EAGAIN
 }
 
-// pollRead is like tryRead, but if nothing is there it tries again for a short time before it
-// lets the poller wait. A reader whose polling was successful mutes its socket for the next one.
+// pollRead is like tryRead, but if no data is there it tries again for a short time before it lets
+// the poller wait. A reader whose polling was successful mutes its socket for the next read.
 func (s *rawStream) pollRead(fd uintptr) bool {
 	if s.tryRead(fd) {
 		return true
@@ -185,7 +185,7 @@ func (s *rawStream) awaitHangUp() bool {
 func (s *rawStream) unread() bool {
 	there := true
 	_ = s.rc.Control(func(fd uintptr) { // if the socket is closed, its end is there
-		n, _ := unix.IoctlGetInt(int(fd), unix.SIOCINQ) // polled alone finds only SO_RCVLOWAT bytes
+		n, _ := unix.IoctlGetInt(int(fd), unix.SIOCINQ) // polled alone finds data only from SO_RCVLOWAT bytes on
 		there = n > 0 || polled(fd, unix.POLLIN)
 	})
 	return there
@@ -206,7 +206,7 @@ func polled(fd uintptr, events int16) bool {
 	}
 }
 
-// fill translates the pieces that are left for the system.
+// fill writes the pieces that are left to iov, for the system call.
 func (v *vector) fill() {
 	v.iov = v.iov[:0]
 	left := v.left()

@@ -20,10 +20,10 @@ import (
 // In version 1 messages begin with the LNet header. A checksum is computed from
 // the bytes as they come, those of the slop included, and compared at the end.
 //
-// Headers are read to a buffer, with whatever comes along: to a small one of
-// its own while small messages come one by one, else to a pooled one. Payload
-// bytes that came along are copied to the sink; all others are read there
-// directly. While a connection is idle it holds no pooled buffer.
+// Headers are read to a buffer, with whatever comes along: to a small one of the connection's own
+// while small messages come one by one, else to a pooled one. Payload bytes that came along are
+// copied to the sink; all others are read there directly. While a connection is idle it holds no
+// pooled buffer.
 type reader struct {
 	c      *conn
 	bytes  []byte      // all of small or of buf; nil while nothing is buffered
@@ -34,8 +34,8 @@ type reader struct {
 	begun     bool   // a part of the present message is consumed
 	sums      bool   // the present message has a checksum
 	following bool   // a follower runs the read loop; see readloop.Loop
-	leftHeld  bool   // the follower has left a held message to the own goroutine
-	leftPart  bool   // the follower has left a payload of which a part has come
+	leftHeld  bool   // the follower has left a held message to the connection's own goroutine
+	leftPart  bool   // the follower has left a payload, of which a part has come, to the connection's own goroutine
 	sum       uint32 // checksum of the bytes of the message that are consumed
 	want      uint32 // checksum in the header of the present message
 
@@ -45,7 +45,7 @@ type reader struct {
 	msgs    uint64      // messages that are not counted in rxMsgs yet
 
 	corked   int           // messages since the connection was corked last, modulo corkCheck
-	corkedAt time.Duration // when that was, in a batch that takes long
+	corkedAt time.Duration // in a batch that takes long, when the connection was corked last
 
 	held   held
 	readAt time.Duration // when the latest bytes came, on the NI's clock
@@ -65,12 +65,12 @@ type reader struct {
 // then the window is narrow. Otherwise it is wide.
 const (
 	smallWindow  = 512                                           // bytes; must be more than maxSmall
-	narrowWindow = 4<<10 + ksock.MsgHeaderSize + wire.HeaderSize // the rest then lies at a page of the sink
+	narrowWindow = 4<<10 + ksock.MsgHeaderSize + wire.HeaderSize // one page of payload comes along, so the rest begins at a page of the sink
 	wideWindow   = readBufferSize
 	largePayload = 16 << 10
 )
 
-// errShortSink means that lnet named less memory than its Length says.
+// errShortSink means that lnet gave a sink with less memory than its Length says.
 var errShortSink = errors.New("socklnd: sink is shorter than its length")
 
 func (r *reader) init(c *conn) {
@@ -87,7 +87,7 @@ func (r *reader) init(c *conn) {
 	}
 }
 
-// run reads until the connection ends and closes the peer's others with it.
+// run reads until the connection ends, and then closes the peer's other connections too.
 func (r *reader) run() {
 	var err *Error
 	for err == nil {
@@ -161,8 +161,8 @@ func (r *reader) restOfPayload() *Error {
 	return r.discard()
 }
 
-// aim makes fillSink read exactly rest.Length bytes to rest. If ahead is set it may
-// read the beginning of the next message along with them. Nothing is buffered.
+// aim makes fillSink read exactly rest.Length bytes to rest. If ahead is set it may read the
+// beginning of the next message along with them. The caller has consumed all buffered bytes.
 func (r *reader) aim(rest lnd.Payload, ahead bool) *Error {
 	if r.buf == nil {
 		r.use(getReadBuffer())

@@ -50,8 +50,9 @@ func (r *reader) messageHeader() (ksock.MsgHeader, *Error) {
 	return h, r.c.checkAcks(h)
 }
 
-// beginSum begins to compute the checksum of a message that has one. Kernels compare that of
-// version 3 and later with the payload alone, a bug, so senders leave it 0.
+// beginSum begins to compute the checksum of a message that has one. In version 3 and later
+// kernels compare the field with the checksum of the payload alone, a bug, so senders leave the
+// field 0.
 func (r *reader) beginSum(h ksock.MsgHeader) {
 	if r.c.version >= ksock.V3 {
 		r.c.peer.ni.counts.count(ForeignChecksum)

@@ -41,7 +41,7 @@ func TestFragments(t *testing.T) {
 	}
 }
 
-// TestBigEndianPeer shows row SK-9 of the conformance table.
+// TestBigEndianPeer (SK-9): messages of a big-endian peer are read in its byte order.
 func TestBigEndianPeer(t *testing.T) {
 	spec.Covers(t, "SK-9")
 	bubble(t, func(t *testing.T) {

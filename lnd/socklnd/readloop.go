@@ -9,20 +9,21 @@ import (
 	"ulnet/lnd/socklnd/ksock"
 )
 
-// A follower receives messages of every size. In the middle of one it blocks like the
-// connection's own goroutine, unless its wait is over: then it leaves the rest to that.
+// A follower receives messages of every size. In the middle of one it blocks like the connection's
+// own goroutine, unless its wait is over: then it leaves the rest of the message to that
+// goroutine.
 var _ readloop.Source = (*reader)(nil)
 
 // interrupted is what reading returns when the follower must not wait for more bytes. The reader
 // keeps what has come, and the connection goes on.
 var interrupted = &Error{Err: errors.New("socklnd: the follower waits no more")}
 
-// maxAbsence is how long the read loop may be idle. Writing a large message takes a follower some
-// hundred microseconds.
+// maxAbsence is how long the read loop may be idle. A follower that writes a large message between
+// two waits needs some hundred microseconds for it.
 const maxAbsence = time.Millisecond
 
-// MayHandOver implements readloop.Source: more of what the peer sends has come already, so the
-// own goroutine reads it while the follower works.
+// MayHandOver implements readloop.Source. It refuses while bytes that have come are not consumed:
+// the connection's own goroutine reads these while the follower works.
 func (r *reader) MayHandOver() bool { return !r.unfinished() }
 
 // Await implements readloop.Source: it blocks until a message begins.
@@ -47,7 +48,7 @@ func (r *reader) Take() bool {
 	return r.ended == nil && !r.leftHeld
 }
 
-// Unread implements readloop.Source. The end of the connection counts as something that came.
+// Unread implements readloop.Source. The end of the connection counts as unread, too.
 func (r *reader) Unread() bool { return r.c.stream.unread() }
 
 // ReadAt implements readloop.Source.
@@ -59,8 +60,8 @@ func (r *reader) SetReadDeadline(t time.Time) error { return r.c.net.SetReadDead
 // isInterrupt reports whether SetReadDeadline ended a wait.
 func isInterrupt(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
 
-// takeAll receives the messages that have begun to arrive. One that has to be held is left to
-// the own goroutine.
+// takeAll receives the messages that have begun to arrive. It leaves a message that has to be held
+// to the connection's own goroutine.
 func (r *reader) takeAll() *Error {
 	if r.leftPart {
 		if err := r.takeRest(); err != nil {
@@ -101,12 +102,12 @@ func (r *reader) needHeaders() *Error {
 func (r *reader) unfinished() bool { return r.leftHeld || r.leftPart || r.r < r.w }
 
 // beginWait tells the read loop that a follower is about to wait for the rest of a message. It
-// returns false if the follower must not. The own goroutine always may wait.
+// returns false if the follower must not wait. The connection's own goroutine may always wait.
 func (r *reader) beginWait() bool {
 	if !r.following {
 		return true
 	}
-	r.endBatch() // it may have what the follower waits for
+	r.endBatch() // the batch may contain the message that the follower waits for
 	if r.c.loop.BeginWait() {
 		return true
 	}
@@ -121,7 +122,7 @@ func (r *reader) endWait() {
 	}
 }
 
-// fillMidway is fillEmpty in the middle of a message.
+// fillMidway does the same as fillEmpty in the middle of a message.
 func (r *reader) fillMidway() *Error {
 	if !r.beginWait() {
 		return interrupted

@@ -95,7 +95,7 @@ func (e *eager) receive(ctx context.Context, n int) {
 	}
 }
 
-// cutPair is two nodes with protocol, of which the first sends in pieces.
+// cutPair returns two nodes with the protocol of c. The first node sends in pieces of step bytes.
 func cutPair(t *testing.T, c contract, step int) (a, b *host) {
 	f := newTCPFabric()
 	cfg := c.config(f)

@@ -96,7 +96,7 @@ func (l *readLoopPair) await(want readloop.State) {
 	}
 }
 
-// receive is request, and then a Receive in another goroutine.
+// receive does what request does, and then calls Receive in another goroutine.
 func (l *readLoopPair) receive() (result chan bool) {
 	l.Helper()
 	l.request()
@@ -180,7 +180,8 @@ func TestReadLoop(t *testing.T) {
 	l.await(readloop.Idle)
 }
 
-// TestReadLoopEnds: what ends a hand-over and leaves the rest to the connection.
+// TestReadLoopEnds: each of these events ends a hand-over and leaves the rest to the connection's
+// own goroutine.
 func TestReadLoopEnds(t *testing.T) {
 	for name, end := range map[string]func(l *readLoopPair, result chan bool){
 		"another event in the middle of a message": func(l *readLoopPair, result chan bool) {

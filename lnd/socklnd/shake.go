@@ -63,7 +63,7 @@ func (s *shake) write(b []byte) error {
 	})
 }
 
-// bounded runs one call with the timeout. After that the call fails with
+// bounded runs one call with the time-out. When the time-out is over the call fails with
 // os.ErrDeadlineExceeded, and the connection cannot be used any more.
 func (s *shake) bounded(call func() error) error {
 	t := s.clock.AfterFunc(s.timeout, s.expire)
@@ -101,8 +101,8 @@ func (s *shake) readRequest() (wire.AcceptorRequest, error) {
 	return r, err
 }
 
-// readHello reads a HELLO: magic, version, the rest, addresses. With accepts
-// it stops with errForeignVersion as soon as the version is not among those.
+// readHello reads a HELLO: magic, version, the rest, addresses. If accepts is not nil, readHello
+// fails with errForeignVersion as soon as it has read a version that accepts refuses.
 func (s *shake) readHello(accepts func(ksock.Version) bool) (ksock.Hello, error) {
 	s.n = 0
 	for need := 4; s.n < need; {

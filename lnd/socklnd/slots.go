@@ -5,9 +5,9 @@ import (
 	"net/netip"
 )
 
-// origin is where an accepted connection comes from, as far as limits are concerned.
-// Unprivileged processes of a host have limits of their own, so that their connections do not
-// use up those of the host's kernel and of root.
+// origin is where an accepted connection comes from: the limits count by it. Unprivileged
+// processes of a host have limits of their own, so that their connections do not use up those of
+// the host's kernel and of root.
 type origin struct {
 	addr     netip.Addr
 	reserved bool // the source port is at most 1023
@@ -26,16 +26,16 @@ type slots struct {
 	perOrigin map[origin]int
 }
 
-// slot is the admission slot of an accepted connection, for its lifetime. A dialled
-// connection has none, so it is nil there: no peer can make this side dial.
+// slot is the admission slot of an accepted connection, for its lifetime. A dialled connection has
+// no slot (nil): no peer can make this side dial.
 type slot struct {
 	acceptor *acceptor
 	from     origin
 	taken    bool // whether the slot is in use; guarded by acceptor.mu
 }
 
-// full returns the limit that a connection from there would exceed, with an error for the
-// log, or ReasonNone.
+// full returns the limit that one more connection from this origin would exceed, with an error for
+// the log, or ReasonNone.
 func (ps *slots) full(from origin) (Reason, error) {
 	switch {
 	case ps.perOrigin[from] >= ps.maxPerAddr:

@@ -17,7 +17,7 @@ import (
 	"ulnet/lnd/lndtest/effort"
 )
 
-// claims returns the i-th HELLO, from a kernel at another address of 10.0.0.0/8. The
+// claims returns the HELLO of a kernel with the i-th of many addresses in 10.0.0.0/8. All these
 // connections come from one address, which needs source_address: off.
 func claims(i int) string {
 	var addr [4]byte
@@ -175,8 +175,8 @@ func TestConnectsAndResets(t *testing.T) {
 	})
 }
 
-// TestResetsOverTCP: the same on sockets, where the other end resets the
-// connection instead of closing it, beside a peer that is not disturbed.
+// TestResetsOverTCP does the same as TestConnectsAndResets on sockets, where the other end resets
+// the connection instead of closing it, beside a peer that is not disturbed.
 func TestResetsOverTCP(t *testing.T) {
 	f := newTCPFabric()
 	a, b := start(t, "127.0.0.1", f.config(Config{})), start(t, "127.0.0.2", f.config(Config{SourceAddress: SourceAddressOff}))

@@ -101,8 +101,8 @@ func (o socketOptions) beforeBind(_, _ string, rc syscall.RawConn) error {
 }
 
 // tune sets the other options of a connection. Errors are ignored: a connection works without
-// (socklnd ksocknal_lib_setup_sock). TCP_USER_TIMEOUT replaces the kernel driver's check of
-// unacknowledged data.
+// these options (socklnd ksocknal_lib_setup_sock). TCP_USER_TIMEOUT replaces the kernel driver's
+// check of unacknowledged data.
 func (o socketOptions) tune(c net.Conn) {
 	tc, ok := c.(*net.TCPConn)
 	if !ok {
@@ -114,8 +114,8 @@ func (o socketOptions) tune(c net.Conn) {
 		return
 	}
 	_ = setInt(rc, unix.IPPROTO_TCP, unix.TCP_LINGER2, -1)
-	// Without QUICKACK TCP does not send an ACK inside the read, before the handler runs,
-	// which would take a tenth of the latency of a 4 KiB message.
+	// With QUICKACK TCP would send an ACK inside the read, before the handler runs. That would
+	// take a tenth of the latency of a 4 KiB message.
 	_ = setInt(rc, unix.IPPROTO_TCP, unix.TCP_QUICKACK, 0)
 	setUserTimeout(c, o.userTimeout)
 	if o.tos > 0 {
@@ -123,8 +123,8 @@ func (o socketOptions) tune(c net.Conn) {
 	}
 }
 
-// setUserTimeout sets how long what a connection has sent may stay without an acknowledgement.
-// Errors are ignored.
+// setUserTimeout sets how long data that a connection has sent may stay unacknowledged. Errors are
+// ignored.
 func setUserTimeout(c net.Conn, d time.Duration) {
 	if tc, ok := c.(*net.TCPConn); ok {
 		if rc, err := tc.SyscallConn(); err == nil {

@@ -7,8 +7,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// SourceAddress says whether the NID that the dialling side claims in its HELLO has to be
-// that of the address from which it dials. Local policy: kernels do not look.
+// SourceAddress says whether the NID that the dialling side claims in its HELLO has to have the
+// address from which it dials. Local policy: kernels do not check.
 type SourceAddress string
 
 // The values of a SourceAddress.
@@ -23,7 +23,7 @@ const (
 	SourceAddressOff SourceAddress = "off"
 )
 
-// known reports whether a is one of these, or empty for the default.
+// known reports whether a is one of the values of SourceAddress, or empty for the default.
 func (a SourceAddress) known() bool {
 	switch a {
 	case "", SourceAddressCheck, SourceAddressOff:
@@ -45,10 +45,10 @@ func (ni *NI) identity(s *shake, h *ksock.Hello) (id nid.ProcessID, renamed bool
 	return nid.ProcessID{NID: h.SrcNID, PID: h.SrcPID}, false
 }
 
-// checkIdentity refuses a sender that is not of the NI's net, or claims a NID that cannot be
-// on the other side of this connection. It sends no answer: a correct node would learn
-// nothing from it, and the NID in it would be the claimed one. (In an answer to a dial the NID
-// is compared with the one that was dialled: see judge.)
+// checkIdentity refuses a sender that is not of the NI's net, or claims a NID that cannot be on
+// the other side of this connection. The sender gets no answer: a correct node would learn nothing
+// from it, and it would contain the claimed NID. (In an answer to a dial the NID is compared with
+// the one that was dialled: see judge.)
 func (ni *NI) checkIdentity(s *shake, claimed nid.NID) *refusal {
 	switch {
 	case claimed.Net() != ni.nid.Net():

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// stream moves the bytes of one connection. There are two: rawStream uses the
-// socket without waiting in it, plainStream uses any net.Conn. One goroutine
-// reads and one writes at a time. Closing the net.Conn ends every wait.
+// stream moves the bytes of one connection. There are two implementations: rawStream makes system
+// calls that never block in the socket, plainStream uses any net.Conn. One goroutine reads and one
+// writes at a time. Closing the net.Conn ends every wait.
 type stream interface {
 	// readIdle waits until bytes are there, and only then takes a buffer from the pool and
 	// reads at most limit bytes to it. The caller releases it. With a limit of no more than
@@ -22,16 +22,16 @@ type stream interface {
 	// It waits until at least one byte is written; if wait is not set it
 	// returns 0 instead of waiting.
 	writev(v *vector, wait bool) (int, error)
-	// write writes the beginning of b, as much as is taken at once, perhaps
-	// nothing.
+	// write writes the beginning of b, as many bytes as the connection takes at once, perhaps
+	// none.
 	write(b []byte) (int, error)
 	// awaitHangUp waits until the other end sends no more, even if bytes are left to be read,
 	// or has reset the connection. It returns false when the connection is closed on this side,
 	// or its read deadline passes. On systems where it cannot find out, it returns false at
 	// once.
 	awaitHangUp() bool
-	// unread reports whether bytes, or the end of the stream, have come that were not read yet,
-	// or that it cannot be known.
+	// unread reports whether bytes, or the end of the stream, have come that were not read yet. If
+	// that cannot be known, it returns true.
 	unread() bool
 	// interruptible reports whether a read deadline of the net.Conn ends
 	// readIdle, with os.ErrDeadlineExceeded.

@@ -21,8 +21,8 @@ type step struct {
 	hex  string
 }
 
-// dialogue is the recorded opening of a connection between two kernels; the test plays one of
-// them.
+// dialogue is the recorded opening of a connection between two kernels. Our NI takes the part of
+// one of them, and a probe the part of the other.
 type dialogue struct {
 	name        string
 	we, they    string // addresses of the NI and of the probe
@@ -302,7 +302,7 @@ func TestAnyCarriesNothing(t *testing.T) {
 	}
 }
 
-// play sends and expects what the probe has to.
+// play plays the probe's part: it sends the probe's steps, and expects the steps of the NI.
 func (p *probe) play(steps []step) {
 	p.t.Helper()
 	var say []string

@@ -4,8 +4,8 @@ import "ulnet/lnd"
 
 var _ lnd.Withdrawer = (*NI)(nil)
 
-// Withdraw implements lnd.Withdrawer for messages that wait for a connection, or on one for those
-// before them. What a batch has that is being written is not touched.
+// Withdraw implements lnd.Withdrawer for messages that wait for a connection, and for messages in
+// the queue of one. Messages of a batch that is being written stay.
 func (ni *NI) Withdraw(want func(*lnd.Message) bool) {
 	for _, p := range ni.allPeers() {
 		p.mu.Lock()
@@ -21,7 +21,7 @@ func (ni *NI) Withdraw(want func(*lnd.Message) bool) {
 	}
 }
 
-// withdraw moves the messages that want names from the writer's queue to back.
+// withdraw moves the messages for which want returns true from the writer's queue to back.
 func (w *writer) withdraw(want func(*lnd.Message) bool, back *lnd.Queue) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -32,7 +32,7 @@ func (w *writer) withdraw(want func(*lnd.Message) bool, back *lnd.Queue) {
 	pushList(back, list)
 }
 
-// pushList adds the messages of a list through Link to a queue.
+// pushList adds the messages of a list, which are linked by Link, to a queue.
 func pushList(q *lnd.Queue, list *lnd.Message) {
 	for list != nil {
 		m := list

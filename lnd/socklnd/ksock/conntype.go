@@ -2,8 +2,7 @@ package ksock
 
 import "strconv"
 
-// ConnType is what a connection is used for, as its sender sees it
-// (SOCKLND_CONN_*).
+// ConnType is what a connection is used for, as the sender of the HELLO sees it (SOCKLND_CONN_*).
 type ConnType int32
 
 // The connection types. An initiator opens one Control connection and at

@@ -7,7 +7,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// What begins a multicast datagram. Kernels have none: the format is this
+// The first fields of a multicast datagram. Kernels have no multicast: the format is this
 // project's.
 const (
 	DatagramMagic   uint32 = 0x434d4e4c // the bytes "LNMC" on the wire
@@ -21,7 +21,7 @@ const DatagramPrefixSize = 8
 var (
 	// ErrDatagramMagic means that the bytes are no multicast datagram in this format.
 	ErrDatagramMagic = errors.New("not a multicast datagram of LNet")
-	// ErrDatagramVersion means one of a version that is not known.
+	// ErrDatagramVersion means a datagram of an unknown version.
 	ErrDatagramVersion = errors.New("unknown version of a multicast datagram")
 	// errDatagramHeader means that the LNet header's size is unknown.
 	errDatagramHeader = errors.New("no LNet header has this size")
@@ -44,8 +44,8 @@ func DatagramOverhead(large bool) int {
 	return DatagramPrefixSize + wire.HeaderSize
 }
 
-// AppendDatagram appends what precedes the payload of a datagram. The error is
-// wire.errLargeNID for a NID that does not fit; b is returned unchanged then.
+// AppendDatagram appends what precedes the payload of a datagram. The error is wire.ErrLargeNID
+// for a NID that does not fit; b is returned unchanged then.
 func AppendDatagram(b []byte, h *wire.Header, large bool) ([]byte, error) {
 	size := uint16(DatagramOverhead(large) - DatagramPrefixSize)
 	head := binary.LittleEndian.AppendUint32(b, DatagramMagic)     // magic
