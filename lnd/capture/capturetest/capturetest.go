@@ -3,6 +3,7 @@
 package capturetest
 
 import (
+	"compress/gzip"
 	"fmt"
 	"io"
 	"os"
@@ -63,7 +64,8 @@ func Messages(t testing.TB, file string) []Message {
 	return list
 }
 
-// Decode hands all Records of a capture to emit, with whole payloads.
+// Decode hands all Records of a capture to emit, with whole payloads. A file whose name ends in
+// .gz is decompressed.
 func Decode(t testing.TB, file string, emit func(*capture.Record)) {
 	t.Helper()
 	f, err := os.Open(file)
@@ -71,7 +73,13 @@ func Decode(t testing.TB, file string, emit func(*capture.Record)) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	r, err := capture.NewReader(f)
+	plain := io.Reader(f)
+	if strings.HasSuffix(file, ".gz") {
+		if plain, err = gzip.NewReader(f); err != nil {
+			t.Fatal(file, err)
+		}
+	}
+	r, err := capture.NewReader(plain)
 	if err != nil {
 		t.Fatal(file, err)
 	}
