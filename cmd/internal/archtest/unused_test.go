@@ -10,7 +10,7 @@ import (
 
 // wireFormats are packages that declare all constants of a protocol, even those that this tree
 // does not use.
-const wireFormats = "lnet/wire lnet/nid lnd/socklnd/ksock lnd/o2iblnd/kib lnd/verbs/ibta gossip/wire gossip/zone/wire scoll/wire scoll/rmcast/wire health/wire"
+const wireFormats = "lnet/wire lnet/nid lnd/socklnd/ksock lnd/o2iblnd/kib lnd/verbs/ibta gossip/wire gossip/zone/wire scoll/wire scoll/rmcast/wire health/wire lnet/selftest/wire"
 
 // symbol is an exported name at package level.
 type symbol struct {
