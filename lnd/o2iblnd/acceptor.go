@@ -113,8 +113,8 @@ func (a *acceptor) find(id nid.NID) *NI {
 	return nil
 }
 
-// first returns the NI that counts refusals which belong to no NI, or nil without an NI.
-// early reports that one is starting.
+// first returns the NI that counts refusals which belong to no NI, or nil without an NI. early
+// reports whether an NI is starting.
 func (a *acceptor) first() (ni *NI, early bool) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -151,7 +151,7 @@ func (a *acceptor) request(r verbs.Request) {
 // maxPrivilegedPort is the last port that only the privileged may bind.
 const maxPrivilegedPort = 1023
 
-// refuse rejects a request for which there is no NI; some NI, or nil, counts it.
+// refuse rejects a request for which there is no NI. The NI some counts it, unless it is nil.
 func refuse(r verbs.Request, some *NI, why kib.Why, reason Reason, version kib.Version, err error) {
 	from := r.Peer()
 	reject := kib.Reject{Version: version, Why: why, Params: kib.ConnParams{MaxMsgSize: kib.MaxMsgSize}}

@@ -58,8 +58,8 @@ func echoPair(t testing.TB, size int) (roundTrip func()) {
 	return roundTrip
 }
 
-// TestNoAllocations: neither immediate messages nor those with RDMA, which take
-// registrations that are there (Renewer), allocate anything.
+// TestNoAllocations: neither IMMEDIATE messages nor transfers by RDMA allocate memory. A transfer
+// uses an earlier registration again (verbs.Renewer).
 func TestNoAllocations(t *testing.T) {
 	if effort.Race {
 		t.Skip("the race detector drops pooled memory at random")

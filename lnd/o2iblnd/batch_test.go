@@ -64,8 +64,9 @@ func TestBrokenInBatch(t *testing.T) {
 	}
 }
 
-// TestEndedInBatch: a connection that ends while lnet has a message of a batch delivers those that
-// have arrived, returns all buffers, and is gone when they have ended.
+// TestEndedInBatch: a connection ends while lnet handles a message of a batch. The messages that
+// have arrived are delivered, all buffers are returned, and the connection is removed when these
+// messages have ended.
 func TestEndedInBatch(t *testing.T) {
 	for name, end := range map[string]func(e *metered, c *conn){
 		"lnet closes the peer":   func(e *metered, _ *conn) { e.ni.ClosePeer(e.free[0].Target.NID, errors.New("dead")) },
@@ -90,7 +91,7 @@ func TestEndedInBatch(t *testing.T) {
 				t.Errorf("%d messages delivered, %d buffers returned", e.delivered, pool.returned)
 			}
 			m.runUntil(t, func() bool { return e.ni.conns.len() == 0 })
-			e.ni.completed(arrivals(t, c, 7)) // late ones, whose connection is gone
+			e.ni.completed(arrivals(t, c, 7)) // completions that come late: their connection is gone
 			if e.delivered != 7 || pool.returned != 14 {
 				t.Errorf("%d messages delivered, %d buffers returned", e.delivered, pool.returned)
 			}
@@ -98,8 +99,8 @@ func TestEndedInBatch(t *testing.T) {
 	}
 }
 
-// TestWaitingBounded: the messages that wait while lnet has one are bounded, also if they came
-// together with that one. All buffers go back.
+// TestWaitingBounded: while lnet handles a message of a connection, only a bounded number of
+// further messages waits, also if they arrived in the same batch. All buffers are returned.
 func TestWaitingBounded(t *testing.T) {
 	_, ends := newMetered(t, 64, 64)
 	e, pool := ends[1], new(countingPool)
@@ -128,8 +129,8 @@ type unposted struct{ verbs.Conn }
 
 func (unposted) PostSend([]verbs.SendWR) error { return nil }
 
-// TestErrorInBatch: of a batch of completions that has an error in it, each message ends with
-// what happened to it: those before the error have left, and the others have not.
+// TestErrorInBatch: a batch of completions has an error in it. The messages before the error have
+// left, and the others end with an error.
 func TestErrorInBatch(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

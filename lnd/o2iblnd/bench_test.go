@@ -77,7 +77,7 @@ func BenchmarkPingPong(b *testing.B) {
 	}
 }
 
-// BenchmarkStream is one of many messages under way in one direction.
+// BenchmarkStream sends messages in one direction, with many under way.
 func BenchmarkStream(b *testing.B) {
 	for _, size := range []int{8, 3976, 65536, 1 << 20} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {

@@ -10,8 +10,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestChecksumsLearned: an end adds checksums from the first message on that shows how its
-// peer computes them, and does not change the way afterwards.
+// TestChecksumsLearned: an end adds checksums as soon as a message has shown how its peer computes
+// them, and computes all later ones in that way.
 func TestChecksumsLearned(t *testing.T) {
 	for _, counting := range []kib.Counting{kib.Unsigned, kib.Signed} {
 		p := newPair(t, func(c *exchangeConfig) {

@@ -39,7 +39,7 @@ func (n *newcomer) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 	return n.sink.Parse(d)
 }
 
-// newCrowd starts nodes within spread, over a wire that loses some packets.
+// newCrowd makes nodes that start within the duration spread, over a wire that loses some packets.
 func newCrowd(t *testing.T, seed uint64, nodes int, spread time.Duration, loss float64, cfg Config) *crowd {
 	x := &crowd{t: t, clock: emulator.NewClock()}
 	net := emulator.New(emulator.Config{
@@ -102,7 +102,8 @@ func (x *crowd) check(most int) (surplus int) {
 			}
 			conns[[2]nid.NID{n.ni.nid, p.ID.NID}] = len(p.Conns)
 		}
-		// It loses one for each peer that is to win, and three before that if need be.
+		// A node loses one race for each connection that its peers win, and at most three before
+		// it.
 		if races := s.Counters.Of(RejectedRace); races > uint64(4*most*(len(x.nodes)-1)) || len(n.errs)+len(n.downs) > 0 {
 			x.t.Errorf("%v: %v; %v %v", n.ni.nid, n.ni.counts.nonzero(), n.errs, n.downs)
 		}

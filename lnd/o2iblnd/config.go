@@ -11,9 +11,9 @@ import (
 	"ulnet/lnd/verbs"
 )
 
-// Config holds the tunables of o2iblnd under Lustre's names (o2iblnd-wire §12). The zero
-// value of a field means its default. peer_credits, credits and peer_timeout are
-// those of lnd.Tunables; peer_credits is put between 8 and 255 as kernels do.
+// Config holds the tunables of o2iblnd under Lustre's names (o2iblnd-wire §12). The zero value of
+// a field means its default. peer_credits, credits and peer_timeout are those of lnd.Tunables;
+// like kernels, the driver limits peer_credits to 8 to 255.
 //
 // Tunables without a field have nothing to tune here: map_on_demand,
 // fmr_pool_size, fmr_flush_trigger, fmr_cache and dev_failover are about the ways in
@@ -23,35 +23,35 @@ type Config struct {
 	Open verbs.Opener
 
 	Service         uint16 // service, default 987: the port of the connection manager
-	PeerCreditsHIW  int    // peer_credits_hiw, half of peer_credits: when so many credits are owed, a NOOP returns them
-	ConcurrentSends int    // concurrent_sends, as peer_credits: sends of a connection that are not completed
+	PeerCreditsHIW  int    // peer_credits_hiw, default half of peer_credits: when a peer is owed so many credits, a NOOP returns them
+	ConcurrentSends int    // concurrent_sends, default peer_credits: most sends of a connection that are not completed
 	ConnsPerPeer    int    // conns_per_peer: default 1, at most 127
-	NTX             int    // ntx, 512: messages of the NI that are under way, besides the queue depth of each connection
+	NTX             int    // ntx, 512: most messages of the NI that are under way, besides the queue depth of each connection
 
-	// Timeout (timeout) is how long a message may wait, for credits, for its completion and
-	// for the peer's answer. The driver notices that at most a quarter of the time too late.
+	// Timeout (timeout) is how long a message may wait, for credits, for its completion and for
+	// the peer's answer. The driver notices the end of that time at most a quarter of it too late.
 	// 0: lnd.Tunables.Timeout, 49 s with LNet's defaults.
 	Timeout time.Duration
 	// RetryCount (retry_count, 5) is how often a queue pair retransmits a packet without an
 	// answer, 1 to 7; negative: 0.
 	RetryCount int
-	// RNRRetryCount (rnr_retry_count, 6) is how often it repeats a SEND for which the peer
-	// has no buffer, 1 to 7; 7: without end; negative: 0.
+	// RNRRetryCount (rnr_retry_count, 6) is how often a queue pair repeats a SEND for which the
+	// peer has no buffer, 1 to 7; 7: without end; negative: 0.
 	RNRRetryCount int
 	Keepalive     time.Duration // keepalive, 100 s without a send before a NOOP; negative: none
 	IBMTU         int           // ib_mtu of connections that this side opens, 256 to 4096; 0: the path's
 	TOS           int           // tos, 0..255: of all packets of connections that this side opens
 
 	UnprivilegedPort      bool // use_privileged_port=0: connections claim a port above 1023
-	RequirePrivilegedPort bool // require_privileged_port: refuse peers that claim one
+	RequirePrivilegedPort bool // require_privileged_port: refuse peers that claim a port above 1023
 
 	// WrqSGE (wrq_sge) is how many pieces of memory a WRITE gathers. 0: as many as the
 	// device can; kernels have 2.
 	WrqSGE int
-	// Cksum (cksum) adds checksums to messages, which are computed in the same way as the
-	// peer's. Kernels compute them in two ways and end the connection at one that they
-	// compute otherwise, so none is sent before the peer has sent one. Nodes of this project
-	// say that they accept both. Checksums that arrive are always verified, except for those
+	// Cksum (cksum) adds checksums to messages. Kernels compute them in two ways, and a kernel
+	// ends the connection if a checksum is computed in the other way. So this side sends none
+	// before the peer has sent one, and then computes them as the peer does. Nodes of this project
+	// say that they accept both ways. Checksums that arrive are always verified, except for those
 	// that kernels are known to get wrong, see VerifyChecksum of kib.
 	Cksum bool
 
@@ -64,9 +64,9 @@ type Config struct {
 	MaxConns int
 	// MTU is the path MTU of the device; see verbs.OpenConfig.
 	MTU int
-	// ReceiveBuffer is the device's in bytes, see verbs.OpenConfig. 0: 4 MiB, if the system
-	// gives as much. It bounds the packets in flight: with the 24 packets that Linux has
-	// room for by default, 1 MiB takes several times as long.
+	// ReceiveBuffer is the size of the device's receive buffer in bytes, see verbs.OpenConfig. 0:
+	// 4 MiB, if the system gives as much. It bounds the packets in flight: with the 24 packets for
+	// which Linux has room by default, a transfer of 1 MiB takes several times as long.
 	ReceiveBuffer int
 
 	// NoMulticast (multicast=0) leaves the NI without multicast. Otherwise group g has the
@@ -82,7 +82,7 @@ type Config struct {
 	FirstCookie uint64
 }
 
-// errConfig is the class of all refusals of a Config.
+// errConfig is wrapped by every error that refuses a Config.
 var errConfig = errors.New("o2iblnd: bad configuration")
 
 // Limits of tunables.

@@ -55,7 +55,7 @@ type conn struct {
 	behind    int                // number of messages that wait for that goroutine, beside those in waiting
 	rxs       int                // number of messages that lnet has, or that are on their way there and back
 	spare     *rx                // receive structures for the next messages, linked by next
-	spares    int                // number of these
+	spares    int                // number of receive structures in spare
 	held      []*rx
 	ended     bool // the device sends no more events of this connection
 	told      bool // the peer knows that the connection is over
@@ -83,14 +83,14 @@ func (ni *NI) newConn(p *peer, dialled bool) *conn {
 // tick reads the clock for the steps that follow; the caller holds mu.
 func (c *conn) tick() { c.now = c.ni.clock.Now() }
 
-// step gives in to the exchange; the caller holds mu.
+// step gives the input in to the exchange; the caller holds mu.
 func (c *conn) step(in exchangeIn) {
 	c.tick()
 	c.stepAt(c.now, in)
 }
 
-// stepAt gives in to the exchange at a time that was read before; the caller holds mu. What this
-// step sends returns the credits of the messages that were consumed before.
+// stepAt gives the input in to the exchange at a time that was read before; the caller holds mu.
+// What this step sends returns the credits of the messages that were consumed before.
 func (c *conn) stepAt(now time.Duration, in exchangeIn) {
 	if c.out == nil {
 		c.out = outs.Get().(*exchangeOut)
@@ -144,8 +144,8 @@ func (c *conn) free() {
 	c.ni.tasks.Done()
 }
 
-// abandon ends a connection that the device could not make. It returns false if the
-// connection had ended before, which was reported to the peer then.
+// abandon ends a connection that the device could not make. It returns false if the connection had
+// ended before; then the peer knows of the end already.
 func (c *conn) abandon() bool {
 	c.mu.Lock()
 	opening := c.state == connOpening

@@ -59,8 +59,8 @@ func (c *conn) handleWaiting() {
 	c.dropWaiting()
 }
 
-// mostHandled bounds the messages for which an exchange is stepped before lnet gets the first of
-// them (local policy).
+// mostHandled is how many messages the exchange is stepped with at most before lnet gets the first
+// of them (local policy).
 const mostHandled = 16
 
 // handle handles messages, mostHandled at a time. c.mu is held before and after, but not
@@ -121,9 +121,9 @@ func (c *conn) arrived(b verbs.Buffer) *rx {
 	return r
 }
 
-// deliverAll delivers messages. It moves those that end with the batch to the front of the list,
-// and returns how many they are; the others may have ended already. If lnet refuses a message it
-// gets none of those behind it.
+// deliverAll delivers messages. Messages that end together with the batch are moved to the front
+// of the list; deliverAll returns how many they are. The others may have ended already. If lnet
+// refuses a message, it gets none of those behind it.
 func (c *conn) deliverAll(list []*rx) (batched int) {
 	refused := false
 	for _, r := range list {
@@ -151,10 +151,10 @@ func (c *conn) endBatch(list []*rx) {
 	}
 }
 
-// deliver gives lnet the header of a message that arrived. It reports whether the message has
-// ended with its batch (rx.batched), and whether lnet refused it, and with it the peer.
+// deliver gives lnet the header of a message that arrived. batched: the message ends together with
+// its batch. refused: lnet refused the message, and with it the peer.
 func (c *conn) deliver(r *rx) (batched, refused bool) {
-	batched = r.batched // r may be of another message once it has ended, unless it is batched
+	batched = r.batched // read it now: if r is not batched it may end below, and then serve another message
 	if r.kind != kib.Immediate {
 		r.giveBack()
 	}
@@ -177,8 +177,8 @@ func (c *conn) deliver(r *rx) (batched, refused bool) {
 // bound is a choice of ulnet.
 const maxKept = 64
 
-// hold keeps a message until Recv. It returns false if that has come already. A payload is
-// copied and its buffer returned; a PUT_REQ has none, and its credit is not owed.
+// hold keeps a message until Recv. It returns false if Recv has come already. A payload is copied
+// and its buffer returned; a PUT_REQ has none, and its credit is not owed.
 func (c *conn) hold(r *rx) bool {
 	if r.buffer.Bytes != nil {
 		kept := append(r.kept[:0], r.payload...)
@@ -326,7 +326,8 @@ func (c *conn) answerPut(r *rx, t *tx) {
 	r.end(false)
 }
 
-// takeGet tells lnet of a GET_REQ, which answers it with a REPLY, or has dropped it.
+// takeGet gives lnet a GET_REQ without payload. lnet answers it with a REPLY, unless it drops the
+// GET.
 func (c *conn) takeGet(r *rx) {
 	dropped := r.Dropped
 	c.mu.Lock()

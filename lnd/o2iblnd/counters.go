@@ -17,7 +17,7 @@ const (
 	RequestVersion   // the request has a version that this side does not speak, such as version 1
 	RequestBad       // the request's CONNREQ is not valid
 	RequestType      // the request holds a message, but no CONNREQ
-	ForeignNID       // the NID that it wants is no NI's of this address
+	ForeignNID       // no NI of this address has the NID that the request wants
 	RequestSource    // the request's source NID does not have the address that it came from
 	RefusedEarly     // refused because this NI is starting
 	RefusedStale     // the request is meant for an earlier incarnation of this NI

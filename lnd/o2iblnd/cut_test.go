@@ -34,7 +34,7 @@ func newVirtual(t *testing.T, cfg Config) *virtual {
 	return v
 }
 
-// until lets time pass until cond holds, or for a time.
+// until lets time pass until cond holds, or for limit.
 func (v *virtual) until(what string, limit time.Duration, cond func(s *sink) bool, s *sink) {
 	v.t.Helper()
 	for end := v.clock.Now() + limit; ; {

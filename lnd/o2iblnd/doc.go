@@ -50,7 +50,7 @@
 //	waits for a first connection            stays, until asking   nothing
 //	                                        fails: then an error
 //	queued, or under way                    ends with the cause   all, or nothing, or Delivered with an error
-//	finalized without error: the peer's     nothing more          all, unless the process ends before it looks
+//	finalized without error: the peer's     nothing more          all, unless the process ends first
 //	device has it, PUT_DONE included
 //	arrived and held by lnet                -                     given up, or Delivered with an error
 //

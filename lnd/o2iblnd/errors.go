@@ -49,8 +49,8 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Errno, e.Err}
 }
 
-// errnos are the statuses of reasons that end messages (o2iblnd-wire §7.2, §10); all
-// others are EIO.
+// errnos has the errnos of reasons that end messages (o2iblnd-wire §7.2, §10); all other reasons
+// have EIO.
 var errnos = map[Reason]syscall.Errno{
 	ShuttingDown: syscall.ESHUTDOWN, ConnectFailed: syscall.EHOSTUNREACH, Unreachable: syscall.ENETDOWN,
 	NoListener: syscall.EHOSTUNREACH, RejectedRace: syscall.ECONNREFUSED, RejectedStale: syscall.ECONNREFUSED,
@@ -88,8 +88,8 @@ var advices = map[Reason]string{
 	SendTimeout:      "is the peer overloaded? see timeout",
 }
 
-// failures are the classes of the reasons that end messages; all others are RemoteError.
-// docs/o2ib.md says what each proves.
+// failures has the failure classes of the reasons that end messages; all other reasons have
+// RemoteError. docs/o2ib.md says what each class proves.
 var failures = map[Reason]lnd.Failure{
 	ShuttingDown: lnd.FailureNone, BadHeader: lnd.FailureNone, TooManyFrags: lnd.FailureNone,
 	DatagramTooLong: lnd.FailureNone, DatagramFailed: lnd.FailureNone, NoReply: lnd.FailureNone,

@@ -13,7 +13,7 @@ import (
 // their timeouts (o2iblnd-wire §8 to §10). It is a machine in the sense of lnet/machine whose
 // output is posted to a queue pair; the conn steps it under its lock.
 //
-// Where messages that are to be sent wait:
+// Messages to be sent wait in these queues:
 //
 //	uncredited  PUT_ACK, PUT_NAK, PUT_DONE, GET_DONE
 //	starved     PUT_REQ, GET_REQ: for reserved credits, which answers give back
@@ -179,8 +179,8 @@ func (x *exchange) list(now time.Duration, t *tx) {
 	x.last = t
 }
 
-// setTimeout changes the time-out, also of what has a deadline: all by as much, so that the list
-// stays sorted.
+// setTimeout changes the time-out. All deadlines move by the same duration, so that the list stays
+// sorted.
 func (x *exchange) setTimeout(d time.Duration) {
 	for t := x.first; t != nil; t = t.after {
 		t.deadline += d - x.cfg.timeout

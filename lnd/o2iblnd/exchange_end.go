@@ -6,7 +6,7 @@ import (
 	"ulnet/lnd/o2iblnd/kib"
 )
 
-// sent is the completion of a signaled work request, in error if err is set.
+// sent handles the completion of a signaled work request; err is set if the work request failed.
 func (x *exchange) sent(id uint32, err *Error, out *exchangeOut) {
 	if id == noopID {
 		x.noops--

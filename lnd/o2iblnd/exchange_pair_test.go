@@ -143,7 +143,7 @@ func (e *end) take(t *tx) []byte {
 	return data
 }
 
-// provide makes memory of n bytes in so many fragments, with gaps.
+// provide makes memory of n bytes in the given number of fragments, with gaps.
 func (e *end) provide(t *tx, n, frags int) {
 	e.nextKey++
 	t.key, t.total = e.nextKey, n
@@ -179,7 +179,7 @@ func (e *end) send(typ wire.MsgType, n, segments, frags int, priority bool) *lnd
 	return m
 }
 
-// scattered is a payload of n bytes that depend on n, in so many segments.
+// scattered returns a payload of n bytes that depend on n, in the given number of segments.
 func scattered(n, segments int) lnd.Payload {
 	b := fill(n)
 	p := lnd.Payload{Length: n, Offset: 3}

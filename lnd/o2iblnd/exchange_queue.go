@@ -71,8 +71,9 @@ func (x *exchange) blocked() bool {
 	return t == nil || x.credits == 0 || x.credits <= x.kept() && !t.priority
 }
 
-// kept is how many credits are reserved for priority messages. When no others are left the
-// peer owes all others, and it returns them at its high-water mark, which is below its depth.
+// kept returns how many credits are reserved for priority messages. When this side has only these
+// left, the peer owes all others, and returns them at its high-water mark, which is below the
+// queue depth.
 func (x *exchange) kept() int {
 	if x.cfg.depth >= 4 {
 		return 1
@@ -107,7 +108,7 @@ func (x *exchange) post(now time.Duration, t *tx, out *exchangeOut) {
 	x.emit(now, t.kind, t.slot, &m, t, out)
 }
 
-// describe makes the descriptor of t's memory. It was checked before t was queued.
+// describe makes the descriptor of t's memory. The memory was checked before t was queued.
 func (x *exchange) describe(t *tx) kib.Desc {
 	x.frags = x.frags[:0]
 	for _, f := range t.frags {
@@ -168,8 +169,8 @@ func (x *exchange) attach(b []byte, at int, t *tx, out *exchangeOut) []byte {
 	return p.AppendTo(b)
 }
 
-// noop sends a NOOP if credits are to be given back, or the connection has been silent too
-// long, and nothing else can do that (o2iblnd-wire §9).
+// noop sends a NOOP if credits are to be given back, or the connection has been silent too long,
+// and no other message can do that (o2iblnd-wire §9).
 func (x *exchange) noop(now time.Duration, out *exchangeOut) {
 	silent := x.cfg.keepalive > 0 && now >= x.sentAt+x.cfg.keepalive
 	due := x.owed > 0 && x.owed >= x.cfg.highWater || silent

@@ -100,6 +100,6 @@ func (o *exchangeOut) empty() bool {
 const (
 	noopID   uint32 = 1<<32 - 1
 	turnMark uint32 = 1 << 31
-	// silentID is that of WRITEs within a turn, which complete in error alone.
+	// silentID is the ID of WRITEs within a turn: they have a completion only if they fail.
 	silentID uint32 = noopID - 1
 )

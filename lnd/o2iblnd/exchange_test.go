@@ -218,7 +218,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestTimeouts: each kind of waiting ends the connection in time, and every message with it.
+// TestTimeouts: a message that waits too long, for whatever it waits, ends the connection and
+// every message on it.
 func TestTimeouts(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

@@ -130,8 +130,8 @@ func (x *exchange) awaitReply(now time.Duration, t *tx) {
 	x.list(now, t)
 }
 
-// getFor returns the GET_REQ of the peer that waits for a REPLY to this MD of a node, nil
-// if there is none.
+// getFor returns the peer's GET_REQ with which the node asker fetches data to its MD h, if it
+// waits for a REPLY; nil if there is none.
 func (x *exchange) getFor(asker nid.NID, h wire.MDHandle) *tx {
 	for t := x.gets.head; t != nil; t = t.next {
 		if t.handle == h && t.asker == asker && t.msg == nil {

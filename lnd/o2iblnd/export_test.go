@@ -1,4 +1,4 @@
 package o2iblnd
 
-// NewError lets tests that see this package as programs do make any of its errors.
+// NewError lets tests of package o2iblnd_test make any error of this package.
 var NewError = newError

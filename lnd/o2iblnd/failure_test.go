@@ -9,7 +9,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestFailureClasses shows row HV-3: the table in docs/o2ib.md.
+// TestFailureClasses (HV-3): each reason has the failure class that the table in docs/o2ib.md
+// gives it.
 func TestFailureClasses(t *testing.T) {
 	spec.Covers(t, "HV-3")
 	for want, reasons := range map[lnd.Failure][]o2iblnd.Reason{

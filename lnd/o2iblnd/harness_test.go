@@ -81,7 +81,8 @@ func TestContract(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel() // each waits 5 s for a node that is not there
-			// The longest timeout with which a failing request takes no longer.
+			// With a longer timeout a request to a missing node would fail later, too: see
+			// patience.connect.
 			tt.cfg.Timeout = 20 * time.Second
 			lndtest.Run(t, lndtest.Harness{
 				Start: func(t *testing.T, a, b lnd.Upcalls) (lnd.NI, lnd.NI) {

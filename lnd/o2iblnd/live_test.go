@@ -270,8 +270,8 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// TestOneOfFour: the end of one of a peer's connections takes its messages with it, and no
-// others; the peer is down with the last.
+// TestOneOfFour: when one of a peer's connections ends, its messages end, and no others. The peer
+// is down when the last connection ends.
 func TestOneOfFour(t *testing.T) {
 	at := loopbackAddrs(2)
 	a, b := new(sink), new(sink)

@@ -72,7 +72,7 @@ func (c *casting) init(ni *NI, dev verbs.Device, clock machine.Clock) {
 	}
 }
 
-// castEnds is a queue pair for datagrams and what belongs to it.
+// castEnds is a queue pair for datagrams and the objects that it needs.
 type castEnds struct {
 	pd           verbs.PD
 	pool         verbs.Pool
@@ -151,7 +151,7 @@ func (ni *NI) MulticastLimits() lnd.MulticastLimits {
 	if len(c.groups) == 0 {
 		return l
 	}
-	const least = 1024 // most bytes for which Burst allows no datagram
+	const least = 1024 // what Burst counts for a datagram, in bytes, besides twice its payload
 	l.ReceiveBuffer = max(ni.cfg.MulticastBuffers*least, 2*c.limit+least)
 	if q, ok := c.ends.qp.(interface{ ReceiveBuffer() int }); ok { // the system's receive buffer is the limit, if the device has one
 		l.ReceiveBuffer = q.ReceiveBuffer()

@@ -11,8 +11,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// receive receives datagrams. The completion queue makes one call at a time, so there is one
-// Delivery.
+// receive receives datagrams. The completion queue makes one call at a time, so one Delivery
+// serves all datagrams.
 func (c *casting) receive(batch []verbs.Completion, pool verbs.Pool) {
 	now := c.clock.Now()
 	for i := range batch {
@@ -24,7 +24,7 @@ func (c *casting) receive(batch []verbs.Completion, pool verbs.Pool) {
 	}
 }
 
-// arrive gives a datagram to lnet, or counts why it does not.
+// arrive gives a datagram to lnet, or drops it and counts the reason.
 func (c *casting) arrive(in *verbs.Completion) {
 	g, d := &c.datagram, &c.taken
 	if why := c.inspect(in, g); why != ReasonNone {

@@ -102,7 +102,7 @@ func (s *castQueue) next() (m *lnd.Message, id uint8) {
 	return m, id
 }
 
-// take returns the datagram with an ID, which is free then.
+// take returns the posted datagram with an ID, and frees the ID.
 func (s *castQueue) take(id uint8) *lnd.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,7 +174,8 @@ func (c *casting) post(m *lnd.Message, id uint8) error {
 	return nil
 }
 
-// gather sets the pieces of a datagram, at most most, that the device is to copy.
+// gather makes the list of pieces of a datagram that the device is to copy. If the payload would
+// exceed the largest number of pieces, most, it is joined to one piece.
 func (s *castQueue) gather(head []byte, p *lnd.Payload, most int) {
 	s.sges = append(s.sges[:0], verbs.SGE{Bytes: head})
 	s.pieces = p.Append(s.pieces[:0])

@@ -67,7 +67,7 @@ type stubUD struct {
 	sent   [][]byte         // bytes of all datagrams that were posted
 	pieces int              // pieces of memory of the last datagram
 	closed bool
-	// Join tells held and waits for hold, unless that is nil.
+	// Join sends to held and then waits for hold; if they are nil it does neither.
 	hold, held chan struct{}
 }
 

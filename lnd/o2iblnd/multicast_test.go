@@ -30,7 +30,7 @@ func loopbackAddrs(n int) (list []netip.Addr) {
 	return list
 }
 
-// randomBase returns where groups are that other tests are not likely to use.
+// randomBase returns a base address for groups that other tests are not likely to use.
 func randomBase() netip.Addr { return netip.AddrFrom4([4]byte{239, byte(1 + rand.IntN(250)), 0, 0}) }
 
 // TestMulticastContract runs the suite for drivers with multicast (RM-A22) over software
@@ -131,8 +131,8 @@ func (n inHost) Join(g lnd.Group) (err error) {
 	}), err)
 }
 
-// TestMulticastOverBridge runs the suite between hosts at a switch, where packets are
-// as long as Ethernet has them.
+// TestMulticastOverBridge runs the suite between hosts at a switch, where packets have the size of
+// Ethernet's.
 func TestMulticastOverBridge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the loopback will do")

@@ -90,8 +90,8 @@ func (ni *NI) open(a *acceptor, cfg Config, t lnd.Tunables) (err error) {
 	return nil
 }
 
-// The completion queue has room for the work requests of ntx messages and of answers to
-// peers, as far as the device allows: rdma_rxe has the shortest queue.
+// The completion queue has room for the work requests of ntx messages and of answers to peers, but
+// for no more than mostCQ, the limit of the device with the shortest queue (rdma_rxe).
 const (
 	wrsPerTx = 32
 	leastCQ  = 1 << 14
@@ -115,14 +115,14 @@ func (ni *NI) closeVerbs() (err error) {
 // NID implements lnd.NI.
 func (ni *NI) NID() nid.NID { return ni.nid }
 
-// finalize ends the driver's ownership of m. No lock is held.
+// finalize ends the driver's ownership of m. The caller holds no lock.
 func (ni *NI) finalize(m *lnd.Message, err error) {
 	ni.up.Finalize(m, err)
 	ni.messages.End()
 }
 
-// peer returns the peer of this NID and makes it if need be. It returns nil
-// when the NI has ended.
+// peer returns the peer with this NID, and makes it if need be. It returns nil when the NI has
+// ended.
 func (ni *NI) peer(id nid.NID) *peer {
 	ni.mu.RLock()
 	p := ni.peers[id]
@@ -142,8 +142,8 @@ func (ni *NI) peer(id nid.NID) *peer {
 	return p
 }
 
-// allPeers returns the peers of this instant, by NID: so what happens at one time happens
-// in the same order again.
+// allPeers returns the peers of this instant in the order of their NIDs, so that events of one
+// instant have the same order in each run.
 func (ni *NI) allPeers() []*peer {
 	ni.mu.RLock()
 	defer ni.mu.RUnlock()

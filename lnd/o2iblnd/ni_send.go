@@ -96,8 +96,8 @@ func protocolOf(m *lnd.Message) kib.MsgType {
 	return kib.Immediate
 }
 
-// prepare makes the tx of a message, whose memory it registers where the device is to read
-// or the peer to write there. A REPLY that answers a GET_REQ is sent at once: t is nil
+// prepare makes the tx of a message. It registers the memory of the message if the device is to
+// read it or the peer to write to it. A REPLY that answers a GET_REQ is sent at once: t is nil
 // then. p may be nil if the NI ends.
 func (ni *NI) prepare(p *peer, m *lnd.Message) (t *tx, e *Error) {
 	t = newTx()

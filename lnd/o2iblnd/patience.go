@@ -7,7 +7,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// patience is timeout, which follows LNet's time-out for drivers unless it is given.
+// patience is the timeout in force. It follows LNet's time-out for drivers, unless the
+// configuration has a timeout.
 type patience struct {
 	inForce atomic.Int64
 	given   bool
@@ -23,7 +24,8 @@ func (p *patience) now() time.Duration { return time.Duration(p.inForce.Load()) 
 // connect is how long a connection may take to be made (o2iblnd-wire §7).
 func (p *patience) connect() time.Duration { return max(5*time.Second, p.now()/4) }
 
-// SetTimeout implements lnd.TimeoutSetter. What waits for a connection keeps the time that it has.
+// SetTimeout implements lnd.TimeoutSetter. Messages that wait for a connection keep their
+// deadlines.
 func (ni *NI) SetTimeout(d time.Duration) {
 	if ni.patience.given || d <= 0 || ni.patience.inForce.Swap(int64(d)) == int64(d) {
 		return

@@ -8,8 +8,8 @@ import (
 	"ulnet/lnd/verbs/softroce"
 )
 
-// TestTimeoutOfLNet: LNet's timeout for drivers applies from the start. It can change while the
-// NI runs, and then applies to existing connections too. If the tunable is set, that applies
+// TestTimeoutOfLNet: LNet's timeout for drivers applies from the start. It can change while the NI
+// runs, and then applies to existing connections too. If the tunable is set, its value applies
 // instead.
 func TestTimeoutOfLNet(t *testing.T) {
 	for _, tt := range []struct{ given, before, after time.Duration }{

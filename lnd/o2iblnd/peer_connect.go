@@ -42,7 +42,8 @@ func (p *peer) withdraw() {
 	}
 }
 
-// withdraw ends a connection that is not established. It returns false for another one.
+// withdraw ends a connection that is not established. It returns false if c is established or has
+// ended.
 func (c *conn) withdraw(cause *Error) bool {
 	c.mu.Lock()
 	if c.state != connOpening {

@@ -155,7 +155,7 @@ func TestRacePause(t *testing.T) {
 	}
 }
 
-// TestRaceOfMany: several requests that are sent at once lose as one.
+// TestRaceOfMany: several requests that are sent at once and lose count as one lost race.
 func TestRaceOfMany(t *testing.T) {
 	spec.Covers(t, "OB-1")
 	h := newSetHarness(t, lowNID, highNID)

@@ -8,10 +8,10 @@ type peerInKind uint8
 const (
 	peerTimer        peerInKind = iota // the time that Step returned has come
 	peerSend                           // a message waits for a connection
-	peerRequest                        // the peer requests a connection; answered by why
+	peerRequest                        // the peer requests a connection; the output has why
 	peerAccepted                       // a connection that the peer requested is established
 	peerAcceptFailed                   // a connection that the peer requested has failed
-	peerConnected                      // the peer accepted this side's request; answered by refused
+	peerConnected                      // the peer accepted this side's request; the output has refused
 	peerRejected                       // the peer rejected this side's request
 	peerFailed                         // this side's request had no answer, or could not be made
 	peerClosed                         // an established connection has ended

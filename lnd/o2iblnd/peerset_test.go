@@ -269,7 +269,8 @@ func TestAcceptFailed(t *testing.T) {
 	}
 }
 
-// TestInspectRequest: each kind of request that is invalid by itself (o2iblnd-wire §7.1).
+// TestInspectRequest: each kind of request that is invalid by itself is refused (o2iblnd-wire
+// §7.1).
 func TestInspectRequest(t *testing.T) {
 	good := func() kib.Msg {
 		m := kib.Msg{Params: kib.ConnParams{QueueDepth: 8, MaxFrags: 257, MaxMsgSize: 4096}}

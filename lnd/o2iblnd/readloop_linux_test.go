@@ -35,7 +35,7 @@ type desk struct {
 
 func newDesk(size int) *desk { return &desk{echo: newEcho(size), bell: make(chan struct{}, 1)} }
 
-// open makes the NI of a desk, whose messages go to another.
+// open makes the NI of a desk at addr. Its messages go to the NI at the address to.
 func (k *desk) open(t testing.TB, d *Driver, net nid.Net, addr, to netip.Addr) {
 	t.Helper()
 	ni, err := d.Startup(lnd.Config{Net: net, Interface: addr.String(), Incarnation: 1, Clock: machine.RealClock()}, k)
@@ -110,7 +110,7 @@ func (k *desk) send(n uint64) {
 	k.ni.Send(m)
 }
 
-// deskPair returns two desks in a net, which have drivers.
+// deskPair returns two desks in a net, each with its own driver.
 func deskPair(t testing.TB, net nid.Net, drivers [2]*Driver, at []netip.Addr, size int) [2]*desk {
 	t.Helper()
 	pair := [2]*desk{newDesk(size), newDesk(size)}
@@ -210,7 +210,7 @@ func TestReadLoopBesideTransfers(t *testing.T) {
 	t.Logf("the goroutine that waits has read %d of %d small messages, %d of %d transfers", small[0].followed, trips, large[0].followed, transfers)
 }
 
-// TestNoReadLoop: without a socket of the system there is no read loop to hand over.
+// TestNoReadLoop: a device without a socket of the system has no read loop to hand over.
 func TestNoReadLoop(t *testing.T) {
 	open := softroce.NewOpener(softroce.Options{Network: emulator.New(emulator.Config{Clock: machine.RealClock()})})
 	at := loopbackAddrs(2)

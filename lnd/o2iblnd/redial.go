@@ -76,7 +76,7 @@ func (a *acceptor) unknown(from netip.Addr) {
 	nis := a.nis
 	a.mu.RUnlock()
 	if len(nis) == 0 || !isNeighbor(a.subnets, a.addr, from) {
-		return // without an NI yet: the peer repeats its packet
+		return // no NI has started: the peer repeats its packet
 	}
 	a.redialMu.Lock()
 	outcome := a.redials.allow(nis[0].clock.Now(), from)

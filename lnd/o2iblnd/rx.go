@@ -61,8 +61,8 @@ func (r *rx) giveBack() {
 	}
 }
 
-// end ends r, whose Delivered has returned or never comes. One that is batched is in use until
-// the end of its batch.
+// end ends r when Delivered has returned or will never be called. If r is batched it stays in use
+// until the end of its batch.
 func (r *rx) end(consumed bool) {
 	c := r.conn
 	r.giveBack()

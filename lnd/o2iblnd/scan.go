@@ -6,8 +6,8 @@ import (
 	"ulnet/lnd/internal/shell"
 )
 
-// Only the scan notices time-outs: it looks at all connections and peers now and then, so
-// that the message path sets no timer (o2iblnd-wire §10).
+// Only the scan notices time-outs: it looks at all connections and peers periodically, so that the
+// message path sets no timer (o2iblnd-wire §10).
 const (
 	scansPerTimeout = 4
 	minScanInterval = 10 * time.Millisecond

@@ -110,8 +110,8 @@ func (c *cursor) next(n int) []byte {
 	return nil
 }
 
-// take appends up to n bytes, in at most most pieces, to list and steps over them. It
-// returns how many there are: fewer if the pieces are short or the memory ends.
+// take appends up to n bytes, in at most most pieces, to list and steps over them. It returns the
+// number of these bytes: fewer than n if the pieces are short or the memory ends.
 func (c *cursor) take(n, most int, mr verbs.MR, list []verbs.SGE) (out []verbs.SGE, took int) {
 	for ; most > 0 && took < n; most-- {
 		s := c.next(n - took)
@@ -165,10 +165,10 @@ func (q *txQueue) pop() *tx {
 	return t
 }
 
-// due reports whether what waits the longest has waited too long.
+// due reports whether the tx that has waited the longest has passed its deadline.
 func (q *txQueue) due(now time.Duration) bool { return q.head != nil && now >= q.head.deadline }
 
-// classQueue is a FIFO of two classes: what has priority leaves first.
+// classQueue is a FIFO of two classes: messages with priority leave first.
 type classQueue struct{ priority, normal txQueue }
 
 func (q *classQueue) push(t *tx) {

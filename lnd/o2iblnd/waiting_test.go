@@ -8,8 +8,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestNTXOfUnreachable: messages that wait for connections are not counted
-// against ntx, so that unreachable peers keep none from being sent to others.
+// TestNTXOfUnreachable: messages that wait for connections are not counted against ntx, so that
+// unreachable peers do not stop messages to others.
 func TestNTXOfUnreachable(t *testing.T) {
 	at := loopbackAddrs(22)
 	a, b := new(sink), new(sink)

@@ -27,7 +27,7 @@ func (ni *NI) rejectAddr(why Reason, from netip.AddrPort, err error) {
 	}
 }
 
-// logFailure logs why a peer failed, at its first time.
+// logFailure logs why a peer failed, once for each peer and reason.
 func (ni *NI) logFailure(id nid.NID, cause error) {
 	if e, ok := errors.AsType[*Error](cause); ok {
 		ni.warned.Failed(ni.log, id, e.Reason, cause)

@@ -20,7 +20,7 @@ import (
 	lnetwire "ulnet/lnet/wire"
 )
 
-// noise is what payloads are made of: that of number i begins i bytes into it.
+// noise has the bytes of all payloads: the payload of message number i begins i bytes into it.
 var noise = fill(lnd.MaxPayload + 1<<16)
 
 func noiseOf(number uint64, n int) []byte { return noise[number%(1<<16):][:n] }
@@ -42,7 +42,7 @@ type traffic struct {
 	arrived int
 }
 
-// The fields of messages that tell which one they are.
+// putNumber returns the number of a PUT: its match bits.
 func putNumber(h *lnetwire.Header) uint64 { return h.Put().MatchBits }
 
 func (u *traffic) fail(err error) {

@@ -21,8 +21,8 @@ type frame struct {
 	reject bool
 }
 
-// captured returns the messages and rejects of the o2ib captures, those of the
-// repository first. Packets are taken apart by hand: ibta is not below kib.
+// captured returns the messages and rejects of the o2ib captures, those of the repository first.
+// It takes packets apart by hand, because kib may not import ibta.
 func captured(t testing.TB) (list []frame) {
 	t.Helper()
 	for _, dir := range []string{"../../capture/testdata", "../../../../shared/captures"} {
@@ -120,8 +120,8 @@ func TestCaptured(t *testing.T) {
 // inRepository is how many of the captured frames are in the repository.
 const inRepository = 30
 
-// TestCapturedElsewhere does the same for captures that are not in the repository, if this
-// machine has them.
+// TestCapturedElsewhere does the same as TestCaptured for captures that are not in the repository,
+// if this machine has them.
 func TestCapturedElsewhere(t *testing.T) {
 	list := captured(t)[inRepository:]
 	if len(list) == 0 {
@@ -143,8 +143,8 @@ func TestCapturedElsewhere(t *testing.T) {
 	}
 }
 
-// checkAgain compares what was encoded again with what a kernel node sent;
-// behind it private data is zero.
+// checkAgain compares a frame with again, the result of encoding its parts again. Only zeros,
+// which pad private data, may follow in a frame of a kernel.
 func checkAgain(t *testing.T, f frame, again []byte) {
 	t.Helper()
 	if rest, ok := bytes.CutPrefix(f.bytes, again); f.kernel && (!ok || len(bytes.Trim(rest, "\x00")) > 0) {

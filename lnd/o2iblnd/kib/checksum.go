@@ -57,8 +57,9 @@ func (h *Header) VerifyChecksum(b []byte) error {
 // counted is the part of b that the checksum covers.
 func (h *Header) counted(b []byte) []byte { return b[:min(uint64(h.Nob), uint64(len(b)))] }
 
-// CountingOf tells how the sender of the message in b, whose header is h, counts: the
-// way that gives its checksum. It is Unknown if there is none, or neither way gives it.
+// CountingOf returns how the sender of the message in b, whose header is h, computes checksums:
+// the Counting that gives the message's checksum. It is Unknown if the message has none, or
+// neither way gives it.
 func (h *Header) CountingOf(b []byte) Counting {
 	if h.Checksum == 0 {
 		return Unknown
@@ -76,11 +77,11 @@ func (h *Header) CountingOf(b []byte) Counting {
 // do not know it ignore what is behind a message, as they must: private data is padded.
 const eitherMark = "sum?"
 
-// AppendEither appends to a CONNACK that its sender takes checksums of either counting.
+// AppendEither appends to a CONNACK that its sender accepts checksums of either counting.
 func AppendEither(b []byte) []byte { return append(b, eitherMark...) }
 
-// TakesEither reports whether the sender of the CONNACK in b, whose header is h, takes either
-// counting.
+// TakesEither reports whether the sender of the CONNACK in b, whose header is h, accepts checksums
+// of either counting.
 func (h *Header) TakesEither(b []byte) bool {
 	return uint64(len(b)) >= uint64(h.Nob)+uint64(len(eitherMark)) && string(b[h.Nob:][:len(eitherMark)]) == eitherMark
 }

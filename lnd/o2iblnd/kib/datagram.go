@@ -29,7 +29,7 @@ const (
 var (
 	// ErrDatagramMagic means that the bytes are no multicast datagram in this format.
 	ErrDatagramMagic = errors.New("not a multicast datagram of o2iblnd")
-	// ErrDatagramVersion means one of a version that is not known.
+	// ErrDatagramVersion means a datagram of an unknown version.
 	ErrDatagramVersion = errors.New("unknown version of a multicast datagram")
 	// errDatagramHeader means an LNet header that is not the short one, which all
 	// NIDs of o2ib fit.

@@ -20,7 +20,8 @@ func datagramOf(src, dst, payload string) Datagram {
 	return d
 }
 
-// The command of datagramOf: no handle, match bits, header data, portal, offset.
+// datagramPut is the PUT command of each message that datagramOf makes: no handle, match bits,
+// header data, portal, offset.
 const datagramPut = "ffffffffffffffff ffffffffffffffff 8877665544332211 0900000000000000 3c000000 03000000"
 
 var datagramGolden = []struct {

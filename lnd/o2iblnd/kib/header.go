@@ -8,7 +8,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// The magics: of this protocol, and of one that was to follow all others.
+// The magics of this protocol, and of a unified protocol that was planned and never made.
 const (
 	Magic        uint32 = 0x0BE91B91
 	unifiedMagic uint32 = 0x45726963

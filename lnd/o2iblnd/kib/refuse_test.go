@@ -58,8 +58,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestPayloadBehindNob: the number of bytes that arrived counts, not the length in the
-// message.
+// TestPayloadBehindNob: ParseMsg accepts a payload that lies behind the length Nob of the message,
+// if all its bytes have arrived.
 func TestPayloadBehindNob(t *testing.T) {
 	b := unhex(t, "911be90b 1200 d1 00 78000000 00000000"+ends12+nids12+"01000000 05000000"+putBody+"68656c6c6f")
 	if m, err := ParseMsg(b); err != nil || string(m.Payload) != "hello" {

@@ -35,8 +35,8 @@ func (p *Player) arrived(d Datagram) error {
 	return nil
 }
 
-// arrivedCM takes a message of the connection manager. One that came before may
-// come again: it was not answered in time.
+// arrivedCM takes a message of the connection manager. The node may send a message again that was
+// not answered in time.
 func (p *Player) arrivedCM(q *Packet) error {
 	if p.last[string(q.Payload)] {
 		p.Repeated++
@@ -75,7 +75,7 @@ func (p *Player) arrivedAck(q *Packet) error {
 		return err
 	}
 	want := Packet{Packet: f.answer(q.PSN)}
-	want.Migrated = q.Migrated // this bit may differ; see Allowed
+	want.Migrated = q.Migrated // this bit may differ; see allowed
 	return p.Check(&want, q)
 }
 

@@ -81,7 +81,7 @@ const longestTurn = 512 << 10
 
 // Differences compares packets of a node with recorded ones.
 type Differences struct {
-	// Also are differences that this recording allows besides those in Allowed.
+	// Also are differences that this recording permits besides those in allowed.
 	Also []Difference
 	// LateCredits lets answers leave from inside the upcall that brings their request, before the
 	// request's buffer is free: the credit for that buffer goes with the next message.
@@ -95,7 +95,7 @@ type Differences struct {
 	ids          translation[ibta.CommID]
 	cookies      translation[uint64]
 	lead         map[ibta.QPN]int // credits that the node gave back so far beyond those of the recording
-	sameTarget   bool             // a WRITE packet of the node is where it is in the recording
+	sameTarget   bool             // a WRITE packet of the node goes to the same place as the recorded one
 }
 
 func (d *Differences) init() {
@@ -146,7 +146,7 @@ func compare(p *Packet, want, got []byte) error {
 	return fmt.Errorf("%v: %w (-want +got):\n%s", p, ErrDiffers, cmp.Diff(dump(want), dump(got)))
 }
 
-// dump returns the lines of a hex dump, not of a whole bulk.
+// dump returns the lines of a hex dump of the first bytes of b, and the length of b.
 func dump(b []byte) []string {
 	const most = 400
 	lines := strings.Split(hex.Dump(b[:min(len(b), most)]), "\n")

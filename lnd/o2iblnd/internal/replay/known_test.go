@@ -11,8 +11,8 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// The scripts of this file are made of recorded packets: they are what kernels were
-// seen to say where no recording was kept (o2iblnd-wire §8.3, §9).
+// The scripts of this file are made of recorded packets. They repeat what kernels sent in
+// conversations of which no recording was kept (o2iblnd-wire §8.3, §9).
 
 // line makes one conversation of frames, at the beginning of the recorded connection:
 // PSNs follow one another, and no credits are given back.

@@ -8,9 +8,9 @@ import (
 	"ulnet/lnd/verbs/softroce"
 )
 
-// Numbers are the numbers that a recorded node chose, in the order in which it used
-// them for the first time. A device that gets them (softroce.Numbers) uses up all
-// but the first three.
+// Numbers are the numbers that a recorded node chose, in the order in which it used them for the
+// first time. A device that is given them (softroce.Numbers) takes PSNs, RKeys and IOVAs one after
+// the other.
 type Numbers struct {
 	Stamp   uint64 // incarnation stamp of the node
 	Adapter ibta.GUID
@@ -18,8 +18,8 @@ type Numbers struct {
 	QPNs    []ibta.QPN
 	PSNs    []ibta.PSN // first PSNs of the node's peers
 	Cookies []uint64
-	// RKeys and IOVAs are of regions in the order of transfers; 0 where the node is the
-	// one that writes: the numbers of its memory are in no recording.
+	// RKeys and IOVAs are those of the memory regions of transfers, in order. They are 0 for a
+	// transfer in which the node writes: no recording has the numbers of its own memory.
 	RKeys []ibta.RKey
 	IOVAs []uint64
 

@@ -19,7 +19,7 @@ var (
 	ErrRepeat = errors.New("node repeats a packet with other bytes")
 )
 
-// maxInbox bounds what arrives and is not looked at yet.
+// maxInbox bounds the packets that have arrived and were not handled yet.
 const maxInbox = 1 << 14
 
 // Player plays the node Host of a Script against a node under test, which is the
@@ -116,8 +116,8 @@ func (p *Player) Arrived(d Datagram) {
 	}
 }
 
-// Step takes what has arrived and sends what is due, and reports whether anything
-// happened. After an error nothing does.
+// Step takes what has arrived and sends what is due, and reports whether anything happened. After
+// an error it does nothing.
 func (p *Player) Step() (busy bool) {
 	for p.err == nil {
 		p.mu.Lock()

@@ -37,10 +37,9 @@ func load(t testing.TB, file string) *replay.Script {
 	return s
 }
 
-// TestDecode decodes all packets of all recordings, of kernels and of others, and
-// makes each again of its parts: headers, CM message, RDMA-CM header, o2iblnd
-// message or reject, LNet header. The two REQs that were wrong on purpose have private data
-// that cannot be parsed.
+// TestDecode decodes all packets of all recordings, of kernels and of others, and encodes each
+// again from its parts: headers, CM message, RDMA-CM header, o2iblnd message or reject, LNet
+// header. The two REQs that were wrong on purpose have private data that cannot be parsed.
 func TestDecode(t *testing.T) {
 	packets, opaque := map[string]int{}, map[string][]int{}
 	for _, file := range recordings {

@@ -81,7 +81,7 @@ type target struct {
 	address uint64
 }
 
-// follower computes where the WRITE packets of one flow go, which it is given in order.
+// follower computes where the WRITE packets of one flow go. It is given the packets in order.
 type follower struct {
 	at   target
 	left uint32 // bytes of the message that are still to come
