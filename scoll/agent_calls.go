@@ -34,7 +34,7 @@ func (a *Agent) call(c *call) {
 		c.made.done(c.made, c.err)
 		return
 	}
-	a.runner.Do(in) // the function that called call also makes the calls that this step adds
+	a.runner.Do(in) // the caller also makes the calls that this step adds
 }
 
 // mapGroup asks a service for the members of an out-of-band group.

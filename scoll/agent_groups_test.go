@@ -105,8 +105,8 @@ func TestGroupTable(t *testing.T) {
 	}
 }
 
-// TestLargeGroupOverStacks: SC-A15, SC-20 end to end: the list is fetched over
-// the tree; delayed, it does not fit.
+// TestLargeGroupOverStacks: SC-A15, SC-20 end to end: the list of a large group is fetched
+// over the tree. If the creation is delayed, the list does not fit the first broadcast.
 func TestLargeGroupOverStacks(t *testing.T) {
 	spec.Covers(t, "SC-20", "SC-A15")
 	s := newStacks(t, 150, nil)

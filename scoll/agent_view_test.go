@@ -78,8 +78,9 @@ func TestAgentsLive(t *testing.T) {
 		}
 		repeated += k.repeated
 	}
-	// The first attempt was run by all members but the root, 8, and 12 and 15. These two are
-	// leaves in the tree of the live members, and refuse.
+	// All members ran the first attempt but these: node 0, which is the root, node 8, which
+	// is dead, and nodes 12 and 15, which refused it. Both are leaves in the tree of the live
+	// members.
 	if repeated != 12 || s.nodes[12].repeated+s.nodes[15].repeated != 0 {
 		t.Errorf("repeated at %d nodes", repeated)
 	}

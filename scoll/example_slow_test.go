@@ -16,7 +16,7 @@ func (w *work) prepare(r *scoll.Request) error {
 	return prepareFor(r, 0)
 }
 
-// step is called at the end of IncomingRequest, and in PostReply: the second
+// step is called at the end of IncomingRequest, and in PostReply. The second of these calls
 // answers.
 func (w *work) step(r *scoll.Request) {
 	if w.left.Add(-1) == 0 && !r.Root() {

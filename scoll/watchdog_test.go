@@ -96,7 +96,7 @@ func TestWatchdog(t *testing.T) {
 			t.Errorf("%+v, %v", r, err)
 		}
 	}
-	idle := func() { // without this, the clock would jump during short callbacks
+	idle := func() { // waits until no callback runs: otherwise the next jump of the clock would make it count as slow
 		for !w.nodes[0].agent.IsIdle() {
 			runtime.Gosched()
 		}
