@@ -12,8 +12,8 @@ import (
 // attempt is a broadcast of its own. Its header has the sequence of the first attempt, by which
 // members know whether they have run the request.
 
-// rest makes a root wait before another attempt, if members disagreed. It reports whether it
-// does.
+// rest makes a root wait before another attempt, if members disagreed. It reports whether the
+// root waits.
 func (m *Machine) rest(r *request) bool {
 	stale := slices.ContainsFunc(r.trailer, func(e wire.Missing) bool { return e.Status == wire.ESTALE })
 	if !r.root || !stale || r.header.Flags&wire.FlagSubset == 0 || r.aborted || r.exposed && !r.withdrawn || !r.mayRepeat() {

@@ -50,7 +50,8 @@ func TestBroadcast(t *testing.T) {
 	}
 }
 
-// TestSendOrder: SC-132 and SC-80: requests are sent in the golden order of collectives §C.1.
+// TestSendOrder: SC-132 and SC-80: requests are sent in the order that the design lists
+// (docs/spec, collectives §C.1).
 func TestSendOrder(t *testing.T) {
 	spec.Covers(t, "SC-80", "SC-132")
 	var order []sim.NodeID
@@ -71,7 +72,8 @@ func TestSendOrder(t *testing.T) {
 	}
 }
 
-// TestTimeouts: SC-37, SC-141: the timeouts are those of collectives §C.2.
+// TestTimeouts: SC-37, SC-141: the timeouts are those that the design lists (docs/spec,
+// collectives §C.2).
 func TestTimeouts(t *testing.T) {
 	spec.Covers(t, "SC-37", "SC-141")
 	const rtt, guard, p = 100 * time.Millisecond, 10 * time.Millisecond, time.Second

@@ -54,7 +54,8 @@ func (m *Machine) healthChanged(in *Input) {
 	}
 }
 
-// endWaits gives up a child in all requests that were sent on to it at since or earlier.
+// endWaits gives up a node as a child in all requests that were forwarded to it not later
+// than since.
 func (m *Machine) endWaits(id nid.NID, s wire.Status, since time.Duration) {
 	for _, r := range m.requests.slots {
 		if r.phase != running || r.since > since {

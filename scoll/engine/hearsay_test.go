@@ -24,7 +24,7 @@ func (h *harness) from(rank int, change func(*wire.RequestHeader)) {
 // 7 in a K-ary tree from member 4.
 func forged(r *wire.RequestHeader) { r.Tree, r.Root = wire.Tree{Type: wire.KAry, K: 2}, 4 }
 
-// honest delivers the next broadcasts of two roots to member 7 on their true way, through
+// honest delivers the next broadcasts of two roots to member 7 from their real parent there,
 // member 6, and fails unless both are accepted.
 func (h *harness) honest(sequence uint64, what string) {
 	h.t.Helper()
