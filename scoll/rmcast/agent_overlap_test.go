@@ -10,8 +10,9 @@ import (
 	"ulnet/scoll/rmcast"
 )
 
-// TestHandlerOverlap: RM-33: a handler sends messages, which moves the window on. The message
-// that the handler reads, and those queued behind it, stay unchanged.
+// TestHandlerOverlap: RM-33: the handler of a message sends further messages, which fill the
+// window anew. The message that the handler reads, and those queued behind it, stay
+// unchanged.
 func TestHandlerOverlap(t *testing.T) {
 	spec.Covers(t, "RM-33")
 	for _, n := range []int{1, 4} {
@@ -48,8 +49,8 @@ func TestHandlerOverlap(t *testing.T) {
 	}
 }
 
-// TestSlowHandler: RM-33: the window moves around while the handler of the sender's node still
-// reads: its message stays unchanged.
+// TestSlowHandler: RM-33: the handler of the sender's node is still reading a message when
+// later messages have used every slot of the window again. The message stays unchanged.
 func TestSlowHandler(t *testing.T) {
 	spec.Covers(t, "RM-33")
 	var g *rmcast.Group

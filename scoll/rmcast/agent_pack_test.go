@@ -9,8 +9,8 @@ import (
 	"ulnet/scoll/rmcast"
 )
 
-// TestAgentPacks: RM-43: messages that a program sends when an earlier one is over, without
-// waiting in between, share a datagram. The counters say so.
+// TestAgentPacks: RM-43: when an earlier message is released, a program sends several
+// messages without waiting in between. They share a datagram, and the counters say so.
 func TestAgentPacks(t *testing.T) {
 	spec.Covers(t, "RM-43")
 	s := newStacks(t, 5, link.Quality{}, nil)

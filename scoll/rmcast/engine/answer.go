@@ -27,7 +27,7 @@ func (s *stream) resends(k *child, seq uint64) bool {
 	sl, at := s.slot(seq), time.Duration(0)
 	if k != nil {
 		ks := k.slot(seq)
-		ks.polledAt = 0 // the child waited for the grace period before it asked
+		ks.polledAt = 0 // no RTT sample: the answer includes the grace period for which the child waited
 		ks.wants = !sl.have
 		at = ks.sentAt
 	} else {

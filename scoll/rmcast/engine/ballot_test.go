@@ -92,7 +92,8 @@ type ballotCase struct {
 
 var fiveMembers, sixMembers = []uint32{1, 2, 3, 4, 5}, []uint32{1, 2, 3, 4, 5, 6}
 
-// tell returns answers of members that report themselves and all others on a list.
+// tell returns the answers of some members, each of which reports list as the members of the
+// newest list.
 func tell(list []uint32, who ...uint32) (answers []told) {
 	for _, n := range who {
 		answers = append(answers, told{id: n, counter: 3, list: list, usable: true})

@@ -75,9 +75,9 @@ func deliver(w *world, h *host, kind InputKind, from sim.NodeID, b []byte) {
 	h.check(Input{}, w.net.Now())
 }
 
-// TestFreed: multicast §C.4: a request for payload that is stable is answered with that fact. A
-// member that has the payload sends it to each member that asks, at most once in half a round
-// trip.
+// TestFreed: a request for payload that is stable is answered with that fact
+// (docs/spec, multicast §C.4). A member that has the payload sends it to each member that
+// asks, at most once in half a round trip.
 func TestFreed(t *testing.T) {
 	w, c := tallied(t, 4, nil, nil)
 	w.await(w.send(0, "x"))

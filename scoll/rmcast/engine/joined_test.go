@@ -9,8 +9,9 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// TestJoinedAcks: RM-A24: of two origins a member has the same parent. An acknowledgement for one
-// of them, which is delayed because others may follow, goes with that for the other.
+// TestJoinedAcks: RM-A24: in the trees of two origins a member has the same parent. It delays an
+// acknowledgement for one origin, because others may follow. When it acknowledges a message of
+// the other origin, both go in one control message.
 func TestJoinedAcks(t *testing.T) {
 	spec.Covers(t, "RM-A24", "RM-42")
 	w, c := tallied(t, 4, nil, func(w *world, _ *sim.Config[*packet]) { w.manager.Window = 16 })

@@ -205,8 +205,8 @@ func TestPausedLeaf(t *testing.T) {
 	w.want("x", w.all()...)
 }
 
-// TestLostAcks: RM-24 and multicast §C.4: if a parent has not received a node's
-// acknowledgement, the node acknowledges again.
+// TestLostAcks: RM-24: if a parent has not received a node's acknowledgement, the node
+// acknowledges again (docs/spec, multicast §C.4).
 func TestLostAcks(t *testing.T) {
 	spec.Covers(t, "RM-24")
 	w, c := tallied(t, 8, nil, nil)

@@ -62,7 +62,7 @@ func (g *Manager) published() wire.Order {
 	return o
 }
 
-// sendList sends a member the latest list, if it is on it.
+// sendList sends a member the latest list, if the member is on that list.
 func (g *Manager) sendList(m *managed) {
 	if !m.listed {
 		return

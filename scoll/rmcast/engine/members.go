@@ -8,7 +8,8 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// peer is a present or former member. All versions share one value.
+// peer is a present or former member. The rosters of all versions share one value for each
+// member.
 type peer struct {
 	id     wire.ID
 	dead   bool // the member failed, was expelled, or has left for good

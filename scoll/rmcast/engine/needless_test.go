@@ -236,9 +236,9 @@ func TestRepeatedNeed(t *testing.T) {
 	}
 }
 
-// TestRepairOfWhatIsThere: multicast §C.4: if a member gets a repair of a datagram that it has
-// acknowledged, it acknowledges the datagram again, because the first acknowledgement did not
-// reach its parent.
+// TestRepairOfWhatIsThere: if a member gets a repair of a datagram that it has acknowledged,
+// it acknowledges the datagram again, because the first acknowledgement did not reach its
+// parent (docs/spec, multicast §C.4).
 func TestRepairOfWhatIsThere(t *testing.T) {
 	w, _ := tallied(t, 8, nil, nil)
 	w.send(0, "x")

@@ -93,8 +93,8 @@ func TestPacked(t *testing.T) {
 }
 
 // TestPackLost: RM-43 and RM-20: a datagram with several messages is lost at an inner node. Its
-// messages are requested by one range and resent in one PUT, and the lost datagram does not count
-// as many.
+// messages are requested by one range and resent in one PUT, and the loss is not taken for a sign
+// that multicast does not work.
 func TestPackLost(t *testing.T) {
 	spec.Covers(t, "RM-43", "RM-20")
 	lost := 0
@@ -111,9 +111,9 @@ func TestPackLost(t *testing.T) {
 	}
 }
 
-// TestPackRepeated: multicast §C.4: a datagram with messages that a member has acknowledged comes
-// again as a repair. The member acknowledges them again, in one entry. A multicast that comes
-// again is counted only.
+// TestPackRepeated: a datagram with messages that a member has acknowledged comes again as a
+// repair. The member acknowledges them again, in one entry (docs/spec, multicast §C.4). A
+// multicast that comes again is counted only.
 func TestPackRepeated(t *testing.T) {
 	spec.Covers(t, "RM-43")
 	w, _ := tallied(t, 8, nil, nil)

@@ -68,7 +68,7 @@ func TestOtherVersionDropped(t *testing.T) {
 }
 
 // TestOlderMember: RM-41: a manager tells a node of version 1 in that version that it is refused,
-// and why. It does not answer refusals, inquiries of its own version, and nodes of later
+// and why. It answers neither refusals, nor inquiries of its own version, nor nodes of later
 // versions, whose messages it cannot read.
 func TestOlderMember(t *testing.T) {
 	spec.Covers(t, "RM-41", "RM-A23")

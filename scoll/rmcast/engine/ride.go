@@ -7,11 +7,11 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// Acknowledgements that are delayed, because others may follow, go with what is sent to the same
-// parent anyway: with control messages, and with datagrams by PUT (RM-A24, RM-A26). They do not go
-// with multicast datagrams, which may be lost (RM-8). A control message passes data that is queued
-// for its receiver. A datagram does not, so acknowledgements in it may arrive later than in a
-// control message of their own.
+// Acknowledgements that are delayed, because others may follow, go with messages that are sent to
+// the same parent anyway: with control messages, and with datagrams by PUT (RM-A24, RM-A26). They
+// do not go with multicast datagrams, which may be lost (RM-8). A control message overtakes data
+// that is queued for its receiver. A datagram does not, so acknowledgements in it may arrive later
+// than in a control message of their own.
 
 // joinAcks adds delayed acknowledgements to the control messages that this step sends to the
 // same parents anyway, so that they need no PUT of their own.

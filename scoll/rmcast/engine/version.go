@@ -23,8 +23,8 @@ func (m *Machine) otherVersion(from nid.NID) {
 	}
 }
 
-// otherManager drops an order of a manager that has another protocol version. It is the reason
-// why this node does not become a member, as long as no other manager answers.
+// otherManager drops an order of a manager that has another protocol version. As long as no
+// other manager answers, that version is the reason why this node does not become a member.
 func (m *Machine) otherManager(from nid.NID, b []byte) {
 	o, older := parseOlder(b)
 	awaited := m.state == joining && slices.Contains(m.cfg.Managers, from)
@@ -32,7 +32,7 @@ func (m *Machine) otherManager(from nid.NID, b []byte) {
 	case older && (o.Group != m.cfg.Group || o.Kind <= wire.OrderKnown || o.Flags&wire.OrderReplica != 0):
 		return // the message is for a manager
 	case older && o.Kind == wire.OrderRefused && !(awaited && o.Incarnation == m.self.Incarnation):
-		return // it refuses no inquiry of this node
+		return // the order refuses no inquiry of this node
 	case !awaited:
 		m.otherVersion(from)
 		return
@@ -61,8 +61,8 @@ func parseOlder(b []byte) (o wire.Order, ok bool) {
 	return o, o.Kind != 0
 }
 
-// otherVersion drops a message of another protocol version, and tells its sender if that can
-// understand it. The user is told at a limited rate.
+// otherVersion drops a message of another protocol version, and tells its sender if the
+// sender can understand the answer. The user is told at a limited rate.
 func (g *Manager) otherVersion(from nid.NID, b []byte) {
 	o, older := parseOlder(b)
 	switch {
