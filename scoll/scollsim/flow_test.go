@@ -114,7 +114,8 @@ func TestEightRoots(t *testing.T) {
 	}
 }
 
-// TestEightRootsOfStacks: the same with whole agents above portals and LNet, fewer times.
+// TestEightRootsOfStacks: as TestEightRoots, but with whole agents above portals and LNet,
+// and fewer broadcasts.
 func TestEightRootsOfStacks(t *testing.T) {
 	cfg := steady(8, 3)
 	cfg.Stacks = true

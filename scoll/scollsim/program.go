@@ -35,7 +35,7 @@ type errand struct {
 	id engine.RequestID
 }
 
-// boot begins an incarnation. It keeps nothing of the one before.
+// boot begins an incarnation. It keeps no state of the incarnation before.
 func (n *Net) boot(incarnation sim.Incarnation, _ sim.Program[*message]) sim.Program[*message] {
 	cfg := n.cfg.Scoll.Engine()
 	cfg.Self, cfg.Incarnation, cfg.Watched = simlnd.NID(incarnation.Node), incarnation.Number+1, n.oracle.on()

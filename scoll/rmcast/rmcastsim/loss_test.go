@@ -70,8 +70,8 @@ func TestLoss(t *testing.T) {
 	}
 }
 
-// TestLossyWindows: G-RM-3 and RM-A19: the same for messages that are in flight together, from
-// several origins.
+// TestLossyWindows: G-RM-3 and RM-A19: as TestLoss, but for messages that are in flight
+// together, from several origins.
 func TestLossyWindows(t *testing.T) {
 	spec.Covers(t, "RM-A19", "G-RM-3")
 	for _, loss := range []float64{0.001, 0.01, 0.05} {

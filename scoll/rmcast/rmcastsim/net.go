@@ -152,7 +152,7 @@ func (n *Net) excuse(set sim.NodeSet) {
 	}
 }
 
-// id is the node as a member, present or future.
+// id returns the ID of a node as a member, present or future.
 func (n *Net) id(node sim.NodeID) rmcast.ID {
 	return rmcast.ID{NID: simlnd.NID(node), Incarnation: n.nodes[node].incarnation}
 }

@@ -31,14 +31,14 @@ func TestMildPlans(t *testing.T) {
 	plans(t, scenario.Machines, 30, 100, 10_000, mildPlan)
 }
 
-// TestWildPlans: RM-2, RM-21, RM-28, RM-A8, RM-A9: the same with any faults of networks and
-// hosts.
+// TestWildPlans: RM-2, RM-21, RM-28, RM-A8, RM-A9: as TestMildPlans, but with any faults of
+// networks and hosts.
 func TestWildPlans(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-21", "RM-28", "RM-A8", "RM-A9")
 	plans(t, scenario.Machines, 30, 100, 10_000, wildPlan)
 }
 
-// TestStackPlans: RM-2, RM-36, RM-A22: the same for whole stacks.
+// TestStackPlans: RM-2, RM-36, RM-A22: as TestMildPlans, but with whole stacks.
 func TestStackPlans(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-36", "RM-A22")
 	plans(t, scenario.Stacks, 5, 16, 1000, mildPlan)

@@ -35,7 +35,7 @@ type input struct {
 	manager bool
 }
 
-// boot begins an incarnation. Nothing is kept over a restart.
+// boot begins an incarnation. It keeps no state of the incarnation before.
 func (n *Net) boot(incarnation sim.Incarnation, _ sim.Program[*kit.Message]) sim.Program[*kit.Message] {
 	cfg := n.memberConfig(incarnation)
 	p := &program{net: n, id: incarnation.Node, m: engine.New(cfg), rng: rand.New(rand.NewPCG(incarnation.Seed, 0x1055)), wake: machine.Never, manage: machine.Never}
