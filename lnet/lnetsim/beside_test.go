@@ -13,9 +13,8 @@ import (
 	"ulnet/portals"
 )
 
-// TestLatencyBesideOthers: round trips to a live peer, eight at a time, are as fast as
-// otherwise, while as many messages are sent to unreachable and stuck peers as their queues
-// hold.
+// TestLatencyBesideOthers: round trips to a live peer, eight at a time, take hardly longer
+// while the queues of unreachable and stuck peers are kept full.
 func TestLatencyBesideOthers(t *testing.T) {
 	alone := newBeside(t, 0, 0).run()
 	for name, c := range map[string]struct{ dead, stuck int }{

@@ -55,9 +55,10 @@ func drawPlan(seed uint64) string {
 	return p.String()
 }
 
-// lastProbe is the second of the last probes. Connections to earlier incarnations end only when
-// something is sent on them, which is lost. With three rails there are nine connections on each
-// net in each direction between two nodes, and a router is on all nets.
+// lastProbe returns the second of the run at which the last probes are sent. There are many
+// probes because a connection to an earlier incarnation ends only when a message is sent on it,
+// which is lost. With three rails there are nine connections on each net in each direction
+// between two nodes, and a router is on all nets.
 func (p *plan) lastProbe() int {
 	if p.rails == maxRails {
 		return 66 + 15*p.nets

@@ -138,7 +138,7 @@ func (e *explainer) whyRemote(r *Remote) Reason {
 	return lostNet(c.nets.score(), nets{here, n}.score())
 }
 
-// whyBeyond is whyRemote for a destination with which this node shares no net.
+// whyBeyond does what whyRemote does, for a destination with which this node shares no net.
 func (e *explainer) whyBeyond(n *Net[*Remote], r *Remote) Reason {
 	switch {
 	case !e.t.routed(n.ID()):

@@ -1,7 +1,7 @@
 package path
 
-// score is what NIs, or nets, are compared by: the most significant field comes first, and
-// less is better. It has few words so that it stays in registers.
+// score is the value by which NIs, or nets, are compared: the most significant field comes
+// first, and less is better. It has few words so that it stays in registers.
 type score struct {
 	first   uint64 // of an NI: harm, priority, and a bit that is set without preference; of a net: harm
 	second  uint64 // of an NI: lack of credits; of a net: priority

@@ -22,7 +22,8 @@ type reference struct {
 // onNet reports whether two NIDs are on one net.
 func onNet(a, b nid.NID) bool { return a.Net() == b.Net() && a.Is4() == b.Is4() }
 
-// sorted returns the first of those in list after sorting by keys, smaller first.
+// sorted returns the element of list that comes first when list is sorted by keys in
+// ascending order.
 func sorted[T any](list []T, keys func(T) []int64) (first T) {
 	if len(list) == 0 {
 		return first

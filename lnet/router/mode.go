@@ -22,7 +22,7 @@ type Mode uint8
 const (
 	Off      Mode = iota // messages for other nodes are dropped
 	On                   // messages for other nodes are forwarded
-	Stopping             // further ones are dropped, those with a buffer leave
+	Stopping             // further messages are dropped, those with a buffer leave
 	Starting             // messages are forwarded, and peers are told that they are not
 )
 

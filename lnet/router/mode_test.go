@@ -87,8 +87,8 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestSilenceChanged: a net that has been silent for longer than a shorter time-out allows is asked
-// before it is down, and a longer time-out brings it up.
+// TestSilenceChanged: the time-out becomes shorter, and a net has already been silent for longer.
+// Its nodes are pinged before it counts as down. A longer time-out brings the net up again.
 func TestSilenceChanged(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-16")

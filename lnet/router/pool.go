@@ -35,8 +35,8 @@ func (p *Pool) SetLimit(bytes int) {
 
 func sizeIndex(memory int) int { return bits.Len(uint(memory)) - bits.Len(uint(Page)) }
 
-// Get returns a buffer for a payload in bytes, or nil for none. Its contents are those of an
-// earlier message.
+// Get returns a buffer for a payload in bytes, or nil if there is no payload. Its contents
+// are those of an earlier message.
 func (p *Pool) Get(payload int) []byte {
 	memory := memoryOf(payload)
 	if memory == 0 {
