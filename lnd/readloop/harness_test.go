@@ -113,7 +113,7 @@ func (w *testSource) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// message makes one arrive, and waits until the goroutine that reads has taken it.
+// message makes a message arrive, and waits until the goroutine that reads has taken it.
 func (w *testSource) message(rest bool) {
 	w.Helper()
 	select {

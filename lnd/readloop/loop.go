@@ -49,7 +49,7 @@ type Loop struct {
 	blocked     bool         // the follower waits for bytes
 	interrupted bool         // a read deadline in the past ended the follower's read
 	unread      bool         // the watchdog's last check of the idle loop found something unread
-	uses        int          // calls of Receive, each in time, that ended with a message since the hand-over
+	uses        int          // calls of Receive since the hand-over that came in time and ended with a message
 	delays      int          // hand-overs that have delayed a message, less one for each provenUses receives in time
 	refuse      int          // requests to refuse before the next hand-over
 	handOvers   int          // hand-overs so far
@@ -71,7 +71,7 @@ func (l *Loop) Init(s Source, w *Watchdog, clock machine.Clock) {
 	l.idleSince.Store(int64(machine.Never))
 }
 
-// Requested reports whether a call of HandOver makes sense.
+// Requested reports whether a follower has requested the loop, so that HandOver may hand it over.
 func (l *Loop) Requested() bool { return l.requested.Load() }
 
 // Request implements lnd.ReadLoop.
@@ -106,7 +106,8 @@ func (l *Loop) HandOver(ended <-chan struct{}) {
 	}
 }
 
-// grant decides about the request. The caller holds l.mu.
+// grant reports whether the loop goes to the follower that has requested it. The caller holds
+// l.mu.
 func (l *Loop) grant() bool {
 	if l.follower == nil || l.follower.Waiting() {
 		return false

@@ -25,8 +25,8 @@ func TestReceive(t *testing.T) {
 	}
 }
 
-// TestEnds (LF-2): what ends a hand-over, and that the own goroutine reads afterwards, if
-// there is anything to read.
+// TestEnds (LF-2): each of these events ends a hand-over. Then the own goroutine reads, if there
+// is anything to read.
 func TestEnds(t *testing.T) {
 	spec.Covers(t, "LF-2")
 	for name, tt := range map[string]struct {
@@ -315,7 +315,8 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// TestNotIdle (LF-8): a loop that may not stay idle goes back to the own goroutine.
+// TestNotIdle (LF-8): when the source no longer lets the loop be idle, the loop goes back to the
+// own goroutine.
 func TestNotIdle(t *testing.T) {
 	spec.Covers(t, "LF-8")
 	w := newSource(t).start()

@@ -39,7 +39,7 @@ func (l *Loop) takeOver(f lnd.Follower) bool {
 	return true
 }
 
-// await blocks in the source as long as f waits. read says that something has arrived.
+// await blocks in the source as long as the follower waits. read says that something has arrived.
 func (l *Loop) await() (ok, read bool) {
 	ok = true
 	if l.BeginWait() {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// manualSource is a source that a test controls: Await returns at once, and after so many
-// messages the follower waits no more.
+// manualSource is a source that a test controls: Await returns at once, and the follower by stops
+// waiting after a given number of messages.
 type manualSource struct {
 	Loop
 	watchdog  Watchdog
