@@ -33,14 +33,15 @@ func (m *Messages) EndAll(n int) {
 // Len returns how many messages have not ended.
 func (m *Messages) Len() int64 { return m.count.Load() }
 
-// Close begins the end: a goroutine that calls Begin later sees it in Closing.
+// Close begins the end. From now on Closing tells each goroutine that calls Begin to refuse its
+// message.
 func (m *Messages) Close() { m.closing.Store(true) }
 
 // Closing reports whether Close has been called.
 func (m *Messages) Closing() bool { return m.closing.Load() }
 
-// Wait waits until no message is left, after Close. It returns ctx's error if that ends
-// before. Several goroutines may wait.
+// Wait waits, after Close, until no message is left. It returns ctx's error if ctx ends first.
+// Several goroutines may wait.
 func (m *Messages) Wait(ctx context.Context) error {
 	for m.count.Load() > 0 {
 		select {
