@@ -42,7 +42,7 @@ type ConnConfig struct {
 
 // Listener is a port on which connections are accepted.
 type Listener interface {
-	// Close refuses further requests. Those that are not answered stay valid.
+	// Close refuses further requests. Requests that the consumer has not answered stay valid.
 	Close() error
 }
 
@@ -66,9 +66,9 @@ type Request interface {
 type Conn interface {
 	// QPN is the number of the queue pair at this side.
 	QPN() uint32
-	// PostSend posts work requests, all of them or none. It fails with ErrFull,
-	// ErrState before Established at the requesting side, and ErrClosed. After an error of
-	// the connection it posts, and the requests complete as Flushed.
+	// PostSend posts work requests, all of them or none. It fails with ErrFull, ErrState before
+	// Established at the requesting side, and ErrClosed. After an error of the connection it does
+	// not fail: the work requests complete as Flushed.
 	PostSend(wrs []SendWR) error
 	// Disconnect ends the connection: posted work requests complete as Flushed, the peer is
 	// told, and Disconnected follows. Received messages that the consumer has stay valid. A

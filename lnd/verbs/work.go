@@ -69,7 +69,7 @@ type Completion struct {
 // (IBV_WC_*).
 type Status uint8
 
-// The outcomes. After the first error of a queue pair all others are Flushed.
+// The outcomes. After the first error of a queue pair all later work requests are Flushed.
 const (
 	Success          Status = 0
 	LocalLength      Status = 1

@@ -129,8 +129,8 @@ func (p Path) Check(id uint16, b []byte) bool {
 // identification is 0.
 func (p Path) CheckAny(b []byte) (id uint16, ok bool) { return p.CheckNear(0, b) }
 
-// CheckNear is CheckAny with a likely identification, such as the index of a datagram among
-// several that arrived joined. If that identification fits, nothing has to be computed.
+// CheckNear does what CheckAny does, with a likely identification, such as the index of a datagram
+// among several that arrived joined. If that identification fits, nothing has to be computed.
 func (p Path) CheckNear(likely uint16, b []byte) (id uint16, ok bool) {
 	n := len(b) - ICRCSize
 	if n < BTHSize || n > maxUnshift-afterID {

@@ -12,7 +12,7 @@ const (
 	MTU4096
 )
 
-// IsValid reports whether m is one of the five.
+// IsValid reports whether m is one of the five codes.
 func (m MTU) IsValid() bool { return m >= MTU256 && m <= MTU4096 }
 
 // Bytes returns the payload in bytes, 0 for a code that is not valid.

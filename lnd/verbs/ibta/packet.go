@@ -55,7 +55,7 @@ func ParsePacket(b []byte) (p Packet, err error) {
 // Path.AppendICRC.
 func (p *Packet) AppendHeaders(b []byte) []byte { return p.AppendHeadersOf(b, len(p.Payload)) }
 
-// AppendHeadersOf is AppendHeaders for a payload of n bytes that is not Payload.
+// AppendHeadersOf does what AppendHeaders does, for a payload of n bytes that is not Payload.
 func (p *Packet) AppendHeadersOf(b []byte, n int) []byte {
 	p.Pad = Pad(n)
 	b = p.BTH.AppendTo(b)

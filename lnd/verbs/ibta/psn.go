@@ -24,7 +24,7 @@ const (
 // RKey names a memory region to peers that may write to it.
 type RKey uint32
 
-// QKey is what sender and receiver of datagrams agree upon.
+// QKey is the key of a queue pair for datagrams, which receives only datagrams with this key.
 type QKey uint32
 
 // Q_Keys with a fixed meaning.

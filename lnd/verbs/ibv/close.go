@@ -59,8 +59,7 @@ func values[T comparable](d *device, set map[T]struct{}) []T {
 	return slices.Collect(maps.Keys(set))
 }
 
-// use opens something and adds it to a set that the table's lock guards, unless the
-// device is closed.
+// use calls open and adds v to a set that the table's lock guards, unless the device is closed.
 func use[T comparable](d *device, set map[T]struct{}, v T, open func() error) error {
 	d.cm.Lock()
 	defer d.cm.Unlock()

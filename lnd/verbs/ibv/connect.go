@@ -86,7 +86,8 @@ func (c *conn) resolveTimeout() C.int {
 	return C.int(max(t.Milliseconds(), 1))
 }
 
-// resolved takes the next step. If that fails there is no route to the peer.
+// resolved makes the next step of a request by calling step. If step fails there is no route to
+// the peer.
 func (c *conn) resolved(step func() C.int) {
 	c.dev.cm.Lock()
 	if c.final {

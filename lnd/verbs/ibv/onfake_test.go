@@ -140,7 +140,7 @@ func TestOnFakeScattered(t *testing.T) {
 	b.close()
 }
 
-// TestOnFakeAsk: the outcomes of a request for a connection.
+// TestOnFakeAsk: a request for a connection ends with the event of its outcome.
 func TestOnFakeAsk(t *testing.T) {
 	fake(t)
 	a, b := newNode(t, "127.0.0.2"), newNode(t, "127.0.0.3")

@@ -23,7 +23,7 @@ func (q *queue) run() {
 		return rc == 0
 	}
 	for err == nil && q.turn() {
-		// Completions from now on notify; earlier ones are polled.
+		// From now on the device notifies of completions; those that have come already are polled.
 		if rc := C.ulnet_arm(q.cq); rc != 0 {
 			q.dev.log.Error("arm a completion queue", "err", errno(rc))
 		}

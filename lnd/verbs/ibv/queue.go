@@ -177,8 +177,8 @@ func (q *queue) leave(sends int, p *pool) {
 	q.change.Broadcast()
 }
 
-// do makes the queue's goroutine run f after the upcalls of all that has completed. The queue
-// has a queue pair.
+// do makes the queue's goroutine run f after the upcalls of all that has completed. The goroutine
+// runs, because the caller has a queue pair that uses the queue.
 func (q *queue) do(f func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -179,7 +179,7 @@ func (r *region) Deregister() {
 		r.mu.Unlock()
 		return
 	}
-	// C memory is freed with the lease: this one is for copying.
+	// C memory is freed when its lease ends: hold the lease until the bytes are copied back.
 	held := r.lease.hold()
 	r.undo()
 	scatter(r.pieces, r.memory)

@@ -67,7 +67,7 @@ func (q *queuePair) after(f func()) {
 	q.sends.do(func() { q.recvs.do(f) })
 }
 
-// destroyNow runs in the goroutine of the receives' queue.
+// destroyNow destroys the queue pair. It runs in the goroutine of the receives' queue.
 func (q *queuePair) destroyNow() {
 	q.dev.cm.Lock()
 	q.destroy()
@@ -77,7 +77,8 @@ func (q *queuePair) destroyNow() {
 	q.sends.do(q.releaseAll)
 }
 
-// releaseAll runs in the goroutine of the work requests' queue. The device will complete
+// releaseAll completes the work requests that are left as flushed, and releases what the queue
+// pair has used. It runs in the goroutine of the work requests' queue. The device will complete
 // nothing more.
 func (q *queuePair) releaseAll() {
 	q.mu.Lock()

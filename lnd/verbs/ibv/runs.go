@@ -28,8 +28,8 @@ type run struct {
 	key    uint32 // local key (lkey) of the run
 }
 
-// runsOf joins pieces that follow each other in memory, without those of no bytes, and
-// returns how many bytes there are.
+// runsOf joins pieces that follow each other in memory, leaves out empty ones, and returns how
+// many bytes there are.
 func runsOf(pieces [][]byte) (runs []run, total uint64) {
 	for _, p := range pieces {
 		if len(p) == 0 {
@@ -58,7 +58,7 @@ func checkRegion(total uint64, access verbs.Access) error {
 	return nil
 }
 
-// locate returns the run that b lies in, and where; nil for none.
+// locate returns the run that b lies in, and the offset of b there; nil for none.
 func locate(runs []run, b []byte) (r *run, offset uint64) {
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	for i := range runs {

@@ -85,8 +85,8 @@ func TestCMLost(t *testing.T) {
 	}
 }
 
-// TestCMBadLink makes and ends connections over a link that loses, duplicates and
-// reorders: both ends agree on each, nothing is left, and two runs are the same.
+// TestCMBadLink makes and ends connections over a link that loses, duplicates and reorders
+// messages: both ends agree on each connection, nothing is left, and two runs are the same.
 func TestCMBadLink(t *testing.T) {
 	for seed := range uint64(20) {
 		run := func() string {

@@ -11,7 +11,7 @@ import (
 // cmBody is the part of a CM message after the MAD.
 type cmBody interface{ AppendTo(b []byte) []byte }
 
-// build returns a message, which is valid until the next.
+// build returns a message, which is valid until the next call.
 func (c *cm) build(kind ibta.Attribute, tid uint64, body cmBody) []byte {
 	c.building = body.AppendTo(ibta.MAD{TransactionID: tid, Attribute: kind}.AppendTo(c.building[:0]))
 	return c.building
@@ -41,7 +41,7 @@ func (c *cm) ask(now time.Duration, n *cmConn, kind ibta.Attribute, body cmBody,
 // again. Local policy.
 const maxREPs = 6
 
-// again sets the timer for the next repetition, or for the end.
+// again sets the timer for the next repetition of the message, or for the end of the request.
 func (c *cm) again(now time.Duration, n *cmConn) {
 	at := max(n.giveUp, now+1)
 	if n.state != repSent || n.sent < maxREPs {

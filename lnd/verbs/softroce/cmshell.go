@@ -74,7 +74,7 @@ func (s *cmShell) about(c *conn, kind callKind) {
 	s.mu.Lock()
 	id := c.id
 	var box *outbox
-	if id == 0 && kind == callDisconnect { // it was adopted, or the device is closed while it is being made
+	if id == 0 && kind == callDisconnect { // c was adopted, or the device is closed while c is being made
 		box = c.end(verbs.Event{Kind: verbs.Disconnected})
 	}
 	s.mu.Unlock()
@@ -84,9 +84,9 @@ func (s *cmShell) about(c *conn, kind callKind) {
 	}
 }
 
-// do steps the connection manager and makes the upcalls. No lock is held. If the step is not
-// refused it binds c to the connection, so that c gets its events. A c that has ended already
-// is refused.
+// do steps the connection manager and makes the upcalls. The caller holds no lock. If the call in
+// in succeeds, do binds c to its connection, so that c gets the events of the connection. If c has
+// ended already, do returns ErrClosed.
 func (s *cmShell) do(in cmInput, c *conn) (ibta.CommID, error) {
 	s.mu.Lock()
 	if c != nil && c.isEnded() {

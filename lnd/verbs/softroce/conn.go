@@ -32,7 +32,7 @@ type conn struct {
 	peer   netip.Addr // address of the peer, if this side asks
 	events eventQueue
 	timer  timed
-	id     ibta.CommID // guarded by the lock of the connection manager; 0: that does not know the connection
+	id     ibta.CommID // guarded by the lock of the connection manager; 0: the connection manager does not know this connection
 
 	mu         sync.Mutex // guards all fields below
 	rc         *rc        // transport of the connection; nil while asking

@@ -9,13 +9,13 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// step steps the transport. c.mu is held, and there is one.
+// step steps the transport, which must exist. The caller holds c.mu.
 func (c *conn) step(in rcInput, box *outbox) {
 	before := c.rc.sends.len()
 	if len(in.Post) > 0 {
 		before += len(in.Post)
 	}
-	if !in.Later { // it sends nothing, so the time of the last step will do
+	if !in.Later { // a step with Later sends nothing, so the time of the last step will do for it
 		c.now = c.hub.clock.Now()
 	}
 	c.wake = c.rc.Step(c.now, in, &box.out)
@@ -97,8 +97,8 @@ func (c *conn) handOut(box *outbox) {
 	c.finish(box)
 }
 
-// begin locks c.mu if this sender may send now. The first packet to the passive side shows
-// that the peer knows of the connection.
+// begin reports whether packets of this sender are for this connection, and then leaves c.mu
+// locked. The first packet to the passive side shows that the peer knows of the connection.
 func (c *conn) begin(from netip.AddrPort) bool {
 	c.mu.Lock()
 	if !c.heard && !c.asking && c.rc != nil && from.Addr() == c.route.To.Addr() {
@@ -146,8 +146,8 @@ func (c *conn) sendACK() {
 }
 
 // frameACK moves the delayed ACK, if there is one, to the datagrams of a box that the caller
-// sends. While upcalls are being made handOut does that. Until the caller has sent the ACK, a
-// later one may overtake it, which the peer ignores.
+// sends. While upcalls are being made it leaves the ACK to handOut. Until the caller has sent the
+// ACK, a later ACK may overtake it; the peer ignores the earlier one then.
 func (c *conn) frameACK(to *outbox) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -201,8 +201,9 @@ func (c *conn) claim(box *outbox, last *conn) {
 	}
 }
 
-// over is called when the completions before the end of the connection are handed
-// out, by one queue after the other: its last event follows.
+// over is called when a queue has handed out the completions before the end of the connection:
+// first for the queue of work requests, if there are two, and then for that of receives. After the
+// second call the connection's last event follows.
 func (c *conn) over(q *cq) {
 	if q != c.recvs {
 		if c.recvs.claim(nil, c) {

@@ -26,8 +26,8 @@ type cq struct {
 	sparing []lastCall
 }
 
-// lastCall is a connection that is over: its last event follows the completions
-// position in waiting
+// lastCall is a connection that is over: its last event follows the completions that were waiting
+// when it ended.
 type lastCall struct {
 	at   int // index in waiting behind the last completion
 	conn *conn
@@ -56,9 +56,8 @@ func (q *cq) release(n int) {
 	}
 }
 
-// claim puts completions, and behind them the end of a connection (or nil), in
-// order. True means that the caller is to make their upcalls: by run, without
-// locks.
+// claim adds completions, and behind them the end of the connection last (nil: none), to the order
+// of the queue. If it returns true the caller has to make their upcalls: by run, without locks.
 func (q *cq) claim(list []verbs.Completion, last *conn) bool {
 	if len(list) == 0 && last == nil {
 		return false

@@ -87,10 +87,11 @@
 // back or anything is posted; an unused loop goes back after 20 ms at most. Until then no
 // goroutine reads: packets for others wait, and peers probe.
 //
-// The device delays an ACK until the port is about to block, so that it can leave with an
-// answer, or else with the ACKs to other peers in one system call. While the loop is handed over the ACK waits until the follower posts something, or
-// until the follower's next Receive. Otherwise each answer would cost two system calls and
-// wake the peer twice. If packets of several queue pairs arrived no ACK is delayed.
+// The device delays an ACK until the port is about to block, so that it can leave with an answer,
+// or else with the ACKs to other peers in one system call. While the loop is handed over the ACK
+// waits until the follower posts something, or until the follower's next Receive. Otherwise each
+// answer would cost two system calls and wake the peer twice. If packets of several queue pairs
+// arrived no ACK is delayed.
 //
 // # Memory and socket
 //

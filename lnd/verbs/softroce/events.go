@@ -7,8 +7,8 @@ import (
 	"ulnet/lnd/verbs"
 )
 
-// eventQueue makes the upcalls of a connection's events: one at a time and in
-// order, without locks. There are two at most. It is silent until speak: a refused
+// eventQueue makes the upcalls of a connection's events: one at a time and in order, without
+// locks. A connection has at most two events. No upcall is made before speak is called: a refused
 // connection has no events.
 type eventQueue struct {
 	upcall func(verbs.Conn, verbs.Event)

@@ -81,7 +81,7 @@ func newIncast(t testing.TB, n, size int) *incast {
 	return x
 }
 
-// run makes each sender write its block so many times, each time with other bytes.
+// run makes each sender write its block the given number of times, each time with other bytes.
 func (x *incast) run(times int) {
 	finished := make(chan error, len(x.senders))
 	for _, s := range x.senders {

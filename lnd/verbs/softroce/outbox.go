@@ -16,7 +16,7 @@ type outbox struct {
 	split  [2][]verbs.Completion
 }
 
-// upcalls are those of a completion queue that are to be made.
+// upcalls are the upcalls of a completion queue that have to be made.
 type upcalls struct {
 	cq   *cq
 	list []verbs.Completion

@@ -22,7 +22,7 @@ type rcConfig struct {
 	MaxMessage    int        // longest SEND that is received: the size of a buffer
 	AckTimeout    time.Duration
 	RetryCount    int // number of timeouts in a row that are allowed
-	RNRRetryCount int // RNR NAKs in a row that are survived, 7 is endless
+	RNRRetryCount int // RNR NAKs in a row that are allowed; 7: no limit
 	Memory        memory
 	Pool          pool
 }
@@ -54,7 +54,7 @@ type rcOutput struct {
 	Completions []verbs.Completion
 	Packets     []rcPacket
 	pieces      [][]byte
-	Err         error        // error of Post, of which no request was taken
+	Err         error        // error of Post: none of the work requests was taken
 	Failed      verbs.Status // why the connection is over, from this step on
 }
 

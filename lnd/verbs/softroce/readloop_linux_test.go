@@ -34,8 +34,7 @@ func TestReadLoop(t *testing.T) {
 	d.endHandOver()
 }
 
-// TestReadLoopEnds: each event that ends a hand-over; after it the port's own goroutine
-// reads.
+// TestReadLoopEnds: after each event that ends a hand-over the port's own goroutine reads.
 func TestReadLoopEnds(t *testing.T) {
 	for name, end := range map[string]func(d *readLoopPair, result chan bool){
 		"an interruption, and Return": func(d *readLoopPair, result chan bool) {
@@ -84,7 +83,7 @@ func TestReadLoopEnds(t *testing.T) {
 	}
 }
 
-// write makes one node write so many bytes to the other's memory.
+// write makes one node write n bytes to the other's memory.
 func (d *readLoopPair) write(from, n int) {
 	d.Helper()
 	mr, err := d.nodes[1-from].pd.Register([][]byte{make([]byte, n)}, both)

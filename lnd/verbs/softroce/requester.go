@@ -219,7 +219,8 @@ func (c *rc) transmit(now time.Duration, out *rcOutput) {
 }
 
 // gathers reports whether packets that were posted wait for the next ACK, see sendQueue. They do
-// not if it takes long to come, or is late: it may be lost, as may be the answers to probes.
+// not wait if an ACK takes long to come, or is late: it may be lost, and so may be the answers to
+// probes.
 func (c *rc) gathers() bool {
 	r := &c.req
 	return r.srtt > 0 && r.srtt < maxGatherTrip && r.probes+r.retries == 0 && c.sends.gathers()

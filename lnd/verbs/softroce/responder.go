@@ -19,7 +19,7 @@ type responder struct {
 	expected ibta.PSN
 	msn      uint32
 	nakSent  bool     // a NAK for a missing packet was sent, and the packet has not come yet
-	dropped  ibta.PSN // the last packet that was dropped because of that, in this step
+	dropped  ibta.PSN // the last packet that was dropped in this step because an earlier one is missing
 
 	in      message
 	buffer  verbs.Buffer // receive buffer of the SEND in progress

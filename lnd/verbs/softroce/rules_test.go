@@ -253,8 +253,9 @@ func TestNakAfterTimeout(t *testing.T) {
 	}
 }
 
-// TestGather: the first 16 messages of one packet leave at once, and those behind them in bursts:
-// with the next ACK, or when they are 16. Others do not wait, nor do small ones behind others.
+// TestGather: the first 16 messages of one packet leave at once. Such messages behind them leave
+// in bursts: with the next ACK, or when they are 16. Messages of other kinds do not wait, nor do
+// small messages behind these.
 func TestGather(t *testing.T) {
 	small := send(0, make([]byte, testMTU))
 	long := send(0, make([]byte, testMTU+1))
@@ -283,7 +284,7 @@ func TestGather(t *testing.T) {
 	}
 }
 
-// TestGathered: what makes the messages leave that wait for each other.
+// TestGathered: each of these events makes the messages leave that wait for each other.
 func TestGathered(t *testing.T) {
 	var all []int
 	for i := range 2 * gatherBehind {

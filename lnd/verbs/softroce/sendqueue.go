@@ -28,8 +28,8 @@ type sendQueue struct {
 	count int
 	end   ibta.PSN // the PSN after the last packet of all work requests
 
-	// The next packet: packet at of work cursor, whose payload begins at offset of
-	// a piece.
+	// The next packet to send is packet number at of the work request with index cursor. Its
+	// payload begins at offset bytes into the piece with index piece.
 	cursor, at    int
 	piece, offset int
 }

@@ -42,7 +42,7 @@ type receiverSlot struct {
 	control [64]byte
 }
 
-// newReceiver has room for so many bytes of each message.
+// newReceiver returns a receiver with room for size bytes of each message.
 func newReceiver(size int) *receiver {
 	x := new(receiver)
 	x.fn, x.loop = x.try, x.serve

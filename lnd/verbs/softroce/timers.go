@@ -41,7 +41,7 @@ func newTimers(clock machine.Clock) *timers {
 }
 
 // set makes e be called at due, rounded up to a multiple of grain. If e is set for an earlier time
-// already, that remains.
+// already, it stays set for that time.
 func (t *timers) set(e *timed, due time.Duration) {
 	due = (due + grain - 1) / grain * grain
 	t.mu.Lock()
@@ -54,7 +54,7 @@ func (t *timers) set(e *timed, due time.Duration) {
 	t.start()
 }
 
-// remove forgets e. A call of it may be under way.
+// remove forgets e. A call of its function may still be in progress.
 func (t *timers) remove(e *timed) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

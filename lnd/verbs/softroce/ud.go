@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// errUD is the class of refusals of a queue pair for datagrams.
+// errUD is wrapped by every error with which a queue pair for datagrams refuses something.
 var errUD = errors.New("queue pair for datagrams")
 
 // ud is a queue pair for datagrams (verbs.UD). A posted datagram leaves at once and completes

@@ -85,8 +85,8 @@ const (
 	longestWait = 2 * time.Millisecond
 )
 
-// room returns how many datagrams the backlog of the socket permits. Where connections keep
-// the backlog long, one is sent all the same now and then.
+// room returns how many datagrams the backlog of the socket permits. If connections keep the
+// backlog long, it permits one datagram each longestWait.
 func (s *udSender) room(now time.Duration) int {
 	p, known := s.u.hub.port.(interface{ Backlog() int })
 	switch {

@@ -170,8 +170,8 @@ func (p narrowPort) Send(list []wire.Burst) (int, error) {
 
 func (p narrowPort) Backlog() int { return p.net.backlog }
 
-// TestDatagramsBacklog: while the system has a long backlog datagrams wait in the device, but
-// for one now and then.
+// TestDatagramsBacklog: while the system has a long backlog datagrams wait in the device, except
+// that one leaves every longestWait.
 func TestDatagramsBacklog(t *testing.T) {
 	v := newVirtual(t, 1, emulator.Faults{})
 	n := &narrow{Network: v.net, room: 1000, backlog: mostBacklog}

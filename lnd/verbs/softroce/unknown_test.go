@@ -56,7 +56,8 @@ func TestUnknownReported(t *testing.T) {
 	}
 }
 
-// TestHadNumbers: which numbers a device has used, also after its numbers wrap around.
+// TestHadNumbers: the method had knows which numbers a device has used, also after its numbers
+// wrap around.
 func TestHadNumbers(t *testing.T) {
 	d := newDemultiplexer(ibta.MulticastQPN - 2)
 	for range 4 { // 0xFFFFFD is free; 0 and 1 are no queue pairs; the last is 3

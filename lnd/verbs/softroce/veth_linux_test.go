@@ -71,8 +71,7 @@ func TestCable(t *testing.T) {
 	}
 }
 
-// moveBoth makes two nodes write so many megabytes into each other's memory, a
-// megabyte at a time.
+// moveBoth makes two nodes write amount megabytes into each other's memory, a megabyte at a time.
 func moveBoth(t *testing.T, nodes [2]*testNode, conns [2]verbs.Conn, amount int) {
 	var memory, bulk [2][]byte
 	var regions, source [2]verbs.MR

@@ -182,7 +182,7 @@ func tell() (<-chan happened, func(verbs.Conn, verbs.Event)) {
 	}
 }
 
-// take receives one value from c within a time.
+// take receives one value from c, for which it waits no longer than patience.
 func take[T any](t *testing.T, c <-chan T) (v T) {
 	t.Helper()
 	timer := time.NewTimer(patience)

@@ -7,10 +7,9 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// Clock is a clock whose time advances when its owner calls Run (machine.Clock).
-// Timers run in the goroutine of Run, one at a time and in order; those of an
-// instant in the order in which they were set. Safe for concurrent use; of Run
-// there is one call at a time.
+// Clock is a clock whose time advances when its owner calls Run (machine.Clock). Timers run in the
+// goroutine of Run, one at a time and in order; those of an instant in the order in which they
+// were set. A Clock is safe for concurrent use, but only one call of Run at a time is allowed.
 type Clock struct {
 	mu    sync.Mutex // guards all fields below
 	now   time.Duration

@@ -110,7 +110,7 @@ func (e *Network) start() {
 	e.timer = e.cfg.Clock.AfterFunc(d, e.deliver)
 }
 
-// deliver is the timer: it delivers what is due.
+// deliver is called by the timer. It delivers the datagrams that are due.
 func (e *Network) deliver() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -1,7 +1,7 @@
 // Package wire is the network of a softroce device: it sends and receives datagrams over UDP
 // or over something that behaves like it.
 //
-// A [Network] opens ports, one for each address and one for each multicast group of it. It
+// A [Network] opens ports, one for each address and one for each multicast group of an address. It
 // does not interpret bytes, with one exception: the ICRC of a packet covers the IPv4
 // identification, and so the datagrams of a [Burst] are numbered from 0 on (DF is set).
 package wire
@@ -14,7 +14,7 @@ import (
 // Port is the UDP port of RoCEv2.
 const Port = 4791
 
-// Errors of Port.Send that callers handle.
+// Errors of Conn.Send that callers handle.
 var (
 	// ErrUncut: the system does not cut bursts after all. The datagrams of this one
 	// and of all later ones are to be sent one by one, numbered 0 each.
@@ -45,8 +45,8 @@ type Datagrams struct {
 // Config has the parameters of opening a port.
 type Config struct {
 	Local netip.AddrPort // IP address and UDP port to bind
-	// Group makes the port one that receives what is sent to this group, over the
-	// interface that has Local's address, and does not send.
+	// Group, if it is valid, makes a port that receives the datagrams sent to this group, over the
+	// interface that has Local's address, and that does not send.
 	Group netip.Addr
 	// ReceiveBuffer is how many bytes of arriving datagrams may wait; 0: the default.
 	ReceiveBuffer int
