@@ -27,9 +27,9 @@ type InboxConfig struct {
 	// HandleFirst posts the next buffer when Handle has returned, not before: messages
 	// that waited for a buffer are then handled in order.
 	HandleFirst bool
-	// Handle takes a message that arrived without an error. Several goroutines may call
-	// it at once, as any event handler. data belongs to it until it returns, or until
-	// Release if it calls Keep.
+	// Handle takes a message that arrived without an error. Several goroutines may call it at
+	// once, as any event handler. Handle may use data until it returns or, if it calls Keep,
+	// until Release.
 	Handle func(e *Event, data []byte)
 }
 

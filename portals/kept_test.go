@@ -53,8 +53,8 @@ func TestInboxKeep(t *testing.T) {
 	}
 }
 
-// TestInboxReleaseEarly: a handler that keeps a message and releases it has the memory
-// until it returns, and gives it back once.
+// TestInboxReleaseEarly: a handler that calls Keep and then Release still has the memory
+// until it returns. The buffer is given back once.
 func TestInboxReleaseEarly(t *testing.T) {
 	h, net := newLazy(t)
 	var in portals.Inbox

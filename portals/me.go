@@ -83,8 +83,8 @@ func (t *Table) MEAttach(portal int, match Match, unlink UnlinkOption, pos Inser
 	return p.handle(portal, ref), nil
 }
 
-// MEInsert adds a match entry next to another one: messages try it just before or just after
-// that (LNetMEInsert).
+// MEInsert adds a match entry next to another one: messages are matched against the new entry
+// just before or just after the other one (LNetMEInsert).
 //
 //	ENOENT  no such ME
 //	EPERM   the portal is for fully specified MEs, or this is one; pos is

@@ -9,8 +9,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// OutboxConfig bounds the messages of an outbox that are on their way, and has the function to
-// call when one is done. With the zero value there are no bounds and no such function.
+// OutboxConfig bounds the messages of an outbox that are on their way, and has the function
+// that is called when a message is done. With the zero value there are no bounds and no such
+// function.
 type OutboxConfig[Note any] struct {
 	MaxBytes     int // most bytes of all messages on their way; 0: no bound
 	PeerBytes    int // most bytes of messages to one NID; 0: no bound

@@ -76,7 +76,7 @@ func (t *Table) unanswered(d *md, o *operation) {
 	}
 }
 
-// response is what an ACK or REPLY is for: an MD, and the call if it names one.
+// response says which MD an ACK or REPLY is for, and which call if it names one.
 type response struct {
 	md   *md
 	call *call
