@@ -7,8 +7,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Distance says how far away a NID is and by which NI one gets there
-// (LNetDist).
+// Distance says how far away a NID is and from which NI messages reach it (LNetDist).
 type Distance struct {
 	Hops   int     // 0: this node; 1: a net of this node; n+1: beyond a route of n hops
 	Order  uint32  // among equal hops, the smaller order is nearer

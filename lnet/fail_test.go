@@ -16,7 +16,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// failStep is what a test does to the list of NIDs that fail.
+// failStep is a change of the list of NIDs that fail, or a PUT.
 type failStep struct {
 	add   nid.NID // NID to add to the list with count; zero: none
 	count int

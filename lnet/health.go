@@ -57,8 +57,8 @@ func (s HealthSettings) check() error {
 // maxRetries bounds RetryCount, with the kernel's value.
 const maxRetries = 5
 
-// health is what a Node keeps of the health of NIs beside that in path.Local and
-// path.Remote.
+// health is the state of a Node about health and resends. The health of single NIs is not
+// here, but in path.Local and path.Remote.
 type health struct {
 	settings atomic.Pointer[HealthSettings]
 	setting  sync.Mutex                           // held while the NIs are told of new settings

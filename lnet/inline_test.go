@@ -143,8 +143,8 @@ func TestPostCounts(t *testing.T) {
 	}
 }
 
-// TestPostLost: an inline message that fails ends, or is sent again, as one that was given to
-// Send, whatever the class of the failure.
+// TestPostLost: in each class of failures, an inline message that fails ends or is sent again
+// just as a message that was given to Send.
 func TestPostLost(t *testing.T) {
 	resent := 0
 	for class := range lnd.NumFailures {

@@ -55,10 +55,10 @@ type Message struct {
 // Send; it survives reuse.
 func (m *Message) Init() { m.Owner = m }
 
-// headerBytes is what a header counts for in the statistics of a peer's queue.
+// headerBytes is the size that the statistics of a peer's queue count for a header.
 const headerBytes = 72
 
-// wireBytes is what a message counts for in its peer's queue statistics.
+// wireBytes is the size that the statistics of its peer's queue count for m.
 func (m *Message) wireBytes() int { return headerBytes + m.Payload.Length }
 
 // reset clears m for its next use.

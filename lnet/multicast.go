@@ -28,7 +28,7 @@ type GroupSnapshot struct {
 // NID src, or for a zero or Any src the first that has multicast.
 //
 //	EINVAL      src is no NID of this node
-//	EOPNOTSUPP  no NI has multicast, or that one has not (errors.ErrUnsupported)
+//	EOPNOTSUPP  no NI has multicast, or the one with the NID src has not (errors.ErrUnsupported)
 func (n *Node) MulticastNI(src nid.NID) (*NI, error) {
 	if src.IsValid() && !src.IsAny() {
 		ni := n.niByNID(src)

@@ -6,10 +6,10 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// wantsDiscovery reports whether m must not be sent to a peer that is not up to date. That
-// holds for all PUTs and GETs with three exceptions: those of discovery itself
+// wantsDiscovery reports whether m must wait until discovery has brought what is known of its
+// peer up to date. All PUTs and GETs must wait but those of discovery itself
 // (lnet_msg_discovery), those to user processes, which take no part in discovery, and forwarded
-// messages.
+// ones.
 func (m *Message) wantsDiscovery() bool {
 	if m.Routed || m.Header.DestPID&nid.UserPID != 0 {
 		return false

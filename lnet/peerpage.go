@@ -16,10 +16,10 @@ type PeerPage struct {
 	Next nid.NID
 }
 
-// PeersAfter returns the peers of the limit nodes whose primary NIDs follow
-// after, which is invalid for the first page. Peers that come and go between
-// two pages may be missing; none is in two pages unless its node has got
-// another primary NID.
+// PeersAfter returns the peers of at most limit nodes: those with the lowest primary NIDs
+// above the NID after. For the first page after is the zero NID. Peers that come and go
+// between two pages may be missing; none is in two pages unless its node has got another
+// primary NID.
 func (n *Node) PeersAfter(after nid.NID, limit int) PeerPage {
 	peers, nodes := n.peers.all(), n.peers.nodes()
 	next := smallest{after: after, limit: max(limit, 1)}
@@ -78,8 +78,8 @@ func (p *peerNI) primary() nid.NID {
 	return p.nid
 }
 
-// smallest collects the limit smallest NIDs above after from any number of NIDs. Its memory
-// is for twice limit NIDs.
+// smallest finds the lowest of any number of NIDs above the NID after, as many as limit says.
+// It keeps at most twice as many NIDs.
 type smallest struct {
 	after nid.NID
 	limit int

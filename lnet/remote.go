@@ -10,8 +10,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// remote is what is known of one NID, whichever of our NIs reach it. It is in the table
-// while something refers to it: a peer NI, what discovery knows, or a route.
+// remote is all that is known of one NID of another node; all NIs of this node share it. It
+// is in the table while something refers to it: a peer NI, what discovery knows, or a route.
 type remote struct {
 	path.Remote
 

@@ -216,7 +216,8 @@ func TestNotResent(t *testing.T) {
 	}
 }
 
-// unhurried is a clock that never runs timers without delay, so that no second try is made.
+// unhurried is a clock that never runs timers without delay. As these begin second tries,
+// none is made.
 type unhurried struct{ machine.Clock }
 
 func (c unhurried) AfterFunc(d time.Duration, f func()) machine.Timer {

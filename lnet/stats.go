@@ -27,7 +27,7 @@ func (c *TypeCounts) add(d TypeCounts) {
 	c.Hello += d.Hello
 }
 
-// Traffic is what passed one NI or one peer NI. Lengths are payload bytes.
+// Traffic counts the messages that passed one NI or one peer NI. Lengths are payload bytes.
 type Traffic struct {
 	Sent       TypeCounts `json:"sent_stats"`     // messages that left
 	Received   TypeCounts `json:"received_stats"` // messages that were accepted

@@ -32,8 +32,9 @@ func (v *vetting) begin() (ask, trusted bool) {
 	return false, v.state.Load() == vettingFirst
 }
 
-// ended notes that a discovery of the peer has ended, and whether the peer has answered: one that
-// was forgotten meanwhile has not. A discovery for another reason changes nothing.
+// ended notes that a discovery of the peer has ended, and whether the peer has answered. A peer
+// that was forgotten meanwhile counts as one without an answer. A discovery for another reason
+// changes nothing.
 func (v *vetting) ended(answered bool) {
 	next := uint32(vettingFailed)
 	if answered {

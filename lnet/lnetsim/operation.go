@@ -127,7 +127,8 @@ func (o *operation) event(e *portals.Event) {
 	}
 }
 
-// account counts SEND events: each operation has exactly one, whatever was tried.
+// account counts SEND events: each operation has exactly one, even if its message was sent
+// several times.
 func (o *operation) account(e *portals.Event) {
 	if e.Kind == portals.EventSend {
 		if o.sends++; o.sends > 1 {

@@ -33,7 +33,7 @@ type StackConfig struct {
 	CheckInterval time.Duration
 }
 
-// Interface is where an NI of a stack is.
+// Interface is the place of an NI of a stack: a net, and a rail of the host.
 type Interface struct {
 	Net  nid.Net     // net of the interface, of type TCP
 	Rail simlnd.Rail // rail of the host, from 0

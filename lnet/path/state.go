@@ -15,7 +15,7 @@ type Priority uint32
 // NoPriority is the priority of an NI or a net that no selection rule names. It is the worst.
 const NoPriority = Priority(1<<32 - 1)
 
-// standing is what NIs and nets have in common. The zero value has no priority.
+// standing has the fields that NIs and nets have in common. The zero value has no priority.
 type standing struct {
 	rank    atomic.Uint32 // the complement of the Priority, so that the zero value means NoPriority
 	lastUse atomic.Uint64
@@ -27,7 +27,8 @@ func (s *standing) Priority() Priority { return Priority(^s.rank.Load()) }
 // SetPriority sets the value that Priority returns.
 func (s *standing) SetPriority(p Priority) { s.rank.Store(^uint32(p)) }
 
-// condition is what local and remote NIs have in common. The zero value is in full health.
+// condition has the fields that local and remote NIs have in common. The zero value is in
+// full health.
 type condition struct {
 	standing
 
@@ -97,7 +98,7 @@ type Remote struct {
 	queued  atomic.Int64          // bytes of the messages that busy counts
 }
 
-// Preference is what selection rules say of a remote NI beyond its priority.
+// Preference has the preferences of selection rules for a remote NI, besides its priority.
 type Preference struct {
 	Locals  NIDs // if not empty: prefer one of these local NIs to reach the remote NI
 	Routers NIDs // if not empty: prefer one of these gateways to reach the remote NI
@@ -224,8 +225,8 @@ func (g *Gateway) Alive() bool { return !g.down.Load() }
 // SetAlive sets what Alive returns, and reports whether that is a change.
 func (g *Gateway) SetAlive(alive bool) bool { return g.down.Swap(!alive) == alive }
 
-// Table is what the choice of a path reads. It does not change, except for the state of the
-// objects that it points to.
+// Table has all state that the choice of a path reads. It does not change, except for the
+// state of the objects that it points to.
 type Table struct {
 	Nets   []*Net[*Local]         // nets of this node, without loopback
 	Routes map[nid.Net][]*Gateway // routes by the net to which they lead

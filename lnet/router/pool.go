@@ -24,8 +24,8 @@ type shelf struct {
 	unused int // fewest free buffers since the last Trim
 }
 
-// SetLimit bounds the memory: the sum of what is in use and free. What is in use is bounded by
-// the Ledger, which has the same limit.
+// SetLimit bounds the bytes of all buffers, in use or free. The Ledger, which has the same
+// limit, bounds those in use.
 func (p *Pool) SetLimit(bytes int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
