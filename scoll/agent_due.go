@@ -141,7 +141,7 @@ func (d *due) isMade() bool {
 	return d.making > 0
 }
 
-// close empties the queue; no call starts then, and no worker.
+// close empties the queue. After that neither a call nor a worker starts.
 func (d *due) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// callQuestion is what a call sends as the payload of its request:
+// callQuestion is the payload of a call's request:
 //
 //	0  1  version
 //	1  …  1 more than the number of ranges, uvarint; 0: all members are asked

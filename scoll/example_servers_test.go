@@ -59,7 +59,7 @@ func (s *servers) run(d time.Duration) {
 	}
 }
 
-// stop ends a server without a word.
+// stop crashes a server, which tells no other node of it.
 func (s *servers) stop(id sim.NodeID) { s.fabric.Crash(id) }
 
 // on calls f on a server, and lets time pass.

@@ -56,7 +56,8 @@ func newWires(t *testing.T, n int, cfg scoll.Config) *wires {
 	return newWiresOf(t, n, func(int) scoll.Config { return cfg })
 }
 
-// newWiresOf does the same with a configuration for each agent.
+// newWiresOf connects n nodes, and starts an agent on each, with the configuration that cfg
+// returns.
 func newWiresOf(t *testing.T, n int, cfg func(id int) scoll.Config) *wires {
 	t.Helper()
 	w := &wires{t: t, nodes: make([]*wired, n)}

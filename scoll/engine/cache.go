@@ -35,7 +35,7 @@ const (
 	ofOurs
 )
 
-// lruState is what the cache knows of a group.
+// lruState is the state of a group in the cache.
 type lruState struct {
 	class      class
 	pinned     bool

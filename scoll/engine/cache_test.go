@@ -45,7 +45,8 @@ func (h *harness) oob(index, sequence uint64) (taken bool) {
 	return len(h.effects) == 1 && h.effects[0].Kind == CallPreRequest
 }
 
-// regular does the same over a group that the root created, whose list rides on the request.
+// regular delivers a request over a group that the root created to a leaf, up to pre-request,
+// and reports whether the member takes it. The message contains the list of members.
 func (h *harness) regular(index, sequence uint64) (taken bool) {
 	r := h.header()
 	r.Group = wire.GroupID{Creator: h.members.NID(0), Incarnation: 7, Index: index, Digest: h.members.Digest()}

@@ -31,7 +31,7 @@ type packet struct {
 	list    bool
 }
 
-// behaviour is what the service of a node does.
+// behaviour says how the service of a node behaves.
 type behaviour struct {
 	mute    bool        // the service never replies
 	deaf    bool        // the incoming-request callback never returns

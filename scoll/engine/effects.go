@@ -45,8 +45,8 @@ const (
 // Upward as the value of Child means that a message goes to the parent.
 const Upward = -1
 
-// Input is what a [Machine] steps on; the zero value is the timer. After Step the machine does
-// not use its pointers and slices any more, except for Members.
+// Input is an input of [Machine.Step]; the zero value is a timer that has expired. After Step
+// the machine does not use its pointers and slices any more, except for Members.
 type Input struct {
 	Kind      InputKind          // selects the fields that are used
 	ID        RequestID          // id of the request

@@ -29,8 +29,9 @@ func TestMissingOnce(t *testing.T) {
 	}
 }
 
-// TestOverdueOnce: SC-A28: each member is missing once, too, if the module answers in place of
-// the service meanwhile.
+// TestOverdueOnce: SC-A28: as in TestMissingOnce, the first part of a child's answer did not
+// come. Now the module answers in place of the service before the child is given up. Each
+// member is missing once.
 func TestOverdueOnce(t *testing.T) {
 	spec.Covers(t, "SC-A28")
 	h := newHarness(t, 8, 4, nil)

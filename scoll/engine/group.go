@@ -22,7 +22,7 @@ func keyOf(id wire.GroupID, service wire.ServiceID) groupKey {
 	return groupKey{id, service}
 }
 
-// group is what a node knows of a group.
+// group is the state of a group at a node.
 type group struct {
 	key      groupKey
 	members  *wire.Membership

@@ -328,8 +328,8 @@ func TestExtremeReplies(t *testing.T) {
 	}
 }
 
-// TestExtremeWords: whatever value another node than the parent sends in a field of a Progress
-// or an Identity, bulk data comes as before.
+// TestExtremeWords: a node that is not the parent sends any value in a field of a Progress or
+// an Identity. Bulk data comes as before.
 func TestExtremeWords(t *testing.T) {
 	for _, word := range [][]byte{
 		(&wire.Progress{ReplyBits: 77, There: 4096}).AppendTo(nil), (&wire.Identity{Nonce: 1, Incarnation: 2, Kind: wire.Tell}).AppendTo(nil), (&wire.Identity{Nonce: 1, Incarnation: 2, Kind: wire.Ask}).AppendTo(nil),

@@ -33,7 +33,7 @@ const (
 	nonceStep       = 1 << 32
 )
 
-// incarnations is what this node knows of the incarnations of other nodes.
+// incarnations records the incarnations of other nodes, and the questions about them.
 type incarnations struct {
 	of    map[nid.NID]uint64 // incarnation of each node, as the node itself has reported
 	order []nid.NID          // keys of the map, the oldest first
@@ -89,9 +89,9 @@ func (m *Machine) isPast(id nid.NID, incarnation uint64) bool {
 	return true
 }
 
-// heardOfIncarnation processes an incarnation that an admitted request names. If its owner sent
-// the request, it always does so; otherwise only if the request is the first one over its group
-// or of its root.
+// heardOfIncarnation processes an incarnation that an admitted request names. If the node with
+// that incarnation sent the request, it always does so; otherwise only if the request is the
+// first one over its group or of its root.
 func (m *Machine) heardOfIncarnation(r *request, of nid.NID, incarnation uint64, fresh bool) {
 	switch {
 	case !of.IsValid() || of == m.cfg.Self:

@@ -31,7 +31,7 @@ const (
 	dialHold = 10 * time.Minute
 )
 
-// share is what another node uses of this node's resources.
+// share counts the resources of this node that another node uses.
 type share struct {
 	active  int    // number of requests that have an admission slot
 	waiting int    // number of requests that have no admission slot yet

@@ -47,8 +47,8 @@ type GroupConfig struct {
 	// Idle is the time after the last datagram at which an origin announces what is stable. It
 	// repeats that after twice and four times as long. Default 50 ms.
 	Idle time.Duration
-	// Silence is the time without a word of an origin after which a member that keeps its
-	// payload queries it. Default 1 s.
+	// Silence is how long an origin may be silent before a member that keeps its payload
+	// queries it. Default 1 s.
 	Silence time.Duration
 	// ReportInterval is the time between two reports to the manager, and before a request to
 	// the manager is repeated. Default 500 ms.

@@ -71,8 +71,8 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestIdleIfBusy: if a member has run a broadcast although the root reports it as busy, the
-// check finds that, whichever limit the member had reached.
+// TestIdleIfBusy: the check finds a member that has run a broadcast although the root reports
+// it as busy, for each limit that the member may have reached.
 func TestIdleIfBusy(t *testing.T) {
 	for _, s := range []scoll.Status{scoll.EBUSY, scoll.EMAXACTIVE, scoll.EMAXGROUPS, scoll.EMAXLISTS, scoll.ETIMEDOUT} {
 		n := prepare(Config{Network: scenario.Network{Nodes: 6}})

@@ -52,7 +52,7 @@ func (n *Net) bootStack(h, _ *simlnd.Host) error {
 	return k.agent.RegisterService(k.service())
 }
 
-// view is what a node has learned of other nodes.
+// view is the state of other nodes, as far as this node has learned it.
 type view struct {
 	nodes []vital
 	watch func(id nid.NID, alive bool, lifetime uint64)

@@ -22,7 +22,8 @@ func (s *stream) needed(sender int, e *wire.Entry) {
 }
 
 // resends reports whether a datagram is to be sent again, to a child or, if k is nil, to another
-// member: at most once in half a round trip, however often and by however many it is requested.
+// member. It is sent again at most once in half a round trip, even if several members request it
+// many times.
 func (s *stream) resends(k *child, seq uint64) bool {
 	sl, at := s.slot(seq), time.Duration(0)
 	if k != nil {

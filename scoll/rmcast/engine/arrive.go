@@ -156,7 +156,7 @@ func (s *stream) unpack(d *wire.Datagram, payload []byte, sender int, cast bool)
 	return n
 }
 
-// kept is what became of a fragment that arrived.
+// kept says what happened to a fragment that arrived.
 type kept uint8
 
 const (

@@ -10,7 +10,7 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// told is what a member answers to a new manager.
+// told is the answer of a member to a new manager.
 type told struct {
 	id      uint32 // id of the node, which is also its communication number
 	counter uint64 // counter of the newest list that the node knows; 0: no answer

@@ -121,9 +121,9 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestLostAtInner: RM-20, RM-27, RM-A5 and RM-A6: an inner node misses what its children have.
-// After the grace period it requests it from a child, which still has it although it has
-// acknowledged it.
+// TestLostAtInner: RM-20, RM-27, RM-A5 and RM-A6: an inner node lacks a message that its
+// children have. After the grace period it requests the message from a child, which still has
+// the message although it has acknowledged it.
 func TestLostAtInner(t *testing.T) {
 	spec.Covers(t, "RM-20", "RM-27", "RM-A5", "RM-A6")
 	var asked, acked time.Duration

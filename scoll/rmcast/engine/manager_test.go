@@ -91,7 +91,7 @@ func TestManagerRestarts(t *testing.T) {
 }
 
 // TestTwoManagers: RM-A9: a manager that was cut off does not know of its successor. Members
-// refuse its lists, and it gives up when it hears of that.
+// refuse its lists, and it resigns when it learns of the refusal.
 func TestTwoManagers(t *testing.T) {
 	spec.Covers(t, "RM-A9")
 	w := managed3(t, 6)

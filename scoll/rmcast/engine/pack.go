@@ -8,7 +8,8 @@ import (
 
 // Messages of one fragment that leave at the same time go in one datagram, as many as fit in the
 // size of a fragment (RM-A25). Each keeps its sequence number: a datagram that is lost is a gap
-// of several numbers, and windows, acknowledgements and requests are the same as without.
+// of several numbers, and windows, acknowledgements and requests are as if each message had a
+// datagram of its own.
 
 // together returns the end of the datagrams from seq on, at most end, that fit in one: several
 // whole messages, or the fragment seq alone.

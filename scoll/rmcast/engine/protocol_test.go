@@ -176,8 +176,8 @@ func TestOlderManager(t *testing.T) {
 }
 
 // TestOlderManagerRefuses: RM-41: a manager of version 1 that does not know the node, or may not
-// answer for the group, refuses the inquiry. That, too, shows a joining node the reason; a refusal
-// that answers no inquiry of the node does not.
+// answer for the group, refuses the inquiry. A joining node takes this refusal as the reason, too,
+// but not a refusal that answers none of its inquiries.
 func TestOlderManagerRefuses(t *testing.T) {
 	spec.Covers(t, "RM-41", "RM-A23")
 	refusal := wire.Order{Kind: wire.OrderRefused, Group: testGroup, Incarnation: 7}

@@ -74,7 +74,7 @@ type incarnation interface {
 	stats() engine.Stats
 }
 
-// membership is what the simulation knows of a node's membership.
+// membership is the simulation's state of one node as a member.
 type membership struct {
 	wants       bool          // the node joins the group when it starts
 	incarnation uint64        // incarnation of the member that the node is, or would be
