@@ -37,8 +37,8 @@ func TestChecksumsLearned(t *testing.T) {
 	}
 }
 
-// TestChecksumsBetweenUs: two nodes of ours with cksum=1 send checksums, although neither has
-// shown one before. With cksum=0 at one of them neither does.
+// TestChecksumsBetweenUs: two nodes of this project with cksum=1 send checksums, although neither
+// has received one before. If one of them has cksum=0, neither sends any.
 func TestChecksumsBetweenUs(t *testing.T) {
 	for _, both := range []bool{true, false} {
 		at := loopbackAddrs(2)

@@ -48,7 +48,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestTunables: the defaults are the kernel's, and what is out of range is moved into it
+// TestTunables: the defaults are the kernel's, and values out of range are moved into the range
 // (o2iblnd-wire §12).
 func TestTunables(t *testing.T) {
 	c := Config{}.withDefaults()
@@ -79,8 +79,8 @@ func TestTunables(t *testing.T) {
 	}
 }
 
-// TestTwoNets: NIs of several nets share the address, the device and the listener; one
-// ends without the other.
+// TestTwoNets: NIs of several nets share the address, the device and the listener. One NI can end
+// while the other goes on.
 func TestTwoNets(t *testing.T) {
 	at := loopbackAddrs(2)
 	var drivers [2]*Driver
@@ -168,7 +168,7 @@ func (p packetTap) Packet(v lnd.Packet) {
 	}
 }
 
-// TestTap: a tap that takes packets sees those of connection management and of the
+// TestTap: a tap that takes packets sees the packets of connection management and of the
 // connection.
 func TestTap(t *testing.T) {
 	at := loopbackAddrs(2)
@@ -188,8 +188,8 @@ func TestTap(t *testing.T) {
 	shut(y)
 }
 
-// TestServiceTaken: NIs of two drivers cannot share an address and service, and the one
-// that fails leaves nothing behind.
+// TestServiceTaken: NIs of two drivers cannot share an address and service, and the NI that cannot
+// start leaves nothing behind.
 func TestServiceTaken(t *testing.T) {
 	at := loopbackAddrs(2)
 	a := new(sink)

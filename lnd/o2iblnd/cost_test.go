@@ -16,7 +16,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// costs are what a run costs both sides together.
+// costs are the costs of a run, for both sides together.
 type costs struct {
 	sends     int // calls that send datagrams
 	receives  int // calls that bring datagrams
@@ -73,7 +73,7 @@ type metered struct {
 	refill    int // messages that are still to be sent in Finalize
 	delivered int
 	finalized int
-	refuse    int // the message after so many deliveries is refused; 0: none is
+	refuse    int // after this many deliveries the next message is refused; 0: no message is refused
 	errs      []error
 	then      func() // is called from inside the third delivery
 }

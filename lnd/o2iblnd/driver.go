@@ -35,10 +35,11 @@ func (d *Driver) Type() nid.NetType { return nid.O2IB }
 // on the NI: see Snapshot.
 func (d *Driver) Config() Config { return d.cfg }
 
-// Startup implements lnd.Driver. cfg.Interface is an IPv4 address, or an interface, which
-// then gives its first. cfg.Incarnation is the stamp of the NI's messages (kernels take
-// microseconds since 1970). It fails when there is no address, the device cannot be
-// opened or the service not be bound, or the driver has an NI of this net and address already.
+// Startup implements lnd.Driver. cfg.Interface is an IPv4 address, or the name of an interface,
+// whose first IPv4 address is taken. cfg.Incarnation is the stamp of the NI's messages (kernels
+// take microseconds since 1970). Startup fails if there is no address, if the device cannot be
+// opened, if the service cannot be bound, or if the driver has an NI of this net and address
+// already.
 func (d *Driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 	addr, err := chooser.Choose(cfg.Interface)
 	if err != nil {

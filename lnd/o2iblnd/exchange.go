@@ -28,7 +28,7 @@ type exchange struct {
 	credits     int // number of messages that this side may send
 	owed        int // number of credits to give back to the peer
 	reserved    int // number of answers that this side may still ask for
-	peerCredits int // messages that the peer may send: what it was given
+	peerCredits int // messages that the peer may send with the credits that it was given
 
 	sends int // SENDs that are posted and not completed
 	noops int // NOOPs among these SENDs
@@ -99,8 +99,8 @@ func newExchange(cfg exchangeConfig, now time.Duration) *exchange {
 	}
 }
 
-// Step implements machine.Machine. The arrival and the refusal in out are those of this step;
-// everything else is appended to out.
+// Step implements machine.Machine. It sets arrival and refused in out for this step alone, and
+// appends everything else to out.
 func (x *exchange) Step(now time.Duration, in exchangeIn, out *exchangeOut) time.Duration {
 	out.arrival, out.refused = arrivalNone, false
 	if x.failed != nil && in.kind != exchangeSent {

@@ -14,7 +14,7 @@ const (
 	exchangeTimer      exchangeInKind = iota // the time given as wake has come
 	exchangeSend                             // tx is to be sent: IMMEDIATE, PUT_REQ or GET_REQ
 	exchangeArrived                          // bytes arrived; the output has an arrival
-	exchangeConsumed                         // nothing happened but what the field consumed says
+	exchangeConsumed                         // lnet has consumed messages: see the field consumed
 	exchangeSink                             // tx has the memory for the PUT_REQ of its cookie
 	exchangeNak                              // refuse the PUT_REQ of tx's cookie with this status
 	exchangeAwaitReply                       // lnet has been given the GET_REQ of tx and will reply

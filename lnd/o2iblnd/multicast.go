@@ -80,7 +80,7 @@ type castEnds struct {
 	qp           verbs.UD
 }
 
-// close closes what was made. It waits for upcalls.
+// close closes the objects that were made. It waits for upcalls in progress.
 func (e *castEnds) close() (err error) {
 	if e.qp != nil {
 		e.qp.Close()
@@ -248,8 +248,8 @@ func (ni *NI) Leave(g lnd.Group) error {
 	return nil
 }
 
-// shutdown lets what is queued leave until ctx ends, and closes the queue pair. No
-// upcall follows it. The error is ctx's if datagrams were lost.
+// shutdown lets queued datagrams leave until ctx ends, and closes the queue pair. No upcall
+// follows it. The error is ctx's if datagrams were lost.
 func (c *casting) shutdown(ctx context.Context) error {
 	if c.ni == nil {
 		return nil // multicast was never used on this NI

@@ -20,8 +20,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// loopbackAddrs returns addresses of the loopback that other tests on this machine
-// are not likely to use: one after the other.
+// loopbackAddrs returns consecutive addresses of the loopback that other tests on this machine are
+// not likely to use.
 func loopbackAddrs(n int) (list []netip.Addr) {
 	a := netip.AddrFrom4([4]byte{127, byte(1 + rand.IntN(250)), byte(rand.Uint32()), byte(1 + rand.IntN(200))})
 	for ; len(list) < n; a = a.Next() {

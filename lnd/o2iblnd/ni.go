@@ -64,7 +64,7 @@ var (
 	_ lnd.TimeoutSetter = (*NI)(nil)
 )
 
-// open makes what the NI needs of its device.
+// open makes the objects of the device that the NI needs.
 func (ni *NI) open(a *acceptor, cfg Config, t lnd.Tunables) (err error) {
 	ni.acceptor, ni.dev, ni.attr = a, a.dev, a.dev.Attr()
 	if l, ok := ni.dev.(verbs.ReadLooper); ok {
@@ -98,7 +98,7 @@ const (
 	mostCQ   = 1<<15 - 1
 )
 
-// closeVerbs closes what open has made. The connections are gone.
+// closeVerbs closes the objects that open has made. All connections have ended before.
 func (ni *NI) closeVerbs() (err error) {
 	if ni.cq != nil {
 		err = errors.Join(err, ni.cq.Close())

@@ -48,10 +48,9 @@ func (ni *NI) Send(m *lnd.Message) {
 	}
 }
 
-// full reports whether n messages are too many for the NI. It does not count messages that wait
-// for a connection, and each connection may have as many as fill its queue. Therefore
-// unreachable and stuck peers, to which no more than that is posted, do not keep others from
-// sending.
+// full reports whether n messages are too many for the NI. Messages that wait for a connection do
+// not count, and each connection may have as many as fill its queue. So unreachable and stuck
+// peers do not keep messages to other peers from being sent.
 func (ni *NI) full(n int64) bool {
 	return n-ni.waiting.Load() > int64(ni.cfg.NTX+ni.depth*ni.conns.len())
 }

@@ -49,9 +49,9 @@ func TestNeedless(t *testing.T) {
 	}
 }
 
-// TestForged: a request is accepted, but there is no node behind it, because it was forged or
-// the node died meanwhile. It delays a message to its target by a second at most. Many such
-// requests do not delay it for longer.
+// TestForged: a request is accepted, but there is no node behind it, because it was forged or the
+// node died meanwhile. Such requests, however many, delay a message to the node that they name by
+// a second at most.
 func TestForged(t *testing.T) {
 	for self := range 2 {
 		for name, at := range map[string][]time.Duration{

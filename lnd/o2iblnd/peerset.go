@@ -32,7 +32,7 @@ type peerSet struct {
 	version  kib.Version // protocol version of the peer; 0 while unknown
 	stamp    uint64      // incarnation stamp of the peer; 0 while unknown
 	depth    int         // queue depth to request: what a reject has offered, or peer_credits
-	maxFrags int         // fragments to request: what a reject has offered, or the most
+	maxFrags int         // fragments to request: what a reject has offered, or the largest number
 	mtu      int         // path MTU to request, if the peer has refused larger ones; else 0
 
 	races      int           // requests of the peer in a row that lost against this side's

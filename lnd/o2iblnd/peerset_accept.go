@@ -56,8 +56,8 @@ func (s *peerSet) acceptPending(now time.Duration) bool {
 	return s.accepting > 0 && now < s.acceptedAt+acceptTimeout
 }
 
-// inspectRequest checks the private data of a request as far as it can be without
-// knowing the NI (o2iblnd-wire §7.1 steps 2 and 5). version is what the reject is to have.
+// inspectRequest checks the private data of a request as far as it can be without knowing the NI
+// (o2iblnd-wire §7.1 steps 2 and 5). version is the version for the reject.
 func inspectRequest(b []byte) (m kib.Msg, why Reason, version kib.Version, err error) {
 	version = kib.V2
 	v, _, err := kib.ParsePrefix(b)

@@ -28,7 +28,7 @@ const (
 	maxRaces     = 20
 	freshAttempt = 10 * time.Millisecond
 	racePause    = 2 * time.Millisecond
-	pauseDoubles = 5 // the pause doubles so many times
+	pauseDoubles = 5 // how often the pause doubles
 )
 
 // wins reports whether to refuse a request of the peer because this side's own wins.
@@ -58,8 +58,8 @@ func (s *peerSet) askLater(now time.Duration) {
 	s.retryAt = now + pause
 }
 
-// higher reports whether the requests of a win against those of b: nodes since Lustre
-// 2.16 compare the words of the NIDs as they lie in memory (o2iblnd-wire §7.3).
+// higher reports whether the requests of NID a win against those of NID b. Nodes since Lustre 2.16
+// compare the words of the NIDs as they lie in memory (o2iblnd-wire §7.3).
 func higher(a, b nid.NID) bool { return raceKey(a) > raceKey(b) }
 
 func raceKey(n nid.NID) uint32 {

@@ -75,8 +75,8 @@ func TestRace(t *testing.T) {
 	}
 }
 
-// TestRaceLost: the lower node withdraws its request when it accepts that of the higher, and
-// repeats it if no connection follows and messages wait.
+// TestRaceLost: the lower node withdraws its request when it accepts the request of the higher
+// node, and repeats it if no connection follows and messages wait.
 func TestRaceLost(t *testing.T) {
 	spec.Covers(t, "OB-1")
 	lose := map[string]func(h *setHarness){

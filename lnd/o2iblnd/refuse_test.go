@@ -71,7 +71,7 @@ func refusals(t *testing.T) []refusal {
 	}
 }
 
-// TestRefuse: each thing that no correct peer sends ends the connection, with a reason
+// TestRefuse: each kind of message that no correct peer sends ends the connection, with a reason
 // of its own (o2iblnd-wire §3.1, §5, §8.5, §9).
 func TestRefuse(t *testing.T) {
 	for _, tt := range refusals(t) {

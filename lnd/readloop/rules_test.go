@@ -69,7 +69,8 @@ func (s *manualSource) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// TestFirstFollower: any follower runs an idle loop, not just the one that was handed it.
+// TestFirstFollower: any follower can run an idle loop, not only the one to which it was handed
+// over.
 func TestFirstFollower(t *testing.T) {
 	s := newManual(t).idle(t)
 	s.other.waiting.Store(true)

@@ -69,7 +69,7 @@ func (w *Watchdog) remove(l *Loop) {
 
 // resume tells the watchdog that a Receive has ended: from now on the loop is idle.
 func (w *Watchdog) resume(unproven bool) {
-	w.touched.Store(true) // before asleep is read: settle does it in the other order
+	w.touched.Store(true) // set it before reading asleep: settle sets asleep before it reads touched
 	if !w.asleep.Load() {
 		return
 	}

@@ -8,8 +8,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestAddDuringCheck (LF-5): the watchdog checks a loop that is added during a round too,
-// although none of the others keeps it awake.
+// TestAddDuringCheck (LF-5): the watchdog also checks a loop that is added during a round, even if
+// no other loop needs a further check.
 func TestAddDuringCheck(t *testing.T) {
 	spec.Covers(t, "LF-5")
 	w := &Watchdog{Period: time.Hour}

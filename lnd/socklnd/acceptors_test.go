@@ -119,8 +119,8 @@ func TestSharedRefusals(t *testing.T) {
 	})
 }
 
-// TestSharedShutdown: when an NI ends its own handshakes end, and no others; the last NI
-// closes the listener.
+// TestSharedShutdown: when an NI ends, its own handshakes end and no others; the last NI closes
+// the listener.
 func TestSharedShutdown(t *testing.T) {
 	for name, first := range map[string]int{"the oldest first": 0, "the oldest last": 1} {
 		t.Run(name, func(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"ulnet/lnd/internal/shell"
 )
 
-// chooser finds the address of an NI. It takes IPv4 addresses, and those of IPv6 that are
-// valid beyond the link.
+// chooser finds the address of an NI. It takes IPv4 addresses, and IPv6 addresses that are not
+// link-local.
 var chooser = shell.Chooser{
 	Driver: "socklnd",
 	Refuse: refuseAddr,

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pollSet is an epoll instance with the sockets of all readers of a driver. It exists beside
-// that of the Go runtime, in which readers block.
+// pollSet is an epoll instance with the sockets of all readers of a driver. It exists beside the
+// epoll instance of the Go runtime, in which readers block.
 type pollSet struct {
 	once   sync.Once
 	file   *os.File // nil: the system gives none; closed with the driver, by the garbage collector

@@ -32,7 +32,7 @@ func fitnessFor(v ksock.Version, t ksock.ConnType, small bool) fitness {
 	return fitsAtNeed
 }
 
-// carriesLNet reports whether LNet messages may be sent on such a connection.
+// carriesLNet reports whether LNet messages may be sent on a connection of this version and type.
 func carriesLNet(v ksock.Version, t ksock.ConnType) bool {
 	return fitnessFor(v, t, true) != fitsNot
 }
@@ -135,8 +135,8 @@ func ofFlow(conns []*conn, flow uint64) *conn {
 	return c
 }
 
-// leastBusy returns the connection with the fewest bytes to send; of equals
-// the one that was used the longest ago (round_robin).
+// leastBusy returns the connection with the fewest bytes to send; of several such connections the
+// one that was used the longest ago (round_robin).
 func leastBusy(conns []*conn) *conn {
 	if len(conns) == 0 {
 		return nil

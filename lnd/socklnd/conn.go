@@ -44,7 +44,7 @@ type conn struct {
 	queuedBytes atomic.Int64 // bytes of messages taken for sending, until they have left
 }
 
-// link is what a handshake has agreed.
+// link has what the two sides have agreed upon in a handshake.
 type link struct {
 	net         net.Conn
 	flow        lnd.Flow

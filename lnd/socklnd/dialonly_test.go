@@ -11,8 +11,8 @@ import (
 	"ulnet/lnd/socklnd/ksock"
 )
 
-// openAll plays the handshakes of all three connections that our NI dials and
-// returns the probe's ends: CONTROL, BULK_OUT, BULK_IN of its own view.
+// openAll plays the handshakes of all three connections that our NI dials and returns the probe's
+// ends: CONTROL, BULK_OUT, BULK_IN as the probe sees them.
 func (l *memListener) openAll(t *testing.T) []*probe {
 	t.Helper()
 	return []*probe{

@@ -43,10 +43,10 @@ func (d *Driver) Type() nid.NetType { return nid.TCP }
 // SockTimeout and ConnsPerPeer, whose defaults depend on the NI: see Snapshot.
 func (d *Driver) Config() Config { return d.cfg }
 
-// Startup implements lnd.Driver. cfg.Interface is an IPv4 or IPv6 address, or an
-// interface, which then gives its first IPv4 address, or its first IPv6 address
-// that is not one of the link. It fails when there is none, the accept port
-// cannot be bound, or the driver has an NI of this net and address already.
+// Startup implements lnd.Driver. cfg.Interface is an IPv4 or IPv6 address, or the name of an
+// interface, whose first IPv4 address is taken, or else its first IPv6 address that is not
+// link-local. Startup fails if there is no address, if the accept port cannot be bound, or if the
+// driver has an NI of this net and address already.
 func (d *Driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 	addr, err := chooser.Choose(cfg.Interface)
 	if err != nil {

@@ -257,9 +257,9 @@ func (c *replayConn) checkAcks(t *testing.T, cookies []uint64) {
 	}
 }
 
-// FuzzOpening feeds bytes to the passive side of the handshake: it ends in a
-// peer or in exactly one counted reason, and in nothing else. The peer is of the NI's net,
-// and with source_address: check, for an even step, at the other end of the connection.
+// FuzzOpening feeds bytes to the passive side of the handshake: it ends in a peer or in exactly
+// one counted reason, and in nothing else. The peer's NID is of the NI's net. With source_address:
+// check, which an even step selects, it has the address of the other end.
 func FuzzOpening(f *testing.F) {
 	for _, opening := range []string{
 		request + helloCtl, request + inVersion2(helloIn), request + helloCtl[:35], "0071ceac 07000000",

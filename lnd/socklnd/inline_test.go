@@ -78,7 +78,7 @@ func postingHost(t *testing.T) (*inlines, *kernel) {
 }
 
 // TestPostBatch: while a write blocks, messages that are posted are copied, and leave with one
-// write; what was given to Send after them leaves after them.
+// write. Messages that are given to Send after them leave after them.
 func TestPostBatch(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		u, k := postingHost(t)

@@ -73,8 +73,8 @@ func (s *speaker) message(typ wire.MsgType, length uint32, payload ...byte) []by
 	return append(must(s.framing.appendHeaders(nil, &m.Header, 0)), payload...)
 }
 
-// TestMalformed (SK-13) is what a receiver does with each malformed input, in every
-// version: it ends all connections of the peer, for a reason that is counted.
+// TestMalformed (SK-13): after each malformed input, in every version, a receiver ends all
+// connections of the peer, for a reason that is counted.
 func TestMalformed(t *testing.T) {
 	spec.Covers(t, "SK-13")
 	for _, tt := range []struct {

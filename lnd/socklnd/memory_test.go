@@ -14,7 +14,7 @@ import (
 // and the stack of its reader. The bound of the heap has a margin of a tenth.
 const (
 	idleHeap  = 2_600 // bytes
-	idleStack = 3_000 // bytes: 2048, and twice that of the few readers that have carried a message; one that waits a few frames deeper needs 4096
+	idleStack = 3_000 // bytes: 2048 for most readers, 4096 for the few that have carried a message; a reader that waits a few frames deeper needs 4096
 )
 
 // TestIdleMemory: the memory of a connection that carries nothing does not grow unnoticed.

@@ -11,8 +11,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// castQueue is the queue of datagrams to send. One goroutine at a time runs it: the first
-// that finds it not running, which also sends what others queue meanwhile. So datagrams
+// castQueue is the queue of datagrams to send. One goroutine at a time runs it: the first that
+// finds it not running, which also sends the datagrams that others queue meanwhile. So datagrams
 // leave in order, and a handler that sends from inside Finalize does not recurse.
 type castQueue struct {
 	mu      sync.Mutex

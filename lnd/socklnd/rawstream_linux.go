@@ -184,7 +184,7 @@ func (s *rawStream) awaitHangUp() bool {
 
 func (s *rawStream) unread() bool {
 	there := true
-	_ = s.rc.Control(func(fd uintptr) { // if the socket is closed, its end is there
+	_ = s.rc.Control(func(fd uintptr) { // an error means that the socket is closed; its end counts as unread
 		n, _ := unix.IoctlGetInt(int(fd), unix.SIOCINQ) // polled alone finds data only from SO_RCVLOWAT bytes on
 		there = n > 0 || polled(fd, unix.POLLIN)
 	})
@@ -195,7 +195,7 @@ func (s *rawStream) unread() bool {
 // poller to wait for the next change and call again.
 func hungUp(fd uintptr) bool { return polled(fd, unix.POLLRDHUP) }
 
-// polled reports whether one of the events, or an error, is there.
+// polled reports whether one of the events, or an error, is pending.
 func polled(fd uintptr, events int16) bool {
 	p := []unix.PollFd{{Fd: int32(fd), Events: events}}
 	for {

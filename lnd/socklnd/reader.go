@@ -182,7 +182,7 @@ func (r *reader) aim(rest lnd.Payload, ahead bool) *Error {
 	return nil
 }
 
-// fillSink reads what is left for the sink.
+// fillSink reads the bytes that are still to be read to the sink.
 func (r *reader) fillSink() *Error {
 	if r.left == 0 {
 		return nil

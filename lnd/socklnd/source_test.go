@@ -116,7 +116,7 @@ func TestSourceAddress(t *testing.T) {
 	}
 }
 
-// TestSourceAddress6 is TestSourceAddress on an IPv6 NI, with a good peer of its own.
+// TestSourceAddress6 does what TestSourceAddress does on an IPv6 NI, with a good peer of its own.
 func TestSourceAddress6(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newMemNet()

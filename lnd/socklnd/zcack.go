@@ -33,9 +33,9 @@ func (p *peer) ack(from *conn, cookie uint64) {
 	}
 }
 
-// pushNoop queues a NOOP with cookie, or adds it to one that waits, and reports
-// whether the caller has to flush. It is refused with TooManyAcks or
-// RepeatedCookie. The caller holds peer.mu, and the connection is attached.
+// pushNoop queues a NOOP with cookie, or adds the cookie to a NOOP that waits, and reports whether
+// the caller has to flush. If the cookie is refused, why is TooManyAcks or RepeatedCookie. The
+// caller holds peer.mu, and the connection is attached.
 func (w *writer) pushNoop(cookie uint64) (flush bool, why Reason) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

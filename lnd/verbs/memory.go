@@ -1,6 +1,6 @@
 package verbs
 
-// Access has the rights to a region besides sending from it. The numbers are those of verbs
+// Access has the rights to a region besides sending from it. The numbers are those of libibverbs
 // (IBV_ACCESS_*).
 type Access uint8
 

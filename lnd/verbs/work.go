@@ -65,8 +65,7 @@ type Completion struct {
 	Group   netip.Addr // group that the datagram was sent to; the zero Addr: to this node
 }
 
-// Status is the outcome of a work request. The numbers are those of verbs
-// (IBV_WC_*).
+// Status is the outcome of a work request. The numbers are those of libibverbs (IBV_WC_*).
 type Status uint8
 
 // The outcomes. After the first error of a queue pair all later work requests are Flushed.

@@ -25,7 +25,7 @@ const (
 	DatagramOverhead   = datagramPrefixSize + wire.HeaderSize
 )
 
-// The refusals of ParseDatagram, besides ErrShort and those of wire.
+// Errors of ParseDatagram, besides ErrShort and the errors of package wire.
 var (
 	// ErrDatagramMagic means that the bytes are no multicast datagram in this format.
 	ErrDatagramMagic = errors.New("not a multicast datagram of o2iblnd")

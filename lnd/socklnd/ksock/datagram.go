@@ -17,7 +17,7 @@ const (
 // DatagramPrefixSize is the length in bytes of what precedes the LNet header.
 const DatagramPrefixSize = 8
 
-// The refusals of ParseDatagram, besides ErrShort and those of wire.
+// Errors of ParseDatagram, besides ErrShort and the errors of package wire.
 var (
 	// ErrDatagramMagic means that the bytes are no multicast datagram in this format.
 	ErrDatagramMagic = errors.New("not a multicast datagram of LNet")

@@ -221,8 +221,8 @@ func TestHelloRefused(t *testing.T) {
 	}
 }
 
-// TestHelloRefusedKeepsFields shows what a refusal can still be answered
-// with, or reported as.
+// TestHelloRefusedKeepsFields: a HELLO that is refused still has the fields that an answer or a
+// report of the refusal needs.
 func TestHelloRefusedKeepsFields(t *testing.T) {
 	b := unhex(t, helloGolden[3].hex)
 	b[4] = 9

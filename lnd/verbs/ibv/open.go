@@ -114,8 +114,8 @@ func (d *device) free() {
 	}
 }
 
-// pollable makes a descriptor of the libraries one that the runtime's poller watches: a
-// duplicate, because the library closes its own. Neither blocks any more.
+// pollable returns a file that the runtime's poller watches, for a descriptor of the libraries.
+// The file is a duplicate, because the library closes its own descriptor. Neither blocks any more.
 func pollable(fd int, name string) (*os.File, error) {
 	if err := unix.SetNonblock(fd, true); err != nil {
 		return nil, os.NewSyscallError("fcntl", err)

@@ -34,7 +34,7 @@ type region struct {
 	memory []byte   // memory of C that the device uses; nil: none
 }
 
-// Register registers memory (verbs.PD). Pieces without bytes do not count.
+// Register registers memory (verbs.PD). Empty pieces are left out.
 func (p *domain) Register(pieces [][]byte, access verbs.Access) (verbs.MR, error) {
 	runs, total := runsOf(pieces)
 	if err := checkRegion(total, access); err != nil {

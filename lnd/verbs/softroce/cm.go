@@ -63,7 +63,7 @@ type cmCall struct {
 	Timeout time.Duration // time limit of the whole connection request; 0: as long as the CM tries
 }
 
-// cmInput is what a cm is stepped with; the zero value is the timer.
+// cmInput is the input of a step of a cm; the zero value means that the timer is due.
 type cmInput struct {
 	From     netip.Addr // address that sent Datagram, to QP 1 and with its Q_Key
 	Datagram []byte

@@ -13,7 +13,7 @@ type route struct {
 	Path  ibta.Path // addresses and ports from the socket to To
 }
 
-// Bounds of what a socket takes with one call (UDP_SEGMENT).
+// Bounds of a burst, which a socket sends with one call (UDP_SEGMENT).
 const (
 	mostSegments = 64    // most datagrams of a burst: as kernels before 6.9
 	mostBytes    = 65487 // most bytes of a burst's datagrams, over IPv6

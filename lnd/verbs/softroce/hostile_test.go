@@ -186,7 +186,7 @@ var hostilePackets = []hostilePacket{
 	}, func(s *Stats) { s.CM.Forged++ }, false},
 	{"DREQ", netip.Addr{}, func(x *target, from netip.Addr) []byte {
 		return x.mad(from, ibta.AttrDREQ, &ibta.DREQ{LocalID: x.peer.id, RemoteID: x.conn.id, RemoteQPN: x.conn.qpn})
-	}, func(*Stats) {}, true}, // an attacker who can send that can end it
+	}, func(*Stats) {}, true}, // an attacker who can send this packet can end the connection
 }
 
 // TestHostileDevice sends a device packets that it must refuse. Each is counted under its

@@ -35,8 +35,7 @@ func newIngress(local netip.AddrPort) *ingress {
 	return &ingress{local: local, badPKey: new(atomic.Uint64), paths: make(map[netip.AddrPort]ibta.Path)}
 }
 
-// receive handles datagrams. It passes on together those of one sender that follow each
-// other.
+// receive handles datagrams. It passes on together the consecutive datagrams of one sender.
 func (g *ingress) receive(list []wire.Datagrams) {
 	g.arrived, g.bulk, g.several = 0, false, false
 	for len(list) > 0 {

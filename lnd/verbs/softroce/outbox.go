@@ -42,7 +42,7 @@ func (b *outbox) reset() {
 }
 
 // Bounds of the memory that is kept for later steps: an outbox with more than keptBytes bytes or
-// keptPackets packets is not kept, and no more than keptBoxes of them are.
+// keptPackets packets is not kept, and at most keptBoxes outboxes are kept.
 const (
 	keptBytes   = 512 << 10
 	keptPackets = 1024

@@ -41,7 +41,7 @@ type pool interface {
 	Return(verbs.Buffer)
 }
 
-// rcInput is the input of a step of an rc; the zero value is the timer.
+// rcInput is the input of a step of an rc; the zero value means that the timer is due.
 type rcInput struct {
 	Packets []ibta.Packet  // packets that arrived, in order
 	Post    []verbs.SendWR // work requests to post

@@ -78,7 +78,7 @@ var (
 
 var errRegistered = errors.New("the region is registered: deregister it first")
 
-// Register registers memory (verbs.PD). Pieces without bytes do not count.
+// Register registers memory (verbs.PD). Empty pieces are left out.
 func (d *domain) Register(pieces [][]byte, access verbs.Access) (verbs.MR, error) {
 	r := &region{table: d.table, domain: d}
 	if err := r.Renew(pieces, access); err != nil {

@@ -12,8 +12,8 @@ import (
 const (
 	firstWindow    = 16 // initial window, in packets
 	minWindow      = 2  // smallest window, in packets
-	minAckEvery    = 16 // packets between two that request an ACK: at least so many,
-	maxAckEvery    = 64 // and at most so many; in between, a quarter of the window
+	minAckEvery    = 16 // least number of packets from one that requests an ACK to the next
+	maxAckEvery    = 64 // largest such number; between these bounds it is a quarter of the window
 	firstProbe     = 20 * time.Millisecond
 	minProbe       = 500 * time.Microsecond
 	probeTrips     = 3        // round trips of silence before a probe

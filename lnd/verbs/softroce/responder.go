@@ -41,8 +41,8 @@ func (r *responder) drop(p pool) {
 	r.in, r.buffer = noMessage, verbs.Buffer{}
 }
 
-// reply sets the answer to send at the end of the step. Of several ACKs the last one counts. A
-// NAK is not replaced, except for that of a missing packet that has come.
+// reply sets the answer to send at the end of the step. Of several ACKs the last one counts. A NAK
+// is not replaced, unless it is for a missing packet that has come since.
 func (r *responder) reply(s ibta.Syndrome, psn ibta.PSN) {
 	if r.answering && !r.answer.IsAck() && (r.answer != ibta.NakSequence || r.nakSent && s.IsAck()) {
 		return

@@ -159,8 +159,8 @@ func TestProbeAnswer(t *testing.T) {
 	}
 }
 
-// TestGapClosed: if the missing packet arrives in the same step the NAK names the packet that
-// came too early, because that was dropped.
+// TestGapClosed: if the missing packet arrives in the same step, the NAK names the packet that
+// came too early, because the responder has dropped it.
 func TestGapClosed(t *testing.T) {
 	l := newLone(t, nil)
 	_, answer := l.step(rcInput{Packets: []ibta.Packet{

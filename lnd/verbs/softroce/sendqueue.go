@@ -159,10 +159,11 @@ const (
 	mostGathered = 16
 )
 
-// gathers reports whether the packets that have not left may wait for more: they are SENDs of one
-// packet each, fewer than mostGathered, and the gatherBehind work requests before them are such
-// SENDs, too, and not acknowledged. Each of those asks for an ACK, and the next one to come makes
-// the waiting packets leave (Nagle's algorithm, RFC 896, but not for the first messages).
+// gathers reports whether the packets that have not left may wait for more packets. They may if
+// they are SENDs of one packet each, fewer than mostGathered, and if the gatherBehind work
+// requests before them are such SENDs, too, and not acknowledged. Each of the earlier SENDs asks
+// for an ACK, and the next ACK makes the waiting packets leave (Nagle's algorithm, RFC 896, but
+// not for the first messages).
 func (q *sendQueue) gathers() bool {
 	if q.at > 0 || q.cursor < gatherBehind || q.count-q.cursor >= mostGathered {
 		return false

@@ -96,7 +96,8 @@ func (s *socket) setUp(fd int, v6 bool, rcvbuf int) error {
 	return err
 }
 
-// setBuffer asks for a buffer of n bytes: the privileged way, or what is allowed.
+// setBuffer asks for a buffer of n bytes: by the option for privileged processes, or else by the
+// plain one, which gives what the system allows.
 func setBuffer(fd, force, plain, n int) {
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, n) != nil {
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, plain, n)

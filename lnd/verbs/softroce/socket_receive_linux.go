@@ -70,9 +70,9 @@ func (s *socket) receive() ([]wire.Datagrams, error) {
 // serve gives take what arrives, each time in a list that is valid during the call, until take
 // returns false.
 //
-// It is one Read of the poller for all of them: package net forgets at the beginning of a Read
-// that something has arrived, and so has to ask the kernel first. In between, serve waits without
-// asking again if the kernel had less than was asked for.
+// It calls the poller's Read once for all lists: at the beginning of each Read package net forgets
+// that something has arrived, and has to ask the kernel first. Within the Read, serve waits
+// without asking the kernel again if the kernel had less than serve asked for.
 func (s *socket) serve(take func([]wire.Datagrams) (more bool)) error {
 	s.ready().take = take
 	return s.await(s.receiver.loop)

@@ -17,7 +17,7 @@ type udReceiver struct {
 	got   []verbs.Completion
 }
 
-// udCounters count datagrams. Each that arrives is in one of them.
+// udCounters count datagrams. Each datagram that arrives counts in one of them.
 type udCounters struct {
 	sent     atomic.Uint64
 	failed   atomic.Uint64 // datagrams that the system refused to send

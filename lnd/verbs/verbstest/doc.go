@@ -91,7 +91,7 @@ type node struct {
 	device verbs.Device
 	pd     verbs.PD
 	cq     verbs.CQ
-	recvs  verbs.CQ // queue for completions of receives; may be the same
+	recvs  verbs.CQ // queue for completions of receives; may be cq
 	pool   verbs.Pool
 
 	requests chan verbs.Request

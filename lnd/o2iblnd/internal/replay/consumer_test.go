@@ -14,8 +14,8 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// consumer stands where o2iblnd stands, above the device: it does what the recorded
-// node did there, with the recorded messages.
+// consumer takes the place of o2iblnd above the device: it does what o2iblnd did on the recorded
+// node, with the recorded messages.
 type consumer struct {
 	t      *testing.T
 	script *replay.Script

@@ -72,7 +72,7 @@ func (c *consumer) close() {
 	}
 }
 
-// recordedEvents returns what a node hears of its connections.
+// recordedEvents returns the events of connections that a node gets.
 func recordedEvents(s *replay.Script, node netip.Addr) (list []string) {
 	for i := range s.Packets {
 		p := &s.Packets[i]

@@ -46,7 +46,7 @@ type Player struct {
 	Elapsed func() time.Duration
 	Differences
 
-	// Counts of what a recording does not have, and a node may do.
+	// Counts of things that a node may do and that no recording has.
 	Repeated int // number of packets that the node sent again
 	OwnAcks  int // ACKs that the player gave where none is recorded
 

@@ -191,8 +191,8 @@ func once(s *replay.Script, p *replay.Packet) bool {
 	return n == 1
 }
 
-// later reports whether a REQ or REP is not the first one of its sender: the receiver
-// accepts any comm id.
+// later reports whether a REQ or REP is not the first one of its sender. In a later one the
+// receiver accepts any comm id.
 func later(s *replay.Script, p *replay.Packet) bool {
 	for i := range s.Packets {
 		q := &s.Packets[i]

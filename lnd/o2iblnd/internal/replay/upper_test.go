@@ -12,8 +12,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// upper stands where LNet stands, above the driver: it expects the messages of the
-// recording, in order, and has memory for each.
+// upper takes the place of LNet above the driver: it expects the messages of the recording, in
+// order, and has memory for each.
 type upper struct {
 	t *testing.T
 	// hold makes PUTs wait for Recv, as on a lazy portal.

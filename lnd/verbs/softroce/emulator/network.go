@@ -25,8 +25,8 @@ type Faults struct {
 	Hold                              time.Duration // additional delay of a reordered datagram
 }
 
-// Config is what a Network is made of. The zero value of a field
-// other than Clock means its default.
+// Config has the parameters of a Network. The zero value of a field other than Clock means its
+// default.
 type Config struct {
 	// Clock is required: a Clock of this package or a real one.
 	Clock machine.Clock
