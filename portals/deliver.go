@@ -10,6 +10,10 @@ import (
 // one, whose handler led to this call, complete only queues the event, and that delivery
 // hands it over next.
 func (t *Table) complete(o *operation, err error) {
+	if o.shared != nil {
+		t.endShared(o, err)
+		return
+	}
 	d := o.md
 	d.mu.Lock()
 	d.refs--

@@ -20,7 +20,8 @@
 // SEND and ACK or REPLY events come in either order. The corresponding sources of LNet are
 // lib-ptl.c, lib-md.c and lib-move.c.
 //
-// [Table.PutMulticast] is a Put to all members of a group in one datagram, which
+// [Table.PutBatch] is several Puts from one MD, to one process or many, which cost less than
+// calls of Put. [Table.PutMulticast] is a Put to all members of a group in one datagram, which
 // may get lost.
 //
 // # Events and handlers

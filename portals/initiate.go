@@ -76,92 +76,129 @@ func (t *Table) initiate(op string, typ wire.MsgType, r *PutRequest) error {
 	if err := t.begin(&b, typ, r, noLimit); err != nil {
 		return &OpError{Op: op, NID: r.Target.NID, Err: err}
 	}
-	if b.mayPost(typ, r) && t.post(&b, r) {
-		return nil
+	t.launch(&b, typ, r)
+	return nil
+}
+
+// launch gives the message of an operation that has begun to lnet.
+func (t *Table) launch(b *begun, typ wire.MsgType, r *PutRequest) {
+	if b.mayPost(typ, r) && t.post(b, r) {
+		return
 	}
-	o := t.sending(&b, typ, r)
-	o.Source, o.Flow, o.Recovery = r.Self, uint64(r.MD), r.recovery
+	o := t.sending(b, typ, r)
+	o.Source, o.Flow, o.Recovery = r.Self, uint64(o.event.MD), r.recovery
 	o.Priority = o.event.Options&Priority != 0
 	o.Header.DestNID, o.Header.DestPID = r.Target.NID, r.Target.PID
 	if typ == wire.Put {
-		t.putHeader(&o.Header, &b, r)
+		t.putHeader(&o.Header, b, r)
 		o.Payload = b.payload(o.event.Segments)
 	} else {
-		t.getHeader(o, &b, r)
+		t.getHeader(o, b, r)
 	}
 	t.node.Send(&o.Message)
-	return nil
 }
 
 // begun is a Put or Get that has begun: the MD has a reference more.
 type begun struct {
 	part
 	md       *md
+	call     *call         // nil: the answer names the MD
 	asked    nid.ProcessID // process that answers the message
-	answerTo uint64        // handle in its answer, of the MD or of a call
+	answerTo uint64        // handle in its answer, of the MD or of the call
+	shared   *sharedSend   // SEND event that the operation shares with others; nil: it has its own
 }
 
+// asks reports whether a message asks for an answer.
+func (r *PutRequest) asks(typ wire.MsgType) bool { return typ == wire.Get || r.Ack }
+
 // begin starts an operation on the MD that r names, which moves at most limit bytes.
-func (t *Table) begin(b *begun, typ wire.MsgType, r *PutRequest, limit int) (err error) {
-	asks := typ == wire.Get || r.Ack
-	switch {
-	case t.node.FailsPut(r.Target.NID):
-		return syscall.EIO
-	case r.Portal < 0 || r.Portal >= Portals, r.Timeout < 0, r.Timeout > 0 && !asks:
-		return syscall.EINVAL
+func (t *Table) begin(b *begun, typ wire.MsgType, r *PutRequest, limit int) error {
+	if err := t.check(typ, r); err != nil {
+		return err
 	}
 	d := t.lockMD(r.MD)
 	if d == nil {
 		return syscall.ENOENT
 	}
-	var c *call
-	if b.part, err = d.admit(r, limit); err == nil && asks && r.needsCall(typ, b.part, d) {
-		c, err = t.newCall(d, typ, r, b.part)
-	}
-	if err != nil {
+	if err := t.prepare(b, d, typ, r, limit); err != nil {
 		d.mu.Unlock()
 		return err
 	}
 	d.begin()
-	b.md, b.answerTo = d, uint64(r.MD)
-	tracked := false
-	if asks {
-		b.asked = r.Target
-		t.node.Responder(&b.asked)
-		if c == nil {
-			tracked = t.await(d, &b.asked, typ)
-		} else {
-			b.answerTo = c.handle.Load()
-			tracked = t.awaitCall(d, c, b.asked, r.Timeout)
-		}
-	}
+	tracked := t.expect(b, typ, r)
 	d.mu.Unlock()
-	if tracked {
-		t.startSweeping()
-	}
-	if r.Timeout > 0 {
-		t.watchDeadlines()
+	t.watchAnswers(tracked, r.Timeout > 0)
+	return nil
+}
+
+// check returns the error of a request that is wrong whatever its MD is.
+func (t *Table) check(typ wire.MsgType, r *PutRequest) error {
+	switch {
+	case t.node.FailsPut(r.Target.NID):
+		return syscall.EIO
+	case r.Portal < 0 || r.Portal >= Portals, r.Timeout < 0, r.Timeout > 0 && !r.asks(typ):
+		return syscall.EINVAL
 	}
 	return nil
 }
 
-// admit returns the part of an MD that an operation may move. The caller holds d.mu.
-func (d *md) admit(r *PutRequest, limit int) (part, error) {
-	if d.threshold == 0 || d.me != 0 {
-		return part{}, syscall.ENOENT
+// prepare fills in b what an operation needs, and changes nothing in the MD but for the call, which
+// end takes back. The caller holds d.mu.
+func (t *Table) prepare(b *begun, d *md, typ wire.MsgType, r *PutRequest, limit int) (err error) {
+	if !d.allows(1) {
+		return syscall.ENOENT
 	}
-	p, err := d.part(r)
-	if err == nil && p.length > limit {
-		err = syscall.EMSGSIZE
+	if b.part, err = d.part(r); err != nil {
+		return err
 	}
-	return p, err
+	if b.length > limit {
+		return syscall.EMSGSIZE
+	}
+	b.md, b.answerTo = d, uint64(d.handle)
+	if r.asks(typ) && r.needsCall(typ, b.part, d) {
+		if b.call, err = t.newCall(d, typ, r, b.part); err != nil {
+			return err
+		}
+		b.answerTo = b.call.handle.Load()
+	}
+	return nil
+}
+
+// allows reports whether n operations of this node may begin on the MD. The caller holds d.mu.
+func (d *md) allows(n int) bool {
+	return d.me == 0 && (d.threshold == ThresholdInfinite || d.threshold >= n)
+}
+
+// expect notes that an answer is awaited, if the message asks for one, and reports whether it is
+// tracked. The caller holds the MD's mu.
+func (t *Table) expect(b *begun, typ wire.MsgType, r *PutRequest) (tracked bool) {
+	if !r.asks(typ) {
+		return false
+	}
+	b.asked = r.Target
+	t.node.Responder(&b.asked)
+	if b.call != nil {
+		return t.awaitCall(b.md, b.call, b.asked, r.Timeout)
+	}
+	return t.await(b.md, &b.asked, typ)
+}
+
+// watchAnswers makes sure that answers which do not come are noticed: tracked ones, and those with a
+// deadline. It holds no lock.
+func (t *Table) watchAnswers(tracked, deadline bool) {
+	if tracked {
+		t.startSweeping()
+	}
+	if deadline {
+		t.watchDeadlines()
+	}
 }
 
 // sending makes an operation with the SEND event of a message, which has the lengths and offsets
 // that were asked for.
 func (t *Table) sending(b *begun, typ wire.MsgType, r *PutRequest) *operation {
 	o := t.newOperation()
-	o.md, o.asked, o.answerTo, o.Aborted = b.md, b.asked, b.answerTo, &b.md.aborted
+	o.md, o.asked, o.answerTo, o.Aborted, o.shared = b.md, b.asked, b.answerTo, &b.md.aborted, b.shared
 	self := nid.ProcessID{NID: nid.Any(), PID: t.node.PID()}
 	e := &o.event
 	e.Kind, e.MsgType = EventSend, typ

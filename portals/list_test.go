@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
@@ -119,5 +120,27 @@ func TestNoMoreHandles(t *testing.T) {
 	table.mds.used = 0
 	if _, err := table.MDAttach(me, MD{Options: OpPut}, Retain); err != nil {
 		t.Errorf("the ME that has no MD: %v", err)
+	}
+}
+
+// TestPutBatchNoMoreHandles (PT-38): a batch that gets handles for some of its PUTs gives them back.
+func TestPutBatchNoMoreHandles(t *testing.T) {
+	spec.Covers(t, "PT-38")
+	table := New(lnet.New(lnet.Config{Incarnation: 7, Clock: machine.RealClock()}))
+	md, err := table.MDBind(MD{Threshold: 2}, Retain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := nid.ProcessID{NID: nid.MustParse("10.0.0.2@tcp"), PID: nid.LustrePID}
+	puts := []PutRequest{{Target: to, Ack: true, OpPtr: 1}, {Target: to, Ack: true, OpPtr: 2}}
+	slot, _ := table.calls.take()
+	table.calls.put(slot, 0)
+	table.calls.used = maxSlots // that slot is the only one that is left
+	if err := table.PutBatch(PutBatchRequest{MD: md, Puts: puts}); !errors.Is(err, syscall.ENOMEM) {
+		t.Errorf("error %v", err)
+	}
+	d := table.mds.at(cookieSlot(uint64(md)))
+	if len(table.calls.free) != 1 || d.threshold != 2 || d.refs != 0 || d.asked.calls != nil {
+		t.Errorf("free handles %v, threshold %d, %d references", table.calls.free, d.threshold, d.refs)
 	}
 }

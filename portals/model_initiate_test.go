@@ -11,37 +11,57 @@ import (
 
 // initiate starts a PUT or GET in the model.
 func (m *model) initiate(typ wire.MsgType, d *modelMD, r portals.PutRequest) error {
-	if d.dead || d.me != nil || d.threshold == 0 {
+	if !d.allows(1) {
 		return syscall.ENOENT
 	}
+	if !d.has(r) {
+		return syscall.EINVAL
+	}
 	d.begin()
+	m.send(m.message(typ, d, r))
+	return nil
+}
+
+// allows reports whether n operations may begin on the MD.
+func (d *modelMD) allows(n int) bool {
+	return !d.dead && d.me == nil && (d.threshold < 0 || d.threshold >= n)
+}
+
+// has reports whether the MD has the part that a request names.
+func (d *modelMD) has(r portals.PutRequest) bool { return r.LocalOffset+r.Length <= d.length }
+
+// message makes the message of an operation that has begun, and notes that its answer is awaited.
+func (m *model) message(typ wire.MsgType, d *modelMD, r portals.PutRequest) *modelSend {
 	self := nid.ProcessID{NID: nid.Any(), PID: here.PID}
-	s := &modelSend{md: d, event: portals.Event{
+	length := uint32(d.length - r.LocalOffset)
+	if r.Length > 0 {
+		length = uint32(r.Length)
+	}
+	s := &modelSend{md: d, offset: r.LocalOffset, event: portals.Event{
 		Kind: portals.EventSend, Target: r.Target, Initiator: self, Source: self, Sender: nid.Any(), MsgType: typ,
-		Portal: r.Portal, MatchBits: r.MatchBits, Offset: r.Offset, HdrData: r.HdrData,
-		RLength: uint32(d.length), MLength: uint32(d.length),
+		Portal: r.Portal, MatchBits: r.MatchBits, Offset: r.Offset, HdrData: r.HdrData, OpPtr: r.OpPtr,
+		RLength: length, MLength: length,
 	}}
 	s.header.SrcNID, s.header.SrcPID = here.NID, here.PID
 	s.header.DestNID, s.header.DestPID = r.Target.NID, r.Target.PID
 	own := wire.MDHandle{Interface: incarnation, Object: uint64(d.handle)}
 	if typ == wire.Get {
 		s.header.SetGet(wire.GetCmd{
-			ReturnMD: own, MatchBits: r.MatchBits, Portal: uint32(r.Portal), SrcOffset: r.Offset, SinkLength: uint32(d.length),
+			ReturnMD: own, MatchBits: r.MatchBits, Portal: uint32(r.Portal), SrcOffset: r.Offset, SinkLength: length,
 		})
 		m.await(d, modelAsked{r.Target, true})
-	} else {
-		put := wire.PutCmd{
-			AckMD: wire.NoHandle(), MatchBits: r.MatchBits, HdrData: r.HdrData, Portal: uint32(r.Portal), Offset: r.Offset,
-		}
-		if r.Ack {
-			put.AckMD = own
-			m.await(d, modelAsked{r.Target, false})
-		}
-		s.header.PayloadLength = uint32(d.length)
-		s.header.SetPut(put)
+		return s
 	}
-	m.send(s)
-	return nil
+	put := wire.PutCmd{
+		AckMD: wire.NoHandle(), MatchBits: r.MatchBits, HdrData: r.HdrData, Portal: uint32(r.Portal), Offset: r.Offset,
+	}
+	if r.Ack {
+		put.AckMD = own
+		m.await(d, modelAsked{r.Target, false})
+	}
+	s.header.PayloadLength = length
+	s.header.SetPut(put)
+	return s
 }
 
 // await notes in the model that d awaits an answer.
@@ -100,6 +120,10 @@ func (m *model) ended(s *modelSend, err error) {
 		if get := s.event.MsgType == wire.Get; get || !s.header.Put().AckMD.IsNone() {
 			s.md.forget(s.event.Target, get, false)
 		}
+	}
+	if s.shared != nil {
+		m.endShared(s, err)
+		return
 	}
 	m.complete(s.md, s.event, err)
 }

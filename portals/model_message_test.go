@@ -25,7 +25,8 @@ type modelSend struct {
 	header wire.Header
 	md     *modelMD // MD of the message; nil for an ACK
 	event  portals.Event
-	offset int // offset of the payload in the MD, in bytes
+	shared *modelShared // SEND event that the message shares with others; nil: it has its own
+	offset int          // offset of the payload in the MD, in bytes
 	queued time.Duration
 	waited bool
 }

@@ -41,7 +41,7 @@ func compareRun(t *rapid.T) {
 	t.Repeat(map[string]func(*rapid.T){
 		"MEAttach": r.meAttach, "MEInsert": r.meInsert, "MDAttach": r.mdAttach, "MDBind": r.mdBind,
 		"MEUnlink": r.meUnlink, "MDUnlink": r.mdUnlink, "SetLazy": r.setLazy, "ClearLazy": r.clearLazy,
-		"Put": r.put, "Get": r.get, "arrival of a PUT": r.arrivePut, "arrival of a GET": r.arriveGet,
+		"Put": r.put, "PutBatch": r.putBatch, "Get": r.get, "arrival of a PUT": r.arrivePut, "arrival of a GET": r.arriveGet,
 		"arrival of an ACK": r.arriveAck, "arrival of a REPLY": r.arriveReply,
 		"PUT of a batch": r.batchedPut, "batch ends": r.batchEnds,
 		"payload": r.deliver, "sent": r.finish, "sent together": r.leave, "connection lost": r.abandon, "time": r.advance,
@@ -193,8 +193,8 @@ func (r *modelRun) compareSent(t *rapid.T) {
 		if diff := gocmp.Diff(s.header, m.Header, gocmp.Comparer(sameNID)); diff != "" {
 			t.Fatalf("sent (-want +got):\n%s", diff)
 		}
-		if n := int(s.header.PayloadLength); m.Payload.Length != n || n > 0 && m.Payload.Offset != s.offset {
-			t.Fatalf("sent %d bytes at %d, want %d at %d", m.Payload.Length, m.Payload.Offset, n, s.offset)
+		if got, want := m.Payload.AppendTo(nil), s.payload(); !bytes.Equal(got, want) {
+			t.Fatalf("sent % x, want % x", got, want)
 		}
 		r.messages[s] = m
 		r.onTheWay = append(r.onTheWay, s)
@@ -203,6 +203,14 @@ func (r *modelRun) compareSent(t *rapid.T) {
 	if m := r.net.next(); m != nil {
 		t.Fatalf("sent %v to %v, want nothing", m.Header.Type, m.Header.DestNID)
 	}
+}
+
+// payload returns the bytes of a message that is sent.
+func (s *modelSend) payload() []byte {
+	if s.md == nil {
+		return nil
+	}
+	return s.md.memory[s.offset:][:s.header.PayloadLength]
 }
 
 func (r *modelRun) compareHeld(t *rapid.T) {

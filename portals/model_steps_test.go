@@ -77,6 +77,9 @@ func (r *modelRun) drawMD(t *rapid.T) portals.MD {
 		},
 	}
 	memory := make([]byte, rapid.IntRange(0, 12).Draw(t, "size"))
+	for i := range memory {
+		memory[i] = byte(0x80 + i)
+	}
 	cut := rapid.IntRange(0, len(memory)).Draw(t, "first segment")
 	md.Segments = []lnd.Segment{memory[:cut:cut], memory[cut:]}
 	for _, o := range []struct {
@@ -208,8 +211,19 @@ func (r *modelRun) put(t *rapid.T) {
 	if d == nil {
 		return
 	}
-	p.Ack, p.HdrData = drawBool(t, "ack"), rapid.Uint64().Draw(t, "header data")
+	drawPut(t, &p)
 	r.same(t, r.table.Put(p), r.model.initiate(wire.Put, d, p))
+}
+
+// drawPut draws what only a PUT has. The model knows no calls, so a PUT has no OpPtr if it has an ACK.
+func drawPut(t *rapid.T, p *portals.PutRequest) {
+	p.Ack, p.HdrData = drawBool(t, "ack"), rapid.Uint64().Draw(t, "header data")
+	if rapid.IntRange(0, 2).Draw(t, "part") == 2 {
+		p.LocalOffset, p.Length = rapid.IntRange(0, 8).Draw(t, "local offset"), rapid.IntRange(0, 6).Draw(t, "length")
+	}
+	if !p.Ack && drawBool(t, "OpPtr") {
+		p.OpPtr = int(p.HdrData)
+	}
 }
 
 func (r *modelRun) get(t *rapid.T) {

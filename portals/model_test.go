@@ -1,6 +1,7 @@
 package portals_test
 
 import (
+	"bytes"
 	"slices"
 	"syscall"
 	"time"
@@ -128,7 +129,7 @@ func (m *model) newMD(conf portals.MD, unlink portals.UnlinkOption) *modelMD {
 	for _, s := range conf.Segments {
 		d.length += len(s)
 	}
-	d.memory = make([]byte, d.length)
+	d.memory = bytes.Join(conf.Segments, nil)
 	m.mds = append(m.mds, d)
 	return d
 }

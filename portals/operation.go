@@ -22,6 +22,7 @@ type operation struct {
 	why      lnet.DropReason // the reason to drop the message that was held
 	ack      bool            // whether the PUT that arrived asks for an ACK
 	from     lnd.ReadLoop    // read loop of the connection that brought the message
+	shared   *sharedSend     // for a PUT that is sent: as in begun
 	next     *operation      // next operation in an operationList
 }
 
@@ -29,7 +30,7 @@ func (t *Table) newOperation() *operation { return t.operations.Get().(*operatio
 
 func (t *Table) freeOperation(o *operation) {
 	o.md, o.ni, o.d, o.ack, o.from = nil, nil, nil, false, nil
-	o.waits, o.why = nil, lnet.NotDropped
+	o.waits, o.why, o.shared = nil, lnet.NotDropped, nil
 	o.event = Event{}
 	o.Payload, o.Sink = lnd.Payload{}, lnd.Payload{}
 	o.Aborted, o.Answers, o.Group, o.Flow, o.Recovery = nil, nil, 0, 0, false

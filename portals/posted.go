@@ -20,12 +20,13 @@ type posted struct {
 	answerTo uint64        // as in operation
 	pinned   bool          // the source was named in the request
 	opPtr    any
+	shared   *sharedSend // as in begun
 }
 
 var _ lnet.InlineUpper = (*upper)(nil)
 
 func (t *Table) freePosted(s *posted) {
-	s.md, s.opPtr, s.Answers, s.Lazy = nil, nil, nil, false
+	s.md, s.opPtr, s.shared, s.Answers, s.Lazy = nil, nil, nil, nil, false
 	t.posted.Put(s)
 }
 
@@ -37,7 +38,7 @@ func (b *begun) mayPost(typ wire.MsgType, r *PutRequest) bool {
 // post gives an operation to lnet as an inline message, and reports whether lnet took it.
 func (t *Table) post(b *begun, r *PutRequest) bool {
 	s := t.posted.Get().(*posted)
-	s.md, s.target, s.asked, s.answerTo = b.md, r.Target, b.asked, b.answerTo
+	s.md, s.target, s.asked, s.answerTo, s.shared = b.md, r.Target, b.asked, b.answerTo, b.shared
 	s.pinned, s.opPtr = r.Self.IsValid() && !r.Self.IsAny(), r.OpPtr
 	h := &s.Header
 	h.SrcNID, h.DestNID, h.DestPID = r.Self, r.Target.NID, r.Target.PID
@@ -85,6 +86,9 @@ func (t *Table) left(i *lnet.Inline) (after *lnet.Inline) {
 		t.freePosted(s)
 		return after
 	}
+	if s.shared != nil {
+		return t.leftShared(i)
+	}
 	d.mu.Lock()
 	if d.handling || d.options&MayBlock != 0 {
 		d.mu.Unlock()
@@ -98,7 +102,7 @@ func (t *Table) left(i *lnet.Inline) (after *lnet.Inline) {
 	for n := 1; ; n++ {
 		s.describe(&o.event, t.node.PID())
 		after = i.Next()
-		more := after != nil && after.Upper.(*posted).md == d
+		more := after != nil && after.Upper.(*posted).follows(d)
 		if !more {
 			d.mu.Lock()
 			d.refs -= int32(n)
@@ -125,6 +129,9 @@ func (t *Table) left(i *lnet.Inline) (after *lnet.Inline) {
 	t.handle(d)
 	return after
 }
+
+// follows reports whether s is another PUT from d with an event of its own.
+func (s *posted) follows(d *md) bool { return s.md == d && s.shared == nil }
 
 // Lost implements lnet.InlineUpper.
 func (u *upper) Lost(i *lnet.Inline, payload []byte) *lnet.Message {
@@ -155,7 +162,7 @@ func (t *Table) lostAck(s *posted) *operation {
 // operationOf makes an operation of a PUT that was posted.
 func (t *Table) operationOf(s *posted) *operation {
 	o := t.newOperation()
-	o.md, o.asked, o.answerTo, o.Priority = s.md, s.asked, s.answerTo, false
+	o.md, o.asked, o.answerTo, o.shared, o.Priority = s.md, s.asked, s.answerTo, s.shared, false
 	s.describe(&o.event, t.node.PID())
 	t.freePosted(s)
 	return o

@@ -18,6 +18,8 @@ type Table struct {
 	operations sync.Pool // unused values of operation
 	posted     sync.Pool // unused values of posted
 	intakes    sync.Pool // unused values of intake
+	batches    sync.Pool // unused values of batch
+	shared     sync.Pool // unused values of sharedSend
 	tracker    tracker
 	deadlines  deadlines
 	queues     queues
@@ -41,6 +43,8 @@ func New(node *lnet.Node) *Table {
 		return s
 	}
 	t.intakes.New = func() any { return &intake{table: t} }
+	t.batches.New = func() any { return new(batch) }
+	t.shared.New = func() any { return new(sharedSend) }
 	t.tracker.round.Store(1)
 	node.SetUpper((*upper)(t))
 	return t

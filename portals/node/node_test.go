@@ -35,7 +35,7 @@ func freePort() uint16 {
 	return port
 }
 
-func start(t *testing.T, cfg node.Config) *node.Node {
+func start(t testing.TB, cfg node.Config) *node.Node {
 	t.Helper()
 	n, err := node.Start(cfg)
 	if err != nil {
