@@ -160,8 +160,8 @@ func TestBatchChanges(t *testing.T) {
 	}
 }
 
-// TestBatchOtherSource: a PUT of another process is dropped; the next one, which repeats its header,
-// must not go where those of the first process went.
+// TestBatchOtherSource: in a batch, a PUT of another process is dropped. The next PUT, which
+// repeats its header, must not go to the MD that took the PUTs of the first process.
 func TestBatchOtherSource(t *testing.T) {
 	table, net := newWire(t)
 	h := &harness{Table: table, t: t, self: here}

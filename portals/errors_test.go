@@ -15,8 +15,8 @@ import (
 	"ulnet/portals"
 )
 
-// outcome is the result of a call and the expected result. Its name begins with that of the
-// call in LNet.
+// outcome is the result of a call and the expected result. Its name begins with the name of
+// the call in LNet.
 type outcome struct {
 	name      string
 	got, want error

@@ -96,7 +96,7 @@ type modelRun struct {
 	sweeping   bool // the events of this step may come in any order
 }
 
-// The peers: there and beside are one node's NIDs, the first its primary one.
+// The peers: beside is another NID of the node whose primary NID is there.
 var (
 	beside   = nid.ProcessID{NID: nid.MustParse("10.0.0.3@tcp"), PID: nid.LustrePID}
 	stranger = nid.ProcessID{NID: nid.MustParse("10.0.0.4@tcp"), PID: 9}

@@ -26,8 +26,8 @@ type Table struct {
 	portals    [Portals]portal
 }
 
-// New makes the portal table of a node and installs it as the node's upper
-// layer. A node has one.
+// New makes the portal table of a node and installs it as the node's upper layer. A node has
+// one table.
 func New(node *lnet.Node) *Table {
 	t := &Table{node: node}
 	t.operations.New = func() any {
