@@ -14,7 +14,7 @@ import (
 // sooner.
 const (
 	crowd           = 4096
-	crowdedIdle     = 30 * time.Second // how long a peer without a connection, that had one, stays without messages
+	crowdedIdle     = 30 * time.Second // how long a crowded table keeps a peer that has lost its connection and has no messages
 	crowdedInterval = 5 * time.Second
 	sweepBatch      = 512 // peers looked at under one lock of the table
 )

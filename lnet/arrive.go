@@ -82,8 +82,8 @@ func (ni *NI) arrive(d *lnd.Delivery) lnd.Answer {
 	return answer
 }
 
-// inspect checks type, lengths, destination, and that the source can be one. closes
-// means that the peer broke the protocol.
+// inspect checks type, lengths, destination and source of a message. closes means that the
+// peer broke the protocol.
 func (ni *NI) inspect(h *wire.Header) (why DropReason, closes bool) {
 	if err := h.Validate(); err != nil {
 		if errors.Is(err, wire.ErrType) {

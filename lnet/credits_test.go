@@ -213,8 +213,8 @@ func TestShutdownDrains(t *testing.T) {
 }
 
 // TestFailuresDoNotNest: a thousand peers wait for one credit, and all their messages fail as
-// soon as they get it; the calls do not nest. There are no timers: the peer with the credit would
-// count as stalled on a machine so busy that the messages are not queued in time.
+// soon as they get it; the calls do not nest. The clock runs no timers: on a busy machine, the
+// peer with the credit would otherwise count as stalled before all messages are queued.
 func TestFailuresDoNotNest(t *testing.T) {
 	r := newRig(t, lnd.Tunables{Credits: 1}, lnet.Config{Clock: timerless{machine.RealClock()}})
 	gone := new(atomic.Bool)

@@ -311,8 +311,8 @@ func (n *Node) address(m *Message, ni *NI) {
 	}
 	h.SrcNID, h.SrcPID = ni.nid, n.cfg.PID
 	if ni.isLo() && !h.DestNID.IsLo() {
-		// Through lo under a real NID: both ends keep the name that the
-		// caller used, so that match ids and events speak of it.
+		// The message goes through lo to a NID other than 0@lo. Both ends keep the NID that
+		// the caller used, so that match ids and events have it.
 		h.SrcNID = h.DestNID
 	}
 	if h.DestPID == nid.PIDAny || h.DestPID == 0 {

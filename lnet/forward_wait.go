@@ -2,10 +2,10 @@ package lnet
 
 import "ulnet/lnd"
 
-// settle goes on with the messages whose wait has ended. It is entered with f.mu held and
-// returns with it released. Only one goroutine does so at a time: a message that fails at once
-// ends inside this function, and if that call went on too, a thousand waiting messages would
-// make a stack of a thousand calls.
+// settle continues the messages whose wait has ended. It is entered with f.mu held and returns
+// with it released. Only one goroutine at a time runs its loop. A message that fails at once
+// ends inside the loop and calls settle again; if that call ran the loop too, a thousand
+// waiting messages would make a stack of a thousand calls.
 func (f *forwarder) settle() {
 	if f.settling {
 		f.mu.Unlock()

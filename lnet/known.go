@@ -167,8 +167,8 @@ func (n *Node) paths(ids []nid.NID, change func()) (paths []*peerNI) {
 // upToDate reports whether what is known of the peer is up to date. It returns false for nil.
 func (p *Peer) upToDate() bool { return p != nil && p.Flags.UpToDate() }
 
-// Peer returns what discovery knows of the node with a NID; the zero value if
-// that is nothing.
+// Peer returns what discovery knows of the node with a NID; the zero value if it knows
+// nothing.
 func (n *Node) Peer(id nid.NID) Peer {
 	if known := n.peers.knownAs(id); known != nil {
 		return *known

@@ -12,8 +12,8 @@ import (
 // ends, and held ones are dropped. The error says how many could not leave. It must not be
 // called from a handler.
 //
-// RemoveNI of an NI that is being removed, or was, waits until that has ended,
-// or ctx has, and returns the same.
+// If the NI is being removed or was removed already, RemoveNI waits until that removal has
+// ended, and returns its result; or an error if ctx ends first.
 func (n *Node) RemoveNI(ctx context.Context, ni *NI) error {
 	if !n.unregister(ni) {
 		select {

@@ -97,9 +97,9 @@ func (s *Switch) Step(now time.Duration, heard, busy bool) (wake time.Duration) 
 //
 // Kernels count only pings. So if clients check their routers rarely, kernels report a net as
 // down between these pings, however much traffic there is. Here every message from another node
-// of the net counts. After half of the time without one, the router pings nodes that it knows
-// on the net. No net is reported as down before that, even if the timeout becomes shorter
-// meanwhile. Local policy.
+// of the net counts. After half of the time without a message, the router pings nodes that it
+// knows on the net. It reports no net as down before these pings, even if the timeout becomes
+// shorter meanwhile. Local policy.
 type Silence struct {
 	begun time.Duration // when the watch of the net began
 	known bool          // whether begun is set
