@@ -34,8 +34,8 @@ func prepareFor(r *scoll.Request, size int) error {
 	return nil
 }
 
-// A service whose work blocks answers when that is done and the answers of the
-// children are there.
+// The work of this service takes time. The service answers when its work is done and the
+// answers of the children are there.
 func ExampleRequest_Reply() {
 	const service scoll.ServiceID = 101
 	servers := newServers(4)

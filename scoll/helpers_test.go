@@ -159,8 +159,8 @@ func TestBadStatusMap(t *testing.T) {
 }
 
 // TestVersions: SC-159: members have three versions of a service. Those that do not know the
-// version of a message forward it; the root learns the lowest version, and tries again with
-// that.
+// version of a message forward it. The root learns the lowest version, and sends the request
+// again in that version.
 func TestVersions(t *testing.T) {
 	spec.Covers(t, "SC-159")
 	s := newStacks(t, 9, nil)

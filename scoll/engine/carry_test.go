@@ -9,8 +9,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// speaks returns a change of a child's reply that makes it one of the child's module in place
-// of its service.
+// speaks returns a function that changes a child's reply to one that the child's module sends
+// in place of the child's service.
 func speaks(s wire.Status, carried ...[]byte) func(*wire.ReplyHeader, *Input) {
 	return func(r *wire.ReplyHeader, in *Input) {
 		in.Carried = slices.Concat(carried...)

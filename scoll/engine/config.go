@@ -81,7 +81,8 @@ func orDefault[T int | time.Duration](value, byDefault T) T {
 	return value
 }
 
-// bulkTime returns how long bulk data takes per level of the tree, b in SC-A8.
+// bulkTime returns how long bulk data takes per level of the tree: the b in the timeouts of
+// SC-A8.
 func (c *Config) bulkTime(length uint64) time.Duration {
 	if length == 0 {
 		return 0

@@ -96,7 +96,7 @@ type request struct {
 	trailer  []wire.Missing
 	room     uint16   // bytes for carried answers in a child's reply
 	kept     []byte   // answers to be passed on if the service does not reply, see carry.go
-	lost     []uint32 // ranks of members whose answers would be lost then
+	lost     []uint32 // ranks of members whose answers would be lost if the service does not reply
 	ups      []up     // parts of the reply whose sending has not ended
 	parts    uint32
 

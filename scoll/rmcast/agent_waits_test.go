@@ -58,7 +58,8 @@ func TestNoManager(t *testing.T) {
 	})
 }
 
-// TestChangesRise: OnChange is called once for each list, and for no earlier one.
+// TestChangesRise: OnChange is called at most once for each list, and never for an earlier
+// list than before.
 func TestChangesRise(t *testing.T) {
 	told := make(map[int][]rmcast.Version)
 	s := newStacks(t, 4, link.Quality{}, func(id int, _ *rmcast.Config, cfg *rmcast.GroupConfig) {

@@ -107,7 +107,7 @@ type Group struct {
 	newest  Version       // latest version that OnChange was called with
 	over    atomic.Bool   // no more effects of the machine are applied
 	merged  atomic.Uint64 // datagrams that merge has packed into others
-	packed  atomic.Uint64 // messages that share a datagram because of that
+	packed  atomic.Uint64 // messages that share a datagram because merge has packed them
 
 	mu      sync.Mutex
 	waiting []*Sending // senders that wait for room in the window; guarded by mu, as all below

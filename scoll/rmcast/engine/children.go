@@ -93,8 +93,8 @@ func find(children []*child, rank int) *child {
 	return nil
 }
 
-// inherit copies to k what its failed ancestor heir has acknowledged, and polls k about the
-// rest.
+// inherit records that k has acknowledged all that its failed ancestor heir has acknowledged,
+// and polls k about the rest.
 func (s *stream) inherit(k, heir *child) {
 	s.m.stats.Takeovers++
 	for i := range heir.slots {

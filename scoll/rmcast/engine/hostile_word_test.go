@@ -9,8 +9,9 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// TestHearsay: RM-2: members cannot speak for an origin. An origin does not believe members
-// that say it has sent more, and members do not believe others that say more is released.
+// TestHearsay: RM-2: what members say about the messages of an origin is not trusted. An
+// origin does not believe members that say it has sent more, and members do not believe
+// others that say more is released.
 func TestHearsay(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-39")
 	w, _ := tallied(t, 5, nil, nil)

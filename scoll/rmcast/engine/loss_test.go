@@ -226,8 +226,8 @@ func TestLostAcks(t *testing.T) {
 	}
 }
 
-// TestWindowAcks: RM-35 and RM-A19: with many messages in flight, one control message
-// acknowledges ranges; with one, it is sent without delay.
+// TestWindowAcks: RM-35 and RM-A19: with many messages in flight, a control message
+// acknowledges ranges of them. With one in flight, its acknowledgement is sent without delay.
 func TestWindowAcks(t *testing.T) {
 	spec.Covers(t, "RM-35", "RM-A19")
 	const n, messages = 8, 200

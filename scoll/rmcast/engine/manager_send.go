@@ -35,7 +35,8 @@ func (g *Manager) list() wire.Order {
 	return o
 }
 
-// gone lists the failed members, those that were only silent last, and the number of these.
+// gone lists the failed members and, after them, those that failed because they were silent.
+// It also returns the number of silent ones.
 func (g *Manager) gone() (ids []wire.ID, silent uint16) {
 	for _, last := range []bool{false, true} {
 		for _, d := range g.departed {

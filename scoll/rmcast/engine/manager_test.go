@@ -29,7 +29,7 @@ func (w *world) activeManagers() (ids []sim.NodeID) {
 }
 
 // TestManagerDies: RM-A18: the manager dies. The next one collects what members know, and the
-// group goes on, including what was in flight.
+// group continues, also with the messages that were in flight.
 func TestManagerDies(t *testing.T) {
 	spec.Covers(t, "RM-A9", "RM-A18")
 	w := managed3(t, 6)
@@ -56,7 +56,7 @@ func TestManagerDies(t *testing.T) {
 	}
 	w.await(w.send(2, "after"))
 	w.want("after", 1, 2, 3, 4, 5)
-	// RM-A9: communication numbers go on.
+	// RM-A9: the next manager continues the communication numbers.
 	w.net.Start(0, false)
 	w.net.Command(0, "join")
 	w.run(3 * time.Second)

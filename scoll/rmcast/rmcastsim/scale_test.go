@@ -95,8 +95,8 @@ func sizes() []int {
 
 // TestSingleSend: RM-1, RM-4, RM-6, G-RM-2, G-RM-4: a message takes one datagram to each other
 // member and one acknowledgement from each. The number of acknowledgements that reach the
-// origin itself is at most the logarithm of the number of members. The message is released as
-// long after its last delivery as an acknowledgement takes to climb the tree.
+// origin itself is at most the logarithm of the number of members. The time from the last
+// delivery to the release is the time of an acknowledgement up the tree.
 func TestSingleSend(t *testing.T) {
 	spec.Covers(t, "RM-1", "RM-4", "RM-6", "G-RM-2", "G-RM-4")
 	for _, nodes := range sizes() {

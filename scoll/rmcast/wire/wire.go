@@ -6,8 +6,8 @@ import (
 )
 
 // ProtocolVersion is the version of the protocol. Nodes drop messages of other versions. Orders
-// of version 1 have the layout of this one, so that nodes of both versions can tell each other
-// so: see [VersionOf].
+// of version 1 have the layout of this one, so that nodes can tell nodes of the other version
+// that their versions differ: see [VersionOf].
 const ProtocolVersion = 2
 
 // The portals of reliable multicast: multicast datagrams and repairs, control messages between
