@@ -94,8 +94,8 @@ const (
 	defaultTimeout = 49 * time.Second
 )
 
-// withDefaults returns c with every zero field replaced by its default, but
-// for those that depend on the NI: see forNI.
+// withDefaults returns c with every zero field replaced by its default, except the fields whose
+// defaults depend on the NI: see forNI.
 func (c Config) withDefaults() Config {
 	lnd.SetDefaults(c.Tunables())
 	c.RetryCount, c.RNRRetryCount = max(c.RetryCount, 0), max(c.RNRRetryCount, 0)

@@ -50,7 +50,7 @@ type conn struct {
 	posting   bool               // a goroutine posts work requests
 	ending    int                // number of goroutines that finalize messages of this connection
 	waiting   []verbs.Completion // messages that arrived and are not handled
-	flushed   []uint32           // work requests that did not leave, while it is not known why
+	flushed   []uint32           // work requests that were flushed, and whose cause is not known yet
 	handling  bool               // a goroutine hands arrivals to lnet
 	behind    int                // number of messages that wait for that goroutine, beside those in waiting
 	rxs       int                // number of messages that lnet has, or that are on their way there and back
@@ -90,7 +90,7 @@ func (c *conn) step(in exchangeIn) {
 }
 
 // stepAt gives the input in to the exchange at a time that was read before; the caller holds mu.
-// What this step sends returns the credits of the messages that were consumed before.
+// The messages that this step sends return the credits of messages that were consumed before.
 func (c *conn) stepAt(now time.Duration, in exchangeIn) {
 	if c.out == nil {
 		c.out = outs.Get().(*exchangeOut)

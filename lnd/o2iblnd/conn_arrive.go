@@ -59,8 +59,8 @@ func (c *conn) handleWaiting() {
 	c.dropWaiting()
 }
 
-// mostHandled is how many messages the exchange is stepped with at most before lnet gets the first
-// of them (local policy).
+// mostHandled is the most messages for which the exchange is stepped before lnet gets the first of
+// them (local policy).
 const mostHandled = 16
 
 // handle handles messages, mostHandled at a time. c.mu is held before and after, but not

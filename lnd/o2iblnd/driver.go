@@ -31,8 +31,8 @@ func New(cfg Config) (*Driver, error) {
 // Type implements lnd.Driver.
 func (d *Driver) Type() nid.NetType { return nid.O2IB }
 
-// Config returns the tunables with their defaults filled in, but for those that depend
-// on the NI: see Snapshot.
+// Config returns the tunables with their defaults filled in, except those whose defaults depend on
+// the NI: see Snapshot.
 func (d *Driver) Config() Config { return d.cfg }
 
 // Startup implements lnd.Driver. cfg.Interface is an IPv4 address, or the name of an interface,

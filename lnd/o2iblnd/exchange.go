@@ -70,7 +70,7 @@ type exchangeConfig struct {
 	sendGather       int // most pieces of memory in one SEND, with its header
 	timeout          time.Duration
 	keepalive        time.Duration // time between keepalive NOOPs; negative: none are sent
-	checksum         bool          // add checksums once it is known how the peer counts
+	checksum         bool          // add checksums once it is known how the peer computes them
 	counting         kib.Counting  // how the peer computes checksums, if known
 	firstCookie      uint64
 }

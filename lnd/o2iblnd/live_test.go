@@ -210,7 +210,7 @@ func TestHeldGone(t *testing.T) {
 	shut(y)
 }
 
-// TestStorm: messages of all sizes while peers come and go. Each is finalized once, and
+// TestStorm: messages of all sizes are sent while peers start and end. Each is finalized once, and
 // nothing is left on the devices.
 func TestStorm(t *testing.T) {
 	at := loopbackAddrs(3)

@@ -12,8 +12,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestWithdrawn: an unanswered request is withdrawn when the peer's, which wins, is
-// accepted, and made again if no connection follows.
+// TestWithdrawn: an unanswered request is withdrawn when the peer's winning request is accepted,
+// and repeated if no connection follows.
 func TestWithdrawn(t *testing.T) {
 	up := new(sink)
 	at := loopbackAddrs(2) // two addresses, the second higher than the first

@@ -138,7 +138,7 @@ func (s *peerSet) ask() ask {
 	return ask{version: kib.V2, stamp: s.stamp, depth: s.depth, maxFrags: s.maxFrags, mtu: s.mtu, redial: s.redial}
 }
 
-// established takes a connection into use. Those to another incarnation of the peer end
+// established takes a connection into use. Connections to another incarnation of the peer end
 // (o2iblnd-wire §7.4).
 func (s *peerSet) established(stamp uint64, version kib.Version, out *peerOut) {
 	out.closeStale = s.have > 0 && (s.stamp != stamp || s.version != version)
@@ -159,8 +159,9 @@ func (s *peerSet) closed(now time.Duration, err *Error, out *peerOut) {
 	s.send(now, out)
 }
 
-// failed handles a request that failed and is not repeated. The last one fails the waiting
-// messages (kiblnd_peer_connect_failed), unless it was given up in favour of the peer's.
+// failed handles a request that failed and is not repeated. The last request that fails ends the
+// waiting messages with its error (kiblnd_peer_connect_failed), unless it was given up in favour
+// of the peer's request.
 func (s *peerSet) failed(now time.Duration, err *Error, out *peerOut) {
 	s.peerWins = s.peerWins || s.have == 0 && err.Reason == RejectedRace
 	if s.expecting() || s.acceptPending(now) {

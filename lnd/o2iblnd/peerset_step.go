@@ -47,7 +47,7 @@ type peerOut struct {
 	refused *Error  // for peerConnected: why to end the connection; nil: use it
 	ack     kib.ConnParams
 
-	counting kib.Counting // peerConnected: how the peer counts, as its answer shows
+	counting kib.Counting // peerConnected: how the peer computes checksums, as its answer shows
 
 	withdraw    bool // withdraw the requests that have no answer
 	closeStale  bool // close connections to other incarnations than stamp of the set

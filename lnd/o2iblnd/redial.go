@@ -139,7 +139,7 @@ func isNeighbor(subnets []netip.Prefix, own, a netip.Addr) bool {
 	return false
 }
 
-// broadcast returns the last address of an IPv4 subnet, which all of its nodes have.
+// broadcast returns the last address of an IPv4 subnet, which stands for all of its nodes.
 func broadcast(p netip.Prefix) netip.Addr {
 	b := p.Addr().As4()
 	n := binary.BigEndian.Uint32(b[:]) | (1<<(32-p.Bits()) - 1)

@@ -124,7 +124,7 @@ func (a *acceptor) isClosed() bool {
 	}
 }
 
-// wait waits for the end of all goroutines if the acceptor is closed.
+// If the acceptor is closed, wait waits until all its goroutines have ended.
 func (a *acceptor) wait() {
 	if a.isClosed() {
 		a.tasks.Wait()

@@ -54,7 +54,7 @@ const maxPrivilegedPort = 1023
 // there is one, which carries no bulk; zc_min_payload, because this side never asks for
 // zero-copy acks.
 type Config struct {
-	Accept        AcceptMode    // accept: secure, but trust where AcceptPort is above 1023
+	Accept        AcceptMode    // accept, default secure, or trust if AcceptPort is above 1023
 	AcceptPort    uint16        // accept_port, default 988; also the port to dial
 	AcceptBacklog int           // accept_backlog, default 127
 	AcceptTimeout time.Duration // accept_timeout, 5 s: for each read of a handshake
@@ -141,8 +141,8 @@ type Config struct {
 // errConfig is wrapped by every error that refuses a Config.
 var errConfig = errors.New("socklnd: bad configuration")
 
-// withDefaults returns c with every zero field replaced by its default, but
-// for those that depend on the NI: see forNI.
+// withDefaults returns c with every zero field replaced by its default, except the fields whose
+// defaults depend on the NI: see forNI.
 func (c Config) withDefaults() Config {
 	c.AcceptPort = cmp.Or(c.AcceptPort, 988)
 	if c.Accept == "" {
@@ -195,7 +195,7 @@ func (c Config) forNI(addr netip.Addr, timeout time.Duration) Config {
 	return c.withSockets()
 }
 
-// override returns c, which has its defaults, with the tunables that an NI has for itself.
+// override returns c, which has its defaults, changed by the tunables that one NI has for itself.
 func (c Config) override(values map[string]int) (Config, error) {
 	derived := c.ControlTOS == cmp.Or(c.TOS, classCS5)
 	if err := lnd.Override(c.Tunables(), values); err != nil {

@@ -55,7 +55,7 @@ type setConfig struct {
 	peer         nid.ProcessID
 	versions     versions
 	untyped      bool
-	dialOnly     bool // no peer can dial this node: connections are kept open without need
+	dialOnly     bool // no peer can dial this node, so it keeps connections open even if no message waits
 	connsPerPeer int
 	minReconnect time.Duration
 	maxReconnect time.Duration

@@ -61,7 +61,7 @@ const (
 	ReceiveTimeout  // a message stopped half-way for sock_timeout
 	SendTimeout     // the peer took no byte for sock_timeout
 	BadMessageType  // the message type is neither NOOP nor LNET
-	BadChecksum     // a message does not have the checksum that it says
+	BadChecksum     // the checksum in a message is wrong
 	BadAck          // an ack for a cookie that was never sent
 	TooManyAcks     // the peer requests acks but does not read them
 	BadMessage      // lnet refused the header

@@ -39,8 +39,8 @@ func New(cfg Config) (*Driver, error) {
 // Type implements lnd.Driver.
 func (d *Driver) Type() nid.NetType { return nid.TCP }
 
-// Config returns the tunables with their defaults filled in, but for
-// SockTimeout and ConnsPerPeer, whose defaults depend on the NI: see Snapshot.
+// Config returns the tunables with their defaults filled in, except SockTimeout and ConnsPerPeer,
+// whose defaults depend on the NI: see Snapshot.
 func (d *Driver) Config() Config { return d.cfg }
 
 // Startup implements lnd.Driver. cfg.Interface is an IPv4 or IPv6 address, or the name of an

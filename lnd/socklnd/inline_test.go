@@ -12,8 +12,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// inlineEnd is how inline messages ended: left of them have left together, or one was lost with an
-// error.
+// inlineEnd is an outcome of inline messages: how many have left together, or the error with which
+// one was lost.
 type inlineEnd struct {
 	left int
 	lost error

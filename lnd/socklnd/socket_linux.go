@@ -83,7 +83,7 @@ func (o socketOptions) dial(ctx context.Context, local, remote netip.AddrPort) (
 	return c, nil
 }
 
-// beforeBind sets what has to be set before bind or connect. Package net sets
+// beforeBind sets the options that have to be set before bind or connect. Package net sets
 // SO_REUSEADDR on listeners by itself.
 func (o socketOptions) beforeBind(_, _ string, rc syscall.RawConn) error {
 	if err := setInt(rc, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
@@ -153,8 +153,8 @@ func (o socketOptions) tuneControl(c net.Conn) {
 	}
 }
 
-// setTOS sets the type of service, which IPv6 calls traffic class. Without
-// the permission to use it the connection keeps the one it has.
+// setTOS sets the type of service, which IPv6 calls traffic class. Without the permission to set
+// this one the connection keeps its type of service.
 func setTOS(c net.Conn, rc syscall.RawConn, tos int) {
 	if addrPort(c.LocalAddr()).Addr().Is4() {
 		_ = setInt(rc, unix.IPPROTO_IP, unix.IP_TOS, tos)

@@ -148,8 +148,9 @@ func TestSourceAddressOff(t *testing.T) {
 	})
 }
 
-// TestSourceAddressOfRenamed: a peer that the NI names by its socket is exempt, whatever its
-// HELLO says, and a PID of this kind in the HELLO is no way around the check.
+// TestSourceAddressOfRenamed: the address of a peer that the NI names by its socket is not
+// checked, whatever its HELLO says. A HELLO with a PID that marks such a peer does not avoid the
+// check.
 func TestSourceAddressOfRenamed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newMemNet()

@@ -47,8 +47,8 @@ func (w *writer) pushNoop(cookie uint64) (flush bool, why Reason) {
 	return flush, ReasonNone
 }
 
-// mergesAcks reports whether a NOOP here may acknowledge several cookies.
-// Elsewhere acks travel with messages (socklnd ksocknal_queue_tx_zcack_v3).
+// mergesAcks reports whether a NOOP on this connection may acknowledge several cookies. On other
+// connections acks travel with messages (socklnd ksocknal_queue_tx_zcack_v3).
 func (w *writer) mergesAcks() bool {
 	return w.c.version >= ksock.V3 && w.c.ctype == ksock.BulkIn
 }
@@ -62,8 +62,8 @@ func (c *conn) checkAcks(h ksock.MsgHeader) *Error {
 	return nil
 }
 
-// maxPendingAcks bounds the NOOPs that wait to be sent on one connection: a
-// peer that requests more does not read.
+// maxPendingAcks bounds the NOOPs that wait to be sent on one connection: a peer that requests
+// more acks does not read them.
 const maxPendingAcks = 1024
 
 // ackQueue are the NOOPs that wait to be sent on a connection, by their

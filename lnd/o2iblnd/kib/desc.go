@@ -16,8 +16,8 @@ type Frag struct {
 	Address uint64 // the address to put into a RETH; it means nothing on this machine
 }
 
-// Desc describes a remote buffer (struct kib_rdma_desc). A parsed one refers to
-// the message it was in.
+// Desc describes a remote buffer (struct kib_rdma_desc). A parsed Desc refers to the bytes of its
+// message.
 type Desc struct {
 	Key  uint32 // remote key (rkey) of all fragments
 	wire []byte // the fragments as they stand on the wire

@@ -16,8 +16,8 @@ const (
 	mostBounce = 256 << 20
 )
 
-// bounceClasses are the sizes of slots in bytes: LNet headers and small messages, a
-// whole message of o2iblnd, and all that may be copied.
+// bounceClasses are the sizes of slots in bytes: for LNet headers and small messages, for a whole
+// message of o2iblnd, and for the most that may be copied.
 var bounceClasses = [...]int{512, 4 << 10, longestCopy}
 
 // slot is registered C memory for one work request.

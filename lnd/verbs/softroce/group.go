@@ -13,7 +13,7 @@ import (
 	"ulnet/lnd/verbs/softroce/wire"
 )
 
-// errGroups means that a device is in as many groups as it can be.
+// errGroups means that a device has joined as many groups as it may.
 var errGroups = errors.New("too many multicast groups at one address: leave one before")
 
 // openPort opens the socket of a device, or of a group.

@@ -48,8 +48,8 @@ func (s *Script) Conns() []Conn {
 	return append(list, s.adopted(list)...)
 }
 
-// granted returns the connection of a REQ and its REP. Each says with which PSN
-// the other side begins.
+// granted returns the connection of a REQ and its REP. Each of the two messages says with which
+// PSN the other side begins.
 func granted(req, rep *Packet) Conn {
 	return Conn{
 		Ends: [2]netip.Addr{req.From.Addr(), rep.From.Addr()},
