@@ -41,8 +41,8 @@ func (t *Table) tracks(options MDOption, typ wire.MsgType) bool {
 	}
 }
 
-// await notes that a process may answer an operation, and reports whether that is
-// tracked; startSweeping must follow then. The caller holds d.mu.
+// await notes that an answer of a process to an operation is awaited, and reports whether it
+// is tracked. If it is, the caller calls startSweeping afterwards. The caller holds d.mu.
 func (t *Table) await(d *md, id *nid.ProcessID, typ wire.MsgType) (tracked bool) {
 	if d.asked == nil {
 		d.asked = new(asked)

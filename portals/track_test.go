@@ -180,8 +180,8 @@ func (h *harness) timedStep(net *network, clock *fakeClock, md portals.MDHandle,
 	}
 }
 
-// TestTimerOfIdleTable: a timer runs only while an answer is awaited, and one for all of
-// them.
+// TestTimerOfIdleTable: a timer runs only while answers are awaited, and there is one timer
+// for all of them.
 func TestTimerOfIdleTable(t *testing.T) {
 	h, net, clock := timed(t, lnet.Config{TransactionTimeout: 10 * time.Second, PeerIdle: -1}, lnd.Tunables{})
 	want := func(timers int) {
