@@ -114,7 +114,7 @@ func (n *Node) sendTransit(m *Message, next *hop) {
 	n.sendTo(p, m)
 }
 
-// finishTransit is finish for a message that was forwarded.
+// finishTransit does what finish does, for a message that was forwarded.
 func (n *Node) finishTransit(m *Message, err error) {
 	n.inFlight.dec()
 	n.backlog.leave(m)

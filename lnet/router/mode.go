@@ -108,7 +108,7 @@ type Silence struct {
 	at    time.Duration // time at which these pings were sent
 }
 
-// Begin begins to watch: the net is up until it has been silent.
+// Begin begins to watch: the net is up until it has been silent for the time-out.
 func (s *Silence) Begin(now time.Duration) { *s = Silence{begun: now, known: true} }
 
 // Down reports whether the net is considered down.
