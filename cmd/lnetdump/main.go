@@ -46,9 +46,9 @@ and what. Times are UTC.
 
 It understands socklnd (TCP) in all its versions and ulnet's multicast (UDP, on
 any port), o2iblnd over RoCEv2 (UDP port 4791) with its connection manager and its
-transfers by RDMA, of which -v shows each packet, and what gossip (portal 53),
-collectives (54 to 56), client health (57 and 58), zones (59) and reliable multicast
-(60 to 62) say. Lost packets and connections that were open before the capture began
+transfers by RDMA, of which -v shows each packet, and what Lustre's selftest (portals
+50 to 52), gossip (53), collectives (54 to 56), client health (57 and 58), zones (59)
+and reliable multicast (60 to 62) say. Lost packets and connections that were open before the capture began
 are reported; they do not stop it. A capture that ends inside a record, as one does
 that is still being written, is printed as far as it goes, and that is no failure.`,
 		Example: `  lnetdump --type put,get --portal 50 trace.pcap

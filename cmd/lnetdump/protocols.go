@@ -44,13 +44,14 @@ func (r *shown) message() *shown {
 // packets.
 type protocols struct {
 	collectives *collectives
+	selftests   *selftests
 	zones       capture.Portals
 }
 
 // newProtocols returns the dissectors of one source. The argument members is the list of members
 // for groups whose lists are not in the source; nil: these lists are unknown.
 func newProtocols(members *scoll.Membership) *protocols {
-	return &protocols{newCollectives(members), capture.Portals{zonewire.Portal: {Protocol: "zone", Read: newZones().read}}}
+	return &protocols{newCollectives(members), newSelftests(), capture.Portals{zonewire.Portal: {Protocol: "zone", Read: newZones().read}}}
 }
 
 // read parses the payload of a record. A payload that is transferred by RDMA is parsed with the
@@ -69,6 +70,9 @@ func (p *protocols) read(r *capture.Record) shown {
 		return shown{r, said}
 	}
 	if said, ok := p.zones.Read(r); ok {
+		return shown{r, said}
+	}
+	if said, ok := p.selftests.read(r); ok {
 		return shown{r, said}
 	}
 	said, _ := p.collectives.read(r)
