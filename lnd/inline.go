@@ -10,12 +10,17 @@ import (
 // MaxInline is the largest payload in bytes of an inline message.
 const MaxInline = 1 << 10
 
+// InlineBuffer is the number of bytes of inline messages, with their headers, in a buffer of a
+// connection, about: a driver may use less, or more.
+const InlineBuffer = 32 << 10
+
 // Inline is a small message of which the driver has copied header and payload (a send with
 // inline data, as RDMA calls it): the memory of the payload is free at once.
 type Inline struct {
 	Header wire.Header   // complete header
 	To     nid.ProcessID // next hop, whose connection is used
 	Lazy   bool          // the message answers one of a batch (Batcher), and may wait for its end
+	Opens  bool          // set by the driver: the message is the first one in its buffer
 	Owner  any           // lnet's: the structure that this Inline is part of
 	Link   *Inline       // next message of a list
 }
@@ -23,18 +28,19 @@ type Inline struct {
 // Length returns the number of payload bytes.
 func (i *Inline) Length() int { return int(i.Header.PayloadLength) }
 
-// Inliner is an NI that copies small messages into a buffer of the connection. Messages that
-// are posted while the connection is busy leave together with one write, and lnet is told of
-// all of them at once.
+// Inliner is an NI that copies small messages into buffers of the connection. Messages that
+// are posted while the connection is busy leave together with one write for each buffer, and
+// lnet is told of all messages of a write at once. A buffer, and not a message, needs a credit.
 type Inliner interface {
-	// Post copies a message with a payload of at most MaxInline bytes. It makes no upcall, so
-	// lnet may call it with a lock held. It returns false, and copies nothing, if the message
-	// would have to wait for a connection, or behind messages that were given to Send, or if
-	// the upcalls are no [InlineUpcalls]; then lnet calls Send.
+	// Post copies a message with a payload of at most MaxInline bytes, and sets i.Opens. The
+	// driver takes another buffer only if open is true. Post makes no upcall, so lnet may call
+	// it with a lock held. It returns false, and copies nothing, if no buffer has room and open
+	// is false, if the message would have to wait for a connection, or behind messages that
+	// were given to Send, or if the upcalls are no [InlineUpcalls].
 	//
 	// If f is not nil, the caller has to call f.Flush without locks, because no other
 	// goroutine writes the message.
-	Post(i *Inline, payload Payload) (f Flusher, taken bool)
+	Post(i *Inline, payload Payload, open bool) (f Flusher, taken bool)
 }
 
 // Flusher writes the messages that wait on a connection.

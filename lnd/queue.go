@@ -39,6 +39,14 @@ func (q *Queue) Len() int { return q.n }
 // Urgent reports whether the next message is a priority message.
 func (q *Queue) Urgent() bool { return q.priority.head != nil }
 
+// First returns the next message, which stays in the queue; nil if there is none.
+func (q *Queue) First() *Message {
+	if q.Urgent() {
+		return q.priority.head
+	}
+	return q.normal.head
+}
+
 // Push appends m to the queue of its class.
 func (q *Queue) Push(m *Message) {
 	q.n++

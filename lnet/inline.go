@@ -5,6 +5,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
 )
 
 // Inline is a small message whose header and payload the driver copies when it is posted, so
@@ -18,7 +19,8 @@ type Inline struct {
 	// Answers is as in Message; nil for a message that is no answer.
 	Answers *NI
 
-	peer *peerNI
+	peer    *peerNI
+	expires time.Duration // as in Message, for a message that had to queue
 }
 
 // Init ties the embedded driver part to i. Call it once, before the first Post.
@@ -41,6 +43,12 @@ type InlineUpper interface {
 	// with the same header and a copy of the payload, which is valid until Lost returns. lnet
 	// may send the Message again; Sent ends it.
 	Lost(i *Inline, payload []byte) *Message
+	// Inline returns the inline form of a message that waits for credits, for another try of
+	// Post, or nil if m has to stay as it is. lnet calls it and Posted with a lock held.
+	Inline(m *Message) *Inline
+	// Posted ends each call of Inline that returned i. If taken is true, i stands for m from
+	// now on; otherwise i is not used any more.
+	Posted(m *Message, i *Inline, taken bool)
 }
 
 // Post sends a small message like [Node.Send], from the NI that Send would choose. It returns
@@ -75,71 +83,169 @@ func (n *Node) Post(i *Inline, payload lnd.Payload) bool {
 // makes no upcall, so p.mu keeps the order of the messages.
 func (p *peerNI) post(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken bool) {
 	p.mu.Lock()
-	if p.launching || p.credits <= 0 || p.queue.Len() > 0 || !p.current || p.gone != nil || p.evicted.Load() || !p.ni.postCredit(p) {
+	if p.launching || p.queue.Len() > 0 || !p.current || p.gone != nil || p.evicted.Load() {
 		p.mu.Unlock()
 		return nil, false
 	}
-	i.peer = p
-	i.To.NID, i.To.PID = p.nid, i.Header.DestPID
 	p.ni.node.inFlight.inc() // before another goroutine can end the message
 	p.ni.pending.Add(1)
-	flush, taken = p.ni.poster.Post(&i.Inline, payload)
-	if !taken {
-		p.mu.Unlock()
+	i.To.NID, i.To.PID, i.expires = p.nid, i.Header.DestPID, 0
+	flush, taken, undo := p.fill(i, payload)
+	p.mu.Unlock()
+	if undo {
 		p.ni.undoCredit(p)
+	}
+	if !taken {
 		p.ni.node.inFlight.dec()
 		p.ni.ended()
-		return nil, false
 	}
-	p.credits--
-	p.minCredits = min(p.minCredits, p.credits)
-	p.queuedBytes += headerBytes + payload.Length
-	p.mu.Unlock()
-	return flush, true
+	return flush, taken
+}
+
+// fill copies a message to a buffer of the driver. For another buffer it takes a peer credit and
+// an NI credit, which the first message in the buffer holds. undo says that the caller, without
+// p.mu, must give an NI credit back. The caller holds p.mu.
+func (p *peerNI) fill(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken, undo bool) {
+	i.peer = p
+	if p.posted > 0 { // so there may be a buffer with room
+		flush, taken = p.ni.poster.Post(&i.Inline, payload, false)
+	}
+	if !taken {
+		if p.credits <= 0 || !p.ni.postCredit(p) {
+			return nil, false, false
+		}
+		flush, taken = p.ni.poster.Post(&i.Inline, payload, true)
+		if !taken || !i.Opens {
+			undo = true
+		} else {
+			p.credits--
+			p.minCredits = min(p.minCredits, p.credits)
+		}
+	}
+	if taken {
+		p.posted++
+		p.queuedBytes += headerBytes + payload.Length
+	}
+	return flush, taken, undo
+}
+
+// postQueued makes small messages at the head of the queue inline ones, so that they do not need a
+// credit each. It ends early, with the last one taken, when the caller, without p.mu, has to do
+// something: to call flush if that is not nil, or to give an NI credit back if undo is true. The
+// caller holds p.mu.
+func (p *peerNI) postQueued() (flush lnd.Flusher, undo, taken bool) {
+	upper, ok := p.ni.node.upper.(InlineUpper)
+	if p.ni.poster == nil || !ok {
+		return nil, false, false
+	}
+	for p.queue.Len() > 0 && !p.queue.Urgent() {
+		m := owner(p.queue.First())
+		if !m.mayPost() || p.unfit(m) != nil {
+			break
+		}
+		i := upper.Inline(m)
+		if i == nil {
+			break
+		}
+		i.To, i.expires = m.Target, m.expires
+		if flush, taken, undo = p.fill(i, m.Payload); taken {
+			p.queue.Pop()
+			p.ni.node.backlog.leave(m)
+		}
+		upper.Posted(m, i, taken)
+		if !taken || flush != nil || undo {
+			return flush, undo, taken
+		}
+	}
+	return nil, false, false
+}
+
+// mayPost reports whether m may become an inline message: there was no choice of paths, and it is sent
+// for the first time.
+func (m *Message) mayPost() bool {
+	return m.Payload.Length <= lnd.MaxInline && !m.Priority && !m.chosen && m.retries == 0 && m.Group == 0 &&
+		m.transit == nil && m.Answers == nil && !m.Recovery
 }
 
 // Left implements lnd.InlineUpcalls.
 func (ni *NI) Left(first *lnd.Inline, n int, at time.Duration) {
 	i := first.Owner.(*Inline)
-	p, bytes := i.peer, 0
+	p := i.peer
+	var sum departed
 	for l := first; l != nil; l = l.Link {
-		ni.traffic.countSent(l.Header.Type, l.Length())
-		p.traffic.countSent(l.Header.Type, l.Length())
-		bytes += headerBytes + l.Length()
+		sum.count(l)
 	}
+	p.restore(n, &sum)
+	ni.traffic.countDeparted(&sum)
+	p.traffic.countDeparted(&sum)
 	if at == 0 {
 		at = ni.node.cfg.Clock.Now()
 	}
 	ni.heal()
 	p.contacts.of(first.To.PID).sent.advance(at)
 	ni.node.inFlight.sub(n)
-	p.restore(n, bytes)
 	ni.node.upper.(InlineUpper).Left(i)
 	ni.wakeSenders()
 	p.goOn()
 	ni.endedAll(n)
 }
 
-// restore returns the credits of n messages that have left, and takes their size, in bytes, off
-// the queued bytes. It runs before the handlers of their events, so that a handler can send.
+// departed sums up inline messages that have left.
+type departed struct {
+	messages [wire.Hello + 1]uint64 // number of messages by type
+	bytes    int                    // bytes of their payloads
+	credits  int                    // number of credits that they held
+}
+
+func (d *departed) count(i *lnd.Inline) {
+	d.messages[i.Header.Type]++
+	d.bytes += i.Length()
+	if i.Opens {
+		d.credits++
+	}
+}
+
+// restore returns the credits of n messages that have left, and takes their size off the
+// queued bytes. It runs before the handlers of their events, so that a handler can send.
 // Messages that wait for credits go on after those events.
-func (p *peerNI) restore(n, bytes int) {
-	p.ni.mu.Lock()
-	p.ni.tx.put(p, n)
-	p.ni.tellCredits()
-	p.ni.mu.Unlock()
+func (p *peerNI) restore(n int, sum *departed) {
+	if sum.credits > 0 {
+		p.ni.mu.Lock()
+		p.ni.tx.put(p, sum.credits)
+		p.ni.tellCredits()
+		p.ni.mu.Unlock()
+	}
 	p.mu.Lock()
-	p.credits += n
-	p.queuedBytes -= bytes
+	p.credits += sum.credits
+	p.posted -= n
+	p.queuedBytes -= n*headerBytes + sum.bytes
 	p.mu.Unlock()
 }
 
 // Lost implements lnd.InlineUpcalls.
 func (ni *NI) Lost(l *lnd.Inline, payload []byte, err error) {
 	i := l.Owner.(*Inline)
-	p, to := i.peer, i.To
+	p, to, expires := i.peer, i.To, i.expires
+	p.lose(l.Opens)
 	m := ni.node.upper.(InlineUpper).Lost(i, payload)
 	m.reset()
-	m.peer, m.ni, m.dest, m.Target = p, ni, m.Header.DestNID, to
+	m.peer, m.ni, m.dest, m.Target, m.expires = p, ni, m.Header.DestNID, to, expires
 	ni.Finalize(&m.Message, err)
+}
+
+// lose makes an inline message that has failed an ordinary one, with a credit of its own, that
+// Finalize gives back. holds says that it has the credit of its buffer.
+func (p *peerNI) lose(holds bool) {
+	if !holds {
+		p.ni.mu.Lock()
+		p.ni.tx.take(p)
+		p.ni.tellCredits()
+		p.ni.mu.Unlock()
+	}
+	p.mu.Lock()
+	p.posted--
+	if !holds {
+		p.credits--
+	}
+	p.mu.Unlock()
 }

@@ -18,6 +18,9 @@ import (
 type poster struct {
 	*driver
 	*upper
+	size   int  // number of messages for which a buffer has room
+	room   int  // number of messages for which the latest buffer still has room
+	full   bool // there is no further buffer
 	posted []*lnd.Inline
 	flush  int
 	left   []uint64        // match bits of messages that have left
@@ -29,7 +32,14 @@ func (p *poster) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 	return p, err
 }
 
-func (p *poster) Post(i *lnd.Inline, _ lnd.Payload) (lnd.Flusher, bool) {
+func (p *poster) Post(i *lnd.Inline, _ lnd.Payload, open bool) (lnd.Flusher, bool) {
+	if i.Opens = p.room == 0; i.Opens {
+		if !open || p.full {
+			return nil, false
+		}
+		p.room = p.size
+	}
+	p.room--
 	p.posted = append(p.posted, i)
 	return p, true
 }
@@ -65,6 +75,17 @@ func (p *poster) Left(first *lnet.Inline) {
 	}
 }
 
+// Inline implements lnet.InlineUpper: each small message may be posted.
+func (p *poster) Inline(m *lnet.Message) *lnet.Inline {
+	i := new(lnet.Inline)
+	i.Init()
+	i.Header = m.Header
+	return i
+}
+
+// Posted implements lnet.InlineUpper.
+func (p *poster) Posted(*lnet.Message, *lnet.Inline, bool) {}
+
 func (p *poster) Lost(i *lnet.Inline, payload []byte) *lnet.Message {
 	m := put(i.Header.DestNID, i.Header.Put().MatchBits)
 	m.Header.PayloadLength = uint32(len(payload))
@@ -78,7 +99,7 @@ func newPoster(t *testing.T, cfg lnet.Config, tunables lnd.Tunables) (*lnet.Node
 	t.Helper()
 	cfg.Incarnation, cfg.Clock = 7, machine.RealClock()
 	node := lnet.New(cfg)
-	p := &poster{driver: &driver{id: self}, upper: &upper{ended: make(map[uint64]error)}}
+	p := &poster{size: 1, driver: &driver{id: self}, upper: &upper{ended: make(map[uint64]error)}}
 	node.SetUpper(p)
 	if _, err := node.AddNI(p, lnd.Config{Net: tcp, Tunables: tunables}); err != nil {
 		t.Fatal(err)
@@ -129,8 +150,8 @@ func TestPostCounts(t *testing.T) {
 	}
 	p.leave()
 	s = node.Stats()
-	if s.MsgsAlloc != 1 || s.SendCount != 4 || s.SendLength != 12 || len(p.driver.inFlight()) != 1 {
-		t.Errorf("%+v, in flight %v", s, p.driver.inFlight())
+	if s.MsgsAlloc != 1 || s.SendCount != 4 || s.SendLength != 12 || len(p.posted) != 1 || p.posted[0].Header.Put().MatchBits != 9 {
+		t.Errorf("%+v, %d messages that waited were posted", s, len(p.posted))
 	}
 	if !slices.Equal(p.left, []uint64{1, 2, 3}) {
 		t.Errorf("messages %d left", p.left)
@@ -140,6 +161,64 @@ func TestPostCounts(t *testing.T) {
 	}
 	if at, ok := node.LastSent(nid.ProcessID{NID: peerA}); !ok || at == 0 {
 		t.Errorf("last sent %v, %t", at, ok)
+	}
+}
+
+// TestPostShares: the messages in one buffer have one credit, whether they leave or fail. What waits
+// for credits goes on in order, small messages in buffers too.
+func TestPostShares(t *testing.T) {
+	for name, end := range map[string]func(*poster){
+		"left": (*poster).leave,
+		"lost": func(p *poster) { p.lose(syscall.EPROTO) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			node, p := newPoster(t, lnet.Config{}, lnd.Tunables{PeerCredits: 2})
+			p.size = 3
+			p.meet(node)
+			for bits := range uint64(7) {
+				if taken := post(node, peerA, bits+1); taken != (bits < 6) {
+					t.Errorf("message %d taken: %t", bits+1, taken)
+				}
+			}
+			for bits := range uint64(4) {
+				m := put(peerA, bits+7)
+				if bits == 2 { // too long for a buffer
+					m.Payload = lnd.Payload{Segments: []lnd.Segment{make([]byte, lnd.MaxInline+1)}, Length: lnd.MaxInline + 1}
+				}
+				node.Send(m)
+			}
+			end(p)
+			if n := len(p.driver.inFlight()); len(p.posted) != 3 || n != 1 {
+				t.Fatalf("%d messages were posted, %d sent", len(p.posted), n)
+			}
+			p.leave()
+			p.driver.finalize(nil)
+			if n := node.Stats().MsgsAlloc; n != 0 {
+				t.Errorf("%d messages have not ended", n)
+			}
+			p.room = 0
+			for bits := range uint64(6) {
+				if !post(node, peerA, bits+20) {
+					t.Errorf("message %d found no credit: some did not come back", bits)
+				}
+			}
+		})
+	}
+}
+
+// TestPostQueuedRefused: if the driver takes no inline messages, those that wait for credits go by Send.
+func TestPostQueuedRefused(t *testing.T) {
+	node, p := newPoster(t, lnet.Config{}, lnd.Tunables{PeerCredits: 2})
+	p.meet(node)
+	p.full = true
+	for bits := range uint64(5) {
+		node.Send(put(peerA, bits+1))
+	}
+	for left := 5; left > 0; left-- {
+		if n := len(p.driver.inFlight()); n != min(left, 2) || len(p.posted) > 0 {
+			t.Fatalf("%d messages are with the driver, %d posted; %d have not ended", n, len(p.posted), left)
+		}
+		p.driver.finalize(nil)
 	}
 }
 

@@ -56,7 +56,8 @@ type peerNI struct {
 	credits     int       // credits of the peer; guarded by mu, like all fields below
 	minCredits  int       // fewest credits so far; negative: messages were queued
 	queue       lnd.Queue // messages that wait for a peer credit or NI credit
-	queuedBytes int       // bytes of headers and payloads of messages with a credit
+	posted      int       // inline messages that the driver has
+	queuedBytes int       // bytes of headers and payloads of messages that the driver has
 	dialled     int       // messages in the driver that had to wait for a connection
 	launching   bool      // a goroutine is running launch
 	current     bool      // the peer needs no discovery, so nothing is parked
@@ -142,9 +143,9 @@ func (p *peerNI) launch(m *Message) {
 	}
 	p.launching = true
 	if m == nil {
-		m = p.next()
+		m = p.launchSmall()
 	}
-	for ; m != nil; m = p.next() {
+	for ; m != nil; m = p.launchSmall() {
 		p.credits--
 		p.queuedBytes += m.wireBytes()
 		p.mu.Unlock()
@@ -157,6 +158,28 @@ func (p *peerNI) launch(m *Message) {
 	}
 	p.launching = false
 	p.mu.Unlock()
+}
+
+// launchSmall hands the small messages at the head of the queue to the driver, as inline ones, and
+// returns the message after them if it has its credits. The caller holds p.mu, which is released
+// meanwhile.
+func (p *peerNI) launchSmall() *Message {
+	for {
+		flush, undo, taken := p.postQueued()
+		if flush != nil || undo {
+			p.mu.Unlock()
+			if undo {
+				p.ni.undoCredit(p)
+			}
+			if flush != nil {
+				flush.Flush()
+			}
+			p.mu.Lock()
+		}
+		if !taken {
+			return p.next()
+		}
+	}
 }
 
 // next takes a message that has its credits off the queue; nil if there is

@@ -158,6 +158,18 @@ func (t *traffic) countSent(typ wire.MsgType, length int) {
 	}
 }
 
+// countDeparted counts inline messages that have left.
+func (t *traffic) countDeparted(d *departed) {
+	for typ, n := range d.messages {
+		if n > 0 {
+			t.sent[typ].Add(n)
+		}
+	}
+	if d.bytes > 0 {
+		t.sendLength.Add(uint64(d.bytes))
+	}
+}
+
 func (t *traffic) countReceived(typ wire.MsgType, length int) {
 	t.received[typ].Add(1)
 	if length > 0 {

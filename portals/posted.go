@@ -168,6 +168,27 @@ func (t *Table) operationOf(s *posted) *operation {
 	return o
 }
 
+// Inline implements lnet.InlineUpper.
+func (u *upper) Inline(m *lnet.Message) *lnet.Inline {
+	o := m.Upper.(*operation)
+	if o.md == nil || o.Header.Type != wire.Put || o.answerTo != uint64(o.md.handle) {
+		return nil
+	}
+	s := u.table().posted.Get().(*posted)
+	s.Header, s.md, s.target, s.asked, s.answerTo = o.Header, o.md, o.event.Target, o.asked, o.answerTo
+	s.pinned, s.opPtr = o.Source.IsValid() && !o.Source.IsAny(), o.event.OpPtr
+	return &s.Inline
+}
+
+// Posted implements lnet.InlineUpper.
+func (u *upper) Posted(m *lnet.Message, i *lnet.Inline, taken bool) {
+	if taken {
+		u.table().freeOperation(m.Upper.(*operation))
+	} else {
+		u.table().freePosted(i.Upper.(*posted))
+	}
+}
+
 // describe fills in the SEND event of s, with the lengths and offsets that were asked for. The
 // operation on the MD has not ended, so the MD's description does not change.
 func (s *posted) describe(e *Event, pid nid.PID) {

@@ -78,9 +78,10 @@ func (n *network) Send(m *lnd.Message) {
 	}
 }
 
-// Post takes small messages, as Send takes others.
-func (n *network) Post(i *lnd.Inline, payload lnd.Payload) (lnd.Flusher, bool) {
-	if n.whole != nil && n.whole() {
+// Post takes small messages as Send takes others, each into a buffer of its own.
+func (n *network) Post(i *lnd.Inline, payload lnd.Payload, open bool) (lnd.Flusher, bool) {
+	i.Opens = true
+	if !open || n.whole != nil && n.whole() {
 		return nil, false
 	}
 	n.mu.Lock()

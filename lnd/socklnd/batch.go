@@ -16,7 +16,7 @@ const (
 	maxBatchNoops    = 64
 	maxBatchBytes    = 256 << 10
 	maxHeaderSize    = ksock.MsgHeaderSize + wire.LargeHeaderSize
-	batchMemory      = 32 << 10                            // for headers, and for payloads of at most lnd.MaxInline bytes
+	batchMemory      = lnd.InlineBuffer                    // for headers, and for payloads of at most lnd.MaxInline bytes
 	noopMemory       = maxBatchNoops * ksock.MsgHeaderSize // part of batchMemory for NOOPs
 )
 
@@ -34,6 +34,28 @@ type batch struct {
 	unfit       []*lnd.Message // messages that cannot be encoded
 	size        int64          // bytes of inline, messages and unfit, as the queue counts them
 	whole       int            // bytes of the batch when its write began
+	next        *batch         // next batch of a batchList
+}
+
+// batchList is a FIFO of batches. The zero value is empty.
+type batchList struct{ head, tail *batch }
+
+func (l *batchList) push(b *batch) {
+	if l.head == nil {
+		l.head = b
+	} else {
+		l.tail.next = b
+	}
+	l.tail = b
+}
+
+// pop removes and returns the oldest batch, nil if there is none.
+func (l *batchList) pop() *batch {
+	b := l.head
+	if b != nil {
+		l.head, b.next = b.next, nil
+	}
+	return b
 }
 
 var batches = sync.Pool{New: func() any { return new(batch) }}

@@ -69,7 +69,6 @@ func (d *Driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 		dying: make(chan struct{}),
 	}
 	ni.inline, _ = up.(lnd.InlineUpcalls)
-	ni.enough = cfg.Tunables.WithDefaults().PeerCredits
 	ni.messages.Init()
 	ni.dials.Init()
 	ni.spoilSum.Store(own.InjectChecksumError)

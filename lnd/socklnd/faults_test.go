@@ -126,7 +126,7 @@ func (l *ledger) send(to nid.ProcessID, payload []byte) {
 	l.open[m] = true
 	l.h.mu.Unlock()
 	i := &lnd.Inline{Header: m.Header, To: to, Owner: m}
-	f, taken := l.h.ni.Post(i, m.Payload)
+	f, taken := l.h.ni.Post(i, m.Payload, true)
 	if !taken {
 		l.h.ni.Send(m)
 	}

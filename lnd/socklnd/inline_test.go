@@ -22,7 +22,9 @@ type inlineEnd struct {
 // inlines plays the part of lnet that posts messages.
 type inlines struct {
 	*host
-	ends []inlineEnd // guarded by host.mu
+	ends  []inlineEnd // guarded by host.mu
+	spent bool        // there is no credit for another buffer
+	opens int         // number of messages that were the first ones in a buffer
 }
 
 func (u *inlines) Left(first *lnd.Inline, n int, _ time.Duration) {
@@ -51,7 +53,10 @@ func (u *inlines) post(to nid.ProcessID, payload []byte) bool {
 func (u *inlines) postInline(i *lnd.Inline, payload []byte) bool {
 	m := newPut(u.id(), i.To, payload)
 	i.Header, i.Owner = m.Header, m
-	f, taken := u.ni.Post(i, m.Payload)
+	f, taken := u.ni.Post(i, m.Payload, !u.spent)
+	if taken && i.Opens {
+		u.opens++
+	}
 	if taken {
 		clear(payload)
 	}
@@ -66,7 +71,7 @@ func (p *probe) expectPayload(want []byte) {
 	p.t.Helper()
 	f := newFraming(ksock.V3, false)
 	if got := p.read(f.wireSize(len(want))); !bytes.HasSuffix(got, want) {
-		p.t.Errorf("got %x, want payload %x", got, want)
+		p.t.Fatalf("got %x, want payload %x", got, want)
 	}
 }
 
@@ -133,6 +138,66 @@ func TestPostCut(t *testing.T) {
 	})
 }
 
+// TestPostBuffers: messages that find no room begin another buffer, as long as there are credits.
+// Each buffer leaves with a write of its own, in order.
+func TestPostBuffers(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		u, k := postingHost(t)
+		u.post(probeID, pattern(1))
+		synctest.Wait() // the peer does not read: from now on the messages wait
+		posted := 0
+		for u.opens = 0; u.post(probeID, pattern(800-posted)); posted++ {
+			u.spent = u.opens == 3
+		}
+		if u.opens != 3 || posted < 90 {
+			t.Errorf("%d messages in %d buffers", posted, u.opens)
+		}
+		k.control.expectPayload(pattern(1))
+		for n := range posted {
+			k.control.expectPayload(pattern(800 - n))
+		}
+		u.await("end", func() bool { return len(u.ends) == 4 })
+		if sum := u.ends[1].left + u.ends[2].left + u.ends[3].left; sum != posted || min(u.ends[1].left, u.ends[2].left) < 30 {
+			t.Errorf("%d messages ended as %v", posted, u.ends)
+		}
+	})
+}
+
+// TestPostUrgent: priority messages leave before buffers of inline ones that wait.
+func TestPostUrgent(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		u, k := postingHost(t)
+		before := 0
+		for len(u.ends) == before { // until the peer, which does not read, has room for no more
+			u.post(probeID, pattern(800))
+			synctest.Wait()
+			before++
+		}
+		posted := 0
+		for u.opens = 0; u.opens < 3; posted++ {
+			u.post(probeID, pattern(800))
+		}
+		urgent := bytes.Repeat([]byte{0xee}, 9)
+		m := newPut(u.id(), probeID, urgent)
+		m.Priority = true
+		for _, c := range u.ni.allPeers()[0].conns {
+			if c.tx.posted != nil { // Send may choose another connection, whose buffers are empty
+				c.peer.mu.Lock()
+				u.ni.messages.Begin()
+				c.tx.push(m)
+				c.peer.mu.Unlock()
+			}
+		}
+		for range before {
+			k.control.expectPayload(pattern(800))
+		}
+		k.control.expectPayload(urgent)
+		for range posted {
+			k.control.expectPayload(pattern(800))
+		}
+	})
+}
+
 // TestPostRefused: a message that would have to wait is left to Send.
 func TestPostRefused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -141,17 +206,13 @@ func TestPostRefused(t *testing.T) {
 		if u.post(stranger, pattern(8)) {
 			t.Error("a message to a process without a connection was taken")
 		}
-		posted := 0
-		for u.post(probeID, pattern(lnd.MaxInline)) {
-			posted++
-			synctest.Wait()
-		}
-		if most := batchMemory/lnd.MaxInline + 1; posted < 2 || posted > most {
-			t.Errorf("%d messages were taken, want at most %d", posted, most)
+		u.spent = true
+		if u.post(probeID, pattern(8)) {
+			t.Error("a message was taken without a credit")
 		}
 		m := newPut(u.id(), probeID, pattern(8))
 		m.Payload.Length = 7
-		if _, taken := u.ni.Post(&lnd.Inline{Header: m.Header, To: probeID}, m.Payload); taken {
+		if _, taken := u.ni.Post(&lnd.Inline{Header: m.Header, To: probeID}, m.Payload, true); taken {
 			t.Error("a payload that is not as long as its header says was taken")
 		}
 	})

@@ -26,7 +26,6 @@ type NI struct {
 	clock       machine.Clock
 	up          lnd.Upcalls
 	inline      lnd.InlineUpcalls // up; nil if it takes no inline messages
-	enough      int               // number of queued inline messages that are worth a write: as many as a peer has credits for
 	tap         lnd.Tap           // capture of connections; nil: no capture
 	log         *slog.Logger
 	warned      shell.Warnings[Reason, nid.ProcessID]

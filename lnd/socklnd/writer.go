@@ -21,7 +21,8 @@ type writer struct {
 	drainFn func() // the method drain, bound once to avoid allocation
 
 	mu        sync.Mutex
-	posted    *batch    // inline messages, which leave before those of queue; nil: none; guarded by mu
+	full      batchList // batches of inline messages that have no room for another one; guarded by mu
+	posted    *batch    // inline messages after those of full, and before those of queue; nil: none; guarded by mu
 	queue     lnd.Queue // messages to write; guarded by mu
 	acks      ackQueue  // cookies to acknowledge; guarded by mu
 	writing   bool      // a goroutine owns the sending side; guarded by mu
@@ -203,8 +204,9 @@ func (w *writer) take() *batch {
 }
 
 // next returns the next messages as one batch: the inline ones, then those of the queue, each
-// with the ack of a cookie if one waits; NOOPs for the remaining acks follow the messages. With
-// nothing to send it gives the sending side up and returns nil.
+// with the ack of a cookie if one waits; NOOPs for the remaining acks follow the messages.
+// Priority messages leave before all others, in a batch of their own if inline messages wait.
+// With nothing to send it gives the sending side up and returns nil.
 func (w *writer) next() *batch {
 	w.mu.Lock()
 	if w.empty() {
@@ -212,13 +214,10 @@ func (w *writer) next() *batch {
 		return nil
 	}
 	defer w.mu.Unlock()
-	b := w.posted
-	if b == nil {
-		b = newBatch()
-	}
-	w.posted = nil
+	overtake := w.posted != nil && w.queue.Urgent()
+	b := w.nextInline(overtake)
 	b.seal()
-	for w.queue.Len() > 0 && b.hasRoom() {
+	for w.queue.Len() > 0 && b.hasRoom() && (w.posted == nil || overtake && w.queue.Urgent()) {
 		cookie := w.acks.carried()
 		if b.add(w.queue.Pop(), w.c, cookie) && cookie != 0 {
 			w.acks.remove(1)
@@ -228,6 +227,19 @@ func (w *writer) next() *batch {
 		w.acks.remove(b.addNoops(w.acks, w.c))
 	}
 	b.whole = b.vec.total
+	return b
+}
+
+// nextInline takes the next batch of inline messages, or begins a batch without. The caller
+// holds mu.
+func (w *writer) nextInline(without bool) *batch {
+	if without || w.posted == nil {
+		return newBatch()
+	}
+	b := w.full.pop()
+	if b == nil {
+		b, w.posted = w.posted, nil
+	}
 	return b
 }
 

@@ -6,10 +6,11 @@ import (
 	"ulnet/lnd"
 )
 
-// Inline messages are encoded into the batch that is written next. The goroutine that posts one
-// writes it at once if the connection is idle. In a burst the drain writes them; but when
-// enough have gathered for a write before the drain has begun, the goroutine that posted the
-// last one takes the sending side over: it is running, and the drain may wait for a processor.
+// Inline messages are encoded into a batch; when that is full, another one is begun, as far as
+// lnet has credits for it. The goroutine that posts a message writes it at once if the
+// connection is idle. In a burst the drain writes the batches; but when enough has gathered for
+// a write before the drain has begun, the goroutine that posted the last message takes the
+// sending side over: it is running, and the drain may wait for a processor.
 
 // enoughBytes are enough inline messages for a write.
 const enoughBytes = 24 << 10
@@ -17,7 +18,7 @@ const enoughBytes = 24 << 10
 var _ lnd.Inliner = (*NI)(nil)
 
 // Post implements lnd.Inliner.
-func (ni *NI) Post(i *lnd.Inline, payload lnd.Payload) (lnd.Flusher, bool) {
+func (ni *NI) Post(i *lnd.Inline, payload lnd.Payload, open bool) (lnd.Flusher, bool) {
 	if ni.inline == nil {
 		return nil, false
 	}
@@ -32,12 +33,12 @@ func (ni *NI) Post(i *lnd.Inline, payload lnd.Payload) (lnd.Flusher, bool) {
 		}
 		recent.Store(p)
 	}
-	return p.post(i, payload)
+	return p.post(i, payload, open)
 }
 
 // post posts a message on the connection that suits it. A peer that needs more connections is
 // left to send, which dials them.
-func (p *peer) post(i *lnd.Inline, payload lnd.Payload) (lnd.Flusher, bool) {
+func (p *peer) post(i *lnd.Inline, payload lnd.Payload, open bool) (lnd.Flusher, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.removed || !p.set.complete() && !p.userFlagged() {
@@ -47,7 +48,7 @@ func (p *peer) post(i *lnd.Inline, payload lnd.Payload) (lnd.Flusher, bool) {
 	if c == nil {
 		return nil, false
 	}
-	flush, taken := c.tx.post(i, payload)
+	flush, taken := c.tx.post(i, payload, open)
 	if taken {
 		p.use(c)
 	}
@@ -59,33 +60,48 @@ func (p *peer) post(i *lnd.Inline, payload lnd.Payload) (lnd.Flusher, bool) {
 
 // post encodes a message. flush is true if the caller has to call Flush. The caller holds
 // peer.mu, and the connection is attached, so it is not closed.
-func (w *writer) post(i *lnd.Inline, payload lnd.Payload) (flush, taken bool) {
+func (w *writer) post(i *lnd.Inline, payload lnd.Payload, open bool) (flush, taken bool) {
 	ni := w.c.peer.ni
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.queue.Len() > 0 || ni.messages.Closing() {
 		return false, false
 	}
-	b := w.posted
-	if b == nil {
-		b = newBatch()
+	size, ok := 0, false
+	if w.posted != nil {
+		size, ok = w.posted.post(i, payload, w.c)
 	}
-	size, ok := b.post(i, payload, w.c)
-	if !ok {
-		if w.posted == nil {
-			b.release()
+	if i.Opens = !ok; !ok {
+		if size, ok = w.postFirst(i, payload, open); !ok {
+			return false, false
 		}
-		return false, false
 	}
-	w.posted = b
 	ni.messages.Begin()
 	w.c.queuedBytes.Add(int64(size))
-	enough := b.used >= enoughBytes || b.inline.N >= ni.enough
+	enough := w.posted.used >= enoughBytes
 	if enough && w.scheduled && w.batch == nil {
 		w.scheduled = false
 		return true, true
 	}
 	return (enough || !i.Lazy) && w.takeOver() || w.begin(true), true
+}
+
+// postFirst encodes a message as the first one of another batch, if open allows one. The caller
+// holds mu.
+func (w *writer) postFirst(i *lnd.Inline, payload lnd.Payload, open bool) (size int, ok bool) {
+	if !open {
+		return 0, false
+	}
+	b := newBatch()
+	if size, ok = b.post(i, payload, w.c); !ok {
+		b.release()
+		return 0, false
+	}
+	if w.posted != nil {
+		w.full.push(w.posted)
+	}
+	w.posted = b
+	return size, true
 }
 
 // takeOver takes the sending side from the reader that has corked the connection, and reports whether
