@@ -78,8 +78,8 @@ func TestMeasure(t *testing.T) {
 	}
 	var count atomic.Int64
 	t.Cleanup(func() {
-		if n := count.Load(); n != 298 && suite.Long() && !suite.Race {
-			t.Errorf("got %d lines, want 298", n)
+		if n := count.Load(); n != 374 && suite.Long() && !suite.Race {
+			t.Errorf("got %d lines, want 374", n)
 		}
 	})
 	for name, family := range families {
