@@ -95,6 +95,7 @@ var Rules = []Rule{
 	{Package: "lnet/discovery/engine", May: "lnet lnet/nid lnet/wire lnet/machine"},
 	{Package: "lnet/discovery", May: "portals lnet lnet/route lnet/path lnet/router lnet/discovery/engine lnet/recovery lnet/nid lnet/wire lnet/machine lnd", Tests: "portals/node"},
 	{Package: "lnet/selftest/wire", May: "lnet/nid", Tests: "lnet/wire"},
+	{Package: "lnet/selftest/engine", May: "lnet/selftest/wire lnet/nid lnet/machine", Tests: "lnet/wire"},
 	{Package: "lnet/selftest", May: userMay, Tests: "lnet"},
 
 	{Package: "gossip/wire", May: "portals/keyring"},

@@ -73,6 +73,9 @@ func (n *counts) add(t *testing.T, m *wire.Message, raw []byte) {
 	if p, ok := m.Body.(*wire.Ping); ok && p.Magic != wire.PingMagic || m.Features&^wire.KnownFeatures != 0 {
 		t.Errorf("%+v", m)
 	}
+	if b, ok := m.Body.(*wire.Test); ok && b.Ping != (wire.PingParams{}) {
+		t.Errorf("%+v", b)
+	}
 	n.Total++
 	if m.Type.IsReply() {
 		n.Messages[names[m.Type/2]+"_REPLY"]++

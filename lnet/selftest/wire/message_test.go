@@ -141,15 +141,15 @@ func TestUnencodable(t *testing.T) {
 // TestNames: each number has its name, and one without a name is printed as a number.
 func TestNames(t *testing.T) {
 	statuses := []wire.Status{
-		wire.OK, wire.EPERM, wire.ENOENT, wire.ESRCH, wire.EIO, 7, wire.EBUSY, wire.EEXIST, wire.EINVAL, wire.EPROTO, wire.EBADMSG,
+		wire.OK, wire.EPERM, wire.ENOENT, wire.ESRCH, wire.EIO, 7, wire.ENOMEM, wire.EBUSY, wire.EEXIST, wire.EINVAL, wire.EPROTO, wire.EBADMSG,
 	}
 	for want, got := range map[string][]string{
-		"ok EPERM ENOENT ESRCH EIO errno 7 EBUSY EEXIST EINVAL EPROTO EBADMSG": texts(statuses...),
-		"stat stat reply join reply type 18":                                   texts(wire.TypeStat, wire.TypeStat.Reply(), wire.TypeJoin.Reply(), 18),
-		"run stop query operation 9":                                           texts(wire.RunBatch, wire.StopBatch, wire.QueryBatch, 9),
-		"read write operation 0":                                               texts(wire.Read, wire.Write, 0),
-		"check 0 none simple full discard check 5":                             texts(0, wire.CheckNone, wire.CheckSimple, wire.CheckFull, wire.CheckDiscard, 5),
-		"none 5@10.0.0.1@tcp":                                                  texts(wire.NoSession(), wire.Session{Console: nid.MustParse("10.0.0.1@tcp"), Stamp: 5}),
+		"ok EPERM ENOENT ESRCH EIO errno 7 ENOMEM EBUSY EEXIST EINVAL EPROTO EBADMSG": texts(statuses...),
+		"stat stat reply join reply type 18":                                          texts(wire.TypeStat, wire.TypeStat.Reply(), wire.TypeJoin.Reply(), 18),
+		"run stop query operation 9":                                                  texts(wire.RunBatch, wire.StopBatch, wire.QueryBatch, 9),
+		"read write operation 0":                                                      texts(wire.Read, wire.Write, 0),
+		"check 0 none simple full discard check 5":                                    texts(0, wire.CheckNone, wire.CheckSimple, wire.CheckFull, wire.CheckDiscard, 5),
+		"none 5@10.0.0.1@tcp":                                                         texts(wire.NoSession(), wire.Session{Console: nid.MustParse("10.0.0.1@tcp"), Stamp: 5}),
 	} {
 		if strings.Join(got, " ") != want {
 			t.Errorf("%q, want %q", got, want)

@@ -12,6 +12,7 @@ const (
 	ENOENT  Status = 2  // no such batch or test, or a TEST of another session
 	ESRCH   Status = 3  // the node has no session, or another one
 	EIO     Status = 5  // the bulk data could not be moved
+	ENOMEM  Status = 12 // the node has no room for the batch or test
 	EBUSY   Status = 16 // the node has another session, or the batch runs
 	EEXIST  Status = 17 // the node has joined already
 	EINVAL  Status = 22 // a field of the request is out of its bounds
@@ -20,7 +21,7 @@ const (
 )
 
 var statusNames = map[Status]string{
-	OK: "ok", EPERM: "EPERM", ENOENT: "ENOENT", ESRCH: "ESRCH", EIO: "EIO", EBUSY: "EBUSY", EEXIST: "EEXIST",
+	OK: "ok", EPERM: "EPERM", ENOENT: "ENOENT", ESRCH: "ESRCH", EIO: "EIO", ENOMEM: "ENOMEM", EBUSY: "EBUSY", EEXIST: "EEXIST",
 	EINVAL: "EINVAL", EPROTO: "EPROTO", EBADMSG: "EBADMSG",
 }
 

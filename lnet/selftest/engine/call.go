@@ -1,0 +1,165 @@
+package engine
+
+import (
+	"ulnet/lnet/nid"
+	"ulnet/lnet/selftest/wire"
+)
+
+// unit sends the RPCs of a test to one destination, one after the other.
+type unit struct {
+	test    *test
+	dest    nid.ProcessID
+	loop    int32 // RPCs that are left, negative: without end
+	running bool
+	call    *call    // the RPC under way; nil: none
+	again   deadline // the next RPC after one that failed
+}
+
+// call is an RPC of this node as client. It has ended when its parts have, in any order: the
+// request was sent, the reply and the bulk data have arrived.
+type call struct {
+	id       uint64
+	unit     *unit
+	sequence uint32 // number of a PING request
+	sent     bool
+	reply    *wire.Message // nil: not arrived yet
+	bulk     bool          // bulk data are expected
+	corrupt  bool
+	due      deadline
+}
+
+// call sends the next RPC of a unit.
+func (n *Node) call(u *unit) {
+	t := u.test
+	c := &call{id: n.nextID(), unit: u}
+	m := wire.Message{Header: wire.Header{Features: t.features}, ReplyID: c.id}
+	e := Effect{Kind: DoCall, ID: c.id, Peer: u.dest, Service: t.service}
+	if t.service == wire.PingService {
+		c.sequence = t.sequence
+		t.sequence++
+		m.Body = &wire.Ping{Magic: wire.PingMagic, Sequence: c.sequence, Seconds: int64(n.now / 1e9), Nanoseconds: int64(n.now % 1e9)}
+	} else {
+		c.bulk, e.Bits, e.Op, e.Check = true, n.nextID(), t.params.Op, t.params.Check
+		e.Length, e.Offset = int(bulkLength(&t.params, t.features)), int(t.params.Offset%pageSize)
+		m.Body = &wire.BRW{BulkID: e.Bits, Op: e.Op, Length: uint32(e.Length), Check: e.Check}
+	}
+	e.Data, _ = m.AppendBinary(make([]byte, 0, wire.MessageSize)) // these bodies have no field that may have no form
+	u.call, n.calls[c.id] = c, c
+	n.stats.Sent++
+	n.after(&c.due, n.cfg.RPCTimeout, func() {
+		n.stats.Expired++
+		n.abort(c)
+		n.over(c, true)
+	})
+	n.do(e)
+}
+
+// abort ends an RPC at once.
+func (n *Node) abort(c *call) {
+	n.do(Effect{Kind: DoCancel, ID: c.id})
+	n.forget(c)
+}
+
+func (n *Node) forget(c *call) {
+	delete(n.calls, c.id)
+	n.deadlines.Clear(&c.due)
+	c.unit.call = nil
+}
+
+// progress takes the end of a part of an RPC.
+func (n *Node) progress(in *Input) {
+	c := n.calls[in.ID]
+	if c == nil {
+		return
+	}
+	if in.Failed {
+		n.stats.Errors++
+		n.abort(c)
+		n.over(c, true)
+		return
+	}
+	switch in.Kind {
+	case Sent:
+		c.sent = true
+	case Bulk:
+		c.corrupt = c.bulk && in.Corrupt
+		c.bulk = false
+	case Replied:
+		if !n.replied(c, in.Data) {
+			n.abort(c)
+			n.over(c, true)
+			return
+		}
+	}
+	if c.sent && c.reply != nil && !c.bulk {
+		n.forget(c)
+		n.do(Effect{Kind: DoFree, ID: c.id})
+		n.over(c, c.reply.Status != wire.OK || c.corrupt)
+	}
+}
+
+// replied takes a reply, and reports whether it is one to the request.
+func (n *Node) replied(c *call, data []byte) bool {
+	if c.reply != nil {
+		return true // a second one changes nothing
+	}
+	m, err := wire.ParseMessage(data)
+	if err != nil {
+		return false
+	}
+	switch b := m.Body.(type) {
+	case *wire.PingReply:
+		if c.unit.test.service != wire.PingService || b.Magic != wire.PingMagic || b.Sequence != c.sequence {
+			return false
+		}
+	case *wire.BRWReply:
+		if c.unit.test.service != wire.BRWService {
+			return false
+		}
+	default:
+		return false
+	}
+	c.reply = &m
+	if c.bulk && m.Status != wire.OK { // the server will not move the data
+		c.bulk = false
+		n.do(Effect{Kind: DoUnpost, ID: c.id})
+	}
+	return true
+}
+
+// over goes on with the unit of an RPC that has ended.
+func (n *Node) over(c *call, failed bool) {
+	u, t := c.unit, c.unit.test
+	if failed && !t.stopping {
+		n.count(t)
+	}
+	if u.loop > 0 {
+		u.loop--
+	}
+	switch {
+	case t.stopping, u.loop == 0, failed && t.stopOnError:
+		n.halt(u)
+	case failed:
+		n.after(&u.again, n.cfg.RetryDelay, func() { n.call(u) })
+	default:
+		n.call(u)
+	}
+}
+
+// count counts an RPC that failed.
+func (n *Node) count(t *test) {
+	if t.service == wire.PingService {
+		t.session.pingErrors++
+		n.stats.PingErrors++
+		return
+	}
+	t.session.brwErrors++
+	n.stats.BRWErrors++
+}
+
+// halt ends a unit.
+func (n *Node) halt(u *unit) {
+	n.deadlines.Clear(&u.again)
+	u.running = false
+	u.test.running--
+}

@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"ulnet/lnet/nid"
+	"ulnet/lnet/selftest/wire"
+)
+
+// InputKind tells inputs apart.
+type InputKind uint8
+
+// The kinds of inputs, with the fields of [Input] that they use.
+const (
+	Timer   InputKind = iota
+	Arrived           // Peer, Self, Service, Data, for StatService LNet: a request has arrived
+	Moved             // ID, Failed, Corrupt, for a list Data: the transfer of DoPut or DoGet has ended
+	Sent              // ID, Failed: the request of DoCall was sent, or cannot be sent
+	Replied           // ID, Data: the reply to DoCall has arrived
+	Bulk              // ID, Failed, Corrupt: the server has moved the bulk data of DoCall
+)
+
+// Input is what a [Node] steps on; the zero value is the timer. Data is used during Step only.
+type Input struct {
+	Kind    InputKind      // selects the fields that are used
+	ID      uint64         // number of the transfer or RPC, from the effect
+	Peer    nid.ProcessID  // sender of the request
+	Self    nid.NID        // NID of this node to which the request was sent
+	Service wire.Service   // service of the request: its match bits
+	Data    []byte         // the message as it arrived, or the list of destinations
+	Failed  bool           // the network or the peer has failed
+	Corrupt bool           // the data that arrived is not what the check expects
+	LNet    wire.LNetStats // counters of this node's LNet
+}
+
+// EffectKind tells effects apart.
+type EffectKind uint8
+
+// The kinds of effects, with the fields of [Effect] that they use.
+const (
+	DoReply  EffectKind = iota // Peer, Self, Bits, Data: put the reply to BulkPortal
+	DoPut                      // ID, Peer, Self, Bits, Length, Check: fill data, put them to BulkPortal, then Moved
+	DoGet                      // ID, Peer, Self, Bits, Length, Check, BigEndian, List: get data from BulkPortal, verify them, then Moved; List: hand them over
+	DoCall                     // ID, Peer, Service, Data, Bits, Op, Length, Offset, Check: expect the reply under ID and the bulk data under Bits, then put the request
+	DoUnpost                   // ID: the server will not move the bulk data of DoCall: withdraw its memory
+	DoCancel                   // ID: end the transfer or RPC; inputs about it are ignored from now on
+	DoFree                     // ID: the RPC has ended, and its memory is free
+)
+
+// Effect is something that the shell has to do.
+type Effect struct {
+	Kind      EffectKind    // selects the fields that are used
+	ID        uint64        // number of the transfer, or of the RPC: match bits of its reply
+	Peer      nid.ProcessID // the node to send to
+	Self      nid.NID       // NID of this node to send from
+	Bits      uint64        // match bits of the reply or the bulk data; 0: the RPC has none
+	Service   wire.Service  // service of a request
+	Op        wire.BRWOp    // Read: the server puts the bulk data; Write: it gets them
+	Length    int           // bytes of bulk data
+	Offset    int           // offset of the bulk data in the first page of the client's memory
+	Check     wire.Check    // how much of the data is filled and verified
+	BigEndian bool          // byte order of the node that fills the data
+	List      bool          // the data are a list of destinations
+	Data      []byte        // the message to send; it is the shell's
+}
+
+// Output is what a step has to have done, in order.
+type Output struct {
+	Effects []Effect // effects in the order in which the shell carries them out
+}
+
+// Reset empties the output and keeps its memory.
+func (o *Output) Reset() { o.Effects = o.Effects[:0] }
+
+func (n *Node) do(e Effect) { n.out.Effects = append(n.out.Effects, e) }
+
+// Stats are the counters of a node, of which StatService sends a part.
+type Stats struct {
+	wire.RPCStats              // counters of RPCs
+	BRWErrors     uint32       // BRW RPCs that failed, as client, in all sessions
+	PingErrors    uint32       // PING RPCs that failed, as client
+	Malformed     uint64       // requests without the form of their service
+	NotAllowed    uint64       // requests and destinations that Config.Allow refuses
+	Overload      uint64       // requests dropped because too many waited
+	TimedOut      uint64       // sessions ended by their time-out
+	Session       wire.Session // session of the node, NoSession if none
+	Name          string       // name of that session
+	Calls         int          // RPCs of this node as client that are under way
+	Moving        int          // bytes of BRW data that this node serves now
+}

@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"errors"
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/selftest/wire"
+)
+
+// Node is the machine of a test node. See machine.Machine.
+type Node struct {
+	cfg       Config
+	now       time.Duration
+	out       *Output
+	deadlines machine.Deadlines[func()]
+
+	session   *session
+	fetching  *transfer // list of destinations that the request in front waits for; nil: none
+	waiting   []request // requests of the framework that wait for their turn
+	transfers map[uint64]*transfer
+	brw       brwServer
+	calls     map[uint64]*call
+	lastID    uint64 // number of the latest RPC or transfer
+	stats     Stats
+}
+
+var _ machine.Machine[Input, Output] = (*Node)(nil)
+
+// request is a request that has arrived.
+type request struct {
+	wire.Message
+	peer nid.ProcessID // its sender
+	self nid.NID       // the NID of this node that it was sent to
+	lnet wire.LNetStats
+}
+
+// NewNode returns a machine without a session.
+func NewNode(cfg Config) (*Node, error) {
+	cfg, err := cfg.filled()
+	if err != nil {
+		return nil, err
+	}
+	return &Node{cfg: cfg, lastID: cfg.FirstID, transfers: map[uint64]*transfer{}, calls: map[uint64]*call{}}, nil
+}
+
+// Step implements machine.Machine.
+func (n *Node) Step(now time.Duration, in Input, out *Output) (wake time.Duration) {
+	n.now, n.out = now, out
+	switch in.Kind {
+	case Arrived:
+		n.arrived(&in)
+	case Moved:
+		n.moved(&in)
+	case Sent, Replied, Bulk:
+		n.progress(&in)
+	}
+	for d := n.deadlines.Pop(now); d != nil; d = n.deadlines.Pop(now) {
+		d.Of()
+	}
+	n.out = nil
+	return n.deadlines.Next()
+}
+
+// Stats returns the counters of the node.
+func (n *Node) Stats() Stats {
+	s := n.stats
+	s.Session, s.Calls, s.Moving = n.sessionID(), len(n.calls), n.brw.moving
+	if n.session != nil {
+		s.Name = n.session.name
+	}
+	return s
+}
+
+// nextID returns a number that no RPC or transfer of this node has.
+func (n *Node) nextID() uint64 {
+	n.lastID++
+	return n.lastID
+}
+
+// arrived takes a request that was put to one of the two request portals.
+func (n *Node) arrived(in *Input) {
+	want, known := in.Service.Request()
+	if !known {
+		n.stats.Malformed++
+		return
+	}
+	n.stats.Received++
+	m, err := wire.ParseMessage(in.Data)
+	version := errors.Is(err, wire.ErrVersion)
+	switch {
+	case err != nil && !version, m.Type != want:
+		n.stats.Malformed++
+		n.drop()
+		return
+	case !n.cfg.Allow(in.Peer.NID) && in.Service != wire.MakeSessionService:
+		n.stats.NotAllowed++
+		n.drop()
+		return
+	}
+	q := request{m, in.Peer, in.Self, in.LNet}
+	switch {
+	case version:
+		n.answer(&q, wire.Message{Status: wire.EPROTO, Body: emptyReply(want)})
+	case in.Service == wire.BRWService:
+		n.serveBRW(&q)
+	case in.Service == wire.PingService:
+		n.servePing(&q)
+	default:
+		n.framework(q)
+	}
+}
+
+// drop counts a request without a reply.
+func (n *Node) drop() { n.stats.Dropped++ }
+
+// emptyReply returns the reply to a message of another version, of which only the status is
+// defined.
+func emptyReply(t wire.Type) wire.Body {
+	switch t {
+	case wire.TypeBRW:
+		return &wire.BRWReply{}
+	case wire.TypePing:
+		return &wire.PingReply{}
+	}
+	return emptySessionReply(t, wire.NoSession())
+}
+
+// answer sends a reply, from the NID that the request was sent to.
+func (n *Node) answer(q *request, reply wire.Message) {
+	data, err := reply.AppendBinary(make([]byte, 0, wire.MessageSize))
+	if err != nil { // only a session has fields that may have no form, and this session arrived in a message
+		n.drop()
+		return
+	}
+	n.do(Effect{Kind: DoReply, Peer: q.peer, Self: q.self, Bits: q.ReplyID, Data: data})
+}

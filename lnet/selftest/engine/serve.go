@@ -1,0 +1,139 @@
+package engine
+
+import "ulnet/lnet/selftest/wire"
+
+// transfer is bulk data that this node moves for a request.
+type transfer struct {
+	id     uint64
+	of     request
+	op     wire.BRWOp
+	length int
+	due    deadline
+	list   bool // the data are the list of destinations of a TEST request
+}
+
+// brwServer serves BRW requests as far as there is memory for their data.
+type brwServer struct {
+	moving  int       // bytes of data under way
+	waiting []request // requests that wait for memory
+}
+
+// servePing answers a request of a PING test. A wrong magic gets no answer.
+func (n *Node) servePing(q *request) {
+	ping := q.Body.(*wire.Ping)
+	if ping.Magic != wire.PingMagic {
+		n.drop()
+		return
+	}
+	status, features := wire.OK, q.Features
+	if features&^wire.KnownFeatures != 0 {
+		status, features = wire.EPROTO, wire.KnownFeatures
+	}
+	n.answer(q, wire.Message{
+		Header: wire.Header{Features: features}, Status: status,
+		Body: &wire.PingReply{Magic: wire.PingMagic, Sequence: ping.Sequence},
+	})
+}
+
+// serveBRW moves the data of a request of a BRW test, or refuses it.
+func (n *Node) serveBRW(q *request) {
+	if status := judgeBRW(q); status != wire.OK {
+		n.answerBRW(q, status)
+		return
+	}
+	if n.brw.moving+int(q.Body.(*wire.BRW).Length) <= n.cfg.MaxBulk {
+		n.moveBRW(q)
+		return
+	}
+	if len(n.brw.waiting) >= n.cfg.MaxWaiting {
+		n.stats.Overload++
+		n.drop()
+		return
+	}
+	n.brw.waiting = append(n.brw.waiting, *q)
+}
+
+// judgeBRW returns the status with which a request is refused (selftest §7), or OK.
+func judgeBRW(q *request) wire.Status {
+	b := q.Body.(*wire.BRW)
+	switch {
+	case b.Op != wire.Read && b.Op != wire.Write, b.Check < wire.CheckNone || b.Check > wire.CheckDiscard:
+		return wire.EINVAL
+	case q.Features&^wire.KnownFeatures != 0:
+		return wire.EPROTO
+	case q.Features&wire.BulkLength == 0 && b.Length%pageSize != 0, b.Length == 0 || b.Length > MaxLength:
+		return wire.EINVAL
+	}
+	return wire.OK
+}
+
+func (n *Node) moveBRW(q *request) {
+	b := q.Body.(*wire.BRW)
+	n.brw.moving += int(b.Length)
+	t := n.begin(q, int(b.Length))
+	t.op = b.Op
+	kind := DoPut
+	if b.Op == wire.Write {
+		kind = DoGet
+	}
+	n.do(Effect{
+		Kind: kind, ID: t.id, Peer: q.peer, Self: q.self, Bits: b.BulkID, Length: t.length, Check: b.Check, BigEndian: q.BigEndian,
+	})
+}
+
+// begin makes a transfer, which ends after RPCTimeout if the shell does not report its end.
+func (n *Node) begin(q *request, length int) *transfer {
+	t := &transfer{id: n.nextID(), of: *q, length: length}
+	n.transfers[t.id] = t
+	n.after(&t.due, n.cfg.RPCTimeout, func() {
+		n.do(Effect{Kind: DoCancel, ID: t.id})
+		n.finish(t, &Input{Failed: true})
+	})
+	return t
+}
+
+// moved takes the end of a transfer.
+func (n *Node) moved(in *Input) {
+	if t := n.transfers[in.ID]; t != nil {
+		n.finish(t, in)
+	}
+}
+
+// finish ends a transfer and the request that it belongs to. A transfer that failed gets no
+// reply.
+func (n *Node) finish(t *transfer, in *Input) {
+	delete(n.transfers, t.id)
+	n.deadlines.Clear(&t.due)
+	switch {
+	case t.list:
+		n.fetched(t, in)
+		return
+	case in.Failed:
+		n.stats.Errors++
+		n.drop()
+	case t.op == wire.Read:
+		n.stats.BulkPut += uint64(t.length)
+		n.answerBRW(&t.of, wire.OK)
+	default:
+		n.stats.BulkGet += uint64(t.length)
+		status := wire.OK
+		if in.Corrupt {
+			status = wire.EBADMSG
+		}
+		n.answerBRW(&t.of, status)
+	}
+	n.brw.moving -= t.length
+	for len(n.brw.waiting) > 0 && n.brw.moving+int(n.brw.waiting[0].Body.(*wire.BRW).Length) <= n.cfg.MaxBulk {
+		next := n.brw.waiting[0]
+		n.brw.waiting = n.brw.waiting[1:]
+		n.moveBRW(&next)
+	}
+}
+
+func (n *Node) answerBRW(q *request, status wire.Status) {
+	features := q.Features
+	if status == wire.EPROTO {
+		features = wire.KnownFeatures
+	}
+	n.answer(q, wire.Message{Header: wire.Header{Features: features}, Status: status, Body: &wire.BRWReply{}})
+}
