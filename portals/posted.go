@@ -171,11 +171,11 @@ func (t *Table) operationOf(s *posted) *operation {
 // Inline implements lnet.InlineUpper.
 func (u *upper) Inline(m *lnet.Message) *lnet.Inline {
 	o := m.Upper.(*operation)
-	if o.md == nil || o.Header.Type != wire.Put || o.answerTo != uint64(o.md.handle) {
+	if o.md == nil || o.Header.Type != wire.Put || o.answerTo != uint64(o.event.MD) {
 		return nil
 	}
 	s := u.table().posted.Get().(*posted)
-	s.Header, s.md, s.target, s.asked, s.answerTo = o.Header, o.md, o.event.Target, o.asked, o.answerTo
+	s.Header, s.md, s.target, s.asked, s.answerTo, s.shared = o.Header, o.md, o.event.Target, o.asked, o.answerTo, o.shared
 	s.pinned, s.opPtr = o.Source.IsValid() && !o.Source.IsAny(), o.event.OpPtr
 	return &s.Inline
 }

@@ -140,6 +140,31 @@ func TestPutBatchOneSendFails(t *testing.T) {
 	wantDrops(t, table, map[string]uint64{"stale handle": 2})
 }
 
+// TestPutBatchOneSendWaits (PT-38): PUTs that waited for a credit share the SEND event, too, although
+// they leave as inline messages in the end.
+func TestPutBatchOneSendWaits(t *testing.T) {
+	spec.Covers(t, "PT-38")
+	node := lnet.New(lnet.Config{Incarnation: incarnation, Clock: machine.RealClock()})
+	table, net := newWireOn(t, node, lnd.Tunables{PeerCredits: 1})
+	meet(t, table, net)
+	var l log
+	r := batchOf(batchMD(&harness{Table: table, t: t, self: here}, 3, l.handle), there, there, there)
+	r.OneSend = true
+	if err := table.PutBatch(r); err != nil {
+		t.Fatal(err)
+	}
+	for i := range r.Puts {
+		m := net.next()
+		if _, inline := m.Owner.(*lnd.Inline); !inline {
+			t.Errorf("PUT %d is no inline message", i)
+		}
+		net.finalize(m, nil)
+	}
+	if got := l.take(); !slices.Equal(got, []string{"SEND!"}) {
+		t.Errorf("events %v", got)
+	}
+}
+
 // TestPutBatchUnlinked (PT-38): the handler of the first PUT unlinks the MD. What has left ends as usual, what
 // waits for a credit fails, and the MD ends with the last of all.
 func TestPutBatchUnlinked(t *testing.T) {
