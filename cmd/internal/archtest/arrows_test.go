@@ -96,7 +96,7 @@ var Rules = []Rule{
 	{Package: "lnet/discovery", May: "portals lnet lnet/route lnet/path lnet/router lnet/discovery/engine lnet/recovery lnet/nid lnet/wire lnet/machine lnd", Tests: "portals/node"},
 	{Package: "lnet/selftest/wire", May: "lnet/nid", Tests: "lnet/wire"},
 	{Package: "lnet/selftest/engine", May: "lnet/selftest/wire lnet/nid lnet/machine", Tests: "lnet/wire"},
-	{Package: "lnet/selftest", May: userMay, Tests: "lnet"},
+	{Package: "lnet/selftest", May: "portals lnd lnet/nid lnet/machine lnet/selftest/engine lnet/selftest/wire", Tests: nodesMay},
 
 	{Package: "gossip/wire", May: "portals/keyring"},
 	{Package: "gossip/engine", May: "gossip/wire portals/keyring lnet/nid lnet/machine"},

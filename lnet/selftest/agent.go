@@ -1,0 +1,202 @@
+package selftest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/selftest/engine"
+	"ulnet/lnet/selftest/wire"
+	"ulnet/portals"
+)
+
+// Error is an error of this package, whose text says what to do.
+type Error struct {
+	Why string // what is wrong, and what to do
+}
+
+// Error implements error.
+func (e *Error) Error() string { return "selftest: " + e.Why }
+
+// ErrTaken says that this node has an agent already.
+var ErrTaken error = &Error{Why: "this node is a test node already: close the other agent first"}
+
+// ErrBusy says that Close did not wait for what still runs.
+var ErrBusy error = &Error{Why: "a request is still being handled: give Close more time"}
+
+// Agent is the part of a test node. Methods are safe for concurrent use.
+type Agent struct {
+	table     *portals.Table
+	clock     machine.Clock
+	log       *slog.Logger
+	node      *engine.Node // stepped by runner
+	runner    *machine.Runner[engine.Input, engine.Output]
+	framework portals.Inbox // requests of consoles
+	tests     portals.Inbox // requests of test clients
+	outbox    portals.Outbox[note]
+
+	mu     sync.Mutex
+	posted map[uint64]memory // memory of transfers and RPCs under way, by their numbers; guarded by mu
+	closed bool              // guarded by mu
+}
+
+// note identifies a message of the outbox: the RPC that it is the request of, or 0 for a reply.
+type note struct{ call uint64 }
+
+// New makes the node a test node. Errors: ErrTaken; [portals.ErrNoLoopback] or
+// [portals.ErrNoDiscovery] if the node lacks one of these; or the error of posting buffers.
+func New(table *portals.Table, cfg Config) (*Agent, error) {
+	if err := table.Ready(); err != nil {
+		return nil, err
+	}
+	a := &Agent{table: table, clock: cfg.Clock, log: cfg.Log, posted: map[uint64]memory{}}
+	if a.clock == nil {
+		a.clock = table.Node().Clock()
+	}
+	if a.log == nil {
+		a.log = slog.New(slog.DiscardHandler)
+	}
+	c := cfg.Engine()
+	c.FirstID = firstID(table.Node().Incarnation())
+	var err error
+	if a.node, err = engine.NewNode(c); err != nil {
+		return nil, err
+	}
+	a.runner = machine.NewRunner(machine.Config[engine.Input, engine.Output]{
+		Machine: a.node, Clock: a.clock, Apply: a.apply,
+		Fault: func(err error) { a.log.Error("selftest: the machine is at fault", slog.Any("error", err)) },
+	})
+	a.outbox.Open(table, portals.OutboxConfig[note]{MaxBytes: mostBytes, PeerMessages: mostMessages, Done: a.left})
+	if err := a.open(); err != nil {
+		a.outbox.Close()
+		return nil, err
+	}
+	return a, nil
+}
+
+// open posts the buffers for requests.
+func (a *Agent) open() error {
+	err := a.framework.Open(a.table, portals.InboxConfig{Portal: wire.FrameworkPortal, Buffers: buffers, Size: wire.MessageSize, HandleFirst: true, Handle: a.arrived})
+	if err == nil {
+		if err = a.tests.Open(a.table, portals.InboxConfig{Portal: wire.TestPortal, Buffers: buffers, Size: wire.MessageSize, Handle: a.arrived}); err != nil {
+			a.framework.Close()
+		}
+	}
+	if errors.Is(err, portals.ErrInUse) {
+		return ErrTaken
+	}
+	if err != nil {
+		return fmt.Errorf("selftest: post buffers: %w", err)
+	}
+	return nil
+}
+
+// firstID returns a number to begin those of RPCs from. Like kernel nodes it has the seconds of
+// the node's start in its highest 16 bits, and nanoseconds below these, so that the numbers of
+// the node's earlier incarnation are not used again.
+func firstID(incarnation uint64) uint64 {
+	const second = uint64(time.Second)
+	return max(1, incarnation/second<<48|incarnation%second<<16)
+}
+
+// arrived hands a request to the machine.
+func (a *Agent) arrived(e *portals.Event, data []byte) {
+	if e.MatchBits>>32 != 0 {
+		e.MatchBits = 1<<32 - 1 // no service has this number
+	}
+	in := engine.Input{Kind: engine.Arrived, Peer: e.Source, Self: e.Target.NID, Service: wire.Service(e.MatchBits), Data: data}
+	if in.Service == wire.StatService {
+		in.LNet = a.counters()
+	}
+	a.runner.Do(in)
+}
+
+// counters returns the counters of the node's LNet, which wrap at 32 bits.
+func (a *Agent) counters() wire.LNetStats {
+	s := a.table.Node().Stats()
+	return wire.LNetStats{
+		Messages: uint32(s.MsgsAlloc), MostMessages: uint32(s.MsgsMax), Errors: uint32(s.Errors),
+		Sent: uint32(s.SendCount), Received: uint32(s.RecvCount), Routed: uint32(s.RouteCount), Dropped: uint32(s.DropCount),
+		SentBytes: s.SendLength, ReceivedBytes: s.RecvLength, RoutedBytes: s.RouteLength, DroppedBytes: s.DropLength,
+	}
+}
+
+// apply carries out what a step wants done.
+func (a *Agent) apply(out *engine.Output) {
+	for i := range out.Effects {
+		switch e := &out.Effects[i]; e.Kind {
+		case engine.DoReply:
+			a.send(e, e.Self, wire.BulkPortal, e.Bits, note{})
+		case engine.DoPut:
+			a.put(e)
+		case engine.DoGet:
+			a.get(e)
+		case engine.DoCall:
+			a.call(e)
+		case engine.DoUnpost:
+			a.unpost(e.ID)
+		case engine.DoCancel, engine.DoFree:
+			a.release(e.ID)
+		}
+	}
+}
+
+// send puts a message. Without a local NID LNet chooses one.
+func (a *Agent) send(e *engine.Effect, self nid.NID, portal int, bits uint64, n note) {
+	m := a.outbox.New()
+	m.Data = append(m.Data, e.Data...)
+	m.Note = n
+	a.outbox.Put(m, portals.PutRequest{Self: self, Target: e.Peer, Portal: portal, MatchBits: bits})
+}
+
+// left is called when a message has left, or cannot be sent.
+func (a *Agent) left(n note, err error) {
+	if n.call != 0 {
+		a.runner.Do(engine.Input{Kind: engine.Sent, ID: n.call, Failed: err != nil})
+	} else if err != nil {
+		a.log.Debug("selftest: a reply cannot be sent", slog.Any("error", err))
+	}
+}
+
+// Status returns the session and the counters of the node.
+func (a *Agent) Status() Status {
+	var s engine.Stats
+	a.runner.Inspect(func() { s = a.node.Stats() })
+	return statusOf(s)
+}
+
+// Close ends the part of a test node: no request is answered any more, and RPCs under way end
+// without a result. It waits until what is being handled has ended, or ctx ends: then it returns
+// ErrBusy.
+func (a *Agent) Close(ctx context.Context) error {
+	a.framework.Close()
+	a.tests.Close()
+	wait := time.Minute
+	if left, ok := machine.Left(ctx); ok {
+		wait = min(wait, max(left, 0))
+	}
+	if ctx.Err() != nil {
+		wait = 0
+	}
+	over := a.runner.CloseWithin(wait)
+	a.mu.Lock()
+	a.closed = true
+	ids := make([]uint64, 0, len(a.posted))
+	for id := range a.posted { // any order: the RPCs are independent
+		ids = append(ids, id)
+	}
+	a.mu.Unlock()
+	for _, id := range ids {
+		a.release(id)
+	}
+	a.outbox.Close()
+	if !over {
+		return ErrBusy
+	}
+	return nil
+}

@@ -1,0 +1,177 @@
+package selftest
+
+import (
+	"log/slog"
+
+	"ulnet/lnd"
+	"ulnet/lnet/selftest/engine"
+	"ulnet/lnet/selftest/wire"
+	"ulnet/portals"
+)
+
+// memory is what is posted for a transfer or RPC: for an RPC of this node the match entries of
+// reply and bulk data, for a transfer the memory of its data.
+type memory struct {
+	reply, bulk       portals.MDHandle
+	hasReply, hasBulk bool
+}
+
+// keep remembers memory, or unlinks it if the agent is closed.
+func (a *Agent) keep(id uint64, m memory) {
+	a.mu.Lock()
+	closed := a.closed
+	if !closed {
+		a.posted[id] = m
+	}
+	a.mu.Unlock()
+	if closed {
+		a.unlink(m)
+	}
+}
+
+// release unlinks the memory of a transfer or RPC.
+func (a *Agent) release(id uint64) {
+	a.mu.Lock()
+	m := a.posted[id]
+	delete(a.posted, id)
+	a.mu.Unlock()
+	a.unlink(m)
+}
+
+// unpost unlinks the memory of an RPC's bulk data.
+func (a *Agent) unpost(id uint64) {
+	a.mu.Lock()
+	m, ok := a.posted[id]
+	bulk := memory{bulk: m.bulk, hasBulk: m.hasBulk}
+	if m.hasBulk = false; ok {
+		a.posted[id] = m
+	}
+	a.mu.Unlock()
+	a.unlink(bulk)
+}
+
+// unlink unlinks memory. What has unlinked itself is gone, which is no error.
+func (a *Agent) unlink(m memory) {
+	if m.hasReply {
+		_ = a.table.MDUnlink(m.reply)
+	}
+	if m.hasBulk {
+		_ = a.table.MDUnlink(m.bulk)
+	}
+}
+
+// fail reports that a transfer could not begin.
+func (a *Agent) fail(kind engine.InputKind, e *engine.Effect, err error) {
+	a.log.Debug("selftest: a transfer cannot begin", slog.Any("peer", e.Peer), slog.Any("error", err))
+	a.release(e.ID)
+	a.runner.Do(engine.Input{Kind: kind, ID: e.ID, Failed: true})
+}
+
+// put fills bulk data and puts them to the client of an RPC.
+func (a *Agent) put(e *engine.Effect) {
+	id, b := e.ID, make([]byte, e.Length)
+	engine.Fill(b, e.Check)
+	md, err := a.table.MDBind(portals.MD{Segments: []lnd.Segment{b}, Threshold: 1, Handler: func(ev *portals.Event) {
+		a.moved(engine.Input{Kind: engine.Moved, ID: id, Failed: ev.Kind != portals.EventSend || ev.Err != nil})
+	}}, portals.Unlink)
+	if err != nil {
+		a.fail(engine.Moved, e, err)
+		return
+	}
+	a.keep(id, memory{bulk: md, hasBulk: true})
+	if err := a.table.Put(portals.PutRequest{Self: e.Self, MD: md, Target: e.Peer, Portal: wire.BulkPortal, MatchBits: e.Bits}); err != nil {
+		a.fail(engine.Moved, e, err)
+	}
+}
+
+// get gets bulk data from the client of an RPC, and verifies them.
+func (a *Agent) get(e *engine.Effect) {
+	id, b, check, bigEndian, list := e.ID, make([]byte, e.Length), e.Check, e.BigEndian, e.List
+	md, err := a.table.MDBind(portals.MD{Segments: []lnd.Segment{b}, Threshold: 2, Handler: func(ev *portals.Event) {
+		in := engine.Input{Kind: engine.Moved, ID: id}
+		switch {
+		case ev.Kind == portals.EventReply && ev.Err == nil && (list || int(ev.MLength) == len(b)):
+			in.Corrupt = !list && !engine.Verify(b, check, bigEndian)
+			in.Data = b[:ev.MLength]
+		case ev.Kind == portals.EventSend && ev.Err == nil && !ev.Unlinked:
+			return
+		default:
+			in.Failed = true
+		}
+		a.moved(in)
+	}}, portals.Unlink)
+	if err != nil {
+		a.fail(engine.Moved, e, err)
+		return
+	}
+	a.keep(id, memory{bulk: md, hasBulk: true})
+	if err := a.table.Get(portals.GetRequest{Self: e.Self, MD: md, Target: e.Peer, Portal: wire.BulkPortal, MatchBits: e.Bits}); err != nil {
+		a.fail(engine.Moved, e, err)
+	}
+}
+
+// moved reports the end of a transfer, whose memory has unlinked itself.
+func (a *Agent) moved(in engine.Input) {
+	a.release(in.ID)
+	a.runner.Do(in)
+}
+
+// call posts memory for the reply and the bulk data of an RPC, and puts its request.
+func (a *Agent) call(e *engine.Effect) {
+	id, b := e.ID, make([]byte, wire.MessageSize)
+	var m memory
+	var err error
+	if m.reply, err = a.post(e, e.ID, b, portals.OpPut, func(ev *portals.Event) {
+		if ev.Kind == portals.EventPut {
+			a.runner.Do(engine.Input{Kind: engine.Replied, ID: id, Data: b[:ev.MLength], Failed: ev.Err != nil})
+		}
+	}); err != nil {
+		a.fail(engine.Sent, e, err)
+		return
+	}
+	m.hasReply = true
+	if e.Bits != 0 {
+		if m.bulk, err = a.postBulk(e); err != nil {
+			a.unlink(m)
+			a.fail(engine.Sent, e, err)
+			return
+		}
+		m.hasBulk = true
+	}
+	a.keep(id, m)
+	a.send(e, e.Self, int(e.Service.Portal()), uint64(e.Service), note{id})
+}
+
+// postBulk posts memory that the server of an RPC puts bulk data into, or gets them from. The
+// data begin at an offset of a page, as the test wants.
+func (a *Agent) postBulk(e *engine.Effect) (portals.MDHandle, error) {
+	id, check := e.ID, e.Check
+	b := make([]byte, e.Offset+e.Length)[e.Offset:]
+	option, kind := portals.OpPut, portals.EventPut
+	if e.Op == wire.Write {
+		option, kind = portals.OpGet, portals.EventGet
+		engine.Fill(b, check)
+	}
+	return a.post(e, e.Bits, b, option, func(ev *portals.Event) {
+		if ev.Kind != kind {
+			return
+		}
+		in := engine.Input{Kind: engine.Bulk, ID: id, Failed: ev.Err != nil || int(ev.MLength) != len(b)}
+		// The byte order of the server is not known before its reply, so both are good.
+		in.Corrupt = kind == portals.EventPut && !in.Failed && !engine.Verify(b, check, false) && !engine.Verify(b, check, true)
+		a.runner.Do(in)
+	})
+}
+
+// post posts memory for one message of the server of an RPC.
+func (a *Agent) post(e *engine.Effect, bits uint64, b []byte, option portals.MDOption, handle func(*portals.Event)) (portals.MDHandle, error) {
+	me, err := a.table.MEAttach(wire.BulkPortal, portals.Match{ID: e.Peer, Bits: bits}, portals.Unlink, portals.After)
+	if err != nil {
+		return 0, err
+	}
+	md, err := a.table.MDAttach(me, portals.MD{Segments: []lnd.Segment{b}, Threshold: 1, Options: option, Handler: handle}, portals.Unlink)
+	if err != nil {
+		_ = a.table.MEUnlink(me)
+	}
+	return md, err
+}
