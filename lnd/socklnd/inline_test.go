@@ -247,27 +247,29 @@ func TestNoopsHaveRoom(t *testing.T) {
 	})
 }
 
-// TestPostAnswers: lazy messages that are posted while the reader handles a batch leave with one
-// write at the end of the batch. If another message is sent meanwhile, which does not wait, they
-// leave with that message.
+// TestPostAnswers: inline messages that are posted while the reader handles a batch leave with one
+// write at the end of the batch. If a message for the queue is sent meanwhile, or if the batch takes
+// long, they leave before.
 func TestPostAnswers(t *testing.T) {
-	for name, first := range map[string]int{"lazy": 5, "then another": 3, "then not lazy": 4} {
+	wait := func() { time.Sleep(2 * eagerTime) }
+	for name, c := range map[string]struct {
+		first int                         // number of answers that leave with the first write
+		third func(*inlines) (others int) // what the third handler does besides
+	}{
+		"lazy":          {5, func(*inlines) int { return 0 }},
+		"then another":  {3, func(u *inlines) int { u.put(probeID, pattern(8)); return 1 }},
+		"then not lazy": {6, func(u *inlines) int { u.post(probeID, pattern(8)); return 1 }},
+		"late":          {4, func(u *inlines) int { wait(); u.post(probeID, pattern(8)); return 1 }},
+		"then slow":     {4, func(u *inlines) int { u.post(probeID, pattern(8)); wait(); return 1 }},
+	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				u, k := postingHost(t)
 				came, others := 0, 0
 				u.delivered = func(*lnd.Delivery) {
 					u.postInline(&lnd.Inline{To: probeID, Lazy: true}, pattern(8))
-					if came++; came != 3 {
-						return
-					}
-					switch name {
-					case "then another":
-						u.put(probeID, pattern(8))
-						others++
-					case "then not lazy":
-						u.post(probeID, pattern(8))
-						others++
+					if came++; came == 3 {
+						others = c.third(u)
 					}
 				}
 				var stream []byte
@@ -275,15 +277,12 @@ func TestPostAnswers(t *testing.T) {
 					stream = append(stream, kernelPut(t, 0, pattern(8))...)
 				}
 				_, _ = k.control.Write(stream)
-				for range 5 {
-					k.control.expectPayload(pattern(8))
-				}
-				for ; others > 0; others-- {
+				for n := 0; n < 5+others; n++ {
 					k.control.expectPayload(pattern(8))
 				}
 				synctest.Wait()
-				if len(u.ends) == 0 || u.ends[0].left != first {
-					t.Errorf("answers ended as %v, want %d together first", u.ends, first)
+				if len(u.ends) == 0 || u.ends[0].left != c.first {
+					t.Errorf("answers ended as %v, want %d together first", u.ends, c.first)
 				}
 				if u.ni.allPeers()[0].conns[0].tx.busy() {
 					t.Error("the connection is still busy")

@@ -83,7 +83,20 @@ func (w *writer) post(i *lnd.Inline, payload lnd.Payload, open bool) (flush, tak
 		w.scheduled = false
 		return true, true
 	}
-	return (enough || !i.Lazy) && w.takeOver() || w.begin(true), true
+	return (enough || !w.mayWait(i.Lazy)) && w.takeOver() || w.begin(true), true
+}
+
+// mayWait reports whether a message may wait for uncork: a lazy one always, another one if the
+// connection was corked a moment ago. The caller holds mu.
+func (w *writer) mayWait(lazy bool) bool {
+	if lazy || !w.corked {
+		return lazy
+	}
+	if w.c.peer.ni.clock.Now()-w.corkedAt > eagerTime {
+		return false
+	}
+	w.eager.Store(true)
+	return true
 }
 
 // postFirst encodes a message as the first one of another batch, if open allows one. The caller
@@ -109,16 +122,20 @@ func (w *writer) postFirst(i *lnd.Inline, payload lnd.Payload, open bool) (size 
 func (w *writer) takeOver() bool {
 	corked := w.corked
 	w.corked = false
+	if corked && w.eager.Load() {
+		w.eager.Store(false)
+	}
 	return corked
 }
 
-// cork makes lazy messages and NOOPs wait for uncork, unless another goroutine writes already. Every
-// other message is written at once, with those that wait. Only the reader corks the connection.
-func (w *writer) cork() {
+// cork makes inline messages and NOOPs wait for uncork, unless another goroutine writes already:
+// handlers, and goroutines that they wake, answer the messages of a batch together. Every other
+// message is written at once, with those that wait. Only the reader corks the connection.
+func (w *writer) cork(now time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.writing {
-		w.writing, w.corked = true, true
+		w.writing, w.corked, w.corkedAt = true, true, now
 	}
 }
 
