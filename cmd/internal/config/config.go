@@ -60,6 +60,9 @@ type Config struct {
 	Health Health // health: section of client health
 	Zone   Zone   // zone: section of the zone
 
+	Selftest      bool   // selftest: the node is a test node of lnet_selftest
+	SelftestAllow string // selftest_allow: nodes that may test; empty: those on the networks of the node
+
 	Handlers []Handler // handlers, in the order of the file
 
 	Modprobe string // modprobe: file or folder with options of Lustre's modules; empty: none

@@ -369,3 +369,12 @@ func pattern(t *testing.T, text string) udsp.Pattern {
 	}
 	return p
 }
+
+// TestSelftest: the keys of the test node.
+func TestSelftest(t *testing.T) {
+	wantConfig(t, "selftest: 1\nselftest_allow: '10.0.0.[1-5]@tcp *@o2ib'\n", func(c *config.Config) {
+		c.Selftest, c.SelftestAllow = true, "10.0.0.[1-5]@tcp *@o2ib"
+	})
+	wantRefused(t, "selftest: 2\n", "f:1:11: selftest: want a whole number from 0 to 1")
+	wantRefused(t, "selftest_allow: 10.0.0.300@tcp\n", "f:1:17: selftest_allow: NIDs")
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"ulnet/lnet/networks"
+	"ulnet/lnet/nid"
 )
 
 // A setting takes the value of one key.
@@ -64,6 +65,9 @@ func (c *Config) settings(file string) map[string]setting {
 		"rmcast": rmcastSection(&c.Rmcast, file),
 		"health": healthSection(&c.Health, file),
 		"zone":   zoneSection(&c.Zone, file),
+
+		"selftest":       flag(&c.Selftest),
+		"selftest_allow": text(&c.SelftestAllow, checkSet),
 
 		"handlers": handlerSection(&c.Handlers, file),
 
@@ -223,6 +227,15 @@ func checkSourceAddress(s string) error {
 
 func checkNetworks(s string) error {
 	_, err := networks.Parse(s)
+	return err
+}
+
+// checkSet refuses a text that is no list of NIDs; the empty one stands for a default.
+func checkSet(s string) error {
+	if s == "" {
+		return nil
+	}
+	_, err := nid.ParseSet(s)
 	return err
 }
 

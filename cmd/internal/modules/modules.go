@@ -7,6 +7,7 @@ import (
 	"ulnet/cmd/internal/modules/health"
 	"ulnet/cmd/internal/modules/rmcast"
 	"ulnet/cmd/internal/modules/scoll"
+	"ulnet/cmd/internal/modules/selftest"
 	"ulnet/cmd/internal/modules/zone"
 	"ulnet/cmd/internal/node"
 )
@@ -24,5 +25,6 @@ func List(host node.Host) []node.Module {
 		r,
 		s,
 		health.New(host, g, s),
+		selftest.New(host),
 	}
 }

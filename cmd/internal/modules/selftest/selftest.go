@@ -1,0 +1,87 @@
+// Package selftest is the daemon's module of lnet_selftest, Lustre's test of its network: the
+// node becomes a test node for consoles, if the configuration says so.
+package selftest
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"syscall"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/statefiles"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/selftest"
+)
+
+// Module is the test node of the daemon.
+type Module struct {
+	node.Host
+	agent   *selftest.Agent // nil: the node is no test node
+	allowed nid.Set         // nodes of the setting selftest_allow
+}
+
+// New returns the module of a node.
+func New(host node.Host) *Module { return &Module{Host: host} }
+
+// OpStatus is the operation that reads the state of the test node.
+var OpStatus = control.Question[control.None, selftest.Status]{Path: "/v1/selftest", Doc: "the session and the counters of the test node"}
+
+// Routes returns the operations of the test node.
+func (m *Module) Routes() []control.Route { return []control.Route{OpStatus.Do(control.Ask(m.Status))} }
+
+// Open makes the node a test node, if the configuration says so.
+func (m *Module) Open() (err error) {
+	if !m.Config.Selftest {
+		return nil
+	}
+	if list := m.Config.SelftestAllow; list != "" {
+		if m.allowed, err = nid.ParseSet(list); err != nil {
+			return fmt.Errorf("selftest_allow: %w", err)
+		}
+	}
+	if m.agent, err = selftest.New(m.Table, selftest.Config{Allow: m.allows, Log: m.Log}); err != nil {
+		return err
+	}
+	m.Log.Info("this node is a test node of lnet_selftest", slog.String("allow", m.Config.SelftestAllow))
+	return nil
+}
+
+// allows reports whether a node may make sessions, send test RPCs, and be the destination of
+// tests: those of selftest_allow or, without that, all on the networks of this node. The node
+// itself always may.
+func (m *Module) allows(id nid.NID) bool {
+	own := m.Table.Node().IDs()
+	switch {
+	case slices.ContainsFunc(own, func(p nid.ProcessID) bool { return p.NID == id }):
+		return true
+	case m.Config.SelftestAllow != "":
+		return m.allowed.Has(id)
+	}
+	return slices.ContainsFunc(own, func(p nid.ProcessID) bool { return p.NID.Net() == id.Net() })
+}
+
+// Status returns the session and the counters. ESRCH: the node is no test node.
+func (m *Module) Status() (selftest.Status, error) {
+	if m.agent == nil {
+		return selftest.Status{}, cli.Hint(cli.Errnof(syscall.ESRCH, "this node is no test node"), "set selftest to 1 in the configuration of lnetd")
+	}
+	return m.agent.Status(), nil
+}
+
+// Close ends the part of a test node.
+func (m *Module) Close(ctx context.Context) error {
+	if m.agent == nil {
+		return nil
+	}
+	return m.agent.Close(ctx)
+}
+
+// Keys returns nil: selftest has no keys.
+func (m *Module) Keys() *node.Keys { return nil }
+
+// Files returns nil: selftest has no state files.
+func (m *Module) Files() *statefiles.Config { return nil }
