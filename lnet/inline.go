@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"ulnet/lnd"
-	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 )
 
@@ -56,22 +55,11 @@ type InlineUpper interface {
 // of paths, or the driver does not copy messages; then the caller calls Send. i.Header is complete
 // but for its source: SrcNID may be zero or Any, and Post fills it in, the PID, and i.To.
 func (n *Node) Post(i *Inline, payload lnd.Payload) bool {
-	h := &i.Header
-	ni := n.view.Load().sole
-	if ni == nil || ni.poster == nil || i.Answers != nil && i.Answers != ni {
+	p := n.posts(i)
+	if p == nil {
 		return false
 	}
-	p := n.peers.find(h.DestNID, ni)
-	if p == nil || p.remote.Peer().Rails() || ni.linkError() != nil {
-		return false
-	}
-	if src := &h.SrcNID; *src != ni.nid && src.IsValid() && !src.IsAny() {
-		return false
-	}
-	h.SrcNID, h.SrcPID = ni.nid, n.cfg.PID
-	if h.DestPID == nid.PIDAny || h.DestPID == 0 {
-		h.DestPID = nid.LustrePID
-	}
+	n.fillIn(&i.Header, p.ni)
 	flush, taken := p.post(i, payload)
 	if flush != nil {
 		flush.Flush()
@@ -83,7 +71,7 @@ func (n *Node) Post(i *Inline, payload lnd.Payload) bool {
 // makes no upcall, so p.mu keeps the order of the messages.
 func (p *peerNI) post(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken bool) {
 	p.mu.Lock()
-	if p.launching || p.queue.Len() > 0 || !p.current || p.gone != nil || p.evicted.Load() {
+	if !p.mayPost() {
 		p.mu.Unlock()
 		return nil, false
 	}

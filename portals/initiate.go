@@ -80,11 +80,15 @@ func (t *Table) initiate(op string, typ wire.MsgType, r *PutRequest) error {
 	return nil
 }
 
-// launch gives the message of an operation that has begun to lnet.
+// launch gives the message of an operation that has begun to lnet, as an inline message if possible.
 func (t *Table) launch(b *begun, typ wire.MsgType, r *PutRequest) {
-	if b.mayPost(typ, r) && t.post(b, r) {
-		return
+	if !b.mayPost(typ, r) || !t.post(b, r) {
+		t.send(b, typ, r)
 	}
+}
+
+// send gives the message of an operation that has begun to lnet.
+func (t *Table) send(b *begun, typ wire.MsgType, r *PutRequest) {
 	o := t.sending(b, typ, r)
 	o.Source, o.Flow, o.Recovery = r.Self, uint64(o.event.MD), r.recovery
 	o.Priority = o.event.Options&Priority != 0

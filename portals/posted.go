@@ -37,17 +37,23 @@ func (b *begun) mayPost(typ wire.MsgType, r *PutRequest) bool {
 
 // post gives an operation to lnet as an inline message, and reports whether lnet took it.
 func (t *Table) post(b *begun, r *PutRequest) bool {
+	s := t.newPosted(b, r)
+	if t.node.Post(&s.Inline, b.payload(b.md.segments)) {
+		return true
+	}
+	t.freePosted(s)
+	return false
+}
+
+// newPosted makes an inline message of an operation that has begun.
+func (t *Table) newPosted(b *begun, r *PutRequest) *posted {
 	s := t.posted.Get().(*posted)
 	s.md, s.target, s.asked, s.answerTo, s.shared = b.md, r.Target, b.asked, b.answerTo, b.shared
 	s.pinned, s.opPtr = r.Self.IsValid() && !r.Self.IsAny(), r.OpPtr
 	h := &s.Header
 	h.SrcNID, h.DestNID, h.DestPID = r.Self, r.Target.NID, r.Target.PID
 	t.putHeader(h, b, r)
-	if t.node.Post(&s.Inline, b.payload(b.md.segments)) {
-		return true
-	}
-	t.freePosted(s)
-	return false
+	return s
 }
 
 // postAck gives the ACK of a PUT to lnet as an inline message, and reports whether lnet took it. The

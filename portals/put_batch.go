@@ -3,6 +3,7 @@ package portals
 import (
 	"syscall"
 
+	"ulnet/lnet"
 	"ulnet/lnet/wire"
 )
 
@@ -58,8 +59,8 @@ func (t *Table) PutBatch(r PutBatchRequest) error {
 		}
 		return e
 	}
-	for i := range b.puts {
-		t.launch(&b.puts[i], wire.Put, &r.Puts[i])
+	for i := 0; i < len(r.Puts); {
+		i += t.launchRun(b, r.Puts, i)
 	}
 	t.freeBatch(b)
 	return nil
@@ -68,12 +69,45 @@ func (t *Table) PutBatch(r PutBatchRequest) error {
 // batch is the memory of one call of PutBatch. It is used again.
 type batch struct {
 	puts []begun
+	run  []lnet.Posting // inline messages that lnet is given together
 }
 
 func (t *Table) freeBatch(b *batch) {
 	clear(b.puts)
 	b.puts = b.puts[:0]
 	t.batches.Put(b)
+}
+
+// launchRun gives lnet the message of PUT first together with those after it that go to the same process,
+// if they can be inline messages. It returns how many PUTs these are.
+func (t *Table) launchRun(b *batch, puts []PutRequest, first int) (n int) {
+	b.run = b.run[:0]
+	for i := first; i < len(puts) && b.follows(puts, first, i); i++ {
+		p := &b.puts[i]
+		b.run = append(b.run, lnet.Posting{Inline: &t.newPosted(p, &puts[i]).Inline, Payload: p.payload(p.md.segments)})
+	}
+	if len(b.run) == 0 {
+		t.send(&b.puts[first], wire.Put, &puts[first])
+		return 1
+	}
+	taken := 0
+	for more := true; more && taken < len(b.run); {
+		n := t.node.PostList(b.run[taken:])
+		taken += n
+		more = n > 0
+	}
+	for i, m := range b.run[taken:] { // they have to wait
+		t.freePosted(m.Upper.(*posted))
+		t.send(&b.puts[first+taken+i], wire.Put, &puts[first+taken+i])
+	}
+	n = len(b.run)
+	clear(b.run)
+	return n
+}
+
+// follows reports whether PUT i can be an inline message that leaves together with PUT first.
+func (b *batch) follows(puts []PutRequest, first, i int) bool {
+	return b.puts[i].mayPost(wire.Put, &puts[i]) && puts[i].Target == puts[first].Target && puts[i].Self == puts[first].Self
 }
 
 // beginBatch begins all PUTs of a batch. If it cannot, it returns the index of the PUT that is the

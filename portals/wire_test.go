@@ -99,7 +99,7 @@ func (n *network) Post(i *lnd.Inline, payload lnd.Payload, open bool) (lnd.Flush
 	return n, true
 }
 
-// Flush is called for each message that Post took.
+// Flush is called after each message that Post took, or after several of one batch.
 func (n *network) Flush() {
 	if n.onSend != nil {
 		n.onSend()

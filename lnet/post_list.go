@@ -1,0 +1,97 @@
+package lnet
+
+import (
+	"ulnet/lnd"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// Posting is a message of a list for [Node.PostList].
+type Posting struct {
+	*Inline             // message, whose Header names the length of Payload
+	Payload lnd.Payload // payload, of at most lnd.MaxInline bytes
+}
+
+// PostList posts the messages of a list, which is not empty, in their order, as calls of [Node.Post] do.
+// But it locks the peer once, and if the connection is idle, all leave with one write. All messages have
+// the same destination and the same source, or none. PostList returns how many it has taken, from the
+// first one on; none if Post would not take the first. It touches none of these any more.
+func (n *Node) PostList(list []Posting) (taken int) {
+	p := n.posts(list[0].Inline)
+	if p == nil {
+		return 0
+	}
+	for _, m := range list {
+		n.fillIn(&m.Header, p.ni)
+	}
+	flush, taken := p.postList(list)
+	for _, f := range flush {
+		if f != nil {
+			f.Flush()
+		}
+	}
+	return taken
+}
+
+// posts returns the peer to which a message can be posted, or nil.
+func (n *Node) posts(i *Inline) *peerNI {
+	h := &i.Header
+	ni := n.view.Load().sole
+	if ni == nil || ni.poster == nil || i.Answers != nil && i.Answers != ni {
+		return nil
+	}
+	p := n.peers.find(h.DestNID, ni)
+	if p == nil || p.remote.Peer().Rails() || ni.linkError() != nil {
+		return nil
+	}
+	if src := h.SrcNID; src != ni.nid && src.IsValid() && !src.IsAny() {
+		return nil
+	}
+	return p
+}
+
+// fillIn fills in the source of a message, and the process that is meant if the message names none.
+func (n *Node) fillIn(h *wire.Header, ni *NI) {
+	h.SrcNID, h.SrcPID = ni.nid, n.cfg.PID
+	if h.DestPID == nid.PIDAny || h.DestPID == 0 {
+		h.DestPID = nid.LustrePID
+	}
+}
+
+// postList posts messages until one would have to wait, or the caller has to call a second Flush.
+func (p *peerNI) postList(list []Posting) (flush [2]lnd.Flusher, taken int) {
+	refused, undo := false, false
+	p.mu.Lock()
+	for ready := p.mayPost(); ready && taken < len(list) && flush[1] == nil && !undo; taken++ {
+		i := list[taken].Inline
+		p.ni.node.inFlight.inc() // before another goroutine can end the message
+		p.ni.pending.Add(1)
+		i.To.NID, i.To.PID, i.expires = p.nid, i.Header.DestPID, 0
+		var f lnd.Flusher
+		var ok bool
+		if f, ok, undo = p.fill(i, list[taken].Payload); !ok {
+			refused = true
+			break
+		}
+		if flush[0] == nil {
+			flush[0] = f
+		} else if f != flush[0] {
+			flush[1] = f
+		}
+	}
+	p.mu.Unlock()
+	if undo {
+		p.ni.undoCredit(p)
+	}
+	if refused {
+		p.ni.node.inFlight.dec()
+		p.ni.ended()
+	}
+	return flush, taken
+}
+
+// mayPost reports whether nothing keeps messages to p from being posted but for missing credits. The
+// caller holds p.mu.
+func (p *peerNI) mayPost() bool {
+	return !p.launching && p.queue.Len() == 0 && p.current && p.gone == nil && !p.evicted.Load()
+}
