@@ -107,7 +107,7 @@ func (m *Machine) correct(l *wire.Lists) {
 		case p == m.self:
 			m.accused(v)
 		case e.state == inView && !v.Less(e.version()) && m.plausible(v):
-			m.summon(p, v, true)
+			m.summon(p, v, corrected)
 		}
 	}
 	for i := range l.Removed {

@@ -32,6 +32,8 @@
 //	successors         for each one that does not answer one more is asked, so that the
 //	                   few survivors of many deaths find all nodes that are gone
 //	repeated reports   of a node that refutes them are filed with exponential back-off
+//	silent nodes       have a grace period of 3τ to refute that they failed, in which nodes
+//	                   that are about to remove one ask it directly
 //	suspicions of self refuted once per version, not once per report
 //	goodbyes           of unknown nodes are remembered; a node refutes its own
 //	repair             heartbeats compare hashes of views and of attributes; while they

@@ -153,7 +153,7 @@ func (m *Machine) suspect(p wire.Ref, v wire.Version, silent bool) {
 	m.tell(Event{Kind: Suspected, Node: p, Version: v})
 	m.notice(&s, silent)
 	if silent {
-		m.summon(p, v, false)
+		m.summon(p, v, reported)
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 // reach a suspect, and do not reach it during a partition.
 type summonses struct {
 	list   []summons
-	marked [2]bitmap     // the nodes in list: those that are suspected, and those to be removed
-	at     time.Duration // deadline of the first entry of the queue
+	marked [reasons]bitmap // the nodes in list, by the reason
+	at     time.Duration   // deadline of the first entry of the queue
 }
 
 // summons is a node that is notified. A newer version of the node ends the notification.
@@ -22,9 +22,25 @@ type summons struct {
 	node    wire.Ref
 	version wire.Version
 	next    time.Duration // when the next notification is sent
-	until   time.Duration // when the notifications end; 0: none was sent yet
-	remove  bool          // the node is removed at the end, as a neighbour has removed it (MS-A9)
+	until   time.Duration // when the notifications end; 0: none was sent yet, or they end with the grace period
+	why     reason
 }
+
+// reason says why this node notifies another one.
+type reason uint8
+
+const (
+	// reported: this node reported the other one as silent.
+	reported reason = iota
+	// doubted: enough nodes reported the other one as silent, and its grace period has begun. The
+	// refutation may reach no node that passes it on, although this node can hear the other one:
+	// with cuts in one direction, the other one's neighbours may all be unable to hear it.
+	doubted
+	// corrected: a neighbour has removed the other one (MS-A9). At the end this node removes it
+	// too.
+	corrected
+	reasons
+)
 
 const (
 	// summonRounds is the number of rounds of updates in which the reporter of a silent node
@@ -35,20 +51,18 @@ const (
 	maxSummons = 256
 )
 
-// summon begins to notify a node: that one of its versions is suspected or, if remove is true,
-// that the node was removed.
-func (m *Machine) summon(p wire.Ref, v wire.Version, remove bool) {
-	if ss := &m.summonses; ss.marked[index(remove)].set(p) {
-		ss.list = append(ss.list, summons{node: p, version: v, next: m.now, remove: remove})
-		ss.at = m.now
+// summon begins to notify a node that one of its versions is suspected, or was removed.
+func (m *Machine) summon(p wire.Ref, v wire.Version, why reason) {
+	ss := &m.summonses
+	if !ss.marked[why].set(p) {
+		return
 	}
-}
-
-func index(b bool) int {
-	if b {
-		return 1
+	s := summons{node: p, version: v, next: m.now, why: why}
+	if why == doubted { // the refutation usually comes with the updates of one round, so few nodes are left to ask after it
+		s.next += m.cfg.Aggregation
 	}
-	return 0
+	ss.list = append(ss.list, s)
+	ss.at = min(ss.at, s.next)
 }
 
 // summonAll sends the notifications that are due, and removes the nodes whose time is over.
@@ -61,10 +75,10 @@ func (m *Machine) summonAll() {
 	for _, s := range list {
 		switch {
 		case m.overFor(&s):
-			ss.marked[index(s.remove)].unset(s.node)
+			ss.marked[s.why].unset(s.node)
 		case s.until > 0 && m.now >= s.until:
-			ss.marked[index(s.remove)].unset(s.node)
-			if s.remove {
+			ss.marked[s.why].unset(s.node)
+			if s.why == corrected {
 				removed = append(removed, s)
 			}
 		default:
@@ -85,19 +99,26 @@ func (m *Machine) summonAll() {
 	}
 }
 
-// overFor reports whether the notified node has refuted the suspicion, or is gone.
+// overFor reports whether the notified node has refuted the suspicion, or is gone. A doubted
+// node may refute one suspicion and be suspected again before this function is called: then the
+// notification goes on. It is not needed beside that of this node's own report.
 func (m *Machine) overFor(s *summons) bool {
+	if s.why == doubted {
+		return !m.suspicions.graced(s.node) || m.summonses.marked[reported].has(s.node)
+	}
 	e := m.view.at(s.node)
-	return e.state == unknown || s.version.Less(e.version()) || e.state == inHistory && (s.remove || e.orderly)
+	return e.state == unknown || s.version.Less(e.version()) || e.state == inHistory && (s.why == corrected || e.orderly)
 }
 
 func (m *Machine) sendSummons(s *summons) {
-	rounds := time.Duration(graceRounds)
-	if !s.remove {
-		rounds = summonRounds
-	}
-	if s.until == 0 {
-		s.until = m.now + rounds*m.cfg.Aggregation
+	switch {
+	case s.why == doubted: // this ends with the grace period
+		s.version = m.view.at(s.node).version()
+	case s.until > 0:
+	case s.why == reported:
+		s.until = m.now + summonRounds*m.cfg.Aggregation
+	default:
+		s.until = m.now + graceRounds*m.cfg.Aggregation
 	}
 	m.send(s.node, wire.Message{Kind: wire.Notice, Lists: &wire.Lists{Silences: []wire.Suspicion{{Reporter: m.self, Suspect: s.node, Version: s.version}}}})
 }

@@ -178,7 +178,7 @@ const graceRounds = 3
 
 // guilty reports whether enough nodes suspect a node to remove it now, and the newest version
 // that they name. If all reports are of silence, the node has a grace period first, because the
-// cause may have been a partition shorter than the timeout.
+// cause may have been a partition shorter than the timeout. In that period this node asks it.
 func (m *Machine) guilty(s *suspect, enough int) (wire.Version, bool) {
 	all, failures, newest := m.evidence(s)
 	switch {
@@ -190,6 +190,7 @@ func (m *Machine) guilty(s *suspect, enough int) (wire.Version, bool) {
 	case s.grace == 0:
 		s.grace = m.now + graceRounds*m.cfg.Aggregation
 		m.tell(Event{Kind: Doubted, Node: s.node, Version: newest})
+		m.summon(s.node, newest, doubted)
 	}
 	m.suspicions.due = min(m.suspicions.due, s.grace)
 	return newest, m.now >= s.grace
