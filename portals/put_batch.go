@@ -21,9 +21,10 @@ type PutBatchRequest struct {
 }
 
 // PutBatch sends several PUTs from one MD. It is a loop of [Table.Put] that costs less: it locks the
-// MD once, and PUTs to one process that are next to each other in r.Puts leave together. Everything
-// that is not said here is as for Put: large PUTs, Timeout, the MD's option Priority, and the order in
-// which messages to one process leave. r.Puts is the caller's again when PutBatch returns.
+// MD once, and small PUTs without Timeout and Priority to one process, if they are next to each other
+// in r.Puts, leave with one write. PUTs to as many processes gain little. Everything that is not said
+// here is as for Put: large PUTs, Timeout, Priority, and the order in which messages to one process
+// leave. r.Puts is the caller's again when PutBatch returns.
 //
 // Either all PUTs begin or none. If one cannot begin, PutBatch returns the error, which names the
 // target of that PUT; nothing was sent and no event follows. PUTs that have begun do not depend on
