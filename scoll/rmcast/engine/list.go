@@ -106,6 +106,10 @@ func (m *Machine) install(o *wire.Order) bool {
 		}
 		return false
 	}
+	if m.group.forget(o.Oldest); m.group.revives(o) {
+		m.end(m.reason())
+		return false
+	}
 	m.group.add(o, m.self)
 	if m.state == joining {
 		m.state = member

@@ -177,6 +177,7 @@ func (g *Manager) gather() {
 			over = append(over, p)
 		default:
 			c.over = true
+			g.oust(p.gone)
 			if p.Number == 0 || slices.ContainsFunc(g.members, func(m *managed) bool { return m.Number == p.Number }) {
 				p.joined.Number = g.next
 				g.next++
@@ -193,9 +194,9 @@ func (g *Manager) gather() {
 }
 
 // failures decides which reported failures are true. If the member itself answers, its failure
-// counts only if most members that answered report it. If fewer report it, those are expelled
-// and join again, because they have acted on the failure, and their state differs from the
-// group's.
+// counts only if most members that answered report it. If fewer report it, or the member is on
+// this manager's list, those that report it are expelled and join again, because they have acted
+// on the failure, and their state differs from the group's.
 func (g *Manager) failures(probes []*probe) {
 	answered, votes, ended, incarnations := 0, map[wire.ID]int{}, map[wire.ID]int{}, map[wire.ID]bool{}
 	for _, p := range probes {
@@ -213,14 +214,30 @@ func (g *Manager) failures(probes []*probe) {
 	}
 	for _, p := range probes {
 		for _, id := range p.gone {
+			m := g.find(id)
 			switch {
-			case g.find(id) != nil || g.isDeparted(id):
-			case !incarnations[id] || 2*votes[id] > answered:
+			case g.isDeparted(id) || m != nil && !m.listed: // see oust
+			case m == nil && (!incarnations[id] || 2*votes[id] > answered):
 				g.departs(id, !g.ended(id) && 2*ended[id] <= answered)
 			default:
 				g.stats.Contradicted++
 				p.alone = true
 			}
+		}
+	}
+}
+
+// oust ends members that have joined during the search and are in failed, the members that one
+// of an earlier list counts as failed. An earlier manager gave them up before its list had
+// reached them. If they stayed members, the one that counts them as failed would not wait for
+// their acknowledgements. They have sent and delivered nothing yet, and join again as other
+// members.
+func (g *Manager) oust(failed []wire.ID) {
+	for _, id := range failed {
+		if m := g.find(id); m != nil && !m.listed {
+			g.members = slices.DeleteFunc(g.members, func(x *managed) bool { return x == m })
+			g.departs(id, false)
+			g.expel(id)
 		}
 	}
 }

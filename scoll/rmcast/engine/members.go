@@ -123,6 +123,16 @@ func (g *membership) add(o *wire.Order, self wire.ID) *roster {
 	return r
 }
 
+// revives reports whether a list has a member that counts as failed here, in a version that is
+// still in use. Messages of this node would not wait for that member and, if it did not fail
+// because it was silent, would be a success (RM-2, RM-A8).
+func (g *membership) revives(o *wire.Order) bool {
+	return slices.ContainsFunc(o.Members, func(m wire.Member) bool {
+		p := g.byID[m.ID]
+		return p != nil && p.dead
+	})
+}
+
 func (g *membership) peer(id wire.ID) *peer {
 	p := g.byID[id]
 	if p == nil {

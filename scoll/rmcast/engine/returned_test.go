@@ -1,0 +1,158 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnd/sim"
+	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast/wire"
+)
+
+// search is a manager without state, and the messages that it has sent.
+type search struct {
+	g   *Manager
+	out Output
+}
+
+// testID is the member on a host, in the incarnation that the members of these tests have.
+func testID(host sim.NodeID) wire.ID { return wire.ID{NID: hostNID(host), Incarnation: 7} }
+
+func newSearch() *search {
+	self := hostNID(99)
+	s := &search{g: NewManager(ManagerConfig{Self: self, Incarnation: 1000, Group: testGroup, Managers: []nid.NID{self}})}
+	s.g.Step(0, Input{}, &s.out)
+	return s
+}
+
+// begin makes the manager hear of members of an earlier manager, and ask them what they know.
+func (s *search) begin(hosts ...sim.NodeID) {
+	for _, host := range hosts {
+		s.told(1, host, &wire.Order{Kind: wire.OrderReport, Epoch: 500, Version: wire.Version{Epoch: 500, Counter: 3}})
+	}
+}
+
+// told gives the manager a message of a member.
+func (s *search) told(now time.Duration, host sim.NodeID, o *wire.Order) {
+	o.Group, o.Incarnation, o.MTU = testGroup, 7, 2048
+	s.g.Step(now, Input{Kind: Instructed, From: hostNID(host), Data: o.AppendTo(nil)}, &s.out)
+}
+
+// answer tells the manager the newest list of a member, and the failures that the member knows.
+func (s *search) answer(now time.Duration, host sim.NodeID, list []sim.NodeID, failed ...wire.ID) {
+	o := wire.Order{Kind: wire.OrderKnown, Epoch: s.g.epoch, Version: wire.Version{Epoch: 500, Counter: 3}, Window: uint32(len(list)), Departed: failed}
+	for _, m := range list {
+		o.Members = append(o.Members, wire.Member{ID: testID(m), Number: uint32(m)})
+	}
+	o.Usable = o.Version
+	s.told(now, host, &o)
+}
+
+// publishes checks which hosts have their first members on the latest list, and which are told
+// that their members are expelled.
+func (s *search) publishes(t *testing.T, members, expelled []sim.NodeID) {
+	t.Helper()
+	var got, ended []sim.NodeID
+	for _, m := range s.g.latest.Members {
+		got = append(got, hostID(m.NID))
+	}
+	for _, e := range s.out.Effects {
+		if e.Kind != DoReport {
+			continue
+		}
+		if o, err := wire.ParseOrder(s.out.Buf[e.Head.Begin:e.Head.End]); err == nil && o.Kind == wire.OrderExpelled {
+			ended = append(ended, hostID(e.To))
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(ended)
+	if ended = slices.Compact(ended); !slices.Equal(got, members) || !slices.Equal(ended, expelled) {
+		t.Errorf("members %d, want %d; expelled %d, want %d", got, members, ended, expelled)
+	}
+}
+
+// TestFailedJoinsSearch: RM-2, RM-A8: a node joins while a new manager searches, and one of the
+// members knows that this very incarnation has failed. The node must join as another member:
+// the member that counts it as failed would call messages a success that it lacks.
+func TestFailedJoinsSearch(t *testing.T) {
+	spec.Covers(t, "RM-2", "RM-A8")
+	s, list := newSearch(), []sim.NodeID{1, 2, 3}
+	s.begin(list...)
+	s.told(2, 4, &wire.Order{Kind: wire.OrderJoin})
+	s.answer(3, 1, list, testID(4))
+	s.answer(3, 2, list)
+	s.answer(3, 3, list)
+	s.publishes(t, list, []sim.NodeID{4})
+	if !slices.Contains(s.g.latest.Departed, testID(4)) {
+		t.Errorf("the list names %v as failed", s.g.latest.Departed)
+	}
+}
+
+// TestMemberReportedFailed: RM-2, RM-A8: a manager whose group consists of new members finds
+// members of an earlier manager, of which most count one of the new members as failed. They must
+// join again, because the group goes on with that member.
+func TestMemberReportedFailed(t *testing.T) {
+	spec.Covers(t, "RM-2", "RM-A8")
+	s, list := newSearch(), []sim.NodeID{1, 2, 3}
+	s.told(1, 4, &wire.Order{Kind: wire.OrderJoin})
+	s.publishes(t, []sim.NodeID{4}, nil)
+	s.begin(list...)
+	s.answer(2, 1, list, testID(4))
+	s.answer(2, 2, list, testID(4))
+	s.answer(2, 3, list)
+	s.publishes(t, []sim.NodeID{3, 4}, []sim.NodeID{1, 2})
+}
+
+// relisted gives a member a list on which a host has failed, and then one that has the host's
+// member again. All versions up to before are obsolete according to the second list. It returns
+// the effects of the second list.
+func (w *world) relisted(h *host, failed sim.NodeID, before func(without wire.Version) wire.Version) (effects []Effect) {
+	w.t.Helper()
+	with, without := w.hosts[0].g.published(), w.hosts[0].g.published()
+	id := w.hosts[failed].m.self
+	without.Version.Counter++
+	without.Members = slices.DeleteFunc(slices.Clone(without.Members), func(m wire.Member) bool { return m.ID == id })
+	without.Departed, without.Usable = []wire.ID{id}, without.Version
+	with.Version.Counter += 2
+	with.Usable, with.Oldest = without.Version, before(without.Version)
+	for _, o := range []wire.Order{without, with} {
+		o.Incarnation = h.m.self.Incarnation
+		var out Output
+		h.m.Step(w.net.Now(), Input{Kind: Instructed, From: hostNID(0), Data: o.AppendTo(nil)}, &out)
+		effects = out.Effects
+	}
+	return effects
+}
+
+// TestFailedListedAgain: RM-2, RM-A8: a list has a member that this node counts as failed in a
+// version that is still in use. This node ends as a member: its messages would not wait for the
+// other one, and be a success.
+func TestFailedListedAgain(t *testing.T) {
+	spec.Covers(t, "RM-2", "RM-A8")
+	w, _ := tallied(t, 4, nil, nil)
+	h := w.hosts[1]
+	effects := w.relisted(h, 3, func(without wire.Version) wire.Version {
+		without.Counter--
+		return without
+	})
+	if h.m.state != out || !slices.ContainsFunc(effects, func(e Effect) bool { return e.Kind == Gone }) {
+		t.Errorf("it is a %v, its list is %v", h.m.state, h.m.group.latest().version)
+	}
+}
+
+// TestFailureForgotten: RM-2, RM-A7: a node whose failure is obsolete, with all versions that had
+// it, is on a list again: it had never become a member. This node stays a member and waits for
+// the acknowledgements of the other one, even if no earlier order has said which versions are
+// obsolete.
+func TestFailureForgotten(t *testing.T) {
+	spec.Covers(t, "RM-2", "RM-A7")
+	w, _ := tallied(t, 4, nil, nil)
+	h := w.hosts[1]
+	w.relisted(h, 3, func(without wire.Version) wire.Version { return without })
+	r := h.m.group.latest()
+	if h.m.state != member || len(r.peers) != 4 || r.failed > 0 || slices.ContainsFunc(r.peers, func(p *peer) bool { return p.dead }) {
+		t.Errorf("it is a %v, and counts %d of %d members as failed", h.m.state, r.failed, len(r.peers))
+	}
+}
