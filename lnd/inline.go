@@ -12,7 +12,7 @@ const MaxInline = 1 << 10
 
 // InlineBuffer is the number of bytes of inline messages, with their headers, in a buffer of a
 // connection, about: a driver may use less, or more.
-const InlineBuffer = 32 << 10
+const InlineBuffer = 64 << 10
 
 // Inline is a small message of which the driver has copied header and payload (a send with
 // inline data, as RDMA calls it): the memory of the payload is free at once.
@@ -75,6 +75,14 @@ func (l *InlineList) Push(i *Inline) {
 	}
 	l.last = i
 	l.N++
+}
+
+// Last returns the newest message, nil if the list is empty.
+func (l *InlineList) Last() *Inline {
+	if l.First == nil {
+		return nil
+	}
+	return l.last
 }
 
 // Pop removes and returns the oldest message, nil if there is none.

@@ -17,6 +17,8 @@ type Inline struct {
 	Upper any
 	// Answers is as in Message; nil for a message that is no answer.
 	Answers *NI
+	// Pinned says that Header.SrcNID is the NID to send from. Otherwise Post fills it in.
+	Pinned bool
 
 	peer    *peerNI
 	expires time.Duration // as in Message, for a message that had to queue
@@ -53,7 +55,7 @@ type InlineUpper interface {
 // Post sends a small message like [Node.Send], from the NI that Send would choose. It returns
 // false, and does nothing, if the message would have to wait for anything, there is a choice
 // of paths, or the driver does not copy messages; then the caller calls Send. i.Header is complete
-// but for its source: SrcNID may be zero or Any, and Post fills it in, the PID, and i.To.
+// but for its source, see i.Pinned; Post fills in the source's PID and i.To.
 func (n *Node) Post(i *Inline, payload lnd.Payload) bool {
 	p := n.posts(i)
 	if p == nil {

@@ -40,11 +40,11 @@ func (n *Node) posts(i *Inline) *peerNI {
 	if ni == nil || ni.poster == nil || i.Answers != nil && i.Answers != ni {
 		return nil
 	}
-	p := n.peers.find(h.DestNID, ni)
-	if p == nil || p.remote.Peer().Rails() || ni.linkError() != nil {
-		return nil
+	p := ni.recent.find(&h.DestNID) // without a copy of the NID: to read it at once would stall the processor
+	if p == nil {
+		p = n.peers.find(h.DestNID, ni)
 	}
-	if src := h.SrcNID; src != ni.nid && src.IsValid() && !src.IsAny() {
+	if p == nil || p.remote.Peer().Rails() || ni.linkError() != nil || i.Pinned && h.SrcNID != ni.nid {
 		return nil
 	}
 	return p

@@ -18,7 +18,6 @@ type posted struct {
 	target   nid.ProcessID // target of the PUT
 	asked    nid.ProcessID // as in operation; for an ACK, the process whose connection brought the PUT
 	answerTo uint64        // as in operation
-	pinned   bool          // the source was named in the request
 	opPtr    any
 	shared   *sharedSend // as in begun
 }
@@ -49,7 +48,7 @@ func (t *Table) post(b *begun, r *PutRequest) bool {
 func (t *Table) newPosted(b *begun, r *PutRequest) *posted {
 	s := t.posted.Get().(*posted)
 	s.md, s.target, s.asked, s.answerTo, s.shared = b.md, r.Target, b.asked, b.answerTo, b.shared
-	s.pinned, s.opPtr = r.Self.IsValid() && !r.Self.IsAny(), r.OpPtr
+	s.Pinned, s.opPtr = r.Self.IsValid() && !r.Self.IsAny(), r.OpPtr
 	h := &s.Header
 	h.SrcNID, h.DestNID, h.DestPID = r.Self, r.Target.NID, r.Target.PID
 	t.putHeader(h, b, r)
@@ -63,7 +62,7 @@ func (t *Table) postAck(by *lnet.NI, asker, to nid.ProcessID, ack wire.AckCmd) b
 		return false
 	}
 	s := t.posted.Get().(*posted)
-	s.asked, s.pinned, s.Answers, s.Lazy = asker, false, by, true
+	s.asked, s.Pinned, s.Answers, s.Lazy = asker, false, by, true
 	h := &s.Header
 	h.SrcNID, h.DestNID, h.DestPID, h.PayloadLength = nid.NID{}, to.NID, to.PID, 0
 	h.SetAck(ack)
@@ -142,7 +141,7 @@ func (s *posted) follows(d *md) bool { return s.md == d && s.shared == nil }
 // Lost implements lnet.InlineUpper.
 func (u *upper) Lost(i *lnet.Inline, payload []byte) *lnet.Message {
 	s := i.Upper.(*posted)
-	t, h, pinned := u.table(), s.Header, s.pinned
+	t, h, pinned := u.table(), s.Header, s.Pinned
 	if s.md == nil {
 		return &t.lostAck(s).Message
 	}
@@ -182,7 +181,7 @@ func (u *upper) Inline(m *lnet.Message) *lnet.Inline {
 	}
 	s := u.table().posted.Get().(*posted)
 	s.Header, s.md, s.target, s.asked, s.answerTo, s.shared = o.Header, o.md, o.event.Target, o.asked, o.answerTo, o.shared
-	s.pinned, s.opPtr = o.Source.IsValid() && !o.Source.IsAny(), o.event.OpPtr
+	s.Pinned, s.opPtr = o.Source.IsValid() && !o.Source.IsAny(), o.event.OpPtr
 	return &s.Inline
 }
 

@@ -1,6 +1,7 @@
 package socklnd
 
 import (
+	"encoding/binary"
 	"errors"
 	"sync"
 
@@ -30,6 +31,7 @@ type batch struct {
 	used        int // number of bytes in use
 	inline      lnd.InlineList
 	inlineBytes int // bytes of the inline messages, the first ones of bytes
+	latest      int // where the latest inline message begins
 	messages    []*lnd.Message
 	unfit       []*lnd.Message // messages that cannot be encoded
 	size        int64          // bytes of inline, messages and unfit, as the queue counts them
@@ -75,7 +77,7 @@ func (b *batch) post(i *lnd.Inline, payload lnd.Payload, c *conn) (size int, ok 
 	if b.used+size > batchMemory-noopMemory || payload.Length != i.Length() {
 		return 0, false
 	}
-	dst, err := c.framing.appendHeaders(b.bytes[b.used:b.used], &i.Header, 0)
+	dst, err := b.appendHeaders(i, c)
 	if err != nil {
 		return 0, false
 	}
@@ -83,10 +85,28 @@ func (b *batch) post(i *lnd.Inline, payload lnd.Payload, c *conn) (size int, ok 
 	if c.framing.sums {
 		c.peer.ni.seal(dst)
 	}
+	b.latest = b.used
 	b.used += size
 	b.size += int64(size)
 	b.inline.Push(i)
 	return size, true
+}
+
+// appendHeaders appends the headers of an inline message. Messages of a burst mostly differ from the
+// one before in nothing but the length of the payload and the command: then the rest is copied.
+func (b *batch) appendHeaders(i *lnd.Inline, c *conn) ([]byte, error) {
+	dst, last := b.bytes[b.used:b.used], b.inline.Last()
+	if last == nil || c.framing.sums || !repeats(&last.Header, &i.Header) {
+		return c.framing.appendHeaders(dst, &i.Header, 0)
+	}
+	dst = append(dst, b.bytes[b.latest:b.latest+c.framing.overhead()-varying]...)
+	dst = binary.LittleEndian.AppendUint32(dst, i.Header.PayloadLength)
+	return append(dst, i.Header.Body[:]...), nil
+}
+
+// repeats reports whether two headers are equal but for the last varying bytes of their wire form.
+func repeats(a, b *wire.Header) bool {
+	return a.Type == b.Type && a.DestPID == b.DestPID && a.SrcPID == b.SrcPID && a.DestNID == b.DestNID && a.SrcNID == b.SrcNID
 }
 
 // seal ends the inline messages of the batch.

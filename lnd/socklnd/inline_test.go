@@ -10,6 +10,7 @@ import (
 	"ulnet/lnd"
 	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
 )
 
 // inlineEnd is an outcome of inline messages: how many have left together, or the error with which
@@ -245,6 +246,44 @@ func TestNoopsHaveRoom(t *testing.T) {
 		}
 		c.tx.finish(b, nil)
 	})
+}
+
+// TestPostEncodes: in each version, with and without checksums, messages that repeat parts of the
+// header before them are encoded as every other message.
+func TestPostEncodes(t *testing.T) {
+	u := start(t, "10.0.0.2", newMemNet().config(Config{}))
+	for _, v := range []ksock.Version{ksock.V1, ksock.V2, ksock.V3, ksock.V4} {
+		for _, sums := range []bool{false, true} {
+			c := &conn{peer: &peer{ni: u.ni}, framing: newFraming(v, sums)}
+			var headers []wire.Header
+			for n := range 6 {
+				headers = append(headers, newPut(u.id(), probeID, pattern(n)).Header)
+			}
+			headers[2].DestPID++
+			headers[3].SrcNID = nid.MustParse("10.0.0.9@tcp")
+			headers[4].SetAck(wire.AckCmd{MatchBits: 7})
+			headers[4].PayloadLength = 0
+			var b batch
+			var want []byte
+			for _, h := range headers {
+				payload := pattern(int(h.PayloadLength))
+				if _, ok := b.post(&lnd.Inline{Header: h}, lnd.Payload{Segments: []lnd.Segment{payload}, Length: len(payload)}, c); !ok {
+					t.Fatal("a message was refused")
+				}
+				dst, err := c.framing.appendHeaders(nil, &h, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if dst = append(dst, payload...); c.framing.sums {
+					u.ni.seal(dst)
+				}
+				want = append(want, dst...)
+			}
+			if got := b.bytes[:b.used]; !bytes.Equal(got, want) {
+				t.Errorf("version %v, checksums %t: got\n%x, want\n%x", v, sums, got, want)
+			}
+		}
+	}
 }
 
 // TestPostAnswers: inline messages that are posted while the reader handles a batch leave with one

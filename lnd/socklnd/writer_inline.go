@@ -13,7 +13,7 @@ import (
 // sending side over: it is running, and the drain may wait for a processor.
 
 // enoughBytes are enough inline messages for a write.
-const enoughBytes = 24 << 10
+const enoughBytes = batchMemory * 3 / 4
 
 var _ lnd.Inliner = (*NI)(nil)
 
