@@ -126,15 +126,16 @@ func newModelRun(t *rapid.T) *modelRun {
 func (r *modelRun) settle(t *rapid.T) {
 	r.endBatch()
 	for len(r.onTheWay)+len(r.coming) > 0 {
-		for _, s := range r.onTheWay {
+		sent, coming := r.onTheWay, r.coming
+		r.onTheWay, r.coming = nil, nil
+		for _, s := range sent {
 			r.end(s, nil)
 		}
-		r.onTheWay = nil
-		for _, a := range r.coming {
-			r.bring(a, nil)
-		}
-		r.coming = nil
 		r.compare(t)
+		for _, a := range coming {
+			r.bring(a, nil)
+			r.compare(t) // before the next one changes memory that is sent
+		}
 	}
 	for _, d := range r.mds {
 		r.same(t, r.table.MDUnlink(d.handle), r.model.mdUnlink(d))
