@@ -80,7 +80,7 @@ func (n *network) Send(m *lnd.Message) {
 
 // Post takes small messages as Send takes others, each into a buffer of its own.
 func (n *network) Post(i *lnd.Inline, payload lnd.Payload, open bool) (lnd.Flusher, bool) {
-	i.Opens = true
+	i.Opens, i.Link = true, nil
 	if !open || n.whole != nil && n.whole() {
 		return nil, false
 	}
