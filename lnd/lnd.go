@@ -203,7 +203,7 @@ type Config struct {
 // defaults. Zero means default.
 type Tunables struct {
 	PeerTimeout       time.Duration // peer_timeout, default 180 s
-	PeerCredits       int           // peer_credits, default 8: concurrent sends per peer
+	PeerCredits       int           // peer_credits, default 8: concurrent sends per peer; small ones may share a buffer, which counts as one
 	PeerBufferCredits int           // peer_buffer_credits; 0: as many as PeerCredits
 	Credits           int           // credits, default 256: concurrent sends per NI
 	// Timeout is how long a driver tries (lnet_lnd_timeout); lnet fills it in,
