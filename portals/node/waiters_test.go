@@ -218,13 +218,15 @@ func TestWaitersFollow(t *testing.T) {
 					runtime.Gosched()
 				}
 				a.converse(ctx, t, settle, b)
-				before := [2]int64{a.followed.Load(), b.followed.Load()}
-				a.converse(ctx, t, trips, b)
-				for i, w := range []*waiting{a, b} {
-					if n := w.followed.Load() - before[i]; n < trips*95/100 {
-						t.Errorf("node %d: the goroutine that waits has received %d of %d messages itself", i, n, trips)
+				var least int64 // messages of a round that the goroutine that waits has received itself, at the worse node
+				for range 3 {   // on a busy machine a pause of that goroutine may spoil a round
+					before := [2]int64{a.followed.Load(), b.followed.Load()}
+					a.converse(ctx, t, trips, b)
+					if least = min(a.followed.Load()-before[0], b.followed.Load()-before[1]); least >= trips*95/100 {
+						return
 					}
 				}
+				t.Errorf("the goroutine that waits has received %d of %d messages itself", least, trips)
 			})
 		}
 	}
