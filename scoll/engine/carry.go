@@ -9,9 +9,10 @@ import (
 
 // When a service failed, was silent or was aborted, the module answers in its place. It passes
 // the answers of that service's children on, unaggregated, and the parent's service gets them
-// as if they came from its own children. For that, inner members keep a copy of the answers, up
-// to the size that the parent accepts (RequestHeader.Carry): some KiB for a whole request. If
-// answers do not fit, the trailer names their members with ELOST.
+// as if they came from its own children. These are the carried answers. For them, inner members
+// keep a copy of each answer that they get, up to the size that the parent accepts
+// (RequestHeader.Carry): some KiB for a whole request. If answers do not fit, the trailer names
+// their members with ELOST.
 
 // makeRoom computes how many bytes of carried answers a reply of each inner child may have.
 func (r *request) makeRoom() {
@@ -126,7 +127,7 @@ func (r *request) named(trailer []wire.Missing) []bool {
 // spoken handles a reply that the module of a child sends in place of the child's service. It
 // is invalid unless the trailer names the child, and the carried answers are those of members
 // below the child. The carried answers replace the parts of the service's answer that have
-// arrived, which do not count without the last part.
+// arrived: an answer without its last part does not count.
 func (m *Machine) spoken(r *request, i int, h *wire.ReplyHeader, in *Input) bool {
 	c, before := &r.children[i], len(r.trailer)
 	if len(in.Carried) != int(h.Carried) || !m.merge(r, c, in.Trailer) {

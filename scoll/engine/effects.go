@@ -148,7 +148,7 @@ type Effect struct {
 	Status     wire.Status         // OK, or the reason of the failure
 	Child      int                 // index of a child, or Upward
 	Rank       int                 // rank of the member that has answered
-	Room       int                 // bytes available for carried answers
+	Room       int                 // bytes of carried answers that the child's reply may have
 	Part       uint32              // number of a message of a reply, from 0
 	ID         RequestID           // of the request; 0: none
 	To         nid.NID             // receiver; the parent, or the node that a warning is about
@@ -161,7 +161,7 @@ type Effect struct {
 	Entities   int                 // number of entities on these nodes
 	Data       Range               // message or payload, in Output.Buf
 	Trailer    Range               // trailer of the reply, in Output.Buf
-	Carried    Range               // carried answers, in Output.Buf
+	Carried    Range               // answers that this reply carries because the service did not answer, in Output.Buf; see carry.go
 	Children   Range               // children, in Output.Children
 	Missing    Range               // missing members, in Output.Missing
 	Members    *wire.Membership    // nodes of the request's tree

@@ -239,9 +239,9 @@ func (h *harness) childrenReply() {
 	h.step(Input{Kind: InWithdrawn})
 }
 
-// TestRebootEndsWait: SC-158: a request of a group that a child created names a later
-// incarnation of that child, and the child confirms it. This ends the wait for the answer of
-// the earlier incarnation.
+// TestRebootEndsWait: SC-158: this node waits for the answer of a child. Then a request arrives
+// for a group that a later incarnation of the child created, and the child confirms that
+// incarnation. This ends the wait: the earlier incarnation cannot answer any more.
 func TestRebootEndsWait(t *testing.T) {
 	spec.Covers(t, "SC-158")
 	h := newHarness(t, 8, 4, nil) // node 4 has the children 6 and 5

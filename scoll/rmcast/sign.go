@@ -12,13 +12,14 @@ import (
 )
 
 // With keys, nodes sign all messages: a flag in the header says so, and the message ends with
-// a code. The code is bound to sender and receiver or, for multicast datagrams, to sender and
-// group. Machines get messages without flag and code.
+// an authentication code. The code is bound to sender and receiver or, for multicast datagrams,
+// to sender and group. Machines get messages without flag and authentication code.
 
 // keyLabel is the label from which keys of this protocol are derived.
 const keyLabel = "rmcast"
 
-// sign sets the flag of b, a whole message, and appends the code, if there are keys.
+// sign sets the flag of b, a whole message, and appends the authentication code, if there are
+// keys.
 func (a *Agent) sign(portal int, b []byte, bind keyring.Binding) []byte {
 	if !a.signer.On() {
 		return b
@@ -28,9 +29,9 @@ func (a *Agent) sign(portal int, b []byte, bind keyring.Binding) []byte {
 	return a.signer.Append(b, bind, b)
 }
 
-// verify returns a message without flag and code. It reports false for three kinds of messages:
-// unsigned ones if there are keys, signed ones if there are no keys, and those with a wrong
-// code.
+// verify returns a message without flag and authentication code. It reports false for three kinds
+// of messages: unsigned ones if there are keys, signed ones if there are no keys, and those with
+// a wrong authentication code.
 func (a *Agent) verify(portal int, b []byte, bind keyring.Binding) ([]byte, bool) {
 	at, bit := wire.SignedFlag(portal)
 	signed := len(b) > at && b[at]&bit != 0
@@ -45,7 +46,8 @@ func (a *Agent) verify(portal int, b []byte, bind keyring.Binding) ([]byte, bool
 	return b[:n], true
 }
 
-// toGroup returns what the code of a multicast datagram is bound to: its sender and the group.
+// toGroup returns what the authentication code of a multicast datagram is bound to: its sender and
+// the group.
 func toGroup(from nid.NID, group portals.Group) keyring.Binding {
 	return keyring.Binding{}.NID(from).Number(uint64(group))
 }
@@ -57,8 +59,8 @@ type doubtful struct {
 	told      atomic.Int64 // when the user was last warned, in ns; 0: never
 }
 
-// opened returns a message without its code. It reports false if the sender is not the process
-// of an agent, or if the message is not signed as this node requires.
+// opened returns a message without its authentication code. It reports false if the sender is not
+// the process of an agent, or if the message is not signed as this node requires.
 func (a *Agent) opened(portal int, e *portals.Event, b []byte) ([]byte, bool) {
 	if e.Source.PID != a.pid {
 		a.strays.Add(1)

@@ -140,8 +140,8 @@ func extremeDatagrams(w *world) (list []attempt) {
 	return list
 }
 
-// extremeEntries returns control entries of node 1 about its own messages to node 2, and of
-// node 2 about those of node 1 to node 1.
+// extremeEntries returns control entries that are about the messages of node 1. Each comes twice:
+// from node 1, the origin, to node 2, and from node 2, a member, to node 1.
 func extremeEntries(w *world) (list []attempt) {
 	s := w.hosts[2].m.group.byID[w.hosts[1].m.self].stream
 	add := func(name string, known wire.Version, change func(e *wire.Entry)) {

@@ -11,8 +11,9 @@ import (
 // of several numbers, and windows, acknowledgements and requests are as if each message had a
 // datagram of its own.
 
-// together returns the end of the datagrams from seq on, at most end, that fit in one: several
-// whole messages, or the fragment seq alone.
+// together says how much leaves in one datagram, from the number seq on: several messages of one
+// fragment each, or one fragment of a longer message. It returns the number after the last of
+// them, at most end.
 func (s *stream) together(seq, end uint64) uint64 {
 	next, size := seq, 0
 	for ; next < end; next++ {
@@ -24,7 +25,8 @@ func (s *stream) together(seq, end uint64) uint64 {
 	return max(next, seq+1)
 }
 
-// send sends datagrams that this node has to one member, and returns in how many PUTs.
+// send sends to one member the fragments of a run, all of which this node has. It returns how many
+// PUTs it made.
 func (s *stream) send(rank int, run span, flags wire.DatagramFlags) (puts int) {
 	for seq := run.first; seq < run.end; puts++ {
 		end := s.together(seq, run.end)
