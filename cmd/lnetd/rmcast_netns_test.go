@@ -199,8 +199,8 @@ func (l *mcastListener) message(h *rmcast.Heard, data []byte) {
 	l.next[source] = i + 1
 }
 
-// comeAndGo makes a member leave and join again until the channel over is closed, and returns
-// how often it did.
+// comeAndGo makes a member leave and join again, over and over, until the caller closes the channel.
+// It returns how often the member has joined.
 func (r *mcastRoom) comeAndGo(member int, over <-chan struct{}) (times int) {
 	d := r.daemons[member]
 	group := rmcast.JoinRequest{Group: "news", TimeoutMS: 60_000}

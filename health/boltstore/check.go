@@ -147,8 +147,8 @@ func sound(tx *bbolt.Tx) error {
 
 // boundMemory ends the process if the check takes more memory than an undamaged file of that
 // size needs. A damaged file can cause that: bbolt trusts the length of a run of pages that is
-// in the file, and records each page of the run. boundMemory watches until the channel over is
-// closed.
+// in the file, and records each page of the run. boundMemory watches until the caller closes the
+// channel.
 func boundMemory(size int64, over <-chan struct{}) {
 	limit := maxHeap + 2*uint64(size)
 	tick := time.NewTicker(10 * time.Millisecond)

@@ -135,8 +135,9 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestEarlierVersion: a file is read that was written by a version without tallies. Its tally,
-// if any, belongs to an earlier commit.
+// TestEarlierVersion: the store opens a file to which an earlier version has written, one that
+// stores no tally of its entries. If that version made the file, there is no tally; otherwise the
+// tally is that of an earlier commit.
 func TestEarlierVersion(t *testing.T) {
 	const records = 3
 	sound := whole(t, records)

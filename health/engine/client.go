@@ -172,7 +172,7 @@ type Client struct {
 	agreed      uint32 // epoch in which a server last agreed to be this client's master
 	master      nid.NID
 	settledAt   time.Duration
-	token       []byte // claim that the master has signed
+	token       []byte // signature of the master's claim
 	peers       []peer // servers, in the order in which they were first used
 	farewells   []farewell
 	leaving     bool      // AllTold is emitted once all farewells have been acknowledged or given up
@@ -285,7 +285,7 @@ func (c *Client) expire() {
 	}
 }
 
-// next returns the active time of the next deadline.
+// next returns when the next deadline is due, in active time (see pauses).
 func (c *Client) next() time.Duration {
 	at := c.farewellAt()
 	switch c.phase {

@@ -199,8 +199,8 @@ func (s *Server) ticked() {
 	s.balance.run(s)
 }
 
-// next returns the active time of the next wake. A server that has clients asks to be woken in
-// each tick, so that it notices pauses.
+// next returns when the server wants to be woken next, in active time (see pauses). A server that
+// has clients asks to be woken in each tick, so that it notices pauses.
 func (s *Server) next() time.Duration {
 	at := min(s.quorum.next(s), s.takeovers.next)
 	if len(s.deadlines.heap) > 0 {

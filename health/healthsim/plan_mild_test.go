@@ -42,7 +42,8 @@ func (p *plan) begin(seed uint64, network string) {
 	p.at = 22 * time.Second
 }
 
-// end writes the expectations: some hold always, others only after the time calm without faults.
+// end writes the expectations. Some must hold all the time, the others at the end of the run, when
+// there has been no fault for the duration calm.
 func (p *plan) end(calm time.Duration, uniform string) string {
 	last := max(p.at, p.apart)
 	for _, until := range slices.Concat(p.busy, p.drained, p.gone) {

@@ -45,7 +45,7 @@ const (
 	Disconnect      // client to server; has Code: OK if the client leaves all servers, NotConnected if it leaves this one; the answer to OK is a Reject with Code NotConnected
 	Notice          // server to client; has Code, Server (the master; if Code is Draining the server to choose, or the master; if Code is Stale as in Reject, or none), Epoch and ServerIncarnation
 	Digest          // server to master; has Entries (clients for which the sender has recorded the receiver as master), ServerIncarnation, Epoch (number of clients whose master the sender is), and Code (OK: the sender takes more clients)
-	DigestReply     // answer to Digest; has Entries: those of the Digest that the master does not know, and those that it was asked to confirm; the other fields are as in Digest
+	DigestReply     // answer to Digest; has Entries: the clients of the Digest that the master does not have, and those that it has and that the Digest asked it to confirm; the other fields are as in Digest
 	Ask             // server to client; has Epoch, and asks whether the client is there, because its node sends messages; with Code Stale: a later incarnation on node Server connects
 	Here            // answer to Ask; has Code (OK or NotConnected), Epoch
 	Tombstones      // server to server; asks which clients the receiver has evicted recently; Retry is how far back it looks

@@ -95,7 +95,8 @@ func TestAnswerFormat(t *testing.T) {
 	}
 }
 
-// TestThrough: offsets and bounds add up over hops, and forged readings become Unbounded.
+// TestThrough: over several hops the offsets between the nodes' clocks add up, and so do the bounds
+// of their errors. A bound that overflows becomes Unbounded.
 func TestThrough(t *testing.T) {
 	const ahead, way = 1000, 10
 	// The request leaves at time 0, travels for 10, is answered after 7, and the answer travels for

@@ -35,8 +35,8 @@ type Health struct {
 	Balance    bool          // balance: move clients to servers with fewer
 	KeyFile    string        // key_file: path of the file with keys for connects
 	Keys       keyring.Keys  // keys that key_file has; none: every node may connect
-	ClaimFile  string        // claim_keys: path of the file with keys for claims
-	ClaimKeys  keyring.Keys  // keys that claim_keys has; none: claims are not used
+	ClaimFile  string        // claim_keys: path of the file with keys that sign claims
+	ClaimKeys  keyring.Keys  // keys that claim_keys has; none: servers neither sign nor check claims
 	Times      health.Timing // times: T_ping, T_evict and the others
 }
 

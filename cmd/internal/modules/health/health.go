@@ -1,5 +1,5 @@
-// Package health is the module of client health: the server and client roles of a node. Gossip is
-// the discovery of servers, and evictions are broadcast by collectives.
+// Package health is the module of client health: the server and client roles of a node. Gossip
+// reports which servers are alive, and collectives broadcast the evictions.
 package health
 
 import (

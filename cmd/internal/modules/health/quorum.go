@@ -44,13 +44,14 @@ type NoQuorum struct {
 	NotSeen []nid.NID `json:"not_seen,omitempty"`
 }
 
-// sight is the state of discovery, from which a server finds out why it has no quorum.
+// sight is what this server knows of the other servers, and the state of gossip, which reports them
+// as alive or dead. It shows why there is no quorum.
 type sight struct {
 	gossip  *gossip.Status // state of gossip; nil: gossip does not run
-	unsure  bool
-	known   int
-	alive   int
-	notSeen []nid.NID
+	unsure  bool           // gossip cannot judge at present
+	known   int            // number of all servers
+	alive   int            // number of servers that are alive, this one included
+	notSeen []nid.NID      // servers that are not alive
 }
 
 // noQuorum describes why there is no quorum.
@@ -126,7 +127,7 @@ func (s *sight) seen() string {
 	return text
 }
 
-// sight returns the state of discovery. The caller does not hold h.mu.
+// sight returns what this server knows of the others now. The caller does not hold h.mu.
 func (h *roles) sight() *sight {
 	s := &sight{unsure: h.view.Unsure()}
 	if _, agent := h.m.gossip.Now(); agent != nil {

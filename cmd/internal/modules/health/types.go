@@ -46,7 +46,8 @@ type ServerRole struct {
 	State State `json:"state"` // state of the server role
 	// Gossip means that gossip runs; otherwise the server cannot tell which servers are alive.
 	Gossip bool `json:"gossip"`
-	// Unsure means that discovery cannot judge at present. The quorum stays as it was.
+	// Unsure means that gossip cannot judge at present which servers are alive. The quorum stays
+	// as it was.
 	Unsure bool `json:"unsure"`
 	// NoQuorum describes why there is no quorum; nil: there is one.
 	NoQuorum            *NoQuorum `json:"no_quorum,omitempty"`
@@ -141,8 +142,8 @@ type DrainRequest struct {
 type Peer struct {
 	NID       nid.NID `json:"nid"`       // NID of the server
 	Self      bool    `json:"self"`      // this is the server that answers
-	Alive     bool    `json:"alive"`     // discovery reports the server as alive
-	Lifetimes uint64  `json:"lifetimes"` // how often the server has died, as far as discovery knows
+	Alive     bool    `json:"alive"`     // gossip reports the server as alive
+	Lifetimes uint64  `json:"lifetimes"` // how often the server has died, as far as gossip knows
 	// Clients is how many clients of this server have the other server as their master.
 	Clients int `json:"clients"`
 	// Draining is nil if it is not known: that server has not reported that it drains.
