@@ -149,7 +149,7 @@ type upper struct {
 	onDelivered func(ni *lnet.NI)
 
 	mu        sync.Mutex
-	ended     map[uint64]error // Sent, by match bits; guarded by mu, like all below
+	ended     map[uint64]error // results of the messages that have ended, by match bits; mu guards this and the fields below
 	order     []uint64
 	delivered int
 	detached  int

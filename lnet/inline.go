@@ -9,8 +9,8 @@ import (
 
 // Inline is a small message whose header and payload the driver copies when it is posted, so
 // that its memory is free at once and no [Message] is needed while it is on its way. The upper
-// layer calls [Inline.Init] once for each value, and hands the value to [Node.Post], which owns
-// it until [InlineUpper] Left or Lost.
+// layer calls [Inline.Init] once for each value, and hands the value to [Node.Post]. lnet owns it
+// until it calls Left or Lost of the [InlineUpper].
 type Inline struct {
 	lnd.Inline
 	// Upper is the upper layer's: the structure that this Inline is part of.
@@ -27,7 +27,8 @@ type Inline struct {
 // Init ties the embedded driver part to i. Call it once, before the first Post.
 func (i *Inline) Init() { i.Owner = i }
 
-// Next returns the message after i in a list of [InlineUpper] Left, or nil.
+// Next returns the message after i in the list that lnet has passed to Left of the [InlineUpper],
+// or nil if i is the last.
 func (i *Inline) Next() *Inline {
 	if i.Link == nil {
 		return nil
@@ -38,7 +39,7 @@ func (i *Inline) Next() *Inline {
 // InlineUpper is an Upper that posts messages.
 type InlineUpper interface {
 	Upper
-	// Left reports that messages have left: first, and those after it.
+	// Left reports that messages have left this node: first, first.Next(), and so on until nil.
 	Left(first *Inline)
 	// Lost reports that a message has failed, and takes its Inline back. It returns a Message
 	// with the same header and a copy of the payload, which is valid until Lost returns. lnet

@@ -8,14 +8,14 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// sharedSend is the SEND event of all PUTs of a batch with OneSend. It has the batch's only reference to
-// the MD.
+// sharedSend makes one SEND event for all PUTs of a batch with OneSend. It has the batch's only reference
+// to the MD.
 type sharedSend struct {
 	left atomic.Int32 // number of PUTs that have not ended
 
 	mu  sync.Mutex
 	err error      // error of the first PUT that failed; guarded by mu
-	o   *operation // operation with the event, which mu guards until left is 0
+	o   *operation // its field event is the SEND event; mu guards that event until left is 0
 }
 
 // share makes the SEND event of a batch that has begun.
@@ -34,7 +34,7 @@ func (t *Table) share(b *batch, r *PutBatchRequest) {
 	o.event.RLength, o.event.MLength = uint32(sum), uint32(sum)
 }
 
-// failed notes that a PUT failed, which e describes.
+// failed notes that the PUT that e describes has failed.
 func (s *sharedSend) failed(e *Event, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

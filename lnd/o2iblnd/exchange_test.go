@@ -115,8 +115,9 @@ func TestCreditTrace(t *testing.T) {
 	}
 }
 
-// TestNoop: the fourth credit that is owed is given back by a NOOP, for which no credit is
-// owed: two idle peers send no more (o2iblnd-wire §9, §14).
+// TestNoop: a side that owes its peer four credits, and has nothing else to send, gives them back
+// by a NOOP. The peer owes no credit for the NOOP and does not answer it, so two idle peers fall
+// silent (o2iblnd-wire §9, §14).
 func TestNoop(t *testing.T) {
 	p := newPair(t)
 	a, b := p.ends[0], p.ends[1]

@@ -141,7 +141,7 @@ func (w *testSource) request() {
 	w.message(false)
 }
 
-// handOver makes by the follower that has the loop.
+// handOver hands the loop over to the follower w.by.
 func (w *testSource) handOver() {
 	w.Helper()
 	w.request()

@@ -72,8 +72,8 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestNotHandedOver (LF-3): a follower that has withdrawn its request, still waits or is
-// refused by the source does not get the loop.
+// TestNotHandedOver (LF-3): a follower does not get the loop in three cases: the source refuses,
+// the follower has withdrawn its request, or it still waits for a message.
 func TestNotHandedOver(t *testing.T) {
 	spec.Covers(t, "LF-3")
 	for name, request := range map[string]func(w *testSource){

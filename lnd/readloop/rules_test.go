@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// manualSource is a source that a test controls: Await returns at once, and the follower by stops
-// waiting after a given number of messages.
+// manualSource is a source that a test controls: Await returns at once, and the test's follower
+// stops waiting after a given number of messages.
 type manualSource struct {
 	Loop
 	watchdog  Watchdog
 	clock     testClock
 	by, other waiter
 	refuses   bool
-	messages  int // number of messages until the follower by stops waiting
+	messages  int // number of messages until the follower in the field by stops waiting
 	awaits    int
 	inAwait   func()
 	deadlines []bool // one value per SetReadDeadline; true: a deadline in the past

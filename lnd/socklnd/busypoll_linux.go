@@ -60,8 +60,9 @@ func (p *polling) spin(fd uintptr, try func(fd uintptr) bool) bool {
 	return false
 }
 
-// mutedBytes is how much data a muted socket takes without waking the poller: more than a
-// small message. It is so small that the kernel need not enlarge the receive buffer for it.
+// mutedBytes is how much data has to arrive on a muted socket (see mute) before the kernel wakes
+// the poller: more than a small message. It is so small that the kernel need not enlarge the
+// receive buffer for it.
 const mutedBytes = 32 << 10
 
 // mute makes the arrival of data wake no thread (SO_RCVLOWAT). Sockets are in the poller of the

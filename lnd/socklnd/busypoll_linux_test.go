@@ -119,7 +119,7 @@ func TestBusyPollEnds(t *testing.T) {
 func TestBusyPollWakesNoThread(t *testing.T) {
 	poll := &polling{limit: time.Minute}
 	one, toOne := streamPair(t, poll)
-	polled := again(t, poll, one, toOne, read(one)) // polling has to succeed once before the socket is muted
+	polled := again(t, poll, one, toOne, read(one)) // once polling has found a message, the reader mutes the socket: arriving data wakes no thread
 	sleeper := newSleeper(t, one)
 	before := sleeper.sleeps(t)
 	for range 20 {
@@ -225,7 +225,8 @@ func (w sleeper) state(t *testing.T, name string) string {
 	return ""
 }
 
-// TestMutedUnread: unread finds bytes in a muted socket, although so few bytes wake no thread.
+// TestMutedUnread: unread finds the bytes that have arrived on a muted socket, which wakes no thread
+// for so few bytes.
 func TestMutedUnread(t *testing.T) {
 	poll := &polling{limit: time.Minute}
 	one, to := streamPair(t, poll)

@@ -13,11 +13,11 @@ type SourceAddress string
 
 // The values of a SourceAddress.
 const (
-	// SourceAddressCheck refuses every other NID. In all recordings of kernel LNet, with
-	// one rail and with several, both sides of a connection have the address of the NID in
-	// their HELLO.
+	// SourceAddressCheck refuses a HELLO whose NID has another address than the connection.
+	// In all recordings of kernel LNet, with one rail and with several, both sides of a
+	// connection have the address of the NID in their HELLO.
 	SourceAddressCheck SourceAddress = "check"
-	// SourceAddressOff believes every NID of the NI's net, as kernels do. Two kinds of networks
+	// SourceAddressOff accepts every NID of the NI's net, as kernels do. Two kinds of networks
 	// need it: those where addresses are translated (NAT), and those where kernel nodes have
 	// several addresses on one interface and dial from the one that is closest to the peer.
 	SourceAddressOff SourceAddress = "off"

@@ -20,9 +20,9 @@ const (
 type fault struct {
 	when     when
 	at       time.Duration // time of a fault of kind whenAt
-	every    time.Duration
+	every    time.Duration // interval of an "every" statement
 	from, to time.Duration // time span of an "every" or "random" statement; to is 0 for the end of the run
-	windowed bool          // from and to are given; otherwise an every begins after its time
+	windowed bool          // the statement has "from"; an "every" statement without it begins after one interval
 	do       action        // action of an "at" or "every" statement
 	count    int           // number of faults of a "random" statement
 	kinds    []string

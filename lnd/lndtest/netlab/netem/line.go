@@ -47,7 +47,7 @@ func (c Counters) Add(d Counters) Counters {
 type line struct {
 	plan     Plan
 	random   *rand.Rand
-	queue    []queued      // frames on the line, in order of their field at
+	queue    []queued      // frames on the line, in the order in which they arrive
 	bytes    int           // bytes of all frames in queue
 	free     time.Duration // when the last frame has been sent at Plan.Rate
 	last     time.Duration // when the last frame that was not held back leaves

@@ -30,10 +30,11 @@ func feed(s *replay.Script, host netip.Addr, f func(p *replay.Packet) bool) *rep
 // perTurn is the number of packets in 64 KiB.
 const perTurn = 64
 
-// inTurns returns a function that makes turns of 64 KiB of the recorded WRITEs; spoil may change
-// the first and last packet of each turn, whose number is the argument turn.
+// inTurns returns a function that divides the recorded WRITEs into turns of 64 KiB. It calls spoil
+// with the first and with the last packet of each turn, and with the turn's number. spoil may
+// change the packet.
 func inTurns(spoil func(turn int, p *replay.Packet)) func(*replay.Packet) bool {
-	var at ibta.RETH // address and rest of the WRITE for its next packet
+	var at ibta.RETH // header of the recorded WRITE, but with the address where the next packet's payload goes
 	n := 0
 	return func(p *replay.Packet) bool {
 		if !p.OpCode.IsWrite() {
