@@ -282,8 +282,9 @@ func TestManyPauses(t *testing.T) {
 	}
 }
 
-// TestResyncEnds: resync ends when ⌈log2 N⌉ + 2 cycles have passed with a message in each on
-// average, not earlier and not with fewer messages (GO-A8).
+// TestResyncEnds: in resync, after a long pause, a node reports no health events. Resync ends when
+// two conditions hold (GO-A8): it has lasted ⌈log2 N⌉ + 2 cycles, and the node has merged at least
+// as many messages as cycles have passed.
 func TestResyncEnds(t *testing.T) {
 	spec.Covers(t, "GO-A8")
 	for _, missing := range []int{0, 1} {

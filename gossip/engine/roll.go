@@ -5,21 +5,21 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// roll is a change of the list of participants while the cluster runs (GO-A21). A node uses a
-// list if its messages have the ages in the order of that list. A node that has staged the new
-// list understands both lists and uses the old one. A node that has committed uses the new one
-// and still understands the old.
+// roll is a change of the list of participants while the cluster runs (GO-A21). A message uses
+// one list: it has the ages in the order of that list. A node that has staged the new list
+// understands messages that use either list, and sends those that use the old one. A node that
+// has committed sends messages that use the new list, and still understands the others.
 //
 // During a change each message carries parameters with the digest of the list that it uses. Two
-// kinds of messages also carry the digest of the new list: messages in the old list to a
-// partner that knows the new one, and answers in the new list by a node that has not committed.
-// By these digests each participant learns how far the others are.
+// kinds of messages also carry the digest of the new list: messages that use the old list, to a
+// partner that knows the new one; and answers that use the new list, from a node that has not
+// committed. By these digests each participant learns how far the others are.
 type roll struct {
 	other     *foreign // the other list; nil: no change is under way
 	committed bool     // this node has committed: other is the old list
-	self      int      // our index in the new list, -1 if we are not in it
+	self      int      // this node's index in the new list; -1: it is not on that list
 	seen      map[nid.NID]RollState
-	since     uint64 // after a commit: own cycle in which a message in the old list last arrived
+	since     uint64 // after a commit: this node's cycle in which it last got a message that uses the old list
 }
 
 // RollState is how far a participant is with a change of the list.
@@ -221,8 +221,8 @@ func (m *Machine) carry(old *Machine, i, k int, out *Output) {
 	}
 }
 
-// tick begins a cycle. It forgets the old list when all live participants have committed
-// and none has spoken of the old list for long enough.
+// tick begins a cycle. It forgets the old list when all live participants have committed and no
+// message that uses the old list has come for long enough.
 func (r *roll) tick(m *Machine) {
 	if r.other == nil || !r.committed || m.cycle-r.since <= uint64(m.limits.Dead) {
 		return

@@ -176,7 +176,8 @@ func TestTroubled(t *testing.T) {
 	}
 }
 
-// rejoin ends the partition, and starts all nodes that do not run with the new list.
+// rejoin ends the partition, and starts the nodes of the new list that do not run. They start with
+// the new list.
 func (c *troubled) rejoin() {
 	for _, n := range c.nodes {
 		n.side = 0
@@ -186,7 +187,8 @@ func (c *troubled) rejoin() {
 	}
 }
 
-// agree checks which participants each node knows.
+// agree checks that each running node uses the list, and that it considers those nodes alive that
+// run, and no others.
 func (c *troubled) agree(list *List) {
 	c.t.Helper()
 	runs := 0

@@ -77,8 +77,8 @@ func (n *Net) viewsEqual(set sim.NodeSet) (ok bool, why string) {
 	return first >= 0, "no node takes part"
 }
 
-// AliveExactly reports whether each node of a set that takes part considers as many nodes alive
-// as want says, and no more.
+// AliveExactly reports whether each node of a set that takes part considers exactly want nodes
+// alive.
 func (n *Net) AliveExactly(want int, set sim.NodeSet) (ok bool, why string) {
 	for id, v := range n.views(set) {
 		if got := v.count(); got != want {
@@ -88,8 +88,8 @@ func (n *Net) AliveExactly(want int, set sim.NodeSet) (ok bool, why string) {
 	return true, ""
 }
 
-// Think reports whether all observers that take part consider all subjects alive,
-// or dead. A node's view of itself does not count.
+// Think reports whether all observers that take part consider all subjects alive or, if alive is
+// false, dead. A node's view of itself does not count.
 func (n *Net) Think(observers, subjects sim.NodeSet, alive bool) (ok bool, why string) {
 	for id, v := range n.views(observers) {
 		for subject := range subjects.All(n.Nodes()) {

@@ -187,8 +187,8 @@ func (b *blind) note(m *Machine) bool {
 	return true
 }
 
-// confirmed handles the first link that proves alive while this node is muted: it probes
-// the held links once more.
+// confirmed handles the first link that proves alive while this node reports no suspicion: it
+// probes the held links once more.
 func (m *Machine) confirmed() {
 	m.blind = blind{}
 	m.links.each(held, func(l *link) {

@@ -12,7 +12,7 @@ import (
 //
 //	connecting -- accepted, or requested by the peer --> up
 //	connecting, up -- failed --> reported, and retrying (a successor) or gone
-//	connecting, up -- failed, while this node is muted --> held
+//	connecting, up -- failed, while this node reports no suspicion (see blind) --> held
 //	held -- a message came on it --> up
 //	held -- a message came on another link --> probed; silent --> reported
 //	retrying -- its deadline has passed --> connecting

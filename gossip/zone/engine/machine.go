@@ -219,7 +219,7 @@ func (m *Machine) expire() {
 	}
 }
 
-// next returns the active time of the next deadline.
+// next returns when the next deadline is due, in active time (see pauses).
 func (m *Machine) next() time.Duration {
 	if m.phase != joined {
 		return machine.Never

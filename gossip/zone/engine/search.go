@@ -16,18 +16,18 @@ import (
 // answers.
 type search struct {
 	supervisors []wire.Named // each known supervisor once, in the order of preference
-	known       uint64       // hash of the supervisors, as a supervisor sent it
+	known       uint64       // hash of all supervisors that a supervisor sent with its list of them
 	learned     []wire.Named // supervisors that other members published
 	troubles    []trouble
-	failures    int // number of supervisors given up in a row since one answered
+	failures    int // number of supervisors given up since one last answered
 
 	chosen   wire.ID
 	heard    time.Duration // when the chosen supervisor last answered, or was chosen
 	answered bool          // the chosen supervisor has answered
-	probing  bool          // a message to the chosen supervisor failed; the next failure counts
+	probing  bool          // a message to the chosen supervisor failed; if the next one fails too, the delegate gives it up
 	pause    time.Duration // time before which no message is sent, because all supervisors failed recently
 
-	candidate wire.ID       // a supervisor that comes before the chosen one and was asked
+	candidate wire.ID       // supervisor that was asked because it comes before the chosen one in the order; zero: none
 	deadline  time.Duration // time by which the candidate must have answered
 }
 

@@ -33,13 +33,14 @@ type page struct {
 	frozen  bool // the page has more than one user, and is copied on write
 }
 
-// view is the map from nodes to their newest known versions (MS-8), and from nodes of the
-// history to the versions with which they left. A node is in at most one of the two (MS-13).
+// view is the map from members to their newest known versions (MS-8). It is also the map from
+// former members, those in the history, to the versions with which they left. A node is in at
+// most one of the two maps (MS-13).
 type view struct {
 	table   *Table
 	pages   []*page // pages by Ref / pageSize; nil: all nodes on it are unknown
 	members int
-	gone    int    // number of nodes in the history
+	gone    int    // number of former members in the history
 	bytes   int    // size of the canonical forms of all members' ids
 	hash    uint64 // hash of the ids and incarnations of all members, which does not depend on their order (MS-A9)
 }
