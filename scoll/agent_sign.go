@@ -9,9 +9,9 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// keyLabel is the label for which keys of collectives are derived. A code covers sender and
-// receiver, and in a reply also the match bits. Bulk data and lists are not signed: their
-// digests are in signed requests.
+// keyLabel is the label for which keys of collectives are derived. The authentication code of a
+// message covers sender and receiver, and in a reply also the match bits. Bulk data and lists are
+// not signed: their digests are in signed requests.
 const keyLabel = "scoll"
 
 // SetKeys replaces the keys from now on; docs/keys.md has the steps for changing the keys of a
@@ -26,14 +26,15 @@ func (a *Agent) KeyStats() keyring.Stats {
 	return s
 }
 
-// isSigned reports whether a message to the portal of requests ends with a valid code.
+// isSigned reports whether a message to the portal of requests ends with a valid authentication
+// code.
 func (a *Agent) isSigned(b []byte, from nid.NID) bool {
 	n := len(b) - keyring.CodeSize
 	return n >= 0 && a.signer.Verify(b[n:], keyring.Between(from, a.self), b[:n])
 }
 
-// isSigned reports whether a reply of a length, which includes the code, ends with a valid
-// code.
+// isSigned reports whether a reply ends with a valid authentication code, which is part of the
+// given length.
 func (p *post) isSigned(from nid.NID, bits uint64, length int) bool {
 	a, n := p.r.agent, length-keyring.CodeSize
 	if !a.signer.On() || n < 0 {

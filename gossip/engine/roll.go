@@ -138,8 +138,8 @@ func (m *Machine) spoken(msg *incoming) *List {
 }
 
 // note records how far the sender of a message is with the change. An answer does not take
-// RollCommitted back: a committed node may answer in the old list, for this node to understand
-// it.
+// RollCommitted back: a committed node may send an answer that uses the old list, so that this
+// node understands it.
 func (r *roll) note(m *Machine, msg *incoming) {
 	if r.other == nil || msg.Flags&(wire.FlagParams|wire.FlagStaged) == 0 {
 		return

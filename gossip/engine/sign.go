@@ -8,12 +8,12 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// label is signed with each message, so that a code made for gossip is not valid in another
-// protocol.
+// label is signed with each message, so that an authentication code made for gossip is not valid in
+// another protocol.
 const label = "gossip"
 
-// binding is what the code of a message is bound to: the sender, the receiver, and whether it
-// is a ping or a reply. The message itself contains none of these.
+// binding is what the authentication code of a message is bound to: the sender, the receiver, and
+// whether it is a ping or a reply. The message itself contains none of these.
 func binding(from, to nid.NID, reply bool) keyring.Binding {
 	bits := uint64(wire.PingBits)
 	if reply {

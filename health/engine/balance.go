@@ -17,7 +17,7 @@ import (
 // a difference of four standard deviations of a random choice. If the other server has just come
 // back, a difference of two clients is enough.
 type balance struct {
-	counted time.Duration // active time at which the field mine was last counted
+	counted time.Duration // active time at which the server last counted its clients, see mine
 	mine    int           // number of clients whose master this server is
 	cursor  int32         // slot of the table at which the method ask continues
 	turn    int32         // number of the next server to report to

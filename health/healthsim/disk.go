@@ -56,7 +56,7 @@ func (d *disk) remove(t health.Tombstone) {
 // removed.
 var past = time.Unix(0, 1)
 
-// wall returns the time of the wall clock that belongs to the time now of a node's clock.
+// wall converts a time on a node's clock to a time on the wall clock.
 func wall(now time.Duration) time.Time { return time.Unix(0, epoch).Add(now) }
 
 // write is a change of the disk of a machine that is not durable yet. It is lost if the process

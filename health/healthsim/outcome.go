@@ -24,12 +24,12 @@ type outcome struct {
 	// falsely is how often an incarnation of a client ended without a cause that exempt.go accepts:
 	// the client was told that it was evicted or superseded, or most servers had its tombstone.
 	falsely      uint64
-	firstFalse   string // describes the first end of an incarnation that is counted in the field falsely
+	firstFalse   string // describes the first of the ends that falsely counts
 	superseded   uint64 // clients that were told of a later incarnation elsewhere
 	changes      uint64 // how often a client lost its master
 	dropped      uint64 // how often a client lost a connection and went on
 	revived      uint64 // how often a server accepted an incarnation of which most servers had a tombstone, see untold
-	firstRevived string // describes the first incarnation counted in the field revived
+	firstRevived string // describes the first of the incarnations that revived counts
 	// skew is the longest time between the first and the last server that evicted a silent client.
 	// latest is the longest time from such a client's last message to its eviction by the last
 	// server.

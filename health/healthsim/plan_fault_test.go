@@ -175,7 +175,7 @@ func (p *plan) drain() {
 	}
 }
 
-// some draws some of the first nodes; their number is the argument of.
+// some draws at least one node, at random, from the nodes below a number.
 func (p *plan) some(of int) (list []int) {
 	for k := range of {
 		if p.IntN(3) == 0 {
