@@ -74,7 +74,8 @@ func InForce(list []Tunable) map[string]any {
 	return all
 }
 
-// valueOf returns a Value for the field at to, which set writes.
+// valueOf returns a Value for the field to which its first argument points. The function set writes
+// that field.
 func valueOf[T comparable](to *T, least, most int, set func(int)) Value {
 	return Value{Least: least, Most: most, Set: set, unset: func() bool { return *to == *new(T) }}
 }

@@ -20,8 +20,8 @@ func (c *clock) at(virtual int64) (local int64) {
 	return later(c.local, scale(virtual-c.virtual, million+c.ppm, million))
 }
 
-// when returns the first instant at which the clock shows the time local or a later one. local
-// is not before c.local.
+// when returns the first instant at which the clock shows a given local time, or a later one. That
+// local time is not before c.local.
 func (c *clock) when(local int64) (virtual int64) {
 	v := later(c.virtual, scale(local-c.local, million, million+c.ppm))
 	for v < never && c.at(v) < local {
@@ -38,7 +38,7 @@ func (n *Network[M]) local(id NodeID) time.Duration {
 	return time.Duration(n.clocks[id].at(n.now))
 }
 
-// virtual returns the virtual time at which the clock of a node will show the time local.
+// virtual returns the virtual time at which the clock of a node will show a given local time.
 func (n *Network[M]) virtual(id NodeID, local time.Duration) int64 {
 	switch {
 	case local == machine.Never:

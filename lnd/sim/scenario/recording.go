@@ -81,7 +81,7 @@ func (r *recording) Write(b []byte) (int, error) {
 	return len(b), r.err
 }
 
-// checkpoint writes the digest at the time at.
+// checkpoint writes the digest of the run up to a time, and that time.
 func (r *recording) checkpoint(at time.Duration, digest uint64) {
 	b := binary.LittleEndian.AppendUint64(nil, digest)
 	r.chunk(chunkCheckpoint, binary.AppendUvarint(b, uint64(at)))
