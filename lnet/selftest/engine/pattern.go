@@ -10,10 +10,11 @@ import (
 // MaxLength is the most bulk data of one RPC, in bytes.
 const MaxLength = 1 << 20
 
+const bulkMagic uint64 = 0xeeb0eeb1eeb2eeb3
+
 const (
-	bulkMagic uint64 = 0xeeb0eeb1eeb2eeb3
-	pageSize         = 4096
-	word             = 8
+	pageSize = 4096
+	word     = 8
 )
 
 // Fill writes the pattern of bulk data into b, whose length is a multiple of 8: the magic in
