@@ -19,7 +19,7 @@ const InlineBuffer = 64 << 10
 type Inline struct {
 	Header wire.Header   // complete header
 	To     nid.ProcessID // next hop, whose connection is used
-	Lazy   bool          // the message answers one of a batch (Batcher), and may wait for its end
+	Lazy   bool          // the message answers one of a batch (Batcher), and waits for its end
 	Opens  bool          // set by the driver: the message is the first one in its buffer
 	Owner  any           // lnet's: the structure that this Inline is part of
 	Link   *Inline       // next message of a list

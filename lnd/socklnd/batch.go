@@ -24,7 +24,7 @@ const (
 // batch is what one gathered write sends: inline messages, then others, then NOOPs. Headers and
 // small payloads are in its own memory, because for so few bytes a copy costs less than a piece
 // of a gathered write; larger payloads are written from the sender's. Batches are pooled; an
-// idle connection has none. Credits bound how many connections have one.
+// idle connection has none. Credits bound how many there are.
 type batch struct {
 	vec         vector
 	bytes       [batchMemory]byte

@@ -73,30 +73,24 @@ func (r *reader) offer(cookie uint64) {
 	r.batched = r.batched || d.More
 }
 
-// corkTime and corkCheck bound how long ACKs wait for the end of a batch: each corkCheck messages the
-// reader looks at the clock. For a message that is not lazy eagerTime is the bound, about as long as
-// a write takes, and the reader looks at the clock before each message.
+// corkTime and corkCheck bound how long answers wait for the end of a batch: each corkCheck messages the
+// reader looks at the clock.
 const (
 	corkTime  = 50 * time.Microsecond
-	eagerTime = 20 * time.Microsecond
 	corkCheck = 8
 )
 
 // cork makes the answers to messages of a batch leave with one write at its end.
 func (r *reader) cork() {
-	eager := r.c.tx.eager.Load()
-	if r.corked = (r.corked + 1) % corkCheck; r.corked != 1 && !eager {
+	if r.corked = (r.corked + 1) % corkCheck; r.corked != 1 {
 		return
 	}
-	now, most := r.c.peer.ni.clock.Now(), corkTime
-	if eager {
-		most = eagerTime
-	}
-	if now-r.corkedAt > most {
+	now := r.c.peer.ni.clock.Now()
+	if now-r.corkedAt > corkTime {
 		r.c.tx.uncork()
 		r.corkedAt = now
 	}
-	r.c.tx.cork(r.corkedAt)
+	r.c.tx.cork()
 }
 
 // endBatch ends a batch, if there is one.

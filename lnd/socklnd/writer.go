@@ -2,8 +2,6 @@ package socklnd
 
 import (
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"ulnet/lnd"
 )
@@ -15,25 +13,24 @@ import (
 //
 //	writing  batch  goroutine
 //	no       nil    none
-//	yes      nil    a sender, between two batches or finalizing one; or the reader, while answers
-//	                to what it has read wait for the end of its batch
+//	yes      nil    a sender, between two batches or finalizing one; or the reader, while inline
+//	                messages wait for the end of what it has read (cork), unless a drain begins before
 //	yes      set    the drain
 type writer struct {
 	c       *conn
 	drainFn func() // the method drain, bound once to avoid allocation
 
 	mu        sync.Mutex
-	full      batchList     // batches of inline messages that have no room for another one; guarded by mu
-	posted    *batch        // inline messages after those of full, and before those of queue; nil: none; guarded by mu
-	queue     lnd.Queue     // messages to write; guarded by mu
-	acks      ackQueue      // cookies to acknowledge; guarded by mu
-	writing   bool          // a goroutine owns the sending side; guarded by mu
-	scheduled bool          // this goroutine is a drain that has not begun; guarded by mu
-	corked    bool          // this goroutine is the reader, which flushes after its batch; guarded by mu
-	corkedAt  time.Duration // instant of the latest cork; guarded by mu
-	eager     atomic.Bool   // a message that is not lazy waits for uncork; set under mu
-	closed    error         // why nothing is sent any more; guarded by mu
-	alone     bool          // the reader has ended; guarded by mu
+	full      batchList // batches of inline messages that have no room for another one; guarded by mu
+	posted    *batch    // inline messages after those of full, and before those of queue; nil: none; guarded by mu
+	queue     lnd.Queue // messages to write; guarded by mu
+	acks      ackQueue  // cookies to acknowledge; guarded by mu
+	writing   bool      // a goroutine owns the sending side; guarded by mu
+	scheduled bool      // this goroutine is a drain that has not begun; guarded by mu
+	corked    bool      // this goroutine is the reader, which flushes after its batch; guarded by mu
+	answers   bool      // scheduled, and the reader flushes after its batch unless the drain has begun by then; guarded by mu
+	closed    error     // why nothing is sent any more; guarded by mu
+	alone     bool      // the reader has ended; guarded by mu
 
 	batch *batch // batch that is written in part; used only by the goroutine that writes
 	burst burst  // burst of small messages; guarded by peer.mu
@@ -173,7 +170,7 @@ func (w *writer) drain() {
 	defer w.c.peer.ni.tasks.Done()
 	w.mu.Lock()
 	owner := w.scheduled
-	w.scheduled = false
+	w.scheduled, w.answers = false, false
 	w.mu.Unlock()
 	if !owner {
 		return

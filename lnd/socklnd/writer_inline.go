@@ -79,24 +79,18 @@ func (w *writer) post(i *lnd.Inline, payload lnd.Payload, open bool) (flush, tak
 	ni.messages.Begin()
 	w.c.queuedBytes.Add(int64(size))
 	enough := w.posted.used >= enoughBytes
-	if enough && w.scheduled && w.batch == nil {
-		w.scheduled = false
+	switch {
+	case enough && w.scheduled && w.batch == nil:
+		w.scheduled, w.answers = false, false
 		return true, true
+	case enough && w.takeOver():
+		return true, true
+	case !i.Lazy && w.corked:
+		w.corked, w.answers = false, true
+		w.startDrain()
+		return false, true
 	}
-	return (enough || !w.mayWait(i.Lazy)) && w.takeOver() || w.begin(true), true
-}
-
-// mayWait reports whether a message may wait for uncork: a lazy one always, another one if the
-// connection was corked a moment ago. The caller holds mu.
-func (w *writer) mayWait(lazy bool) bool {
-	if lazy || !w.corked {
-		return lazy
-	}
-	if w.c.peer.ni.clock.Now()-w.corkedAt > eagerTime {
-		return false
-	}
-	w.eager.Store(true)
-	return true
+	return w.begin(true), true
 }
 
 // postFirst encodes a message as the first one of another batch, if open allows one. The caller
@@ -122,28 +116,31 @@ func (w *writer) postFirst(i *lnd.Inline, payload lnd.Payload, open bool) (size 
 func (w *writer) takeOver() bool {
 	corked := w.corked
 	w.corked = false
-	if corked && w.eager.Load() {
-		w.eager.Store(false)
-	}
 	return corked
 }
 
 // cork makes inline messages and NOOPs wait for uncork, unless another goroutine writes already:
-// handlers, and goroutines that they wake, answer the messages of a batch together. Every other
-// message is written at once, with those that wait. Only the reader corks the connection.
-func (w *writer) cork(now time.Duration) {
+// handlers, and goroutines that they wake, answer the messages of a batch together. A message that
+// is not lazy starts the drain, which writes if a processor is free before uncork comes: so no message
+// waits for a handler. A message for the queue is written at once, with those that wait. Only the
+// reader corks the connection.
+func (w *writer) cork() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.writing {
-		w.writing, w.corked, w.corkedAt = true, true, now
+		w.writing, w.corked = true, true
 	}
 }
 
-// uncork writes what waits since cork, unless a sender has taken the sending side over.
+// uncork writes what waits since cork, unless another goroutine has taken the sending side over.
 func (w *writer) uncork() {
 	w.mu.Lock()
+	answers := w.answers && w.scheduled && w.batch == nil
+	if answers {
+		w.scheduled, w.answers = false, false
+	}
 	switch {
-	case !w.takeOver():
+	case !w.takeOver() && !answers:
 		w.mu.Unlock()
 	case w.empty():
 		w.rest()
