@@ -24,8 +24,8 @@ func classOf(priority bool) int {
 }
 
 // niCredits bounds the messages that connections of one NI have at a time
-// (ni_tx_credits). A peer takes one for each message and returns it when the
-// message has left, or has to wait for its connection to be dialled.
+// (ni_tx_credits). A peer takes one for each message, or for each buffer of small messages (see
+// lnd.Inliner), and returns it when the message has left, or has to wait for its connection to be dialled.
 //
 // Peers whose connection stands still, for instance because their receive window is closed,
 // must not keep others from using the NI. So the credits that stalled peers hold above half of
@@ -224,6 +224,18 @@ func (ni *NI) postCredit(p *peerNI) bool {
 	c.take(p)
 	ni.tellCredits()
 	return true
+}
+
+// wantsNone notes that p has no message that could use a credit: those that could have become inline
+// ones. The caller holds p.mu.
+func (ni *NI) wantsNone(p *peerNI) {
+	if p.account.wants == 0 {
+		return
+	}
+	ni.mu.Lock()
+	ni.tx.want(&p.account, 0)
+	ni.tellCredits()
+	ni.mu.Unlock()
 }
 
 // undoCredit gives back a credit that postCredit took for a message that the driver refused. That says

@@ -120,6 +120,9 @@ func (p *peerNI) fill(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken,
 	return flush, taken, undo
 }
 
+// postAtOnce is how many queued messages become inline ones without giving peerNI.mu up.
+const postAtOnce = 256
+
 // postQueued makes small messages at the head of the queue inline ones, so that they do not need a
 // credit each. It ends early, with the last one taken, when the caller, without p.mu, has to do
 // something: to call flush if that is not nil, or to give an NI credit back if undo is true. The
@@ -129,7 +132,7 @@ func (p *peerNI) postQueued() (flush lnd.Flusher, undo, taken bool) {
 	if p.ni.poster == nil || !ok {
 		return nil, false, false
 	}
-	for p.queue.Len() > 0 && !p.queue.Urgent() {
+	for n := 0; p.queue.Len() > 0 && !p.queue.Urgent() && n < postAtOnce; n++ {
 		m := owner(p.queue.First())
 		if !m.mayPost() || p.unfit(m) != nil {
 			break
@@ -148,7 +151,7 @@ func (p *peerNI) postQueued() (flush lnd.Flusher, undo, taken bool) {
 			return flush, undo, taken
 		}
 	}
-	return nil, false, false
+	return nil, false, taken
 }
 
 // mayPost reports whether m may become an inline message: there was no choice of paths, and it is sent

@@ -206,6 +206,31 @@ func TestPostShares(t *testing.T) {
 	}
 }
 
+// TestPostWantsNothing: a peer whose messages waited for credits of the NI, and then became inline ones,
+// counts as waiting no more.
+func TestPostWantsNothing(t *testing.T) {
+	node, p := newPoster(t, lnet.Config{}, lnd.Tunables{Credits: 2, PeerCredits: 2})
+	p.size = 5
+	p.meet(node)
+	p.full = true
+	for bits := range uint64(2) {
+		node.Send(put(peerB, bits+1))
+	}
+	p.full = false
+	for bits := range uint64(5) {
+		node.Send(put(peerA, bits+10))
+	}
+	for p.driver.finalize(nil) {
+	}
+	if len(p.posted) != 5 {
+		t.Fatalf("%d messages were posted, want all that waited", len(p.posted))
+	}
+	p.leave()
+	if n := node.Snapshot().NIs[0].Credits; n != 2 {
+		t.Errorf("the idle NI has %d credits, want 2", n)
+	}
+}
+
 // TestPostQueuedRefused: if the driver takes no inline messages, those that wait for credits go by Send.
 func TestPostQueuedRefused(t *testing.T) {
 	node, p := newPoster(t, lnet.Config{}, lnd.Tunables{PeerCredits: 2})

@@ -166,16 +166,17 @@ func (p *peerNI) launch(m *Message) {
 func (p *peerNI) launchSmall() *Message {
 	for {
 		flush, undo, taken := p.postQueued()
-		if flush != nil || undo {
-			p.mu.Unlock()
-			if undo {
-				p.ni.undoCredit(p)
-			}
-			if flush != nil {
-				flush.Flush()
-			}
-			p.mu.Lock()
+		if !taken && flush == nil && !undo {
+			return p.next()
 		}
+		p.mu.Unlock()
+		if undo {
+			p.ni.undoCredit(p)
+		}
+		if flush != nil {
+			flush.Flush()
+		}
+		p.mu.Lock()
 		if !taken {
 			return p.next()
 		}
@@ -189,7 +190,11 @@ func (p *peerNI) next() *Message {
 	if urgent && p.credits > -p.ni.cfg.Tunables.PeerCredits {
 		ready = max(ready, 1)
 	}
-	if ready <= 0 || !p.ni.takeCredit(p, ready, urgent) {
+	if ready <= 0 {
+		p.ni.wantsNone(p)
+		return nil
+	}
+	if !p.ni.takeCredit(p, ready, urgent) {
 		return nil
 	}
 	m := owner(p.queue.Pop())
