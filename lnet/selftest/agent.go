@@ -73,6 +73,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 	})
 	a.outbox.Open(table, portals.OutboxConfig[note]{MaxBytes: mostBytes, PeerMessages: mostMessages, Done: a.left})
 	if err := a.open(); err != nil {
+		a.runner.CloseWithin(0) // a request that came meanwhile has no effect any more
 		a.outbox.Close()
 		return nil, err
 	}
@@ -106,7 +107,7 @@ func firstID(incarnation uint64) uint64 {
 
 // arrived hands a request to the machine.
 func (a *Agent) arrived(e *portals.Event, data []byte) {
-	if e.MatchBits>>32 != 0 {
+	if e.MatchBits>>32 != 0 || int(wire.Service(e.MatchBits).Portal()) != e.Portal {
 		e.MatchBits = 1<<32 - 1 // no service has this number
 	}
 	in := engine.Input{Kind: engine.Arrived, Peer: e.Source, Self: e.Target.NID, Service: wire.Service(e.MatchBits), Data: data}

@@ -100,6 +100,27 @@ func TestAllow(t *testing.T) {
 	}
 }
 
+// TestPortals: a request at a portal or with match bits of another service is none.
+func TestPortals(t *testing.T) {
+	l := newLab(t, 1, selftest.Config{})
+	for i, tt := range []struct {
+		portal int
+		bits   uint64
+		ok     bool
+	}{
+		{wire.FrameworkPortal, uint64(wire.DebugService), true},
+		{wire.FrameworkPortal, uint64(wire.DebugService) | 1<<32, false},
+		{wire.TestPortal, uint64(wire.DebugService), false},
+	} {
+		if _, ok := l.askPortal(1, tt.portal, tt.bits, &wire.Debug{}); ok != tt.ok {
+			t.Errorf("request %d: answered %t, want %t", i, ok, tt.ok)
+		}
+	}
+	if got := l.agents[1].Status(); got.Malformed != 2 {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestConfig: each number of the configuration reaches the machine.
 func TestConfig(t *testing.T) {
 	portalstest.ConfigReaches(t, func(c selftest.Config) engine.Config { return c.Engine() }, nil, "FirstID", "Allow")

@@ -88,6 +88,12 @@ func (l *lab) expose(from int, bits uint64, b []byte, option portals.MDOption, h
 // ask sends a request of the console to a node, and returns the reply after a second.
 func (l *lab) ask(to int, service wire.Service, body wire.Body) (reply wire.Message, ok bool) {
 	l.t.Helper()
+	return l.askPortal(to, int(service.Portal()), uint64(service), body)
+}
+
+// askPortal is ask with any portal and match bits.
+func (l *lab) askPortal(to, portal int, bits uint64, body wire.Body) (reply wire.Message, ok bool) {
+	l.t.Helper()
 	l.ids++
 	id := 1<<40 + l.ids
 	data, err := (&wire.Message{Header: wire.Header{Features: 1}, ReplyID: id, Body: body}).AppendBinary(nil)
@@ -104,7 +110,7 @@ func (l *lab) ask(to int, service wire.Service, body wire.Body) (reply wire.Mess
 		})
 		md, err := l.tables[0].MDBind(portals.MD{Segments: []lnd.Segment{data}, Threshold: 1}, portals.Unlink)
 		if err == nil {
-			err = l.tables[0].Put(portals.PutRequest{MD: md, Target: process(to), Portal: int(service.Portal()), MatchBits: uint64(service)})
+			err = l.tables[0].Put(portals.PutRequest{MD: md, Target: process(to), Portal: portal, MatchBits: bits})
 		}
 		if err != nil {
 			l.t.Error(err)
