@@ -139,7 +139,7 @@ func (n *Node) fetched(t *transfer, in *Input) {
 		n.stats.Errors++
 		n.drop()
 	} else {
-		n.stats.BulkGet += uint64(t.length)
+		n.stats.BulkGet += uint64(len(in.Data))
 		n.refuse(&t.of, n.addClient(&t.of, b, in.Data))
 	}
 	n.next()

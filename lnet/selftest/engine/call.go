@@ -40,6 +40,9 @@ func (n *Node) call(u *unit) {
 		m.Body = &wire.Ping{Magic: wire.PingMagic, Sequence: c.sequence, Seconds: int64(n.now / 1e9), Nanoseconds: int64(n.now % 1e9)}
 	} else {
 		c.bulk, e.Bits, e.Op, e.Check = true, n.nextID(), t.params.Op, t.params.Check
+		if e.Check == wire.CheckDiscard {
+			e.Check = wire.CheckNone // a kernel sends it so
+		}
 		e.Length, e.Offset = int(bulkLength(&t.params, t.features)), int(t.params.Offset%pageSize)
 		m.Body = &wire.BRW{BulkID: e.Bits, Op: e.Op, Length: uint32(e.Length), Check: e.Check}
 	}

@@ -24,7 +24,7 @@ type Config struct {
 	// end.
 	RPCTimeout time.Duration
 	// RetryDelay is how long a unit of a test waits after an RPC that failed. Kernel nodes do not
-	// wait. Default 10 ms.
+	// wait. Default 10 ms, at least 1 ms.
 	RetryDelay time.Duration
 	// MaxBatches, MaxTests and MaxUnits bound the batches, tests and units of a session. Defaults
 	// 64, 1024 and 65536.
@@ -49,7 +49,7 @@ func (c Config) filled() (Config, error) {
 	}
 	c.SessionTimeout = cmp.Or(c.SessionTimeout, 100*time.Second)
 	c.RPCTimeout = cmp.Or(c.RPCTimeout, 64*time.Second)
-	c.RetryDelay = cmp.Or(c.RetryDelay, 10*time.Millisecond)
+	c.RetryDelay = max(cmp.Or(c.RetryDelay, 10*time.Millisecond), time.Millisecond)
 	c.MaxBatches = cmp.Or(c.MaxBatches, 64)
 	c.MaxTests = cmp.Or(c.MaxTests, 1024)
 	c.MaxUnits = cmp.Or(c.MaxUnits, 1<<16)

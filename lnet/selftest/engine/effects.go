@@ -84,5 +84,5 @@ type Stats struct {
 	Session       wire.Session // session of the node, NoSession if none
 	Name          string       // name of that session
 	Calls         int          // RPCs of this node as client that are under way
-	Moving        int          // bytes of BRW data that this node serves now
+	Moving        int          // memory of the BRW data that this node serves now, a page at least for each request
 }

@@ -33,6 +33,7 @@ type request struct {
 	wire.Message
 	peer nid.ProcessID // its sender
 	self nid.NID       // the NID of this node that it was sent to
+	at   time.Duration // when it arrived
 	lnet wire.LNetStats
 }
 
@@ -94,13 +95,11 @@ func (n *Node) arrived(in *Input) {
 		n.stats.Malformed++
 		n.drop()
 		return
-	case !n.cfg.Allow(in.Peer.NID) && in.Service != wire.MakeSessionService:
-		n.stats.NotAllowed++
-		n.drop()
-		return
 	}
-	q := request{m, in.Peer, in.Self, in.LNet}
+	q := request{m, in.Peer, in.Self, n.now, in.LNet}
 	switch {
+	case !n.cfg.Allow(in.Peer.NID):
+		n.stranger(&q)
 	case version:
 		n.answer(&q, wire.Message{Status: wire.EPROTO, Body: emptyReply(want)})
 	case in.Service == wire.BRWService:
@@ -110,6 +109,20 @@ func (n *Node) arrived(in *Input) {
 	default:
 		n.framework(q)
 	}
+}
+
+// stranger refuses a session to a node that is not allowed, without telling it of the session
+// that there is, and at once, so that such nodes do not fill the queue. Other requests of these
+// nodes get no reply.
+func (n *Node) stranger(q *request) {
+	n.stats.NotAllowed++
+	if q.Type != wire.TypeMakeSession {
+		n.drop()
+		return
+	}
+	n.answer(q, wire.Message{
+		Header: wire.Header{Features: wire.KnownFeatures}, Status: wire.EPERM, Body: emptySessionReply(q.Type, wire.NoSession()),
+	})
 }
 
 // drop counts a request without a reply.

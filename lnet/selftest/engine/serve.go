@@ -1,6 +1,10 @@
 package engine
 
-import "ulnet/lnet/selftest/wire"
+import (
+	"slices"
+
+	"ulnet/lnet/selftest/wire"
+)
 
 // transfer is bulk data that this node moves for a request.
 type transfer struct {
@@ -14,7 +18,7 @@ type transfer struct {
 
 // brwServer serves BRW requests as far as there is memory for their data.
 type brwServer struct {
-	moving  int       // bytes of data under way
+	moving  int       // memory of the data under way
 	waiting []request // requests that wait for memory
 }
 
@@ -41,7 +45,7 @@ func (n *Node) serveBRW(q *request) {
 		n.answerBRW(q, status)
 		return
 	}
-	if n.brw.moving+int(q.Body.(*wire.BRW).Length) <= n.cfg.MaxBulk {
+	if len(n.brw.waiting) == 0 && n.brw.moving+memory(q) <= n.cfg.MaxBulk {
 		n.moveBRW(q)
 		return
 	}
@@ -69,7 +73,7 @@ func judgeBRW(q *request) wire.Status {
 
 func (n *Node) moveBRW(q *request) {
 	b := q.Body.(*wire.BRW)
-	n.brw.moving += int(b.Length)
+	n.brw.moving += memory(q)
 	t := n.begin(q, int(b.Length))
 	t.op = b.Op
 	kind := DoPut
@@ -122,13 +126,30 @@ func (n *Node) finish(t *transfer, in *Input) {
 		}
 		n.answerBRW(&t.of, status)
 	}
-	n.brw.moving -= t.length
-	for len(n.brw.waiting) > 0 && n.brw.moving+int(n.brw.waiting[0].Body.(*wire.BRW).Length) <= n.cfg.MaxBulk {
+	n.brw.moving -= memory(&t.of)
+	n.nextBRW()
+}
+
+// nextBRW serves the requests that have waited for memory. Those that have waited for as long as
+// an RPC lasts get no reply, because their clients wait no more.
+func (n *Node) nextBRW() {
+	for len(n.brw.waiting) > 0 {
 		next := n.brw.waiting[0]
-		n.brw.waiting = n.brw.waiting[1:]
-		n.moveBRW(&next)
+		switch {
+		case n.cfg.RPCTimeout >= 0 && n.now-next.at >= n.cfg.RPCTimeout:
+			n.drop()
+		case n.brw.moving+memory(&next) <= n.cfg.MaxBulk:
+			n.moveBRW(&next)
+		default:
+			return
+		}
+		n.brw.waiting = slices.Delete(n.brw.waiting, 0, 1)
 	}
 }
+
+// memory returns what a BRW request counts for against MaxBulk: its data or, because each
+// transfer needs some memory besides them, a page if that is more.
+func memory(q *request) int { return max(int(q.Body.(*wire.BRW).Length), pageSize) }
 
 func (n *Node) answerBRW(q *request, status wire.Status) {
 	features := q.Features

@@ -36,9 +36,7 @@ type session struct {
 // framework handles a request of a console, unless an earlier one is not finished: then the
 // request waits for its turn.
 func (n *Node) framework(q request) {
-	if n.cfg.Allow(q.peer.NID) {
-		n.restart()
-	}
+	n.restart()
 	if n.fetching == nil {
 		n.handle(&q)
 		return
@@ -130,16 +128,15 @@ func (n *Node) sessionID() wire.Session {
 	return n.session.id
 }
 
-// timeout returns the time-out of sessions in seconds, as replies have it; 0: without end.
-func (n *Node) timeout() uint32 { return uint32(max(n.cfg.SessionTimeout, 0) / time.Second) }
+// timeout returns the time-out of sessions in seconds, rounded up, as replies have it; 0: without
+// end.
+func (n *Node) timeout() uint32 {
+	return uint32((max(n.cfg.SessionTimeout, 0) + time.Second - 1) / time.Second)
+}
 
 func (n *Node) makeSession(q *request, b *wire.MakeSession) {
 	s := n.session
 	switch {
-	case !n.cfg.Allow(q.peer.NID):
-		n.stats.NotAllowed++
-		n.refuse(q, wire.EPERM)
-		return
 	case b.Session.Console.IsAny():
 		n.refuse(q, wire.EINVAL)
 		return

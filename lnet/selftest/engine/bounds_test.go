@@ -1,0 +1,154 @@
+package engine_test
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/selftest/engine"
+	"ulnet/lnet/selftest/wire"
+)
+
+// keep makes the lab remember effects of a kind, which are not carried out.
+func (l *lab) keep(kind engine.EffectKind) *[]engine.Effect {
+	kept := &[]engine.Effect{}
+	l.lost = func(_ nid.NID, e *engine.Effect) bool {
+		if e.Kind == kind {
+			*kept = append(*kept, *e)
+		}
+		return e.Kind == kind
+	}
+	return kept
+}
+
+// read sends a BRW request to node1 that wants some bytes.
+func (l *lab) read(length uint32) {
+	l.send(node1, 1, &wire.BRW{Op: wire.Read, Length: length, Check: wire.CheckNone})
+}
+
+// TestSmallTransfers: a transfer of a few bytes counts as a page, so that the number of
+// transfers is bounded, too.
+func TestSmallTransfers(t *testing.T) {
+	spec.Covers(t, "ST-19")
+	l := newLab(t, engine.Config{MaxBulk: 1 << 20}, node1)
+	moves := l.keep(engine.DoPut)
+	for range 300 {
+		l.read(8)
+	}
+	if len(*moves) != 256 {
+		t.Fatalf("%d transfers of 8 bytes in 1 MiB, want 256", len(*moves))
+	}
+	for _, e := range *moves {
+		l.step(node1.NID, engine.Input{Kind: engine.Moved, ID: e.ID})
+	}
+	if got := l.nodes[node1.NID].Stats(); len(*moves) != 300 || got.Moving != 44*4096 || got.BulkPut != 256*8 {
+		t.Errorf("%d transfers, %+v", len(*moves), got)
+	}
+}
+
+// TestWaitInOrder: a request that fits does not overtake one that waits for memory.
+func TestWaitInOrder(t *testing.T) {
+	spec.Covers(t, "ST-19")
+	l := newLab(t, engine.Config{MaxBulk: 2 << 20}, node1)
+	moves := l.keep(engine.DoPut)
+	for _, length := range []uint32{1 << 20, 1 << 19, 1 << 20, 4096} {
+		l.read(length)
+	}
+	if len(*moves) != 2 {
+		t.Fatalf("%d transfers", len(*moves))
+	}
+	l.step(node1.NID, engine.Input{Kind: engine.Moved, ID: (*moves)[0].ID})
+	if len(*moves) != 4 || (*moves)[2].Length != 1<<20 || (*moves)[3].Length != 4096 {
+		t.Errorf("%+v", *moves)
+	}
+}
+
+// TestWaitTooLong: a request whose client does not wait any more gets no memory and no reply.
+func TestWaitTooLong(t *testing.T) {
+	spec.Covers(t, "ST-19")
+	l := newLab(t, engine.Config{MaxBulk: 1 << 20}, node1)
+	moves := l.keep(engine.DoPut)
+	l.read(1 << 20)
+	l.advance(node1.NID, 10*time.Second)
+	l.read(1 << 20)
+	l.advance(node1.NID, 54*time.Second) // the first transfer expires, and the second begins
+	l.read(1 << 20)
+	l.now += 64 * time.Second
+	l.step(node1.NID, engine.Input{Kind: engine.Moved, ID: (*moves)[1].ID}) // in the instant of its end
+	if got := l.nodes[node1.NID].Stats(); len(*moves) != 2 || got.Moving != 0 || got.Dropped != 2 || len(l.replies) != 1 {
+		t.Errorf("%d transfers, %d replies, %+v", len(*moves), len(l.replies), got)
+	}
+}
+
+// TestDiscard: a test that discards its data asks a server for none to be checked, because
+// kernel servers do not know that check in a request.
+func TestDiscard(t *testing.T) {
+	spec.Covers(t, "ST-15")
+	_, call := oneCall(t, brw(wire.Read, 4096, wire.CheckDiscard, 1))
+	m, err := wire.ParseMessage(call.Data)
+	if err != nil || m.Body.(*wire.BRW).Check != wire.CheckNone || call.Check != wire.CheckNone {
+		t.Errorf("%v, %+v, %+v", err, m.Body, call)
+	}
+}
+
+// TestStrangers: nodes that are not allowed do not wait in the queue of consoles, and are not
+// told of the session.
+func TestStrangers(t *testing.T) {
+	spec.Covers(t, "ST-12")
+	allowed := true
+	l := newLab(t, engine.Config{MaxWaiting: 2, Allow: func(nid.NID) bool { return allowed }}, node1)
+	l.want(node1, &wire.MakeSession{Session: id1}, wire.OK)
+	l.keep(engine.DoGet)
+	l.send(node1, 1, &wire.Test{BulkID: 9, Session: id1, Batch: 2, Service: wire.PingService, Loop: 1, Concurrency: 1, Client: true, Destinations: 1})
+	allowed = false
+	for _, features := range []wire.Features{0, 1, 3} {
+		m, ok := l.ask(node1, features, &wire.MakeSession{Session: id2, Force: true})
+		if !ok {
+			t.Fatalf("features %d: no reply", features)
+		}
+		if id, _ := sessionOf(m.Body); m.Status != wire.EPERM || id != wire.NoSession() {
+			t.Errorf("features %d: %v, session %v", features, m.Status, id)
+		}
+	}
+	if got := l.nodes[node1.NID].Stats(); got.NotAllowed != 3 || got.Overload != 0 || got.Session != id1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestRetryDelay: with any delay a unit goes on after an RPC that failed, but not at once.
+func TestRetryDelay(t *testing.T) {
+	spec.Covers(t, "ST-16")
+	l := newLab(t, engine.Config{RetryDelay: -time.Second}, node1, node2)
+	l.corrupt = true
+	l.join(node1)
+	l.addClient(node1, brw(wire.Read, 8, wire.CheckFull, 2), node2)
+	l.batch(node1, wire.RunBatch, 0, 0)
+	l.advance(node1.NID, time.Millisecond)
+	if got := l.stat(node1); got.RPC.Sent != 2 || got.Framework.Batches != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestShortTimeout: a time-out below one second is not told as one without end.
+func TestShortTimeout(t *testing.T) {
+	spec.Covers(t, "ST-10")
+	for timeout, want := range map[time.Duration]uint32{-1: 0, 1: 1, time.Second: 1, time.Second + 1: 2} {
+		l := newLab(t, engine.Config{SessionTimeout: timeout}, node1)
+		if got := l.want(node1, &wire.MakeSession{Session: id1}, wire.OK).(*wire.MakeSessionReply).Timeout; got != want {
+			t.Errorf("%v is told as %d s, want %d", timeout, got, want)
+		}
+	}
+}
+
+// TestShortList: a list that is too short counts with the bytes that have arrived.
+func TestShortList(t *testing.T) {
+	spec.Covers(t, "ST-13")
+	l := newLab(t, engine.Config{}, node1)
+	l.join(node1)
+	l.lists[9] = make([]byte, 5)
+	l.want(node1, &wire.Test{BulkID: 9, Session: id1, Batch: 2, Service: wire.PingService, Loop: 1, Concurrency: 1, Client: true, Destinations: 1}, wire.EINVAL)
+	if got := l.stat(node1).RPC.BulkGet; got != 5 {
+		t.Errorf("%d bytes were got, want 5", got)
+	}
+}
