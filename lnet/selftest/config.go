@@ -21,14 +21,16 @@ type Config struct {
 	// RPCTimeout is how long the node waits for the end of an RPC. Default 64 s, negative: without
 	// end.
 	RPCTimeout time.Duration
-	// RetryDelay is how long a unit of a test waits after an RPC that failed. Default 10 ms.
+	// RetryDelay is how long a unit of a test waits after an RPC that failed. It doubles with each
+	// further failure of the unit, up to 1 s. Default 10 ms, at least 1 ms.
 	RetryDelay time.Duration
 	// MaxBatches, MaxTests and MaxUnits bound the batches, tests and units of a session. Defaults
 	// 64, 1024 and 65536.
 	MaxBatches, MaxTests, MaxUnits int
 	// MaxWaiting bounds the requests that wait for their turn. Default 256.
 	MaxWaiting int
-	// MaxBulk bounds the bytes of bulk data that the node serves at one time. Default 64 MiB.
+	// MaxBulk bounds the bytes of bulk data that the node serves at one time, and also those of
+	// its own RPCs: units of tests wait for their turn. Default 64 MiB.
 	MaxBulk int
 	// Log gets failures to send. Nil: nothing is logged.
 	Log *slog.Logger

@@ -214,8 +214,8 @@ func (n *Node) run(b *batch) {
 	for _, t := range b.tests {
 		for _, u := range t.units {
 			u.loop = t.loop
-			u.running = true
-			n.call(u)
+			u.running, u.failed = true, 0
+			n.queue(u)
 		}
 	}
 }
@@ -233,9 +233,10 @@ func (n *Node) stop(b *batch, force bool) {
 			case u.call != nil && force:
 				n.abort(u.call)
 				n.halt(u)
-			case u.call == nil: // it waits after a failure
+			case u.call == nil: // it waits, for memory or after a failure
 				n.halt(u)
 			}
 		}
 	}
+	n.leave()
 }

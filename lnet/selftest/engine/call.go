@@ -11,6 +11,7 @@ type unit struct {
 	dest    nid.ProcessID
 	loop    int32 // RPCs that are left, negative: without end
 	running bool
+	failed  int      // RPCs that failed one after the other
 	call    *call    // the RPC under way; nil: none
 	again   deadline // the next RPC after one that failed
 }
@@ -24,6 +25,7 @@ type call struct {
 	sent     bool
 	reply    *wire.Message // nil: not arrived yet
 	bulk     bool          // bulk data are expected
+	memory   int           // what it takes of callers.taken
 	corrupt  bool
 	due      deadline
 }
@@ -48,6 +50,8 @@ func (n *Node) call(u *unit) {
 	}
 	e.Data, _ = m.AppendBinary(make([]byte, 0, wire.MessageSize)) // these bodies have no field that may have no form
 	u.call, n.calls[c.id] = c, c
+	c.memory = t.memory()
+	n.callers.taken += c.memory
 	n.stats.Sent++
 	n.after(&c.due, n.cfg.RPCTimeout, func() {
 		n.stats.Expired++
@@ -65,6 +69,7 @@ func (n *Node) abort(c *call) {
 
 func (n *Node) forget(c *call) {
 	delete(n.calls, c.id)
+	n.callers.taken -= c.memory
 	n.deadlines.Clear(&c.due)
 	c.unit.call = nil
 }
@@ -133,7 +138,10 @@ func (n *Node) replied(c *call, data []byte) bool {
 // over goes on with the unit of an RPC that has ended.
 func (n *Node) over(c *call, failed bool) {
 	u, t := c.unit, c.unit.test
-	if failed && !t.stopping {
+	u.failed++
+	if !failed {
+		u.failed = 0
+	} else if !t.stopping {
 		n.count(t)
 	}
 	if u.loop > 0 {
@@ -143,9 +151,9 @@ func (n *Node) over(c *call, failed bool) {
 	case t.stopping, u.loop == 0, failed && t.stopOnError:
 		n.halt(u)
 	case failed:
-		n.after(&u.again, n.cfg.RetryDelay, func() { n.call(u) })
+		n.after(&u.again, n.retryDelay(u.failed), func() { n.queue(u) })
 	default:
-		n.call(u)
+		n.queue(u)
 	}
 }
 

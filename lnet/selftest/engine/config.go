@@ -24,7 +24,8 @@ type Config struct {
 	// end.
 	RPCTimeout time.Duration
 	// RetryDelay is how long a unit of a test waits after an RPC that failed. Kernel nodes do not
-	// wait. Default 10 ms, at least 1 ms.
+	// wait. It doubles with each further failure of the unit, up to 1 s. Default 10 ms, at least
+	// 1 ms.
 	RetryDelay time.Duration
 	// MaxBatches, MaxTests and MaxUnits bound the batches, tests and units of a session. Defaults
 	// 64, 1024 and 65536.
@@ -32,7 +33,8 @@ type Config struct {
 	// MaxWaiting bounds the requests that wait for their turn: those of the framework, and BRW
 	// requests that wait for memory. Default 256 of each.
 	MaxWaiting int
-	// MaxBulk bounds the bytes of bulk data that the node serves at one time. Default 64 MiB.
+	// MaxBulk bounds the bytes of bulk data that the node serves at one time, and also those of
+	// its own RPCs: units of tests wait for their turn. Default 64 MiB.
 	MaxBulk int
 }
 

@@ -22,6 +22,7 @@ type Node struct {
 	transfers map[uint64]*transfer
 	brw       brwServer
 	calls     map[uint64]*call
+	callers   callers
 	lastID    uint64 // number of the latest RPC or transfer
 	stats     Stats
 }
@@ -60,6 +61,7 @@ func (n *Node) Step(now time.Duration, in Input, out *Output) (wake time.Duratio
 	for d := n.deadlines.Pop(now); d != nil; d = n.deadlines.Pop(now) {
 		d.Of()
 	}
+	n.callWaiting()
 	n.out = nil
 	return n.deadlines.Next()
 }
