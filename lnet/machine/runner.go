@@ -26,6 +26,9 @@ type Config[In, Out any] struct {
 	// effects of earlier ones were applied. It may move effects to earlier outputs. It is called
 	// like Apply. May be nil.
 	Merge func(outs []*Out)
+	// Turn is how many outputs the caller of Do applies before it leaves the rest to a timer, for
+	// machines whose effects may cause inputs without end. 0: no bound.
+	Turn int
 	// Queue is how many inputs Offer holds. 0: it refuses all.
 	Queue int
 	// Fault is told, once and without a lock, of a wake that is not later than
@@ -48,7 +51,7 @@ type Stats struct {
 //
 //   - Do steps at once and never drops. If no other goroutine is applying effects,
 //     the caller applies them, including those of other goroutines' steps, before
-//     Do returns.
+//     Do returns. Config.Turn bounds that.
 //   - Offer leaves the input to Run, in a bounded queue. When that is full the
 //     newest input is dropped: the caller learns it at once and still owns the
 //     input. It is for messages that are repeated anyway, as in gossip; others go
@@ -66,6 +69,7 @@ type Runner[In, Out any] struct {
 	batch    []*Out // being applied, then the memory of the next pending
 	free     []*Out
 	applying bool
+	waits    bool // applying, but a timer goes on with it
 	closed   bool
 	wake     time.Duration
 	timer    Timer
@@ -84,7 +88,7 @@ func NewRunner[In, Out any](cfg Config[In, Out]) *Runner[In, Out] {
 }
 
 // Do steps the machine on in, which need not outlive the call. It reports whether the effects
-// are applied when it returns. If not, another goroutine applies them soon, or the caller does
+// are applied when it returns. If not, another goroutine or a timer applies them soon, or the caller does
 // if Apply has called Do. After Close it does nothing.
 func (r *Runner[In, Out]) Do(in In) (applied bool) {
 	r.mu.Lock()
@@ -138,6 +142,7 @@ func (r *Runner[In, Out]) Run(ctx context.Context) {
 func (r *Runner[In, Out]) Close() {
 	r.mu.Lock()
 	r.close()
+	r.resume()
 	for r.applying {
 		r.changed.Wait()
 	}
@@ -151,6 +156,7 @@ func (r *Runner[In, Out]) CloseWithin(d time.Duration) (applied bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.close()
+	r.resume()
 	if !r.applying || d <= 0 {
 		return !r.applying
 	}
@@ -219,27 +225,7 @@ func (r *Runner[In, Out]) apply() {
 		return
 	}
 	r.applying = true
-	for len(r.pending) > 0 {
-		broken := r.broken
-		r.broken = nil
-		r.batch, r.pending = r.pending, r.batch[:0]
-		r.mu.Unlock()
-		if broken != nil && r.cfg.Fault != nil {
-			r.cfg.Fault(broken)
-		}
-		if r.cfg.Merge != nil && len(r.batch) > 1 {
-			r.cfg.Merge(r.batch)
-		}
-		for _, out := range r.batch {
-			r.cfg.Apply(out)
-			Reset(out)
-		}
-		r.mu.Lock()
-		r.free = append(r.free, r.batch[:min(len(r.batch), keptOuts-len(r.free))]...)
-		clear(r.batch)
-	}
-	r.applying = false
-	r.changed.Broadcast()
+	r.applyAll()
 }
 
 // setTimer sees to it that the machine is woken. A timer that fires before the wake is left

@@ -1,0 +1,60 @@
+package machine_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ulnet/lnet/machine"
+)
+
+// chain returns a Runner with turns of 10 outputs, each of which causes the next, length times,
+// and the number of those applied.
+func chain(length int) (*machine.Runner[string, notes], *int) {
+	applied := 0
+	var r *machine.Runner[string, notes]
+	r, _ = newLog(machine.Config[string, notes]{Turn: 10, Apply: func(*notes) {
+		if applied++; applied < length {
+			r.Do("next")
+		}
+	}})
+	return r, &applied
+}
+
+// TestRunnerTurn: effects that cause effects hold the goroutine of Do for one turn only, and
+// a timer goes on with them.
+func TestRunnerTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, applied := chain(95)
+		if own := r.Do("first"); !own || *applied != 10 || r.Pending() != 1 {
+			t.Errorf("Do: %t, %d outputs were applied, %d are pending", own, *applied, r.Pending())
+		}
+		if own := r.Do("another"); own || *applied != 10 {
+			t.Errorf("Do during a pause: %t, %d outputs were applied", own, *applied)
+		}
+		time.Sleep(time.Second)
+		if *applied != 96 || r.Pending() != 0 {
+			t.Errorf("%d outputs were applied, %d are pending", *applied, r.Pending())
+		}
+	})
+}
+
+// TestRunnerTurnClose: Close applies what waits for the next turn.
+func TestRunnerTurnClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, end := range []func(*machine.Runner[string, notes]) bool{
+			func(r *machine.Runner[string, notes]) bool { r.Close(); return true },
+			func(r *machine.Runner[string, notes]) bool { return r.CloseWithin(0) },
+		} {
+			r, applied := chain(95)
+			r.Do("first")
+			if !end(r) || *applied != 11 || r.Stats().Steps != 11 {
+				t.Errorf("%d outputs of %d steps were applied", *applied, r.Stats().Steps)
+			}
+			time.Sleep(time.Second)
+			if *applied != 11 {
+				t.Errorf("%d outputs were applied after Close", *applied)
+			}
+		}
+	})
+}
