@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ulnet/lnet/machine"
-	"ulnet/lnet/nid"
 	"ulnet/lnet/selftest/engine"
 	"ulnet/lnet/selftest/wire"
 	"ulnet/portals"
@@ -36,16 +36,18 @@ type Agent struct {
 	log       *slog.Logger
 	node      *engine.Node // stepped by runner
 	runner    *machine.Runner[engine.Input, engine.Output]
-	framework portals.Inbox // requests of consoles
-	tests     portals.Inbox // requests of test clients
-	outbox    portals.Outbox[note]
+	framework portals.Inbox            // requests of consoles
+	tests     portals.Inbox            // requests of test clients
+	outbox    portals.Outbox[note]     // requests
+	replies   portals.Outbox[struct{}] // apart, so that requests to many nodes do not keep replies from leaving
+	overload  atomic.Uint64            // requests dropped because too many effects waited
 
 	mu     sync.Mutex
 	posted map[uint64]memory // memory of transfers and RPCs under way, by their numbers; guarded by mu
 	closed bool              // guarded by mu
 }
 
-// note identifies a message of the outbox: the RPC that it is the request of, or 0 for a reply.
+// note identifies a message of the outbox: the RPC that it is the request of.
 type note struct{ call uint64 }
 
 // New makes the node a test node. Errors: ErrTaken; [portals.ErrNoLoopback] or
@@ -68,13 +70,15 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 		return nil, err
 	}
 	a.runner = machine.NewRunner(machine.Config[engine.Input, engine.Output]{
-		Machine: a.node, Clock: a.clock, Apply: a.apply,
+		Machine: a.node, Clock: a.clock, Apply: a.apply, Turn: turn,
 		Fault: func(err error) { a.log.Error("selftest: the machine is at fault", slog.Any("error", err)) },
 	})
 	a.outbox.Open(table, portals.OutboxConfig[note]{MaxBytes: mostBytes, PeerMessages: mostMessages, Done: a.left})
+	a.replies.Open(table, portals.OutboxConfig[struct{}]{MaxBytes: mostBytes, PeerMessages: mostMessages, Done: a.replied})
 	if err := a.open(); err != nil {
 		a.runner.CloseWithin(0) // a request that came meanwhile has no effect any more
 		a.outbox.Close()
+		a.replies.Close()
 		return nil, err
 	}
 	return a, nil
@@ -110,6 +114,10 @@ func (a *Agent) arrived(e *portals.Event, data []byte) {
 	if e.MatchBits>>32 != 0 || int(wire.Service(e.MatchBits).Portal()) != e.Portal {
 		e.MatchBits = 1<<32 - 1 // no service has this number
 	}
+	if a.runner.Pending() > mostPending {
+		a.overload.Add(1)
+		return
+	}
 	in := engine.Input{Kind: engine.Arrived, Peer: e.Source, Self: e.Target.NID, Service: wire.Service(e.MatchBits), Data: data}
 	if in.Service == wire.StatService {
 		in.LNet = a.counters()
@@ -132,7 +140,7 @@ func (a *Agent) apply(out *engine.Output) {
 	for i := range out.Effects {
 		switch e := &out.Effects[i]; e.Kind {
 		case engine.DoReply:
-			a.send(e, e.Self, wire.BulkPortal, e.Bits, note{})
+			a.reply(e)
 		case engine.DoPut:
 			a.put(e)
 		case engine.DoGet:
@@ -147,19 +155,29 @@ func (a *Agent) apply(out *engine.Output) {
 	}
 }
 
-// send puts a message. Without a local NID LNet chooses one.
-func (a *Agent) send(e *engine.Effect, self nid.NID, portal int, bits uint64, n note) {
-	m := a.outbox.New()
+// reply puts a reply, from the NID that the request was sent to.
+func (a *Agent) reply(e *engine.Effect) {
+	m := a.replies.New()
 	m.Data = append(m.Data, e.Data...)
-	m.Note = n
-	a.outbox.Put(m, portals.PutRequest{Self: self, Target: e.Peer, Portal: portal, MatchBits: bits})
+	a.replies.Put(m, portals.PutRequest{Self: e.Self, Target: e.Peer, Portal: wire.BulkPortal, MatchBits: e.Bits})
 }
 
-// left is called when a message has left, or cannot be sent.
+// request puts a request, from a NID that LNet chooses.
+func (a *Agent) request(e *engine.Effect) {
+	m := a.outbox.New()
+	m.Data = append(m.Data, e.Data...)
+	m.Note = note{e.ID}
+	a.outbox.Put(m, portals.PutRequest{Target: e.Peer, Portal: int(e.Service.Portal()), MatchBits: uint64(e.Service)})
+}
+
+// left is called when a request has left, or cannot be sent.
 func (a *Agent) left(n note, err error) {
-	if n.call != 0 {
-		a.runner.Do(engine.Input{Kind: engine.Sent, ID: n.call, Failed: err != nil})
-	} else if err != nil {
+	a.runner.Do(engine.Input{Kind: engine.Sent, ID: n.call, Failed: err != nil})
+}
+
+// replied is called when a reply has left, or cannot be sent.
+func (a *Agent) replied(_ struct{}, err error) {
+	if err != nil {
 		a.log.Debug("selftest: a reply cannot be sent", slog.Any("error", err))
 	}
 }
@@ -168,6 +186,7 @@ func (a *Agent) left(n note, err error) {
 func (a *Agent) Status() Status {
 	var s engine.Stats
 	a.runner.Inspect(func() { s = a.node.Stats() })
+	s.Overload += a.overload.Load()
 	return statusOf(s)
 }
 
@@ -196,6 +215,7 @@ func (a *Agent) Close(ctx context.Context) error {
 		a.release(id)
 	}
 	a.outbox.Close()
+	a.replies.Close()
 	if !over {
 		return ErrBusy
 	}

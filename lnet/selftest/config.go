@@ -80,7 +80,15 @@ func statusOf(s engine.Stats) Status {
 // Request buffers of each portal. Further requests wait at the portal, which is lazy.
 const buffers = 64
 
-// Bounds of the replies and requests on their way, of which each has wire.MessageSize bytes.
+// A goroutine that brings an event carries out the effects of about turn steps, not more. While
+// effects of mostPending steps wait, requests are dropped.
+const (
+	turn        = 1 << 10
+	mostPending = 1 << 14
+)
+
+// Bounds of the requests on their way, and of the replies, of which each has wire.MessageSize
+// bytes.
 const (
 	mostBytes    = 1 << 17 * wire.MessageSize
 	mostMessages = 1 << 14 // to one node

@@ -26,6 +26,7 @@ type lab struct {
 	tables []*portals.Table
 	agents []*selftest.Agent
 	ids    uint64
+	wait   time.Duration // how long ask waits for a reply
 }
 
 // session is the session that tests use.
@@ -33,7 +34,7 @@ var session = wire.Session{Console: simlnd.NID(0), Stamp: 100}
 
 func newLab(t *testing.T, nodes int, cfg selftest.Config) *lab {
 	t.Helper()
-	l := &lab{t: t, hosts: make([]*simlnd.Host, nodes+1), tables: make([]*portals.Table, nodes+1), agents: make([]*selftest.Agent, nodes+1)}
+	l := &lab{t: t, wait: time.Second, hosts: make([]*simlnd.Host, nodes+1), tables: make([]*portals.Table, nodes+1), agents: make([]*selftest.Agent, nodes+1)}
 	quality := link.Quality{}
 	quality.Latency.Base = 100 * time.Microsecond
 	var err error
@@ -85,7 +86,7 @@ func (l *lab) expose(from int, bits uint64, b []byte, option portals.MDOption, h
 	}
 }
 
-// ask sends a request of the console to a node, and returns the reply after a second.
+// ask sends a request of the console to a node, and returns the reply after l.wait.
 func (l *lab) ask(to int, service wire.Service, body wire.Body) (reply wire.Message, ok bool) {
 	l.t.Helper()
 	return l.askPortal(to, int(service.Portal()), uint64(service), body)
@@ -116,7 +117,7 @@ func (l *lab) askPortal(to, portal int, bits uint64, body wire.Body) (reply wire
 			l.t.Error(err)
 		}
 	})
-	l.run(time.Second)
+	l.run(l.wait)
 	return reply, ok
 }
 

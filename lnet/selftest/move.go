@@ -139,7 +139,7 @@ func (a *Agent) call(e *engine.Effect) {
 		m.hasBulk = true
 	}
 	a.keep(id, m)
-	a.send(e, e.Self, int(e.Service.Portal()), uint64(e.Service), note{id})
+	a.request(e)
 }
 
 // postBulk posts memory that the server of an RPC puts bulk data into, or gets them from. The

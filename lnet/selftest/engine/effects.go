@@ -67,8 +67,17 @@ type Output struct {
 	Effects []Effect // effects in the order in which the shell carries them out
 }
 
-// Reset empties the output and keeps its memory.
-func (o *Output) Reset() { o.Effects = o.Effects[:0] }
+// keptEffects is the most effects whose memory an output keeps.
+const keptEffects = 1 << 10
+
+// Reset empties the output and keeps its memory, unless that was for the start of a large batch.
+func (o *Output) Reset() {
+	if cap(o.Effects) > keptEffects {
+		o.Effects = nil
+	}
+	clear(o.Effects)
+	o.Effects = o.Effects[:0]
+}
 
 func (n *Node) do(e Effect) { n.out.Effects = append(n.out.Effects, e) }
 
