@@ -97,7 +97,7 @@ func (n *Node) test(q *request, b *wire.Test) {
 		n.refuse(q, n.add(q, b, nil))
 		return
 	}
-	t := n.begin(q, int(b.Destinations)*wire.DestinationSize)
+	t := n.begin(q, int(b.Destinations)*wire.DestinationSize, listTimeout)
 	t.list, n.fetching = true, t
 	n.do(Effect{
 		Kind: DoGet, ID: t.id, Peer: q.peer, Self: q.self, Bits: b.BulkID, Length: t.length, Check: wire.CheckNone, BigEndian: q.BigEndian, List: true,
@@ -128,21 +128,6 @@ func (n *Node) judgeTest(b *wire.Test) wire.Status {
 		return wire.ENOMEM
 	}
 	return wire.OK
-}
-
-// fetched adds the test whose list of destinations has arrived, and goes on with the requests
-// behind it. Without the list there is no reply.
-func (n *Node) fetched(t *transfer, in *Input) {
-	n.fetching = nil
-	b := t.of.Body.(*wire.Test)
-	if in.Failed {
-		n.stats.Errors++
-		n.drop()
-	} else {
-		n.stats.BulkGet += uint64(len(in.Data))
-		n.refuse(&t.of, n.addClient(&t.of, b, in.Data))
-	}
-	n.next()
 }
 
 // addClient adds a client of a test, unless the session has ended in the meantime.

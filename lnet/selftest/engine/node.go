@@ -61,6 +61,7 @@ func (n *Node) Step(now time.Duration, in Input, out *Output) (wake time.Duratio
 	for d := n.deadlines.Pop(now); d != nil; d = n.deadlines.Pop(now) {
 		d.Of()
 	}
+	n.next()
 	n.callWaiting()
 	n.out = nil
 	return n.deadlines.Next()

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"time"
 
 	"ulnet/lnet/selftest/wire"
 )
@@ -74,7 +75,7 @@ func judgeBRW(q *request) wire.Status {
 func (n *Node) moveBRW(q *request) {
 	b := q.Body.(*wire.BRW)
 	n.brw.moving += memory(q)
-	t := n.begin(q, int(b.Length))
+	t := n.begin(q, int(b.Length), n.cfg.RPCTimeout)
 	t.op = b.Op
 	kind := DoPut
 	if b.Op == wire.Write {
@@ -85,11 +86,11 @@ func (n *Node) moveBRW(q *request) {
 	})
 }
 
-// begin makes a transfer, which ends after RPCTimeout if the shell does not report its end.
-func (n *Node) begin(q *request, length int) *transfer {
+// begin makes a transfer, which ends after a time if the shell does not report its end.
+func (n *Node) begin(q *request, length int, wait time.Duration) *transfer {
 	t := &transfer{id: n.nextID(), of: *q, length: length}
 	n.transfers[t.id] = t
-	n.after(&t.due, n.cfg.RPCTimeout, func() {
+	n.after(&t.due, wait, func() {
 		n.do(Effect{Kind: DoCancel, ID: t.id})
 		n.finish(t, &Input{Failed: true})
 	})

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"slices"
 	"time"
 
 	"ulnet/lnet/machine"
@@ -31,22 +30,6 @@ type session struct {
 	tests      int
 	brwErrors  uint32
 	pingErrors uint32
-}
-
-// framework handles a request of a console, unless an earlier one is not finished: then the
-// request waits for its turn.
-func (n *Node) framework(q request) {
-	n.restart()
-	if n.fetching == nil {
-		n.handle(&q)
-		return
-	}
-	if len(n.waiting) >= n.cfg.MaxWaiting {
-		n.stats.Overload++
-		n.drop()
-		return
-	}
-	n.waiting = append(n.waiting, q)
 }
 
 // restart begins the time-out of the session anew, as each request of the framework does.
@@ -177,6 +160,7 @@ func (n *Node) end() {
 	}
 	n.session = nil
 	n.deadlines.Clear(&s.due)
+	n.cancelFetch()
 	for _, b := range s.batches {
 		n.stop(b, true)
 	}
@@ -215,13 +199,4 @@ func (n *Node) stat(q *request, b *wire.Stat) {
 		RPC:  n.stats.RPCStats,
 		LNet: q.lnet,
 	})
-}
-
-// next handles the requests that have waited for the one in front.
-func (n *Node) next() {
-	for n.fetching == nil && len(n.waiting) > 0 {
-		q := n.waiting[0]
-		n.waiting = slices.Delete(n.waiting, 0, 1)
-		n.handle(&q)
-	}
 }
