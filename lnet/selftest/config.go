@@ -29,8 +29,9 @@ type Config struct {
 	MaxBatches, MaxTests, MaxUnits int
 	// MaxWaiting bounds the requests that wait for their turn. Default 256.
 	MaxWaiting int
-	// MaxBulk bounds the bytes of bulk data that the node serves at one time, and also those of
-	// its own RPCs: units of tests wait for their turn. Default 64 MiB.
+	// MaxBulk bounds the bytes of bulk data that the node serves at one time, of which each client
+	// has a quarter, and also those of its own RPCs: units of tests wait for their turn. Default
+	// 64 MiB.
 	MaxBulk int
 	// Log gets failures to send. Nil: nothing is logged.
 	Log *slog.Logger

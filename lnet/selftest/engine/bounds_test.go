@@ -50,7 +50,7 @@ func TestSmallTransfers(t *testing.T) {
 // TestWaitInOrder: a request that fits does not overtake one that waits for memory.
 func TestWaitInOrder(t *testing.T) {
 	spec.Covers(t, "ST-19")
-	l := newLab(t, engine.Config{MaxBulk: 2 << 20}, node1)
+	l := newLab(t, engine.Config{MaxBulk: 8 << 20}, node1)
 	moves := l.keep(engine.DoPut)
 	for _, length := range []uint32{1 << 20, 1 << 19, 1 << 20, 4096} {
 		l.read(length)
@@ -60,6 +60,38 @@ func TestWaitInOrder(t *testing.T) {
 	}
 	l.step(node1.NID, engine.Input{Kind: engine.Moved, ID: (*moves)[0].ID})
 	if len(*moves) != 4 || (*moves)[2].Length != 1<<20 || (*moves)[3].Length != 4096 {
+		t.Errorf("%+v", *moves)
+	}
+}
+
+// TestShare: a client has a quarter of the memory, and those of others overtake what it wants
+// beyond that, but nothing else.
+func TestShare(t *testing.T) {
+	spec.Covers(t, "ST-19")
+	l := newLab(t, engine.Config{MaxBulk: 4 << 20}, node1)
+	moves := l.keep(engine.DoPut)
+	for _, want := range []struct {
+		client string
+		length uint32
+		moves  int // transfers under way afterwards
+	}{
+		{"10.0.0.1@tcp", 1 << 20, 1},
+		{"10.0.0.1@tcp", 1 << 20, 1}, // beyond its share
+		{"10.0.0.1@tcp", 4096, 1},
+		{"10.0.0.2@tcp", 1 << 20, 2},
+		{"10.0.0.3@tcp", 1 << 20, 3},
+		{"10.0.0.4@tcp", 1 << 19, 4},
+		{"10.0.0.5@tcp", 1 << 20, 4}, // no memory is left
+		{"10.0.0.6@tcp", 4096, 4},    // does not overtake
+	} {
+		l.console = process(want.client)
+		if l.read(want.length); len(*moves) != want.moves {
+			t.Errorf("%+v: %d transfers", want, len(*moves))
+		}
+	}
+	l.console = (*moves)[1].Peer
+	l.step(node1.NID, engine.Input{Kind: engine.Moved, ID: (*moves)[1].ID})
+	if len(*moves) != 6 || (*moves)[4].Peer != process("10.0.0.5@tcp") || (*moves)[5].Peer != process("10.0.0.6@tcp") {
 		t.Errorf("%+v", *moves)
 	}
 }

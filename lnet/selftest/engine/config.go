@@ -33,8 +33,9 @@ type Config struct {
 	// MaxWaiting bounds the requests that wait for their turn: those of the framework, and BRW
 	// requests that wait for memory. Default 256 of each.
 	MaxWaiting int
-	// MaxBulk bounds the bytes of bulk data that the node serves at one time, and also those of
-	// its own RPCs: units of tests wait for their turn. Default 64 MiB.
+	// MaxBulk bounds the bytes of bulk data that the node serves at one time, of which each client
+	// has a quarter, and also those of its own RPCs: units of tests wait for their turn. Default
+	// 64 MiB.
 	MaxBulk int
 }
 

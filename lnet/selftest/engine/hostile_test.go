@@ -30,7 +30,7 @@ func TestFlood(t *testing.T) {
 		l.send(node1, 1, &wire.BRW{Op: wire.Write, Length: engine.MaxLength, Check: wire.CheckFull})
 	}
 	got := l.nodes[node1.NID].Stats()
-	if got.Overload != 1000-1-256+1000-64-256 || got.Moving != 64<<20 || l.seen[engine.DoGet] != 1+64 {
+	if got.Overload != 1000-1-256+1000-16-256 || got.Moving != 16<<20 || l.seen[engine.DoGet] != 1+16 {
 		t.Errorf("%+v, effects %v", got, l.seen)
 	}
 }

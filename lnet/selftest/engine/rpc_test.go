@@ -155,11 +155,11 @@ func TestBRWServer(t *testing.T) {
 	}
 }
 
-// TestBulkBounds: data beyond the bound wait, requests beyond another one are dropped, and a
+// TestBulkBounds: data of a client beyond its quarter of the bound wait, requests beyond another one are dropped, and a
 // transfer that fails or has no end gets no reply and frees its memory.
 func TestBulkBounds(t *testing.T) {
 	spec.Covers(t, "ST-19")
-	l := newLab(t, engine.Config{MaxBulk: 2 << 20, MaxWaiting: 2}, node1)
+	l := newLab(t, engine.Config{MaxBulk: 8 << 20, MaxWaiting: 2}, node1)
 	var moves []engine.Effect
 	l.lost = func(_ nid.NID, e *engine.Effect) bool {
 		if e.Kind == engine.DoPut {

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"slices"
 	"time"
 
 	"ulnet/lnet/selftest/wire"
@@ -15,12 +14,6 @@ type transfer struct {
 	length int
 	due    deadline
 	list   bool // the data are the list of destinations of a TEST request
-}
-
-// brwServer serves BRW requests as far as there is memory for their data.
-type brwServer struct {
-	moving  int       // memory of the data under way
-	waiting []request // requests that wait for memory
 }
 
 // servePing answers a request of a PING test. A wrong magic gets no answer.
@@ -46,7 +39,7 @@ func (n *Node) serveBRW(q *request) {
 		n.answerBRW(q, status)
 		return
 	}
-	if len(n.brw.waiting) == 0 && n.brw.moving+memory(q) <= n.cfg.MaxBulk {
+	if n.fitsBRW(q) && !n.waitsBRW(q.peer.NID) {
 		n.moveBRW(q)
 		return
 	}
@@ -74,7 +67,7 @@ func judgeBRW(q *request) wire.Status {
 
 func (n *Node) moveBRW(q *request) {
 	b := q.Body.(*wire.BRW)
-	n.brw.moving += memory(q)
+	n.brw.take(q, memory(q))
 	t := n.begin(q, int(b.Length), n.cfg.RPCTimeout)
 	t.op = b.Op
 	kind := DoPut
@@ -127,30 +120,9 @@ func (n *Node) finish(t *transfer, in *Input) {
 		}
 		n.answerBRW(&t.of, status)
 	}
-	n.brw.moving -= memory(&t.of)
+	n.brw.take(&t.of, -memory(&t.of))
 	n.nextBRW()
 }
-
-// nextBRW serves the requests that have waited for memory. Those that have waited for as long as
-// an RPC lasts get no reply, because their clients wait no more.
-func (n *Node) nextBRW() {
-	for len(n.brw.waiting) > 0 {
-		next := n.brw.waiting[0]
-		switch {
-		case n.cfg.RPCTimeout >= 0 && n.now-next.at >= n.cfg.RPCTimeout:
-			n.drop()
-		case n.brw.moving+memory(&next) <= n.cfg.MaxBulk:
-			n.moveBRW(&next)
-		default:
-			return
-		}
-		n.brw.waiting = slices.Delete(n.brw.waiting, 0, 1)
-	}
-}
-
-// memory returns what a BRW request counts for against MaxBulk: its data or, because each
-// transfer needs some memory besides them, a page if that is more.
-func memory(q *request) int { return max(int(q.Body.(*wire.BRW).Length), pageSize) }
 
 func (n *Node) answerBRW(q *request, status wire.Status) {
 	features := q.Features

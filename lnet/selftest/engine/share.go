@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"slices"
+
+	"ulnet/lnet/nid"
+	"ulnet/lnet/selftest/wire"
+)
+
+// brwServer serves BRW requests as far as there is memory for their data.
+type brwServer struct {
+	moving  int             // memory of the data under way
+	peers   map[nid.NID]int // memory of it for each client, which is never 0
+	waiting []request       // requests that wait for memory
+}
+
+// take takes memory for a request, or returns it if size is negative.
+func (s *brwServer) take(q *request, size int) {
+	s.moving += size
+	if s.peers[q.peer.NID] += size; s.peers[q.peer.NID] == 0 {
+		delete(s.peers, q.peer.NID)
+	}
+}
+
+// inShare reports whether the client of a request has memory left of its quarter.
+func (n *Node) inShare(q *request) bool {
+	return n.brw.peers[q.peer.NID]+memory(q) <= max(n.cfg.MaxBulk/4, MaxLength)
+}
+
+// fitsBRW reports whether there is memory for a request.
+func (n *Node) fitsBRW(q *request) bool {
+	return n.inShare(q) && n.brw.moving+memory(q) <= n.cfg.MaxBulk
+}
+
+// waitsBRW reports whether a request waits that those of a client must not overtake: one of the
+// same client, or one whose client has less than its share.
+func (n *Node) waitsBRW(client nid.NID) bool {
+	return slices.ContainsFunc(n.brw.waiting, func(q request) bool { return q.peer.NID == client || n.inShare(&q) })
+}
+
+// nextBRW serves the requests that wait for memory, in their order; only those of clients that
+// have their share are overtaken by those of others. Requests that have waited for as long as an
+// RPC lasts get no reply, because their clients wait no more.
+func (n *Node) nextBRW() {
+	left := n.brw.waiting[:0]
+	full, behind := false, map[nid.NID]bool{} // clients of which an earlier request waits
+	for _, q := range n.brw.waiting {
+		switch {
+		case n.cfg.RPCTimeout >= 0 && n.now-q.at >= n.cfg.RPCTimeout:
+			n.drop()
+		case !full && !behind[q.peer.NID] && n.fitsBRW(&q):
+			n.moveBRW(&q)
+		default:
+			full = full || !behind[q.peer.NID] && n.inShare(&q)
+			behind[q.peer.NID] = true
+			left = append(left, q)
+		}
+	}
+	clear(n.brw.waiting[len(left):])
+	n.brw.waiting = left
+}
+
+// memory returns what a BRW request counts for against MaxBulk: its data or, because each
+// transfer needs some memory besides them, a page if that is more.
+func memory(q *request) int { return max(int(q.Body.(*wire.BRW).Length), pageSize) }
