@@ -112,31 +112,6 @@ func (q *selftestRequest) bulk() (id, length uint64, ok bool) {
 	return 0, 0, false
 }
 
-// judge adds remarks on fields that a kernel node cannot take.
-func (q *selftestRequest) judge() {
-	if unknown := q.Features &^ selftestwire.KnownFeatures; unknown != 0 {
-		q.remarks = remark(q.remarks, "unknown features %#x", uint32(unknown))
-	}
-	switch b := q.Body.(type) {
-	case *selftestwire.BRW:
-		q.judgeLength(b.Length)
-	case *selftestwire.Test:
-		if b.Service == selftestwire.BRWService {
-			q.judgeLength(b.BRW.Length)
-			q.judgeLength(b.BRW.Offset)
-		}
-		if b.Destinations > selftestwire.MaxDestinations {
-			q.remarks = remark(q.remarks, "the end of a list of %d destinations is not sent", b.Destinations)
-		}
-	}
-}
-
-func (q *selftestRequest) judgeLength(n uint32) {
-	if n%8 != 0 {
-		q.remarks = remark(q.remarks, "%d bytes, which is no multiple of 8, crash a kernel server", n)
-	}
-}
-
 // name returns the type of the request and its number.
 func (q *selftestRequest) name() string { return fmt.Sprintf("%v, rpc %#x", q.Type, q.ReplyID) }
 

@@ -41,6 +41,8 @@ func selftestMessage(t testing.TB, features selftestwire.Features, body selftest
 func selftestRequests(t testing.TB) map[string]*capture.Record {
 	test := &selftestwire.Test{BulkID: 9, Service: selftestwire.BRWService, Client: true, Destinations: 342}
 	test.BRW = selftestwire.BRWParams{Op: selftestwire.Read, Check: selftestwire.CheckNone, Length: 4096, Offset: 12}
+	beyond := &selftestwire.Test{BulkID: 9, Service: selftestwire.BRWService, Client: true, Destinations: 1}
+	beyond.BRW = selftestwire.BRWParams{Op: selftestwire.Read, Check: selftestwire.CheckNone, Length: 12 << 10, Offset: 4096 + 8}
 	brw := &selftestwire.BRW{BulkID: 8, Op: selftestwire.Write, Length: 4097, Check: selftestwire.CheckFull}
 	put := func(portal uint32, bits uint64, features selftestwire.Features, body selftestwire.Body) *capture.Record {
 		return selftestPut(consoleNID, nodeNID, portal, bits, selftestMessage(t, features, body))
@@ -51,6 +53,8 @@ func selftestRequests(t testing.TB) map[string]*capture.Record {
 		"requests for service debug belong to portal 51":               put(50, 0, 1, &selftestwire.Debug{}),
 		"unknown features 0x4":                                         put(51, 0, 5, &selftestwire.Debug{}),
 		"4097 bytes, which is no multiple of 8, crash a kernel server": put(50, 11, 1, brw),
+		"12288 bytes at offset 8 of a page crash a kernel client":      put(51, 4, 1, beyond),
+		"a kernel server may crash when it refuses this":               put(50, 11, 1, &selftestwire.BRW{BulkID: 8, Op: 3, Length: 4096, Check: selftestwire.CheckFull}),
 		"12 bytes, which is no multiple of 8, crash a kernel server":   put(51, 4, 1, test),
 		"the end of a list of 342 destinations is not sent":            put(51, 4, 1, test),
 		"selftest: a message must have 160 bytes":                      selftestPut(consoleNID, nodeNID, 51, 0, make([]byte, 159)),
@@ -78,7 +82,7 @@ func TestSelftestOdd(t *testing.T) {
 
 // TestSelftestPairs: a reply or bulk data that do not fit their request are marked.
 func TestSelftestPairs(t *testing.T) {
-	request := selftestPut(consoleNID, nodeNID, 50, 11, selftestMessage(t, 1, &selftestwire.BRW{BulkID: 8, Op: selftestwire.Read, Length: 16}))
+	request := selftestPut(consoleNID, nodeNID, 50, 11, selftestMessage(t, 1, &selftestwire.BRW{BulkID: 8, Op: selftestwire.Read, Length: 16, Check: selftestwire.CheckNone}))
 	request.Time = time.Unix(100, 0)
 	reply := selftestPut(nodeNID, consoleNID, 52, 7, selftestMessage(t, 1, &selftestwire.BRWReply{}))
 	reply.Time = request.Time.Add(1500 * time.Microsecond)
@@ -91,7 +95,7 @@ func TestSelftestPairs(t *testing.T) {
 	}{
 		{reply, "selftest brw reply to rpc 0x7, which is not in this capture: ok"},
 		{selftestPut(nodeNID, consoleNID, 52, 8, make([]byte, 16)), "selftest bulk data 0x8 of an RPC that is not in this capture: 16 bytes"},
-		{request, "selftest brw, rpc 0x7, read of 16 bytes, check check 0"},
+		{request, "selftest brw, rpc 0x7, read of 16 bytes, check none"},
 		{selftestPut(nodeNID, consoleNID, 52, 8, make([]byte, 16)), "selftest bulk data of brw, rpc 0x7: 16 bytes"},
 		{selftestPut(nodeNID, consoleNID, 52, 8, make([]byte, 15)), "selftest bulk data of brw, rpc 0x7: 15 bytes; odd: 15 bytes, the request has 16"},
 		{selftestPut(otherNID, consoleNID, 52, 8, make([]byte, 16)), "selftest bulk data of brw, rpc 0x7: 16 bytes; odd: the request went to 10.0.0.2@tcp"},

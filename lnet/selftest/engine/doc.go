@@ -11,8 +11,9 @@
 //	wake := n.Step(now, engine.Input{Kind: engine.Arrived, Peer: from, Self: to, Service: bits, Data: b}, &out)
 //	wake = n.Step(wake, engine.Input{}, &out) // when the clock reaches wake
 //
-// Everything that a console or a test client sends is bounded: requests that wait, memory of
-// bulk data, batches, tests and their units. Requests beyond a bound are dropped or refused.
+// Everything that a console or a test client causes is bounded: requests that wait, memory of bulk
+// data, for all and for each client, memory of this node's own RPCs, batches, tests and their
+// units. Requests beyond a bound are dropped or refused; RPCs of this node wait.
 //
 // This package is unstable: names and fields change without notice.
 package engine
