@@ -85,10 +85,8 @@ func (n *Node) moveWaiting(ni *NI) {
 		}
 		p.mu.Lock()
 		list := p.queue.Take(func(*lnd.Message) bool { return true })
+		ni.wantsNone(p)
 		p.mu.Unlock()
-		ni.mu.Lock()
-		ni.tx.want(&p.account, 0)
-		ni.mu.Unlock()
 		n.sendAllAgain(list)
 	}
 }

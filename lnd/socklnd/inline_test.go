@@ -291,22 +291,23 @@ func TestPostEncodes(t *testing.T) {
 // long, they leave before.
 func TestPostAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
-		least, most int                         // number of answers that leave with the first write
-		third       func(*inlines) (others int) // what the third handler does besides
+		least, most int            // number of answers that leave with the first write
+		others      int            // number of messages that the third handler sends besides
+		third       func(*inlines) // what the third handler does besides
 	}{
-		"lazy":          {5, 5, func(*inlines) int { return 0 }},
-		"then another":  {3, 3, func(u *inlines) int { u.put(probeID, pattern(8)); return 1 }},
-		"then not lazy": {4, 6, func(u *inlines) int { u.post(probeID, pattern(8)); return 1 }},
-		"then slow":     {4, 4, postAndWait},
+		"lazy":          {5, 5, 0, func(*inlines) {}},
+		"then another":  {3, 3, 1, func(u *inlines) { u.put(probeID, pattern(8)) }},
+		"then not lazy": {4, 6, 1, func(u *inlines) { u.post(probeID, pattern(8)) }},
+		"then slow":     {4, 4, 1, postAndWait},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				u, k := postingHost(t)
-				came, others := 0, 0
+				came := 0
 				u.delivered = func(*lnd.Delivery) {
 					u.postInline(&lnd.Inline{To: probeID, Lazy: true}, pattern(8))
 					if came++; came == 3 {
-						others = c.third(u)
+						c.third(u)
 					}
 				}
 				var stream []byte
@@ -314,7 +315,7 @@ func TestPostAnswers(t *testing.T) {
 					stream = append(stream, kernelPut(t, 0, pattern(8))...)
 				}
 				_, _ = k.control.Write(stream)
-				for n := 0; n < 5+others; n++ {
+				for n := 0; n < 5+c.others; n++ {
 					k.control.expectPayload(pattern(8))
 				}
 				synctest.Wait()
@@ -330,7 +331,7 @@ func TestPostAnswers(t *testing.T) {
 }
 
 // postAndWait is a handler that another goroutine's message must not wait for.
-func postAndWait(u *inlines) (others int) {
+func postAndWait(u *inlines) {
 	u.post(probeID, pattern(8))
 	time.Sleep(time.Second)
 	u.change(func() {
@@ -338,5 +339,4 @@ func postAndWait(u *inlines) (others int) {
 			u.t.Error("a message waits for the end of a handler")
 		}
 	})
-	return 1
 }
