@@ -31,7 +31,7 @@ type Config struct {
 	// 64, 1024 and 65536.
 	MaxBatches, MaxTests, MaxUnits int
 	// MaxWaiting bounds the requests that wait for their turn: those of the framework, and BRW
-	// requests that wait for memory. Default 256 of each.
+	// requests that wait for memory. Default 2048 of each: a kernel node has up to 1024 requests open.
 	MaxWaiting int
 	// MaxBulk bounds the bytes of bulk data that the node serves at one time, of which each client
 	// has a quarter, and also those of its own RPCs: units of tests wait for their turn. Default
@@ -56,7 +56,7 @@ func (c Config) filled() (Config, error) {
 	c.MaxBatches = cmp.Or(c.MaxBatches, 64)
 	c.MaxTests = cmp.Or(c.MaxTests, 1024)
 	c.MaxUnits = cmp.Or(c.MaxUnits, 1<<16)
-	c.MaxWaiting = cmp.Or(c.MaxWaiting, 256)
+	c.MaxWaiting = cmp.Or(c.MaxWaiting, 2048)
 	c.MaxBulk = max(cmp.Or(c.MaxBulk, 64<<20), MaxLength)
 	return c, nil
 }

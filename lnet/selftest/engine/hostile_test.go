@@ -25,12 +25,12 @@ func TestFlood(t *testing.T) {
 	l.join(node1)
 	l.lost = func(_ nid.NID, e *engine.Effect) bool { return e.Kind != engine.DoReply }
 	test := wire.Test{BulkID: 9, Session: id1, Batch: 2, Service: wire.PingService, Loop: 1, Concurrency: 1, Client: true, Destinations: 1}
-	for range 1000 {
+	for range 3000 {
 		l.send(node1, 1, &test)
 		l.send(node1, 1, &wire.BRW{Op: wire.Write, Length: engine.MaxLength, Check: wire.CheckFull})
 	}
 	got := l.nodes[node1.NID].Stats()
-	if got.Overload != 1000-1-256+1000-16-256 || got.Moving != 16<<20 || l.seen[engine.DoGet] != 1+16 {
+	if got.Overload != 3000-1-2048+3000-16-2048 || got.Moving != 16<<20 || l.seen[engine.DoGet] != 1+16 {
 		t.Errorf("%+v, effects %v", got, l.seen)
 	}
 }
