@@ -263,7 +263,7 @@ func TestStrangerAmongServers(t *testing.T) {
 }
 
 // TestStrangerWithoutKey: servers that have a key accept none of the stranger's messages.
-// Actions then run whatever port the nodes use.
+// With a key, actions are also carried out if the nodes use an unprivileged port.
 func TestStrangerWithoutKey(t *testing.T) {
 	if os.Getenv("ULNET_LONG") == "" {
 		t.Skip("takes a while; set ULNET_LONG")

@@ -218,5 +218,5 @@ func TestScollExchange(t *testing.T) {
 // TestScollRecorded: the recorded exchange is parsed completely.
 func TestScollRecorded(t *testing.T) { checkExchange(t, scollFile) }
 
-// TestScollTshark: Wireshark reads the same capture.
+// TestScollTshark: tshark and lnetdump find the same messages in the capture of TestScollRecorded.
 func TestScollTshark(t *testing.T) { capturetest.AgreeWithTshark(t, scollFile) }

@@ -147,8 +147,8 @@ func (b *balance) run(s *Server) {
 	}
 }
 
-// ask asks count clients to choose the server to. It takes clients in round-robin order of
-// slots.
+// ask sends requests to as many clients as count says: each is to choose the server with the id to as its
+// master. It takes clients in round-robin order of slots.
 func (b *balance) ask(s *Server, to int32, count int) (asked int) {
 	slots := int32(len(s.table.blocks) * blockSize)
 	for range slots {

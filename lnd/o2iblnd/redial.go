@@ -116,7 +116,9 @@ func (ni *NI) redial(from netip.Addr) {
 
 // subnetsOf returns the subnets in which this system has an address.
 func subnetsOf(own netip.Addr) (list []netip.Prefix) {
-	addrs, _ := net.InterfaceAddrs() // on an error there are no subnets, and peers notice by their retries alone
+	// On an error the list is empty: no peer is redialled, and peers learn of a restart of this node when
+	// their retries run out.
+	addrs, _ := net.InterfaceAddrs()
 	for _, x := range addrs {
 		p, err := netip.ParsePrefix(x.String())
 		if err == nil && (p.Addr().Unmap() == own || own.IsLoopback() && p.Contains(own)) {

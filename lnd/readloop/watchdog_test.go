@@ -81,7 +81,7 @@ func TestShortPeriod(t *testing.T) {
 	w.watchdog.round(w.watchdog.timer)
 	short(false)
 	w.loop.Return(&w.by)
-	w.message(false) // the own goroutine receives the message
+	w.message(false) // the goroutine of the connection receives the message
 	w.handOver()
 	short(true)
 }

@@ -48,7 +48,7 @@ func (r *reader) repeat() {
 func (r *reader) remember(h ksock.MsgHeader) {
 	r.latest = -1
 	if h.Checksum == 0 && h.Cookies == [2]uint64{} {
-		r.latest = r.r - r.c.framing.overhead() // negative if the header came in pieces, which may be elsewhere
+		r.latest = r.r - r.c.framing.overhead() // negative if the header came in pieces, because the first ones may not be in the buffer any more
 	}
 }
 

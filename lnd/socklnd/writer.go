@@ -26,8 +26,8 @@ type writer struct {
 	queue     lnd.Queue // messages to write; guarded by mu
 	acks      ackQueue  // cookies to acknowledge; guarded by mu
 	writing   bool      // a goroutine owns the sending side; guarded by mu
-	scheduled bool      // this goroutine is a drain that has not begun; guarded by mu
-	corked    bool      // this goroutine is the reader, which flushes after its batch; guarded by mu
+	scheduled bool      // the sending side is owned by a drain that has not begun; guarded by mu
+	corked    bool      // the sending side is owned by the reader, which flushes after its batch; guarded by mu
 	answers   bool      // scheduled, and the reader flushes after its batch unless the drain has begun by then; guarded by mu
 	closed    error     // why nothing is sent any more; guarded by mu
 	alone     bool      // the reader has ended; guarded by mu

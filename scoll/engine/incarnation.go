@@ -70,8 +70,8 @@ func (l *incarnations) set(id nid.NID, incarnation uint64) {
 
 // isAhead reports whether an incarnation is more than IncarnationSlack above the present time.
 // That time is the later of two: wall, the wall clock in nanoseconds since 1970, and this
-// node's own incarnation plus the time since its start. The second matters because nodes that
-// have started since then have incarnations of about that value.
+// node's own incarnation plus the time since its start. The second one is needed if
+// the wall clock was set back: nodes that started before this have higher incarnations.
 func (m *Machine) isAhead(incarnation, wall uint64) bool {
 	clock := max(wall, m.cfg.Incarnation+uint64(m.now-m.began))
 	return incarnation > clock && incarnation-clock > uint64(IncarnationSlack)

@@ -53,7 +53,7 @@ func addBTH(s uint32, b []byte) uint32 {
 		shifted[3][b[8]] ^ shifted[2][b[9]] ^ shifted[1][b[10]] ^ shifted[0][b[11]]
 }
 
-// updateLong continues s over b with the instructions of the machine.
+// updateLong adds b to the checksum s, by instructions of the processor.
 func updateLong(s uint32, b []byte) uint32 { return ^crc32.Update(^s, crc32.IEEETable, b) }
 
 // producer inverts the table: for the highest byte of an entry it has the index of that

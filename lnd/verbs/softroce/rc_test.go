@@ -143,7 +143,8 @@ func TestTailLoss(t *testing.T) {
 	}
 }
 
-// TestPeerGone: a requester without answers gives up after the retries; probes do not count.
+// TestPeerGone: a requester that gets no answers gives up after its number of retries. A probe is not counted as
+// a retry.
 func TestPeerGone(t *testing.T) {
 	p := newPair(t, 1, weather{delay: time.Millisecond, drop: func(from int, _ *ibta.Packet) bool { return from == 0 }}, nil)
 	defer p.explain()

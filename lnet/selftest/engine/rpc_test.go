@@ -155,8 +155,8 @@ func TestBRWServer(t *testing.T) {
 	}
 }
 
-// TestBulkBounds: data of a client beyond its quarter of the bound wait, requests beyond another one are dropped, and a
-// transfer that fails or has no end gets no reply and frees its memory.
+// TestBulkBounds: if a client has a quarter of MaxBulk in transfer, its further requests wait; those beyond MaxWaiting
+// are dropped. A transfer that fails or never ends gets no reply, and its memory is freed.
 func TestBulkBounds(t *testing.T) {
 	spec.Covers(t, "ST-19")
 	l := newLab(t, engine.Config{MaxBulk: 8 << 20, MaxWaiting: 2}, node1)

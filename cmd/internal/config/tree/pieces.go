@@ -83,7 +83,7 @@ type splitter struct {
 	now    piece // the piece that has begun
 	begin  int   // offset of its body in the text
 	line   int   // number of the next line, from 1
-	indent int   // column of the dashes of the piece's list, noList or unknownIndent
+	indent int   // column at which the items of the piece's list begin; or one of the values noList and unknownIndent
 }
 
 // take processes a line, which begins at an offset of the text.

@@ -57,8 +57,8 @@ func writeJSON(to io.Writer, text []byte) error {
 	return err
 }
 
-// value prints the value after a key or dash. The argument key is the column of that key, and
-// dashes the indentation of a list.
+// value prints the value after a key or dash. The argument key is the column of that key. The
+// argument dashes is the column at which the items of a list begin.
 func (w *writer) value(value json.RawMessage, key, dashes int) error {
 	switch value[0] {
 	case 'n': // Lustre's lnetctl leaves out null

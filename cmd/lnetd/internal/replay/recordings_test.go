@@ -199,7 +199,7 @@ func (r *role) play(t *testing.T, commands lnetdtest.Commands, script *replay.Sc
 	}
 }
 
-// peer returns the NID that the player has for lnetd: the one on lnetd's first net.
+// peer returns the NID of the player, as lnetd knows it: the one on lnetd's first net.
 func (r *role) peer(s *stage) nid.NID {
 	net := nid.MustParseNet("tcp")
 	if own, err := nid.ParseNet(r.networks); err == nil {
