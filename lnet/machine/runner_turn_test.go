@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,11 +11,11 @@ import (
 
 // chain returns a Runner with turns of 10 outputs, each of which causes the next, length times,
 // and the number of those applied.
-func chain(length int) (*machine.Runner[string, notes], *int) {
-	applied := 0
+func chain(length int64) (*machine.Runner[string, notes], *atomic.Int64) {
+	var applied atomic.Int64
 	var r *machine.Runner[string, notes]
 	r, _ = newLog(machine.Config[string, notes]{Turn: 10, Apply: func(*notes) {
-		if applied++; applied < length {
+		if applied.Add(1) < length {
 			r.Do("next")
 		}
 	}})
@@ -26,15 +27,16 @@ func chain(length int) (*machine.Runner[string, notes], *int) {
 func TestRunnerTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, applied := chain(95)
-		if own := r.Do("first"); !own || *applied != 10 || r.Pending() != 1 {
-			t.Errorf("Do: %t, %d outputs were applied, %d are pending", own, *applied, r.Pending())
+		if own := r.Do("first"); !own || applied.Load() != 10 || r.Pending() != 1 {
+			t.Errorf("Do: %t, %d outputs were applied, %d are pending", own, applied.Load(), r.Pending())
 		}
-		if own := r.Do("another"); own || *applied != 10 {
-			t.Errorf("Do during a pause: %t, %d outputs were applied", own, *applied)
+		if own := r.Do("another"); own || applied.Load() != 10 {
+			t.Errorf("Do during a pause: %t, %d outputs were applied", own, applied.Load())
 		}
 		time.Sleep(time.Second)
-		if *applied != 96 || r.Pending() != 0 {
-			t.Errorf("%d outputs were applied, %d are pending", *applied, r.Pending())
+		synctest.Wait()
+		if applied.Load() != 96 || r.Pending() != 0 {
+			t.Errorf("%d outputs were applied, %d are pending", applied.Load(), r.Pending())
 		}
 	})
 }
@@ -48,12 +50,13 @@ func TestRunnerTurnClose(t *testing.T) {
 		} {
 			r, applied := chain(95)
 			r.Do("first")
-			if !end(r) || *applied != 11 || r.Stats().Steps != 11 {
-				t.Errorf("%d outputs of %d steps were applied", *applied, r.Stats().Steps)
+			if !end(r) || applied.Load() != 11 || r.Stats().Steps != 11 {
+				t.Errorf("%d outputs of %d steps were applied", applied.Load(), r.Stats().Steps)
 			}
 			time.Sleep(time.Second)
-			if *applied != 11 {
-				t.Errorf("%d outputs were applied after Close", *applied)
+			synctest.Wait()
+			if applied.Load() != 11 {
+				t.Errorf("%d outputs were applied after Close", applied.Load())
 			}
 		}
 	})
