@@ -4,15 +4,34 @@ import (
 	"bytes"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 
 	"ulnet/cmd/internal/config"
 )
 
+// lockedLog collects the lines of a log, which a node may also write while a test reads them.
+type lockedLog struct {
+	mu sync.Mutex
+	b  bytes.Buffer // guarded by mu
+}
+
+func (l *lockedLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
 // TestRoutesNotUsed: the log tells in a few lines which routes of the configuration this node
 // does not use, and why.
 func TestRoutesNotUsed(t *testing.T) {
-	var log bytes.Buffer
+	var log lockedLog
 	n, err := newLoggedNode(t, slog.New(slog.NewTextHandler(&log, nil)), func(c *config.Config) {
 		c.Routes.Routes = "tcp9 127.0.0.65@tcp; tcp8 10.0.0.1@tcp7; tcp 10.0.0.1@tcp7; tcp7 10.0.0.[1-9]@tcp6"
 	})
@@ -31,7 +50,7 @@ func TestRoutesNotUsed(t *testing.T) {
 		"tcp9":     0,
 	} {
 		if got := strings.Count(log.String(), want); got != times {
-			t.Errorf("%q is there %d times, want %d: %s", want, got, times, &log)
+			t.Errorf("%q is there %d times, want %d: %s", want, got, times, log.String())
 		}
 	}
 }
