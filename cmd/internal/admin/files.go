@@ -13,11 +13,15 @@ import (
 // from the network.
 const filePrefix = "scoll-"
 
+// lockName is the name of the file that folders are locked by. The folder itself may be locked
+// already, by this process: that of the daemon's state is.
+const lockName = "scoll.lock"
+
 // folder is the folder of files with bulk data, and its lock. A daemon that gets the lock at its
 // start removes the files of a daemon that was killed.
 type folder struct {
 	path string   // absolute, because actions run in another folder; "": the system's folder
-	lock *os.File // the lock on the folder; nil for the system's folder of temporary files
+	lock *os.File // locked while the folder is used; nil for the system's folder of temporary files
 }
 
 // openFolder opens a folder and removes files that a killed daemon has left there.
@@ -27,7 +31,7 @@ func openFolder(path string, log *slog.Logger) (f folder) {
 	}
 	var err error
 	if f.path, err = filepath.Abs(path); err == nil {
-		f.lock, err = os.Open(f.path)
+		f.lock, err = os.OpenFile(filepath.Join(f.path, lockName), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	}
 	if err != nil {
 		log.Error("folder for bulk data", slog.Any("err", err))
@@ -44,7 +48,7 @@ func openFolder(path string, log *slog.Logger) (f folder) {
 }
 
 func (f folder) removeLeft(log *slog.Logger) {
-	entries, err := f.lock.ReadDir(-1)
+	entries, err := os.ReadDir(f.path)
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), filePrefix) || !e.Type().IsRegular() {
 			continue

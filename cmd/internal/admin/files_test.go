@@ -5,8 +5,11 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // names returns the names of the files in a folder.
@@ -37,13 +40,34 @@ func TestFilesLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	New(Config{Dir: path}).Close()
-	if got := names(t, path); len(got) != 3 {
+	if got := names(t, path); len(got) != 4 {
 		t.Errorf("beside a daemon that lives: %v", got)
 	}
 	killed.close() // closes the lock, as the system does when a process is killed
 	New(Config{Dir: path}).Close()
-	if got := names(t, path); len(got) != 2 || got[0] != "other" {
+	if got := names(t, path); !slices.Equal(got, []string{"other", filePrefix + "folder", lockName}) {
 		t.Errorf("%v is left", got)
+	}
+}
+
+// TestFolderOfState: a service begins in a folder that the daemon has locked for its state.
+func TestFolderOfState(t *testing.T) {
+	path := t.TempDir()
+	state, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer state.Close()
+	if err := unix.Flock(int(state.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	begun := make(chan *Service, 1)
+	go func() { begun <- New(Config{Dir: path}) }()
+	select {
+	case s := <-begun:
+		s.Close()
+	case <-time.After(10 * time.Second):
+		t.Fatal("the service waits for the lock of its own daemon")
 	}
 }
 
@@ -63,7 +87,7 @@ func TestFilePath(t *testing.T) {
 	if want := "600\nbulk data"; err != nil || string(r.Output) != want || r.Exit != 0 {
 		t.Errorf("%v, %+v %q, want %q", err, r, r.Output, want)
 	}
-	if got := names(t, "run"); len(got) != 0 {
+	if got := names(t, "run"); !slices.Equal(got, []string{lockName}) {
 		t.Errorf("%v is left", got)
 	}
 }
