@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ulnet/cmd/internal/commands"
+	"ulnet/cmd/internal/transcript"
 	"ulnet/lnd/lndtest/netlab"
 )
 
@@ -39,7 +40,7 @@ var restartLine = regexp.MustCompile(`(?m)^restart ([A-Z])$`)
 // acceptance is a script with its hosts. If there is a file H.conf, the daemon of host H reads
 // it as a real host's daemon reads /etc/lnet.conf.
 type acceptance struct {
-	*stage
+	*transcript.Stage
 	networks map[string]string
 }
 
@@ -62,7 +63,7 @@ func TestAcceptance(t *testing.T) {
 				t.Fatal(err)
 			}
 			a := &acceptance{
-				stage:    &stage{t: t, bin: bin, dir: t.TempDir(), hosts: map[string]*netlab.Host{}, daemons: map[string]*daemon{}},
+				Stage:    transcript.NewStage(t, bin),
 				networks: map[string]string{},
 			}
 			a.build()
@@ -74,26 +75,26 @@ func TestAcceptance(t *testing.T) {
 // build makes the hosts: a client C, a router R, a server S with two rails, and a peer P of S
 // with two rails.
 func (a *acceptance) build() {
-	lab := netlab.New(a.t)
+	lab := netlab.New(a.T)
 	one, two, three := lab.Switch("1"), lab.Switch("2"), lab.Switch("3")
 	for _, name := range []string{"C", "R", "S", "P"} {
-		a.hosts[name] = lab.Host(name)
+		a.Hosts[name] = lab.Host(name)
 	}
-	lab.Cable(a.hosts["C"], "10.1.0.1/24", one, "")
-	lab.Cable(a.hosts["R"], "10.1.0.254/24", one, "")
-	lab.Cable(a.hosts["R"], "10.2.0.254/24", two, "")
+	lab.Cable(a.Hosts["C"], "10.1.0.1/24", one, "")
+	lab.Cable(a.Hosts["R"], "10.1.0.254/24", one, "")
+	lab.Cable(a.Hosts["R"], "10.2.0.254/24", two, "")
 	for host, last := range map[string]int{"S": 5, "P": 6} {
-		lab.Cable(a.hosts[host], fmt.Sprintf("10.2.0.%d/24", last), two, "")
-		lab.Cable(a.hosts[host], fmt.Sprintf("10.3.0.%d/24", last), three, "")
+		lab.Cable(a.Hosts[host], fmt.Sprintf("10.2.0.%d/24", last), two, "")
+		lab.Cable(a.Hosts[host], fmt.Sprintf("10.3.0.%d/24", last), three, "")
 	}
 }
 
 // play starts the daemons of a script and runs it part by part.
 func (a *acceptance) play(script string) {
-	a.t.Helper()
+	a.T.Helper()
 	_, hosts, ok := strings.Cut(script, "# hosts: ")
 	if !ok {
-		a.t.Fatal("the script has no line of hosts")
+		a.T.Fatal("the script has no line of hosts")
 	}
 	hosts, _, _ = strings.Cut(hosts, "\n")
 	for host := range strings.SplitSeq(hosts, ", ") {
@@ -115,42 +116,39 @@ func (a *acceptance) play(script string) {
 
 // begin starts the daemon of a host.
 func (a *acceptance) begin(host string) {
-	a.t.Helper()
+	a.T.Helper()
 	settings, networks := "alive_router_check_interval: 1\nrouter_ping_timeout: 1\n", a.networks[host]
-	if file := filepath.Join(a.dir, host+".conf"); networks == "lo" {
+	if file := filepath.Join(a.Dir, host+".conf"); networks == "lo" {
 		if _, err := os.Stat(file); err == nil {
 			settings += "lnet_conf: " + file + "\n"
 		}
 	}
-	a.start(host, networks, settings)
+	a.Start(host, networks, settings)
 }
 
 func (a *acceptance) restart(host string) {
-	a.t.Helper()
-	if err := a.daemons[host].Signal(os.Interrupt); err != nil {
-		a.t.Fatal(err)
-	}
-	if err := a.daemons[host].Wait(); err != nil {
-		a.t.Fatalf("lnetd of %s: %v", host, err)
+	a.T.Helper()
+	if err := a.Stop(host); err != nil {
+		a.T.Fatalf("lnetd of %s: %v", host, err)
 	}
 	a.begin(host)
 }
 
 // shell runs a part of a script.
 func (a *acceptance) shell(part string) {
-	a.t.Helper()
+	a.T.Helper()
 	var b strings.Builder
 	b.WriteString("set -eu\n" + acceptanceShell)
 	for host := range a.networks {
-		fmt.Fprintf(&b, "%s() { '%s/lnetctl' --socket '%s' \"$@\"; }\n", host, a.bin, a.socket(host))
+		fmt.Fprintf(&b, "%s() { '%s/lnetctl' --socket '%s' \"$@\"; }\n", host, a.Bin, a.Socket(host))
 	}
 	deadline := time.Now().Add(40 * time.Second).Unix()
 	fmt.Fprintf(&b, "soon() { until \"$@\" > soon.out 2>&1; do [ $(date +%%s) -lt %d ] || { echo \"never: $*\"; cat soon.out; return 1; }; sleep 0.1; done; cat soon.out; }\n", deadline)
 	var out bytes.Buffer
 	cmd := exec.Command("sh", "-c", b.String()+part)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = a.dir, &out, &out
+	cmd.Dir, cmd.Stdout, cmd.Stderr = a.Dir, &out, &out
 	if err := cmd.Run(); err != nil {
-		a.t.Fatalf("%v after\n%s\nwhich says\n%s", err, part, tail(out.String(), 60))
+		a.T.Fatalf("%v after\n%s\nwhich says\n%s", err, part, tail(out.String(), 60))
 	}
 }
 

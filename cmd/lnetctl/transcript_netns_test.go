@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -16,6 +15,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/commands"
+	"ulnet/cmd/internal/transcript"
 	"ulnet/lnd/lndtest/netlab"
 )
 
@@ -107,163 +107,115 @@ func TestTranscripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known, err := readDifferences("testdata/transcripts/differences.txt")
+	known, err := transcript.ReadDifferences("testdata/transcripts/differences.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, topic := range topics {
 		t.Run(topic.name, func(t *testing.T) {
 			t.Parallel()
-			list, err := readTranscript(topic.name)
+			list, err := transcript.Read(filepath.Join("testdata", "transcripts", topic.name+".txt"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := &stage{t: t, bin: bin, dir: t.TempDir(), hosts: map[string]*netlab.Host{}, daemons: map[string]*daemon{}}
+			s := &stage{transcript.NewStage(t, bin)}
 			s.build()
 			for _, host := range slices.Backward(slices.Sorted(maps.Keys(topic.networks))) { // the routers, C and D, start before A and B
-				s.start(host, topic.networks[host], topic.settings[host])
+				s.Start(host, topic.networks[host], topic.settings[host])
 			}
 			for _, command := range topic.before {
-				s.prepare(entry{host: "A", command: command})
+				s.prepare(transcript.Entry{Host: "A", Command: command})
 			}
 			short, _, _ := strings.Cut(topic.name, "-")
 			for _, e := range list {
-				for _, command := range topic.first[e.line] {
-					s.lnetctl(e.host, command)
+				for _, command := range topic.first[e.Line] {
+					s.lnetctl(e.Host, command)
 				}
 				s.play(short, e, known)
 			}
-			for _, one := range known.notNeeded(short) {
+			for _, one := range known.NotNeeded(short) {
 				t.Errorf("differences.txt: %s is not different any more", one)
 			}
 		})
 	}
 }
 
-// stage has the hosts of a topic, with their daemons.
-type stage struct {
-	t     *testing.T
-	bin   string
-	dir   string
-	hosts map[string]*netlab.Host
-
-	daemons map[string]*daemon // by host: the daemons that run
-}
+// stage plays a topic.
+type stage struct{ *transcript.Stage }
 
 // build makes the hosts A to D of the recording, and 10.88.0.1, where no node listens.
 func (s *stage) build() {
-	lab := netlab.New(s.t)
+	lab := netlab.New(s.T)
 	first, second := lab.Switch("88"), lab.Switch("89")
 	lab.Cable(lab.Host("refuses"), "10.88.0.1/24", first, "")
 	for i, name := range []string{"A", "B", "C", "D"} {
 		h := lab.Host(name)
 		lab.Cable(h, fmt.Sprintf("10.88.0.%d/24", 5+i), first, "")
 		lab.Cable(h, fmt.Sprintf("10.89.0.%d/24", 5+i), second, "")
-		s.hosts[name] = h
+		s.Hosts[name] = h
 	}
-}
-
-func (s *stage) socket(host string) string { return filepath.Join(s.dir, host+".sock") }
-
-// daemon is an lnetd that was started.
-type daemon struct {
-	*netlab.Process
-	ended chan struct{} // closed when it has ended
-}
-
-// start starts the daemon of a host with networks and further settings, and waits until it answers.
-func (s *stage) start(host, networks, settings string) {
-	s.t.Helper()
-	file := filepath.Join(s.dir, host+".yaml")
-	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
-	s.launch(host, "--config", file, "--networks", networks)
-	if !s.answers(host) {
-		s.t.Fatalf("lnetd of %s has ended\n%s", host, s.log(host))
-	}
-}
-
-// launch starts the daemon of a host.
-func (s *stage) launch(host string, args ...string) {
-	s.t.Helper()
-	at := filepath.Join(s.dir, host)
-	log, err := os.OpenFile(at+".log", os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer log.Close()
-	cmd := exec.Command(filepath.Join(s.bin, "lnetd"), slices.Concat([]string{"--socket", s.socket(host), "--state-dir", at + ".state", "--runtime-dir", at + ".run"}, args)...)
-	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
-	cmd.Stderr = log
-	d := &daemon{s.hosts[host].Start(cmd), make(chan struct{})}
-	s.daemons[host] = d
-	go func() {
-		defer close(d.ended)
-		_ = d.Wait() // how it ends is in its log
-	}()
 }
 
 // play runs a command, and compares its output and exit code with the transcript.
-func (s *stage) play(topic string, e entry, known *differences) {
-	s.t.Helper()
-	if e.prepare {
+func (s *stage) play(topic string, e transcript.Entry, known *transcript.Differences) {
+	s.T.Helper()
+	if e.Prepare {
 		s.prepare(e)
 		return
 	}
-	if strings.HasPrefix(e.command, "dmesg ") || strings.HasPrefix(e.command, "cat /sys/kernel/") {
+	if strings.HasPrefix(e.Command, "dmesg ") || strings.HasPrefix(e.Command, "cat /sys/kernel/") {
 		return // skipped, because the command looks into the kernel
 	}
 	var stdout, stderr string
 	var code int
-	if words, plain := splitWords(e.command); plain && words[0] == "lnetctl" {
-		stdout, stderr, code = s.run(e.host, words[1:])
+	if words, plain := splitWords(e.Command); plain && words[0] == "lnetctl" {
+		stdout, stderr, code = s.run(e.Host, words[1:])
 	} else {
-		stdout, stderr, code = s.shell(e.host, e.command)
+		stdout, stderr, code = s.shell(e.Host, e.Command)
 	}
 	exit := ""
-	if code != e.code {
-		exit = fmt.Sprintf("%d, want %d", code, e.code)
+	if code != e.Code {
+		exit = fmt.Sprintf("%d, want %d", code, e.Code)
 	}
 	for _, one := range []struct{ aspect, diff, text string }{
 		{"exit", exit, stdout + stderr},
-		{"stdout", compareText(stdout, e.stdout), stdout},
-		{"stderr", compareText(stderr, e.stderr), stderr},
-		{"layout", cmp.Or(compareLayout(stdout, e.stdout), compareLayout(stderr, e.stderr)), stdout + stderr},
+		{"stdout", compareText(stdout, e.Stdout), stdout},
+		{"stderr", compareText(stderr, e.Stderr), stderr},
+		{"layout", cmp.Or(compareLayout(stdout, e.Stdout), compareLayout(stderr, e.Stderr)), stdout + stderr},
 	} {
-		if one.diff != "" && !known.allowed(topic, one.aspect, e.command) {
-			s.t.Errorf("line %d: %s$ %s: %s: %s\n%s", e.line, e.host, e.command, one.aspect, one.diff, one.text)
+		if one.diff != "" && !known.Allowed(topic, one.aspect, e.Command) {
+			s.T.Errorf("line %d: %s$ %s: %s: %s\n%s", e.Line, e.Host, e.Command, one.aspect, one.diff, one.text)
 		}
 	}
 }
 
 // prepare runs a command of preparation on a host, which is lnetctl or a command of the system.
-func (s *stage) prepare(e entry) {
-	s.t.Helper()
+func (s *stage) prepare(e transcript.Entry) {
+	s.T.Helper()
 	if s.modules(e) {
 		return
 	}
-	if strings.HasPrefix(e.command, "lnetctl ") {
-		s.lnetctl(e.host, e.command)
+	if strings.HasPrefix(e.Command, "lnetctl ") {
+		s.lnetctl(e.Host, e.Command)
 		return
 	}
-	cmd := exec.Command("sh", "-c", strings.ReplaceAll(e.command, "/bin/ip", "ip"))
-	if err := s.hosts[e.host].Do(func() error {
+	cmd := exec.Command("sh", "-c", strings.ReplaceAll(e.Command, "/bin/ip", "ip"))
+	if err := s.Hosts[e.Host].Do(func() error {
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("%w: %s", err, out)
 		}
 		return nil
 	}); err != nil {
-		s.t.Fatalf("line %d: %s: %v", e.line, e.command, err)
+		s.T.Fatalf("line %d: %s: %v", e.Line, e.Command, err)
 	}
 }
 
 // lnetctl runs a command, and fails the test if the command fails.
 func (s *stage) lnetctl(host, command string) {
-	s.t.Helper()
+	s.T.Helper()
 	words, _ := splitWords(command)
 	if out, errs, code := s.run(host, words[1:]); code != 0 {
-		s.t.Fatalf("%s: exit code %d\n%s%s", command, code, out, errs)
+		s.T.Fatalf("%s: exit code %d\n%s%s", command, code, out, errs)
 	}
 }
 
@@ -271,15 +223,15 @@ func (s *stage) lnetctl(host, command string) {
 func (s *stage) run(host string, args []string) (stdout, stderr string, code int) {
 	var out, errs bytes.Buffer
 	env := cli.Env{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }}
-	code = run(s.t.Context(), env, slices.Concat([]string{"--socket", s.socket(host)}, args))
+	code = run(s.T.Context(), env, slices.Concat([]string{"--socket", s.Socket(host)}, args))
 	return out.String(), errs.String(), code & 255
 }
 
 // shell runs a command line in a shell in which lnetctl is ulnet's.
 func (s *stage) shell(host, command string) (stdout, stderr string, code int) {
 	var out, errs bytes.Buffer
-	cmd := exec.Command("sh", "-c", fmt.Sprintf("lnetctl() { '%s/lnetctl' --socket '%s' \"$@\"; }\n%s", s.bin, s.socket(host), command))
-	cmd.Dir = s.dir
+	cmd := exec.Command("sh", "-c", fmt.Sprintf("lnetctl() { '%s/lnetctl' --socket '%s' \"$@\"; }\n%s", s.Bin, s.Socket(host), command))
+	cmd.Dir = s.Dir
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	_ = cmd.Run() // an error is ignored, since the exit code shows it
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()

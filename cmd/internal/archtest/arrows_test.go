@@ -125,6 +125,8 @@ var Rules = []Rule{
 
 	// This program runs the tests of others, and so uses their harness.
 	{Package: "cmd/soak", May: "cmd/internal/... lnet/... portals lnd lnd/lndtest/netlab/..."},
+	// This package is the harness of tests that play transcripts on hosts.
+	{Package: "cmd/internal/transcript", May: "cmd/internal/... lnd/lndtest/netlab"},
 
 	// Commands may import everything except test harnesses, and except packages that find free
 	// addresses on loopback for several nodes.

@@ -1,4 +1,4 @@
-package main
+package transcript
 
 import (
 	"fmt"
@@ -9,15 +9,15 @@ import (
 	"sync"
 )
 
-// differences are the differences from the kernel's tool that are intended or accepted, each
-// with a reason. They are in testdata/transcripts/differences.txt. An entry is a line
+// Differences are the differences from the kernel's tool that are intended or accepted, each
+// with a reason. An entry of the file is a line
 //
 //	TOPICS ASPECTS COMMAND
 //
-// where TOPICS is a list such as 03,04, ASPECTS a list of exit, stdout, stderr and layout, and
+// where TOPICS is a list such as 03,04, ASPECTS a list such as exit,stdout,stderr, and
 // COMMAND a regular expression of whole commands. An aspect with a question mark, such as exit?,
 // differs only in some runs. Entries are indented below the text of their reason.
-type differences struct {
+type Differences struct {
 	mu   sync.Mutex
 	list []*difference // the accepted differences; guarded by mu
 }
@@ -30,12 +30,13 @@ type difference struct {
 	unused  map[string]bool // topics and aspects of the entry that have not occurred yet
 }
 
-func readDifferences(path string) (*differences, error) {
+// ReadDifferences reads a file of differences.
+func ReadDifferences(path string) (*Differences, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	d, reason := &differences{}, false
+	d, reason := &Differences{}, false
 	for i, line := range strings.Split(string(text), "\n") {
 		switch {
 		case strings.TrimSpace(line) == "":
@@ -80,8 +81,8 @@ func parseDifference(number int, line string) (*difference, error) {
 	return one, nil
 }
 
-// allowed reports whether an aspect of a command may differ, and records that it does.
-func (d *differences) allowed(topic, aspect, command string) (yes bool) {
+// Allowed reports whether an aspect of a command may differ, and records that it does.
+func (d *Differences) Allowed(topic, aspect, command string) (yes bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, one := range d.list {
@@ -93,8 +94,8 @@ func (d *differences) allowed(topic, aspect, command string) (yes bool) {
 	return yes
 }
 
-// notNeeded returns the entries of a topic, with topic and aspect, that have not occurred.
-func (d *differences) notNeeded(topic string) (list []string) {
+// NotNeeded returns the entries of a topic, with topic and aspect, that have not occurred.
+func (d *Differences) NotNeeded(topic string) (list []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, one := range d.list {

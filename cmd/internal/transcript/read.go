@@ -1,25 +1,26 @@
-package main
+// Package transcript plays recorded sessions of Lustre's tools against daemons, in tests of our
+// tools: it reads transcripts and the lists of accepted differences, and runs daemons on hosts.
+package transcript
 
 import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 )
 
-// An entry is a command of a transcript with the output of the kernel's tool, or a command of
+// An Entry is a command of a transcript with the output of the kernel's tool, or a command of
 // preparation.
-type entry struct {
-	line    int
-	host    string // name of the host, A to D
-	command string
-	prepare bool // the shell ran the command to prepare what follows, and its output is not recorded
-	stdout  string
-	stderr  string
-	code    int
+type Entry struct {
+	Line    int    // line of the transcript
+	Host    string // name of the host, A to D
+	Command string // command line, for a shell
+	Prepare bool   // the shell ran the command to prepare what follows, and its output is not recorded
+	Stdout  string // what the command wrote to standard output
+	Stderr  string // what the command wrote to standard error
+	Code    int    // exit code, from 0 to 255
 }
 
 var (
@@ -28,9 +29,9 @@ var (
 	exitLine    = regexp.MustCompile(`^\[exit ([0-9]+)(, [0-9]+ s)?\]$`)
 )
 
-// readTranscript reads the entries of a topic. Text between commands is a comment.
-func readTranscript(topic string) (list []entry, err error) {
-	text, err := os.ReadFile(filepath.Join("testdata", "transcripts", topic+".txt"))
+// Read reads the entries of a transcript. Text between commands is a comment.
+func Read(path string) (list []Entry, err error) {
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -38,18 +39,18 @@ func readTranscript(topic string) (list []entry, err error) {
 	for len(r.rest) > 0 {
 		line := r.next()
 		if m := prepareLine.FindStringSubmatch(line); m != nil {
-			list = append(list, entry{line: r.line, host: m[1], command: m[2], prepare: true})
+			list = append(list, Entry{Line: r.line, Host: m[1], Command: m[2], Prepare: true})
 		}
 		m := commandLine.FindStringSubmatch(line)
 		if m == nil {
 			continue
 		}
-		e := entry{line: r.line, host: m[1], command: m[2]}
-		if strings.Contains(e.command, "<<'Y'") {
-			e.command += "\n" + r.here()
+		e := Entry{Line: r.line, Host: m[1], Command: m[2]}
+		if strings.Contains(e.Command, "<<'Y'") {
+			e.Command += "\n" + r.here()
 		}
 		if err := r.outputs(&e); err != nil {
-			return nil, fmt.Errorf("line %d: %s: %w", r.line, e.command, err)
+			return nil, fmt.Errorf("%s: line %d: %s: %w", path, r.line, e.Command, err)
 		}
 		list = append(list, e)
 	}
@@ -82,11 +83,11 @@ func (r *transcriptReader) here() string {
 
 // outputs reads standard output and standard error, whose lengths in bytes are in their markers,
 // and the exit code.
-func (r *transcriptReader) outputs(e *entry) error {
+func (r *transcriptReader) outputs(e *Entry) error {
 	for _, out := range []struct {
 		name string
 		to   *string
-	}{{"stdout", &e.stdout}, {"stderr", &e.stderr}} {
+	}{{"stdout", &e.Stdout}, {"stderr", &e.Stderr}} {
 		var size int
 		if _, err := fmt.Sscanf(r.next(), "["+out.name+" %d]", &size); err != nil {
 			return err
@@ -106,6 +107,6 @@ func (r *transcriptReader) outputs(e *entry) error {
 		return fmt.Errorf("no exit code")
 	}
 	var err error
-	e.code, err = strconv.Atoi(m[1])
+	e.Code, err = strconv.Atoi(m[1])
 	return err
 }
