@@ -1,0 +1,113 @@
+package console
+
+import (
+	"errors"
+	"log/slog"
+	"syscall"
+
+	"ulnet/lnd"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/selftest/console/engine"
+	"ulnet/lnet/selftest/wire"
+	"ulnet/portals"
+)
+
+// memory is what is posted for an RPC: the memory of its reply and its list of destinations.
+type memory struct {
+	reply, list       portals.MDHandle
+	hasReply, hasList bool
+}
+
+// call posts memory for the reply of an RPC and its list of destinations, and puts its request.
+func (c *Console) call(e *engine.Effect) {
+	m, err := c.post(e)
+	if err != nil {
+		c.unlink(m)
+		c.failed(e.ID, err)
+		return
+	}
+	c.mu.Lock()
+	closed := c.closed && c.commands == nil
+	if !closed {
+		c.posted[e.ID] = m
+	}
+	c.mu.Unlock()
+	if closed {
+		c.unlink(m)
+		return
+	}
+	request := c.outbox.New()
+	request.Data = append(request.Data, e.Data...)
+	request.Note = e.ID
+	c.outbox.Put(request, portals.PutRequest{Target: e.Peer, Portal: int(e.Service.Portal()), MatchBits: uint64(e.Service)})
+}
+
+// post posts the memory of an RPC. What it has posted before an error is in m.
+func (c *Console) post(e *engine.Effect) (m memory, err error) {
+	id, b := e.ID, make([]byte, wire.MessageSize)
+	m.reply, err = c.expose(e.Peer, e.ID, b, portals.OpPut, func(ev *portals.Event) {
+		if ev.Kind == portals.EventPut {
+			c.runner.Do(engine.Input{Kind: engine.Replied, ID: id, Data: b[:ev.MLength]})
+		}
+	})
+	if err != nil {
+		return m, err
+	}
+	m.hasReply = true
+	if e.Bits != 0 {
+		if m.list, err = c.expose(e.Peer, e.Bits, e.List, portals.OpGet, nil); err != nil {
+			return m, err
+		}
+		m.hasList = true
+	}
+	return m, nil
+}
+
+// expose posts memory for one message of a node.
+func (c *Console) expose(peer nid.ProcessID, bits uint64, b []byte, option portals.MDOption, handle func(*portals.Event)) (portals.MDHandle, error) {
+	me, err := c.table.MEAttach(wire.BulkPortal, portals.Match{ID: peer, Bits: bits}, portals.Unlink, portals.After)
+	if err != nil {
+		return 0, err
+	}
+	md, err := c.table.MDAttach(me, portals.MD{Segments: []lnd.Segment{b}, Threshold: 1, Options: option, Handler: handle}, portals.Unlink)
+	if err != nil {
+		_ = c.table.MEUnlink(me)
+	}
+	return md, err
+}
+
+// left is called when a request has left, or cannot be sent.
+func (c *Console) left(id uint64, err error) {
+	if err != nil {
+		c.failed(id, err)
+	}
+}
+
+// failed reports that the request of an RPC cannot be sent.
+func (c *Console) failed(id uint64, err error) {
+	c.log.Debug("selftest console: a request cannot be sent", slog.Any("error", err))
+	errno, ok := errors.AsType[syscall.Errno](err)
+	if !ok || errno == 0 {
+		errno = syscall.EIO
+	}
+	c.runner.Do(engine.Input{Kind: engine.Sent, ID: id, Errno: errno})
+}
+
+// release unlinks the memory of an RPC.
+func (c *Console) release(id uint64) {
+	c.mu.Lock()
+	m := c.posted[id]
+	delete(c.posted, id)
+	c.mu.Unlock()
+	c.unlink(m)
+}
+
+// unlink unlinks memory. What has unlinked itself is gone, which is no error.
+func (c *Console) unlink(m memory) {
+	if m.hasReply {
+		_ = c.table.MDUnlink(m.reply)
+	}
+	if m.hasList {
+		_ = c.table.MDUnlink(m.list)
+	}
+}

@@ -1,0 +1,73 @@
+package console
+
+import (
+	"context"
+	"time"
+
+	"ulnet/lnet/nid"
+	"ulnet/lnet/selftest/console/engine"
+)
+
+// NewSession makes the session of the console. Nothing is sent to nodes, but with Force to those
+// of an earlier session, which ends. Errors: EOPNOTSUPP if there is a session of the same key,
+// EEXIST if there is one of another key, EINVAL for a name, a time-out or features that cannot
+// be, EADDRNOTAVAIL if the node has no NID with an IPv4 address.
+func (c *Console) NewSession(ctx context.Context, n NewSession) (Session, error) {
+	r, err := c.run(ctx, &n)
+	return r.Session, err
+}
+
+// Session returns the session. ESRCH: there is none.
+func (c *Console) Session() (s Session, err error) {
+	c.look(func() { s, err = c.console.Session() })
+	return s, err
+}
+
+// EndSession ends the session: all its nodes leave it, which ends their tests. Errors: ESRCH,
+// EACCES. When ctx ends the session has ended all the same, but for nodes that have not answered.
+func (c *Console) EndSession(ctx context.Context, key uint32) ([]Answer, error) {
+	r, err := c.run(ctx, &engine.EndSession{Key: key})
+	return r.Answers, err
+}
+
+// AddGroup makes a group and adds nodes to it, as AddNodes does. The group stays if no node can
+// be added. Errors: those of AddNodes, and EEXIST if there is a group of this name.
+func (c *Console) AddGroup(ctx context.Context, key uint32, name string, ids []nid.ProcessID) ([]Answer, error) {
+	r, err := c.run(ctx, &engine.AddGroup{Key: key, Name: name, IDs: ids})
+	return r.Answers, err
+}
+
+// AddNodes adds nodes to a group. Nodes that are not active are asked to join the session, and
+// only these have answers; they are in the group whatever they answer. Errors: ESRCH without a session, EACCES if its key is
+// another, ENOENT if there is no such group, EBUSY if a test or another command uses it, EINVAL
+// for an id that names no node, EAFNOSUPPORT for an IPv6 NID, ENOSPC if there are too many.
+func (c *Console) AddNodes(ctx context.Context, key uint32, name string, ids []nid.ProcessID) ([]Answer, error) {
+	r, err := c.run(ctx, &engine.AddNodes{Key: key, Group: name, IDs: ids})
+	return r.Answers, err
+}
+
+// Groups returns the groups in the order in which they were made. ESRCH: there is no session.
+func (c *Console) Groups() (list []Group, err error) {
+	c.look(func() { list, err = c.console.Groups() })
+	return list, err
+}
+
+// Group returns a group. Errors: ESRCH, ENOENT.
+func (c *Console) Group(name string) (g Group, err error) {
+	c.look(func() { g, err = c.console.Group(name) })
+	return g, err
+}
+
+// Ping asks nodes for the sessions that they have (DEBUG). A node without a session answers with
+// the status ESRCH. Each node may take as long as timeout says, at least 3 s and at most 30 s.
+// Errors: ESRCH without a session, EACCES, ENOENT, EINVAL.
+func (c *Console) Ping(ctx context.Context, key uint32, target Target, timeout time.Duration) ([]Answer, error) {
+	r, err := c.run(ctx, &engine.Ping{Key: key, Target: target, Timeout: timeout})
+	return r.Answers, err
+}
+
+// look looks at the machine, which counts as use of the session.
+func (c *Console) look(f func()) {
+	c.runner.Do(engine.Input{Kind: engine.Used})
+	c.runner.Inspect(f)
+}

@@ -1,0 +1,167 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"syscall"
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/selftest"
+	"ulnet/lnet/selftest/console/engine"
+	"ulnet/portals"
+)
+
+// ErrClosed says that the console is closed.
+var ErrClosed error = &Error{Errno: syscall.ESHUTDOWN, Why: "the console is closed", Hint: "make another one"}
+
+// Console is the console of one node. Methods are safe for concurrent use.
+type Console struct {
+	table   *portals.Table
+	clock   machine.Clock
+	log     *slog.Logger
+	console *engine.Console // stepped by runner
+	runner  *machine.Runner[engine.Input, engine.Output]
+	outbox  portals.Outbox[uint64] // requests, by the numbers of their RPCs
+
+	mu       sync.Mutex
+	posted   map[uint64]memory              // memory of RPCs under way, by their numbers; guarded by mu
+	commands map[uint64]func(engine.Effect) // commands under way, by their numbers; guarded by mu
+	last     uint64                         // number of the latest command; guarded by mu
+	closed   bool                           // guarded by mu
+}
+
+// A goroutine that brings an event carries out the effects of about turn steps, not more.
+const turn = 1 << 10
+
+// New makes a console on a node. With agent, the test node of the same node, nodes may join the
+// session by themselves (JOIN); nil: they cannot. Errors: [portals.ErrNoLoopback] or
+// [portals.ErrNoDiscovery] if the node lacks one of these.
+func New(table *portals.Table, agent *selftest.Agent, cfg Config) (*Console, error) {
+	if err := table.Ready(); err != nil {
+		return nil, err
+	}
+	c := &Console{table: table, clock: cfg.Clock, log: cfg.Log, posted: map[uint64]memory{}, commands: map[uint64]func(engine.Effect){}}
+	if c.clock == nil {
+		c.clock = table.Node().Clock()
+	}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	ec := cfg.Engine()
+	incarnation := table.Node().Incarnation()
+	ec.FirstID, ec.FirstStamp = firstID(incarnation, c.clock.Now()), firstStamp(incarnation)
+	var err error
+	if c.console, err = engine.New(ec); err != nil {
+		return nil, err
+	}
+	c.runner = machine.NewRunner(machine.Config[engine.Input, engine.Output]{
+		Machine: c.console, Clock: c.clock, Apply: c.apply, Turn: turn,
+		Fault: func(err error) { c.log.Error("selftest console: the machine is at fault", slog.Any("error", err)) },
+	})
+	c.outbox.Open(table, portals.OutboxConfig[uint64]{Done: c.left})
+	return c, nil
+}
+
+// apply carries out what a step wants done.
+func (c *Console) apply(out *engine.Output) {
+	for i := range out.Effects {
+		switch e := &out.Effects[i]; e.Kind {
+		case engine.DoCall:
+			c.call(e)
+		case engine.DoFree:
+			c.release(e.ID)
+		case engine.DoAnswer:
+			c.mu.Lock()
+			done := c.commands[e.ID]
+			delete(c.commands, e.ID)
+			c.mu.Unlock()
+			if done != nil {
+				done(*e)
+			}
+		}
+	}
+}
+
+// start begins a command. done is called once, with its result, possibly before start returns.
+func (c *Console) start(command engine.Command, done func(engine.Effect)) (id uint64) {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		done(engine.Effect{Err: ErrClosed})
+		return 0
+	}
+	c.last++
+	id = c.last
+	c.commands[id] = done
+	c.mu.Unlock()
+	c.runner.Do(engine.Input{Kind: engine.Do, ID: id, Command: command, Self: c.self()})
+	return id
+}
+
+// run runs a command. When ctx ends, nodes without an answer are given up, and the error is
+// that of ctx.
+func (c *Console) run(ctx context.Context, command engine.Command) (engine.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return engine.Result{}, err
+	}
+	over := make(chan engine.Effect, 1)
+	id := c.start(command, func(e engine.Effect) { over <- e })
+	select {
+	case e := <-over:
+		return e.Result, e.Err
+	case <-ctx.Done():
+	}
+	c.runner.Do(engine.Input{Kind: engine.Cancel, ID: id})
+	e := <-over
+	return e.Result, ctx.Err()
+}
+
+// self returns the NID of this node in the ids of sessions: the first one that is not that of
+// the loopback. It is not valid if there is none with an address of 4 bytes.
+func (c *Console) self() nid.NID {
+	for _, id := range c.table.Node().IDs() {
+		if !id.NID.IsLo() && id.NID.Is4() {
+			return id.NID
+		}
+	}
+	return nid.NID{}
+}
+
+// Close ends the session: its nodes are asked to leave it. It waits for their answers until ctx
+// ends; then they leave it when their time-outs end. Commands under way end with ESHUTDOWN.
+func (c *Console) Close(ctx context.Context) error {
+	s, err := c.Session()
+	if err == nil {
+		_, err = c.EndSession(ctx, s.Key)
+	}
+	if errors.Is(err, syscall.ESRCH) || errors.Is(err, syscall.ESHUTDOWN) {
+		err = nil
+	}
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	wait := time.Minute
+	if left, ok := machine.Left(ctx); ok {
+		wait = min(wait, max(left, 0))
+	}
+	c.runner.CloseWithin(wait)
+	c.mu.Lock()
+	ids, commands := make([]uint64, 0, len(c.posted)), c.commands
+	for id := range c.posted { // any order: the RPCs are independent
+		ids = append(ids, id)
+	}
+	c.commands = nil
+	c.mu.Unlock()
+	for _, id := range ids {
+		c.release(id)
+	}
+	for _, done := range commands { // any order: the commands are independent
+		done(engine.Effect{Err: ErrClosed})
+	}
+	c.outbox.Close()
+	return err
+}

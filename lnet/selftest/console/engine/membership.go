@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"time"
+
+	"ulnet/lnet/selftest/wire"
+)
+
+// makeSession makes those of some nodes that are not active join the session, and calls then.
+func (c *Console) makeSession(o *operation, nodes []*node, then func()) {
+	s := c.session
+	var list []*node
+	for _, n := range nodes {
+		if n.state != Active {
+			list = append(list, n)
+		}
+	}
+	c.ask(&transaction{
+		of: o, service: wire.MakeSessionService, nodes: list, wait: mostWait,
+		request: func(i int) (wire.Body, []byte) {
+			list[i].made++
+			return &wire.MakeSession{Session: s.id, Force: s.force, Name: s.name}, nil
+		},
+		take: func(a *Answer, n *node, m *wire.Message) bool {
+			c.madeSession(s, a, n, m)
+			return false
+		},
+		then: then,
+	})
+}
+
+// madeSession takes the reply to MAKE_SESSION. The first node that joins decides the features of
+// the session; nodes with others are refused (selftest §10).
+func (c *Console) madeSession(s *session, a *Answer, n *node, m *wire.Message) {
+	b := m.Body.(*wire.MakeSessionReply)
+	if m.Status != wire.OK {
+		n.made = max(n.made-1, 0)
+		a.Name = b.Name
+		return
+	}
+	if !s.fixed && m.Features&^s.features == 0 {
+		s.fixed, s.features = true, m.Features
+	}
+	if m.Features != s.features {
+		a.Status = errnoOf(wire.EPROTO)
+		return
+	}
+	if b.Timeout > 0 {
+		n.timeout = time.Duration(b.Timeout) * time.Second
+	}
+}
+
+// remove makes nodes leave the session, and calls then. A node that has counted several
+// MAKE_SESSION requests, because their replies were lost, is asked as often. A node that has no
+// session of ours has left it (selftest §10).
+func (c *Console) remove(o *operation, nodes []*node, then func()) {
+	s := c.session
+	c.ask(&transaction{
+		of: o, service: wire.RemoveSessionService, nodes: nodes, wait: mostWait,
+		request: func(int) (wire.Body, []byte) { return &wire.RemoveSession{Session: s.id}, nil },
+		take: func(a *Answer, n *node, m *wire.Message) bool {
+			if m.Status == wire.ESRCH {
+				a.Status = 0
+			}
+			n.made = max(n.made-1, 0)
+			return m.Status == wire.OK && n.state == Active && n.made > 0
+		},
+		then: then,
+	})
+}

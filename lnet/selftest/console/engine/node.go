@@ -1,0 +1,104 @@
+package engine
+
+import (
+	"slices"
+	"syscall"
+	"time"
+
+	"ulnet/lnet/nid"
+	"ulnet/lnet/selftest/wire"
+)
+
+// node is a test node of the session. Groups and batches share it.
+type node struct {
+	id      nid.ProcessID
+	state   State
+	members int // groups and batches that have it
+	held    int // operations that use it
+	// made is how many MAKE_SESSION requests the node may have counted: those that were sent and
+	// not refused, since it had no session of this console.
+	made    int
+	heard   time.Duration // when it last answered
+	timeout time.Duration // time-out of the session at the node
+	pinging bool          // a DEBUG request of the console itself is under way
+}
+
+// learn takes what a reply says of the session of a node. Refusals of a version or of features
+// say nothing.
+func (c *Console) learn(a *Answer, n *node, m *wire.Message) {
+	if m.Status == wire.EPROTO {
+		return
+	}
+	n.heard = c.now
+	id := sessionOf(m.Body)
+	a.Session = id
+	switch {
+	case id.Console.IsAny():
+		n.state = Unknown
+	case id == c.session.id:
+		n.state = Active
+		return
+	default:
+		n.state = Busy
+	}
+	n.made = 0
+}
+
+// sessionOf returns the session in a reply.
+func sessionOf(body wire.Body) wire.Session {
+	switch b := body.(type) {
+	case *wire.MakeSessionReply:
+		return b.Session
+	case *wire.RemoveSessionReply:
+		return b.Session
+	case *wire.BatchReply:
+		return b.Session
+	case *wire.TestReply:
+		return b.Session
+	case *wire.StatReply:
+		return b.Session
+	case *wire.DebugReply:
+		return b.Session
+	}
+	return wire.NoSession()
+}
+
+// node returns the node of a process, which becomes known if it is not.
+func (s *session) node(id nid.ProcessID, now time.Duration) *node {
+	n := s.byID[id]
+	if n == nil {
+		n = &node{id: id, heard: now, timeout: nodeTimeout}
+		s.byID[id] = n
+		s.nodes = append(s.nodes, n)
+	}
+	return n
+}
+
+// forget drops those of some nodes that nothing uses any more.
+func (s *session) forget(nodes []*node) {
+	dropped := false
+	for _, n := range nodes {
+		if n.members == 0 && n.held == 0 && s.byID[n.id] == n {
+			delete(s.byID, n.id)
+			dropped = true
+		}
+	}
+	if dropped {
+		s.nodes = slices.DeleteFunc(s.nodes, func(n *node) bool { return s.byID[n.id] != n })
+	}
+}
+
+// checkIDs refuses processes that cannot be test nodes.
+func checkIDs(ids []nid.ProcessID) error {
+	for _, id := range ids {
+		switch {
+		case !id.NID.IsValid() || id.NID.IsAny():
+			return fail(syscall.EINVAL, "use the NID of a node, as 10.0.0.1@tcp", "%v names no node", id)
+		case id.NID.IsLo():
+			return fail(syscall.EINVAL, "use another NID of the node", "%v is another node at each test client", id)
+		case !id.NID.Is4():
+			return fail(syscall.EAFNOSUPPORT, "use a NID of the node with an IPv4 address", "%v has no form in the messages of selftest", id)
+		}
+	}
+	return nil
+}
