@@ -14,11 +14,13 @@ import (
 //	writing  batch  goroutine
 //	no       nil    none
 //	yes      nil    a sender, between two batches or finalizing one; or the reader, while inline
-//	                messages wait for the end of what it has read (cork), unless a drain begins before
+//	                messages wait for the end of what it has read (cork), unless a drain begins before;
+//	                or none, while inline messages of a burst wait for a drain that is delayed (coalescing)
 //	yes      set    the drain
 type writer struct {
 	c       *conn
 	drainFn func() // the method drain, bound once to avoid allocation
+	tickFn  func() // the method tick, likewise
 
 	mu        sync.Mutex
 	full      batchList // batches of inline messages that have no room for another one; guarded by mu
@@ -33,12 +35,14 @@ type writer struct {
 	alone     bool      // the reader has ended; guarded by mu
 
 	batch *batch // batch that is written in part; used only by the goroutine that writes
-	burst burst  // burst of small messages; guarded by peer.mu
+
+	burst      burst      // burst of small messages; guarded by mu
+	coalescing coalescing // delays of drains in a burst; guarded by mu
 }
 
 func (w *writer) init(c *conn) {
 	w.c = c
-	w.drainFn = w.drain
+	w.drainFn, w.tickFn = w.drain, w.tick
 }
 
 // push takes m for sending. It returns true if the caller has to call Flush, because no other
@@ -49,7 +53,7 @@ func (w *writer) push(m *lnd.Message) (flush bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.queue.Push(m)
-	return w.takeOver() || w.begin(m.Header.PayloadLength <= lnd.MaxInline)
+	return w.takeOver() || w.seizeDelayed() || w.begin(m.Header.PayloadLength <= lnd.MaxInline)
 }
 
 // begin starts to write what waits, unless a goroutine does so already. It returns true if the
@@ -59,11 +63,14 @@ func (w *writer) begin(small bool) (flush bool) {
 		return false
 	}
 	w.writing = true
-	if small && w.burst.on(w.c.peer) {
-		w.startDrain()
-		return false
+	if !small {
+		return true
 	}
-	return true
+	if w.burst.add(w.c.peer.ni.clock.Now()); !w.burst.on() {
+		return true
+	}
+	w.schedule()
+	return false
 }
 
 // pushAll takes all of q for sending and leaves the writing to the drain.
@@ -126,7 +133,7 @@ func (w *writer) proceed() {
 		w.rest()
 		return
 	}
-	w.startDrain() // before close lets the reader end, and with it the NI
+	w.schedule() // before close lets the reader end, and with it the NI
 	w.mu.Unlock()
 }
 
@@ -138,6 +145,7 @@ func (w *writer) empty() bool {
 // rest releases the sending side. The caller holds w.mu, which rest unlocks.
 func (w *writer) rest() {
 	w.writing = false
+	w.burst.idle = w.c.peer.ni.clock.Now()
 	last := w.alone
 	w.mu.Unlock()
 	if last {
@@ -169,8 +177,10 @@ func (w *writer) startDrain() {
 func (w *writer) drain() {
 	defer w.c.peer.ni.tasks.Done()
 	w.mu.Lock()
-	owner := w.scheduled
-	w.scheduled, w.answers = false, false
+	owner := w.scheduled && !w.coalescing.on
+	if owner {
+		w.scheduled, w.answers = false, false
+	}
 	w.mu.Unlock()
 	if !owner {
 		return
@@ -190,7 +200,9 @@ func (w *writer) drain() {
 			w.wrote(b, n)
 		}
 		w.finish(b, err)
-		b = nil
+		if b = nil; w.lingers() {
+			return
+		}
 	}
 }
 
@@ -239,7 +251,7 @@ func (w *writer) nextInline(without bool) *batch {
 	}
 	b := w.full.pop()
 	if b == nil {
-		b, w.posted = w.posted, nil
+		b, w.posted, w.coalescing.lazy = w.posted, nil, false
 	}
 	return b
 }

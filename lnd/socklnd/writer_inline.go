@@ -15,6 +15,9 @@ import (
 // enoughBytes are enough inline messages for a write.
 const enoughBytes = batchMemory * 3 / 4
 
+// enough reports whether enough inline messages wait for a write. The caller holds mu.
+func (w *writer) enough() bool { return w.posted.used >= enoughBytes || w.full.head != nil }
+
 var _ lnd.Inliner = (*NI)(nil)
 
 // Post implements lnd.Inliner.
@@ -78,10 +81,15 @@ func (w *writer) post(i *lnd.Inline, payload lnd.Payload, open bool) (flush, tak
 	}
 	ni.messages.Begin()
 	w.c.queuedBytes.Add(int64(size))
-	enough := w.posted.used >= enoughBytes
+	co := &w.coalescing
+	co.posted += size
+	co.lazy = co.lazy || i.Lazy
+	enough := w.enough()
 	switch {
-	case enough && w.scheduled && w.batch == nil:
-		w.scheduled, w.answers = false, false
+	case enough && w.seizeDelayed():
+		co.vain /= 2
+		return true, true
+	case enough && w.seize():
 		return true, true
 	case enough && w.takeOver():
 		return true, true
@@ -135,10 +143,7 @@ func (w *writer) cork() {
 // uncork writes what waits since cork, unless another goroutine has taken the sending side over.
 func (w *writer) uncork() {
 	w.mu.Lock()
-	answers := w.answers && w.scheduled && w.batch == nil
-	if answers {
-		w.scheduled, w.answers = false, false
-	}
+	answers := (w.answers || w.coalescing.on && w.coalescing.lazy) && w.seize()
 	switch {
 	case !w.takeOver() && !answers:
 		w.mu.Unlock()

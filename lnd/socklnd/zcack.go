@@ -42,7 +42,7 @@ func (w *writer) pushNoop(cookie uint64) (flush bool, why Reason) {
 	if why := w.acks.add(cookie, w.mergesAcks()); why != ReasonNone {
 		return false, why
 	}
-	flush = !w.writing
+	flush = w.seizeDelayed() || !w.writing
 	w.writing = true
 	return flush, ReasonNone
 }

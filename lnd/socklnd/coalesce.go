@@ -1,0 +1,112 @@
+package socklnd
+
+import "time"
+
+// In a long burst a drain that begins at once finds few messages: it passes records and locks between
+// the caches of two processors for each of them, and a write costs 10 to 20 µs whatever its size. So
+// the drain is delayed, as network cards delay interrupts (adaptive interrupt coalescing): mostly
+// enough messages for a write gather meanwhile, and the goroutine that posts them writes. A sender
+// that stops before, because it waits for SEND events or answers, would lose that time with each
+// drain. So each delay that was in vain doubles the number of drains that begin at once afterwards.
+//
+// Only inline messages of a burst wait for a delayed drain, none of them longer than
+// coalesceTime*coalesceTicks. Lazy ones leave when the reader's batch ends, as always.
+const (
+	coalesceTime  = 50 * time.Microsecond
+	coalesceTicks = 8    // largest number of ticks of a delay that is not in vain
+	maxAtOnce     = 1024 // bound for the number of drains that begin at once after a delay in vain
+)
+
+// coalescing is what a writer knows about delayed drains.
+type coalescing struct {
+	on      bool // the sending side is owned by a drain that begins at the next tick
+	lazy    bool // a lazy message is among the inline ones that wait
+	ticking bool // the timer of tick is set
+	posted  int  // bytes of inline messages so far
+	seen    int  // posted when the timer was set
+	atOnce  int  // drains that are to begin at once before one is delayed again
+	vain    int  // value of atOnce after the latest delay in vain, halved by each delay that was not
+}
+
+// schedule leaves what waits to a drain, which begins at once or later. The caller holds mu and owns the
+// sending side.
+func (w *writer) schedule() {
+	if w.coalesces() {
+		w.delay()
+	} else {
+		w.startDrain()
+	}
+}
+
+// coalesces reports whether another drain is to be delayed. The caller holds mu.
+func (w *writer) coalesces() bool {
+	co := &w.coalescing
+	if !w.burst.on() || w.posted == nil || w.enough() || co.lazy || w.queue.Len() > 0 || len(w.acks) > 0 || w.closed != nil {
+		return false
+	}
+	if co.atOnce > 0 {
+		co.atOnce--
+		return false
+	}
+	return true
+}
+
+// delay hands the sending side to a drain that begins at a later tick. The caller holds mu.
+func (w *writer) delay() {
+	co := &w.coalescing
+	w.scheduled, co.on = true, true
+	if !co.ticking {
+		w.setTick()
+	}
+}
+
+func (w *writer) setTick() {
+	co, ni := &w.coalescing, w.c.peer.ni
+	co.ticking, co.seen = true, co.posted
+	ni.tasks.Add(1)
+	ni.clock.AfterFunc(coalesceTime, w.tickFn)
+}
+
+// tick begins the delayed drain, unless messages still come fast enough that a buffer will be full soon.
+func (w *writer) tick() {
+	defer w.c.peer.ni.tasks.Done()
+	co := &w.coalescing
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	co.ticking = false
+	switch {
+	case !co.on:
+	case co.posted-co.seen >= enoughBytes/coalesceTicks:
+		w.setTick()
+	default:
+		co.on = false
+		co.vain = min(max(1, 2*co.vain), maxAtOnce)
+		co.atOnce = co.vain
+		w.startDrain()
+	}
+}
+
+// lingers gives the sending side of a drain, which has written a batch, to a later one if more
+// messages will wait for that one. It reports whether it did.
+func (w *writer) lingers() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.coalesces() {
+		return false
+	}
+	w.delay()
+	return true
+}
+
+// seize takes the sending side from a drain that has not begun, and reports whether it did. The
+// caller holds mu.
+func (w *writer) seize() bool {
+	if !w.scheduled || w.batch != nil {
+		return false
+	}
+	w.scheduled, w.answers, w.coalescing.on = false, false, false
+	return true
+}
+
+// seizeDelayed is seize for a drain that is delayed.
+func (w *writer) seizeDelayed() bool { return w.coalescing.on && w.seize() }
