@@ -46,6 +46,33 @@ func (c *Console) AddNodes(ctx context.Context, key uint32, name string, ids []n
 	return r.Answers, err
 }
 
+// DeleteGroup deletes a group. Its active nodes leave the session, unless another group or a
+// batch has them; only these have answers. Errors: ESRCH, EACCES, ENOENT, EBUSY.
+func (c *Console) DeleteGroup(ctx context.Context, key uint32, name string) ([]Answer, error) {
+	r, err := c.run(ctx, &engine.DeleteGroup{Key: key, Group: name})
+	return r.Answers, err
+}
+
+// RemoveNodes takes nodes out of a group, which is deleted if none is left. Those that are active
+// leave the session as in DeleteGroup. Errors: ESRCH, EACCES, ENOENT, EBUSY.
+func (c *Console) RemoveNodes(ctx context.Context, key uint32, name string, ids []nid.ProcessID) ([]Answer, error) {
+	r, err := c.run(ctx, &engine.RemoveNodes{Key: key, Group: name, IDs: ids})
+	return r.Answers, err
+}
+
+// CleanGroup takes the nodes in some states out of a group, as RemoveNodes does.
+func (c *Console) CleanGroup(ctx context.Context, key uint32, name string, states []State) ([]Answer, error) {
+	r, err := c.run(ctx, &engine.CleanGroup{Key: key, Group: name, States: states})
+	return r.Answers, err
+}
+
+// RefreshGroup asks the nodes of a group that are not active to join the session; only these have
+// answers. Errors: ESRCH, EACCES, ENOENT, EBUSY.
+func (c *Console) RefreshGroup(ctx context.Context, key uint32, name string) ([]Answer, error) {
+	r, err := c.run(ctx, &engine.RefreshGroup{Key: key, Group: name})
+	return r.Answers, err
+}
+
 // Groups returns the groups in the order in which they were made. ESRCH: there is no session.
 func (c *Console) Groups() (list []Group, err error) {
 	c.look(func() { list, err = c.console.Groups() })

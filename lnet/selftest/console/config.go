@@ -42,7 +42,10 @@ type (
 	State      = engine.State      // what the console knows of a node
 	Counts     = engine.Counts     // counts nodes by their state
 	Answer     = engine.Answer     // how one node answered one RPC
-	Target     = engine.Target     // the nodes that Ping asks
+	Target     = engine.Target     // the nodes that Ping and Stat ask
+	Test       = engine.Test       // a test between the nodes of two groups
+	Batch      = engine.Batch      // describes a batch
+	TestInfo   = engine.TestInfo   // describes a test of a batch
 )
 
 // The states of nodes.

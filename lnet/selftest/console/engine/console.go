@@ -38,6 +38,7 @@ type operation struct {
 	stopped syscall.Errno // why the RPCs that have not ended are given up; 0: they are not
 	result  Result
 	groups  []*group // groups that no other command may change
+	batches []*batch // batches that get a test
 	nodes   []*node  // nodes that must not be forgotten
 }
 
@@ -101,6 +102,9 @@ func (c *Console) finish(o *operation, err error) {
 	for _, g := range o.groups {
 		g.uses--
 	}
+	for _, b := range o.batches {
+		b.uses--
+	}
 	for _, n := range o.nodes {
 		n.held--
 	}
@@ -108,6 +112,9 @@ func (c *Console) finish(o *operation, err error) {
 		c.session.forget(o.nodes)
 	}
 	c.use()
+	if err == nil && o.stopped != 0 {
+		err = errStopped(o.stopped)
+	}
 	if o.id != 0 {
 		c.do(Effect{Kind: DoAnswer, ID: o.id, Result: o.result, Err: err})
 	}

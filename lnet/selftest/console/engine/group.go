@@ -9,9 +9,8 @@ import (
 
 // group is a named set of nodes in an order.
 type group struct {
+	set
 	name  string
-	nodes []*node
-	has   map[*node]bool
 	tests int // tests that have it as their clients or servers
 	uses  int // operations that use it
 }
@@ -74,7 +73,7 @@ func (a *AddGroup) begin(c *Console, o *operation) error {
 	if len(s.groups) >= c.cfg.MaxGroups {
 		return errFull("groups", c.cfg.MaxGroups)
 	}
-	g := &group{name: a.Name, has: map[*node]bool{}}
+	g := &group{name: a.Name}
 	if err := c.fits(g, a.IDs); err != nil {
 		return err
 	}
@@ -109,8 +108,8 @@ func (c *Console) addNodes(o *operation, g *group, ids []nid.ProcessID) error {
 	}
 	added := make([]*node, 0, len(ids))
 	for _, id := range ids {
-		if n := s.node(id, c.now); !g.has[n] {
-			s.add(g, n)
+		if n := s.node(id, c.now); g.add(n) {
+			s.members++
 			added = append(added, n)
 		}
 	}
@@ -143,13 +142,6 @@ func (c *Console) fits(g *group, ids []nid.ProcessID) error {
 		return errFull("members of groups", c.cfg.MaxMembers)
 	}
 	return nil
-}
-
-// add adds a node to a group.
-func (s *session) add(g *group, n *node) {
-	g.nodes, g.has[n] = append(g.nodes, n), true
-	n.members++
-	s.members++
 }
 
 func errFull(what string, most int) error {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"syscall"
 	"time"
 
@@ -30,7 +31,7 @@ func (t *Target) nodes(c *Console, o *operation, s *session) ([]*node, error) {
 	case set != 1 || t.Server && t.Batch == "":
 		return nil, fail(syscall.EINVAL, "name one of group, batch, session and nodes", "%d targets are given", set)
 	case t.Session:
-		return append([]*node(nil), s.nodes...), nil
+		return slices.Clone(s.nodes), nil
 	case t.Group != "":
 		g, err := s.group(t.Group)
 		if err != nil {
@@ -38,6 +39,15 @@ func (t *Target) nodes(c *Console, o *operation, s *session) ([]*node, error) {
 		}
 		o.use(g)
 		return g.nodes, nil
+	case t.Batch != "":
+		b, err := s.batch(t.Batch)
+		if err != nil {
+			return nil, err
+		}
+		if t.Server {
+			return slices.Clone(b.servers.nodes), nil
+		}
+		return slices.Clone(b.clients.nodes), nil
 	}
 	return c.nodesOf(s, t.Nodes)
 }
@@ -83,6 +93,36 @@ func (p *Ping) begin(c *Console, o *operation) error {
 		take: func(a *Answer, _ *node, m *wire.Message) bool {
 			b := m.Body.(*wire.DebugReply)
 			a.Name, a.Timeout = b.Name, time.Duration(b.Timeout)*time.Second
+			return false
+		},
+		then: func() { c.finish(o, nil) },
+	})
+	return nil
+}
+
+// Stat asks nodes for their counters.
+type Stat struct {
+	Key     uint32        // key of the session
+	Target  Target        // the nodes
+	Timeout time.Duration // how long to wait for a node, 3 s to 30 s
+}
+
+func (q *Stat) begin(c *Console, o *operation) error {
+	s, err := c.current(q.Key)
+	if err != nil {
+		return err
+	}
+	nodes, err := q.Target.nodes(c, o, s)
+	if err != nil {
+		return err
+	}
+	c.ask(&transaction{
+		of: o, service: wire.StatService, nodes: nodes, wait: q.Timeout,
+		request: func(int) (wire.Body, []byte) { return &wire.Stat{Session: s.id}, nil },
+		take: func(a *Answer, _ *node, m *wire.Message) bool {
+			if m.Status == wire.OK {
+				a.Stat = m.Body.(*wire.StatReply)
+			}
 			return false
 		},
 		then: func() { c.finish(o, nil) },

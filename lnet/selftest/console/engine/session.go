@@ -83,7 +83,7 @@ func (n *NewSession) begin(c *Console, o *operation) error {
 func (n *NewSession) create(c *Console, o *operation) {
 	o.result.Answers = nil
 	if o.stopped != 0 {
-		c.finish(o, errStopped(o.stopped))
+		c.finish(o, nil)
 		return
 	}
 	c.stamp = max(c.stamp+1, c.cfg.FirstStamp+c.now.Milliseconds())

@@ -1,0 +1,67 @@
+package console
+
+import (
+	"time"
+
+	"ulnet/lnet/nid"
+	"ulnet/lnet/selftest/wire"
+)
+
+// Traffic is what LNet at some nodes has moved per second, between two samples.
+type Traffic struct {
+	Nodes         int    `json:"nodes"`          // nodes with both samples
+	Received      Figure `json:"received"`       // messages received per second
+	Sent          Figure `json:"sent"`           // messages sent per second
+	ReceivedBytes Figure `json:"received_bytes"` // bytes of payload received per second
+	SentBytes     Figure `json:"sent_bytes"`     // bytes of payload sent per second
+}
+
+// Figure sums up a quantity of several nodes.
+type Figure struct {
+	Avg float64 `json:"avg"` // average of the nodes
+	Min float64 `json:"min"` // least of the nodes at which it is not 0
+	Max float64 `json:"max"` // most
+}
+
+// Rates compares the counters of nodes in two answers to [Console.Stat] (selftest §9). Nodes
+// without counters in both are left out. The time between the samples of a node is by its own
+// clock; elapsed is the caller's, for nodes that have not counted their time, or have begun a
+// session in between.
+func Rates(before, after []Answer, elapsed time.Duration) Traffic {
+	earlier := make(map[nid.ProcessID]*wire.StatReply, len(before))
+	for i := range before {
+		earlier[before[i].ID] = before[i].Stat
+	}
+	var t Traffic
+	for i := range after {
+		a, b := earlier[after[i].ID], after[i].Stat
+		if a == nil || b == nil {
+			continue
+		}
+		seconds := elapsed.Seconds()
+		if b.Framework.Running > a.Framework.Running {
+			seconds = float64(b.Framework.Running-a.Framework.Running) / 1000
+		}
+		if seconds <= 0 {
+			continue
+		}
+		t.Nodes++
+		t.Received.add(float64(b.LNet.Received-a.LNet.Received) / seconds) // counters wrap, and their differences are right
+		t.Sent.add(float64(b.LNet.Sent-a.LNet.Sent) / seconds)
+		t.ReceivedBytes.add(float64(b.LNet.ReceivedBytes-a.LNet.ReceivedBytes) / seconds)
+		t.SentBytes.add(float64(b.LNet.SentBytes-a.LNet.SentBytes) / seconds)
+	}
+	for _, f := range []*Figure{&t.Received, &t.Sent, &t.ReceivedBytes, &t.SentBytes} {
+		f.Avg /= float64(max(t.Nodes, 1))
+	}
+	return t
+}
+
+// add adds the value of a node; Avg is the sum until all are added.
+func (f *Figure) add(v float64) {
+	f.Avg += v
+	f.Max = max(f.Max, v)
+	if v != 0 && (f.Min == 0 || v < f.Min) {
+		f.Min = v
+	}
+}
