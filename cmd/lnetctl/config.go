@@ -64,8 +64,11 @@ a whole, or stays as it is.`,
 }
 
 // replaceFile writes a file beside path and renames it, so that the file at path is never
-// incomplete.
+// incomplete. A symbolic link stays, and the file that it names is replaced.
 func replaceFile(path string, text []byte) (err error) {
+	if file, err := filepath.EvalSymlinks(path); err == nil { // an error: there is no file yet
+		path = file
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return err
