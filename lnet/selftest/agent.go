@@ -36,11 +36,12 @@ type Agent struct {
 	log       *slog.Logger
 	node      *engine.Node // stepped by runner
 	runner    *machine.Runner[engine.Input, engine.Output]
-	framework portals.Inbox            // requests of consoles
-	tests     portals.Inbox            // requests of test clients
-	outbox    portals.Outbox[note]     // requests
-	replies   portals.Outbox[struct{}] // apart, so that requests to many nodes do not keep replies from leaving
-	overload  atomic.Uint64            // requests dropped because too many effects waited
+	framework portals.Inbox              // requests of consoles
+	tests     portals.Inbox              // requests of test clients
+	outbox    portals.Outbox[note]       // requests
+	replies   portals.Outbox[struct{}]   // apart, so that requests to many nodes do not keep replies from leaving
+	overload  atomic.Uint64              // requests dropped because too many effects waited
+	join      atomic.Pointer[func(Join)] // gets JOIN requests; nil: this node has no console
 
 	mu     sync.Mutex
 	posted map[uint64]memory // memory of transfers and RPCs under way, by their numbers; guarded by mu
@@ -119,6 +120,7 @@ func (a *Agent) arrived(e *portals.Event, data []byte) {
 		return
 	}
 	in := engine.Input{Kind: engine.Arrived, Peer: e.Source, Self: e.Target.NID, Service: wire.Service(e.MatchBits), Data: data}
+	in.Console = a.join.Load() != nil
 	if in.Service == wire.StatService {
 		in.LNet = a.counters()
 	}
@@ -151,6 +153,8 @@ func (a *Agent) apply(out *engine.Output) {
 			a.unpost(e.ID)
 		case engine.DoCancel, engine.DoFree:
 			a.release(e.ID)
+		case engine.DoJoin:
+			a.giveJoin(e)
 		}
 	}
 }

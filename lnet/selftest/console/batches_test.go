@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/selftest"
 	"ulnet/lnet/selftest/console"
 	"ulnet/lnet/selftest/console/engine"
@@ -13,6 +14,7 @@ import (
 // TestBatch: a batch of tests runs between three nodes, of which one is the console's own, and is
 // queried, measured and stopped.
 func TestBatch(t *testing.T) {
+	spec.Covers(t, "ST-25", "ST-27")
 	l := newLab(t, 3, 1, selftest.Config{})
 	l.must(0, &console.NewSession{Key: key, Name: "one", Features: 1})
 	l.must(0, &engine.AddGroup{Key: key, Name: "clients", IDs: processes(0, 1)})

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"syscall"
@@ -12,6 +13,7 @@ import (
 	"ulnet/lnet/nid"
 	"ulnet/lnet/selftest"
 	"ulnet/lnet/selftest/console/engine"
+	"ulnet/lnet/selftest/wire"
 	"ulnet/portals"
 )
 
@@ -25,7 +27,9 @@ type Console struct {
 	log     *slog.Logger
 	console *engine.Console // stepped by runner
 	runner  *machine.Runner[engine.Input, engine.Output]
-	outbox  portals.Outbox[uint64] // requests, by the numbers of their RPCs
+	outbox  portals.Outbox[uint64]   // requests, by the numbers of their RPCs
+	replies portals.Outbox[struct{}] // replies to JOIN requests
+	alone   func()                   // ends the serving of JOIN requests
 
 	mu       sync.Mutex
 	posted   map[uint64]memory              // memory of RPCs under way, by their numbers; guarded by mu
@@ -34,12 +38,19 @@ type Console struct {
 	closed   bool                           // guarded by mu
 }
 
-// A goroutine that brings an event carries out the effects of about turn steps, not more.
-const turn = 1 << 10
+// A goroutine that brings an event carries out the effects of about turn steps, not more. While
+// effects of mostPending steps wait, JOIN requests are dropped.
+const (
+	turn        = 1 << 10
+	mostPending = 1 << 14
+)
+
+// mostReplies is the most bytes of replies to JOIN requests that are on their way.
+const mostReplies = 1 << 10 * wire.MessageSize
 
 // New makes a console on a node. With agent, the test node of the same node, nodes may join the
 // session by themselves (JOIN); nil: they cannot. Errors: [portals.ErrNoLoopback] or
-// [portals.ErrNoDiscovery] if the node lacks one of these.
+// [portals.ErrNoDiscovery] if the node lacks one of these; EBUSY if agent has a console already.
 func New(table *portals.Table, agent *selftest.Agent, cfg Config) (*Console, error) {
 	if err := table.Ready(); err != nil {
 		return nil, err
@@ -63,6 +74,12 @@ func New(table *portals.Table, agent *selftest.Agent, cfg Config) (*Console, err
 		Fault: func(err error) { c.log.Error("selftest console: the machine is at fault", slog.Any("error", err)) },
 	})
 	c.outbox.Open(table, portals.OutboxConfig[uint64]{Done: c.left})
+	c.replies.Open(table, portals.OutboxConfig[struct{}]{MaxBytes: mostReplies})
+	if c.alone = func() {}; agent != nil {
+		if c.alone, err = agent.ServeJoin(c.joined); err != nil {
+			return nil, fmt.Errorf("selftest console: this test node has a console already, close that first: %w", err)
+		}
+	}
 	return c, nil
 }
 
@@ -74,6 +91,10 @@ func (c *Console) apply(out *engine.Output) {
 			c.call(e)
 		case engine.DoFree:
 			c.release(e.ID)
+		case engine.DoReply:
+			m := c.replies.New()
+			m.Data = append(m.Data, e.Data...)
+			c.replies.Put(m, portals.PutRequest{Self: e.Self, Target: e.Peer, Portal: wire.BulkPortal, MatchBits: e.ID})
 		case engine.DoAnswer:
 			c.mu.Lock()
 			done := c.commands[e.ID]
@@ -84,6 +105,14 @@ func (c *Console) apply(out *engine.Output) {
 			}
 		}
 	}
+}
+
+// joined hands the request of a node to join the session to the machine.
+func (c *Console) joined(j selftest.Join) {
+	if c.runner.Pending() > mostPending {
+		return
+	}
+	c.runner.Do(engine.Input{Kind: engine.Joined, Peer: j.Peer, Self: j.Self, ReplyID: j.ReplyID, Features: j.Features, Join: j.Request})
 }
 
 // start begins a command. done is called once, with its result, possibly before start returns.
@@ -108,6 +137,11 @@ func (c *Console) run(ctx context.Context, command engine.Command) (engine.Resul
 	if err := ctx.Err(); err != nil {
 		return engine.Result{}, err
 	}
+	return c.await(ctx, command)
+}
+
+// await is run for a ctx that may have ended: the command begins all the same.
+func (c *Console) await(ctx context.Context, command engine.Command) (engine.Result, error) {
 	over := make(chan engine.Effect, 1)
 	id := c.start(command, func(e engine.Effect) { over <- e })
 	select {
@@ -132,11 +166,13 @@ func (c *Console) self() nid.NID {
 }
 
 // Close ends the session: its nodes are asked to leave it. It waits for their answers until ctx
-// ends; then they leave it when their time-outs end. Commands under way end with ESHUTDOWN.
+// ends, whose error it returns then; nodes that have not been asked leave the session when their
+// time-outs end. Commands under way end with ESHUTDOWN, and later ones with ErrClosed.
 func (c *Console) Close(ctx context.Context) error {
+	c.alone()
 	s, err := c.Session()
 	if err == nil {
-		_, err = c.EndSession(ctx, s.Key)
+		_, err = c.await(ctx, &engine.EndSession{Key: s.Key})
 	}
 	if errors.Is(err, syscall.ESRCH) || errors.Is(err, syscall.ESHUTDOWN) {
 		err = nil
@@ -163,5 +199,6 @@ func (c *Console) Close(ctx context.Context) error {
 		done(engine.Effect{Err: ErrClosed})
 	}
 	c.outbox.Close()
+	c.replies.Close()
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"syscall"
 	"testing"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/selftest"
 	"ulnet/lnet/selftest/console"
 	"ulnet/lnet/selftest/console/engine"
@@ -15,6 +16,7 @@ const key = 100
 // TestSession: the nodes of a group, of which one is the console's own, join the session, tell
 // of it when they are asked, and leave it at its end.
 func TestSession(t *testing.T) {
+	spec.Covers(t, "ST-23", "ST-24")
 	l := newLab(t, 3, 1, selftest.Config{})
 	l.must(0, &console.NewSession{Key: key, Name: "one", Features: 1})
 	if got := l.must(0, &engine.AddGroup{Key: key, Name: "all", IDs: processes(0, 1, 2)}); len(got) != 3 {
@@ -49,6 +51,7 @@ func TestSession(t *testing.T) {
 // TestStates: the console knows of each node whether it has this session, another one, or none,
 // and whether it answers.
 func TestStates(t *testing.T) {
+	spec.Covers(t, "ST-24")
 	l := newLab(t, 4, 2, selftest.Config{})
 	l.must(0, &console.NewSession{Key: key, Name: "one", Features: 1})
 	l.must(1, &console.NewSession{Key: key, Name: "two", Features: 1})

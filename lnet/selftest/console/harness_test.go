@@ -23,13 +23,14 @@ type lab struct {
 	t        *testing.T
 	fabric   *simlnd.Fabric
 	hosts    []*simlnd.Host
+	tables   []*portals.Table
 	agents   []*selftest.Agent
 	consoles []*console.Console // nil: the host is no console
 }
 
 func newLab(t *testing.T, hosts, consoles int, cfg selftest.Config) *lab {
 	t.Helper()
-	l := &lab{t: t, hosts: make([]*simlnd.Host, hosts), agents: make([]*selftest.Agent, hosts), consoles: make([]*console.Console, hosts)}
+	l := &lab{t: t, hosts: make([]*simlnd.Host, hosts), tables: make([]*portals.Table, hosts), agents: make([]*selftest.Agent, hosts), consoles: make([]*console.Console, hosts)}
 	quality := link.Quality{}
 	quality.Latency.Base = 100 * time.Microsecond
 	var err error
@@ -47,7 +48,7 @@ func (l *lab) boot(h *simlnd.Host, cfg selftest.Config, isConsole bool) {
 	id := int(h.ID())
 	node := lnet.New(lnet.Config{Incarnation: h.LNetIncarnation(), Clock: h.Clock()})
 	table := portals.New(node)
-	l.hosts[id] = h
+	l.hosts[id], l.tables[id] = h, table
 	for _, d := range []lnd.Driver{h.Driver(), lo.Driver{}} {
 		if _, err := node.AddNI(d, lnd.Config{Net: nid.MakeNet(d.Type(), 0)}); err != nil {
 			l.t.Error(err)

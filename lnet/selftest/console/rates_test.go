@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/selftest/console"
 	"ulnet/lnet/selftest/wire"
 )
@@ -19,6 +20,7 @@ func sample(node int, running, received, sent uint32, receivedBytes, sentBytes u
 // TestRates: differences are divided by the time of each node; counters wrap; idle nodes do not
 // count for the least; nodes with one sample are left out.
 func TestRates(t *testing.T) {
+	spec.Covers(t, "ST-28")
 	before := []console.Answer{
 		sample(1, 1000, 0xfffffff0, 10, 1<<20, 0), sample(2, 500, 7, 7, 7, 7), sample(3, 9000, 100, 100, 0, 0), sample(4, 1, 1, 1, 1, 1),
 	}

@@ -11,7 +11,7 @@ type InputKind uint8
 // The kinds of inputs, with the fields of [Input] that they use.
 const (
 	Timer   InputKind = iota
-	Arrived           // Peer, Self, Service, Data, for StatService LNet: a request has arrived
+	Arrived           // Peer, Self, Service, Data, for StatService LNet, for JoinService Console: a request has arrived
 	Moved             // ID, Failed, Corrupt, for a list Data: the transfer of DoPut or DoGet has ended
 	Sent              // ID, Failed: the request of DoCall was sent, or cannot be sent
 	Replied           // ID, Data: the reply to DoCall has arrived
@@ -29,6 +29,7 @@ type Input struct {
 	Failed  bool           // the network or the peer has failed
 	Corrupt bool           // the data that arrived is not what the check expects
 	LNet    wire.LNetStats // counters of this node's LNet
+	Console bool           // this node has a console, which answers JOIN requests
 }
 
 // EffectKind tells effects apart.
@@ -43,6 +44,7 @@ const (
 	DoUnpost                   // ID: the server will not move the bulk data of DoCall: withdraw its memory
 	DoCancel                   // ID: end the transfer or RPC; inputs about it are ignored from now on
 	DoFree                     // ID: the RPC has ended, and its memory is free
+	DoJoin                     // Peer, Self, Bits, Features, Join: give a JOIN request to the console, which puts its reply
 )
 
 // Effect is something that the shell has to do.
@@ -60,6 +62,8 @@ type Effect struct {
 	BigEndian bool          // byte order of the node that fills the data
 	List      bool          // the data are a list of destinations
 	Data      []byte        // the message to send; it is the shell's
+	Features  wire.Features // features of a JOIN request
+	Join      *wire.Join    // a JOIN request
 }
 
 // Output is what a step has to have done, in order.

@@ -109,6 +109,8 @@ func (n *Node) arrived(in *Input) {
 		n.serveBRW(&q)
 	case in.Service == wire.PingService:
 		n.servePing(&q)
+	case in.Service == wire.JoinService && in.Console:
+		n.do(Effect{Kind: DoJoin, Peer: q.peer, Self: q.self, Bits: q.ReplyID, Features: q.Features, Join: q.Body.(*wire.Join)})
 	default:
 		n.framework(q)
 	}

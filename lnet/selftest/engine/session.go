@@ -63,7 +63,7 @@ func (n *Node) handle(q *request) {
 		n.batch(q, b)
 	case *wire.Test:
 		n.test(q, b)
-	case *wire.Join: // only a console has a session to join, and this node is none
+	case *wire.Join: // only a console has a session to join, and this node has none
 		n.reply(q, wire.ESRCH, &wire.JoinReply{Session: wire.NoSession()})
 	}
 }

@@ -61,6 +61,8 @@ func (c *Console) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 		c.cancel(in.ID)
 	case Sent, Replied:
 		c.progress(&in)
+	case Joined:
+		c.join(&in)
 	case Used:
 		c.use()
 	}
@@ -75,8 +77,8 @@ func (c *Console) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 // begin begins a command.
 func (c *Console) begin(in *Input) {
 	o := &operation{id: in.ID}
-	if len(c.operations) >= c.cfg.MaxCommands {
-		c.do(Effect{Kind: DoAnswer, ID: in.ID, Err: fail(syscall.EAGAIN, "try again when one of them has ended", "%d commands are under way", len(c.operations))})
+	if under := c.commands(); under >= c.cfg.MaxCommands {
+		c.do(Effect{Kind: DoAnswer, ID: in.ID, Err: fail(syscall.EAGAIN, "try again when one of them has ended", "%d commands are under way", under)})
 		return
 	}
 	c.use()
@@ -87,6 +89,16 @@ func (c *Console) begin(in *Input) {
 	if err := in.Command.begin(c, o); err != nil {
 		c.finish(o, err)
 	}
+}
+
+// commands returns how many commands are under way.
+func (c *Console) commands() (count int) {
+	for _, o := range c.operations {
+		if o.id != 0 {
+			count++
+		}
+	}
+	return count
 }
 
 // background returns an operation of the console itself.
@@ -111,11 +123,11 @@ func (c *Console) finish(o *operation, err error) {
 	if c.session != nil {
 		c.session.forget(o.nodes)
 	}
-	c.use()
 	if err == nil && o.stopped != 0 {
 		err = errStopped(o.stopped)
 	}
 	if o.id != 0 {
+		c.use()
 		c.do(Effect{Kind: DoAnswer, ID: o.id, Result: o.result, Err: err})
 	}
 }

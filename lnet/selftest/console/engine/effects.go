@@ -24,12 +24,16 @@ const (
 
 // Input is what a [Console] steps on; the zero value is the timer. Data is used during Step only.
 type Input struct {
-	Kind    InputKind     // selects the fields that are used
-	ID      uint64        // number of the command, or of the RPC
-	Command Command       // the command, which is the machine's from now on
-	Self    nid.NID       // Do: NID of the console in the ids of sessions, not valid if the node has none with an address of 4 bytes
-	Data    []byte        // the message as it arrived
-	Errno   syscall.Errno // why the request cannot be sent
+	Kind     InputKind     // selects the fields that are used
+	ID       uint64        // number of the command, or of the RPC
+	Command  Command       // the command, which is the machine's from now on
+	Self     nid.NID       // Do: NID of the console in the ids of sessions, not valid if the node has none with an address of 4 bytes; Joined: NID that the request was sent to
+	Data     []byte        // the message as it arrived
+	Errno    syscall.Errno // why the request cannot be sent
+	Peer     nid.ProcessID // the node that wants to join
+	ReplyID  uint64        // match bits of the reply to JOIN
+	Features wire.Features // features of the JOIN request
+	Join     wire.Join     // the JOIN request
 }
 
 // EffectKind tells effects apart.
@@ -40,13 +44,15 @@ const (
 	DoCall   EffectKind = iota // ID, Peer, Service, Data, Bits, List: expect the reply under ID, let Peer get List under Bits, then put the request
 	DoFree                     // ID: the RPC has ended, and its memory is free; inputs about it are ignored from now on
 	DoAnswer                   // ID, Result, Err: the command has ended
+	DoReply                    // ID, Peer, Self, Data: put the reply to JOIN to BulkPortal under ID
 )
 
 // Effect is something that the shell has to do.
 type Effect struct {
 	Kind    EffectKind    // selects the fields that are used
-	ID      uint64        // number of the RPC, which is also the match bits of its reply, or of the command
+	ID      uint64        // number of the RPC, which is also the match bits of its reply, or of the command; match bits of the reply to JOIN
 	Peer    nid.ProcessID // the node to send to
+	Self    nid.NID       // NID of this node to send the reply from
 	Service wire.Service  // service of the request
 	Data    []byte        // the message to send; it is the shell's
 	Bits    uint64        // match bits of the list of destinations; 0: there is none

@@ -21,6 +21,7 @@ type node struct {
 	heard   time.Duration // when it last answered
 	timeout time.Duration // time-out of the session at the node
 	pinging bool          // a DEBUG request of the console itself is under way
+	joined  bool          // it has joined by itself
 }
 
 // learn takes what a reply says of the session of a node. Refusals of a version or of features
@@ -79,6 +80,9 @@ func (s *session) forget(nodes []*node) {
 	dropped := false
 	for _, n := range nodes {
 		if n.members == 0 && n.held == 0 && s.byID[n.id] == n {
+			if n.joined {
+				s.joined--
+			}
 			delete(s.byID, n.id)
 			dropped = true
 		}
@@ -91,14 +95,21 @@ func (s *session) forget(nodes []*node) {
 // checkIDs refuses processes that cannot be test nodes.
 func checkIDs(ids []nid.ProcessID) error {
 	for _, id := range ids {
-		switch {
-		case !id.NID.IsValid() || id.NID.IsAny():
-			return fail(syscall.EINVAL, "use the NID of a node, as 10.0.0.1@tcp", "%v names no node", id)
-		case id.NID.IsLo():
-			return fail(syscall.EINVAL, "use another NID of the node", "%v is another node at each test client", id)
-		case !id.NID.Is4():
-			return fail(syscall.EAFNOSUPPORT, "use a NID of the node with an IPv4 address", "%v has no form in the messages of selftest", id)
+		if err := checkID(id); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+func checkID(id nid.ProcessID) error {
+	switch {
+	case !id.NID.IsValid() || id.NID.IsAny():
+		return fail(syscall.EINVAL, "use the NID of a node, as 10.0.0.1@tcp", "%v names no node", id)
+	case id.NID.IsLo():
+		return fail(syscall.EINVAL, "use another NID of the node", "%v is another node at each test client", id)
+	case !id.NID.Is4():
+		return fail(syscall.EAFNOSUPPORT, "use a NID of the node with an IPv4 address", "%v has no form in the messages of selftest", id)
 	}
 	return nil
 }

@@ -26,6 +26,7 @@ type session struct {
 	byID     map[nid.ProcessID]*node
 	groups   []*group
 	members  int // members of all groups
+	joined   int // nodes that have joined by themselves
 	batches  []*batch
 	tests    int // tests of all batches
 }
@@ -144,7 +145,7 @@ func (c *Console) use() {
 
 // idle ends the session, unless a command is under way.
 func (c *Console) idle() {
-	if slices.ContainsFunc(c.operations, func(o *operation) bool { return o.id != 0 }) {
+	if c.commands() > 0 {
 		c.use()
 		return
 	}

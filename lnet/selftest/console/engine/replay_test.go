@@ -1,0 +1,345 @@
+package engine_test
+
+import (
+	"bytes"
+	"errors"
+	"syscall"
+	"testing"
+	"time"
+
+	"ulnet/lnd/capture"
+	"ulnet/lnd/capture/capturetest"
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/selftest/console/engine"
+	node "ulnet/lnet/selftest/engine"
+	"ulnet/lnet/selftest/wire"
+	lnetwire "ulnet/lnet/wire"
+)
+
+const shared = "../../../../lnd/capture/testdata/"
+
+// recorded is a request of a recorded console, with what its node answered.
+type recorded struct {
+	to    nid.ProcessID
+	data  []byte
+	reply []byte
+	list  []byte // the list of destinations that the node got
+}
+
+func (r *recorded) message(t *testing.T) wire.Message {
+	m, err := wire.ParseMessage(r.data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// replay plays recorded consoles: our consoles get the same commands, the replies of the recorded
+// nodes, and for their own nodes, to which kernels send nothing on the wire, replies of ours.
+type replay struct {
+	t        *testing.T
+	now      time.Duration
+	consoles map[nid.NID]*engine.Console
+	nodes    map[nid.NID]*node.Node
+	requests map[nid.NID][]recorded   // what the recorded consoles have sent, and ours have not yet
+	answer   map[uint64]engine.Effect // answers to commands
+	commands uint64
+	compared int
+}
+
+// openReplay reads a recording with consoles.
+func openReplay(t *testing.T, file string, consoles ...nid.NID) *replay {
+	t.Helper()
+	r := &replay{
+		t: t, consoles: map[nid.NID]*engine.Console{}, nodes: map[nid.NID]*node.Node{}, requests: map[nid.NID][]recorded{}, answer: map[uint64]engine.Effect{},
+	}
+	replies, lists, gets := map[uint64][]byte{}, map[uint64][]byte{}, map[lnetwire.MDHandle]uint64{}
+	capturetest.Decode(t, file, func(c *capture.Record) {
+		if c.Kind != capture.Message {
+			return
+		}
+		h := &c.Header
+		switch h.Type {
+		case lnetwire.Put:
+			m, err := wire.ParseMessage(c.Payload)
+			switch portal := h.Put().Portal; {
+			case err != nil:
+			case portal == wire.BulkPortal:
+				replies[h.Put().MatchBits] = bytes.Clone(c.Payload)
+			case portal == wire.FrameworkPortal:
+				console := sessionOf(m.Body).Console
+				r.requests[console] = append(r.requests[console], recorded{to: nid.ProcessID{NID: h.DestNID, PID: h.DestPID}, data: bytes.Clone(c.Payload)})
+			}
+		case lnetwire.Get:
+			gets[h.Get().ReturnMD] = h.Get().MatchBits
+		case lnetwire.Reply:
+			lists[gets[h.Reply().DstMD]] = bytes.Clone(c.Payload)
+		}
+	})
+	for _, id := range consoles {
+		list := r.requests[id]
+		if len(list) == 0 {
+			t.Fatalf("%s: no console %v", file, id)
+		}
+		for i := range list {
+			m := list[i].message(t)
+			list[i].reply = replies[m.ReplyID]
+			if test, ok := m.Body.(*wire.Test); ok && test.Client {
+				list[i].list = lists[test.BulkID]
+			}
+			r.addNode(list[i].to.NID)
+		}
+		first := sessionOf(list[0].message(t).Body)
+		c, err := engine.New(engine.Config{FirstID: 1 << 48, FirstStamp: first.Stamp - earlier.Milliseconds()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.consoles[id] = c
+		r.addNode(id)
+	}
+	return r
+}
+
+// earlier is the time before the first recorded session, in which there may have been others.
+const earlier = time.Second
+
+func (r *replay) addNode(id nid.NID) {
+	if r.nodes[id] == nil {
+		n, err := node.NewNode(node.Config{FirstID: 1 << 48})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		r.nodes[id] = n
+	}
+}
+
+// sessionOf returns the session in a request.
+func sessionOf(body wire.Body) wire.Session {
+	switch b := body.(type) {
+	case *wire.MakeSession:
+		return b.Session
+	case *wire.RemoveSession:
+		return b.Session
+	case *wire.Debug:
+		return b.Session
+	case *wire.Test:
+		return b.Session
+	case *wire.Batch:
+		return b.Session
+	case *wire.Stat:
+		return b.Session
+	}
+	return wire.NoSession()
+}
+
+// do gives a command to a console, and returns its answer.
+func (r *replay) do(console nid.NID, command engine.Command) engine.Effect {
+	r.t.Helper()
+	r.commands++
+	r.step(console, engine.Input{Kind: engine.Do, ID: r.commands, Command: command, Self: console})
+	answer, ok := r.answer[r.commands]
+	if !ok {
+		r.t.Fatalf("%T has no answer", command)
+	}
+	return answer
+}
+
+// want fails the test unless a command ends with an errno.
+func (r *replay) want(console nid.NID, command engine.Command, errno syscall.Errno) engine.Result {
+	r.t.Helper()
+	a := r.do(console, command)
+	if errno == 0 && a.Err != nil || errno != 0 && !errors.Is(a.Err, errno) {
+		r.t.Errorf("%T: %v, want %v", command, a.Err, errno)
+	}
+	return a.Result
+}
+
+func (r *replay) step(console nid.NID, in engine.Input) {
+	r.t.Helper()
+	var out engine.Output
+	r.consoles[console].Step(r.now, in, &out)
+	for i := range out.Effects {
+		switch e := &out.Effects[i]; e.Kind {
+		case engine.DoAnswer:
+			r.answer[e.ID] = *e
+		case engine.DoCall:
+			r.call(console, e)
+		}
+	}
+}
+
+// call lets a node answer a request: the recorded one or, if it is the console's own, ours.
+func (r *replay) call(console nid.NID, e *engine.Effect) {
+	r.t.Helper()
+	to := e.Peer.NID
+	if to != console {
+		if len(r.requests[console]) == 0 {
+			r.t.Fatalf("our console sends a %v more to %v", e.Service, to)
+		}
+		q := r.requests[console][0]
+		r.requests[console] = r.requests[console][1:]
+		r.compare(&q, e)
+		r.ask(console, e, nil)
+		r.step(console, engine.Input{Kind: engine.Replied, ID: e.ID, Data: q.reply})
+		return
+	}
+	r.ask(console, e, func(reply []byte) { r.step(console, engine.Input{Kind: engine.Replied, ID: e.ID, Data: reply}) })
+}
+
+// ask hands a request to our node at its destination. RPCs of tests fail there at once.
+func (r *replay) ask(console nid.NID, e *engine.Effect, reply func([]byte)) {
+	self := e.Peer.NID
+	inputs := []node.Input{{Kind: node.Arrived, Peer: nid.ProcessID{NID: console, PID: nid.LustrePID}, Self: self, Service: e.Service, Data: e.Data}}
+	for len(inputs) > 0 {
+		var out node.Output
+		r.nodes[self].Step(r.now, inputs[0], &out)
+		inputs = inputs[1:]
+		for _, n := range out.Effects {
+			switch {
+			case n.Kind == node.DoReply && n.Bits == e.ID && reply != nil:
+				reply(n.Data)
+			case n.Kind == node.DoGet:
+				inputs = append(inputs, node.Input{Kind: node.Moved, ID: n.ID, Data: e.List})
+			case n.Kind == node.DoCall:
+				inputs = append(inputs, node.Input{Kind: node.Sent, ID: n.ID, Failed: true})
+			}
+		}
+	}
+}
+
+// compare compares a request with the recorded one, but for the numbers of its reply and its list.
+func (r *replay) compare(q *recorded, e *engine.Effect) {
+	r.t.Helper()
+	r.compared++
+	ours, err := wire.ParseMessage(e.Data)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	theirs := q.message(r.t)
+	ours.ReplyID = theirs.ReplyID
+	if a, ok := ours.Body.(*wire.Test); ok {
+		if b, ok := theirs.Body.(*wire.Test); ok && (a.BulkID == 0) == (b.BulkID == 0) {
+			a.BulkID = b.BulkID
+		}
+	}
+	data, err := ours.AppendBinary(nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if !bytes.Equal(data, q.data) {
+		r.t.Errorf("our console sends\n%v %+v, the kernel's\n%v %+v", ours.Type, ours.Body, theirs.Type, theirs.Body)
+	}
+	if !bytes.Equal(e.List, q.list) {
+		r.t.Errorf("list of destinations % x, the kernel's % x", e.List, q.list)
+	}
+}
+
+// over fails the test if the recorded console has sent more.
+func (r *replay) over(console nid.NID) {
+	r.t.Helper()
+	for _, q := range r.requests[console] {
+		m := q.message(r.t)
+		r.t.Errorf("our console does not send %v %+v", m.Type, m.Body)
+	}
+}
+
+// TestReplay: given the commands of recorded consoles, our console sends the same bytes, but for
+// the numbers of replies and lists.
+func TestReplay(t *testing.T) {
+	spec.Covers(t, "ST-22")
+	const testdata = "testdata/"
+	for _, tt := range []struct {
+		file, console string
+		requests      int
+	}{
+		{shared + "tcp-lst-ping.pcap", "10.77.0.10@tcp", 5},
+		{testdata + "tcp-csum-v2-lst.pcap.gz", "10.77.0.10@tcp", 10},
+		{testdata + "tcp-csum-v3-lst.pcap.gz", "10.77.0.10@tcp", 5},
+		{testdata + "tcp-lst-brw-read-1M-full.pcap.gz", "10.77.0.10@tcp", 5},
+		{testdata + "tcp-lst-brw-read-1M-simple.pcap.gz", "10.77.0.10@tcp", 5},
+		{testdata + "tcp-lst-brw-read-4K-full.pcap.gz", "10.77.0.10@tcp", 5},
+		{testdata + "tcp-lst-brw-read-4K-simple.pcap.gz", "10.77.0.10@tcp", 5},
+		{testdata + "tcp-lst-brw-read-64K-full.pcap.gz", "10.77.0.10@tcp", 5},
+		{testdata + "tcp-lst-brw-read-64K-simple.pcap.gz", "10.77.0.10@tcp", 5},
+		{testdata + "tcp-lst-brw-write-1M-full.pcap.gz", "10.77.0.10@tcp", 5},
+		{testdata + "tcp-lst-brw-write-1M-simple.pcap.gz", "10.77.0.10@tcp", 5},
+		{testdata + "tcp-lst-brw-write-4K-full.pcap.gz", "10.77.0.10@tcp", 5},
+		{testdata + "tcp-lst-brw-write-4K-simple.pcap.gz", "10.77.0.10@tcp", 5},
+		{testdata + "tcp-lst-brw-write-64K-full.pcap.gz", "10.77.0.10@tcp", 5},
+		{testdata + "tcp-lst-brw-write-64K-simple.pcap.gz", "10.77.0.10@tcp", 5},
+		{testdata + "tcp-proto-v1-lst.pcap.gz", "10.77.0.10@tcp", 10},
+		{testdata + "tcp-proto-v2-lst.pcap.gz", "10.77.0.10@tcp", 10},
+		{testdata + "o2ib-rxe-lst-brw-1M-write-64K-read.pcap.gz", "10.88.0.2@o2ib", 10},
+		{shared + "captures2/tcp-mr-two-rails.pcap.gz", "10.88.0.2@tcp", 4},
+		{shared + "captures2/tcp-route-basic-near.pcap.gz", "10.88.0.5@tcp", 8},
+		{shared + "captures2/tcp-route-basic-far.pcap.gz", "10.88.0.5@tcp", 8},
+		{shared + "captures2/tcp-health-local-dropped.pcap.gz", "10.88.0.2@tcp", 4},
+		{shared + "captures2/tcp-health-remote-dropped.pcap.gz", "10.88.0.2@tcp", 4},
+	} {
+		t.Run(tt.file, func(t *testing.T) {
+			console := nid.MustParse(tt.console)
+			r := openReplay(t, tt.file, console)
+			r.commandsOf(console)
+			r.over(console)
+			if r.compared != tt.requests {
+				t.Errorf("%d requests were compared, want %d", r.compared, tt.requests)
+			}
+		})
+	}
+}
+
+// commandsOf gives a console the commands that the recorded one must have had, for recordings of
+// one client, the node of the console, and one server.
+func (r *replay) commandsOf(console nid.NID) {
+	r.t.Helper()
+	const key = 1
+	var batches uint64 // that the console has made
+	first := sessionOf(r.requests[console][0].message(r.t).Body).Stamp
+	server := r.requests[console][0].to
+	for _, q := range r.requests[console] {
+		m := q.message(r.t)
+		switch b := m.Body.(type) {
+		case *wire.MakeSession:
+			if batches == 0 {
+				batches = r.before(console)
+			}
+			r.now = earlier + time.Duration(b.Session.Stamp-first)*time.Millisecond
+			r.want(console, &engine.NewSession{Key: key, Name: b.Name, Force: b.Force, Features: m.Features}, 0)
+			batches++
+			r.want(console, &engine.AddGroup{Key: key, Name: "clients", IDs: []nid.ProcessID{{NID: console, PID: nid.LustrePID}}}, 0)
+			r.want(console, &engine.AddGroup{Key: key, Name: "servers", IDs: []nid.ProcessID{server}}, 0)
+		case *wire.Test:
+			r.want(console, &engine.AddBatch{Key: key, Name: "b"}, 0)
+			if batches++; batches != b.Batch {
+				r.t.Errorf("batch %d is number %d in the recording", batches, b.Batch)
+			}
+			r.want(console, &engine.AddTest{Key: key, Test: engine.Test{
+				Batch: "b", From: "clients", To: "servers", Service: b.Service, Loop: 3, Concurrency: int(b.Concurrency), Distribute: 1, Span: 1, BRW: b.BRW,
+			}}, 0)
+			r.want(console, &engine.Run{Key: key, Batch: "b"}, 0)
+		case *wire.Stat:
+			if got := r.want(console, &engine.Stat{Key: key, Target: engine.Target{Group: "servers"}}, 0); len(got.Answers) != 1 || got.Answers[0].Stat == nil {
+				r.t.Errorf("%+v", got)
+			}
+		case *wire.RemoveSession:
+			r.want(console, &engine.EndSession{Key: key}, 0)
+		}
+	}
+}
+
+// before makes sessions as the recorded console must have made before: each test is in batch 2 of
+// its session.
+func (r *replay) before(console nid.NID) (batches uint64) {
+	for _, q := range r.requests[console] {
+		if b, ok := q.message(r.t).Body.(*wire.Test); ok {
+			for ; batches+2 < b.Batch; batches += 2 {
+				r.want(console, &engine.NewSession{Key: 1, Name: "earlier", Features: 1}, 0)
+				r.want(console, &engine.AddBatch{Key: 1, Name: "b"}, 0)
+				r.want(console, &engine.EndSession{Key: 1}, 0)
+			}
+			break
+		}
+	}
+	return batches
+}
