@@ -45,8 +45,14 @@ const (
 	mostPending = 1 << 14
 )
 
-// mostReplies is the most bytes of replies to JOIN requests that are on their way.
-const mostReplies = 1 << 10 * wire.MessageSize
+// Bounds of the requests on their way, of all and of those to one node, and of the replies to
+// JOIN requests. Requests to a node that cannot be reached are on their way for longer than
+// commands wait for it.
+const (
+	mostBytes    = 1 << 17 * wire.MessageSize
+	mostMessages = 1 << 8
+	mostReplies  = 1 << 10 * wire.MessageSize
+)
 
 // New makes a console on a node. With agent, the test node of the same node, nodes may join the
 // session by themselves (JOIN); nil: they cannot. Errors: [portals.ErrNoLoopback] or
@@ -73,7 +79,7 @@ func New(table *portals.Table, agent *selftest.Agent, cfg Config) (*Console, err
 		Machine: c.console, Clock: c.clock, Apply: c.apply, Turn: turn,
 		Fault: func(err error) { c.log.Error("selftest console: the machine is at fault", slog.Any("error", err)) },
 	})
-	c.outbox.Open(table, portals.OutboxConfig[uint64]{Done: c.left})
+	c.outbox.Open(table, portals.OutboxConfig[uint64]{MaxBytes: mostBytes, PeerMessages: mostMessages, Done: c.left})
 	c.replies.Open(table, portals.OutboxConfig[struct{}]{MaxBytes: mostReplies})
 	if c.alone = func() {}; agent != nil {
 		if c.alone, err = agent.ServeJoin(c.joined); err != nil {
@@ -183,6 +189,9 @@ func (c *Console) Close(ctx context.Context) error {
 	wait := time.Minute
 	if left, ok := machine.Left(ctx); ok {
 		wait = min(wait, max(left, 0))
+	}
+	if ctx.Err() != nil {
+		wait = 0
 	}
 	c.runner.CloseWithin(wait)
 	c.mu.Lock()

@@ -57,7 +57,7 @@ func TestStates(t *testing.T) {
 	l.must(1, &console.NewSession{Key: key, Name: "two", Features: 1})
 	l.must(1, &engine.AddGroup{Key: key, Name: "g", IDs: processes(2)})
 	l.fabric.Crash(3)
-	r, err, _ := l.do(0, &engine.AddGroup{Key: key, Name: "all", IDs: processes(1, 2, 3)})
+	r, err := l.do(0, &engine.AddGroup{Key: key, Name: "all", IDs: processes(1, 2, 3)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestStates(t *testing.T) {
 func TestStranger(t *testing.T) {
 	l := newLab(t, 2, 1, selftest.Config{})
 	l.must(0, &console.NewSession{Key: key, Name: "one", Features: 1})
-	r, err, _ := l.do(0, &engine.Ping{Key: key, Target: console.Target{Nodes: processes(1)}})
+	r, err := l.do(0, &engine.Ping{Key: key, Target: console.Target{Nodes: processes(1)}})
 	if err != nil || len(r.Answers) != 1 || r.Answers[0].State != console.Unknown || r.Answers[0].Status != syscall.ESRCH {
 		t.Errorf("%+v, %v", r.Answers, err)
 	}
@@ -97,7 +97,7 @@ func TestStranger(t *testing.T) {
 func TestErrors(t *testing.T) {
 	l := newLab(t, 2, 1, selftest.Config{})
 	l.must(0, &console.NewSession{Key: key, Name: "one", Features: 1})
-	_, err, _ := l.do(0, &engine.AddGroup{Key: key + 1, Name: "all", IDs: processes(1)})
+	_, err := l.do(0, &engine.AddGroup{Key: key + 1, Name: "all", IDs: processes(1)})
 	e, ok := errors.AsType[*console.Error](err)
 	if !ok || e.Errno != syscall.EACCES || e.Hint == "" {
 		t.Errorf("%v", err)

@@ -76,25 +76,25 @@ func (l *lab) run(d time.Duration) {
 	}
 }
 
-// do runs a command of the console of a host until it ends, and reports how long it took.
-func (l *lab) do(host int, command engine.Command) (r engine.Result, err error, took time.Duration) {
+// do runs a command of the console of a host until it ends.
+func (l *lab) do(host int, command engine.Command) (r engine.Result, err error) {
 	l.t.Helper()
 	over, begin := false, l.fabric.Now()
 	l.hosts[host].Do(func() {
-		l.consoles[host].Begin(command, func(result engine.Result, e error) { over, r, err, took = true, result, e, l.fabric.Now()-begin })
+		l.consoles[host].Begin(command, func(result engine.Result, e error) { over, r, err = true, result, e })
 	})
 	for deadline := begin + 2*time.Minute; !over; l.run(time.Millisecond) {
 		if l.fabric.Now() > deadline {
 			l.t.Fatalf("%T does not end", command)
 		}
 	}
-	return r, err, took
+	return r, err
 }
 
 // must runs a command that succeeds at all nodes, and returns their answers.
 func (l *lab) must(host int, command engine.Command) []console.Answer {
 	l.t.Helper()
-	r, err, _ := l.do(host, command)
+	r, err := l.do(host, command)
 	if err != nil {
 		l.t.Fatalf("%T: %v", command, err)
 	}

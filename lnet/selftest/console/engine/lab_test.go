@@ -14,13 +14,14 @@ import (
 	"ulnet/lnet/selftest/wire"
 )
 
-// latency is how long each message takes.
+// latency is how long each message takes, unless a test says otherwise.
 const latency = 100 * time.Microsecond
 
 // lab is a network of hosts in virtual time. Each host is a console and a test node.
 type lab struct {
 	t       *testing.T
 	now     time.Duration
+	latency time.Duration // of each message
 	events  machine.Deadlines[func()]
 	hosts   map[nid.NID]*host
 	lost    func(from, to *host, service wire.Service) bool // messages that do not arrive; of replies with the service of their request
@@ -69,7 +70,7 @@ func hostIDs(list ...int) []nid.ProcessID {
 func newLab(t *testing.T, hosts int, cfg engine.Config) *lab {
 	t.Helper()
 	l := &lab{
-		t: t, hosts: map[nid.NID]*host{}, answers: map[uint64]*answer{}, sent: map[wire.Service]int{},
+		t: t, latency: latency, hosts: map[nid.NID]*host{}, answers: map[uint64]*answer{}, sent: map[wire.Service]int{},
 		lost: func(*host, *host, wire.Service) bool { return false },
 	}
 	for i := range hosts {
@@ -169,10 +170,10 @@ func (l *lab) request(from *host, to nid.NID, service wire.Service, data []byte,
 		if errno == 0 {
 			errno = syscall.EHOSTUNREACH
 		}
-		l.after(latency, func() { failed(errno) })
+		l.after(l.latency, func() { failed(errno) })
 	case l.lost(from, dest, service):
 	default:
-		l.after(latency, func() { dest.arrived(from, service, data) })
+		l.after(l.latency, func() { dest.arrived(from, service, data) })
 	}
 }
 
@@ -204,7 +205,7 @@ func (h *host) reply(to *host, id uint64, data []byte) {
 	if l.lost(h, to, to.services[id]) {
 		return
 	}
-	l.after(latency, func() {
+	l.after(l.latency, func() {
 		if id&consoles != 0 {
 			to.stepConsole(engine.Input{Kind: engine.Replied, ID: id, Data: data})
 		} else {
@@ -228,11 +229,11 @@ func (h *host) stepNode(in node.Input) {
 		case node.DoReply:
 			h.reply(peer, e.Bits, e.Data)
 		case node.DoGet, node.DoPut:
-			l.after(2*latency, func() {
+			l.after(2*l.latency, func() {
 				list, ok := peer.lists[e.Bits]
 				h.stepNode(node.Input{Kind: node.Moved, ID: e.ID, Data: list, Failed: e.List && !ok})
 			})
-			l.after(latency, func() { peer.stepNode(node.Input{Kind: node.Bulk, ID: e.Bits - 1}) })
+			l.after(l.latency, func() { peer.stepNode(node.Input{Kind: node.Bulk, ID: e.Bits - 1}) })
 		case node.DoCall:
 			l.after(0, func() { h.stepNode(node.Input{Kind: node.Sent, ID: e.ID}) })
 			l.request(h, e.Peer.NID, e.Service, e.Data, func(syscall.Errno) {
@@ -260,7 +261,7 @@ func (l *lab) do(i int, command engine.Command) *answer {
 		if l.now >= end {
 			l.t.Fatalf("%T does not end", command)
 		}
-		l.run(latency)
+		l.run(l.latency)
 	}
 	return a
 }

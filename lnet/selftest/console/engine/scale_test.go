@@ -27,6 +27,7 @@ func TestThousandNodes(t *testing.T) {
 	const nodes = 1000
 	before := heap()
 	l := newLab(t, 1+nodes, engine.Config{})
+	l.latency = 5 * time.Millisecond
 	clients, servers := make([]nid.ProcessID, nodes/2), make([]nid.ProcessID, nodes/2)
 	for i := range clients {
 		clients[i], servers[i] = hostID(1+i), hostID(1+nodes/2+i)

@@ -12,7 +12,7 @@ import (
 	"ulnet/lnet/selftest/wire"
 )
 
-// TestSession: what a session needs, and who may have one.
+// TestSession: what a session needs, and what commands of another key get.
 func TestSession(t *testing.T) {
 	spec.Covers(t, "ST-23")
 	l := newLab(t, 2, engine.Config{})
