@@ -1,6 +1,7 @@
 package portals
 
 import (
+	"ulnet/lnd"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 )
@@ -22,6 +23,7 @@ func (t *Table) complete(o *operation, err error) {
 	}
 	o.event.Unlinked = t.isOver(d)
 	o.event.Err = d.eventError(err, o.event.Unlinked)
+	o.ack = o.ack && o.event.Err == nil
 	t.deliver(d, o)
 }
 
@@ -38,13 +40,15 @@ func (t *Table) isOver(d *md) bool {
 }
 
 // announce gives an event to the handler and the queue of the MD. No other goroutine delivers
-// events of the MD meanwhile.
-func (d *md) announce(o *operation) {
+// events of the MD meanwhile. The handler may change the event.
+func (d *md) announce(e *Event, from lnd.ReadLoop) {
+	unlinked := e.Unlinked
 	if d.handler != nil {
-		d.handler(&o.event)
+		d.handler(e)
 	}
 	if d.eq != nil {
-		d.eq.push(&o.event, o.from)
+		e.Unlinked = unlinked
+		d.eq.push(e, from)
 	}
 }
 
@@ -75,7 +79,7 @@ func (t *Table) deliver(d *md, o *operation) {
 func (t *Table) handle(d *md) {
 	for o := d.pending.pop(); o != nil; o = d.pending.pop() {
 		d.mu.Unlock()
-		d.announce(o)
+		d.announce(&o.event, o.from)
 		t.afterEvent(o)
 		d.mu.Lock()
 	}
@@ -102,13 +106,12 @@ func (t *Table) freeEnded(d *md) {
 // lnet_complete_msg_locked). The ACK means that the data is in the MD and its event was
 // delivered, nothing more.
 func (t *Table) afterEvent(o *operation) {
-	if !o.ack || o.event.Err != nil {
+	if !o.ack {
 		t.freeOperation(o)
 		return
 	}
-	put := o.Header.Put()
-	source := o.event.Source
-	ack := wire.AckCmd{DstMD: put.AckMD, MatchBits: put.MatchBits, MLength: o.event.MLength}
+	put, source := o.Header.Put(), o.asked
+	ack := wire.AckCmd{DstMD: put.AckMD, MatchBits: put.MatchBits, MLength: o.Header.PayloadLength}
 	if t.postAck(o.ni, o.Asker, source, ack) {
 		t.freeOperation(o)
 		return

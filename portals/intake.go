@@ -120,18 +120,12 @@ func (in *intake) finish(ni *lnet.NI, d *lnd.Delivery, put *wire.PutCmd, md *md,
 	e.Unlinked = t.isOver(md)
 	e.Err = md.eventError(nil, e.Unlinked)
 	md.handling = true
-	handler, eq := md.handler, md.eq
 	md.mu.Unlock()
 	ni.Received(d)
 	if e.Err != nil {
 		acks = false
 	}
-	if handler != nil {
-		handler(e)
-	}
-	if eq != nil {
-		eq.push(e, d.ReadLoop)
-	}
+	md.announce(e, d.ReadLoop)
 	if acks {
 		t.sendAck(ni, d, wire.AckCmd{DstMD: put.AckMD, MatchBits: put.MatchBits, MLength: uint32(mlength)})
 	}

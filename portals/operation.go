@@ -14,13 +14,13 @@ type operation struct {
 
 	md       *md // MD of the operation; nil for an ACK that is sent
 	event    Event
-	asked    nid.ProcessID   // for a PUT or GET that is sent: the process that answers it
+	asked    nid.ProcessID   // for a PUT or GET that is sent: the process that answers it; for a PUT that came in: its source
 	answerTo uint64          // for a PUT or GET that is sent: the handle of the MD, or of a call, that its answer names
 	ni       *lnet.NI        // NI at which the delivery d arrived
 	d        *lnd.Delivery   // the message that came in, while it is held
 	waits    *md             // the MD for which the held message waits; nil: any MD that takes it
 	why      lnet.DropReason // the reason to drop the message that was held
-	ack      bool            // whether the PUT that arrived asks for an ACK
+	ack      bool            // whether the PUT that arrived gets an ACK, of Header.PayloadLength bytes
 	from     lnd.ReadLoop    // read loop of the connection that brought the message
 	shared   *sharedSend     // for a PUT that is sent: as in begun
 	next     *operation      // next operation in an operationList

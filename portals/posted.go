@@ -121,7 +121,7 @@ func (t *Table) left(i *lnet.Inline) (after *lnet.Inline) {
 			}
 			d.mu.Unlock()
 		}
-		d.announce(o)
+		d.announce(&o.event, nil)
 		t.freePosted(s)
 		if !more {
 			break
