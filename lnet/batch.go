@@ -75,6 +75,27 @@ func (ni *NI) Received(d *lnd.Delivery) {
 	}
 }
 
+// CountAcks counts ACKs of a batch that the upper layer has taken in Arrive: those that it has found to
+// be awaited, and others that it drops.
+func (ni *NI) CountAcks(d *lnd.Delivery, taken, dropped int, why DropReason) {
+	p, _ := d.Cache.(*peerNI)
+	if taken > 0 {
+		ni.heal()
+		ni.traffic.received[wire.Ack].Add(uint64(taken))
+		if p != nil {
+			p.heal()
+			p.traffic.received[wire.Ack].Add(uint64(taken))
+		}
+	}
+	if dropped > 0 {
+		ni.node.drops[why].Add(uint64(dropped))
+		ni.traffic.dropped[wire.Ack].Add(uint64(dropped))
+		if p != nil {
+			p.traffic.dropped[wire.Ack].Add(uint64(dropped))
+		}
+	}
+}
+
 // addCounts adds the counts of a batch to the counters.
 func (ni *NI) addCounts(b *batch) {
 	if b.peer == nil {

@@ -9,7 +9,9 @@ type Upper interface {
 	// sets d.Sink and d.Owner and returns Accept, or keeps d and returns
 	// Hold, or returns a drop reason, with which lnet discards the payload
 	// and forgets the message. If d.Data is not nil it may copy the payload, call NI.Received,
-	// and return Taken: then Delivered is not called.
+	// and return Taken: then Delivered is not called. It may put off an ACK of a batch until it
+	// is called for another message, or EndBatch is; then it calls NI.CountAcks and not
+	// NI.Received.
 	Arrive(ni *NI, d *lnd.Delivery) (lnd.Answer, DropReason)
 	// Delivered ends a message that was not dropped: its payload is in the
 	// sink, or err says why it never will be.

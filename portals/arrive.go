@@ -15,6 +15,9 @@ func (u *upper) table() *Table { return (*Table)(u) }
 // Arrive implements lnet.Upper.
 func (u *upper) Arrive(ni *lnet.NI, d *lnd.Delivery) (lnd.Answer, lnet.DropReason) {
 	t := u.table()
+	if t.anotherAck(d) {
+		return lnd.Taken, lnet.NotDropped
+	}
 	switch d.Header.Type {
 	case wire.Put:
 		return t.arrivePut(ni, d)

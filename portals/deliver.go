@@ -79,6 +79,9 @@ func (t *Table) deliver(d *md, o *operation) {
 func (t *Table) handle(d *md) {
 	for o := d.pending.pop(); o != nil; o = d.pending.pop() {
 		d.mu.Unlock()
+		if o.times > 1 {
+			d.announceRun(o)
+		}
 		d.announce(&o.event, o.from)
 		t.afterEvent(o)
 		d.mu.Lock()

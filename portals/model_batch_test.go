@@ -87,3 +87,43 @@ func (r *modelRun) endBatch() {
 }
 
 func (r *modelRun) batchEnds(*rapid.T) { r.endBatch() }
+
+// batchedAcks makes equal ACKs arrive in a batch. Their events come when another message arrives or the
+// batch ends.
+func (r *modelRun) batchedAcks(t *rapid.T) {
+	if r.batch == nil {
+		r.batch = new(lnd.Delivery)
+	}
+	d, h := r.batch, drawHeader(t)
+	h.SetAck(wire.AckCmd{DstMD: r.drawAnswered(t), MatchBits: drawBits(t), MLength: drawLength(t)})
+	n := rapid.IntRange(1, 5).Draw(t, "ACKs")
+	last := rapid.IntRange(0, 3).Draw(t, "last") == 3
+	var taken []*modelArrival
+	for i := range n {
+		d.Header, d.From, d.Repeats = h, nid.ProcessID{NID: h.SrcNID, PID: h.SrcPID}, i > 0
+		d.Data, d.More = []byte{}, i < n-1 || !last
+		a := r.newArrival(h)
+		r.deliveries[a] = d
+		answer, err := r.net.up.Parse(d)
+		switch d.Data = nil; {
+		case err != nil || answer == lnd.Hold:
+			t.Fatal(answer, err)
+		case answer == lnd.Taken:
+			taken = append(taken, a)
+		default:
+			if r.arrive(a); a.md != nil {
+				r.bring(a, nil)
+			} else {
+				r.net.up.Delivered(d, nil)
+			}
+		}
+	}
+	if d.More {
+		r.endBatch()
+	}
+	for _, a := range taken {
+		r.arrive(a)
+		r.model.deliver(a, 0, nil)
+	}
+	r.endBatch()
+}

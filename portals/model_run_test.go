@@ -43,7 +43,7 @@ func compareRun(t *rapid.T) {
 		"MEUnlink": r.meUnlink, "MDUnlink": r.mdUnlink, "SetLazy": r.setLazy, "ClearLazy": r.clearLazy,
 		"Put": r.put, "PutBatch": r.putBatch, "Get": r.get, "arrival of a PUT": r.arrivePut, "arrival of a GET": r.arriveGet,
 		"arrival of an ACK": r.arriveAck, "arrival of a REPLY": r.arriveReply,
-		"PUT of a batch": r.batchedPut, "batch ends": r.batchEnds,
+		"PUT of a batch": r.batchedPut, "ACKs of a batch": r.batchedAcks, "batch ends": r.batchEnds,
 		"payload": r.deliver, "sent": r.finish, "sent together": r.leave, "connection lost": r.abandon, "time": r.advance,
 		"": r.compare,
 	})

@@ -14,7 +14,7 @@ type operation struct {
 
 	md       *md // MD of the operation; nil for an ACK that is sent
 	event    Event
-	asked    nid.ProcessID   // for a PUT or GET that is sent: the process that answers it; for a PUT that came in: its source
+	asked    nid.ProcessID   // for a PUT or GET that is sent: the process that answers it; for a PUT, or a run of ACKs, that came in: its source
 	answerTo uint64          // for a PUT or GET that is sent: the handle of the MD, or of a call, that its answer names
 	ni       *lnet.NI        // NI at which the delivery d arrived
 	d        *lnd.Delivery   // the message that came in, while it is held
@@ -23,6 +23,7 @@ type operation struct {
 	ack      bool            // whether the PUT that arrived gets an ACK, of Header.PayloadLength bytes
 	from     lnd.ReadLoop    // read loop of the connection that brought the message
 	shared   *sharedSend     // for a PUT that is sent: as in begun
+	times    int             // for a run of equal ACKs that came in: number of events; else 0
 	next     *operation      // next operation in an operationList
 }
 
@@ -30,7 +31,7 @@ func (t *Table) newOperation() *operation { return t.operations.Get().(*operatio
 
 func (t *Table) freeOperation(o *operation) {
 	o.md, o.ni, o.d, o.ack, o.from = nil, nil, nil, false, nil
-	o.waits, o.why, o.shared = nil, lnet.NotDropped, nil
+	o.waits, o.why, o.shared, o.times = nil, lnet.NotDropped, nil, 0
 	o.event = Event{}
 	o.Payload, o.Sink = lnd.Payload{}, lnd.Payload{}
 	o.Aborted, o.Answers, o.Group, o.Flow, o.Recovery = nil, nil, 0, 0, false

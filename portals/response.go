@@ -39,6 +39,9 @@ func (t *Table) arriveReply(ni *lnet.NI, d *lnd.Delivery) (lnd.Answer, lnet.Drop
 // arriveAck finds the MD of the PUT that is acknowledged (lnet_parse_ack).
 func (t *Table) arriveAck(ni *lnet.NI, d *lnd.Delivery) (lnd.Answer, lnet.DropReason) {
 	ack := d.Header.Ack()
+	if t.beginAcks(ni, d, &ack) {
+		return lnd.Taken, lnet.NotDropped
+	}
 	r, why := t.responseTo(ack.DstMD, wire.Put)
 	if r.md == nil {
 		return lnd.Accept, why

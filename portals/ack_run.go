@@ -1,0 +1,100 @@
+package portals
+
+import (
+	"ulnet/lnd"
+	"ulnet/lnet"
+	"ulnet/lnet/wire"
+)
+
+// Many PUTs from one MD, without an OpPtr, bring as many equal ACKs, hundreds with one read of the
+// driver. Those of a batch (lnd.Batcher) that follow each other are counted, and then taken together:
+// the MD is locked as for one, and one operation has their events. The run ends before the reader does
+// anything else: before another message is looked at, or the batch ends.
+
+// beginAcks begins a run with an ACK, if more of the batch follows it, and reports whether it did.
+func (t *Table) beginAcks(ni *lnet.NI, d *lnd.Delivery, ack *wire.AckCmd) bool {
+	if !d.More || d.Data == nil || cookieKind(ack.DstMD.Object) != cookieMD {
+		return false
+	}
+	o := t.arrival(ni, d, EventAck)
+	o.asked, o.times = *ni.Source(d), 1
+	o.Header.Body = d.Header.Body
+	t.intakeFor(d).acks = o
+	return true
+}
+
+// anotherAck adds a message to the run of ACKs, if there is one and the message is equal to them. Any
+// other message ends the run.
+func (t *Table) anotherAck(d *lnd.Delivery) bool {
+	in, ok := d.Upper.(*intake)
+	if !ok || in.acks == nil {
+		return false
+	}
+	same := d.Repeats && d.Data != nil && d.Header.Body == in.acks.Header.Body
+	if same {
+		in.acks.times++
+	}
+	if !same || !d.More {
+		t.endAcks(in, d)
+	}
+	return same
+}
+
+// endAcks ends the run of ACKs, if there is one: it delivers the events of those that were awaited, and
+// drops the others.
+func (t *Table) endAcks(in *intake, d *lnd.Delivery) {
+	o := in.acks
+	if o == nil {
+		return
+	}
+	in.acks = nil
+	md, taken, why := t.takeAcks(o)
+	o.ni.CountAcks(d, taken, o.times-taken, why)
+	if taken == 0 {
+		t.freeOperation(o)
+		return
+	}
+	md.mu.Lock()
+	o.md, o.times = md, taken
+	md.refs -= int32(taken)
+	o.event.Unlinked = t.isOver(md)
+	o.event.Err = md.eventError(nil, o.event.Unlinked)
+	t.deliver(md, o)
+}
+
+// takeAcks finds the MD of a run of ACKs, and begins an operation on it for each ACK that it awaits. It
+// returns how many these are, and the reason to drop the others.
+func (t *Table) takeAcks(o *operation) (d *md, taken int, why lnet.DropReason) {
+	ack := o.Header.Ack()
+	r, why := t.responseTo(ack.DstMD, wire.Put)
+	if d = r.md; d == nil {
+		return nil, 0, why
+	}
+	defer d.mu.Unlock()
+	if uint64(ack.MLength) > uint64(r.length) {
+		return d, 0, lnet.TooLong
+	}
+	d.describe(&o.event)
+	o.event.MatchBits, o.event.MLength = ack.MatchBits, ack.MLength
+	for ; taken < o.times; taken++ {
+		if d.threshold == 0 || !d.asked.awaits(wire.Put) {
+			return d, taken, lnet.InactiveMD
+		}
+		if !t.answeredBy(d, &o.asked, wire.Put) {
+			return d, taken, lnet.NotAsked
+		}
+		d.begin()
+	}
+	return d, taken, lnet.NotDropped
+}
+
+// announceRun delivers the events of a run of ACKs but for the last one.
+func (d *md) announceRun(o *operation) {
+	last := o.event
+	for range o.times - 1 {
+		o.event = last
+		o.event.Unlinked, o.event.Err = false, nil
+		d.announce(&o.event, o.from)
+	}
+	o.event = last
+}
