@@ -179,7 +179,6 @@ func (ni *NI) Left(first *lnd.Inline, n int, at time.Duration) {
 	p.contacts.of(first.To.PID).sent.advance(at)
 	ni.node.inFlight.sub(n)
 	ni.node.upper.(InlineUpper).Left(i)
-	ni.wakeSenders()
 	p.goOn()
 	ni.endedAll(n)
 }
@@ -200,20 +199,18 @@ func (d *departed) count(i *lnd.Inline) {
 }
 
 // restore returns the credits of n messages that have left, and takes their size off the
-// queued bytes. It runs before the handlers of their events, so that a handler can send.
-// Messages that wait for credits go on after those events.
+// queued bytes. It runs before the handlers of their events, so that a handler can send: peers that wait
+// for credits of the NI get these before, or a handler that sends again and again would keep them. Other
+// messages to p that wait go on after those events.
 func (p *peerNI) restore(n int, sum *departed) {
-	if sum.credits > 0 {
-		p.ni.mu.Lock()
-		p.ni.tx.put(p, sum.credits)
-		p.ni.tellCredits()
-		p.ni.mu.Unlock()
-	}
 	p.mu.Lock()
 	p.credits += sum.credits
 	p.posted -= n
 	p.queuedBytes -= n*headerBytes + sum.bytes
 	p.mu.Unlock()
+	if sum.credits > 0 {
+		p.ni.returnCredits(p, sum.credits)
+	}
 }
 
 // Lost implements lnd.InlineUpcalls.

@@ -24,6 +24,7 @@ type poster struct {
 	posted []*lnd.Inline
 	flush  int
 	left   []uint64        // match bits of messages that have left
+	onLeft func()          // called when messages have left; nil: no call
 	again  []*lnet.Message // messages made from inline messages that have failed
 }
 
@@ -72,6 +73,9 @@ func (p *poster) leave() {
 func (p *poster) Left(first *lnet.Inline) {
 	for i := first; i != nil; i = i.Next() {
 		p.left = append(p.left, i.Header.Put().MatchBits)
+	}
+	if p.onLeft != nil {
+		p.onLeft()
 	}
 }
 
@@ -204,6 +208,22 @@ func TestPostShares(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPostFair: a peer whose messages are sent by the handler of its SEND events does not keep other peers
+// from credits of the NI for which they wait.
+func TestPostFair(t *testing.T) {
+	node, p := newPoster(t, lnet.Config{}, lnd.Tunables{Credits: 1, PeerCredits: 1})
+	p.meet(node)
+	p.onLeft = func() { post(node, peerA, 2) }
+	post(node, peerA, 1)
+	node.Send(put(peerB, 3))
+	for range 3 {
+		if p.leave(); slices.Contains(p.left, 3) {
+			return
+		}
+	}
+	t.Errorf("messages %d left, and that to the other peer, which is older than the second one, waits", p.left)
 }
 
 // TestPostWantsNothing: a peer whose messages waited for credits of the NI, and then became inline ones,
