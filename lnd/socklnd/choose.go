@@ -110,7 +110,7 @@ func (r *routes) forMessage(m *lnd.Message, minBulk int) *conn {
 // forSize chooses the connection for a message without priority by the length of its payload and
 // its flow; nil: no connection may carry it.
 func (r *routes) forSize(length, minBulk int, flow uint64) *conn {
-	if r.overhead+length < minBulk {
+	if r.isSmall(length, minBulk) {
 		return leastBusy(r.small)
 	}
 	if c := ofFlow(r.large, flow); c != nil {
@@ -118,6 +118,9 @@ func (r *routes) forSize(length, minBulk int, flow uint64) *conn {
 	}
 	return leastBusy(r.large)
 }
+
+// isSmall reports whether a message with a payload of that length leaves on the connections for small ones.
+func (r *routes) isSmall(length, minBulk int) bool { return r.overhead+length < minBulk }
 
 // inlineFlow is the flow of all inline messages: they are small, so one connection takes them.
 const inlineFlow = 1

@@ -3,6 +3,7 @@ package socklnd
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -160,6 +161,36 @@ func TestPostBuffers(t *testing.T) {
 		u.await("end", func() bool { return len(u.ends) == 4 })
 		if sum := u.ends[1].left + u.ends[2].left + u.ends[3].left; sum != posted || min(u.ends[1].left, u.ends[2].left) < 30 {
 			t.Errorf("%d messages ended as %v", posted, u.ends)
+		}
+	})
+}
+
+// TestPostOneFlow: inline messages that are large enough for the bulk connections share the buffer of one of
+// these while it has room, and need no credit each.
+func TestPostOneFlow(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		h, k := established(t, Config{Keepalive: -1, ConnsPerPeer: 3})
+		for port := 1020; port > 1018; port-- {
+			p := k.net.connect(t, fmt.Sprintf("10.0.0.1:%d", port), "10.0.0.2:988")
+			p.send(request, helloIn)
+			p.expect(answerOut)
+		}
+		synctest.Wait()
+		u := &inlines{host: h}
+		h.ni.up, h.ni.inline = u, u
+		if n := len(u.ni.allPeers()[0].routes.large); n != 3 {
+			t.Fatalf("%d bulk connections, want 3", n)
+		}
+		for range 30 { // the peer does not read
+			u.spent = true
+			if !u.post(probeID, pattern(lnd.MaxInline)) {
+				u.spent = false
+				u.post(probeID, pattern(lnd.MaxInline))
+			}
+			synctest.Wait()
+		}
+		if u.opens != 4 {
+			t.Errorf("30 messages opened %d buffers, want one on each idle connection and another", u.opens)
 		}
 	})
 }

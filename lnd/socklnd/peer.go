@@ -22,6 +22,7 @@ type peer struct {
 	out      setOutput     // output of the last step of set
 	conns    []*conn       // established connections with the peer
 	routes   routes        // the choice of a connection for a message, made of conns
+	inline   [2]*conn      // connections that took the latest small and the latest large inline message; nil: none
 	sequence uint64        // counts how often connections were used
 	pending  lnd.Queue     // messages that wait for a connection
 	timer    machine.Timer // timer for the wake of set; nil: none
@@ -199,7 +200,7 @@ func (p *peer) closeAll(cause error) {
 			p.events.Add(event{kind: eventFailed, failed: q, err: cause})
 		}
 	}
-	p.conns, p.routes = nil, routes{}
+	p.conns, p.routes, p.inline = nil, routes{}, [2]*conn{}
 }
 
 // fail closes all connections of the peer because of what happened on c. Only

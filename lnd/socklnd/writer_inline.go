@@ -47,7 +47,7 @@ func (p *peer) post(i *lnd.Inline, payload lnd.Payload, open bool) (lnd.Flusher,
 	if p.removed || !p.set.complete() && !p.userFlagged() {
 		return nil, false
 	}
-	c := p.routes.forSize(payload.Length, p.ni.cfg.MinBulk, inlineFlow)
+	c := p.inlineConn(payload.Length, open)
 	if c == nil {
 		return nil, false
 	}
@@ -59,6 +59,20 @@ func (p *peer) post(i *lnd.Inline, payload lnd.Payload, open bool) (lnd.Flusher,
 		return nil, taken
 	}
 	return &c.tx, true
+}
+
+// inlineConn chooses the connection for an inline message; nil: none. Without open, only the connection
+// that took the latest message of the kind may have a buffer with room: if all connections had one, each
+// would hold a credit. The caller holds p.mu.
+func (p *peer) inlineConn(length int, open bool) *conn {
+	latest := &p.inline[0]
+	if !p.routes.isSmall(length, p.ni.cfg.MinBulk) {
+		latest = &p.inline[1]
+	}
+	if open {
+		*latest = p.routes.forSize(length, p.ni.cfg.MinBulk, inlineFlow)
+	}
+	return *latest
 }
 
 // post encodes a message. flush is true if the caller has to call Flush. The caller holds
