@@ -28,22 +28,33 @@ type Socket struct {
 	lock *os.File // holds the flock of the path
 }
 
+// Purpose is what a socket is for, in errors.
+type Purpose struct {
+	Name string // name of the socket, such as "control socket"
+	Flag string // flag of lnetd that has its path
+}
+
 // Listen creates the control socket. It replaces the socket of a daemon that has died; if the
 // daemon still runs, Listen returns ErrRunning. A lock file, the path with ".lock" appended,
 // remains after Close.
 func Listen(path string) (*Socket, error) {
+	return ListenAs(Purpose{"control socket", "--socket"}, path)
+}
+
+// ListenAs is Listen for a socket with another purpose, by which nothing is controlled.
+func ListenAs(p Purpose, path string) (*Socket, error) {
 	if len(path) > maxSocketPath {
-		return nil, cli.Hint(fmt.Errorf("control socket %s: path longer than %d bytes", path, maxSocketPath),
-			"choose a shorter one with --socket or --runtime-dir")
+		return nil, cli.Hint(fmt.Errorf("%s %s: path longer than %d bytes", p.Name, path, maxSocketPath),
+			"choose a shorter one with %s or --runtime-dir", p.Flag)
 	}
 	lock, err := lockPath(path + ".lock")
 	if err != nil {
-		return nil, explainListen(path, err)
+		return nil, p.explain(path, err)
 	}
 	l, err := listenLocked(path)
 	if err != nil {
 		_ = lock.Close()
-		return nil, explainListen(path, err)
+		return nil, p.explain(path, err)
 	}
 	return &Socket{l, lock}, nil
 }
@@ -105,13 +116,14 @@ func removeDead(path string) error {
 	return os.Remove(path)
 }
 
-func explainListen(path string, err error) error {
-	err = fmt.Errorf("control socket %s: %w", path, err)
+// explain adds to an error what to do about it.
+func (p Purpose) explain(path string, err error) error {
+	err = fmt.Errorf("%s %s: %w", p.Name, path, err)
 	switch {
 	case errors.Is(err, ErrRunning):
-		return cli.Hint(err, "stop it, or choose another socket with --socket")
+		return cli.Hint(err, "stop it, or choose another socket with %s", p.Flag)
 	case errors.Is(err, os.ErrPermission):
-		return cli.Hint(err, "choose a directory of yours with --runtime-dir, or another socket with --socket")
+		return cli.Hint(err, "choose a directory of yours with --runtime-dir, or another socket with %s", p.Flag)
 	}
-	return cli.Hint(err, "choose another socket with --socket")
+	return cli.Hint(err, "choose another socket with %s", p.Flag)
 }

@@ -1,0 +1,103 @@
+package web
+
+import (
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+)
+
+// guard refuses requests before a page sees them.
+type guard struct {
+	cfg   Config
+	names []string // names of this host, in lower case
+	pages map[string]http.Handler
+}
+
+func newGuard(cfg Config, pages map[string]http.Handler) *guard {
+	g := &guard{cfg: cfg, names: []string{"localhost"}, pages: pages}
+	own, _ := os.Hostname() // without a hostname there is no name to accept
+	short, _, _ := strings.Cut(own, ".")
+	for _, name := range append([]string{own, short}, cfg.Hosts...) {
+		if name != "" {
+			g.names = append(g.names, canonical(name))
+		}
+	}
+	return g
+}
+
+// ServeHTTP implements http.Handler.
+func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	if status, why := g.refuse(r); status != 0 {
+		g.cfg.Log.Debug("HTTP request refused", slog.String("why", why), slog.String("from", r.RemoteAddr))
+		if status == http.StatusMethodNotAllowed {
+			h.Set("Allow", "GET, HEAD")
+		}
+		h.Set("Connection", "close")
+		http.Error(w, why, status)
+		return
+	}
+	g.pages[r.URL.Path].ServeHTTP(w, r)
+}
+
+// refuse returns the status and the text of the answer to a request that is refused, and 0 for
+// one that is not.
+func (g *guard) refuse(r *http.Request) (status int, why string) {
+	switch {
+	case !g.isOurs(r):
+		return http.StatusForbidden, "the Host header does not name this host: name it by its address, or add the name to metrics_hosts"
+	case !sameOrigin(r):
+		return http.StatusForbidden, "the request comes from a page of another host"
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		return http.StatusMethodNotAllowed, "only GET and HEAD"
+	case r.ContentLength != 0:
+		return http.StatusBadRequest, "no body is expected"
+	case g.pages[r.URL.Path] == nil || r.URL.RawPath != "":
+		return http.StatusNotFound, "there is no such page"
+	}
+	return 0, ""
+}
+
+// isOurs reports whether the Host header names this host: an address of it, or a name that other
+// people do not control. A client of a Unix socket is no browser that was led here by a name.
+func (g *guard) isOurs(r *http.Request) bool {
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if !ok || local.Network() == "unix" {
+		return ok
+	}
+	host := canonical(withoutPort(r.Host))
+	addr, err := netip.ParseAddr(host)
+	if err != nil {
+		return slices.Contains(g.names, host)
+	}
+	own, err := netip.ParseAddrPort(local.String())
+	return addr.Unmap().IsLoopback() || err == nil && addr.Unmap() == own.Addr().Unmap().WithZone("")
+}
+
+// sameOrigin reports whether no web page has sent the request, or one of this server.
+func sameOrigin(r *http.Request) bool {
+	for _, origin := range r.Header.Values("Origin") {
+		if origin != "http://"+r.Host {
+			return false
+		}
+	}
+	return true
+}
+
+// withoutPort returns the host of a Host header, without the brackets of IPv6.
+func withoutPort(s string) string {
+	if host, _, err := net.SplitHostPort(s); err == nil {
+		return host
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(s, "["), "]")
+}
+
+// canonical returns a name as it is compared: in lower case, without the dot of the root.
+func canonical(name string) string { return strings.TrimSuffix(strings.ToLower(name), ".") }

@@ -1,0 +1,89 @@
+// Package web is the HTTP server by which the daemon shows its state on the network: a few pages
+// that can only be read, for Prometheus and browsers. The control socket, by which the daemon
+// takes orders, is another one (package control).
+//
+// Every program that reaches the address may read, so nothing that changes the daemon belongs
+// here, and no request may cost much:
+//
+//   - only GET and HEAD of the registered paths are answered, without a body;
+//   - the Host header must name this host, so that a web page cannot read the daemon through
+//     a browser on this network (DNS rebinding), and an Origin header must be that host;
+//   - the number of connections, the size of headers, and the times to send a request and to
+//     receive an answer are bounded. When there are too many connections, the oldest is closed.
+package web
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+const (
+	maxConns      = 32               // open connections
+	maxHeader     = 8 << 10          // bytes of the headers of a request
+	headerTimeout = 5 * time.Second  // time in which the headers of a request must arrive
+	answerTimeout = 10 * time.Second // time in which a client must read an answer
+	idleTimeout   = 2 * time.Minute  // time between the requests of a connection
+)
+
+// Config configures a Server.
+type Config struct {
+	// Hosts are names of this host by which clients may call it, besides its addresses, its
+	// hostname and localhost.
+	Hosts []string
+	Log   *slog.Logger // gets what clients do wrong, at level debug; required
+}
+
+// Server serves pages. Handle registers them, before Start.
+type Server struct {
+	cfg   Config
+	pages map[string]http.Handler
+	http  http.Server
+	done  chan struct{} // closed when Serve has returned; nil before Start
+}
+
+// New returns a server without pages.
+func New(cfg Config) *Server {
+	s := &Server{cfg: cfg, pages: map[string]http.Handler{}}
+	s.http = http.Server{
+		Handler:           newGuard(cfg, s.pages),
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout,
+		WriteTimeout: answerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug),
+	}
+	return s
+}
+
+// Handle registers the page of a path, which must match exactly.
+func (s *Server) Handle(path string, page http.Handler) { s.pages[path] = page }
+
+// Start serves connections of l until Close is called.
+func (s *Server) Start(l net.Listener) {
+	s.done = make(chan struct{})
+	go func() {
+		defer close(s.done)
+		if err := s.http.Serve(newCrowd(l, maxConns)); !errors.Is(err, http.ErrServerClosed) {
+			s.cfg.Log.Error("the HTTP server has ended", slog.Any("err", err))
+		}
+	}()
+}
+
+// Close closes the listener and all connections. It waits for answers that are being written, but
+// for a second at most.
+func (s *Server) Close(ctx context.Context) error {
+	if s.done == nil {
+		return nil
+	}
+	brief, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	err := s.http.Shutdown(brief)
+	if err != nil {
+		err = s.http.Close()
+	}
+	<-s.done
+	return err
+}
