@@ -59,6 +59,14 @@ var dropNames = [dropReasonsEnd]string{
 	"handler busy", "drop rule", "asymmetric route",
 }
 
+// DropReasons returns all reasons, without NotDropped.
+func DropReasons() (all []DropReason) {
+	for r := NotDropped + 1; r < dropReasonsEnd; r++ {
+		all = append(all, r)
+	}
+	return all
+}
+
 func (r DropReason) String() string {
 	if r < dropReasonsEnd {
 		return dropNames[r]

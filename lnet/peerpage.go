@@ -47,6 +47,16 @@ func (n *Node) PeersOf(id nid.NID) PeerPage {
 	return pageOf(n.peers.all(), n.peers.nodes(), func(id nid.NID) bool { return id == primary })
 }
 
+// EachPeer calls f with the state of each peer NI, in the order in which they became known. The
+// state is valid during the call; f must not keep it.
+func (n *Node) EachPeer(f func(*PeerSnapshot)) {
+	var s PeerSnapshot
+	for _, p := range n.peers.all() {
+		s = p.snapshot()
+		f(&s)
+	}
+}
+
 // pageOf returns a page of the peers and nodes whose primary NID is accepted by with.
 func pageOf(peers []*peerNI, nodes []*Peer, with func(primary nid.NID) bool) (page PeerPage) {
 	for _, p := range peers {

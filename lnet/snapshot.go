@@ -83,7 +83,7 @@ func (n *Node) Overview() Snapshot {
 
 // Stats returns the node's counters.
 func (n *Node) Stats() Stats {
-	total := n.total()
+	total := n.Traffic()
 	return Stats{
 		MsgsAlloc: uint64(n.inFlight.now.Load()), MsgsMax: uint64(n.inFlight.most.Load()),
 		Errors:    n.errors.Load(),
@@ -96,8 +96,8 @@ func (n *Node) Stats() Stats {
 	}
 }
 
-// total returns the traffic of all NIs, past and present.
-func (n *Node) total() Traffic {
+// Traffic returns the traffic of all NIs, past and present.
+func (n *Node) Traffic() Traffic {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	total := n.retired
