@@ -63,6 +63,10 @@ type Config struct {
 	Selftest      bool   // selftest: the node is a test node of lnet_selftest
 	SelftestAllow string // selftest_allow: nodes that may test; empty: those on the networks of the node
 
+	Metrics      string // metrics: address at which metrics are served; empty: none
+	MetricsPeers int    // metrics_peers: peers with metrics of their own
+	MetricsNames string // metrics_hosts: names of this host in requests, besides its own
+
 	Handlers []Handler // handlers, in the order of the file
 
 	Modprobe string // modprobe: file or folder with options of Lustre's modules; empty: none
@@ -104,6 +108,7 @@ func Default() Config {
 		Set:          drivers.Default(),
 		Routes:       defaultRoutes(),
 		CaptureFiles: 1,
+		MetricsPeers: 1000,
 		Gossip:       defaultGossip(),
 		Scoll:        defaultScoll(),
 		Rmcast:       defaultRmcast(),

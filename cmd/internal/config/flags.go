@@ -45,6 +45,7 @@ func AddFlags(set *pflag.FlagSet) *Flags {
 	set.StringVar(&f.given.StateDir, "state-dir", "", "`DIR` for what outlives the daemon (default $STATE_DIRECTORY, /var/lib/lnetd or ~/.local/state/lnetd)")
 	set.StringVar(&f.given.RuntimeDir, "runtime-dir", "", "`DIR` for the control socket (default $RUNTIME_DIRECTORY, /run/lnetd or $XDG_RUNTIME_DIR/lnetd)")
 	set.StringVar(&f.given.Capture, "capture", "", "write every message to this pcapng `FILE`")
+	set.StringVar(&f.given.Metrics, "metrics", "", "serve metrics for Prometheus at this `ADDR`: a port of 127.0.0.1, ADDRESS:PORT or the path of a Unix socket")
 	set.StringVar(&f.level, "log-level", "info", "debug, info, warn or error")
 	return f
 }
@@ -67,6 +68,7 @@ func (f *Flags) Config(system bool) (Config, error) {
 		"state-dir":     func() { c.StateDir = f.given.StateDir },
 		"runtime-dir":   func() { c.RuntimeDir = f.given.RuntimeDir },
 		"capture":       func() { c.Capture = f.given.Capture },
+		"metrics":       func() { c.Metrics = f.given.Metrics },
 	}
 	for _, name := range slices.Sorted(maps.Keys(overrides)) {
 		if f.set.Changed(name) {
@@ -149,6 +151,9 @@ func (f *Flags) check(c *Config) error {
 	}
 	if err := CheckProvider(c.O2IB.Provider); err != nil {
 		return cli.Usagef("--o2ib-provider: %w", err)
+	}
+	if err := checkMetrics(c.Metrics); err != nil {
+		return cli.Usagef("--metrics: %w", err)
 	}
 	if err := checkNetworks(c.Networks); err != nil {
 		return cli.Usagef("--networks: %w", err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"ulnet/cmd/internal/web"
 	"ulnet/lnet/networks"
 	"ulnet/lnet/nid"
 )
@@ -68,6 +69,10 @@ func (c *Config) settings(file string) map[string]setting {
 
 		"selftest":       flag(&c.Selftest),
 		"selftest_allow": text(&c.SelftestAllow, checkSet),
+
+		"metrics":       text(&c.Metrics, checkMetrics),
+		"metrics_peers": number(&c.MetricsPeers, 0, 10_000),
+		"metrics_hosts": text(&c.MetricsNames, nil),
 
 		"handlers": handlerSection(&c.Handlers, file),
 
@@ -229,6 +234,14 @@ func checkNetworks(s string) error {
 	_, err := networks.Parse(s)
 	return err
 }
+
+func checkMetrics(s string) error {
+	_, err := web.ParseAddress(s)
+	return err
+}
+
+// MetricsHosts returns the names by which requests for metrics may call this host.
+func (c *Config) MetricsHosts() []string { return strings.Fields(c.MetricsNames) }
 
 // checkSet refuses a text that is no list of NIDs; the empty one stands for a default.
 func checkSet(s string) error {

@@ -5,6 +5,7 @@ package modules
 import (
 	"ulnet/cmd/internal/modules/gossip"
 	"ulnet/cmd/internal/modules/health"
+	"ulnet/cmd/internal/modules/metrics"
 	"ulnet/cmd/internal/modules/rmcast"
 	"ulnet/cmd/internal/modules/scoll"
 	"ulnet/cmd/internal/modules/selftest"
@@ -19,12 +20,6 @@ func List(host node.Host) []node.Module {
 	g := gossip.New(host)
 	r := rmcast.New(host, g.View())
 	s := scoll.New(host, g, r)
-	return []node.Module{
-		g,
-		zone.New(host),
-		r,
-		s,
-		health.New(host, g, s),
-		selftest.New(host),
-	}
+	z, h, t := zone.New(host), health.New(host, g, s), selftest.New(host)
+	return []node.Module{g, z, r, s, h, t, metrics.New(host, g, z, r, s, h, t)}
 }

@@ -11,6 +11,7 @@ import (
 	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/handlers"
 	"ulnet/cmd/internal/statefiles"
+	"ulnet/lnd"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
@@ -43,6 +44,9 @@ type Host struct {
 	Table    *portals.Table // Portals table of the node; it is closed after the modules
 	Clock    machine.Clock  // goes on while the system sleeps, unlike the clock of the table's node
 	Handlers *handlers.Set  // runs programs on events of the module
+	Tap      lnd.Tap        // gets a copy of all messages; nil: nothing is captured
+	NodeStatus func() Status        // returns the state of the node
+	NodeRoutes func() []RouteStatus // returns the routes of the node, and their states
 }
 
 // NIDs returns the NIDs of the node, except 0@lo.
@@ -89,7 +93,7 @@ func (n *Node) openModules() error {
 	if n.cfg.Modules == nil {
 		return nil
 	}
-	host := Host{Config: &n.cfg.Config, Log: n.cfg.Log, Table: n.table, Clock: machine.BootClock(), Handlers: n.handlers}
+	host := Host{Config: &n.cfg.Config, Log: n.cfg.Log, Table: n.table, Clock: machine.BootClock(), Handlers: n.handlers, Tap: n.cfg.Tap, NodeStatus: n.Status, NodeRoutes: n.RoutesNow}
 	for _, m := range n.cfg.Modules(host) {
 		n.modules = append(n.modules, m)
 		if err := m.Open(); err != nil {

@@ -1,0 +1,86 @@
+package metrics
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	dto "github.com/prometheus/client_model/go"
+)
+
+// gatherer makes the metrics of the table into those of Prometheus, and adds those of the Go
+// runtime and of the process. It is a prometheus.Gatherer in place of a registry with a
+// collector, which would check and sort each value: with a thousand peers that takes longer than
+// all else. The tests check instead what a registry does. One scrape at a time may use it.
+type gatherer struct {
+	read    func(*peerSet) *state // reads the state of the daemon
+	table   []group
+	peers   *peerSet
+	process prometheus.Gatherer
+}
+
+func newGatherer(read func(*peerSet) *state, maxPeers int) *gatherer {
+	process := prometheus.NewRegistry()
+	process.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		collectors.NewBuildInfoCollector(),
+	)
+	return &gatherer{read: read, table: table(), peers: newPeerSet(maxPeers), process: process}
+}
+
+// Gather implements prometheus.Gatherer.
+func (g *gatherer) Gather() ([]*dto.MetricFamily, error) {
+	all, err := g.process.Gather()
+	s := g.read(g.peers)
+	for _, of := range g.table {
+		for _, f := range of.collect(s) {
+			if len(f.Metric) > 0 { // otherwise there is no such object
+				all = append(all, f)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b *dto.MetricFamily) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	return all, err
+}
+
+// family returns a metric as Prometheus wants it, without values.
+func (m *metric) family() *dto.MetricFamily {
+	typ := dto.MetricType_GAUGE
+	if m.counter {
+		typ = dto.MetricType_COUNTER
+	}
+	return &dto.MetricFamily{Name: &m.name, Help: &m.help, Type: &typ}
+}
+
+// pairsOf returns labels as Prometheus wants them: sorted by name. All metrics of an object
+// share them.
+func pairsOf(names, values []string) []*dto.LabelPair {
+	pairs := make([]*dto.LabelPair, len(names))
+	for i := range names {
+		pairs[i] = &dto.LabelPair{Name: &names[i], Value: &values[i]}
+	}
+	slices.SortFunc(pairs, func(a, b *dto.LabelPair) int { return cmp.Compare(*a.Name, *b.Name) })
+	return pairs
+}
+
+// sample returns a value of a metric.
+func (m *metric) sample(labels []*dto.LabelPair, value float64) *dto.Metric {
+	if m.counter {
+		c := new(struct { // one allocation for all
+			metric dto.Metric
+			of     dto.Counter
+			value  float64
+		})
+		c.value, c.of.Value, c.metric.Label, c.metric.Counter = value, &c.value, labels, &c.of
+		return &c.metric
+	}
+	g := new(struct {
+		metric dto.Metric
+		of     dto.Gauge
+		value  float64
+	})
+	g.value, g.of.Value, g.metric.Label, g.metric.Gauge = value, &g.value, labels, &g.of
+	return &g.metric
+}

@@ -1,0 +1,104 @@
+package metrics
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"ulnet/cmd/internal/drivers"
+	"ulnet/cmd/internal/modules/health"
+	"ulnet/cmd/internal/modules/rmcast"
+	"ulnet/cmd/internal/modules/scoll"
+	"ulnet/cmd/internal/node"
+	"ulnet/gossip"
+	"ulnet/gossip/zone"
+	"ulnet/health/boltstore"
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/selftest"
+)
+
+// fakeNode is the message layer of a node with peers.
+type fakeNode struct {
+	peers   []lnet.PeerSnapshot
+	traffic lnet.Traffic // of the whole node
+}
+
+func (n *fakeNode) EachPeer(f func(*lnet.PeerSnapshot)) {
+	for i := range n.peers {
+		f(&n.peers[i])
+	}
+}
+
+func (n *fakeNode) Traffic() lnet.Traffic { return n.traffic }
+
+func (n *fakeNode) Stats() lnet.Stats { return lnet.Stats{} }
+
+// add adds a peer that has received so many messages.
+func (n *fakeNode) add(id string, sent uint64) {
+	n.peers = append(n.peers, lnet.PeerSnapshot{NID: nid.MustParse(id), State: "up", Health: 1000, Credits: 8, MaxCredits: 8})
+	n.send(len(n.peers)-1, sent)
+}
+
+// send counts messages to a peer.
+func (n *fakeNode) send(peer int, sent uint64) {
+	n.peers[peer].Traffic.Sent.Put += sent
+	n.traffic.Sent.Put += sent
+}
+
+// fullState is the state of a daemon in which everything runs, so that it has all metrics.
+func fullState(peers *peerSet) *state {
+	id := nid.MustParse("10.0.0.1@tcp")
+	s := &state{
+		status: node.Status{NIs: []node.NIStatus{{
+			NISnapshot: lnet.NISnapshot{NID: id, Net: "tcp", Interface: "eth0", Status: "up", Health: 1000},
+			LND: drivers.Status{
+				Reasons: map[string]uint64{"refused": 1}, Multicast: &drivers.Multicast{},
+				Verbs: &drivers.Verbs{Counters: map[string]uint64{"resent": 1}},
+			},
+		}}},
+		routes: []node.RouteStatus{{Net: "tcp1", Gateway: id, State: routeUp}},
+		peers:  peers, captured: true,
+		gossip: &gossip.Status{}, zone: &zone.Status{Zone: "z"}, scoll: &scoll.Status{Stats: map[string]uint64{"requests": 1}},
+		rmcast: &rmcast.Status{Groups: []rmcast.GroupStatus{{
+			Name: "g", Stats: map[string]uint64{"sent": 1}, Managing: &rmcast.Managing{Stats: map[string]uint64{"joins": 1}},
+		}}},
+		health: &health.Status{
+			Server: &health.ServerRole{Stats: map[string]uint64{"pings": 1, pausedMS: 1500}, Store: &health.StoreStatus{Stats: boltstore.Stats{}}},
+			Client: &health.ClientRole{Stats: map[string]uint64{"sent": 1}},
+		},
+		selftest: &selftest.Status{},
+	}
+	return s
+}
+
+// crowdOf returns a node with so many peers.
+func crowdOf(count int) *fakeNode {
+	n := &fakeNode{}
+	for i := range count {
+		n.add(fmt.Sprintf("10.1.%d.%d@tcp", i/250, i%250+1), 1_000_000+uint64(i))
+	}
+	return n
+}
+
+// gathererOf returns a gatherer that reads a full state and the peers of a node, with labels for
+// so many of them.
+func gathererOf(n *fakeNode, limit int) *gatherer {
+	return newGatherer(func(peers *peerSet) *state {
+		peers.read(n)
+		return fullState(peers)
+	}, limit)
+}
+
+// scrape returns the answer to a request.
+func scrape(t testing.TB, h http.Handler, header ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}

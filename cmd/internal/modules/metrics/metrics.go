@@ -1,0 +1,92 @@
+// Package metrics is the module that shows the counters of the daemon to Prometheus, if the
+// setting metrics names an address: /metrics, and /healthz and /readyz for service managers.
+//
+// One table (package files *_table.go) has every metric: its name, unit, help and labels, and how
+// it is read. The registry, docs/metrics.md, the dashboards and the alert rules in contrib are
+// made of it. Nothing is counted for the metrics: a scrape reads the counters that exist, in the
+// goroutine of its request, and takes the locks that 'lnetctl peer show' takes, each for the time
+// in which one object is copied.
+package metrics
+
+import (
+	"context"
+	"log/slog"
+	"net"
+
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/modules/gossip"
+	"ulnet/cmd/internal/modules/health"
+	"ulnet/cmd/internal/modules/rmcast"
+	"ulnet/cmd/internal/modules/scoll"
+	"ulnet/cmd/internal/modules/selftest"
+	"ulnet/cmd/internal/modules/zone"
+	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/statefiles"
+	"ulnet/cmd/internal/web"
+)
+
+// Module serves the metrics of a node and of its other modules.
+type Module struct {
+	node.Host
+	gossip   *gossip.Module
+	zone     *zone.Module
+	scoll    *scoll.Module
+	rmcast   *rmcast.Module
+	health   *health.Module
+	selftest *selftest.Module
+
+	server *web.Server // nil: no metrics are served
+}
+
+// New returns the module of a node. It reads the state of the other modules.
+func New(host node.Host, g *gossip.Module, z *zone.Module, r *rmcast.Module, s *scoll.Module, h *health.Module, t *selftest.Module) *Module {
+	return &Module{Host: host, gossip: g, zone: z, rmcast: r, scoll: s, health: h, selftest: t}
+}
+
+// Routes returns nil: the control socket has operations of its own for what the metrics show.
+func (m *Module) Routes() []control.Route { return nil }
+
+// Open starts to serve metrics, if the configuration says where.
+func (m *Module) Open() error {
+	address, err := web.ParseAddress(m.Config.Metrics)
+	if err != nil || address == (web.Address{}) {
+		return err
+	}
+	listener, err := address.Listen("metrics", "--metrics")
+	if err != nil {
+		return err
+	}
+	m.server = web.New(web.Config{Hosts: m.Config.MetricsHosts(), Log: m.Log})
+	m.server.Handle("/metrics", newPage(m))
+	m.server.Handle("/healthz", healthz())
+	m.server.Handle("/readyz", m.readyz())
+	m.server.Start(listener)
+	m.announce(address, listener.Addr())
+	return nil
+}
+
+// announce logs where the metrics are.
+func (m *Module) announce(address web.Address, at net.Addr) {
+	url := "http://" + at.String() + "/metrics"
+	if address.Network == "unix" {
+		url = "unix:" + at.String()
+	}
+	m.Log.Info("serving metrics", slog.String("url", url))
+	if !address.Local() {
+		m.Log.Warn("every host that reaches the address of metrics can read them", slog.String("url", url))
+	}
+}
+
+// Close ends the service.
+func (m *Module) Close(ctx context.Context) error {
+	if m.server == nil {
+		return nil
+	}
+	return m.server.Close(ctx)
+}
+
+// Keys returns nil: metrics have no keys.
+func (m *Module) Keys() *node.Keys { return nil }
+
+// Files returns nil: metrics have no state files.
+func (m *Module) Files() *statefiles.Config { return nil }

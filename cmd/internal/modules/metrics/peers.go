@@ -1,0 +1,194 @@
+package metrics
+
+import (
+	"maps"
+	"slices"
+
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+)
+
+// other is the value of the label nid for all peers that have no label of their own.
+const other = "other"
+
+// peerSet decides which peers have a label of their own, and sums up the others. The number of
+// labels is bounded, so that neither a scrape nor the database of Prometheus grows with the nodes
+// that connect. A peer keeps its label until the node forgets it; at the next scrape another peer
+// may get one.
+//
+// The counters of the others are those of the whole node, minus what was counted for peers while
+// they had labels. So they do not decrease when peers come and go, which Prometheus would take
+// for a restart.
+type peerSet struct {
+	limit int
+	own   map[nid.NID]*peer // peers with labels; at most limit
+	order []nid.NID         // their NIDs, in order
+	rest  peer              // all others
+	count int               // NIDs with labels, and NIs of peers without
+	more  bool              // there has been a peer without a label
+	left  peerCounts        // counted for peers that have lost their labels, while they had them
+}
+
+func newPeerSet(limit int) *peerSet {
+	return &peerSet{limit: limit, own: map[nid.NID]*peer{}, rest: peer{label: other}}
+}
+
+// peer is the state of a NID, the sum of its entries for each NI of this node.
+type peer struct {
+	peerCounts
+	peerGauges
+	label  string     // the NID as text
+	base   peerCounts // counts that the others have: from before the peer got its label
+	before peerCounts // counts at the scrape before
+	seen   bool       // the present scrape has found the peer
+	fresh  bool       // the present scrape has given it the label
+}
+
+// peerGauges are what can rise and fall.
+type peerGauges struct {
+	up                              bool // it is connected by some NI of this node
+	health                          int  // 0 to maxHealth
+	credits, creditsMin, creditsMax int  // sums over the NIs of this node
+	queued, queuedBytes             int  // messages that wait, and bytes that have a credit
+}
+
+// counting is what is read of an lnet.Node.
+type counting interface {
+	EachPeer(f func(*lnet.PeerSnapshot))
+	Traffic() lnet.Traffic
+	Stats() lnet.Stats
+}
+
+// read takes the state of all peers of a node, and then its counters.
+func (s *peerSet) read(n counting) {
+	for _, p := range s.own { // any order: each for itself
+		*p = peer{label: p.label, base: p.base, before: p.peerCounts}
+	}
+	s.rest.peerGauges, s.count = peerGauges{}, 0
+	others := s.more
+	n.EachPeer(func(from *lnet.PeerSnapshot) {
+		p := s.of(from.NID)
+		p.measure(from)
+		if p != &s.rest {
+			p.count(from)
+		}
+	})
+	s.count += len(s.own)
+	for id, p := range s.own { // any order: each for itself
+		if p.fresh && others { // the others have its counts so far
+			p.base = p.peerCounts
+		}
+		s.settle(id, p)
+	}
+	s.order = slices.SortedFunc(maps.Keys(s.own), nid.NID.Compare)
+	traffic, stats := n.Traffic(), n.Stats()
+	s.sumUp(countsOf(&traffic, &stats.FailureStats))
+}
+
+// of returns the entry for a NID, which gets a label if there is one left.
+func (s *peerSet) of(id nid.NID) *peer {
+	p := s.own[id]
+	switch {
+	case p != nil:
+	case len(s.own) < s.limit:
+		p = &peer{label: id.String(), fresh: true}
+		s.own[id] = p
+	default:
+		s.count++
+		s.more = true
+		return &s.rest
+	}
+	p.seen = true
+	return p
+}
+
+// settle ends what is counted for a peer that is gone, or that was gone and is back.
+func (s *peerSet) settle(id nid.NID, p *peer) {
+	if p.seen && !p.isBelow(&p.before) {
+		return
+	}
+	s.left.add(&p.before)
+	s.left.subtract(&p.base)
+	p.base = peerCounts{}
+	if !p.seen {
+		delete(s.own, id)
+	}
+}
+
+// sumUp computes the counters of the others from those of the node.
+func (s *peerSet) sumUp(total peerCounts) {
+	total.subtract(&s.left)
+	for _, p := range s.own { // any order: a sum
+		total.subtract(&p.peerCounts)
+		total.add(&p.base)
+	}
+	to, now := s.rest.fields(), total.fields()
+	for i := range to {
+		// A message that is being counted while this is read may be missing in the total.
+		*to[i] = uint64(max(int64(*to[i]), int64(*now[i])))
+	}
+}
+
+// measure adds the gauges of an entry of the table of peers.
+func (p *peer) measure(from *lnet.PeerSnapshot) {
+	p.up = p.up || from.State == lnet.PeerStateUp.String()
+	p.health = from.Health
+	p.credits += from.Credits
+	p.creditsMin += from.MinCredits
+	p.creditsMax += from.MaxCredits
+	p.queued += from.Queued + from.Parked
+	p.queuedBytes += from.QueuedBytes
+}
+
+// count adds the counters of an entry of the table of peers.
+func (p *peer) count(from *lnet.PeerSnapshot) {
+	c := countsOf(&from.Traffic, &from.Failures)
+	failures := max(p.failures, c.failures) // these belong to the NID, not to the entry
+	p.peerCounts.add(&c)
+	p.failures = failures
+}
+
+// peerCounts are counters of a peer or of the node.
+type peerCounts struct {
+	sent, received, dropped                uint64 // messages
+	sentBytes, receivedBytes, droppedBytes uint64 // of payload
+	failures                               uint64 // of the classes that blame the peer
+}
+
+func countsOf(t *lnet.Traffic, f *lnet.FailureStats) peerCounts {
+	return peerCounts{
+		t.Sent.Total(), t.Received.Total(), t.Dropped.Total(), t.SendLength, t.RecvLength, t.DropLength,
+		f.RemoteDropped + f.RemoteError + f.RemoteTimeout + f.NetworkTimeout,
+	}
+}
+
+// fields returns pointers to all counters.
+func (c *peerCounts) fields() [7]*uint64 {
+	return [...]*uint64{&c.sent, &c.received, &c.dropped, &c.sentBytes, &c.receivedBytes, &c.droppedBytes, &c.failures}
+}
+
+func (c *peerCounts) add(d *peerCounts) {
+	to, from := c.fields(), d.fields()
+	for i := range to {
+		*to[i] += *from[i]
+	}
+}
+
+func (c *peerCounts) subtract(d *peerCounts) {
+	to, from := c.fields(), d.fields()
+	for i := range to {
+		*to[i] -= *from[i]
+	}
+}
+
+// isBelow reports whether some counter is lower than that of d: the node has forgotten the peer
+// meanwhile.
+func (c *peerCounts) isBelow(d *peerCounts) bool {
+	now, then := c.fields(), d.fields()
+	for i := range now {
+		if *now[i] < *then[i] {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,43 @@
+package metrics
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"ulnet/cmd/internal/node"
+	"ulnet/lnet/wire"
+)
+
+// healthz answers that the process lives.
+func healthz() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+}
+
+// readyz answers whether the node can be reached by some NI, and 503 otherwise.
+func (m *Module) readyz() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		text, ready := readiness(m.NodeStatus())
+		if !ready {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		fmt.Fprint(w, text)
+	})
+}
+
+// readiness returns a line for each NI, and whether one of them is up.
+func readiness(s node.Status) (text string, ready bool) {
+	var b strings.Builder
+	for i := range s.NIs {
+		n := &s.NIs[i]
+		if n.NID.IsLo() {
+			continue
+		}
+		ready = ready || n.Status == wire.StatusUp.String()
+		fmt.Fprintf(&b, "%v %s %s\n", n.NID, n.Status, n.Cause)
+	}
+	if !ready {
+		fmt.Fprintln(&b, "no NI is up: see 'lnetctl net show -v'")
+	}
+	return b.String(), ready
+}

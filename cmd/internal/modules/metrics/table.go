@@ -1,0 +1,100 @@
+package metrics
+
+import (
+	"strings"
+
+	dto "github.com/prometheus/client_model/go"
+)
+
+// namespace is the first word of the names of all metrics of ours.
+const namespace = "ulnet_"
+
+// row is a metric in the table: how the value of an object of type T is read.
+type row[T any] struct {
+	name  string // without the namespace; a counter ends in _total, all others are gauges
+	unit  string // what is counted, or the base unit: seconds, bytes or ratio
+	help  string // one sentence
+	value func(T) float64
+}
+
+// objects are the metrics of all objects of one kind, such as NIs.
+type objects[T any] struct {
+	labels []string // names of the labels
+	// each calls yield with each object and the values of its labels.
+	each func(s *state, yield func(of T, labels ...string))
+	rows []row[T]
+
+	described []metric // the rows, as all others see them; made by metrics
+}
+
+// metric is a row of the table without the type of its objects.
+type metric struct {
+	name, unit, help string
+	labels           []string // names of the labels
+	counter          bool     // it only grows; otherwise it is a gauge
+}
+
+// group is objects of some type.
+type group interface {
+	// metrics returns the rows, in their order.
+	metrics() []metric
+	// collect returns the metrics with the values of all objects.
+	collect(s *state) []*dto.MetricFamily
+}
+
+// metrics implements group.
+func (o *objects[T]) metrics() []metric {
+	if o.described == nil {
+		for _, r := range o.rows {
+			name := r.name
+			if !strings.HasPrefix(name, exporters) {
+				name = namespace + name
+			}
+			o.described = append(o.described, metric{name, r.unit, r.help, o.labels, strings.HasSuffix(name, "_total")})
+		}
+	}
+	return o.described
+}
+
+// collect implements group.
+func (o *objects[T]) collect(s *state) (families []*dto.MetricFamily) {
+	all := o.metrics()
+	for i := range all {
+		families = append(families, all[i].family())
+	}
+	o.each(s, func(of T, labels ...string) {
+		pairs := pairsOf(o.labels, labels)
+		for i, f := range families {
+			f.Metric = append(f.Metric, all[i].sample(pairs, o.rows[i].value(of)))
+		}
+	})
+	return families
+}
+
+// table returns all metrics, except those of the Go runtime and of the process.
+func table() (all []group) {
+	for _, part := range [][]group{
+		nodeTable(), niTable(), rdmaTable(), peerTable(), routeTable(), gossipTable(), zoneTable(),
+		collectiveTable(), multicastTable(), healthTable(), selftestTable(), exporterTable(),
+	} {
+		all = append(all, part...)
+	}
+	return all
+}
+
+// number makes the value of a row of a number.
+func number[N ~int | ~int64 | ~uint64](n N) float64 { return float64(n) }
+
+// oneIf returns 1 for true and 0 for false.
+func oneIf(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// count is a counter among several with the same name, which a label tells apart.
+func count(n uint64) float64 { return float64(n) }
+
+// events are the rows of counters that a label tells apart.
+func events(name, help string) []row[uint64] { return []row[uint64]{{name, "events", help, count}} }

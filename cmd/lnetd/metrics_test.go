@@ -1,0 +1,88 @@
+//go:build linux
+
+package main_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ulnet/cmd/lnetd/internal/lnetdtest"
+	"ulnet/lnd/lndtest/loopback"
+)
+
+// page gets a page of a daemon by its Unix socket.
+func page(t *testing.T, socket, path string) (status int, body string) {
+	t.Helper()
+	client := http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		},
+	}}
+	answer, err := client.Get("http://lnetd" + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(text)
+}
+
+// TestMetrics: a scrape of a running daemon has the counters of its NI, of its peers up to the
+// limit, and of the protocols that it runs.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	commands := lnetdtest.Build(t)
+	hosts := []string{"127.0.0.1", "127.0.0.2", "127.0.0.3"}
+	port, err := loopback.FreePort(netip.MustParseAddr(hosts[0]), netip.MustParseAddr(hosts[1]), netip.MustParseAddr(hosts[2]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(t.TempDir(), "m")
+	start := func(host string, settings ...string) *lnetdtest.Daemon {
+		return commands.Start(t, lnetdtest.Config{Networks: "tcp(" + host + ")", Port: port, Settings: settings})
+	}
+	d := start(hosts[0], "metrics: "+socket, "metrics_peers: 1", "gossip:", "  nids: ['127.0.0.[1-3]@tcp']")
+	for _, host := range hosts[1:] {
+		start(host)
+		if out, err := d.Lnetctl(t.Context(), "ping", host+"@tcp"); err != nil {
+			t.Fatal(out, err)
+		}
+	}
+	if status, body := page(t, socket, "/healthz"); status != 200 || body != "ok\n" {
+		t.Errorf("healthz: %d %q", status, body)
+	}
+	if status, body := page(t, socket, "/readyz"); status != 200 || !strings.HasPrefix(body, "127.0.0.1@tcp up") {
+		t.Errorf("readyz: %d %q", status, body)
+	}
+	_, body := page(t, socket, "/metrics")
+	for _, line := range []string{
+		`ulnet_ni_up{nid="127.0.0.1@tcp"} 1`, `ulnet_ni_info{interface="lo",net="tcp",nid="127.0.0.1@tcp"} 1`,
+		`ulnet_ni_sent_messages_total{nid="127.0.0.1@tcp",type="get"} `, `ulnet_drops_total{reason="no match"} 0`,
+		`ulnet_peers 2`, `ulnet_peers_labelled 1`,
+		`ulnet_peer_up{nid="127.0.0.2@tcp"} 1`, `ulnet_peer_sent_messages_total{nid="other"} `,
+		`ulnet_gossip_running 1`, `ulnet_gossip_participants 3`, `ulnet_gossip_events_total{event="pings_sent"} `,
+		`lustre_send_count_total{component="lnet",nid="127.0.0.1@tcp",target="lnet"} `, `go_goroutines `, `process_resident_memory_bytes `,
+	} {
+		if !strings.Contains(body, "\n"+line) {
+			t.Errorf("a scrape does not have %s", line)
+		}
+	}
+	for _, not := range []string{"ulnet_zone_", "ulnet_health_", `{nid="127.0.0.3@tcp"}`} {
+		if strings.Contains(body, not) {
+			t.Errorf("a scrape has %s", not)
+		}
+	}
+	if t.Failed() {
+		t.Log(body)
+	}
+}
