@@ -39,12 +39,12 @@ type Module interface {
 // A Host is what a node provides to its modules. A module can be made with only the Config; Open
 // needs all fields.
 type Host struct {
-	Config   *config.Config // configuration of the whole daemon; read-only
-	Log      *slog.Logger   // log of the daemon; not nil
-	Table    *portals.Table // Portals table of the node; it is closed after the modules
-	Clock    machine.Clock  // goes on while the system sleeps, unlike the clock of the table's node
-	Handlers *handlers.Set  // runs programs on events of the module
-	Tap      lnd.Tap        // gets a copy of all messages; nil: nothing is captured
+	Config     *config.Config       // configuration of the whole daemon; read-only
+	Log        *slog.Logger         // log of the daemon; not nil
+	Table      *portals.Table       // Portals table of the node; it is closed after the modules
+	Clock      machine.Clock        // goes on while the system sleeps, unlike the clock of the table's node
+	Handlers   *handlers.Set        // runs programs on events of the module
+	Tap        lnd.Tap              // gets a copy of all messages; nil: nothing is captured
 	NodeStatus func() Status        // returns the state of the node
 	NodeRoutes func() []RouteStatus // returns the routes of the node, and their states
 }
