@@ -42,6 +42,7 @@ type Agent struct {
 	replies   portals.Outbox[struct{}]   // apart, so that requests to many nodes do not keep replies from leaving
 	overload  atomic.Uint64              // requests dropped because too many effects waited
 	join      atomic.Pointer[func(Join)] // gets JOIN requests; nil: this node has no console
+	memory    *bulkMemory                // memory of bulk data
 
 	mu     sync.Mutex
 	posted map[uint64]memory // memory of transfers and RPCs under way, by their numbers; guarded by mu
@@ -57,7 +58,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 	if err := table.Ready(); err != nil {
 		return nil, err
 	}
-	a := &Agent{table: table, clock: cfg.Clock, log: cfg.Log, posted: map[uint64]memory{}}
+	a := &Agent{table: table, clock: cfg.Clock, log: cfg.Log, memory: newBulkMemory(), posted: map[uint64]memory{}}
 	if a.clock == nil {
 		a.clock = table.Node().Clock()
 	}

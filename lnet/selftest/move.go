@@ -67,10 +67,9 @@ func (a *Agent) fail(kind engine.InputKind, e *engine.Effect, err error) {
 	a.runner.Do(engine.Input{Kind: kind, ID: e.ID, Failed: true})
 }
 
-// put fills bulk data and puts them to the client of an RPC.
+// put puts bulk data them to the client of an RPC.
 func (a *Agent) put(e *engine.Effect) {
-	id, b := e.ID, make([]byte, e.Length)
-	engine.Fill(b, e.Check)
+	id, b := e.ID, a.memory.source(e.Length, e.Check)
 	md, err := a.table.MDBind(portals.MD{Segments: []lnd.Segment{b}, Threshold: 1, Handler: func(ev *portals.Event) {
 		a.moved(engine.Input{Kind: engine.Moved, ID: id, Failed: ev.Kind != portals.EventSend || ev.Err != nil})
 	}}, portals.Unlink)
@@ -86,8 +85,11 @@ func (a *Agent) put(e *engine.Effect) {
 
 // get gets bulk data from the client of an RPC, and verifies them.
 func (a *Agent) get(e *engine.Effect) {
-	id, b, check, bigEndian, list := e.ID, make([]byte, e.Length), e.Check, e.BigEndian, e.List
+	id, b, check, bigEndian, list := e.ID, a.memory.sink(e.Length, e.Check), e.Check, e.BigEndian, e.List
 	md, err := a.table.MDBind(portals.MD{Segments: []lnd.Segment{b}, Threshold: 2, Handler: func(ev *portals.Event) {
+		if ev.Unlinked {
+			defer a.memory.recycle(b)
+		}
 		in := engine.Input{Kind: engine.Moved, ID: id}
 		switch {
 		case ev.Kind == portals.EventReply && ev.Err == nil && (list || int(ev.MLength) == len(b)):
@@ -145,21 +147,32 @@ func (a *Agent) call(e *engine.Effect) {
 // postBulk posts memory that the server of an RPC puts bulk data into, or gets them from. The
 // data begin at an offset of a page, as the test wants.
 func (a *Agent) postBulk(e *engine.Effect) (portals.MDHandle, error) {
-	id, check := e.ID, e.Check
-	b := make([]byte, e.Offset+e.Length)[e.Offset:]
-	option, kind := portals.OpPut, portals.EventPut
 	if e.Op == wire.Write {
-		option, kind = portals.OpGet, portals.EventGet
-		engine.Fill(b, check)
+		return a.postSource(e)
 	}
-	return a.post(e, e.Bits, b, option, func(ev *portals.Event) {
-		if ev.Kind != kind {
+	id, check, whole := e.ID, e.Check, a.memory.sink(e.Offset+e.Length, e.Check)
+	b := whole[e.Offset:]
+	return a.post(e, e.Bits, b, portals.OpPut, func(ev *portals.Event) {
+		if ev.Unlinked {
+			defer a.memory.recycle(whole)
+		}
+		if ev.Kind != portals.EventPut {
 			return
 		}
 		in := engine.Input{Kind: engine.Bulk, ID: id, Failed: ev.Err != nil || int(ev.MLength) != len(b)}
 		// The byte order of the server is not known before its reply, so both are good.
-		in.Corrupt = kind == portals.EventPut && !in.Failed && !engine.Verify(b, check, false) && !engine.Verify(b, check, true)
+		in.Corrupt = !in.Failed && !engine.Verify(b, check, false) && !engine.Verify(b, check, true)
 		a.runner.Do(in)
+	})
+}
+
+// postSource posts memory that the server of an RPC gets bulk data from.
+func (a *Agent) postSource(e *engine.Effect) (portals.MDHandle, error) {
+	id, b := e.ID, a.memory.source(e.Length, e.Check)
+	return a.post(e, e.Bits, b, portals.OpGet, func(ev *portals.Event) {
+		if ev.Kind == portals.EventGet {
+			a.runner.Do(engine.Input{Kind: engine.Bulk, ID: id, Failed: ev.Err != nil || int(ev.MLength) != len(b)})
+		}
 	})
 }
 
