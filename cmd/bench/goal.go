@@ -23,6 +23,8 @@ var goals = []goal{
 	{"G-CO-1", "64 callers that each wait for their answer, beside NATS", measureManyCallers},
 	{"G-CO-2", "1, 8 and 64 callers: latency and CPU time", measureFewCallers},
 	{"G-CO-3", "several peers on two cores, beside one peer on one core", measureCores},
+	{"G-ST-1", "selftest: brw tests of 1 MiB, beside plain PUTs and GETs", measureSelftestBulk},
+	{"G-ST-2", "selftest: ping tests, beside pairs of PUTs", measureSelftestPing},
 	{"G-SIM-1", "events of simulated machines", measureEvents},
 	{"G-SIM-2", "a million simulated nodes", measureStart},
 	{"G-SIM-3", "simulated nodes with whole stacks", measureStacks},

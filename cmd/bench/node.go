@@ -11,6 +11,7 @@ import (
 	"ulnet/lnet/machine"
 	"ulnet/lnet/networks"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/selftest"
 	"ulnet/portals"
 	localnode "ulnet/portals/node"
 )
@@ -140,6 +141,9 @@ func newResponderAt(addr netip.Addr, port uint16, tunables lnd.Tunables) (*respo
 		return nil, err
 	}
 	r := &responder{node: n, port: port, asked: make(chan asked, 64)}
+	if _, err := selftest.New(n.table, selftest.Config{}); err != nil {
+		return r, err
+	}
 	return r, r.open()
 }
 

@@ -80,8 +80,9 @@ type bench struct {
 	bare    *bareClient
 	node    *initiator
 	flood   *flood
-	callers *callers // callers of node; nil before the first call of callersOfNode
-	ib      *ibPair  // the pair of RDMA nodes; nil before the first call of pair
+	callers *callers  // callers of node; nil before the first call of callersOfNode
+	test    *testNode // nil before the first call of testNode
+	ib      *ibPair   // the pair of RDMA nodes; nil before the first call of pair
 	peer    *worker.Process
 	ends    []func() // functions called at the end, the last one first
 }
