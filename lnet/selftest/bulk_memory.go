@@ -12,7 +12,7 @@ import (
 const mostBulk = engine.MaxLength + 4096
 
 // bulkMemory has the memory that bulk data are sent from and received into. All data that are sent
-// have one pattern, so that all RPCs send from the same memory, which nobody writes to any more.
+// have one pattern, so that all RPCs send from the same memory, which is not written to any more.
 // Memory to receive into is kept between RPCs.
 type bulkMemory struct {
 	empty, pattern func() []byte      // mostBulk bytes to send, without and with the pattern

@@ -8,8 +8,8 @@ import (
 	"ulnet/lnet/selftest/wire"
 )
 
-// TestSource: data to send have the pattern of their check, and all RPCs share their memory, of
-// which nobody can make more by appending to it.
+// TestSource: data to send have the pattern of their check, and all RPCs share their memory, with
+// a capacity that keeps an append from changing what is behind it.
 func TestSource(t *testing.T) {
 	m := newBulkMemory()
 	for _, check := range []wire.Check{wire.CheckNone, wire.CheckSimple, wire.CheckFull} {
