@@ -11,9 +11,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"ulnet/cmd/lnetd/internal/lnetdtest"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/loopback"
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnd/socklnd/ksock"
+	"ulnet/lnet/nid"
 )
 
 // page gets a page of a daemon by its Unix socket.
@@ -84,5 +89,39 @@ func TestMetrics(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Log(body)
+	}
+}
+
+// TestScrapeOfManyPeers (G-OP-2): a scrape of a daemon with a thousand connected peers takes 20 ms
+// at most, and its answer has 1 MiB at most.
+func TestScrapeOfManyPeers(t *testing.T) {
+	if !effort.Long() {
+		t.Skip("a thousand connections, and a time: runs with ULNET_LONG=1")
+	}
+	spec.Covers(t, "G-OP-2")
+	host := netip.MustParseAddr("127.0.0.1")
+	port, err := loopback.FreePort(host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(t.TempDir(), "m")
+	lnetdtest.Build(t).Start(t, lnetdtest.Config{Networks: "tcp(127.0.0.1)", Port: port, Settings: []string{"metrics: " + socket}})
+	for i := range 1000 {
+		from := netip.AddrFrom4([4]byte{127, 1, byte(i / 250), byte(i%250 + 1)})
+		id := nid.ProcessID{NID: nid.FromAddr(nid.MakeNet(nid.TCP, 0), from), PID: nid.LustrePID}
+		lnetdtest.NewPeer(t, id, from, netip.AddrPortFrom(host, port)).Connect(ksock.Control)
+	}
+	best, size := time.Hour, 0
+	for range 8 {
+		began := time.Now()
+		status, body := page(t, socket, "/metrics")
+		best, size = min(best, time.Since(began)), len(body)
+		if n := strings.Count(body, "\nulnet_peer_up{"); status != 200 || n != 1000 {
+			t.Fatalf("status %d, %d peers", status, n)
+		}
+	}
+	t.Logf("%v, %d bytes", best, size)
+	if best > 20*time.Millisecond || size > 1<<20 {
+		t.Errorf("the fastest of 8 scrapes took %v, with %d bytes", best, size)
 	}
 }

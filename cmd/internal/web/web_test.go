@@ -15,7 +15,7 @@ import (
 )
 
 // big is more than the system keeps of what a client does not read.
-var big = make([]byte, 32<<20)
+var big = make([]byte, 16<<20)
 
 // start serves the pages /page and /big at an address until the test ends.
 func start(t *testing.T, address string, hosts ...string) net.Addr {
@@ -178,7 +178,7 @@ func TestTooManyConnections(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		if idle = append(idle, c); i%2 == 0 {
+		if idle = append(idle, c); i%8 == 0 {
 			fmt.Fprint(c, "GET /big HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		}
 	}

@@ -11,15 +11,18 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"ulnet/lnd/lndtest/spec"
 )
 
 func pageOf(peers int) *page {
 	return &page{metrics: promhttp.HandlerFor(gathererOf(crowdOf(peers), 1000), promhttp.HandlerOpts{})}
 }
 
-// TestScrapeSize (G-OP-2): the answer with a thousand peers, and with many more, has 1 MiB at
+// TestScrapeSize: the answer with a thousand peers, and with many more, has 1 MiB at
 // most, plain and compressed.
 func TestScrapeSize(t *testing.T) {
+	spec.Covers(t, "G-OP-2")
 	for _, peers := range []int{1000, 20_000} {
 		p := pageOf(peers)
 		plain := scrape(t, p)
