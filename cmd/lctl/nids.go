@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -134,13 +133,7 @@ func failedPing(target string, err error) error {
 	if more := cli.HintOf(err); more != "" {
 		hint += "; " + more
 	}
-	return cli.Hint(fmt.Errorf("failed to ping %s: %s", target, strerror(errno)), "%s", hint)
-}
-
-// strerror returns the text of an errno, as the C library has it.
-func strerror(errno syscall.Errno) string {
-	text := errno.Error()
-	return strings.ToUpper(text[:1]) + text[1:]
+	return cli.Hint(fmt.Errorf("failed to ping %s: %s", target, cli.Strerror(errno)), "%s", hint)
 }
 
 // pingRequest parses the arguments of ping.

@@ -36,7 +36,7 @@ func (f *failures) add(target nid.NID, err error) failureDoc {
 		f.hints = append(f.hints, hint)
 	}
 	why := strings.TrimPrefix(err.Error(), fmt.Sprintf("%s %v: ", f.verb, target))
-	doc := failureDoc{Errno: -int(errno), Descr: fmt.Sprintf("failed to %s %v: %s", f.verb, target, strerror(errno))}
+	doc := failureDoc{Errno: -int(errno), Descr: fmt.Sprintf("failed to %s %v: %s", f.verb, target, cli.Strerror(errno))}
 	if why != errno.Error() {
 		doc.Cause = why
 	}

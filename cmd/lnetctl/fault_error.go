@@ -39,7 +39,7 @@ func ruleRefused(k faultrule.Kind, verb string, err error) error {
 	if err == nil || !control.FromNode(err) {
 		return err
 	}
-	why := strerror(errnoOf(err))
+	why := cli.Strerror(errnoOf(err))
 	if errors.Is(err, syscall.ENOENT) {
 		why = "Object not found"
 	}

@@ -91,12 +91,6 @@ func errnoOf(err error) syscall.Errno {
 	return syscall.EINVAL
 }
 
-// strerror returns the text of an errno, as the C library has it.
-func strerror(errno syscall.Errno) string {
-	text := errno.Error()
-	return strings.ToUpper(text[:1]) + text[1:]
-}
-
 // dialect gives an error of a command line the form and the exit code of the kernel's tool.
 // Commands that only ulnet has keep their own form.
 func dialect(cmd *cobra.Command, err error, usage bool) error {
@@ -186,5 +180,5 @@ func failingPlainly(err error, section, item, descr string) error {
 		return err
 	}
 	errno := errnoOf(err)
-	return plainError(section, item, -int(errno), fmt.Sprintf("%q", descr+strerror(errno)), err)
+	return plainError(section, item, -int(errno), fmt.Sprintf("%q", descr+cli.Strerror(errno)), err)
 }

@@ -58,7 +58,7 @@ func configure(ctx context.Context, g *globals, r node.ConfigureRequest) error {
 		return err
 	}
 	errno := errnoOf(err)
-	return netlinkError("configure", "lnet", -int(errno), "LNet configure error: "+strerror(errno), err)
+	return netlinkError("configure", "lnet", -int(errno), "LNet configure error: "+cli.Strerror(errno), err)
 }
 
 // downError returns the error of a node on which LNet is not configured, or nil if it is

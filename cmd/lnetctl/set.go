@@ -126,7 +126,7 @@ func (s settable) refused(err error) error {
 	case s.whole != "" && errno == syscall.EINVAL:
 		return plainError("add", item, -int(errno), fmt.Sprintf("%q", s.whole), err)
 	case s.sysfs && errno == syscall.EINVAL:
-		return plainError("add", item, -int(syscall.ENODATA), fmt.Sprintf("%q", s.says()+strerror(errno)), err)
+		return plainError("add", item, -int(syscall.ENODATA), fmt.Sprintf("%q", s.says()+cli.Strerror(errno)), err)
 	default:
 		return failed
 	}

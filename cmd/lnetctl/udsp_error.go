@@ -27,5 +27,5 @@ func udspRefused(err error, descr string) error {
 	if failed := failingPlainly(err, "add", "udsp", descr); failed == err || errnoOf(err) != syscall.EALREADY {
 		return failed
 	}
-	return plainError("add", "udsp", int(syscall.EALREADY), fmt.Sprintf("%q", descr+strerror(syscall.EALREADY)), err)
+	return plainError("add", "udsp", int(syscall.EALREADY), fmt.Sprintf("%q", descr+cli.Strerror(syscall.EALREADY)), err)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -63,6 +64,12 @@ func Errno(errno syscall.Errno, err error) error { return &numbered{errno, err} 
 // Errnof is Errno for an error that fmt.Errorf makes of the format and its arguments.
 func Errnof(errno syscall.Errno, format string, args ...any) error {
 	return Errno(errno, fmt.Errorf(format, args...))
+}
+
+// Strerror returns the text of an errno, as the C library has it.
+func Strerror(errno syscall.Errno) string {
+	text := errno.Error()
+	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 // explainFlag rewords the error of a flag whose number cannot be parsed; it returns all
