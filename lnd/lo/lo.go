@@ -5,7 +5,8 @@
 // A message is delivered inside Send, unless a delivery is already under way, on another
 // goroutine or further up this one's stack because a handler sends. Then the running delivery
 // takes the message next. So messages keep their order, and handlers that answer each other do
-// not recurse.
+// not recurse. After some messages a timer goes on with the others, because handlers may answer
+// each other without end, and must not keep the goroutine that has sent the first message.
 package lo
 
 import (
@@ -40,7 +41,7 @@ type loNI struct {
 	mu      sync.Mutex
 	quiet   sync.Cond // signalled when the delivering goroutine ends
 	queue   lnd.Queue // messages to deliver; guarded by mu
-	running bool      // a goroutine delivers messages; guarded by mu
+	running bool      // a goroutine delivers messages, or a timer is going to; guarded by mu
 	closed  bool      // Shutdown has begun; guarded by mu
 	free    *transfer // list of unused transfers; guarded by mu
 }
@@ -67,15 +68,33 @@ func (ni *loNI) Send(m *lnd.Message) {
 		return
 	}
 	ni.running = true
-	for m := ni.queue.Pop(); m != nil; m = ni.queue.Pop() {
+	ni.deliverQueued()
+}
+
+// turn is how many messages a goroutine delivers.
+const turn = 1 << 10
+
+// deliverQueued delivers the messages of the queue, as many as a turn has; a timer goes on with
+// the rest. It is entered with mu held, and releases it.
+func (ni *loNI) deliverQueued() {
+	for range turn {
+		m := ni.queue.Pop()
+		if m == nil {
+			ni.running = false
+			ni.quiet.Broadcast()
+			ni.mu.Unlock()
+			return
+		}
 		t := ni.transferFor(m)
 		ni.mu.Unlock()
 		ni.deliver(t)
 		ni.mu.Lock()
 	}
-	ni.running = false
-	ni.quiet.Broadcast()
 	ni.mu.Unlock()
+	ni.clock.AfterFunc(0, func() {
+		ni.mu.Lock()
+		ni.deliverQueued()
+	})
 }
 
 // transferFor returns a transfer that delivers m, from the free list if there is one. The caller
