@@ -1,39 +1,35 @@
 // Package selftest is the daemon's module of lnet_selftest, Lustre's test of its network: the
-// node becomes a test node for consoles, if the configuration says so.
+// node becomes a test node, and has a console, if the configuration says so.
 package selftest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"syscall"
 
 	"ulnet/cmd/internal/cli"
-	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/cmd/internal/statefiles"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/selftest"
+	"ulnet/lnet/selftest/console"
 )
 
-// Module is the test node of the daemon.
+// Module is the test node and the console of the daemon.
 type Module struct {
 	node.Host
-	agent   *selftest.Agent // nil: the node is no test node
-	allowed nid.Set         // nodes of the setting selftest_allow
+	agent   *selftest.Agent  // nil: the node is no test node
+	console *console.Console // nil: the daemon has no console
+	allowed nid.Set          // nodes of the setting selftest_allow
 }
 
 // New returns the module of a node.
 func New(host node.Host) *Module { return &Module{Host: host} }
 
-// OpStatus is the operation that reads the state of the test node.
-var OpStatus = control.Question[control.None, selftest.Status]{Path: "/v1/selftest", Doc: "the session and the counters of the test node"}
-
-// Routes returns the operations of the test node.
-func (m *Module) Routes() []control.Route { return []control.Route{OpStatus.Do(control.Ask(m.Status))} }
-
-// Open makes the node a test node, if the configuration says so.
+// Open makes the node a test node with a console, if the configuration says so.
 func (m *Module) Open() (err error) {
 	if !m.Config.Selftest {
 		return nil
@@ -44,6 +40,9 @@ func (m *Module) Open() (err error) {
 		}
 	}
 	if m.agent, err = selftest.New(m.Table, selftest.Config{Allow: m.allows, Log: m.Log}); err != nil {
+		return err
+	}
+	if m.console, err = console.New(m.Table, m.agent, console.Config{Log: m.Log}); err != nil {
 		return err
 	}
 	m.Log.Info("this node is a test node of lnet_selftest", slog.String("allow", m.Config.SelftestAllow))
@@ -72,12 +71,16 @@ func (m *Module) Status() (selftest.Status, error) {
 	return m.agent.Status(), nil
 }
 
-// Close ends the part of a test node.
+// Close ends the session of the console, and the part of a test node.
 func (m *Module) Close(ctx context.Context) error {
-	if m.agent == nil {
-		return nil
+	var errs []error
+	if m.console != nil {
+		errs = append(errs, m.console.Close(ctx))
 	}
-	return m.agent.Close(ctx)
+	if m.agent != nil {
+		errs = append(errs, m.agent.Close(ctx))
+	}
+	return errors.Join(errs...)
 }
 
 // Keys returns nil: selftest has no keys.
