@@ -17,12 +17,13 @@ export CGO_ENABLED ?= 0
 
 # cmd/bench is a Go module of its own, which is built and checked beside the root's (.ci/each).
 commands    := $(filter-out bench,$(notdir $(patsubst %/main.go,%,$(wildcard cmd/*/main.go))))
-# Programs that serve this repository only are not installed. lnetctl and lctl get other names,
-# because Lustre has them: LNETCTL=yes installs lnetctl under its own name as well. lctl has only a
-# part of the commands of Lustre's, so it never takes that name.
-lustres     := lnetctl lctl
+# Programs that serve this repository only are not installed. lnetctl, lst and lctl get other names,
+# because Lustre has them: LNETCTL=yes and LST=yes install the first two under their own names as
+# well. lctl has only a part of the commands of Lustre's, so it never takes that name.
+lustres     := lnetctl lst lctl
 installed   := $(filter-out demo soak $(lustres),$(commands))
 LNETCTL     ?= no
+LST         ?= no
 bindir       = $(DESTDIR)$(PREFIX)/bin
 mandir       = $(DESTDIR)$(PREFIX)/share/man/man8
 
@@ -36,16 +37,21 @@ build: ## build static binaries into bin/
 	@$(GO) build -trimpath -o bin/ $(commands:%=./cmd/%)
 	@$(GO) -C cmd/bench build -trimpath -o $(CURDIR)/bin/ .
 
-install: build ## install the commands and their man pages below PREFIX (/usr/local), lnetctl and lctl as ulnet-lnetctl and ulnet-lctl; LNETCTL=yes: as lnetctl too
+install: build ## install the commands and their man pages below PREFIX (/usr/local), lnetctl, lst and lctl as ulnet-lnetctl, ulnet-lst and ulnet-lctl; LNETCTL=yes, LST=yes: as lnetctl and lst too
 	install -d $(bindir)
 	install $(installed:%=bin/%) $(bindir)
 	install bin/lnetctl $(bindir)/ulnet-lnetctl
+	install bin/lst $(bindir)/ulnet-lst
 	install bin/lctl $(bindir)/ulnet-lctl
 	@for c in $(installed); do bin/$$c man $(mandir) || exit; done
 	@for c in $(lustres); do bin/$$c man --name ulnet-$$c $(mandir) || exit; done
 ifeq ($(LNETCTL),yes)
 	install bin/lnetctl $(bindir)/lnetctl
 	@bin/lnetctl man $(mandir)
+endif
+ifeq ($(LST),yes)
+	install bin/lst $(bindir)/lst
+	@bin/lst man $(mandir)
 endif
 
 demo: build ## three nodes on loopback exchange messages, decoded; NET=o2ib on RDMA in software

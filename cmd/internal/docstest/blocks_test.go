@@ -23,7 +23,7 @@ var others = []string{
 }
 
 // ours are this repository's commands whose help is compared with the documents.
-var ours = []string{"lnetd", "lnetctl", "lctl", "gossipctl", "scollctl", "lnetdump", "demo", "soak"}
+var ours = []string{"lnetd", "lnetctl", "lctl", "lst", "gossipctl", "scollctl", "lnetdump", "demo", "soak"}
 
 // needs has, by document, sections that the configurations shown there lack. The test puts them
 // before each configuration, which is valid only with them.

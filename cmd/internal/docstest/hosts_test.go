@@ -41,10 +41,10 @@ func wrap(t *testing.T, bin, work string) {
 	}
 	scripts["lnetd"] = "#!/bin/sh\nexec " + filepath.Join(bin, "lnetd") + " \"$@\"\n"
 	scripts["lnetdump"] = "#!/bin/bash\nset -o pipefail\n" + filepath.Join(bin, "lnetdump") + " \"$@\" | tee /dev/stderr | grep . > /dev/null\n"
-	for _, name := range []string{"lnetctl", "lctl", "gossipctl", "scollctl"} {
+	for _, name := range []string{"lnetctl", "lctl", "lst", "gossipctl", "scollctl"} {
 		scripts[name] = fmt.Sprintf(wrapper, filepath.Join(bin, name))
 	}
-	scripts["ulnet-lnetctl"], scripts["ulnet-lctl"] = scripts["lnetctl"], scripts["lctl"]
+	scripts["ulnet-lnetctl"], scripts["ulnet-lctl"], scripts["ulnet-lst"] = scripts["lnetctl"], scripts["lctl"], scripts["lst"]
 	for name, text := range scripts {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
 			t.Fatal(err)

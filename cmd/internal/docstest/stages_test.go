@@ -127,6 +127,15 @@ var stages = []stage{
 		},
 	},
 	{
+		name: "selftest",
+		hosts: []member{
+			{name: "here", address: "10.0.0.1/24", networks: "tcp(eth0)", config: "selftest: 1\n"},
+			{name: "other", address: "10.0.0.2/24", networks: "tcp(eth0)", config: "selftest: 1\n"},
+			{name: "third", address: "10.0.0.3/24", networks: "tcp(eth0)", config: "selftest: 1\n"},
+		},
+		parts: []part{{document: "docs/selftest.md"}},
+	},
+	{
 		name: "cluster",
 		hosts: []member{
 			{name: "here", address: "10.0.0.7/24", networks: "tcp(eth0)", config: server + rack + "n17\n", args: []string{"--capture", "trace.pcapng"}},

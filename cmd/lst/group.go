@@ -1,0 +1,214 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/modules/selftest"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/selftest/console"
+)
+
+func addGroup(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use: "add_group GROUP NIDS...", Short: "Make a group of test nodes",
+		Long: `Makes a group and adds test nodes to it, which join the session. Each argument is a
+NID, in which brackets have numbers and ranges: 10.0.[0-1].[2-20/2,30]@tcp. Selftest
+has no form for NIDs with IPv6 addresses. A group to which no node could be added is
+deleted.`,
+		Example:     "  lst add_group servers 10.0.0.[2-9]@tcp 10.0.0.20@tcp",
+		Annotations: usageText("group NAME IDs [IDs]..."),
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return errMissing
+			}
+			a := &adder{g: g, c: c, name: args[0], doc: groupChangeDoc{Group: args[0], Nodes: []answerDoc{}}}
+			return a.run(args[1:])
+		},
+	}
+}
+
+// groupChangeDoc is what add_group has done, in JSON.
+type groupChangeDoc struct {
+	Group   string      `json:"group"`
+	Nodes   []answerDoc `json:"nodes"`             // nodes that were asked to join
+	Ignored []string    `json:"ignored,omitempty"` // arguments that name no nodes
+	Deleted bool        `json:"deleted"`           // no node could be added
+}
+
+// adder makes a group of nodes.
+type adder struct {
+	g    *globals
+	c    *cobra.Command
+	name string
+	doc  groupChangeDoc
+	code int // exit code for the last argument with nodes
+}
+
+func (a *adder) run(expressions []string) error {
+	if _, err := a.ask(selftest.OpAddGroup.Call, nil); err != nil {
+		return refusal(err, "group", "Failed to add group "+a.name)
+	}
+	var err error
+	for _, e := range expressions {
+		if err = a.add(e); err != nil {
+			break
+		}
+	}
+	err = cmp.Or(err, a.deleteEmpty())
+	if a.g.json {
+		err = cmp.Or(err, cli.JSON(a.c.OutOrStdout(), a.doc))
+	}
+	return cmp.Or(err, silent(a.code))
+}
+
+// add adds the nodes of an argument.
+func (a *adder) add(expression string) error {
+	ids, err := expand(expression)
+	if f, ok := errors.AsType[*failure](err); ok {
+		a.doc.Ignored = append(a.doc.Ignored, expression)
+		_, err = fmt.Fprintf(a.c.ErrOrStderr(), "%s\nIgnore invalid id list %s\n", f.text, expression)
+		return err
+	}
+	var all []console.Answer
+	for part := range slices.Chunk(ids, perRequest) {
+		answers, err := a.ask(selftest.OpAddNodes.Call, part)
+		if err != nil {
+			return refusal(err, "group", "Failed to add nodes "+expression)
+		}
+		all = append(all, answers...)
+	}
+	a.doc.Nodes = append(a.doc.Nodes, newAnswersDoc(all).Nodes...)
+	a.code = codeOf(all)
+	if a.code == cli.OK && !a.g.json {
+		_, err = fmt.Fprintf(a.c.OutOrStdout(), "%s are added to session\n", expression)
+		return err
+	}
+	return printFailures(a.c.ErrOrStderr(), all, "create session")
+}
+
+// groupOp is a call of an operation on a group.
+type groupOp func(context.Context, *control.Client, selftest.GroupRequest) ([]console.Answer, error)
+
+func (a *adder) ask(op groupOp, ids []nid.ProcessID) ([]console.Answer, error) {
+	return op(a.c.Context(), a.g.client(), selftest.GroupRequest{Key: a.g.key(), Name: a.name, Nodes: ids})
+}
+
+// deleteEmpty deletes the group if none of its nodes is in the session.
+func (a *adder) deleteEmpty() error {
+	group, err := selftest.OpGroup.Call(a.c.Context(), a.g.client(), selftest.Named{Name: a.name})
+	if err != nil {
+		return refusal(err, "group", "Failed to add group "+a.name)
+	}
+	if group.Counts.Active > 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintf(a.c.ErrOrStderr(), "No nodes added successfully, deleting group %s\n", a.name); err != nil {
+		return err
+	}
+	a.doc.Deleted = true
+	return a.g.deleteGroup(a.c, a.name)
+}
+
+func delGroup(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use: "del_group GROUP", Short: "Delete a group",
+		Long:        "Deletes a group. Nodes that are in no other group leave the session. A group that is\nin use by a test stays.",
+		Example:     "  lst del_group servers",
+		Annotations: usageText("del_group NAME"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errMissing
+			}
+			return g.deleteGroup(c, args[0])
+		},
+	}
+}
+
+// deleteGroup deletes a group, and says so.
+func (g *globals) deleteGroup(c *cobra.Command, name string) error {
+	_, err := selftest.OpDeleteGroup.Call(c.Context(), g.client(), selftest.GroupRequest{Key: g.key(), Name: name})
+	if err != nil {
+		return refusal(err, "group", "Failed to delete group")
+	}
+	if g.json {
+		return nil
+	}
+	_, err = fmt.Fprintln(c.OutOrStdout(), "Group is deleted")
+	return err
+}
+
+func updateGroup(g *globals) *cobra.Command {
+	c := &cobra.Command{
+		Use: "update_group GROUP {--refresh | --clean STATE | --remove NIDS}", Short: "Change a group",
+		Long: `Changes a group: --refresh asks nodes that are not active to join the session again,
+--clean removes nodes in a state (active, busy, down, unknown, or invalid, which is all
+but active), and --remove removes nodes by their NIDs.`,
+		Example:     "  lst update_group servers --clean down\n  lst update_group servers --remove 10.0.0.[8-9]@tcp",
+		Annotations: usageText("update_group NAME [--clean] [--refresh] [--remove IDs]"),
+	}
+	refresh := c.Flags().BoolP("refresh", "f", false, "ask nodes to join the session again")
+	clean := c.Flags().StringP("clean", "c", "", "remove the nodes in a `STATE`")
+	remove := c.Flags().StringArrayP("remove", "r", nil, "remove nodes, as `NIDS`; may be repeated")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		one := 0
+		for _, flag := range []string{"refresh", "clean", "remove"} {
+			if c.Flags().Changed(flag) {
+				one++
+			}
+		}
+		if one != 1 || len(args) != 1 {
+			return errMissing
+		}
+		var answers []console.Answer
+		var err error
+		switch {
+		case *refresh:
+			answers, err = selftest.OpRefreshGroup.Call(c.Context(), g.client(), selftest.GroupRequest{Key: g.key(), Name: args[0]})
+		case *clean != "":
+			answers, err = g.cleanGroup(c.Context(), args[0], *clean)
+		default:
+			answers, err = g.removeNodes(c.Context(), args[0], *remove)
+		}
+		if err != nil {
+			return refusal(err, "group", "Failed to update group")
+		}
+		if g.json {
+			err = cli.JSON(c.OutOrStdout(), newAnswersDoc(answers))
+		}
+		return cmp.Or(err, printFailures(c.ErrOrStderr(), answers, "update"), silent(codeOf(answers)))
+	}
+	return c
+}
+
+// removeNodes removes the nodes that expressions name from a group.
+func (g *globals) removeNodes(ctx context.Context, name string, expressions []string) (all []console.Answer, err error) {
+	ids, err := expandAll(expressions)
+	if err != nil {
+		return nil, err
+	}
+	for part := range slices.Chunk(ids, perRequest) {
+		answers, err := selftest.OpRemoveNodes.Call(ctx, g.client(), selftest.GroupRequest{Key: g.key(), Name: name, Nodes: part})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, answers...)
+	}
+	return all, nil
+}
+
+// cleanGroup removes the nodes in a state from a group.
+func (g *globals) cleanGroup(ctx context.Context, name, state string) ([]console.Answer, error) {
+	states, ok := statesOf(state)
+	if !ok {
+		return nil, errMissing
+	}
+	return selftest.OpCleanGroup.Call(ctx, g.client(), selftest.CleanRequest{Key: g.key(), Name: name, States: states})
+}
