@@ -12,7 +12,6 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"ulnet/cmd/internal/web"
 	"ulnet/lnet/networks"
 	"ulnet/lnet/nid"
 )
@@ -70,10 +69,6 @@ func (c *Config) settings(file string) map[string]setting {
 		"selftest":       flag(&c.Selftest),
 		"selftest_allow": text(&c.SelftestAllow, checkSet),
 
-		"metrics":       text(&c.Metrics, checkMetrics),
-		"metrics_peers": number(&c.MetricsPeers, 0, 10_000),
-		"metrics_hosts": text(&c.MetricsNames, nil),
-
 		"handlers": handlerSection(&c.Handlers, file),
 
 		"modprobe":  text(&c.Modprobe, nil),
@@ -91,6 +86,7 @@ func (c *Config) settings(file string) map[string]setting {
 	maps.Copy(all, c.globalSettings())
 	maps.Copy(all, c.sectionSettings(file))
 	maps.Copy(all, c.multicastSettings())
+	maps.Copy(all, c.metricsSettings())
 	maps.Copy(all, c.routeSettings())
 	for _, d := range c.All() {
 		if d.Section() == "" {
@@ -234,14 +230,6 @@ func checkNetworks(s string) error {
 	_, err := networks.Parse(s)
 	return err
 }
-
-func checkMetrics(s string) error {
-	_, err := web.ParseAddress(s)
-	return err
-}
-
-// MetricsHosts returns the names by which requests for metrics may call this host.
-func (c *Config) MetricsHosts() []string { return strings.Fields(c.MetricsNames) }
 
 // checkSet refuses a text that is no list of NIDs; the empty one stands for a default.
 func checkSet(s string) error {

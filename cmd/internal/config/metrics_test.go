@@ -1,0 +1,29 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestMetricsAddress: a port is a number or a text, and what is no address is an error with its
+// position.
+func TestMetricsAddress(t *testing.T) {
+	for text, want := range map[string]string{
+		"9420": "9420", "'9420'": "9420", ":9420": ":9420", "0.0.0.0:9420": "0.0.0.0:9420", "/run/m": "/run/m", "unix:m": "unix:m", `""`: "",
+	} {
+		c := Default()
+		if _, err := c.parse("f", []byte("metrics: "+text+"\nmetrics_hosts: a  b.c\n")); err != nil || c.Metrics != want {
+			t.Errorf("%s: %q, %v", text, c.Metrics, err)
+		}
+		if hosts := c.MetricsHosts(); !slices.Equal(hosts, []string{"a", "b.c"}) {
+			t.Errorf("hosts %q", hosts)
+		}
+	}
+	for _, text := range []string{"65536", "-1", "1.5", "true", "example.org:1", "[]", "9420 x"} {
+		c := Default()
+		if _, err := c.parse("f", []byte("metrics: "+text+"\n")); err == nil || !strings.HasPrefix(err.Error(), "f:1:10: metrics: ") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
