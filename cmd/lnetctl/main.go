@@ -64,7 +64,7 @@ node of their own.`,
 	c.AddCommand(setupCommands()...)
 	c.AddCommand(shell.Commands(c)...)
 	addWatch(c, g)
-	completeLive(c, g)
+	cli.CompleteLive(c, g.offers())
 	return c
 }
 

@@ -27,8 +27,9 @@ func codeOf(answers []console.Answer) int {
 // printFailures prints a line for each node that did not do what it was asked to do (Lustre's
 // lst_print_transerr).
 func printFailures(stderr io.Writer, answers []console.Answer, what string) error {
+	terminal := cli.IsTerminal(stderr)
 	for i := range answers {
-		if line := failureLine(&answers[i], what); line != "" {
+		if line := failureLine(&answers[i], what, terminal); line != "" {
 			if _, err := fmt.Fprintln(stderr, line); err != nil {
 				return err
 			}
@@ -38,9 +39,12 @@ func printFailures(stderr io.Writer, answers []console.Answer, what string) erro
 }
 
 // failureLine returns why a node did not do what it was asked to do, or "". Lustre's tool gets a
-// negative errno for a node without an answer, for which the C library has no text.
-func failureLine(a *console.Answer, what string) string {
+// negative errno for a node without an answer, for which the C library has no text. A terminal
+// gets the text as well.
+func failureLine(a *console.Answer, what string, terminal bool) string {
 	switch {
+	case a.Failed != 0 && terminal:
+		return fmt.Sprintf("%s RPC failed on %v: Unknown error -%d (%s)", what, a.ID, int(a.Failed), cli.Strerror(a.Failed))
 	case a.Failed != 0:
 		return fmt.Sprintf("%s RPC failed on %v: Unknown error -%d", what, a.ID, int(a.Failed))
 	case a.Status != 0:

@@ -88,9 +88,11 @@ func (g *globals) listBatches(c *cobra.Command) error {
 		return refusal(err, "batch", "Failed to query batch")
 	}
 	if g.json {
-		return cli.JSON(c.OutOrStdout(), struct {
-			Batches []console.Batch `json:"batches"`
-		}{list})
+		d := batchesDoc{Batches: []batchDoc{}}
+		for i := range list {
+			d.Batches = append(d.Batches, newBatchDoc(&list[i]))
+		}
+		return cli.JSON(c.OutOrStdout(), d)
 	}
 	for i := range list {
 		if _, err := fmt.Fprintf(c.OutOrStdout(), "%d) %s\n", i+1, list[i].Name); err != nil {
@@ -166,7 +168,7 @@ const (
 // summary prints the tests of a batch, and the numbers of their nodes.
 func (l *batchLister) summary(w io.Writer, b *console.Batch) error {
 	if l.g.json {
-		return cli.JSON(w, b)
+		return cli.JSON(w, newBatchDoc(b))
 	}
 	if l.test == 0 {
 		state := batchIdle

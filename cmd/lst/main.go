@@ -84,6 +84,7 @@ prompt or from a file.`,
 	c.AddCommand(statCommand(g), showError(g))
 	c.AddCommand(addBatch(g), addTest(g), runCommand(g), stopCommand(g), listBatch(g), queryCommand(g))
 	c.AddCommand(shell.Commands(c)...)
+	cli.CompleteLive(c, g.offers())
 	shortHelp(c)
 	return c
 }

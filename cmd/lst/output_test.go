@@ -43,6 +43,10 @@ func TestFailures(t *testing.T) {
 	if b.String() != want {
 		t.Errorf("%q", b.String())
 	}
+	const explained = "ping RPC failed on 12345-3@gni: Unknown error -113 (No route to host)"
+	if got := failureLine(&lost, "ping", true); got != explained {
+		t.Errorf("on a terminal: %q", got)
+	}
 }
 
 // TestTally: a query has the words of Lustre's tool for each mixture of answers.
