@@ -1,0 +1,150 @@
+package quick
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"syscall"
+	"time"
+
+	"ulnet/lnet/nid"
+	"ulnet/lnet/selftest/console"
+	"ulnet/lnet/selftest/wire"
+)
+
+// fake is a console whose nodes need no network: each pair has a rate, and counters follow the
+// clock of the test.
+type fake struct {
+	rate    func(from, to nid.ProcessID) float64 // RPCs a second
+	dead    map[nid.ProcessID]time.Time          // when nodes die
+	busy    map[nid.ProcessID]bool               // nodes with another session
+	refuses map[nid.ProcessID]bool               // nodes that take no test
+	errors  map[nid.ProcessID]uint32             // RPCs that fail at a client in each interval
+	fail    map[string]error                     // errors of whole commands
+
+	began   time.Time
+	groups  map[string][]nid.ProcessID
+	tests   map[string]console.Test
+	sent    map[nid.ProcessID]float64
+	failed  map[nid.ProcessID]uint32
+	running string
+	since   time.Time
+	ended   int
+	forced  bool
+	most    int // pairs under way at a time
+}
+
+func newFake(rate func(from, to nid.ProcessID) float64) *fake {
+	return &fake{
+		rate: rate, dead: map[nid.ProcessID]time.Time{}, busy: map[nid.ProcessID]bool{}, refuses: map[nid.ProcessID]bool{},
+		errors: map[nid.ProcessID]uint32{}, fail: map[string]error{},
+		groups: map[string][]nid.ProcessID{}, tests: map[string]console.Test{}, sent: map[nid.ProcessID]float64{}, failed: map[nid.ProcessID]uint32{},
+	}
+}
+
+// answers makes the answers of nodes to a command.
+func (f *fake) answers(ids []nid.ProcessID, change func(*console.Answer)) (list []console.Answer) {
+	for _, id := range ids {
+		a := console.Answer{ID: id}
+		if at, dies := f.dead[id]; dies && !time.Now().Before(at) {
+			a.Failed = syscall.ETIMEDOUT
+		} else if change != nil {
+			change(&a)
+		}
+		list = append(list, a)
+	}
+	return list
+}
+
+func (f *fake) NewSession(_ context.Context, n console.NewSession) (console.Session, error) {
+	f.began, f.forced = time.Now(), n.Force
+	f.groups, f.tests = map[string][]nid.ProcessID{}, map[string]console.Test{}
+	return console.Session{Name: n.Name, Key: n.Key}, f.fail["session"]
+}
+
+func (f *fake) EndSession(ctx context.Context, _ uint32) ([]console.Answer, error) {
+	f.ended++
+	return nil, ctx.Err()
+}
+
+func (f *fake) AddGroup(_ context.Context, _ uint32, name string, ids []nid.ProcessID) ([]console.Answer, error) {
+	if f.groups[name] != nil {
+		return nil, syscall.EEXIST
+	}
+	if len(f.tests) > 64 {
+		return nil, syscall.ENOSPC
+	}
+	f.groups[name] = slices.Clone(ids)
+	return f.answers(ids, func(a *console.Answer) {
+		if f.busy[a.ID] && !f.forced {
+			a.Status, a.Name = syscall.EBUSY, "other"
+		}
+	}), f.fail["group"]
+}
+
+func (f *fake) AddBatch(context.Context, uint32, string) error { return f.fail["batch"] }
+
+func (f *fake) AddTest(_ context.Context, _ uint32, t console.Test) ([]console.Answer, error) {
+	f.tests[t.Batch] = t
+	list := f.answers(f.groups[t.To], func(a *console.Answer) {
+		if f.refuses[a.ID] {
+			a.Status = syscall.ENOMEM
+		}
+	})
+	if !slices.ContainsFunc(list, func(a console.Answer) bool { return !a.OK() }) {
+		list = append(list, f.answers(f.groups[t.From], nil)...)
+	}
+	return list, nil
+}
+
+// settle adds to the counters what was sent since the last time.
+func (f *fake) settle() {
+	t, ok := f.tests[f.running]
+	elapsed := time.Since(f.since).Seconds()
+	f.since = time.Now()
+	if !ok || f.running == "" {
+		return
+	}
+	from, to := f.groups[t.From], f.groups[t.To]
+	f.most = max(f.most, len(from))
+	for i, id := range from {
+		f.sent[id] += f.rate(id, to[i%len(to)]) * elapsed
+		f.failed[id] += f.errors[id]
+	}
+}
+
+func (f *fake) Run(_ context.Context, _ uint32, batch string, _ time.Duration) ([]console.Answer, error) {
+	f.settle()
+	f.running = batch
+	return f.answers(f.groups[f.tests[batch].From], nil), f.fail["run"]
+}
+
+func (f *fake) Stop(ctx context.Context, _ uint32, batch string, force bool) ([]console.Answer, error) {
+	f.settle()
+	if batch != f.running || !force {
+		return nil, fmt.Errorf("stop %q while %q is running", batch, f.running)
+	}
+	f.running = ""
+	return f.answers(f.groups[f.tests[batch].From], nil), ctx.Err()
+}
+
+func (f *fake) Stat(_ context.Context, _ uint32, target console.Target, _ time.Duration) ([]console.Answer, error) {
+	f.settle()
+	return f.answers(target.Nodes, func(a *console.Answer) {
+		a.Stat = &wire.StatReply{Framework: wire.FrameworkStats{
+			Running: uint32(time.Since(f.began).Milliseconds() + 1), BRWErrors: f.failed[a.ID],
+		}, RPC: wire.RPCStats{Sent: uint32(uint64(f.sent[a.ID]) + 1<<32 - 500)}} // wraps soon
+	}), f.fail["stat"]
+}
+
+// hosts returns the processes on hosts.
+func hosts(numbers ...int) (list []nid.ProcessID) {
+	for _, n := range numbers {
+		id, err := nid.Parse(fmt.Sprintf("10.0.0.%d@tcp", n))
+		if err != nil {
+			panic(err)
+		}
+		list = append(list, nid.ProcessID{NID: id, PID: nid.LustrePID})
+	}
+	return list
+}

@@ -1,0 +1,162 @@
+package quick
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/selftest/wire"
+)
+
+// usual is a configuration with two clients and three servers.
+func usual() Config {
+	return Config{
+		From: hosts(1, 2), To: hosts(3, 4, 5), Service: wire.BRWService,
+		BRW: wire.BRWParams{Op: wire.Write, Check: wire.CheckNone, Length: 1 << 20}, Concurrency: 8, Time: 6 * time.Second, Key: 7,
+	}
+}
+
+// rate is a different one for each pair: 103 from 10.0.0.1 to 10.0.0.3, and so on.
+func rate(from, to nid.ProcessID) float64 {
+	a, b := from.NID.Addr().As4(), to.NID.Addr().As4()
+	return 100*float64(a[3]) + float64(b[3])
+}
+
+// TestRates: each pair has its own rate, bandwidth and latency, although several are measured at
+// the same time and the counters wrap.
+func TestRates(t *testing.T) {
+	spec.Covers(t, "ST-47")
+	synctest.Test(t, func(t *testing.T) {
+		f, cfg := newFake(rate), usual()
+		began := time.Now()
+		r, err := Measure(t.Context(), f, cfg)
+		if err != nil || len(r.Pairs) != 6 || !r.OK() || r.Rounds != 3 || f.ended != 1 || f.running != "" || f.most != 2 {
+			t.Fatalf("%v, %+v, %+v", err, r, f)
+		}
+		if took := time.Since(began); took < cfg.Time || took > cfg.Time+time.Second {
+			t.Errorf("it took %v", took)
+		}
+		for i := range r.Pairs {
+			p := &r.Pairs[i]
+			want := rate(cfg.From[i/3], cfg.To[i%3])
+			if p.From != r.From[i/3] || p.To != r.To[i%3] || math.Abs(p.Rate/want-1) > 0.02 || math.Abs(p.Bandwidth/want/(1<<20)-1) > 0.02 {
+				t.Errorf("pair %d: %+v, want a rate of %v", i, p, want)
+			}
+			latency := time.Duration(8 / want * float64(time.Second))
+			for _, got := range []time.Duration{p.Latency.Mean, p.Latency.P50, p.Latency.P99} {
+				if math.Abs(float64(got)/float64(latency)-1) > 0.1 {
+					t.Errorf("pair %d: a latency of %v, want %v", i, got, latency)
+				}
+			}
+		}
+	})
+}
+
+// TestLost: a node that does not join, one that dies later, and one that takes no test cost only
+// their own pairs, which say why.
+func TestLost(t *testing.T) {
+	for name, lose := range map[string]func(*fake){
+		"has another session \"other\"": func(f *fake) { f.busy[hosts(4)[0]] = true },
+		"no answer":                     func(f *fake) { f.dead[hosts(4)[0]] = time.Now() },
+		"dies, no answer":               func(f *fake) { f.dead[hosts(4)[0]] = time.Now().Add(500 * time.Millisecond) },
+		"refuses: cannot allocate":      func(f *fake) { f.refuses[hosts(4)[0]] = true },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake(rate)
+			lose(f)
+			r, err := Measure(t.Context(), f, usual())
+			if err != nil || r.OK() || f.ended != 1 {
+				t.Fatalf("%s: %v, %+v", name, err, r)
+			}
+			for i := range r.Pairs {
+				p := &r.Pairs[i]
+				if lost := p.To == "10.0.0.4@tcp"; lost != (p.Failed != "") || lost && !strings.Contains(p.Failed, "10.0.0.4@tcp") || !lost && p.RPCs == 0 {
+					t.Errorf("%s: %+v", name, p)
+				}
+			}
+		})
+	}
+}
+
+// TestManyRounds: more rounds than a session has batches take several sessions.
+func TestManyRounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, cfg := newFake(rate), usual()
+		many := make([]int, MaxNodes)
+		for i := range many {
+			many[i] = i + 2
+		}
+		cfg.From, cfg.To = hosts(1), hosts(many...)
+		r, err := Measure(t.Context(), f, cfg)
+		if err != nil || len(r.Pairs) != MaxNodes || !r.OK() || f.ended != 2 {
+			t.Errorf("%v, %+v, %d sessions", err, r, f.ended)
+		}
+	})
+}
+
+// TestForce: with Force nodes of another console are taken.
+func TestForce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, cfg := newFake(rate), usual()
+		f.busy[hosts(4)[0]], cfg.Force = true, true
+		if r, err := Measure(t.Context(), f, cfg); err != nil || !r.OK() {
+			t.Errorf("%v, %+v", err, r)
+		}
+	})
+}
+
+// TestErrors: RPCs that fail are counted for their pair.
+func TestErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(rate)
+		f.errors[hosts(2)[0]] = 1
+		r, err := Measure(t.Context(), f, usual())
+		if err != nil || r.OK() || !r.Pairs[0].OK() || r.Pairs[3].Errors == 0 || r.Pairs[3].RPCs == 0 {
+			t.Errorf("%v, %+v", err, r)
+		}
+	})
+}
+
+// TestInterrupt: the end of the context stops the tests and ends the session, and the pairs of
+// the earlier rounds are in the result.
+func TestInterrupt(t *testing.T) {
+	spec.Covers(t, "ST-47")
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // in the second of three rounds
+		defer cancel()
+		f := newFake(rate)
+		r, err := Measure(ctx, f, usual())
+		if !errors.Is(err, context.DeadlineExceeded) || f.ended != 1 || f.running != "" || r == nil || len(r.Pairs) != 4 {
+			t.Errorf("%v, %+v, %+v", err, r, f)
+		}
+	})
+}
+
+// TestRefused: an error of a command ends the measurement, and the session unless there is none.
+func TestRefused(t *testing.T) {
+	for name, ended := range map[string]int{"session": 0, "group": 1, "batch": 1, "run": 1, "stat": 1} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake(rate)
+			f.fail[name] = syscall.EBUSY
+			if _, err := Measure(t.Context(), f, usual()); !errors.Is(err, syscall.EBUSY) || f.ended != ended || f.running != "" {
+				t.Errorf("%s: %v, ended %d times, %q runs", name, err, f.ended, f.running)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(rate)
+		for _, id := range hosts(1, 2, 3, 4, 5) {
+			f.dead[id] = time.Now()
+		}
+		if _, err := Measure(t.Context(), f, usual()); err == nil || f.ended != 1 {
+			t.Errorf("all nodes are dead: %v, ended %d times", err, f.ended)
+		}
+	})
+}

@@ -1,0 +1,94 @@
+package quick
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/lnet/nid"
+	"ulnet/lnet/selftest/wire"
+)
+
+// Result is what was measured.
+type Result struct {
+	Service     string        `json:"service"`        // "brw" or "ping"
+	Op          string        `json:"op,omitempty"`   // BRW: "read" or "write"
+	Size        int           `json:"size,omitempty"` // BRW: bytes of each RPC
+	Concurrency int           `json:"concurrency"`    // RPCs of a client under way at a time
+	Rounds      int           `json:"rounds"`         // rounds of pairs that share no node
+	Round       time.Duration `json:"round_ns"`       // length of a round
+	From        []string      `json:"from"`           // clients: the rows of the matrix
+	To          []string      `json:"to"`             // servers: the columns
+	Pairs       []Pair        `json:"pairs"`          // the pairs that were measured, by row and column
+	index       map[pair]int  // where a pair is in Pairs
+}
+
+// Pair is what was measured of one client and one server.
+type Pair struct {
+	From      string  `json:"from"`             // the client
+	To        string  `json:"to"`               // the server
+	Failed    string  `json:"failed,omitempty"` // why nothing was measured
+	RPCs      uint64  `json:"rpcs"`             // RPCs that were sent
+	Errors    uint64  `json:"errors"`           // RPCs that failed, or whose data were wrong
+	Rate      float64 `json:"rate"`             // RPCs a second
+	Bandwidth float64 `json:"bandwidth"`        // bytes of bulk data a second
+	Latency   Latency `json:"latency"`          // of an RPC
+
+	pair pair
+}
+
+// Latency has quantiles of the time that an RPC takes. Each sample is the mean of one interval
+// of at least 100 ms: concurrency times its length, by the number of its RPCs (Little's law). A
+// console cannot see single RPCs of other nodes.
+type Latency struct {
+	Mean time.Duration `json:"mean_ns"` // of all RPCs
+	P50  time.Duration `json:"p50_ns"`  // median of the intervals
+	P90  time.Duration `json:"p90_ns"`  // not exceeded by 90 % of the intervals
+	P99  time.Duration `json:"p99_ns"`  // not exceeded by 99 % of the intervals
+	Max  time.Duration `json:"max_ns"`  // the slowest interval
+}
+
+// OK reports whether the pair was measured without an error.
+func (p *Pair) OK() bool { return p.Failed == "" && p.Errors == 0 }
+
+// result returns an empty result.
+func (m *measurement) result(rounds int) *Result {
+	r := &Result{
+		Service: m.Service.String(), Concurrency: m.Concurrency, Rounds: rounds, Round: m.round,
+		From: names(m.From), To: names(m.To), index: map[pair]int{},
+	}
+	if m.Service == wire.BRWService {
+		r.Op, r.Size = m.BRW.Op.String(), int(m.BRW.Length)
+	}
+	return r
+}
+
+func names(ids []nid.ProcessID) (list []string) {
+	for _, id := range ids {
+		list = append(list, id.NID.String())
+	}
+	return list
+}
+
+// add adds pairs, and keeps all in the order of the matrix.
+func (r *Result) add(pairs []Pair) {
+	r.Pairs = append(r.Pairs, pairs...)
+	slices.SortFunc(r.Pairs, func(a, b Pair) int {
+		return (a.pair.from-b.pair.from)*len(r.To) + a.pair.to - b.pair.to
+	})
+	for i := range r.Pairs {
+		r.index[r.Pairs[i].pair] = i
+	}
+}
+
+// at returns a pair, or nil if it was not measured.
+func (r *Result) at(from, to int) *Pair {
+	if i, ok := r.index[pair{from, to}]; ok {
+		return &r.Pairs[i]
+	}
+	return nil
+}
+
+// OK reports whether all pairs were measured without an error.
+func (r *Result) OK() bool {
+	return !slices.ContainsFunc(r.Pairs, func(p Pair) bool { return !p.OK() })
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/modules/selftest"
+	"ulnet/cmd/internal/node"
+	"ulnet/cmd/lst/internal/quick"
+	"ulnet/lnet/nid"
+	lnetselftest "ulnet/lnet/selftest"
+	"ulnet/lnet/selftest/console"
+)
+
+// remote is the console of a running daemon.
+type remote struct{ client *control.Client }
+
+var _ quick.Console = remote{}
+
+func (r remote) NewSession(ctx context.Context, n console.NewSession) (console.Session, error) {
+	return selftest.OpNewSession.Call(ctx, r.client, selftest.NewSessionRequest{Key: n.Key, Name: n.Name, Timeout: n.Timeout, Force: n.Force, Features: n.Features})
+}
+
+// EndSession ends the session if it is that of the key, and not another one that has taken its
+// place: the operation of the daemon has no key.
+func (r remote) EndSession(ctx context.Context, key uint32) ([]console.Answer, error) {
+	s, err := selftest.OpSession.Call(ctx, r.client, control.None{})
+	if err != nil || s.Key != key {
+		return nil, err
+	}
+	return selftest.OpEndSession.Call(ctx, r.client, control.None{})
+}
+
+func (r remote) AddGroup(ctx context.Context, key uint32, name string, ids []nid.ProcessID) ([]console.Answer, error) {
+	return selftest.OpAddGroup.Call(ctx, r.client, selftest.GroupRequest{Key: key, Name: name, Nodes: ids})
+}
+
+func (r remote) AddBatch(ctx context.Context, key uint32, name string) error {
+	return selftest.OpAddBatch.Call(ctx, r.client, selftest.BatchRequest{Key: key, Batch: name})
+}
+
+func (r remote) AddTest(ctx context.Context, key uint32, t console.Test) ([]console.Answer, error) {
+	return selftest.OpAddTest.Call(ctx, r.client, selftest.TestRequest{Key: key, Test: t})
+}
+
+func (r remote) Run(ctx context.Context, key uint32, batch string, timeout time.Duration) ([]console.Answer, error) {
+	return selftest.OpRun.Call(ctx, r.client, selftest.BatchRequest{Key: key, Batch: batch, Timeout: timeout})
+}
+
+func (r remote) Stop(ctx context.Context, key uint32, batch string, force bool) ([]console.Answer, error) {
+	return selftest.OpStop.Call(ctx, r.client, selftest.BatchRequest{Key: key, Batch: batch, Force: force})
+}
+
+func (r remote) Stat(ctx context.Context, key uint32, target console.Target, timeout time.Duration) ([]console.Answer, error) {
+	return selftest.OpStat.Call(ctx, r.client, selftest.AskRequest{Key: key, Target: target, Timeout: timeout})
+}
+
+// ownNode has the flags of a console in this process.
+type ownNode struct {
+	command  *cobra.Command
+	on       bool
+	networks string
+	port     int
+}
+
+// leaveTimeout bounds how long the console in this process waits, at its end, for messages that
+// have not been sent.
+const leaveTimeout = 2 * time.Second
+
+func (o *ownNode) flags(c *cobra.Command) {
+	o.command = c
+	defaults := config.Default()
+	c.Flags().BoolVar(&o.on, "standalone", false, "use no daemon: be the console for the time of the command")
+	c.Flags().StringVar(&o.networks, "networks", defaults.Networks, "with --standalone: networks, such as 'tcp(eth0)'")
+	c.Flags().IntVar(&o.port, "accept-port", defaults.AcceptPort, "with --standalone: TCP `PORT` to listen on and to dial")
+}
+
+// console returns the console to use. The caller calls stop.
+func (o *ownNode) console(ctx context.Context, g *globals, measured quick.Config) (c quick.Console, stop func(), err error) {
+	if !o.on {
+		for _, name := range []string{"networks", "accept-port"} {
+			if o.command.Flags().Changed(name) {
+				return nil, nil, cli.Usagef("--%s goes with --standalone; the daemon has its own", name)
+			}
+		}
+		return remote{g.client()}, func() {}, nil
+	}
+	c, stop, err = o.start(ctx, measured)
+	if err != nil && stop != nil {
+		stop()
+	}
+	return c, stop, err
+}
+
+// start starts a node that is a console and a test node, for the nodes that are measured.
+func (o *ownNode) start(ctx context.Context, measured quick.Config) (c quick.Console, stop func(), err error) {
+	cfg := config.Default()
+	cfg.Networks, cfg.AcceptPort = o.networks, o.port
+	n, err := node.New(node.Config{Config: cfg, MayNotListen: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	stop = o.leave(ctx, n.Shutdown, func() {})
+	own := n.NIDs()
+	agent, err := lnetselftest.New(n.Table(), lnetselftest.Config{Allow: func(id nid.NID) bool {
+		p := nid.ProcessID{NID: id, PID: nid.LustrePID}
+		return slices.Contains(measured.From, p) || slices.Contains(measured.To, p) || slices.Contains(own, id)
+	}})
+	if err != nil {
+		return nil, stop, err
+	}
+	stop = o.leave(ctx, agent.Close, stop)
+	through, err := console.New(n.Table(), agent, console.Config{})
+	if err != nil {
+		return nil, stop, err
+	}
+	return through, o.leave(ctx, through.Close, stop), nil
+}
+
+// leave returns a function that closes something, for which it gives some time, and then calls
+// next. Errors do not matter, as the measurement is over.
+func (*ownNode) leave(ctx context.Context, closing func(context.Context) error, next func()) func() {
+	return func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
+		defer cancel()
+		_ = closing(ctx)
+		next()
+	}
+}
