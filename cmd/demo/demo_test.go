@@ -21,7 +21,7 @@ func build(t *testing.T) string {
 	if testing.Short() {
 		t.Skip("builds and starts programs; skipped by -short")
 	}
-	dir, err := commands.Build(t.TempDir(), "demo", "lnetd", "lnetctl", "gossipctl", "scollctl", "lnetdump")
+	dir, err := commands.Build(t.TempDir(), "demo", "lnetd", "lnetctl", "lst", "gossipctl", "scollctl", "lnetdump")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,6 +104,8 @@ func undisturbed(t *testing.T, bin, net string) {
 		{1, "  replied, content equal  "},
 		{1, "  dropped, drop_count 0 -> 1  "},
 		{1, " of 64 PUTs of 1 MiB"},
+		{1, "brw write of 64 KiB, 8 at a time, "},
+		{1, "fastest  127.0.0."},
 		{0, "overtook 0 of"},
 		{0, "  failed  "},
 		{asked, "PUT of 1048576 bytes to portal 20, match bits 0x1, wants an ACK"},
