@@ -98,7 +98,7 @@ var Rules = []Rule{
 	{Package: "lnet/selftest/engine", May: "lnet/selftest/wire lnet/nid lnet/machine", Tests: "lnet/wire"},
 	{Package: "lnet/selftest", May: "portals lnd lnet/nid lnet/machine lnet/selftest/engine lnet/selftest/wire", Tests: nodesMay},
 	{Package: "lnet/selftest/console/engine", May: "lnet/selftest/wire lnet/nid lnet/machine", Tests: "lnet/selftest/engine lnet/wire"},
-	{Package: "lnet/selftest/console", May: "portals lnd lnet/nid lnet/machine lnet/selftest lnet/selftest/console/engine lnet/selftest/wire", Tests: nodesMay},
+	{Package: "lnet/selftest/console", May: "portals lnd lnet/nid lnet/machine lnet/selftest lnet/selftest/console/engine lnet/selftest/wire", Tests: nodesMay + "lnet/wire"},
 
 	{Package: "gossip/wire", May: "portals/keyring"},
 	{Package: "gossip/engine", May: "gossip/wire portals/keyring lnet/nid lnet/machine"},

@@ -1,12 +1,17 @@
 package console_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
+	"ulnet/lnd/capture"
+	"ulnet/lnd/capture/capturetest"
 	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/nid"
 	"ulnet/lnet/selftest/console"
 	"ulnet/lnet/selftest/wire"
+	lnetwire "ulnet/lnet/wire"
 )
 
 // sample returns the counters of a node.
@@ -37,5 +42,38 @@ func TestRates(t *testing.T) {
 	}
 	if got := console.Rates(before, nil, 0); got != (console.Traffic{}) {
 		t.Errorf("%+v", got)
+	}
+}
+
+// recordedStats returns the counters of a node in all replies of a recording.
+func recordedStats(t *testing.T, file string, id nid.ProcessID) (list [][]console.Answer) {
+	t.Helper()
+	capturetest.Decode(t, file, func(c *capture.Record) {
+		if c.Kind != capture.Message || c.Header.Type != lnetwire.Put || c.Header.SrcNID != id.NID {
+			return
+		}
+		if m, err := wire.ParseMessage(c.Payload); err == nil {
+			if b, ok := m.Body.(*wire.StatReply); ok {
+				list = append(list, []console.Answer{{ID: id, Stat: b}})
+			}
+		}
+	})
+	return list
+}
+
+// TestRecordedRates: rates and bandwidths are those that the transcript of the recorded session
+// has for its four pairs of samples.
+func TestRecordedRates(t *testing.T) {
+	spec.Covers(t, "ST-28")
+	list := recordedStats(t, "../../../lnd/capture/testdata/captures2/tcp-lst-console.pcap.gz", nid.ProcessID{NID: nid.MustParse("10.88.0.3@tcp"), PID: nid.LustrePID})
+	if len(list) != 10 {
+		t.Fatalf("%d samples", len(list))
+	}
+	for i := 2; i < 10; i += 2 { // the first two are of show_error
+		r := console.Rates(list[i], list[i+1], time.Second)
+		got := fmt.Sprintf("%-8.0f %-8.0f %-8.2f %-8.2f", r.Received.Avg, r.Sent.Max, r.ReceivedBytes.Min/(1<<20), r.SentBytes.Avg/(1<<20))
+		if want := "1        1        0.00     0.00    "; got != want {
+			t.Errorf("pair %d: %q, want %q", i/2, got, want)
+		}
 	}
 }

@@ -135,7 +135,7 @@ func (c *Console) finish(o *operation, err error) {
 // cancel gives up the RPCs of a command.
 func (c *Console) cancel(id uint64) {
 	for _, o := range c.operations {
-		if o.id == id {
+		if o.id == id && id != 0 {
 			c.stop(o, syscall.EINTR)
 			return
 		}

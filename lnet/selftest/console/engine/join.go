@@ -32,7 +32,7 @@ func (c *Console) join(in *Input) {
 // admit adds a node that wants to join the session to the group that it names, which is made if it
 // is not there. It returns the status of the reply.
 func (c *Console) admit(s *session, in *Input) wire.Status {
-	if in.Features&^wire.KnownFeatures != 0 || s.fixed && in.Features != s.features {
+	if in.Features != s.features { // a kernel lets the first node decide, also one that comes by itself
 		return wire.EPROTO
 	}
 	if id := in.Join.Session; !id.Console.IsAny() && id != s.id {
@@ -56,7 +56,7 @@ func (c *Console) admit(s *session, in *Input) wire.Status {
 		g = &group{name: in.Join.Group}
 		s.groups = append(s.groups, g)
 	}
-	s.fixed, s.features = true, in.Features
+	s.fixed = true
 	c.admitted(s, g, in.Peer)
 	return wire.OK
 }

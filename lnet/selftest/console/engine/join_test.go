@@ -16,7 +16,7 @@ func (l *lab) join(id nid.ProcessID, features wire.Features, request wire.Join) 
 	c := l.host(0).console
 	var out engine.Output
 	c.Step(l.now, engine.Input{Kind: engine.Joined, Peer: id, Self: hostID(0).NID, ReplyID: 99, Features: features, Join: request}, &out)
-	if err := c.Invariants(); err != nil && request.Group != "none" {
+	if err := c.Invariants(); err != nil {
 		l.t.Fatal(err)
 	}
 	if len(out.Effects) != 1 || out.Effects[0].Kind != engine.DoReply || out.Effects[0].ID != 99 || out.Effects[0].Peer != id || out.Effects[0].Self != hostID(0).NID {
@@ -38,7 +38,11 @@ func TestJoin(t *testing.T) {
 	if m := l.join(hostID(1), 1, wire.Join{Session: anySession, Group: "g"}); m.Status != wire.ESRCH || m.Body.(*wire.JoinReply).Session != anySession {
 		t.Errorf("%+v", m)
 	}
-	l.must(0, &engine.NewSession{Key: key, Name: "one", Features: 1, Timeout: 90 * time.Second}, &engine.AddGroup{Key: key, Name: "used", IDs: hostIDs(4)})
+	l.must(0, &engine.NewSession{Key: key, Name: "one", Features: 1, Timeout: 90 * time.Second})
+	if m := l.join(hostID(1), 0, wire.Join{Session: anySession, Group: "g"}); m.Status != wire.EPROTO {
+		t.Errorf("a node without features decides those of the session: %+v", m)
+	}
+	l.must(0, &engine.AddGroup{Key: key, Name: "used", IDs: hostIDs(4)})
 	l.must(0, &engine.AddTest{Key: key, Test: ping("used", "used")})
 	s, err := l.host(0).console.Session()
 	if err != nil {
@@ -79,7 +83,6 @@ func TestJoin(t *testing.T) {
 	if got := l.states("g"); len(got) != 2 || got[0] != engine.Active || got[1] != engine.Active {
 		t.Errorf("%v", got)
 	}
-	l.host(0).stepConsole(engine.Input{})
 	l.do(0, &engine.Ping{Key: key, Target: engine.Target{Group: "g"}}) // these nodes have not made the session
 	if got := l.states("g"); got[0] != engine.Unknown {
 		t.Errorf("%v", got)

@@ -18,7 +18,7 @@ type node struct {
 	// made is how many MAKE_SESSION requests the node may have counted: those that were sent and
 	// not refused, since it had no session of this console.
 	made    int
-	heard   time.Duration // when it last answered
+	heard   time.Duration // when it last answered, or was pinged because it was silent
 	timeout time.Duration // time-out of the session at the node
 	pinging bool          // a DEBUG request of the console itself is under way
 	joined  bool          // it has joined by itself

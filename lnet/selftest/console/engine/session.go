@@ -46,7 +46,7 @@ type Session struct {
 type NewSession struct {
 	Key      uint32        // the key that further commands need, for example of a shell
 	Name     string        // 1 to 31 bytes
-	Timeout  time.Duration // the session ends when there is no command for so long; 0: 300 s
+	Timeout  time.Duration // the session ends when there is no command for so long, at least 1 s; 0: 300 s
 	Force    bool          // end an earlier session of this console, and take nodes from other consoles
 	Features wire.Features // features of the session, usually wire.KnownFeatures
 
@@ -58,8 +58,8 @@ func (n *NewSession) begin(c *Console, o *operation) error {
 	switch {
 	case n.Features&^wire.KnownFeatures != 0:
 		return fail(syscall.EINVAL, "use 1", "features %#x are not known", uint32(n.Features))
-	case n.Timeout < 0 || n.Timeout > mostIdle*time.Second:
-		return fail(syscall.EINVAL, "use up to 2147483647 s", "%v is no time-out", n.Timeout)
+	case n.Timeout != 0 && (n.Timeout < time.Second || n.Timeout > mostIdle*time.Second):
+		return fail(syscall.EINVAL, "use 1 s to 2147483647 s", "%v is no time-out", n.Timeout)
 	case !n.console.IsValid() || !n.console.Is4() || n.console.IsLo():
 		return fail(syscall.EADDRNOTAVAIL, "give this node a NID with an IPv4 address", "the id of a session has no place for the NIDs of this node")
 	case old != nil && old.ending:

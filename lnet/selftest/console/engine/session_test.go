@@ -25,6 +25,7 @@ func TestSession(t *testing.T) {
 		{engine.NewSession{Name: "a\x00b"}, syscall.EINVAL},
 		{engine.NewSession{Name: "x", Features: 2}, syscall.EINVAL},
 		{engine.NewSession{Name: "x", Timeout: -1}, syscall.EINVAL},
+		{engine.NewSession{Name: "x", Timeout: time.Second - 1}, syscall.EINVAL},
 		{engine.NewSession{Name: "x", Timeout: 1 << 62}, syscall.EINVAL},
 	} {
 		l.fails(0, &tt.want, tt.err)
