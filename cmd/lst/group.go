@@ -35,12 +35,12 @@ deleted.`,
 	}
 }
 
-// groupChangeDoc is what add_group has done, in JSON.
+// groupChangeDoc is what add_group or del_group has done, in JSON.
 type groupChangeDoc struct {
 	Group   string      `json:"group"`
-	Nodes   []answerDoc `json:"nodes"`             // nodes that were asked to join
+	Nodes   []answerDoc `json:"nodes"`             // nodes that were asked to join or to leave
 	Ignored []string    `json:"ignored,omitempty"` // arguments that name no nodes
-	Deleted bool        `json:"deleted"`           // no node could be added
+	Deleted bool        `json:"deleted"`           // the group is gone, with add_group because no node could be added
 }
 
 // adder makes a group of nodes.
@@ -114,7 +114,8 @@ func (a *adder) deleteEmpty() error {
 		return err
 	}
 	a.doc.Deleted = true
-	return a.g.deleteGroup(a.c, a.name)
+	_, err = a.g.deleteGroup(a.c, a.name)
+	return err
 }
 
 func delGroup(g *globals) *cobra.Command {
@@ -127,22 +128,26 @@ func delGroup(g *globals) *cobra.Command {
 			if len(args) != 1 {
 				return errMissing
 			}
-			return g.deleteGroup(c, args[0])
+			answers, err := g.deleteGroup(c, args[0])
+			if err == nil && g.json {
+				err = cli.JSON(c.OutOrStdout(), groupChangeDoc{Group: args[0], Nodes: newAnswersDoc(answers).Nodes, Deleted: true})
+			}
+			return err
 		},
 	}
 }
 
-// deleteGroup deletes a group, and says so.
-func (g *globals) deleteGroup(c *cobra.Command, name string) error {
-	_, err := selftest.OpDeleteGroup.Call(c.Context(), g.client(), selftest.GroupRequest{Key: g.key(), Name: name})
+// deleteGroup deletes a group, and says so unless the output is JSON. It returns the answers of the
+// nodes that were asked to leave the session.
+func (g *globals) deleteGroup(c *cobra.Command, name string) ([]console.Answer, error) {
+	answers, err := selftest.OpDeleteGroup.Call(c.Context(), g.client(), selftest.GroupRequest{Key: g.key(), Name: name})
 	if err != nil {
-		return refusal(err, "group", "Failed to delete group")
+		return nil, refusal(err, "group", "Failed to delete group")
 	}
-	if g.json {
-		return nil
+	if !g.json {
+		_, err = fmt.Fprintln(c.OutOrStdout(), "Group is deleted")
 	}
-	_, err = fmt.Fprintln(c.OutOrStdout(), "Group is deleted")
-	return err
+	return answers, err
 }
 
 func updateGroup(g *globals) *cobra.Command {

@@ -227,6 +227,26 @@ func TestExpected(t *testing.T) {
 	}
 }
 
+// TestProgress: counters wrap, and a client that does not answer keeps what it has done.
+func TestProgress(t *testing.T) {
+	spec.Covers(t, "ST-45")
+	sent := func(id, rpcs, brw uint32) console.Answer {
+		a := statOf(id, 0, 0, 0)
+		a.Stat.RPC.Sent, a.Stat.Framework.BRWErrors = rpcs, brw
+		return a
+	}
+	var p progress
+	p.add([]console.Answer{sent(1, 1<<32-10, 1), sent(2, 100, 0)})
+	if got := p.sum(); got != (totals{}) {
+		t.Errorf("%+v before the start", got)
+	}
+	p.add([]console.Answer{sent(1, 10, 3), sent(2, 105, 0)})
+	p.add([]console.Answer{sent(1, 20, 4), {ID: at(2), Failed: syscall.ETIMEDOUT}})
+	if got := p.sum(); got != (totals{RPCs: 35, BRWErrors: 3}) {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestProgressBar: the bar says how much is done, and does not go beyond its end.
 func TestProgressBar(t *testing.T) {
 	var b strings.Builder

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,27 +29,19 @@ type waiter struct {
 	g       *globals
 	batch   string
 	limit   time.Duration // time for the answer of a node
-	first   totals        // before the start
-	last    totals
+	clients progress
 	began   time.Time
 	bar     progressBar
 	answers []console.Answer // of the last query
 }
 
-// totals are sums of the counters of the clients of a batch.
-type totals struct {
-	RPCs, BRWErrors, PingErrors uint64
-}
-
 // runDoc is the end of run --wait in JSON.
 type runDoc struct {
-	Batch      string      `json:"batch"`
-	RPCs       uint64      `json:"rpcs"`        // requests that the clients have sent
-	Expected   uint64      `json:"expected"`    // requests of all tests without an error
-	Seconds    float64     `json:"seconds"`     // time from start to end
-	BRWErrors  uint64      `json:"brw_errors"`  // brw RPCs that failed
-	PingErrors uint64      `json:"ping_errors"` // ping RPCs that failed
-	Nodes      []answerDoc `json:"nodes"`       // clients at the end
+	Batch string `json:"batch"`
+	totals
+	Expected uint64      `json:"expected"` // requests of all tests without an error
+	Seconds  float64     `json:"seconds"`  // time from start to end
+	Nodes    []answerDoc `json:"nodes"`    // clients at the end
 }
 
 // runToEnd starts a batch and waits until its tests have ended.
@@ -68,7 +58,7 @@ func (g *globals) runToEnd(c *cobra.Command, name string, limit time.Duration) e
 	if cli.IsTerminal(c.ErrOrStderr()) && !g.json {
 		w.bar.w = c.ErrOrStderr()
 	}
-	if w.first, err = w.totals(c.Context()); err != nil {
+	if err := w.look(c.Context()); err != nil {
 		return err
 	}
 	w.began = time.Now()
@@ -101,20 +91,14 @@ func expected(b *console.Batch) (total uint64, err error) {
 	return total, nil
 }
 
-// totals asks the clients of the batch for their counters.
-func (w *waiter) totals(ctx context.Context) (sum totals, err error) {
+// look asks the clients of the batch for their counters.
+func (w *waiter) look(ctx context.Context) error {
 	answers, err := w.g.counters(ctx, console.Target{Batch: w.batch}, w.limit)
 	if err != nil {
-		return sum, refusal(err, "batch", "Failed to query batch")
+		return refusal(err, "batch", "Failed to query batch")
 	}
-	for i := range answers {
-		if s := answers[i].Stat; s != nil {
-			sum.RPCs += uint64(s.RPC.Sent)
-			sum.BRWErrors += uint64(s.Framework.BRWErrors)
-			sum.PingErrors += uint64(s.Framework.PingErrors)
-		}
-	}
-	return sum, nil
+	w.clients.add(answers)
+	return nil
 }
 
 // errEnded ends the waiting.
@@ -127,10 +111,10 @@ func (w *waiter) follow(c *cobra.Command) error {
 		if err != nil {
 			return refusal(err, "batch", "Failed to query batch")
 		}
-		if w.last, err = w.totals(c.Context()); err != nil {
+		if err := w.look(c.Context()); err != nil {
 			return err
 		}
-		w.bar.show(w.last.RPCs-w.first.RPCs, time.Since(w.began))
+		w.bar.show(w.clients.sum().RPCs, time.Since(w.began))
 		if tally(w.answers).Running == 0 {
 			return errEnded
 		}
@@ -159,8 +143,7 @@ func (w *waiter) interrupted(c *cobra.Command) error {
 // report prints how the tests have ended.
 func (w *waiter) report(c *cobra.Command) error {
 	d := runDoc{
-		Batch: w.batch, RPCs: w.last.RPCs - w.first.RPCs, Expected: w.bar.total, Seconds: time.Since(w.began).Seconds(),
-		BRWErrors: w.last.BRWErrors - w.first.BRWErrors, PingErrors: w.last.PingErrors - w.first.PingErrors,
+		Batch: w.batch, totals: w.clients.sum(), Expected: w.bar.total, Seconds: time.Since(w.began).Seconds(),
 		Nodes: newAnswersDoc(w.answers).Nodes,
 	}
 	var err error
@@ -175,40 +158,4 @@ func (w *waiter) report(c *cobra.Command) error {
 		code = testsFailed
 	}
 	return cmp.Or(err, printFailures(c.ErrOrStderr(), w.answers, "query"), silent(code))
-}
-
-// progressBar shows on a terminal how many RPCs have been sent.
-type progressBar struct {
-	w     io.Writer // terminal; nil: nothing is shown
-	total uint64    // RPCs that are expected
-	shown bool
-}
-
-// barWidth is the length of the bar in characters.
-const barWidth = 30
-
-func (p *progressBar) show(done uint64, passed time.Duration) {
-	if p.w == nil {
-		return
-	}
-	p.shown = true
-	fmt.Fprintf(p.w, "\r%s", p.line(done, passed))
-}
-
-// line is the text of the bar.
-func (p *progressBar) line(done uint64, passed time.Duration) string {
-	share := 1.0
-	if p.total > 0 {
-		share = min(float64(done)/float64(p.total), 1)
-	}
-	filled := int(share * barWidth)
-	return fmt.Sprintf("%s%s %3.0f %%  %d of %d RPCs  %.0f per second ", strings.Repeat("█", filled), strings.Repeat("░", barWidth-filled),
-		share*100, done, p.total, float64(done)/max(passed.Seconds(), 0.001))
-}
-
-// end ends the line of the bar.
-func (p *progressBar) end() {
-	if p.shown {
-		fmt.Fprintln(p.w)
-	}
 }
