@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
@@ -213,6 +214,7 @@ func TestPostShares(t *testing.T) {
 // TestPostFair: a peer whose messages are sent by the handler of its SEND events does not keep other peers
 // from credits of the NI for which they wait.
 func TestPostFair(t *testing.T) {
+	spec.Covers(t, "LN-6")
 	node, p := newPoster(t, lnet.Config{}, lnd.Tunables{Credits: 1, PeerCredits: 1})
 	p.meet(node)
 	p.onLeft = func() { post(node, peerA, 2) }
