@@ -21,6 +21,7 @@ type fake struct {
 	refuses map[nid.ProcessID]bool               // nodes that take no test
 	errors  map[nid.ProcessID]uint32             // RPCs that fail at a client in each interval
 	fail    map[string]error                     // errors of whole commands
+	stop    time.Duration                        // how long Stop waits for a client
 
 	began   time.Time
 	groups  map[string][]nid.ProcessID
@@ -62,8 +63,13 @@ func (f *fake) NewSession(_ context.Context, n console.NewSession) (console.Sess
 	return console.Session{Name: n.Name, Key: n.Key}, f.fail["session"]
 }
 
+// EndSession sends nothing if ctx has ended, as the console does.
 func (f *fake) EndSession(ctx context.Context, _ uint32) ([]console.Answer, error) {
-	f.ended++
+	if ctx.Err() == nil {
+		f.ended++
+		f.settle()
+		f.running = ""
+	}
 	return nil, ctx.Err()
 }
 
@@ -116,10 +122,19 @@ func (f *fake) settle() {
 func (f *fake) Run(_ context.Context, _ uint32, batch string, _ time.Duration) ([]console.Answer, error) {
 	f.settle()
 	f.running = batch
+	t := f.tests[batch]
+	for _, id := range f.groups[t.From] {
+		f.sent[id] += float64(t.Concurrency) // the first RPCs of each unit
+	}
 	return f.answers(f.groups[f.tests[batch].From], nil), f.fail["run"]
 }
 
 func (f *fake) Stop(ctx context.Context, _ uint32, batch string, force bool) ([]console.Answer, error) {
+	select {
+	case <-time.After(f.stop):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	f.settle()
 	if batch != f.running || !force {
 		return nil, fmt.Errorf("stop %q while %q is running", batch, f.running)

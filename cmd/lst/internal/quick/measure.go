@@ -45,6 +45,7 @@ const (
 	intervals        = 50                     // the intervals of a round, unless these would be too short
 	statTimeout      = 3 * time.Second
 	runTimeout       = 5 * time.Second
+	stopTimeout      = 5 * time.Second
 	cleanTimeout     = 10 * time.Second
 	mostBatches      = 48          // of a session: test nodes of ours have 64 at most
 	idleTimeout      = time.Minute // the session of a measurement that was killed ends by itself
@@ -144,28 +145,33 @@ func (m *measurement) join(ctx context.Context) error {
 	return fmt.Errorf("no node can be measured; the first one: %s", m.lost[all[0]])
 }
 
-// end stops what is running and ends the session, whatever has become of the caller's context.
+// end ends the session and so its tests, whatever has become of the caller's context.
 func (m *measurement) end() error {
 	if !m.session {
 		return nil
 	}
+	m.session, m.batch = false, ""
 	ctx, cancel := context.WithTimeout(context.Background(), cleanTimeout)
 	defer cancel()
-	_ = m.halt(ctx) // an error does not matter: the end of the session ends its tests
-	m.session = false
 	if _, err := m.console.EndSession(ctx, m.Key); err != nil {
 		return fmt.Errorf("end the session: %w", err)
 	}
 	return nil
 }
 
-// halt stops the batch that is running.
+// halt stops the batch that is running. It waits for a client that does not answer no longer than
+// stopTimeout: the next round shows whether it is lost.
 func (m *measurement) halt(ctx context.Context) error {
 	if m.batch == "" {
 		return nil
 	}
-	answers, err := m.console.Stop(ctx, m.Key, m.batch, true)
-	m.lose(answers, "stop")
+	within, cancel := context.WithTimeout(ctx, stopTimeout)
+	defer cancel()
+	answers, err := m.console.Stop(within, m.Key, m.batch, true)
 	m.batch = ""
+	if err != nil && within.Err() != nil && ctx.Err() == nil {
+		return nil
+	}
+	m.lose(answers, "stop")
 	return err
 }

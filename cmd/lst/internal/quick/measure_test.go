@@ -139,6 +139,55 @@ func TestInterrupt(t *testing.T) {
 	})
 }
 
+// TestInterruptBesideDead: an interrupt ends the session also if a client does not answer, for
+// which Stop would wait half a minute.
+func TestInterruptBesideDead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		f := newFake(rate)
+		f.stop = 30 * time.Second
+		if _, err := Measure(ctx, f, usual()); !errors.Is(err, context.DeadlineExceeded) || f.ended != 1 {
+			t.Errorf("%v, ended %d times", err, f.ended)
+		}
+	})
+}
+
+// TestSlowStop: a client that does not answer the end of a round costs seconds, and no more.
+func TestSlowStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(rate)
+		f.stop = 30 * time.Second
+		began := time.Now()
+		if _, err := Measure(t.Context(), f, usual()); err != nil || f.ended != 1 || time.Since(began) > 25*time.Second {
+			t.Errorf("%v, ended %d times after %v", err, f.ended, time.Since(began))
+		}
+	})
+}
+
+// TestBlackHole: a pair of which no RPC ends has failed, although the console reaches both nodes and
+// the first RPCs were sent.
+func TestBlackHole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hole := hosts(4)[0]
+		f := newFake(func(from, to nid.ProcessID) float64 {
+			if to == hole {
+				return 0
+			}
+			return rate(from, to)
+		})
+		r, err := Measure(t.Context(), f, usual())
+		if err != nil || r.OK() {
+			t.Fatalf("%v, %+v", err, r)
+		}
+		for i := range r.Pairs {
+			if p := &r.Pairs[i]; (p.Failed != "") != (p.To == hole.NID.String()) {
+				t.Errorf("%+v", p)
+			}
+		}
+	})
+}
+
 // TestRefused: an error of a command ends the measurement, and the session unless there is none.
 func TestRefused(t *testing.T) {
 	for name, ended := range map[string]int{"session": 0, "group": 1, "batch": 1, "run": 1, "stat": 1} {

@@ -48,8 +48,11 @@ func (t *track) failed(why string) Pair {
 
 // result returns the result of the pair.
 func (t *track) result(cfg *Config) Pair {
-	if t.elapsed == 0 {
+	switch {
+	case t.elapsed == 0:
 		return t.failed("the round ended before two samples were taken")
+	case !t.ends():
+		return t.failed("no RPC has ended: see whether messages of this size come from one node to the other (lnetctl ping, MTU)")
 	}
 	p := Pair{From: t.from.NID.String(), To: t.to.NID.String(), RPCs: t.rpcs, Errors: t.errors, pair: t.pair}
 	p.Rate = float64(t.rpcs) / t.elapsed.Seconds()
@@ -59,6 +62,12 @@ func (t *track) result(cfg *Config) Pair {
 	p.Latency = latencyOf(t.interval, cfg.Concurrency)
 	p.Latency.Mean = perRPC(interval{t.elapsed, uint32(min(t.rpcs, 1<<32-1))}, cfg.Concurrency)
 	return p
+}
+
+// ends reports whether RPCs end. The counter is of those that were sent: where none ends, the first
+// ones are sent, and no further one follows after the first interval.
+func (t *track) ends() bool {
+	return slices.ContainsFunc(t.interval[min(1, len(t.interval)-1):], func(i interval) bool { return i.rpcs > 0 })
 }
 
 // perRPC returns the mean time that an RPC takes. If none has ended, all that were under way take
