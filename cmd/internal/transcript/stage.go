@@ -92,6 +92,17 @@ func (s *Stage) Stop(host string) error {
 	return d.err
 }
 
+// Kill kills the daemon of a host, which can tell no peer.
+func (s *Stage) Kill(host string) {
+	s.T.Helper()
+	d := s.daemons[host]
+	delete(s.daemons, host)
+	if err := d.Signal(syscall.SIGKILL); err != nil {
+		s.T.Fatalf("lnetd of %s: %v", host, err)
+	}
+	<-d.ended
+}
+
 // Answers waits until the daemon of a host answers, or has ended: then it returns false.
 func (s *Stage) Answers(host string) bool {
 	s.T.Helper()
