@@ -30,12 +30,12 @@ func TestBatch(t *testing.T) {
 	l.must(0, &engine.AddTest{Key: key, Test: test})
 	before := l.must(0, &engine.Stat{Key: key, Target: console.Target{Group: "servers"}})
 	l.must(0, &engine.Run{Key: key, Batch: "batch"})
-	l.run(time.Second)
+	l.run(100 * time.Millisecond)
 	after := l.must(0, &engine.Stat{Key: key, Target: console.Target{Batch: "batch", Server: true}})
 	if got := after[0].Stat.RPC; got.BulkGet-before[0].Stat.RPC.BulkGet != 2*2*5*16384 {
 		t.Errorf("%+v", got)
 	}
-	if got := console.Rates(before, after, time.Second); got.Nodes != 1 || got.Received.Avg < 1000 {
+	if got := console.Rates(before, after, 100*time.Millisecond); got.Nodes != 1 || got.Received.Avg < 1000 {
 		t.Errorf("%+v", got)
 	}
 	for number, want := range map[int]uint32{0: 1, 1: 0, 2: 2} {
