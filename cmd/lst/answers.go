@@ -27,10 +27,20 @@ func codeOf(answers []console.Answer) int {
 // printFailures prints a line for each node that did not do what it was asked to do (Lustre's
 // lst_print_transerr).
 func printFailures(stderr io.Writer, answers []console.Answer, what string) error {
+	return printLines(stderr, "", answers, what)
+}
+
+// printWarnings is printFailures for commands that do their work without these nodes. Lustre's
+// tool does not name them.
+func printWarnings(stderr io.Writer, answers []console.Answer, what string) error {
+	return printLines(stderr, "warning: ", answers, what)
+}
+
+func printLines(stderr io.Writer, prefix string, answers []console.Answer, what string) error {
 	terminal := cli.IsTerminal(stderr)
 	for i := range answers {
 		if line := failureLine(&answers[i], what, terminal); line != "" {
-			if _, err := fmt.Fprintln(stderr, line); err != nil {
+			if _, err := fmt.Fprintln(stderr, prefix+line); err != nil {
 				return err
 			}
 		}

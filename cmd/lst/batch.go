@@ -41,6 +41,9 @@ func addBatch(g *globals) *cobra.Command {
 				return failf("Name length is limited to %d", wire.MaxName)
 			}
 			err := selftest.OpAddBatch.Call(c.Context(), g.client(), selftest.BatchRequest{Key: g.key(), Batch: args[0]})
+			if err == nil && g.json {
+				err = cli.JSON(c.OutOrStdout(), newBatchDoc(&console.Batch{Name: args[0]}))
+			}
 			return refusal(err, "batch", "Failed to create batch")
 		},
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -101,9 +102,14 @@ func (a *adder) ask(op groupOp, ids []nid.ProcessID) ([]console.Answer, error) {
 	return op(a.c.Context(), a.g.client(), selftest.GroupRequest{Key: a.g.key(), Name: a.name, Nodes: ids})
 }
 
+// deleteLimit is how long add_group takes, also after an interrupt, to delete an empty group.
+const deleteLimit = 10 * time.Second
+
 // deleteEmpty deletes the group if none of its nodes is in the session.
 func (a *adder) deleteEmpty() error {
-	group, err := selftest.OpGroup.Call(a.c.Context(), a.g.client(), selftest.Named{Name: a.name})
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.c.Context()), deleteLimit)
+	defer cancel()
+	group, err := selftest.OpGroup.Call(ctx, a.g.client(), selftest.Named{Name: a.name})
 	if err != nil {
 		return refusal(err, "group", "Failed to add group "+a.name)
 	}
@@ -114,7 +120,7 @@ func (a *adder) deleteEmpty() error {
 		return err
 	}
 	a.doc.Deleted = true
-	_, err = a.g.deleteGroup(a.c, a.name)
+	_, err = a.g.deleteGroup(ctx, a.c, a.name)
 	return err
 }
 
@@ -128,7 +134,7 @@ func delGroup(g *globals) *cobra.Command {
 			if len(args) != 1 {
 				return errMissing
 			}
-			answers, err := g.deleteGroup(c, args[0])
+			answers, err := g.deleteGroup(c.Context(), c, args[0])
 			if err == nil && g.json {
 				err = cli.JSON(c.OutOrStdout(), groupChangeDoc{Group: args[0], Nodes: newAnswersDoc(answers).Nodes, Deleted: true})
 			}
@@ -137,17 +143,18 @@ func delGroup(g *globals) *cobra.Command {
 	}
 }
 
-// deleteGroup deletes a group, and says so unless the output is JSON. It returns the answers of the
+// deleteGroup deletes a group, says so unless the output is JSON, and warns of nodes that stay in
+// the session. It returns the answers of the
 // nodes that were asked to leave the session.
-func (g *globals) deleteGroup(c *cobra.Command, name string) ([]console.Answer, error) {
-	answers, err := selftest.OpDeleteGroup.Call(c.Context(), g.client(), selftest.GroupRequest{Key: g.key(), Name: name})
+func (g *globals) deleteGroup(ctx context.Context, c *cobra.Command, name string) ([]console.Answer, error) {
+	answers, err := selftest.OpDeleteGroup.Call(ctx, g.client(), selftest.GroupRequest{Key: g.key(), Name: name})
 	if err != nil {
 		return nil, refusal(err, "group", "Failed to delete group")
 	}
 	if !g.json {
 		_, err = fmt.Fprintln(c.OutOrStdout(), "Group is deleted")
 	}
-	return answers, err
+	return answers, cmp.Or(err, printWarnings(c.ErrOrStderr(), answers, "end session"))
 }
 
 func updateGroup(g *globals) *cobra.Command {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -121,14 +122,21 @@ func endSession(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use: "end_session", Short: "End the session",
 		Long: `Ends the session of the console, whatever its key is, and with it the tests of all
-nodes in it.`,
+nodes in it. Nodes that refuse, or do not answer, are named; they keep the session until
+it times out.`,
 		Example: "  lst end_session", Args: cli.Args(), Annotations: usageText("end_session"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			_, err := selftest.OpEndSession.Call(c.Context(), g.client(), control.None{})
+			answers, err := selftest.OpEndSession.Call(c.Context(), g.client(), control.None{})
 			if errors.Is(err, syscall.ESRCH) {
-				return nil // Lustre's tool does not mind either
+				err = nil // Lustre's tool does not mind either
 			}
-			return refusal(err, "session", "Failed to end session")
+			if err != nil {
+				return refusal(err, "session", "Failed to end session")
+			}
+			if g.json {
+				err = cli.JSON(c.OutOrStdout(), newAnswersDoc(answers))
+			}
+			return cmp.Or(err, printWarnings(c.ErrOrStderr(), answers, "end session"))
 		},
 	}
 }

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/modules/selftest"
+	"ulnet/lnet/selftest/console"
+)
+
+// daemon is the console of a daemon without test nodes: a test says what the nodes answer.
+type daemon struct {
+	run, query, stop, stat func(context.Context) ([]console.Answer, error)
+	remove                 []console.Answer // answers of nodes that shall leave the session
+
+	mu      sync.Mutex
+	stops   int      // how often a batch was to be stopped; guarded by mu
+	deleted []string // groups; guarded by mu
+}
+
+// says returns a command to which nodes answer the same each time.
+func says(answers ...console.Answer) func(context.Context) ([]console.Answer, error) {
+	return func(context.Context) ([]console.Answer, error) { return answers, nil }
+}
+
+func newDaemon() *daemon {
+	fine := says(console.Answer{ID: at(1)})
+	return &daemon{run: fine, query: fine, stop: fine, stat: fine}
+}
+
+func (d *daemon) routes() []control.Route {
+	type batch = selftest.BatchRequest
+	type group = selftest.GroupRequest
+	return []control.Route{
+		selftest.OpBatch.Do(func(_ context.Context, r selftest.Named) (console.Batch, error) {
+			return console.Batch{Name: r.Name, Tests: []console.TestInfo{{Test: console.Test{Loop: 1}}}}, nil
+		}),
+		selftest.OpAddBatch.Do(func(context.Context, batch) error { return nil }),
+		selftest.OpRun.Do(func(ctx context.Context, _ batch) ([]console.Answer, error) { return d.run(ctx) }),
+		selftest.OpQuery.Do(func(ctx context.Context, _ batch) ([]console.Answer, error) { return d.query(ctx) }),
+		selftest.OpStat.Do(func(ctx context.Context, _ selftest.AskRequest) ([]console.Answer, error) { return d.stat(ctx) }),
+		selftest.OpStop.Do(func(ctx context.Context, _ batch) ([]console.Answer, error) {
+			d.mu.Lock()
+			d.stops++
+			d.mu.Unlock()
+			return d.stop(ctx)
+		}),
+		selftest.OpEndSession.Do(func(context.Context, control.None) ([]console.Answer, error) { return d.remove, nil }),
+		selftest.OpAddGroup.Do(func(context.Context, group) ([]console.Answer, error) { return nil, nil }),
+		selftest.OpAddNodes.Do(func(ctx context.Context, _ group) ([]console.Answer, error) { return d.run(ctx) }),
+		selftest.OpGroup.Do(func(_ context.Context, r selftest.Named) (console.Group, error) {
+			return console.Group{Name: r.Name}, nil
+		}),
+		selftest.OpDeleteGroup.Do(func(_ context.Context, r group) ([]console.Answer, error) {
+			d.mu.Lock()
+			d.deleted = append(d.deleted, r.Name)
+			d.mu.Unlock()
+			return d.remove, nil
+		}),
+	}
+}
+
+// lst runs a command against the daemon.
+func (d *daemon) lst(ctx context.Context, t *testing.T, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "s")
+	socket, err := control.Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	serving, end := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- control.New(control.Config{Routes: d.routes(), Events: new(control.Events)}).Serve(serving, socket)
+	}()
+	var out, errs bytes.Buffer
+	env := cli.Env{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }}
+	code = run(ctx, env, append([]string{"--socket", path}, args...))
+	end()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	return out.String(), errs.String(), code & 255
+}
+
+// queryOnce has the nodes answer a query once, after a call of first. Then they are idle.
+func (d *daemon) queryOnce(first func(), answers ...console.Answer) {
+	var once sync.Once
+	d.query = func(context.Context) (list []console.Answer, err error) {
+		list = []console.Answer{{ID: at(1)}}
+		once.Do(func() {
+			first()
+			list = answers
+		})
+		return list, nil
+	}
+}
