@@ -14,12 +14,16 @@ import (
 	"ulnet/lnet/selftest/console"
 )
 
-// How often run --wait looks at the tests, and how long it waits, after an interrupt, for nodes to
-// stop them.
+// How often run --wait looks at the tests, and how long it waits for nodes to stop them if it ends
+// before them.
 const (
 	lookInterval = 500 * time.Millisecond
 	stopLimit    = 10 * time.Second
 )
+
+// unansweredLimit is after how many queries in a row run --wait gives up clients that do not answer
+// when all others have ended.
+const unansweredLimit = 3
 
 // testsFailed is the exit code of run --wait if RPCs have failed.
 const testsFailed = 1
@@ -33,6 +37,8 @@ type waiter struct {
 	began   time.Time
 	bar     progressBar
 	answers []console.Answer // of the last query
+
+	unanswered int // queries in a row that did not show that the last clients have ended
 }
 
 // runDoc is the end of run --wait in JSON.
@@ -61,20 +67,36 @@ func (g *globals) runToEnd(c *cobra.Command, name string, limit time.Duration) e
 	if err := w.look(c.Context()); err != nil {
 		return err
 	}
+	if err := w.begin(c); err != nil {
+		if _, refused := errnoOf(err); refused {
+			return err // the console has asked no client
+		}
+		return w.abandon(c, err)
+	}
+	if err := w.follow(c.Context()); !errors.Is(err, errEnded) {
+		return w.abandon(c, err)
+	}
+	err = w.report(c)
+	if codeOf(w.answers) != cli.OK {
+		return w.abandon(c, err)
+	}
+	return err
+}
+
+// begin starts the batch. After an error some clients may run it.
+func (w *waiter) begin(c *cobra.Command) error {
 	w.began = time.Now()
-	answers, err := g.start(c.Context(), name, limit)
+	answers, err := w.g.start(c.Context(), w.batch, w.limit)
 	if err != nil {
 		return err
 	}
 	if code := codeOf(answers); code != cli.OK {
 		return cmp.Or(printFailures(c.ErrOrStderr(), answers, "Run batch"), silent(code))
 	}
-	if !g.json {
-		if _, err := fmt.Fprintf(c.OutOrStdout(), "%s is running now\n", name); err != nil {
-			return err
-		}
+	if !w.g.json {
+		_, err = fmt.Fprintf(c.OutOrStdout(), "%s is running now\n", w.batch)
 	}
-	return w.follow(c)
+	return err
 }
 
 // expected returns how many RPCs the clients of a batch send if none fails.
@@ -104,40 +126,34 @@ func (w *waiter) look(ctx context.Context) error {
 // errEnded ends the waiting.
 var errEnded = errors.New("the tests have ended")
 
-// follow waits until the tests have ended. After an interrupt it stops them.
-func (w *waiter) follow(c *cobra.Command) error {
-	err := cli.Repeat(c.Context(), lookInterval, func() (err error) {
-		w.answers, err = selftest.OpQuery.Call(c.Context(), w.g.client(), selftest.BatchRequest{Key: w.g.key(), Batch: w.batch, Timeout: w.limit})
+// follow waits until the tests have ended, and returns errEnded. After an interrupt it returns nil.
+func (w *waiter) follow(ctx context.Context) error {
+	defer w.bar.end()
+	return cli.Repeat(ctx, lookInterval, func() (err error) {
+		w.answers, err = selftest.OpQuery.Call(ctx, w.g.client(), selftest.BatchRequest{Key: w.g.key(), Batch: w.batch, Timeout: w.limit})
 		if err != nil {
 			return refusal(err, "batch", "Failed to query batch")
 		}
-		if err := w.look(c.Context()); err != nil {
+		if err := w.look(ctx); err != nil {
 			return err
 		}
 		w.bar.show(w.clients.sum().RPCs, time.Since(w.began))
-		if tally(w.answers).Running == 0 {
+		if w.ended(tally(w.answers)) {
 			return errEnded
 		}
 		return nil
 	})
-	w.bar.end()
-	switch {
-	case err == nil:
-		return w.interrupted(c)
-	case !errors.Is(err, errEnded):
-		return err
-	}
-	return w.report(c)
 }
 
-// interrupted stops the batch.
-func (w *waiter) interrupted(c *cobra.Command) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context()), stopLimit)
-	defer cancel()
-	if _, err := w.g.stop(ctx, c, w.batch, false); err != nil {
-		return err
+// ended reports whether the waiting is over: no client runs a test any more, and all have answered,
+// or some have left several queries in a row without an answer.
+func (w *waiter) ended(n counted) bool {
+	if n.Running > 0 {
+		w.unanswered = 0
+		return false
 	}
-	return failf("interrupted: batch %s is stopped", w.batch)
+	w.unanswered++
+	return n.Unknown == 0 || w.unanswered == unansweredLimit
 }
 
 // report prints how the tests have ended.
