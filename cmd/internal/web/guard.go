@@ -13,7 +13,8 @@ import (
 // guard refuses requests before a page sees them.
 type guard struct {
 	cfg   Config
-	names []string // names of this host, in lower case
+	names []string     // names of this host, in lower case
+	addrs []netip.Addr // configured addresses of this host, for clients that reach it by another one
 	pages map[string]http.Handler
 }
 
@@ -24,6 +25,11 @@ func newGuard(cfg Config, pages map[string]http.Handler) *guard {
 	for _, name := range append([]string{own, short}, cfg.Hosts...) {
 		if name != "" {
 			g.names = append(g.names, canonical(name))
+		}
+	}
+	for _, name := range cfg.Hosts {
+		if addr, err := netip.ParseAddr(name); err == nil {
+			g.addrs = append(g.addrs, addr.Unmap())
 		}
 	}
 	return g
@@ -52,7 +58,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (g *guard) refuse(r *http.Request) (status int, why string) {
 	switch {
 	case !g.isOurs(r):
-		return http.StatusForbidden, "the Host header does not name this host: name it by its address, or add the name to metrics_hosts"
+		return http.StatusForbidden, "the Host header does not name this host: name it by the address that you reach, or add what you call it to metrics_hosts"
 	case !sameOrigin(r):
 		return http.StatusForbidden, "the request comes from a page of another host"
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
@@ -65,8 +71,8 @@ func (g *guard) refuse(r *http.Request) (status int, why string) {
 	return 0, ""
 }
 
-// isOurs reports whether the Host header names this host: an address of it, or a name that other
-// people do not control. A client of a Unix socket is no browser that was led here by a name.
+// isOurs reports whether the Host header names this host: the address that the client reaches, a
+// configured one, or a name that other people do not control. A client of a Unix socket is no browser that was led here by a name.
 func (g *guard) isOurs(r *http.Request) bool {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if !ok || local.Network() == "unix" {
@@ -77,8 +83,9 @@ func (g *guard) isOurs(r *http.Request) bool {
 	if err != nil {
 		return slices.Contains(g.names, host)
 	}
+	addr = addr.Unmap()
 	own, err := netip.ParseAddrPort(local.String())
-	return addr.Unmap().IsLoopback() || err == nil && addr.Unmap() == own.Addr().Unmap().WithZone("")
+	return addr.IsLoopback() || slices.Contains(g.addrs, addr) || err == nil && addr == own.Addr().Unmap().WithZone("")
 }
 
 // sameOrigin reports whether no web page has sent the request, or one of this server.

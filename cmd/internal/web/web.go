@@ -9,7 +9,8 @@
 //   - the Host header must name this host, so that a web page cannot read the daemon through
 //     a browser on this network (DNS rebinding), and an Origin header must be that host;
 //   - the number of connections, the size of headers, and the times to send a request and to
-//     receive an answer are bounded. When there are too many connections, the oldest is closed.
+//     receive an answer are bounded. When there are too many connections, one is closed: first
+//     those without a request.
 package web
 
 import (
@@ -31,8 +32,8 @@ const (
 
 // Config configures a Server.
 type Config struct {
-	// Hosts are names of this host by which clients may call it, besides its addresses, its
-	// hostname and localhost.
+	// Hosts are names and IP addresses by which clients may call this host, besides the address
+	// that they reach, its hostname and localhost.
 	Hosts []string
 	Log   *slog.Logger // gets what clients do wrong, at level debug; required
 }
@@ -64,9 +65,11 @@ func (s *Server) Handle(path string, page http.Handler) { s.pages[path] = page }
 // Start serves connections of l until Close is called.
 func (s *Server) Start(l net.Listener) {
 	s.done = make(chan struct{})
+	all := newCrowd(l, maxConns)
+	s.http.ConnState = all.note
 	go func() {
 		defer close(s.done)
-		if err := s.http.Serve(newCrowd(l, maxConns)); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.http.Serve(all); !errors.Is(err, http.ErrServerClosed) {
 			s.cfg.Log.Error("the HTTP server has ended", slog.Any("err", err))
 		}
 	}()

@@ -20,6 +20,15 @@ var big = make([]byte, 16<<20)
 // start serves the pages /page and /big at an address until the test ends.
 func start(t *testing.T, address string, hosts ...string) net.Addr {
 	t.Helper()
+	return startWith(t, address, map[string]http.HandlerFunc{
+		"/page": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "content") },
+		"/big":  func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(big) },
+	}, hosts...)
+}
+
+// startWith serves pages at an address until the test ends.
+func startWith(t *testing.T, address string, pages map[string]http.HandlerFunc, hosts ...string) net.Addr {
+	t.Helper()
 	a, err := ParseAddress(address)
 	if err != nil {
 		t.Fatal(err)
@@ -29,8 +38,9 @@ func start(t *testing.T, address string, hosts ...string) net.Addr {
 		t.Fatal(err)
 	}
 	s := New(Config{Hosts: hosts, Log: slog.New(slog.DiscardHandler)})
-	s.Handle("/page", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "content") }))
-	s.Handle("/big", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(big) }))
+	for path, page := range pages {
+		s.Handle(path, page)
+	}
 	s.Start(l)
 	t.Cleanup(func() {
 		if err := s.Close(t.Context()); err != nil {
@@ -70,7 +80,7 @@ func ask(t *testing.T, at net.Addr, lines ...string) (status int, body string) {
 // TestRequests: only GET and HEAD of a registered path, without a body, under a name of this host
 // and not from the page of another host, are answered.
 func TestRequests(t *testing.T) {
-	at := start(t, "0", "prom.example")
+	at := start(t, "0", "prom.example", "192.0.2.7", "2001:DB8::7")
 	_, port, _ := net.SplitHostPort(at.String())
 	own, _ := os.Hostname()
 	for _, c := range []struct {
@@ -83,6 +93,8 @@ func TestRequests(t *testing.T) {
 		{"GET /page HTTP/1.1|Host: LOCALHOST.", 200},
 		{"GET /page HTTP/1.1|Host: [::1]:" + port, 200},
 		{"GET /page HTTP/1.1|Host: Prom.Example:" + port, 200},
+		{"GET /page HTTP/1.1|Host: 192.0.2.7:" + port, 200},
+		{"GET /page HTTP/1.1|Host: [2001:db8:0::7]:" + port, 200},
 		{"GET /page HTTP/1.1|Host: " + own, 200},
 		{"GET /page HTTP/1.1|Host: localhost|Origin: http://localhost", 200},
 
@@ -90,6 +102,8 @@ func TestRequests(t *testing.T) {
 		{"GET /page HTTP/1.1|Host: localhost.evil.example", 403},
 		{"GET /page HTTP/1.1|Host: 127.0.0.1.evil.example", 403},
 		{"GET /page HTTP/1.1|Host: 192.0.2.1:" + port, 403},
+		{"GET /page HTTP/1.1|Host: 192.0.2.70:" + port, 403},
+		{"GET /page HTTP/1.1|Host: [2001:db8::8]:" + port, 403},
 		{"GET http://evil.example/page HTTP/1.1|Host: localhost", 403},
 		{"GET /page HTTP/1.0|X: no host", 403},
 		{"GET /page HTTP/1.1|Host: ", 403},
@@ -167,7 +181,7 @@ func TestUnixSocket(t *testing.T) {
 }
 
 // TestTooManyConnections: clients that connect and say nothing, or that do not read their
-// answers, keep no other out: above the bound the oldest connection is closed.
+// answers, keep no other out: above the bound a connection is closed.
 func TestTooManyConnections(t *testing.T) {
 	t.Parallel()
 	at := start(t, "127.0.0.1:0")
