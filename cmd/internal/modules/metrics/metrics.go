@@ -57,9 +57,9 @@ func (m *Module) Open() error {
 		return err
 	}
 	m.server = web.New(web.Config{Hosts: m.Config.MetricsHosts(), Log: m.Log})
-	m.server.Handle("/metrics", newPage(m))
+	m.server.Handle("/metrics", m.newPage())
 	m.server.Handle("/healthz", healthz())
-	m.server.Handle("/readyz", m.readyz())
+	m.server.Handle("/readyz", readyz(m.NodeStatus))
 	m.server.Start(listener)
 	m.announce(address, listener.Addr())
 	return nil

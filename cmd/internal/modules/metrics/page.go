@@ -2,65 +2,85 @@ package metrics
 
 import (
 	"bytes"
+	"compress/gzip"
 	"log/slog"
 	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
 	"sync"
-	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Scrapes take a token each: so many can come at a time, and then one in each interval. More are
-// refused, so that a flood of them costs little of the processor.
-const (
-	scrapeBurst    = 8
-	scrapeInterval = 250 * time.Millisecond
-)
+// page answers scrapes. An answer is made in memory, whole and in one format: a client that reads
+// slowly keeps no other waiting, and one answer, with its compressed form, is kept for all.
+type page struct{ answers kept[*answer] }
 
-// page answers scrapes. One at a time is made, in memory: a client that reads slowly keeps no
-// other waiting, and costs no more than the bytes of its answer.
-type page struct {
-	metrics http.Handler
-
-	mu     sync.Mutex // held while an answer is made
-	tokens tokens
+// newPage returns the page of the daemon's metrics.
+func (m *Module) newPage() *page {
+	return newPage(newGatherer(m.read, m.Config.MetricsPeers), slog.NewLogLogger(m.Log.Handler(), slog.LevelError))
 }
 
-func newPage(m *Module) *page {
-	return &page{metrics: promhttp.HandlerFor(newGatherer(m.read, m.Config.MetricsPeers), promhttp.HandlerOpts{
-		ErrorLog: slog.NewLogLogger(m.Log.Handler(), slog.LevelError),
-	})}
+func newPage(g prometheus.Gatherer, to promhttp.Logger) *page {
+	metrics := promhttp.HandlerFor(g, promhttp.HandlerOpts{ErrorLog: to, DisableCompression: true})
+	return &page{kept[*answer]{make: func() *answer {
+		a := &answer{header: http.Header{}, status: http.StatusOK}
+		metrics.ServeHTTP(a, &http.Request{Method: http.MethodGet, URL: &url.URL{}, Header: http.Header{}})
+		return a
+	}}}
 }
 
 // ServeHTTP implements http.Handler.
 func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !p.tokens.take(time.Now()) {
-		w.Header().Set("Retry-After", "1")
-		http.Error(w, "too many scrapes: one in a few seconds is enough", http.StatusServiceUnavailable)
-		return
+	a := p.answers.get()
+	h, body := w.Header(), a.body.Bytes()
+	h.Set("Content-Type", a.header.Get("Content-Type"))
+	h.Set("Vary", "Accept-Encoding")
+	if acceptsGzip(r.Header) {
+		h.Set("Content-Encoding", "gzip")
+		body = a.compressed()
 	}
-	answer := p.answer(r)
-	h := w.Header()
-	for key, values := range answer.header { // any order: each key has a place of its own
-		h[key] = values
-	}
-	w.WriteHeader(answer.status)
-	_, _ = w.Write(answer.body.Bytes()) // an error means that the client is gone
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(a.status)
+	_, _ = w.Write(body) // an error means that the client is gone
 }
 
-func (p *page) answer(r *http.Request) *answer {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	a := &answer{header: http.Header{}, status: http.StatusOK}
-	p.metrics.ServeHTTP(a, r)
-	return a
+// acceptsGzip reports whether a client names gzip among the encodings that it understands, and
+// does not refuse it with the weight 0 (RFC 9110 §12.5.3).
+func acceptsGzip(h http.Header) bool {
+	for coding := range strings.SplitSeq(strings.Join(h.Values("Accept-Encoding"), ","), ",") {
+		name, weight, _ := strings.Cut(coding, ";")
+		if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
+			continue
+		}
+		key, value, weighted := strings.Cut(weight, "=")
+		q, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+		return !weighted || !strings.EqualFold(strings.TrimSpace(key), "q") || err == nil && q > 0
+	}
+	return false
 }
 
-// answer is an http.ResponseWriter that keeps what is written.
+// answer is an http.ResponseWriter that keeps what is written. When it is written, many requests
+// read it.
 type answer struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
+
+	once sync.Once
+	zip  bytes.Buffer // the body, compressed when a client first wants that
+}
+
+// compressed returns the compressed body.
+func (a *answer) compressed() []byte {
+	a.once.Do(func() {
+		z := gzip.NewWriter(&a.zip)
+		_, _ = z.Write(a.body.Bytes()) // a buffer takes everything
+		_ = z.Close()
+	})
+	return a.zip.Bytes()
 }
 
 // Header implements http.ResponseWriter.
@@ -71,24 +91,3 @@ func (a *answer) WriteHeader(status int) { a.status = status }
 
 // Write implements http.ResponseWriter.
 func (a *answer) Write(b []byte) (int, error) { return a.body.Write(b) }
-
-// tokens is a token bucket for scrapes.
-type tokens struct {
-	mu   sync.Mutex
-	full time.Time // when the bucket will be full; guarded by mu
-}
-
-// take takes a token, and reports whether there was one.
-func (t *tokens) take(now time.Time) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	full := t.full
-	if full.Before(now) {
-		full = now
-	}
-	if full = full.Add(scrapeInterval); full.Sub(now) > scrapeBurst*scrapeInterval {
-		return false
-	}
-	t.full = full
-	return true
-}

@@ -3,21 +3,23 @@ package metrics
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
+	"ulnet/cmd/internal/node"
 	"ulnet/lnd/lndtest/spec"
 )
 
-func pageOf(peers int) *page {
-	return &page{metrics: promhttp.HandlerFor(gathererOf(crowdOf(peers), 1000), promhttp.HandlerOpts{})}
-}
+func pageOf(peers int) *page { return newPage(gathererOf(crowdOf(peers), 1000), nil) }
 
 // TestScrapeSize: the answer with a thousand peers, and with many more, has 1 MiB at
 // most, plain and compressed.
@@ -53,28 +55,92 @@ func ours(text []byte) []byte { return text[bytes.Index(text, []byte("# HELP "+n
 
 func btoi(b bool) int { return int(oneIf(b)) }
 
-// TestFloodOfScrapes: a burst is answered, more is refused, and later ones are answered again.
+// TestFloodOfScrapes: all scrapes of a flood are answered, compressed or not, but the counters are
+// read for a burst of them, and then four times a second; the others get the last answer.
 func TestFloodOfScrapes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, answered := pageOf(1), 0
-		for range 1000 {
-			w := scrape(t, p)
-			switch {
-			case w.Code == http.StatusOK:
-				answered++
-			case w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "":
-				t.Fatalf("status %d, %v", w.Code, w.Header())
+		made, source := 0, gathererOf(crowdOf(1), 1000)
+		p := newPage(prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+			made++
+			return source.Gather()
+		}), nil)
+		flood := func(want int) {
+			t.Helper()
+			made = 0
+			for i := range 1000 {
+				encoding := []string{"gzip", "identity"}[i%2]
+				w := scrape(t, p, "Accept-Encoding", encoding, "Accept", "text/plain;version=0.0."+strconv.Itoa(i))
+				if w.Code != http.StatusOK || w.Body.Len() < 100 || (w.Header().Get("Content-Encoding") == "gzip") != (i%2 == 0) {
+					t.Fatalf("scrape %d: status %d, %d bytes, %v", i, w.Code, w.Body.Len(), w.Header())
+				}
+			}
+			if made != want {
+				t.Errorf("1000 scrapes at one instant read the counters %d times, want %d", made, want)
 			}
 		}
-		if answered != scrapeBurst {
-			t.Errorf("%d of 1000 scrapes at one instant were answered, want %d", answered, scrapeBurst)
+		flood(answerBurst)
+		time.Sleep(answerInterval)
+		flood(1)
+	})
+}
+
+// TestFailedScrape: an error is the answer until the next one is made.
+func TestFailedScrape(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fails := true
+		p := newPage(prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+			if fails {
+				return nil, errors.New("no counters")
+			}
+			return nil, nil
+		}), nil)
+		for range answerBurst + 1 {
+			if w := scrape(t, p); w.Code != http.StatusInternalServerError {
+				t.Fatalf("status %d", w.Code)
+			}
 		}
-		time.Sleep(scrapeInterval)
+		fails = false
+		time.Sleep(answerInterval)
 		if w := scrape(t, p); w.Code != http.StatusOK {
 			t.Errorf("later: status %d", w.Code)
 		}
-		if w := scrape(t, p); w.Code != http.StatusServiceUnavailable {
-			t.Errorf("one more: status %d", w.Code)
+	})
+}
+
+// TestEncodings: the answer is compressed for a client that names gzip and does not refuse it.
+func TestEncodings(t *testing.T) {
+	p := pageOf(1)
+	for accept, want := range map[string]string{
+		"": "", "identity": "", "gzip": "gzip", "deflate, GZIP ;q=0.5": "gzip", "gzip;q=1.0": "gzip",
+		"gzip;q=0": "", "gzip; q=0.000, br": "", "gzip;q=x": "", "gzipped": "", ",;,=": "",
+	} {
+		if got := scrape(t, p, "Accept-Encoding", accept).Header().Get("Content-Encoding"); got != want {
+			t.Errorf("%q: encoding %q, want %q", accept, got, want)
+		}
+	}
+}
+
+// TestFloodOfReadyz: the state of the node is read for a burst of requests, and then four times
+// a second.
+func TestFloodOfReadyz(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		read, status := 0, fullState(nil).status
+		h := readyz(func() node.Status {
+			read++
+			return status
+		})
+		for range 1000 {
+			if w := scrape(t, h); w.Code != http.StatusOK || w.Body.Len() == 0 {
+				t.Fatalf("status %d, %q", w.Code, w.Body)
+			}
+		}
+		if read != answerBurst {
+			t.Errorf("1000 requests at one instant read the state %d times, want %d", read, answerBurst)
+		}
+		status = node.Status{}
+		time.Sleep(answerInterval)
+		if w := scrape(t, h); w.Code != http.StatusServiceUnavailable || read != answerBurst+1 {
+			t.Errorf("later: status %d, the state was read %d times", w.Code, read)
 		}
 	})
 }
@@ -84,7 +150,7 @@ func BenchmarkScrape(b *testing.B) {
 	p := pageOf(1000)
 	b.ReportAllocs()
 	for b.Loop() {
-		p.tokens = tokens{}
+		p.answers.tokens = tokens{}
 		scrape(b, p)
 	}
 }

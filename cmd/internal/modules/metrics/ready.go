@@ -14,14 +14,23 @@ func healthz() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 }
 
-// readyz answers whether the node can be reached by some NI, and 503 otherwise.
-func (m *Module) readyz() http.Handler {
+// readyz answers whether the node can be reached by some NI, and 503 otherwise. It asks for the
+// state of the node as seldom as scrapes do.
+func readyz(status func() node.Status) http.Handler {
+	type reply struct {
+		text  string
+		ready bool
+	}
+	replies := kept[reply]{make: func() reply {
+		text, ready := readiness(status())
+		return reply{text, ready}
+	}}
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		text, ready := readiness(m.NodeStatus())
-		if !ready {
+		now := replies.get()
+		if !now.ready {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
-		fmt.Fprint(w, text)
+		fmt.Fprint(w, now.text)
 	})
 }
 
