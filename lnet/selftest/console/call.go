@@ -45,11 +45,7 @@ func (c *Console) call(e *engine.Effect) {
 // post posts the memory of an RPC. What it has posted before an error is in m.
 func (c *Console) post(e *engine.Effect) (m memory, err error) {
 	id, b := e.ID, make([]byte, wire.MessageSize)
-	m.reply, err = c.expose(e.Peer, e.ID, b, portals.OpPut, func(ev *portals.Event) {
-		if ev.Kind == portals.EventPut {
-			c.runner.Do(engine.Input{Kind: engine.Replied, ID: id, Data: b[:ev.MLength]})
-		}
-	})
+	m.reply, err = c.expose(e.Peer, e.ID, b, portals.OpPut, func(ev *portals.Event) { c.replied(id, b, ev) })
 	if err != nil {
 		return m, err
 	}
@@ -61,6 +57,17 @@ func (c *Console) post(e *engine.Effect) (m memory, err error) {
 		m.hasList = true
 	}
 	return m, nil
+}
+
+// replied takes the reply to an RPC, which lies in b. One that was cut off is none.
+func (c *Console) replied(id uint64, b []byte, ev *portals.Event) {
+	switch {
+	case ev.Kind != portals.EventPut:
+	case ev.Err != nil:
+		c.failed(id, syscall.EIO)
+	default:
+		c.runner.Do(engine.Input{Kind: engine.Replied, ID: id, Data: b[:ev.MLength]})
+	}
 }
 
 // expose posts memory for one message of a node.
@@ -83,9 +90,9 @@ func (c *Console) left(id uint64, err error) {
 	}
 }
 
-// failed reports that the request of an RPC cannot be sent.
+// failed reports that the request of an RPC cannot be sent, or that its reply was cut off.
 func (c *Console) failed(id uint64, err error) {
-	c.log.Debug("selftest console: a request cannot be sent", slog.Any("error", err))
+	c.log.Debug("selftest console: an RPC has failed", slog.Any("error", err))
 	errno, ok := errors.AsType[syscall.Errno](err)
 	if !ok || errno == 0 {
 		errno = syscall.EIO

@@ -1,6 +1,9 @@
 package console
 
-import "ulnet/lnet/selftest/console/engine"
+import (
+	"ulnet/lnet/selftest/console/engine"
+	"ulnet/portals"
+)
 
 // Begin begins a command without waiting for its end, for tests in virtual time.
 func (c *Console) Begin(command engine.Command, done func(engine.Result, error)) {
@@ -15,6 +18,9 @@ func (c *Console) UnderWay() (id uint64) {
 	}
 	return id
 }
+
+// Replied takes an event of the memory of a reply.
+func (c *Console) Replied(id uint64, b []byte, ev *portals.Event) { c.replied(id, b, ev) }
 
 // FirstID is the number before that of a console's first RPC.
 var FirstID = firstID

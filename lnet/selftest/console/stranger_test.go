@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"syscall"
 	"testing"
 	"time"
 
@@ -54,6 +55,43 @@ func TestForgedReply(t *testing.T) {
 		t.Fatalf("the forged reply was taken: %+v", result)
 	}
 	if reply(1); !over || result.Answers[0].State != console.Active {
+		t.Errorf("%t, %+v", over, result)
+	}
+	if id := l.consoles[0].UnderWay(); id != 0 {
+		t.Errorf("the memory of RPC %#x is still posted", id)
+	}
+}
+
+// TestCutReply: a reply that a dying connection cut off ends its RPC with EIO, although what has
+// arrived of it says that the node has joined.
+func TestCutReply(t *testing.T) {
+	spec.Covers(t, "ST-32")
+	l := newLab(t, 2, 1, selftest.Config{})
+	l.must(0, &console.NewSession{Key: key, Name: "one", Features: 1})
+	s, err := l.consoles[0].Session()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.hosts[1].Do(func() {
+		if err := l.agents[1].Close(t.Context()); err != nil { // it will not answer
+			t.Error(err)
+		}
+	})
+	b, err := (&wire.Message{Header: wire.Header{Features: 1}, Body: &wire.MakeSessionReply{Session: s.ID, Timeout: 100}}).AppendBinary(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var result engine.Result
+	var over bool
+	l.hosts[0].Do(func() {
+		l.consoles[0].Begin(&engine.AddGroup{Key: key, Name: "g", IDs: processes(1)}, func(r engine.Result, _ error) { result, over = r, true })
+	})
+	l.run(10 * time.Millisecond)
+	l.hosts[0].Do(func() {
+		l.consoles[0].Replied(l.consoles[0].UnderWay(), b, &portals.Event{Kind: portals.EventPut, MLength: uint32(len(b)), Err: syscall.ECONNRESET})
+	})
+	l.run(10 * time.Millisecond)
+	if !over || len(result.Answers) != 1 || result.Answers[0].Failed != syscall.EIO || result.Answers[0].State != console.Unknown {
 		t.Errorf("%t, %+v", over, result)
 	}
 	if id := l.consoles[0].UnderWay(); id != 0 {
