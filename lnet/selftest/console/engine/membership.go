@@ -19,6 +19,7 @@ func (c *Console) makeSession(o *operation, nodes []*node, then func()) {
 		of: o, service: wire.MakeSessionService, nodes: list, wait: mostWait,
 		request: func(i int) (wire.Body, []byte) {
 			list[i].made++
+			list[i].making++
 			return &wire.MakeSession{Session: s.id, Force: s.force, Name: s.name}, nil
 		},
 		take: func(a *Answer, n *node, m *wire.Message) bool {
@@ -30,20 +31,28 @@ func (c *Console) makeSession(o *operation, nodes []*node, then func()) {
 }
 
 // madeSession takes the reply to MAKE_SESSION. The first node that joins decides the features of
-// the session; nodes with others are refused (selftest §10).
+// the session; nodes with others leave it at once (selftest §10).
 func (c *Console) madeSession(s *session, a *Answer, n *node, m *wire.Message) {
 	b := m.Body.(*wire.MakeSessionReply)
 	if m.Status != wire.OK {
-		n.made = max(n.made-1, 0)
+		n.made = max(n.made-1, n.making)
 		a.Name = b.Name
 		return
 	}
 	if !s.fixed && m.Features&^s.features == 0 {
 		s.fixed, s.features = true, m.Features
 	}
+	if n.differs = m.Features != s.features && b.Session == s.id; n.differs {
+		n.state, n.features = Unknown, m.Features
+		o := c.background()
+		c.remove(o, []*node{n}, func() { c.finish(o, nil) })
+	}
 	if m.Features != s.features {
 		a.Status = errnoOf(wire.EPROTO)
 		return
+	}
+	if b.Session == s.id {
+		n.state = Active
 	}
 	if b.Timeout > 0 {
 		n.timeout = time.Duration(b.Timeout) * time.Second
@@ -52,18 +61,19 @@ func (c *Console) madeSession(s *session, a *Answer, n *node, m *wire.Message) {
 
 // remove makes nodes leave the session, and calls then. A node that has counted several
 // MAKE_SESSION requests, because their replies were lost, is asked as often. A node that has no
-// session of ours has left it (selftest §10).
+// session of ours has left it (selftest §10). Nodes that are not active get the shortest time to
+// answer: they may be gone.
 func (c *Console) remove(o *operation, nodes []*node, then func()) {
 	s := c.session
 	c.ask(&transaction{
-		of: o, service: wire.RemoveSessionService, nodes: nodes, wait: mostWait,
+		of: o, service: wire.RemoveSessionService, nodes: nodes, wait: mostWait, brief: true,
 		request: func(int) (wire.Body, []byte) { return &wire.RemoveSession{Session: s.id}, nil },
 		take: func(a *Answer, n *node, m *wire.Message) bool {
 			if m.Status == wire.ESRCH {
 				a.Status = 0
 			}
 			n.made = max(n.made-1, 0)
-			return m.Status == wire.OK && n.state == Active && n.made > 0
+			return m.Status == wire.OK && a.Session == s.id && n.made > 0
 		},
 		then: then,
 	})

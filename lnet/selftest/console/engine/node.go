@@ -18,11 +18,19 @@ type node struct {
 	// made is how many MAKE_SESSION requests the node may have counted: those that were sent and
 	// not refused, since it had no session of this console.
 	made    int
+	making  int           // MAKE_SESSION requests under way
 	heard   time.Duration // when it last answered, or was pinged because it was silent
 	timeout time.Duration // time-out of the session at the node
 	pinging bool          // a DEBUG request of the console itself is under way
 	joined  bool          // it has joined by itself
+	differs bool          // it has the session with features that are not those of the session
+	// features are those with which a node that differs has the session.
+	features wire.Features
 }
+
+// mayHave reports whether a node may have the session: it said so, or got a request to make it
+// and has not said since that it has none.
+func (n *node) mayHave() bool { return n.state == Active || n.made > 0 }
 
 // learn takes what a reply says of the session of a node. Refusals of a version or of features
 // say nothing.
@@ -36,13 +44,16 @@ func (c *Console) learn(a *Answer, n *node, m *wire.Message) {
 	switch {
 	case id.Console.IsAny():
 		n.state = Unknown
+	case id == c.session.id && n.differs: // it is on its way out
+		n.state = Unknown
+		return
 	case id == c.session.id:
 		n.state = Active
 		return
 	default:
 		n.state = Busy
 	}
-	n.made = 0
+	n.made, n.differs = n.making, false // requests under way may make the session yet
 }
 
 // sessionOf returns the session in a reply.

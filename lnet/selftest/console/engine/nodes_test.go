@@ -192,9 +192,9 @@ func TestGroupErrors(t *testing.T) {
 	l.fails(0, &engine.Stat{Key: key, Target: engine.Target{Group: "none"}}, syscall.ENOENT)
 	l.fails(0, &engine.Stat{Key: key, Target: engine.Target{Batch: "none"}}, syscall.ENOENT)
 	// A group that another command uses cannot be changed.
-	l.host(1).dead = true
-	waits, id := l.begin(0, &engine.Ping{Key: key, Target: engine.Target{Group: "h"}})
-	l.fails(0, &engine.DeleteGroup{Key: key, Group: "h"}, syscall.EBUSY)
+	l.host(2).dead = true
+	waits, id := l.begin(0, &engine.RemoveNodes{Key: key, Group: "g", IDs: hostIDs(2)})
+	l.fails(0, &engine.DeleteGroup{Key: key, Group: "g"}, syscall.EBUSY)
 	l.host(0).stepConsole(engine.Input{Kind: engine.Cancel, ID: id})
 	if !waits.over || !isErrno(waits.err, syscall.EINTR) || waits.Answers[0].Failed != syscall.EINTR || waits.Answers[0].State != engine.Active {
 		t.Errorf("%+v", waits)

@@ -24,6 +24,7 @@ type transaction struct {
 	service wire.Service
 	nodes   []*node
 	wait    time.Duration
+	brief   bool     // nodes that are not active get leastWait instead
 	answers []Answer // of the nodes, in their order
 	// request returns the request to a node, and the list of destinations that the node gets.
 	request func(i int) (body wire.Body, list []byte)
@@ -84,14 +85,22 @@ func (c *Console) call(t *transaction, i int) {
 		e.Bits = c.nextID()
 		body.(*wire.Test).BulkID = e.Bits
 	}
-	m := wire.Message{Header: wire.Header{Features: c.session.features}, ReplyID: r.id, Body: body}
+	features := c.session.features
+	if n.differs && t.service != wire.MakeSessionService {
+		features = n.features
+	}
+	m := wire.Message{Header: wire.Header{Features: features}, ReplyID: r.id, Body: body}
 	data, err := m.AppendBinary(make([]byte, 0, wire.MessageSize))
 	if err != nil { // names and NIDs are checked when they are given
 		c.answered(t, i, syscall.EINVAL)
 		return
 	}
 	e.Data, c.calls[r.id] = data, r
-	c.after(&r.due, t.wait, func() { c.over(r, syscall.ETIMEDOUT) })
+	wait := t.wait
+	if t.brief && n.state != Active {
+		wait = leastWait
+	}
+	c.after(&r.due, wait, func() { c.over(r, syscall.ETIMEDOUT) })
 	c.do(e)
 }
 
@@ -130,7 +139,9 @@ func (c *Console) progress(in *Input) {
 
 // free ends an RPC at the shell.
 func (c *Console) free(r *call) {
-	delete(c.calls, r.id)
+	if delete(c.calls, r.id); r.of.service == wire.MakeSessionService {
+		r.of.nodes[r.i].making--
+	}
 	c.deadlines.Clear(&r.due)
 	c.do(Effect{Kind: DoFree, ID: r.id})
 }

@@ -19,8 +19,8 @@ type Target struct {
 	Nodes   []nid.ProcessID // these nodes, which need not be in the session
 }
 
-// nodes returns the nodes of a target. A group of the target is held.
-func (t *Target) nodes(c *Console, o *operation, s *session) ([]*node, error) {
+// nodes returns the nodes of a target. The groups and batches that have them may change meanwhile.
+func (t *Target) nodes(c *Console, s *session) ([]*node, error) {
 	set := 0
 	for _, is := range []bool{t.Group != "", t.Batch != "", t.Session, len(t.Nodes) > 0} {
 		if is {
@@ -37,8 +37,7 @@ func (t *Target) nodes(c *Console, o *operation, s *session) ([]*node, error) {
 		if err != nil {
 			return nil, err
 		}
-		o.use(g)
-		return g.nodes, nil
+		return slices.Clone(g.nodes), nil
 	case t.Batch != "":
 		b, err := s.batch(t.Batch)
 		if err != nil {
@@ -83,7 +82,7 @@ func (p *Ping) begin(c *Console, o *operation) error {
 	if err != nil {
 		return err
 	}
-	nodes, err := p.Target.nodes(c, o, s)
+	nodes, err := p.Target.nodes(c, s)
 	if err != nil {
 		return err
 	}
@@ -112,7 +111,7 @@ func (q *Stat) begin(c *Console, o *operation) error {
 	if err != nil {
 		return err
 	}
-	nodes, err := q.Target.nodes(c, o, s)
+	nodes, err := q.Target.nodes(c, s)
 	if err != nil {
 		return err
 	}

@@ -130,7 +130,7 @@ func (c *Console) end(o *operation, then func()) {
 			c.stop(other, syscall.ESHUTDOWN)
 		}
 	}
-	c.remove(o, slices.DeleteFunc(slices.Clone(s.nodes), func(n *node) bool { return n.state != Active }), func() {
+	c.remove(o, slices.DeleteFunc(slices.Clone(s.nodes), func(n *node) bool { return !n.mayHave() }), func() {
 		c.session = nil
 		then()
 	})

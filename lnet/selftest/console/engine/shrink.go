@@ -6,7 +6,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// DeleteGroup deletes a group. Its active nodes leave the session, unless they are in another
+// DeleteGroup deletes a group. Its nodes that may have the session leave it, unless they are in another
 // group or in a batch.
 type DeleteGroup struct {
 	Key   uint32 // key of the session
@@ -25,7 +25,7 @@ func (d *DeleteGroup) begin(c *Console, o *operation) error {
 	return nil
 }
 
-// RemoveNodes takes nodes out of a group. Those that are active leave the session, as in
+// RemoveNodes takes nodes out of a group. Those that may have the session leave it, as in
 // DeleteGroup. A group without nodes is deleted.
 type RemoveNodes struct {
 	Key   uint32          // key of the session
@@ -87,12 +87,12 @@ func (c *Console) shrink(o *operation, s *session, g *group, nodes []*node) {
 	})
 }
 
-// leave takes nodes out of a group, and calls then. The active ones of which nothing else is in
-// the session leave it first.
+// leave takes nodes out of a group, and calls then. Those that may have the session and of
+// which nothing else is in it leave it first.
 func (c *Console) leave(o *operation, s *session, g *group, nodes []*node, then func()) {
 	nodes = slices.Clone(nodes)
 	o.hold(nodes...)
-	last := slices.DeleteFunc(slices.Clone(nodes), func(n *node) bool { return n.state != Active || n.members > 1 })
+	last := slices.DeleteFunc(slices.Clone(nodes), func(n *node) bool { return !n.mayHave() || n.members > 1 })
 	c.remove(o, last, func() {
 		s.members -= g.drop(nodes)
 		then()
