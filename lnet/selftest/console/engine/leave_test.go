@@ -149,3 +149,20 @@ func TestLooksLeaveGroups(t *testing.T) {
 		t.Fatalf("%+v, %+v", stat, ping)
 	}
 }
+
+// TestLeaveUnreached: a node that the request to make the session did not reach is not asked to
+// leave.
+func TestLeaveUnreached(t *testing.T) {
+	spec.Covers(t, "ST-24")
+	l := newLab(t, 2, engine.Config{})
+	l.must(0, &engine.NewSession{Key: key, Name: "one", Features: 1})
+	l.host(1).dead, l.refuse = true, syscall.EHOSTUNREACH
+	for _, group := range []string{"g", "h"} {
+		if got := l.do(0, &engine.AddGroup{Key: key, Name: group, IDs: hostIDs(1)}).Answers; len(got) != 1 || got[0].Failed != syscall.EHOSTUNREACH {
+			t.Errorf("%+v", got)
+		}
+	}
+	if got := l.must(0, &engine.DeleteGroup{Key: key, Group: "g"}, &engine.DeleteGroup{Key: key, Group: "h"}, &engine.EndSession{Key: key}); len(got) != 0 || l.sent[wire.RemoveSessionService] != 0 {
+		t.Errorf("%+v, %d requests to leave", got, l.sent[wire.RemoveSessionService])
+	}
+}

@@ -151,6 +151,9 @@ func (c *Console) over(r *call, errno syscall.Errno) {
 	t, n := r.of, r.of.nodes[r.i]
 	c.free(r)
 	t.answers[r.i].Latency = c.now - r.at
+	if errno == syscall.EHOSTUNREACH && t.service == wire.MakeSessionService { // there was no connection
+		n.made = max(n.made-1, n.making)
+	}
 	if errno == syscall.ETIMEDOUT || n.state == Active && errno != syscall.EINTR && errno != syscall.ESHUTDOWN {
 		n.state = Down
 	}
