@@ -35,7 +35,7 @@ func newCluster(t *testing.T, network string) *cluster {
 	t.Helper()
 	hosts, err := loopback.FreeHosts(4)
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	port, err := loopback.FreePort(netip.IPv4Unspecified())
 	if err != nil {
