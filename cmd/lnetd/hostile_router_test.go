@@ -112,6 +112,13 @@ func (f *midway) median(a, b *end, trips int) time.Duration {
 	return took[trips/2]
 }
 
+// routed waits until so many messages count as forwarded: a message counts when its write has
+// returned, and the next hop may have it before that.
+func (f *midway) routed(n uint64) {
+	f.t.Helper()
+	f.daemon.Until(reaction, "messages that count as forwarded", func() bool { return f.daemon.Status().Stats.RouteCount >= n })
+}
+
 // trips is the number of messages of a measurement, and slower the factor by which the median
 // may rise beside a hostile node. If a message had to wait for the hostile node, it would take a
 // thousand times as long.
@@ -148,6 +155,7 @@ func slowSender(t *testing.T, commands lnetdtest.Commands) {
 		c.Close()
 	}
 	f.daemon.Until(reaction, "buffers back", func() bool { return f.daemon.Router().Buffers.Large.Memory == 0 })
+	f.routed(2 * trips)
 	if s := f.daemon.Status().Stats; s.DropReasons[lnet.TransitCut.String()] != 3 || s.RouteCount != 2*trips {
 		t.Errorf("%d routed, drops %v", s.RouteCount, s.DropReasons)
 	}
@@ -211,6 +219,7 @@ func spoofed(t *testing.T, commands lnetdtest.Commands) {
 		f.daemon.Until(reaction, why.String(), func() bool { return f.daemon.Status().Stats.DropReasons[why.String()] == 1 })
 	}
 	f.trip(f.near, f.far)
+	f.routed(1)
 	if s := f.daemon.Status().Stats; s.RouteCount != 1 || s.DropCount != 4 {
 		t.Errorf("%d routed, %d dropped: %v", s.RouteCount, s.DropCount, s.DropReasons)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"ulnet/cmd/bench/worker"
+	"ulnet/lnd/lndtest/procstate"
 )
 
 // TestMain runs the test binary as a worker if its arguments ask for one.
@@ -116,15 +118,26 @@ func TestSickWorker(t *testing.T) {
 	}
 }
 
+// freeze stops a worker, and returns when none of its threads runs any longer.
+func freeze(t *testing.T, p *worker.Process) {
+	t.Helper()
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for begin := time.Now(); !procstate.Stopped(p.PID()); runtime.Gosched() {
+		if time.Since(begin) > 10*time.Second {
+			t.Fatal("a worker runs on after SIGSTOP")
+		}
+	}
+}
+
 // TestLateAnswer: a late answer is not taken for the answer to the next request.
 func TestLateAnswer(t *testing.T) {
 	p := start(t, worker.Config{Kind: "adder", Patience: 500 * time.Millisecond})
 	if _, err := worker.Ready[string](p); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	freeze(t, p)
 	if sum, err := worker.Ask[int](p, "add", 1); err == nil {
 		t.Errorf("sum %d of a frozen worker", sum)
 	}
@@ -188,9 +201,7 @@ func TestStopFrozen(t *testing.T) {
 		t.Error(err)
 	}
 	for _, p := range crew {
-		if err := p.Signal(syscall.SIGSTOP); err != nil {
-			t.Error(err)
-		}
+		freeze(t, p)
 	}
 	began := time.Now()
 	crew.Stop()

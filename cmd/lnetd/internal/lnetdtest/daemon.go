@@ -20,6 +20,7 @@ import (
 
 	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
+	"ulnet/lnd/lndtest/procstate"
 )
 
 const (
@@ -226,20 +227,7 @@ func (d *Daemon) Kill() {
 func (d *Daemon) Freeze() {
 	d.t.Helper()
 	d.signal(syscall.SIGSTOP)
-	d.Until(10*time.Second, "stop of all its threads", d.frozen)
-}
-
-// frozen reports whether every thread of the daemon is stopped.
-func (d *Daemon) frozen() bool {
-	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", d.cmd.Process.Pid)) // cannot fail: the pattern is valid
-	for _, file := range threads {
-		stat, err := os.ReadFile(file)
-		_, state, found := strings.Cut(string(stat), ") ") // the state follows the program's name
-		if err != nil || !found || state[0] != 'T' {
-			return false
-		}
-	}
-	return len(threads) > 0
+	d.Until(10*time.Second, "stop of all its threads", func() bool { return procstate.Stopped(d.cmd.Process.Pid) })
 }
 
 // Thaw lets a frozen daemon continue.
