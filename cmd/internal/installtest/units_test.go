@@ -1,0 +1,135 @@
+package installtest
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"ulnet/lnd/lndtest/effort"
+)
+
+// tool returns the path of a program that .ci/packages installs. Without it the test is skipped,
+// but fails on a build machine.
+func tool(t *testing.T, name, packaged string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("%s is missing: .ci/packages installs it", name)
+		}
+		t.Skipf("%s is not installed (Debian: %s)", name, packaged)
+	}
+	return path
+}
+
+// TestUnits: systemd understands the units, alone and with each drop-in. Its security review rates
+// them 2.0 at most, but for programs that administer the host, which need more.
+func TestUnits(t *testing.T) {
+	t.Parallel()
+	analyze := tool(t, "systemd-analyze", "systemd")
+	for _, test := range effort.Some(2, []struct {
+		unit     string
+		dropIn   string
+		exposure string // highest rating of the review, times ten
+	}{
+		{"lnetd.service", "", "20"},
+		{"lnetd.service", "rdma.conf", "20"},
+		{"lnetd.service", "capture.conf", "20"},
+		{"lnetd.service", "actions.conf", "50"},
+		{"lnetd@.service", "", "20"},
+	}) {
+		dir := t.TempDir()
+		// verify wants programs to exist.
+		writeFile(t, filepath.Join(dir, test.unit), strings.ReplaceAll(readFile(t, filepath.Join(units, test.unit)), "/usr/bin/lnetd", "/bin/true"))
+		if test.dropIn != "" {
+			writeFile(t, filepath.Join(dir, test.unit+".d", test.dropIn), readFile(t, filepath.Join(units, test.dropIn)))
+		}
+		for _, args := range [][]string{
+			{"verify", "--man=no", "./" + strings.Replace(test.unit, "@.", "@n1.", 1)},
+			{"security", "--offline=true", "--no-pager", "--threshold=" + test.exposure, "./" + test.unit},
+		} {
+			cmd := exec.CommandContext(t.Context(), analyze, args...)
+			cmd.Dir = dir
+			out, err := cmd.CombinedOutput()
+			if err != nil || args[0] == "verify" && len(out) > 0 {
+				t.Errorf("%s: systemd-analyze %s: %v\n%s", test.dropIn, strings.Join(args, " "), err, out)
+			}
+		}
+	}
+}
+
+// TestTemplate: the unit for several nodes differs from that for one in its names alone.
+func TestTemplate(t *testing.T) {
+	one, several := readUnit(t, "lnetd.service"), readUnit(t, "lnetd@.service")
+	want := maps.Clone(one)
+	want["Description"] = []string{one.one("Description") + " (%i)"}
+	want["ExecStart"] = []string{strings.ReplaceAll(one.one("ExecStart"), "lnetd.yaml", "lnetd-%i.yaml")}
+	want["RuntimeDirectory"], want["StateDirectory"] = []string{"lnetd-%i"}, []string{"lnetd-%i"}
+	if !maps.EqualFunc(want, several, slices.Equal) {
+		t.Errorf("lnetd@.service has\n%v\nwant\n%v", several, want)
+	}
+}
+
+// TestCapabilities: the service has one capability, and with drop-ins those that they explain.
+func TestCapabilities(t *testing.T) {
+	const bind = "CAP_NET_BIND_SERVICE"
+	for dropIn, test := range map[string]struct{ ambient, bounding string }{
+		"":             {bind, bind},
+		"rdma.conf":    {"CAP_NET_ADMIN " + bind, "CAP_NET_ADMIN " + bind},
+		"capture.conf": {"CAP_NET_ADMIN " + bind + " CAP_NET_RAW", "CAP_NET_ADMIN " + bind + " CAP_NET_RAW"},
+		"actions.conf": {"", "CAP_CHOWN CAP_DAC_OVERRIDE CAP_FOWNER CAP_KILL " + bind + " CAP_SETGID CAP_SETUID"},
+	} {
+		files := []string{"lnetd.service"}
+		if dropIn != "" {
+			files = append(files, dropIn)
+		}
+		u := readUnit(t, files...)
+		if got := strings.Join(u.words("AmbientCapabilities"), " "); got != test.ambient {
+			t.Errorf("%v: ambient %q, want %q", files, got, test.ambient)
+		}
+		if got := strings.Join(u.words("CapabilityBoundingSet"), " "); got != test.bounding {
+			t.Errorf("%v: bounding set %q, want %q", files, got, test.bounding)
+		}
+	}
+}
+
+// TestUser: systemd-sysusers makes the user and the group that the unit names, and
+// systemd-tmpfiles the folder of the configuration, which that group may read.
+func TestUser(t *testing.T) {
+	t.Parallel()
+	sysusers, tmpfiles := tool(t, "systemd-sysusers", "systemd"), tool(t, "systemd-tmpfiles", "systemd")
+	if os.Getuid() != 0 {
+		t.Skip("only root makes users, and folders of others")
+	}
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "etc"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, make := range []struct {
+		args []string
+		file string
+	}{
+		{[]string{sysusers, "--root=" + dir, "-"}, "sysusers.conf"},
+		{[]string{tmpfiles, "--root=" + dir, "--create", "-"}, "tmpfiles.conf"},
+	} {
+		cmd := exec.CommandContext(t.Context(), make.args[0], make.args[1:]...)
+		cmd.Stdin = strings.NewReader(readFile(t, filepath.Join(units, make.file)))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", make.args, err, out)
+		}
+	}
+	u := readUnit(t, "lnetd.service")
+	for file, name := range map[string]string{"passwd": u.one("User"), "group": u.one("Group")} {
+		if text := "\n" + readFile(t, filepath.Join(dir, "etc", file)); !strings.Contains(text, "\n"+name+":x:") {
+			t.Errorf("%s has no %q:%s", file, name, text)
+		}
+	}
+	info, err := os.Stat(filepath.Join(dir, "etc", "ulnet"))
+	if err != nil || info.Mode() != os.ModeDir|os.ModeSetgid|0o750 {
+		t.Errorf("the folder of the configuration: %v, %v", info, err)
+	}
+}
