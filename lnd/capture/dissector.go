@@ -63,6 +63,8 @@ type Dissector struct {
 	closed    closedFlows
 	conns     int // number of connections seen so far
 	assembler *reassembly.Assembler
+	assembly  assembly // the packet that the assembler has
+	plain     plain
 	roce      *roce
 	reordered bool // whether a packet has ever come out of order
 	flushed   time.Time
@@ -98,21 +100,28 @@ func (d *Dissector) Counts() Counts { return d.counts }
 func (d *Dissector) Packet(at time.Time, link LinkType, data []byte) bool {
 	d.at = Stamp{Time: at, Frame: d.at.Frame + 1}
 	d.counts.Packets++
-	p := gopacket.NewPacket(data, link, gopacket.DecodeOptions{Lazy: true, NoCopy: true})
-	tcp, ok := p.Layer(layers.LayerTypeTCP).(*layers.TCP)
-	if !ok || p.ErrorLayer() != nil {
-		if !ok && (d.roce.packet(p) || d.datagram(p)) {
-			return true
-		}
-		d.countOther(p)
-		return false
+	if ours, done := d.takePlain(link, data); done {
+		return ours
 	}
-	src, dst := addresses(p.NetworkLayer())
+	p := gopacket.NewPacket(data, link, gopacket.DecodeOptions{Lazy: true, NoCopy: true})
+	if tcp, ok := p.Layer(layers.LayerTypeTCP).(*layers.TCP); ok && p.ErrorLayer() == nil {
+		return d.tcp(p.NetworkLayer(), tcp, p.Metadata().Truncated)
+	}
+	if udp, ok := p.Layer(layers.LayerTypeUDP).(*layers.UDP); ok && (d.roce.packet(p.NetworkLayer(), udp) || d.datagram(p)) {
+		return true
+	}
+	d.countOther(p)
+	return false
+}
+
+// tcp handles a TCP packet. It returns true if the packet belongs to one of the ports.
+func (d *Dissector) tcp(network gopacket.NetworkLayer, tcp *layers.TCP, truncated bool) bool {
+	src, dst := addresses(network)
 	if !src.IsValid() || !d.ours(uint16(tcp.SrcPort)) && !d.ours(uint16(tcp.DstPort)) {
 		d.counts.Other++
 		return false
 	}
-	if p.Metadata().Truncated {
+	if truncated {
 		d.counts.Truncated++
 	}
 	d.segment(netip.AddrPortFrom(src, uint16(tcp.SrcPort)), netip.AddrPortFrom(dst, uint16(tcp.DstPort)), tcp)

@@ -41,6 +41,8 @@ type flow struct {
 	lossy  bool      // a packet of this flow has come out of order
 	ending bool      // the Dissector passes packets that it has made itself, so that the assembler releases the flow
 	broken bool
+	old    bool         // all bytes of the segment in the assembler were captured before
+	shut   [2]time.Time // by side: since when its receive window is closed; zero: it is open
 }
 
 // segment handles one TCP packet to or from a port of LNet.
@@ -71,7 +73,14 @@ func (d *Dissector) segment(src, dst netip.AddrPort, tcp *layers.TCP) {
 	f.fin[side] = f.fin[side] || tcp.FIN
 	f.seen = d.at.Time
 	d.byAge.MoveToBack(f.age)
+	f.watchWindow(side, tcp)
+	late := f.isLate(side, tcp)
 	d.assemble(f, side, tcp)
+	if c := &f.conn.TCP[side]; late && f.old {
+		c.Repeated++
+	} else if late {
+		c.Late++
+	}
 	switch {
 	case f.broken:
 		d.forget(f, ErrLost)
@@ -142,7 +151,8 @@ func (d *Dissector) assemble(f *flow, side Side, tcp *layers.TCP) {
 	if end := tcp.Seq + uint32(len(tcp.Payload)); int32(end-f.next[side]) > 0 || f.next[side] == 0 {
 		f.next[side] = end
 	}
-	d.guard(f, func() { d.assembler.AssembleWithContext(f.keys[side], tcp, &assembly{f}) })
+	d.assembly.flow, f.old = f, false
+	d.guard(f, func() { d.assembler.AssembleWithContext(f.keys[side], tcp, &d.assembly) })
 }
 
 // end ends a flow that TCP has not ended: bytes that wait for lost ones are
@@ -198,6 +208,9 @@ func (d *Dissector) forget(f *flow, cause error) {
 			f.decoder.End(Side(side), d.at)
 		}
 	}
+	for side := range f.shut {
+		f.openWindow(Side(side))
+	}
 	d.byAge.Remove(f.age)
 	delete(d.flows, f.key)
 	d.closed.add(f)
@@ -231,6 +244,7 @@ func (f *flow) Accept(tcp *layers.TCP, _ gopacket.CaptureInfo, _ reassembly.TCPF
 		if old > 0 {
 			n := min(int(old), len(tcp.Payload))
 			tcp.Payload, tcp.Seq = tcp.Payload[n:], tcp.Seq+uint32(n)
+			f.old = len(tcp.Payload) == 0
 		} else if old < 0 && len(tcp.Payload) > 0 {
 			f.lossy, f.d.reordered = true, true
 		}

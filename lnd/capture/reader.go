@@ -23,6 +23,8 @@ const (
 	maxPacket     = 1 << 20
 	maxBlock      = maxPacket + 1<<16
 	maxInterfaces = 1 << 12
+
+	readSize = 256 << 10 // bytes to ask the input for at once
 )
 
 // The errors of captures that cannot be read.
@@ -67,7 +69,7 @@ type Reader struct {
 // NewReader reads the beginning of a capture. The error is ErrNotCapture, a
 // *DamageError, or that of src.
 func NewReader(src io.Reader) (*Reader, error) {
-	r := &Reader{r: bufio.NewReaderSize(src, 1<<16)}
+	r := &Reader{r: bufio.NewReaderSize(src, readSize)}
 	magic, err := r.r.Peek(4)
 	if err != nil {
 		if err == io.EOF {
@@ -155,8 +157,23 @@ func (r *Reader) nextRecord() (Packet, error) {
 }
 
 // read returns the next n bytes, valid until the next call. At the end of the
-// input it returns io.EOF, or io.ErrUnexpectedEOF after some of them.
+// input it returns io.EOF, or io.ErrUnexpectedEOF after some of them. Bytes that fit the
+// buffer of the input are not copied.
 func (r *Reader) read(n int) ([]byte, error) {
+	if n > r.r.Size() {
+		return r.readLong(n)
+	}
+	b, err := r.r.Peek(n)
+	_, _ = r.r.Discard(len(b)) // these bytes are in the buffer, so this cannot fail
+	r.offset += int64(len(b))
+	if err == io.EOF && len(b) > 0 {
+		err = io.ErrUnexpectedEOF
+	}
+	return b, ofSource(err)
+}
+
+// readLong is read for more bytes than the buffer of the input holds.
+func (r *Reader) readLong(n int) ([]byte, error) {
 	if cap(r.buf) < n {
 		r.buf = make([]byte, n)
 	}

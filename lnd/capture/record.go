@@ -35,6 +35,15 @@ type Conn struct {
 	NIDs       [2]nid.NID        // NIDs that the sides give themselves, by Side
 	RoCE       bool              // the connection is one of two RoCE queue pairs, not of TCP
 	QPs        [2]uint32         // RoCE: the numbers of the queue pairs, 0 if not known
+	TCP        [2]TCPCounts      // what TCP did, by sending side, so far; zero if RoCE is set
+}
+
+// TCPCounts are about the segments that one side of a connection sent.
+type TCPCounts struct {
+	Repeated    uint64        // segments of which all bytes had been captured before: retransmissions
+	Late        uint64        // segments behind later ones: retransmissions of segments lost before the point of capture, or reordered ones
+	ZeroWindows uint64        // how often the side closed its receive window
+	ZeroWindow  time.Duration // for how long the window was closed, all times together
 }
 
 // Stamp is the position of a packet in its capture.

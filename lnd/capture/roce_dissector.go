@@ -65,21 +65,20 @@ type roceFrame struct {
 }
 
 // packet takes a UDP packet. The result tells whether it is one of RoCE.
-func (r *roce) packet(p gopacket.Packet) bool {
-	udp, ok := p.Layer(layers.LayerTypeUDP).(*layers.UDP)
-	if !ok || udp.DstPort != ibta.Port {
+func (r *roce) packet(network gopacket.NetworkLayer, udp *layers.UDP) bool {
+	if udp.DstPort != ibta.Port {
 		return false
 	}
 	f := roceFrame{at: r.d.at}
-	f.src, f.dst = addresses(p.NetworkLayer())
+	f.src, f.dst = addresses(network)
 	if !f.src.IsValid() {
 		return false
 	}
 	length := int(udp.Length) - ibta.UDPSize
 	f.raw = udp.Payload[:max(0, min(length, len(udp.Payload)))]
 	f.cut = max(0, length-len(f.raw))
-	f.parse(p.NetworkLayer().LayerContents(), udp.Contents)
-	if j, ok := f.isJoined(p.NetworkLayer(), udp); ok {
+	f.parse(network.LayerContents(), udp.Contents)
+	if j, ok := f.isJoined(network, udp); ok {
 		r.split(&f, j)
 	} else {
 		r.take(&f)

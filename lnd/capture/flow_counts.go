@@ -1,0 +1,35 @@
+package capture
+
+import (
+	"time"
+
+	"github.com/google/gopacket/layers"
+)
+
+// isLate reports whether a segment was captured after bytes that follow it in the stream. Probes
+// of TCP's keepalive repeat one byte at most, and do not count.
+func (f *flow) isLate(side Side, tcp *layers.TCP) bool {
+	n := len(tcp.Payload)
+	return n > 1 && f.next[side] != 0 && int32(tcp.Seq+uint32(n)-f.next[side]) <= 0
+}
+
+// watchWindow counts how often and for how long a side closes its receive window.
+func (f *flow) watchWindow(side Side, tcp *layers.TCP) {
+	closed := tcp.Window == 0 && tcp.ACK && !tcp.SYN && !tcp.FIN && !tcp.RST
+	switch {
+	case !closed && tcp.Window > 0:
+		f.openWindow(side)
+	case closed && f.shut[side].IsZero():
+		f.conn.TCP[side].ZeroWindows++
+		f.shut[side] = f.d.at.Time
+	}
+}
+
+// openWindow adds up the time for which the window of a side was closed, if it was.
+func (f *flow) openWindow(side Side) {
+	if f.shut[side].IsZero() {
+		return
+	}
+	f.conn.TCP[side].ZeroWindow += max(0, f.d.at.Time.Sub(f.shut[side]))
+	f.shut[side] = time.Time{}
+}
