@@ -15,6 +15,7 @@ import (
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/incarnation"
+	"ulnet/cmd/internal/journal"
 	"ulnet/cmd/internal/modules"
 	"ulnet/cmd/internal/node"
 	"ulnet/cmd/internal/statefiles"
@@ -115,10 +116,11 @@ func drain(log *slog.Logger, n *node.Node) {
 
 // logger returns a log to standard error, for lines of the given level and above, and to
 // listeners on the control socket, for lines of Info and above, or of the given level if that is
-// lower.
+// lower. If standard error is a stream of journald, lines go there with their fields.
 func logger(env cli.Env, level slog.Level, events *control.Events) *slog.Logger {
+	text := slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: level})
 	return slog.New(slog.NewMultiHandler(
-		slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: level}),
+		journal.Handler(env.Getenv, env.Stderr, "lnetd", level, text),
 		slog.NewJSONHandler(events, &slog.HandlerOptions{Level: min(level, slog.LevelInfo)}),
 	))
 }

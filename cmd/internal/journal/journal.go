@@ -1,0 +1,162 @@
+// Package journal writes the daemon's log to journald in its native protocol, if standard error is
+// a stream of journald. So each line keeps its level, its attributes are fields that
+// 'journalctl' can select, and lines about events that administrators wait for have a message id
+// (see IDs), which stays the same when the text changes.
+//
+// A line is one datagram with fields NAME=VALUE to the socket of journald ("Native Journal
+// Protocol", systemd.io/JOURNAL_NATIVE_PROTOCOL). The size of each field and the number of fields
+// are bounded, so that a datagram fits into the buffer of a socket.
+package journal
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	// address is the socket of journald.
+	address = "/run/systemd/journal/socket"
+	// sendTimeout bounds the time that a line waits for a journald that does not read.
+	sendTimeout = time.Second
+)
+
+// Handler returns a handler that writes lines of the level and above to journald. It returns
+// fallback if stderr is not a stream of journald, as the variable JOURNAL_STREAM says. Lines that
+// journald does not take go to fallback. The name is the SYSLOG_IDENTIFIER of all lines.
+func Handler(getenv func(string) string, stderr io.Writer, name string, level slog.Leveler, fallback slog.Handler) slog.Handler {
+	if !streams(getenv("JOURNAL_STREAM"), stderr) {
+		return fallback
+	}
+	return &handler{socket: &socket{address: address}, name: name, level: level, fallback: fallback}
+}
+
+// streams reports whether w is the file that $JOURNAL_STREAM names by its device and inode.
+func streams(stream string, w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok || stream == "" {
+		return false
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	s, ok := info.Sys().(*syscall.Stat_t)
+	return ok && stream == strconv.FormatUint(s.Dev, 10)+":"+strconv.FormatUint(s.Ino, 10)
+}
+
+// handler is a slog.Handler that writes to journald.
+type handler struct {
+	socket   *socket
+	name     string
+	level    slog.Leveler
+	fallback slog.Handler
+	fields   []field // of WithAttrs
+	group    string  // of WithGroup: the prefix of the names of further attributes
+}
+
+// Enabled implements slog.Handler.
+func (h *handler) Enabled(_ context.Context, l slog.Level) bool { return l >= h.level.Level() }
+
+// WithAttrs implements slog.Handler.
+func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	next := *h
+	next.fields = h.fields[:len(h.fields):len(h.fields)]
+	for _, a := range attrs {
+		next.fields = flatten(next.fields, h.group, a)
+	}
+	next.fallback = h.fallback.WithAttrs(attrs)
+	return &next
+}
+
+// WithGroup implements slog.Handler.
+func (h *handler) WithGroup(name string) slog.Handler {
+	if name == "" {
+		return h
+	}
+	next := *h
+	next.group, next.fallback = h.group+name+".", h.fallback.WithGroup(name)
+	return &next
+}
+
+// Handle implements slog.Handler.
+func (h *handler) Handle(ctx context.Context, r slog.Record) error {
+	fields := h.fields[:len(h.fields):len(h.fields)]
+	r.Attrs(func(a slog.Attr) bool {
+		fields = flatten(fields, h.group, a)
+		return true
+	})
+	if h.socket.send(entry(h.name, r.Level, r.Message, fields)) == nil {
+		return nil
+	}
+	return h.fallback.Handle(ctx, r)
+}
+
+// socket is a connection to journald, which is made when it is needed.
+type socket struct {
+	address string
+
+	mu   sync.Mutex
+	conn net.Conn // nil: not connected; guarded by mu
+}
+
+// send sends a datagram. If journald was restarted, send connects again.
+func (s *socket) send(b []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn != nil {
+		err := s.write(b)
+		if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			return err
+		}
+		_ = s.conn.Close()
+		s.conn = nil
+	}
+	c, err := net.Dial("unixgram", s.address)
+	if err != nil {
+		return err
+	}
+	s.conn = c
+	return s.write(b)
+}
+
+// write sends a datagram on the connection. The caller holds mu.
+func (s *socket) write(b []byte) error {
+	_ = s.conn.SetWriteDeadline(time.Now().Add(sendTimeout)) // cannot fail on Unix sockets
+	_, err := s.conn.Write(b)
+	return err
+}
+
+// priority returns the syslog level of a level.
+func priority(l slog.Level) string {
+	switch {
+	case l >= slog.LevelError:
+		return "3"
+	case l >= slog.LevelWarn:
+		return "4"
+	case l >= slog.LevelInfo:
+		return "6"
+	}
+	return "7"
+}
+
+// idOf returns the message id of a line, or "".
+func idOf(message string, fields []field) string {
+	if rest, ok := strings.CutPrefix(message, "["); ok { // gossip: the clock is before the text
+		_, message, _ = strings.Cut(rest, "] ")
+	}
+	for _, id := range IDs {
+		if id.Text == message && (id.Event == "" || valueOf(fields, "event") == id.Event) {
+			return id.ID
+		}
+	}
+	return ""
+}
