@@ -1,0 +1,26 @@
+package node
+
+import (
+	"context"
+	"fmt"
+
+	"ulnet/lnet/nid"
+)
+
+// Alive returns nil if the node works: a timer of its clock expires, and its state and that of its
+// peers can be read, which takes the locks of all layers. It returns an error if the timer does
+// not expire before ctx ends. It does not return while a lock is held forever. It sends no
+// message, because faults that are injected on purpose would spoil it.
+func (n *Node) Alive(ctx context.Context) error {
+	rang := make(chan struct{})
+	timer := n.clock.AfterFunc(0, func() { close(rang) })
+	defer timer.Stop()
+	select {
+	case <-rang:
+	case <-ctx.Done():
+		return fmt.Errorf("no timer of the node expires: %w", context.Cause(ctx))
+	}
+	_ = n.Status()
+	_ = n.Peers(nid.NID{}, 1)
+	return nil
+}
