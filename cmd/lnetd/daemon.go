@@ -18,6 +18,7 @@ import (
 	"ulnet/cmd/internal/journal"
 	"ulnet/cmd/internal/modules"
 	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/service"
 	"ulnet/cmd/internal/statefiles"
 	"ulnet/lnet/nid"
 )
@@ -30,7 +31,9 @@ const drainTimeout = 5 * time.Second
 func serve(ctx context.Context, env cli.Env, cfg config.Config, warnings []config.Warning) error {
 	events := new(control.Events)
 	log := logger(env, cfg.LogLevel, events)
-	defer outliveTerminal(log)()
+	hangups := catchHangups()
+	defer hangups.stop()
+	manager := service.New(env.Getenv, log)
 	for _, w := range warnings {
 		log.Warn(w.Text, slog.String("file", w.File), slog.Int("line", w.Line))
 	}
@@ -54,9 +57,18 @@ func serve(ctx context.Context, env cli.Env, cfg config.Config, warnings []confi
 	}
 	server := control.New(control.Config{Routes: n.Routes(), Events: events, Capture: tap.writer, Log: log})
 	stopFiles := showState(log, n, cfg)
-	ready(env, log, n, cfg)
+	status := ready(env, log, n, cfg)
+	manager.Ready(status)
+	hangups.serve(func() {
+		manager.Reloading()
+		log.Info("SIGHUP changes nothing: the configuration is read at the start, SIGTERM ends the daemon")
+		manager.Ready(status)
+	})
+	defer context.AfterFunc(ctx, manager.Stopping)()
+	stopWatch := manager.Watch(n.Alive)
 	stopFlushing := tap.keep(log)
 	err = server.Serve(ctx, socket)
+	stopWatch()
 	stopFlushing()
 	stopFiles()
 	log.Info("stopping")
@@ -78,8 +90,9 @@ func showState(log *slog.Logger, n *node.Node, cfg config.Config) (stop func()) 
 	}
 }
 
-// ready announces that the node is up: on standard output, in the log and to systemd.
-func ready(env cli.Env, log *slog.Logger, n *node.Node, cfg config.Config) {
+// ready announces that the node is up, on standard output and in the log. It returns the line for
+// people.
+func ready(env cli.Env, log *slog.Logger, n *node.Node, cfg config.Config) (status string) {
 	var nids []string
 	for _, id := range n.NIDs() {
 		nids = append(nids, id.String())
@@ -91,15 +104,14 @@ func ready(env cli.Env, log *slog.Logger, n *node.Node, cfg config.Config) {
 			listens += ", " + text
 		}
 	}
-	fmt.Fprintf(env.Stdout, "lnetd ready: %s%s, control socket %s\n", cmp.Or(list, "no NIDs but 0@lo"), listens, cfg.Socket)
+	status = fmt.Sprintf("%s%s, control socket %s", cmp.Or(list, "no NIDs but 0@lo"), listens, cfg.Socket)
+	fmt.Fprintf(env.Stdout, "lnetd ready: %s\n", status)
 	log.Info("ready", slog.String("nids", list), slog.Int("accept_port", cfg.AcceptPort),
 		slog.String("accept", cfg.AcceptMode()), slog.String("socket", cfg.Socket))
 	if !cfg.SourceCheck {
 		log.Warn("source_check is off: each peer can send messages in the name of every other")
 	}
-	if err := notify(env.Getenv("NOTIFY_SOCKET"), "READY=1"); err != nil {
-		log.Warn("systemd not notified", slog.Any("err", err))
-	}
+	return status
 }
 
 // drain stops the node and logs whether all messages could be sent.

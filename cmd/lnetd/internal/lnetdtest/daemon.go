@@ -55,6 +55,8 @@ type Config struct {
 	Within func(f func() error) error
 	// Early makes Start return as soon as the process runs.
 	Early bool
+	// Manager is the service manager that the daemon reports to; nil: none.
+	Manager *Manager
 }
 
 // Daemon is a running lnetd.
@@ -87,6 +89,9 @@ func (c Commands) Start(t testing.TB, cfg Config) *Daemon {
 		"--config", file, "--networks", cfg.Networks, "--accept-port", strconv.Itoa(int(cfg.Port)),
 		"--socket", d.socket, "--state-dir", state, "--runtime-dir", dir)
 	d.cmd.Env = append(os.Environ(), raceOptions, usualGC)
+	if cfg.Manager != nil {
+		d.cmd.Env = append(d.cmd.Env, cfg.Manager.environment()...)
+	}
 	d.cmd.Stderr = &d.log
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	d.launch(cfg.Within)
@@ -229,6 +234,9 @@ func (d *Daemon) Freeze() {
 	d.signal(syscall.SIGSTOP)
 	d.Until(10*time.Second, "stop of all its threads", func() bool { return procstate.Stopped(d.cmd.Process.Pid) })
 }
+
+// Hangup sends SIGHUP.
+func (d *Daemon) Hangup() { d.signal(syscall.SIGHUP) }
 
 // Thaw lets a frozen daemon continue.
 func (d *Daemon) Thaw() { d.signal(syscall.SIGCONT) }

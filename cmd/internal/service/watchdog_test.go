@@ -1,0 +1,109 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ulnet/lnd/lndtest/spec"
+)
+
+// watched is a Manager with a watchdog of 10 s, whose messages are recorded with their times.
+type watched struct {
+	Manager
+	began time.Time
+	at    []time.Duration
+	out   bytes.Buffer
+}
+
+func newWatched(t *testing.T) *watched {
+	w := &watched{began: time.Now()}
+	w.Manager = Manager{watchdog: 10 * time.Second, log: slog.New(slog.NewTextHandler(&w.out, nil)), send: func(state string) error {
+		if state != "WATCHDOG=1" {
+			t.Errorf("message %q", state)
+		}
+		w.at = append(w.at, time.Since(w.began))
+		return nil
+	}}
+	return w
+}
+
+// TestWatch: the manager gets a message twice in the time of its watchdog.
+func TestWatch(t *testing.T) {
+	spec.Covers(t, "OP-2")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatched(t)
+		stop := w.Watch(func(context.Context) error { return nil })
+		time.Sleep(16 * time.Second)
+		stop()
+		if len(w.at) != 4 || w.at[3] != 15*time.Second {
+			t.Errorf("messages at %v", w.at)
+		}
+		if w.out.Len() > 0 {
+			t.Error(w.out.String())
+		}
+	})
+}
+
+// TestWatchStops: there are no messages while the probe hangs or fails, one line in the log, and
+// messages again when it answers.
+func TestWatchStops(t *testing.T) {
+	spec.Covers(t, "OP-2")
+	for name, probe := range map[string]func(ctx context.Context, until time.Time) error{
+		"hangs": func(_ context.Context, until time.Time) error { time.Sleep(time.Until(until)); return nil },
+		"fails": func(_ context.Context, until time.Time) error {
+			if time.Now().Before(until) {
+				return errors.New("no timer expires")
+			}
+			return nil
+		},
+		"is slow": func(ctx context.Context, until time.Time) error {
+			if time.Now().Before(until) {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWatched(t)
+				until := w.began.Add(time.Minute)
+				stop := w.Watch(func(ctx context.Context) error { return probe(ctx, until) })
+				time.Sleep(59 * time.Second)
+				synctest.Wait()
+				if len(w.at) > 0 {
+					t.Errorf("messages at %v from a node that does not answer", w.at)
+				}
+				if n := strings.Count(w.out.String(), "does not answer"); n != 1 {
+					t.Errorf("%d lines in the log: %s", n, &w.out)
+				}
+				time.Sleep(12 * time.Second)
+				stop()
+				if len(w.at) < 2 || !strings.Contains(w.out.String(), "answers the watchdog again") {
+					t.Errorf("messages at %v, log %s", w.at, &w.out)
+				}
+			})
+		})
+	}
+}
+
+// TestWatchEnds: stop does not wait for a probe that hangs.
+func TestWatchEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatched(t)
+		release := make(chan struct{})
+		stop := w.Watch(func(context.Context) error { <-release; return nil })
+		time.Sleep(time.Second)
+		stop()
+		if took := time.Since(w.began); took > time.Second {
+			t.Errorf("stop took until %v", took)
+		}
+		close(release)
+	})
+}
