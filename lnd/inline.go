@@ -21,6 +21,7 @@ type Inline struct {
 	To     nid.ProcessID // next hop, whose connection is used
 	Lazy   bool          // the message answers one of a batch (Batcher), and waits for its end
 	Opens  bool          // set by the driver: the message is the first one in its buffer
+	Copies int           // number of further messages, equal to this one, that leave behind it
 	Owner  any           // lnet's: the structure that this Inline is part of
 	Link   *Inline       // next message of a list
 }
@@ -28,12 +29,15 @@ type Inline struct {
 // Length returns the number of payload bytes.
 func (i *Inline) Length() int { return int(i.Header.PayloadLength) }
 
+// Messages returns the number of messages that i stands for.
+func (i *Inline) Messages() int { return 1 + i.Copies }
+
 // Inliner is an NI that copies small messages into buffers of the connection. Messages that
 // are posted while the connection is busy leave together with one write for each buffer, and
 // lnet is told of all messages of a write at once. A buffer, and not a message, needs a credit.
 type Inliner interface {
-	// Post copies a message with a payload of at most MaxInline bytes, and sets i.Opens. The
-	// driver takes another buffer only if open is true. Post makes no upcall, so lnet may call
+	// Post copies a message with a payload of at most MaxInline bytes, i.Messages() times, all into
+	// the same buffer, and sets i.Opens. The driver takes another buffer only if open is true. Post makes no upcall, so lnet may call
 	// it with a lock held. It returns false, and copies nothing, if no buffer has room and open
 	// is false, if the message would have to wait for a connection, or behind messages that
 	// were given to Send, or if the upcalls are no [InlineUpcalls].
@@ -47,14 +51,15 @@ type Inliner interface {
 type Flusher interface{ Flush() }
 
 // InlineUpcalls are upcalls that also take the ends of inline messages. Exactly one of them is
-// called for each message, in the order of Post.
+// called for each Inline, in the order of Post.
 type InlineUpcalls interface {
 	Upcalls
-	// Left reports that the n messages of a list, all to one process, left at an instant on
-	// Config.Clock; 0: now.
+	// Left reports that the n Inlines of a list, all to one process, left at an instant on
+	// Config.Clock, with their copies; 0: now.
 	Left(first *Inline, n int, at time.Duration)
-	// Lost reports that one message failed. payload is its copy, valid until Lost returns.
-	Lost(i *Inline, payload []byte, err error)
+	// Lost reports that the last n of the messages that i stands for failed; the others have left.
+	// payload is a copy of each one's, valid until Lost returns.
+	Lost(i *Inline, n int, payload []byte, err error)
 }
 
 // InlineList is a list of inline messages in the order of their arrival. The zero value is
@@ -62,7 +67,7 @@ type InlineUpcalls interface {
 type InlineList struct {
 	First *Inline // the oldest message
 	last  *Inline
-	N     int // number of messages
+	N     int // number of Inlines
 }
 
 // Push appends a message.

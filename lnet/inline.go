@@ -10,7 +10,7 @@ import (
 // Inline is a small message whose header and payload the driver copies when it is posted, so
 // that its memory is free at once and no [Message] is needed while it is on its way. The upper
 // layer calls [Inline.Init] once for each value, and hands the value to [Node.Post]. lnet owns it
-// until it calls Left or Lost of the [InlineUpper].
+// until it calls Left of the [InlineUpper], or Lost for the last time.
 type Inline struct {
 	lnd.Inline
 	// Upper is the upper layer's: the structure that this Inline is part of.
@@ -41,9 +41,11 @@ type InlineUpper interface {
 	Upper
 	// Left reports that messages have left this node: first, first.Next(), and so on until nil.
 	Left(first *Inline)
-	// Lost reports that a message has failed, and takes its Inline back. It returns a Message
-	// with the same header and a copy of the payload, which is valid until Lost returns. lnet
-	// may send the Message again; Sent ends it.
+	// Lost reports that a message has failed. It returns a Message with the same header and a
+	// copy of the payload, which is valid until Lost returns. lnet may send the Message again;
+	// Sent ends it. Of an Inline that stands for several messages, lnet calls Lost for each one
+	// that has failed, and sets Copies to the number of calls that follow. The last call, with
+	// Copies 0, takes the Inline back.
 	Lost(i *Inline, payload []byte) *Message
 	// Inline returns the inline form of a message that waits for credits, for another try of
 	// Post, or nil if m has to stay as it is. lnet calls it and Posted with a lock held.
@@ -78,19 +80,30 @@ func (p *peerNI) post(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken 
 		p.mu.Unlock()
 		return nil, false
 	}
-	p.ni.node.inFlight.inc() // before another goroutine can end the message
-	p.ni.pending.Add(1)
-	i.To.NID, i.To.PID, i.expires = p.nid, i.Header.DestPID, 0
+	p.beginPost(i)
 	flush, taken, undo := p.fill(i, payload)
 	p.mu.Unlock()
 	if undo {
 		p.ni.undoCredit(p)
 	}
 	if !taken {
-		p.ni.node.inFlight.dec()
-		p.ni.ended()
+		p.endPost(i)
 	}
 	return flush, taken
+}
+
+// beginPost addresses the messages that i stands for, and counts them before another goroutine can
+// end them.
+func (p *peerNI) beginPost(i *Inline) {
+	p.ni.node.inFlight.add(i.Messages())
+	p.ni.pending.Add(int64(i.Messages()))
+	i.To.NID, i.To.PID, i.expires = p.nid, i.Header.DestPID, 0
+}
+
+// endPost takes back what beginPost has counted, because the driver has not taken the messages.
+func (p *peerNI) endPost(i *Inline) {
+	p.ni.node.inFlight.sub(i.Messages())
+	p.ni.endedAll(i.Messages())
 }
 
 // fill copies a message to a buffer of the driver. For another buffer it takes a peer credit and
@@ -115,7 +128,7 @@ func (p *peerNI) fill(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken,
 	}
 	if taken {
 		p.posted++
-		p.queuedBytes += headerBytes + payload.Length
+		p.queuedBytes += i.Messages() * (headerBytes + payload.Length)
 	}
 	return flush, taken, undo
 }
@@ -177,28 +190,35 @@ func (ni *NI) Left(first *lnd.Inline, n int, at time.Duration) {
 	}
 	ni.heal()
 	p.contacts.of(first.To.PID).sent.advance(at)
-	ni.node.inFlight.sub(n)
+	ni.node.inFlight.sub(sum.all)
 	ni.node.upper.(InlineUpper).Left(i)
 	p.goOn()
-	ni.endedAll(n)
+	ni.endedAll(sum.all)
 }
 
 // departed sums up inline messages that have left.
 type departed struct {
 	messages [wire.Hello + 1]uint64 // number of messages by type
+	all      int                    // number of messages
 	bytes    int                    // bytes of their payloads
 	credits  int                    // number of credits that they held
 }
 
 func (d *departed) count(i *lnd.Inline) {
-	d.messages[i.Header.Type]++
-	d.bytes += i.Length()
+	d.add(i, i.Messages())
 	if i.Opens {
 		d.credits++
 	}
 }
 
-// restore returns the credits of n messages that have left, and takes their size off the
+// add adds n of the messages that i stands for.
+func (d *departed) add(i *lnd.Inline, n int) {
+	d.messages[i.Header.Type] += uint64(n)
+	d.all += n
+	d.bytes += n * i.Length()
+}
+
+// restore returns the credits of n Inlines that have left, and takes the size of their messages off the
 // queued bytes. It runs before the handlers of their events, so that a handler can send: peers that wait
 // for credits of the NI get these before, or a handler that sends again and again would keep them. Other
 // messages to p that wait go on after those events.
@@ -206,37 +226,53 @@ func (p *peerNI) restore(n int, sum *departed) {
 	p.mu.Lock()
 	p.credits += sum.credits
 	p.posted -= n
-	p.queuedBytes -= n*headerBytes + sum.bytes
+	p.queuedBytes -= sum.all*headerBytes + sum.bytes
 	p.mu.Unlock()
 	if sum.credits > 0 {
 		p.ni.returnCredits(p, sum.credits)
 	}
 }
 
-// Lost implements lnd.InlineUpcalls.
-func (ni *NI) Lost(l *lnd.Inline, payload []byte, err error) {
+// Lost implements lnd.InlineUpcalls. Each message that has failed becomes an ordinary one.
+func (ni *NI) Lost(l *lnd.Inline, n int, payload []byte, err error) {
 	i := l.Owner.(*Inline)
 	p, to, expires := i.peer, i.To, i.expires
-	p.lose(l.Opens)
-	m := ni.node.upper.(InlineUpper).Lost(i, payload)
-	m.reset()
-	m.peer, m.ni, m.dest, m.Target, m.expires = p, ni, m.Header.DestNID, to, expires
-	ni.Finalize(&m.Message, err)
+	p.lose(l, n)
+	for ; n > 0; n-- {
+		l.Copies = n - 1
+		m := ni.node.upper.(InlineUpper).Lost(i, payload)
+		m.reset()
+		m.peer, m.ni, m.dest, m.Target, m.expires = p, ni, m.Header.DestNID, to, expires
+		ni.Finalize(&m.Message, err)
+	}
 }
 
-// lose makes an inline message that has failed an ordinary one, with a credit of its own, that
-// Finalize gives back. holds says that it has the credit of its buffer.
-func (p *peerNI) lose(holds bool) {
-	if !holds {
+// lose gives n of the messages that i stands for, which have failed, a credit each, that Finalize gives
+// back. The first one gets the credit of the buffer, if i has that. The others of i have left.
+func (p *peerNI) lose(i *lnd.Inline, n int) {
+	var left departed
+	left.add(i, i.Messages()-n)
+	if left.all > 0 {
+		p.ni.traffic.countDeparted(&left)
+		p.traffic.countDeparted(&left)
+		p.ni.node.inFlight.sub(left.all)
+		p.ni.endedAll(left.all)
+	}
+	credits := n
+	if i.Opens {
+		credits--
+	}
+	if credits > 0 {
 		p.ni.mu.Lock()
-		p.ni.tx.take(p)
+		for range credits {
+			p.ni.tx.take(p)
+		}
 		p.ni.tellCredits()
 		p.ni.mu.Unlock()
 	}
 	p.mu.Lock()
 	p.posted--
-	if !holds {
-		p.credits--
-	}
+	p.credits -= credits
+	p.queuedBytes -= left.all*headerBytes + left.bytes
 	p.mu.Unlock()
 }

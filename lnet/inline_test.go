@@ -57,7 +57,7 @@ func (p *poster) Shutdown(ctx context.Context) error {
 func (p *poster) lose(err error) {
 	for _, i := range slices.Clone(p.posted) {
 		p.posted = p.posted[1:]
-		p.driver.up.(lnd.InlineUpcalls).Lost(i, []byte{1, 2, 3, 4}, err)
+		p.driver.up.(lnd.InlineUpcalls).Lost(i, i.Messages(), []byte{1, 2, 3, 4}, err)
 	}
 }
 

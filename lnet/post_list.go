@@ -64,9 +64,7 @@ func (p *peerNI) postList(list []Posting) (flush [2]lnd.Flusher, taken int) {
 	p.mu.Lock()
 	for ready := p.mayPost(); ready && taken < len(list) && flush[1] == nil && !undo; taken++ {
 		i := list[taken].Inline
-		p.ni.node.inFlight.inc() // before another goroutine can end the message
-		p.ni.pending.Add(1)
-		i.To.NID, i.To.PID, i.expires = p.nid, i.Header.DestPID, 0
+		p.beginPost(i)
 		var f lnd.Flusher
 		var ok bool
 		if f, ok, undo = p.fill(i, list[taken].Payload); !ok {
@@ -84,8 +82,7 @@ func (p *peerNI) postList(list []Posting) (flush [2]lnd.Flusher, taken int) {
 		p.ni.undoCredit(p)
 	}
 	if refused {
-		p.ni.node.inFlight.dec()
-		p.ni.ended()
+		p.endPost(list[taken].Inline)
 	}
 	return flush, taken
 }

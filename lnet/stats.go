@@ -201,8 +201,10 @@ func (t *traffic) snapshot() Traffic {
 // gauge counts messages in flight and remembers the maximum.
 type gauge struct{ now, most atomic.Int64 }
 
-func (g *gauge) inc() {
-	n := g.now.Add(1)
+func (g *gauge) inc() { g.add(1) }
+
+func (g *gauge) add(k int) {
+	n := g.now.Add(int64(k))
 	for {
 		most := g.most.Load()
 		if n <= most || g.most.CompareAndSwap(most, n) {

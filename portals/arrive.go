@@ -18,9 +18,18 @@ func (u *upper) Arrive(ni *lnet.NI, d *lnd.Delivery) (lnd.Answer, lnet.DropReaso
 	if t.anotherAck(d) {
 		return lnd.Taken, lnet.NotDropped
 	}
+	in, _ := d.Upper.(*intake)
+	if d.Header.Type == wire.Put && in != nil {
+		if put := d.Header.Put(); in.again(ni, d, &put) {
+			return lnd.Taken, lnet.NotDropped
+		}
+	}
+	if in != nil {
+		t.payAcks(&in.due)
+	}
 	switch d.Header.Type {
 	case wire.Put:
-		return t.arrivePut(ni, d)
+		return t.arriveRequest(ni, d, d.Header.Put().Portal, EventPut)
 	case wire.Get:
 		return t.arriveGet(ni, d)
 	case wire.Reply:
@@ -51,14 +60,6 @@ func (e *Event) arrived(ni *lnet.NI, d *lnd.Delivery, kind EventKind) {
 	e.MsgType = h.Type
 	e.RLength = h.PayloadLength
 	e.ReceivedAt = d.ReceivedAt
-}
-
-func (t *Table) arrivePut(ni *lnet.NI, d *lnd.Delivery) (lnd.Answer, lnet.DropReason) {
-	put := d.Header.Put()
-	if in, ok := d.Upper.(*intake); ok && in.again(ni, d, &put) {
-		return lnd.Taken, lnet.NotDropped
-	}
-	return t.arriveRequest(ni, d, put.Portal, EventPut)
 }
 
 func (t *Table) arriveGet(ni *lnet.NI, d *lnd.Delivery) (lnd.Answer, lnet.DropReason) {

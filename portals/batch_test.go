@@ -23,6 +23,7 @@ type batch struct {
 	count int
 
 	differs bool // the next PUT has another header than the one before
+	last    bool // the next PUT is the last message of the batch
 }
 
 func newBatch(t *testing.T, net *network) *batch { return &batch{t: t, net: net, from: there} }
@@ -38,7 +39,7 @@ func (b *batch) put(want lnd.Answer, tweaks ...func(*wire.PutCmd)) {
 	b.d.Repeats = b.count > 1 && !b.differs
 	b.differs = false
 	b.d.Header, b.d.From = from(b.from, putHeader(1, c)), b.from
-	b.d.Data, b.d.More = []byte{byte(b.count)}, true
+	b.d.Data, b.d.More = []byte{byte(b.count)}, !b.last
 	answer, err := b.net.up.Parse(&b.d)
 	if answer != want || err != nil {
 		b.t.Errorf("PUT %d: answer %v, %v, want %v", b.count, answer, err, want)
@@ -282,31 +283,4 @@ func TestBatchThreshold(t *testing.T) {
 	if diff := cmp.Diff(map[string]uint64{"no match": 1}, h.drops()); diff != "" {
 		t.Errorf("drops (-want +got):\n%s", diff)
 	}
-}
-
-// TestBatchAcks: PUTs of a batch are acknowledged in their order, each after its event.
-func TestBatchAcks(t *testing.T) {
-	table, net := newWire(t)
-	h := &harness{Table: table, t: t, self: here}
-	seen := 0
-	h.post(5, portals.Match{}, portals.MD{
-		Segments: []lnd.Segment{make([]byte, 1)}, Threshold: inf, Options: portals.OpPut | portals.ManageRemote,
-		Handler: func(e *portals.Event) {
-			seen++
-			e.MLength, e.Source = 99, stranger // a handler may change its event
-			if m := net.next(); m != nil {
-				t.Errorf("ACK of PUT %d before its event", seen)
-			}
-		},
-	})
-	b := newBatch(t, net)
-	for n := range uint64(3) {
-		b.put(lnd.Taken, func(c *wire.PutCmd) { c.AckMD = wire.MDHandle{Interface: 1, Object: n} })
-		m := net.next()
-		if m == nil || m.Header.Ack() != (wire.AckCmd{DstMD: wire.MDHandle{Interface: 1, Object: n}, MLength: 1}) || m.Target != there {
-			t.Fatalf("ACK of PUT %d: %+v", n, m)
-		}
-		net.finalize(m, nil)
-	}
-	b.end()
 }

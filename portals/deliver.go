@@ -115,7 +115,7 @@ func (t *Table) afterEvent(o *operation) {
 	}
 	put, source := o.Header.Put(), o.asked
 	ack := wire.AckCmd{DstMD: put.AckMD, MatchBits: put.MatchBits, MLength: o.Header.PayloadLength}
-	if t.postAck(o.ni, o.Asker, source, ack) {
+	if t.postAcks(o.ni, o.Asker, source, ack, 1) {
 		t.freeOperation(o)
 		return
 	}

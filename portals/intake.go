@@ -3,7 +3,6 @@ package portals
 import (
 	"ulnet/lnd"
 	"ulnet/lnet"
-	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 )
 
@@ -19,6 +18,7 @@ type intake struct {
 	usual Event // what the events of messages for md have in common
 
 	acks *operation // run of equal ACKs that have come; nil: none
+	due  acksDue    // ACKs of the PUTs before
 
 	md      *md // the MD that took the latest message; nil: none that may take the next one
 	handle  MDHandle
@@ -51,6 +51,7 @@ func (u *upper) EndBatch(d *lnd.Delivery) {
 	t := u.table()
 	in := d.Upper.(*intake)
 	t.endAcks(in, d)
+	t.payAcks(&in.due)
 	d.Upper = nil
 	*in = intake{table: t}
 	t.intakes.Put(in)
@@ -130,19 +131,8 @@ func (in *intake) finish(ni *lnet.NI, d *lnd.Delivery, put *wire.PutCmd, md *md,
 	}
 	md.announce(e, d.ReadLoop)
 	if acks {
-		t.sendAck(ni, d, wire.AckCmd{DstMD: put.AckMD, MatchBits: put.MatchBits, MLength: uint32(mlength)})
+		t.owe(in, ni, d, wire.AckCmd{DstMD: put.AckMD, MatchBits: put.MatchBits, MLength: uint32(mlength)})
 	}
 	md.mu.Lock()
 	t.handle(md)
-}
-
-// sendAck acknowledges a PUT whose event has been delivered.
-func (t *Table) sendAck(ni *lnet.NI, d *lnd.Delivery, ack wire.AckCmd) {
-	source := nid.ProcessID{NID: d.Header.SrcNID, PID: d.Header.SrcPID}
-	if t.postAck(ni, d.From, source, ack) {
-		return
-	}
-	o := t.newOperation()
-	o.ni, o.Asker = ni, d.From
-	t.acknowledge(o, source, ack)
 }

@@ -25,7 +25,7 @@ type posted struct {
 var _ lnet.InlineUpper = (*upper)(nil)
 
 func (t *Table) freePosted(s *posted) {
-	s.md, s.opPtr, s.shared, s.Answers, s.Lazy = nil, nil, nil, nil, false
+	s.md, s.opPtr, s.shared, s.Answers, s.Lazy, s.Copies = nil, nil, nil, nil, false, 0
 	t.posted.Put(s)
 }
 
@@ -55,14 +55,14 @@ func (t *Table) newPosted(b *begun, r *PutRequest) *posted {
 	return s
 }
 
-// postAck gives the ACK of a PUT to lnet as an inline message, and reports whether lnet took it. The
-// process whose connection brought the PUT to an NI must be the one that sent it.
-func (t *Table) postAck(by *lnet.NI, asker, to nid.ProcessID, ack wire.AckCmd) bool {
+// postAcks gives the equal ACKs of n PUTs to lnet as an inline message, and reports whether lnet took
+// them. The process whose connection brought the PUTs to an NI must be the one that sent them.
+func (t *Table) postAcks(by *lnet.NI, asker, to nid.ProcessID, ack wire.AckCmd, n int) bool {
 	if asker != to {
 		return false
 	}
 	s := t.posted.Get().(*posted)
-	s.asked, s.Pinned, s.Answers, s.Lazy = asker, false, by, true
+	s.asked, s.Pinned, s.Answers, s.Lazy, s.Copies = asker, false, by, true, n-1
 	h := &s.Header
 	h.SrcNID, h.DestNID, h.DestPID, h.PayloadLength = nid.NID{}, to.NID, to.PID, 0
 	h.SetAck(ack)
@@ -155,12 +155,14 @@ func (u *upper) Lost(i *lnet.Inline, payload []byte) *lnet.Message {
 	return &o.Message
 }
 
-// lostAck makes an operation of an ACK that was posted.
+// lostAck makes an operation of an ACK that was posted, the last one of s if s has no copies left.
 func (t *Table) lostAck(s *posted) *operation {
 	o := t.newOperation()
 	o.Header, o.Source, o.Priority = s.Header, nid.NID{}, false
 	o.Answers, o.Asker = s.Answers, s.asked
-	t.freePosted(s)
+	if s.Copies == 0 {
+		t.freePosted(s)
+	}
 	return o
 }
 

@@ -115,7 +115,7 @@ func (n *network) finalize(m *lnd.Message, err error) {
 	case err == nil:
 		up.Left(i, 1, m.SentAt)
 	default:
-		up.Lost(i, m.Payload.AppendTo(nil), err)
+		up.Lost(i, i.Messages(), m.Payload.AppendTo(nil), err)
 	}
 }
 
@@ -139,6 +139,13 @@ func (n *network) next() *lnd.Message {
 	m := n.sent[0]
 	n.sent = slices.Delete(n.sent, 0, 1)
 	return m
+}
+
+// waiting returns the messages that were sent and have not been removed.
+func (n *network) waiting() []*lnd.Message {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.sent)
 }
 
 func (n *network) Recv(d *lnd.Delivery) {

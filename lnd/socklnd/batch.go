@@ -30,6 +30,7 @@ type batch struct {
 	bytes       [batchMemory]byte
 	used        int // number of bytes in use
 	inline      lnd.InlineList
+	copies      int // number of their copies
 	inlineBytes int // bytes of the inline messages, the first ones of bytes
 	latest      int // where the latest inline message begins
 	messages    []*lnd.Message
@@ -70,10 +71,10 @@ func (b *batch) hasRoom() bool {
 		b.used+maxHeaderSize+lnd.MaxInline <= batchMemory-noopMemory
 }
 
-// post encodes an inline message and returns its size in bytes. ok is false if there is no room
-// for it, or it cannot be encoded.
+// post encodes an inline message and its copies, and returns their size in bytes. ok is false if there
+// is no room for them, or they cannot be encoded.
 func (b *batch) post(i *lnd.Inline, payload lnd.Payload, c *conn) (size int, ok bool) {
-	size = c.framing.wireSize(payload.Length)
+	size = i.Messages() * c.framing.wireSize(payload.Length)
 	if b.used+size > batchMemory-noopMemory || payload.Length != i.Length() {
 		return 0, false
 	}
@@ -85,10 +86,14 @@ func (b *batch) post(i *lnd.Inline, payload lnd.Payload, c *conn) (size int, ok 
 	if c.framing.sums {
 		c.peer.ni.seal(dst)
 	}
+	for one := len(dst); len(dst) < size; {
+		dst = append(dst, dst[:one]...)
+	}
 	b.latest = b.used
 	b.used += size
 	b.size += int64(size)
 	b.inline.Push(i)
+	b.copies += i.Copies
 	return size, true
 }
 
@@ -204,6 +209,6 @@ func (b *batch) release() {
 	clear(b.messages)
 	clear(b.unfit)
 	b.messages, b.unfit = b.messages[:0], b.unfit[:0]
-	b.used, b.size, b.inline, b.inlineBytes, b.whole = 0, 0, lnd.InlineList{}, 0, 0
+	b.used, b.size, b.inline, b.copies, b.inlineBytes, b.whole = 0, 0, lnd.InlineList{}, 0, 0, 0
 	batches.Put(b)
 }

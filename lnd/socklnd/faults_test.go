@@ -141,7 +141,9 @@ func (l *ledger) Left(first *lnd.Inline, n int, _ time.Duration) {
 	}
 }
 
-func (l *ledger) Lost(i *lnd.Inline, _ []byte, err error) { l.finalized(i.Owner.(*lnd.Message), err) }
+func (l *ledger) Lost(i *lnd.Inline, _ int, _ []byte, err error) {
+	l.finalized(i.Owner.(*lnd.Message), err)
+}
 
 // TestFinalizedOnce: two nodes send to each other while connections break at random, listeners
 // vanish and nodes restart. Every message is finalized exactly once, and arrives whole, at most

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
@@ -19,6 +20,7 @@ import (
 type inlineEnd struct {
 	left int
 	lost error
+	n    int // number of messages that were lost
 }
 
 // inlines plays the part of lnet that posts messages.
@@ -40,8 +42,8 @@ func (u *inlines) Left(first *lnd.Inline, n int, _ time.Duration) {
 	}
 }
 
-func (u *inlines) Lost(_ *lnd.Inline, payload []byte, err error) {
-	u.change(func() { u.ends = append(u.ends, inlineEnd{lost: err}) })
+func (u *inlines) Lost(_ *lnd.Inline, n int, payload []byte, err error) {
+	u.change(func() { u.ends = append(u.ends, inlineEnd{lost: err, n: n}) })
 	if len(payload) == 0 {
 		u.t.Error("the payload of a failed message is gone")
 	}
@@ -136,6 +138,36 @@ func TestPostCut(t *testing.T) {
 			if e, ok := errors.AsType[*Error](err); !ok || e.Reason != PeerClosed && e.Reason != WriteFailed {
 				t.Errorf("a message ended with %v", err)
 			}
+		}
+	})
+}
+
+// TestPostCopies: an inline message leaves as often as it has copies, and one more. If the connection ends
+// meanwhile, the messages that it did not take whole fail.
+func TestPostCopies(t *testing.T) {
+	spec.Covers(t, "PT-40")
+	bubble(t, func(t *testing.T) {
+		u, k := postingHost(t)
+		u.postInline(&lnd.Inline{To: probeID, Copies: 2}, pattern(1))
+		synctest.Wait() // the peer does not read: from now on the messages wait
+		u.postInline(&lnd.Inline{To: probeID, Copies: 1}, pattern(2))
+		u.postInline(&lnd.Inline{To: probeID, Copies: 5}, pattern(3))
+		u.post(probeID, pattern(4))
+		for _, n := range []int{1, 1, 1, 2, 2, 3, 3, 3, 3} {
+			k.control.expectPayload(pattern(n))
+		}
+		k.control.read(50)
+		sent := uint64(0)
+		for _, c := range u.ni.Snapshot().Peers[0].Conns {
+			sent += c.TxMessages
+		}
+		if sent != 3 {
+			t.Errorf("%d messages count as sent, want those of the first write", sent)
+		}
+		k.control.Close()
+		u.await("end", func() bool { return len(u.ends) == 4 })
+		if u.ends[0] != (inlineEnd{left: 1}) || u.ends[1] != (inlineEnd{left: 1}) || u.ends[2].n != 2 || u.ends[3].n != 1 {
+			t.Errorf("messages ended as %v", u.ends)
 		}
 	})
 }
@@ -296,9 +328,9 @@ func TestPostEncodes(t *testing.T) {
 			headers[4].PayloadLength = 0
 			var b batch
 			var want []byte
-			for _, h := range headers {
+			for n, h := range headers {
 				payload := pattern(int(h.PayloadLength))
-				if _, ok := b.post(&lnd.Inline{Header: h}, lnd.Payload{Segments: []lnd.Segment{payload}, Length: len(payload)}, c); !ok {
+				if _, ok := b.post(&lnd.Inline{Header: h, Copies: n % 3}, lnd.Payload{Segments: []lnd.Segment{payload}, Length: len(payload)}, c); !ok {
 					t.Fatal("a message was refused")
 				}
 				dst, err := c.framing.appendHeaders(nil, &h, 0)
@@ -308,7 +340,7 @@ func TestPostEncodes(t *testing.T) {
 				if dst = append(dst, payload...); c.framing.sums {
 					u.ni.seal(dst)
 				}
-				want = append(want, dst...)
+				want = append(want, bytes.Repeat(dst, 1+n%3)...)
 			}
 			if got := b.bytes[:b.used]; !bytes.Equal(got, want) {
 				t.Errorf("version %v, checksums %t: got\n%x, want\n%x", v, sums, got, want)

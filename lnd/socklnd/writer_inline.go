@@ -178,14 +178,18 @@ func (w *writer) finishInline(b *batch, now time.Duration, err error) (end int) 
 	}
 	var left lnd.InlineList
 	for i := b.inline.Pop(); i != nil; i = b.inline.Pop() {
-		begin := end
-		end += w.c.framing.wireSize(i.Length())
-		if b.failed(end, err) == nil {
+		begin, one, failed := end, w.c.framing.wireSize(i.Length()), 0
+		for range i.Messages() {
+			if end += one; b.failed(end, err) != nil {
+				failed++
+			}
+		}
+		if failed == 0 {
 			left.Push(i)
 			continue
 		}
 		w.left(&left, now)
-		w.lost(i, b.bytes[begin:end], err)
+		w.lost(i, failed, b.bytes[begin:begin+one], err)
 	}
 	w.left(&left, now)
 	return end
@@ -201,8 +205,8 @@ func (w *writer) left(list *lnd.InlineList, now time.Duration) {
 	}
 }
 
-// lost reports that an inline message, of which b has the bytes, has failed.
-func (w *writer) lost(i *lnd.Inline, b []byte, err error) {
-	w.c.peer.ni.inline.Lost(i, b[w.c.framing.overhead():], err)
+// lost reports that n of the messages that i stands for, of which b has the bytes, have failed.
+func (w *writer) lost(i *lnd.Inline, n int, b []byte, err error) {
+	w.c.peer.ni.inline.Lost(i, n, b[w.c.framing.overhead():], err)
 	w.c.peer.ni.messages.EndAll(1)
 }

@@ -1,0 +1,59 @@
+package portals
+
+import (
+	"ulnet/lnd"
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// PUTs of a batch (lnd.Batcher) that follow each other mostly come from one MD and have the same length,
+// so that their ACKs are equal. The ACKs of such PUTs are counted, and then posted as one inline message
+// with copies. That costs a fraction of posting each, and delays none: the driver sends what is posted
+// while a batch lasts at its end.
+
+// maxAcksDue is the largest number of ACKs that are posted together. It is small, so that ACKs leave when
+// the driver lets messages leave before the end of a batch whose handlers take long.
+const maxAcksDue = 8
+
+// acksDue are ACKs that have not been posted. The zero value has none.
+type acksDue struct {
+	n      int           // number of ACKs, at most maxAcksDue
+	ni     *lnet.NI      // NI at which the PUTs came
+	sender nid.ProcessID // process whose connection brought them
+	to     nid.ProcessID // process that sent them
+	ack    wire.AckCmd
+}
+
+// owe notes that a PUT, whose event has been delivered, is to be acknowledged, and posts the ACK unless
+// another message of the batch follows.
+func (t *Table) owe(in *intake, ni *lnet.NI, d *lnd.Delivery, ack wire.AckCmd) {
+	due := &in.due
+	to := nid.ProcessID{NID: d.Header.SrcNID, PID: d.Header.SrcPID}
+	if due.n > 0 && (due.ack != ack || due.to != to) {
+		t.payAcks(due)
+	}
+	if due.n == 0 {
+		*due = acksDue{ni: ni, sender: d.From, to: to, ack: ack}
+	}
+	if due.n++; due.n == maxAcksDue || !d.More {
+		t.payAcks(due)
+	}
+}
+
+// payAcks posts the ACKs that are due.
+func (t *Table) payAcks(due *acksDue) {
+	n := due.n
+	if n == 0 {
+		return
+	}
+	due.n = 0
+	if t.postAcks(due.ni, due.sender, due.to, due.ack, n) {
+		return
+	}
+	for range n {
+		o := t.newOperation()
+		o.ni, o.Asker = due.ni, due.sender
+		t.acknowledge(o, due.to, due.ack)
+	}
+}

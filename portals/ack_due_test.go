@@ -1,0 +1,165 @@
+package portals_test
+
+import (
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/wire"
+	"ulnet/portals"
+)
+
+// acker is an MD whose PUTs come in batches and are acknowledged.
+type acker struct {
+	*harness
+	net  *network
+	seen int // number of events
+}
+
+func newAcker(t *testing.T) *acker {
+	t.Helper()
+	table, net := newWire(t)
+	a := &acker{harness: &harness{Table: table, t: t, self: here}, net: net}
+	a.harness.post(5, portals.Match{}, portals.MD{
+		Segments: []lnd.Segment{make([]byte, 1)}, Threshold: inf, Options: portals.OpPut | portals.OpGet | portals.ManageRemote,
+		Handler: a.event,
+	})
+	return a
+}
+
+// event fails the test if more ACKs have left than events came before this one.
+func (a *acker) event(e *portals.Event) {
+	e.MLength, e.Source = 99, stranger // a handler may change its event
+	acks := 0
+	for _, m := range a.net.waiting() {
+		acks += m.Owner.(*lnd.Inline).Messages()
+	}
+	if acks > a.seen {
+		a.t.Errorf("%d ACKs before event %d", acks, a.seen)
+	}
+	a.seen++
+}
+
+// credits returns the free credits of the NI and of the peer, and fails the test if bytes for the peer wait.
+func (a *acker) credits() (ni, peer int) {
+	s := a.Node().Snapshot()
+	if s.Peers[0].QueuedBytes != 0 {
+		a.t.Errorf("%d bytes wait", s.Peers[0].QueuedBytes)
+	}
+	return s.NIs[0].Credits, s.Peers[0].Credits
+}
+
+// wanting makes a PUT ask for an ACK to an MD of its sender.
+func wanting(md uint64) func(c *wire.PutCmd) {
+	return func(c *wire.PutCmd) { c.AckMD = wire.MDHandle{Interface: 1, Object: md} }
+}
+
+// ackPost is ACKs that were posted as one inline message.
+type ackPost struct {
+	MD uint64
+	N  int
+}
+
+// posted returns the ACKs that were posted and have not ended.
+func (a *acker) posted() (got []ackPost) {
+	for _, m := range a.net.waiting() {
+		ack := m.Header.Ack()
+		if m.Target != there || ack.MLength != 1 || ack.DstMD.Interface != 1 {
+			a.t.Errorf("to %v: %+v", m.Target, ack)
+		}
+		got = append(got, ackPost{ack.DstMD.Object, m.Owner.(*lnd.Inline).Messages()})
+	}
+	return got
+}
+
+func (a *acker) want(when string, want ...ackPost) {
+	a.t.Helper()
+	if diff := cmp.Diff(want, a.posted()); diff != "" {
+		a.t.Errorf("%s (-want +got):\n%s", when, diff)
+	}
+}
+
+// TestBatchAcks: PUTs of a batch are acknowledged in their order, each after its event.
+func TestBatchAcks(t *testing.T) {
+	spec.Covers(t, "PT-40")
+	a := newAcker(t)
+	b := newBatch(t, a.net)
+	for n := range uint64(3) {
+		b.put(lnd.Taken, wanting(n))
+	}
+	a.want("in the batch", ackPost{0, 1}, ackPost{1, 1})
+	b.end()
+	a.want("after the batch", ackPost{0, 1}, ackPost{1, 1}, ackPost{2, 1})
+}
+
+// TestEqualAcks: equal ACKs of a batch are posted together, at most eight. A message that is no PUT to the
+// same MD, and the end of the batch, leave none behind.
+func TestEqualAcks(t *testing.T) {
+	spec.Covers(t, "PT-40")
+	a := newAcker(t)
+	b := newBatch(t, a.net)
+	for range 7 {
+		b.put(lnd.Taken, wanting(1))
+	}
+	a.want("after 7 PUTs")
+	b.put(lnd.Taken, wanting(1))
+	a.want("after 8 PUTs", ackPost{1, 8})
+	b.put(lnd.Taken, wanting(1))
+	b.put(lnd.Taken, wanting(1))
+	b.put(lnd.Accept, func(c *wire.PutCmd) { c.Portal = 6 }) // no MD takes it
+	a.want("after another message", ackPost{1, 8}, ackPost{1, 2})
+	b.put(lnd.Taken, wanting(1))
+	b.end()
+	a.want("after the batch", ackPost{1, 8}, ackPost{1, 2}, ackPost{1, 1})
+}
+
+// TestLastAck: the last message of a batch leaves no ACK to the end of the batch.
+func TestLastAck(t *testing.T) {
+	a := newAcker(t)
+	b := newBatch(t, a.net)
+	b.put(lnd.Taken, wanting(1))
+	b.last = true
+	b.put(lnd.Taken, wanting(1))
+	a.want("after the last message", ackPost{1, 2})
+	b.end()
+}
+
+// TestEqualAcksEnd: each of several ACKs that were posted together counts, whether it leaves or fails. So
+// it is when only some leave, because the connection fails meanwhile. Nothing remains of them.
+func TestEqualAcksEnd(t *testing.T) {
+	spec.Covers(t, "PT-40")
+	for name, tt := range map[string]struct {
+		fail func(a *acker, m *lnd.Message)
+		sent uint64
+	}{
+		"all leave": {func(a *acker, m *lnd.Message) { a.net.finalize(m, nil) }, 8},
+		"all fail":  {func(a *acker, m *lnd.Message) { a.net.finalize(m, syscall.EIO) }, 0},
+		"three fail": {func(a *acker, m *lnd.Message) {
+			a.net.up.(lnd.InlineUpcalls).Lost(m.Owner.(*lnd.Inline), 3, nil, syscall.EIO)
+		}, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAcker(t)
+			free := a.Node().Snapshot().NIs[0].Credits
+			b := newBatch(t, a.net)
+			for range 8 {
+				b.put(lnd.Taken, wanting(1))
+			}
+			if n := a.Node().Stats().MsgsAlloc; n != 8 {
+				t.Errorf("%d ACKs count as under way", n)
+			}
+			tt.fail(a, a.net.next())
+			b.end()
+			s := a.Node().Stats()
+			if s.MsgsAlloc != 0 || s.SendCount != tt.sent {
+				t.Errorf("%d of 8 ACKs are under way, %d have left, want %d", s.MsgsAlloc, s.SendCount, tt.sent)
+			}
+			if ni, peer := a.credits(); ni != free || peer != a.Node().Snapshot().Peers[0].MaxCredits {
+				t.Errorf("%d credits of the NI are free, before %d; %d of the peer", ni, free, peer)
+			}
+		})
+	}
+}
