@@ -85,7 +85,7 @@ func (l *lab) killBetween(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	defer open.Close()
-	cmd := l.scollctl(ctx, "bcast", "--action", "order", "--timeout", "2s")
+	cmd := l.scollctl(ctx, "bcast", "--action", "order", "--timeout", "4s")
 	var said, talk bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &talk
 	if err := cmd.Start(); err != nil {

@@ -150,8 +150,12 @@ func TestBenchTrace(t *testing.T) {
 		for _, s := range trace.Steps {
 			sum += s.NS
 		}
-		if trace.Percentile != tracedPercentiles[i] || sum != trace.Answered || trace.Answered != r.Answered[trace.Round] || len(trace.Steps) < 9 {
+		if trace.Percentile != tracedPercentiles[i] || sum != trace.Answered || trace.Answered != r.Answered[trace.Round] {
 			t.Errorf("%+v: the steps take %d", trace, sum)
+		}
+		// The path ends at the first member whose own work took longer than its child's answer.
+		if last := len(trace.Steps) - 1; last < 0 || trace.Steps[last].NID != nid.MustParse("127.0.0.71@tcp") || trace.Steps[last].Kind != StepWork {
+			t.Errorf("%+v: the path does not end with the root's work", trace)
 		}
 	}
 	if r.Members != 3 || len(r.Traces) != len(tracedPercentiles) || r.Last[0] <= 0 {
