@@ -24,10 +24,15 @@ lustres     := lnetctl lst lctl
 installed   := $(filter-out demo soak $(lustres),$(commands))
 LNETCTL     ?= no
 LST         ?= no
+BIN         ?= bin
 bindir       = $(DESTDIR)$(PREFIX)/bin
-mandir       = $(DESTDIR)$(PREFIX)/share/man/man8
+libdir       = $(DESTDIR)$(PREFIX)/lib
+sharedir     = $(DESTDIR)$(PREFIX)/share
+mandir       = $(sharedir)/man/man8
+# What packages and images are made of.
+tree        := bin/tree
 
-.PHONY: help build install demo test test-long check static ibverbs commands race-commands race fuzz bench bench-peers soak lint clean
+.PHONY: help build install tree fresh-tree packages demo test test-long check static ibverbs commands race-commands race fuzz bench bench-peers soak lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,20 +44,43 @@ build: ## build static binaries into bin/
 
 install: build ## install the commands and their man pages below PREFIX (/usr/local), lnetctl, lst and lctl as ulnet-lnetctl, ulnet-lst and ulnet-lctl; LNETCTL=yes, LST=yes: as lnetctl and lst too
 	install -d $(bindir)
-	install $(installed:%=bin/%) $(bindir)
-	install bin/lnetctl $(bindir)/ulnet-lnetctl
-	install bin/lst $(bindir)/ulnet-lst
-	install bin/lctl $(bindir)/ulnet-lctl
-	@for c in $(installed); do bin/$$c man $(mandir) || exit; done
-	@for c in $(lustres); do bin/$$c man --name ulnet-$$c $(mandir) || exit; done
+	install $(installed:%=$(BIN)/%) $(bindir)
+	install $(BIN)/lnetctl $(bindir)/ulnet-lnetctl
+	install $(BIN)/lst $(bindir)/ulnet-lst
+	install $(BIN)/lctl $(bindir)/ulnet-lctl
+	@for c in $(installed); do $(BIN)/$$c man $(mandir) || exit; done
+	@for c in $(lustres); do $(BIN)/$$c man --name ulnet-$$c $(mandir) || exit; done
 ifeq ($(LNETCTL),yes)
-	install bin/lnetctl $(bindir)/lnetctl
-	@bin/lnetctl man $(mandir)
+	install $(BIN)/lnetctl $(bindir)/lnetctl
+	@$(BIN)/lnetctl man $(mandir)
 endif
 ifeq ($(LST),yes)
-	install bin/lst $(bindir)/lst
-	@bin/lst man $(mandir)
+	install $(BIN)/lst $(bindir)/lst
+	@$(BIN)/lst man $(mandir)
 endif
+
+# All files of a package below DESTDIR, with PREFIX=/usr.
+tree: install
+	install -d $(libdir)/systemd/system $(libdir)/systemd/catalog $(libdir)/sysusers.d $(libdir)/tmpfiles.d
+	install -d $(sharedir)/ulnet/systemd $(sharedir)/doc/ulnet $(DESTDIR)/etc/ulnet
+	install -m 644 contrib/systemd/*.service $(libdir)/systemd/system
+	install -m 644 contrib/systemd/*.catalog $(libdir)/systemd/catalog
+	install -m 644 contrib/systemd/sysusers.conf $(libdir)/sysusers.d/ulnet.conf
+	install -m 644 contrib/systemd/tmpfiles.conf $(libdir)/tmpfiles.d/ulnet.conf
+	install -m 644 contrib/systemd/{actions,capture,rdma}.conf $(sharedir)/ulnet/systemd
+	cp -R contrib/grafana contrib/prometheus $(sharedir)/ulnet
+	cp -R docs *.md LICENSE contrib/package/copyright $(sharedir)/doc/ulnet
+	install -m 644 contrib/package/lnetd.yaml $(DESTDIR)/etc/ulnet
+	@gzip -9nf $(mandir)/*
+
+# A tree with binaries without debugging information.
+fresh-tree:
+	@rm -rf $(tree) bin/release && mkdir -p bin/release
+	@$(GO) build -trimpath -ldflags=-s -o bin/release/ $(patsubst %,./cmd/%,$(installed) $(lustres))
+	@$(MAKE) -s -o build tree BIN=bin/release DESTDIR=$(CURDIR)/$(tree) PREFIX=/usr
+
+packages: fresh-tree ## build a .deb and an .rpm of this commit into bin/packages
+	@contrib/package/build $(tree) bin/packages
 
 demo: build ## three nodes on loopback exchange messages, decoded; NET=o2ib on RDMA in software
 	@bin/demo --net $(or $(NET),tcp)

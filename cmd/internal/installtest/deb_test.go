@@ -1,0 +1,167 @@
+//go:build linux
+
+package installtest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ulnet/lnd/lndtest/netlab"
+)
+
+// asked is a file in the root with what systemd was asked for.
+const asked = "var/lib/dpkg/asked"
+
+// fakeSystemctl notes its arguments.
+const fakeSystemctl = "#!/bin/sh\necho \"$*\" >> /" + asked + "\n"
+
+// TestDeb: in a Debian root the package is installed, runs as its unit says, is upgraded, removed
+// and purged, and nothing of it is left.
+func TestDeb(t *testing.T) {
+	prometheus, promtool := tool(t, "prometheus", "prometheus"), tool(t, "promtool", "prometheus")
+	d := newDebian(t, "passwd", "systemd")
+	tree := needTree(t)
+	older, newer := build(t, tree, "0.0.1~dev.1", "deb")[0], build(t, tree, "0.0.1~dev.2", "deb")[0]
+	// A systemd that runs, as far as scripts of packages see.
+	writeFile(t, d.path("usr/local/bin/systemctl"), fakeSystemctl)
+	if err := os.Chmod(d.path("usr/local/bin/systemctl"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(d.path("run/systemd/system"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	before := d.contents()
+
+	d.install(older)
+	d.asked("daemon-reload")
+	if info, err := os.Stat(d.path("etc/ulnet")); err != nil || info.Mode() != os.ModeDir|os.ModeSetgid|0o750 {
+		t.Errorf("the folder of the configuration: %v, %v", info, err)
+	}
+	writeFile(t, d.path("etc/ulnet/lnetd.yaml"), "networks: tcp(eth0)\nmetrics: 9420\n")
+
+	lab := netlab.New(t)
+	host, other := lab.Host("service"), lab.Host("other")
+	lab.Cable(host, "10.9.0.1/24", other, "10.9.0.2/24")
+	u := readUnit(t, "lnetd.service")
+	peer := d.peer(other)
+	s := d.start(u, host)
+	s.await("WATCHDOG=1")
+	d.answers(host, "10.9.0.1@tcp", "10.9.0.2@tcp")
+	d.scraped(host, prometheus, promtool)
+	state := readFile(t, d.path("var/lib/lnetd/incarnation"))
+
+	d.install(newer)
+	d.asked("daemon-reload", "try-restart lnetd.service lnetd@*.service")
+	s.stop()
+	s = d.start(u, host)
+	d.answers(host, "10.9.0.1@tcp", "10.9.0.2@tcp")
+	if text := readFile(t, d.path("etc/ulnet/lnetd.yaml")); !strings.Contains(text, "9420") {
+		t.Errorf("the upgrade has changed the configuration: %s", text)
+	}
+	if now := readFile(t, d.path("var/lib/lnetd/incarnation")); now == state {
+		t.Errorf("the state after the upgrade is the one before: %q", now)
+	}
+	s.stop()
+	peer.stop()
+	if err := os.Remove(d.path(notifySocket)); err != nil {
+		t.Fatal(err)
+	}
+
+	d.dpkg("--remove", "ulnet")
+	d.asked("stop lnetd.service lnetd@*.service", "--quiet disable lnetd.service lnetd@.service", "daemon-reload")
+	d.dpkg("--purge", "ulnet")
+	d.asked()
+	if left := difference(before, d.contents()); len(left) > 0 {
+		t.Errorf("after the purge:\n%s", strings.Join(left, "\n"))
+	}
+}
+
+// asked checks what the package has asked systemd for since the last call.
+func (d debian) asked(want ...string) {
+	d.t.Helper()
+	text, err := os.ReadFile(d.path(asked))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		d.t.Fatal(err)
+	}
+	got := strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' })
+	if !slices.Equal(got, want) {
+		d.t.Errorf("systemd was asked for %q, want %q", got, want)
+	}
+	writeFile(d.t, d.path(asked), "")
+}
+
+// answers checks that the node of the service reaches peers, and itself.
+func (d debian) answers(on *netlab.Host, peers ...string) {
+	d.t.Helper()
+	for _, nid := range peers {
+		cmd := d.command("ulnet-lnetctl", "ping", nid)
+		if out := d.within(on, cmd); !strings.Contains(out, "primary nid: "+nid) {
+			d.t.Errorf("ping %s: %s", nid, out)
+		}
+	}
+}
+
+// within runs a command on a host.
+func (d debian) within(on *netlab.Host, cmd *exec.Cmd) string {
+	d.t.Helper()
+	var out, said strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := on.Start(cmd).Wait(); err != nil {
+		d.t.Errorf("%v: %v\n%s%s", cmd.Args, err, &out, &said)
+	}
+	return out.String()
+}
+
+// peer starts a node of root on a host, which accepts peers from ports below 1024 only.
+func (d debian) peer(on *netlab.Host) *service {
+	d.t.Helper()
+	dir := d.t.TempDir()
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	s := &service{t: d.t, notify: d.listen("run/other"), log: log}
+	cmd := exec.Command(d.path("usr/bin/lnetd"), "--networks", "tcp(eth0)", "--state-dir", dir, "--runtime-dir", dir)
+	cmd.Env, cmd.Stdout, cmd.Stderr = []string{"NOTIFY_SOCKET=" + d.path("run/other")}, log, log
+	s.process = on.Start(cmd)
+	s.await("READY=1")
+	if err := os.Remove(d.path("run/other")); err != nil {
+		d.t.Fatal(err)
+	}
+	return s
+}
+
+// scraped checks that Debian's Prometheus on the host gets the metrics of the service.
+func (d debian) scraped(on *netlab.Host, prometheus, promtool string) {
+	d.t.Helper()
+	dir := d.t.TempDir()
+	writeFile(d.t, filepath.Join(dir, "prometheus.yml"), "global: {scrape_interval: 1s}\nscrape_configs:\n  - job_name: lnetd\n    static_configs:\n      - targets: ['localhost:9420']\n")
+	cmd := exec.Command(prometheus, "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address=127.0.0.1:9090")
+	p := on.Start(cmd)
+	defer func() { _ = p.Signal(os.Kill); _ = p.Wait() }() // errors are ignored: it is of no further use
+	const query = `ulnet_ni_up{nid="10.9.0.1@tcp"} == 1 and on(instance) up{job="lnetd"} == 1`
+	late := time.After(time.Minute)
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		var out strings.Builder
+		ask := exec.Command(promtool, "query", "instant", "http://127.0.0.1:9090", query)
+		ask.Stdout, ask.Stderr = &out, &out
+		if err := on.Start(ask).Wait(); err == nil && strings.Contains(out.String(), "ulnet_ni_up") {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-late:
+			d.t.Fatal(fmt.Errorf("Prometheus has no metrics: %s", out.String()))
+		}
+	}
+}

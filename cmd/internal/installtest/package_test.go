@@ -1,0 +1,167 @@
+//go:build linux
+
+package installtest
+
+import (
+	"crypto/sha256"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"ulnet/cmd/internal/commands"
+	"ulnet/cmd/internal/config"
+	"ulnet/lnd/lndtest/effort"
+)
+
+// installed are the commands in packages, as they are named in this repository.
+var installed = []string{"lnetd", "lnetctl", "lctl", "lst", "gossipctl", "scollctl", "lnetdump"}
+
+// needTree skips the test but in long runs, and returns a tree with all files of a package. It
+// takes the commands that tests have.
+func needTree(t *testing.T) string {
+	t.Helper()
+	if !effort.Long() {
+		t.Skip("builds packages: runs with ULNET_LONG=1")
+	}
+	bin, err := commands.Build(t.TempDir(), installed...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := filepath.Join(t.TempDir(), "tree")
+	run(t, exec.CommandContext(t.Context(), "make", "-s", "-C", root, "-o", "build", "tree", "BIN="+bin, "DESTDIR="+tree, "PREFIX=/usr"))
+	return tree
+}
+
+// build makes packages of a tree, and returns their paths.
+func build(t *testing.T, tree, version, formats string) []string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(root, "contrib", "package", "build"), tree, t.TempDir())
+	cmd.Env = append(os.Environ(), "VERSION="+version, "FORMATS="+formats)
+	paths := strings.Fields(run(t, cmd))
+	if n := len(strings.Fields(formats)); len(paths) != n {
+		t.Fatalf("packages %v, want %d", paths, n)
+	}
+	return paths
+}
+
+// run runs a command that must succeed, and returns its output.
+func run(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	var said strings.Builder
+	if cmd.Stderr == nil {
+		cmd.Stderr = &said
+	}
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s%s", strings.Join(cmd.Args, " "), err, out, &said)
+	}
+	return string(out)
+}
+
+// TestPackages: both packages have the same files, replace no tool of Lustre, and are made
+// of the same bytes when they are built again.
+func TestPackages(t *testing.T) {
+	rpm := tool(t, "rpm", "rpm")
+	tree := needTree(t)
+	paths := build(t, tree, "1.2.3~rc1", "deb rpm")
+	deb := lines(run(t, exec.CommandContext(t.Context(), "sh", "-c", "dpkg-deb --fsys-tarfile \"$0\" | tar -t | grep -v '/$' | sed 's,^[.],,'", paths[0])))
+	ours := lines(run(t, exec.CommandContext(t.Context(), rpm, "-qp", "--nosignature", "--qf", "[%{FILEMODES:perms} %{FILENAMES}\n]", paths[1])))
+	var files []string
+	for _, line := range ours {
+		mode, name, _ := strings.Cut(line, " ")
+		if mode[0] != 'd' {
+			files = append(files, name)
+		}
+		if _, known := slices.BinarySearch([]string{"/bin", "/etc", "/usr", "/usr/bin", "/usr/lib", "/usr/share", "/usr/share/man/man8"}, name); known {
+			t.Errorf("the .rpm owns %s", name)
+		}
+		if mode != "drwxr-xr-x" && mode != "-rw-r--r--" && (mode != "-rwxr-xr-x" || !strings.HasPrefix(name, "/usr/bin/")) {
+			t.Errorf("the mode of %s is %s", name, mode)
+		}
+	}
+	slices.Sort(files)
+	if !slices.Equal(deb, files) {
+		t.Errorf("the .deb has\n%s\nand the .rpm\n%s", strings.Join(deb, "\n"), strings.Join(files, "\n"))
+	}
+	for _, want := range []string{
+		"/etc/ulnet/lnetd.yaml", "/usr/lib/systemd/system/lnetd.service", "/usr/lib/systemd/system/lnetd@.service",
+		"/usr/lib/sysusers.d/ulnet.conf", "/usr/lib/tmpfiles.d/ulnet.conf", "/usr/lib/systemd/catalog/ulnet.catalog",
+		"/usr/bin/lnetd", "/usr/bin/lnetdump", "/usr/bin/gossipctl", "/usr/bin/scollctl", "/usr/bin/ulnet-lnetctl", "/usr/bin/ulnet-lctl", "/usr/bin/ulnet-lst",
+		"/usr/share/man/man8/lnetd.8.gz", "/usr/share/man/man8/ulnet-lnetctl-ping.8.gz", "/usr/share/ulnet/systemd/rdma.conf",
+		"/usr/share/ulnet/grafana/lnetd.json", "/usr/share/ulnet/prometheus/lnetd.rules.yml",
+		"/usr/share/doc/ulnet/copyright", "/usr/share/doc/ulnet/LICENSE", "/usr/share/doc/ulnet/docs/install.md",
+	} {
+		if !slices.Contains(files, want) {
+			t.Errorf("%s is missing", want)
+		}
+	}
+	for _, name := range files {
+		if base, _, _ := strings.Cut(filepath.Base(name), "."); !strings.HasPrefix(name, "/usr/share/doc/") && slices.Contains([]string{"lnetctl", "lctl", "lst"}, base) {
+			t.Errorf("%s belongs to Lustre", name)
+		}
+	}
+	if conf := lines(run(t, exec.CommandContext(t.Context(), rpm, "-qpc", "--nosignature", paths[1]))); !slices.Equal(conf, []string{"/etc/ulnet/lnetd.yaml"}) {
+		t.Errorf("configuration of the .rpm: %v", conf)
+	}
+	for i, again := range build(t, tree, "1.2.3~rc1", "deb rpm") {
+		if sha256.Sum256([]byte(readFile(t, again))) != sha256.Sum256([]byte(readFile(t, paths[i]))) {
+			t.Errorf("another build of %s differs", filepath.Base(paths[i]))
+		}
+	}
+}
+
+// lines returns the lines of a text, sorted.
+func lines(text string) []string {
+	list := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	slices.Sort(list)
+	return list
+}
+
+// TestDefaultConfiguration: the configuration in packages is valid.
+func TestDefaultConfiguration(t *testing.T) {
+	file := filepath.Join(root, "contrib", "package", "lnetd.yaml")
+	if _, err := config.Parse(file, []byte(strings.ReplaceAll(readFile(t, file), "\n#metrics", "\nmetrics"))); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestVersion: a version of a commit without a tag is older than the next release, and one with a
+// later time is newer.
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	dpkg := tool(t, "dpkg", "dpkg")
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "cmd/internal/cli/run.go"), "package cli\n\nconst next = \"v0.7.0-dev\"\n")
+	writeFile(t, filepath.Join(dir, "contrib/package/version"), readFile(t, filepath.Join(root, "contrib/package/version")))
+	git := func(at string, args ...string) {
+		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@localhost", "-c", "commit.gpgsign=false"}, args...)...)
+		cmd.Env = append(os.Environ(), "GIT_COMMITTER_DATE="+at)
+		run(t, cmd)
+	}
+	version := func() string {
+		return strings.TrimSpace(run(t, exec.CommandContext(t.Context(), "bash", filepath.Join(dir, "contrib/package/version"))))
+	}
+	commit := func(at string) string {
+		git(at, "add", "-A")
+		git(at, "commit", "-q", "--allow-empty", "-m", at)
+		return version()
+	}
+	git("", "init", "-q")
+	all := []string{commit("2026-01-01T23:00:00+0000"), commit("2026-01-02T00:30:00+0100")}
+	all = append(all, commit("2026-01-02T00:00:00+0000"))
+	for _, tag := range []string{"v0.7.0-rc1", "v0.7.0"} {
+		git("", "tag", tag)
+		all = append(all, version(), commit("2026-01-02T00:00:00+0000"))
+	}
+	if all[3] != "0.7.0~rc1" || all[5] != "0.7.0" {
+		t.Errorf("versions of tags: %v", all)
+	}
+	for i := range all[1:] {
+		if err := exec.CommandContext(t.Context(), dpkg, "--compare-versions", all[i], "lt", all[i+1]).Run(); err != nil {
+			t.Errorf("%s is not older than %s: %v", all[i], all[i+1], err)
+		}
+	}
+}

@@ -1,0 +1,140 @@
+//go:build linux
+
+package installtest
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"ulnet/lnd/lndtest/netlab"
+)
+
+// asUnit runs a program in the root $1 as systemd would do for a unit: the file system is read-only
+// but for the folders in $2, /tmp is empty, and the rest of the arguments runs.
+const asUnit = `
+root=$1 writable=$2
+shift 2
+mount --bind "$root" "$root"
+mount -o remount,bind,ro "$root"
+for dir in $writable; do
+	mount --bind "$root$dir" "$root$dir"
+	mount -o remount,bind,rw "$root$dir"
+done
+mount -t tmpfs tmpfs "$root/tmp"
+mount -t proc proc "$root/proc"
+exec chroot "$root" "$@"
+`
+
+// notifySocket is the socket for messages to the service manager, in the root.
+const notifySocket = "run/notify"
+
+// service is a service that runs as its unit says.
+type service struct {
+	t       *testing.T
+	process *netlab.Process
+	notify  *net.UnixConn
+	log     *os.File
+}
+
+// start starts the service of a unit in the root, on a host, and waits until it says that it is
+// ready. It takes from the unit the command, the user, the capabilities, and the folders.
+func (d debian) start(u unit, on *netlab.Host) *service {
+	d.t.Helper()
+	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "NOTIFY_SOCKET=/" + notifySocket, "WATCHDOG_USEC=1000000"}
+	var writable []string
+	for _, kind := range []struct{ key, below string }{{"RuntimeDirectory", "/run/"}, {"StateDirectory", "/var/lib/"}} {
+		dir := kind.below + u.one(kind.key)
+		mode, err := strconv.ParseUint(u.one(kind.key+"Mode"), 8, 32)
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		run(d.t, d.command("install", "-d", "-o", u.one("User"), "-g", u.one("Group"), "-m", fmt.Sprintf("%o", mode), dir))
+		env = append(env, strings.ToUpper(strings.TrimSuffix(kind.key, "Directory"))+"_DIRECTORY="+dir)
+		writable = append(writable, dir)
+	}
+	args := []string{"--mount", "--", "bash", "-euc", asUnit, "bash", d.dir, strings.Join(writable, " ")}
+	args = append(append(args, setpriv(u)...), strings.Fields(u.one("ExecStart"))...)
+	s := &service{t: d.t, notify: d.listen(notifySocket)}
+	var err error
+	if s.log, err = os.Create(filepath.Join(d.t.TempDir(), "log")); err != nil {
+		d.t.Fatal(err)
+	}
+	cmd := exec.Command("unshare", args...)
+	cmd.Env, cmd.Stdout, cmd.Stderr = env, s.log, s.log
+	s.process = on.Start(cmd)
+	s.await("READY=1")
+	return s
+}
+
+// setpriv returns a command that gives up what a unit does not have.
+func setpriv(u unit) []string {
+	capabilities := func(key string) string {
+		set := "-all"
+		for _, name := range u.words(key) {
+			set += ",+" + strings.ToLower(strings.TrimPrefix(name, "CAP_"))
+		}
+		return set
+	}
+	args := []string{
+		"setpriv", "--reuid=" + u.one("User"), "--regid=" + u.one("Group"), "--init-groups",
+		"--inh-caps=" + capabilities("AmbientCapabilities"), "--ambient-caps=" + capabilities("AmbientCapabilities"),
+		"--bounding-set=" + capabilities("CapabilityBoundingSet"),
+	}
+	if u.one("NoNewPrivileges") == "yes" {
+		args = append(args, "--no-new-privs")
+	}
+	return args
+}
+
+// listen opens a socket for messages to the service manager.
+func (d debian) listen(path string) *net.UnixConn {
+	d.t.Helper()
+	name := d.path(path)
+	_ = os.Remove(name) // of a service before
+	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Cleanup(func() { c.Close() })
+	if err := os.Chmod(name, 0o666); err != nil {
+		d.t.Fatal(err)
+	}
+	return c
+}
+
+// await waits for a message of the service.
+func (s *service) await(state string) {
+	s.t.Helper()
+	b := make([]byte, 4096)
+	if err := s.notify.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		s.t.Fatal(err)
+	}
+	for {
+		n, err := s.notify.Read(b)
+		if err != nil {
+			s.t.Fatalf("the service does not say %s: %v\n%s", state, err, readFile(s.t, s.log.Name()))
+		}
+		if strings.Contains("\n"+string(b[:n])+"\n", "\n"+state+"\n") {
+			return
+		}
+	}
+}
+
+// stop ends the service as systemd does.
+func (s *service) stop() {
+	s.t.Helper()
+	if err := s.process.Signal(syscall.SIGTERM); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.process.Wait(); err != nil {
+		s.t.Errorf("the service ended: %v\n%s", err, readFile(s.t, s.log.Name()))
+	}
+}
