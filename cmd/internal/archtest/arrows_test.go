@@ -96,10 +96,13 @@ var Rules = []Rule{
 	{Package: "lnet/discovery/engine", May: "lnet lnet/nid lnet/wire lnet/machine"},
 	{Package: "lnet/discovery", May: "portals lnet lnet/route lnet/path lnet/router lnet/discovery/engine lnet/recovery lnet/nid lnet/wire lnet/machine lnd", Tests: "portals/node"},
 	{Package: "lnet/selftest/wire", May: "lnet/nid", Tests: "lnet/wire"},
-	{Package: "lnet/selftest/engine", May: "lnet/selftest/wire lnet/nid lnet/machine", Tests: "lnet/wire"},
+	{Package: "lnet/selftest/engine", May: "lnet/selftest/wire lnet/nid lnet/machine", Tests: "lnet/wire lnet/selftest/recording"},
 	{Package: "lnet/selftest", May: "portals lnd lnet/nid lnet/machine lnet/selftest/engine lnet/selftest/wire", Tests: nodesMay},
-	{Package: "lnet/selftest/console/engine", May: "lnet/selftest/wire lnet/nid lnet/machine", Tests: "lnet/selftest/engine lnet/wire"},
+	{Package: "lnet/selftest/console/engine", May: "lnet/selftest/wire lnet/nid lnet/machine", Tests: "lnet/selftest/engine lnet/selftest/recording lnet/wire"},
 	{Package: "lnet/selftest/console", May: "portals lnd lnet/nid lnet/machine lnet/selftest lnet/selftest/console/engine lnet/selftest/wire", Tests: nodesMay + "lnet/wire"},
+
+	// This package is for the tests that play recordings of lnet_selftest.
+	{Package: "lnet/selftest/recording", May: "lnd/capture/... lnet/nid lnet/wire lnet/selftest/wire lnet/selftest/console lnet/selftest/console/engine"},
 
 	{Package: "gossip/wire", May: "portals/keyring"},
 	{Package: "gossip/engine", May: "gossip/wire portals/keyring lnet/nid lnet/machine"},

@@ -1,167 +1,231 @@
 package engine_test
 
 import (
-	"bytes"
+	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
-	"ulnet/lnd/capture"
-	"ulnet/lnd/capture/capturetest"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/selftest/engine"
+	"ulnet/lnet/selftest/recording"
 	"ulnet/lnet/selftest/wire"
 	lnetwire "ulnet/lnet/wire"
 )
 
-const recordings = "../../../lnd/capture/testdata/"
+// The recordings: those of lnd/capture, and those that the tests of the console brought.
+const (
+	recordings        = "../../../lnd/capture/testdata/"
+	consoleRecordings = "../console/engine/testdata/"
+)
 
-// replay plays the console and test clients of a recording against a node.
+// replay plays all others of a recording against a node.
 type replay struct {
-	t       *testing.T
-	node    *engine.Node
-	self    nid.NID           // the recorded node that ours stands for
-	lists   map[uint64][]byte // lists of destinations that the console sent, by their match bits
-	replies map[uint64][]byte // recorded replies, by their match bits
-	start   time.Time
-	now     time.Duration
-	said    int // replies that were compared
+	t     *testing.T
+	node  *engine.Node
+	self  []nid.NID           // NIDs of the recorded node that ours stands for
+	rails map[nid.NID]nid.NID // the first NID of each node with several, by its others
+	now   time.Duration
+	own   []ownRequest // requests of the recorded console to its own node, not yet made
+	sent  int          // requests that the recorded node has sent
+
+	// What our node has done and the recorded one has not yet, by match bits.
+	replies    map[uint64]engine.Effect // DoReply
+	moves      map[uint64]engine.Effect // DoPut, DoGet
+	calls      []engine.Effect          // DoCall, in order
+	sentCalls  map[uint64]engine.Effect // RPCs of our node that the recorded node has sent, by their numbers and those of their data
+	getting    map[uint64]engine.Effect // DoGet whose GET was recorded
+	ownReplies []wire.Message
+	differ     recording.Differences
+	seen       counts
 }
 
-// TestReplay: our node answers recorded kernel consoles and test clients with the bytes of the
-// recorded kernel node, but for counters, and for what a kernel leaves of an earlier reply.
+// counts are the recorded messages that were compared with those of our node.
+type counts struct{ replies, calls, moves, stats int }
+
+func has(list []nid.NID, id nid.NID) bool { return slices.Contains(list, id) }
+
+// first returns the name of the node that a NID belongs to.
+func (r *replay) first(id nid.NID) nid.NID {
+	if to, ok := r.rails[id]; ok {
+		return to
+	}
+	return id
+}
+
+// role is a node of a recording.
+type role struct {
+	file string
+	self []string // NIDs of the node
+	want counts
+	own  []ownRequest // requests of the recorded console to its own node; nil: see ownRequests
+}
+
+// rails of the recordings in which nodes have several NIDs, by another of them than the first.
+var rails = map[nid.NID]nid.NID{
+	nid.MustParse("10.89.0.2@tcp"): nid.MustParse("10.88.0.2@tcp"), nid.MustParse("10.89.0.3@tcp"): nid.MustParse("10.88.0.3@tcp"),
+	nid.MustParse("10.88.0.102@tcp"): nid.MustParse("10.88.0.2@tcp"), nid.MustParse("10.88.0.103@tcp"): nid.MustParse("10.88.0.3@tcp"),
+}
+
+var (
+	ten, eleven = []string{"10.77.0.10@tcp"}, []string{"10.77.0.11@tcp"}
+	endA, endB  = []string{"10.88.0.5@tcp"}, []string{"10.89.0.6@tcp1"}
+	two, three  = []string{"10.88.0.2@tcp", "10.88.0.102@tcp", "10.89.0.2@tcp"}, []string{"10.88.0.3@tcp", "10.88.0.103@tcp", "10.89.0.3@tcp"}
+)
+
+// roles are all nodes of all recordings that have such messages, but for tcp-err-put-noportal,
+// whose node has no selftest.
+func roles() (list []role) {
+	add := func(file string, client, server []string, of, to counts) {
+		list = append(list, role{file: file, self: client, want: of}, role{file: file, self: server, want: to})
+	}
+	add(recordings+"tcp-lst-ping.pcap", ten, eleven, counts{calls: 3}, counts{replies: 8, stats: 1})
+	for _, op := range []string{"read", "write"} {
+		for _, check := range []string{"full", "simple"} {
+			for i, size := range []string{"4K", "64K", "1M"} {
+				rpcs := []int{3, 3, 1}[i]
+				file := consoleRecordings + "tcp-lst-brw-" + op + "-" + size + "-" + check + ".pcap.gz"
+				add(file, ten, eleven, counts{calls: rpcs, moves: rpcs}, counts{replies: 5 + rpcs, moves: rpcs, stats: 1})
+			}
+		}
+	}
+	two3 := counts{replies: 13, moves: 3, stats: 3}
+	add(consoleRecordings+"tcp-csum-v2-lst.pcap.gz", ten, eleven, counts{calls: 3, moves: 3}, two3)
+	add(consoleRecordings+"tcp-csum-v3-lst.pcap.gz", ten, eleven, counts{calls: 2, moves: 2}, counts{replies: 7, moves: 2, stats: 1})
+	two2 := counts{replies: 12, moves: 2, stats: 3}
+	add(consoleRecordings+"tcp-proto-v1-lst.pcap.gz", ten, eleven, counts{calls: 2, moves: 2}, two2)
+	add(consoleRecordings+"tcp-proto-v2-lst.pcap.gz", ten, eleven, counts{calls: 2, moves: 2}, two2)
+	add(consoleRecordings+"o2ib-rxe-lst-brw-1M-write-64K-read.pcap.gz", []string{"10.88.0.2@o2ib"}, []string{"10.88.0.3@o2ib"}, counts{calls: 2, moves: 1}, two2)
+	const second = recordings + "captures2/"
+	add(second+"tcp-mr-two-rails.pcap.gz", two, three, counts{calls: 4, moves: 4}, counts{replies: 8, moves: 4})
+	for _, side := range []string{"near", "far"} {
+		add(second+"tcp-route-basic-"+side+".pcap.gz", endA, endB, counts{calls: 3, moves: 3}, counts{replies: 11, moves: 3, stats: 1})
+	}
+	add(second+"tcp-health-local-dropped.pcap.gz", two, three, counts{calls: 16}, counts{replies: 20})
+	add(second+"tcp-health-remote-dropped.pcap.gz", two, three, counts{calls: 14}, counts{replies: 18})
+	return append(
+		list, role{second + "tcp-lst-console.pcap.gz", two, counts{replies: 2, calls: 295, moves: 6}, consoleA()},
+		role{second + "tcp-lst-console.pcap.gz", three, counts{replies: 324, calls: 2, moves: 7, stats: 9}, []ownRequest{}},
+		role{second + "tcp-lst-two-consoles.pcap.gz", two, counts{replies: 5}, consoleOne},
+		role{second + "tcp-lst-two-consoles.pcap.gz", three, counts{replies: 4}, consoleTwo},
+	)
+}
+
+// TestReplay: in the place of each node of each recording, as test client, test server and member
+// of a session, our node sends the bytes of the recorded kernel node, but for what
+// package recording allows.
 func TestReplay(t *testing.T) {
 	spec.Covers(t, "ST-20")
-	for _, tt := range []struct {
-		file, node string
-		replies    int
-	}{
-		{"tcp-lst-ping.pcap", "10.77.0.11@tcp", 8},
-		{"captures2/tcp-lst-console.pcap.gz", "10.88.0.3@tcp", 32},
-		{"captures2/tcp-lst-two-consoles.pcap.gz", "10.88.0.2@tcp", 5},
-		{"captures2/tcp-lst-two-consoles.pcap.gz", "10.88.0.3@tcp", 4},
-		{"captures2/tcp-mr-two-rails.pcap.gz", "10.88.0.3@tcp", 4},
-		{"captures2/tcp-route-basic-near.pcap.gz", "10.89.0.6@tcp1", 11},
-		{"captures2/tcp-health-local-dropped.pcap.gz", "10.88.0.3@tcp", 10},
-	} {
-		r := &replay{t: t, self: nid.MustParse(tt.node), lists: map[uint64][]byte{}, replies: map[uint64][]byte{}}
-		var err error
-		if r.node, err = engine.NewNode(engine.Config{FirstID: 1 << 48}); err != nil {
-			t.Fatal(err)
+	for _, r := range effort.Some(3, roles()) {
+		t.Run(filepath.Base(r.file)+"/"+r.self[0], func(t *testing.T) { r.play(t) })
+	}
+}
+
+func (p *role) play(t *testing.T) {
+	list := recording.Read(t, p.file)
+	r := &replay{
+		t: t, rails: rails, own: p.own, replies: map[uint64]engine.Effect{}, moves: map[uint64]engine.Effect{},
+		sentCalls: map[uint64]engine.Effect{}, getting: map[uint64]engine.Effect{}, differ: recording.Differences{Jitter: 100 * time.Millisecond},
+	}
+	for _, text := range p.self {
+		r.self = append(r.self, nid.MustParse(text))
+	}
+	if r.own == nil {
+		r.own = ownRequests(t, list, r.self)
+	}
+	var err error
+	if r.node, err = engine.NewNode(engine.Config{FirstID: 1 << 48}); err != nil {
+		t.Fatal(err)
+	}
+	r.askOwn()
+	for i := range list {
+		m := &list[i]
+		r.now = m.At
+		switch {
+		case has(r.self, m.To.NID):
+			r.arrive(m)
+		case has(r.self, m.From.NID):
+			r.leave(m)
 		}
-		own := ownSessions[tt.file+tt.node]
-		var list []*capture.Record
-		capturetest.Decode(t, recordings+tt.file, func(c *capture.Record) { list = append(list, c.Clone()) })
-		r.collect(list)
-		requests := 0
-		for _, c := range list {
-			if requests == own.after && own.request != nil {
-				r.request(nid.ProcessID{NID: r.self}, wire.MakeSessionService, own.request)
-				own.request = nil
-			}
-			if portal, ok := c.Portal(); ok && c.Header.Type == lnetwire.Put && c.Header.DestNID == r.self && (portal == wire.TestPortal || portal == wire.FrameworkPortal) {
-				requests++
-				r.now = c.Time.Sub(r.start)
-				r.request(nid.ProcessID{NID: c.Header.SrcNID, PID: c.Header.SrcPID}, wire.Service(c.Header.Put().MatchBits), c.Payload)
-			}
+	}
+	r.over()
+	r.seen.stats = r.differ.Samples
+	if r.seen != p.want {
+		t.Errorf("compared %+v, want %+v", r.seen, p.want)
+	}
+}
+
+// arrive gives our node a message that the recorded one got.
+func (r *replay) arrive(m *recording.Message) {
+	switch {
+	case m.IsRequest():
+		r.differ.Substitute(m.Data)
+		r.step(engine.Input{Kind: engine.Arrived, Peer: m.From, Self: m.To.NID, Service: wire.Service(m.Bits), Data: m.Data})
+	case m.Kind == lnetwire.Put:
+		call, ok := r.call(m.Bits)
+		switch {
+		case !ok:
+		case call.ID == r.differ.Own(m.Bits):
+			r.step(engine.Input{Kind: engine.Replied, ID: call.ID, Data: m.Data})
+		default:
+			r.moved(&call, m)
 		}
-		if r.said < tt.replies {
-			t.Errorf("%s, %v: %d replies were compared, want %d", tt.file, r.self, r.said, tt.replies)
+	case m.Kind == lnetwire.Get && !m.Answered:
+		if call, ok := r.call(m.Bits); ok {
+			r.step(engine.Input{Kind: engine.Bulk, ID: call.ID})
+		}
+	case m.Kind == lnetwire.Reply:
+		if e, ok := r.getting[m.Bits]; ok {
+			r.got(&e, m)
 		}
 	}
 }
 
-// collect remembers what the others sent to the node or got from it.
-func (r *replay) collect(list []*capture.Record) {
-	gets := map[lnetwire.MDHandle]uint64{}
-	for _, c := range list {
-		if c.Kind != capture.Message {
-			continue
+// leave compares a message that the recorded node sent with what our node wants sent.
+func (r *replay) leave(m *recording.Message) {
+	switch {
+	case m.IsRequest():
+		r.sent++
+		if m.Portal == wire.TestPortal {
+			r.compareCall(m)
 		}
-		if r.start.IsZero() {
-			r.start = c.Time
+		r.askOwn()
+	case m.Kind == lnetwire.Reply:
+		if call, ok := r.call(m.Bits); ok {
+			r.compareData(&call, m)
+			r.step(engine.Input{Kind: engine.Bulk, ID: call.ID})
 		}
-		switch c.Header.Type {
-		case lnetwire.Put:
-			if put := c.Header.Put(); put.Portal == wire.BulkPortal && c.Header.SrcNID == r.self && len(c.Payload) == wire.MessageSize {
-				r.replies[put.MatchBits] = c.Payload
-			}
-		case lnetwire.Get:
-			gets[c.Header.Get().ReturnMD] = c.Header.Get().MatchBits
-		case lnetwire.Reply:
-			if bits, ok := gets[c.Header.Reply().DstMD]; ok {
-				r.lists[bits] = c.Payload
-			}
-		}
+	case m.Kind == lnetwire.Put && len(m.Data) == wire.MessageSize:
+		r.compareReply(m)
+	default:
+		r.compareMove(m)
 	}
 }
 
-// request gives the node a request, and carries out what follows. RPCs of the node as client
-// do not end.
-func (r *replay) request(from nid.ProcessID, service wire.Service, data []byte) {
-	r.step(engine.Input{Kind: engine.Arrived, Peer: from, Self: r.self, Service: service, Data: data})
-}
-
+// step steps the node, and carries out what follows: messages leave at once.
 func (r *replay) step(in engine.Input) {
 	var out engine.Output
 	r.node.Step(r.now, in, &out)
 	for _, e := range out.Effects {
 		switch e.Kind {
 		case engine.DoReply:
-			r.compare(e.Bits, e.Data)
-		case engine.DoPut, engine.DoGet:
-			r.step(engine.Input{Kind: engine.Moved, ID: e.ID, Data: r.lists[e.Bits]})
-		}
-	}
-}
-
-// compare compares a reply with the recorded one.
-func (r *replay) compare(bits uint64, ours []byte) {
-	theirs, ok := r.replies[bits]
-	if !ok {
-		return // the request was made up, or its reply is not in the recording
-	}
-	r.said++
-	a, errA := wire.ParseMessage(ours)
-	b, errB := wire.ParseMessage(theirs)
-	if errA != nil || errB != nil {
-		r.t.Fatal(errA, errB)
-	}
-	for _, m := range []*wire.Message{&a, &b} {
-		switch body := m.Body.(type) {
-		case *wire.StatReply:
-			body.Framework, body.RPC, body.LNet = wire.FrameworkStats{}, wire.RPCStats{}, wire.LNetStats{}
-		case *wire.BatchReply:
-			body.Active = 0 // depends on how quick the node's own RPCs are
-		case *wire.MakeSessionReply:
-			if m.Status == wire.OK {
-				body.Name = "" // kernels leave the name of an earlier reply
+			if e.Peer.NID == r.self[0] {
+				r.ownReply(e.Data)
+				continue
 			}
+			r.replies[e.Bits] = e
+		case engine.DoPut, engine.DoGet:
+			r.moves[e.Bits] = e
+			if e.Kind == engine.DoPut {
+				r.step(engine.Input{Kind: engine.Moved, ID: e.ID})
+			}
+		case engine.DoCall:
+			r.calls = append(r.calls, e)
+			r.step(engine.Input{Kind: engine.Sent, ID: e.ID})
+		case engine.DoUnpost, engine.DoCancel:
+			r.t.Errorf("our node withdraws memory: %+v", e)
 		}
 	}
-	x, _ := a.AppendBinary(nil)
-	y, _ := b.AppendBinary(nil)
-	if !bytes.Equal(x, y) {
-		r.t.Errorf("%v of rpc %#x:\n%v %+v, the kernel\n%v %+v", a.Type, bits, a.Status, a.Body, b.Status, b.Body)
-	}
-}
-
-// ownSessions are MAKE_SESSION requests of recorded consoles to their own node, by file and node.
-// A kernel sends them to itself without a message.
-var ownSessions = map[string]struct {
-	after   int // recorded requests before it
-	request []byte
-}{
-	"captures2/tcp-lst-two-consoles.pcap.gz10.88.0.2@tcp": {0, ownSession("10.88.0.2@tcp", 677414, "one")},
-	"captures2/tcp-lst-two-consoles.pcap.gz10.88.0.3@tcp": {1, ownSession("10.88.0.3@tcp", 2238231, "two")},
-}
-
-// ownSession encodes a MAKE_SESSION request that takes the node by force.
-func ownSession(console string, stamp int64, name string) []byte {
-	body := &wire.MakeSession{Session: wire.Session{Console: nid.MustParse(console), Stamp: stamp}, Force: true, Name: name}
-	b, err := (&wire.Message{Header: wire.Header{Features: 1}, Body: body}).AppendBinary(nil)
-	if err != nil {
-		panic(err)
-	}
-	return b
 }

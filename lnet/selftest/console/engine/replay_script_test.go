@@ -180,3 +180,29 @@ func TestReplayTwoConsoles(t *testing.T) {
 		}
 	}
 }
+
+// TestReplayNoSelftest: the recorded node drops the request, as it has no selftest. It is Down
+// once the console has waited.
+func TestReplayNoSelftest(t *testing.T) {
+	spec.Covers(t, "ST-22")
+	a, b := process("10.77.0.10@tcp"), process("10.77.0.11@tcp")
+	r := openReplay(t, shared+"tcp-err-put-noportal.pcap", a.NID)
+	name := r.requests[a.NID][0].message(t).Body.(*wire.MakeSession).Name
+	r.now = earlier
+	r.want(a.NID, &engine.NewSession{Key: 1, Name: name, Features: 1}, 0)
+	r.commands++
+	r.step(a.NID, engine.Input{Kind: engine.Do, ID: r.commands, Command: &engine.AddGroup{Key: 1, Name: "g", IDs: []nid.ProcessID{b}}, Self: a.NID})
+	if _, ok := r.answer[r.commands]; ok {
+		t.Error("the console does not wait")
+	}
+	r.now += 30 * time.Second
+	r.step(a.NID, engine.Input{})
+	got, ok := r.answer[r.commands]
+	if len(got.Result.Answers) != 1 || !ok || got.Result.Answers[0].State != engine.Down || got.Result.Answers[0].Failed != syscall.ETIMEDOUT {
+		t.Errorf("%+v", got)
+	}
+	r.over(a.NID)
+	if r.compared != 1 {
+		t.Errorf("%d requests were compared", r.compared)
+	}
+}
