@@ -12,6 +12,7 @@ import (
 
 	"ulnet/lnd/capture"
 	"ulnet/lnd/socklnd/ksock"
+	"ulnet/lnet/selftest/recording"
 	"ulnet/lnet/wire"
 )
 
@@ -51,11 +52,18 @@ var allowed = []struct {
 		"zero-copy cookie that asks for a NOOP", "kernels ask to be told when pages are free again; a node that copies has no use for that. The recorded NOOP is not played",
 		(*Differences).adaptZeroCopy,
 	},
+	{
+		"message of lnet_selftest", "numbers of RPCs, times, absolute counters and data that nobody checks; package recording has the list with its reasons",
+		(*Differences).adaptRPC,
+	},
 }
 
 // Differences compares records of a node with recorded ones; allowed lists what may differ. A
 // Differences is for one incarnation of a node; the zero value is ready for use.
 type Differences struct {
+	RPCs recording.Differences // what differs in messages of lnet_selftest
+
+	bulk        map[wire.MDHandle]uint64 // match bits of the player's GETs of bulk data, by their handles
 	incarnation uint64
 	recorded    uint64                          // incarnation of the recorded node
 	handles     map[wire.MDHandle]wire.MDHandle // by recorded handle: the node's handle in its place
@@ -74,10 +82,13 @@ func (d *Differences) Check(want, node *capture.Record) error {
 		}
 	}
 	b, err := adapted.AppendBinary(nil)
-	if err != nil {
-		return err
+	if err == nil {
+		err = compare(b, node.Raw)
 	}
-	return compare(b, node.Raw)
+	if err == nil {
+		d.noteRPC(want, node)
+	}
+	return err
 }
 
 // compare returns an error that shows the difference of two byte slices.
@@ -192,6 +203,7 @@ func hasGoodChecksum(r *capture.Record) bool {
 // did not request.
 func (d *Differences) Substitute(r *capture.Record) []byte {
 	s := r.Clone()
+	d.substituteRPC(s)
 	switch {
 	case r.Kind == capture.Noop && d.needless(r):
 		return nil

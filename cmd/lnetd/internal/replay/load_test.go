@@ -13,12 +13,14 @@
 package replay
 
 import (
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"net/netip"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/gopacket"
@@ -78,7 +80,7 @@ type Script struct {
 	Events []Event // events in the order of the recording
 }
 
-// Load reads a capture file. It puts segments in order and omits retransmissions. Recordings
+// Load reads a capture file, also one that gzip has compressed. It puts segments in order and omits retransmissions. Recordings
 // must be complete: lost bytes are an error, and so is a connection whose SYN is missing.
 func Load(path string) (*Script, error) {
 	f, err := os.Open(path)
@@ -86,7 +88,13 @@ func Load(path string) (*Script, error) {
 		return nil, err
 	}
 	defer f.Close()
-	r, err := capture.NewReader(f)
+	plain := io.Reader(f)
+	if strings.HasSuffix(path, ".gz") {
+		if plain, err = gzip.NewReader(f); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	r, err := capture.NewReader(plain)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

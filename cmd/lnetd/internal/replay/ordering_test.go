@@ -5,8 +5,9 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// Three kinds of events may come in another order than in the recording, because different
-// threads of a kernel cause them: messages of discovery (see swapped), the two ends of a
+// Four kinds of events may come in another order than in the recording, because different
+// threads of a kernel cause them: messages of discovery (see swapped), messages of lnet_selftest
+// that belong to different RPCs (see swappedRPC), the two ends of a
 // connection that both sides close (see mayEndFirst and endsNext), and, if Player.AnyOrder is
 // set, the connections that the node opens (see reorder).
 
@@ -14,6 +15,9 @@ import (
 // than event i does. Only messages of discovery may be swapped: different threads of a kernel
 // send pushes, ACKs of pushes, and messages of users.
 func (p *Player) swapped(i int, got *capture.Record) (other int, ok bool) {
+	if other, ok := p.swappedRPC(i, got); ok {
+		return other, true
+	}
 	want := p.events[i]
 	if isLike(want.Record, got) || !isDiscovery(got) && !isDiscovery(want.Record) {
 		return 0, false

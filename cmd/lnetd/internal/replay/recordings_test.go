@@ -4,6 +4,7 @@ package replay_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"ulnet/cmd/lnetd/internal/replay"
 	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/selftest/recording"
 )
 
 // role says how lnetd takes the place of a recorded node. Most fields are what the recorded node
@@ -29,6 +31,9 @@ type role struct {
 	fails    int               // number of its users' operations that must fail
 	deaf     bool              // the node has no match entries for messages
 	shutdown bool              // the node is shut down during the recording
+	selftest bool              // the node is a test node of lnet_selftest
+	steps    []recording.Step  // commands of its console
+	samples  int               // differences of two samples of its counters in the recording
 
 	deviations
 }
@@ -39,11 +44,12 @@ type deviations struct {
 	anyPort  string // why lnetd may connect from other ports; "": it may not
 }
 
-// recording is a capture of kernel nodes. It is played twice: lnetd takes the place of each of
+// recorded is a capture of kernel nodes. It is played twice: lnetd takes the place of each of
 // the two nodes.
-type recording struct {
+type recorded struct {
 	name              string
 	dialler, listener role // the node that opened the first connection, and the other one
+	long              bool // it is like another recording, and is played in long runs only
 	// endsAfter is the index of an event after which the connection ends at once, before other
 	// connections have been opened. Kernel threads and goroutines are scheduled differently by
 	// microseconds, and a side that gives up a connection also gives up its complete connections to
@@ -52,7 +58,7 @@ type recording struct {
 }
 
 // script loads the recording.
-func (r *recording) script(t *testing.T) *replay.Script {
+func (r *recorded) script(t *testing.T) *replay.Script {
 	t.Helper()
 	s := load(t, r.name).Records()
 	if r.endsAfter == 0 {
@@ -92,7 +98,7 @@ const (
 // recordings are the captures of kernel nodes over TCP, except three: replayOpenings and
 // replayAnswers play tcp-err-handshake, replayRefusedPassive and replayRefusedActive play
 // tcp-err-refused, and tcp-err-noarp has no TCP packet.
-var recordings = []recording{
+var recordings = []recorded{
 	{
 		name:     "tcp-csum-v2-bad",
 		dialler:  role{settings: append([]string{"inject_csum_error: 1"}, v2csum.settings...), timeout: 2 * time.Second, fails: 1, deviations: deviations{anyPort: endedPort, anyOrder: redial}},
@@ -117,18 +123,20 @@ var recordings = []recording{
 		listener: role{reasons: map[string]uint64{"foreign_nid": 1}},
 	},
 	{name: "tcp-lst-brw-read-1M-full"},
-	{name: "tcp-lst-brw-read-1M-simple"},
-	{name: "tcp-lst-brw-read-4K-full"},
-	{name: "tcp-lst-brw-read-4K-simple"},
-	{name: "tcp-lst-brw-read-64K-full"},
+	{name: "tcp-lst-brw-read-1M-simple", long: true},
+	{name: "tcp-lst-brw-read-4K-full", long: true},
+	{name: "tcp-lst-brw-read-4K-simple", long: true},
+	{name: "tcp-lst-brw-read-64K-full", long: true},
 	{name: "tcp-lst-brw-read-64K-simple"},
 	{name: "tcp-lst-brw-write-1M-full"},
-	{name: "tcp-lst-brw-write-1M-simple"},
+	{name: "tcp-lst-brw-write-1M-simple", long: true},
 	{name: "tcp-lst-brw-write-4K-full"},
-	{name: "tcp-lst-brw-write-4K-simple"},
-	{name: "tcp-lst-brw-write-64K-full"},
-	{name: "tcp-lst-brw-write-64K-simple"},
+	{name: "tcp-lst-brw-write-4K-simple", long: true},
+	{name: "tcp-lst-brw-write-64K-full", long: true},
+	{name: "tcp-lst-brw-write-64K-simple", long: true},
+	{name: "tcp-lst-console"},
 	{name: "tcp-lst-ping"},
+	{name: "tcp-lst-two-consoles"},
 	{name: "tcp-ping"},
 	{name: "tcp-ping-cpp1"},
 	{name: "tcp-ping-cpp4", dialler: four, listener: four},
@@ -156,41 +164,62 @@ var recordings = []recording{
 // and must get the same results.
 func TestRecordings(t *testing.T) {
 	commands := lnetdtest.Build(t)
-	for _, r := range effort.Some(6, recordings) {
+	list := slices.Clone(recordings)
+	if !effort.Long() {
+		list = slices.DeleteFunc(list, func(r recorded) bool { return r.long })
+	}
+	for _, r := range effort.Some(6, list) {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
-			t.Run("dials", func(t *testing.T) { r.dialler.play(t, commands, r.script(t), replay.Initiator) })
-			t.Run("listens", func(t *testing.T) { r.listener.play(t, commands, r.script(t), replay.Acceptor) })
+			t.Run("dials", func(t *testing.T) { r.play(t, commands, r.dialler, replay.Initiator) })
+			t.Run("listens", func(t *testing.T) { r.play(t, commands, r.listener, replay.Acceptor) })
 		})
 	}
 }
 
+// play puts lnetd in the place of one node.
+func (r *recorded) play(t *testing.T, commands lnetdtest.Commands, as role, side replay.Side) {
+	if as.except != "" {
+		t.Skip(as.except)
+	}
+	script := r.script(t)
+	if strings.Contains(r.name, "lst") {
+		as.test(t, r.name, script, side)
+	}
+	as.play(t, commands, script, side)
+}
+
 // play plays the recorded host whose place lnetd does not take.
 func (r *role) play(t *testing.T, commands lnetdtest.Commands, script *replay.Script, side replay.Side) {
-	if r.except != "" {
-		t.Skip(r.except)
-	}
 	net := "tcp"
 	if r.networks != "" {
 		net = r.networks
 	}
 	s := newStage(t, commands, script, side, net, r.settings...)
 	u := newUsers(t, s, script, r.peer(s), r.timeout)
-	if !r.deaf {
+	operate := u.operate
+	switch {
+	case r.selftest:
+		operate = newTester(u, r.steps).operate
+	case !r.deaf:
 		u.post()
 	}
 	p := replay.Player{
-		Script: script, Host: s.playerAddr, Dial: s.dial, Listener: s.listen(t),
-		Operate: u.operate, Established: s.established, AnyPort: r.anyPort != "", AnyOrder: r.anyOrder != "",
+		Differences: replay.Differences{RPCs: recording.Differences{LNet: true}},
+		Script:      script, Host: s.playerAddr, Dial: s.dial, Listener: s.listen(t),
+		Operate: operate, Established: s.established, Settled: s.settled, AnyPort: r.anyPort != "", AnyOrder: r.anyOrder != "",
 	}
 	if r.shutdown {
 		p.Shutdown = func() { u.run(s.daemon.Stop) }
 	}
 	if err := p.Play(t.Context()); err != nil {
 		status, _ := node.OpStatus.Call(t.Context(), s.daemon.Control(), control.None{}) // the status is empty if the daemon has been shut down
-		t.Fatalf("%v\ncounters %+v", err, status.Stats)
+		t.Fatalf("%v\ncounters %+v\n%v", err, status.Stats, u.failures())
 	}
 	u.wait(r.fails)
+	if samples := p.RPCs.Samples; samples != r.samples {
+		t.Errorf("%d differences of two samples were compared, want %d", samples, r.samples)
+	}
 	if r.reasons == nil {
 		return
 	}

@@ -74,6 +74,19 @@ func (s *stage) established(conns int) error {
 	return nil
 }
 
+// settled waits until lnetd has counted all messages that it has sent.
+func (s *stage) settled() error {
+	under := uint64(0)
+	if !lndtest.Poll(func() bool {
+		status, err := node.OpStatus.Call(s.ctx, s.daemon.Control(), control.None{})
+		under = status.Stats.MsgsAlloc
+		return err == nil && under == 0
+	}) {
+		return fmt.Errorf("lnetd has %d messages under way", under)
+	}
+	return nil
+}
+
 // withPrefix returns an address with the prefix length of its network.
 func withPrefix(addr netip.Addr) string {
 	if addr.Is6() {

@@ -16,29 +16,35 @@ func captureFile(name string) string {
 	return filepath.Join("..", "..", "..", "..", "lnd", "capture", "testdata", name+".pcap")
 }
 
-// captureDirs are the folders with captures: the small ones are in the repository, and the
-// complete set may be in a folder next to the repository.
+// captureDirs are the folders with captures.
 var captureDirs = []string{
 	filepath.Join("..", "..", "..", "..", "lnd", "capture", "testdata"),
-	filepath.Join("..", "..", "..", "..", "..", "shared", "captures"),
+	filepath.Join("..", "..", "..", "..", "lnd", "capture", "testdata", "captures2"),
+	filepath.Join("..", "..", "..", "..", "lnet", "selftest", "console", "engine", "testdata"),
 }
 
-// load loads a recording, or skips the test if the recording is missing.
-func load(t *testing.T, name string) *replay.Script {
+// find returns the path of a recording, or fails the test if the recording is missing.
+func find(t *testing.T, name string) string {
 	t.Helper()
 	for _, dir := range captureDirs {
-		file := filepath.Join(dir, name+".pcap")
-		if _, err := os.Stat(file); err != nil {
-			continue
+		for _, ext := range []string{".pcap", ".pcap.gz"} {
+			file := filepath.Join(dir, name+ext)
+			if _, err := os.Stat(file); err == nil {
+				return file
+			}
 		}
-		s, err := replay.Load(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
 	}
-	t.Skipf("there is no %s.pcap here", name)
-	return nil
+	t.Fatalf("there is no %s.pcap", name)
+	return ""
+}
+
+func load(t *testing.T, name string) *replay.Script {
+	t.Helper()
+	s, err := replay.Load(find(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // brief summarizes the events of one connection: each side's bytes, and which side closed it.

@@ -240,3 +240,17 @@ func (u *users) wait(failures int) {
 		u.t.Errorf("%d more operations should have failed", failures)
 	}
 }
+
+// failures returns the errors of the operations that have ended so far.
+func (u *users) failures() (errs []error) {
+	for {
+		select {
+		case err := <-u.results:
+			if err != nil {
+				errs = append(errs, err)
+			}
+		default:
+			return errs
+		}
+	}
+}

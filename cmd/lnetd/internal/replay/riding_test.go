@@ -1,0 +1,60 @@
+package replay
+
+import (
+	"encoding/binary"
+
+	"ulnet/lnd/capture"
+	"ulnet/lnd/socklnd/ksock"
+)
+
+// takeAck looks for a recorded NOOP, of event i or later on the same connection, whose zero-copy
+// acknowledgement the node has put into a message instead, as a node may that has a message to
+// send just then (lnet-wire §8.2). It returns the message without the acknowledgement; the NOOP is
+// not awaited any more.
+func (p *Player) takeAck(i int, got *capture.Record) *capture.Record {
+	if got.Kind != capture.Message || !got.Framed || got.Ksock.Cookies[1] == 0 {
+		return got
+	}
+	cookie, at := got.Ksock.Cookies[1], p.events[i]
+	for j := i; j < len(p.events); j++ {
+		e := p.events[j]
+		if e.Conn != at.Conn || e.From != at.From || e.Record == nil || p.early[j] {
+			continue
+		}
+		if e.Record.Kind == capture.Message && e.Record.Ksock.Cookies[1] == cookie {
+			return got // the recorded node did the same
+		}
+		if e.Record.Kind == capture.Noop && e.Record.Ksock.Cookies == ksock.NewNoop(cookie).Cookies {
+			p.early[j] = true
+			return withoutAck(got)
+		}
+	}
+	return got
+}
+
+// withoutAck returns a message without the acknowledgement in it.
+func withoutAck(r *capture.Record) *capture.Record {
+	s := r.Clone()
+	s.Ksock.Cookies[1] = 0
+	good := s.Ksock.Checksum != 0 && hasGoodChecksum(r)
+	b, err := s.AppendBinary(nil)
+	if err != nil { // it was parsed, so that it has a form
+		return r
+	}
+	if good {
+		s.Ksock.Checksum = ksock.Checksum(s.Ksock, b[ksock.MsgHeaderSize:])
+		binary.LittleEndian.PutUint32(b[4:], s.Ksock.Checksum)
+	}
+	s.Raw = b
+	return s
+}
+
+// following returns the next event after i that is a record of the node on the same connection.
+func (p *Player) following(i int) int {
+	for j := i + 1; j < len(p.events); j++ {
+		if e := p.events[j]; e.Conn == p.events[i].Conn && e.From == p.events[i].From && e.Record != nil && !p.early[j] {
+			return j
+		}
+	}
+	return i
+}

@@ -1,0 +1,98 @@
+package replay
+
+import (
+	"bytes"
+
+	"ulnet/lnd/capture"
+	selftest "ulnet/lnet/selftest/wire"
+	"ulnet/lnet/wire"
+)
+
+// isRPC reports whether a record belongs to lnet_selftest: it goes to one of its portals.
+func isRPC(r *capture.Record) bool {
+	portal, is := r.Portal()
+	return is && portal >= selftest.TestPortal && portal <= selftest.BulkPortal
+}
+
+// asksCounters reports whether a record is a STAT request.
+func asksCounters(r *capture.Record) bool {
+	return isRPC(r) && r.Header.Type == wire.Put && r.Header.Put().Portal == selftest.FrameworkPortal && r.Header.Put().MatchBits == uint64(selftest.StatService)
+}
+
+// adaptRPC changes a recorded message of lnet_selftest into the one that this node must send; see
+// package recording for what may differ.
+func (d *Differences) adaptRPC(want, node *capture.Record) (err error) {
+	switch {
+	case want.Kind != capture.Message:
+	case want.Header.Type == wire.Reply:
+		if bits, is := d.bulk[want.Header.Reply().DstMD]; is {
+			want.Payload = d.RPCs.AdaptData(bits, want.Payload, node.Payload)
+		}
+	case !isRPC(want) || want.Header.Type != wire.Put:
+	case len(want.Payload) == selftest.MessageSize:
+		want.Payload, err = d.RPCs.Adapt(want.Payload, node.Payload)
+	default:
+		want.Payload = d.RPCs.AdaptData(want.Header.Put().MatchBits, want.Payload, node.Payload)
+	}
+	return err
+}
+
+// noteRPC notes the numbers in a message of the node that stands for a recorded one.
+func (d *Differences) noteRPC(recorded, node *capture.Record) {
+	if isRPC(recorded) && recorded.Header.Type == wire.Put {
+		d.RPCs.Note(recorded.Payload, node.Payload)
+	}
+}
+
+// substituteRPC changes a recorded message of lnet_selftest into the one that the node gets: to
+// the node's match bits, and with the node's sessions.
+func (d *Differences) substituteRPC(s *capture.Record) {
+	if s.Kind != capture.Message || !isRPC(s) {
+		return
+	}
+	if s.Header.Type == wire.Get {
+		g := s.Header.Get()
+		if d.bulk == nil {
+			d.bulk = map[wire.MDHandle]uint64{}
+		}
+		d.bulk[g.ReturnMD] = g.MatchBits
+		g.MatchBits = d.RPCs.Own(g.MatchBits)
+		s.Header.SetGet(g)
+		return
+	}
+	p := s.Header.Put()
+	if p.Portal == selftest.BulkPortal {
+		p.MatchBits = d.RPCs.Own(p.MatchBits)
+		s.Header.SetPut(p)
+	}
+	s.Payload = d.RPCs.Substitute(s.Payload)
+}
+
+// swappedRPC looks for a later event, on the same connection, that is the message of
+// lnet_selftest that the node has sent. Threads of a kernel, and goroutines, run RPCs beside each
+// other, so that messages of different RPCs may leave in another order.
+func (p *Player) swappedRPC(i int, got *capture.Record) (other int, ok bool) {
+	want := p.events[i]
+	if !isRPC(got) || p.same(want.Record, got) {
+		return 0, false
+	}
+	for other := i + 1; other < len(p.events); other++ {
+		e := p.events[other]
+		if e.Conn == want.Conn && e.From == want.From && e.Record != nil && !p.early[other] && isRPC(e.Record) && p.same(e.Record, got) {
+			return other, true
+		}
+	}
+	return 0, false
+}
+
+// same reports whether a message of the node is a recorded one of lnet_selftest.
+func (p *Player) same(recorded, got *capture.Record) bool {
+	want := recorded.Clone()
+	if want.Kind != got.Kind || want.Header.Type != got.Header.Type || p.adaptRPC(want, got) != nil || !bytes.Equal(want.Payload, got.Payload) {
+		return false
+	}
+	if got.Header.Type == wire.Get {
+		return want.Header.Get().MatchBits == got.Header.Get().MatchBits
+	}
+	return got.Header.Type == wire.Put && want.Header.Put().MatchBits == got.Header.Put().MatchBits
+}
