@@ -36,7 +36,7 @@ func (t *Table) owe(in *intake, ni *lnet.NI, d *lnd.Delivery, ack wire.AckCmd) {
 	if due.n == 0 {
 		*due = acksDue{ni: ni, sender: d.From, to: to, ack: ack}
 	}
-	if due.n++; due.n == maxAcksDue || !d.More {
+	if due.n++; due.n == t.acksAtOnce || !d.More {
 		t.payAcks(due)
 	}
 }

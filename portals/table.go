@@ -20,6 +20,7 @@ type Table struct {
 	intakes    sync.Pool // unused values of intake
 	batches    sync.Pool // unused values of batch
 	shared     sync.Pool // unused values of sharedSend
+	acksAtOnce int       // largest number of ACKs that are posted together
 	tracker    tracker
 	deadlines  deadlines
 	queues     queues
@@ -29,7 +30,7 @@ type Table struct {
 // New makes the portal table of a node and installs it as the node's upper layer. A node has
 // one table.
 func New(node *lnet.Node) *Table {
-	t := &Table{node: node}
+	t := &Table{node: node, acksAtOnce: maxAcksDue}
 	t.operations.New = func() any {
 		o := new(operation)
 		o.Init()
