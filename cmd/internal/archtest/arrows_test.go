@@ -84,7 +84,7 @@ var Rules = []Rule{
 
 	{Package: "lnet/path", May: "lnet/nid"},
 	// This package plays recordings against whole stacks, and consists of tests.
-	{Package: "lnet/internal/replay", Tests: "lnet lnet/discovery lnet/route lnet/router lnet/path lnet/nid lnet/machine lnet/wire lnd portals lnd/verbs/softroce/emulator"},
+	{Package: "lnet/internal/replay", Tests: "lnet lnet/discovery lnet/route lnet/router lnet/path lnet/nid lnet/machine lnet/wire lnd portals lnet/selftest lnet/selftest/console lnet/selftest/recording lnet/selftest/wire lnd/verbs/softroce/emulator"},
 	{Package: "lnet/router", May: "lnet/machine"},
 	{Package: "lnet", May: "lnet/route lnet/nid lnet/path lnet/recovery lnet/router lnet/wire lnet/machine lnd", Tests: "portals lnet/path"},
 	{Package: "portals", May: "lnet lnd lnet/nid lnet/wire lnet/machine", Tests: "portals/node"},

@@ -40,6 +40,7 @@ type player struct {
 	node  *lnet.Node
 	table *portals.Table
 	agent *discovery.Agent
+	tests *tester // nil: users of the player's own stand in for those of the recorded node
 	nis   map[nid.NID]*driverNI
 	adds  map[nid.NID]*lnet.NI
 
@@ -74,7 +75,6 @@ func newPlayer(t *testing.T, names []nid.NID, rails map[nid.NID]nid.NID, routes 
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.post()
 	list, err := route.Parse(routes)
 	if err == nil {
 		_, err = p.node.ApplyRoutes(list)
@@ -124,6 +124,9 @@ func (p *player) first(id nid.NID) nid.NID {
 // messages that it sends by itself, so the key of such a message has its nodes, not its NIDs.
 func (p *player) what(h *wire.Header) string {
 	src, dst := h.SrcNID, h.DestNID
+	if p.tests != nil && p.tests.isRPC(h) {
+		src, dst = p.tests.ends(h)
+	}
 	var rest string
 	switch h.Type {
 	case wire.Put:
@@ -153,6 +156,9 @@ func (p *player) play(steps []step, events map[time.Duration]func(*player)) {
 	for i := range steps {
 		s := &steps[i]
 		p.until(s.at, events)
+		if p.tests != nil {
+			p.tests.next()
+		}
 		switch {
 		case s.kind == capture.Hello && p.own(s.from.NID):
 			p.hello(s)
@@ -213,6 +219,9 @@ func (p *player) expect(s *step) {
 	h := &s.head
 	switch {
 	case !p.own(h.SrcNID): // a message that the node forwarded
+	case p.tests != nil && p.tests.isRPC(h):
+		p.tests.expected(s)
+		p.tests.next()
 	case h.Type == wire.Put && h.Put().Portal != wire.PingPortal:
 		p.put(s)
 	case h.Type == wire.Get && h.Get().Portal != wire.PingPortal || h.Type == wire.Get && h.Get().SinkLength == userSink:
@@ -321,6 +330,9 @@ func (p *player) remember(q *pair) {
 	if q.recorded == nil {
 		return
 	}
+	if p.tests != nil {
+		p.tests.remember(q)
+	}
 	if h := &q.recorded.head; h.Type == wire.Get || h.Type == wire.Put && h.Put().AckMD != wire.NoHandle() {
 		p.byHandle[handle(h)] = q
 	}
@@ -335,6 +347,9 @@ func (p *player) compare(q *pair) {
 	}
 	if a, b := p.info(&r.head, r.data), p.info(&o.head, o.data); a != b {
 		p.differ("%v tells %s, not %s", r.head.Type, b, a)
+	}
+	if p.tests != nil && p.tests.isRPC(&r.head) {
+		p.tests.compare(q)
 	}
 	for _, answer := range q.waiting {
 		p.clock.AfterFunc(0, func() { p.arrive(answer) })
@@ -361,7 +376,17 @@ func (p *player) info(h *wire.Header, data []byte) string {
 // arrive delivers a recorded message. An answer gets the handle and the NIDs of our node's
 // request.
 func (p *player) arrive(s *step) {
-	head, from, at := s.head, s.from, s.to
+	head, from, at, data := s.head, s.from, s.to, s.data
+	if p.tests != nil && p.tests.isRPC(&head) && head.Type != wire.Reply {
+		var q *pair
+		if head, data, q = p.tests.arriving(s); q != nil && q.ours == nil {
+			q.waiting = append(q.waiting, s)
+			return
+		} else if q != nil {
+			from.NID, at = p.back(q, s)
+			head.SrcNID, head.DestNID = q.ours.head.DestNID, q.ours.head.SrcNID
+		}
+	}
 	if (head.Type == wire.Ack || head.Type == wire.Reply) && p.own(head.DestNID) {
 		q := p.byHandle[handle(&head)]
 		switch {
@@ -373,12 +398,19 @@ func (p *player) arrive(s *step) {
 			return
 		}
 		setHandle(&head, handle(&q.ours.head))
-		if direct := head.SrcNID == from.NID; direct {
-			from.NID = q.ours.head.DestNID
-		}
-		head.SrcNID, head.DestNID, at = q.ours.head.DestNID, q.ours.head.SrcNID, q.ours.head.SrcNID
+		from.NID, at = p.back(q, s)
+		head.SrcNID, head.DestNID = q.ours.head.DestNID, q.ours.head.SrcNID
 	}
-	p.nis[at].deliver(from, s.stamp, head, s.data)
+	p.nis[at].deliver(from, s.stamp, head, data)
+}
+
+// back returns the NIDs between which an answer to our node's message travels: those of that
+// message, or of the gateway that brings the answer.
+func (p *player) back(q *pair, answer *step) (from, at nid.NID) {
+	if from = answer.from.NID; from == answer.head.SrcNID {
+		from = q.ours.head.DestNID
+	}
+	return from, q.ours.head.SrcNID
 }
 
 func sorted[K interface{ ~int64 | ~string }, V any](m map[K]V) []K {

@@ -6,10 +6,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -20,8 +22,8 @@ func nids(texts ...string) (list []nid.NID) {
 	return list
 }
 
-// recording is a capture, or the captures of both sides of a router, and the nodes in it.
-type recording struct {
+// recorded is a capture, or the captures of both sides of a router, and the nodes in it.
+type recorded struct {
 	name  string
 	files []string // files of the recording; nil: one file with its name
 	nodes [][]nid.NID
@@ -30,6 +32,10 @@ type recording struct {
 	// differ are the differences of each node, with how often there are: those that
 	// reasons begins with.
 	differ []map[string]int
+	// selftest says that the first two nodes have lnet_selftest, and the first one is a console.
+	// samples are the differences of two samples of the counters of each.
+	selftest bool
+	samples  []int
 }
 
 // Reasons for which our node may behave otherwise than the recorded one, by the beginning of
@@ -63,9 +69,9 @@ var (
 	gateD      = nids("10.88.0.8@tcp", "10.89.0.8@tcp1")
 )
 
-var recordings = []recording{
+var recordings = []recorded{
 	{
-		name: "tcp-route-basic", files: []string{"tcp-route-basic-near", "tcp-route-basic-far"},
+		name: "tcp-route-basic", selftest: true, samples: []int{0, 1}, files: []string{"tcp-route-basic-near", "tcp-route-basic-far"},
 		nodes: [][]nid.NID{endA, endB, gateC}, routes: []string{"tcp1 10.88.0.7@tcp", "tcp 10.89.0.7@tcp1"},
 		differ: []map[string]int{{}, {}, {"extra: GET": 4, "missing: PUT": 17, "PUT tells": 1, "REPLY tells": 2}},
 	},
@@ -95,16 +101,16 @@ var recordings = []recording{
 		routes: []string{"tcp1 fd88::4@tcp", "tcp fd89::4@tcp1"},
 		differ: []map[string]int{{}, {}, {"missing: PUT": 1, "PUT tells": 1, "REPLY tells": 1}},
 	},
-	{name: "tcp-mr-two-rails", nodes: [][]nid.NID{twoApart, threeApart}, differ: []map[string]int{
+	{name: "tcp-mr-two-rails", selftest: true, samples: []int{0, 0}, nodes: [][]nid.NID{twoApart, threeApart}, differ: []map[string]int{
 		{"extra: GET": 2, "extra: PUT": 1}, {"extra: GET": 1},
 	}},
 	{name: "tcp-mr-link-down", nodes: [][]nid.NID{two, three}, differ: []map[string]int{
 		{"extra: PUT": 1}, {"extra: GET": 1, "PUT tells": 1, "REPLY tells": 25},
 	}},
-	{name: "tcp-health-local-dropped", nodes: [][]nid.NID{two, three}, differ: []map[string]int{
+	{name: "tcp-health-local-dropped", selftest: true, samples: []int{0, 0}, nodes: [][]nid.NID{two, three}, differ: []map[string]int{
 		{"extra: GET": 2, "extra: PUT": 1}, {"extra: GET": 1},
 	}},
-	{name: "tcp-health-remote-dropped", nodes: [][]nid.NID{two, three}, differ: []map[string]int{
+	{name: "tcp-health-remote-dropped", selftest: true, samples: []int{0, 0}, nodes: [][]nid.NID{two, three}, differ: []map[string]int{
 		{"extra: GET": 1, "extra: PUT": 1}, {"extra: GET": 1},
 	}},
 }
@@ -140,15 +146,18 @@ func takeAsymmetric(p *player) {
 // TestRecordings replays each node of each recording. The differences of our node are
 // counted, and must be those that are listed here.
 func TestRecordings(t *testing.T) {
+	spec.Covers(t, "ST-20", "ST-22")
 	for _, r := range recordings {
 		for i, node := range r.nodes {
-			t.Run(r.name+"/"+node[0].String(), func(t *testing.T) { r.replay(t, i) })
+			t.Run(r.name+"/"+node[0].String(), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { r.replay(t, i) })
+			})
 		}
 	}
 }
 
 // replay puts our stack in the place of one node.
-func (r *recording) replay(t *testing.T, i int) {
+func (r *recorded) replay(t *testing.T, i int) {
 	rails, node := map[nid.NID]nid.NID{}, r.nodes[i]
 	for _, other := range r.nodes {
 		for _, id := range other[1:] {
@@ -160,6 +169,14 @@ func (r *recording) replay(t *testing.T, i int) {
 		routes = r.routes[i]
 	}
 	p := newPlayer(t, node, rails, routes)
+	switch {
+	case r.selftest && i == 0:
+		p.tests = newTester(p, r.steps(t, node))
+	case r.selftest && i == 1:
+		p.tests = newTester(p, nil)
+	default:
+		p.post()
+	}
 	p.play(load(t, filesOf(r.files, r.name)...), maps.Clone(events[r.name+" "+node[0].String()])) // a copy, because play removes the events that have happened
 	got := map[string]int{}
 	for what, n := range p.seen {
@@ -167,6 +184,9 @@ func (r *recording) replay(t *testing.T, i int) {
 	}
 	if diff := cmp.Diff(r.differ[i], got); diff != "" {
 		t.Errorf("differences (-want +got)\n%s\n%v", diff, p.seen)
+	}
+	if p.tests != nil {
+		p.tests.over(r.samples[i])
 	}
 	if p.users != 0 {
 		t.Errorf("%d operations of users have not ended", p.users)

@@ -15,6 +15,7 @@ import (
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/cmd/lnetd/internal/replay"
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/selftest/recording"
 )
@@ -163,6 +164,7 @@ var recordings = []recorded{
 // must be those of the kernel. The test does with lnetd what the users of the recorded node did,
 // and must get the same results.
 func TestRecordings(t *testing.T) {
+	spec.Covers(t, "ST-20", "ST-22")
 	commands := lnetdtest.Build(t)
 	list := slices.Clone(recordings)
 	if !effort.Long() {
