@@ -17,7 +17,7 @@ import (
 // Agent lets a node take part in gossip, from [New] to [Agent.Close]: it steps a machine, posts
 // buffers for incoming messages, and sends the messages that the machine puts out. It has no
 // goroutine of its own: messages that arrive and timers of the node's clock step it. Other
-// protocols use it as their View of which nodes are alive.
+// protocols learn from it which nodes are alive, through an interface such as health.View.
 //
 // Methods are safe for concurrent use.
 type Agent struct {

@@ -100,7 +100,7 @@ func TestWatchCoalesces(t *testing.T) {
 type told struct {
 	latest    map[nid.NID]uint64
 	calls     int
-	last      int // number of participants whose last death was reported
+	last      int // number of participants whose 51st death, the last one, was reported
 	want      int
 	backwards bool
 	all       chan struct{} // closed when all participants are known to the watcher

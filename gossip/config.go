@@ -53,12 +53,13 @@ type Config struct {
 	// participant; about 50 bytes each.
 	Trace bool
 
-	// Notify is called with each event in turn, as in History. The caller is the goroutine that
-	// steps the machine, so Notify must neither block nor call the agent. May be nil.
+	// Notify is called with each event, in the order of [Agent.History]. The caller is the goroutine
+	// that steps the machine, so Notify must neither block nor call the agent. May be nil.
 	Notify func(Event)
 	Log    *slog.Logger // nil: nothing is logged
-	// Clock is the clock by whose jumps the agent notices that the node was paused. Default the
-	// node's clock; machine.BootClock, in real time, notices more pauses.
+	// Clock is the agent's clock: if it jumps ahead, the agent knows that the node was paused. By
+	// default it is the node's clock. machine.BootClock, which is for real time only, also jumps after
+	// the system was suspended.
 	Clock machine.Clock
 }
 

@@ -9,10 +9,10 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// If on is true, Drain makes all clients of this server choose other masters, and the server
-// takes no new ones, until Drain is called with on false. On the last server that takes clients,
-// Drain returns an [*Error] unless force is set, because the clients would find no other master
-// and stay. If Drain is called on two servers at the same time, both may agree.
+// Drain begins draining if on is true, and ends it if on is false. While it lasts, all clients of
+// this server are asked to choose other masters, and the server takes no new ones. On the last
+// server that takes clients, Drain returns an [*Error] unless force is set, because the clients would
+// find no other master and stay. If Drain is called on two servers at once, it may succeed on both.
 func (a *ServerAgent) Drain(on, force bool) (err error) {
 	a.runner.Inspect(func() {
 		if on && !force {

@@ -31,7 +31,7 @@ const (
 	LocalNoRoute                  // this NI has no way to the peer
 	LocalError                    // this NI cannot send the message
 	LocalTimeout                  // the message did not leave this NI in time
-	RemoteError                   // the peer cannot take it, or broke off what it sent
+	RemoteError                   // the peer cannot take the message, broke the protocol, or broke off a message that it was sending
 	RemoteDropped                 // the peer refused or reset the connection
 	RemoteTimeout                 // the peer took no bytes for too long
 	NetworkTimeout                // no connection was made, or no answer came, in time

@@ -10,8 +10,8 @@ import (
 // MaxInline is the largest payload in bytes of an inline message.
 const MaxInline = 1 << 10
 
-// InlineBuffer is the number of bytes of inline messages, with their headers, in a buffer of a
-// connection, about: a driver may use less, or more.
+// InlineBuffer is about how many bytes of inline messages, headers included, a buffer of a
+// connection holds. A driver may use less, or more.
 const InlineBuffer = 64 << 10
 
 // Inline is a small message of which the driver has copied header and payload (a send with
@@ -19,7 +19,7 @@ const InlineBuffer = 64 << 10
 type Inline struct {
 	Header wire.Header   // complete header
 	To     nid.ProcessID // next hop, whose connection is used
-	Lazy   bool          // the message answers one of a batch (Batcher), and waits for its end
+	Lazy   bool          // the message answers one of a batch (Batcher), and may wait until that batch ends
 	Opens  bool          // set by the driver: the message is the first one in its buffer
 	Copies int           // number of further messages, equal to this one, that leave behind it
 	Owner  any           // lnet's: the structure that this Inline is part of

@@ -38,7 +38,7 @@
 // lnet. Every method is safe for concurrent use. A driver holds none of its
 // locks while it calls up, because a handler may send from inside the upcall;
 // lnet holds none while it calls down, except in [Inliner]. Neither side blocks the other: Send
-// and Recv never wait for the network, upcalls never wait at all.
+// and Recv never wait for the network, and upcalls wait only while [Driver.Startup] runs.
 //
 // Upcalls for an arriving message come from a goroutine of the driver, or from
 // a follower that runs the read loop of the connection, see [ReadLoop].
@@ -83,8 +83,8 @@ const MaxPayload = 1 << 20
 type Driver interface {
 	// Type is the net type whose NIs this driver makes.
 	Type() nid.NetType
-	// Startup brings one NI up. Upcalls may come before it has returned, from
-	// other goroutines; they wait until it has.
+	// Startup brings one NI up. Other goroutines may make upcalls before it has
+	// returned; lnet makes these calls wait until then.
 	Startup(cfg Config, up Upcalls) (NI, error)
 }
 
@@ -115,16 +115,16 @@ type PeerCloser interface {
 
 // ConnsSetter is an NI that can change how many connections it makes to a peer while it runs.
 type ConnsSetter interface {
-	// SetConnsPerPeer changes how many connections of each kind (conns_per_peer) there are to
-	// peers that are met from now on; 0 leaves it to the driver.
+	// SetConnsPerPeer changes how many connections of each kind (conns_per_peer) the NI makes to
+	// peers to which it has none yet; 0 leaves the number to the driver.
 	SetConnsPerPeer(n int)
 }
 
 // Withdrawer is an NI with queues of its own.
 type Withdrawer interface {
-	// Withdraw finalizes with [ErrWithdrawn] those messages that want names and of which nothing
-	// has left: the link of the NI is down, and lnet sends them by another NI. want is called
-	// with locks of the driver, and takes none.
+	// Withdraw finalizes with [ErrWithdrawn] the messages for which want returns true and of which
+	// nothing has left: the link of the NI is down, and lnet sends them by another NI. want is
+	// called while locks of the driver are held, and takes none itself.
 	Withdraw(want func(*Message) bool)
 }
 

@@ -15,9 +15,9 @@ func (g Group) IsValid() bool { return g > 0 && g <= MaxGroup }
 // Multicaster is an NI whose network can take one datagram to many nodes at once (RM-1 and
 // RM-A22). A datagram is a PUT without ACK whose Header.DestNID is the group's.
 //
-// Datagrams are unreliable: each member gets one, none, or two of them, in any
-// order, whole. An NI does not get its own. A peer is not connected for it, and
-// PeerUp and PeerDown say nothing of it.
+// Datagrams are unreliable: a member gets each one once, twice or not at all, and in
+// any order, but always whole. An NI does not get its own. No connection is made for
+// a datagram, and PeerUp and PeerDown do not report its sender or its receivers.
 //
 // A datagram arrives as every message does, with Delivery.Group set. The NID of
 // Delivery.From is that of the address it came from, whatever the header claims; the

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// Override sets tunables that an NI has for itself, by their names and in the unit of users. An
-// error carries EINVAL; then some may be set.
+// Override sets the tunables that one NI has for itself: values has their names, and numbers in the
+// unit that users write. An error wraps EINVAL; other tunables of values may be set by then.
 func Override(list []Tunable, values map[string]int) error {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		n := values[name]

@@ -6,7 +6,7 @@ package lnd
 // connection's goroutine to the follower, which is most of the latency of a small message.
 //
 // Between two calls of Receive no goroutine reads, and what arrives stays in the socket
-// until the next one. A loop that is not used for some milliseconds goes back to the
+// until the next call. A loop that is not used for some milliseconds goes back to the
 // connection's goroutine, so only a follower that soon waits again should take it over.
 // All methods are safe for concurrent use.
 //

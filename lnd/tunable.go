@@ -12,8 +12,8 @@ type Tunable struct {
 	Name    string // name as in Lustre, where Lustre has the tunable
 	Default int    // default value in the unit that users write
 	Value
-	// Text says what the number means, in lines. It is empty if the text of the tunable before
-	// describes this one, too.
+	// Text says what the number means, in lines. It is empty if the Text of the tunable before
+	// it in the list describes both.
 	Text string
 }
 

@@ -107,8 +107,8 @@ func (n *Node) sweepFrom(at int, crowded bool) int {
 	return at
 }
 
-// age reports whether p may be forgotten: it has not been used for idle or, in a crowded table, was
-// never connected.
+// age reports whether p may be forgotten: it has not been used for the time given as idle or, in a
+// crowded table, was never connected.
 func (p *peerNI) age(now, idle time.Duration, crowded bool) bool {
 	p.mu.Lock()
 	used, met := p.touched, p.met

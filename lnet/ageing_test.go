@@ -17,8 +17,8 @@ import (
 
 func process(id nid.NID) nid.ProcessID { return nid.ProcessID{NID: id, PID: nid.LustrePID} }
 
-// TestPeersAgeOut: which peers are forgotten ten minutes after their last use, and
-// which are not.
+// TestPeersAgeOut checks which peers are forgotten ten minutes after their last use, and which are
+// kept.
 func TestPeersAgeOut(t *testing.T) {
 	for name, c := range map[string]struct {
 		prepare func(r *rig)

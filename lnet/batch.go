@@ -12,8 +12,8 @@ import (
 // removed, because answers may follow.
 type batch struct {
 	peer     *peerNI // the sender of the latest message, if it may repeat its header; else nil
-	nis      *[]*NI  // the NIs of this node when that was judged
-	known    *Peer   // what was known of the sender then
+	nis      *[]*NI  // the NIs of this node when the sender was checked
+	known    *Peer   // what was known of the sender when it was checked
 	received [wire.Hello + 1]uint64
 	length   int // payload bytes of received
 }

@@ -178,8 +178,8 @@ func (c *contacts) of(pid nid.PID) *contact {
 	return c.add(pid)
 }
 
-// add makes a contact, and removes the one that was quiet longest if there are too many. The
-// removed one keeps its link, which a goroutine that is reading it can follow.
+// add makes a contact. If there are too many, it removes the contact that was quiet longest. A removed
+// contact keeps its link to the next one, so a goroutine that is reading the list can go on from it.
 func (c *contacts) add(pid nid.PID) *contact {
 	c.mu.Lock()
 	defer c.mu.Unlock()

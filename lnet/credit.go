@@ -36,7 +36,7 @@ func classOf(priority bool) int {
 // The lock of the NI guards all fields, and the account of each peer.
 type niCredits struct {
 	limit   int // number of credits of the NI
-	credits int // credits not taken; limit - credits are the sum of all held
+	credits int // credits that no peer holds: limit minus the sum of account.held over all peers
 	spare   int // added for others: what stalled peers hold above half of limit
 	stalled int // number of credits that stalled peers hold
 	lowest  int // fewest credits so far; negative: messages waited
@@ -146,7 +146,7 @@ func (c *niCredits) put(p *peerNI, n int) {
 // setSpare sets spare after a change of stalled.
 func (c *niCredits) setSpare() { c.spare = max(0, c.stalled-c.limit/2) }
 
-// want notes that a peer could use so many credits.
+// want notes that a peer could use n credits.
 func (c *niCredits) want(a *account, n int) {
 	c.wanted += n - a.wants
 	a.wants = n
@@ -172,7 +172,7 @@ func (c *niCredits) anyWaits() bool {
 }
 
 // review finds the peers that have stalled since the last call. If there is
-// a spare credit then, all others that wait may go on.
+// a spare credit afterwards, each waiting peer may send one message.
 func (c *niCredits) review() {
 	for _, p := range c.holders {
 		a := &p.account
@@ -206,7 +206,7 @@ func (ni *NI) takeCredit(p *peerNI, want int, priority bool) bool {
 	c.want(a, want)
 	c.lowest = min(c.lowest, -c.wanted)
 	ni.tellCredits()
-	if !a.stalled || c.spare == 0 || class == urgent { // otherwise the next of its messages that leaves wakes it
+	if !a.stalled || c.spare == 0 || class == urgent { // if not, p waits in no queue: it is woken when the next of its messages leaves
 		c.waiters[class].push(p, class)
 		ni.watchCredits()
 	}
@@ -279,9 +279,9 @@ func (ni *NI) wakeSenders() {
 // peer has no waiting messages any more, or no peer credit, its turn goes to the next. The
 // caller holds ni.mu, which is released and taken again.
 //
-// Only one goroutine does so at a time. A message that fails at once returns its credit from
-// inside this function; if that call went on, a thousand peers whose messages have expired
-// would make a stack of a thousand calls.
+// Only one goroutine at a time runs the loop. A message that fails at once returns its credit from
+// inside this function, which calls wakeWaiting again. If that call ran the loop too, a thousand
+// peers whose messages have expired would make a stack of a thousand calls.
 func (ni *NI) wakeWaiting() {
 	if ni.tx.waking {
 		return

@@ -131,8 +131,8 @@ func TestCapped(t *testing.T) {
 	}
 }
 
-// TestUnfit (LN-8): a message that has waited too long, or was aborted meanwhile, fails when
-// its turn comes, whichever credit it waited for.
+// TestUnfit (LN-8): a message that has waited too long for a peer credit or an NI credit, or was
+// aborted while it waited, fails when it would get the credit.
 func TestUnfit(t *testing.T) {
 	spec.Covers(t, "LN-8")
 	for name, c := range map[string]struct {
@@ -263,8 +263,8 @@ func TestSendFromSent(t *testing.T) {
 	}
 }
 
-// TestCreditsUnderLoad: many senders and a driver that finalizes from
-// goroutines of its own; everything ends once and all credits come back.
+// TestCreditsUnderLoad: many goroutines send, and the driver finalizes from goroutines of its own.
+// Every message ends once, and all credits come back.
 func TestCreditsUnderLoad(t *testing.T) {
 	// Without timers no peer counts as stalled, however slow the machine is: then others may have more.
 	r := newRig(t, lnd.Tunables{Credits: 4, PeerCredits: 3}, lnet.Config{Clock: timerless{machine.RealClock()}})

@@ -49,8 +49,8 @@ func (ni *NI) tellCredits() {
 }
 
 // SetRoutes replaces the routes by which messages leave the node's nets. The state of
-// each, alive or not, may change at any time; the rest of it belongs to the node
-// afterwards, which fills in NI.
+// each, alive or not, may change at any time; all other fields belong to the node
+// afterwards. The node fills in NI.
 func (n *Node) SetRoutes(routes []*path.Gateway) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -62,7 +62,7 @@ func (n *Node) SetRoutes(routes []*path.Gateway) {
 // Rail is the state of the NI that the choice of paths reads: health, link, priority.
 func (ni *NI) Rail() *path.Local { return &ni.rail }
 
-// Rail is the state of a NID of another node, or nil if the node has none.
+// Rail is the state of a NID of another node, or nil if this node does not know the NID.
 func (n *Node) Rail(id nid.NID) *path.Remote {
 	n.peers.mu.RLock()
 	defer n.peers.mu.RUnlock()

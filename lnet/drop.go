@@ -37,12 +37,12 @@ const (
 	NoRoute                     // for another net, to which this node has no route
 	RouteLoop                   // for another net; the next hop is the peer that the message came from
 	NeedlessDetour              // for another net, on which the source is too
-	NextHopStalled              // to be forwarded; the next hop has stalled, and all messages that it may have wait
+	NextHopStalled              // to be forwarded; the next hop has stalled, and the credits or buffers left for such hops are in use
 	NextHopDead                 // to be forwarded; the next hop cannot be reached
 	RoutingStopped              // the message waited to be forwarded when routing was turned off
 	TransitCut                  // to be forwarded; the payload broke off
 	ForwardFailed               // was to be forwarded, and could not be sent
-	HandlerBusy                 // for an MD whose handler is behind: the message is a datagram, or too many wait
+	HandlerBusy                 // for an MD whose handler is behind with earlier events: the message is a datagram, or too many wait
 	DropRule                    // a drop rule of package faultrule dropped the message
 	AsymmetricRoute             // came by a router that is no gateway to the source's net, and DropAsymmetric is set
 	dropReasonsEnd              // number of reasons; not a reason

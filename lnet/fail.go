@@ -23,7 +23,7 @@ type FailedNID struct {
 
 // failList makes messages fail on purpose (LNet lib-move.c, ln_test_peers).
 type failList struct {
-	armed atomic.Bool // entries is not empty: a message looks at nothing else otherwise
+	armed atomic.Bool // whether entries is not empty; if it is empty, a message reads nothing but this
 
 	mu      sync.Mutex
 	entries []FailedNID // the oldest first, no count 0; guarded by mu

@@ -24,7 +24,7 @@ type failStep struct {
 	fails bool    // whether the PUT has to fail
 }
 
-// TestFailNID (LN-14): which PUTs fail, and what is left on the list.
+// TestFailNID (LN-14) checks which PUTs fail, and which entries are left on the list afterwards.
 func TestFailNID(t *testing.T) {
 	spec.Covers(t, "LN-14")
 	for name, c := range map[string]struct {
@@ -95,8 +95,8 @@ func TestFailNID(t *testing.T) {
 	}
 }
 
-// TestFailNIDErrors: calls that FailNID refuses; a list that was full accepts NIDs again when
-// an entry was used up.
+// TestFailNIDErrors checks which calls FailNID refuses, and that a list that was full takes a NID
+// again when an entry is used up.
 func TestFailNIDErrors(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	if err := r.node.FailNID(nid.NID{}, 1); err != syscall.EINVAL {

@@ -8,8 +8,8 @@ import (
 	"ulnet/lnet/router"
 )
 
-// TestAbandonAnother: a connection ends while its message is being refused. The Delivery's
-// transit may belong to another message by then, which must keep waiting.
+// TestAbandonAnother: a connection ends while the router refuses its message. The transit to which
+// the Delivery refers may already belong to another message, which must keep waiting.
 func TestAbandonAnother(t *testing.T) {
 	spec.Covers(t, "RO-8")
 	var f forwarder

@@ -65,7 +65,7 @@ func (c *crossing) wantIdle() {
 	}
 }
 
-// passing is a PUT of peerA for peer1 with so many bytes of payload.
+// passing is a PUT of peerA for peer1 with size bytes of payload.
 func passing(size int, bits uint64) *lnd.Delivery {
 	return arriving(func(h *wire.Header) {
 		h.DestNID, h.PayloadLength = peer1, uint32(size)
@@ -147,7 +147,8 @@ func TestForward(t *testing.T) {
 	}
 }
 
-// TestForwardRefuses: each reason for which a message is not forwarded.
+// TestForwardRefuses: each message that may not be forwarded is dropped under its reason, and the
+// connection is closed if the message breaks the protocol.
 func TestForwardRefuses(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-2", "RO-3", "RO-4", "RO-9")
@@ -255,8 +256,8 @@ func TestForwardLoop(t *testing.T) {
 	}
 }
 
-// TestRoutingOff: without forwarding a message for another net is dropped; when forwarding is
-// turned off waiting messages are dropped, and those with a buffer leave.
+// TestRoutingOff: while forwarding is off, a message for another net is dropped. When forwarding is
+// turned off, messages that wait for a buffer are dropped, and those that have one are still sent.
 func TestRoutingOff(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-4", "RO-10")

@@ -30,8 +30,8 @@ func (n *Node) learnGateways(ids []nid.NID) {
 	}
 }
 
-// learnedGateways copies what discovery knows of some gateways into their state. It reports
-// whether the NIDs of one of them have changed.
+// learnedGateways copies what discovery knows of the gateways in list into their state. It reports
+// whether the NIDs of any of them have changed.
 func (n *Node) learnedGateways(list []*gateway) (news bool) {
 	g := &n.gateways
 	for _, gw := range list {

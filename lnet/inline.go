@@ -27,8 +27,8 @@ type Inline struct {
 // Init ties the embedded driver part to i. Call it once, before the first Post.
 func (i *Inline) Init() { i.Owner = i }
 
-// Next returns the message after i in the list that lnet has passed to Left of the [InlineUpper],
-// or nil if i is the last.
+// Next returns the message that follows i in the list whose first message lnet has passed to Left of
+// the [InlineUpper]. It returns nil if i is the last message of the list.
 func (i *Inline) Next() *Inline {
 	if i.Link == nil {
 		return nil
@@ -50,8 +50,8 @@ type InlineUpper interface {
 	// Inline returns the inline form of a message that waits for credits, for another try of
 	// Post, or nil if m has to stay as it is. lnet calls it and Posted with a lock held.
 	Inline(m *Message) *Inline
-	// Posted ends each call of Inline that returned i. If taken is true, i stands for m from
-	// now on; otherwise i is not used any more.
+	// Posted follows each call of Inline that returned i. If taken is true, i has the place of m from
+	// now on. If it is false, lnet does not use i any more.
 	Posted(m *Message, i *Inline, taken bool)
 }
 
@@ -107,8 +107,8 @@ func (p *peerNI) endPost(i *Inline) {
 }
 
 // fill copies a message to a buffer of the driver. For another buffer it takes a peer credit and
-// an NI credit, which the first message in the buffer holds. undo says that the caller, without
-// p.mu, must give an NI credit back. The caller holds p.mu.
+// an NI credit, which the first message in the buffer holds. The caller holds p.mu. If undo is
+// true, the caller must give an NI credit back after it has released p.mu.
 func (p *peerNI) fill(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken, undo bool) {
 	i.peer = p
 	if p.posted > 0 { // so there may be a buffer with room
@@ -136,10 +136,10 @@ func (p *peerNI) fill(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken,
 // postAtOnce is how many queued messages become inline ones without giving peerNI.mu up.
 const postAtOnce = 256
 
-// postQueued makes small messages at the head of the queue inline ones, so that they do not need a
-// credit each. It ends early, with the last one taken, when the caller, without p.mu, has to do
-// something: to call flush if that is not nil, or to give an NI credit back if undo is true. The
-// caller holds p.mu.
+// postQueued turns small messages at the head of the queue into inline messages, so that they do not
+// need a credit each. It ends early when the caller has to do something after it has released p.mu: to
+// call flush if that is not nil, or to give an NI credit back if undo is true. taken reports whether the
+// last message was turned into an inline one. The caller holds p.mu.
 func (p *peerNI) postQueued() (flush lnd.Flusher, undo, taken bool) {
 	upper, ok := p.ni.node.upper.(InlineUpper)
 	if p.ni.poster == nil || !ok {
@@ -219,9 +219,9 @@ func (d *departed) add(i *lnd.Inline, n int) {
 }
 
 // restore returns the credits of n Inlines that have left, and takes the size of their messages off the
-// queued bytes. It runs before the handlers of their events, so that a handler can send: peers that wait
-// for credits of the NI get these before, or a handler that sends again and again would keep them. Other
-// messages to p that wait go on after those events.
+// queued bytes. It runs before the handlers of their events, so that a handler can send. But peers that
+// wait for credits of the NI get them first: otherwise a handler that sends again and again would take
+// all of them. Other messages to p that wait go on after these events.
 func (p *peerNI) restore(n int, sum *departed) {
 	p.mu.Lock()
 	p.credits += sum.credits

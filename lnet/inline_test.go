@@ -211,8 +211,8 @@ func TestPostShares(t *testing.T) {
 	}
 }
 
-// TestPostFair: a peer whose messages are sent by the handler of its SEND events does not keep other peers
-// from credits of the NI for which they wait.
+// TestPostFair: the handler of the SEND events of one peer sends the next messages to that peer. Other
+// peers that wait for credits of the NI get them nevertheless.
 func TestPostFair(t *testing.T) {
 	spec.Covers(t, "LN-6")
 	node, p := newPoster(t, lnet.Config{}, lnd.Tunables{Credits: 1, PeerCredits: 1})
@@ -229,7 +229,7 @@ func TestPostFair(t *testing.T) {
 }
 
 // TestPostWantsNothing: a peer whose messages waited for credits of the NI, and then became inline ones,
-// counts as waiting no more.
+// no longer counts as a peer that waits.
 func TestPostWantsNothing(t *testing.T) {
 	node, p := newPoster(t, lnet.Config{}, lnd.Tunables{Credits: 2, PeerCredits: 2})
 	p.size = 5
@@ -305,7 +305,8 @@ func TestPostLost(t *testing.T) {
 	}
 }
 
-// TestPostLeavesToSend: what may have to wait, or has a choice of paths, is not posted.
+// TestPostLeavesToSend: Post does not take a message that may have to wait, or that has a choice of
+// paths: such a message is left to Send.
 func TestPostLeavesToSend(t *testing.T) {
 	for name, prepare := range map[string]func(node *lnet.Node, p *poster){
 		"unknown peer":    func(*lnet.Node, *poster) {},

@@ -65,7 +65,8 @@ func (s *linkState) set(ni *NI, down error) bool {
 	if was.Down != next.Down {
 		next.Changed = ni.node.cfg.Clock.Now()
 	}
-	// A message that finds the link down must find that the choice of paths knows it.
+	// SetDown comes before Store: a message that reads in s.now that the link is down chooses another
+	// path, and that choice must already know it.
 	if next.Down {
 		ni.rail.SetDown(true)
 	}

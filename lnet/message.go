@@ -18,8 +18,8 @@ type Message struct {
 
 	// Source pins the local NI; the zero NID leaves the choice to lnet.
 	Source nid.NID
-	// Answers is the NI by which the request of an answer came; nil for a message that is no
-	// answer. The answer leaves by this NI, even while the NI is being removed from the node.
+	// Answers is set if the message answers a request: the NI by which the request came. The answer
+	// leaves by this NI, even while the NI is being removed from the node.
 	Answers *NI
 	// Asker is the process whose connection brought that request (Delivery.From). The
 	// answer leaves by the connections of this process, whatever Header.DestNID says.
@@ -43,7 +43,7 @@ type Message struct {
 	dest    nid.NID       // the destination given to Send; Header.DestNID is the one that was chosen
 	hop     *path.Remote  // the state of the next hop that counts m; nil if there was nothing to choose
 	expires time.Duration // instant; set when the message had to queue, else 0
-	waited  bool          // the message had to wait for its connection: it holds no NI credit
+	waited  bool          // the message had to wait for its connection, and has given its NI credit back
 	found   bool          // the message has waited for discovery
 	backlog bool          // the message is counted in Node.backlog
 	transit *transit      // the transit that it is part of; nil for a message of this node

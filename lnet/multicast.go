@@ -66,7 +66,7 @@ func (ni *NI) MulticastLimits() lnd.MulticastLimits {
 //
 //	EINVAL      there is no such group
 //	EOPNOTSUPP  the NI has no multicast (errors.ErrUnsupported)
-//	ESHUTDOWN   it is going down
+//	ESHUTDOWN   the NI is going down
 //
 // Other errors are those of the driver.
 func (ni *NI) JoinGroup(g lnd.Group) error {
@@ -89,7 +89,7 @@ func (ni *NI) JoinGroup(g lnd.Group) error {
 	return nil
 }
 
-// LeaveGroup undoes one JoinGroup. It returns ENOENT without one.
+// LeaveGroup undoes one JoinGroup. ENOENT: there is no JoinGroup to undo.
 func (ni *NI) LeaveGroup(g lnd.Group) error {
 	ni.joining.Lock()
 	defer ni.joining.Unlock()

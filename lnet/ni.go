@@ -29,7 +29,7 @@ type NI struct {
 	heard    instant        // when any peer was heard, while the node forwards messages
 	silence  router.Silence // watch of the NI's net, if it is the first NI of the net; guarded by forwarder.mu
 	silent   atomic.Bool    // router.Silence has found that the net is down
-	recent   recentPeers    // peers that were looked for lately, none of which the table has forgotten
+	recent   recentPeers    // cache of peers that were looked up lately and are still in the table
 	link     linkState
 	rail     path.Local    // the NI as package path sees it
 	failures failureCounts // failures of messages that the NI sent or received
@@ -158,7 +158,7 @@ func (ni *NI) signalDrained() {
 }
 
 // drain waits until every message that was given to a peer has ended, or until ctx ends. It
-// returns how many had not ended by then.
+// returns how many messages have not ended.
 func (ni *NI) drain(ctx context.Context) (left int64) {
 	for {
 		left = ni.pending.Load()

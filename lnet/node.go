@@ -60,7 +60,8 @@ type Config struct {
 	// removed at the next check, within 5 s.
 	PeerIdle time.Duration
 	// PeerBufferCredits (peer_buffer_credits) is how many messages of one peer may be in this
-	// node at a time to be forwarded, where the NI's own tunable is 0; 0 means its PeerCredits.
+	// node at a time to be forwarded. It applies to NIs whose own tunable PeerBufferCredits is 0.
+	// 0 means the PeerCredits of the NI.
 	PeerBufferCredits int
 	// RouterSilence (alive_router_check_interval + router_ping_timeout) is how long a net may
 	// be silent before this node, as a router, reports its NI there as down. It also bounds how
@@ -217,8 +218,8 @@ func (n *Node) IDs() []nid.ProcessID {
 	return ids
 }
 
-// OnNIChange calls f after every change of the list of NIs, and of the link of one. f
-// must not block.
+// OnNIChange calls f after every change of the list of NIs, and after every change of an NI's link.
+// f must not block.
 func (n *Node) OnNIChange(f func()) {
 	n.mu.Lock()
 	n.watchers = append(n.watchers, f)

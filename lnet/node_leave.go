@@ -9,8 +9,8 @@ import (
 )
 
 // RemoveNI stops an NI: new messages no longer use it, queued messages can leave until ctx
-// ends, and held ones are dropped. The error says how many could not leave. It must not be
-// called from a handler.
+// ends, and messages that arrived and are on hold are dropped. The error says how many queued
+// messages could not leave. RemoveNI must not be called from a handler.
 //
 // If the NI is being removed or was removed already, RemoveNI waits until that removal has
 // ended, and returns its result; or an error if ctx ends first.

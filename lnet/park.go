@@ -7,9 +7,9 @@ import (
 )
 
 // wantsDiscovery reports whether m must wait until discovery has brought what is known of its
-// peer up to date. All PUTs and GETs must wait but those of discovery itself
-// (lnet_msg_discovery), those to user processes, which take no part in discovery, and forwarded
-// ones.
+// peer up to date. That is true of all PUTs and GETs, with three exceptions: those of discovery
+// itself (lnet_msg_discovery), those to user processes, which take no part in discovery, and
+// forwarded messages.
 func (m *Message) wantsDiscovery() bool {
 	if m.Routed || m.Header.DestPID&nid.UserPID != 0 {
 		return false

@@ -31,8 +31,7 @@ func upToDate(ids ...nid.NID) lnet.Peer {
 	return p
 }
 
-// TestPark (LN-11): which messages wait for discovery, which do not, and in which order they
-// are sent.
+// TestPark (LN-11) checks which messages wait for discovery, and in which order they are sent.
 func TestPark(t *testing.T) {
 	spec.Covers(t, "LN-11")
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})

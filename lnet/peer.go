@@ -50,7 +50,7 @@ type peerNI struct {
 	traffic  traffic
 	contacts contacts
 	evicted  atomic.Bool // no longer in the table: another peerNI stands for nid; set under mu
-	index    int         // index in the table's order; guarded by its lock
+	index    int         // index of p in peerTable.order; guarded by the table's lock
 
 	mu          sync.Mutex
 	credits     int       // credits of the peer; guarded by mu, like all fields below
@@ -79,9 +79,8 @@ type peerNI struct {
 	neighbour *router.Neighbour // its account as sender and next hop of forwarded messages; nil: there were none; guarded by forwarder.mu
 }
 
-// send queues m, and hands it to the driver if there is credit. It returns false if p was
-// removed from the table of peers meanwhile: discovery would not find a message that waits in
-// p.
+// send queues m, and hands it to the driver if there is credit. It returns false, and does not queue
+// m, if p is no longer in the table of peers: discovery would not find a message that waits in p.
 func (p *peerNI) send(m *Message) bool {
 	p.mu.Lock()
 	if p.evicted.Load() {
@@ -161,8 +160,8 @@ func (p *peerNI) launch(m *Message) {
 }
 
 // launchSmall hands the small messages at the head of the queue to the driver, as inline ones, and
-// returns the message after them if it has its credits. The caller holds p.mu, which is released
-// meanwhile.
+// returns the message after them if it has its credits. The caller holds p.mu, which launchSmall
+// releases while it calls the driver.
 func (p *peerNI) launchSmall() *Message {
 	for {
 		flush, undo, taken := p.postQueued()

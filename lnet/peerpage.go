@@ -12,7 +12,7 @@ import (
 type PeerPage struct {
 	Peers []PeerSnapshot // peer NIs, ordered by NID
 	Nodes []Peer         // nodes that discovery knows, ordered by primary NID
-	// Next is the value of after for the next page; invalid after the last page.
+	// Next is the argument after that gets the next page; not valid if this is the last page.
 	Next nid.NID
 }
 

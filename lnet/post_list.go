@@ -14,8 +14,9 @@ type Posting struct {
 
 // PostList posts the messages of a list, which is not empty, in their order, as calls of [Node.Post] do.
 // But it locks the peer once, and if the connection is idle, all leave with one write. All messages have
-// the same destination and the same source, or none. PostList returns how many it has taken, from the
-// first one on; none if Post would not take the first. It touches none of these any more.
+// the same destination, and all have the same source or none. PostList returns how many messages from
+// the first one on it has taken: 0 if Post would not take the first. Messages that were taken are not
+// used by PostList any more when it returns.
 func (n *Node) PostList(list []Posting) (taken int) {
 	p := n.posts(list[0].Inline)
 	if p == nil {
@@ -40,7 +41,7 @@ func (n *Node) posts(i *Inline) *peerNI {
 	if ni == nil || ni.poster == nil || i.Answers != nil && i.Answers != ni {
 		return nil
 	}
-	p := ni.recent.find(&h.DestNID) // without a copy of the NID: to read it at once would stall the processor
+	p := ni.recent.find(&h.DestNID) // by pointer: reading a NID that was just written would stall the processor
 	if p == nil {
 		p = n.peers.find(h.DestNID, ni)
 	}
@@ -87,8 +88,7 @@ func (p *peerNI) postList(list []Posting) (flush [2]lnd.Flusher, taken int) {
 	return flush, taken
 }
 
-// mayPost reports whether nothing keeps messages to p from being posted but for missing credits. The
-// caller holds p.mu.
+// mayPost reports whether messages to p may be posted, as far as credits allow. The caller holds p.mu.
 func (p *peerNI) mayPost() bool {
 	return !p.launching && p.queue.Len() == 0 && p.current && p.gone == nil && !p.evicted.Load()
 }

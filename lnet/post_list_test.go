@@ -72,7 +72,7 @@ func (c *twoConns) Post(i *lnd.Inline, payload lnd.Payload, open bool) (lnd.Flus
 	return &c.conns[i.Header.Put().MatchBits%2], taken
 }
 
-// TestPostListFlushesAll: if messages go to connections that both are to be written, both are.
+// TestPostListFlushesAll: if the messages of a list go to two connections, both are flushed.
 func TestPostListFlushesAll(t *testing.T) {
 	node := lnet.New(lnet.Config{Incarnation: 7, Clock: machine.RealClock()})
 	c := &twoConns{poster: &poster{size: 10, driver: &driver{id: self}, upper: &upper{ended: make(map[uint64]error)}}}

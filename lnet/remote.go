@@ -82,9 +82,9 @@ func (t *peerTable) learnRails(known *Peer, ids []nid.NID, now time.Duration) {
 	}
 }
 
-// aliveAfter is a time after a node has reported that one of its own NIDs is down. Only a message
-// from that NID which arrives later shows that it is up again: an earlier one may have been in
-// flight before the report.
+// aliveAfter is a time that begins when a node reports that one of its own NIDs is down. A message
+// from that NID shows that the NID is up again only if it arrives after that time: an earlier one
+// may have been in flight before the report.
 const aliveAfter = time.Second
 
 // say takes over the status that the node of a NID reports for it. Only a change counts, see

@@ -65,8 +65,8 @@ func fails(class lnd.Failure) func(nid.NID, *lnd.Message) error {
 	return func(nid.NID, *lnd.Message) error { return lnd.Failed(class, syscall.ECONNRESET) }
 }
 
-// TestResends (HV-7, HV-8): which classes of failures cause a resend, how often, and which NIs are
-// blamed.
+// TestResends (HV-7, HV-8) checks which classes of failures cause a resend, how often, and which NIs
+// are blamed.
 func TestResends(t *testing.T) {
 	spec.Covers(t, "HV-7", "HV-8")
 	for name, c := range map[string]struct {
@@ -216,8 +216,8 @@ func TestNotResent(t *testing.T) {
 	}
 }
 
-// unhurried is a clock that never runs timers without delay. As these begin second tries,
-// none is made.
+// unhurried is a clock whose timers of 0 never fire. Second tries begin by such timers, so none
+// is made.
 type unhurried struct{ machine.Clock }
 
 func (c unhurried) AfterFunc(d time.Duration, f func()) machine.Timer {

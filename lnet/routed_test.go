@@ -54,7 +54,7 @@ func from(by, source nid.NID) *lnd.Delivery {
 	return d
 }
 
-// TestRoutedSource: which peers may bring messages with source NIDs on other nets.
+// TestRoutedSource checks from which peers a message with a source NID on another net is accepted.
 func TestRoutedSource(t *testing.T) {
 	spec.Covers(t, "RT-13", "RT-14", "RT-19")
 	user := func(d *lnd.Delivery) { d.From.PID = nid.UserPID | 7 }

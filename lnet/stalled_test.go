@@ -83,8 +83,8 @@ func TestDiallingTakesNoCredits(t *testing.T) {
 	}
 }
 
-// TestBacklogIsBounded: messages that wait for a connection are refused beyond 65536 for one
-// peer, and beyond the room that other peers have left.
+// TestBacklogIsBounded: a message that has to wait for a connection is refused if 65536 messages
+// wait for its peer, or if as many wait for its peer as there is still room for in the backlog.
 func TestBacklogIsBounded(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	r.waitsFor(func(id nid.NID) bool { return id != peerA })

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestStatsSince: all counters but the gauge count from the earlier value.
+// TestStatsSince: Since subtracts the earlier value of all counters, but not of the gauges of messages
+// in flight.
 func TestStatsSince(t *testing.T) {
 	var before, after Stats
 	n := fill(reflect.ValueOf(&before).Elem(), 1)

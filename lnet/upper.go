@@ -9,9 +9,9 @@ type Upper interface {
 	// sets d.Sink and d.Owner and returns Accept, or keeps d and returns
 	// Hold, or returns a drop reason, with which lnet discards the payload
 	// and forgets the message. If d.Data is not nil it may copy the payload, call NI.Received,
-	// and return Taken: then Delivered is not called. It may put off an ACK of a batch until it
-	// is called for another message, or EndBatch is; then it calls NI.CountAcks and not
-	// NI.Received.
+	// and return Taken: then Delivered is not called. It may delay the handling of an ACK of a
+	// batch until Arrive is called for another message, or EndBatch is called; then it calls
+	// NI.CountAcks instead of NI.Received.
 	Arrive(ni *NI, d *lnd.Delivery) (lnd.Answer, DropReason)
 	// Delivered ends a message that was not dropped: its payload is in the
 	// sink, or err says why it never will be.
@@ -23,7 +23,7 @@ type Upper interface {
 	Sent(m *Message, err error)
 	// EndBatch follows a batch in which d.Upper was set, see lnd.Batcher.
 	EndBatch(d *lnd.Delivery)
-	// Detach gives up every delivery that arrived by ni and is held; it
-	// answers each with NI.Discard before it returns.
+	// Detach gives up every delivery that arrived by ni and that Upper has put on hold. It
+	// calls NI.Discard for each of them before it returns.
 	Detach(ni *NI)
 }

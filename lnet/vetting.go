@@ -33,8 +33,8 @@ func (v *vetting) begin() (ask, trusted bool) {
 }
 
 // ended notes that a discovery of the peer has ended, and whether the peer has answered. A peer
-// that was forgotten meanwhile counts as one without an answer. A discovery for another reason
-// changes nothing.
+// that was forgotten during the discovery counts as one without an answer. If begin was not called
+// before, the discovery had another reason, and ended changes nothing.
 func (v *vetting) ended(answered bool) {
 	next := uint32(vettingFailed)
 	if answered {

@@ -51,7 +51,7 @@ func (n *Node) WatchPeer(id nid.ProcessID, f func(PeerChange)) (stop func()) {
 
 // watches has the watches of each process.
 type watches struct {
-	some atomic.Bool // list is not empty: a message looks at nothing else otherwise
+	some atomic.Bool // list is not empty; if it is empty, messages do not lock mu
 
 	mu   sync.Mutex
 	list map[nid.NID][]*watch // watches by the NIDs that were given to WatchPeer; guarded by mu
@@ -99,8 +99,8 @@ func (s *watches) all() (found []*watch) {
 	return found
 }
 
-// peerChanged tells the watches of a process that a connection to it was made or, with a
-// cause, that one ended or could not be made. It holds no lock.
+// peerChanged tells the watches of a process that a connection to it was made (cause is nil), or that
+// a connection ended or could not be made (cause says why). The caller holds no lock.
 func (n *Node) peerChanged(peer nid.ProcessID, cause error) {
 	if !n.watches.some.Load() {
 		return
@@ -161,8 +161,8 @@ type watch struct {
 	telling bool
 }
 
-// begin reports the present state to f. A change that comes meanwhile waits for the lock, so
-// that it is reported as a change.
+// begin reports the present state to f. A change that comes at that time waits for w.mu, so that it is
+// reported after the present state, as a change.
 func (w *watch) begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -215,8 +215,8 @@ func first(causes ...error) error {
 	return nil
 }
 
-// tell calls f, and again for changes that come meanwhile, perhaps from f itself. The caller
-// holds mu, which tell releases for each call.
+// tell calls f for each pending change, also for changes that come during these calls, perhaps from f
+// itself. The caller holds mu, which tell releases for each call.
 func (w *watch) tell() {
 	w.telling = true
 	for len(w.pending) > 0 && !w.stopped.Load() {

@@ -6,10 +6,10 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// Many PUTs from one MD, without an OpPtr, bring as many equal ACKs, hundreds with one read of the
-// driver. Those of a batch (lnd.Batcher) that follow each other are counted, and then taken together:
-// the MD is locked as for one, and one operation has their events. The run ends before the reader does
-// anything else: before another message is looked at, or the batch ends.
+// The ACKs of PUTs from one MD without OpPtr are equal, and the driver may read hundreds of them at
+// once. Equal ACKs that follow each other in a batch (lnd.Batcher) are a run: they are counted, and
+// then taken together, with one lock of the MD and one operation for all their events. The run ends
+// before another message is looked at, and at the latest at the end of the batch.
 
 // beginAcks begins a run with an ACK, if more of the batch follows it, and reports whether it did.
 func (t *Table) beginAcks(ni *lnet.NI, d *lnd.Delivery, ack *wire.AckCmd) bool {
@@ -62,8 +62,8 @@ func (t *Table) endAcks(in *intake, d *lnd.Delivery) {
 	t.deliver(md, o)
 }
 
-// takeAcks finds the MD of a run of ACKs, and begins an operation on it for each ACK that it awaits. It
-// returns how many these are, and the reason to drop the others.
+// takeAcks finds the MD of a run of ACKs, and begins an operation on the MD for each ACK that the MD
+// awaits. It returns the number of these ACKs, and the reason to drop the other ones.
 func (t *Table) takeAcks(o *operation) (d *md, taken int, why lnet.DropReason) {
 	ack := o.Header.Ack()
 	r, why := t.responseTo(ack.DstMD, wire.Put)

@@ -21,7 +21,7 @@ type ackRun struct {
 	net *network
 	d   lnd.Delivery
 	md  portals.MDHandle
-	act func(e *portals.Event) // what the handler does with ACK events besides; nil: nothing
+	act func(e *portals.Event) // what the handler does with an ACK event after logging it; nil: nothing
 }
 
 // newAckRun sends n PUTs of 8 bytes from an MD.
@@ -146,7 +146,8 @@ func TestAckRunForged(t *testing.T) {
 	}
 }
 
-// TestAckRunUnlinks: the last event of an MD whose threshold a run uses up says so, and no other.
+// TestAckRunUnlinks: a run of ACKs uses up the threshold of an MD. The last event has Unlinked set, and
+// no other event has.
 func TestAckRunUnlinks(t *testing.T) {
 	r := newAckRun(t, 3, portals.MD{Threshold: 5}, portals.Unlink)
 	r.arrive(3, r.ack())

@@ -8,16 +8,16 @@ import (
 // asked is a multiset of the processes whose ACKs and REPLYs an MD awaits. The zero value is
 // empty.
 //
-// Most MDs await answers of one process at a time: the fields first and of count these
-// without a map. Answers of other processes are counted in more. The next MD in the slot uses
-// the same map again. An answer is tracked if the MD is given up when the answer does not
-// come in time (see tracker).
+// Most MDs await answers of one process at a time. The field first is that process, and the field
+// of counts its answers, without a map. The map more counts answers of other processes; the next MD
+// in the slot uses it again. An answer is tracked if the MD is given up when the answer does not
+// come within the transaction timeout (see tracker).
 type asked struct {
 	all   answers // sum of answers awaited from first and more
 	first nid.ProcessID
 	of    answers // answers awaited from the process first
 	more  map[nid.ProcessID]answers
-	grown bool // whether more once had many entries
+	grown bool // the map in more has had more than manyAsked entries
 
 	acks, replies bool // whether a tracked ACK, or a tracked REPLY, is awaited; answers to calls do not count here
 

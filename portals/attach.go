@@ -33,8 +33,8 @@ func (t *Table) MDAttach(h MEHandle, conf MD, unlink UnlinkOption) (MDHandle, er
 }
 
 // attach attaches an MD to an ME. It returns the MD, and the held messages that the MD accepts
-// or refuses. If there are any, messages for the MD that arrive meanwhile are held until
-// resume. The caller holds p.mu.
+// or refuses. If there are any, messages for the MD that arrive before the call of resume are held
+// until then. The caller holds p.mu.
 func (t *Table) attach(p *portal, index int, ref meRef, conf MD, length int, unlink UnlinkOption) (
 	handle MDHandle, d *md, ready operationList, err error,
 ) {

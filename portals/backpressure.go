@@ -8,8 +8,8 @@ import (
 
 // MaxPending bounds the events that wait for the handler of an MD that is attached to an ME;
 // local policy. When that many messages have come while the handler ran, the MD is crowded:
-// the driver holds further ones, unmatched, as those of a lazy portal, until the handler has
-// seen all events. If they were released earlier, the goroutine that happens to run the
+// the driver holds further messages, unmatched, as it does for a lazy portal, until the handler
+// has seen all events. If they were released earlier, the goroutine that happens to run the
 // handler would not get back to reading its own connection.
 //
 // A held message waits in order for the MD that it was matched to. When its turn comes it is
@@ -33,9 +33,9 @@ func (d *md) count() {
 	}
 }
 
-// hold keeps a message unmatched: until the handler of the MD waits has caught up or, if
-// waits is nil, until an entry matches the message, which is a PUT then. The caller holds
-// p.mu.
+// hold keeps a message unmatched. If waits is not nil, the message waits until the handler of that
+// MD has caught up. If it is nil, the message is a PUT on a lazy portal, which waits until an entry
+// matches. The caller holds p.mu.
 func (t *Table) hold(p *portal, ni *lnet.NI, d *lnd.Delivery, waits *md) (lnd.Answer, lnet.DropReason) {
 	full, group := lnet.LazyFull, lnet.LazyMulticast
 	if waits != nil {

@@ -263,7 +263,7 @@ func TestBatchMayBlock(t *testing.T) {
 	})
 }
 
-// TestBatchThreshold: an MD takes as many messages as it allows, and its last event says so.
+// TestBatchThreshold: an MD takes as many messages as it allows, and the last event has Unlinked set.
 func TestBatchThreshold(t *testing.T) {
 	table, net := newWire(t)
 	h := &harness{Table: table, t: t, self: here}

@@ -218,8 +218,8 @@ func TestOperationTimeout(t *testing.T) {
 }
 
 // TestTimeoutBlames: an operation without an answer reduces the health of the NID to which it
-// was sent. It does not reduce the health of the NID of a later operation of the MD, nor of
-// that of an earlier MD in its slot.
+// was sent. It does not reduce the health of the NID to which a later operation of the MD was sent,
+// nor of the NID to which an earlier MD in the same slot has sent.
 func TestTimeoutBlames(t *testing.T) {
 	spec.Covers(t, "HV-12")
 	good := nid.ProcessID{NID: nid.MustParse("10.0.0.77@tcp"), PID: there.PID}
@@ -265,7 +265,7 @@ func TestTimeoutBlames(t *testing.T) {
 	}
 	h.Node().ForgetPeerNID(there.NID)
 	last := h.bind(md)
-	put(last, there, 0) // a PUT for which no path is chosen
+	put(last, there, 0) // the node knows no other NID of the target, so the PUT takes its only path: LNet has nothing to choose
 	ack = false
 	other := put(last, good, 0)
 	clock.advance(300 * time.Second)

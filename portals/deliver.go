@@ -7,9 +7,9 @@ import (
 )
 
 // complete ends an operation on its MD: it drops the operation's reference and delivers its
-// event. If an event of this MD is being delivered already, by another goroutine or by this
-// one, whose handler led to this call, complete only queues the event, and that delivery
-// hands it over next.
+// event. If an event of this MD is already being delivered, complete only queues the event, and the
+// goroutine that delivers takes it from there. That may be another goroutine, or this one, if the
+// handler of the event has called complete.
 func (t *Table) complete(o *operation, err error) {
 	if o.shared != nil {
 		t.endShared(o, err)
@@ -39,8 +39,8 @@ func (t *Table) isOver(d *md) bool {
 	return true
 }
 
-// announce gives an event to the handler and the queue of the MD. No other goroutine delivers
-// events of the MD meanwhile. The handler may change the event.
+// announce gives an event to the handler and the queue of the MD. While it runs, no other goroutine
+// delivers events of the MD. The handler may change the event.
 func (d *md) announce(e *Event, from lnd.ReadLoop) {
 	unlinked := e.Unlinked
 	if d.handler != nil {

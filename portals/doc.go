@@ -96,7 +96,7 @@
 // arrived and when the latest one to it left, for any portal of this node; [Event].ReceivedAt
 // is when the message of an event arrived. All are times at which the driver read or wrote,
 // on the node's clock, so time that a message spends in a queue of this process does not
-// count. Time in the socket does count if this process was suspended meanwhile: a failure
+// count. Time in the socket does count, for instance while this process is suspended: a failure
 // detector that uses these times must detect its own pauses (CH-A16). [Table.WatchPeer]
 // reports when connections come and go. The rows of docs/spec are CH-8 and CH-35.
 //

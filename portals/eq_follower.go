@@ -61,9 +61,9 @@ func (b *follower) wake() lnd.ReadLoop {
 	return b.requested
 }
 
-// receive runs the read loop that was handed over until there may be an event or ctx has
-// ended. If none was handed over, it requests the loop of the latest connection and returns
-// false.
+// receive runs the read loop of the latest connection until there may be an event or ctx has
+// ended, and returns true. It returns false if another goroutine runs the loop, or if q does not
+// have the loop, or has it no longer. In the latter two cases it requests the loop.
 func (q *EQ) receive(ctx context.Context) bool {
 	q.mu.Lock()
 	b := &q.follower

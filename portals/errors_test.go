@@ -48,7 +48,7 @@ var errnos = map[string][]error{
 	"LNetClearLazyPortal": {syscall.EINVAL},
 }
 
-// TestErrors (PT-1, PT-2): the errno of every call, for every reason.
+// TestErrors (PT-1, PT-2) checks the errno of every call, for every reason.
 func TestErrors(t *testing.T) {
 	spec.Covers(t, "PT-1", "PT-2")
 	f := newErrorFixture(t)
@@ -290,7 +290,7 @@ func (f *errorFixture) ofNIs() []outcome {
 	}
 }
 
-// TestIdentity: the NIDs and PIDs that a node reports for itself and for others.
+// TestIdentity checks the NIDs and PIDs that a node reports for itself and for others.
 func TestIdentity(t *testing.T) {
 	h := newHarness(t)
 	if _, err := h.Node().AddNI(new(network), lnd.Config{Net: here.NID.Net()}); err != nil {

@@ -20,7 +20,7 @@ const (
 	EventReply  EventKind = 3 // at the initiator: the data of a GET is in the MD
 	EventAck    EventKind = 4 // at the initiator: the target has accepted a PUT
 	EventSend   EventKind = 5 // initiator: a PUT or GET has left this node
-	EventUnlink EventKind = 6 // a call has unlinked the MD
+	EventUnlink EventKind = 6 // the MD was unlinked: by a call, or because an answer did not come in time
 )
 
 func (k EventKind) String() string {

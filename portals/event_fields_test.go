@@ -94,7 +94,7 @@ func (f *eventFixture) compare(run func(f *eventFixture) portals.MDHandle, want 
 	}
 }
 
-// TestEventFieldsAtInitiator (PT-16): every field of the events of an active MD (struct
+// TestEventFieldsAtInitiator (PT-16) checks every field of the events of an active MD (struct
 // lnet_event).
 func TestEventFieldsAtInitiator(t *testing.T) {
 	spec.Covers(t, "PT-16")

@@ -96,7 +96,7 @@ func (in *Inbox) Open(t *Table, cfg InboxConfig) error {
 	return nil
 }
 
-// claim makes in the inbox of the portal. It returns false if another inbox is open there.
+// claim registers an inbox as that of the portal. It returns false if another inbox is open there.
 func (p *portal) claim(in *Inbox) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

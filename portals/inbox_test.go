@@ -117,9 +117,9 @@ func TestInboxTruncate(t *testing.T) {
 	}
 }
 
-// TestInboxKeepsBuffer: the memory of a message is not reused until its handler returns,
-// however many messages arrive meanwhile. Buffers that were added for these are kept for
-// later, but no more than the inbox has buffers.
+// TestInboxKeepsBuffer: the memory of a message is not reused until its handler returns, however many
+// messages arrive while it runs. The inbox keeps buffers that it made for these messages, but no more
+// than its number of buffers.
 func TestInboxKeepsBuffer(t *testing.T) {
 	spec.Covers(t, "PT-35")
 	const nested = 10

@@ -77,8 +77,8 @@ func (in *intake) take(ni *lnet.NI, d *lnd.Delivery, put *wire.PutCmd, md *md, c
 	}
 }
 
-// again takes a PUT if it goes to the same MD as the one before, and reports whether it did. A
-// PUT with another header makes in forget that MD, whatever becomes of the PUT.
+// again takes a PUT if it goes to the same MD as the PUT before, and reports whether it took it. If
+// the header is not that of the PUT before, the intake forgets the MD, whatever becomes of the PUT.
 func (in *intake) again(ni *lnet.NI, d *lnd.Delivery, put *wire.PutCmd) bool {
 	if !d.Repeats {
 		in.md = nil

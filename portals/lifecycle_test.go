@@ -35,7 +35,7 @@ func newCycle(t *testing.T) *cycle {
 // see records an event: its kind, "!" if it is the last one, and its error.
 func (c *cycle) see(e *portals.Event) { c.log = append(c.log, short(e)) }
 
-// comes begins the arrival of a message; its payload may follow.
+// comes makes the header of a message arrive. The test decides whether and when its payload follows.
 func (c *cycle) comes(h wire.Header) {
 	c.t.Helper()
 	c.d = &lnd.Delivery{Header: h, From: there}
@@ -44,7 +44,7 @@ func (c *cycle) comes(h wire.Header) {
 	}
 }
 
-// steps are the parts of an operation that tests can order.
+// steps are the steps of an operation; each test says in which order they happen.
 var steps = map[string]func(c *cycle){
 	"ACK":          func(c *cycle) { c.comes(ackHeader(handle(c.md), 8)); c.net.receive(c.d, nil) },
 	"REPLY":        func(c *cycle) { c.comes(replyHeader(8, handle(c.md))); c.net.receive(c.d, nil) },
@@ -100,8 +100,8 @@ const (
 	cancelled = " operation canceled"
 )
 
-// TestPutOrders (PT-13): the events of a PUT in every order in which the network can bring
-// them about (LNet lib-move.c LNetPut). The MD unlinks itself when its threshold is used up.
+// TestPutOrders (PT-13) checks the events of a PUT for every order in which the network can carry out
+// its steps (LNet lib-move.c LNetPut). The MD unlinks itself when its threshold is used up.
 func TestPutOrders(t *testing.T) {
 	spec.Covers(t, "PT-13")
 	runOrderCases(t, []orderCase{
@@ -197,7 +197,7 @@ func runOrderCases(t *testing.T, cases []orderCase) {
 	}
 }
 
-// TestTargetOrders (PT-13, PT-14, PT-22): the orders of events at the target of a PUT with
+// TestTargetOrders (PT-13, PT-14, PT-22) checks the orders of events at the target of a PUT with
 // ACK or of a GET. The ME is unlinked with its MD.
 func TestTargetOrders(t *testing.T) {
 	spec.Covers(t, "PT-13", "PT-14", "PT-22")

@@ -123,7 +123,8 @@ func TestNoMoreHandles(t *testing.T) {
 	}
 }
 
-// TestPutBatchNoMoreHandles (PT-38): a batch that gets handles for some of its PUTs gives them back.
+// TestPutBatchNoMoreHandles (PT-38): if there are not enough handles for all PUTs of a batch, PutBatch
+// fails and gives back the handles that it got.
 func TestPutBatchNoMoreHandles(t *testing.T) {
 	spec.Covers(t, "PT-38")
 	table := New(lnet.New(lnet.Config{Incarnation: 7, Clock: machine.RealClock()}))

@@ -149,7 +149,7 @@ func (h *harness) sendMessage(m message) {
 	}
 }
 
-// TestMatching (PT-3, PT-4): the rules by which a message finds its MD (LNet lib-ptl.c
+// TestMatching (PT-3, PT-4) checks the rules by which a message finds its MD (LNet lib-ptl.c
 // lnet_mt_match_md, lnet_try_match_md).
 func TestMatching(t *testing.T) {
 	spec.Covers(t, "PT-3", "PT-4")

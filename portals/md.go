@@ -93,7 +93,7 @@ type md struct {
 	userPtr  any
 	handler  func(*Event)
 	eq       *EQ
-	taken    int32       // events that came while the handler ran, since it last had none; guarded by mu
+	taken    int32       // events that came while the handler ran, counted anew each time that none is left; guarded by mu
 	aborted  atomic.Bool // tells lnet to give up messages that still wait for credits
 }
 

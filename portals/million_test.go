@@ -103,8 +103,8 @@ func (c *crowd) unlink(i int) {
 	}
 }
 
-// each returns the CPU time that f takes for each number: on a busy machine a look-up ends within
-// a time slice, and thousands do not.
+// each returns the mean CPU time that f takes for a number. On a busy machine real time would include
+// the time of other processes.
 func each(numbers []int, f func(i int)) time.Duration {
 	return cputime.Of(func() {
 		for _, i := range numbers {
@@ -120,8 +120,9 @@ func liveHeap() uint64 {
 	return s.HeapAlloc
 }
 
-// mostLookups bounds the times in look-ups of a map. They are 3 to 5 on a quiet machine and up to 6
-// where other programs use the CPU's caches too; a search that grows with the MEs takes thousands.
+// mostLookups bounds the time of a call, as a multiple of the time of a look-up in a Go map. On a
+// quiet machine a call takes 3 to 5 look-ups, and up to 6 if other programs use the CPU's caches too.
+// A search whose time grows with the number of MEs takes thousands.
 const mostLookups = 10
 
 // TestMillion: attaching an ME beside a million others, finding it, and unlinking it with its
@@ -141,7 +142,7 @@ func TestMillion(t *testing.T) {
 	measure := func(name string, numbers []int, f func(int)) {
 		times[name] = append(times[name], each(numbers, f))
 	}
-	var out []int // unlinked in the round before, and no longer in the CPU's caches
+	var out []int // numbers of the MEs that the round before has unlinked; they are no longer in the CPU's caches
 	for range 51 {
 		unlinked := c.sample(4000, out)
 		measure("map", c.sample(4000, nil), c.lookUp)

@@ -83,7 +83,7 @@ func (t *Table) JoinGroup(self nid.NID, g lnd.Group) error {
 }
 
 // LeaveGroup undoes one JoinGroup. Messages that have arrived already are still delivered.
-// ENOENT: there was none, or the NI was replaced since. Other errors as JoinGroup.
+// ENOENT: there was no JoinGroup, or the NI was replaced since. Other errors as JoinGroup.
 func (t *Table) LeaveGroup(self nid.NID, g lnd.Group) error {
 	ni, err := t.multicastNI(self, g)
 	if err == nil {

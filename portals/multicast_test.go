@@ -76,7 +76,7 @@ func newCaster(t testing.TB) (*portals.Table, *caster) {
 	return table, c
 }
 
-// TestPutMulticastEvents: the events at the origin and at a member, and the fields of the
+// TestPutMulticastEvents checks the events at the origin and at a member, and the fields of the
 // header (RM-35).
 func TestPutMulticastEvents(t *testing.T) {
 	spec.Covers(t, "RM-35")

@@ -10,7 +10,8 @@ import (
 )
 
 // posted is a small PUT, or an ACK, of which the driver has a copy: the part of an [operation] that
-// its SEND event needs. It is a fraction of one, because hundreds may be on their way.
+// its SEND event needs. It takes a fraction of an operation's memory, since hundreds may be on their
+// way.
 type posted struct {
 	lnet.Inline
 
@@ -80,9 +81,9 @@ func (u *upper) Left(first *lnet.Inline) {
 	}
 }
 
-// left ends a run of messages from one MD, and returns the message after it. The goroutine that
-// delivers events of the MD meanwhile takes those of the run too; otherwise the caller delivers
-// them, one after another.
+// left ends a run of messages from one MD, and returns the message after the run. If another
+// goroutine is delivering events of the MD, it delivers those of the run too. If not, the caller
+// delivers them, one after another.
 func (t *Table) left(i *lnet.Inline) (after *lnet.Inline) {
 	s := i.Upper.(*posted)
 	d := s.md

@@ -22,9 +22,9 @@ type PutBatchRequest struct {
 
 // PutBatch sends several PUTs from one MD. It is a loop of [Table.Put] that costs less: it locks the
 // MD once, and small PUTs without Timeout and Priority to one process, if they are next to each other
-// in r.Puts, leave with one write. PUTs to as many processes gain little. Everything that is not said
-// here is as for Put: large PUTs, Timeout, Priority, and the order in which messages to one process
-// leave. r.Puts is the caller's again when PutBatch returns.
+// in r.Puts, leave with one write. If each PUT goes to another process, the gain is small. Everything
+// that is not said here is as for Put: large PUTs, Timeout, Priority, and the order in which messages
+// to one process leave. r.Puts is the caller's again when PutBatch returns.
 //
 // Either all PUTs begin or none. If one cannot begin, PutBatch returns the error, which names the
 // target of that PUT; nothing was sent and no event follows. PUTs that have begun do not depend on
@@ -43,12 +43,12 @@ type PutBatchRequest struct {
 // A PUT that has failed gets no ACK event, and the SEND event does not say which others have failed.
 //
 // Each PUT takes one from the MD's threshold, which must have as many left, and each ACK another. The MD
-// cannot end before all PUTs have ended. If MDUnlink is called meanwhile, PUTs that wait for credits
+// cannot end before all PUTs have ended. If MDUnlink is called before that, PUTs that wait for credits
 // fail with ECANCELED, as after Put.
 //
 //	EIO     a target was given to lnet.Node.FailNID, which counts one message
 //	ENOENT  the MD is gone, attached to an ME, or allows fewer operations
-//	EINVAL  no PUT, more than MaxBatch, one with another MD, or one that Put refuses so
+//	EINVAL  no PUT, more than MaxBatch, a PUT with another MD, or one that Put refuses with EINVAL
 //	ENOMEM  no more handles
 func (t *Table) PutBatch(r PutBatchRequest) error {
 	b := t.batches.Get().(*batch)

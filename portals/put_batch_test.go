@@ -169,8 +169,8 @@ func TestPutBatchOneSendWaits(t *testing.T) {
 	}
 }
 
-// TestPutBatchUnlinked (PT-38): the handler of the first PUT unlinks the MD. What has left ends as usual, what
-// waits for a credit fails, and the MD ends with the last of all.
+// TestPutBatchUnlinked (PT-38): the handler of the first PUT unlinks the MD. PUTs that have left end
+// without an error, PUTs that wait for a credit fail, and the MD ends with the last PUT.
 func TestPutBatchUnlinked(t *testing.T) {
 	spec.Covers(t, "PT-38")
 	for _, one := range []bool{false, true} {

@@ -21,7 +21,7 @@ type sharedSend struct {
 // share makes the SEND event of a batch that has begun.
 func (t *Table) share(b *batch, r *PutBatchRequest) {
 	o := t.sending(&b.puts[0], wire.Put, &r.Puts[0])
-	o.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle()}) // complete ends no answer for it
+	o.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle()}) // with NoHandle, complete awaits no ACK for this operation
 	s := t.shared.Get().(*sharedSend)
 	s.o = o
 	s.left.Store(int32(len(b.puts)))

@@ -68,7 +68,7 @@ func timed(t testing.TB, cfg lnet.Config, tunables lnd.Tunables) (*harness, *net
 	return &harness{Table: table, t: t, self: here}, net, clock
 }
 
-// TestResponseTimeout (PT-29): how a PUT or GET ends whose answer does not arrive within the
+// TestResponseTimeout (PT-29) checks how a PUT or GET ends if its answer does not arrive within the
 // transaction timeout, which is 10 s here.
 func TestResponseTimeout(t *testing.T) {
 	spec.Covers(t, "PT-29")
@@ -213,8 +213,8 @@ func TestTimerOfIdleTable(t *testing.T) {
 	want(1)
 }
 
-// TestSlowSweep: a handler delays a sweep until after the next one is due, and an MD begins
-// an operation meanwhile. That operation is not given up too early.
+// TestSlowSweep: a handler delays a sweep until after the next sweep is due, and an MD begins an
+// operation during the delay. That operation is not given up too early.
 func TestSlowSweep(t *testing.T) {
 	h, net, clock := timed(t, lnet.Config{TransactionTimeout: 10 * time.Second}, lnd.Tunables{})
 	var second portals.MDHandle

@@ -13,7 +13,7 @@ import (
 	"ulnet/portals"
 )
 
-// TestUnlink (PT-7, PT-17): the event with which an MD ends.
+// TestUnlink (PT-7, PT-17) checks the event with which an MD ends.
 func TestUnlink(t *testing.T) {
 	spec.Covers(t, "PT-7", "PT-17")
 	opPut := portals.MD{Segments: []lnd.Segment{make([]byte, 8)}, Threshold: inf, Options: portals.OpPut}

@@ -103,7 +103,7 @@ func TestForwardFirst(t *testing.T) {
 }
 
 // TestTimersOfBroadcasts: a broadcast sets no timer, neither for itself nor for each child. The
-// agent has one timer, which stays set when a broadcast ends in time.
+// agent has one timer, which stays set when a broadcast ends before its deadline.
 func TestTimersOfBroadcasts(t *testing.T) {
 	r, broadcast := orderly(t, 8, func(int, *scoll.Request) {})
 	r.finish(t, broadcast())

@@ -50,7 +50,7 @@ func TestRefusedAfterAll(t *testing.T) {
 	}
 }
 
-// TestSendRefused: the errors of Send (SC-30, SC-72).
+// TestSendRefused checks the errors of Send (SC-30, SC-72).
 func TestSendRefused(t *testing.T) {
 	spec.Covers(t, "SC-12", "SC-30", "SC-72", "SC-A12")
 	s := newStacks(t, 4, nil)

@@ -53,7 +53,7 @@ func (r *Request) reply(buf []byte, in engine.Input) error {
 		r.parts++
 	}
 	in.Kind, in.ID, in.Size = engine.Answer, r.id, len(buf)
-	a := r.agent // the module may end the request, and the handle be of another one, after the unlock
+	a := r.agent // read now: after the unlock the module may end the request, and another request use the handle
 	r.mu.Unlock()
 	if err != nil {
 		return err

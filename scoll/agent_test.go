@@ -16,7 +16,7 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// TestAgents: SC-15, SC-18, SC-19, SC-43, SC-51 and SC-55 with 64 whole stacks, both kinds of
+// TestAgents checks SC-15, SC-18, SC-19, SC-43, SC-51 and SC-55 with 64 whole stacks, both kinds of
 // groups, and two broadcasts each.
 func TestAgents(t *testing.T) {
 	spec.Covers(t, "SC-15", "SC-18", "SC-19", "SC-43", "SC-51", "SC-55")

@@ -28,9 +28,9 @@ type Config struct {
 	// MaxPayload bounds the payload of an LNet message, in bytes: longer data is fetched, and
 	// longer answers are sent, in several messages. Default 1 MiB, LNet's smallest.
 	MaxPayload int
-	// MaxActive bounds the requests of other nodes that run at a time. Of further ones up to
-	// four times as many (at least 1024), and at most 8 MiB, are held until others are over.
-	// All others are refused with EMAXACTIVE. At most a quarter of MaxActive requests may wait
+	// MaxActive bounds the requests of other nodes that run at a time. Further requests are held
+	// until earlier ones are over: up to four times MaxActive (at least 1024), of 8 MiB in all.
+	// Requests beyond that are refused with EMAXACTIVE. At most a quarter of MaxActive requests may wait
 	// for lists of members from the same peer. Default 1024.
 	MaxActive int
 	// MaxMembers bounds the nodes of a group. Default 131072.

@@ -72,9 +72,8 @@ func (m *StatusMap) AppendTo(b []byte) []byte {
 }
 
 // Finish returns, at the root in PostReply, all members that failed, once each and sorted by
-// NID: those whose answer the module did not get, and those that reported a status. No member
-// whose answer the module did not get is missing, even if a service on the way did not pass
-// errors on.
+// NID: those whose answer the module did not get, and those that reported a status. The former are
+// complete even if a service on the way did not pass errors on.
 func (m *StatusMap) Finish(r *Request) []Unreached {
 	all := append(r.Unreached(), m.failed...)
 	slices.SortStableFunc(all, func(a, b Unreached) int { return a.NID.Compare(b.NID) })

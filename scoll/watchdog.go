@@ -9,9 +9,9 @@ import (
 )
 
 // The watchdog reports callbacks that block although they must not. Only an IncomingRequest
-// that is not Inline may block. The watchdog has no timer of its own: it checks when a callback
-// begins, when one has returned, and when a timer of the module is due. Such a timer is always
-// due at some time, because requests time out if a callback does not return.
+// that is not Inline may block. The watchdog has no timer of its own: it checks the running
+// callbacks when another one begins, when one has returned, and when a timer of the agent expires.
+// The latter happens even if all callbacks block, because their requests have timeouts.
 
 const (
 	slowAfter = 100 * time.Millisecond // a callback that takes longer is slow

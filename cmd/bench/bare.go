@@ -14,8 +14,8 @@ import (
 // The bare loop is the least that a Go program has to do to move LNet's messages over TCP: for
 // each one a header of 72 bytes is encoded and parsed, the destination is compared, memory is
 // found by portal and match bits, the payload is copied, and an event is delivered. It reads and
-// writes through buffers of 64 KiB, and flushes the written one when it has nothing more to
-// read. It has no credits, locks, time-outs, health, or second peer. Goal G-FLOOR compares it
+// writes through buffers of 64 KiB, and flushes the write buffer when the read buffer is empty.
+// It has no credits, locks, time-outs, health, or second peer. Goal G-FLOOR compares it
 // with plain TCP, and other goals bound LNet's rates and latencies by multiples of it.
 
 // The header of a message of the bare loop has the fields and the size of struct lnet_hdr for a

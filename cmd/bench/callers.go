@@ -24,9 +24,9 @@ type callers struct {
 type caller struct {
 	target nid.ProcessID
 	md     portals.MDHandle
-	bits   uint64        // index of the caller, to which a way to wait is added
+	bits   uint64        // index of the caller; bitsEQ or bitsChannel is added to it for each PUT
 	eq     *portals.EQ   // queue of the answers that come with bitsEQ
-	passed chan struct{} // an answer with bitsChannel, which the handler has passed on
+	passed chan struct{} // receives the answer with bitsChannel from the handler
 }
 
 // newCallers prepares callers, which are distributed evenly over the targets.

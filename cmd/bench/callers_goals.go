@@ -13,7 +13,7 @@ var callTrips = []struct{ callers, trips int }{{1, roundTrips}, {8, 30_000}, {ma
 // callWays are the ways in which a caller can wait for its answer.
 var callWays = waits[1:]
 
-// measureManyCallers measures goal G-CO-1: round trips of 64 callers beside those of NATS.
+// measureManyCallers measures goal G-CO-1: round trips of 64 callers, compared with those of NATS.
 func measureManyCallers(b *measurement) {
 	c := b.callersOfNode()
 	trips := b.some(callTrips[len(callTrips)-1].trips)

@@ -34,7 +34,7 @@ func (b *measurement) natsProcesses(program string, trips int) *contender {
 	at := must(worker.Ready[netip.AddrPort](server))
 	responder := start("responder", at, nil)
 	must(worker.Ready[bool](responder))
-	client := start("callers", at, onOwnCore) // this process is the client of ulnet, and waits meanwhile
+	client := start("callers", at, onOwnCore) // on the core of this process, which only waits while NATS is measured
 	must(worker.Ready[bool](client))
 	all := worker.Crew{server, responder, client}
 	return &contender{name: "NATS", run: func(of *contender) (latencies, error) {

@@ -12,8 +12,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// G-CO-3 compares setups of a node, the hub, with several peers, the spokes: each a process, and
-// all of a setup on the same cores.
+// G-CO-3 compares setups. In a setup, one node, the hub, has one or more peers, the spokes. Each of
+// them is a process, and all processes of a setup share the same cores.
 const (
 	corePuts    = 300_000
 	coreTrips   = 60_000
@@ -44,9 +44,9 @@ func serveSpoke(w *worker.Worker, s spoke) (bool, error) {
 	return true, nil
 }
 
-// serveHub starts the node that sends to the spokes. The order "put" sends that many PUTs in all,
-// to all spokes at the same time, and "call" makes 64 callers exchange that many with them. Both
-// return how long that took.
+// serveHub starts the node that sends to the spokes. The orders get a number of messages, and return
+// how long these took: "put" sends so many PUTs, spread over all spokes, and "call" makes 64 callers
+// exchange so many PUTs with the spokes.
 func serveHub(w *worker.Worker, s star) (bool, error) {
 	n, err := newNode(s.Addrs[0], s.Port, manyCredits)
 	if err != nil {
@@ -92,8 +92,8 @@ var coreKinds = []struct {
 	{"call", fmt.Sprintf("round trips a second of %d callers through a channel", manyCallers), coreTrips},
 }
 
-// measureCores measures goal G-CO-3: what a node carries with two and four peers on two cores,
-// beside one with one peer on one core.
+// measureCores measures goal G-CO-3: the rates of messages of a node with two and with four peers on
+// two cores, compared with those of a node with one peer on one core.
 func measureCores(b *measurement) {
 	cores := must(allCores())
 	if len(cores) < 2 {

@@ -36,7 +36,8 @@ func pick[T any](b *measurement, glance, usual, long T) T {
 // some returns the number of operations per round: it is n, or much less at the effort aGlance.
 func (b *measurement) some(n int) int { return pick(b, max(n/20, 1), n, n) }
 
-// newcomers is the number of nodes that join in a run; the state of as many nodes is tracked.
+// newcomers is the number of nodes that join in a run. Large simulations only track what all nodes
+// know of this number of nodes.
 const newcomers = 64
 
 // propagation is a cluster size of goal G-GO-1, with the bounds for it in cycles.
@@ -46,7 +47,7 @@ type propagation struct {
 	seeds          int
 }
 
-// measurePropagation measures goal G-GO-1.
+// measurePropagation measures goal G-GO-1: the number of cycles until all nodes know a newcomer.
 func measurePropagation(b *measurement) {
 	const tracked = newcomers
 	sizes := []propagation{{1000, tracked, 8, 11, 2}}
@@ -86,7 +87,7 @@ func (s *propagation) measure(b *measurement) {
 	)
 }
 
-// measureSafety measures goal G-GO-2.
+// measureSafety measures goal G-GO-2: how often live nodes count as dead because messages are lost.
 func measureSafety(b *measurement) {
 	for _, loss := range []float64{0.05, 0.20} {
 		for _, nodes := range []int{8, 16, 64, 1000} {
@@ -104,7 +105,8 @@ func measureSafety(b *measurement) {
 	}
 }
 
-// measureObsolete measures goal G-GO-6.
+// measureObsolete measures goal G-GO-6: how many fresh messages are dropped as obsolete, and whether
+// messages that arrive far too late are dropped.
 func measureObsolete(b *measurement) {
 	messages := pick[uint64](b, 100_000, 20_000_000, 100_000_000)
 	for _, nodes := range []int{8, 64, 1000} {

@@ -78,8 +78,8 @@ func gossipAgents(a *agents) {
 }
 
 // cost measures what the process uses in some seconds of wall time, first with the agents and
-// then without them. The difference is what the agents cost. Before both, it waits for the
-// duration while.
+// then without them. The difference is what the agents cost. Before each measurement it waits for
+// the duration in the argument while.
 func (a *agents) cost(b *measurement, while time.Duration, seconds int) (c cost) {
 	b.check(wait(b.ctx, while)) // wait until links and connections are stable
 	counted, others := a.sent()
@@ -111,7 +111,7 @@ func (a *agents) close() {
 	wg.Wait()
 }
 
-// await waits until done returns true, at most for the duration patience.
+// await waits until done returns true. After the duration patience it returns an error.
 func await(ctx context.Context, patience time.Duration, done func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

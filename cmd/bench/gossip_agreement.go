@@ -65,7 +65,8 @@ func sampleTwice(b *measurement, nodes int, loss float64) (sum gossipsim.Samples
 	return sum
 }
 
-// measurePauses measures goal G-GO-4.
+// measurePauses measures goal G-GO-4: wrong reports of deaths and returns while some nodes are
+// paused again and again.
 func measurePauses(b *measurement) {
 	seeds := pick(b, 1, 20, 200)
 	for _, blocked := range []int{4, 16} {
@@ -86,7 +87,8 @@ func measurePauses(b *measurement) {
 	}
 }
 
-// measureReboots measures goal G-GO-7.
+// measureReboots measures goal G-GO-7: the share of quick reboots that every peer reports as a death
+// and a return.
 func measureReboots(b *measurement) {
 	for _, nodes := range []int{64, 1024} {
 		rounds := pick(b, 1, 125, 500)

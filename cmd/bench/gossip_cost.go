@@ -40,7 +40,7 @@ func measureTraffic(b *measurement) {
 	}
 }
 
-// measureCost measures goal G-GO-8.
+// measureCost measures goal G-GO-8: the CPU time and the allocations that gossip takes at a node.
 func measureCost(b *measurement) {
 	nodes, cycles := pick(b, 64, 1024, 1024), pick(b, 5, 50, 500)
 	machine := gossipCost(b, nodes, false, cycles)

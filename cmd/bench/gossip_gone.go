@@ -9,7 +9,8 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// measureGone measures goal G-GO-9.
+// measureGone measures goal G-GO-9: false deaths and traffic after almost half of the nodes have
+// died, or while the network is divided into three parts.
 func measureGone(b *measurement) {
 	cells := []struct{ gone, nodes int }{{7, 16}, {15, 32}, {30, 64}, {60, 128}, {120, 256}, {66, 99}}
 	if b.effort() == aGlance {

@@ -12,15 +12,15 @@ import (
 	"ulnet/lnd/sim/scenario/kit"
 )
 
-// measureControlLoad measures goal G-CH-1.
+// measureControlLoad measures goal G-CH-1: the number of pings that clients send per interval.
 func measureControlLoad(b *measurement) {
 	servers, clients, intervals := pick(b, 20, 100, 100), pick(b, 500, 10_000, 10_000), pick(b, 5, 10, 60)
 	const attached, interval = 2, 5 * time.Second
 	run := func(busy string, length time.Duration) *scenario.Result {
 		return must(kept(simulate(b.ctx, "idle-clients", 1, "NODES", servers+clients, "SERVERS", servers, "FIRST", servers+1, "ATTACHED", attached, "STATE", busy, "LENGTH", length)))
 	}
-	// count returns how many pings of clients there are per interval, and how many messages of
-	// servers that do not ask anything.
+	// count returns, per interval, the number of pings of clients, and the number of messages of
+	// servers other than their questions to silent clients.
 	count := func(busy string) (pings, sent float64) {
 		const begin = 30 * time.Second
 		first, last := run(busy, begin), run(busy, begin+time.Duration(intervals)*interval)
@@ -61,7 +61,8 @@ func measureEvictions(b *measurement) {
 	)
 }
 
-// measureFalseEvictions measures goal G-CH-3.
+// measureFalseEvictions measures goal G-CH-3: evictions of well-behaved clients in runs with random
+// faults of servers and of the network.
 func measureFalseEvictions(b *measurement) {
 	text := string(must(scenarioFiles.ReadFile("scenarios/false-evictions.sim")))
 	p := must(kit.RunPlans(b.ctx, healthsim.Protocol, scenario.Machines, 1, pick(b, 20, 10_000, 50_000), func(uint64) string { return text }))
@@ -76,7 +77,7 @@ func measureFalseEvictions(b *measurement) {
 	)
 }
 
-// measureRehoming measures goal G-CH-4.
+// measureRehoming measures goal G-CH-4: the time until the clients of a dead master have another.
 func measureRehoming(b *measurement) {
 	servers, clients := 10, pick(b, 300, 2000, 10_000)
 	bound := must(health.Timing{}.Filled()).Client + 12*time.Millisecond // the bound allows for three round trips, and adds some slack

@@ -20,7 +20,7 @@ type crowd struct {
 	wake   time.Duration
 	out    engine.ServerOutput
 	ping   []byte
-	busy   bool // clients have just sent other messages, which counts instead of pings
+	busy   bool // clients have just sent other messages, and each of these counts as a ping
 	looks  int  // number of look-ups of a client's last message
 }
 

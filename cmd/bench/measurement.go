@@ -54,8 +54,8 @@ func (m *measurement) check(err error) {
 	}
 }
 
-// succeed ends the measurement if err is not nil. It is for functions that have no measurement
-// to call check of.
+// succeed ends the measurement if err is not nil. It is for functions that have no *measurement
+// whose method check they could call.
 func succeed(err error) { must(0, err) }
 
 // must returns v, or ends the measurement if err is not nil.

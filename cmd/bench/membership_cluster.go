@@ -149,9 +149,9 @@ func (c *cluster) signal(s syscall.Signal, nodes ...int) {
 	}
 }
 
-// observe waits until all other live nodes have reported an event about a node, or only the
-// nodes in the list by if that is not empty. It returns how long after from the first reports of
-// these nodes came.
+// observe waits until all other live nodes, or all nodes in the list by if that is not nil, have
+// reported an event about a node. It returns, for each of these nodes, the time between the instant
+// from and its first report.
 func (c *cluster) observe(what string, node int, from time.Time, by []int, is func(event) bool) (list []time.Duration) {
 	if by == nil {
 		for i, n := range c.nodes {

@@ -161,7 +161,8 @@ func (r *railNode) load(o railOrder) (report loadReport, err error) {
 	return l.report, l.err
 }
 
-// loader sends PUTs in several lanes. In each lane, a PUT begins when the one before has ended.
+// loader sends several sequences of PUTs, the lanes, at the same time. In each lane, a PUT begins
+// when the previous one has ended.
 type loader struct {
 	r     *railNode
 	order railOrder

@@ -99,7 +99,7 @@ func (c *senders) send(o railOrder) (counts []uint64, err error) {
 	return counts, nil
 }
 
-// lane sends PUTs of node i, each one after the one before has been acknowledged.
+// lane makes node i send PUTs, each of them when the previous one has been acknowledged.
 func (c *senders) lane(i int) error {
 	return c.put(i, func(err error) {
 		if err != nil || c.stop.Load() {

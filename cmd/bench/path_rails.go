@@ -49,7 +49,7 @@ func (t *twoHosts) pair(rails int, timeout time.Duration) (a *worker.Process, ta
 	return ends[0], nid.FromAddr(tcp, t.addrs[1][0])
 }
 
-// measureTwoRails measures goal G-PA-1.
+// measureTwoRails measures goal G-PA-1: the throughput of two rails compared with that of one.
 func measureTwoRails(b *measurement) {
 	lines := []line{{what: "1 MiB PUT streaming, two rails of 1 Gbit/s beside one", limit: 1.9, least: true}}
 	missing := b.inPathLab(func(l *pathLab) {

@@ -101,5 +101,5 @@ func onCores(cores ...string) func(start func() error) error {
 	}
 }
 
-// onOwnCore starts a process that may use the cores of this one, which does nothing meanwhile.
+// onOwnCore starts a process that may use the cores of this process, which is idle while the other runs.
 func onOwnCore(start func() error) error { return start() }

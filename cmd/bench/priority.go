@@ -9,8 +9,8 @@ import (
 	"ulnet/portals"
 )
 
-// The number of PUTs of 1 MiB that are kept in flight to a peer, and the number of round trips
-// in a round that are measured meanwhile.
+// streams is the number of PUTs of 1 MiB that are kept in flight to a peer. besideStreams is the
+// number of round trips that a round measures during these PUTs.
 const (
 	streams       = 8
 	besideStreams = 200
@@ -72,7 +72,7 @@ func (l *load) end(ctx context.Context) error {
 	}
 }
 
-// beside exchanges a PUT n times while the load runs.
+// beside exchanges a PUT n times while PUTs of 1 MiB are in flight.
 func (i *initiator) beside(ctx context.Context, bits uint64, n int) (time.Duration, error) {
 	l, err := i.startLoad()
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// measureCastAcks measures goal G-RM-4.
+// measureCastAcks measures goal G-RM-4: the number of acknowledgements of a multicast message, and
+// the TCP connections that members open after the first messages.
 func measureCastAcks(b *measurement) {
 	var top, all, other float64
 	sizes := pick(b, []int{2, 8, 13}, []int{2, 3, 5, 8, 13, 33, 64, 100, 256}, []int{2, 3, 5, 8, 13, 33, 64, 100, 256, 500, 1024})

@@ -10,7 +10,7 @@ import (
 	"ulnet/scoll/rmcast/rmcastsim"
 )
 
-// measureCastLoss measures goal G-RM-3.
+// measureCastLoss measures goal G-RM-3: delivery, delay and repairs while datagrams are lost.
 func measureCastLoss(b *measurement) {
 	const nodes = 8
 	messages := pick(b, 200, 10_000, 100_000)

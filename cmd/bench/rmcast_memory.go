@@ -114,8 +114,8 @@ func (g *churningGroup) change(ctx context.Context, managers []nid.NID, join boo
 	return g.guest.group.Ready(ctx)
 }
 
-// settle waits until the buffers are empty, and returns how many datagrams and member lists are
-// left.
+// settle waits, at most for casterPatience, until the members have freed all buffered datagrams and
+// all rosters except the newest. It returns how many of these datagrams and rosters are left.
 func (g *churningGroup) settle(b *measurement) (datagrams, versions int) {
 	look := func() bool {
 		datagrams, versions = 0, 0

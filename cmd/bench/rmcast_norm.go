@@ -63,7 +63,7 @@ func (n norm) stream(l *castLab, hosts, window int, o casterOrder) (time.Duratio
 	}
 	all, err := worker.AskAll[int](receivers, "count", nil)
 	for i, objects := range all {
-		if objects != o.Count+1 { // there is one object more than Count, which is sent first
+		if objects != o.Count+1 { // the sender sends one object more, before the Count messages
 			return 0, fmt.Errorf("NORM's receiver %d has %d of %d messages", i+1, objects, o.Count+1)
 		}
 	}

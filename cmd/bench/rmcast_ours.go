@@ -76,8 +76,8 @@ func (c *caster) gather(members int) error {
 	})
 }
 
-// oneByOne sends each message after all members have received the one before. The handler of
-// that one's completion sends it.
+// oneByOne sends each message after all members have received the one before. The method released,
+// which is called at the completion of a message, sends the next one.
 func (c *caster) oneByOne(o casterOrder) (latencies, error) {
 	c.payload = make([]byte, o.Bytes)
 	c.left, c.count, c.took = o.Warm+o.Count, o.Count, make(latencies, 0, o.Count)

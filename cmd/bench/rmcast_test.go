@@ -98,12 +98,13 @@ func TestReceipts(t *testing.T) {
 	}
 }
 
-// TestLogP: the times of a broadcast and a barrier with latency and overhead 1, computed by hand.
+// TestLogP compares the times of a broadcast and a barrier, with latency and overhead 1, with times
+// computed by hand.
 func TestLogP(t *testing.T) {
 	for _, tt := range []struct{ nodes, tree, dissemination int }{
-		{2, 7, 5},  // with the tree, three messages of 2 units each go down, up and down after the first send; with dissemination, two messages are concurrent
+		{2, 7, 5},  // the first send takes 1 unit and the payload 2; then acknowledgement and release take 2 each in the tree, and the one round of dissemination takes 2
 		{3, 10, 7}, // the root handles two acknowledgements and then releases both
-		{4, 13, 8}, // three levels take 2 units each, and so many more sends
+		{4, 13, 8}, // with the tree, the first send takes 1 unit, and payload, acknowledgement and release take 2 each on each of two levels
 		{1, 0, 0},  // a group of one member has nothing to do
 	} {
 		l := logP{nodes: tt.nodes, latency: 1, overhead: 1}

@@ -30,7 +30,8 @@ func jitteredLinks(latency time.Duration) *sim.Flat {
 	return &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: latency, Spread: latency / 2, Shape: link.Uniform}}}
 }
 
-// measureSpread measures goal G-SC-1.
+// measureSpread measures goal G-SC-1: how long a broadcast down the recommended tree takes to reach
+// the last leaf.
 func measureSpread(b *measurement) {
 	sizes := pick(b, []int{8, 100}, []int{2, 3, 8, 31, 64, 100, 256, 500, 512, 1000, 1024}, []int{2, 3, 5, 8, 31, 32, 64, 99, 100, 128, 255, 256, 257, 500, 512, 700, 1000, 1023, 1024})
 	var analytic, optimum, binomial float64

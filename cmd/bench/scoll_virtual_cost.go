@@ -14,7 +14,7 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// measureMessages measures goal G-SC-4.
+// measureMessages measures goal G-SC-4: the number of messages of a broadcast.
 func measureMessages(b *measurement) {
 	nodes := pick(b, 16, 100, 200)
 	for _, bulk := range []int{0, 1 << 20} {
@@ -61,7 +61,8 @@ const (
 	arithmeticRank  = 777_777
 )
 
-// measureArithmetic measures goal G-SC-5.
+// measureArithmetic measures goal G-SC-5: the time to compute the position of a rank in a tree, and
+// the simulation of a broadcast in a large group.
 func measureArithmetic(b *measurement) {
 	calls := pick(b, 1000, 200_000, 1_000_000)
 	var locating, children, allocations float64

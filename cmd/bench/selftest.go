@@ -13,14 +13,15 @@ import (
 	"ulnet/lnet/selftest/wire"
 )
 
-// Parameters of the measurements of selftest: RPCs of a round, and those under way at a time.
+// The number of RPCs in a round of each measurement of selftest.
 const (
 	brwCount  = 1024
 	pingCount = 60_000
 )
 
-// measureSelftestBulk measures goal G-ST-1: BRW tests of 1 MiB between two test nodes, beside the
-// streams that move their data: PUTs for reads, and GETs for writes, which the server fetches.
+// measureSelftestBulk measures goal G-ST-1: the throughput of BRW tests of 1 MiB between two test
+// nodes. It is compared with plain streams of the messages that move the data of these tests: PUTs
+// for reads, and GETs for writes, because the server fetches the data of a write.
 func measureSelftestBulk(b *measurement) {
 	t := b.testNode()
 	count := b.some(brwCount)
@@ -43,8 +44,8 @@ func measureSelftestBulk(b *measurement) {
 	)
 }
 
-// measureSelftestPing measures goal G-ST-2: PING tests beside plain PUTs that PUTs answer, with as
-// many under way.
+// measureSelftestPing measures goal G-ST-2: the rate of PING tests, compared with that of plain PUTs
+// that are answered by PUTs, with the same number under way at a time.
 func measureSelftestPing(b *measurement) {
 	t, c := b.testNode(), b.callersOfNode()
 	count := b.some(pingCount)

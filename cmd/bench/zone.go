@@ -18,7 +18,8 @@ const zoneBasis = "RTT 1 ms; virtual time"
 
 func ms(d time.Duration) float64 { return float64(d) / 1e6 }
 
-// measureZoneBoot measures goal G-MS-1.
+// measureZoneBoot measures goal G-MS-1: the time until all views are equal if all nodes of a zone
+// start at once.
 func measureZoneBoot(b *measurement) {
 	nodes := pick(b, 256, 2048, 2048)
 	var heap uint64
@@ -42,7 +43,7 @@ func measureZoneBoot(b *measurement) {
 	)
 }
 
-// bootZone starts a zone, and waits until all views are right, at most for the time long.
+// bootZone simulates the start of a zone for the duration long, in which all views must become right.
 func bootZone(b *measurement, nodes int, seed uint64, long time.Duration, limits string, progress func(scenario.Progress)) *scenario.Result {
 	return must(kept(simulateAs(b.ctx, "zone-boot", scenario.Options{Seed: &seed, Progress: progress}, "NODES", nodes, "LENGTH", long, "LIMITS", limits)))
 }
@@ -88,8 +89,9 @@ func measureLeaves(b *measurement, with, preset string) {
 	)
 }
 
-// alerts are the times until a monitor learned of two kinds of deaths.
-type alerts struct{ reset, silent float64 } // alerts are times until monitors are notified, in ms.
+// alerts has the times, in ms, until a monitor learned of two kinds of deaths: of a process that
+// ended, which resets its connections, and of a host that became silent.
+type alerts struct{ reset, silent float64 }
 
 // zoneTimeout is the time after which a silent neighbour is suspected, in ms; it is 3.5
 // heartbeat intervals.
@@ -136,7 +138,7 @@ func measureZoneMonitors(b *measurement) {
 	measureMonitorsInLab(b)
 }
 
-// measureZoneHealing measures goal G-MS-6.
+// measureZoneHealing measures goal G-MS-6: the time after a partition until all views are equal.
 func measureZoneHealing(b *measurement) {
 	splits := pick(b, [][2]int{{2, 2}, {8, 8}}, [][2]int{{1024, 1024}, {2, 2}, {8, 8}, {1, 63}}, [][2]int{{1024, 1024}, {2, 2}, {8, 8}, {1, 63}})
 	for _, s := range splits {
@@ -168,7 +170,8 @@ func measureZoneHealing(b *measurement) {
 	}
 }
 
-// measureZoneAttributes measures goal G-MS-7.
+// measureZoneAttributes measures goal G-MS-7: how many rounds an attribute takes to reach all
+// members of a zone, and how many entries they receive for that.
 func measureZoneAttributes(b *measurement) {
 	nodes, writes := pick(b, 256, 2048, 2048), pick(b, 2, 5, 20)
 	list := bySeed(b, pick(b, 1, 3, 10), func(seed uint64) (zonesim.Spread, error) {

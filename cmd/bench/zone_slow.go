@@ -8,13 +8,14 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// slowSteps contains the faults that some nodes have for a minute: each step of such a node
-// takes so much longer. In other runs, these nodes are stopped and continued as for goal G-GO-4.
+// slowSteps are the delays of slow nodes, one for each series of runs: for a minute, each step of some
+// nodes takes so much longer. In further runs, these nodes are stopped and continued as for goal G-GO-4.
 var slowSteps = []time.Duration{50 * time.Millisecond, 150 * time.Millisecond, 500 * time.Millisecond}
 
 const standStill = "every 8.1s from 12s to 72s pause 1-4 for 8s"
 
-// measureZoneSlow measures goal G-MS-8.
+// measureZoneSlow measures goal G-MS-8: how many healthy nodes are removed while four nodes are slow
+// or blocked.
 func measureZoneSlow(b *measurement) {
 	seeds := pick(b, 1, 5, 20)
 	for _, theta := range []int{2, 1} {

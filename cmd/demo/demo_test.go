@@ -91,9 +91,9 @@ func undisturbed(t *testing.T, bin, net string) {
 		text = strings.ReplaceAll(strings.ReplaceAll(text, m[1]+".", "127.0.0."), "@"+net, "@tcp")
 	}
 	text = columns.ReplaceAllString(text, "  ")
-	asked := 1 // how many messages the request of the PUT with bulk data takes
+	asked := 1 // number of times that the dump shows the PUT with bulk data
 	if net == "o2ib" {
-		asked = 2 // the request, and the message at its completion
+		asked = 2 // at the request, and again when its RDMA transfer is complete
 	}
 	for _, want := range []struct {
 		count int

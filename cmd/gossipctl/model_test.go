@@ -24,7 +24,7 @@ type cluster struct {
 	loss     float64
 	bytes    int
 	dead     int                   // number of the dead participant; -1: none is dead
-	noticed  map[int]time.Duration // by participant: when it first declared that one dead
+	noticed  map[int]time.Duration // for each participant, when it first declared the dead participant dead
 }
 
 func newCluster(t *testing.T, n int, loss float64, seed uint64) *cluster {

@@ -20,7 +20,7 @@ import (
 func main() { os.Exit(run(context.Background(), cli.OS(), os.Args[1:])) }
 
 func run(ctx context.Context, env cli.Env, args []string) int {
-	var chosen string // network that the command network has chosen at the prompt
+	var chosen string // the network that the user has chosen by the command "network" at the prompt
 	tool := shell.Tool{
 		Name: "lctl", Usage: usage, Exec: exec,
 		Root: func(env cli.Env) *cobra.Command { return root(env, &chosen) },

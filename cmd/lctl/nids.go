@@ -19,7 +19,7 @@ import (
 
 // nidsDoc is a list of NIDs, or of processes, in JSON.
 type nidsDoc struct {
-	NIDs []string `json:"nids"` // NIDs, as in the lines of the text
+	NIDs []string `json:"nids"` // the same texts that printLines prints, one per NID or process
 }
 
 // printLines prints NIDs line by line.

@@ -49,8 +49,8 @@ func (e *evictor) wait(ctx context.Context, limit time.Duration) error {
 	}
 }
 
-// look asks for the progress of evictions. It returns the servers that have not answered, or ""
-// if no eviction is under way.
+// look asks the daemon for the progress of each eviction that is under way. Then it returns the
+// result of the method missing.
 func (e *evictor) look(ctx context.Context) (missing string, err error) {
 	for i := range e.list {
 		d := &e.list[i]
@@ -66,8 +66,8 @@ func (e *evictor) look(ctx context.Context) (missing string, err error) {
 	return e.missing(), nil
 }
 
-// missing returns the servers that, as far as known, have not answered, or "" if no eviction is
-// under way.
+// missing names the servers that have not yet answered the evictions that are under way. If none is
+// known, it says that too many servers are dead. It returns "" if no eviction is under way.
 func (e *evictor) missing() string {
 	var servers []nid.NID
 	waits := false

@@ -48,7 +48,7 @@ func showFile(c *cobra.Command, g *globals, f *tree.File) error {
 	return importFailed(errs, nil)
 }
 
-// showSection adds to the tree shown what a section names, as it is in the tree t.
+// showSection copies what a section of the file names from the tree t to the tree shown.
 func showSection(shown, t *tree.Tree, s tree.Section) {
 	switch s.Key {
 	case "global":
@@ -78,7 +78,7 @@ func showSection(shown, t *tree.Tree, s tree.Section) {
 	}
 }
 
-// showNet adds those NIs of a network that the tree shown does not have yet.
+// showNet copies a network with all its NIs from t to shown, unless shown already has the network.
 func showNet(shown, t *tree.Tree, n *tree.Net) {
 	named := func(list []tree.Net) int {
 		return slices.IndexFunc(list, func(has tree.Net) bool { return has.Type == n.Type })

@@ -113,7 +113,7 @@ func (d *drainDoc) String() string {
 	return s
 }
 
-// drain waits until a server has no clients as their master any more.
+// drain waits until a server is no longer the master of any client.
 type drain struct {
 	g    *globals
 	talk io.Writer

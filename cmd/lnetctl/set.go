@@ -22,7 +22,7 @@ type settable struct {
 	example string
 	words   string // words of the kernel's tool for the setting, if they differ from the name
 	item    string // name of the setting in errors, if it differs from the name
-	failed  string // text of an error in front of the errno's, where it is not "cannot configure WORDS: "
+	failed  string // text of an error before the text of its errno; empty: "cannot configure WORDS: "
 	whole   string // complete text of the error for a value out of range
 	sysfs   bool   // in kernels, this setting is a file, so a refusal has another errno
 	off     []int  // valid values of a setting that is either on or off; nil: a setting of another kind

@@ -26,8 +26,8 @@ var topics = []struct {
 	networks map[string]string
 	settings map[string]string
 	before   []string
-	// by line: commands to run before the command on that line, if the state differs from the
-	// recorded node's from there on
+	// by line: commands to run before the command on that line, because the state would otherwise
+	// differ from that of the recorded node
 	first map[int][]string
 }{
 	{name: "02-lnet", before: []string{"ip addr add fd88::5/64 dev eth0 nodad"}},
@@ -68,7 +68,7 @@ var topics = []struct {
 		name:     "12-import-export",
 		networks: map[string]string{"A": "lo", "B": "tcp(eth0)", "C": "tcp(eth0),tcp(eth1)"},
 		first: map[int][]string{
-			85: { // the recorded node got these settings before this command, but not in the recording
+			85: { // the recorded node got these settings before this command, by commands that were not recorded
 				"lnetctl net add --net tcp --if eth0", "lnetctl net add --net tcp1 --if eth1",
 				"lnetctl route add --net tcp2 --gateway 10.88.0.7@tcp --priority 2",
 				"lnetctl udsp add --src tcp --priority 1", "lnetctl discover 10.88.0.6@tcp", "lnetctl discover 10.88.0.7@tcp",

@@ -220,7 +220,7 @@ func numbers(n int, but ...int) (list []int) {
 	return list
 }
 
-// busiest returns the server that is the master of most clients.
+// busiest returns the server that is the master of the largest number of clients.
 func (w *ward) busiest(now agreed) (server int) {
 	count := map[string]int{}
 	for _, c := range now {

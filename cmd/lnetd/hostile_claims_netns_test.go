@@ -134,9 +134,9 @@ func (c *claims) wantHonest() {
 }
 
 // TestClaimedNames: a stranger with an ordinary connection claims the NIDs of another node,
-// including the primary NID. It does so before the victim has met that node, and after, once and
-// for a while. The victim never takes the stranger and that node for the same peer, and honest
-// traffic works at once.
+// including the primary NID. It does so once before the victim has exchanged messages with that
+// node, and again and again for 5 s after that. The victim never takes the stranger and that node
+// for the same peer, and honest traffic works at once.
 func TestClaimedNames(t *testing.T) {
 	if os.Getenv("ULNET_LONG") == "" {
 		t.Skip("real daemons in namespaces; make test-long runs it")

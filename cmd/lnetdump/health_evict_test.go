@@ -16,7 +16,7 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// TestEvictions: broadcasts that evict clients, and their answers, as text of bounded length.
+// TestEvictions: broadcasts that evict clients, and their answers, are shown as text of bounded length.
 func TestEvictions(t *testing.T) {
 	request := healthwire.Batch{Incarnation: 9}
 	for i := range healthwire.MaxBatch {
@@ -128,7 +128,7 @@ func TestEvictionsHostile(t *testing.T) {
 	if got := read(wire.RequestPortal, wire.RequestHeaderSize); strings.Contains(got, "health evicts") || !strings.Contains(got, "44 bytes b7 45 56 42") {
 		t.Errorf("%s", got)
 	}
-	for _, at := range []int{0, 4, 10} { // offsets of the numbers of missing servers, of the magic, and of the number of exceptions
+	for _, at := range []int{0, 4, 10} { // offsets of three fields of an answer: how many servers are missing, magic, how many exceptions follow
 		if got := read(wire.ReplyPortal, wire.ReplyHeaderSize+at); strings.Contains(got, "health evicted") || !strings.Contains(got, "24 bytes") {
 			t.Errorf("%d: %s", at, got)
 		}

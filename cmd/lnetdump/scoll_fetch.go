@@ -96,7 +96,7 @@ func (c *collectives) data(r *capture.Record, f *collectiveFetch) (capture.Under
 		err = c.take(f.of, list)
 	}
 	if err == nil && f.of.members == nil {
-		f.of.locate(c) // the list gives the request its hop, which the reply to the request copies
+		f.of.locate(c) // sets the hop (ranks of sender and receiver) of the request; its reply takes the hop over
 	}
 	return d, err
 }

@@ -11,8 +11,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// selftests is the dissector of lnet_selftest. A reply says of which request it is only by its
-// match bits, and so do bulk data: selftests remembers what the requests of the capture expect.
+// selftests is the dissector of lnet_selftest. Only the match bits of a reply or of bulk data tell
+// to which request it belongs, so selftests remembers the match bits that requests name for these.
 type selftests struct {
 	requests *bounded[matched, *selftestRequest] // by match entry for the reply
 	bulks    *bounded[matched, *selftestRequest] // by match entry for the bulk data
@@ -57,7 +57,7 @@ func (s *selftests) read(r *capture.Record) (capture.Payload, bool) {
 type selftestRequest struct {
 	selftestwire.Message
 	dest    nid.NID   // node that the request was sent to
-	at      time.Time // when the capture has it
+	at      time.Time // time of the request in the capture
 	replied bool      // the capture has its reply
 	remarks []string
 }

@@ -38,8 +38,8 @@ func bulkData(q *selftestRequest, id uint64, strange bool, r *capture.Record) (c
 	return d, nil
 }
 
-// judgeBulk returns remarks on bulk data that move in another way or length than the request
-// says.
+// judgeBulk returns remarks on bulk data that are moved by another type of message, or have another
+// length, than the request demands.
 func (q *selftestRequest) judgeBulk(by wire.MsgType, length uint64) (remarks []string) {
 	want := wire.Get
 	if b, ok := q.Body.(*selftestwire.BRW); ok && b.Op == selftestwire.Read {
@@ -87,7 +87,7 @@ func (f *selftestFetch) data(r *capture.Record) (capture.Understood, error) {
 	return d, err
 }
 
-// bulkOf says of which request the bulk data are.
+// bulkOf returns a text that names the request to which bulk data belong.
 func bulkOf(q *selftestRequest, id uint64) string {
 	switch {
 	case q == nil:

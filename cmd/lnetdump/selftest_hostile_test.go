@@ -37,7 +37,7 @@ func selftestMessage(t testing.TB, features selftestwire.Features, body selftest
 	return b
 }
 
-// selftestRequests are requests of the console to a node, by what is odd of them.
+// selftestRequests are wrong requests of the console to a node, by the text that describes the error.
 func selftestRequests(t testing.TB) map[string]*capture.Record {
 	test := &selftestwire.Test{BulkID: 9, Service: selftestwire.BRWService, Client: true, Destinations: 342}
 	test.BRW = selftestwire.BRWParams{Op: selftestwire.Read, Check: selftestwire.CheckNone, Length: 4096, Offset: 12}
@@ -62,8 +62,8 @@ func selftestRequests(t testing.TB) map[string]*capture.Record {
 	}
 }
 
-// TestSelftestOdd: requests that a kernel node cannot take are marked, and what is no message
-// has an error.
+// TestSelftestOdd: requests that a kernel node cannot handle get a remark, and payloads that are not
+// messages are errors.
 func TestSelftestOdd(t *testing.T) {
 	for want, r := range selftestRequests(t) {
 		p, ok := newSelftests().read(r)

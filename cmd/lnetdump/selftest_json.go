@@ -108,7 +108,7 @@ func bodyLines(body wire.Body) (lines []string) {
 			}
 			lines = append(lines, fmt.Sprintf("%s: %s", words(f.key), strings.Join(parts, ", ")))
 		} else if text, ok := f.value.(string); ok && (f.key == "name" || f.key == "group") {
-			lines = append(lines, fmt.Sprintf("%s %q", f.key, text)) // these come from the sender as they are
+			lines = append(lines, fmt.Sprintf("%s %q", f.key, text)) // quoted, because the sender may have put any bytes into these
 		} else {
 			lines = append(lines, fmt.Sprintf("%s %v", words(f.key), f.value))
 		}

@@ -2,7 +2,7 @@ package main
 
 import selftestwire "ulnet/lnet/selftest/wire"
 
-// judge adds remarks on fields that a kernel node cannot take (selftest §14).
+// judge adds remarks on fields that a kernel node cannot handle (selftest §14).
 func (q *selftestRequest) judge() {
 	if unknown := q.Features &^ selftestwire.KnownFeatures; unknown != 0 {
 		q.remarks = remark(q.remarks, "unknown features %#x", uint32(unknown))
@@ -32,7 +32,7 @@ func (q *selftestRequest) judgeLength(n uint32) {
 }
 
 // refused reports whether a server refuses a BRW request (selftest §7). A kernel server of 2.16 and
-// later has memory for the data already then, and may crash.
+// later may crash then, because it has already allocated memory for the bulk data (selftest §14).
 func (q *selftestRequest) refused(b *selftestwire.BRW) bool {
 	const most, page = 1 << 20, 4096
 	return b.Op != selftestwire.Read && b.Op != selftestwire.Write || b.Check < selftestwire.CheckNone || b.Check > selftestwire.CheckDiscard ||
@@ -40,8 +40,8 @@ func (q *selftestRequest) refused(b *selftestwire.BRW) bool {
 		q.Features&selftestwire.BulkLength == 0 && b.Length%page != 0
 }
 
-// judgeOffset adds a remark on an offset with which the data of a client need more pages than
-// without: a kernel client has too few.
+// judgeOffset adds a remark if, because of their offset, the data of a client need more pages than
+// data of this length at offset 0. A kernel client allocates too few pages then.
 func (q *selftestRequest) judgeOffset(b *selftestwire.Test) {
 	const page = 4096
 	length, offset := uint64(b.BRW.Length), uint64(b.BRW.Offset%page)

@@ -54,7 +54,7 @@ func selftestText(body wire.Body, features wire.Features) string {
 	return selftestShortText(body)
 }
 
-// selftestShortText has the bodies of one or two fields.
+// selftestShortText returns the text of a body that has only one or two fields.
 func selftestShortText(body wire.Body) string {
 	switch b := body.(type) {
 	case *wire.RemoveSession:

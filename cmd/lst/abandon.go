@@ -12,8 +12,9 @@ import (
 	"ulnet/lnet/selftest/console"
 )
 
-// abandon stops the batch, because run --wait ends although clients may run tests. It returns the
-// error why, with what has become of the batch. After an interrupt why does not matter.
+// abandon stops the batch when run --wait ends while clients may still run tests. It returns the
+// error why, to which it adds whether the batch is stopped. After an interrupt, the error
+// "interrupted" replaces why.
 func (w *waiter) abandon(c *cobra.Command, why error) error {
 	if c.Context().Err() != nil {
 		why = failf("interrupted")
@@ -24,8 +25,8 @@ func (w *waiter) abandon(c *cobra.Command, why error) error {
 	return cmp.Or(printFailures(c.ErrOrStderr(), answers, "stop"), w.outcome(why, answers, err))
 }
 
-// outcome returns the error why with what the stop of the batch came to: the last answers of its
-// clients, or an error.
+// outcome adds to the error why whether the batch is stopped. The arguments answers and err are
+// the result of stopping it: the last answers of its clients, or an error.
 func (w *waiter) outcome(why error, answers []console.Answer, err error) error {
 	code, text := codeOf(answers), fmt.Sprintf("batch %s is stopped", w.batch)
 	if err != nil || code != cli.OK {

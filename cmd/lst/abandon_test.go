@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/selftest/console"
 )
 
-// TestAbandon: run --wait that ends before the tests stops them, says so only if all clients have
-// stopped, and names those that have not.
+// TestAbandon: if run --wait ends before the tests, it stops them. It says that they are stopped
+// only if all clients have stopped, and names the clients that have not.
 func TestAbandon(t *testing.T) {
 	spec.Covers(t, "ST-45")
 	refused, lost := console.Answer{ID: at(2), Status: syscall.EPERM}, console.Answer{ID: at(3), Failed: syscall.ETIMEDOUT}
@@ -84,7 +84,8 @@ func TestAbandon(t *testing.T) {
 	}
 }
 
-// TestRefusedStart: a start that the console refuses reaches no client, and stops nothing.
+// TestRefusedStart: if the console refuses to start a batch, no client was asked to run it, so the
+// command does not stop it.
 func TestRefusedStart(t *testing.T) {
 	d := newDaemon()
 	d.run = func(context.Context) ([]console.Answer, error) { return nil, syscall.EACCES }
@@ -93,13 +94,14 @@ func TestRefusedStart(t *testing.T) {
 	}
 }
 
-// TestEnded: clients that do not answer have not ended, for some queries.
+// TestEnded: clients that do not answer count as running until some queries in a row found no
+// other client running.
 func TestEnded(t *testing.T) {
 	spec.Covers(t, "ST-45")
 	lost, both, done := counted{Unknown: 1}, counted{Unknown: 1, Running: 1}, counted{Stopped: 2}
 	for _, c := range []struct {
 		looks []counted
-		want  int // after which look the waiting ends
+		want  int // number of the query after which the waiting ends
 	}{
 		{[]counted{done}, 1},
 		{[]counted{lost, done}, 2},

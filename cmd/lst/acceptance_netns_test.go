@@ -46,13 +46,15 @@ func newSite(t *testing.T, bin, network string) *site {
 // nid returns the NID of a node, or of nodes in brackets.
 func (s *site) nid(node string) string { return "10.89.0." + node + "@" + s.network }
 
-// must runs a command of lst at the console, which succeeds, and returns its output.
+// must runs a command of lst at the console, and returns its output. If the command fails, so does
+// the test.
 func (s *site) must(command string) string {
 	s.T.Helper()
 	return s.exits(0, s.console, command)
 }
 
-// exits runs a command of lst at a host, and returns its output if it has this exit code.
+// exits runs a command of lst at a host, and returns its output. If the exit code is not want, the
+// test fails.
 func (s *site) exits(want int, host, command string) string {
 	s.T.Helper()
 	out, errs, code := s.run(host, "export LST_SESSION="+host+"89; lst "+command)
@@ -72,9 +74,8 @@ func answer[T any](s *site, code int, command string) (doc T) {
 	return doc
 }
 
-// TestAcceptance: a console and three nodes in network namespaces, over TCP and over RDMA in
-// software, through all that an administrator does with lst; then a node dies, and then the
-// console.
+// TestAcceptance does all that an administrator does with lst, with a console and three nodes in
+// network namespaces, over TCP and over RDMA in software. Then a node dies, and then the console.
 func TestAcceptance(t *testing.T) {
 	spec.Covers(t, "ST-25", "ST-27", "ST-48")
 	bin, err := commands.Build(t.TempDir(), "lnetd")
@@ -97,7 +98,7 @@ func TestAcceptance(t *testing.T) {
 	}
 }
 
-// ends runs a batch to its end. All its RPCs are sent, want in number, and none fails.
+// ends runs a batch to its end, and checks that it has sent want RPCs and that none has failed.
 func (s *site) ends(batch string, want uint64) {
 	s.T.Helper()
 	d := answer[runDoc](s, 0, "run --wait "+batch)
@@ -109,7 +110,7 @@ func (s *site) ends(batch string, want uint64) {
 	}
 }
 
-// distributions: ping from one node to one, from one to three and from three to one.
+// distributions runs ping tests from one node to one, from one to three and from three to one.
 func (s *site) distributions() {
 	s.T.Helper()
 	for _, tt := range []struct{ from, to, distribute, clients, servers string }{
@@ -124,7 +125,8 @@ func (s *site) distributions() {
 	}
 }
 
-// sizes: brw of the least, a common and the largest size, and of an offset, with each check, in both directions.
+// sizes runs brw tests with the smallest, a common and the largest size, and with an offset: each
+// with every kind of check, in both directions.
 func (s *site) sizes() {
 	s.T.Helper()
 	s.must("add_batch sizes")
@@ -157,7 +159,7 @@ func (s *site) stops() {
 	}
 }
 
-// says runs a command at the console whose output has a line.
+// says runs a command at the console, and checks that its output has the given line.
 func (s *site) says(command string, code int, line string) {
 	s.T.Helper()
 	if out := s.exits(code, s.console, command); !strings.Contains("\n"+out, "\n"+line+"\n") {
@@ -182,8 +184,8 @@ func (s *site) deadNode() {
 	}
 }
 
-// deadConsole: the console dies while a batch runs. Its nodes keep their session, so another console gets them with
-// --force alone. That ends the batch.
+// deadConsole: the console dies while a batch runs. Its nodes keep their session, so another
+// console gets them only with --force, which ends the batch.
 func (s *site) deadConsole() {
 	s.T.Helper()
 	s.must("new_session dies")

@@ -17,7 +17,7 @@ import (
 	"ulnet/lnet/selftest/wire"
 )
 
-// mostConcurrent is the most units that a client runs for each of its servers.
+// mostConcurrent is the largest number of units that a client runs for each of its servers.
 const mostConcurrent = 1024
 
 func addTest(g *globals) *cobra.Command {
@@ -66,8 +66,8 @@ check=full, size= with up to 1M, and off= say how. Without words it reads 4096 b
 	return c
 }
 
-// noTest puts two complaints of Lustre's tool before an error if the reason may be that there is
-// no group at all: it looks for both groups before it asks the kernel.
+// noTest puts two error lines of Lustre's tool before an error if there is no group at all: that
+// tool looks up both groups of a test, and prints such a line for each, before it adds the test.
 func (g *globals) noTest(ctx context.Context, err error) error {
 	if errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ESRCH) {
 		if g.hasNoGroup(ctx) {

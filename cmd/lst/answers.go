@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/selftest/wire"
 )
 
-// codeOf returns the exit code for the answers of nodes: a node without an answer counts more
-// than one that has refused what it was asked to do.
+// codeOf returns the exit code for the answers of nodes. If one node has not answered and another
+// has refused what it was asked to do, the code is that of the missing answer.
 func codeOf(answers []console.Answer) int {
 	code := cli.OK
 	for i := range answers {
@@ -30,8 +30,8 @@ func printFailures(stderr io.Writer, answers []console.Answer, what string) erro
 	return printLines(stderr, "", answers, what)
 }
 
-// printWarnings is printFailures for commands that do their work without these nodes. Lustre's
-// tool does not name them.
+// printWarnings prints the same lines as warnings, for commands that succeed although these nodes
+// have failed. Lustre's tool does not name such nodes.
 func printWarnings(stderr io.Writer, answers []console.Answer, what string) error {
 	return printLines(stderr, "warning: ", answers, what)
 }
@@ -48,9 +48,9 @@ func printLines(stderr io.Writer, prefix string, answers []console.Answer, what 
 	return nil
 }
 
-// failureLine returns why a node did not do what it was asked to do, or "". Lustre's tool gets a
-// negative errno for a node without an answer, for which the C library has no text. A terminal
-// gets the text as well.
+// failureLine returns why a node did not do what it was asked to do, or "". For a node without an
+// answer, Lustre's tool has a negative errno, for which the C library only has "Unknown error". On
+// a terminal, failureLine adds the text of the errno.
 func failureLine(a *console.Answer, what string, terminal bool) string {
 	switch {
 	case a.Failed != 0 && terminal:
@@ -87,7 +87,7 @@ func newAnswerDoc(a *console.Answer) answerDoc {
 	return d
 }
 
-// answersDoc is a command that asks nodes, in JSON.
+// answersDoc is the JSON output of a command that asks nodes.
 type answersDoc struct {
 	Nodes []answerDoc `json:"nodes"`
 }

@@ -18,14 +18,16 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// Addresses of the two nodes. The middlebox has those of both, each at the other one's cable.
+// Addresses of the two nodes. On its cable to each node, the middlebox has the address of the
+// other node.
 const (
 	clientAddr, serverAddr = "10.89.0.1", "10.89.0.2"
 	acceptPort             = "988"
 )
 
-// middlebox is a transparent proxy of TCP between two hosts: each end takes it for the other end. It can change a byte of
-// bulk data, which no checksum of TCP can tell, because the proxy ends the connections.
+// middlebox is a transparent TCP proxy between two hosts: to each host it appears to be the other
+// one. It can change a byte of bulk data. No checksum of TCP detects that, because the proxy
+// terminates the connection of each side.
 type middlebox struct {
 	t     *testing.T
 	ctx   context.Context
@@ -39,8 +41,8 @@ var pattern = func() []byte {
 	return append(magic, magic...)
 }()
 
-// damagedAt is the offset in the bulk data of the changed byte: in the second 8 bytes of a page, of which check=simple
-// looks at the first and last 8.
+// damagedAt is the offset of the changed byte in the bulk data. It lies in the second 8 bytes of a
+// page, whereas check=simple compares only the first 8 and the last 8 bytes of a page.
 const damagedAt = 12
 
 // damage changes a byte of the first bulk data in a part of a stream, if the middlebox is armed.
@@ -131,9 +133,9 @@ func dialPrivileged(ctx context.Context, from, to string) (c net.Conn, err error
 	return nil, err
 }
 
-// TestCorruption: one RPC with bulk data has a changed byte on the wire, which socklnd does not notice, because it sends no
-// checksums. With check=full it is counted once, by the client, as a kernel counts it, and ends the unit of the test.
-// check=simple does not look at that byte.
+// TestCorruption: a byte in the bulk data of one RPC is changed on the wire. socklnd does not notice
+// that, because it sends no checksums. With check=full, the client counts one error, as a kernel
+// does, and the unit of the test ends. With check=simple, the byte is not compared.
 func TestCorruption(t *testing.T) {
 	spec.Covers(t, "ST-15", "ST-16", "ST-45")
 	bin, err := commands.Build(t.TempDir(), "lnetd")

@@ -6,7 +6,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// maxNodes bounds the nodes that one expression names. A session has no more, either.
+// maxNodes bounds the number of nodes that one expression names. It is also the limit of a session.
 const maxNodes = 1 << 14
 
 // expand returns the nodes that an expression names: a NID in which each pair of brackets has

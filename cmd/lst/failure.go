@@ -42,7 +42,7 @@ func (f *failure) Show(stdout, stderr io.Writer) {
 	if f.usage != "" {
 		fmt.Fprintln(stdout, "Usage: lst "+f.usage)
 	}
-	_, _ = io.WriteString(stderr, f.lines(cli.IsTerminal(stderr))) // an error has nowhere to go
+	_, _ = io.WriteString(stderr, f.lines(cli.IsTerminal(stderr))) // an error is ignored: standard error is where it would be reported
 }
 
 // lines returns the lines for standard error, which may be a terminal.
@@ -61,7 +61,8 @@ func failf(format string, args ...any) *failure {
 	return &failure{text: fmt.Sprintf(format, args...), code: localFail}
 }
 
-// silent returns a failure whose exit code says all; what failed is in the output.
+// silent returns a failure without a text, for a command whose output already says what failed.
+// It returns nil if the code is OK.
 func silent(code int) error {
 	if code == cli.OK {
 		return nil
@@ -106,16 +107,16 @@ func dialect(cmd *cobra.Command, err error, usage bool) error {
 }
 
 // errnoOf returns the errno with which the console has refused a command, or false if the error
-// is none of the console.
+// does not come from the console.
 func errnoOf(err error) (syscall.Errno, bool) {
 	errno, ok := errors.AsType[syscall.Errno](err)
 	return errno, ok && control.FromNode(err)
 }
 
 // refusal returns the error of a command that the console has refused, in the words of Lustre's
-// tool (lst_print_error). What the command was about is named by subject, such as "group". For
-// errno without words of its own the text begins with what, such as "Failed to delete group". An
-// error that Lustre's console does not have stays as it is.
+// tool (lst_print_error). The argument subject names the kind of object, such as "group". For an
+// errno that means nothing special to that tool, the text begins with the argument what, such as
+// "Failed to delete group". An error that Lustre's console does not have stays as it is.
 func refusal(err error, subject, what string) error {
 	errno, ok := errnoOf(err)
 	if !ok {
@@ -157,7 +158,7 @@ func plainRefusal(err error, what string) error {
 	return f
 }
 
-// Texts of Lustre's tool for lists that the kernel cannot read.
+// Texts that Lustre's tool prints when it gets an error while it reads the kernel's answer.
 const (
 	noObject  = "Reader error: 'Object not found' at 0\n"
 	noSession = "Reader error: 'session is not active' at 0\n"

@@ -89,8 +89,8 @@ func TestDialect(t *testing.T) {
 	}
 }
 
-// TestKeyOf: numbers are taken as they are, also as 32 bits; each other text has a key of its own,
-// which is not 0.
+// TestKeyOf: a number is the key itself, cut to its lowest 32 bits. Every other text stands for a
+// key of its own, which is not 0.
 func TestKeyOf(t *testing.T) {
 	spec.Covers(t, "ST-44")
 	for text, want := range map[string]uint32{"100": 100, " 7 ": 7, "0": 0, "-1": 1<<32 - 1, "4294967297": 1} {

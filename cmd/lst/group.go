@@ -41,7 +41,7 @@ type groupChangeDoc struct {
 	Group   string      `json:"group"`
 	Nodes   []answerDoc `json:"nodes"`             // nodes that were asked to join or to leave
 	Ignored []string    `json:"ignored,omitempty"` // arguments that name no nodes
-	Deleted bool        `json:"deleted"`           // the group is gone, with add_group because no node could be added
+	Deleted bool        `json:"deleted"`           // the group was deleted; by add_group: because no node could be added
 }
 
 // adder makes a group of nodes.
@@ -102,7 +102,7 @@ func (a *adder) ask(op groupOp, ids []nid.ProcessID) ([]console.Answer, error) {
 	return op(a.c.Context(), a.g.client(), selftest.GroupRequest{Key: a.g.key(), Name: a.name, Nodes: ids})
 }
 
-// deleteLimit is how long add_group takes, also after an interrupt, to delete an empty group.
+// deleteLimit bounds the time in which add_group deletes an empty group, also after an interrupt.
 const deleteLimit = 10 * time.Second
 
 // deleteEmpty deletes the group if none of its nodes is in the session.
@@ -144,8 +144,7 @@ func delGroup(g *globals) *cobra.Command {
 }
 
 // deleteGroup deletes a group, says so unless the output is JSON, and warns of nodes that stay in
-// the session. It returns the answers of the
-// nodes that were asked to leave the session.
+// the session. It returns the answers of the nodes that were asked to leave the session.
 func (g *globals) deleteGroup(ctx context.Context, c *cobra.Command, name string) ([]console.Answer, error) {
 	answers, err := selftest.OpDeleteGroup.Call(ctx, g.client(), selftest.GroupRequest{Key: g.key(), Name: name})
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"ulnet/lnet/selftest/wire"
 )
 
-// keyOf returns the key of a session that the variable LST_SESSION stands for. 0 is no valid key.
-// A text that is no number stands for a number that is made of it, also an empty one, so that
-// all commands with the same text have the same key. Lustre's tool takes any number for it.
+// keyOf returns the key of a session for the value of the variable LST_SESSION. 0 is no valid key.
+// If the value is not a number, even if it is empty, the key is a hash of it, so that all commands
+// with the same value have the same key.
 func keyOf(text string) uint32 {
 	text = strings.TrimSpace(text)
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
@@ -21,8 +21,8 @@ func keyOf(text string) uint32 {
 	return max(h.Sum32(), 1)
 }
 
-// featuresOf returns the features of a new session that the variable LST_FEATURES stands for, a
-// hexadecimal number. Without the variable that are all that are known.
+// featuresOf returns the features of a new session for the value of the variable LST_FEATURES, a
+// hexadecimal number. If the variable is empty, it returns all known features.
 func featuresOf(text string) (wire.Features, error) {
 	if text == "" {
 		return wire.KnownFeatures, nil

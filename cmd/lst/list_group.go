@@ -19,7 +19,7 @@ import (
 // Texts of Lustre's tool for nodes by their states.
 const (
 	stateHeader = "\tACTIVE\tBUSY\tDOWN\tUNKNOWN\tTOTAL\n"
-	noName      = "(null)" // the name of a single group, which Lustre's tool loses
+	noName      = "(null)" // printed in place of the group's name if only one group is listed, as Lustre's tool does
 )
 
 // groupDoc is a group in JSON.
@@ -108,7 +108,7 @@ func (g *globals) listGroups(c *cobra.Command) error {
 	return err
 }
 
-// find returns those of the named groups that there are.
+// find returns those of the named groups that exist.
 func (g *globals) find(c *cobra.Command, names []string) (groups []console.Group, err error) {
 	for _, name := range names {
 		one, err := selftest.OpGroup.Call(c.Context(), g.client(), selftest.Named{Name: name})
@@ -143,8 +143,9 @@ func (g *globals) printGroups(w io.Writer, groups []console.Group, states []cons
 	return printMembers(w, groups)
 }
 
-// printCounts prints how many nodes groups have. Lustre's tool of version 2.17 prints no header
-// and not the name; our own output has the names where there are several groups.
+// printCounts prints how many nodes each group has. Like Lustre's tool of version 2.17, it prints
+// no header, and noName in place of the name of a single group. If there are several groups, it
+// prints their names.
 func printCounts(w io.Writer, groups []console.Group) error {
 	for _, one := range groups {
 		name := noName
@@ -163,8 +164,9 @@ func countsText(n console.Counts) string {
 	return fmt.Sprintf("\t%d\t%d\t%d\t%d\t%d", n.Active, n.Busy, n.Down, n.Unknown, n.Total)
 }
 
-// printMembers prints the nodes of groups. Lustre's tool of version 2.17 first says of a group
-// that it has no nodes, and then lists them without the name.
+// printMembers prints the nodes of groups. For a single group it does the same as Lustre's tool of
+// version 2.17: that first says wrongly that the group has no nodes, and then lists the nodes with
+// noName in place of the group's name.
 func printMembers(w io.Writer, groups []console.Group) error {
 	if _, err := io.WriteString(w, stateHeader); err != nil {
 		return err

@@ -136,7 +136,8 @@ func TestStatView(t *testing.T) {
 	}
 }
 
-// counted by a node at a time, in messages and bytes.
+// statOf returns the answer of a node whose counters have run for the given number of milliseconds
+// and have counted the given messages and bytes as received.
 func statOf(id uint32, running, messages uint32, bytes uint64) console.Answer {
 	s := &wire.StatReply{}
 	s.Framework.Running = running
@@ -210,7 +211,8 @@ func TestBadNodes(t *testing.T) {
 	}
 }
 
-// TestExpected: the RPCs of a batch are counted by its tests, which must have an end.
+// TestExpected: the expected number of RPCs of a batch follows from its tests. A test that runs
+// without end is refused.
 func TestExpected(t *testing.T) {
 	spec.Covers(t, "ST-45")
 	one := console.TestInfo{Test: console.Test{Loop: 10, Concurrency: 2, Span: 3}, ClientCounts: console.Counts{Total: 4}}

@@ -126,8 +126,8 @@ func (g *globals) emptyTarget(c *cobra.Command, to console.Target) error {
 	return err
 }
 
-// hasNoGroup reports whether the console has no group at all: then Lustre's tool complains that
-// it cannot read the list of groups.
+// hasNoGroup reports whether the console has no group at all. In that case Lustre's tool prints an
+// error line, because it cannot read the list of groups.
 func (g *globals) hasNoGroup(ctx context.Context) bool {
 	list, err := selftest.OpGroups.Call(ctx, g.client(), control.None{})
 	return errors.Is(err, syscall.ESRCH) || err == nil && len(list) == 0

@@ -27,8 +27,8 @@ func (r remote) NewSession(ctx context.Context, n console.NewSession) (console.S
 	return selftest.OpNewSession.Call(ctx, r.client, selftest.NewSessionRequest{Key: n.Key, Name: n.Name, Timeout: n.Timeout, Force: n.Force, Features: n.Features})
 }
 
-// EndSession ends the session if it is that of the key, and not another one that has taken its
-// place: the operation of the daemon has no key.
+// EndSession ends the daemon's session if that has the given key. It checks the key itself, because
+// the daemon's operation takes no key and would also end a session that has replaced this one.
 func (r remote) EndSession(ctx context.Context, key uint32) ([]console.Answer, error) {
 	s, err := selftest.OpSession.Call(ctx, r.client, control.None{})
 	if err != nil || s.Key != key {
@@ -123,8 +123,8 @@ func (o *ownNode) start(ctx context.Context, measured quick.Config) (c quick.Con
 	return through, o.leave(ctx, through.Close, stop), nil
 }
 
-// leave returns a function that closes something, for which it gives some time, and then calls
-// next. Errors do not matter, as the measurement is over.
+// leave returns a function that calls closing, with leaveTimeout as its time limit, and then next.
+// Errors of closing are ignored, because the measurement is over.
 func (*ownNode) leave(ctx context.Context, closing func(context.Context) error, next func()) func() {
 	return func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)

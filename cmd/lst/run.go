@@ -61,8 +61,8 @@ func (g *globals) start(ctx context.Context, name string, limit time.Duration) (
 	return answers, noBatch(err, name, "Failed to start batch")
 }
 
-// noBatch gives the error that there is no such batch the words of Lustre's tool, which counts
-// the nodes of a batch first.
+// noBatch rewords an error as Lustre's tool does. If there is no such batch, the text is about
+// counting the nodes of the batch, because that is what Lustre's tool does first.
 func noBatch(err error, name, what string) error {
 	if errno, ok := errnoOf(err); ok && (errno == syscall.ENOENT || errno == syscall.ESRCH) {
 		return plainRefusal(err, "Failed to get count of nodes from "+name)
@@ -98,15 +98,15 @@ RPC that is under way. --force ends these RPCs too.`,
 	return c
 }
 
-// Times between the questions whether a batch has stopped: short ones at first, because most
-// tests end at once.
+// Times between two queries whether a batch has stopped: shortPause at first, because most tests end
+// at once, and later longPause.
 const (
 	shortPause = 50 * time.Millisecond
 	longPause  = time.Second
 )
 
-// stop stops a batch, and waits until none of its tests runs any more or a node fails. Like
-// Lustre's tool it says each second how many nodes are not done.
+// stop stops a batch, and waits until no test of it is running, or a node fails. Like Lustre's tool
+// it prints each second how many nodes have not stopped.
 func (g *globals) stop(ctx context.Context, c *cobra.Command, name string, force bool) ([]console.Answer, error) {
 	r := selftest.BatchRequest{Key: g.key(), Batch: name, Force: force, Timeout: queryTimeout}
 	answers, err := selftest.OpStop.Call(ctx, g.client(), r)

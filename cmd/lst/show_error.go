@@ -54,7 +54,7 @@ count.`,
 	return c
 }
 
-// errorTimeout bounds the time for the counters of a node.
+// errorTimeout bounds the wait for the counters of a node.
 const errorTimeout = 10 * time.Second
 
 // errorsDoc is the output of show_error in JSON.
@@ -62,7 +62,7 @@ type errorsDoc struct {
 	Targets []errorTargetDoc `json:"targets"`
 }
 
-// errorTargetDoc has the nodes with errors of an argument.
+// errorTargetDoc is an argument of show_error, and those of its nodes that have errors.
 type errorTargetDoc struct {
 	Target string    `json:"target"`
 	Nodes  []badNode `json:"nodes"`

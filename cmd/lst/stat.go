@@ -115,7 +115,7 @@ func (s *stat) run(c *cobra.Command) error {
 			}
 		}
 		if n++; n == 1 {
-			return nil // the first sample only begins the rates
+			return nil // rates need two samples, so the first one is not shown
 		}
 		if err := show(out, n == 2); err != nil {
 			return err
@@ -145,7 +145,8 @@ func (s *stat) look(ctx context.Context, t *statTarget) error {
 	return nil
 }
 
-// take takes the answers of the nodes, which came at a time.
+// take computes the rates from the previous answers of the nodes and the given ones, which arrived
+// at the time at.
 func (t *statTarget) take(answers []console.Answer, at time.Time) {
 	t.rates, t.nodes, t.failed = console.Rates(t.before, answers, at.Sub(t.at)), ratesOf(t.before, answers, at.Sub(t.at)), 0
 	for i := range answers {
@@ -169,8 +170,8 @@ func (g *globals) counters(ctx context.Context, to console.Target, wait time.Dur
 	return all, nil
 }
 
-// unreadable puts the complaint of Lustre's tool before an error if the error is that there is no
-// such group, and there is no group at all.
+// unreadable puts an error line of Lustre's tool before the error that a group does not exist, if
+// there is no group at all.
 func (g *globals) unreadable(ctx context.Context, err error) error {
 	if errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ESRCH) {
 		if g.hasNoGroup(ctx) {

@@ -48,7 +48,7 @@ type course struct {
 	of map[nid.ProcessID][]nodeRates // the oldest first
 }
 
-// add takes the next rates. Nodes that are not in it are forgotten.
+// add adds the next rates. It forgets the nodes for which these contain no rate.
 func (c *course) add(rates []nodeRates) {
 	next := make(map[nid.ProcessID][]nodeRates, len(rates))
 	for _, r := range rates {

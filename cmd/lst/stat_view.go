@@ -20,7 +20,7 @@ type statView struct {
 	avg, min, max   bool
 	mbs             bool // megabytes instead of mebibytes
 	rpc             bool // counters of RPCs, which Lustre's tool has never shown
-	lnet            bool // counters of LNet, which it always shows
+	lnet            bool // counters of LNet, which Lustre's tool always shows
 }
 
 func (v *statView) flags(c *cobra.Command) {

@@ -26,7 +26,7 @@ var topics = []struct {
 	name  string
 	hosts []string
 	first map[int][]string // commands to run before a line
-	ended map[int]string   // batches whose tests end before a line, because they have a loop
+	ended map[int]string   // by line: a batch whose tests, which have a loop count, have ended before that line
 }{
 	{
 		name: "00-sessions", hosts: []string{"A", "B"},
@@ -42,7 +42,7 @@ var topics = []struct {
 }
 
 // TestTranscripts runs commands that were recorded with Lustre's tool against lnetd. Outputs and
-// exit codes are equal, but for what depends on the run. Each permitted difference is in
+// exit codes are equal, except for what depends on the run. Each permitted difference is in
 // testdata/transcripts/differences.txt with its reason.
 func TestTranscripts(t *testing.T) {
 	spec.Covers(t, "ST-40", "ST-43")

@@ -14,15 +14,15 @@ import (
 	"ulnet/lnet/selftest/console"
 )
 
-// How often run --wait looks at the tests, and how long it waits for nodes to stop them if it ends
-// before them.
+// lookInterval is the time between two queries of run --wait. If run --wait ends before the tests,
+// it stops them, and stopLimit is how long it waits until they have stopped.
 const (
 	lookInterval = 500 * time.Millisecond
 	stopLimit    = 10 * time.Second
 )
 
-// unansweredLimit is after how many queries in a row run --wait gives up clients that do not answer
-// when all others have ended.
+// unansweredLimit is the number of queries in a row, none of which finds a running client, after
+// which run --wait no longer waits for the clients that do not answer.
 const unansweredLimit = 3
 
 // testsFailed is the exit code of run --wait if RPCs have failed.
@@ -38,14 +38,14 @@ type waiter struct {
 	bar     progressBar
 	answers []console.Answer // of the last query
 
-	unanswered int // queries in a row that did not show that the last clients have ended
+	unanswered int // queries in a row that found no running client, but clients that did not answer
 }
 
 // runDoc is the end of run --wait in JSON.
 type runDoc struct {
 	Batch string `json:"batch"`
 	totals
-	Expected uint64      `json:"expected"` // requests of all tests without an error
+	Expected uint64      `json:"expected"` // requests that all tests send if none fails
 	Seconds  float64     `json:"seconds"`  // time from start to end
 	Nodes    []answerDoc `json:"nodes"`    // clients at the end
 }
@@ -145,8 +145,8 @@ func (w *waiter) follow(ctx context.Context) error {
 	})
 }
 
-// ended reports whether the waiting is over: no client runs a test any more, and all have answered,
-// or some have left several queries in a row without an answer.
+// ended reports whether the waiting is over: no client has answered that it runs a test, and either
+// all clients have answered, or this is the unansweredLimit-th such query in a row.
 func (w *waiter) ended(n counted) bool {
 	if n.Running > 0 {
 		w.unanswered = 0

@@ -16,8 +16,8 @@ const (
 )
 
 // brwParams returns the parameters of a BRW test, which the words of a command line say in any
-// order: read or write, check=, size= and off=. Its errors are lines of Lustre's tool, and those
-// that keep kernel nodes from crashing (selftest §14).
+// order: read or write, check=, size= and off=. Its errors have the texts of Lustre's tool. In
+// addition it refuses parameters with which kernel nodes crash (selftest §14).
 func brwParams(words []string) (wire.BRWParams, error) {
 	p := wire.BRWParams{Op: wire.Read, Check: wire.CheckNone, Length: usualSize}
 	size, offset := strconv.Itoa(usualSize), "0"

@@ -13,7 +13,7 @@ import (
 // emulated.
 const usualMTU = 9000
 
-// action is what begins or ends a fault at some time.
+// action is the beginning or the end of a fault, with its time.
 type action struct {
 	at    time.Duration
 	fault *fault

@@ -61,10 +61,10 @@ func (k recordKind) String() string {
 //	0  kind    1
 //	1  op      1
 //	2  target  1
-//	3  worker  1   of the ID, as the next two
-//	4  incarnation    2
+//	3  worker  1   of the ID
+//	4  incarnation    2   of the ID
 //	6  errno   2
-//	8  seq     4
+//	8  seq     4   of the ID
 //	12 size    4
 type record struct {
 	Kind   recordKind

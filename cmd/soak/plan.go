@@ -83,7 +83,7 @@ func (f *fault) String() string {
 const (
 	longestFault        = 8 * time.Second
 	longestPause        = 4 * time.Second // longest time between two faults of a link
-	longestOutage       = 6 * time.Second // longest duration of a fault of a link or process
+	longestOutage       = 6 * time.Second // longest time for which a link is down or a process is stopped
 	shortestIncarnation = 3 * time.Second // shortest time between two faults of a process
 	longestIncarnation  = 25 * time.Second
 	calm                = 0.1 // share of the run, at the end, that has no faults

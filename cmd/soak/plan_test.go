@@ -67,7 +67,7 @@ func TestPlan(t *testing.T) {
 // four is a layout of four workers on one net.
 var four = layout{workers: 4, rails: 1, net: tcp}
 
-// TestLayout: the nets, addresses and routes of workers and routers.
+// TestLayout checks the nets, addresses and routes of workers and routers.
 func TestLayout(t *testing.T) {
 	l := layout{workers: 2, routers: 1, rails: 2, net: mixed}
 	var got []string

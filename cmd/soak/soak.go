@@ -23,7 +23,7 @@ const (
 	// stopTimeout is longer than twice the constant patience of workers.
 	stopTimeout = 2*patience + 10*time.Second
 	quitTimeout = 2*patience + 10*time.Second
-	// restTime is how long no message must arrive before none is in flight any more.
+	// restTime: if no message arrives for this long, no message is in flight any more.
 	restTime = time.Second
 )
 

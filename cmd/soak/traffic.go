@@ -13,8 +13,8 @@ import (
 // inFlight bounds the number of operations in flight of a worker.
 const inFlight = 48
 
-// longestAbort is the longest time after which a worker aborts one of the operations that it
-// aborts at random.
+// longestAbort bounds the time from the start of an operation to its abort, for the few operations
+// that a worker aborts at random.
 const longestAbort = 2 * time.Second
 
 // slotRest is how long a slot stays unused after a PUT whose outcome is unknown. It is longer

@@ -6,7 +6,8 @@ import (
 	"ulnet/lnet"
 )
 
-// TestBreach: a message for another NID is a violation, unless a fault explains it.
+// TestBreach: drops of messages for another NID are a violation. Drops for reasons that a fault can
+// cause are none.
 func TestBreach(t *testing.T) {
 	for reason, want := range map[lnet.DropReason]string{
 		lnet.StaleHandle: "", lnet.ForwardFailed: "", lnet.ForeignSource: "",

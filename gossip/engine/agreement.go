@@ -107,10 +107,9 @@ func (m *Machine) stranger(msg *incoming, out *Output) bool {
 // say which list they use.
 func (a *agreement) changeHeard(m *Machine) { a.ride = m.cycle + uint64(m.limits.Dead) }
 
-// disagree handles a message with other parameters, of which nothing is merged. With Strict, a
-// node that hears of a disagreement stops. Without Strict, a node stops only if it has met no
-// participant with its own parameters, and then only after several disagreeing ones: a single
-// one may itself be wrong (GO-A5).
+// disagree handles a message with other parameters, of which nothing is merged. With Strict, this
+// node stops. Without Strict, it stops only if no participant has sent the same parameters as this
+// node, and two participants have sent other ones: a single one may itself be wrong (GO-A5).
 func (m *Machine) disagree(msg *incoming, out *Output) {
 	a := &m.params
 	a.changeHeard(m)

@@ -47,8 +47,8 @@ var spoil = map[string]func(*wire.Header){
 }
 
 // TestDisagreement: a node merges nothing from a ping or reply with other parameters (GO-10,
-// GO-12, GO-30, GO-A4). A node that has met a participant with its own parameters continues,
-// reports the disagreement once, and answers with its parameters (GO-67, GO-A5).
+// GO-12, GO-30, GO-A4). A node that has heard the same parameters from another participant
+// continues, reports the disagreement once, and answers with its parameters (GO-67, GO-A5).
 func TestDisagreement(t *testing.T) {
 	spec.Covers(t, "GO-10", "GO-12", "GO-30", "GO-67", "GO-A4", "GO-A5")
 	for name, change := range spoil {
@@ -98,8 +98,8 @@ func TestOtherVersion(t *testing.T) {
 	}
 }
 
-// TestStops: with Strict one disagreement stops a node. Otherwise a node that has not met its
-// own parameters elsewhere stops at the second one (GO-12, GO-A5).
+// TestStops: with Strict the first participant with other parameters stops a node. Without Strict the
+// second one does, if no participant has sent the same parameters as the node (GO-12, GO-A5).
 func TestStops(t *testing.T) {
 	spec.Covers(t, "GO-12", "GO-A5")
 	for _, c := range []struct {

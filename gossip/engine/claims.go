@@ -14,8 +14,8 @@ type claim struct {
 	last  uint64 // own cycle in which the peer last sent it
 }
 
-// claims has the latest claim of each peer whose clock was out of step with this node's. Two
-// peers are enough for a decision, so it remembers at most maxClaims.
+// claims has, for each peer whose clock was out of step with this node's, the clock of its latest
+// message (a claim). Two peers are enough for a decision, so it remembers at most maxClaims peers.
 type claims []claim
 
 const maxClaims = 16
@@ -70,8 +70,8 @@ type vote struct {
 	highest       uint64 // highest Lamport clock among the participants that agree
 }
 
-// vote counts the peers whose claims of the last cycles agree with the given clock, and those
-// whose claims do not. within is the number of these cycles.
+// vote counts the peers whose clocks of the last within cycles agree with the given clock, and those
+// whose clocks do not.
 func (c claims) vote(clock, cycle uint64, within int, tolerance uint64) vote {
 	v := vote{first: cycle}
 	for i := range c {

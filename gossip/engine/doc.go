@@ -17,27 +17,34 @@
 // # Where this is not the letter of the design
 //
 // Read literally, the design's rules declare live nodes dead, and a node that was paused makes
-// others take dead ones for live ones. [Config].Strict keeps to the letter where an entry is
-// marked with *; all else is common to both.
+// others take dead ones for live ones. With [Config].Strict the entries marked with * do not hold,
+// and the letter of the design does; the other entries always hold.
 //
-//	limit of death *       2⌈log2 N⌉ + 4 + fudge cycles, at least 16: an age
+//	limit of death *       The limit is 2⌈log2 N⌉ + 4 + fudge cycles, at least 16: an age
 //	                       rises by one per cycle and by one per hop
-//	return after death *   only at a smaller age: not all nodes detect a death in the
-//	                       same cycle, and the last ones have no news of a return
-//	obsolete messages *    4⌈log2 N⌉ units of the clock, at least 40: the clock
-//	                       makes four to six units per cycle
-//	clocks ahead           are accepted when two participants agree, see step.go:
-//	                       one message must not lead a node away from the others
-//	only obsolete ones     from the majority set the clock back to theirs
-//	speed of the clock     at most 8 units per cycle from messages in step
-//	second partner *       where the first one is probably dead, see partner.go
-//	other parameters *     stop the newcomer that has them, not the cluster
-//	pauses *               missed cycles are noticed, see pause.go
-//	order on receipt       form, parameters, obsolete, clock, ages, reply
-//	initial ages           255, "never heard"; known ages stop at 254
-//	silence after a start  until all others have noticed the death (collectives design,
-//	                       Design Notes), so that a restart is never missed
-//	list of participants   can change while the cluster runs, see roll.go
+//	return after death *   A dead participant counts as returned only at a smaller age than
+//	                       the limit of death: not all nodes detect a death in the same
+//	                       cycle, and a node that detects it late has no news of a return
+//	obsolete messages *    The limit is 4⌈log2 N⌉ units of the clock, at least 40: the clock
+//	                       advances by four to six units per cycle
+//	clocks ahead           A clock that is far ahead is accepted when two participants agree
+//	                       on it, see step.go: one message must not lead a node away from
+//	                       all others
+//	only obsolete messages If the majority of the participants that a node hears sends only
+//	                       obsolete messages, the node sets its clock back to theirs
+//	speed of the clock     Messages in step advance the clock by at most 8 units per cycle
+//	second partner *       If the first partner of a cycle is probably dead, the node pings
+//	                       a second one, see partner.go
+//	other parameters *     A newcomer that has other parameters stops, not the cluster
+//	pauses *               A node notices the cycles that it missed, see pause.go
+//	order on receipt       A message is checked in this order: form, parameters, obsolete or
+//	                       not, clock. Then its ages are merged and a ping is answered
+//	initial ages           An age is 255 ("never heard") at first; known ages stop at 254
+//	silence after a start  A node is silent after its start until all others have noticed
+//	                       the death of its last incarnation
+//	                       (collectives design, Design Notes), so that a restart is
+//	                       never missed
+//	list of participants   It can change while the cluster runs, see roll.go
 //
 // # Bounds
 //

@@ -56,7 +56,8 @@ func (r Refusal) String() string { return refusals[r] }
 // MarshalText implements encoding.TextMarshaler.
 func (r Refusal) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// refusal returns why messages of a participant are dropped, and its clock.
+// refusal returns why messages of a participant are dropped, and the Lamport clock of the latest
+// of them; 0: unknown.
 func (m *Machine) refusal(id nid.NID) (why Refusal, clock uint64) {
 	if m.params.unsigned[id] {
 		return RefusedCode, 0

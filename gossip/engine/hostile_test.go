@@ -108,8 +108,8 @@ func TestForgedPings(t *testing.T) {
 }
 
 // TestManyForgedPings: forged pings that name one participant as the sender have no effect.
-// Those that name two have an effect only while they continue. All nodes are in step again when
-// a timeout has passed since the last one, whether one node or all received the pings (GO-66).
+// Those that name two have an effect only while they continue. All nodes are in step again when a
+// timeout has passed since the last forged ping, whether one node or all received them (GO-66).
 func TestManyForgedPings(t *testing.T) {
 	spec.Covers(t, "GO-66")
 	const n, start = 8, 1_000_000
@@ -243,7 +243,7 @@ func TestComesTogether(t *testing.T) {
 func TestStrangersChangeNothing(t *testing.T) {
 	for _, strict := range []bool{false, true} {
 		h := newHarness(t, 8, 0, func(c *Config) { c.Strict = strict })
-		h.cycles(1) // the node has met no participant with its parameters
+		h.cycles(1) // no participant has sent the same parameters as the node
 		bad := h.params(h.header())
 		bad.Digest[0]++
 		other := h.params(h.header())
@@ -286,7 +286,7 @@ func TestMinority(t *testing.T) {
 		h.m.clock.lost(0)
 		for range 2 * h.m.Limits().Resync {
 			h.cycles(1)
-			for i := range 4 + more { // two, or three, peers claim 1000; one claims 500, one a clock in step
+			for i := range 4 + more { // two or three peers send the clock 1000, one peer 500, and one peer a clock in step
 				header := h.params(h.header())
 				switch i {
 				case 0, 1, 4:

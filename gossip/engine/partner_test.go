@@ -135,8 +135,8 @@ func TestUnheard(t *testing.T) {
 }
 
 // TestNoSecondPartnerAfterPause (GO-A8): in the first cycles after a pause a node has no second
-// partner. Otherwise it would choose among the nodes that it has heard since, might meet only
-// other paused nodes, and would take over their clock.
+// partner. It would draw that partner among the nodes that it has heard since the pause. These may
+// all have been paused as well, and then it would take over their clock.
 func TestNoSecondPartnerAfterPause(t *testing.T) {
 	spec.Covers(t, "GO-A8")
 	h := newHarness(t, 8, 0, nil)

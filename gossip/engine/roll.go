@@ -111,7 +111,7 @@ func (m *Machine) cancel() {
 
 // spoken returns the list that a message uses, or nil if it uses neither of this node's lists.
 // Without parameters in the message, the number of participants decides. If both lists have the
-// same number, the sender decides. A sender that is in only one of the lists uses that one. A
+// same number, the sender decides. A sender that is in only one of the lists uses that list. A
 // sender that has used the new list before still uses it. Any other sender uses this node's
 // current list, because its messages would have parameters if it knew of a change.
 func (m *Machine) spoken(msg *incoming) *List {

@@ -70,8 +70,8 @@ func TestRollStaged(t *testing.T) {
 	}
 }
 
-// TestRollSameNumber: in a message without parameters, the sender tells lists of equal length
-// apart (GO-A21).
+// TestRollSameNumber: if two lists have the same length, this node tells by the sender which of them
+// a message without parameters uses (GO-A21).
 func TestRollSameNumber(t *testing.T) {
 	spec.Covers(t, "GO-A21")
 	next := newListOf(t, 1, 9) // participant 0 leaves, 8 joins: index 3 of one list is 2 of the other
@@ -224,7 +224,8 @@ func TestRollStates(t *testing.T) {
 	}
 }
 
-// TestRollRefused: changes at the wrong time are counted and have no effect.
+// TestRollRefused: a change of the list that is not possible at the moment, such as a commit without a
+// stage, is counted and has no effect.
 func TestRollRefused(t *testing.T) {
 	h := newHarness(t, 8, 2, nil)
 	h.cycles(1)

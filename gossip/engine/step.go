@@ -9,11 +9,12 @@ package engine
 //	in sync with others, N > 2  two peers that agree, if no peer is in step any more
 //	                            (this node was paused) or they go on for a while
 //	                            (parts of a cluster come together)
-//	not in sync                 more peers than say otherwise, or any after a time
-//	                            without agreement
+//	not in sync                 more peers than contradict them; or one, if this node
+//	                            has not been in sync for a time
 //	behind ours, not in sync    two peers or more that agree, go on for a while, and
 //	                            are the majority of those heard: our own clock is wrong
-//	maxClock                    none; a clock that comes there begins anew
+//	any state, maxClock         no number of peers: a clock of maxClock or more is never
+//	                            accepted, and a clock that comes there begins anew
 //
 // Messages in step move the clock of a node in sync by at most 8 units per cycle on average.
 

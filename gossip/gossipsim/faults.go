@@ -11,7 +11,7 @@ import (
 //
 //	the node does not run, is silent after its start or is paused       nodeState.fine
 //	no path leads from it to the observer, not even over others         links.leads
-//	the path is narrow: most links of one of them are cut               links.linked
+//	most direct links of the node, or of the observer, are cut          links.linked
 //	the observer is silent after its start                              nodeState.silent
 //	one of these has ended so lately that news of it may be under way   grace
 //	parts come together that were apart for long                        links.together

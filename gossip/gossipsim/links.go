@@ -15,7 +15,7 @@ type links struct {
 
 	limit    time.Duration // longest partition after which clocks are still in step
 	since    time.Duration // time at which the current partition began
-	together time.Duration // when partitions that lasted for longer were last healed
+	together time.Duration // when a partition that had lasted longer than limit was last healed
 	sim.Cuts
 	paths paths
 	past  []era // eras that have ended, the oldest first
@@ -160,9 +160,9 @@ func (w *paths) close() {
 	}
 }
 
-// leads reports whether news of a node can reach an observer in time: there is a path, and the
-// classes of both have enough links. The second condition is needed because over few links news
-// takes longer than among the same number of nodes without faults.
+// leads reports whether news of a node can reach an observer before the observer considers the node
+// dead: there is a path, and the classes of both have enough links. The second condition is needed
+// because over few links news takes longer than among the same number of nodes without faults.
 func (w *paths) leads(subject, observer sim.NodeID) bool {
 	if w.class == nil {
 		return true

@@ -16,7 +16,7 @@ type Outcome struct {
 	FalseDeaths   uint64 // deaths reported of nodes that were fine, see faults
 	FewDeaths     uint64 // the same, but just after more than six of ten nodes failed at once
 	Resurrections uint64 // returns reported of nodes that had been down for longer than a detection takes
-	Flaps         uint64 // returns reported before that time; some nodes detect a death later than others, which causes these
+	Flaps         uint64 // returns reported of nodes that had been down for less time than that; the cause is a node that detects the death later
 	FirstFalse    string // text of the first false death or resurrection
 
 	Detected kit.Delays // time from the end of a node to each report that it died

@@ -168,8 +168,8 @@ expect alive 14
 
 // TestQueuedPings (GO-A9): a node that was paused for longer than the limit of obsolete
 // messages has dozens of pings queued. It merges none of them until its own clock has advanced.
-// So a node that died meanwhile stays dead for all nodes, in whatever order timer and messages
-// are handled.
+// So a node that died during the pause stays dead for all nodes, in whatever order timer and
+// messages are handled.
 func TestQueuedPings(t *testing.T) {
 	spec.Covers(t, "GO-A9")
 	for seed := range uint64(20) {

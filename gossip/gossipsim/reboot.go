@@ -12,7 +12,7 @@ import (
 type Reboots struct {
 	Made     int // number of reboots
 	Peers    int // number of peers that should notice each reboot
-	Noticed  int // reboots that each peer reported as a death and a return
+	Noticed  int // number of reboots that all of these peers reported, as a death and a return
 	Mistakes int // deaths that a peer reported after the new incarnation had spoken
 }
 

@@ -147,7 +147,8 @@ at %v crash %d
 expect dead %[3]d
 `
 
-// at returns an instant in a random cycle after all nodes know each other.
+// at returns an instant when all nodes know each other, at a phase of the cycle that depends on the
+// seed.
 func at(seed uint64) time.Duration {
 	return 12*time.Second + time.Duration(seed%uint64(gossipsim.Interval))
 }

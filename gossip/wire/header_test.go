@@ -57,7 +57,7 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-// TestEntries: valid and invalid replies about 10 participants.
+// TestEntries checks which replies about 10 participants are valid.
 func TestEntries(t *testing.T) {
 	type pairs map[int]byte
 	for _, c := range []struct {

@@ -109,9 +109,9 @@ func addresses(table *portals.Table, self ID) (here bool, nets []nid.Net) {
 	return here, nets
 }
 
-// Join makes the node a member, in an incarnation with the given number. The number must be
-// higher than those of all earlier incarnations; 0 means the node's own, or the next one above
-// the latest. Errors: [ErrJoined], [ErrOldIncarnation], [ErrClosed].
+// Join makes the node a member, in an incarnation with the given number. The number must be higher
+// than those of all earlier incarnations. 0 stands for the incarnation of the LNet node or, if that
+// is too low, for one more than the latest. Errors: [ErrJoined], [ErrOldIncarnation], [ErrClosed].
 func (a *Agent) Join(incarnation uint64) error {
 	a.changing.Lock()
 	defer a.changing.Unlock()

@@ -28,7 +28,7 @@ type Config struct {
 	// Supervisor makes this node guard base zones: it is a member of the management zone.
 	Supervisor bool
 
-	// Threshold is Θ: how many nodes must suspect one before it is removed. Default
+	// Threshold is Θ: how many nodes must suspect a member before it is removed. Default
 	// 2.
 	Threshold int
 	// Successors is K_s, the number of successors on the ring that the node keeps links to; at
@@ -59,9 +59,9 @@ type Config struct {
 	// carries.
 	MaxMessage int
 
-	// Keys, if there are any, are those of the cluster: messages carry a code that only
-	// those with a key can make, and others are refused (MS-A33). [Agent.SetKeys] changes
-	// them.
+	// Keys are the keys of the cluster, if it has any. Each message then carries a code that only
+	// a node with a key can compute, and messages without such a code are refused (MS-A33).
+	// [Agent.SetKeys] changes them.
 	Keys keyring.Keys
 	// Seed seeds all random choices, combined with Self.
 	Seed uint64
@@ -82,8 +82,9 @@ type Config struct {
 	Keep func(incarnation uint64)
 
 	Log *slog.Logger // nil: nothing is logged
-	// Clock is the clock by whose jumps the agent notices that the node was paused. Default the
-	// node's clock; machine.BootClock, in real time, notices more pauses.
+	// Clock is the agent's clock: if it jumps ahead, the agent knows that the node was paused. By
+	// default it is the node's clock. machine.BootClock, which is for real time only, also jumps after
+	// the system was suspended.
 	Clock machine.Clock
 }
 

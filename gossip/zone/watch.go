@@ -29,7 +29,7 @@ func (w *watchers) init(clock machine.Clock) { w.clock, w.idle = clock, make(cha
 type watcher struct {
 	f     func(Event)
 	w     *watchers
-	since uint64 // number of the step up to which the first events, those of the members at the time of Watch, have all changes
+	since uint64 // number of the last step before Watch; the first events, one for each present member, include all changes up to it
 
 	mu      sync.Mutex
 	queue   []Event // guarded by mu, like all below

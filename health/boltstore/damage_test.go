@@ -87,7 +87,7 @@ func TestDamage(t *testing.T) {
 			seventh := id(6)
 			return bytes.ReplaceAll(sound, append([]byte{0, 0, 0, 0, 0, 0, 0, 7}, seventh[:]...), append([]byte{0, 0, 0, 0, 0, 0, 9, 9}, seventh[:]...))
 		}(),
-		"a record gone": edited(t, sound, func(tx *bbolt.Tx) error { // as if the count of a page were one too low
+		"a record gone": edited(t, sound, func(tx *bbolt.Tx) error { // the tally still counts the record, as when damage hides one entry of a page
 			tally := appendCounts(nil, counts{uint64(tx.ID()), records, 1})
 			return errors.Join(tx.Bucket(clientsBucket).Delete(first), tx.Bucket(metaBucket).Put(countsKey, tally))
 		}),

@@ -29,7 +29,8 @@
 //
 // If a page cannot be read while the file is open (SIGBUS), or is not as bbolt wrote it, the
 // calls that need the page fail with [ErrFault]. The file is then checked and opened again for
-// the next call; these checks take at most a twentieth of the time.
+// the next call. The store waits between such checks, so that they take at most a twentieth of its
+// time.
 //
 // # Format
 //

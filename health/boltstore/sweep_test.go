@@ -20,13 +20,13 @@ import (
 // The sweeper is a process that damages a file in one numbered way after the other, starting
 // with a given number. For each damage it prints a line with the result:
 //
-//	N             it begins
-//	sound         the check has found nothing
-//	damaged       it has, and the file would be set aside
-//	refused       it cannot be used, which is an error
+//	N             the damage with this number begins
+//	sound         the check has found no damage
+//	damaged       the check has found damage, and the file would be set aside
+//	refused       the file cannot be used, which is an error
 //	whole         all records are there; of some files they were loaded, more were
 //	              saved, and all loaded again
-//	lost WHY      not so
+//	lost WHY      records are missing, or an error occurred
 const (
 	sweeperVerb = "boltstore-sweeper"
 

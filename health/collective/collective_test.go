@@ -67,8 +67,8 @@ func TestMinority(t *testing.T) {
 	}
 }
 
-// TestLate: a slow answer counts if it comes in time. A server that answers too late is reported
-// as missing, wherever it is in the tree, and no other server is.
+// TestLate: a slow answer counts if it comes before the deadline of the request. A server that answers
+// too late is reported as missing, wherever it is in the tree, and no other server is.
 func TestLate(t *testing.T) {
 	for slow := range 7 {
 		s := newServers(t, 8, nil)

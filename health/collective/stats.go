@@ -10,7 +10,7 @@ type Stats struct {
 	Unserved   uint64 // requests that came while no function was set by Serve, as before the agent starts
 	Malformed  uint64 // requests that do not parse
 	Busy       uint64 // requests that were refused because Config.MaxMemory was reached
-	Absent     uint64 // requests to which this server could not add its own answer in time
+	Absent     uint64 // requests whose answer left without this server's own part, which was not ready before the deadline
 	BadAnswers uint64 // answers of children that do not parse
 	Memory     uint64 // bytes of buffers in use now
 }

@@ -88,8 +88,8 @@ func (b *balance) heard(s *Server, i int32, m *wire.Message) {
 	if far := more*more > deviations*deviations*(mine+o.clients); more < 2 || !far && s.now >= o.favored {
 		return
 	}
-	// Each live server asks its share of the surplus clients. The remainder of the division goes to
-	// the servers of lowest rank, and each receiver of clients ranks the servers differently.
+	// Each live server asks its share of the surplus clients. Shares differ by one client at most.
+	// Which servers have the larger ones depends on their ranks, which differ for each receiver.
 	live, rank := s.members.distance(i)
 	o.surplus = more*(rank+1)/live - more*rank/live
 	o.perTick = (o.surplus + shedTicks - 1) / shedTicks

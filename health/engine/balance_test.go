@@ -25,9 +25,9 @@ func (h *harness) says(id nid.NID, clients uint32, code wire.Code) {
 	h.message(nid.ProcessID{NID: id, PID: nid.LustrePID}, wire.Message{Kind: wire.DigestReply, Epoch: clients, Code: code})
 }
 
-// suggested lets time d pass. The result to counts for each server the clients that were asked
-// to choose that server; clients counts how often each client was asked; most is the highest
-// number of requests in one tick.
+// suggested lets time d pass. It returns three results: to has for each server the number of clients
+// that were asked to choose it, clients has for each client how often it was asked, and most is the
+// largest number of requests in one tick.
 func (h *harness) suggested(d time.Duration) (to map[nid.NID]int, clients map[wire.ClientID]int, most int) {
 	h.t.Helper()
 	to, clients = make(map[nid.NID]int), make(map[wire.ClientID]int)
@@ -109,7 +109,7 @@ func TestBalanceReturned(t *testing.T) {
 	}
 	for clients, want := range map[uint32]int{7: 0, 6: 1, 5: 1, 4: 1, 1: 2, 0: 2} { // any order: the cases are independent
 		h.advance(h.s.cfg.Tick)        // the next tick counts the clients again
-		h.says(gone, clients, wire.OK) // two servers have more clients than this one
+		h.says(gone, clients, wire.OK) // server gone has fewer clients than this server, which has 8
 		if to, _, _ := h.suggested(2 * h.s.cfg.Tick); to[gone] != want {
 			t.Errorf("%d more: suggested %v, want %d", 8-clients, to, want)
 		}

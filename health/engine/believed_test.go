@@ -125,7 +125,7 @@ func TestFlapsOfOthers(t *testing.T) {
 	}
 }
 
-// TestStaleByFew: a connected client ends if its master, or most servers, report a later
+// TestStaleByFew: a connected client ends if its master, or a majority of servers, reports a later
 // incarnation. It does not end if only one other server reports that.
 func TestStaleByFew(t *testing.T) {
 	spec.Covers(t, "CH-70")

@@ -19,7 +19,8 @@ func TestBootRecords(t *testing.T) {
 	}
 }
 
-// TestBootRecordsOfMany: the same with ten thousand clients. It takes a minute or more.
+// TestBootRecordsOfMany does the same as the test above with ten thousand clients. It takes a minute or
+// more.
 func TestBootRecordsOfMany(t *testing.T) {
 	if os.Getenv("ULNET_LONG") == "" {
 		t.Skip("takes a minute or more; set ULNET_LONG=1")

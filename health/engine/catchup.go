@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// A server that was cut off, or has just started, does not know which clients the others have
-// evicted meanwhile. A client that was cut off together with the server does not know either. So
+// A server that was cut off, or has just started, does not know which clients other servers evicted
+// in that time. A client that was cut off together with the server does not know either. So
 // a server that wins the quorum, or that sees another server come back, fetches tombstones (read
 // repair). Until all live servers have answered, it tells clients that connect to try again
 // later. It does so for at most T_bcast, so that a server that does not answer blocks no client.
@@ -62,7 +62,7 @@ func (u *catchup) of(i int32) *question {
 }
 
 // won asks all live servers for the tombstones that they have added since this server lost the
-// quorum, the time away ago.
+// quorum. The parameter away says how long ago that was.
 func (u *catchup) won(s *Server, away time.Duration) {
 	for i := range s.members.list {
 		if int32(i) != s.members.self && s.members.alive(int32(i)) {

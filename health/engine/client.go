@@ -74,10 +74,10 @@ type ClientEffectKind uint8
 // The kinds of effects, with the fields of [ClientEffect] that they use.
 const (
 	SendTo  ClientEffectKind = iota // uses To, Data: send a message to a server
-	LookAt                          // uses To, PeerIncarnation: Traffic shall report when that incarnation last sent and received
+	LookAt                          // uses To, PeerIncarnation: the caller answers with Traffic, which says when that incarnation last sent and received
 	Tell                            // uses Event: report the event to the program
 	Lonely                          // there is no master, for the reasons in ClientOutput.Answers
-	AllTold                         // all servers know that this client has left, or T_evict has passed; Client.Unaware lists the others
+	AllTold                         // all servers have acknowledged that this client leaves, or T_evict has passed; Client.Unaware lists those that have not
 )
 
 // ClientEffect is one thing that a step asks its caller to do.
@@ -98,7 +98,7 @@ const (
 	MasterLost                          // sets Server, Code: the server is no longer the master; the client looks for another one
 	Attached                            // sets Server: the client is connected to the server
 	Dropped                             // sets Server, Code: the client is no longer connected to the server
-	Refused                             // sets Server, Code: the server refuses now or, with NotConnected, Attach came without a master; with OtherTimes also Evict
+	Refused                             // sets Server, Code; with Code OtherTimes also Evict: the server refuses the connection; Code NotConnected: Attach came while there was no master
 	Evicted                             // sets Server, Code, Incarnation: all servers have evicted the client, whose next incarnation begins
 	Superseded                          // sets Server, Incarnation, Peer: a later incarnation runs elsewhere; this one tries again after some minutes
 	clientEvents

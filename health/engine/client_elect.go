@@ -196,7 +196,7 @@ func (c *Client) elected(p *peer, m *wire.Message) {
 }
 
 // previous connects to a server that was the master of an earlier incarnation of this client. If
-// that server still has that incarnation, it then evicts it (CH-52, CH-59).
+// that server still has the earlier incarnation, it then evicts that incarnation (CH-52, CH-59).
 func (c *Client) previous(id nid.NID) {
 	if !id.IsValid() || id == c.master || !slices.Contains(c.cfg.Servers, id) {
 		return

@@ -51,9 +51,9 @@ func (c *Client) begin(pause bool) {
 
 // stale handles a server's report of a later incarnation of this client. The result over tells
 // whether this incarnation ends. If the client is connected to no server, it takes a higher
-// number, because its own is too low, for instance since the clock was put back. Otherwise this
-// incarnation ends only if its master or most servers report a later one: the report of a single
-// other server is not reliable.
+// number, because its own is too low, for instance since the clock was put back. If it is connected,
+// this incarnation ends only if its master, or more than half of the servers, report a later one: the
+// report of a single other server is not reliable.
 func (c *Client) stale(from nid.NID, m *wire.Message) (over bool) {
 	if !c.isAttached() {
 		c.nextIncarnation(m.Incarnation, true)

@@ -184,7 +184,7 @@ func (c *Client) doubt(id nid.NID) {
 		return
 	}
 	if id == c.master {
-		if !c.pinging.due { // no second ping while one is under way: the answer to that tells
+		if !c.pinging.due { // a ping that is under way is enough: its answer says whether the client is connected
 			c.pingNow()
 		}
 		return

@@ -14,8 +14,8 @@ type pinging struct {
 	sent        time.Duration // when any message was last sent to the master
 	heard       time.Duration // when the last message of the master's node arrived
 	said        time.Duration // when the master's last message of client health arrived
-	since       time.Duration // first ping without an answer from the master, if its node has sent other messages since; 0: none
-	incarnation uint64        // incarnation of the master, as the server numbers it
+	since       time.Duration // when the first ping was sent that the master itself has not answered, although its node has sent other messages; 0: none
+	incarnation uint64        // number of the master's incarnation, which its messages contain
 	via         uint64        // incarnation of the NI that sent the master's last message
 	asked       bool          // a ping is due, and the machine has asked the transport whether other messages of the two nodes make it unnecessary
 	due         bool          // a ping is waiting for its answer

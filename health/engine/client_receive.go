@@ -132,10 +132,10 @@ func (c *Client) accepted(p *peer, m *wire.Message) {
 	}
 }
 
-// late handles the agreement of a server that the client has given up meanwhile. The client is
-// now connected to that server. If the server considered itself the master it would evict the
-// client everywhere once it hears no pings. So the client tells it which server is the master,
-// until it answers, and then disconnects from it.
+// late handles the agreement of a server that the client has already given up as a master. That server
+// now considers itself the client's master, and would evict the client everywhere once it hears no
+// pings. So the client tells it which server is the master, until it answers, and then disconnects
+// from it.
 func (c *Client) late(p *peer, m *wire.Message) {
 	if m.Kind == wire.Chosen && m.Epoch == c.epoch { // the server has recorded the present master
 		c.farewell(p.id, wire.NotConnected)
@@ -147,7 +147,7 @@ func (c *Client) late(p *peer, m *wire.Message) {
 
 // informed handles a message which shows that the server is connected to the client and has
 // recorded a master for it. If that is not the client's latest choice, the client sends the server
-// its choice again. Otherwise the client keeps the connection if it wants one to that server, and
+// its choice again. If it is, the client keeps the connection if it wants one to that server, and
 // disconnects if not.
 func (c *Client) informed(p *peer, m *wire.Message) {
 	p.asking = m.Epoch != c.epoch || p.state == detached && p.wanted

@@ -142,9 +142,9 @@ func TestPassOnWaits(t *testing.T) {
 }
 
 // TestDoubt: CH-33: servers that received nothing from this one have evicted a client, because
-// of an earlier choice of a master than the one that the client has made here. If most servers
-// have had the tombstone for T_evict, and it was not withdrawn, this server evicts the client.
-// Otherwise the client stays.
+// of an earlier choice of a master than the one that the client has made here. This server evicts
+// the client if more than half of the servers have had the tombstone for T_evict and it was not
+// withdrawn. In all other cases the client stays.
 func TestDoubt(t *testing.T) {
 	spec.Covers(t, "CH-33")
 	long := 60 * time.Second

@@ -77,8 +77,8 @@ func TestSlowPartition(t *testing.T) {
 	}
 }
 
-// finalStays fails the test if most servers have evicted an incarnation with the code Global,
-// and it continues nevertheless.
+// finalStays fails the test if a client still runs in an incarnation that more than half of the
+// servers have evicted with the code Global.
 func (w *world) finalStays() {
 	w.t.Helper()
 	for _, c := range w.clients {

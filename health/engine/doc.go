@@ -14,39 +14,42 @@
 //
 // # Where this differs from the design
 //
-//	incarnations       connects and evictions carry the number of the client's
+//	incarnations       Connects and evictions carry the number of the client's
 //	                   incarnation, so that a late eviction does not end the next one
-//	epochs             choices of a master are numbered: older ones are ignored
-//	orphans            are notified after a third of T_orphan and choose again,
+//	epochs             A client numbers its choices of a master: older ones are ignored
+//	orphans            An orphan is notified after a third of T_orphan and chooses again,
 //	                   perhaps the same master, so that a master that was paused or
 //	                   restarted quickly loses no client
-//	orphans evicted    are told GLOBAL: a client that did not name a new master in
-//	                   time is evicted by all servers that did not learn of one,
-//	                   and so by the rest, too
-//	loss of quorum     must last for Timing.Quorum before clients are evicted
-//	tombstones         evictions are remembered, so that a connect that was in
+//	orphans evicted    An orphan that is evicted is told GLOBAL: if it does not name a new
+//	                   master within T_orphan, the servers that know of none evict it,
+//	                   and so do all other servers
+//	loss of quorum     A server must lack the quorum for Timing.Quorum before it evicts
+//	                   its clients
+//	tombstones         Evictions are remembered, so that a connect that was in
 //	                   flight does not bring the client back
-//	evictions          of which a majority of servers does not know are not final: the
-//	                   master may be in a minority partition that discovery has not
-//	                   detected yet. It withdraws them when other servers name a later
-//	                   master; a server that loses its quorum drops recent tombstones;
-//	                   and for 2·T_evict a client that shows a later choice is told to
-//	                   come back, instead of GLOBAL
-//	read repair        a server that wins the quorum asks the others for tombstones
-//	                   before it accepts clients, for T_bcast at most: otherwise a
+//	evictions          An eviction is not final while a majority of the servers does not
+//	                   know of it: the master may be in a minority partition that
+//	                   discovery has not detected yet. The master withdraws it when
+//	                   another server names a later master. A server that loses its
+//	                   quorum drops recent tombstones. For 2·T_evict a client that shows
+//	                   a later choice is told to come back, instead of GLOBAL
+//	read repair        A server that wins the quorum asks the other servers for tombstones
+//	                   before it accepts clients, for T_bcast at most: without this, a
 //	                   client that was cut off with it would stay connected to some
 //	                   servers. A server that learns of an orphan's tombstone tells
-//	                   servers that have asked before. A tombstone of an earlier choice
-//	                   than the present one counts if most servers have it
-//	later choices      a server obeys an eviction by a master that the client has chosen
+//	                   servers that have asked before. A tombstone that belongs to an
+//	                   earlier choice than the client's present one counts only if more
+//	                   than half of the servers have it
+//	later choices      A server obeys an eviction by a master that the client has chosen
 //	                   after the one that the server knows
-//	digests            servers ask masters whether they know the clients that are
-//	                   held under them
-//	load               a master that has far more clients than another, as after the
-//	                   other's restart, asks some of them to choose that one
-//	times              are told in connects and answers: a client that would be evicted
-//	                   although it is healthy, because T_evict is too short, is refused
-//	pauses             time in which a server itself stood still does not count
+//	digests            A server asks each master whether it knows the clients that the
+//	                   server has recorded as the master's
+//	load               A master that has far more clients than another server, as after
+//	                   that server's restart, asks some of them to choose that server
+//	times              Connects and answers carry the time-outs: a client that would be
+//	                   evicted although it is healthy, because the server's T_evict is too
+//	                   short for it, is refused
+//	pauses             The time of a server's own pause does not count
 //
 // # Bounds
 //

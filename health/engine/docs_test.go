@@ -49,7 +49,7 @@ func tableOf(t *testing.T, name string) (rows [][]string) {
 	return rows
 }
 
-// short formats a time as the document does: without parts that are zero.
+// short formats a time as the document does. It cuts the end "m0s".
 func short(d time.Duration) string {
 	return strings.TrimSuffix(d.String(), "m0s")
 }

@@ -9,8 +9,8 @@ import (
 // Error says what cannot be done, and what the user can do instead.
 type Error struct {
 	Why string // text of the error, for people to read
-	// Draining are the other live servers that drain, as far as this server knows. Set if the error
-	// is that this server must not drain, because of them.
+	// Draining are the other live servers that drain, as far as this server knows. It is set only if
+	// the error is that this server must not drain because all of these do.
 	Draining []nid.NID
 }
 

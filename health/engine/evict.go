@@ -55,7 +55,7 @@ type batch struct {
 	inFlight bool
 	sent     bool
 	ready    bool // the batch will be sent in this step
-	settled  bool // all live servers have answered; dead servers get the batch if they come back in time
+	settled  bool // all live servers have answered; dead servers get the batch if they come back within T_q
 }
 
 // suspect records that a client has been silent for T_evict.
@@ -227,8 +227,8 @@ func (b *batch) except(r wire.Reply) {
 }
 
 // judge settles a batch once all live servers have answered it (CH-28), if they are more than half
-// of all servers or the batch withdraws evictions. Otherwise the other servers may be a majority
-// that is cut off from this server, and the client may have a new master among them (CH-33). judge
+// of all servers or the batch withdraws evictions. If the live servers are fewer, the other servers may
+// be a majority that is cut off from this server and has the client's new master (CH-33). judge
 // keeps a settled batch for dead servers that come back within T_q; a server that was cut off for
 // longer has evicted all its clients by itself (CH-A9).
 func (e *evictions) judge(s *Server, b *batch) {
@@ -294,7 +294,7 @@ func (e *evictions) settle(s *Server, b *batch) {
 
 // finish ends the eviction of a client. Normally the connection ends. But if another server
 // knows a later choice of a master, the client stays connected, with the master of that choice
-// (CH-A8), unless that master has evicted it meanwhile (CH-63).
+// (CH-A8), unless that master has evicted it, too (CH-63).
 func (s *Server) finish(x *eviction) (kept bool) {
 	i, ok := s.find(x.id)
 	if !ok || s.conn(i).incarnation != x.incarnation || s.conn(i).state != evicting {

@@ -67,8 +67,8 @@ func TestEvictOrphan(t *testing.T) {
 	}
 }
 
-// TestEvictOrphanRehomed: CH-A8: an administrator's eviction of an orphan does not affect a
-// client that has chosen another master meanwhile, whichever server knows of that choice.
+// TestEvictOrphanRehomed: CH-A8: an administrator evicts an orphan that has just chosen a new master.
+// The eviction does not affect the client, whichever server knows of that choice.
 func TestEvictOrphanRehomed(t *testing.T) {
 	spec.Covers(t, "CH-A8")
 	h := newHarness(t, nil)

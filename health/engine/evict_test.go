@@ -39,9 +39,9 @@ func TestEvictionOfReturned(t *testing.T) {
 	h.want("notice:global evicted:by-admin bury")
 }
 
-// TestLateEvictionOfEarlierChoice: CH-A1, CH-A2, goal G-CH-3: the client had gone to another
-// master and come back. A late eviction by its master then finds the same incarnation under the
-// same master, but by a later choice. The client stays.
+// TestLateEvictionOfEarlierChoice: CH-A1, CH-A2, goal G-CH-3: a client has chosen another master, and
+// then its first master again. An eviction that this master sent before arrives late. It names the
+// same incarnation and the same master, but an earlier choice, so the client stays.
 func TestLateEvictionOfEarlierChoice(t *testing.T) {
 	spec.Covers(t, "CH-A1", "CH-A2", "G-CH-3")
 	late := func(h *harness, epoch uint32) wire.Reply {

@@ -172,8 +172,8 @@ func TestReplayedConnect(t *testing.T) {
 	h.wantState("connected 7 10.0.0.1@tcp/1")
 }
 
-// TestSignedTakeover: a connect must wait for the answer of the old process. The server checks
-// its authentication code before that, when it arrives.
+// TestSignedTakeover: a connect of another process must wait for the answer of the old process. The
+// server checks the connect's authentication code as soon as it arrives, and asks only if it is valid.
 func TestSignedTakeover(t *testing.T) {
 	h := newKeyed(t, "a")
 	h.raw(host, signed(testKeys(t, "a"), wire.Message{Incarnation: 5, Server: otherA, Epoch: 1}, host, me))

@@ -177,7 +177,7 @@ func TestRecovery(t *testing.T) {
 		t.Errorf("digest %+v", d)
 	}
 	h.message(server, wire.Message{Kind: wire.DigestReply, Entries: entries(wire.Entry{Client: testClient, Incarnation: 5, Mark: markKnown})})
-	h.want("rehomed notice:other-master(10.0.0.2@tcp)") // the server tells the client of the connection, in case the client has given it up
+	h.want("rehomed notice:other-master(10.0.0.2@tcp)") // the notice shows the client that it is connected here; the client may have given this server up
 	h.wantState("connected 5 10.0.0.2@tcp/2")
 
 	h = start(otherA) // the client itself can confirm the connection

@@ -11,9 +11,10 @@ import (
 //
 //	            connect           saved
 //	(none)     ---------> saving ------> connected
-//	connected  -- master died, or does not know it --> orphaned
+//	connected  -- master died, or does not know the client --> orphaned
 //	orphaned   -- choice of a master --> connected, or (none) after T_orphan
-//	connected  -- silent, rebooted, administrator; this is the master --> evicting
+//	connected  -- this server is the master, and the client is silent or has rebooted,
+//	              or an administrator orders its eviction --> evicting
 //	evicting   -- all live servers answered --> (none), or connected if another is the master
 //	(restart)  --> recovering -- master confirms, or client --> connected; otherwise as orphaned
 type state uint8

@@ -48,8 +48,8 @@ func TestStrangerIsRefused(t *testing.T) {
 }
 
 // TestTakenOver: CH-A1: a client is started on another node while its old process is connected.
-// The server accepts the new process once the old one has not answered for T_evict, or answers
-// that it has ended. The server notifies the old process.
+// The server asks the old process, and accepts the new one when the old one has not answered for
+// T_evict or answers that it has ended. The old process gets one notice that its connection is over.
 func TestTakenOver(t *testing.T) {
 	spec.Covers(t, "CH-A1")
 	for _, says := range []bool{false, true} {

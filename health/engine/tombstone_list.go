@@ -51,9 +51,10 @@ func (t *tombstones) know(c *conn) {
 	t.incarnations[c.id] = g
 }
 
-// before calls f for listStep tombstones that expire before the time until, those that expire
-// last first. It goes on with those that expire at the same instant as the last of these. It
-// returns where the next call continues, and whether there are more.
+// before calls f for up to listStep tombstones that expire before the time until, in the order from
+// the latest expiry to the earliest. It also calls f for all further tombstones that expire at the
+// same instant as the last of these. It returns the time until for the next call, and whether there
+// are more tombstones.
 func (t *tombstones) before(until time.Duration, f func(wire.ClientID, *tombstone)) (next time.Duration, more bool) {
 	k := sort.Search(len(t.queue), func(i int) bool { return t.queue[i].until >= until })
 	run := map[wire.ClientID]bool{} // clients of tombstones that expire at one instant; the queue may have a client twice for that instant

@@ -67,8 +67,8 @@ func TestTombstoneList(t *testing.T) {
 }
 
 // TestTombstoneListSteps: CH-65: a list of very many tombstones is made in steps, so that
-// messages do not wait for it. It has each tombstone once, even tombstones that expire in the
-// same instant, and several of one client.
+// messages do not wait for it. It has each tombstone once, even if many expire in the same instant,
+// and even if a client was evicted twice.
 func TestTombstoneListSteps(t *testing.T) {
 	spec.Covers(t, "CH-65")
 	h := newHarness(t, nil)

@@ -113,9 +113,9 @@ func TestPauseOfClient(t *testing.T) {
 	}
 }
 
-// TestClaimedMasters: CH-44, CH-A15: the servers check claims. Clients connect, find another
-// master, and connect again after a restart as usual, because they show claims that masters have
-// signed.
+// TestClaimedMasters: CH-44, CH-A15: the servers check claims. Clients can connect, find another master,
+// and connect again after a restart as they can without claims, because they show claims that masters
+// have signed.
 func TestClaimedMasters(t *testing.T) {
 	spec.Covers(t, "CH-44", "CH-A15")
 	w := newWorldWith(t, 11, 5, claimKeys(t, "0123456789abcdef"))

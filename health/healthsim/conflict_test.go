@@ -38,7 +38,7 @@ func TestConflicts(t *testing.T) {
 		faults       string
 	}{
 		// When the process that had the id is evicted, all servers that were asked to be the master
-		// agree at the same time. By then the client has ended, so it names none of them as its
+		// agree at the same time. The client has ended before, so it names none of them as its
 		// master.
 		"id taken and left": {6, "150s", "all", "0%", `at 30s do 7 traffic on
 at 30s do 7 quit

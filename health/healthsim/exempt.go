@@ -106,7 +106,8 @@ func (t *groundTruth) justly(id, server sim.NodeID, incarnation uint64, cause he
 	return t.inTrouble(id) || t.now()-window <= t.nodes[id].trouble
 }
 
-// untold reports whether a server may not know of an eviction that most servers know.
+// untold reports whether it is no error if a server does not know of an eviction that most servers
+// know.
 func (t *groundTruth) untold(server sim.NodeID) bool {
 	return t.Some() || t.nodes[server].links || t.now()-t.touched <= t.net.timing.Broadcast
 }
@@ -124,8 +125,8 @@ func (n *network) agreeIn() time.Duration {
 }
 
 // calm returns how long ago the last fault of a server or link was. The result is 0 while some
-// server cannot reach another one that discovery reports as alive, or messages to that one are
-// lost.
+// server cannot reach another one that discovery reports as alive, or while a link between servers
+// is poor.
 func (n *network) calm() time.Duration {
 	if n.groundTruth.Some() && n.groundTruth.heldUp() || n.groundTruth.poorAmong {
 		return 0
@@ -133,8 +134,8 @@ func (n *network) calm() time.Duration {
 	return n.Now() - n.groundTruth.touched
 }
 
-// heldUp reports whether a server cannot reach another one although gossip tells it, through
-// third servers, that this one is alive.
+// heldUp reports whether, for some pair of servers, the first cannot reach the second although
+// gossip, through third servers, tells the first that the second is alive.
 func (t *groundTruth) heldUp() bool {
 	servers := sim.NodeID(t.net.cfg.servers)
 	up := make([]bool, servers)
@@ -151,8 +152,8 @@ func (t *groundTruth) heldUp() bool {
 	return false
 }
 
-// hears returns the servers of which the observer notices, directly or through other servers,
-// that they are alive. Only servers in speaks send anything that the others could notice.
+// hears returns the servers from which the observer receives signs of being alive, directly or through
+// other servers. Only the servers in speaks send such signs.
 func (t *groundTruth) hears(observer sim.NodeID, speaks []bool) []bool {
 	if !t.Some() {
 		return speaks

@@ -55,14 +55,14 @@ type entry struct {
 	timed       bool          // the reason of that eviction was the client's silence
 
 	judged uint64        // the highest incarnation whose eviction a server began
-	just   bool          // that eviction had a cause
+	just   bool          // the eviction of the incarnation in judged had a cause that exempt.go accepts
 	taken  bool          // the latest incarnation runs on another node, and there was a cause to evict the one before
 	ending uint64        // the highest incarnation that servers have begun to evict, for any cause
-	ends   time.Duration // when servers began to evict that incarnation
+	ends   time.Duration // when servers began to evict the incarnation in ending
 	comes  uint64        // the latest incarnation that was connected or changed its master
 	came   time.Duration // time at which the incarnation in comes was connected, or changed its master
 	began  time.Duration // time at which the incarnation in comes was first connected
-	died   time.Duration // when the client's master died, while it has no other; 0: it has one
+	died   time.Duration // when the client's last master died, if the client has no master now; 0: it has one
 }
 
 // changed returns when a server last evicted an incarnation, or connected it again.

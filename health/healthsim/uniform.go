@@ -24,7 +24,8 @@ func (n *network) buriedBy(id health.ClientID, incarnation uint64) (count int) {
 // uniform reports whether the servers agree about clients, which they must if the last fault of
 // a server or link was long enough ago. No running server may have a connection of an
 // incarnation that has ended, or of which any server has a tombstone (CH-33, CH-63, CH-64, goal
-// G-CH-6). If most is set, a tombstone counts only if more than half of the servers have it.
+// G-CH-6). If the parameter most is set, a tombstone counts only if more than half of the servers
+// have it.
 func (n *network) uniform(most bool) (ok bool, why string) {
 	if l := &n.ledger; l.revived > 0 {
 		return false, l.firstRevived
@@ -114,8 +115,8 @@ func (n *network) claimants(id sim.NodeID) (nodes []sim.NodeID) {
 	return nodes
 }
 
-// buriedAlive counts clients that run in an incarnation which most servers have evicted without
-// a cause.
+// buriedAlive counts clients that still run in an incarnation that a majority of the servers has
+// evicted without a cause.
 func (n *network) buriedAlive() {
 	for id := range n.each(sim.AllNodes) {
 		c := n.ledger.of(id)

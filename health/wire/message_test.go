@@ -25,7 +25,7 @@ func sample() Message {
 	}
 }
 
-// TestMessageBytes: the encoding of a message, one line per field of the format.
+// TestMessageBytes checks the encoding of a message, one line per field of the format.
 func TestMessageBytes(t *testing.T) {
 	want := strings.Join([]string{
 		"484c5448",         // magic
@@ -217,7 +217,7 @@ func FuzzEviction(f *testing.F) {
 	})
 }
 
-// TestClientID: the text form of an id, and texts that are refused.
+// TestClientID checks the text form of an id, and which texts are refused.
 func TestClientID(t *testing.T) {
 	id, err := ParseClientID(testClient.String())
 	if err != nil || id != testClient {

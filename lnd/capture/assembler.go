@@ -43,7 +43,7 @@ func (streams) New(_, _ gopacket.Flow, _ *layers.TCP, ac reassembly.AssemblerCon
 // assembly is a packet on its way through the assembler.
 type assembly struct{ flow *flow }
 
-// GetCaptureInfo tells when the packet was taken.
+// GetCaptureInfo returns the time at which the packet was captured.
 func (a *assembly) GetCaptureInfo() gopacket.CaptureInfo {
 	return gopacket.CaptureInfo{Timestamp: a.flow.d.at.Time}
 }

@@ -11,7 +11,7 @@ import (
 
 // TestCapturedSources: the source of each message from a kernel is the NID in the HELLO of
 // its connection, also of kernels with several NIs, in every version of the protocol. That is
-// why lnet drops other messages. Only routers send messages of other nodes.
+// why lnet drops messages with another source. Only routers send messages of other nodes.
 func TestCapturedSources(t *testing.T) {
 	type side struct {
 		conn *capture.Conn

@@ -61,7 +61,7 @@ func TestHeadersOfStreams(t *testing.T) {
 	payload := 0
 	for _, file := range files {
 		if filepath.Base(file) == "tcp-err-handshake.pcap" {
-			continue // wrong on purpose: "Bytes that it cannot follow become zeros as well"
+			continue // its handshakes are invalid, so the concealer makes all bytes after them zeros
 		}
 		var want []seen
 		decodeFile(t, file, func(r *capture.Record) {
@@ -155,8 +155,9 @@ func TestHeadersOfDatagrams(t *testing.T) {
 	}
 }
 
-// TestHeadersOfRoCE: a viewer of headers sees the connections, messages and headers of
-// kernels over RDMA, with correct ICRCs; the payload is zeros.
+// TestHeadersOfRoCE: when kernels' packets of RoCE are captured for a viewer of headers, the same
+// connections, messages and LNet headers are in its capture, and the ICRCs are correct. The payload
+// is zeros.
 func TestHeadersOfRoCE(t *testing.T) {
 	payload := 0
 	for _, dir := range captureDirs {

@@ -39,7 +39,7 @@ type Counts struct {
 	Fragments uint64 // IP fragments; they are not put together
 	Truncated uint64 // packets that were captured in part
 	Malformed uint64 // packets with unreadable headers or of unknown link types
-	Stray     uint64 // TCP packets without data or SYN outside of a connection
+	Stray     uint64 // TCP packets of no open connection: late ones of a closed connection, and those with neither data nor SYN
 	Evicted   uint64 // connections given up because too many were open
 	Broken    uint64 // connections that the assembler could not handle
 	BadICRC   uint64 // packets of RoCE whose ICRC is wrong

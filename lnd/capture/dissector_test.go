@@ -56,8 +56,8 @@ func recordWrites(t testing.TB, do func(*capture.Writer)) []capture.Packet {
 	return readPackets(t, &out)
 }
 
-// bulk is a connection with two PUTs of 1 MiB: packets 0 to 2 are TCP's, 3 and
-// 4 the handshake, then come 33 for each PUT and 3 for the end.
+// bulk is a connection with two PUTs of 1 MiB: packets 0 to 2 are the handshake of TCP, 3 and 4 that
+// of LNet; then come 33 for each PUT, and 3 for the end of the connection.
 func bulk(t testing.TB) []capture.Packet {
 	return recordWrites(t, func(w *capture.Writer) {
 		flows := taps(w, 1, true)
@@ -182,7 +182,7 @@ func TestPortsAreReused(t *testing.T) {
 			})
 		}
 		second := recordWrites(t, func(w *capture.Writer) {
-			w.Flow(netip.MustParseAddrPort("1.1.1.1:1"), netip.MustParseAddrPort("1.1.1.2:2"), true) // takes the first sequence number
+			w.Flow(netip.MustParseAddrPort("1.1.1.1:1"), netip.MustParseAddrPort("1.1.1.2:2"), true) // so that the next connection has other TCP sequence numbers than that in first
 			play(taps(w, 1, true), list, capture.Initiator)
 		})[3:]
 		want := []string{

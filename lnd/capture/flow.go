@@ -37,7 +37,7 @@ type flow struct {
 	next   [2]uint32 // by side: sequence number behind the last byte seen
 	fin    [2]bool   // FIN was seen, though perhaps not all before it
 	closed [2]bool   // by side: FIN or RST has been processed
-	seen   time.Time // when the last packet was taken
+	seen   time.Time // when the last packet was captured
 	lossy  bool      // a packet of this flow has come out of order
 	ending bool      // the Dissector passes packets that it has made itself, so that the assembler releases the flow
 	broken bool

@@ -125,7 +125,7 @@ func TestPacketsAgain(t *testing.T) {
 	}
 }
 
-// TestPackets6: over IPv6 the ICRC holds too, and mapped addresses are IPv4 ones.
+// TestPackets6: over IPv6 the ICRC is correct, too, and IPv4-mapped addresses are captured as IPv4.
 func TestPackets6(t *testing.T) {
 	for _, tt := range []struct{ from, to string }{{"fd00::1", "fd00::2"}, {"::ffff:10.0.0.1", "::ffff:10.0.0.2"}, {"10.0.0.1", "10.0.0.2"}} {
 		from, to := netip.AddrPortFrom(netip.MustParseAddr(tt.from), 0xC000), netip.AddrPortFrom(netip.MustParseAddr(tt.to), ibta.Port)

@@ -172,8 +172,8 @@ func (s *roceSummary) json(frames, ours int) object {
 	})
 }
 
-// TestRoCEBulkCaptured compares the number of bytes in DONE messages with that in the packets
-// of the RDMA WRITEs.
+// TestRoCEBulkCaptured: the message that a DONE stands for (Record.Moved) has as its payload the
+// bytes of the RDMA WRITE packets before the DONE, all of them.
 func TestRoCEBulkCaptured(t *testing.T) {
 	const file = "../../../shared/captures/o2ib-rxe-lst-brw-1M-write-64K-read.pcap"
 	if list, _ := filepath.Glob(file); len(list) == 0 {

@@ -28,7 +28,7 @@ func (r *roce) cm(f *roceFrame) {
 	case ibta.AttrREQ:
 		var user []byte
 		if rec.RoCE.CM.IP, user, rec.Err = ibta.ParseIPCM(m.REQ.Private); rec.Err != nil {
-			user = m.REQ.Private[ibta.IPCMSize:] // o2iblnd's message is in its usual place all the same
+			user = m.REQ.Private[ibta.IPCMSize:] // o2iblnd's message follows the IP addresses, even if these are not valid
 		}
 		rec.private(user)
 	case ibta.AttrREP:

@@ -123,9 +123,9 @@ func (r *roce) forget(c *roceConn, cause error) {
 	r.conns.Remove(c.age)
 }
 
-// pair finds the connection of an acknowledgement with this PSN that was sent to the queue pair
-// end: the one in which a packet with that PSN asked for it. half is the connection to which
-// that queue pair belonged so far, or nil.
+// pair finds the connection of an acknowledgement with the number psn that was sent to the queue pair
+// end: the connection in which a packet with this PSN requested the acknowledgement. half is the
+// connection to which that queue pair belonged so far, or nil.
 func (r *roce) pair(half *roceConn, end qpEnd, psn ibta.PSN) *roceConn {
 	for e := r.conns.Back(); e != nil; e = e.Prev() {
 		c := e.Value.(*roceConn)

@@ -171,8 +171,8 @@ func (w *Writer) attach(r *recorder) error {
 	return nil
 }
 
-// add adds a recorder and returns the open connections, which have to be announced to
-// it without w.mu. The caller holds that.
+// add adds a recorder, and returns the open connections. The caller holds w.mu, and has to release
+// it before it announces these connections to the recorder.
 func (w *Writer) add(r *recorder) (open []*tapFlow) {
 	w.recorders = append(w.recorders, r)
 	w.sinks.Add(1)

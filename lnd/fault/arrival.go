@@ -81,8 +81,9 @@ func (ni *netIf) catch(d *lnd.Delivery) *arrival {
 	return a
 }
 
-// store makes the arrival of a message and of its copy. If there is no room, it returns nil
-// for a message that may be passed on at once, and lost otherwise. The caller holds plan.mu.
+// store makes the arrival of a message and of its copy. If there is no room, it returns nil for a
+// message that may be passed on at once, and the value lost for any other message. The caller holds
+// plan.mu.
 func (ni *netIf) store(d *lnd.Delivery, f *link.Outcome, now time.Duration) *arrival {
 	p := ni.plan
 	size := int(d.Header.PayloadLength)

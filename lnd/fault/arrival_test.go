@@ -88,8 +88,8 @@ func TestHeldArrival(t *testing.T) {
 	})
 }
 
-// TestArrivalsThatBreakTheProtocol: an error of the protocol that Parse can find at once ends
-// the connection as usual; one that lnet finds later is dropped and counted.
+// TestArrivalsThatBreakTheProtocol: a message that breaks the protocol ends the connection if Parse
+// finds that at once. If lnet finds it only after a delay, the message is dropped and counted.
 func TestArrivalsThatBreakTheProtocol(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Config{}, "latency 10ms")

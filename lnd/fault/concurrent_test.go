@@ -15,7 +15,7 @@ import (
 
 // TestChangesUnderLoad: while messages pass, rules come and go, partitions
 // form and heal, and the node pauses; then it is shut down. Every message is
-// finalized once, nothing comes back changed, and no room is lost.
+// finalized once, no payload is changed, and in the end no room for kept messages is in use.
 func TestChangesUnderLoad(t *testing.T) {
 	const senders, each = 4, 10000
 	p := planOf(t, nil)

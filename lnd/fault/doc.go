@@ -18,30 +18,31 @@
 // link. If two change the same aspect, the later one wins. A rule with "cut" loses the message
 // whatever the other rules say.
 //
-//	lost        sent: finalized without an error, as if the network had lost
-//	            it. Arrived: read and thrown away
-//	delayed     sent: kept, and given to the driver when it is due; its
-//	            payload stays the sender's until it has really left.
-//	            Arrived: read into memory and given to lnet when it is due,
-//	            which spoils the reading of nothing behind it. If lnet then
-//	            finds the peer to break the protocol, the message is dropped
-//	            and counted, but its connections stay
-//	duplicated  a copy with a payload of its own is sent, or handed to lnet
-//	reordered   delayed by hold, so that later ones pass
-//	paused      as delayed, until the node goes on; then in order
+//	lost        A message that is sent is finalized without an error, as if the network
+//	            had lost it. A message that arrives is read and thrown away
+//	delayed     A message that is sent is kept, and given to the driver when it is due;
+//	            its payload must not change until it has really left. A message that
+//	            arrives is read into memory at once, so that messages behind it are not
+//	            delayed, and given to lnet when it is due. If lnet then finds that the
+//	            message breaks the protocol, it is dropped and counted, but the peer's
+//	            connections stay
+//	duplicated  A copy with a payload of its own is sent, or handed to lnet
+//	reordered   The message is delayed by hold, so that later messages pass it
+//	paused      The message is kept as a delayed one is, until the node goes on; then the
+//	            kept messages go on in order
 //
 // # LNet's rules
 //
 // Beside these rules there are the drop and delay rules of LNet (package faultrule), which
 // [Plan.AddRule] adds. They act where the kernel's do, on messages that no Rule has lost:
 //
-//	drop    an arrived message is discarded, also one of this node to itself; lnet counts
-//	        it as a drop, with the NI and the peer
-//	        with health errors: a message that is sent does not reach the driver; it ends
+//	drop    Without health errors: a message that arrives is discarded, even if this node
+//	        has sent it to itself. lnet counts it as a drop, with the NI and the peer.
+//	        With health errors: a message that is sent does not reach the driver. It ends
 //	        with a class of failure, for which lnet may send it again. Messages by lo and
-//	        datagrams are not concerned: they have no peer
-//	delay   as a latency, when the message is sent and when it arrives, for messages by lo
-//	        when they are sent
+//	        datagrams are not affected: they have no peer
+//	delay   A message is delayed when it is sent, and a message that arrives is delayed too;
+//	        a message by lo is delayed only when it is sent
 //
 // When a multicast datagram is sent, it is spoiled once for all of its receivers. Its
 // destination is then the NID of the group, which is on no side of a partition. When it arrives

@@ -50,8 +50,8 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// TestLossesDoNotRecurse: a handler that sends a lost message again, or one that fails
-// because the node ends, does not call itself.
+// TestLossesDoNotRecurse: if a handler of Finalize sends each message again, Finalize does not recurse,
+// whether these messages are lost or fail because the node ends.
 func TestLossesDoNotRecurse(t *testing.T) {
 	for name, spoil := range map[string]func(p *Plan){
 		"lost":   func(*Plan) {},

@@ -88,8 +88,9 @@ func (ni *netIf) mustKeep(now, delay time.Duration) bool {
 	return delay > 0 || ni.plan.paused || ni.draining || ni.kept.due(now) != nil
 }
 
-// mayPass reports whether a message must be kept only because of its order: if there is
-// no room, it passes the others and is not lost. The caller holds plan.mu.
+// mayPass reports whether a message has no delay and the node is not paused. Such a message is kept
+// only to preserve the order; if there is no room for it, it overtakes the kept messages instead of
+// being lost. The caller holds plan.mu.
 func (ni *netIf) mayPass(delay time.Duration) bool { return delay == 0 && !ni.plan.paused }
 
 // keep keeps an item, for which there is room. The caller holds plan.mu.

@@ -73,8 +73,8 @@ func (b *bench) catch(from nid.NID, bits uint64) {
 	b.up.Delivered(d, nil)
 }
 
-// TestMulticastRules: which datagrams a rule is about, in both directions, and that a
-// datagram stays a datagram whatever a rule does to it (RM-24, RM-36).
+// TestMulticastRules checks which datagrams match a rule, when they are sent and when they arrive, and
+// that a datagram stays a datagram whatever a rule does to it (RM-24, RM-36).
 func TestMulticastRules(t *testing.T) {
 	spec.Covers(t, "RM-24", "RM-36")
 	for _, tt := range []struct {

@@ -59,7 +59,7 @@ type Plan struct {
 	refused   uint64
 	seq       uint64 // sequence number of the last message that was kept
 	nis       []*netIf
-	quiet     sync.Cond // signalled when an NI has ended what it was doing
+	quiet     sync.Cond // signalled when an NI's goroutine in drain, or in end, is done
 }
 
 type activeRule struct {

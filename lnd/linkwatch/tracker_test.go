@@ -129,7 +129,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestRounds: which ends of a dump are accepted, and when the dump is requested again.
+// TestRounds checks after which ends of a dump of the kernel's links the dump is requested again.
 func TestRounds(t *testing.T) {
 	spec.Covers(t, "NS-9")
 	for name, c := range map[string]struct {

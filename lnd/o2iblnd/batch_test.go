@@ -33,9 +33,9 @@ func arrivals(t *testing.T, c *conn, n int, broken ...int) (list []verbs.Complet
 	return list
 }
 
-// TestBrokenInBatch: of a batch of messages, one of which breaks the protocol or is refused by
-// lnet, those before it are delivered and those behind it are dropped. All buffers go back, and
-// the connection ends for that reason.
+// TestBrokenInBatch: one message of a batch breaks the protocol or is refused by lnet. The messages
+// before it are delivered, and those behind it are dropped. All buffers are returned, and the
+// connection ends with the error of that message.
 func TestBrokenInBatch(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -102,8 +102,8 @@ func (x *crowd) check(most int) (surplus int) {
 			}
 			conns[[2]nid.NID{n.ni.nid, p.ID.NID}] = len(p.Conns)
 		}
-		// A node loses one race for each connection that its peers win, and at most three before
-		// it.
+		// For each connection for which a peer's request wins, the node's own request loses that
+		// race, and at most three earlier ones.
 		if races := s.Counters.Of(RejectedRace); races > uint64(4*most*(len(x.nodes)-1)) || len(n.errs)+len(n.downs) > 0 {
 			x.t.Errorf("%v: %v; %v %v", n.ni.nid, n.ni.counts.nonzero(), n.errs, n.downs)
 		}
@@ -137,7 +137,7 @@ func TestCommonStart(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		loss        float64
-		most, worst time.Duration // time within which 99 % were met, and all of them
+		most, worst time.Duration // bounds of the time to a first message, for 99 % of the pairs and for all
 		surplus     int           // pairs of 100 that had a second connection
 	}{
 		{0, 20 * time.Millisecond, 20 * time.Millisecond, 0},

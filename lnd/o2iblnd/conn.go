@@ -24,7 +24,7 @@ const (
 //
 // A goroutine steps the exchange under mu and then calls unlock, which carries out the
 // effects of the steps without the lock. One goroutine at a time posts, so that work
-// requests are posted in order, and it makes no upcall meanwhile. Messages that the steps
+// requests are posted in order, and it makes no upcall while it posts. Messages that the steps
 // have ended are finalized by the goroutine that made the steps: nothing of them is posted,
 // or will be.
 type conn struct {
@@ -50,9 +50,9 @@ type conn struct {
 	posting   bool               // a goroutine posts work requests
 	ending    int                // number of goroutines that finalize messages of this connection
 	waiting   []verbs.Completion // messages that arrived and are not handled
-	flushed   []uint32           // work requests that were flushed, and whose cause is not known yet
+	flushed   []uint32           // work requests that were flushed because of an error that is not known yet
 	handling  bool               // a goroutine hands arrivals to lnet
-	behind    int                // number of messages that wait for that goroutine, beside those in waiting
+	behind    int                // number of messages that wait for that goroutine to end its present batch, without those in waiting
 	rxs       int                // number of messages that lnet has, or that are on their way there and back
 	spare     *rx                // receive structures for the next messages, linked by next
 	spares    int                // number of receive structures in spare
@@ -202,7 +202,7 @@ func (c *conn) fail(cause *Error) {
 	c.unlock()
 }
 
-// tellPeer reports to the peer's set that a connection was not established.
+// tellPeer reports to the peer's set of connections (peerSet) that c was not established.
 func (c *conn) tellPeer(cause *Error) {
 	c.tellSet(cause)
 	c.mu.Lock()

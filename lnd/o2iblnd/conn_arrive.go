@@ -63,8 +63,8 @@ func (c *conn) handleWaiting() {
 // them (local policy).
 const mostHandled = 16
 
-// handle handles messages, mostHandled at a time. c.mu is held before and after, but not
-// meanwhile.
+// handle handles messages, mostHandled at a time. The caller holds c.mu. handle releases it while it
+// handles them, and locks it again before it returns.
 func (c *conn) handle(list []verbs.Completion) {
 	for len(list) > 0 {
 		n := min(len(list), mostHandled)
@@ -76,7 +76,7 @@ func (c *conn) handle(list []verbs.Completion) {
 
 // handleBatch steps the exchange with up to mostHandled messages, gives them to lnet, and returns
 // the credits of all that lnet has consumed: so it takes the lock twice, and reads the clock once.
-// Messages behind one that breaks the protocol are dropped; those before it go to lnet.
+// Messages after one that breaks the protocol are dropped; those before it go to lnet.
 func (c *conn) handleBatch(list []verbs.Completion) {
 	var (
 		rxs    [mostHandled]*rx
@@ -121,9 +121,9 @@ func (c *conn) arrived(b verbs.Buffer) *rx {
 	return r
 }
 
-// deliverAll delivers messages. Messages that end together with the batch are moved to the front
-// of the list; deliverAll returns how many they are. The others may have ended already. If lnet
-// refuses a message, it gets none of those behind it.
+// deliverAll delivers messages. It moves messages that end together with the batch to the front of the
+// list, and returns how many these are. All other messages may have ended already. If lnet refuses a
+// message, deliverAll does not deliver the messages after it.
 func (c *conn) deliverAll(list []*rx) (batched int) {
 	refused := false
 	for _, r := range list {

@@ -35,7 +35,8 @@ func (c *conn) notMade(cause *Error) {
 	c.notEstablished(func() { c.tellSet(cause) })
 }
 
-// tellSet reports to the set that a connection it waits for was not established.
+// tellSet reports to the peer's set of connections (peerSet), which waits for c, that c was not
+// established.
 func (c *conn) tellSet(cause *Error) {
 	if c.dialled {
 		c.peer.attemptFailed(cause)
@@ -45,7 +46,7 @@ func (c *conn) tellSet(cause *Error) {
 }
 
 // notEstablished ends a connection that was not established, and calls tell, which reports
-// that to the set.
+// that to the peer's set of connections.
 func (c *conn) notEstablished(tell func()) {
 	c.mu.Lock()
 	c.ended = true

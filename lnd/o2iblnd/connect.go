@@ -82,7 +82,7 @@ func (ni *NI) exchangeConfig(c *conn, depth int) exchangeConfig {
 	}
 }
 
-// attemptFailed reports to the set that a request of this side failed.
+// attemptFailed reports to p's set of connections (peerSet) that a request of this side failed.
 func (p *peer) attemptFailed(e *Error) {
 	p.mu.Lock()
 	p.note(e)
@@ -153,7 +153,8 @@ func (ni *NI) accept(r verbs.Request, p *peer, m *kib.Msg) {
 	c.made(vc)
 }
 
-// acceptFailed reports to the set that no connection followed a request that it accepted.
+// acceptFailed reports to p's set of connections (peerSet) that no connection followed a request that
+// the set accepted.
 func (p *peer) acceptFailed(e *Error) {
 	p.mu.Lock()
 	p.events.Add(event{kind: eventNoted, err: e})

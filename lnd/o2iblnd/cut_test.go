@@ -34,7 +34,7 @@ func newVirtual(t *testing.T, cfg Config) *virtual {
 	return v
 }
 
-// until lets time pass until cond holds, or for limit.
+// until lets virtual time pass until cond holds, and fails the test if that takes longer than limit.
 func (v *virtual) until(what string, limit time.Duration, cond func(s *sink) bool, s *sink) {
 	v.t.Helper()
 	for end := v.clock.Now() + limit; ; {
@@ -98,7 +98,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestKeepaliveCut: the keepalive of an idle connection finds that it is dead.
+// TestKeepaliveCut: the keepalive of an idle connection detects that its peer cannot be reached.
 func TestKeepaliveCut(t *testing.T) {
 	v := newVirtual(t, Config{Keepalive: 10 * time.Second})
 	a := v.ups[0]
@@ -136,8 +136,8 @@ func TestStuckPeer(t *testing.T) {
 	v.shut(1)
 }
 
-// TestQueueTimeout: messages for which no connection comes, although one is to be
-// expected, end in time, whatever their class.
+// TestQueueTimeout: an accepted request never becomes a connection. The messages that wait for the
+// connection, with priority or without, end with the reason QueueTimeout.
 func TestQueueTimeout(t *testing.T) {
 	v := newVirtual(t, Config{})
 	a := v.ups[0]

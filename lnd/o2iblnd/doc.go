@@ -47,12 +47,12 @@
 // When the connection of a message ends, the following happens to the message:
 //
 //	the message                             at the sender         at the receiver
-//	waits for a first connection            stays, until asking   nothing
-//	                                        fails: then an error
+//	waits for a first connection            waits; an error if    nothing
+//	                                        all attempts fail
 //	queued, or under way                    ends with the cause   all, or nothing, or Delivered with an error
 //	finalized without error: the peer's     nothing more          all, unless the process ends first
 //	device has it, PUT_DONE included
-//	arrived and held by lnet                -                     given up, or Delivered with an error
+//	arrived; lnet has it on hold            -                     given up, or Delivered with an error
 //
 // A message is finalized when the peer's device has acknowledged it. Memory that the peer may
 // write to is deregistered before lnet hears of the end of its transfer: a WRITE that comes
@@ -65,8 +65,8 @@
 //
 // A message that needs a receive buffer of the peer, an IMMEDIATE or a REQ, costs a credit. The
 // peer gives credits back with the messages that it sends. When it owes half of them
-// (peer_credits_hiw) and has no message to send, it sends a NOOP; of messages that arrive
-// together, it counts all before it decides. Answers cost no credit,
+// (peer_credits_hiw) and has no message to send, it sends a NOOP. When messages
+// arrive together, it counts all of them before it decides. Answers cost no credit,
 // because REQs wait while too many answers may come: see exchange. A peer that sends more than
 // it has credits for, or gives back more than it got, is closed.
 //

@@ -126,8 +126,8 @@ func TestRequestOfRemoved(t *testing.T) {
 	a.events(a, verbs.Event{Kind: verbs.Disconnected})
 }
 
-// TestShutdownWhileAsking: an NI ends while connections are made, requested and looked
-// at; nothing of it is left over.
+// TestShutdownWhileAsking: an NI shuts down while both sides request connections and a snapshot is
+// taken. Its message ends, and no connection is left.
 func TestShutdownWhileAsking(t *testing.T) {
 	at := loopbackAddrs(2)
 	other := start(t, at[1], softroce.Open, Config{}, new(sink))

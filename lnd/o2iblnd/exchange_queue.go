@@ -175,7 +175,7 @@ func (x *exchange) noop(now time.Duration, out *exchangeOut) {
 	silent := x.cfg.keepalive > 0 && now >= x.sentAt+x.cfg.keepalive
 	due := x.owed > 0 && x.owed >= x.cfg.highWater || silent
 	if silent {
-		x.sentAt = now // even if the NOOP cannot be sent: then another message is sent
+		x.sentAt = now // set even if no NOOP is posted below: then other messages are posted or can be
 	}
 	if !due || x.uncredited.n > 0 || !x.blocked() || x.noops >= maxNoops || x.sends >= x.cfg.concurrent {
 		return

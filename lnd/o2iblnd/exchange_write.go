@@ -121,7 +121,7 @@ func (x *exchange) reply(now time.Duration, t *tx, out *exchangeOut) {
 		t.priority = t.msg.Priority
 		x.write(now, t, t.msg.Payload, t.msg.Payload.Length, out)
 	}
-	x.flush(now, out) // the credit for the answer is not available yet
+	x.flush(now, out) // before owed is raised: a GET_DONE does not give back the credit of its GET_REQ (o2iblnd-wire §9)
 	x.owed++
 }
 

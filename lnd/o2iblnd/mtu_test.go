@@ -34,8 +34,8 @@ func (c narrowConn) Send(list []wire.Burst) (int, error) {
 	return len(list), nil
 }
 
-// TestMTUsDiffer: where small messages pass and bulk does not, errors advise to compare the
-// MTUs, at the side that waits for data and at the side whose data is not acknowledged.
+// TestMTUsDiffer: if small messages arrive and bulk data does not, the errors advise to compare the
+// MTUs, both at the side that waits for data and at the side whose data is not acknowledged.
 func TestMTUsDiffer(t *testing.T) {
 	for _, first := range []string{"who waits", "who writes"} {
 		t.Run(first, func(t *testing.T) {

@@ -138,8 +138,8 @@ func TestCastPieces(t *testing.T) {
 	}
 }
 
-// TestCastShutdown: Shutdown sends the queued datagrams first, unless it has no time; then it
-// closes everything.
+// TestCastShutdown: Shutdown sends the queued datagrams and then closes everything. If its context
+// ends before that, the datagrams fail, and it closes everything at once.
 func TestCastShutdown(t *testing.T) {
 	for _, patient := range []bool{true, false} {
 		ni, dev, up := stubNI(t, Config{})

@@ -37,7 +37,7 @@ func (ni *NI) Send(m *lnd.Message) {
 		ni.giveUp(m, e)
 		return
 	case t == nil:
-		return // the message answered a GET_REQ, which sends it
+		return // the message answers a GET_REQ of the peer, and prepare has sent it
 	}
 	for p != nil && !p.send(t) {
 		p = ni.peer(m.Target.NID) // the peer that was found had been removed from the table

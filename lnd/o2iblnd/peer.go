@@ -47,7 +47,7 @@ func (p *peer) send(t *tx) bool {
 	}
 	if !p.gone.Load() && !t.waited {
 		p.mu.Unlock()
-		p.ni.waits(t) // without locks, and before another goroutine can finalize it
+		p.ni.waits(t) // called without locks, and before t is queued, where another goroutine could finalize it
 		p.mu.Lock()
 		if p.give(t) {
 			return true

@@ -24,13 +24,13 @@ const (
 )
 
 // unlock releases p.mu and carries out the events that were added under it, in order. One
-// goroutine at a time does that, also for events that others add meanwhile.
+// goroutine at a time does that, also for events that others add while it does so.
 func (p *peer) unlock() {
 	if !p.events.Begin() {
 		p.mu.Unlock()
 		return
 	}
-	p.ni.tasks.Add(1) // p is not shut down: Shutdown waits until all is told
+	p.ni.tasks.Add(1) // allowed, because p is not shut down yet; Shutdown waits until all events are carried out
 	defer p.ni.tasks.Done()
 	p.events.Tell(&p.mu, p.tell)
 }

@@ -61,7 +61,7 @@ const (
 	fastReconnects = 10
 	reconnectPause = time.Second
 	// maxConns bounds the connections of a peer (local policy). Each side may request
-	// maxConnsPerPeer of them. As many again may be old ones that only this side still has.
+	// maxConnsPerPeer of them, and the same number again may be old ones that the peer no longer has.
 	maxConns = 4 * maxConnsPerPeer
 )
 

@@ -45,7 +45,7 @@ func (s *peerSet) accept(now time.Duration, out *peerOut) {
 }
 
 // acceptTimeout is how long waiting messages rely on an accepted request to become a
-// connection: the CM repeats its answer three times meanwhile. The request may be forged, so
+// connection: the CM repeats its answer three times in this time. The request may be forged, so
 // forged requests, however many, delay this side's own request by no more than that. Local
 // policy.
 const acceptTimeout = time.Second

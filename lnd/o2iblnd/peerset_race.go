@@ -16,8 +16,8 @@ import (
 //     freshAttempt of its own. A lower node that repeats its request has received the
 //     refusal, and so should have received the earlier request of the higher node. Kernels
 //     count instead, and accept the 21st request in a row.
-//   - The lower node repeats its request after a pause that grows, 21 times in 1.1 s. That
-//     is often enough for a kernel whose own request was lost, which it repeats after 4.6 s.
+//   - The lower node repeats its request after a pause that grows, 21 times in 1.1 s. A
+//     kernel whose own request was lost accepts the 21st; it would repeat its own after 4.6 s.
 //   - A node that accepts withdraws its own unanswered requests: the lower node at once, the
 //     higher one when the connection is established. So one of the two connections remains.
 //     If none is established within a second, a node with waiting messages requests one

@@ -115,9 +115,9 @@ func TestRaceLost(t *testing.T) {
 	}
 }
 
-// TestRacePause: a node that has lost a race does not repeat its request at once. But it makes
-// its 21st request before a kernel repeats one that was lost, and after that one request a
-// second. Meanwhile it accepts a request of the winner.
+// TestRacePause: a node that has lost a race does not repeat its request at once. Its
+// 21st request comes before a kernel would repeat a lost request. After that it sends one request a
+// second. While it waits, it accepts a request of the winner.
 func TestRacePause(t *testing.T) {
 	spec.Covers(t, "OB-1")
 	h := newSetHarness(t, lowNID, highNID)

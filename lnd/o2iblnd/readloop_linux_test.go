@@ -101,7 +101,7 @@ func (k *desk) wait() {
 	}
 }
 
-// send sends the next message of the ring when that has left.
+// send waits until a message of the ring is free, and sends it with the number n.
 func (k *desk) send(n uint64) {
 	<-k.left
 	m := k.ring[k.next%len(k.ring)]

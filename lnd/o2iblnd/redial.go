@@ -114,7 +114,7 @@ func (ni *NI) redial(from netip.Addr) {
 	p.unlock()
 }
 
-// subnetsOf returns the subnets in which this system has an address.
+// subnetsOf returns the subnets in which this system has the address own.
 func subnetsOf(own netip.Addr) (list []netip.Prefix) {
 	// On an error the list is empty: no peer is redialled, and peers learn of a restart of this node when
 	// their retries run out.

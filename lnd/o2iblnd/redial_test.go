@@ -13,8 +13,8 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// TestRedialsBounded: an address gets one request in redialPause, all addresses together as
-// many as the token bucket permits, which also bounds the table.
+// TestRedialsBounded: an address gets one request in redialPause. The token bucket bounds the
+// requests to all addresses together, and also the size of the table.
 func TestRedialsBounded(t *testing.T) {
 	var r redials
 	addr := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}) }
@@ -137,9 +137,9 @@ func TestAskedForStale(t *testing.T) {
 	})
 }
 
-// TestStaleConnectionsEnd: an NI dies without closing its connections. Its peer has its
-// connection closed as soon as it sends on it, though the NI that starts next has no message
-// to send.
+// TestStaleConnectionsEnd: an NI dies without closing its connections, and the NI that starts next
+// has no message to send. The connection of the peer ends nevertheless, as soon as the peer sends a
+// message on it.
 func TestStaleConnectionsEnd(t *testing.T) { synctest.Test(t, staleConnectionsEnd) }
 
 func staleConnectionsEnd(t *testing.T) {

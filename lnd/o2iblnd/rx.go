@@ -32,9 +32,9 @@ type rx struct {
 
 var rxs = sync.Pool{New: func() any { return new(rx) }}
 
-// newRx makes the rx of the message in m, which arrived in b. c.mu is held. It uses the rx of
-// an earlier message of this connection if there is one, in whose Delivery lnet has cached
-// data about this peer.
+// newRx makes the rx of the message in m, which arrived in b. c.mu is held. If an earlier
+// message of this connection has left an rx, newRx uses it again: lnet has cached data about the
+// peer in its Delivery.
 func (c *conn) newRx(m *kib.Msg, slot uint32, b verbs.Buffer) *rx {
 	r := c.spare
 	if r != nil {

@@ -22,7 +22,7 @@ func (ni *NI) scanInterval() time.Duration {
 	return min(max(d/scansPerTimeout, minScanInterval), maxScanInterval)
 }
 
-// scanLater arms the scan if it is not. The caller holds ni.mu.
+// scanLater sets the timer of the scan if it is not set. The caller holds ni.mu.
 func (ni *NI) scanLater() {
 	if ni.scanner == nil {
 		ni.scanner = ni.after(ni.scanInterval(), ni.scan)

@@ -3,16 +3,16 @@
 // goroutine switch for each message. The connection has a goroutine of its own that
 // runs the loop and hands it over between two messages:
 //
-//	state  reader           next state
+//	state  run by           next state
 //	Own    own goroutine    Idle, when a message has ended the wait of a follower that requested the loop
-//	Idle   no goroutine     Taken by the first Receive; Own by Return, Recall or the [Watchdog]
-//	Taken  the follower     Idle when its wait is over; Own if the source leaves work to the own goroutine
+//	Idle   no goroutine     Taken, by the first Receive; or Own, by Return, Recall or the [Watchdog]
+//	Taken  a follower       Idle when its wait is over; or Own, if the source leaves work to its goroutine
 //
 // The policy has three rules. A follower that waits requests the loop, which becomes idle with
 // the message that ends the wait, and whichever follower waits next runs it. The watchdog takes
 // an idle loop back when something has lain unread for one to two of its periods, or after long
 // absence. When it found something unread, the next requests are refused, twice as many each
-// time, until followers have received enough messages in time.
+// time. Followers that come back soon for many messages lower that number again.
 //
 // Only the goroutine that runs the loop touches the source, so reading needs no lock. While the
 // loop is Idle, everything that arrives stays in the socket, messages for other receivers

@@ -49,8 +49,8 @@ type Loop struct {
 	blocked     bool         // the follower waits for bytes
 	interrupted bool         // a read deadline in the past ended the follower's read
 	unread      bool         // the watchdog's last check of the idle loop found something unread
-	uses        int          // calls of Receive since the hand-over that came in time and ended with a message
-	delays      int          // hand-overs that have delayed a message, less one for each provenUses receives in time
+	uses        int          // calls of Receive that have ended since the hand-over, or since a follower last came back late
+	delays      int          // hand-overs that have delayed a message; every provenUses-th of uses subtracts one
 	refuse      int          // requests to refuse before the next hand-over
 	handOvers   int          // hand-overs so far
 	refused     int          // requests that were refused so far
@@ -60,8 +60,8 @@ type Loop struct {
 var _ lnd.ReadLoop = (*Loop)(nil)
 
 // MaxAbsence is how long a loop may be idle while something lies unread, unless its Watchdog
-// says otherwise; local policy. A follower that only notes a message needs some microseconds;
-// one that works on it delays every receiver whose messages come through the same source.
+// has another bound; local policy. A follower that only notes a message needs some microseconds; a
+// follower that works on it delays every receiver whose messages come through the same source.
 const MaxAbsence = 200 * time.Microsecond
 
 // Init makes l the read loop of s, run by the own goroutine. The clock is the one of
@@ -158,7 +158,7 @@ const (
 	maxDelays   = 10
 	provenUses  = 64
 
-	maxIdle = 20 // absences after which a loop goes back although nothing has come
+	maxIdle = 20 // a loop that was idle for maxIdle*maxAbsence goes back although nothing has come
 )
 
 // check takes the loop back if something has lain unread since the last check, or if the

@@ -134,7 +134,7 @@ func TestUnused(t *testing.T) {
 }
 
 // TestMakesUp: each hand-over after which the follower lets a message wait adds 1 to Delays, which
-// makes hand-overs rarer. Each provenUses calls of Receive in a later one subtract 1 again.
+// makes hand-overs rarer. In a later hand-over, every provenUses calls of Receive subtract 1 again.
 func TestMakesUp(t *testing.T) {
 	w := newSource(t).start()
 	for n := range 2 {

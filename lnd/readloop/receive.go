@@ -59,7 +59,7 @@ func (l *Loop) BeginWait() bool {
 	return f.Waiting()
 }
 
-// EndWait ends what BeginWait has begun. It reports whether Interrupt was called meanwhile.
+// EndWait ends what BeginWait has begun. It reports whether Interrupt was called during the wait.
 func (l *Loop) EndWait() (interrupted bool) {
 	l.mu.Lock()
 	interrupted = l.interrupted

@@ -17,7 +17,7 @@ type Snapshot struct {
 	State     State // which goroutine runs the loop
 	Requested bool  // a follower has requested the loop, with no answer yet
 	Blocked   bool  // the follower waits for bytes
-	Delays    int   // hand-overs that have delayed a message, less one for each provenUses messages that followers received in time
+	Delays    int   // hand-overs that have delayed a message; provenUses calls of Receive in a row, none of them late, subtract one
 	HandOvers int   // hand-overs so far
 	Refused   int   // requests that were refused so far
 	TakenBack int   // hand-overs so far that the watchdog has ended

@@ -20,8 +20,8 @@ func (c *clock) at(virtual int64) (local int64) {
 	return later(c.local, scale(virtual-c.virtual, million+c.ppm, million))
 }
 
-// when returns the first instant at which the clock shows a given local time, or a later one. That
-// local time is not before c.local.
+// when returns the first instant at which the clock shows the local time local, or has passed it.
+// local is not before c.local.
 func (c *clock) when(local int64) (virtual int64) {
 	v := later(c.virtual, scale(local-c.local, million, million+c.ppm))
 	for v < never && c.at(v) < local {

@@ -85,8 +85,8 @@ func (n *Network[M]) unwait(nd *node[M]) int32 {
 	return i
 }
 
-// ready handles evReady: the CPU of a node is free again, unless that was in
-// another incarnation.
+// ready handles evReady: the CPU of a node is free again. An evReady of an earlier incarnation is
+// ignored.
 func (n *Network[M]) ready(id NodeID, incarnation int32) {
 	nd := &n.nodes[id]
 	if int32(nd.incarnation&refMask) != incarnation {
@@ -120,9 +120,9 @@ func (n *Network[M]) drain(id NodeID) {
 	}
 }
 
-// yield handles the turn of a timer after a pause, if the program has been stepped with
-// messages since the timer came due and has set a new wake: if that is the earliest
-// possible instant, the timer runs before the messages behind it.
+// yield is called after a pause, when the turn of the timer has come but messages before it have
+// made the program set a later wake. If that wake is the earliest possible instant, the messages
+// after the timer wait until it has run.
 func (n *Network[M]) yield(id NodeID) {
 	nd := &n.nodes[id]
 	if nd.wake <= n.virtual(id, n.local(id)+1) {

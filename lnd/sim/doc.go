@@ -11,17 +11,19 @@
 // on it. It is single-threaded: one goroutine calls a Network's methods, and
 // programs are stepped inside of [Network.Run].
 //
-// # What a message meets
+// # What happens to a message
 //
-//	sender    its access link, if that has a bandwidth: bulk waits for all
-//	          sent before, priority for earlier priority only
-//	faults    a cut-off receiver, then loss, duplication: what is lost here
-//	          occupies no link behind
-//	topology  the shared links of the path, in order (see Topology)
-//	link      latency, reordering
-//	receiver  its access link, then its host: a crashed one is silent, one
-//	          without a process refuses; then its CPU: while the node works or
-//	          is paused, messages queue, up to Config.Inbox
+//	sender    If the sender's access link has a bandwidth, a bulk message waits for
+//	          all messages sent before it, a priority message for earlier priority
+//	          messages only
+//	faults    A message to a receiver that is cut off is lost; others are lost or
+//	          duplicated at random. What is lost here occupies no later link
+//	topology  The message crosses the shared links of its path, in order (see
+//	          Topology)
+//	link      Latency and reordering delay it
+//	receiver  It crosses the receiver's access link. A crashed host does not answer,
+//	          and a host without a process refuses the message. While the node works
+//	          or is paused, messages queue for its CPU, up to Config.Inbox
 //
 // # Determinism
 //

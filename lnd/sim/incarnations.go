@@ -61,8 +61,8 @@ func (n *Network[M]) Kill(id NodeID) {
 	}
 }
 
-// Crash ends a node together with its host, which then answers nothing. A node that was
-// killed, so that its host still runs, loses its host.
+// Crash ends a node and its host. A crashed host answers nothing. If the node was killed before, so
+// that only its host still runs, Crash ends the host.
 func (n *Network[M]) Crash(id NodeID) {
 	n.end(id)
 	n.nodes[id].state = 0

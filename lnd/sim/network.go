@@ -94,7 +94,7 @@ type node[M any] struct {
 	first       int32      // first of the waiting flights, if waiting > 0
 	last        int32
 	waiting     int32
-	turn        int32 // after a pause: 1 + messages that come before the due timer; otherwise 0
+	turn        int32 // while messages of a pause are handled: 1 + number of those before the due timer; 0 at all other times
 	incarnation uint32
 	state       nodeState
 }

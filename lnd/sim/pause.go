@@ -10,9 +10,10 @@ func (n *Network[M]) Pause(id NodeID) {
 }
 
 // Resume ends a pause. The program gets the waiting messages in the order in which they
-// arrived. A timer that came due meanwhile runs between two of them, at a position drawn
-// from the seed. If the program has set another wake by then, that timer runs at this
-// position if the wake is the earliest possible instant, otherwise at its time.
+// arrived. A timer that came due during the pause runs between two of them, at a position drawn
+// from the seed. If a message before that position makes the program set another wake, the timer
+// runs at this position only if the wake is the earliest possible instant; a later wake runs at
+// its own time.
 func (n *Network[M]) Resume(id NodeID) {
 	nd := &n.nodes[id]
 	if nd.state&statePaused == 0 {
@@ -25,7 +26,7 @@ func (n *Network[M]) Resume(id NodeID) {
 	n.drain(id)
 }
 
-// SetSlow makes every step of a node cost so much more CPU time; 0 ends that.
+// SetSlow makes every step of a node cost the CPU time extra in addition; 0 ends that.
 func (n *Network[M]) SetSlow(id NodeID, extra time.Duration) {
 	if n.slow == nil {
 		n.slow = make([]int64, len(n.nodes))

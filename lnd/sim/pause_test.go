@@ -48,8 +48,8 @@ func resumed(t *testing.T, seed uint64, cpu CPU, skew int64, insist bool) string
 	return got.String()
 }
 
-// The timer comes at each place among the messages, for some seed, and the
-// messages in their order.
+// For every position among the messages there is a seed with which the timer runs at that
+// position. The messages keep their order.
 func TestResumeOrder(t *testing.T) {
 	for _, cpu := range []CPU{{}, {PerStep: time.Millisecond}} {
 		for _, skew := range []int64{0, 300, -900_000, 500_000} {
@@ -73,8 +73,8 @@ func TestResumeOrder(t *testing.T) {
 	}
 }
 
-// A program that takes another wake when it gets a message gets no timer
-// before that.
+// A program that returns a later wake when it gets a message gets no timer before that wake: the
+// timer that came due in the pause runs before the first message or not at all.
 func TestResumeReplacedTimer(t *testing.T) {
 	count := map[string]int{}
 	for seed := range uint64(100) {

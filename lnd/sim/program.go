@@ -69,8 +69,8 @@ type Send[M any] struct {
 	Size     int    // size on the wire in bytes, for bandwidth and counters
 	Priority bool   // passes all queued messages except earlier priority messages
 	// Copy says that this message is another copy of the multicast before it in Output.Sends,
-	// for another receiver. It leaves together with that one and takes no more of the sender's
-	// own link. From there on each copy is delayed and lost on its own.
+	// for another receiver. It leaves the sender at the same time as that multicast, and needs no
+	// further bandwidth of the sender's own link. After that each copy is delayed and lost on its own.
 	Copy bool
 }
 

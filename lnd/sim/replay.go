@@ -15,7 +15,7 @@ import (
 // Replayed says how much was replayed.
 type Replayed struct {
 	Steps     uint64 // number of steps of all programs
-	Digest    uint64 // Network.Digest after so many steps
+	Digest    uint64 // Network.Digest after that number of steps
 	Truncated bool   // the recording ends without Close
 }
 

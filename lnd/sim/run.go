@@ -86,8 +86,8 @@ func (n *Network[M]) process(e event) {
 	}
 }
 
-// At calls f at a virtual instant, or now if that is past; before events for the same
-// instant that are added later.
+// At calls f at a virtual instant, or at the present one if the instant is past. Events for the
+// same instant that are added later come after f.
 func (n *Network[M]) At(at time.Duration, f func()) {
 	n.queue.push(newEvent(max(int64(at), n.now), evAction, 0, n.actions.add(f)))
 }

@@ -43,8 +43,8 @@ type Groups struct {
 	rates           []int64
 }
 
-// NewGroups makes the groups of so many nodes with an up- and a downlink of
-// so many bits per second each, 0 for unlimited.
+// NewGroups divides nodes into groups of the given size. Each group has an uplink and a downlink
+// of the bandwidth uplink, in bits per second; 0 is unlimited.
 func NewGroups(nodes, size int, inside, between link.Quality, uplink int64) (*Groups, error) {
 	if size < 1 || size > nodes {
 		return nil, fmt.Errorf("sim: groups of %d nodes: want 1 to %d", size, nodes)

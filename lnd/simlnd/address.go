@@ -22,7 +22,7 @@ const base = 10 << 24 // the address 10.0.0.0
 // one, on different nets.
 type Rail uint8
 
-// MaxRails is the most rails that a host may have.
+// MaxRails is the largest number of rails that a host may have.
 const MaxRails = 8
 
 // railShift is the position of the rail in an address: rail 1 has 11.x.y.z.

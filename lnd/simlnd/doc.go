@@ -43,9 +43,9 @@
 // incarnation, or on a connection that one side has closed, is never delivered; the
 // host answers it with a reset, as TCP does.
 //
-// A message that lnet holds keeps the ones behind it waiting, except priority
-// messages (and the other way round). They take room in the sender's window,
-// which bounds them.
+// A message that lnet holds keeps later messages of its connection waiting: a priority message
+// only other priority messages, and any other message only messages without priority. The waiting
+// messages take room in the sender's window, which bounds them.
 //
 // # Multicast
 //

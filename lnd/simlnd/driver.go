@@ -76,8 +76,8 @@ type ni struct {
 // NID implements lnd.NI.
 func (ni *ni) NID() nid.NID { return ni.nid }
 
-// Send implements lnd.NI. The message goes in the host's next step, or at the
-// end of this one.
+// Send implements lnd.NI. The message goes at the end of the step in progress, or else in the
+// host's next step.
 func (ni *ni) Send(m *lnd.Message) {
 	h := ni.host
 	h.mu.Lock()

@@ -138,7 +138,7 @@ func (f *Fabric) Run(until time.Duration) error {
 	return f.net.Run(until)
 }
 
-// RunEvents processes at most so many events, see sim.Network.
+// RunEvents processes at most limit events, see sim.Network.
 func (f *Fabric) RunEvents(limit int) (int, error) {
 	f.flush()
 	return f.net.RunEvents(limit)
@@ -158,7 +158,7 @@ func (f *Fabric) ResetLinks() {
 	f.net.ResetLinks()
 }
 
-// duplicates reports whether what is sent now may come twice.
+// duplicates reports whether a packet that one host now sends to another may arrive twice.
 func (f *Fabric) duplicates(from, to sim.NodeID) bool {
 	return f.duplicating || f.cfg.Topology.Route(from, to).Link.Duplicate > 0
 }
@@ -171,7 +171,8 @@ func (f *Fabric) mark(h *Host) {
 	f.mu.Unlock()
 }
 
-// schedule has marked hosts stepped as soon as the network is free.
+// schedule makes the network call flush at the present instant, after the event that it is
+// handling, if hosts are marked.
 func (f *Fabric) schedule() {
 	if f.any.Load() && !f.flushing && !f.scheduled {
 		f.scheduled = true

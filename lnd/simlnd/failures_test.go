@@ -22,8 +22,8 @@ func count(list []error, kind error) (n int) {
 	return n
 }
 
-// TestFailures: how ten messages end for their sender, a second into a failure of the
-// receiver and later.
+// TestFailures: ten messages are sent after the receiver has failed. The test checks with which
+// error each ends at the sender, and when PeerDown is called, and with which cause.
 func TestFailures(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -115,8 +115,8 @@ func TestIncarnations(t *testing.T) {
 	if got := n.ends[1].got; !slices.Equal(got, []uint64{3}) {
 		t.Errorf("the new life got %v, want 3", got)
 	}
-	// The sender's next incarnation comes while a message of the one before waits
-	// behind a pause.
+	// The sender is restarted while a message of its earlier incarnation waits at the receiver, which
+	// is paused.
 	n.Pause(1)
 	n.send(0, 1, 4, 1, 10)
 	n.run(time.Second)

@@ -17,7 +17,7 @@ const groupBase = 239 << 24
 
 var _ lnd.Multicaster = (*ni)(nil)
 
-// groupKey names a group on one net. Rails of the same number are a network of their own.
+// groupKey names a group on one net and rail: datagrams reach only NIs on the same rail number.
 type groupKey struct {
 	net   nid.Net
 	rail  Rail
@@ -106,8 +106,8 @@ func (n *ni) cast(m *lnd.Message) {
 	n.up.Finalize(m, nil)
 }
 
-// caught handles a datagram. A host that has left the group meanwhile, or was restarted,
-// gets nothing.
+// caught handles a datagram that arrives. A host that has left the group since the datagram was sent,
+// or was restarted, gets nothing.
 func (n *ni) caught(from sim.NodeID, pk *packet) {
 	h := n.host
 	h.mu.Lock()

@@ -27,7 +27,7 @@ type lane struct {
 	taken   uint64     // bytes of the peer that this side took
 	told    uint64     // the part of taken that the peer was told
 	held    *delivery  // delivery that lnet holds; nil: none
-	waiting packetList // packets that arrived behind held
+	waiting packetList // packets that arrived after the message in held
 }
 
 func (l *lane) room(n *ni) bool { return l.sent-l.acked < uint64(n.host.fabric.cfg.Window) }

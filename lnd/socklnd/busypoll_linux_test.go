@@ -60,8 +60,8 @@ func await(t *testing.T, got <-chan byte, want byte) {
 	}
 }
 
-// TestBusyPoll: a reader that finds no data polls, and a second reader waits meanwhile. When
-// data arrives for the second one the first stops polling, so that the second gets the CPU.
+// TestBusyPoll: a reader that finds no data polls, and a second reader waits without polling. When
+// data arrives for the second reader, the first stops polling, so that the second gets the CPU.
 func TestBusyPoll(t *testing.T) {
 	poll := &polling{limit: time.Minute}
 	one, toOne := streamPair(t, poll)

@@ -6,11 +6,12 @@ import "time"
 // the caches of two processors for each of them, and a write costs 10 to 20 µs whatever its size. So
 // the drain is delayed, as network cards delay interrupts (adaptive interrupt coalescing): mostly
 // enough messages for a write gather meanwhile, and the goroutine that posts them writes. A sender
-// that stops before, because it waits for SEND events or answers, would lose that time with each
-// drain. So each delay that was in vain doubles the number of drains that begin at once afterwards.
+// that posts too few messages for a write, because it waits for SEND events or answers, would lose
+// the delay with each drain. So each delay in which too few messages came (a delay in vain) doubles
+// the number of drains that begin at once afterwards.
 //
 // Only inline messages of a burst wait for a delayed drain, none of them longer than
-// coalesceTime*coalesceTicks. Lazy ones leave when the reader's batch ends, as always.
+// coalesceTime*coalesceTicks. Lazy messages leave when the reader's batch ends.
 const (
 	coalesceTime  = 50 * time.Microsecond
 	coalesceTicks = 8    // largest number of ticks of a delay that is not in vain
@@ -86,8 +87,8 @@ func (w *writer) tick() {
 	}
 }
 
-// lingers gives the sending side of a drain, which has written a batch, to a later one if more
-// messages will wait for that one. It reports whether it did.
+// lingers is called by a drain that has written a batch. If the next drain is to be delayed, lingers
+// gives the sending side to that drain. It reports whether it did.
 func (w *writer) lingers() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -150,8 +150,8 @@ func TestCoalesceGrowth(t *testing.T) {
 	})
 }
 
-// TestCoalesceOthers: messages that are not inline, and lazy answers at the end of a batch, do not wait
-// for a delayed drain, but for the inline messages that do.
+// TestCoalesceOthers: a message that is not inline, or a lazy answer at the end of a batch, does not wait
+// for a delayed drain. The inline messages that wait for the drain leave at once, too, before it.
 func TestCoalesceOthers(t *testing.T) {
 	for name, act := range map[string]func(t *testing.T, u *inlines, k *kernel){
 		"queued": func(_ *testing.T, u *inlines, _ *kernel) { u.put(probeID, pattern(8)) },
@@ -201,7 +201,7 @@ func TestCoalesceNoop(t *testing.T) {
 	})
 }
 
-// TestCoalesceShutdown: an NI that ends meanwhile sends the messages that wait for a delayed drain.
+// TestCoalesceShutdown: an NI that shuts down sends the messages that wait for a delayed drain.
 func TestCoalesceShutdown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		u, k := postingHost(t)

@@ -83,8 +83,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestTimeoutOfLNet: sock_timeout is LNet's time-out for drivers unless it is
-// given.
+// TestTimeoutOfLNet: if sock_timeout is not configured, the driver uses LNet's time-out for drivers.
 func TestTimeoutOfLNet(t *testing.T) {
 	for _, tt := range []struct{ sock, lnet, want time.Duration }{
 		{0, 0, 49 * time.Second},

@@ -1,6 +1,6 @@
 package socklnd
 
-// connsPerPeer returns how many connections of each bulk type the NI makes to a peer that it meets
+// connsPerPeer returns how many connections of each bulk type the NI makes to a peer that it adds
 // from now on.
 func (ni *NI) connsPerPeer() int {
 	if n := ni.conns.Load(); n > 0 {

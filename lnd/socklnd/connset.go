@@ -104,7 +104,8 @@ func (s *connSet) count(t ksock.ConnType) int { return s.have[t] + s.accepting[t
 // known reports whether version and incarnation of the peer are known.
 func (s *connSet) known() bool { return sum(s.have)+sum(s.accepting) > 0 }
 
-// complete reports whether a message can be sent without a step of the set.
+// complete reports whether a message can be sent without a step of the set: no connection is missing,
+// or this side has had no reason to dial.
 func (s *connSet) complete() bool {
 	_, missing := s.missing()
 	return !missing || !s.routed

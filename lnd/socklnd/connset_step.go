@@ -42,7 +42,7 @@ const (
 	outcomeDuplicate              // for setHello: refuse, because this type has enough connections
 	outcomeRestarted              // for setHello, setDialled: the peer has a new incarnation
 	outcomeVersion                // for setHello: refuse, because the version differs
-	outcomeOutlived               // setAccepted: close it too, the peer's connections were closed meanwhile
+	outcomeOutlived               // setAccepted: close the new connection too, as all others of the peer were closed during the handshake
 )
 
 // setOutput is what the peer has to do after a step, in this order.

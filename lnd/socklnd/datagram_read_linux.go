@@ -172,8 +172,8 @@ func (p *packet) note(h *unix.Cmsghdr, data []byte) {
 	}
 }
 
-// join joins a group on an interface. It also makes the socket block datagrams from the address
-// but, the NI's own: the system copies these to all sockets of this host, and they would wake the
+// join joins a group on an interface. It also makes the socket block datagrams from the NI's own
+// address, given as but: the system copies these to all sockets of this host, and they would wake the
 // reader needlessly. Blocked datagrams do not count as missed, unlike those that a packet filter
 // drops.
 func (r *datagramReader) join(group netip.Addr, index int, but netip.Addr) error {

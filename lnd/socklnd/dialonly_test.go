@@ -53,8 +53,8 @@ func TestDialOnly(t *testing.T) {
 	})
 }
 
-// TestDialOnlyBacksOff: while the peer is away the node dials less and less often, and
-// messages fail as usual; when the peer is back the node connects to it.
+// TestDialOnlyBacksOff: while the peer is away the node dials it less and less often, and messages
+// to the peer fail. When the peer is back the node connects to it.
 func TestDialOnlyBacksOff(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, l := dialScene(t, Config{Accept: AcceptNone})

@@ -21,14 +21,14 @@
 // again on another. When connections end, the following happens to the message:
 //
 //	the message                            at the sender          at the receiver
-//	waits for a first connection           stays, until dials     nothing
-//	                                       fail: then an error
+//	waits for a first connection           waits; ends with an    nothing
+//	                                       error if dials fail
 //	queued, nothing of it written          ends with the cause    nothing
 //	written in part                        ends with the cause    nothing, or cut: Delivered with an error
 //	written whole, not finalized yet       ends with an error or  all, or nothing, or cut
 //	                                       without
 //	finalized without error: TCP has it    nothing more           all, or nothing, or cut
-//	arrived and held by lnet               -                      given up, or Delivered with an error
+//	arrived; lnet has it on hold           -                      given up, or Delivered with an error
 //
 // So after an error the message may have arrived, and without an error it may not have
 // arrived: only LNet's ACK and REPLY are proof. A loss after Finalize is followed by

@@ -229,8 +229,8 @@ func replayed(t *testing.T, data []byte, step uint16, v ksock.Version) (*host, *
 }
 
 // checkAcks checks that cookies were acknowledged at most as often as they came. The last acks may
-// be missing, since the connection ended meanwhile. A cookie that came again before its ack had
-// left has only one ack.
+// be missing, since the connection may end before they are sent. A cookie that came again before its
+// ack had left has only one ack.
 func (c *replayConn) checkAcks(t *testing.T, cookies []uint64) {
 	t.Helper()
 	open := map[uint64]int{}

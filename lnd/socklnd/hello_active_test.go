@@ -66,8 +66,8 @@ func (l *memListener) expectNoDial(t *testing.T, d time.Duration) {
 	}
 }
 
-// TestActiveOpens (SK-16): CONTROL, BULK_IN, BULK_OUT from ports 1023, 1022, 1021, and
-// the message goes on the first.
+// TestActiveOpens (SK-16): the NI dials CONTROL, BULK_IN and BULK_OUT, from ports 1023, 1022 and
+// 1021, and sends the message on CONTROL.
 func TestActiveOpens(t *testing.T) {
 	spec.Covers(t, "SK-16")
 	bubble(t, func(t *testing.T) {

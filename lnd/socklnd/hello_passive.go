@@ -177,8 +177,9 @@ func (ni *NI) decide(id nid.ProcessID, in setInput) (*peer, setOutput) {
 	}
 }
 
-// accepted attaches an accepted connection after our answer was written, unless the NI has ended
-// or all connections of the peer were closed meanwhile. The reason of that has been counted.
+// accepted attaches an accepted connection after our answer was written. It refuses the connection
+// if the NI has ended, or if all connections of the peer were closed while the answer was written.
+// The reason for the latter has been counted.
 func (p *peer) accepted(s *shake) *refusal {
 	p.mu.Lock()
 	defer p.unlock()

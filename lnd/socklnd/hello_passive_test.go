@@ -194,7 +194,7 @@ func TestPassiveTolerates(t *testing.T) {
 	}
 }
 
-// TestPassiveSet: how the NI answers further connections of a known peer.
+// TestPassiveSet checks how the NI answers further connections of a known peer.
 func TestPassiveSet(t *testing.T) {
 	reboot := strings.Replace(helloCtl, "8877665544332211", "9977665544332211", 1)
 	version2 := strings.Replace(helloIn, "03000000", "02000000", 1)

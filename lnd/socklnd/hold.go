@@ -50,9 +50,9 @@ func (h *held) recv() {
 	}
 }
 
-// hold waits for NI.Recv; meanwhile nothing is read from the connection, and
-// the large buffer is given back. It returns false when the connection ends
-// first and lnet gives the message up.
+// hold waits for NI.Recv. While it waits, nothing is read from the connection, and the large buffer
+// is given back. It returns false if the connection ends before Recv is called and lnet gives the
+// message up.
 func (r *reader) hold() bool {
 	r.c.midway.Store(false)
 	select {

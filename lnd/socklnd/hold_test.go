@@ -40,8 +40,8 @@ func dialLoopback(t *testing.T, f *tcpFabric, h *host, incarnation int) net.Conn
 	}
 }
 
-// TestHoldNoticesHangUp: a peer whose message is held forever comes and goes.
-// Each time the message is given up, and nothing is left of it.
+// TestHoldNoticesHangUp: again and again a peer connects, sends a message that lnet holds forever, and
+// closes the connection. Each time the message is given up, and nothing is left of it.
 func TestHoldNoticesHangUp(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("no way to find out without reading")

@@ -311,8 +311,8 @@ func TestNoopsHaveRoom(t *testing.T) {
 	})
 }
 
-// TestPostEncodes: in each version, with and without checksums, messages that repeat parts of the
-// header before them are encoded as every other message.
+// TestPostEncodes: in each version, with and without checksums, batch.post encodes each message as
+// appendHeaders does, although it copies the fields that are the same as in the header before.
 func TestPostEncodes(t *testing.T) {
 	u := start(t, "10.0.0.2", newMemNet().config(Config{}))
 	for _, v := range []ksock.Version{ksock.V1, ksock.V2, ksock.V3, ksock.V4} {
@@ -349,9 +349,9 @@ func TestPostEncodes(t *testing.T) {
 	}
 }
 
-// TestPostAnswers: inline messages that are posted while the reader handles a batch leave with one
-// write at the end of the batch. If a message for the queue is sent meanwhile, or if a handler takes
-// long, they leave before.
+// TestPostAnswers: lazy inline messages that handlers post while the reader handles a batch of
+// received messages leave with one write at the end of that batch. They leave before its end if a
+// handler sends a message through the queue, or posts one that is not lazy, or takes long.
 func TestPostAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
 		least, most int            // number of answers that leave with the first write
@@ -393,7 +393,8 @@ func TestPostAnswers(t *testing.T) {
 	}
 }
 
-// postAndWait is a handler that another goroutine's message must not wait for.
+// postAndWait is a handler that posts a message and then takes a second. The message must leave
+// before the handler returns.
 func postAndWait(u *inlines) {
 	u.post(probeID, pattern(8))
 	time.Sleep(time.Second)

@@ -227,7 +227,8 @@ func TestNoMulticast(t *testing.T) {
 	}
 }
 
-// TestMulticastConfig: the range of groups, and the port, which follows from the accept port.
+// TestMulticastConfig: invalid multicast settings are refused, and the default of the UDP port is
+// derived from the accept port.
 func TestMulticastConfig(t *testing.T) {
 	for _, tt := range []struct {
 		cfg Config

@@ -154,7 +154,7 @@ func (p *peer) arm(now, wake time.Duration) {
 	}
 }
 
-// wake is called by the timer. A timer that was replaced meanwhile may call it too, which does
+// wake is called by the timer. A timer that was replaced by a new one may still call it, which does
 // no harm.
 func (p *peer) wake() {
 	p.mu.Lock()
@@ -165,8 +165,8 @@ func (p *peer) wake() {
 	p.unlock()
 }
 
-// attach adds an established connection and starts its reader, which releases the slot at the
-// end. The caller holds p.mu and has stepped the set.
+// attach adds an established connection and starts its reader. When the reader ends, it releases
+// the slot held. The caller holds p.mu and has stepped the set.
 func (p *peer) attach(c *conn, held *slot) {
 	c.attached = true
 	if c.ctype == ksock.Control || c.ctype == ksock.BulkIn { // on BULK_IN this side sends only acks, keepalives and priority messages

@@ -22,17 +22,17 @@ const (
 	eventLogged // write err to the log
 )
 
-// unlock releases p.mu and makes the reports that were added under it, in order. Then a peer
-// without state leaves the table.
+// unlock releases p.mu and makes the reports that were added while it was locked, in order. Then it
+// removes p from the table of peers if p has no state that is worth keeping.
 func (p *peer) unlock() {
 	if !p.events.Begin() {
 		p.mu.Unlock()
 		return
 	}
-	p.ni.tasks.Add(1) // p is not shut down: Shutdown waits until all reports are made
+	p.ni.tasks.Add(1) // allowed, because p is not shut down yet; Shutdown waits until all reports are made
 	defer p.ni.tasks.Done()
 	p.events.Tell(&p.mu, p.tell)
-	p.ni.forget(p) // an earlier call had no effect if a goroutine was making the reports of p
+	p.ni.forget(p) // again, because forget does nothing while reports of p are being made
 }
 
 func (p *peer) tell(e *event) {

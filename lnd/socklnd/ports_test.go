@@ -15,7 +15,7 @@ import (
 )
 
 // TestReservedPorts (SK-2): without the right to reserved ports a dial fails. In mode trust, and
-// with an unprivileged accept port, it leaves from another port.
+// with an unprivileged accept port, the NI dials from a port above 1023 instead.
 func TestReservedPorts(t *testing.T) {
 	spec.Covers(t, "SK-2")
 	for _, tt := range []struct {

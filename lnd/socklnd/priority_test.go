@@ -76,9 +76,8 @@ func TestPriorityOvertakesBulk(t *testing.T) {
 	}
 }
 
-// TestPriorityOnOneConnection: where one connection has to carry everything, a
-// priority message waits for the batch that is being written and for nothing
-// else.
+// TestPriorityOnOneConnection: if a peer has one connection for all messages, a priority message
+// waits for the batch that is being written and for nothing else.
 func TestPriorityOnOneConnection(t *testing.T) {
 	for name, open := range map[string]string{
 		"ANY in version 2":    inVersion2(hello + "00000000 00000000"),

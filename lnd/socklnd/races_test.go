@@ -112,8 +112,8 @@ func TestRaceLostByAccept(t *testing.T) {
 	}
 }
 
-// TestPeerShutsDown is tcp-ping-teardown: the peer ends its connections
-// between messages. All are closed without waiting for more, once.
+// TestPeerShutsDown is tcp-ping-teardown: the peer closes one of its connections between messages.
+// The NI closes the others at once, and reports the peer as down once.
 func TestPeerShutsDown(t *testing.T) {
 	for name, which := range map[string]int{"CONTROL first": 0, "BULK_IN first": 1, "BULK_OUT first": 2} {
 		t.Run(name, func(t *testing.T) {
@@ -190,8 +190,8 @@ func TestComingBack(t *testing.T) {
 	})
 }
 
-// TestConnsPerPeer (SK-16): the order in which kernels open many connections, and the
-// choice among them.
+// TestConnsPerPeer (SK-16): the NI dials its connections in the order in which kernels do. Messages use
+// the BULK_OUT connections in turn, or always the first one with FirstIdle.
 func TestConnsPerPeer(t *testing.T) {
 	spec.Covers(t, "SK-16")
 	for _, tt := range []struct {

@@ -52,17 +52,17 @@ type reader struct {
 	d      lnd.Delivery
 	small  []byte // buffer of smallWindow bytes, made when one small message came
 
-	ended *Error // the end of the connection that the follower has met
+	ended *Error // the end of the connection, which a follower has noticed
 
 	left   int    // bytes of the present payload that are to be read to its sink; the places are in buf.vec
 	slop   int64  // bytes of the present payload that are to be discarded after those
 	cookie uint64 // cookie of the present message
 }
 
-// How far an idle connection reads ahead. A small window spares the pool while
-// one small message comes at a time. After a large message the next one is
-// probably large too, and what is read ahead of its payload has to be copied:
-// then the window is narrow. Otherwise it is wide.
+// How many bytes an idle connection reads ahead (its window). A small window saves memory of the
+// pool while small messages come one at a time. A narrow window follows a large message: the next
+// message is probably large too, and what is read ahead of its payload has to be copied. In all
+// other cases the window is wide.
 const (
 	smallWindow  = 512                                           // bytes; must be more than maxSmall
 	narrowWindow = 4<<10 + ksock.MsgHeaderSize + wire.HeaderSize // one page of payload comes along, so the rest begins at a page of the sink
@@ -115,8 +115,8 @@ func (r *reader) next() *Error {
 		}
 	}
 	if r.r == r.w {
-		// An idle connection waits here and not in message, whose frames would make the
-		// stack of each of them twice as large.
+		// The goroutine of an idle connection waits here and not in message: the frames of
+		// message would double the size of its stack.
 		r.begun = false
 		if err := r.fillEmpty(); err != nil || r.r == r.w {
 			return err

@@ -52,8 +52,9 @@ func (r *reader) remember(h ksock.MsgHeader) {
 	}
 }
 
-// offer tells lnet what has come along with the header. A payload with a checksum is compared with
-// that first, and one with a cookie is acknowledged before its event, so that both are received apart.
+// offer gives lnet the payload that has come along with the header. It does not offer the payload of a
+// message with a checksum, which has to be verified first, nor that of a message with a cookie, which
+// has to be acknowledged before its event.
 func (r *reader) offer(cookie uint64) {
 	d, n := &r.d, int64(r.d.Header.PayloadLength)
 	there := int64(r.w - r.r)

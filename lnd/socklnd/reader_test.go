@@ -148,8 +148,8 @@ func TestHoldOfHeaderInPieces(t *testing.T) {
 	}
 }
 
-// TestAbandon: the connection ends while a message is held. lnet gives it up, and
-// its reader ends.
+// TestAbandon: the connection ends while a message is held. lnet gives the message up, and the
+// connection's reader ends.
 func TestAbandon(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, k := established(t, Config{})

@@ -92,7 +92,7 @@ func (r *reader) needHeaders() *Error {
 			return err
 		}
 		if h, _, _ := ksock.ParseMsgHeader(r.bytes[r.r:r.w], r.c.bigEndian); h.Type != ksock.LNet {
-			return nil // a NOOP, or a mistake
+			return nil // a NOOP, or an unknown message type
 		}
 	}
 	return r.need(f.overhead())

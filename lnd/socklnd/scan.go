@@ -39,7 +39,7 @@ func (ni *NI) scanInterval() time.Duration {
 	return max(d/scansPerTimeout, minScanInterval)
 }
 
-// scanLater arms the scan if it is not. The caller holds ni.mu.
+// scanLater sets the timer of the scan if it is not set. The caller holds ni.mu.
 func (ni *NI) scanLater() {
 	if ni.scanner == nil {
 		ni.scanner = ni.after(ni.scanInterval(), ni.scan)

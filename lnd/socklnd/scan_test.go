@@ -9,8 +9,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestReceiveTimeout (SK-21): a message that stops half-way ends the connections
-// between sock_timeout and 1.25 × sock_timeout.
+// TestReceiveTimeout (SK-21): if no more bytes of a message arrive, the connections of its peer end after
+// sock_timeout at the earliest and 1.25 × sock_timeout at the latest.
 func TestReceiveTimeout(t *testing.T) {
 	spec.Covers(t, "SK-21")
 	whole := kernelPut(t, 0, pattern(100))

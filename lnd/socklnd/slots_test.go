@@ -100,7 +100,7 @@ func TestConnLimit(t *testing.T) {
 	})
 }
 
-// TestManyConnectionsOfOnePeer: the limits leave room for the most connections
+// TestManyConnectionsOfOnePeer: the limits leave room for the largest number of connections of a peer
 // that Lustre's tools can configure.
 func TestManyConnectionsOfOnePeer(t *testing.T) {
 	bubble(t, func(t *testing.T) {

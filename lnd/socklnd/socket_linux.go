@@ -153,8 +153,8 @@ func (o socketOptions) tuneControl(c net.Conn) {
 	}
 }
 
-// setTOS sets the type of service, which IPv6 calls traffic class. Without the permission to set
-// this one the connection keeps its type of service.
+// setTOS sets the type of service, which IPv6 calls traffic class. If the process may not
+// set tos, the connection keeps the type of service that it has.
 func setTOS(c net.Conn, rc syscall.RawConn, tos int) {
 	if addrPort(c.LocalAddr()).Addr().Is4() {
 		_ = setInt(rc, unix.IPPROTO_IP, unix.IP_TOS, tos)

@@ -31,8 +31,8 @@ func openingOf(t *testing.T, v ksock.Version, src, dst nid.NID) string {
 	return fmt.Sprintf("%x", b)
 }
 
-// checkRefused dials as src. It checks that the only answer is the end of the connection, that
-// this is counted, and that no peer is left.
+// checkRefused dials from the address from and sends opening. It checks that the host answers only by
+// closing the connection, that it counts the reason why, and that it has no new peer.
 func checkRefused(t *testing.T, n *memNet, h *host, from, opening string, why Reason) {
 	t.Helper()
 	before := h.ni.counts[why].Load()

@@ -101,8 +101,8 @@ func TestBothSaturate(t *testing.T) {
 	}
 }
 
-// TestSecure: where reserved ports are permitted, two nodes in the kernel's
-// default mode speak to each other.
+// TestSecure: two nodes in the kernel's default mode, which needs reserved ports, speak to each
+// other. The test is skipped where this process may not bind reserved ports.
 func TestSecure(t *testing.T) {
 	if l, err := net.Listen("tcp", "127.0.0.3:1023"); err != nil {
 		t.Skipf("reserved ports are not permitted: %v", err)

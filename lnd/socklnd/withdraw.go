@@ -21,7 +21,8 @@ func (ni *NI) Withdraw(want func(*lnd.Message) bool) {
 	}
 }
 
-// withdraw moves the messages for which want returns true from the writer's queue to back.
+// withdraw moves the messages for which want returns true from the writer's queue to the
+// queue back.
 func (w *writer) withdraw(want func(*lnd.Message) bool, back *lnd.Queue) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

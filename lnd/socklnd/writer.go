@@ -6,10 +6,10 @@ import (
 	"ulnet/lnd"
 )
 
-// writer is the sending half of a connection. A sender that finds it idle writes at once in
-// its own goroutine, without blocking on the socket. Bytes that remain, and messages that are
-// queued meanwhile, are written by the drain: a goroutine that exists only while there is
-// something to write.
+// writer is the sending half of a connection. A goroutine that sends a message while the writer is
+// idle writes the message itself, at once and without blocking on the socket. The drain, a
+// goroutine that exists only while there is something to write, writes the bytes that the socket
+// did not take, and the messages that are queued during a write.
 //
 //	writing  batch  goroutine
 //	no       nil    none
@@ -30,7 +30,7 @@ type writer struct {
 	writing   bool      // a goroutine owns the sending side; guarded by mu
 	scheduled bool      // the sending side is owned by a drain that has not begun; guarded by mu
 	corked    bool      // the sending side is owned by the reader, which flushes after its batch; guarded by mu
-	answers   bool      // scheduled, and the reader flushes after its batch unless the drain has begun by then; guarded by mu
+	answers   bool      // a drain is scheduled, and the reader writes in its place if it ends its batch first; guarded by mu
 	closed    error     // why nothing is sent any more; guarded by mu
 	alone     bool      // the reader has ended; guarded by mu
 
@@ -133,7 +133,7 @@ func (w *writer) proceed() {
 		w.rest()
 		return
 	}
-	w.schedule() // before close lets the reader end, and with it the NI
+	w.schedule() // under mu, and so before close, after which the reader and the NI may end
 	w.mu.Unlock()
 }
 

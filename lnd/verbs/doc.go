@@ -4,21 +4,22 @@
 // libibverbs where there is hardware.
 //
 // Features that ulnet does not use are left out: RDMA READ, atomics, immediate data,
-// invalidation, unreliable connections, and the states of queue pairs, through which the
-// connection manager takes them.
+// invalidation, and unreliable connections. The consumer does not set the states of queue pairs
+// (INIT, RTR, RTS): the connection manager does that.
 //
 // # Ownership of memory
 //
-//	registered, [MR]      the consumer's, registered: for reading from
-//	                      PostSend to the completion, for writing by the peer
-//	                      from Register to Deregister
-//	not registered        copied before PostSend returns
-//	received, [Buffer]    the provider's, owned by the consumer from the
-//	                      completion to Return
+//	registered, [MR]      It belongs to the consumer. The provider reads it from
+//	                      PostSend to the completion. The peer may write to it
+//	                      from Register to Deregister.
+//	not registered        It belongs to the consumer. The provider copies it
+//	                      before PostSend returns.
+//	received, [Buffer]    It belongs to the provider. The consumer may use it
+//	                      from the completion to Return.
 //
 // After the completion of a work request, also one in error, the provider does not
-// touch its memory. After Deregister no packet of a peer can, however late it
-// comes: Deregister waits for a packet that is being written at that moment. A consumer
+// touch its memory. After Deregister has returned, no packet of a peer is written to the memory,
+// however late the packet comes: Deregister waits for a packet that is being written. A consumer
 // that gives up a transfer deregisters its memory before it reports the end.
 //
 // A registration of memory that Go allocated keeps it alive and pinned.

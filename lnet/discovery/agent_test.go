@@ -25,8 +25,8 @@ const (
 	nidB = "10.0.0.2@tcp"
 )
 
-// TestExchange (PD-5): the messages between two fresh nodes when A has a message for B and B
-// answers.
+// TestExchange (PD-5) checks which messages two nodes that do not know each other exchange when A
+// has a message for B and B answers it.
 func TestExchange(t *testing.T) {
 	spec.Covers(t, "PD-5")
 	for name, c := range map[string]struct {
@@ -165,7 +165,7 @@ func TestUnreachable(t *testing.T) {
 	w.want("next time", "10.0.0.1@tcp GET 0 272")
 }
 
-// TestSilent: messages to a peer that never answers fail in time.
+// TestSilent: messages to a peer that never answers fail after the timeout of discovery.
 func TestSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newCable(t)

@@ -46,7 +46,7 @@ func (a *Agent) edit(in engine.Input) error {
 	return <-done
 }
 
-// edited tells the callers that configured peers have changed.
+// edited passes the machine's answers to the calls of edit that wait for them.
 func (a *Agent) edited(list []engine.Edited) {
 	if len(list) == 0 {
 		return

@@ -172,7 +172,7 @@ func TestPingRetry(t *testing.T) {
 	}
 }
 
-// TestPingGarbage (PD-4): answers that are not valid ping infos.
+// TestPingGarbage (PD-4): a ping whose answer is no valid ping info fails with EPROTO.
 func TestPingGarbage(t *testing.T) {
 	spec.Covers(t, "PD-4")
 	whole, err := (&wire.PingInfo{Features: discovery.Features}).AppendBinary(nil)
@@ -205,7 +205,8 @@ func TestPingGarbage(t *testing.T) {
 	}
 }
 
-// TestPingFails: every reason for which a ping gets no answer, and when the caller is told.
+// TestPingFails checks, for every reason for which a ping gets no answer, which error the caller gets,
+// and when.
 func TestPingFails(t *testing.T) {
 	cause := errors.New("test: enough")
 	for name, c := range map[string]struct {

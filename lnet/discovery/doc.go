@@ -25,9 +25,9 @@
 //
 // A ping info proves nothing about NIDs other than the one at the other end of the
 // connection that brought it. Kernels accept the whole list. Here another NID that an
-// info lists is a claim. It becomes the node's own when that NID was pinged and its
-// answer, which comes by a connection to that NID, lists the first one too (return
-// routability):
+// info lists is a claim. It becomes the node's own when the claimed NID was pinged and
+// its answer, which comes by a connection to that NID, lists the NID that the claim came from
+// (return routability):
 //
 //	A                             B1, B2: one node
 //	GET to B1                ->

@@ -14,8 +14,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestDiscoverErrors: the errno of Discover for every reason; a node that cannot exist leaves
-// no peer behind. TestDiscover has the errors of pings and pushes.
+// TestDiscoverErrors checks the errno of Discover for every reason, and that the NID of a node that
+// cannot exist leaves no peer in the table. TestDiscover has the errors of pings and pushes.
 func TestDiscoverErrors(t *testing.T) {
 	const nidB1 = "10.1.0.2@tcp1"
 	for name, c := range map[string]struct {

@@ -43,8 +43,8 @@ func newRecoverer(table *portals.Table) *recoverer {
 }
 
 // input steps the machine with the input in, and with the inputs that result from it. One
-// goroutine at a time does so. The inbox holds what changed meanwhile, which is bounded by what
-// other goroutines send and receive at the moment.
+// goroutine at a time does so. Inputs of other goroutines wait in the inbox until it has finished;
+// their number is bounded by what these goroutines send and receive at the moment.
 func (r *recoverer) input(in recovery.Input) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

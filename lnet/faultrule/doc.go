@@ -11,21 +11,21 @@
 //
 // # Which rule acts
 //
-//	drop rule without a health error   on a message that arrives: it is discarded
-//	drop rule with health errors       on a message that is sent: it fails with one of
-//	                                   these classes of failure, and LNet may send it again
-//	delay rule                         on both: the message waits for the latency
+//	drop rule without a health error   A message that arrives is discarded
+//	drop rule with health errors       A message that is sent fails with one of these
+//	                                   classes of failure, and LNet may send it again
+//	delay rule                         A message that is sent or arrives waits for the latency
 //
 // Rules are asked from the newest to the oldest. The first one that fires wins, and older ones
 // are not asked. A rule that matches a message counts it even if it does not fire.
 //
 // # Which of its messages a rule hits
 //
-//	rate r      one of each r messages that match, at a random index
-//	interval i  one message in each window of i seconds: the first from a random second of
-//	            the window on
-//	random      by a coin, for each message
-//	drop all    each
+//	rate r      Of each r messages in a row that match, one at a random position
+//	interval i  In each window of i seconds, the first message after a random second of
+//	            that window
+//	random      Each message with a fixed probability, independent of other messages
+//	drop all    Each message
 //
 // Each rule must have either a rate or an interval, even one that drops at random or drops
 // all.

@@ -143,7 +143,7 @@ func TestNewestFirst(t *testing.T) {
 	puts := all(1)
 	puts.Types = 1 << wire.Put
 	never := Attr{Source: nid.Any(), Dest: nid.Any(), Interval: 1000 * time.Second}
-	s := newSet(t, 2, Drop, all(1), puts, never) // with seed 2 the rule never waits for some seconds
+	s := newSet(t, 2, Drop, all(1), puts, never) // with seed 2 the rule "never" hits no message in the first seconds
 	s.Arrives(0, header(wire.Put, 1), there)
 	s.Arrives(0, header(wire.Get, 1), there)
 	s.Arrives(0, header(wire.Put, 1), there)

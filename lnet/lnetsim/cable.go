@@ -13,7 +13,7 @@ var errNoCarrier = errors.New("no carrier")
 // node.
 type cables struct {
 	unplugged uint32 // bits of the rails whose cable is unplugged
-	severed   uint32 // rails on which all messages are lost, which the node does not see
+	severed   uint32 // bits of the rails that lose all messages without a sign to the node
 }
 
 // tell tells the NIs of a stack whether their links are up.

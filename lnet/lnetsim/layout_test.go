@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// TestLayout: the nets and NIDs of each node, and the routes between the nets.
+// TestLayout checks the nets and rails of each node, and its routes to other nets.
 func TestLayout(t *testing.T) {
 	spec.Covers(t, "LS-1")
 	l := layout{nodes: 6, nets: 2, rails: 2, routers: 2}

@@ -64,7 +64,7 @@ func stop(t *testing.T, n *network) {
 	}
 }
 
-// TestThousandPing: a thousand nodes ping each other on perfect links.
+// TestThousandPing: a thousand nodes ping each other on perfect links. Every ping is answered.
 func TestThousandPing(t *testing.T) {
 	n, _ := start(t, config{Network: scenario.Network{Nodes: 1000, Seed: 1}, Kind: ping, Rate: 5, Partners: 2}, 0)
 	run(t, n, time.Second)

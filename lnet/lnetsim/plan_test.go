@@ -56,8 +56,8 @@ func drawPlan(seed uint64) string {
 }
 
 // lastProbe returns the second of the run at which the last probes are sent. There are many
-// probes because a connection to an earlier incarnation ends only when a message is sent on it,
-// which is lost. With three rails there are nine connections on each net in each direction
+// probes, because a connection to an earlier incarnation ends only when a message is sent on it, and
+// that message is lost. With three rails there are nine connections on each net in each direction
 // between two nodes, and a router is on all nets.
 func (p *plan) lastProbe() int {
 	if p.rails == maxRails {

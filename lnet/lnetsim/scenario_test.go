@@ -6,7 +6,7 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// TestScenario: faults in a file, conditions on operations and credits.
+// TestScenario: in a scenario with faults, all operations end and all credits come back.
 func TestScenario(t *testing.T) {
 	const text = `protocol lnet
 nodes 40

@@ -9,8 +9,8 @@ import (
 const clockBoottime = 7 // CLOCK_BOOTTIME of linux/time.h, which package syscall lacks
 
 // BootClock returns a clock that begins at zero and, unlike [RealClock], goes on while the
-// system is suspended, so that a machine sees the gap. Its timers stop meanwhile: after the
-// suspension a timer still waits for the time that it had left. Systems other than Linux get
+// system is suspended, so that a machine sees the gap. Its timers stop during a suspension:
+// after it, a timer still waits for the time that it had left. Systems other than Linux get
 // a RealClock, which is also the clock for testing/synctest.
 func BootClock() Clock {
 	if sinceBoot() == 0 {

@@ -62,14 +62,14 @@ type Runner[In, Out any] struct {
 	cfg Config[In, Out]
 
 	mu       sync.Mutex
-	changed  sync.Cond // applying, closed or n; all below is guarded by mu
+	changed  sync.Cond // signalled when applying, closed or n changes; mu guards all below
 	queue    []In      // inputs that wait; a ring of cfg.Queue places
 	head, n  int
 	pending  []*Out // effects of the steps that are being applied; its memory is used again for the next pending
 	batch    []*Out // being applied, then the memory of the next pending
 	free     []*Out
 	applying bool
-	waits    bool // applying, but a timer goes on with it
+	waits    bool // applying is true, but no goroutine applies effects until a timer begins the next turn
 	closed   bool
 	wake     time.Duration
 	timer    Timer
@@ -88,8 +88,8 @@ func NewRunner[In, Out any](cfg Config[In, Out]) *Runner[In, Out] {
 }
 
 // Do steps the machine on in, which need not outlive the call. It reports whether the effects
-// are applied when it returns. If not, another goroutine or a timer applies them soon, or the caller does
-// if Apply has called Do. After Close it does nothing.
+// are applied when it returns. If not, another goroutine or a timer applies them soon; if Apply
+// has called Do, they are applied after this Apply has returned. After Close it does nothing.
 func (r *Runner[In, Out]) Do(in In) (applied bool) {
 	r.mu.Lock()
 	applied = !r.applying
@@ -218,8 +218,8 @@ func (r *Runner[In, Out]) step(now time.Duration, in In) {
 	r.setTimer(now)
 }
 
-// apply applies the pending effects, unless another goroutine is doing so. It is entered
-// with r.mu held, releases it meanwhile, and returns with it held.
+// apply applies the pending effects, unless another goroutine is doing so. The caller holds r.mu. apply
+// releases it while it applies effects, and locks it again before it returns.
 func (r *Runner[In, Out]) apply() {
 	if r.applying {
 		return

@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// chain returns a Runner with turns of 10 outputs, each of which causes the next, length times,
-// and the number of those applied.
+// chain returns a Runner whose turns have 10 outputs, and the number of outputs applied so far. Each
+// output that is applied causes the next one, until length outputs were applied.
 func chain(length int64) (*machine.Runner[string, notes], *atomic.Int64) {
 	var applied atomic.Int64
 	var r *machine.Runner[string, notes]
@@ -41,7 +41,7 @@ func TestRunnerTurn(t *testing.T) {
 	})
 }
 
-// TestRunnerTurnClose: Close applies what waits for the next turn.
+// TestRunnerTurnClose: Close applies the outputs that wait for the next turn of the runner.
 func TestRunnerTurnClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, end := range []func(*machine.Runner[string, notes]) bool{

@@ -7,8 +7,8 @@ import "time"
 const turnPause = 10 * time.Microsecond
 
 // applyAll applies effects until none are pending, or until the turn of this goroutine is over.
-// It is called with r.mu held and r.applying set, releases r.mu meanwhile, and returns with it
-// held.
+// The caller holds r.mu and has set r.applying. applyAll releases r.mu while it applies effects, and
+// locks it again before it returns.
 func (r *Runner[In, Out]) applyAll() {
 	for applied := 0; len(r.pending) > 0; applied += len(r.batch) {
 		if r.cfg.Turn > 0 && applied >= r.cfg.Turn && !r.closed {
@@ -22,7 +22,7 @@ func (r *Runner[In, Out]) applyAll() {
 	r.changed.Broadcast()
 }
 
-// applyBatch applies all effects that are pending now. It releases r.mu meanwhile.
+// applyBatch applies all effects that are pending now. It releases r.mu while it applies them.
 func (r *Runner[In, Out]) applyBatch() {
 	broken := r.broken
 	r.broken = nil

@@ -19,7 +19,7 @@ type Interface struct {
 	Name string
 }
 
-// String returns the entry of a networks string that has i alone.
+// String returns i as an entry of a networks string.
 func (i Interface) String() string {
 	if i.Name == "" {
 		return i.Net.String()

@@ -50,8 +50,8 @@ func From4(v uint64) NID {
 
 // FromAddr returns the NID of IP address a in network net. An IPv4-mapped IPv6
 // address counts as IPv4, a zone is dropped. The result is the zero NID if a
-// is not valid or no address of net: IPv6 there is in networks of type TCP
-// alone.
+// is not valid, or if net has no such addresses: only networks of type TCP have
+// IPv6 addresses.
 func FromAddr(net Net, a netip.Addr) NID {
 	a = a.Unmap()
 	text := net.Type().text().addr

@@ -6,19 +6,20 @@
 //
 // The state that the choice reads is kept outside: a [Local] for each NI
 // of this node, a [Remote] for each NID of other nodes, a [Gateway] for each
-// route. Their fields are atomics, so a choice takes no lock. It may see a value that
-// has just changed, as any choice may be overtaken. The zero value of each is healthy,
-// up and without priority.
+// route. Their fields are atomics, so a choice takes no lock. If a value changes during a
+// choice, the choice may use the old one or the new one. The zero value of each of these types
+// means healthy, up and without priority.
 //
 // # Order of preference
 //
 // A local NI: link up, higher health, lower priority value, more credits available, least
 // recently used. A peer NI: not reported as down by its node, higher health, lower priority
 // value, preferred for the local NI, fewer messages under way, least recently used. (LNet
-// compares credits instead of messages under way; all NIs of a net grant each peer NI the same
-// number.) A net: higher health of the peer's best NI on it and then of ours, lower priority
-// value, least recently used. A route: alive, preferred, lower priority value, fewer hops,
-// fewer queued bytes and messages at its gateway's NI, least recently used.
+// compares the credits that are left instead of the messages under way. The order is the same,
+// because all NIs of a net give each peer NI the same number of credits.) A net: higher health of
+// the peer's best NI on it and then of ours, lower priority value, least recently used. A route:
+// alive, preferred, lower priority value, fewer hops, fewer queued bytes and messages at its
+// gateway's NI, least recently used.
 //
 // LNet compares the distance of an NI to GPU and memory (NUMA) before its
 // credits. Here all distances are equal.

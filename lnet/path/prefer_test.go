@@ -64,7 +64,7 @@ func TestPreferLocal(t *testing.T) {
 	}, func(c *Choice) bool { return c.Local == a }, isLocal)
 }
 
-// TestPreferRemote: the order of NIs of a multi-rail peer.
+// TestPreferRemote checks in which order the NIs of a multi-rail peer are preferred.
 func TestPreferRemote(t *testing.T) {
 	spec.Covers(t, "SP-10")
 	const second = "10.0.0.10@tcp"
@@ -82,7 +82,7 @@ func TestPreferRemote(t *testing.T) {
 	}, func(c *Choice) bool { return c.to == a }, isRemote)
 }
 
-// TestPreferNet: the order of nets, whose health is that of their best NI.
+// TestPreferNet checks in which order nets are preferred. A net has the health of its best NI.
 func TestPreferNet(t *testing.T) {
 	spec.Covers(t, "SP-11")
 	w := newWorld(t, here0, here0b, here1)

@@ -14,7 +14,7 @@ const (
 	maxPriority   = 1<<31 - 1
 )
 
-// maxSensitivity is the largest health sensitivity, that of a whole health value.
+// maxSensitivity is the largest health sensitivity: one failure then takes the whole health.
 const maxSensitivity = 1000
 
 // Route is a way to a net (struct lnet_route).

@@ -29,7 +29,7 @@ type routes struct {
 // Add adds a route of a node with these NIDs, at a random position among those to the same
 // net, so that the nodes of a cluster do not all prefer the same gateway (lnet_add_route):
 //
-//	EINVAL        the gateway or the net is none, or that of loopback; the gateway is on
+//	EINVAL        the gateway or the net is invalid, or of loopback; the gateway is on
 //	              the net itself, or is this node; hops, priority or sensitivity out of range
 //	EEXIST        this node is on the net, or has this route
 //	EHOSTUNREACH  this node is not on the net of the gateway
@@ -82,7 +82,7 @@ func (r Route) check(own []nid.NID) error {
 	return nil
 }
 
-// Delete removes a route. It returns ENOENT without one.
+// Delete removes a route. ENOENT: there is no such route.
 func (t *Table) Delete(net nid.Net, gateway nid.NID) error {
 	at, _ := t.find(net)
 	list := t.Of(net)

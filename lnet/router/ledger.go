@@ -24,7 +24,7 @@ type Ledger struct {
 	stalls   uint64 // number of times that a next hop has stalled
 	waiting  int
 	tickets  int // number of tickets granted or waiting
-	scanning int // most neighbours that one call of End looks at
+	scanning int // bound of the neighbours that one call of End looks at
 }
 
 // room is the limits of a class, and what is used of them.
@@ -81,8 +81,8 @@ type outlet struct {
 	index   int // index in Ledger.busy, unless out is empty
 }
 
-// scanWidth bounds the neighbours that one End looks at; the next End goes on with the
-// others.
+// scanWidth bounds the neighbours that one call of End looks at. The next call goes on with the
+// neighbours after them.
 const scanWidth = 256
 
 // New makes a ledger in which all buffers are free.

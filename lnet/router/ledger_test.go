@@ -107,9 +107,10 @@ func TestShare(t *testing.T) {
 	b.departed(NewNeighbour(1), other, 1)
 }
 
-// TestStalledNextHop: a server goes on serving others while one of its clients takes no
-// answers. Messages to the stalled client use no credits of the server any more, but as many
-// extra ones; beyond these they are refused. When one message leaves, everything is as before.
+// TestStalledNextHop: a server goes on sending to other clients while one of its clients takes no
+// messages. Messages to the stalled client no longer use credits of the server, but extra credits, of
+// which there are as many. If these are used up, further messages to that client are refused. When a
+// message leaves for it, it counts as stalled no more.
 func TestStalledNextHop(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-13")

@@ -18,7 +18,8 @@ type Mode uint8
 //	Off ──────► Starting    Enable: it forwards already, and says that it does not
 //	Starting ─► On          every net was heard, or the wait is over
 //	On, Starting ─► Stopping  Disable while messages have buffers
-//	On, Starting, Stopping ─► Off  and when these have left
+//	On, Starting ─► Off     Disable while no message has a buffer
+//	Stopping ─► Off         the last message with a buffer has left
 const (
 	Off      Mode = iota // messages for other nodes are dropped
 	On                   // messages for other nodes are forwarded
@@ -37,9 +38,9 @@ func (m Mode) Forwards() bool { return m == On || m == Starting }
 // value is Off.
 //
 // When forwarding is turned on while the node runs, the node tells its peers only after some
-// time that it routes, as Lustre 2.17 does and 2.15 does not. So peers do not choose it before
-// it knows which of its nets are alive. It ends the wait early once it has received messages on
-// every net.
+// time that it routes, as Lustre 2.17 does and 2.15 does not. So peers do not choose the node before
+// the node knows which of its nets are alive. The node ends the wait early once it has received
+// messages on every net.
 type Switch struct {
 	mode  Mode
 	until time.Duration // end of the mode Starting
@@ -98,8 +99,8 @@ func (s *Switch) Step(now time.Duration, heard, busy bool) (wake time.Duration) 
 // Kernels count only pings. So if clients check their routers rarely, kernels report a net as
 // down between these pings, however much traffic there is. Here every message from another node
 // of the net counts. After half of the time without a message, the router pings nodes that it
-// knows on the net. It reports no net as down before these pings, even if the timeout becomes
-// shorter meanwhile. Local policy.
+// knows on the net. It reports no net as down before these pings, even if the timeout is made
+// shorter while it waits. Local policy.
 type Silence struct {
 	begun time.Duration // when the watch of the net began
 	known bool          // whether begun is set

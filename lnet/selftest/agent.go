@@ -26,10 +26,11 @@ func (e *Error) Error() string { return "selftest: " + e.Why }
 // ErrTaken says that this node has an agent already.
 var ErrTaken error = &Error{Why: "this node is a test node already: close the other agent first"}
 
-// ErrBusy says that Close did not wait for what still runs.
+// ErrBusy says that a request was still being handled when Close returned.
 var ErrBusy error = &Error{Why: "a request is still being handled: give Close more time"}
 
-// Agent is the part of a test node. Methods are safe for concurrent use.
+// Agent makes a node a test node: it serves consoles and test clients, and runs the tests of this
+// node. Methods are safe for concurrent use.
 type Agent struct {
 	table     *portals.Table
 	clock     machine.Clock
@@ -39,7 +40,7 @@ type Agent struct {
 	framework portals.Inbox              // requests of consoles
 	tests     portals.Inbox              // requests of test clients
 	outbox    portals.Outbox[note]       // requests
-	replies   portals.Outbox[struct{}]   // apart, so that requests to many nodes do not keep replies from leaving
+	replies   portals.Outbox[struct{}]   // an outbox of their own, so that requests to many nodes do not keep replies from leaving
 	overload  atomic.Uint64              // requests dropped because too many effects waited
 	join      atomic.Pointer[func(Join)] // gets JOIN requests; nil: this node has no console
 	memory    *bulkMemory                // memory of bulk data
@@ -49,7 +50,7 @@ type Agent struct {
 	closed bool              // guarded by mu
 }
 
-// note identifies a message of the outbox: the RPC that it is the request of.
+// note is the number of the RPC whose request a message of the outbox is.
 type note struct{ call uint64 }
 
 // New makes the node a test node. Errors: ErrTaken; [portals.ErrNoLoopback] or
@@ -78,7 +79,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 	a.outbox.Open(table, portals.OutboxConfig[note]{MaxBytes: mostBytes, PeerMessages: mostMessages, Done: a.left})
 	a.replies.Open(table, portals.OutboxConfig[struct{}]{MaxBytes: mostBytes, PeerMessages: mostMessages, Done: a.replied})
 	if err := a.open(); err != nil {
-		a.runner.CloseWithin(0) // a request that came meanwhile has no effect any more
+		a.runner.CloseWithin(0) // a request that has arrived before open failed has no effect any more
 		a.outbox.Close()
 		a.replies.Close()
 		return nil, err
@@ -103,9 +104,9 @@ func (a *Agent) open() error {
 	return nil
 }
 
-// firstID returns a number to begin those of RPCs from. Like kernel nodes it has the seconds of
-// the node's start in its highest 16 bits, and nanoseconds below these, so that the numbers of
-// the node's earlier incarnation are not used again.
+// firstID returns the number before that of the first RPC. Like the numbers of kernel nodes it has
+// the seconds of the node's start in its highest 16 bits, and nanoseconds below these, so that the
+// numbers of the node's earlier incarnation are not used again.
 func firstID(incarnation uint64) uint64 {
 	const second = uint64(time.Second)
 	return max(1, incarnation/second<<48|incarnation%second<<16)
@@ -138,7 +139,7 @@ func (a *Agent) counters() wire.LNetStats {
 	}
 }
 
-// apply carries out what a step wants done.
+// apply carries out the effects of a step.
 func (a *Agent) apply(out *engine.Output) {
 	for i := range out.Effects {
 		switch e := &out.Effects[i]; e.Kind {
@@ -195,9 +196,9 @@ func (a *Agent) Status() Status {
 	return statusOf(s)
 }
 
-// Close ends the part of a test node: no request is answered any more, and RPCs under way end
-// without a result. It waits until what is being handled has ended, or ctx ends: then it returns
-// ErrBusy.
+// Close ends the test node: no request is answered any more, and RPCs under way end without a
+// result. It waits until the requests that are being handled have ended. If ctx ends first, it
+// returns ErrBusy.
 func (a *Agent) Close(ctx context.Context) error {
 	a.framework.Close()
 	a.tests.Close()

@@ -100,7 +100,8 @@ func TestAllow(t *testing.T) {
 	}
 }
 
-// TestPortals: a request at a portal or with match bits of another service is none.
+// TestPortals: a request at the portal of another service, or with unknown match bits, counts as
+// malformed.
 func TestPortals(t *testing.T) {
 	l := newLab(t, 1, selftest.Config{})
 	for i, tt := range []struct {

@@ -8,15 +8,15 @@ import (
 	"ulnet/lnet/selftest/wire"
 )
 
-// mostBulk is the most memory of one RPC: the largest data, at an offset in the first page.
+// mostBulk is the largest memory of one RPC, in bytes: the largest data, at an offset in the first page.
 const mostBulk = engine.MaxLength + 4096
 
 // bulkMemory has the memory that bulk data are sent from and received into. All data that are sent
 // have one pattern, so that all RPCs send from the same memory, which is not written to any more.
 // Memory to receive into is kept between RPCs.
 type bulkMemory struct {
-	empty, pattern func() []byte      // mostBulk bytes to send, without and with the pattern
-	sinks          [classes]sync.Pool // of *[]byte, for powers of two
+	empty, pattern func() []byte      // return mostBulk bytes to send, without and with the pattern
+	sinks          [classes]sync.Pool // free memory, of type *[]byte, by its size, a power of two
 }
 
 // The pools have memory of 4 KiB to 2 MiB.
@@ -36,7 +36,7 @@ func newBulkMemory() *bulkMemory {
 	}
 }
 
-// source returns so many bytes to send, which must not be changed.
+// source returns length bytes to send, which must not be changed.
 func (m *bulkMemory) source(length int, check wire.Check) []byte {
 	if check == wire.CheckSimple || check == wire.CheckFull {
 		return m.pattern()[:length:length]
@@ -44,11 +44,11 @@ func (m *bulkMemory) source(length int, check wire.Check) []byte {
 	return m.empty()[:length:length]
 }
 
-// class returns the pool of memory for some bytes.
+// class returns the index in sinks of the pool whose memory has room for size bytes.
 func class(size int) int { return max(bits.Len(uint(max(size, 1)-1))-leastClass, 0) }
 
-// sink returns memory to receive so many bytes into. If the data are to be checked, it is empty, so
-// that nothing in it looks like data that have arrived.
+// sink returns memory to receive size bytes into. If the data are to be checked, the memory has only
+// zeros, so that the pattern of earlier data is not taken for data that have arrived.
 func (m *bulkMemory) sink(size int, check wire.Check) []byte {
 	c := class(size)
 	b, ok := m.sinks[c].Get().(*[]byte)

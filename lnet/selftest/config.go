@@ -27,11 +27,12 @@ type Config struct {
 	// MaxBatches, MaxTests and MaxUnits bound the batches, tests and units of a session. Defaults
 	// 64, 1024 and 65536.
 	MaxBatches, MaxTests, MaxUnits int
-	// MaxWaiting bounds the requests that wait for their turn. Default 256.
+	// MaxWaiting bounds the requests of consoles that wait for their turn, and also the BRW requests
+	// that wait for memory. Default 2048 of each.
 	MaxWaiting int
-	// MaxBulk bounds the bytes of bulk data that the node serves at one time, of which each client
-	// has a quarter, and also those of its own RPCs: units of tests wait for their turn. Default
-	// 64 MiB.
+	// MaxBulk bounds the bytes of bulk data that the node serves as server at one time; each client
+	// may have a quarter of them. It also bounds the bytes of bulk data of the node's own RPCs; the
+	// units beyond it wait. Default 64 MiB.
 	MaxBulk int
 	// Log gets failures to send. Nil: nothing is logged.
 	Log *slog.Logger
@@ -56,19 +57,19 @@ type Status struct {
 	Sent       uint64 `json:"sent"`               // requests sent
 	Received   uint64 `json:"received"`           // requests received
 	Dropped    uint64 `json:"dropped"`            // requests without a reply
-	Expired    uint64 `json:"expired"`            // RPCs without an end in time
+	Expired    uint64 `json:"expired"`            // RPCs that did not end within RPCTimeout
 	Errors     uint64 `json:"errors"`             // RPCs and transfers that the network failed
 	BulkGet    uint64 `json:"bulk_get"`           // bytes that the node has got as server
 	BulkPut    uint64 `json:"bulk_put"`           // bytes that the node has put as server
 	BRWErrors  uint64 `json:"brw_errors"`         // BRW RPCs that failed, as client
 	PingErrors uint64 `json:"ping_errors"`        // PING RPCs that failed, as client
-	Malformed  uint64 `json:"malformed"`          // requests without the form of their service
+	Malformed  uint64 `json:"malformed"`          // requests that are not well-formed for their service
 	NotAllowed uint64 `json:"not_allowed"`        // requests and destinations that Config.Allow refuses
 	Overload   uint64 `json:"overload"`           // requests dropped because too many waited
 	TimedOut   uint64 `json:"sessions_timed_out"` // sessions that ended by their time-out
 }
 
-// statusOf returns the status that the counters of the machine make.
+// statusOf converts the counters of the machine to a Status.
 func statusOf(s engine.Stats) Status {
 	return Status{
 		Session: s.Session.String(), Name: s.Name, Calls: s.Calls, Moving: s.Moving,
@@ -81,8 +82,8 @@ func statusOf(s engine.Stats) Status {
 // Request buffers of each portal. Further requests wait at the portal, which is lazy.
 const buffers = 64
 
-// A goroutine that brings an event carries out the effects of about turn steps, not more. While
-// effects of mostPending steps wait, requests are dropped.
+// A goroutine that hands an event to the machine carries out the effects of about turn steps, not
+// more. While the effects of mostPending steps wait, requests are dropped.
 const (
 	turn        = 1 << 10
 	mostPending = 1 << 14

@@ -18,8 +18,8 @@ type Join struct {
 }
 
 // ServeJoin gives JOIN requests of nodes that Config.Allow allows to the console of this node, which
-// sends the replies, until stop is called. f is called in turn and must not block. Without a console
-// such requests are refused. EBUSY: the node has a console already.
+// sends the replies, until stop is called. f is called for one request at a time, and must not block.
+// Without a console JOIN requests are refused. EBUSY: the node has a console already.
 func (a *Agent) ServeJoin(f func(Join)) (stop func(), err error) {
 	if !a.join.CompareAndSwap(nil, &f) {
 		return nil, syscall.EBUSY

@@ -50,7 +50,7 @@ func (a *Agent) unpost(id uint64) {
 	a.unlink(bulk)
 }
 
-// unlink unlinks memory. What has unlinked itself is gone, which is no error.
+// unlink unlinks memory. It ignores ENOENT: an MD may have unlinked itself already.
 func (a *Agent) unlink(m memory) {
 	if m.hasReply {
 		_ = a.table.MDUnlink(m.reply)
@@ -67,7 +67,7 @@ func (a *Agent) fail(kind engine.InputKind, e *engine.Effect, err error) {
 	a.runner.Do(engine.Input{Kind: kind, ID: e.ID, Failed: true})
 }
 
-// put puts bulk data them to the client of an RPC.
+// put puts bulk data to the client of an RPC.
 func (a *Agent) put(e *engine.Effect) {
 	id, b := e.ID, a.memory.source(e.Length, e.Check)
 	md, err := a.table.MDBind(portals.MD{Segments: []lnd.Segment{b}, Threshold: 1, Handler: func(ev *portals.Event) {

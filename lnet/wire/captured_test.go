@@ -48,7 +48,7 @@ func infoOf(f Features, sequence uint32, nis ...string) *PingInfo {
 
 const largeFeatures = kernelFeatures | FeatureLargeAddr | FeaturePrimaryLarge
 
-// helloV1Magic is in the place of the destination of other messages.
+// helloV1Magic is where other messages have their destination NID.
 var helloV1Magic = nid.From4(0x1_eebc0ded)
 
 var capturedMessages = []struct {

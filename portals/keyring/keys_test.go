@@ -12,7 +12,7 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// TestParse: keys and errors of a key file. No error shows a key.
+// TestParse checks which keys and which errors Parse returns for key files. No error shows a key.
 func TestParse(t *testing.T) {
 	spec.Covers(t, "KR-3")
 	for _, test := range []struct {

@@ -30,7 +30,7 @@ const (
 )
 
 // recorded is a connection on which the peer sends its HELLO, and then the same PUTs until count
-// messages were read. Each read takes as much as there is room for. What is written is dropped.
+// messages were read. Each read returns as many bytes as there is room for. Written bytes are dropped.
 type recorded struct {
 	net.Conn
 	opening io.Reader

@@ -132,7 +132,7 @@ func (w *waiting) conns() (n int) {
 	return n
 }
 
-// converse sends n PUTs to a peer, each of which that answers by a PUT.
+// converse sends n PUTs to a peer, one after the other. The peer answers each of them by a PUT.
 func (w *waiting) converse(ctx context.Context, t *testing.T, n int, with *waiting) {
 	t.Helper()
 	var peer sync.WaitGroup
@@ -154,8 +154,8 @@ func (w *waiting) converse(ctx context.Context, t *testing.T, n int, with *waiti
 	peer.Wait()
 }
 
-// TestCallers: goroutines that each wait for their own answer in a queue of their own, or in one
-// of all, share a connection, and all of them get on.
+// TestCallers: many goroutines share a connection. Each waits for the answer to its own call, in a
+// queue of its own or in one queue for all. All of them get their answers.
 func TestCallers(t *testing.T) {
 	const callers, calls = 64, 40
 	port := freePort()

@@ -104,7 +104,7 @@ func TestBarrier(t *testing.T) {
 	})
 }
 
-// TestBarrierMissing: when a member does not enter in time, the leader's call returns which
+// TestBarrierMissing: if a member does not enter before the timeout, the leader's call returns which
 // member that is, and the other members learn that the leader gave up.
 func TestBarrierMissing(t *testing.T) {
 	agents, nids := members(t, 3)

@@ -31,7 +31,7 @@ func (r *request) mayRepeat() bool {
 	return r.attempts < maxAttempts && r.group.index >= 0 && r.group.hasRoom()
 }
 
-// again begins another attempt, unless the group has ended meanwhile or the window is full.
+// again begins another attempt, or ends the broadcast if another attempt is not possible (mayRepeat).
 func (m *Machine) again(r *request) {
 	if !r.mayRepeat() {
 		r.attempts = maxAttempts

@@ -103,8 +103,7 @@ func TestAttemptsOfOthers(t *testing.T) {
 	}
 }
 
-// live begins a broadcast of member 0 to the live members, and has a child
-// disagree on them.
+// live begins a broadcast of member 0 to the live members.
 func (h *harness) live() {
 	h.t.Helper()
 	h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members}})
@@ -122,9 +121,10 @@ func (h *harness) disagree(sequence uint64) {
 	h.step(Input{Kind: InReply})
 }
 
-// TestAttemptsApart: SC-A20, SC-43: a broadcast to the live members may have another attempt.
-// Meanwhile the root starts no more broadcasts than fit the window counted from the first
-// attempt. Otherwise members would take the next attempt for a duplicate.
+// TestAttemptsApart: SC-A20, SC-43: while a broadcast to the live members waits for another
+// attempt, the root starts other broadcasts only as long as their sequence numbers are within
+// windowSize of that of its first attempt. Beyond it, members would take the next attempt for a
+// duplicate.
 func TestAttemptsApart(t *testing.T) {
 	spec.Covers(t, "SC-43", "SC-A20")
 	h := newHarness(t, 2, 0, nil)

@@ -139,7 +139,7 @@ func (m *Machine) enter(r *request) {
 	case h.List.Length > 0 && !m.mayFetch(r.parent, h.List.Length):
 		m.stats.Busy++
 		m.reject(r, wire.EMAXLISTS)
-	case h.List.Length > 0 && m.isListed(r.parent):
+	case h.List.Length > 0 && m.listsFull(r.parent):
 		m.stats.Busy++
 		m.reject(r, wire.EMAXACTIVE)
 	case h.List.Length > 0:
@@ -185,10 +185,10 @@ func (m *Machine) mapped(r *request, in *Input) {
 	}
 }
 
-// isListed reports whether a peer has reached its limit of requests whose list of members is
-// being fetched from it. Without this limit, a peer that never answers the GETs could occupy
-// the node with requests that no service has seen yet.
-func (m *Machine) isListed(from nid.NID) bool {
+// listsFull reports whether no further list of members may be fetched from a peer, because as many
+// of its requests as the limit allows wait for such a fetch. Without this limit, a peer that never
+// answers the GETs could occupy the node with requests that no service has seen yet.
+func (m *Machine) listsFull(from nid.NID) bool {
 	count := 0
 	if m.lists > 0 {
 		for _, r := range m.requests.slots {

@@ -8,8 +8,8 @@ import (
 
 // A broadcast to the live members can have several attempts (see again.go). A member runs the
 // first attempt that it gets, and answers later ones with the result of that run. Requests
-// count as attempts of the same broadcast only if their payloads are equal. Otherwise a parent
-// could forge an attempt and so prevent a genuine one from running.
+// count as attempts of the same broadcast only if their payloads are equal. If the payload did not
+// count, a parent could forge an attempt and so prevent a genuine one from running.
 
 // isAttempt reports whether two requests over a group are attempts of one broadcast.
 func (r *request) isAttempt(roster *wire.Membership, o *request) bool {

@@ -18,13 +18,13 @@ import (
 //   - groups that requests of other nodes brought: MaxGroups, including those of strangers.
 //     Strangers' groups are displaced first
 //   - groups of strangers, see shares.go: a quarter of MaxGroups. When the first cache is
-//     full, a stranger's group displaces another node's only if that one has been idle for
-//     so long that no message of its broadcasts can be under way
+//     full, a stranger's group displaces a listed node's group only if the latter has been
+//     idle for so long that no message of its broadcasts can be under way
 //   - out-of-band groups that broadcasts of this node brought, and pinned ones: MaxGroups
 //     more
 //
-// The first two displace a group of the node whose requests brought the most (max-min
-// fairness): a node that floods this one displaces its own groups.
+// In the first two caches, a new group displaces a group of the node whose requests brought the
+// largest share (max-min fairness): a node that floods this one displaces its own groups.
 
 // class is the cache that a group is in.
 type class uint8
@@ -154,8 +154,8 @@ func (t *table) charge(g *group, sign int) {
 	}
 }
 
-// touch makes a group the most recently used one of its queue, or removes it from the queue if
-// it must stay.
+// touch makes a group the most recently used group of its queue. A group that must not be displaced is
+// removed from the queue.
 func (t *table) touch(g *group) {
 	p := &g.lru
 	if p.queue != nil {

@@ -71,8 +71,8 @@ func (h *harness) end() bool {
 	return true
 }
 
-// ask broadcasts from the root of a group of two to the other one, which answers. It
-// reports whether the machine refuses.
+// ask broadcasts from the root of a group of two to the other member, which answers. It
+// reports whether the root's machine refuses to send.
 func (h *harness) ask(o Outgoing) (refused bool) {
 	o.Token, o.Service = 1, testService
 	h.id = 0

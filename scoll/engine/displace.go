@@ -101,16 +101,17 @@ func (m *Machine) victim(g *group, tooMany, over bool) *group {
 // can be under way. It is false for nil.
 func (m *Machine) isIdle(g *group) bool { return g != nil && m.now-g.used >= 2*m.cfg.MaxTimeout }
 
-// candidates are the groups of a class that may be displaced, each of them the least recently
-// used one of its set: of all nodes' groups, of those that the node with the most brought
-// (hog), and of those that the new group's node brought (own).
+// candidates are the groups of a class that may be displaced. oldest is the least recently used group
+// of all nodes, hog that of the node whose requests brought the largest share, and own that of the
+// node that brought the new group.
 type candidates struct {
 	oldest, hog, own *group
 	most, wanted     uint64 // weight of the two nodes' groups; wanted includes the new group
 }
 
-// candidatesFor returns the candidates. With tooMany it considers all groups and weighs them
-// by number, otherwise only groups with lists, by the bytes of these.
+// candidatesFor returns the candidates. If tooMany is set, it considers all groups, and the share of a
+// node is the number of its groups. If not, it considers only groups with lists, and the share is the
+// number of bytes of these lists.
 func (m *Machine) candidatesFor(g *group, of class, tooMany bool) (c candidates) {
 	for _, h := range m.table.cache.holders {
 		part := &h.parts[of]

@@ -15,26 +15,31 @@
 //
 // # Differences from the design
 //
-//	order of children    deepest subtree first, see scoll/tree
-//	timeouts             d·(R+g+b)+P: a guard per level, see config.go
-//	trailer              every answer carries the list of missing members beside the
+//	order of children    A member sends to the child with the deepest subtree first, see
+//	                     scoll/tree
+//	timeouts             d·(R+g+b)+P: a guard g for each level, see config.go
+//	trailer              Every answer carries the list of missing members beside the
 //	                     service's payload, so that the root's list is exact
 //	                     whatever services do
-//	silent services      the module answers in their place, and names the member
-//	digest mismatch      is answered, not dropped, so that no node waits for a timeout
-//	unknown groups       a sender that gets ENOGROUP sends that child the request
+//	silent services      If a service does not answer, the module answers in its place,
+//	                     and names the member
+//	digest mismatch      A request with another digest of the group is answered with an
+//	                     error, not dropped, so that no node waits for a timeout
+//	unknown groups       A sender that gets ENOGROUP sends that child the request
 //	                     again, with the list of members; the root does not have
 //	                     to repeat the broadcast
-//	pipelined bulk data  an option of a handle, off by default (Group.SetSegment):
+//	pipelined bulk data  This is an option of a handle (Group.SetSegment), off by default:
 //	                     a member forwards a request before it has all bulk data,
 //	                     and tells its children how much it has. A member that
 //	                     gets no more data tells its parent and its children; no
 //	                     member below it has run the request, so that the list
 //	                     stays exact
-//	replayed requests    are dropped: an answer would end the request under way
-//	incarnations         a later incarnation ends the state of earlier ones when the
+//	replayed requests    A request with a sequence number that was used is dropped: an answer
+//	                     would end the request under way
+//	incarnations         A later incarnation ends the state of earlier ones when the
 //	                     node itself confirms it, not when another node reports it
-//	signatures           keys that members share sign all messages (package keyring)
+//	signatures           With keys that members share, all messages are signed (package
+//	                     keyring)
 //
 // # Bounds
 //

@@ -15,9 +15,9 @@ import (
 //
 //   - A line has the held requests of one peer with the same number of levels below, so that
 //     the requests of one root over one group keep their order. Lines get slots in turn.
-//   - A request with fewer levels below than all requests with slots gets one beyond
-//     MaxActive. Otherwise two members that are each other's child, in the trees of two
-//     roots, could deadlock, each waiting for the other with all its slots. With this rule
+//   - A request with fewer levels below than all requests with slots gets a slot beyond
+//     MaxActive. Without this rule two members that are each other's child, in the trees of
+//     two roots, could deadlock, each waiting for the other with all its slots. With the rule,
 //     requests wait only for requests with fewer levels, and a leaf waits for none.
 //   - The member tells its parent, which tells its own, up to the root (see wire.Hold), and
 //     their timeouts restart when there is a slot. The header bounds how long a member may
@@ -27,7 +27,7 @@ import (
 //     Then a member holds a request at most until the parent's timeout T, and its service has the rest of that time.
 
 // How long a member may hold a request. The bound is a multiple of the timeout of one level,
-// because each of the requests before it may take that long.
+// because each of the requests that get a slot before it may take as long as that timeout.
 const (
 	holdFactor = 4
 	leastHold  = 5 * time.Second

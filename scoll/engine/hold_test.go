@@ -92,8 +92,8 @@ func TestHeld(t *testing.T) {
 	h.want("send0 send1 incoming")
 }
 
-// TestHeldTooLong: a held request gets no slot in time. It is refused for the whole subtree
-// before the parent gives up, and does not run later.
+// TestHeldTooLong: a held request gets no slot within the time for which a member may hold it. It is
+// refused for the whole subtree before the parent gives up, and does not run later.
 func TestHeldTooLong(t *testing.T) {
 	spec.Covers(t, "SC-161")
 	h := crowded(t, 1)
@@ -112,8 +112,8 @@ func TestHeldTooLong(t *testing.T) {
 }
 
 // TestHeldByOld: a parent of an earlier version does not understand Hold, and gets no Hold
-// message. It gets its answer within its T: if no slot is free in that time, a refusal;
-// otherwise the service has the rest of that time.
+// message. It gets its answer within its timeout T. If no slot becomes free within T, the answer is a
+// refusal. If a slot becomes free, the service has the rest of T.
 func TestHeldByOld(t *testing.T) {
 	spec.Covers(t, "SC-161")
 	old := func(r *wire.RequestHeader) { r.Hold = 0 }
@@ -237,7 +237,7 @@ func TestHeldChildAnswers(t *testing.T) {
 	}
 }
 
-// TestHeldForEver: a child claims without end that it holds the request. Its parent gives it up
+// TestHeldForEver: a child says again and again that it holds the request. Its parent gives it up
 // after T plus the longest time for which members may hold a request. At most one of the
 // child's Hold messages is relayed for each node below it.
 func TestHeldForEver(t *testing.T) {
@@ -401,8 +401,8 @@ func TestHeldShares(t *testing.T) {
 	}
 }
 
-// TestWaiting: broadcasts of this node beyond the window wait, in order. They can be aborted
-// before they are sent, and are sent when others have ended.
+// TestWaiting: broadcasts of this node beyond the congestion window wait, in order. They can be
+// aborted before they are sent, and are sent when earlier broadcasts have ended.
 func TestWaiting(t *testing.T) {
 	spec.Covers(t, "SC-161")
 	h := newHarness(t, 2, 0, nil)
@@ -471,7 +471,7 @@ func TestWaitingGroupGone(t *testing.T) {
 	h.want("post:no such group")
 }
 
-// TestPace: the window is halved once for all broadcasts that are under way, and grows again.
+// TestPace: the congestion window is halved once for all broadcasts that are under way, and grows again.
 func TestPace(t *testing.T) {
 	spec.Covers(t, "SC-161")
 	var p pace

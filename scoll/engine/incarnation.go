@@ -78,7 +78,7 @@ func (m *Machine) isAhead(incarnation, wall uint64) bool {
 }
 
 // isPast reports whether a node itself has reported a later incarnation. It also asks the node
-// again, because another process may have got its NID meanwhile.
+// again, because another process may have got its NID since that report.
 func (m *Machine) isPast(id nid.NID, incarnation uint64) bool {
 	if incarnation >= m.incarnations.of[id] {
 		return false
@@ -130,8 +130,8 @@ func (m *Machine) hasEarlier(of nid.NID, incarnation uint64) bool {
 
 // confirm records the incarnation that a node reports of itself, and ends the state of its
 // earlier incarnations: groups that they created, their state as roots, and waits for their
-// replies. Waits that began after since go on: by then another node had reported the new
-// incarnation, so these requests went to the new one.
+// replies. Waits that began after the time since go on: another node had reported the new incarnation
+// before that time, so these requests went to the new incarnation.
 func (m *Machine) confirm(id nid.NID, incarnation uint64, since time.Duration) {
 	before, ended := m.incarnations.of[id], m.stats.Destroyed
 	m.incarnations.set(id, incarnation)

@@ -71,7 +71,7 @@ func TestRootItselfInTime(t *testing.T) {
 }
 
 // TestBusyRoot: SC-A16: if buffers of a root are in use during post-reply, the machine calls
-// reply-out when they are free, even if post-reply has not returned by then.
+// reply-out as soon as they are free, even if post-reply has not returned yet.
 func TestBusyRoot(t *testing.T) {
 	spec.Covers(t, "SC-A16")
 	h := newHarness(t, 2, 0, nil)

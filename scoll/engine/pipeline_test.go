@@ -201,7 +201,8 @@ func TestPipelineUntold(t *testing.T) {
 	}
 }
 
-// TestPipelineFaster: SC-A17: 16 MiB over a tree of depth 4 in virtual time, at 1 Gb/s.
+// TestPipelineFaster: SC-A17: a broadcast of 16 MiB goes over a tree of depth 4 in virtual time, at
+// 1 Gb/s.
 // Segments of 1 MiB take less than half of the time, and with any segments the broadcast ends
 // within the timeouts.
 func TestPipelineFaster(t *testing.T) {

@@ -21,7 +21,7 @@ const (
 	idle        phase = iota
 	mapping           // the service maps the group to its members
 	listing           // the list of members is being fetched
-	held              // the request waits for an admission slot, see hold.go; at the root for the window, see pace.go
+	held              // the request waits for an admission slot, see hold.go; at the root for room in the congestion window, see pace.go
 	preparing         // in the pre-request callback
 	loading           // bulk data is being fetched
 	running           // children were sent the request
@@ -29,7 +29,7 @@ const (
 	posting           // post-reply was called; the service has to reply
 	leaving           // the last part of the reply is being sent
 	closing           // in the reply-out callback, or before it
-	resting           // at the root: waits before another attempt, see again.go
+	resting           // at the root: the request waits before another attempt, see again.go
 )
 
 func (p phase) String() string {
@@ -109,7 +109,7 @@ type request struct {
 	came  time.Duration // when the request arrived
 	since time.Duration // when the request was forwarded to the children
 	limit time.Duration // when the module answers in place of the service
-	until time.Duration // when withdrawing or resting ends
+	until time.Duration // when the phase withdrawing, or resting, ends by itself
 	at    time.Duration // when the machine must process the request again
 }
 

@@ -11,8 +11,8 @@ import (
 )
 
 // rootState is what a node knows of one incarnation of a root of a group, from one parent. Each
-// parent has a state of its own: sequences that one parent forges do not make genuine ones of
-// another look like replays.
+// parent has a state of its own: sequence numbers that one parent forges do not make requests of
+// another parent look like replays.
 type rootState struct {
 	nid, parent nid.NID
 	incarnation uint64

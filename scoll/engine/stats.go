@@ -17,8 +17,8 @@ type Stats struct {
 	Busy        uint64 // requests refused because a limit was reached
 	Held        uint64 // requests of other nodes that waited for an admission slot
 	HeldTooLong uint64 // held requests that were refused with EMAXACTIVE
-	Waited      uint64 // broadcasts of this node that waited for the window
-	Slowed      uint64 // decreases of the window because members held broadcasts
+	Waited      uint64 // broadcasts of this node that waited because too many were under way, see pace.go
+	Slowed      uint64 // decreases of the congestion window (pace) because members held broadcasts
 	Rejected    uint64 // requests that the service refused
 	Late        uint64 // replies and inputs for requests that have ended
 	Stray       uint64 // replies from nodes that had not been asked
@@ -29,7 +29,7 @@ type Stats struct {
 	Unsent      uint64 // messages given up after all tries to send them
 	Retries     uint64 // repeated attempts to send a message
 	Relisted    uint64 // requests sent again with the list of members
-	Silent      uint64 // services for which the module has answered in time
+	Silent      uint64 // requests that the module answered because the service did not, shortly before the parent's timeout
 	LongWaits   uint64 // services that announced a longer timeout than the root's
 	Destroyed   uint64 // groups whose creator has died or rebooted
 	Early       uint64 // Progress messages that arrived before their request, or after its end

@@ -145,7 +145,8 @@ func TestSendFails(t *testing.T) {
 	}
 }
 
-// TestAbort: SC-72, SC-73 and SC-A21: Abort at the root and at a member, at different times.
+// TestAbort: SC-72, SC-73 and SC-A21: a broadcast is aborted at the root or at a member, at different
+// times.
 func TestAbort(t *testing.T) {
 	spec.Covers(t, "SC-72", "SC-73", "SC-A21")
 	h := newHarness(t, 4, 0, nil)
@@ -249,7 +250,7 @@ func TestLongService(t *testing.T) {
 }
 
 // TestOverdueEarly: SC-A28: a request that waits for the service to map the group, or for the
-// list of members, is answered in time as well.
+// list of members, is also answered before the parent's timeout.
 func TestOverdueEarly(t *testing.T) {
 	spec.Covers(t, "SC-A28")
 	h := newHarness(t, 8, 4, nil)
@@ -270,7 +271,7 @@ func TestOverdueEarly(t *testing.T) {
 }
 
 // TestAgainRefused: SC-A20: the root's service posts no buffers for the second attempt, or the
-// request was aborted meanwhile. The request ends with all members missing.
+// request is aborted before that attempt. The request ends with all members missing.
 func TestAgainRefused(t *testing.T) {
 	spec.Covers(t, "SC-A20")
 	for _, aborted := range []bool{false, true} {

@@ -63,7 +63,7 @@ func TestSlowHandler(t *testing.T) {
 		cfg.Handle = func(m *rmcast.Message) {
 			if len(got) == 0 {
 				r.running = false
-				r.resume() // the acknowledgement arrives meanwhile
+				r.resume() // the acknowledgement arrives while this handler runs
 				for i := range 4 {
 					g.Post(fmt.Append(nil, "later", i), func(rmcast.Result, error) {})
 				}

@@ -12,8 +12,9 @@ import (
 	"ulnet/scoll/rmcast"
 )
 
-// TestAgentQuorum: while the manager does not hear most members, Members, Send and the
-// manager's status report that. When the others are expelled, messages end without an error.
+// TestAgentQuorum: while the manager hears no majority of the members, Members, Send and the
+// manager's status report that. When the silent members are expelled, messages end without an
+// error.
 func TestAgentQuorum(t *testing.T) {
 	s := newStacks(t, 3, link.Quality{}, nil)
 	s.form(3)

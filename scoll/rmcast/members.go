@@ -13,8 +13,8 @@ import (
 //
 //	ErrNotYet     this node waits to become a member: no list before Ready returns
 //	ErrNotMember  this node is not a member: no list
-//	ErrQuorum     with a list: no manager hears most of the members. The group is split, or
-//	              most members are down; messages wait, and nodes cannot join
+//	ErrQuorum     with a list: no manager hears more than half of the members. The group is
+//	              split, or too many members are down; messages wait, and nodes cannot join
 func (g *Group) Members() (list []Member, err error) {
 	g.runner.Inspect(func() { list, err = g.m.Members() })
 	return list, err

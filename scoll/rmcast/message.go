@@ -70,7 +70,7 @@ func (s *Sending) free() {
 }
 
 // Send sends a message to all members, this node included. It returns when all members on the
-// list under which it was sent have delivered it, except those that have ended meanwhile
+// list under which it was sent have delivered it or have ended since
 // (RM-2). A member has ended if it died, according to the View or an administrator, if it left,
 // or if it joined again as another member. Result names these members. data may be reused when
 // Send returns. If ctx ends first, the message may still be delivered; the error also says
@@ -79,7 +79,7 @@ func (s *Sending) free() {
 //	ErrInHandler  called by a handler: nothing was sent; see Post
 //	ErrTooLong    longer than a window
 //	ErrNotMember  this node was expelled, or never joined
-//	ErrExpelled   this node was expelled meanwhile: it is unknown which members have it
+//	ErrExpelled   this node was expelled before the end: it is unknown which members have it
 //	ErrSplit      all members have it except silent ones that were left behind; Result
 //	              names them too, and they may be alive
 //	ErrLeft, ErrClosed

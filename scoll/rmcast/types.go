@@ -17,7 +17,7 @@ var (
 	ErrExpelled   = engine.ErrExpelled
 	ErrLeft       = engine.ErrLeft
 	ErrUnfinished = engine.ErrUnfinished // wraps ErrLeft; other members may lack messages of this node
-	ErrSplit      = engine.ErrSplit      // members that may be alive were left behind; Failed names them
+	ErrSplit      = engine.ErrSplit      // the manager removed silent members, which may be alive, from the list; Failed names them
 	ErrNoManager  = engine.ErrNoManager
 	ErrAhead      = engine.ErrAhead
 	ErrQuorum     = engine.ErrQuorum

@@ -30,7 +30,7 @@ type Broadcast struct {
 	Group   string        // name of the group in the scenario
 	Outcome Outcome       // state of the broadcast
 	Status  scoll.Status  // with NotSent: the reason
-	Begun   time.Duration // when the verb of the scenario was executed
+	Begun   time.Duration // when the command "broadcast" of the scenario was executed
 	Done    time.Duration // with Ended: when the root had the result
 	Limit   time.Duration // sum of the timeouts of the broadcast
 	LastRun time.Duration // when a member last began to run the broadcast
@@ -73,7 +73,7 @@ type ledger struct {
 // Broadcasts returns all broadcasts so far. They change while the network runs.
 func (n *Net) Broadcasts() []*Broadcast { return n.ledger.list }
 
-// begin adds the broadcast of the verb "broadcast".
+// begin adds the broadcast that a line with the command "broadcast" in a scenario asks for.
 func (l *ledger) begin(root sim.NodeID, args scenario.Args) *Broadcast {
 	nodes := l.net.cfg.Nodes
 	b := &Broadcast{

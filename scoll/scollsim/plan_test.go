@@ -7,8 +7,8 @@ import (
 )
 
 // FaultPlan draws a random scenario: a cluster, the behaviour of its services, faults, and
-// broadcasts by several roots meanwhile. It expects that all broadcasts end in time, with
-// exact results.
+// broadcasts by several roots during the faults. It expects that each broadcast ends within its
+// time limit, with an exact result.
 func FaultPlan(seed uint64) string { return draw(seed, false) }
 
 // ServicePlan draws a random scenario on a network without faults. At any rank about half of

@@ -2,8 +2,8 @@ package tree
 
 import "fmt"
 
-// KNomial is the k-nomial topology: the parent of a rank is the rank with its
-// lowest digit to the base K that is not zero cleared. K is at least 2; 2 is
+// KNomial is the k-nomial topology: to get the parent of a rank, write the rank
+// in base K, and set its lowest digit that is not 0 to 0. K is at least 2; 2 is
 // the binomial tree.
 type KNomial int
 

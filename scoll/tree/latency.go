@@ -63,7 +63,7 @@ func Recommend(n int, latency, overhead time.Duration) KNomial {
 	best, least := KNomial(2), Latency(KNomial(2), n, latency, overhead)
 	for k := KNomial(3); int(k) <= min(n, maxRecommended); k++ {
 		if time.Duration(k-2)*overhead+latency >= least {
-			break // sending to the K-1 children of the root alone takes as long
+			break // the root's last child gets the message no earlier than all nodes do in the best tree so far
 		}
 		if d := Latency(k, n, latency, overhead); d < least {
 			best, least = k, d

@@ -40,7 +40,6 @@ type Tree struct {
 }
 
 // OrDefault returns the binomial tree for the zero value, otherwise t.
-
 func (t Tree) OrDefault() Tree {
 	if t == (Tree{}) {
 		return Tree{KNomial, 2}

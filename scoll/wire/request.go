@@ -87,8 +87,8 @@ type RMA struct {
 //	 68  8  group index
 //	 76 16  group digest
 //	 92  1  tree type
-//	 93  1  hold             how long each member may hold the request, in 250 ms; 0: only
-//	                         within T of its parent, which is not to be told
+//	 93  1  hold             how long each member may hold the request, in 250 ms; 0: at most
+//	                         until its parent's timeout T, and it sends no Hold
 //	 94  2  carry            bytes of others' answers for which the sender has room
 //	 96  4  tree K
 //	100  4  nodes            N of the tree

@@ -25,21 +25,21 @@ const (
 	EALREADY   Status = 114  // the operation was done before
 	ESTALE     Status = 116  // the membership, or the handle, is out of date
 	ECANCELED  Status = 125  // the operation was aborted
-	EKEY       Status = 129  // a message is not signed with a key of the receiver, or signed and it has none
+	EKEY       Status = 129  // the message is not signed with a key of the receiver, or is signed although the receiver has no key
 	ENOGROUP   Status = 1001 // this node does not know the group
 	ENOSERVICE Status = 1002 // this node does not have the service
 	EREBOOT    Status = 1003 // the request is from an earlier incarnation of the root
-	EAHEAD     Status = 1004 // an incarnation far above the wall clock of the member
+	EAHEAD     Status = 1004 // the request names an incarnation far above the wall clock of the member
 	ENOTLISTED Status = 1005 // the node is not listed, and a limit for such nodes is reached
 	ELOST      Status = 1006 // the member answered, but a service above it did not pass the answer on
 )
 
 // Limits of the node that refused a request, each with the setting that raises the limit.
-// errors.Is takes the first four for EBUSY and the last for EMSGSIZE, the values that older
-// versions sent.
+// errors.Is(s, EBUSY) holds for the first four, and errors.Is(s, EMSGSIZE) for the last one: older
+// versions sent EBUSY and EMSGSIZE.
 const (
-	EMAXACTIVE  Status = 1010 // Config.MaxActive was reached: requests at a time, or the sender's share of them
-	EMAXGROUPS  Status = 1011 // Config.MaxGroups was reached: all groups there are in use, or those of the sender's share
+	EMAXACTIVE  Status = 1010 // Config.MaxActive, the bound of the requests at a time, was reached, or the sender's share of it
+	EMAXGROUPS  Status = 1011 // Config.MaxGroups was reached, and all cached groups, or all of the sender's share, are in use
 	EMAXLISTS   Status = 1012 // lists of members take all memory for such lists
 	EMAXMEMORY  Status = 1013 // the service's limit on memory was reached
 	EMAXMEMBERS Status = 1014 // the group has more nodes than Config.MaxMembers

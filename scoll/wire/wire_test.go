@@ -91,7 +91,7 @@ var goldenReply = ReplyHeader{
 const goldenReplyBytes = "53434f4c" + "0100" + "3800" + "2221000000000000" + "1211000000000000" +
 	"03000000" + "6e000000" + "02000000" + "07000000" + "01000000" + "04000000" + "0c000000" + "00000000"
 
-// TestReplyHeader: the bytes of a reply's header.
+// TestReplyHeader checks the bytes of a reply's header.
 func TestReplyHeader(t *testing.T) {
 	got := goldenReply.AppendTo(nil)
 	if hex.EncodeToString(got) != goldenReplyBytes || len(got) != ReplyHeaderSize {
@@ -118,7 +118,7 @@ func TestReplyHeader(t *testing.T) {
 	}
 }
 
-// TestMissing: SC-A27, the bytes of an entry of a trailer.
+// TestMissing (SC-A27) checks the bytes of an entry of a trailer.
 func TestMissing(t *testing.T) {
 	spec.Covers(t, "SC-A27")
 	e := Missing{0x01020304, EHOSTDOWN, Subtree}
@@ -208,7 +208,7 @@ func FuzzRequestHeader(f *testing.F) {
 	})
 }
 
-// TestProgress: SC-A17, the bytes of a Progress message.
+// TestProgress (SC-A17) checks the bytes of a Progress message.
 func TestProgress(t *testing.T) {
 	spec.Covers(t, "SC-A17")
 	p := Progress{0x0102030405060708, 0x1112, EIO, false}
@@ -249,7 +249,7 @@ func FuzzProgress(f *testing.F) {
 	})
 }
 
-// TestHold: the bytes of a Hold message.
+// TestHold checks the bytes of a Hold message.
 func TestHold(t *testing.T) {
 	w := Hold{0x0102030405060708, 0x1112, true, false}
 	got := w.AppendTo(nil)
@@ -310,7 +310,7 @@ func FuzzReplyHeader(f *testing.F) {
 	})
 }
 
-// TestIdentity: the bytes of an Identity message.
+// TestIdentity checks the bytes of an Identity message.
 func TestIdentity(t *testing.T) {
 	i := Identity{0x0102030405060708, 0x1112, Tell, false}
 	got := i.AppendTo(nil)

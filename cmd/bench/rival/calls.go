@@ -37,5 +37,5 @@ func (c Calls) Run(call func(caller int) error) (time.Duration, error) {
 	return time.Since(began), errors.Join(errs...)
 }
 
-// CPU is the order "cpu", which returns the CPU time of the worker so far.
+// CPU is the command "cpu" to a worker, which returns the CPU time of the worker so far.
 func CPU(struct{}) (time.Duration, error) { return cpuTime(), nil }

@@ -64,8 +64,8 @@ func (c Cost) Plus(d Cost) Cost {
 }
 
 // Server returns the kind of worker that runs a server. The server calls gone with the name of
-// each client that it gives up, and the worker reports this as an event of type Death. The order
-// "count" returns a Cost.
+// each client that it gives up, and the worker reports this as an event of type Death. The worker
+// answers the command "count" of its parent with a Cost.
 func Server(system string, start func(k Keeping, gone func(name string)) error) worker.Kind {
 	return worker.Of(system, func(w *worker.Worker, k Keeping) (int, error) {
 		worker.Order(w, "count", Count)
@@ -79,8 +79,8 @@ func Server(system string, start func(k Keeping, gone func(name string)) error) 
 }
 
 // Clients returns the kind of worker that runs many clients. When all are connected, the worker
-// returns their number. The order "kill" kills as many clients as it says, chosen at random, and
-// returns their deaths. The order "count" returns a Cost.
+// returns their number. The command "kill" has a number: the worker kills that many clients, chosen
+// at random, and returns their deaths. The command "count" returns a Cost.
 func Clients(system string, begin func(k Keeping) func(i int) (kill func(), err error)) worker.Kind {
 	return worker.Of(system, func(w *worker.Worker, k Keeping) (int, error) {
 		kills, err := startClients(k, begin(k))

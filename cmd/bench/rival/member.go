@@ -1,6 +1,6 @@
-// Package rival defines workers with the same orders for ulnet and for other systems, so that one
-// script compares them. cmd/bench implements those of ulnet, cmd/bench/peers those of memberlist,
-// etcd and NATS.
+// Package rival defines worker processes for ulnet and for other systems that take the same commands, so
+// that one script compares the systems. cmd/bench implements the workers of ulnet, cmd/bench/peers
+// those of memberlist, etcd and NATS.
 package rival
 
 import (
@@ -93,8 +93,9 @@ func (s *Watcher) Alive(node int, alive bool) {
 	s.Tell(kind, node, "")
 }
 
-// Membership returns the kind of worker that is a node of a system. It returns the time at which
-// it began, and so do the orders "leave" and "set". "traffic" returns a Traffic.
+// Membership returns the kind of worker that is a node of a system. When the node is ready, the
+// worker returns the time at which it began to start. The orders "leave" and "set" also return the
+// times at which they began. The order "traffic" returns a Traffic.
 func Membership(system string, start func(n Node, s *Watcher) (Member, error)) worker.Kind {
 	return worker.Of(system, func(w *worker.Worker, n Node) (time.Time, error) {
 		began, s := time.Now(), &Watcher{w: w}

@@ -3,8 +3,8 @@
 // JSON over the standard input and output of the worker:
 //
 //	parent  the parameters of the kind, then requests {"do": NAME, "with": ARGUMENT}
-//	worker  {"value": V} or {"error": TEXT} in answer to each of these, in their order, of
-//	        which the first means that it is ready; and {"event": E} at any time
+//	worker  {"value": V} or {"error": TEXT} in answer to the parameters, when it is ready, and
+//	        to each request, in their order; and {"event": E} at any time
 //
 // A worker ends at the end of its standard input, and so does not outlive its parent.
 package worker

@@ -73,8 +73,8 @@ func (c *call) gathered() *gathering {
 	return c.g
 }
 
-// ErrOrder says that a text is too long for a message, or the name of an action too long for a
-// name.
+// ErrOrder says that a text is too long for a message, or that the name of an action has more than
+// 255 bytes.
 var ErrOrder = errors.New("admin: the text is too long for a message, or the name for a name")
 
 // ErrClosed says that the service was closed while a broadcast was under way.
@@ -127,8 +127,8 @@ func (s *Service) newCall(ctx context.Context, o Order) *call {
 	return c
 }
 
-// Room returns how many bytes of text a request to run an action may have, sent to a group as it
-// is now.
+// Room returns how many bytes of text a request to run an action may have if it is sent to the
+// present members of a group.
 func Room(g *scoll.Group, action string) (bytes int, err error) {
 	bytes, err = g.MaxPayload()
 	return max(bytes-requestSize-len(action), 0), err

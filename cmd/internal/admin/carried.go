@@ -54,8 +54,8 @@ type Carried struct {
 	bytes int
 }
 
-// NewCarried returns a store that keeps up to most bytes of one broadcast, and up to limit
-// bytes of all.
+// NewCarried returns a store that keeps at most as many bytes of one broadcast as the parameter most
+// says, and at most as many of all broadcasts as limit says.
 func NewCarried(most, limit int) *Carried { return &Carried{most: most, limit: limit} }
 
 // load is the bulk data of a broadcast, which may be incomplete.

@@ -13,8 +13,8 @@ import (
 // from the network.
 const filePrefix = "scoll-"
 
-// lockName is the name of the file that folders are locked by. The folder itself may be locked
-// already, by this process: that of the daemon's state is.
+// lockName is the name of the file whose lock stands for the folder. A lock on the folder itself
+// could fail, because this process already holds one if the folder is that of the daemon's state.
 const lockName = "scoll.lock"
 
 // folder is the folder of files with bulk data, and its lock. A daemon that gets the lock at its

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// messageSize is the longest message of a reply in bytes: an LNet message has more room, even
-	// with the longest trailer.
+	// messageSize is the longest message of a reply in bytes. Together with the longest trailer, it
+	// still fits into an LNet message.
 	messageSize = 512 << 10
 	// maxMessages bounds the messages of a reply.
 	maxMessages = 64

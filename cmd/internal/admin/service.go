@@ -46,8 +46,8 @@ type Config struct {
 	// removed. "" stands for the system's folder for temporary files; from there, they are not
 	// removed.
 	Dir string
-	// Worker calls a function that may block; it must itself return first. nil: the function runs
-	// in a goroutine of its own.
+	// Worker runs a function that may block, in another goroutine: it returns without waiting for
+	// the function. nil: the function runs in a goroutine of its own.
 	Worker func(func())
 	Log    *slog.Logger     // nil: nothing is logged
 	Now    func() time.Time // the clock for the verb Clock; nil: the system's clock
@@ -273,8 +273,8 @@ func (s *Service) incomingRequest(r *scoll.Request) error {
 	return nil
 }
 
-// work calls f in a worker. If the service is closed, it does not, because no answer is needed.
-// Close waits for f.
+// work calls f in a worker, and Close waits for f. If the service is closed, work does nothing,
+// because no answer is needed.
 func (s *Service) work(f func()) {
 	s.mu.Lock()
 	closed := s.closed

@@ -180,7 +180,7 @@ func FuzzRequest(f *testing.F) {
 			return
 		}
 		b = bytes.Clone(b)
-		b[3] &= flagCarried // flags that are not known are zero again
+		b[3] &= flagCarried // encoding writes unknown flags as zeros
 		if again := q.AppendTo(nil); !bytes.Equal(again, b) {
 			t.Errorf("%x, want %x", again, b)
 		}

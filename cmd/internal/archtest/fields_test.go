@@ -5,8 +5,8 @@ import (
 	"go/ast"
 )
 
-// Fields returns a line for each exported field of an exported struct of a package that has no
-// comment, neither above it nor after it on the same line.
+// Fields returns a line for each exported field, in the exported structs of a package, that has a
+// comment neither above it nor after it on the same line.
 func Fields(p *Package) []string {
 	var bad []string
 	for _, f := range p.Files {
@@ -32,7 +32,7 @@ func Fields(p *Package) []string {
 	return bad
 }
 
-// bare returns a line for each exported field of a struct that has no comment.
+// bare returns a line for each exported field of a struct if the field has no comment.
 func (f *File) bare(name string, st *ast.StructType) []string {
 	var bad []string
 	for _, field := range st.Fields.List {

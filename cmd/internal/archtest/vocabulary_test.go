@@ -43,8 +43,8 @@ var phrases = []struct {
 	{regexp.MustCompile(`(?i)\btruths?\b`), "ground truth"},
 }
 
-// people matches what the phrases above must not forbid: their word after a noun for people, and
-// the term "ground truth".
+// people matches what is allowed although a phrase above matches in it: the relative pronoun after
+// a noun for people, and the term "ground truth".
 var people = regexp.MustCompile(`(?i)\b(users?|operators?|admin(istrator)?s?|engineers?|readers?|researchers?|people|person|those|anyone|someone|attackers?|adversar(y|ies)) who\b|\bground truth\b`)
 
 // Words returns a line for each private word in a package's identifiers and comments.

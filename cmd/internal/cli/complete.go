@@ -17,9 +17,9 @@ const completionTime = time.Second
 // by the name that the help gives it, such as NID. A function that cannot find out returns nil.
 type Offers map[string]func(context.Context) []string
 
-// CompleteLive lets shells complete arguments, and values of flags, of all verbs below c with what
-// is true when they ask, such as the NIDs of a running node. Arguments that a verb completes by
-// itself stay as they are.
+// CompleteLive lets shells complete the arguments and the values of flags of all verbs below c. They
+// offer the values that exist at that moment, such as the NIDs of a running node. Arguments for
+// which a verb has its own completion keep it.
 func CompleteLive(c *cobra.Command, offers Offers) {
 	for _, sub := range c.Commands() {
 		CompleteLive(sub, offers)

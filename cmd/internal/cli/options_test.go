@@ -28,7 +28,8 @@ func grammar() *cobra.Command {
 	return root
 }
 
-// TestNormalise: prefixes of options, values that look like options, and negative numbers.
+// TestNormalise checks command lines with prefixes of options, values that look like options, and
+// negative numbers.
 func TestNormalise(t *testing.T) {
 	for _, test := range []struct{ line, want string }{
 		{"net add --net tcp --hop -1", "net add --net tcp --hop -1"}, // the arguments are in the normal form already

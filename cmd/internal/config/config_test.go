@@ -370,7 +370,7 @@ func pattern(t *testing.T, text string) udsp.Pattern {
 	return p
 }
 
-// TestSelftest: the keys of the test node.
+// TestSelftest checks the keys of the section of the test node.
 func TestSelftest(t *testing.T) {
 	wantConfig(t, "selftest: 1\nselftest_allow: '10.0.0.[1-5]@tcp *@o2ib'\n", func(c *config.Config) {
 		c.Selftest, c.SelftestAllow = true, "10.0.0.[1-5]@tcp *@o2ib"

@@ -159,7 +159,7 @@ func (c *Config) check(name string) error {
 		return &Error{File: name, Err: fmt.Errorf("max_reconnectms (%d) is less than min_reconnectms (%d)",
 			c.TCP.MaxReconnect.Milliseconds(), c.TCP.MinReconnect.Milliseconds())}
 	}
-	resends := c.HealthSensitivity > 0 // without this, lnet would take retry_count for 0
+	resends := c.HealthSensitivity > 0 // with a sensitivity of 0, lnet uses a retry_count of 0
 	if resends && c.TransactionTimeout <= time.Duration(c.RetryCount)*time.Second {
 		return &Error{File: name, Err: fmt.Errorf("lnet_transaction_timeout (%d) has to be more than lnet_retry_count (%d): raise it, or lower that",
 			int(c.TransactionTimeout.Seconds()), c.RetryCount)}

@@ -83,8 +83,9 @@ func (f *Flags) Config(system bool) (Config, error) {
 	return c, f.check(&c)
 }
 
-// files reads the daemon's file and the options of Lustre's modules. The daemon's file says
-// which options apply, so it is read first, and once more after them.
+// files reads the daemon's file and the options of Lustre's modules. The daemon's file can name the
+// file of these options, so files reads it first. It then starts again with the options, and
+// applies the daemon's file after them, because that takes precedence.
 func (f *Flags) files(system bool) (c Config, err error) {
 	c = Default()
 	var text []byte

@@ -154,7 +154,7 @@ func (g *Gossip) check(file string, at map[string]*token.Token) error {
 		g.NIDs, g.NIDsAt = nids, positionOf(file, at["nids_file"])
 	case len(g.NIDs) > 0:
 		g.NIDsAt = positionOf(file, at["nids"])
-	default: // they come with "gossipctl init", and are compared with the other numbers there
+	default: // the NIDs come with "gossipctl init", which checks whether these values suit their number
 		times := defaultGossip()
 		times.Interval, times.RTT = g.Interval, g.RTT
 		return times.checkNumbers(file, at, 2)

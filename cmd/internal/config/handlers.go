@@ -49,8 +49,8 @@ func SelectsEvent(selector, event string) bool {
 	return ok && (rest == "" || rest[0] == '.')
 }
 
-// EventNames returns all selectors of one event, SOURCE.EVENT and SOURCE.EVENT.CAUSE, in the order
-// of their sources.
+// EventNames returns the selectors that name a single event, as SOURCE.EVENT or
+// SOURCE.EVENT.CAUSE: first those of gossip, then those of the zone, then those of client health.
 func EventNames() []string {
 	var list []string
 	add := func(source string, names []string, causes map[string][]string) {

@@ -9,7 +9,7 @@ import (
 	"ulnet/cmd/internal/web"
 )
 
-// maxMetricsPeers bounds metrics_peers: with so many an answer has some 10 MiB.
+// maxMetricsPeers bounds metrics_peers. With 10 000 peers, the answer to a scrape has some 10 MiB.
 const maxMetricsPeers = 10_000
 
 // metricsSettings returns the keys of metrics.
@@ -40,5 +40,5 @@ func checkMetrics(s string) error {
 	return err
 }
 
-// MetricsHosts returns the names by which requests for metrics may call this host.
+// MetricsHosts returns the names of this host that requests for metrics may have as their Host header.
 func (c *Config) MetricsHosts() []string { return strings.Fields(c.MetricsNames) }

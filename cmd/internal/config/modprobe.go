@@ -39,7 +39,7 @@ var kernelOnly = map[string]string{
 	"ko2iblnd": "nscheds ipif_name dev_failover use_fastreg_gaps pmr_pool_size",
 }
 
-// routerBuffers maps those options of the module lnet to keys of the section routing.
+// routerBuffers maps the options of the module lnet for router buffers to keys of the section routing.
 var routerBuffers = map[string]string{"tiny_router_buffers": "tiny", "small_router_buffers": "small", "large_router_buffers": "large"}
 
 // emptyMeansDefault are the options that kernels ignore if they are empty.

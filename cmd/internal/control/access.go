@@ -80,7 +80,7 @@ func socketCredentials(fd int) (credentials, error) {
 	return credentials{uid: cred.Uid, groups: append(groups, cred.Gid)}, nil
 }
 
-// maxGroups is the most supplementary groups of a process (NGROUPS_MAX).
+// maxGroups is the largest number of supplementary groups of a process (NGROUPS_MAX).
 const maxGroups = 65536
 
 // peerGroups returns the supplementary groups of the peer.

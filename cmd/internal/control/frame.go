@@ -71,8 +71,8 @@ func (f *frameWriter) write(step []byte, rest frame, payload []byte) error {
 	return f.out.flush()
 }
 
-// stallWriter writes an answer of unbounded length. Each write has a deadline, so that a
-// client that stops reading ends it.
+// stallWriter writes an answer of unbounded length. Each write has a deadline, so that the answer
+// ends with an error if the client stops reading.
 type stallWriter struct {
 	w       http.ResponseWriter
 	rc      *http.ResponseController

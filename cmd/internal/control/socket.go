@@ -41,7 +41,7 @@ func Listen(path string) (*Socket, error) {
 	return ListenAs(Purpose{"control socket", "--socket"}, path)
 }
 
-// ListenAs is Listen for a socket with another purpose, by which nothing is controlled.
+// ListenAs is Listen for a socket that is not a control socket. The purpose p appears in errors.
 func ListenAs(p Purpose, path string) (*Socket, error) {
 	if len(path) > maxSocketPath {
 		return nil, cli.Hint(fmt.Errorf("%s %s: path longer than %d bytes", p.Name, path, maxSocketPath),

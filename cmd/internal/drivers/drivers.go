@@ -22,8 +22,7 @@ type Set struct {
 	O2IB O2IB // configuration of o2iblnd
 }
 
-// All returns the drivers. If no driver has the type of a network, the first one takes its
-// place.
+// All returns the drivers. The first one is also used for networks of a type that no driver has.
 func (s *Set) All() []Driver { return []Driver{&s.TCP, &s.O2IB} }
 
 // Of returns the driver for a type of networks.

@@ -147,7 +147,7 @@ func receive(t *testing.T, table *portals.Table, got chan<- struct{}) {
 // checkDeaf checks that messages wait for the deaf node, and for no other.
 func checkDeaf(t *testing.T, table *portals.Table, deaf nid.ProcessID) {
 	t.Helper()
-	// The last message has arrived elsewhere, but its driver may still hold it.
+	// The last message to the other node has arrived there, but this node's driver may still count it.
 	var s lnet.Snapshot
 	await(t, "end of the messages that can leave", func() bool {
 		s = table.Node().Snapshot()

@@ -26,7 +26,8 @@ var HealthSettings = map[string]func(s *lnet.HealthSettings, value int){
 	"max_recovery_ping_interval": func(s *lnet.HealthSettings, v int) { s.Recovery.MaxInterval = time.Duration(v) * time.Second },
 }
 
-// maxSetting is a day in seconds, as in the configuration. Kernels let longer times wrap.
+// maxSetting is a day in seconds, as in the configuration. Kernels also accept longer times, which
+// may overflow 32 bits.
 const maxSetting = 24 * 60 * 60
 
 // countSettings are the settings of health that are counts, not times.

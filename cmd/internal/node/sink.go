@@ -98,7 +98,7 @@ func (r *SinkRequest) buffers() int {
 type sink struct {
 	node    *Node
 	request SinkRequest
-	posted  []*sinkBuffer // at the portal table, or used by a message that was not removed from here yet
+	posted  []*sinkBuffer // buffers at the portal table, and buffers with a message that are not removed from this list yet
 	taken   int           // number of messages for which buffers were posted, if Count is set
 	filled  chan *sinkBuffer
 	backpressure

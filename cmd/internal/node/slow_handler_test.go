@@ -22,7 +22,7 @@ import (
 )
 
 // TestSlowHandler: on a node with gossip, zone and client health, a handler takes ten seconds,
-// three times as long as a node may be silent. Meanwhile all other nodes send to the handler's
+// three times as long as a node may be silent. While it runs, all other nodes send to the handler's
 // portal. No node is reported as dead, because urgent messages use a connection that is still
 // read.
 func TestSlowHandler(t *testing.T) {
@@ -39,7 +39,7 @@ func TestSlowHandler(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newSlowCluster(t, 4)
 				defer c.stop()
-				time.Sleep(30 * time.Second) // long enough for all nodes to meet
+				time.Sleep(30 * time.Second) // until all nodes know each other
 				c.watch()
 				handled := c.slow(0, tt.options, 10*time.Second)
 				for i := range c.tables[1:] {

@@ -98,7 +98,7 @@ func TestLeftBehind(t *testing.T) {
 	}
 }
 
-// TestSurroundings: what a program's environment contains, and which part of its output is kept.
+// TestSurroundings checks what a program's environment contains, and which part of its output is kept.
 func TestSurroundings(t *testing.T) {
 	t.Setenv("SECRET", "of the daemon")
 	got := run(t, t.Context(), program.Run{Input: []byte("in\n"), Env: []string{"A=b"}}, `pwd; cat; echo "$A-$SECRET-"; echo err >&2; exit 3`)

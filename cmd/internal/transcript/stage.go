@@ -32,7 +32,7 @@ type Stage struct {
 type daemon struct {
 	*netlab.Process
 	ended chan struct{} // closed when it has ended
-	err   error         // how it ended; to be read after that
+	err   error         // how it ended; read it after ended is closed
 }
 
 // startLimit bounds the time until a daemon answers.
@@ -92,7 +92,7 @@ func (s *Stage) Stop(host string) error {
 	return d.err
 }
 
-// Kill kills the daemon of a host, which can tell no peer.
+// Kill kills the daemon of a host, so that it cannot notify its peers.
 func (s *Stage) Kill(host string) {
 	s.T.Helper()
 	d := s.daemons[host]
@@ -103,7 +103,8 @@ func (s *Stage) Kill(host string) {
 	<-d.ended
 }
 
-// Answers waits until the daemon of a host answers, or has ended: then it returns false.
+// Answers waits until the daemon of a host answers, and returns true. If the daemon ends first, it
+// returns false.
 func (s *Stage) Answers(host string) bool {
 	s.T.Helper()
 	client := control.NewClient(s.Socket(host))

@@ -14,7 +14,7 @@ import (
 	"ulnet/cmd/internal/control"
 )
 
-// Address is where a server listens. The zero value is nowhere.
+// Address is where a server listens. The zero value means that it does not listen.
 type Address struct {
 	Network string // tcp or unix
 	Address string // host:port, or the path of the socket
@@ -23,9 +23,9 @@ type Address struct {
 // wants says what an address looks like.
 const wants = "want PORT, ADDRESS:PORT, or the path of a Unix socket that begins with / or unix:"
 
-// ParseAddress parses the address of a listener: a port, which is one of 127.0.0.1, an IP address
-// or localhost with a port, or the path of a Unix socket, which begins with / or unix:. The empty
-// text is the zero Address.
+// ParseAddress parses the address of a listener: a port alone, for which it uses 127.0.0.1; a port
+// after an IP address or localhost; or the path of a Unix socket, which begins with / or unix:. For
+// the empty text it returns the zero Address.
 func ParseAddress(s string) (Address, error) {
 	path, socket := strings.CutPrefix(s, "unix:")
 	switch {

@@ -54,8 +54,8 @@ func TestAnswerInACrowd(t *testing.T) {
 	}
 }
 
-// TestLeaving: above the bound the connection goes that was quiet for longest; if more than half
-// have requests, that whose request is the oldest.
+// TestLeaving: above the bound, the connection that was quiet for longest is closed. If more than
+// half of the connections have requests, the one with the oldest request is closed.
 func TestLeaving(t *testing.T) {
 	c := newCrowd(nil, 4)
 	join := func(leaves *member) *member {

@@ -14,7 +14,7 @@ import (
 type guard struct {
 	cfg   Config
 	names []string     // names of this host, in lower case
-	addrs []netip.Addr // configured addresses of this host, for clients that reach it by another one
+	addrs []netip.Addr // configured addresses that clients may use as the host name, besides the one that they connect to
 	pages map[string]http.Handler
 }
 
@@ -71,8 +71,9 @@ func (g *guard) refuse(r *http.Request) (status int, why string) {
 	return 0, ""
 }
 
-// isOurs reports whether the Host header names this host: the address that the client reaches, a
-// configured one, or a name that other people do not control. A client of a Unix socket is no browser that was led here by a name.
+// isOurs reports whether the Host header names this host: by the address that the client has
+// reached, by a loopback or configured address, or by a configured name, the hostname or localhost.
+// For a Unix socket it accepts any header, because no DNS name can lead a browser to that socket.
 func (g *guard) isOurs(r *http.Request) bool {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if !ok || local.Network() == "unix" {
@@ -88,7 +89,8 @@ func (g *guard) isOurs(r *http.Request) bool {
 	return addr.IsLoopback() || slices.Contains(g.addrs, addr) || err == nil && addr == own.Addr().Unmap().WithZone("")
 }
 
-// sameOrigin reports whether no web page has sent the request, or one of this server.
+// sameOrigin reports whether the request was not sent by a web page of another host: it has no
+// Origin header, or the origin is the host in the Host header.
 func sameOrigin(r *http.Request) bool {
 	for _, origin := range r.Header.Values("Origin") {
 		if origin != "http://"+r.Host {

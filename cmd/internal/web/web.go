@@ -32,8 +32,8 @@ const (
 
 // Config configures a Server.
 type Config struct {
-	// Hosts are names and IP addresses by which clients may call this host, besides the address
-	// that they reach, its hostname and localhost.
+	// Hosts are names and IP addresses of this host that are accepted in the Host header, besides the
+	// address that the client has reached, the hostname and localhost.
 	Hosts []string
 	Log   *slog.Logger // gets what clients do wrong, at level debug; required
 }

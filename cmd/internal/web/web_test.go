@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// big is more than the system keeps of what a client does not read.
+// big is more than the socket buffers can hold of an answer that the client does not read.
 var big = make([]byte, 16<<20)
 
 // start serves the pages /page and /big at an address until the test ends.
@@ -160,8 +160,9 @@ func TestLongHeaders(t *testing.T) {
 	}
 }
 
-// TestUnixSocket: a client of the socket may call the host as it likes, but no page of another
-// host reads it through a proxy; a second server does not take the socket.
+// TestUnixSocket: a client of the socket may put any name into the Host header. A request with the
+// origin of another host is refused, even though a proxy may have sent it. A second server cannot
+// replace the socket.
 func TestUnixSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "metrics.sock")
 	at := start(t, "unix:"+path)

@@ -232,7 +232,7 @@ func TestSuspicion(t *testing.T) {
 	})
 }
 
-// TestSuspicionBelieved: which reports of suspicion are accepted.
+// TestSuspicionBelieved checks which reports of suspicion are accepted.
 func TestSuspicionBelieved(t *testing.T) {
 	spec.Covers(t, "MS-A1", "MS-A5", "MS-A29")
 	t.Run("MS-A5 of an incarnation not seen yet", func(t *testing.T) {

@@ -61,7 +61,7 @@ func TestAlgorithm2(t *testing.T) {
 	t.Run("MS-75 MS-83 MS-85 MS-A16 data", func(t *testing.T) {
 		s := withNeighbours(t)
 		s.offer(1, 5, 7, 9)
-		s.give(1, wire.TableData{Owner: s.ref[5], Inc: 7, To: 3, Last: true, Entries: entries(0, 3)}) // less than offered: the owner reset the table meanwhile
+		s.give(1, wire.TableData{Owner: s.ref[5], Inc: 7, To: 3, Last: true, Entries: entries(0, 3)}) // fewer entries than offered: the owner has reset the table since the offer
 		r := s.m.attributes.of[s.ref[5]]
 		if len(s.out.Events) != 1 || len(s.out.Events[0].Keys) != 3 || r.u != 3 || r.pending != 3 || r.target != 0 || r.notified != 3 {
 			t.Errorf("events %+v, %+v", s.out.Events, r)
@@ -135,7 +135,7 @@ func TestAlgorithm2Unanswered(t *testing.T) {
 	})
 }
 
-// TestAlgorithm2Rounds: which neighbours get a change, and in which round.
+// TestAlgorithm2Rounds checks which neighbours get a change of attributes, and in which round.
 func TestAlgorithm2Rounds(t *testing.T) {
 	spec.Covers(t, "MS-76", "MS-77", "MS-86")
 	t.Run("MS-76 MS-77 the second round is silent", func(t *testing.T) {
@@ -161,7 +161,7 @@ func TestAlgorithm2Rounds(t *testing.T) {
 	})
 }
 
-// TestAlgorithm2Owners: which incarnations of owners have attributes that are taken over.
+// TestAlgorithm2Owners checks from which incarnations of an owner attributes are taken over.
 func TestAlgorithm2Owners(t *testing.T) {
 	spec.Covers(t, "MS-70", "MS-88", "MS-90", "MS-A17", "MS-A18")
 	t.Run("MS-88 MS-90 MS-A17 lives", func(t *testing.T) {

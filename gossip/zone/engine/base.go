@@ -64,15 +64,14 @@ func (m *Machine) learn(msg *wire.Message, held func(wire.Ref)) {
 // this node itself, because they are echoes.
 func (m *Machine) accusations(list []wire.Suspicion, silent bool) {
 	for i := range list {
-		if s := &list[i]; s.Reporter != m.self { // reports by other nodes only echo this node's reports
+		if s := &list[i]; s.Reporter != m.self { // a report of this node itself is an echo, and is skipped
 			m.processSuspicion(s, silent)
 		}
 	}
 }
 
-// alive handles news that a node is alive in version v (processAlive). If this node's history
-// says that the other left in that version or a newer one, alive first calls held, which may be
-// nil.
+// alive handles news that node p is alive in version v (processAlive). If this node's history says
+// that p left in that version or a newer one, alive first calls the function held, which may be nil.
 func (m *Machine) alive(p wire.Ref, v wire.Version, held func(wire.Ref)) {
 	if held != nil {
 		if e := m.view.at(p); e.state == inHistory && !e.version().Less(v) {
@@ -82,8 +81,8 @@ func (m *Machine) alive(p wire.Ref, v wire.Version, held func(wire.Ref)) {
 	m.processAlive(p, v)
 }
 
-// merge adds the members of a snapshot to this node's view. It skips pages that both share, whose
-// entries are equal.
+// merge adds the members of a snapshot to this node's view. It skips pages that the snapshot and the
+// view share, because their entries are equal.
 func (m *Machine) merge(s *snapshot, held func(wire.Ref)) {
 	for i, p := range s.pages {
 		if p == nil || p == m.view.pageAt(i) {
@@ -98,9 +97,10 @@ func (m *Machine) merge(s *snapshot, held func(wire.Ref)) {
 	m.view.adopt(s)
 }
 
-// correct removes members that a neighbour removed earlier (MS-A9, R), unless they refute the
-// removal, because the neighbour may have been on the other side of a partition that has ended.
-// These removals carry no cause, so no node learns of a goodbye from them (MS-A33).
+// correct handles members that a neighbour removed earlier (MS-A9, R). They get time to refute the
+// removal, because the neighbour may have been on the other side of a partition that has ended; those
+// that do not are removed here, too. The neighbour's news gives no cause, so no node learns of a
+// goodbye from it (MS-A33).
 func (m *Machine) correct(l *wire.Lists) {
 	each := func(p wire.Ref, v wire.Version) {
 		switch e := m.view.at(p); {

@@ -139,8 +139,8 @@ func (e *CensusEntry) grow(m *Machine, age time.Duration) {
 	}
 }
 
-// before reports whether another entry of the same zone takes precedence over e. A current
-// entry takes precedence over one that is not current; otherwise the newer entry does.
+// before reports whether another entry of the same zone takes precedence over e. A current entry takes
+// precedence over an entry that is not current. If both or neither are current, the newer entry does.
 func (e *CensusEntry) before(other *CensusEntry) bool {
 	return cmp.Or(
 		cmp.Compare(min(other.State, Stale), min(e.State, Stale)),

@@ -45,7 +45,7 @@ type Config struct {
 	// Seed seeds all random choices, combined with Self.
 	Seed uint64
 
-	// Threshold is Θ: how many nodes must suspect one before it is removed. Default
+	// Threshold is Θ: how many nodes must suspect a member before it is removed. Default
 	// 2.
 	Threshold int
 	// Successors is K_s, the number of successors on the ring that the node keeps links to; at

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestConfig: defaults (MS-A12), and invalid configurations (MS-39).
+// TestConfig checks the defaults (MS-A12), and that invalid configurations are refused (MS-39).
 func TestConfig(t *testing.T) {
 	spec.Covers(t, "MS-39", "MS-A12")
 	base := Config{Zone: "z", Self: testID(1)}

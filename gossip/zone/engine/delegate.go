@@ -40,7 +40,8 @@ type delegation struct {
 	contested    bool          // in its last answer the supervisor named another node as the active one
 }
 
-// maxActivation is above all activations. Attributes with more are not understood.
+// maxActivation is above all numbers of activations: an attribute with this number or a higher one
+// is ignored.
 const maxActivation = 1 << 62
 
 // claim is the value of the attribute delegateKey of another member.

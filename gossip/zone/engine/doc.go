@@ -24,29 +24,33 @@
 //
 // # Where this is not the letter of the design
 //
-//	small views        reporters that are suspected themselves do not count towards Θ:
-//	                   see Machine.enough
-//	faulty nodes       reports of a node that suspects very many count only for nodes
-//	                   that suspect as many; a node that loses over half of its links
+//	small views        Suspected members are not expected to report, so fewer than Θ reports
+//	                   can be enough to remove a member: see Machine.enough
+//	faulty nodes       Reports of a node that suspects very many members count only for
+//	                   nodes that suspect as many. A node that loses over half of its links
 //	                   accepts no report before one link is confirmed
-//	successors         for each one that does not answer one more is asked, so that the
-//	                   few survivors of many deaths find all nodes that are gone
-//	repeated reports   of a node that refutes them are filed with exponential back-off
-//	silent nodes       have a grace period of 3τ to refute that they failed, in which nodes
-//	                   that are about to remove one ask it directly
-//	suspicions of self refuted once per version, not once per report
-//	goodbyes           of unknown nodes are remembered; a node refutes its own
-//	repair             heartbeats compare hashes of views and of attributes; while they
+//	successors         For each successor that does not answer, the node monitors one more,
+//	                   so that the few survivors of many deaths find all nodes that are gone
+//	repeated reports   A node that refutes suspicions is suspected by the same reporter
+//	                   again only after longer and longer intervals (exponential back-off)
+//	silent nodes       A suspected node has a grace period of 3τ to refute. In this time, the
+//	                   nodes that are about to remove it ask it directly
+//	suspicions of self A node refutes suspicions of itself once per version, not once per
+//	                   report
+//	goodbyes           The goodbye of an unknown node is remembered. A node refutes a goodbye
+//	                   in its name that it did not say
+//	repair             Heartbeats compare hashes of views and of attributes. While they
 //	                   differ, neighbours exchange everything, with the history
-//	partitions         a node that meets the other side asks each node that it had
-//	                   removed about that node alone
-//	pauses             the time of a node's own pause does not count towards timeouts
-//	connections        that are lost count when they cannot be made again
-//	attributes         versions have the owner's incarnation; parts of a table are
-//	                   applied in order; an unanswered request goes to all neighbours
-//	links above zones  an active delegate that no supervisor answers is replaced by a
-//	                   registered one, by the attributes [supervisorKey] and
-//	                   [supervisorsKey]; entries of the census say how old they are
+//	partitions         A node that hears of the other side asks each node that it had
+//	                   removed whether that node is alive, and does not ask for its view
+//	pauses             The time of a node's own pause does not count towards timeouts
+//	connections        A lost connection counts as a failure only if it cannot be made again
+//	attributes         The version of an attribute table includes the owner's incarnation.
+//	                   Parts of a table are applied in order. An unanswered request is sent
+//	                   again to all neighbours
+//	links above zones  A registered delegate replaces an active delegate that no supervisor
+//	                   answers. The attributes [supervisorKey] and [supervisorsKey] name the
+//	                   supervisors. Entries of the census say how old they are
 //
 // # Messages
 //

@@ -79,9 +79,9 @@ func TestDoubtedAsked(t *testing.T) {
 	})
 }
 
-// TestHeardByOne: all messages of a node arrive at one other node alone, which has no link to
-// it. All others report the node as silent, and its refutation goes to its neighbours, which do
-// not hear it. The one node that could hear it keeps it (MS-2, G-MS-10).
+// TestHeardByOne: only one other node receives a node's messages, and it has no link to that node.
+// All others report the node as silent, and its neighbours do not receive its refutation. The one
+// node that receives its messages does not remove it (MS-2, G-MS-10).
 func TestHeardByOne(t *testing.T) {
 	spec.Covers(t, "MS-2", "G-MS-10")
 	for seed := range effort.Of[uint64](2, 4, 40) {

@@ -42,7 +42,7 @@ func (m *Machine) probe(l *link, patience time.Duration) {
 func (m *Machine) failed(p wire.Ref, local bool) {
 	l := m.links.get(p)
 	switch {
-	case local: // a local failure is never a reason to suspect a node (MS-A1)
+	case local: // no reason to suspect a node that was ever heard (MS-A1); see maxTries for others
 		m.stats.LocalErrors++
 		if l != nil {
 			l.local = true
@@ -52,7 +52,7 @@ func (m *Machine) failed(p wire.Ref, local bool) {
 	case l.state == up && !l.probing:
 		m.probe(l, m.cfg.Timeout)
 	case l.state == up, l.state == connecting, l.state == held && l.probing:
-		if l.state != held { // if the link is held, only the failure for which it is held decides whether it counts as quiet
+		if l.state != held { // a held link keeps the value of quiet that it got when it first failed
 			l.quiet = l.since(m) >= maxPrompt*m.cfg.Heartbeat
 		}
 		m.lost(l)
@@ -73,9 +73,9 @@ func (l *link) since(m *Machine) time.Duration {
 	return m.now - l.heard
 }
 
-// maxTries is how often this node tries a link to a peer that it never heard, as long as each
-// try fails for a reason of this host. After that a failure counts as any other, because the
-// peer may exist only in views, with an address that no host can reach (local policy).
+// maxTries is how often this node tries a link to a peer that it never heard, if each try fails for
+// a reason of this host. Then the failure counts like one that is not local, because the peer may
+// exist only in views, with an address that no host can reach (local policy).
 const maxTries = 3
 
 // lost handles a link that failed. A peer that never answered is suspected only if it is a

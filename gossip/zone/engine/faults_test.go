@@ -227,7 +227,7 @@ func TestIllNode(t *testing.T) {
 	}
 }
 
-// TestMuted: if most links of a node fail at once, the node files no report until one link
+// TestMuted: if more than half of a node's links fail at once, it files no report until one link
 // proves alive. Then it reports the links that still fail (MS-A1).
 func TestMuted(t *testing.T) {
 	spec.Covers(t, "MS-A1")

@@ -7,7 +7,7 @@ import (
 )
 
 // filings records when this node suspected others. If a node refutes each suspicion, this node
-// suspects it at longer and longer intervals (MS-A2). Otherwise a link that works in one
+// suspects it at longer and longer intervals (MS-A2). At constant intervals, a link that works in one
 // direction only would cause a suspicion in the whole zone every few seconds.
 type filings map[wire.Ref]filing
 

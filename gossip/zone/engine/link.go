@@ -38,9 +38,9 @@ type link struct {
 	mine   wire.Roles // roles for which this node wants the link
 	theirs wire.Roles // roles for which the peer wants the link
 	// probing: the peer must answer a heartbeat before due, because the transport lost the
-	// connection (MS-A30) or the link was held.
+	// connection (MS-A30) or the link was in state held.
 	probing bool
-	// doubted: the link was held, and is not held a second time.
+	// doubted: the link was in state held once, and does not get into this state again.
 	doubted bool
 	quiet   bool          // the link failed because the peer was silent, not because a connection broke
 	same    bool          // the peer's last heartbeat had the same hash of attributes as this node

@@ -192,8 +192,8 @@ func TestLastDelegateMoves(t *testing.T) {
 }
 
 // TestAlarmOfStrangers: a supervisor passes alarms of its zone's delegates on to the monitors.
-// It accepts alarms that other supervisors pass on, without passing them on again, and no
-// others (MS-101).
+// It also accepts alarms that other supervisors pass on, and does not pass these on again. It
+// accepts no other alarms (MS-101).
 func TestAlarmOfStrangers(t *testing.T) {
 	spec.Covers(t, "MS-101")
 	s := newSolo(t, 5, Config{Supervisor: true})

@@ -18,7 +18,7 @@ func heapBytes() int64 {
 }
 
 // TestLarge: a zone (of two thousand nodes in a long run) starts, loses members and regains
-// them as fast as that of the design (MS-4, MS-104, MS-105), and takes little memory. The
+// them as fast as the zone measured in the design (MS-4, MS-104, MS-105), in little memory. The
 // design measured 5.7 s for this boot with two processes on each machine; with one process the
 // figure is about 4.0 s (MS-A27).
 func TestLarge(t *testing.T) {

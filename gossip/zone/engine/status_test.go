@@ -10,7 +10,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestStatus: the status of a machine, with words for states (MS-36).
+// TestStatus checks the status of a machine, which names states by words (MS-36).
 func TestStatus(t *testing.T) {
 	spec.Covers(t, "MS-36")
 	s := newSolo(t, 8, Config{Threshold: 3, Successors: 3})

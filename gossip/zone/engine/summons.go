@@ -32,12 +32,12 @@ type reason uint8
 const (
 	// reported: this node reported the other one as silent.
 	reported reason = iota
-	// doubted: enough nodes reported the other one as silent, and its grace period has begun. The
-	// refutation may reach no node that passes it on, although this node can hear the other one:
-	// with cuts in one direction, the other one's neighbours may all be unable to hear it.
+	// doubted: enough nodes reported the suspect as silent, and its grace period has begun. Its
+	// refutation may reach no node that passes it on, although this node can hear the suspect:
+	// with cuts in one direction, all neighbours of the suspect may be unable to hear it.
 	doubted
-	// corrected: a neighbour has removed the other one (MS-A9). At the end this node removes it
-	// too.
+	// corrected: a neighbour has removed the notified node (MS-A9). When the notifications end, this
+	// node removes it too.
 	corrected
 	reasons
 )
@@ -99,9 +99,9 @@ func (m *Machine) summonAll() {
 	}
 }
 
-// overFor reports whether the notified node has refuted the suspicion, or is gone. A doubted
-// node may refute one suspicion and be suspected again before this function is called: then the
-// notification goes on. It is not needed beside that of this node's own report.
+// overFor reports whether a notification is over: the notified node has refuted the suspicion, or is
+// gone. A doubted node may refute one suspicion and be suspected again before this function is
+// called: then its notification goes on, unless this node notifies it of its own report as well.
 func (m *Machine) overFor(s *summons) bool {
 	if s.why == doubted {
 		return !m.suspicions.graced(s.node) || m.summonses.marked[reported].has(s.node)

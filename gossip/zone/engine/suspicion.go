@@ -228,12 +228,13 @@ func (m *Machine) counts(by wire.Ref) bool {
 	return m.suspicions.open[by] <= most || by != m.self && m.suspicions.open[m.self] > most
 }
 
-// mostReports is the number of open reports from which a reporter suspects nearly all of its
-// neighbours.
+// mostReports is the largest number of open reports of a node that count. A node with more reports
+// suspects nearly all of its neighbours; see counts.
 func (m *Machine) mostReports() int { return 2*(m.cfg.Successors+m.cfg.Random) + 4 }
 
-// Bounds of the reports by nodes with more than mostReports: if all nodes reported all others,
-// the reports would not fit in memory.
+// Bounds of the number of open reports: if it reaches reportsPerMember for each member plus
+// minReports, further reports by nodes that have mostReports or more are refused. If all nodes
+// reported all others, the reports would not fit in memory.
 const (
 	reportsPerMember = 16
 	minReports       = 1024

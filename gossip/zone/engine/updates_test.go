@@ -81,8 +81,8 @@ func TestIdle(t *testing.T) {
 }
 
 // TestNotices: a node that suspects a neighbour notifies the monitors at once, once for each
-// neighbour. A monitor needs reports of as many nodes as any other member (MS-59 to MS-62,
-// MS-A32).
+// neighbour. To remove a member, a monitor needs reports of as many nodes as any other node (MS-59
+// to MS-62, MS-A32).
 func TestNotices(t *testing.T) {
 	spec.Covers(t, "MS-59", "MS-60", "MS-61", "MS-62", "MS-A32", "G-MS-3")
 	for _, theta := range []int{1, 2} {

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestID: valid and invalid ids (MS-5).
+// TestID checks which ids are valid (MS-5).
 func TestID(t *testing.T) {
 	spec.Covers(t, "MS-5")
 	a, b := nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@o2ib")

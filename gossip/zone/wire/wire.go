@@ -44,7 +44,7 @@ const (
 	// MaxZone bounds the name of a zone, in bytes. Supervisors publish a base zone in an
 	// attribute whose key is "zone.census/" and that name, and MaxKey bounds the key.
 	MaxZone = MaxKey - len("zone.census/")
-	// MaxMessage is the most bytes that a message can have.
+	// MaxMessage is the size in bytes of the longest message.
 	MaxMessage = 1 << 20
 	// MinMessage is the smallest limit for messages: the largest part that is not cut fits.
 	MinMessage = HeaderSize + countsSize + 2*(memberOverhead+maxID) + codeSize

@@ -99,9 +99,9 @@ func (t *faults) mend() {
 // lately reports whether a fault that ended at an instant is still an excuse.
 func (t *faults) lately(at, now time.Duration) bool { return at != never && now-at < t.grace }
 
-// heard returns the instant from which on the news may be that an observer is processing now. A
-// node that is slow, or was paused, has messages in a queue, and its events show the state at
-// the time when the oldest of them arrived.
+// heard returns the earliest arrival of a message that an observer may be processing now. A node
+// that is slow, or was paused, has messages in a queue, and its events show the state at the time
+// when the oldest of them arrived.
 func (t *faults) heard(observer sim.NodeID) time.Duration {
 	f, now := &t.nodes[observer], t.clock()
 	from := now

@@ -19,7 +19,7 @@ type group struct {
 	nodes sim.NodeSet
 	ids   []wire.ID
 	refs  []wire.Ref
-	local []int32 // index in ids, by Ref; -1 for a node of no index
+	local []int32 // by Ref: index of the node in ids; -1: the node is not of this group
 	table *engine.Table
 
 	// The fields below are used by a zone with a stub.
@@ -79,7 +79,7 @@ func (g *group) fill(from, members int) error {
 	return nil
 }
 
-// at returns the index of a node of the group.
+// at returns the index in ids of the node that r stands for, or -1 if it is not of this group.
 func (g *group) at(r wire.Ref) int {
 	if int(r) >= len(g.local) {
 		return -1

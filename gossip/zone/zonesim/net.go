@@ -36,7 +36,7 @@ type Config struct {
 	// Zone configures all nodes. Net ignores its ids and zone names, and those settings that
 	// have a field above.
 	Zone zone.Config
-	// Stacks runs agents above portals and LNet instead of bare machines; there are no stubs.
+	// Stacks runs agents above portals and LNet instead of bare machines. Stub must then be 0.
 	Stacks bool
 	// Check checks the invariants of every machine from time to time, and that the events of each
 	// node alternate and give its view.

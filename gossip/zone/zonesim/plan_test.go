@@ -27,7 +27,7 @@ func plans(t *testing.T, level scenario.Level, count int, draw func(seed uint64)
 
 // TestMildPlans: G-MS-8, MS-2, MS-3, MS-9, MS-10, MS-71, MS-100: nodes of each zone, delegates
 // and supervisors too, die, restart, leave, are paused or are slow. With Θ=2 no healthy node is
-// removed meanwhile. In the end all views, all attributes and the census are right.
+// removed in that time. In the end all views, all attributes and the census are right.
 func TestMildPlans(t *testing.T) {
 	spec.Covers(t, "MS-2", "MS-3", "MS-9", "MS-10", "MS-71", "MS-100", "G-MS-8")
 	count := sweep(16, 40, 10_000)

@@ -68,8 +68,8 @@ func (n *Net) way(delegate sim.NodeID) bool {
 
 // censusTold reports whether each supervisor that takes part has the right entry of every base
 // zone (MS-98, MS-100). If a delegate of the zone has a link to a supervisor, the entry must be
-// current, and from an active delegate with a link to its supervisor. Otherwise the entry must
-// be stale or lost.
+// current, and from an active delegate with a link to its supervisor. If no delegate has such a link,
+// the entry must be stale or lost.
 func (n *Net) censusTold(by sim.NodeSet) (bool, string) {
 	return kit.All(slices.Values(n.bases()), func(g *group) string {
 		delegates := slices.Collect(n.delegates(g))

@@ -82,9 +82,8 @@ func (n *Net) right(g *group, id sim.NodeID) (bool, string) {
 	return size == members, fmt.Sprintf("node %v has %d members, %d run", id, size, members)
 }
 
-// knows looks at each node of the first set that takes part, and at those nodes of the second
-// set that are in the same zone. It reports whether the latter are members in the view of the
-// former; if want is false, whether none of them is.
+// knows reports whether each node of by that takes part has in its view all other nodes of about
+// that are in its zone. If want is false, it reports whether each has none of them.
 func (n *Net) knows(by, about sim.NodeSet, want bool) (bool, string) {
 	for id := range n.taking(by) {
 		g := n.group(id)

@@ -33,9 +33,9 @@ func (q *Events[E]) Begin() bool {
 	return true
 }
 
-// Tell calls tell for each event, without the mutex, until none is left: also for those
-// that are added meanwhile, by tell itself or by others. The caller holds mu, which is
-// released when Tell returns, and Begin has returned true.
+// Tell calls tell for each event until none is left, also for events that tell itself or other
+// goroutines add during these calls. The caller holds mu, and Begin has returned true. Tell unlocks mu
+// for the calls, and returns with mu unlocked.
 func (q *Events[E]) Tell(mu *sync.Mutex, tell func(*E)) {
 	for len(q.waiting) > 0 {
 		events := q.waiting

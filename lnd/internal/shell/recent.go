@@ -3,8 +3,8 @@ package shell
 import "sync/atomic"
 
 // Recent remembers peers of an NI, so that most messages find their peer without the lock of the
-// NI's table, which all cores share. It is a direct-mapped cache: each hash has one slot. The peer
-// in a slot may be another one with that hash, and may have left the table since.
+// NI's table, which all cores share. It is a direct-mapped cache: each hash has one slot. A slot may
+// have another peer than the one that is looked for, or a peer that has left the table since.
 type Recent[P any] [16]atomic.Pointer[P]
 
 // Slot returns the slot of the peers with a hash.

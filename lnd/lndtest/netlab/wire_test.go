@@ -259,8 +259,8 @@ func TestMTU(t *testing.T) {
 	}
 }
 
-// TestBlock: packets from an address that is blocked are lost, and others pass; none is
-// blocked any more after that.
+// TestBlock: packets from a blocked address are lost, and those from others pass. After Block without
+// addresses all packets pass again.
 func TestBlock(t *testing.T) {
 	a, b, _ := pair(t)
 	from, to := connect(t, a, b)

@@ -81,8 +81,8 @@ func readCapture(t testing.TB, file string) (list []frame) {
 	}
 }
 
-// TestCaptured decodes all messages and rejects of the captures and encodes
-// those of kernel nodes again.
+// TestCaptured decodes all messages and all CM rejections (REJ) in the captures of the repository.
+// It encodes again those that kernel nodes sent, and compares the bytes.
 func TestCaptured(t *testing.T) {
 	types, whys := map[string]int{}, map[string]int{}
 	for _, f := range captured(t)[:inRepository] {

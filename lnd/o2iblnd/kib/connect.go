@@ -73,14 +73,14 @@ type Reject struct {
 	BigEndian bool    // the sender is a big-endian host
 	Version   Version // version of the rejected request if that was understood, else V2
 	Why       Why     // the reason of the reject
-	// Complete tells that the fields below were in the reject: rejects of version 1 end before it.
+	// Complete tells that the fields below were in the reject: rejects of version 1 end before them.
 	Complete bool
 	Stamp    uint64     // incarnation stamp of the sender
 	Params   ConnParams // parameters that the sender would accept
 }
 
-// ParseReject parses the private data of a CM REJ. The magic may be the
-// unified one as well. The errors are ErrShort, ErrMagic and ErrVersion.
+// ParseReject parses the private data of a CM REJ. It accepts the magic of
+// the unified protocol, too. The errors are ErrShort, ErrMagic and ErrVersion.
 func ParseReject(b []byte) (r Reject, err error) {
 	if len(b) < minReject {
 		return Reject{}, ErrShort

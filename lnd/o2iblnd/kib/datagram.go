@@ -31,8 +31,8 @@ var (
 	ErrDatagramMagic = errors.New("not a multicast datagram of o2iblnd")
 	// ErrDatagramVersion means a datagram of an unknown version.
 	ErrDatagramVersion = errors.New("unknown version of a multicast datagram")
-	// errDatagramHeader means an LNet header that is not the short one, which all
-	// NIDs of o2ib fit.
+	// errDatagramHeader means an LNet header of another size than the short form, the only form
+	// that o2ib uses.
 	errDatagramHeader = errors.New("no LNet header of o2iblnd has this size")
 	// ErrDatagramLength means a payload that is not as long as its header says.
 	ErrDatagramLength = errors.New("payload length differs from the datagram's")

@@ -42,9 +42,8 @@ func (d *Desc) Total() (n uint64) {
 	return n
 }
 
-// MakeDesc returns a descriptor of the fragments. It puts them into buf, which
-// it appends to and which the Desc refers to from then on. The error is
-// errFrags.
+// MakeDesc returns a descriptor of the fragments. It appends them
+// to buf, to which the Desc refers from then on. The error is errFrags.
 func MakeDesc(buf []byte, key uint32, frags ...Frag) (Desc, error) {
 	if len(frags) == 0 || len(frags) > MaxFrags {
 		return Desc{}, errFrags

@@ -8,8 +8,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestRefused breaks one rule of validation at a time, in the order of the
-// reference.
+// TestRefused breaks one rule of validation at a time, in the order of o2iblnd-wire.
 func TestRefused(t *testing.T) {
 	const (
 		immediate = "911be90b 1200 d1 00 7d000000 00000000" + ends12 + nids12 + "01000000 05000000" + putBody + "68656c6c6f"

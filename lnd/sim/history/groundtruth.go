@@ -89,7 +89,7 @@ func (t *groundTruth) node(id sim.NodeID) *nodeHistory {
 	return n
 }
 
-// sorted returns the nodes that ever lived, in order.
+// sorted returns the nodes of which the log has a start or a fault, in order.
 func (t *groundTruth) sorted() []sim.NodeID { return slices.Sorted(maps.Keys(t.nodes)) }
 
 // finish ends the last of some spans, if it is still open.

@@ -31,8 +31,8 @@ const (
 	Crash                        // the host of Node crashed, and its process with it
 	Pause                        // the process of Node was paused
 	Resume                       // Node goes on after a pause
-	Skew                         // Value: its clock gains so many ppm, as an int64
-	Slow                         // Value: each of its steps costs so many ns more
+	Skew                         // the clock of Node gains Value ppm from now on, as an int64
+	Slow                         // each step of Node costs Value ns more from now on
 	Partition                    // a partition, with Text such as "1-500 | 501-1000"
 	Cut                          // a cut, with Text such as "1-3 -> 4"
 	Heal                         // the end of the partition and all cuts

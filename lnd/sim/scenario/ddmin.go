@@ -4,8 +4,8 @@ import "slices"
 
 // ddmin returns a part of list that still fails, from which no single element
 // can be left out (Zeller and Hildebrandt, "Simplifying and isolating
-// failure-inducing input"). The list itself must fail. An error of fails ends
-// it.
+// failure-inducing input"). The list itself must fail. If fails returns an
+// error, ddmin stops and returns it.
 func ddmin[T any](list []T, fails func([]T) (bool, error)) ([]T, error) {
 	if bad, err := fails(nil); bad || err != nil {
 		return nil, err

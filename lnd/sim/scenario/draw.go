@@ -104,7 +104,8 @@ func (x *expansion) resolvePartition(w *world, a *action, rng *rand.Rand) (bool,
 	return len(a.sets) > 0 && x.visits <= maxVisits, nil
 }
 
-// apart draws sets that have no node in common: those that are given first.
+// apart draws sets that have no node in common. Sets whose nodes the file names come first, and the
+// drawn sets avoid these nodes.
 func (x *expansion) apart(w *world, a *action, rng *rand.Rand) *mistake {
 	taken := make(map[sim.NodeID]bool)
 	for _, drawn := range []bool{false, true} {

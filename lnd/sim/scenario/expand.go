@@ -11,12 +11,12 @@ import (
 const (
 	maxSteps  = 100_000
 	maxVisits = 1 << 25 // most nodes that all steps together name
-	// stepVisits is the cost of a step itself, in visits of nodes, where all steps are evaluated
-	// repeatedly.
+	// stepVisits is what a step adds to the count of visits, besides its nodes, each time that
+	// resolve goes through all steps.
 	stepVisits = 32
 )
 
-// expand returns what happens in a run of so many nodes from a seed, in order.
+// expand returns what happens, in order, in a run with the given number of nodes and seed.
 func (f *File) expand(nodes int, seed uint64) ([]step, Errors) {
 	x := &expansion{file: f, nodes: nodes, seed: seed}
 	x.ranges()

@@ -51,7 +51,7 @@ func formatBytes(n int64) string {
 // timer, and a small message under way to it.
 const simBytes = 160
 
-// Memory predicts the bytes that a run of so many nodes needs.
+// Memory predicts the bytes that a run with the given number of nodes needs.
 func (f *File) Memory(level Level, nodes int) int64 {
 	if level == 0 {
 		level = f.Protocol.Levels[0]

@@ -116,7 +116,7 @@ func (p *parser) protocol(c *cursor, l *line) {
 		p.file.Protocol = &Protocol{}
 		return
 	}
-	// After a mistake the rest is parsed as if it were for the first one.
+	// If the protocol is unknown, the rest of the file is parsed as one of the first protocol.
 	p.file.Protocol = p.protocols[i]
 	p.file.Options = defaults(p.file.Protocol)
 }

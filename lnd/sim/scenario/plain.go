@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Expand returns the file without random choices, as a run with so many nodes and this seed makes
-// them: each fault becomes an "at" line that names its nodes. A run of the result has the same
+// Expand returns the file with the random choices that a run with these nodes and this seed makes:
+// each fault becomes an "at" line that names its nodes. A run of the result has the same
 // digest.
 func (f *File) Expand(nodes int, seed uint64) (*File, error) {
 	steps, errs := f.expand(nodes, seed)

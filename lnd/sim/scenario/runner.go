@@ -21,11 +21,11 @@ type runner struct {
 
 	instants instants
 	checks   []checker
-	only     *checker // the run ends once this one is decided; nil: at its end
+	only     *checker // the run ends as soon as this check is decided; nil: the run takes its whole time
 	series   []Series
 	sampleAt time.Duration
 	reportAt time.Duration
-	paused   map[sim.NodeID]time.Duration // by paused node: end of a pause that has one
+	paused   map[sim.NodeID]time.Duration // by node: when its pause is to end; only for pauses that have an end
 }
 
 // fits fills in what the options leave to the file, and refuses what cannot be
@@ -129,8 +129,8 @@ func (r *runner) report(now time.Duration) {
 	}
 }
 
-// end ends the recording. That of a run which has not come to its end goes as
-// far as the run did.
+// end ends the recording. If the run was stopped before its end, the recording gets no end chunk and
+// goes as far as the run.
 func (r *runner) end(whole bool) error {
 	if r.recording == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 type world struct {
 	nodes     int
 	state     []nodeState
-	until     map[sim.NodeID]time.Duration // by node: end of a pause that has one
+	until     map[sim.NodeID]time.Duration // by node: when its pause ends; only for pauses that have an end
 	starts    func(sim.NodeID) time.Duration
 	separated bool // a partition or cut separates nodes
 	changed   bool // some links are changed

@@ -5,11 +5,11 @@ type PSN uint32
 
 const psnMask = 1<<24 - 1
 
-// Add returns the PSN n behind p; n may be negative.
+// Add returns the PSN that is n after p; n may be negative.
 func (p PSN) Add(n int) PSN { return (p + PSN(n)) & psnMask }
 
-// Sub returns how far p is behind q, from -2^23 to 2^23-1: positive if p is
-// the later one.
+// Sub returns the distance from q to p, from -2^23 to 2^23-1: positive if p is
+// later than q.
 func (p PSN) Sub(q PSN) int { return int(int32(p-q) << 8 >> 8) }
 
 // QPN is the number of a queue pair, 24 bits.

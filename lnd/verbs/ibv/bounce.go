@@ -17,7 +17,7 @@ const (
 )
 
 // bounceClasses are the sizes of slots in bytes: for LNet headers and small messages, for a whole
-// message of o2iblnd, and for the most that may be copied.
+// message of o2iblnd, and for the longest data that may be copied.
 var bounceClasses = [...]int{512, 4 << 10, longestCopy}
 
 // slot is registered C memory for one work request.
@@ -49,7 +49,7 @@ type bounce struct {
 	taken int
 }
 
-// get takes a free slot and sets its length to n. The error is ErrTooLarge if no slot has so many
+// get takes a free slot and sets its length to n. The error is ErrTooLarge if no slot has n
 // bytes, ErrFull if all memory is in use, or an error of newSlab.
 func (b *bounce) get(n int) (slot, error) {
 	class := 0

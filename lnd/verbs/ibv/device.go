@@ -42,8 +42,8 @@ type device struct {
 	queues  sync.WaitGroup // the goroutines of completion queues
 	pairs   sync.WaitGroup // the queue pairs that exist
 
-	// cm is held for every call of librdmacm, also while it takes an event: the library changes
-	// queue pairs then, which must not go away meanwhile.
+	// cm is locked during every call of librdmacm, also while the library takes an event: then it
+	// changes queue pairs, and no other goroutine may destroy these at that time.
 	cm        sync.Mutex
 	conns     map[uint32]*conn
 	listeners map[uint32]*listener

@@ -21,13 +21,13 @@
 // A device writes to memory by itself, and neither the garbage collector nor the race
 // detector knows of it. These are the rules that keep both safe:
 //
-//	no MR       PostSend copies it into C memory that is registered once and belongs
-//	            to a pool of the PD. At most 64 KiB per work request
-//	MR          pieces that follow each other in memory are one run, pinned
-//	            (runtime.Pinner) until Deregister and until no posted work request
-//	            names the region, whichever is later
-//	received    C memory, taken as Go slices, freed when the pool is closed and all
-//	            buffers are returned
+//	no MR       PostSend copies the data into C memory that is registered once and
+//	            belongs to a pool of the PD: at most 64 KiB per work request
+//	MR          Pieces that follow each other in memory are registered together, as one
+//	            run. It is pinned (runtime.Pinner) until Deregister was called and no
+//	            posted work request names the region any more
+//	received    It is C memory that Go slices refer to. It is freed when the pool is
+//	            closed and all buffers are returned
 //
 // A peer writes to a region by one key, but a device has a key for each registration. A region
 // with RemoteWrite that has several runs therefore is C memory: a copy of the pieces that

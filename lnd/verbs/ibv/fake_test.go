@@ -15,8 +15,8 @@ import (
 )
 
 // The tests whose names begin with TestOnFake run in a process of their own, which loads the
-// libraries of testdata/fake before the real ones. These simulate an RDMA device in memory. The
-// device checks what is freed and when, and fails where a test tells it to.
+// libraries of testdata/fake before the real ones. The fake libraries simulate an RDMA device in
+// memory. The device checks what is freed and when, and fails where a test tells it to.
 
 const fakeEnv = "ULNET_IBV_FAKE"
 

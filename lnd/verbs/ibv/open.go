@@ -115,7 +115,8 @@ func (d *device) free() {
 }
 
 // pollable returns a file that the runtime's poller watches, for a descriptor of the libraries.
-// The file is a duplicate, because the library closes its own descriptor. Neither blocks any more.
+// The file is a duplicate, because the library closes its own descriptor. Calls on the
+// two descriptors do not block from then on.
 func pollable(fd int, name string) (*os.File, error) {
 	if err := unix.SetNonblock(fd, true); err != nil {
 		return nil, os.NewSyscallError("fcntl", err)

@@ -44,7 +44,7 @@ type queue struct {
 	tasks  []func()      // functions to call after the upcalls for the completions that are in the queue now
 	pools  map[*pool]int // by pool: number of queue pairs that complete receives here
 	size   int           // number of completions that the device's queue holds
-	need   int           // the most completions that may be there at once
+	need   int           // largest number of completions that may be in the queue at once
 	pairs  int           // number of queue pairs that complete here
 	closed bool
 	ended  bool // whether the goroutine has to stop

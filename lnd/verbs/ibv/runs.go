@@ -12,7 +12,7 @@ import (
 const (
 	// longestRegion is the largest size of a region in bytes, equal to that of a message.
 	longestRegion = 1 << 31
-	// mostKeys is the most registrations of one region.
+	// mostKeys is the largest number of registrations, and so of keys, of one region.
 	mostKeys = 16
 )
 

@@ -37,9 +37,9 @@ func (f *ends) watch() (events func(verbs.Conn, verbs.Event), made func(verbs.Co
 	}
 }
 
-// TestCloseMeanwhile closes handles while others connect and accept with them. A call that
-// fails has no event; every other connection has a last one. No device is left open at an
-// address.
+// TestCloseMeanwhile closes handles of devices while other goroutines connect and accept with them. A
+// call that fails causes no event. Every connection of a call that succeeds gets a last event. No
+// device is left open at an address.
 func TestCloseMeanwhile(t *testing.T) {
 	rounds := 400
 	if testing.Short() || effort.Race {

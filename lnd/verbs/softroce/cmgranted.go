@@ -7,14 +7,16 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// The limits on connections that were granted, and whose peer has not shown yet that it knows
-// of them: for all peers, and for one. A request costs its sender one packet, whose source can
-// be forged. At a limit a new connection evicts the one that has waited longest. So forged
-// requests neither fill memory and tables, nor keep out the hosts whose addresses they use.
+// The limits on half-open connections: this side has sent the REP, and has not received the RTU or
+// another packet of the peer. maxGranted is for all peers together, maxGrantedEach for one peer. A
+// request costs its sender one packet, whose source can be forged. At a limit a new connection
+// evicts the one that has waited longest for its peer. So forged requests neither fill memory and
+// tables, nor keep out the hosts whose addresses they use.
 //
-// Local policy. The sign of a real peer comes after a round trip, and after the packets that
-// wait in the socket. So the limits are above the number of requests for which the socket has
-// room by default, and above the number that two nets of one peer make at once.
+// Local policy. The RTU of a real peer comes after a round trip, and this side reads it after the
+// packets that wait in the socket before it. So the limit for all peers is above the number of
+// requests for which the socket has room by default, and the limit for one peer is above the number
+// of connections that two nets of one peer make at once.
 const (
 	maxGranted     = 8192
 	maxGrantedEach = 256

@@ -84,8 +84,8 @@ func (s *cmShell) about(c *conn, kind callKind) {
 	}
 }
 
-// do steps the connection manager and makes the upcalls. The caller holds no lock. If the call in
-// in succeeds, do binds c to its connection, so that c gets the events of the connection. If c has
+// do steps the connection manager and makes the upcalls. The caller holds no lock. If in.Call
+// succeeds, do binds c to its connection, so that c gets the events of the connection. If c has
 // ended already, do returns ErrClosed.
 func (s *cmShell) do(in cmInput, c *conn) (ibta.CommID, error) {
 	s.mu.Lock()

@@ -97,8 +97,9 @@ func (c *conn) handOut(box *outbox) {
 	c.finish(box)
 }
 
-// begin reports whether packets of this sender are for this connection, and then leaves c.mu
-// locked. The first packet to the passive side shows that the peer knows of the connection.
+// begin reports whether packets of this sender are for this connection. If they are, it returns true
+// with c.mu locked. If not, it returns false with c.mu unlocked. The first packet to the passive side
+// shows that the peer knows of the connection.
 func (c *conn) begin(from netip.AddrPort) bool {
 	c.mu.Lock()
 	if !c.heard && !c.asking && c.rc != nil && from.Addr() == c.route.To.Addr() {
@@ -146,8 +147,8 @@ func (c *conn) sendACK() {
 }
 
 // frameACK moves the delayed ACK, if there is one, to the datagrams of a box that the caller
-// sends. While upcalls are being made it leaves the ACK to handOut. Until the caller has sent the
-// ACK, a later ACK may overtake it; the peer ignores the earlier one then.
+// sends. While upcalls are being made it leaves the ACK to handOut. The caller sends the box without
+// c.mu. A later ACK of the connection may be sent before it; the peer then ignores the delayed ACK.
 func (c *conn) frameACK(to *outbox) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -29,7 +29,7 @@ type cq struct {
 // lastCall is a connection that is over: its last event follows the completions that were waiting
 // when it ended.
 type lastCall struct {
-	at   int // index in waiting behind the last completion
+	at   int // how many of the completions in waiting come before the last event
 	conn *conn
 }
 
@@ -56,8 +56,8 @@ func (q *cq) release(n int) {
 	}
 }
 
-// claim adds completions, and behind them the end of the connection last (nil: none), to the order
-// of the queue. If it returns true the caller has to make their upcalls: by run, without locks.
+// claim appends completions to the order of the queue, and then the end of the connection last, if
+// that is not nil. If it returns true the caller has to make their upcalls: by run, without locks.
 func (q *cq) claim(list []verbs.Completion, last *conn) bool {
 	if len(list) == 0 && last == nil {
 		return false
@@ -76,11 +76,11 @@ func (q *cq) claim(list []verbs.Completion, last *conn) bool {
 }
 
 // maxRounds bounds the rounds of upcalls that one goroutine makes for others before a new
-// goroutine takes over. The first may be needed elsewhere: it may run the timers, or be a
-// consumer's goroutine that posts. Local policy.
+// goroutine takes over. The goroutine may be needed elsewhere: it may be the one that runs
+// the timers, or a consumer's goroutine that posts. Local policy.
 const maxRounds = 64
 
-// run makes the upcalls of what was claimed, and of what others claim meanwhile.
+// run makes the upcalls of what was claimed, and of what other goroutines claim while it runs.
 func (q *cq) run(list []verbs.Completion, last *conn) {
 	q.upcall(list)
 	if last != nil {

@@ -40,11 +40,13 @@
 // Packets that are lost are sent again from the oldest missing one on, as all RoCE does. A
 // loss is noticed in one of these ways, the fastest first:
 //
-//	NAK        the responder got a packet ahead of a missing one: says so once
-//	probe      nothing was heard for some round trips: the oldest packet goes
-//	           again, and asks for an acknowledgement. It is answered by how far
-//	           the responder has come, and does not count as a retry
-//	timeout    nothing was heard for the ACK timeout: a retry
+//	NAK        The responder has got a packet that comes after a missing one, and sends
+//	           one NAK for it
+//	probe      The requester has received nothing for some round trips: it sends the
+//	           oldest packet again, with a request for an acknowledgement. The ACK says
+//	           which packets have arrived. A probe does not count as a retry
+//	timeout    The requester has received nothing for the ACK timeout: it goes back to
+//	           the oldest packet, which counts as a retry
 //
 // A window bounds the packets in flight: it begins with 16, grows by one for each
 // window that is acknowledged, and is halved for a loss. The last packet of a message

@@ -83,7 +83,7 @@ func TestFramer(t *testing.T) {
 	}
 }
 
-// TestFramerRoutes: packets to different destinations, of another class, or behind a shorter
+// TestFramerRoutes: packets to different destinations, of another class, or after a shorter
 // one are not joined.
 func TestFramerRoutes(t *testing.T) {
 	a, b := routeTo("10.0.0.1:49152", "10.0.0.2:4791"), routeTo("10.0.0.1:49152", "10.0.0.3:4791")
@@ -102,7 +102,8 @@ func TestFramerRoutes(t *testing.T) {
 		cut(t, &f, &f.bursts[i], nil)
 		segments = append(segments, f.bursts[i].segments)
 	}
-	// urgent: 8 and 4; 4, then 8 is longer; 8 and 3, which padding makes 4.
+	// The bursts of urgent have payloads of 8 and 4 bytes; of 4, because a longer packet follows;
+	// and of 8 and 3 bytes, which are padded to 4.
 	want := []int{2, 1, 1, 2, 1, 2}
 	if len(segments) != len(want) {
 		t.Fatalf("bursts of %v", segments)

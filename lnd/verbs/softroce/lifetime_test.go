@@ -267,7 +267,7 @@ func (n *testNode) drop() {
 	}
 }
 
-// churn opens, uses and ends a connection to to.
+// churn opens, uses and ends a connection to the address given as to.
 func (n *testNode) churn(to netip.AddrPort, rng *rand.Rand) {
 	events := make(chan verbs.Event, 4)
 	cfg := n.config()

@@ -52,8 +52,8 @@ func TestRegionRenew(t *testing.T) {
 	}
 }
 
-// TestRegionRenewMeanwhile writes with keys that come and go: memory that was deregistered is
-// never written.
+// TestRegionRenewMeanwhile: two goroutines write by the keys of regions that are registered and
+// deregistered at the same time. Memory that was deregistered is never written.
 func TestRegionRenewMeanwhile(t *testing.T) {
 	d := &domain{newRegionTable(randomNumbers{})}
 	r, _, _ := register(t, d, 64)

@@ -139,8 +139,8 @@ func TestRegionNumbers(t *testing.T) {
 	}
 }
 
-// TestRegionDeregister deregisters while others write: not a byte changes from then
-// on.
+// TestRegionDeregister deregisters memory while two goroutines write to it: after Deregister has
+// returned, no byte of the memory changes.
 func TestRegionDeregister(t *testing.T) {
 	d := &domain{newRegionTable(randomNumbers{})}
 	for range 50 {

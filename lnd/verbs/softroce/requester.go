@@ -154,8 +154,8 @@ func (c *rc) expire(now time.Duration, out *rcOutput) {
 	}
 }
 
-// probe retransmits the oldest packet and requests an ACK for it. By Karn's algorithm the
-// RTT sample is given up.
+// probe retransmits the oldest packet and requests an ACK for it. By Karn's algorithm, no RTT sample
+// is taken from that ACK.
 func (c *rc) probe(out *rcOutput) {
 	r := &c.req
 	c.counters.Probes++

@@ -10,7 +10,8 @@ import (
 	"ulnet/lnd/verbs/softroce/wire"
 )
 
-// socketPair is two sockets, and bursts from one to the other.
+// socketPair is two sockets, with a framer for bursts from one to the other and a parser of what
+// arrives there.
 type socketPair struct {
 	t      *testing.T
 	from   *socket

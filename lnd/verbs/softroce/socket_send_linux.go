@@ -164,8 +164,8 @@ func appendControl(to []byte, level, kind, n int, value uint32) []byte {
 	return to
 }
 
-// mostWait is how long a call waits for room in the send buffer, once, in
-// milliseconds: an interface that works has made some by then.
+// mostWait is how long a call waits, at most once, for room in the send buffer, in milliseconds. An
+// interface that works has made room by then.
 const mostWait = 2
 
 // call sends the messages, as far as the kernel accepts them. An error is that of the first

@@ -1,7 +1,7 @@
 package softroce
 
-// Stats are the counters of the device of an address, of all its handles. A handle has them
-// behind an interface:
+// Stats are the counters of the device of an address, of all its handles. A handle gives
+// them through an interface:
 //
 //	s, ok := device.(interface{ Stats() softroce.Stats })
 type Stats struct {
@@ -9,7 +9,7 @@ type Stats struct {
 	Regions     int // registered memory regions
 	Connections int // connections in the connection manager, also those whose numbers may not be used again yet
 
-	Transport TransportStats // counters of all connections, those that are over included
+	Transport TransportStats // counters of all connections, including those that have ended
 	CM        CMStats        // counters of the connection manager
 	Datagrams UDStats        // counters of all queue pairs for datagrams
 	Groups    GroupStats     // counters of all multicast groups

@@ -263,8 +263,8 @@ func transfer(t testing.TB, seed uint64, f emulator.Faults, total int) (took tim
 	return took, ends[0].digest ^ ends[1].digest<<1, v.net.Stats()
 }
 
-// TestTransfer moves 200 MB over a wire that loses, repeats and reorders packets,
-// in virtual time, and checks every byte; 10 GB with BENCH=long.
+// TestTransfer moves 100 MiB in each direction over a wire that loses, repeats and reorders packets,
+// in virtual time, and checks every byte. With BENCH=long it moves 5 GiB in each direction.
 func TestTransfer(t *testing.T) {
 	total := 100 << 20
 	switch {

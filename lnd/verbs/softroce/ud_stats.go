@@ -1,7 +1,7 @@
 package softroce
 
-// UDStats are the counters of all queue pairs for datagrams of a device. Each datagram that
-// arrives counts in one of them, for each queue pair that it reaches.
+// UDStats are the counters of all queue pairs for datagrams of a device. For each queue pair that an
+// arriving datagram reaches, exactly one of the counters of arrived datagrams rises.
 type UDStats struct {
 	Sent     uint64 // datagrams that were sent
 	Failed   uint64 // datagrams that the system refused to send

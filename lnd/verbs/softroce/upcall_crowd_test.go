@@ -88,8 +88,8 @@ func (c *shared) post(posted *sync.WaitGroup) (count uint64, ok bool) {
 	return c.next, true
 }
 
-// post starts goroutines that post each messages on a connection. The goroutine that posts
-// the message at three quarters of all disconnects.
+// post starts a number of goroutines (posters), each of which posts a number of messages (each) on
+// a connection. When three quarters of all messages are posted, one of the goroutines disconnects.
 func (w *crowd) post(c *shared, posters, each int) {
 	last := uint64(posters * each * 3 / 4)
 	for range posters {

@@ -11,8 +11,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestClaimOfAnother (PD-19): a stranger claims the NIDs of a node, one of them as its own
-// primary NID. Each of these NIDs is pinged, and nothing changes.
+// TestClaimOfAnother (PD-19): a stranger claims NIDs that belong to another node, one of them as its
+// primary NID. Each of these NIDs is pinged, and the NIDs stay with the node that they belong to.
 func TestClaimOfAnother(t *testing.T) {
 	spec.Covers(t, "PD-19")
 	b := newBench(t, Limits{})
@@ -39,8 +39,7 @@ func names(nis []wire.NIStatus) (ids []nid.NID) {
 	return ids
 }
 
-// TestProbeAnswers: which answers to a probe confirm that the NID belongs to the peer, and
-// which do not.
+// TestProbeAnswers checks which answers to a probe confirm that the NID belongs to the peer.
 func TestProbeAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
 		in   Input
@@ -278,8 +277,8 @@ func TestFailedAsksAgain(t *testing.T) {
 	}
 }
 
-// TestClaimsBounded: the sum of all claims is limited, and each peer may have some however
-// many the others have.
+// TestClaimsBounded: the number of claimed NIDs of all peers together is limited, and each peer may
+// claim a few NIDs even when the limit is reached.
 func TestClaimsBounded(t *testing.T) {
 	b := newBench(t, Limits{MaxClaims: 100})
 	for peer := range 20 {

@@ -13,7 +13,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestTimeouts (PD-17): a ping and a push that get no answer.
+// TestTimeouts (PD-17): a ping and a push that get no answer are given up after Limits.Timeout, and
+// the discovery of the peer fails.
 func TestTimeouts(t *testing.T) {
 	spec.Covers(t, "PD-17")
 	b := newBench(t, Limits{Timeout: time.Minute})
@@ -87,7 +88,7 @@ func TestTableFull(t *testing.T) {
 	}
 }
 
-// TestSelf (PD-13): which peers get a push when our NIs change, and by which path.
+// TestSelf (PD-13) checks which peers get a push when our NIs change, and by which path.
 func TestSelf(t *testing.T) {
 	spec.Covers(t, "PD-13")
 	b := newBench(t, Limits{})

@@ -160,8 +160,8 @@ func (m *Machine) end(p *peer) {
 	m.changed(p)
 }
 
-// expire fails the exchanges that were not answered in time, and starts those of waiting
-// peers.
+// expire fails the exchanges whose deadline has passed without an answer, and starts exchanges of
+// peers that wait for a slot.
 func (m *Machine) expire(now time.Duration, out *Output) {
 	m.expireProbes(now, out)
 	for len(m.sent) > 0 && m.sent[0].deadline <= now {

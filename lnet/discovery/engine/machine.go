@@ -106,7 +106,7 @@ type Output struct {
 	Peers     []lnet.Peer // peers that have changed, with their new state
 	Done      []Done      // discoveries that have ended
 	Sends     []Send      // pings and pushes to send
-	Edited    []Edited    // configured peers that have changed
+	Edited    []Edited    // answers to Configure and Deconfigure
 }
 
 // Reset empties o, but keeps its memory for reuse.
@@ -185,10 +185,10 @@ type Stats struct {
 	UserPushes     uint64 `json:"user_pushes"`     // pushes from user-flagged PIDs
 	OldInfos       uint64 `json:"old_infos"`       // infos older than the latest of the same incarnation
 	Probes         uint64 `json:"probes"`          // pings sent to NIDs that a peer claims
-	Confirmed      uint64 `json:"confirmed"`       // claims that the node of the NID confirmed
-	Denied         uint64 `json:"denied"`          // claims that the node of the NID denied
-	Unconfirmed    uint64 `json:"unconfirmed"`     // claims that no answer confirmed or denied
-	ClaimsFull     uint64 `json:"claims_full"`     // claims for which there was no room
+	Confirmed      uint64 `json:"confirmed"`       // NIDs that a peer claimed, and for which a probe showed that they are NIDs of that peer
+	Denied         uint64 `json:"denied"`          // NIDs that a peer claimed, and that are not its own by the answer to a probe or by configuration
+	Unconfirmed    uint64 `json:"unconfirmed"`     // NIDs that a peer claimed, and that were given up after several probes without an answer
+	ClaimsFull     uint64 `json:"claims_full"`     // NIDs that a peer claimed, and that were not stored because the bound was reached
 }
 
 // NewMachine returns a machine that knows no peer. The first input must be SelfIs.

@@ -156,7 +156,7 @@ var rows = map[string]row{
 	},
 }
 
-// TestRows (PD-9, PD-11): the effect of each row of the table of states.
+// TestRows (PD-9, PD-11) checks the effect of each row of the table of states.
 func TestRows(t *testing.T) {
 	spec.Covers(t, "PD-9", "PD-11")
 	for name, c := range rows {
@@ -183,8 +183,8 @@ func TestSingleRail(t *testing.T) {
 	}
 }
 
-// TestBadInfo (PD-9): each error that an info can have, in a REPLY and in a push. A bad push
-// causes a ping; after a bad REPLY the ping is repeated, a limited number of times.
+// TestBadInfo (PD-9) gives the machine infos with each possible error, in a REPLY and in a push. A
+// bad push causes a ping; after a bad REPLY the ping is repeated, a limited number of times.
 func TestBadInfo(t *testing.T) {
 	spec.Covers(t, "PD-9")
 	crowd := make([]nid.NID, 200)
@@ -249,7 +249,8 @@ func TestCutInfo(t *testing.T) {
 	}
 }
 
-// TestRefusedPushes (PD-8): pushes that change nothing, and their counters.
+// TestRefusedPushes (PD-8): pushes of unknown nodes and of nodes that are not multi-rail change
+// nothing and are counted.
 func TestRefusedPushes(t *testing.T) {
 	spec.Covers(t, "PD-8")
 	b := newBench(t, Limits{})
@@ -265,7 +266,7 @@ func TestRefusedPushes(t *testing.T) {
 	}
 }
 
-// TestMerge (PD-14): which NIDs belong to which peer after an info.
+// TestMerge (PD-14) checks which NIDs belong to which peer after an info has been merged.
 func TestMerge(t *testing.T) {
 	spec.Covers(t, "PD-14")
 	for name, c := range map[string]struct {

@@ -9,8 +9,9 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// merge takes over a peer's info (lnet_peer_data_present). Listed NIDs that were the peer's
-// own before stay its own; the other listed NIDs become claims. Kernels accept them all.
+// merge takes over a peer's ping info (lnet_peer_data_present). NIDs in the info that were the peer's
+// own before stay its own. Its other NIDs become claims, which probes must confirm; kernels accept
+// them without a probe.
 func (m *Machine) merge(now time.Duration, p *peer, out *Output) {
 	list := p.data
 	p.data = nil
@@ -23,7 +24,7 @@ func (m *Machine) merge(now time.Duration, p *peer, out *Output) {
 	if !p.flags.Has(lnet.PeerMultiRail) || p.flags.Has(lnet.PeerNoDiscovery) {
 		if !m.isGateway(p) {
 			m.disclaim(p, out)
-			p.setStatuses(list) // each of its NIDs is a peer of its own
+			p.setStatuses(list) // nothing is merged into p: each NID that such a node lists is a peer of its own
 			return
 		}
 		list = m.vouched(p, list) // a gateway: routes depend on the states of its far NIs, so these stay on the list
@@ -55,9 +56,9 @@ func (m *Machine) usable(nis []wire.NIStatus) []wire.NIStatus {
 	return good
 }
 
-// setRails replaces the list of a peer's NIDs: its own stay its own, new ones are claims, and
-// NIDs that are not listed any more are withdrawn (lnet_peer_merge_data). The NID from which
-// the info came stays in any case; local policy.
+// setRails replaces the list of a peer's NIDs. NIDs that were its own stay its own, new NIDs become
+// claims, and NIDs that the new list does not have are removed (lnet_peer_merge_data). The NID from
+// which the info came stays in any case; local policy.
 func (m *Machine) setRails(p *peer, list []wire.NIStatus, out *Output) {
 	if !listed(list, p.by) {
 		list = append(list, wire.NIStatus{NID: p.by, Status: wire.StatusUp})
@@ -92,8 +93,8 @@ func (m *Machine) setRails(p *peer, list []wire.NIStatus, out *Output) {
 	m.relist(p)
 }
 
-// again returns the rail as it is when another info lists its NID. A claim that was denied or
-// never answered may then be probed again.
+// again returns the rail as it is after a further info of the peer has listed its NID. A claim that
+// was denied or never answered may then be probed again.
 func (r rail) again(s wire.Status) rail {
 	r.Status = s
 	if r.state == denied || r.state == silent {
@@ -102,7 +103,7 @@ func (r rail) again(s wire.Status) rail {
 	return r
 }
 
-// ownClaims is how many claims each peer may have, whatever the others have.
+// ownClaims is how many claims each peer may have even if the limit of all claims is reached.
 const ownClaims = 8
 
 // admits reports whether p may have one more claim.

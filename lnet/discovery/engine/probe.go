@@ -246,7 +246,7 @@ func (m *Machine) confirm(now time.Duration, b *probe, in Input, out *Output) {
 	}
 }
 
-// expireProbes ends the probes that were not answered in time.
+// expireProbes ends the probes whose deadline has passed without an answer.
 func (m *Machine) expireProbes(now time.Duration, out *Output) {
 	for len(m.probes) > 0 && m.probes[0].deadline <= now {
 		b := m.probes[0]

@@ -19,16 +19,18 @@ type rail struct {
 	retryAt     time.Duration // time before which a claimed NID is not probed again
 }
 
-// railState says whether a NID is the peer's. A claim becomes the peer's own when a
-// probe was answered by an info that lists the NID from which the claim came.
+// railState says whether a NID belongs to the peer. A claimed NID is confirmed when a probe of it is
+// answered by an info that lists the NID from which the claim came.
 //
-//	state     entered by                                      left by
-//	confirmed the peer has answered at it or pushed from it,  an info of the peer that does not list it
-//	          or a probe confirmed it
-//	claim     an info of the peer lists it                    a probe is sent: probing
-//	probing                                                   the answer: confirmed or denied; none: claim or silent
-//	denied    the node at it does not list the peer           the next info of the peer: claim
-//	silent    maxTries probes were not answered               the next info of the peer: claim
+//	state      entered when                             left when
+//	confirmed  the peer has answered at the NID, or     an info of the peer does not list it
+//	           pushed from it, or a probe confirmed it
+//	claim      an info of the peer lists the NID        a probe is sent (to probing)
+//	probing    a probe is sent                          an answer comes (to confirmed or denied),
+//	                                                    or none comes (to claim or silent)
+//	denied     the node at the NID does not list the    the next info of the peer comes (to claim)
+//	           peer
+//	silent     maxTries probes were not answered        the next info of the peer comes (to claim)
 type railState uint8
 
 const (

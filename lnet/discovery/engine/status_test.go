@@ -82,7 +82,7 @@ func TestOldInfoOverAnotherRail(t *testing.T) {
 
 // TestRecordedLinkDown uses the infos of a kernel node from the recording tcp-mr-link-down. The
 // node sent one when one of its two NIs lost its carrier, and another one when the carrier was
-// back. The kernel still says DOWN in the latter.
+// back. The kernel still says DOWN in the second info.
 func TestRecordedLinkDown(t *testing.T) {
 	spec.Covers(t, "NS-1")
 	first, second := nid.MustParse("10.88.0.3@tcp"), nid.MustParse("10.88.0.103@tcp")

@@ -13,7 +13,7 @@ import (
 // hearsay is the unconfirmed part of a peer's infos. Most peers have none.
 type hearsay struct {
 	claimed  []wire.NIStatus         // replaced, never changed in place, because values of lnet.Peer share it
-	toProbe  machine.Deadline[*peer] // time of the next probe of a claim; not set: there is none to probe
+	toProbe  machine.Deadline[*peer] // time of the next probe of a claim; not set: no claim has to be probed
 	patience machine.Deadline[*peer] // time until which discovery waits for probes, if set
 	probing  int                     // number of probes in progress
 	overflow int                     // this peer's part of Machine.claims
@@ -22,7 +22,7 @@ type hearsay struct {
 // nothing is the hearsay of peers that claim nothing. It never changes.
 var nothing hearsay
 
-// claim stores what p claims now.
+// claim replaces the NIDs that p claims by list.
 func (p *peer) claim(list []wire.NIStatus) {
 	if p.hearsay == &nothing {
 		if len(list) == 0 {
@@ -37,7 +37,7 @@ func newHearsay(p *peer) *hearsay {
 	return &hearsay{toProbe: machine.Deadline[*peer]{Of: p}, patience: machine.Deadline[*peer]{Of: p}}
 }
 
-// unburden frees the memory for claims when there are none any more.
+// unburden frees the memory for claims if p has no claim and no probe any more.
 func (p *peer) unburden() {
 	if h := p.hearsay; len(h.claimed) == 0 && !h.patience.IsSet() && !h.toProbe.IsSet() && h.probing == 0 {
 		p.hearsay = &nothing
@@ -59,7 +59,7 @@ type peer struct {
 	data     []wire.NIStatus // info that is to be merged, with flag DATA_PRESENT
 	by       nid.NID         // NID that the last info came from
 	from, to nid.NID         // lp_disc_src_nid, lp_disc_dst_nid: path of the last message
-	askAt    nid.NID         // the NID that the next ping goes to; the primary NID if p does not have this one
+	askAt    nid.NID         // the NID that the next ping goes to; if p does not have it, the ping goes to the primary NID
 	failure  error           // why a ping or push failed, with flag PING_FAILED or PUSH_FAILED; nil: the info was invalid
 	badInfo  error           // why the last info was invalid; nil: it was valid
 	badInfos int             // number of invalid infos in a row

@@ -53,8 +53,8 @@ type player struct {
 	users    int               // operations of users that have not ended as recorded
 }
 
-// newPlayer starts a node with some NIDs. rails names the first NID of each node with several,
-// by its others.
+// newPlayer starts a node with some NIDs. rails maps the further NIDs of each node that has several
+// to the first NID of that node.
 func newPlayer(t *testing.T, names []nid.NID, rails map[nid.NID]nid.NID, routes string) *player {
 	p := &player{
 		t: t, names: names, rails: rails, clock: emulator.NewClock(), nis: make(map[nid.NID]*driverNI), adds: make(map[nid.NID]*lnet.NI),
@@ -64,7 +64,7 @@ func newPlayer(t *testing.T, names []nid.NID, rails map[nid.NID]nid.NID, routes 
 	p.table = portals.New(p.node)
 	_, err := p.node.AddNI(lo.Driver{}, lnd.Config{})
 	if err == nil {
-		// The recorded checks of gateways are done again when they were.
+		// The agent checks no gateways by itself: play repeats the recorded checks at their times.
 		p.agent, err = discovery.New(p.table, discovery.Config{CheckInterval: -1})
 	}
 	for _, id := range names {

@@ -29,8 +29,8 @@ type recorded struct {
 	nodes [][]nid.NID
 	// routes are those of each node, in the form of the tunable.
 	routes []string
-	// differ are the differences of each node, with how often there are: those that
-	// reasons begins with.
+	// differ has, for each node, how often each difference occurs. A difference is named by the
+	// beginning that reasons or routerReasons has.
 	differ []map[string]int
 	// selftest says that the first two nodes have lnet_selftest, and the first one is a console.
 	// samples are the differences of two samples of the counters of each.

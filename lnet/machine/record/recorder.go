@@ -104,7 +104,7 @@ func (r *Recorder[In, Out]) Flush() error {
 }
 
 // Close ends the recording and returns the first error of writing and the digest of
-// the whole: two runs of the same steps have the same. It does not close w.
+// the whole: two runs of the same steps have the same digest. It does not close w.
 func (r *Recorder[In, Out]) Close() (digest uint64, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,8 +1,8 @@
 // Package timerfd is a real clock whose timers share one timer of the system.
 //
 // The Go runtime keeps timers in its network poller: while one is pending, each wait for the
-// network has a timeout, which the kernel has to set and to cancel. With small messages and
-// near timers that costs a fifth of the time of a message. A timerfd(2) is set once, and is
+// network has a timeout, which the kernel has to set and to cancel. With small messages and timers
+// that expire soon, that takes a fifth of the time of a message. A timerfd(2) is set once, and is
 // then only one more descriptor that the poller waits for.
 package timerfd
 

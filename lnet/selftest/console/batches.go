@@ -16,9 +16,10 @@ func (c *Console) AddBatch(ctx context.Context, key uint32, name string) error {
 
 // AddTest adds a test to a batch: first to its servers and, if all of them have it, to its
 // clients. Without an error the test is part of the batch, even if nodes have refused it. Errors:
-// ESRCH, EACCES, ENOENT for the batch and the groups, EINVAL for parameters that nodes refuse or that crash kernel
-// nodes, for groups without active nodes, and while the batch runs, ENETDOWN if a node of the
-// groups is not active, EBUSY while another test is being added to the batch, ENOSPC.
+// ESRCH and EACCES; ENOENT if there is no such batch or group; EINVAL for parameters that nodes refuse
+// or that crash kernel nodes, for a group without active nodes, and if the batch is running; ENETDOWN
+// if some nodes of the groups are not active; EBUSY while another test is being added to the batch;
+// and ENOSPC.
 func (c *Console) AddTest(ctx context.Context, key uint32, t Test) ([]Answer, error) {
 	r, err := c.run(ctx, &engine.AddTest{Key: key, Test: t})
 	return r.Answers, err
@@ -50,9 +51,9 @@ func (c *Console) Stop(ctx context.Context, key uint32, batch string, force bool
 	return r.Answers, err
 }
 
-// Query asks the clients of a batch how many of its tests run there or, with the number of a
-// test, which begins at 1, how many of its units. A kernel's console asks the clients, too,
-// when it shall ask the servers. Errors: ESRCH, EACCES, ENOENT.
+// Query asks the clients of a batch how many of its tests run there. If test is not 0, it asks how
+// many units of the test with that number run; numbers begin at 1. A query of servers does not
+// exist: a kernel's console asks the clients instead. Errors: ESRCH, EACCES, ENOENT.
 func (c *Console) Query(ctx context.Context, key uint32, batch string, test int, timeout time.Duration) ([]Answer, error) {
 	r, err := c.run(ctx, &engine.Query{Key: key, Batch: batch, Test: test, Timeout: timeout})
 	return r.Answers, err

@@ -42,7 +42,7 @@ func (c *Console) call(e *engine.Effect) {
 	c.outbox.Put(request, portals.PutRequest{Target: e.Peer, Portal: int(e.Service.Portal()), MatchBits: uint64(e.Service)})
 }
 
-// post posts the memory of an RPC. What it has posted before an error is in m.
+// post posts the memory of an RPC. If it returns an error, m has what it had posted before.
 func (c *Console) post(e *engine.Effect) (m memory, err error) {
 	id, b := e.ID, make([]byte, wire.MessageSize)
 	m.reply, err = c.expose(e.Peer, e.ID, b, portals.OpPut, func(ev *portals.Event) { c.replied(id, b, ev) })
@@ -59,7 +59,7 @@ func (c *Console) post(e *engine.Effect) (m memory, err error) {
 	return m, nil
 }
 
-// replied takes the reply to an RPC, which lies in b. One that was cut off is none.
+// replied takes the reply to an RPC, which is in b. A reply that was cut off fails the RPC.
 func (c *Console) replied(id uint64, b []byte, ev *portals.Event) {
 	switch {
 	case ev.Kind != portals.EventPut:
@@ -109,7 +109,7 @@ func (c *Console) release(id uint64) {
 	c.unlink(m)
 }
 
-// unlink unlinks memory. What has unlinked itself is gone, which is no error.
+// unlink unlinks memory. It ignores ENOENT: an MD may have unlinked itself already.
 func (c *Console) unlink(m memory) {
 	if m.hasReply {
 		_ = c.table.MDUnlink(m.reply)

@@ -8,10 +8,10 @@ import (
 	"ulnet/lnet/selftest/console/engine"
 )
 
-// NewSession makes the session of the console. Nothing is sent to nodes, but with Force to those
-// of an earlier session, which ends. Errors: EOPNOTSUPP if there is a session of the same key,
-// EEXIST if there is one of another key, EINVAL for a name, a time-out or features that cannot
-// be, EADDRNOTAVAIL if the node has no NID with an IPv4 address.
+// NewSession makes the session of the console. With Force it first ends an earlier session, whose
+// nodes are asked to leave; otherwise it sends nothing. Errors: EOPNOTSUPP if there is a session of
+// the same key, EEXIST if there is one of another key, EINVAL for an invalid name, time-out or
+// features, EADDRNOTAVAIL if the node has no NID with an IPv4 address.
 func (c *Console) NewSession(ctx context.Context, n NewSession) (Session, error) {
 	r, err := c.run(ctx, &n)
 	return r.Session, err
@@ -24,7 +24,7 @@ func (c *Console) Session() (s Session, err error) {
 }
 
 // EndSession ends the session: all its nodes leave it, which ends their tests. Errors: ESRCH,
-// EACCES. When ctx ends the session has ended all the same, but for nodes that have not answered.
+// EACCES. If ctx ends first, the session ends all the same; nodes without an answer may still have it.
 func (c *Console) EndSession(ctx context.Context, key uint32) ([]Answer, error) {
 	r, err := c.run(ctx, &engine.EndSession{Key: key})
 	return r.Answers, err
@@ -37,24 +37,26 @@ func (c *Console) AddGroup(ctx context.Context, key uint32, name string, ids []n
 	return r.Answers, err
 }
 
-// AddNodes adds nodes to a group. Nodes that are not active are asked to join the session, and
-// only these have answers; they are in the group whatever they answer. Errors: ESRCH without a session, EACCES if its key is
-// another, ENOENT if there is no such group, EBUSY if a test or another command uses it, EINVAL
-// for an id that names no node, EAFNOSUPPORT for an IPv6 NID, ENOSPC if there are too many.
+// AddNodes adds nodes to a group. It asks those that are not active to join the session, and returns
+// their answers; they are in the group whatever they answer. Errors: ESRCH if there is no session,
+// EACCES if its key is another, ENOENT if there is no such group, EBUSY if a test or another command
+// uses the group, EINVAL for an id that names no node, EAFNOSUPPORT for an IPv6 NID, ENOSPC if there
+// are too many nodes.
 func (c *Console) AddNodes(ctx context.Context, key uint32, name string, ids []nid.ProcessID) ([]Answer, error) {
 	r, err := c.run(ctx, &engine.AddNodes{Key: key, Group: name, IDs: ids})
 	return r.Answers, err
 }
 
-// DeleteGroup deletes a group. Its active nodes leave the session, unless another group or a
-// batch has them; only these have answers. Errors: ESRCH, EACCES, ENOENT, EBUSY.
+// DeleteGroup deletes a group. It asks those of its nodes that may have the session, and are in no
+// other group and no batch, to leave the session, and returns their answers. Errors: ESRCH, EACCES,
+// ENOENT, EBUSY.
 func (c *Console) DeleteGroup(ctx context.Context, key uint32, name string) ([]Answer, error) {
 	r, err := c.run(ctx, &engine.DeleteGroup{Key: key, Group: name})
 	return r.Answers, err
 }
 
-// RemoveNodes takes nodes out of a group, which is deleted if none is left. Those that are active
-// leave the session as in DeleteGroup. Errors: ESRCH, EACCES, ENOENT, EBUSY.
+// RemoveNodes takes nodes out of a group, which is deleted if none is left. Nodes leave the session
+// as in DeleteGroup. Errors: ESRCH, EACCES, ENOENT, EBUSY.
 func (c *Console) RemoveNodes(ctx context.Context, key uint32, name string, ids []nid.ProcessID) ([]Answer, error) {
 	r, err := c.run(ctx, &engine.RemoveNodes{Key: key, Group: name, IDs: ids})
 	return r.Answers, err
@@ -66,7 +68,7 @@ func (c *Console) CleanGroup(ctx context.Context, key uint32, name string, state
 	return r.Answers, err
 }
 
-// RefreshGroup asks the nodes of a group that are not active to join the session; only these have
+// RefreshGroup asks the nodes of a group that are not active to join the session, and returns their
 // answers. Errors: ESRCH, EACCES, ENOENT, EBUSY.
 func (c *Console) RefreshGroup(ctx context.Context, key uint32, name string) ([]Answer, error) {
 	r, err := c.run(ctx, &engine.RefreshGroup{Key: key, Group: name})

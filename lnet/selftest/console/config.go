@@ -32,7 +32,7 @@ func (c *Config) Engine() engine.Config {
 	}
 }
 
-// The types of the machine that programs meet.
+// The types of package engine that programs use.
 type (
 	Error      = engine.Error      // why a command was refused, with an errno and a hint
 	Session    = engine.Session    // describes the session
@@ -56,9 +56,9 @@ const (
 	Down    = engine.Down    // the node does not answer
 )
 
-// firstID returns a number to begin those of RPCs from. As in package selftest its highest 16
-// bits are seconds and those below them nanoseconds, of the time at which the console begins;
-// the bit in between differs, so that no RPC of the test node on this node has the same number.
+// firstID returns the number before that of the first RPC. As in package selftest it is made of the
+// time at which the console begins: seconds in the highest 16 bits, nanoseconds below. Bit 47 is
+// set, unlike in package selftest, so that no RPC of this node's test node has the same number.
 func firstID(incarnation uint64, now time.Duration) uint64 {
 	const second, console = uint64(time.Second), 1 << 47
 	at := incarnation + uint64(now)

@@ -38,16 +38,16 @@ type Console struct {
 	closed   bool                           // guarded by mu
 }
 
-// A goroutine that brings an event carries out the effects of about turn steps, not more. While
-// effects of mostPending steps wait, JOIN requests are dropped.
+// A goroutine that hands an event to the machine carries out the effects of about turn steps, not
+// more. While the effects of mostPending steps wait, JOIN requests are dropped.
 const (
 	turn        = 1 << 10
 	mostPending = 1 << 14
 )
 
-// Bounds of the requests on their way, of all and of those to one node, and of the replies to
-// JOIN requests. Requests to a node that cannot be reached are on their way for longer than
-// commands wait for it.
+// Bounds of the requests on their way to all nodes (mostBytes) and to one node (mostMessages), and
+// of the replies to JOIN requests. A request to a node that cannot be reached stays on its way after
+// its command has given the node up.
 const (
 	mostBytes    = 1 << 17 * wire.MessageSize
 	mostMessages = 1 << 8
@@ -89,7 +89,7 @@ func New(table *portals.Table, agent *selftest.Agent, cfg Config) (*Console, err
 	return c, nil
 }
 
-// apply carries out what a step wants done.
+// apply carries out the effects of a step.
 func (c *Console) apply(out *engine.Output) {
 	for i := range out.Effects {
 		switch e := &out.Effects[i]; e.Kind {
@@ -160,8 +160,8 @@ func (c *Console) await(ctx context.Context, command engine.Command) (engine.Res
 	return e.Result, ctx.Err()
 }
 
-// self returns the NID of this node in the ids of sessions: the first one that is not that of
-// the loopback. It is not valid if there is none with an address of 4 bytes.
+// self returns the NID of this node in the ids of sessions: the first NID with an address of 4 bytes
+// that is not 0@lo. The result is not valid if there is none.
 func (c *Console) self() nid.NID {
 	for _, id := range c.table.Node().IDs() {
 		if !id.NID.IsLo() && id.NID.Is4() {

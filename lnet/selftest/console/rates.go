@@ -24,9 +24,9 @@ type Figure struct {
 }
 
 // Rates compares the counters of nodes in two answers to [Console.Stat] (selftest §9). Nodes
-// without counters in both are left out. The time between the samples of a node is by its own
-// clock; elapsed is the caller's, for nodes that have not counted their time, or have begun a
-// session in between.
+// without counters in both are left out. The time between the two samples of a node is the
+// difference of the running times that the node reports. If the running time has not grown,
+// because the node does not count it or has begun a new session, it is elapsed, the caller's time.
 func Rates(before, after []Answer, elapsed time.Duration) Traffic {
 	earlier := make(map[nid.ProcessID]*wire.StatReply, len(before))
 	for i := range before {

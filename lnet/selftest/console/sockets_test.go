@@ -90,8 +90,9 @@ func (c *cluster) runs(batch string) {
 	}
 }
 
-// TestNetworks: a console and three nodes on TCP and on RDMA in software: PING and BRW in both
-// directions, with all sizes, checks and distributions, count without an error what they must.
+// TestNetworks: a console and three nodes, on TCP and on RDMA in software, run PING and BRW tests in
+// both directions, with all sizes, checks and distributions. The nodes count all requests and bytes,
+// and no error.
 func TestNetworks(t *testing.T) {
 	spec.Covers(t, "ST-25", "ST-27")
 	for _, network := range []string{"tcp", "o2ib"} {

@@ -13,8 +13,8 @@ type batch struct {
 	tests []*test
 }
 
-// test is a test of a batch, as client or as server. A server does nothing, because it serves
-// RPCs with and without tests.
+// test is a test of a batch, for which this node is a client or a server. The test of a server has
+// no effect: nodes serve the RPCs of tests whether or not they have the test.
 type test struct {
 	session     *session
 	client      bool
@@ -167,7 +167,7 @@ func bulkLength(p *wire.BRWParams, features wire.Features) uint64 {
 	return uint64(p.Length)
 }
 
-// add adds a test to its batch, which it makes if it is not there.
+// add adds a test to its batch, and makes the batch if there is none with that number.
 func (n *Node) add(q *request, b *wire.Test, list []wire.Destination) wire.Status {
 	s := n.session
 	found := s.find(b.Batch)
@@ -218,7 +218,7 @@ func (n *Node) stop(b *batch, force bool) {
 			case u.call != nil && force:
 				n.abort(u.call)
 				n.halt(u)
-			case u.call == nil: // it waits, for memory or after a failure
+			case u.call == nil: // the unit waits, for memory or after a failure
 				n.halt(u)
 			}
 		}

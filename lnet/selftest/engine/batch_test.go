@@ -58,7 +58,7 @@ func TestAddTest(t *testing.T) {
 	}
 }
 
-// clientOf makes a test that of a client with two destinations.
+// clientOf changes a TEST request to that for a client of a BRW test with two destinations.
 func clientOf(b *wire.Test, length, offset uint32) {
 	b.Client, b.Destinations, b.Service = true, 2, wire.BRWService
 	b.BRW = wire.BRWParams{Op: wire.Read, Check: wire.CheckFull, Length: length, Offset: offset}

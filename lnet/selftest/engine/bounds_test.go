@@ -64,8 +64,8 @@ func TestWaitInOrder(t *testing.T) {
 	}
 }
 
-// TestShare: a client has a quarter of the memory, and those of others overtake what it wants
-// beyond that, but nothing else.
+// TestShare: the requests of one client use at most a quarter of the memory. Requests of other clients
+// overtake those that wait because their client has used its quarter, but no other waiting ones.
 func TestShare(t *testing.T) {
 	spec.Covers(t, "ST-19")
 	l := newLab(t, engine.Config{MaxBulk: 4 << 20}, node1)
@@ -107,7 +107,7 @@ func TestWaitTooLong(t *testing.T) {
 	l.advance(node1.NID, 54*time.Second) // the first transfer expires, and the second begins
 	l.read(1 << 20)
 	l.now += 64 * time.Second
-	l.step(node1.NID, engine.Input{Kind: engine.Moved, ID: (*moves)[1].ID}) // in the instant of its end
+	l.step(node1.NID, engine.Input{Kind: engine.Moved, ID: (*moves)[1].ID}) // the second transfer ends, at the moment at which it would expire
 	if got := l.nodes[node1.NID].Stats(); len(*moves) != 2 || got.Moving != 0 || got.Dropped != 2 || len(l.replies) != 1 {
 		t.Errorf("%d transfers, %d replies, %+v", len(*moves), len(l.replies), got)
 	}
@@ -162,7 +162,7 @@ func TestRetryDelay(t *testing.T) {
 	}
 }
 
-// TestShortTimeout: a time-out below one second is not told as one without end.
+// TestShortTimeout: replies do not give a time-out below one second as 0, which means without end.
 func TestShortTimeout(t *testing.T) {
 	spec.Covers(t, "ST-10")
 	for timeout, want := range map[time.Duration]uint32{-1: 0, 1: 1, time.Second: 1, time.Second + 1: 2} {
@@ -173,7 +173,7 @@ func TestShortTimeout(t *testing.T) {
 	}
 }
 
-// TestShortList: a list that is too short counts with the bytes that have arrived.
+// TestShortList: a list that is too short is refused; BulkGet counts the bytes that have arrived.
 func TestShortList(t *testing.T) {
 	spec.Covers(t, "ST-13")
 	l := newLab(t, engine.Config{}, node1)

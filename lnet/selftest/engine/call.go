@@ -11,13 +11,13 @@ type unit struct {
 	dest    nid.ProcessID
 	loop    int32 // RPCs that are left, negative: without end
 	running bool
-	failed  int      // RPCs that failed one after the other
+	failed  int      // RPCs that have failed since the last one that did not
 	call    *call    // the RPC under way; nil: none
 	again   deadline // the next RPC after one that failed
 }
 
-// call is an RPC of this node as client. It has ended when its parts have, in any order: the
-// request was sent, the reply and the bulk data have arrived.
+// call is an RPC of this node as client. It ends when three things have happened, in any order: the
+// request was sent, the reply has arrived, and the bulk data, if there are any, were moved.
 type call struct {
 	id       uint64
 	unit     *unit
@@ -25,7 +25,7 @@ type call struct {
 	sent     bool
 	reply    *wire.Message // nil: not arrived yet
 	bulk     bool          // bulk data are expected
-	memory   int           // what it takes of callers.taken
+	memory   int           // the part of callers.taken that the RPC has
 	corrupt  bool
 	due      deadline
 }
@@ -48,7 +48,7 @@ func (n *Node) call(u *unit) {
 		e.Length, e.Offset = int(bulkLength(&t.params, t.features)), int(t.params.Offset%pageSize)
 		m.Body = &wire.BRW{BulkID: e.Bits, Op: e.Op, Length: uint32(e.Length), Check: e.Check}
 	}
-	e.Data, _ = m.AppendBinary(make([]byte, 0, wire.MessageSize)) // these bodies have no field that may have no form
+	e.Data, _ = m.AppendBinary(make([]byte, 0, wire.MessageSize)) // cannot fail: all values of these bodies can be encoded
 	u.call, n.calls[c.id] = c, c
 	c.memory = t.memory()
 	n.callers.taken += c.memory
@@ -74,7 +74,7 @@ func (n *Node) forget(c *call) {
 	c.unit.call = nil
 }
 
-// progress takes the end of a part of an RPC.
+// progress handles an input about an RPC: sent, replied, bulk data moved, or failed.
 func (n *Node) progress(in *Input) {
 	c := n.calls[in.ID]
 	if c == nil {
@@ -109,7 +109,7 @@ func (n *Node) progress(in *Input) {
 // replied takes a reply, and reports whether it is one to the request.
 func (n *Node) replied(c *call, data []byte) bool {
 	if c.reply != nil {
-		return true // a second one changes nothing
+		return true // a second reply changes nothing
 	}
 	m, err := wire.ParseMessage(data)
 	if err != nil {

@@ -16,8 +16,8 @@ type callers struct {
 	waiting []*unit // units that run and whose next RPC waits for memory
 }
 
-// queue makes a unit send its next RPC: at once or, with bulk data, when there is memory for
-// them, at the end of the step at the earliest.
+// queue makes a unit send its next RPC. An RPC without bulk data is sent at once. An RPC with bulk
+// data is sent when there is memory for them, at the end of this step at the earliest.
 func (n *Node) queue(u *unit) {
 	if u.test.memory() == 0 {
 		n.call(u)
@@ -27,7 +27,7 @@ func (n *Node) queue(u *unit) {
 }
 
 // callWaiting sends the RPCs of the units that wait, in their order, as far as there is memory.
-// It is the end of each step, when RPCs that have ended have returned their memory.
+// It is called at the end of each step, after RPCs that have ended have returned their memory.
 func (n *Node) callWaiting() {
 	done := 0
 	for _, u := range n.callers.waiting {

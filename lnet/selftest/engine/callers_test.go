@@ -72,8 +72,8 @@ func TestStopWaiting(t *testing.T) {
 	}
 }
 
-// TestBackOff: a unit whose RPCs fail one after the other waits longer each time, up to a
-// second, and from the beginning after one that did not fail.
+// TestBackOff: a unit whose RPCs fail one after the other waits longer each time, up to a second.
+// After an RPC that did not fail the next failure waits for the shortest time again.
 func TestBackOff(t *testing.T) {
 	spec.Covers(t, "ST-16")
 	l := newLab(t, engine.Config{}, node1)

@@ -33,9 +33,9 @@ type Config struct {
 	// MaxWaiting bounds the requests that wait for their turn: those of the framework, and BRW
 	// requests that wait for memory. Default 2048 of each: a kernel node has up to 1024 requests open.
 	MaxWaiting int
-	// MaxBulk bounds the bytes of bulk data that the node serves at one time, of which each client
-	// has a quarter, and also those of its own RPCs: units of tests wait for their turn. Default
-	// 64 MiB.
+	// MaxBulk bounds the bytes of bulk data that the node serves as server at one time; each client
+	// may have a quarter of them. It also bounds the bytes of bulk data of the node's own RPCs; the
+	// units beyond it wait. Default 64 MiB.
 	MaxBulk int
 }
 

@@ -50,10 +50,10 @@ const (
 // Effect is something that the shell has to do.
 type Effect struct {
 	Kind      EffectKind    // selects the fields that are used
-	ID        uint64        // number of the transfer, or of the RPC: match bits of its reply
+	ID        uint64        // number of the transfer or of the RPC; with DoCall also the match bits of the reply
 	Peer      nid.ProcessID // the node to send to
 	Self      nid.NID       // NID of this node to send from
-	Bits      uint64        // match bits of the reply or the bulk data; 0: the RPC has none
+	Bits      uint64        // match bits of the reply (DoReply, DoJoin) or of the bulk data; 0: the RPC has no bulk data
 	Service   wire.Service  // service of a request
 	Op        wire.BRWOp    // Read: the server puts the bulk data; Write: it gets them
 	Length    int           // bytes of bulk data
@@ -66,12 +66,12 @@ type Effect struct {
 	Join      *wire.Join    // a JOIN request
 }
 
-// Output is what a step has to have done, in order.
+// Output has the effects that a step asks the shell to carry out.
 type Output struct {
 	Effects []Effect // effects in the order in which the shell carries them out
 }
 
-// keptEffects is the most effects whose memory an output keeps.
+// keptEffects is the largest number of effects whose memory an output keeps for the next step.
 const keptEffects = 1 << 10
 
 // Reset empties the output and keeps its memory, unless that was for the start of a large batch.
@@ -90,7 +90,7 @@ type Stats struct {
 	wire.RPCStats              // counters of RPCs
 	BRWErrors     uint32       // BRW RPCs that failed, as client, in all sessions
 	PingErrors    uint32       // PING RPCs that failed, as client
-	Malformed     uint64       // requests without the form of their service
+	Malformed     uint64       // requests that are not well-formed for their service
 	NotAllowed    uint64       // requests and destinations that Config.Allow refuses
 	Overload      uint64       // requests dropped because too many waited
 	TimedOut      uint64       // sessions ended by their time-out

@@ -11,8 +11,8 @@ import (
 // its memory. It is short, because other requests wait behind it.
 const listTimeout = 10 * time.Second
 
-// framework handles a request of a console, unless an earlier one is not finished: then the
-// request waits for its turn, unless it may overtake.
+// framework handles a request of a console at once, unless an earlier request still waits for its
+// list of destinations. Then the request waits for its turn, unless overtakes allows it to pass.
 func (n *Node) framework(q request) {
 	n.restart()
 	if n.fetching == nil || n.overtakes(&q) {
@@ -27,9 +27,9 @@ func (n *Node) framework(q request) {
 	n.waiting = append(n.waiting, q)
 }
 
-// overtakes reports whether a request does not wait for the list that another one needs: those
-// that only look, and those that end a batch or a session. The requests of one node keep their
-// order.
+// overtakes reports whether a request is handled at once although an earlier request waits for its
+// list. That is so for requests that change nothing (DEBUG, STAT), and for those that stop a batch or
+// take the node by force, but not if an earlier request of the same node waits.
 func (n *Node) overtakes(q *request) bool {
 	if slices.ContainsFunc(n.waiting, func(other request) bool { return other.peer == q.peer }) {
 		return false

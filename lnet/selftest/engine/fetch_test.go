@@ -53,7 +53,8 @@ func TestSilentList(t *testing.T) {
 	}
 }
 
-// TestListTimeout: a list that does not come keeps other requests waiting for 10 s.
+// TestListTimeout: other requests wait while a node fetches the list of destinations of a TEST request.
+// If the list does not come, they wait for 10 s.
 func TestListTimeout(t *testing.T) {
 	spec.Covers(t, "ST-19")
 	l, _ := silent(t)

@@ -148,7 +148,7 @@ func emptyReply(t wire.Type) wire.Body {
 // answer sends a reply, from the NID that the request was sent to.
 func (n *Node) answer(q *request, reply wire.Message) {
 	data, err := reply.AppendBinary(make([]byte, 0, wire.MessageSize))
-	if err != nil { // only a session has fields that may have no form, and this session arrived in a message
+	if err != nil { // does not happen: only the NID of a session may be impossible to encode, and this one arrived in a message
 		n.drop()
 		return
 	}

@@ -7,7 +7,7 @@ import (
 	"ulnet/lnet/selftest/wire"
 )
 
-// MaxLength is the most bulk data of one RPC, in bytes.
+// MaxLength is the largest length of the bulk data of one RPC, in bytes.
 const MaxLength = 1 << 20
 
 const bulkMagic uint64 = 0xeeb0eeb1eeb2eeb3

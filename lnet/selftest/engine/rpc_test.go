@@ -123,7 +123,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestBRWServer: what a server refuses, with which status and features, and what it moves.
+// TestBRWServer checks which BRW requests a server refuses, with which status and features, and what
+// data it moves for the others.
 func TestBRWServer(t *testing.T) {
 	spec.Covers(t, "ST-18")
 	for _, tt := range []struct {

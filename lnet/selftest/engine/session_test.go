@@ -29,7 +29,7 @@ func sessionOf(body wire.Body) (id wire.Session, name string) {
 	return body.(*wire.JoinReply).Session, ""
 }
 
-// TestSessionRules: the table of selftest §5, as one conversation of two consoles.
+// TestSessionRules checks the table of selftest §5, as one conversation of two consoles.
 func TestSessionRules(t *testing.T) {
 	spec.Covers(t, "ST-9")
 	none, any := wire.NoSession(), wire.Session{Console: nid.Any(), Stamp: 5}
@@ -92,7 +92,7 @@ func TestSessionTimeout(t *testing.T) {
 		t.Errorf("timeout %d", m.Timeout)
 	}
 	l.advance(node1.NID, 99*time.Second)
-	l.want(node1, &wire.Stat{Session: id2}, wire.ESRCH) // one that is refused keeps it, too
+	l.want(node1, &wire.Stat{Session: id2}, wire.ESRCH) // a refused request restarts the time-out of the session, too
 	l.advance(node1.NID, 99*time.Second)
 	l.want(node1, &wire.Ping{Magic: wire.PingMagic}, wire.OK)
 	if got := l.nodes[node1.NID].Stats(); got.Session != id1 {
@@ -105,7 +105,8 @@ func TestSessionTimeout(t *testing.T) {
 	}
 }
 
-// TestNoAnswer: what is no request gets no answer, and another version EPROTO; both are counted.
+// TestNoAnswer: a message that is no request of the service gets no answer and is counted. A request
+// of another version is answered with EPROTO.
 func TestNoAnswer(t *testing.T) {
 	spec.Covers(t, "ST-11")
 	l := newLab(t, engine.Config{}, node1)

@@ -10,7 +10,7 @@ import (
 // brwServer serves BRW requests as far as there is memory for their data.
 type brwServer struct {
 	moving  int             // memory of the data under way
-	peers   map[nid.NID]int // memory of it for each client, which is never 0
+	peers   map[nid.NID]int // the part of moving that each client has; clients with 0 are left out
 	waiting []request       // requests that wait for memory
 }
 
@@ -32,15 +32,15 @@ func (n *Node) fitsBRW(q *request) bool {
 	return n.inShare(q) && n.brw.moving+memory(q) <= n.cfg.MaxBulk
 }
 
-// waitsBRW reports whether a request waits that those of a client must not overtake: one of the
-// same client, or one whose client has less than its share.
+// waitsBRW reports whether a request of a client must wait behind others: a request of the same client
+// waits, or one whose own client has not used its share.
 func (n *Node) waitsBRW(client nid.NID) bool {
 	return slices.ContainsFunc(n.brw.waiting, func(q request) bool { return q.peer.NID == client || n.inShare(&q) })
 }
 
-// nextBRW serves the requests that wait for memory, in their order; only those of clients that
-// have their share are overtaken by those of others. Requests that have waited for as long as an
-// RPC lasts get no reply, because their clients wait no more.
+// nextBRW serves the requests that wait for memory, in their order. A request whose client has used
+// its share is overtaken by requests of other clients. Requests that have waited for RPCTimeout get
+// no reply, because their clients have given up.
 func (n *Node) nextBRW() {
 	left := n.brw.waiting[:0]
 	full, behind := false, map[nid.NID]bool{} // clients of which an earlier request waits

@@ -46,8 +46,9 @@ func TestDestinations(t *testing.T) {
 	}
 }
 
-// TestLongDestinations: the list of a console is in pages with 4 unused bytes at their ends, and
-// what is missing at the end of a long list is not there.
+// TestLongDestinations: a console has its list in pages with 4 unused bytes at the end of each, but
+// sends 12 bytes for each entry, so the end of a long list does not arrive. The parser returns the
+// entries that have arrived.
 func TestLongDestinations(t *testing.T) {
 	spec.Covers(t, "ST-7")
 	const pageSize, count = 4096, 2 * wire.MaxDestinations

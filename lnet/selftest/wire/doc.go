@@ -19,7 +19,7 @@
 //	off  size  field
 //	  0   4    magic      0xeeb0f00d
 //	  4   4    version    1
-//	  8   4    type       of a request, or one more for its reply
+//	  8   4    type       an even number for a request, the next odd one for its reply
 //	 12   8    reserved
 //	 20   4    features   of the session
 //	 24   8    reply id   in a request

@@ -13,7 +13,7 @@ import (
 )
 
 // layouts are the tables of selftest §4: for each body the offsets and sizes of its fields, in
-// the order of the message. A field of another name than that of its struct has a path.
+// the order of the message. A field of a nested struct has a path, such as Session.Stamp.
 var layouts = []struct {
 	body   wire.Body
 	fields string
@@ -75,8 +75,8 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// checkField: a field with two different values changes the bytes of its place alone, and all
-// of them if its value can have all bits set.
+// checkField checks that a change of a field changes only the size bytes at offset off, and that
+// these are all 0xFF if all bits of the field can be set.
 func checkField(t *testing.T, m wire.Message, name string, off, size int) {
 	t.Helper()
 	zero := encode(t, &m)

@@ -45,8 +45,8 @@ func TestHeaderBytes(t *testing.T) {
 	}
 }
 
-// TestRefused: what is no message is refused, and of another version or type enough is read
-// for an answer.
+// TestRefused: bytes that are no message are refused. Of a message with another version or type the
+// parser returns as much as an answer needs.
 func TestRefused(t *testing.T) {
 	spec.Covers(t, "ST-3")
 	m := wire.Message{ReplyID: 7, Body: &wire.Debug{Session: wire.NoSession()}}

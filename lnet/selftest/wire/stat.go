@@ -19,7 +19,7 @@ type Stat struct {
 //	 44  20    framework: running time, batches, zombie sessions, BRW errors, PING errors
 //	 64  20    RPC: errors, sent, received, dropped, expired
 //	 84  16    RPC: bytes got, bytes put; 8 bytes each
-//	100  28    LNet: messages, most messages, errors, sent, received, routed, dropped
+//	100  28    LNet: messages, their maximum, errors, sent, received, routed, dropped
 //	128  32    LNet: lengths sent, received, routed, dropped; 8 bytes each
 type StatReply struct {
 	Session   Session        // the session that the node has
@@ -51,7 +51,7 @@ type RPCStats struct {
 // LNetStats are the counters of LNet at a node.
 type LNetStats struct {
 	Messages      uint32 // messages under way
-	MostMessages  uint32 // the most messages that were under way at one time
+	MostMessages  uint32 // largest number of messages that were under way at one time
 	Errors        uint32 // sends that failed
 	Sent          uint32 // messages sent
 	Received      uint32 // messages received, including this request

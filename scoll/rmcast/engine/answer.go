@@ -62,9 +62,9 @@ func (s *stream) granted(run span) {
 	}
 }
 
-// polled tells the parent which of the datagrams in its poll this node has. The poll also says
-// that they were sent. This node requests unknown ones after the grace period, as they may be
-// in the socket's buffer already (RM-A5).
+// polled tells the parent which of the datagrams in its poll this node has. A poll also shows that
+// these datagrams were sent. This node requests those that it lacks after the grace period, not at
+// once, as they may wait in the socket's buffer (RM-A5).
 func (s *stream) polled(sender int, e *wire.Entry) {
 	if !s.isRoot() {
 		s.notice(e.First + uint64(e.Count))

@@ -189,8 +189,8 @@ func laterLists() []ballotCase {
 	}
 }
 
-// TestBallots: RM-A9: a new manager continues from a list if most of its members answer and
-// none of these knows a later list. What a single member reports about another list changes
+// TestBallots: RM-A9: a new manager continues from a list if more than half of the members on it
+// answer and none of these knows a later list. What a single member reports about another list changes
 // nothing.
 func TestBallots(t *testing.T) {
 	spec.Covers(t, "RM-A9")

@@ -22,8 +22,8 @@ func (w *world) lying(id sim.NodeID, change func(o *wire.Order)) {
 }
 
 // TestLiesOfOthers: RM-A9: a new manager does not believe what one member reports about
-// others. Live members stay members with their incarnations, the group forms in time, and
-// numbers do not run out.
+// others. Live members stay members with their incarnations, the group forms within the time that
+// the test allows, and communication numbers do not run out.
 func TestLiesOfOthers(t *testing.T) {
 	spec.Covers(t, "RM-A9")
 	for _, tt := range []struct {
@@ -101,8 +101,8 @@ func TestLiesOfOthers(t *testing.T) {
 	}
 }
 
-// TestMostSayFailed: RM-A8: a member whose failure most members report counts as failed, even
-// if it answers a new manager.
+// TestMostSayFailed: RM-A8: if a majority of members reports that a member has failed, it counts as
+// failed, even if it answers a new manager.
 func TestMostSayFailed(t *testing.T) {
 	spec.Covers(t, "RM-A8")
 	w := clocked(t, 5, 1)

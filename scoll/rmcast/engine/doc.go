@@ -65,47 +65,52 @@
 // One manager publishes lists, the others stand by (RM-A18). Elections work as in Paxos. Each
 // manager has epochs of its own: the epoch modulo the number of managers is the manager's
 // index. Members promise a manager to obey no lower epoch, and report their newest list. A
-// majority of the members of one list must do so without knowing a later list. Before it asks
-// for promises, a manager asks whether it would get them (pre-vote); members deny that while
+// majority of the members of one list must promise, and must not know a later list. Before it asks
+// for promises, a manager asks whether it would get them (pre-vote); members answer no while
 // they hear another manager, so a manager that is cut off does not disturb the group. Members
-// that have ended do not count, as reported by discovery, by an administrator, or by a later
-// incarnation of their node. docs/multicast.md describes what users see when the network is
+// that have ended do not count: discovery, an administrator or a later incarnation of their node
+// has reported that. docs/multicast.md describes what users see when the network is
 // partitioned.
 //
 // # Differences from the decisions
 //
-//	repairs      are requested and answered by PUTs, not fetched by GETs. The round trip
-//	             is the same, but the holder can answer that a message is stable or not
-//	             here yet, and no reader depends on memory that is reused
-//	late         children are polled before the payload is resent: on busy hosts nearly
+//	repairs      A repair is requested and answered by PUTs, not fetched by a GET. The
+//	             round trip is the same, but the member that is asked can answer that the
+//	             message is stable or has not arrived yet, and no GET reads memory that
+//	             is used again for another message
+//	late         A late child is polled before the payload is resent: on busy hosts nearly
 //	             all late children have it. Payload is resent on request only
-//	acks         repeat ranges that are not stable yet, as TCP's SACK blocks do
-//	numbers      count fragments, so that windows, acknowledgements and requests share
-//	             one numbering
-//	identity     of a member across versions is NID and incarnation, because two managers
-//	             may assign the same communication number
-//	control      messages carry the newest list that their sender knows, and a receiver
-//	             that does not know it holds them back. Otherwise an origin could release
-//	             a message before it knows that a member counted as failed for it
+//	acks         An acknowledgement repeats the ranges that are not stable yet, as TCP's
+//	             SACK blocks do
+//	numbers      A sequence number counts fragments, so that windows, acknowledgements and
+//	             requests share one numbering
+//	identity     A member is identified across versions by NID and incarnation, because two
+//	             managers may assign the same communication number
+//	control      A control message names the version of the newest list that its sender
+//	             knows. A receiver that does not know that list holds the message back, so
+//	             that an origin does not release a message before it knows which members
+//	             count as failed for it
 //
 // # What is trusted
 //
 // A node speaks for itself over its own connection. What it says about other nodes is not
 // trusted by itself:
 //
-//	epochs       of managers count when that manager speaks, or when most members report
-//	             them. A member whose manager is silent for ten seconds obeys a manager
-//	             of a lower epoch that speaks: as a new member, unless it has its list
-//	lists        that members report to a new manager count when most members of a list
-//	             answer and know no later one
-//	failures     and later incarnations that members report to a new manager are checked
-//	             with the member concerned; if it answers, most members must agree
-//	datagrams    by multicast can be forged by any host on the network unless there are
-//	             keys. Their payload is accepted; what they say about other messages is
-//	             confirmed with the origin, and they give way to datagrams that came by a
-//	             connection
-//	numbers      of epochs and incarnations more than [EpochSlack] above the wall clock
-//	             are refused
+//	epochs       The epoch of a manager counts when that manager sends it, or when more than
+//	             half of the members report it. A member whose manager is silent for ten
+//	             seconds obeys a manager of a lower epoch that sends: it joins again as a
+//	             new member, unless it already has that manager's list
+//	lists        A list that members report to a new manager counts when more than half of
+//	             the members on it answer and know no later list
+//	failures     If members report to a new manager that a member has failed or has a later
+//	             incarnation, the manager asks that member. If it answers, the report counts
+//	             only if more than half of the members make it
+//	datagrams    Without keys, any host on the network can forge multicast datagrams. The
+//	             payload of a multicast datagram is accepted. What it says about other
+//	             messages is confirmed with the origin, and a datagram that came by a
+//	             connection replaces it
+//	numbers      Epochs and incarnations more than [EpochSlack] above the wall clock are
+//	             refused
 //
 // If the group lists its possible members, all other nodes are refused. With keys, all messages
 // are signed.

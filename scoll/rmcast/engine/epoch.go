@@ -20,7 +20,7 @@ func (m *Machine) outranked(from nid.NID, o *wire.Order) {
 		return // one report is enough: the manager answers it
 	}
 	m.outrankedBy, m.outrankedAt = from, m.now
-	m.sendReport(from, max(m.epoch, o.Epoch+1)) // with a higher epoch than both managers, neither keeps the shared one
+	m.sendReport(from, max(m.epoch, o.Epoch+1)) // if both managers have the same epoch, report a higher one, so that neither keeps its epoch
 }
 
 // refuse tells a manager that its epoch is too far above the wall clock. The user is told too,
@@ -63,8 +63,8 @@ func (m *Machine) returns(o *wire.Order) bool {
 
 // canvassed answers the pre-vote of a manager that wants to take over. The answer says what
 // this member knows, and whether it would obey; it would not obey while it hears another
-// manager. The answer is no promise, so a manager that cannot reach most members changes
-// nothing.
+// manager. The answer is no promise, so the question of a manager that cannot reach a majority
+// changes nothing.
 func (m *Machine) canvassed(from nid.NID, o *wire.Order) {
 	if m.state != member && m.state != leaving {
 		return

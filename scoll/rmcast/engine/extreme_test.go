@@ -28,8 +28,8 @@ type attempt struct {
 
 // TestExtremeFields: one field of a message has an extreme value. The message comes from a
 // member, from the manager or, by multicast, from an attacker in the name of an origin. Then
-// the node that received it restarts, and the node in whose name it was sent. After that all
-// messages reach all members exactly once.
+// two nodes restart: the one that received it, and the one in whose name it was sent. After that
+// all messages reach all members exactly once.
 func TestExtremeFields(t *testing.T) {
 	for name, make := range map[string]func(w *world) []attempt{
 		"datagram": extremeDatagrams, "entry": extremeEntries, "to the manager": extremeReports, "to a member": extremeOrders,

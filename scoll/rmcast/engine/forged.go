@@ -6,8 +6,8 @@ import (
 
 // Without keys, any host on the network can multicast a datagram in the name of any origin,
 // whereas a message that came by a connection is from the node at the other end. So this member
-// accepts the payload of a multicast datagram. But if the datagram makes claims about messages
-// that this member has not received, the member first confirms them with the origin. A datagram
+// accepts the payload of a multicast datagram. But if the datagram says something about messages that
+// this member has not received, the member first asks the origin whether it is true. A datagram
 // that came by a connection replaces a multicast one.
 
 // doubts reports whether a multicast datagram claims that its origin has released messages that

@@ -187,7 +187,8 @@ func (m *Machine) tell(r *roster, rank int, e wire.Entry) {
 	m.batches = append(m.batches, batch{to, []wire.Entry{e}})
 }
 
-// expel tells a member that it was expelled, because its manager may not be able to reach it.
+// expel tells the sender of a message that it is not a member any more. Members do so because the
+// manager, which tells it too, may not reach it.
 func (m *Machine) expel(r *roster, rank int) {
 	m.tell(r, rank, wire.Entry{Kind: wire.Expelled, Version: r.version, Origin: r.number(rank)})
 }

@@ -61,12 +61,12 @@ func sumOf(members []wire.Member, o *wire.Order) uint64 {
 	return h.Sum64() ^ uint64(o.Voters)<<16 ^ uint64(o.Of)
 }
 
-// backed returns the list from which this manager may continue the group, or nil. Most members
-// of that list must answer and know no later one. Then no manager can have continued from a
-// later list without them, because for that most of these members must have the later list or
-// have ended. Several lists can qualify if members are reported as ended that still answer.
-// Then the one with most backers wins, and among equals the latest, so few members that claim
-// that all others have ended cannot change the list.
+// backed returns the list from which this manager may continue the group, or nil. More than half of
+// the members on that list must answer and know no later list. Then no manager can have continued
+// from a later list without them, because for that more than half of these members must have the
+// later list or have ended. Several lists can qualify if members that still answer are reported as
+// ended. Then the list with the largest number of backers wins, and among equals the latest, so few
+// members that claim that all others have ended cannot change the list.
 func (g *Manager) backed() (best *ballot) {
 	c := &g.collect
 	var answers map[wire.ID]*probe
@@ -86,7 +86,7 @@ func (g *Manager) backed() (best *ballot) {
 	return best
 }
 
-// leftBehind reports whether the member p cannot be on the list b that most members have. There
+// leftBehind reports whether the member p cannot be on the list b that the majority has. There
 // are two cases. If p has an earlier list and b was made without it, p missed messages. If p
 // has a later list with fewer backers, the other members do not know that list.
 func (b *ballot) leftBehind(p *probe, all []ballot) bool {
@@ -119,8 +119,8 @@ func (g *Manager) votes(id wire.ID, p *probe) bool {
 }
 
 // carries returns how many members back a list, or 0 if they are no majority. While not all
-// members have the list, a majority of the previous list must back it too, because other
-// managers may continue from that one.
+// members have the list, a majority of the previous list must back it too, because another
+// manager may continue from the previous list.
 func (g *Manager) carries(b *ballot, answers map[wire.ID]*probe) int {
 	yes, of, yesBefore, before := 0, 0, 0, b.of
 	counted := make(map[nid.NID]bool, len(b.members))

@@ -11,10 +11,10 @@ import (
 // Members report the highest epoch that they know. They also report it to a manager of a lower
 // epoch, whose orders they refuse. Such a report is about another manager, and a member can
 // claim anything. So this manager asks the other managers, which answer if they have a higher
-// epoch, and gives way only to a manager that answers. It also gives way when most members
-// report the epoch, since the epoch may be its own before a restart, or that of a dead manager.
-// Claims of few members change nothing. If no manager of their epoch speaks, such members join
-// again after HealAfter.
+// epoch, and gives way only to a manager that answers. It also gives way when more than half of the
+// members report the epoch, since the epoch may be its own before a restart, or that of a dead
+// manager. Claims of fewer members change nothing. If no manager of their epoch speaks, these
+// members join again after HealAfter.
 
 // claim is a member's report of an epoch above this manager's.
 type claim struct {
@@ -65,7 +65,7 @@ func (g *Manager) unclaim(from nid.NID) {
 	g.claims = slices.DeleteFunc(g.claims, func(c claim) bool { return c.from == from || g.now-c.at >= g.cfg.Takeover })
 }
 
-// count returns the highest epoch that is claimed, and whether most members claim an epoch.
+// count returns the highest epoch that is claimed, and whether a majority of members claims an epoch.
 // Members are the nodes on the list and others that have a list of another manager.
 func (g *Manager) count() (highest uint64, most bool) {
 	claim, others := 0, 0

@@ -19,7 +19,7 @@ type collect struct {
 	ballots  []ballot      // lists that members have reported
 	over     bool          // all known members have been asked: the search is over
 	againAt  time.Duration // after a failed search: when members that report are asked again
-	heard    int           // members heard when another manager appeared that hears fewer
+	heard    int           // members that this manager heard when it took over from a manager that hears fewer
 }
 
 // end drops the data of the search.
@@ -145,7 +145,7 @@ func (g *Manager) known(from nid.NID, o *wire.Order) {
 func (g *Manager) expires() bool { return g.now > g.collect.began+4*g.cfg.Collect }
 
 // gather ends the search when all members have answered, or the time is up. Members without an
-// answer are left behind if the others are a majority.
+// answer are left behind if the members that have answered are a majority.
 func (g *Manager) gather() {
 	c := &g.collect
 	if len(c.probes) == 0 {
@@ -194,7 +194,7 @@ func (g *Manager) gather() {
 }
 
 // failures decides which reported failures are true. If the member itself answers, its failure
-// counts only if most members that answered report it. If fewer report it, or the member is on
+// counts only if more than half of the members that answered report it. If fewer report it, or it is on
 // this manager's list, those that report it are expelled and join again, because they have acted
 // on the failure, and their state differs from the group's.
 func (g *Manager) failures(probes []*probe) {
@@ -227,11 +227,11 @@ func (g *Manager) failures(probes []*probe) {
 	}
 }
 
-// oust ends members that have joined during the search and are in failed, the members that one
-// of an earlier list counts as failed. An earlier manager gave them up before its list had
-// reached them. If they stayed members, the one that counts them as failed would not wait for
-// their acknowledgements. They have sent and delivered nothing yet, and join again as other
-// members.
+// oust ends those members in failed that have joined during the search. The list failed has the
+// members that some member of an earlier list counts as failed: an earlier manager gave them up
+// before its list had reached them. If they stayed members, the member that counts them as failed
+// would not wait for their acknowledgements. They have sent and delivered nothing yet, and join again
+// as other members.
 func (g *Manager) oust(failed []wire.ID) {
 	for _, id := range failed {
 		if m := g.find(id); m != nil && !m.listed {

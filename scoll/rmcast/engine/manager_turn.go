@@ -57,8 +57,8 @@ func (g *Manager) turnWake() time.Duration {
 	return g.turnAt()
 }
 
-// takeTurn takes over when it is this manager's turn. If another manager has members, it first
-// holds a pre-vote among them, and takes over when most allow it.
+// takeTurn takes over when it is this manager's turn. If another manager has members, takeTurn first
+// holds a pre-vote among them, and takes over when more than half of them allow it.
 func (g *Manager) takeTurn() {
 	switch {
 	case len(g.collect.probes) > 0:
@@ -169,8 +169,9 @@ func (g *Manager) waits(from nid.NID, o *wire.Order) {
 	}
 }
 
-// rival handles a message of another manager. Of two active managers the one that hears most
-// members stays, otherwise the later one.
+// rival handles a message of another manager. If two managers are active, the one with the lower
+// epoch resigns, unless it hears more members than the other: then the other resigns in the end,
+// because the manager with more members takes over again with a higher epoch.
 func (g *Manager) rival(from nid.NID, o *wire.Order) {
 	switch {
 	case !slices.Contains(g.cfg.Managers, from):
@@ -217,7 +218,7 @@ func (g *Manager) contend(from nid.NID, o *wire.Order) {
 	case g.version.IsValid() && int(o.Of) < g.hears(noMember):
 		heard := g.hears(noMember)
 		g.resign(nid.NID{}, o.Epoch)
-		g.again() // with a higher epoch than the other manager's, if most members allow it
+		g.again() // with a higher epoch than the other manager's, if more than half of the members allow it
 		g.collect.heard = heard
 	default:
 		g.resign(from, o.Epoch)

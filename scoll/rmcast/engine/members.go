@@ -124,8 +124,8 @@ func (g *membership) add(o *wire.Order, self wire.ID) *roster {
 }
 
 // revives reports whether a list has a member that counts as failed here, in a version that is
-// still in use. Messages of this node would not wait for that member and, if it did not fail
-// because it was silent, would be a success (RM-2, RM-A8).
+// still in use. Messages of this node would not wait for that member. Unless the member failed
+// because it was silent, they would even end without an error (RM-2, RM-A8).
 func (g *membership) revives(o *wire.Order) bool {
 	return slices.ContainsFunc(o.Members, func(m wire.Member) bool {
 		p := g.byID[m.ID]

@@ -38,8 +38,8 @@ func send32(w *world, round int) {
 }
 
 // TestUnreadSocket: G-RM-8 and RM-A5: the thread of a member gets no core for 20 ms and does
-// not read the multicast socket. Meanwhile its children acknowledge datagrams that still wait
-// in the socket. One payload is resent needlessly; once the delay has been measured, none is.
+// not read the multicast socket. During this delay its children acknowledge datagrams that wait in
+// its socket. One payload is resent needlessly; once the delay has been measured, none is.
 func TestUnreadSocket(t *testing.T) {
 	spec.Covers(t, "RM-A5", "G-RM-8")
 	w, c := tallied(t, 8, nil, func(w *world, _ *sim.Config[*packet]) { w.manager.Window = 32 })

@@ -133,8 +133,8 @@ func TestLeftBehind(t *testing.T) {
 	}
 }
 
-// TestSilentMost: a manager that does not hear most members leaves none behind and admits
-// none. When they are back, all go on as before.
+// TestSilentMost: a manager that hears no majority of the members leaves no member behind and admits
+// no node. When the silent members are back, all go on as before.
 func TestSilentMost(t *testing.T) {
 	spec.Covers(t, "RM-40")
 	w := parted(t, 6, 1)

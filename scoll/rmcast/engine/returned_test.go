@@ -74,8 +74,9 @@ func (s *search) publishes(t *testing.T, members, expelled []sim.NodeID) {
 }
 
 // TestFailedJoinsSearch: RM-2, RM-A8: a node joins while a new manager searches, and one of the
-// members knows that this very incarnation has failed. The node must join as another member:
-// the member that counts it as failed would call messages a success that it lacks.
+// members counts this very incarnation as failed. The node must join as another member: if it did
+// not, messages of the member that counts it as failed could end without an error although the
+// node lacks them.
 func TestFailedJoinsSearch(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-A8")
 	s, list := newSearch(), []sim.NodeID{1, 2, 3}
@@ -91,8 +92,8 @@ func TestFailedJoinsSearch(t *testing.T) {
 }
 
 // TestMemberReportedFailed: RM-2, RM-A8: a manager whose group consists of new members finds
-// members of an earlier manager, of which most count one of the new members as failed. They must
-// join again, because the group goes on with that member.
+// members of an earlier manager, and more than half of these count one of the new members as failed.
+// Those that count it as failed must join again, because the group goes on with the new member.
 func TestMemberReportedFailed(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-A8")
 	s, list := newSearch(), []sim.NodeID{1, 2, 3}
@@ -127,8 +128,8 @@ func (w *world) relisted(h *host, failed sim.NodeID, before func(without wire.Ve
 }
 
 // TestFailedListedAgain: RM-2, RM-A8: a list has a member that this node counts as failed in a
-// version that is still in use. This node ends as a member: its messages would not wait for the
-// other one, and be a success.
+// version that is still in use. This node stops being a member: its messages would not wait for the
+// listed member, and would end without an error.
 func TestFailedListedAgain(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-A8")
 	w, _ := tallied(t, 4, nil, nil)

@@ -155,7 +155,7 @@ func (m *Machine) mayDatagram(s *stream) bool {
 	return false
 }
 
-// released handles that all members have a message (RM-2).
+// released handles the release of a message: all members have it (RM-2).
 func (s *stream) released(first uint64, f *slot) {
 	m, p := s.m, &s.m.sender
 	s.advance()

@@ -24,7 +24,7 @@ type Stats struct {
 	OtherGroup   uint64 // messages of another group
 	OtherVersion uint64 // messages of another version of the protocol (RM-A23)
 	Stranger     uint64 // messages from, or about, a node that is not on the list of their version
-	Forged       uint64 // a datagram sent in the name of another member
+	Forged       uint64 // datagrams sent in the name of another member, or multicasts of what is never multicast
 	NotMember    uint64 // messages of a version without this node (RM-A10)
 	OldVersion   uint64 // messages of a version that their origin has left
 	Unknown      uint64 // messages of an unknown version that were dropped, because too many were held
@@ -42,6 +42,6 @@ type Stats struct {
 	Healed       uint64 // times this member left its epoch to join a manager of a lower one
 	Returned     uint64 // times this member went back to the manager whose list it has, after a promise to a later one
 	Canvassed    uint64 // pre-vote questions of managers
-	Unproven     uint64 // claims about stable messages that came by multicast; the origin is queried
-	NoMemory     uint64 // datagrams for which an open group keeps no memory
+	Unproven     uint64 // multicast datagrams about which this member first asked the origin, see doubts
+	NoMemory     uint64 // datagrams beyond the bound on memory of a group that any node may join
 }

@@ -221,8 +221,8 @@ func TestLeaverGivesUp(t *testing.T) {
 }
 
 // TestDeath: RM-28, RM-A8 and G-RM-6: an inner node dies before it has acknowledged. Its
-// children are adopted, the origin is told which member failed, and it takes no longer than
-// the detection, the way up the tree, and the polls.
+// children are adopted, and the origin is told which member failed. The message is released after
+// the detection, the way up the tree, and the polls, at the latest.
 func TestDeath(t *testing.T) {
 	spec.Covers(t, "RM-28", "RM-A8", "G-RM-6")
 	for _, dead := range []sim.NodeID{1, 4, 6, 7} {

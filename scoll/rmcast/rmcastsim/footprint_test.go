@@ -49,8 +49,8 @@ func TestBytesPerNode(t *testing.T) {
 }
 
 // heap returns how many bytes of the heap are in use. The stacks of an earlier test are free only
-// after a second collection: the runtime keeps each sync.Pool, and so the portal table whose
-// field it is, for one more.
+// after a second collection, because the runtime keeps each sync.Pool for one collection more, and
+// with it the portal table that has the pool as a field.
 func heap() uint64 {
 	runtime.GC()
 	runtime.GC()

@@ -29,7 +29,7 @@ func (n *Net) Sample() []float64 {
 	}
 }
 
-// kept returns the most lists, and the most datagrams, that a node keeps.
+// kept returns the largest number of lists, and of datagrams, that any node keeps.
 func (n *Net) kept() (versions int, datagrams uint64) {
 	for id := range sim.NodeID(n.cfg.Nodes) {
 		s, ok := n.Status(id)

@@ -24,12 +24,12 @@ const (
 	Poll                           // asks the child for Ack, Pending or Need
 	Query                          // asks the origin which datagrams are stable (RM-A6)
 	Stable                         // all members have all datagrams below First; Count more were sent
-	Expelled                       // the receiver is not a member any more, as the sender knows from a list
+	Expelled                       // the receiver counts as failed in a list that the sender has: it is not a member any more
 	LastEntry = Expelled
 )
 
-// EntryFlags are flags of an [Entry]. Members of older versions do not send them, and ignore
-// them: the statement of an entry is true without its flags, too.
+// EntryFlags are flags of an [Entry]. Members with an older version of ulnet neither send nor
+// evaluate them. So a flag only adds to what the entry says, and never changes it.
 type EntryFlags uint8
 
 // The flags of entries.
@@ -43,17 +43,17 @@ const (
 //
 //	 0  1  kind
 //	 1  1  flags     see [EntryFlags]
-//	 2  2  repairs   payloads that members here and below lacked, and got by repairs (RM-A21)
+//	 2  2  repairs   payloads that the sender and members below it got by repairs (RM-A21)
 //	 4  4  origin    its communication number
 //	 8 16  version   epoch, counter
 //	24  8  first
 //	32  4  count
 //	36  4  member    Pending: communication number of the member waited for
-//	40  8  stable    as far as the sender knows
+//	40  8  stable    all members have the datagrams below this one, as far as the sender knows
 type Entry struct {
 	Kind    EntryKind  // what the entry says or asks
 	Flags   EntryFlags // details of Kind
-	Repairs uint16     // number of payloads resent, by the sender and below
+	Repairs uint16     // number of payloads that the sender and members below it got by repairs
 	Origin  uint32     // communication number of the origin
 	Version Version    // version that the origin sends under
 	First   uint64     // sequence number of the first datagram

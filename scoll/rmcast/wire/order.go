@@ -63,8 +63,8 @@ const (
 //	 72  8  incarnation      of the member; List and State: of the receiver
 //	 80  4  MTU       Join: of a datagram's payload, 0 without multicast; List: bytes of a fragment
 //	 84  4  capacity  Join: memory for waiting datagrams, in bytes; List: the least of all
-//	 88  4  window    List: datagrams in flight of one origin; Known: so many of the members,
-//	                  the first ones, are on the list with this version
+//	 88  4  window    List: datagrams in flight of one origin; Known: the number of members, from
+//	                  the first one on, that are on the list with this version
 //	 92  4  next      List: the next communication number
 //	 96  4  members
 //	100  4  departed
@@ -72,8 +72,8 @@ const (
 //	                  on the latest list that all its members had
 //	108  2  of        List, Known: size of the electorate without those known to have ended;
 //	                  with OrderReplica: number of members that the manager hears
-//	110  2  silent    List, Known: so many of the departed, the last ones, are of the electorate,
-//	                  were left behind because they were silent, and may be alive
+//	110  2  silent    List, Known: number of entries at the end of departed whose members are of the
+//	                  electorate, were left behind because they were silent, and may be alive
 //	112     members: number, incarnation, NID; departed: incarnation, NID
 type Order struct {
 	Kind        OrderKind  // kind of message

@@ -45,7 +45,7 @@ func unspaced(t *testing.T, text string) []byte {
 	return b
 }
 
-// TestWireDatagram: the bytes of a datagram, field by field.
+// TestWireDatagram checks the bytes of a datagram, field by field.
 func TestWireDatagram(t *testing.T) {
 	want := unspaced(t, `52 4D 43 44 | magic
 		02 00 48 00             | version, size
@@ -121,7 +121,7 @@ func TestWirePacked(t *testing.T) {
 	}
 }
 
-// TestWireControl: the bytes of a control message with one entry.
+// TestWireControl checks the bytes of a control message with one entry.
 func TestWireControl(t *testing.T) {
 	want := unspaced(t, `52 4D 43 43 | magic
 		02 00 01 00             | version, entries

@@ -34,7 +34,7 @@ const (
 	Del       // removes the items that the file names
 	Exec      // adds items, and pings and discovers nodes
 	// AddMissing is Add for a node that starts: it does not change items that the node already has,
-	// but warns about them. To change NIs, remove those that Retuned lists before.
+	// but warns about them. To change NIs, first remove those that Retuned lists.
 	AddMissing
 )
 

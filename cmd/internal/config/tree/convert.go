@@ -73,9 +73,9 @@ func NetOf(i networks.Interface) Net {
 	return n
 }
 
-// On returns an entry of the tunable networks that makes an NI run in the same place: on the
-// address of its NID, whatever its interface is, or else on its interface. If it has neither,
-// the driver chooses. EINVAL: the name of the network is wrong.
+// On returns an entry of the tunable networks that makes an NI run where ni runs: on the
+// address of its NID, whatever its interface is, or else on its first interface. If it has
+// neither, the driver chooses. EINVAL: the name of the network is wrong.
 func (ni NI) On(net string) (networks.Interface, error) {
 	of, err := nid.ParseNet(net)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 var peakLine = regexp.MustCompile(`VmHWM:\s+([0-9]+) kB`)
 
-// peak returns the most memory that the process has used at one time since forgetPeak, in bytes.
+// peak returns the maximum of the memory that the process has used since forgetPeak, in bytes.
 func peak(t *testing.T) int {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/status")

@@ -15,7 +15,7 @@ type NodeSetting struct {
 	Inverse bool
 }
 
-// maxSeconds is a day. Kernels let longer times wrap.
+// maxSeconds is a day. Kernels also accept longer times, which may overflow 32 bits.
 const maxSeconds = 24 * 60 * 60
 
 // nodeSettings are all settings of a node: first those of Lustre's tool, in its order, and then

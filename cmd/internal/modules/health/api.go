@@ -136,9 +136,9 @@ func (m *Module) Evict(ctx context.Context, r EvictRequest) (EvictReply, error) 
 		"the client may be evicted all the same")
 }
 
-// Drain makes all clients choose other masters, and makes this server refuse to become a master;
-// or it ends that. Otherwise this lasts until the node ends. The error is EBUSY if no other
-// server takes clients.
+// Drain begins draining if r.On is set: all clients choose other masters, and this server refuses to
+// become a master. Otherwise Drain ends draining, which would last until the node ends. The error
+// is EBUSY if no other server takes clients.
 func (m *Module) Drain(r DrainRequest) error {
 	agent, err := m.server()
 	if err != nil {

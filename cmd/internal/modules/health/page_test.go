@@ -92,8 +92,8 @@ func FuzzPage(f *testing.F) {
 	})
 }
 
-// TestMergePages: of the pages that are not the last ones, the shortest is decisive: clients
-// after its last one are left out, because that server has not reported about them yet.
+// TestMergePages: if a server has more pages, it has not yet reported about the clients after its
+// page. The result ends with the first such end of a page, and leaves out the clients after that.
 func TestMergePages(t *testing.T) {
 	one, two := nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@tcp")
 	info := func(id byte, epoch uint32) health.ClientInfo {

@@ -4,11 +4,11 @@ package metrics
 // as metricText expands them.
 type alert struct {
 	name, expr string
-	wait       string // so long the expression must hold
+	wait       string // how long the expression must hold before the alert fires
 	severity   string
-	summary    string // of one node; may have the labels of the expression
-	fires      series // values with which it fires after 30 minutes
-	not        series // values with which it does not
+	summary    string // text of the alert of one node; may refer to the labels of the expression
+	fires      series // values with which the alert fires after 30 minutes
+	not        series // values with which the alert does not fire
 }
 
 // series are values of metrics in the notation of promtool, at intervals of a minute.

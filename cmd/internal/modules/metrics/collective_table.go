@@ -37,7 +37,7 @@ func running(list []scoll.BroadcastEntry) (n int) {
 	return n
 }
 
-// multicastTable has what 'scollctl mcast status' shows of each group, but for the members and
+// multicastTable has what 'scollctl mcast status' shows of each group, except the members and
 // streams.
 func multicastTable() []group {
 	type status = *rmcast.Status

@@ -19,10 +19,10 @@ type dashboardRow struct {
 	panels []panel
 }
 
-// panel shows metrics over time: of counters the rate, of gauges the value.
+// panel shows metrics over time: the rates of counters, and the values of gauges.
 type panel struct {
 	title   string
-	unit    string   // unit of the axis, as Grafana calls it; of a rate the unit per second
+	unit    string   // unit of the axis, as Grafana names it; for counters, that of a rate per second
 	metrics []string // names without the namespace
 }
 
@@ -165,8 +165,8 @@ func (p *panel) grafana(t *testing.T, x, y int) object {
 	}
 }
 
-// TestDashboards: the dashboards name metrics of the table alone, with the unit of the axis that
-// they have.
+// TestDashboards: the dashboards name only metrics of the table, and the unit of each axis suits the
+// metrics of the panel.
 func TestDashboards(t *testing.T) {
 	all := named()
 	for _, d := range dashboards {

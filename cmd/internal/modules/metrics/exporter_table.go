@@ -5,8 +5,8 @@ import (
 	"ulnet/lnet"
 )
 
-// exporters is the first word of the names that lustre_exporter and lustrefs-exporter have for
-// what they read of LNet in kernels.
+// exporters is the first word of the names of the metrics in which lustre_exporter and
+// lustrefs-exporter show the counters of LNet in kernels.
 const exporters = "lustre_"
 
 // exporterTable has the metrics of these exporters that mean here what they mean there, so that

@@ -9,10 +9,10 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// gatherer makes the metrics of the table into those of Prometheus, and adds those of the Go
-// runtime and of the process. It is a prometheus.Gatherer in place of a registry with a
-// collector, which would check and sort each value: with a thousand peers that takes longer than
-// all else. The tests check instead what a registry does. One scrape at a time may use it.
+// gatherer converts the metrics of the table to those of Prometheus, and adds those of the Go
+// runtime and of the process. It replaces a registry with a collector, which would check and sort
+// each value in every scrape: with a thousand peers, that would take longer than all other work. The
+// tests make these checks instead. Only one scrape at a time may use a gatherer.
 type gatherer struct {
 	read    func(*peerSet) *state // reads the state of the daemon
 	table   []group

@@ -2,7 +2,7 @@ package metrics
 
 import "ulnet/gossip"
 
-// gossipTable has what 'gossipctl status' shows, but for the participants.
+// gossipTable has what 'gossipctl status' shows, except the participants.
 func gossipTable() []group {
 	type status = *gossip.Status
 	each := func(s *state, yield func(status, ...string)) {

@@ -35,13 +35,13 @@ func (n *fakeNode) Traffic() lnet.Traffic { return n.traffic }
 
 func (n *fakeNode) Stats() lnet.Stats { return lnet.Stats{} }
 
-// add adds a peer that has received so many messages.
+// add adds a peer, to which the node has sent the given number of messages.
 func (n *fakeNode) add(id string, sent uint64) {
 	n.peers = append(n.peers, lnet.PeerSnapshot{NID: nid.MustParse(id), State: "up", Health: 1000, Credits: 8, MaxCredits: 8})
 	n.send(len(n.peers)-1, sent)
 }
 
-// send counts messages to a peer.
+// send counts further messages as sent to a peer.
 func (n *fakeNode) send(peer int, sent uint64) {
 	n.peers[peer].Traffic.Sent.Put += sent
 	n.traffic.Sent.Put += sent
@@ -73,7 +73,7 @@ func fullState(peers *peerSet) *state {
 	return s
 }
 
-// crowdOf returns a node with so many peers.
+// crowdOf returns a node with the given number of peers.
 func crowdOf(count int) *fakeNode {
 	n := &fakeNode{}
 	for i := range count {
@@ -82,8 +82,8 @@ func crowdOf(count int) *fakeNode {
 	return n
 }
 
-// gathererOf returns a gatherer that reads a full state and the peers of a node, with labels for
-// so many of them.
+// gathererOf returns a gatherer that reads a full state and the peers of a node. At most limit of
+// the peers get labels of their own.
 func gathererOf(n *fakeNode, limit int) *gatherer {
 	return newGatherer(func(peers *peerSet) *state {
 		peers.read(n)

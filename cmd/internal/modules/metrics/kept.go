@@ -5,16 +5,17 @@ import (
 	"time"
 )
 
-// Answers take a token each to be made: so many can come at a time, and then one in each interval.
+// The token bucket for making answers: answerBurst answers can be made at once, and after that one
+// per answerInterval.
 const (
 	answerBurst    = 8
 	answerInterval = 250 * time.Millisecond
 )
 
-// kept makes answers, and keeps the last one. While there is no token it gives that one to
-// all: a flood of requests costs little of the processor, and keeps no other client from
-// an answer. One answer at a time is made, so what is given is older than a request by no more
-// than answerInterval and the time in which one answer is made.
+// kept makes answers, each of which takes a token, and keeps the last one. While there is no token,
+// every request gets the last answer, so a flood of requests costs little CPU time and every client
+// still gets an answer. Only one answer is made at a time, so the answer to a request was made at
+// most answerInterval, plus the time to make one answer, before the request.
 type kept[T any] struct {
 	make func() T // makes an answer; it is not changed afterwards
 
@@ -23,8 +24,8 @@ type kept[T any] struct {
 	tokens tokens     // guarded by mu
 }
 
-// get returns an answer: a new one if there is a token, or the last one. The first one takes a
-// token, so there is a last one.
+// get returns a new answer if there is a token, and otherwise the last one. There is always a last
+// one then, because the bucket is full at first.
 func (k *kept[T]) get() T {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// niTable has what 'lnetctl net show -v 4' shows of each NI of this node, but for its tunables.
+// niTable has what 'lnetctl net show -v 4' shows of each NI of this node, except its tunables.
 func niTable() []group {
 	type ni = *node.NIStatus
 	nid := []string{"nid"}
@@ -79,7 +79,7 @@ func multicastOfNIs(labels []string) group {
 	}}
 }
 
-// maxHealth is the health of what never fails, as LNet counts it.
+// maxHealth is the health, in the unit of LNet, of an NI that has not failed.
 const maxHealth = 1000
 
 // eachNI calls yield for each NI.

@@ -62,8 +62,8 @@ func acceptsGzip(h http.Header) bool {
 	return false
 }
 
-// answer is an http.ResponseWriter that keeps what is written. When it is written, many requests
-// read it.
+// answer is an http.ResponseWriter that keeps what is written to it. When it is complete, it no
+// longer changes, and many requests read it at the same time.
 type answer struct {
 	header http.Header
 	status int

@@ -49,8 +49,8 @@ func TestScrapeSize(t *testing.T) {
 	}
 }
 
-// ours returns the part of an answer that does not change between two scrapes: what is not about
-// the process.
+// ours returns ulnet's own metrics in an answer. Unlike metrics of the process, which precede them,
+// they do not change between two scrapes.
 func ours(text []byte) []byte { return text[bytes.Index(text, []byte("# HELP "+namespace)):] }
 
 func btoi(b bool) int { return int(oneIf(b)) }

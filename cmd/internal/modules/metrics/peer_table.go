@@ -32,7 +32,8 @@ func peerTable() []group {
 	}
 }
 
-// each yields all peers with labels, and the sum of the others if there are any and all is set.
+// each yields all peers with labels. If all is set and there are other peers, it then yields the sum
+// of these.
 func (s *peerSet) each(all bool, yield func(*peer, ...string)) {
 	for _, id := range s.order {
 		yield(s.own[id], s.own[id].label)

@@ -24,9 +24,9 @@ type peerSet struct {
 	own   map[nid.NID]*peer // peers with labels; at most limit
 	order []nid.NID         // their NIDs, in order
 	rest  peer              // all others
-	count int               // NIDs with labels, and NIs of peers without
+	count int               // number of peers with labels, plus the number of table entries of the other peers
 	more  bool              // there has been a peer without a label
-	left  peerCounts        // counted for peers that have lost their labels, while they had them
+	left  peerCounts        // what was counted, while they had labels, for peers that have lost them
 }
 
 func newPeerSet(limit int) *peerSet {
@@ -38,13 +38,13 @@ type peer struct {
 	peerCounts
 	peerGauges
 	label  string     // the NID as text
-	base   peerCounts // counts that the others have: from before the peer got its label
-	before peerCounts // counts at the scrape before
+	base   peerCounts // counts from before the peer got its label, which stay in the sum of the others
+	before peerCounts // counts at the previous scrape
 	seen   bool       // the present scrape has found the peer
 	fresh  bool       // the present scrape has given it the label
 }
 
-// peerGauges are what can rise and fall.
+// peerGauges are the values of a peer that can rise and fall.
 type peerGauges struct {
 	up                              bool // it is connected by some NI of this node
 	health                          int  // 0 to maxHealth
@@ -52,7 +52,7 @@ type peerGauges struct {
 	queued, queuedBytes             int  // messages that wait, and bytes that have a credit
 }
 
-// counting is what is read of an lnet.Node.
+// counting has those methods of an lnet.Node that read calls.
 type counting interface {
 	EachPeer(f func(*lnet.PeerSnapshot))
 	Traffic() lnet.Traffic
@@ -102,7 +102,8 @@ func (s *peerSet) of(id nid.NID) *peer {
 	return p
 }
 
-// settle ends what is counted for a peer that is gone, or that was gone and is back.
+// settle handles a peer that the node has forgotten since the previous scrape, even if it knows the
+// peer again by now, with new counters. It adds what was counted under the peer's label to s.left.
 func (s *peerSet) settle(id nid.NID, p *peer) {
 	if p.seen && !p.isBelow(&p.before) {
 		return
@@ -124,7 +125,7 @@ func (s *peerSet) sumUp(total peerCounts) {
 	}
 	to, now := s.rest.fields(), total.fields()
 	for i := range to {
-		// A message that is being counted while this is read may be missing in the total.
+		// The total may lack a message that is counted at this moment, but must not decrease.
 		*to[i] = uint64(max(int64(*to[i]), int64(*now[i])))
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// counted returns what a set says of the messages that were sent to a peer.
+// counted returns how many messages were sent to a peer, according to a set.
 func (s *peerSet) counted(id string) uint64 {
 	if id == other {
 		return s.rest.sent

@@ -5,7 +5,7 @@ import (
 	"ulnet/lnet/router"
 )
 
-// maxRoutes bounds the routes with a metric of their own; routes counts all.
+// maxRoutes bounds the routes with a metric of their own; the metric routes counts all routes.
 const maxRoutes = 256
 
 // routeTable has what 'lnetctl route show' and 'lnetctl routing show' show.

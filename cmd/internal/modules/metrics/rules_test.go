@@ -53,7 +53,7 @@ func rulesText(t *testing.T) string {
 }
 
 // testsText returns a file for 'promtool test rules': each alert fires on one set of series, and
-// on no other one.
+// does not fire on another set.
 func testsText(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
@@ -76,8 +76,8 @@ func writeTest(t *testing.T, b *strings.Builder, alert string, of series, want s
 	fmt.Fprintf(b, "    promql_expr_test:\n      - {expr: %s, eval_time: 30m, exp_samples: %s}\n", quoted(firing), want)
 }
 
-// TestRules: the alerts name metrics of the table alone. promtool accepts them, and each fires
-// on the series of its test and does not on others.
+// TestRules: the alerts name only metrics of the table, and promtool accepts them. Each alert fires
+// on the series fires of the table alerts, and does not fire on the series not.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	generated(t, rules, rulesText(t))

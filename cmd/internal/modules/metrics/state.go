@@ -18,7 +18,7 @@ import (
 	"ulnet/lnet/selftest"
 )
 
-// state is all that one scrape reads. What is nil does not run.
+// state is all that one scrape reads. A nil field belongs to a module that does not run.
 type state struct {
 	stats  lnet.Stats
 	status node.Status
@@ -37,8 +37,8 @@ type state struct {
 	selftest *selftest.Status
 }
 
-// read reads the state of the daemon into one that belongs to the caller. Errors of modules mean
-// that they are not configured.
+// read returns a new copy of the daemon's state. If a module returns an error, it is not configured,
+// and its field is nil.
 func (m *Module) read(peers *peerSet) *state {
 	n := m.Table.Node()
 	peers.read(n)

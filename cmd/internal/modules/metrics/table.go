@@ -6,7 +6,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// namespace is the first word of the names of all metrics of ours.
+// namespace is the prefix of the names of all of ulnet's own metrics.
 const namespace = "ulnet_"
 
 // row is a metric in the table: how the value of an object of type T is read.
@@ -24,7 +24,7 @@ type objects[T any] struct {
 	each func(s *state, yield func(of T, labels ...string))
 	rows []row[T]
 
-	described []metric // the rows, as all others see them; made by metrics
+	described []metric // the rows without their type T; set by the first call of the method metrics
 }
 
 // metric is a row of the table without the type of its objects.
@@ -34,7 +34,7 @@ type metric struct {
 	counter          bool     // it only grows; otherwise it is a gauge
 }
 
-// group is objects of some type.
+// group is an objects[T] of any type T.
 type group interface {
 	// metrics returns the rows, in their order.
 	metrics() []metric
@@ -82,7 +82,7 @@ func table() (all []group) {
 	return all
 }
 
-// number makes the value of a row of a number.
+// number converts a number to the value of a row.
 func number[N ~int | ~int64 | ~uint64](n N) float64 { return float64(n) }
 
 // oneIf returns 1 for true and 0 for false.
@@ -93,8 +93,8 @@ func oneIf(b bool) float64 {
 	return 0
 }
 
-// count is a counter among several with the same name, which a label tells apart.
+// count converts to a value one of several counters that have the same name and different labels.
 func count(n uint64) float64 { return float64(n) }
 
-// events are the rows of counters that a label tells apart.
+// events returns the row for counters of events that have the same name and different labels.
 func events(name, help string) []row[uint64] { return []row[uint64]{{name, "events", help, count}} }

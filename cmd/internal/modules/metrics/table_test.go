@@ -11,15 +11,16 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// units are the units of metrics. Those of the upper line must be in the name.
+// units are the units of metrics. The name of a metric in one of the first two units has to contain
+// the unit.
 var units = []string{
 	"seconds", "bytes", "ratio",
 	"messages", "operations", "failures", "events", "interfaces", "packets", "peers", "connections", "groups", "datagrams", "buffers",
 	"queue pairs", "regions", "routes", "nodes", "cycles", "links", "zones", "broadcasts", "clients", "tombstones", "records", "commits", "calls",
 }
 
-// TestTable: each metric has a name by the conventions of Prometheus, a help and a unit, and is
-// there when what it belongs to runs.
+// TestTable: each metric has a name by the conventions of Prometheus, a help and a unit, and has a
+// value in a scrape of a daemon in which everything runs.
 func TestTable(t *testing.T) {
 	families, err := gathererOf(crowdOf(2), 1).Gather()
 	if err != nil {

@@ -81,8 +81,8 @@ func (l *listener) take(most int) (batch []Heard, messages, missed int) {
 	return batch, messages, missed
 }
 
-// heard queues a message for all listeners, which share its memory, unless another module takes
-// the message.
+// heard offers a message to the other module that HearFirst has registered. If that does not take
+// the message, heard queues it for all listeners, which share one copy of the data.
 func (g *group) heard(m *rmcast.Message) {
 	if g.m.first(g.cfg.Name, m) {
 		return

@@ -52,7 +52,7 @@ const sendsUnderWay = 4096
 //	ESRCH      reliable multicast is not enabled, or the group is not joined
 //	ENOENT     no such group
 //	ETIMEDOUT  no manager answers, or not all members have a message in time
-//	EHOSTUNREACH  the group has no manager that hears from most members
+//	EHOSTUNREACH  no manager hears more than half of the members
 //	EMSGSIZE   a message longer than MaxMcast bytes, or longer than a window
 //	ESTALE     this node was expelled
 //	ECANCELED  this node has left the group

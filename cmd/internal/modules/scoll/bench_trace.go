@@ -19,8 +19,8 @@ type BenchTrace struct {
 	Collected  int         `json:"collections"` // garbage collections that ended on the way
 }
 
-// BenchStep is a step of a critical path. All other time of a member in it is waiting for the
-// child that follows.
+// BenchStep is a step of a critical path. Between its own steps, a member waits for the child whose
+// steps are in between.
 type BenchStep struct {
 	NID    nid.NID `json:"nid"`              // NID of the member whose step it is
 	Kind   string  `json:"kind"`             // what the time was spent for: StepSend, StepWake, StepWork or StepGC
@@ -94,7 +94,7 @@ type path struct {
 // follow adds the steps of a member that has the request, and of the members below it.
 func (p *path) follow(id nid.NID) {
 	t := p.at[id]
-	delete(p.at, id) // a member is on the way once, whatever members say
+	delete(p.at, id) // the path visits each member at most once, even if forged traces name it again
 	first := len(p.steps)
 	child, below := p.at[t.Child]
 	if below && t.Last >= t.Forwarded {

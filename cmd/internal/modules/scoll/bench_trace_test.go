@@ -10,7 +10,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// us returns an instant, or a length of time, of that many µs in ns.
+// us converts µs to ns.
 func us(n int64) int64 { return n * 1000 }
 
 // chain is a broadcast from a root over an inner member to a leaf, whose clocks are a second
@@ -46,8 +46,8 @@ func chain(change func(at map[string]*admin.Trace)) (*measurement, int64) {
 }
 
 // TestTraces: SC-125: the steps of the critical path add up to the time to the answer: sending
-// and work of each member, wake-ups between them, and pauses of the garbage collection. What
-// contradicts itself takes no time.
+// and work of each member, wake-ups between them, and pauses of the garbage collection. A step whose
+// end would be before its begin takes no time.
 func TestTraces(t *testing.T) {
 	type step struct {
 		host byte

@@ -22,8 +22,8 @@ const AllGroup = "all"
 const (
 	// maxGroups bounds the groups that commands create.
 	maxGroups = 1024
-	// listSize is up to how many bytes a list of members is sent with the first broadcast; longer
-	// ones are sent before it.
+	// listSize is the size in bytes up to which a list of members is sent together with the first
+	// broadcast. Longer lists are sent before it.
 	listSize = 2048
 )
 
@@ -193,7 +193,7 @@ func (m *Module) DestroyGroup(ctx context.Context, r GroupName) error {
 	}
 	defer c.groups.unlock()
 	var errs []error
-	for key, h := range c.groups.handlesOf(r.Name) { // any order: all of them are destroyed
+	for key, h := range c.groups.handlesOf(r.Name) { // any order: each handle is destroyed, and after EBUSY a later call destroys those that are left
 		err := c.destroy(ctx, h)
 		if errors.Is(err, scoll.EBUSY) {
 			return failed(err)

@@ -15,8 +15,8 @@ type Inquiry struct {
 	Unreached map[nid.NID]string // servers that did not answer, with the reason
 }
 
-// Inquire sends an order to the live ones of servers that another module has chosen. The name of
-// the group must be one that commands cannot use. Errors are those of [Module.Broadcast].
+// Inquire sends an order to those of the given servers that are alive, for another module. The name
+// of the group must be one that commands cannot use. Errors are those of [Module.Broadcast].
 func (m *Module) Inquire(ctx context.Context, name, origin string, servers []nid.NID, order admin.Order) (*Inquiry, error) {
 	c, err := m.enabled()
 	if err != nil {

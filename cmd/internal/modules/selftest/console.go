@@ -12,7 +12,7 @@ import (
 
 // The functions of this file call the console. They return its errors with errno and hint.
 
-// explain gives an error of the console the form that crosses the socket with its hint.
+// explain converts an error of the console so that the control socket transfers its errno and hint.
 func explain(err error) error {
 	if e, ok := errors.AsType[*console.Error](err); ok {
 		return cli.Hint(cli.Errno(e.Errno, errors.New(e.Why)), "%s", e.Hint)
@@ -37,7 +37,7 @@ func call[T any](m *Module, f func(*console.Console) (T, error)) (answer T, err 
 	return answer, explain(err)
 }
 
-// ask calls a function with the console that asks nodes.
+// ask calls f with the console. It is call for functions that return answers of nodes.
 func (m *Module) ask(f func(*console.Console) ([]console.Answer, error)) ([]console.Answer, error) {
 	return call(m, f)
 }
@@ -52,7 +52,7 @@ func (m *Module) newSession(ctx context.Context, r NewSessionRequest) (console.S
 	})
 }
 
-// endSession ends the session, whatever its key is: so does a kernel's console.
+// endSession ends the session, whatever its key is, as a kernel's console does.
 func (m *Module) endSession(ctx context.Context, _ control.None) ([]console.Answer, error) {
 	return m.ask(func(c *console.Console) ([]console.Answer, error) {
 		s, err := c.Session()

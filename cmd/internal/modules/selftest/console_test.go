@@ -17,7 +17,8 @@ import (
 	"ulnet/lnet/selftest/wire"
 )
 
-// TestNoConsole: without the setting every operation of the console says how there is one.
+// TestNoConsole: without the setting, every operation of the console returns an error with a hint
+// that says how to enable the console.
 func TestNoConsole(t *testing.T) {
 	m := start(t, func(*config.Config) {})
 	ctx := t.Context()
@@ -115,7 +116,8 @@ func TestConsole(t *testing.T) {
 	}
 }
 
-// endless runs the batch b, a test without an end of the node with itself, and stops it.
+// endless runs the batch b and stops it. Its only test is endless, and the node is both its client
+// and its server.
 func endless(ctx context.Context, t *testing.T, m *Module, key uint32) {
 	t.Helper()
 	r := BatchRequest{Key: key, Batch: "b", Timeout: 5 * time.Second}

@@ -71,7 +71,7 @@ func (m *Module) Status() (selftest.Status, error) {
 	return m.agent.Status(), nil
 }
 
-// Close ends the session of the console, and the part of a test node.
+// Close closes the console, which ends its session, and the agent of the test node.
 func (m *Module) Close(ctx context.Context) error {
 	var errs []error
 	if m.console != nil {

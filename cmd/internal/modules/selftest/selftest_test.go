@@ -37,7 +37,7 @@ func start(t *testing.T, change func(*config.Config)) *Module {
 	return m
 }
 
-// TestDisabled: without the setting the node is no test node, and says how it becomes one.
+// TestDisabled: without the setting selftest the node is no test node, and its status is an error.
 func TestDisabled(t *testing.T) {
 	m := start(t, func(*config.Config) {})
 	if _, err := m.Status(); !errors.Is(err, syscall.ESRCH) {

@@ -13,7 +13,8 @@ import (
 	"ulnet/gossip/zone"
 )
 
-// aloneAfter is how long after a join a node that has met no other node logs a warning.
+// aloneAfter is how long after its join a node logs a warning if it still is the only member it
+// knows.
 const aloneAfter = 30 * time.Second
 
 // LeaveRequest makes a node leave its zone.
@@ -140,8 +141,9 @@ func (z *zoner) warnAlone() {
 	}
 }
 
-// Alone returns why a node may have met none of its bootstrap nodes, and what to check. It
-// returns "" if the node has met one, or has no bootstrap nodes.
+// Alone returns why a node may know no other member of its zone although it has bootstrap nodes,
+// and what to check. It returns "" if the node knows another member, has no bootstrap nodes, or
+// has not joined.
 func Alone(s *zone.Status) string {
 	switch {
 	case s.State != "joined" || s.Members != 1 || s.Bootstrap == 0:

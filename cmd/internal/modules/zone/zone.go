@@ -53,7 +53,7 @@ type zoner struct {
 	mu     sync.Mutex
 	events []Event // the latest events; guarded by mu, like next
 	next   uint64
-	keys   int // number of keys of all events
+	keys   int // number of attribute keys that all events name together
 }
 
 // Event is something that happened in the zone, with its number. The watches of 'gossipctl

@@ -101,7 +101,7 @@ func TestZoneIncarnations(t *testing.T) {
 	stop()
 }
 
-// TestZoneAlone: a node that meets no other node logs a warning, with hints.
+// TestZoneAlone: a node that finds no other member of its zone logs a warning, with hints.
 func TestZoneAlone(t *testing.T) {
 	var log bytes.Buffer
 	n, stop := zoneNode(t, t.TempDir(), slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})))

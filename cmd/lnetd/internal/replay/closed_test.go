@@ -13,7 +13,7 @@ import (
 
 // TestPlayWriteAfterClose plays against a node that has already reset the connection, so that
 // the player's write fails. If the recorded node closes the connection next, the player takes
-// the failed write for that close. Otherwise it is a difference.
+// the failed write for that close. If the recorded node does not, the failed write is a difference.
 func TestPlayWriteAfterClose(t *testing.T) {
 	own := replay.Event{Kind: replay.Data, From: replay.Initiator, Data: []byte("hello")}
 	answer := replay.Event{Kind: replay.Data, From: replay.Acceptor, Data: []byte("world")}

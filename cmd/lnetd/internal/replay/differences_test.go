@@ -137,7 +137,8 @@ func TestCheckSequence(t *testing.T) {
 	}
 }
 
-// TestCheckChecksum: where the recorded checksum is correct, the node's must be, too.
+// TestCheckChecksum: if the checksum of a recorded record is correct, that of the node's record must be
+// correct, too.
 func TestCheckChecksum(t *testing.T) {
 	all := recordsOf(t, "tcp-csum-v2-oneside", accepted)
 	sum := func(b []byte) {

@@ -110,8 +110,8 @@ func (m *measurement) lose(answers []console.Answer, what string) {
 	}
 }
 
-// begin makes a session of all nodes if there is none, or the one that there is has many batches,
-// which cannot be removed from it.
+// begin makes a session with all nodes, unless there is one with fewer than mostBatches batches. It
+// replaces a session with more, because batches cannot be removed from a session.
 func (m *measurement) begin(ctx context.Context) error {
 	if m.session && m.batches < mostBatches {
 		return nil
@@ -159,8 +159,8 @@ func (m *measurement) end() error {
 	return nil
 }
 
-// halt stops the batch that is running. It waits for a client that does not answer no longer than
-// stopTimeout: the next round shows whether it is lost.
+// halt stops the batch that is running. It waits at most stopTimeout for a client that does not
+// answer; the next round will show whether that client is lost.
 func (m *measurement) halt(ctx context.Context) error {
 	if m.batch == "" {
 		return nil

@@ -23,7 +23,7 @@ func usual() Config {
 	}
 }
 
-// rate is a different one for each pair: 103 from 10.0.0.1 to 10.0.0.3, and so on.
+// rate returns a different rate for each pair: 103 from 10.0.0.1 to 10.0.0.3, and so on.
 func rate(from, to nid.ProcessID) float64 {
 	a, b := from.NID.Addr().As4(), to.NID.Addr().As4()
 	return 100*float64(a[3]) + float64(b[3])
@@ -59,8 +59,8 @@ func TestRates(t *testing.T) {
 	})
 }
 
-// TestLost: a node that does not join, one that dies later, and one that takes no test cost only
-// their own pairs, which say why.
+// TestLost: if a node does not join, dies later, or refuses the test, only the pairs with this node
+// fail, and their results name the reason.
 func TestLost(t *testing.T) {
 	for name, lose := range map[string]func(*fake){
 		"has another session \"other\"": func(f *fake) { f.busy[hosts(4)[0]] = true },

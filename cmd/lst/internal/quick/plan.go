@@ -7,7 +7,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// MaxNodes bounds the clients, and also the servers: there are at least as many rounds.
+// MaxNodes bounds the number of clients and the number of servers, because there are at least as
+// many rounds as the larger of the two.
 const MaxNodes = 64
 
 // pair is a client and a server, by their indices.
@@ -28,7 +29,7 @@ func plan(from, to []nid.ProcessID) (rounds [][]pair, err error) {
 		}
 	}
 	var taken []map[nid.ProcessID]bool // nodes of each round
-	// A diagonal of the matrix is a round by itself, unless a node is on both sides.
+	// If no node is both client and server, each diagonal of the matrix of pairs becomes a round.
 	for shift := range max(len(from), len(to)) {
 		for i := range max(len(from), len(to)) {
 			p := pair{i, (i + shift) % max(len(from), len(to))}

@@ -37,8 +37,8 @@ type Pair struct {
 }
 
 // Latency has quantiles of the time that an RPC takes. Each sample is the mean of one interval
-// of at least 100 ms: concurrency times its length, by the number of its RPCs (Little's law). A
-// console cannot see single RPCs of other nodes.
+// of at least 100 ms: concurrency times the length of the interval, divided by the number of RPCs
+// in it (Little's law). A console cannot see single RPCs of other nodes.
 type Latency struct {
 	Mean time.Duration `json:"mean_ns"` // of all RPCs
 	P50  time.Duration `json:"p50_ns"`  // median of the intervals

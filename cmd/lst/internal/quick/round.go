@@ -15,8 +15,8 @@ import (
 // sample has the counters of nodes at one time; nil: the node has not answered.
 type sample map[nid.ProcessID]*wire.StatReply
 
-// measure measures pairs at the same time, of which no two share a node. They come back with
-// their results, also when ctx ends.
+// measure measures pairs, of which no two share a node, at the same time. It returns the results of
+// all pairs, also when ctx ends.
 func (m *measurement) measure(ctx context.Context, pairs []pair) (list []Pair, err error) {
 	running, list := m.able(pairs)
 	if len(running) == 0 {
@@ -24,7 +24,7 @@ func (m *measurement) measure(ctx context.Context, pairs []pair) (list []Pair, e
 	}
 	if err = m.start(ctx, running); err == nil {
 		if !m.takes(running) {
-			// A server that has not taken the test keeps all clients from it: the others begin again.
+			// If one server did not take the test, no client runs it: begin again without lost nodes.
 			if err = m.halt(ctx); err == nil {
 				return m.measure(ctx, pairs)
 			}

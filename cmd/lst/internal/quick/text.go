@@ -10,7 +10,8 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// widest is the most servers that make the columns of a matrix; more make a list.
+// widest is the largest number of servers that are shown as the columns of a matrix. More servers are
+// shown as a list.
 const widest = 8
 
 // WriteTo writes the result as text: matrices with a row for each client and a column for each

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// sampled is a result of two clients and so many servers, of which one is lost.
+// sampled returns a result of two clients and the given number of servers, one of which is lost.
 func sampled(servers int) *Result {
 	r := &Result{Service: "brw", Op: "read", Size: 64 << 10, Concurrency: 4, Rounds: servers, Round: 2 * time.Second, index: map[pair]int{}}
 	for i := range servers {

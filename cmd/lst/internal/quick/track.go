@@ -24,8 +24,8 @@ type interval struct {
 	rpcs   uint32
 }
 
-// add adds an interval. The counters wrap, and their differences are right. A node that has begun
-// another session between the samples, or has not answered, has none.
+// add adds the interval between two samples. Counters may wrap; their differences are correct all
+// the same. It adds nothing if the node did not answer, or began another session in between.
 func (t *track) add(before, after *wire.StatReply) {
 	if before == nil || after == nil || after.Framework.Running <= before.Framework.Running {
 		return
@@ -64,14 +64,14 @@ func (t *track) result(cfg *Config) Pair {
 	return p
 }
 
-// ends reports whether RPCs end. The counter is of those that were sent: where none ends, the first
-// ones are sent, and no further one follows after the first interval.
+// ends reports whether any RPC has ended. The counters count sent RPCs: if no RPC ends, only as many
+// as may be under way are sent, all of them in the first interval, which ends therefore ignores.
 func (t *track) ends() bool {
 	return slices.ContainsFunc(t.interval[min(1, len(t.interval)-1):], func(i interval) bool { return i.rpcs > 0 })
 }
 
-// perRPC returns the mean time that an RPC takes. If none has ended, all that were under way take
-// longer than the interval.
+// perRPC returns the mean time that an RPC takes. If no RPC was sent in the interval, it calculates
+// as if there had been one.
 func perRPC(i interval, concurrency int) time.Duration {
 	return i.length * time.Duration(concurrency) / time.Duration(max(i.rpcs, 1))
 }

@@ -115,7 +115,7 @@ func (c *CM) begins() bool {
 	return c.MAD.Attribute == ibta.AttrREQ || c.MAD.Attribute == ibta.AttrDREQ
 }
 
-// clone copies what is not shared with the bytes of the packet.
+// clone returns a copy of c. Only its private data still refer to the bytes of the packet.
 func (c *CM) clone() *CM {
 	n := *c
 	if c.IP != nil {

@@ -12,7 +12,7 @@ type Conn struct {
 	Ends [2]netip.Addr // addresses of the two sides; the sender of the REQ is first, if that is recorded
 	QPN  [2]ibta.QPN
 	PSN  [2]ibta.PSN // by side: PSN of its first request
-	MSN  [2]uint32   // messages that a side had completed as responder before
+	MSN  [2]uint32   // by side: messages that it had completed as responder before the recording
 	MTU  int         // most payload bytes of a packet
 	// Adopted tells that the recording begins inside the connection.
 	Adopted bool

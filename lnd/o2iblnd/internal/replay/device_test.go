@@ -116,9 +116,9 @@ func TestDevice(t *testing.T) {
 	}
 }
 
-// scenes are the parts of the recording of rejects: first and last frame. The
-// improvised peer is another process in each.
-// Frame 12 is not there: it has an RDMA-CM header without IP version, which no
+// scenes has the first and the last frame of each part of the recording of rejects. In each part
+// the improvised peer is another process.
+// Frame 12 is in no part: it has an RDMA-CM header without IP version, which no
 // device of ours can be made to send.
 var scenes = [][2]int{{2, 3}, {4, 5}, {6, 7}, {8, 9}, {10, 11}, {14, 22}, {23, 31}}
 

@@ -94,7 +94,7 @@ type Differences struct {
 	requests     map[uint64]uint64 // transaction ids of the node's REQs → recorded ones
 	ids          translation[ibta.CommID]
 	cookies      translation[uint64]
-	lead         map[ibta.QPN]int // by how many credits the node has given back more so far than in the recording
+	lead         map[ibta.QPN]int // how many more credits the node has given back so far than the recorded node
 	sameTarget   bool             // a WRITE packet of the node goes to the same place as the recorded one
 }
 

@@ -29,8 +29,8 @@ type flow struct {
 	count     uint32              // number of messages so far
 	base      uint32              // MSN before the first message
 
-	acked   ibta.PSN         // PSN behind the last packet that is acknowledged
-	must    ibta.PSN         // PSN behind the last packet that asked for an acknowledgement
+	acked   ibta.PSN         // PSN after that of the last packet that is acknowledged
+	must    ibta.PSN         // PSN after that of the last packet that asked for an acknowledgement
 	indexes map[ibta.PSN]int // index in the script of the packet with this PSN
 	sent    map[ibta.PSN][]byte
 	written follower

@@ -119,8 +119,8 @@ func TestTooManyCredits(t *testing.T) {
 // TestRestartedPeer: a REQ arrives with a new stamp while there is still a connection to the
 // old incarnation of the peer. It is refused as stale, and the old connection is ended; the
 // next REQ is accepted (o2iblnd-wire §7.4; whether REJ or DREQ comes first is our choice). The
-// first connection is that of the active ping. The REQ of the new incarnation is that of frame
-// 2 of the rejects, and after that the one of frame 14.
+// first connection comes from the recording activePing. The first REQ of the new incarnation is frame 2
+// of the recording rejects, and the REQ after it is frame 14 of the same recording.
 func TestRestartedPeer(t *testing.T) {
 	whole, other := load(t, activePing), load(t, rejects)
 	stamp := other.Packets[1].CM.Msg.SrcStamp // incarnation stamp after the restart
@@ -130,7 +130,7 @@ func TestRestartedPeer(t *testing.T) {
 	good := other.Cut(14, 20).Edit(func(p *replay.Packet) {
 		switch {
 		case p.CM == nil:
-			if p.DestQP == 0x15 { // number of the kernel's queue pair, which has made others meanwhile
+			if p.DestQP == 0x15 { // number of the kernel's queue pair in this recording, in which the kernel had made others before
 				p.DestQP = qpn
 			}
 		case p.CM.MAD.Attribute == ibta.AttrREQ:

@@ -22,13 +22,13 @@ var (
 // maxInbox bounds the packets that have arrived and were not handled yet.
 const maxInbox = 1 << 14
 
-// Player plays the node Host of a Script against a node under test, which is the
-// other. It does three things of its own:
+// Player plays the node Host of a Script against a node under test, which takes the place of the
+// other recorded node. The player itself decides three things:
 //
 //   - It acknowledges packets where the node asks for it. Where the recorded node
-//     asked too the result is the recorded ACK; the count of messages in it is that of
-//     the messages which really came.
-//   - It repeats the transaction ids of the node's CM messages as an answer must.
+//     asked too, it sends the recorded ACK, with the number of messages that the node under
+//     test has really sent.
+//   - Its answers to CM messages repeat the transaction ids that the node has chosen.
 //   - It takes acknowledgements where the node gives them, and checks what they say:
 //     each recorded one must have been given, or a later one, before the
 //     recording goes on.
@@ -56,7 +56,7 @@ type Player struct {
 	err   error
 	at    int // index of the next packet of the script
 	done  map[int]bool
-	begun int                 // place of the packet behind the last one that Begin was called for
+	begun int                 // index after that of the last packet for which Begin was called
 	since time.Duration       // when the packet before the next one was done
 	host  map[ibta.QPN]*flow  // the host's requests to the node, by the node's queue pair
 	node  map[ibta.QPN]*flow  // requests of the node, by the host's queue pair

@@ -12,7 +12,8 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// The recordings. Nodes 10.88.0.2 and .3 are kernels; .1 was improvised.
+// The recordings. Nodes 10.88.0.2 and .3 are kernels; .1 is a software peer that was improvised for
+// the recordings, and is no reference.
 const (
 	activePing  = "../../../capture/testdata/o2ib-rxe-active-ping.pcap"
 	passivePing = "../../../capture/testdata/o2ib-rxe-passive-ping.pcap"

@@ -39,7 +39,7 @@ func TestRejectsAsKernel(t *testing.T) {
 }
 
 // TestStrangersDREQ: a DREQ for a connection that we do not have is answered, as in Linux, so
-// that the kernel need not repeat it. Such a DREQ is frame 1 of the rejects. The improvised
+// that the kernel need not repeat it. Such a DREQ is frame 1 of the recording rejects. The improvised
 // peer of that recording did not answer it.
 func TestStrangersDREQ(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -23,7 +23,7 @@ func (idle) Step(time.Duration, sim.Input[*kit.Message], *sim.Output[*kit.Messag
 	return machine.Never
 }
 
-// started is a network of so many idle machines.
+// started is a network of idle machines, one on each node.
 func started(t *testing.T, b *kit.Base, nodes int) {
 	t.Helper()
 	boot := func(l sim.Incarnation, _ sim.Program[*kit.Message]) sim.Program[*kit.Message] {

@@ -4,8 +4,8 @@
 // An adapter's network embeds a [Base], which is the network of the simulator, of bare
 // machines ([Start]) or of whole stacks ([Base.StartStacks]), and calls the adapter
 // for each [sim.Act], such as a fault of a node or link. With Check, Sample and Measures it is the
-// [scenario.Instance]. A [Condition] declares what files can ask together with the answer; [All]
-// is the answer about many things. Bare machines may exchange [Message], which has a codec and a
+// [scenario.Instance]. A [Condition] is a condition that files can use, with the function that evaluates
+// it; [All] does that for many things. Bare machines may exchange [Message], which has a codec and a
 // digest. [sim.Cuts] keeps account of partitions and cuts, [Sum] adds up the counters of many
 // machines, [Delays] how late something was noticed, [Quantile] judges durations, and a [Plan]
 // draws a scenario.

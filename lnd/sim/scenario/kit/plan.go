@@ -59,9 +59,9 @@ type Plans struct {
 	Runs   int      // number of plans that were run
 	Failed []uint64 // seeds of the plans of which a check failed
 	First  error    // error of the first plan that failed
-	// Sum is the sum of each measure, Some in how many runs it was above 0.
+	// Sum has the sum of each measure over all runs, Some the number of runs in which it was above 0.
 	Sum  map[string]float64
-	Some map[string]int // sums by name; see Sum
+	Some map[string]int // by name of the measure; see Sum
 }
 
 // RunPlans runs the plans that the function draw returns for some seeds.

@@ -16,8 +16,8 @@ const Port = 4791
 
 // Errors of Conn.Send that callers handle.
 var (
-	// ErrUncut: the system does not cut bursts after all. The datagrams of this one
-	// and of all later ones are to be sent one by one, numbered 0 each.
+	// ErrUncut: the system does not cut bursts after all. The datagrams of the burst that it
+	// has refused, and of all later bursts, are to be sent one by one, numbered 0 each.
 	ErrUncut = errors.New("bursts are not cut into datagrams")
 	// ErrFull: there was no room, and what is left of the list was dropped.
 	ErrFull = errors.New("no room for datagrams")

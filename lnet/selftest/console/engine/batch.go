@@ -12,7 +12,7 @@ import (
 type batch struct {
 	name    string
 	id      uint64 // its number at the nodes
-	running bool   // it was run, and not all of its tests are known to have ended
+	running bool   // it was run, was not stopped since, and no query has found that it has ended
 	tests   []*test
 	clients set
 	servers set
@@ -23,7 +23,7 @@ type batch struct {
 // Batch describes a batch.
 type Batch struct {
 	Name         string     `json:"name"`              // its name
-	Running      bool       `json:"running"`           // it was run, and neither stopped nor seen at its end
+	Running      bool       `json:"running"`           // it was run, was not stopped since, and no query has found that it has ended
 	Clients      []Node     `json:"clients,omitempty"` // the clients of its tests
 	Servers      []Node     `json:"servers,omitempty"` // the servers of its tests
 	ClientCounts Counts     `json:"client_counts"`     // the clients by state
@@ -52,7 +52,7 @@ func (s *session) batch(name string) (*batch, error) {
 	return nil, fail(syscall.ENOENT, "list the batches that there are (lst list_batch)", "there is no batch %s", name)
 }
 
-// useBatch keeps others from adding tests to a batch until the operation has ended.
+// useBatch keeps other operations from adding tests to a batch until o has ended.
 func (o *operation) useBatch(b *batch) {
 	b.uses++
 	o.batches = append(o.batches, b)

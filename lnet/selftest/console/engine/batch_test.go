@@ -139,7 +139,8 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestStatuses: statuses that are no failure for what was asked.
+// TestStatuses: two statuses count as success: EPERM as the answer to a request to stop a batch, and
+// ESRCH as the answer to a request to leave the session.
 func TestStatuses(t *testing.T) {
 	spec.Covers(t, "ST-27")
 	l := newLab(t, 2, engine.Config{})
@@ -183,7 +184,7 @@ func TestBatchNumbers(t *testing.T) {
 	}
 }
 
-// TestStat: counters of nodes in a session, and none of others.
+// TestStat: Stat returns the counters of nodes in the session, and ESRCH for a node without it.
 func TestStat(t *testing.T) {
 	spec.Covers(t, "ST-27")
 	l := newLab(t, 3, engine.Config{})

@@ -150,7 +150,7 @@ func (o *operation) hold(nodes ...*node) {
 	o.nodes = append(o.nodes, nodes...)
 }
 
-// use keeps a group from being changed by others until the operation has ended.
+// use keeps other operations from changing a group until o has ended.
 func (o *operation) use(g *group) {
 	g.uses++
 	o.groups = append(o.groups, g)

@@ -16,10 +16,10 @@ const (
 	Timer   InputKind = iota
 	Do                // ID, Command, Self: begin a command
 	Cancel            // ID: give up the nodes that have not answered the command yet
-	Sent              // ID, Errno: the request of DoCall cannot be sent
+	Sent              // ID, Errno: the request of DoCall cannot be sent, or its reply was cut off
 	Replied           // ID, Data: the reply to DoCall has arrived
 	Joined            // Peer, Self, ReplyID, Features, Join: a node wants to join the session
-	Used              // the user has looked at the session, which is not idle then
+	Used              // the user has looked at the session, which restarts its idle timer
 )
 
 // Input is what a [Console] steps on; the zero value is the timer. Data is used during Step only.
@@ -71,7 +71,7 @@ type Result struct {
 type Answer struct {
 	ID      nid.ProcessID   `json:"id"`                // the node
 	State   State           `json:"state"`             // what the console knows of the node then
-	Failed  syscall.Errno   `json:"failed,omitempty"`  // why there is no reply: ETIMEDOUT, EHOSTUNREACH and others of the network, EINTR or ESHUTDOWN when the command or session has ended, EBADMSG for a reply without sense; 0: there is one
+	Failed  syscall.Errno   `json:"failed,omitempty"`  // why there is no reply: ETIMEDOUT, EHOSTUNREACH and others of the network, EINTR or ESHUTDOWN when the command or session has ended, EBADMSG for a malformed reply; 0: there is a reply
 	Status  syscall.Errno   `json:"status,omitempty"`  // status of the reply
 	Latency time.Duration   `json:"latency"`           // from the request to its reply, or to its failure
 	Session wire.Session    `json:"session"`           // the session that the node has; NoSession if none or not known
@@ -85,12 +85,12 @@ type Answer struct {
 // OK reports whether the node did what it was asked to do.
 func (a *Answer) OK() bool { return a.Failed == 0 && a.Status == 0 }
 
-// Output is what a step has to have done, in order.
+// Output has the effects that a step asks the shell to carry out.
 type Output struct {
 	Effects []Effect // effects in the order in which the shell carries them out
 }
 
-// keptEffects is the most effects whose memory an output keeps.
+// keptEffects is the largest number of effects whose memory an output keeps for the next step.
 const keptEffects = 1 << 10
 
 // Reset empties the output and keeps its memory, unless that was for a large group.

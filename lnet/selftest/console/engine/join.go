@@ -8,7 +8,7 @@ import (
 )
 
 // join answers the request of a node to join the session (selftest §10). Nodes that join by
-// themselves get a quarter of the places for nodes, groups and members, so that they do not keep
+// themselves may use a quarter of the bounds on nodes, groups and members, so that they do not keep
 // the user from adding others (local policy).
 func (c *Console) join(in *Input) {
 	reply := wire.JoinReply{Session: wire.NoSession()}
@@ -23,7 +23,7 @@ func (c *Console) join(in *Input) {
 	}
 	m := wire.Message{Header: wire.Header{Features: features}, Status: status, Body: &reply}
 	data, err := m.AppendBinary(make([]byte, 0, wire.MessageSize))
-	if err != nil { // the session has been in messages
+	if err != nil { // does not happen: id and name of the session were checked when it was made
 		return
 	}
 	c.do(Effect{Kind: DoReply, ID: in.ReplyID, Peer: in.Peer, Self: in.Self, Data: data})
@@ -61,7 +61,7 @@ func (c *Console) admit(s *session, in *Input) wire.Status {
 	return wire.OK
 }
 
-// admitted notes that a node has joined. It makes the session itself when it gets the reply.
+// admitted notes that a node has joined. The node begins the session when it gets the reply.
 func (c *Console) admitted(s *session, g *group, id nid.ProcessID) {
 	n := s.byID[id]
 	if n == nil {

@@ -29,8 +29,8 @@ func (l *lab) join(id nid.ProcessID, features wire.Features, request wire.Join) 
 	return m
 }
 
-// TestJoin: the statuses with which nodes are refused that want to join, in the order of selftest
-// §10, and what they get otherwise.
+// TestJoin: the statuses with which the console refuses nodes that want to join, in the order of
+// selftest §10, and its reply to nodes that may join.
 func TestJoin(t *testing.T) {
 	spec.Covers(t, "ST-31")
 	l := newLab(t, 5, engine.Config{MaxNodes: 16, MaxGroups: 12})
@@ -83,7 +83,7 @@ func TestJoin(t *testing.T) {
 	if got := l.states("g"); len(got) != 2 || got[0] != engine.Active || got[1] != engine.Active {
 		t.Errorf("%v", got)
 	}
-	l.do(0, &engine.Ping{Key: key, Target: engine.Target{Group: "g"}}) // these nodes have not made the session
+	l.do(0, &engine.Ping{Key: key, Target: engine.Target{Group: "g"}}) // these nodes have no session: the test only sent their requests
 	if got := l.states("g"); got[0] != engine.Unknown {
 		t.Errorf("%v", got)
 	}

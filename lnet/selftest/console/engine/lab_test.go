@@ -91,7 +91,7 @@ func newLab(t *testing.T, hosts int, cfg engine.Config) *lab {
 // consoles is the bit that numbers of consoles' RPCs have, and those of test nodes have not.
 const consoles = 1 << 47
 
-// at calls f after a time.
+// after calls f after a time.
 func (l *lab) after(d time.Duration, f func()) {
 	l.events.Set(&machine.Deadline[func()]{Of: f}, l.now+d)
 }
@@ -123,7 +123,7 @@ func (h *host) stepConsole(in engine.Input) {
 	}
 }
 
-// wake sees to it that a machine is stepped in time.
+// wake schedules the step for which a machine has asked, at the time at.
 func (h *host) wake(which int, at time.Duration, f func()) {
 	d := &h.wakes[which]
 	if h.lab.events.Clear(d); at != machine.Never {

@@ -10,8 +10,8 @@ import (
 	"ulnet/lnet/selftest/wire"
 )
 
-// TestLeaveInterrupted: a node whose reply to MAKE_SESSION was not waited for is asked to leave,
-// by the end of the session and by that of its group.
+// TestLeaveInterrupted: a command that asked a node to join is cancelled before the reply. The node is
+// asked to leave when the session ends, and when its group is deleted.
 func TestLeaveInterrupted(t *testing.T) {
 	spec.Covers(t, "ST-24")
 	for _, last := range []engine.Command{
@@ -31,8 +31,8 @@ func TestLeaveInterrupted(t *testing.T) {
 	}
 }
 
-// TestLeaveUnderWay: the answer of a node that it has no session says nothing about a request to
-// make it that is under way.
+// TestLeaveUnderWay: a node answers that it has no session while a MAKE_SESSION request to it is under
+// way. The console still asks the node to leave in the end, because that request may succeed.
 func TestLeaveUnderWay(t *testing.T) {
 	spec.Covers(t, "ST-24")
 	l := newLab(t, 2, engine.Config{})
@@ -70,8 +70,9 @@ func TestLeaveDown(t *testing.T) {
 	}
 }
 
-// TestLeaveFeatures: a node that has made the session with other features leaves it at once, asked
-// with its own features, without which it would refuse. Until it answers it is not active.
+// TestLeaveFeatures: if a node has made the session with other features, the console asks it at once to
+// leave. This request has the node's own features, because the node would refuse others. Until the
+// node answers it is not active.
 func TestLeaveFeatures(t *testing.T) {
 	spec.Covers(t, "ST-24")
 	l := newLab(t, 3, engine.Config{})

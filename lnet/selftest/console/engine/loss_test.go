@@ -12,8 +12,8 @@ import (
 	"ulnet/lnet/selftest/wire"
 )
 
-// TestLoss: whatever messages are lost, and whatever commands come in whatever order from two
-// consoles, each command ends in time, and without a console all nodes are free at last.
+// TestLoss: messages are lost, and two consoles run random commands in random order. Each command
+// ends within ten minutes, and when the consoles have died all nodes leave their sessions.
 func TestLoss(t *testing.T) {
 	spec.Covers(t, "ST-24", "ST-30")
 	for seed := range uint64(effort.Of(20, 100, 1000)) {
@@ -31,7 +31,7 @@ func lossy(t *testing.T, seed uint64) {
 		a, id := l.begin(random.IntN(2), randomCommand(random))
 		if random.IntN(4) == 0 {
 			l.run(time.Duration(random.IntN(10)) * time.Second)
-			continue // another one begins meanwhile
+			continue // the next command begins before this one has ended
 		}
 		if random.IntN(10) == 0 {
 			l.run(time.Second)

@@ -6,7 +6,8 @@ import (
 	"ulnet/lnet/selftest/wire"
 )
 
-// makeSession makes those of some nodes that are not active join the session, and calls then.
+// makeSession asks those of the given nodes that are not active to join the session. When they have
+// answered or were given up, it calls the function then.
 func (c *Console) makeSession(o *operation, nodes []*node, then func()) {
 	s := c.session
 	var list []*node
@@ -59,10 +60,10 @@ func (c *Console) madeSession(s *session, a *Answer, n *node, m *wire.Message) {
 	}
 }
 
-// remove makes nodes leave the session, and calls then. A node that has counted several
-// MAKE_SESSION requests, because their replies were lost, is asked as often. A node that has no
-// session of ours has left it (selftest §10). Nodes that are not active get the shortest time to
-// answer: they may be gone.
+// remove asks nodes to leave the session. When they have answered or were given up, it calls the
+// function then. A node that has counted several MAKE_SESSION requests, because their replies were
+// lost, is asked as often. A node that has no session of ours has left it (selftest §10). Nodes that
+// are not active get the shortest time to answer: they may be gone.
 func (c *Console) remove(o *operation, nodes []*node, then func()) {
 	s := c.session
 	c.ask(&transaction{

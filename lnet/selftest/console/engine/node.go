@@ -16,7 +16,7 @@ type node struct {
 	members int // groups and batches that have it
 	held    int // operations that use it
 	// made is how many MAKE_SESSION requests the node may have counted: those that were sent and
-	// not refused, since it had no session of this console.
+	// not refused since the node last said that it does not have this session.
 	made    int
 	making  int           // MAKE_SESSION requests under way
 	heard   time.Duration // when it last answered, or was pinged because it was silent
@@ -32,8 +32,8 @@ type node struct {
 // and has not said since that it has none.
 func (n *node) mayHave() bool { return n.state == Active || n.made > 0 }
 
-// learn takes what a reply says of the session of a node. Refusals of a version or of features
-// say nothing.
+// learn updates what is known of a node's session with what its reply says. A reply that refuses
+// the version or the features says nothing about the session.
 func (c *Console) learn(a *Answer, n *node, m *wire.Message) {
 	if m.Status == wire.EPROTO {
 		return
@@ -44,7 +44,7 @@ func (c *Console) learn(a *Answer, n *node, m *wire.Message) {
 	switch {
 	case id.Console.IsAny():
 		n.state = Unknown
-	case id == c.session.id && n.differs: // it is on its way out
+	case id == c.session.id && n.differs: // the node has been asked to leave, because its features differ
 		n.state = Unknown
 		return
 	case id == c.session.id:
@@ -53,7 +53,7 @@ func (c *Console) learn(a *Answer, n *node, m *wire.Message) {
 	default:
 		n.state = Busy
 	}
-	n.made, n.differs = n.making, false // requests under way may make the session yet
+	n.made, n.differs = n.making, false // MAKE_SESSION requests under way may still succeed
 }
 
 // sessionOf returns the session in a reply.
@@ -86,7 +86,7 @@ func (s *session) node(id nid.ProcessID, now time.Duration) *node {
 	return n
 }
 
-// forget drops those of some nodes that nothing uses any more.
+// forget drops those of the given nodes that nothing uses any more.
 func (s *session) forget(nodes []*node) {
 	dropped := false
 	for _, n := range nodes {

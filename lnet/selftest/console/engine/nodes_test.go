@@ -65,8 +65,8 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestShared: groups share a node. It joins once and leaves when the last group loses it, or its
-// group the node.
+// TestShared: two groups share a node. The node joins the session once, and leaves it when the last
+// of its groups is deleted or no longer has the node.
 func TestShared(t *testing.T) {
 	spec.Covers(t, "ST-24")
 	l := newLab(t, 3, engine.Config{})
@@ -161,7 +161,7 @@ func TestFeatures(t *testing.T) {
 	}
 }
 
-// TestGroupErrors: what groups refuse.
+// TestGroupErrors checks the errors of commands about groups.
 func TestGroupErrors(t *testing.T) {
 	spec.Covers(t, "ST-30")
 	l := newLab(t, 4, engine.Config{MaxNodes: 2, MaxGroups: 2, MaxMembers: 3, MaxBatches: 2})
@@ -210,10 +210,10 @@ func TestWait(t *testing.T) {
 	l.open(1, 2)
 	l.host(1).dead = true
 	l.host(2).dead = true
-	for _, tt := range []struct{ wait, want time.Duration }{{-1, 3}, {0, 3}, {5 * time.Second, 5}, {time.Hour, 30}} { // as long as no node is silent enough to be pinged
+	for _, tt := range []struct{ wait, want time.Duration }{{-1, 3}, {0, 3}, {5 * time.Second, 5}, {time.Hour, 30}} { // all in less time than it takes until silent nodes are pinged
 		begin, want := l.now, tt.want*time.Second
 		got := l.do(0, &engine.Ping{Key: key, Target: engine.Target{Group: "g"}, Timeout: tt.wait})
-		if took := got.at - begin; took != 2*want || got.Answers[1].Latency != want { // one after the other
+		if took := got.at - begin; took != 2*want || got.Answers[1].Latency != want { // MaxCalls is 1, so the two nodes are asked one after the other
 			t.Errorf("to wait %v took %v", tt.wait, took)
 		}
 	}

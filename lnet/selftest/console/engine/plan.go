@@ -8,7 +8,7 @@ import (
 
 // Bounds of tests (selftest §7 and §14).
 const (
-	word           = 8       // lengths and offsets that a kernel server can fill
+	word           = 8       // unit of the lengths and offsets that a kernel server can fill
 	mostLength     = 1 << 20 // longest bulk data
 	mostDistribute = 1 << 16 // more clients than a group can have
 	pageSize       = 4096    // a page of tests without the feature BULK_LEN
@@ -62,7 +62,7 @@ func (t *Test) checkBRW(features wire.Features) error {
 	return nil
 }
 
-// request returns what TEST requests to servers and to clients of a test have in common.
+// request returns a TEST request with the fields that are the same for servers and clients.
 func (t *Test) request(s *session, b *batch) wire.Test {
 	r := wire.Test{Session: s.id, Batch: b.id, Service: t.Service, Concurrency: uint32(t.Concurrency), StopOnError: true}
 	if t.Service == wire.BRWService {
@@ -84,8 +84,9 @@ func (t *test) buffers() int32 {
 // up divides and rounds up.
 func up(a, b int) int { return (a + b - 1) / b }
 
-// destinations returns the list of servers of the client with an index: those of the clients
-// before it follow on each other, and begin anew at the end (selftest §10).
+// destinations returns the list of servers of the client with an index. Clients take the servers in
+// turn, Span at a time, and begin anew after the last one; Distribute clients in a row get the same
+// servers (selftest §10).
 func (t *test) destinations(client int) []byte {
 	servers := t.to.nodes
 	start := client / t.Distribute * t.Span % len(servers)
@@ -93,6 +94,6 @@ func (t *test) destinations(client int) []byte {
 	for i := range list {
 		list[i] = servers[(start+i)%len(servers)].id
 	}
-	b, _ := wire.AppendDestinations(make([]byte, 0, t.Span*wire.DestinationSize), list, false) // checkIDs has seen them
+	b, _ := wire.AppendDestinations(make([]byte, 0, t.Span*wire.DestinationSize), list, false) // cannot fail: checkIDs has accepted these NIDs
 	return b
 }

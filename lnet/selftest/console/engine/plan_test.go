@@ -16,7 +16,7 @@ func ping(from, to string) engine.Test {
 	return engine.Test{Batch: "batch", From: from, To: to, Service: wire.PingService, Loop: 3, Concurrency: 1, Distribute: 1, Span: 1}
 }
 
-// TestDistribution: which servers each client gets, and how many buffers a server needs, for some
+// TestDistribution checks which servers each client gets, and how many buffers a server needs, for some
 // distributions (selftest §10).
 func TestDistribution(t *testing.T) {
 	spec.Covers(t, "ST-25")

@@ -17,8 +17,8 @@ func (c *Console) after(d *deadline, wait time.Duration, f func()) {
 	c.deadlines.Set(d, c.now+wait)
 }
 
-// transaction is one request to each of some nodes. Its RPCs run at the same time, as far as
-// Config.MaxCalls allows; each has the same time for its end.
+// transaction sends one request to each of several nodes. Its RPCs run at the same time, as far as
+// Config.MaxCalls allows, and have the same time-out.
 type transaction struct {
 	of      *operation
 	service wire.Service
@@ -91,7 +91,7 @@ func (c *Console) call(t *transaction, i int) {
 	}
 	m := wire.Message{Header: wire.Header{Features: features}, ReplyID: r.id, Body: body}
 	data, err := m.AppendBinary(make([]byte, 0, wire.MessageSize))
-	if err != nil { // names and NIDs are checked when they are given
+	if err != nil { // does not happen: names and NIDs were checked when the command gave them
 		c.answered(t, i, syscall.EINVAL)
 		return
 	}

@@ -19,7 +19,7 @@ type session struct {
 	fixed    bool // a node has confirmed the features
 	force    bool // nodes give up sessions of other consoles
 	timeout  time.Duration
-	idle     deadline // end of the session, if there is no command until then
+	idle     deadline // idle timer: the session ends when it expires
 	ping     deadline // next look for silent nodes
 	ending   bool
 	nodes    []*node // in the order in which they became known
@@ -41,16 +41,16 @@ type Session struct {
 	Nodes    Counts        `json:"nodes"`    // its nodes
 }
 
-// NewSession makes a session. Nothing is sent, but with Force to the nodes of an earlier session
-// of this console.
+// NewSession makes a session. With Force it first ends an earlier session of this console, whose
+// nodes are asked to leave; otherwise it sends nothing.
 type NewSession struct {
-	Key      uint32        // the key that further commands need, for example of a shell
+	Key      uint32        // the key that further commands need, for example the PID of the user's shell
 	Name     string        // 1 to 31 bytes
 	Timeout  time.Duration // the session ends when there is no command for so long, at least 1 s; 0: 300 s
 	Force    bool          // end an earlier session of this console, and take nodes from other consoles
 	Features wire.Features // features of the session, usually wire.KnownFeatures
 
-	console nid.NID // NID of the console in the id
+	console nid.NID // NID of this node, which becomes the Console of the session's id
 }
 
 func (n *NewSession) begin(c *Console, o *operation) error {
@@ -119,7 +119,8 @@ func (e *EndSession) begin(c *Console, o *operation) error {
 	return nil
 }
 
-// end ends the session and all other operations, and calls then.
+// end ends the session and all other operations. When the nodes have left the session or were given
+// up, it calls the function then.
 func (c *Console) end(o *operation, then func()) {
 	s := c.session
 	s.ending = true
@@ -136,7 +137,7 @@ func (c *Console) end(o *operation, then func()) {
 	})
 }
 
-// use begins the time without commands anew, after which the session ends.
+// use restarts the idle timer, at whose end the session ends.
 func (c *Console) use() {
 	if s := c.session; s != nil && !s.ending {
 		c.after(&s.idle, s.timeout, c.idle)
@@ -161,7 +162,7 @@ func (c *Console) pingSilent(s *session) {
 	for _, n := range s.nodes {
 		if (n.state == Active || n.state == Down) && !n.pinging && c.now-n.heard >= n.timeout/2 {
 			n.pinging = true
-			n.heard = c.now // the next request to a node without an answer comes after another half
+			n.heard = c.now // a node that does not answer is pinged again after another half of its time-out
 			silent = append(silent, n)
 		}
 	}

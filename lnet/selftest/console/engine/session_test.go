@@ -12,7 +12,7 @@ import (
 	"ulnet/lnet/selftest/wire"
 )
 
-// TestSession: what a session needs, and what commands of another key get.
+// TestSession checks the errors of making a session, and of commands with another key.
 func TestSession(t *testing.T) {
 	spec.Covers(t, "ST-23")
 	l := newLab(t, 2, engine.Config{})
@@ -185,8 +185,8 @@ func TestIdleCommand(t *testing.T) {
 	}
 }
 
-// TestPings: nodes that are silent for half their time-out are pinged, so that their sessions
-// last; a node that answers otherwise is not. A node that was down is found again.
+// TestPings: nodes that are silent for half their time-out are pinged, so that their sessions last. A
+// node that has answered other requests is not pinged. A node that was down becomes active again.
 func TestPings(t *testing.T) {
 	spec.Covers(t, "ST-29")
 	l := newLab(t, 3, engine.Config{})

@@ -8,7 +8,7 @@ type set struct {
 	has   map[*node]bool
 }
 
-// add adds a node, and reports whether it was not in the set. The node is kept as long as it is.
+// add adds a node, and reports whether it is new in the set. A node in a set is not forgotten.
 func (s *set) add(n *node) bool {
 	if s.has[n] {
 		return false

@@ -87,8 +87,8 @@ func (c *Console) shrink(o *operation, s *session, g *group, nodes []*node) {
 	})
 }
 
-// leave takes nodes out of a group, and calls then. Those that may have the session and of
-// which nothing else is in it leave it first.
+// leave takes nodes out of a group, and then calls the function then. Before that, nodes that may
+// have the session and are in no other group or batch are asked to leave the session.
 func (c *Console) leave(o *operation, s *session, g *group, nodes []*node, then func()) {
 	nodes = slices.Clone(nodes)
 	o.hold(nodes...)

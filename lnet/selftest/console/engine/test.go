@@ -15,8 +15,8 @@ type Test struct {
 	Service     wire.Service   `json:"service"`     // wire.BRWService or wire.PingService
 	Loop        int32          `json:"loop"`        // requests of each unit; negative: without end
 	Concurrency int            `json:"concurrency"` // units of a client for each of its servers, 1 to 1024
-	Distribute  int            `json:"distribute"`  // so many clients, one after the other, have the same servers; at least 1
-	Span        int            `json:"span"`        // so many servers has each client; 1 to 341
+	Distribute  int            `json:"distribute"`  // how many clients in a row get the same servers; at least 1
+	Span        int            `json:"span"`        // how many servers each client gets; 1 to 341
 	BRW         wire.BRWParams `json:"brw"`         // parameters of BRWService; Pages is not used
 }
 
