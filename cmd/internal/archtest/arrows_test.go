@@ -47,8 +47,9 @@ var Rules = []Rule{
 	{Package: "lnd/o2iblnd/kib", May: "lnet/nid lnet/wire"},
 	{Package: "lnd/lo", May: driverMay},
 	{Package: "lnd/socklnd/...", May: driverMay + "lnd/internal/shell lnd/readloop lnd/socklnd/..."},
-	// This package plays recordings against the driver, and consists of tests.
-	{Package: "lnd/o2iblnd/internal/replay", Tests: driverMay + "lnd/o2iblnd lnd/o2iblnd/kib lnd/verbs/..."},
+	// This package plays recordings against the driver, also below a whole node, and consists of
+	// tests.
+	{Package: "lnd/o2iblnd/internal/replay", Tests: driverMay + "lnd/o2iblnd lnd/o2iblnd/kib lnd/verbs/... lnet lnet/discovery portals lnet/selftest lnet/selftest/console lnet/selftest/recording lnet/selftest/wire"},
 	{Package: "lnd/o2iblnd/...", May: driverMay + "lnd/internal/shell lnd/o2iblnd/... lnd/verbs", Tests: "lnd/verbs/..."},
 	{Package: "lnd/verbs", May: "lnd lnet/nid lnet/machine"},
 	{Package: "lnd/verbs/ibta"},

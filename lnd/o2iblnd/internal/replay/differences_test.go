@@ -83,6 +83,9 @@ const longestTurn = 512 << 10
 type Differences struct {
 	// Also are differences that this recording permits besides those in allowed.
 	Also []Difference
+	// Rewrite changes a message of the host, if it is set, before that is sent to the node, and
+	// reports whether it did.
+	Rewrite func(*Packet) bool
 	// LateCredits lets answers leave from inside the upcall that brings their request, before the
 	// request's buffer is free: the credit for that buffer goes with the next message.
 	LateCredits bool

@@ -14,4 +14,7 @@
 //
 // The package consists of tests only. One goroutine steps a Player; packets may arrive from any
 // goroutine.
+//
+// One test puts a whole node above the driver, with lnet_selftest in the place of that of the
+// recorded nodes.
 package replay

@@ -157,6 +157,9 @@ func (d *Differences) Substitute(q *Packet) Datagram {
 			changed = d.cookies.apply(&s.Msg.Cookie)
 		}
 	}
+	if d.Rewrite != nil && s.Msg != nil && d.Rewrite(&s) {
+		changed = true
+	}
 	if changed {
 		s.seal()
 	}
