@@ -21,7 +21,7 @@ func build(t *testing.T) string {
 	if testing.Short() {
 		t.Skip("builds and starts programs; skipped by -short")
 	}
-	dir, err := commands.Build(t.TempDir(), "demo", "lnetd", "lnetctl", "lst", "gossipctl", "scollctl", "lnetdump")
+	dir, err := commands.Build(t.TempDir(), "demo", "lnetd", "lnetctl", "lst", "lnetsim", "gossipctl", "scollctl", "lnetdump")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 // Command demo shows LNet nodes at work on this machine. It starts three lnetd on loopback
 // addresses, makes them exchange messages with lnetctl, as a person would, and shows with
 // lnetdump, and with tshark if that is installed, what they sent over the network. Three test
-// nodes measure the network between them with lst. Three more daemons detect by gossip that one of them dies and comes back. lnetd simulates a thousand
+// nodes measure the network between them with lst. Three more daemons detect by gossip that one of them dies and comes back. Lnetsim simulates a thousand
 // nodes in virtual time. Eight daemons get a broadcast over a tree, and one of them dies before
 // it answers. Three servers evict a client that was killed, all at the same time. A zone of 24
 // loses two members, and its supervisor counts the remaining ones. Eight daemons form a
@@ -54,7 +54,7 @@ func root(env cli.Env) *cobra.Command {
 			return demonstrate(ctx, env, net, bin, capture)
 		},
 	}
-	c.Flags().StringVar(&bin, "bin", besideSelf(), "folder of lnetd, lnetctl, lst, gossipctl, scollctl and lnetdump")
+	c.Flags().StringVar(&bin, "bin", besideSelf(), "folder of lnetd, lnetctl, lst, lnetsim, gossipctl, scollctl and lnetdump")
 	c.Flags().StringVar(&net, "net", "tcp", "type of network: tcp, or o2ib for RDMA in software")
 	c.Flags().StringVar(&capture, "capture", "", "keep the first node's capture in this file")
 	return c

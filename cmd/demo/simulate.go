@@ -23,7 +23,7 @@ func simulate(ctx context.Context, w io.Writer, l *lab) error {
 	if err := os.WriteFile(file, []byte(partition), 0o600); err != nil {
 		return err
 	}
-	asJSON, err := output(l.command(ctx, "lnetd", "sim", "run", file, "--json"))
+	asJSON, err := output(l.command(ctx, "lnetsim", "run", file, "--json"))
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func simulate(ctx context.Context, w io.Writer, l *lab) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "\nAnd a network that this machine has not got, in virtual time (lnetd sim run):\n\n%s\n%s\n", indent(partition), shown)
+	_, err = fmt.Fprintf(w, "\nAnd a network that this machine has not got, in virtual time (lnetsim run):\n\n%s\n%s\n", indent(partition), shown)
 	return err
 }
 
@@ -46,7 +46,7 @@ func indent(text string) string {
 	return b.String()
 }
 
-// simulated is the part of lnetd's JSON output that the demonstration needs.
+// simulated is the part of lnetsim's JSON output that the demonstration needs.
 type simulated struct {
 	Nodes int     `json:"nodes"`
 	Wall  float64 `json:"wall_s"`

@@ -19,7 +19,7 @@ func tuneCommand(g *globals) *cobra.Command {
 them: when a death is known, what gossip costs, how long a node is silent after
 its start. --detect is by when all must know of a death; without it the interval
 is the shortest that is safe. It needs no daemon: the figures come from a model
-that was fitted to simulations ('lnetd sim' simulates a given case).`,
+that was fitted to simulations ('lnetsim' simulates a given case).`,
 		Example: `  gossipctl tune --nodes 200 --rtt 1ms --loss 1%
   gossipctl tune --nodes 1000 --detect 30s --json`,
 		Args: cli.Args(),

@@ -14,7 +14,6 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
-	"ulnet/cmd/lnetd/internal/simcmd"
 	"ulnet/health/boltstore"
 )
 
@@ -71,7 +70,7 @@ Options of Lustre's modules in modprobe.d, and lnet.conf, are read as 'lnetd con
 		defer unlock()
 		return serve(c.Context(), env, cfg, flags.Warnings)
 	}
-	c.AddCommand(configCommand(), simcmd.Command(env))
+	c.AddCommand(configCommand())
 	return c
 }
 

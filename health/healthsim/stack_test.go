@@ -16,7 +16,7 @@ import (
 // stacks with gossip, collectives and stores.
 func TestExamplesOnStacks(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-66", "G-CH-3")
-	paths, err := filepath.Glob("../../cmd/lnetd/internal/simcmd/examples/health-*.sim")
+	paths, err := filepath.Glob("../../cmd/lnetsim/examples/health-*.sim")
 	if err != nil || len(paths) < 10 {
 		t.Fatal(paths, err)
 	}

@@ -23,7 +23,7 @@ var others = []string{
 }
 
 // ours are this repository's commands whose help is compared with the documents.
-var ours = []string{"lnetd", "lnetctl", "lctl", "lst", "gossipctl", "scollctl", "lnetdump", "demo", "soak"}
+var ours = []string{"lnetd", "lnetctl", "lctl", "lst", "lnetsim", "gossipctl", "scollctl", "lnetdump", "demo", "soak"}
 
 // needs has, by document, sections that the configurations shown there lack. The test puts them
 // before each configuration, which is valid only with them.
@@ -126,13 +126,13 @@ func wrong(bin string, words []string) string {
 
 // TestWrongCommands: wrong finds commands that do not exist.
 func TestWrongCommands(t *testing.T) {
-	bin, err := commands.Build(t.TempDir(), "lnetctl", "lnetd")
+	bin, err := commands.Build(t.TempDir(), "lnetctl", "lnetd", "lnetsim")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for command, bad := range map[string]bool{
 		"make demo": false, "make nonsense": true, "lnetctl net show -v 3": false, "lnetctl net shwo": true, "lnetctl ping --nosuch 10.0.0.5@tcp": true,
-		"sudo bin/lnetctl ping --standalone --networks tcp(eth0) 10.0.0.5@tcp": false, "lnetd --netwrks tcp": true, "lnetd sim sweeep a.sim": true, "emacs x": true,
+		"sudo bin/lnetctl ping --standalone --networks tcp(eth0) 10.0.0.5@tcp": false, "lnetd --netwrks tcp": true, "lnetsim sweeep a.sim": true, "emacs x": true,
 	} {
 		if why := wrong(bin, strings.Fields(command)); (why != "") != bad {
 			t.Errorf("%s: %q", command, why)

@@ -39,7 +39,9 @@ func wrap(t *testing.T, bin, work string) {
 		"logger": "#!/bin/sh\necho \"$@\"\n",
 		"tail":   "#!/bin/sh\ntimeout 0.5 /usr/bin/tail \"$@\" || [ $? = 124 ]\n",
 	}
-	scripts["lnetd"] = "#!/bin/sh\nexec " + filepath.Join(bin, "lnetd") + " \"$@\"\n"
+	for _, name := range []string{"lnetd", "lnetsim"} {
+		scripts[name] = "#!/bin/sh\nexec " + filepath.Join(bin, name) + " \"$@\"\n"
+	}
 	scripts["lnetdump"] = "#!/bin/bash\nset -o pipefail\n" + filepath.Join(bin, "lnetdump") + " \"$@\" | tee /dev/stderr | grep . > /dev/null\n"
 	for _, name := range []string{"lnetctl", "lctl", "lst", "gossipctl", "scollctl"} {
 		scripts[name] = fmt.Sprintf(wrapper, filepath.Join(bin, name))

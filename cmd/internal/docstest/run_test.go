@@ -28,8 +28,8 @@ var marks = map[string]string{
 
 // exits are the commands that, as their documents say, exit with another code than 0.
 var exits = map[string]string{
-	"lnetd sim run --runs 100 faults.sim":   "1", // exit code 1, because this command finds the bug
-	"lnetd sim shrink --seed 10 faults.sim": "1", // exit code 1, because this command finds the bug in a shorter scenario
+	"lnetsim run --runs 100 faults.sim":   "1", // exit code 1, because this command finds the bug
+	"lnetsim shrink --seed 10 faults.sim": "1", // exit code 1, because this command finds the bug in a shorter scenario
 }
 
 // patience bounds the time of a stage.

@@ -44,7 +44,7 @@ begin() {
 // shell and in bin.
 const wrapper = `#!/bin/bash
 case " $* " in
-*" --standalone "* | *" tree "* | *" --help "* | *" sim "*) ;;
+*" --standalone "* | *" tree "* | *" --help "*) ;;
 *) for _ in {1..500}; do [ -S "$RUNTIME_DIRECTORY/lnetd.sock" ] && break; sleep 0.02; done ;;
 esac
 case " $* " in
@@ -90,7 +90,7 @@ func script(b block) (text, want string) {
 	}
 	var lines []string
 	for _, line := range strings.Split(strings.ReplaceAll(b.text, "\\\n", " "), "\n") {
-		if strings.HasPrefix(line, "lnetd sim sweep docs/") {
+		if strings.HasPrefix(line, "lnetsim sweep docs/") {
 			line = sweeps.ReplaceAllString(line, "$1$2 ")
 		}
 		lines = append(lines, placed(line))

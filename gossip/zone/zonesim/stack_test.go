@@ -48,7 +48,7 @@ func TestFaultsOnStacks(t *testing.T) {
 // TestExamplesOnStacks: the embedded scenarios also pass with whole stacks, with fewer nodes if
 // the example has many.
 func TestExamplesOnStacks(t *testing.T) {
-	paths, err := filepath.Glob("../../../cmd/lnetd/internal/simcmd/examples/zone-*.sim")
+	paths, err := filepath.Glob("../../../cmd/lnetsim/examples/zone-*.sim")
 	if err != nil || len(paths) < 6 {
 		t.Fatal(paths, err)
 	}
