@@ -32,7 +32,7 @@ mandir       = $(sharedir)/man/man8
 # What packages and images are made of.
 tree        := bin/tree
 
-.PHONY: help build install tree fresh-tree packages demo test test-long check static ibverbs commands race-commands race fuzz bench bench-peers soak lint clean
+.PHONY: help build install tree fresh-tree image packages demo test test-long check static ibverbs commands race-commands race fuzz bench bench-peers soak lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,6 +78,10 @@ fresh-tree:
 	@rm -rf $(tree) bin/release && mkdir -p bin/release
 	@$(GO) build -trimpath -ldflags=-s -o bin/release/ $(patsubst %,./cmd/%,$(installed) $(lustres))
 	@$(MAKE) -s -o build tree BIN=bin/release DESTDIR=$(CURDIR)/$(tree) PREFIX=/usr
+
+image: fresh-tree ## build a container image of this commit into bin/image, without a daemon
+	@version=$$(contrib/package/version) && file=bin/image/ulnet_$${version}_$$($(GO) env GOARCH).tar && \
+	$(GO) run ./cmd/internal/image --release $$version --arch $$($(GO) env GOARCH) --time $$(git log -1 --format=%ct) $(tree) $$file && echo $$file
 
 packages: fresh-tree ## build a .deb and an .rpm of this commit into bin/packages
 	@contrib/package/build $(tree) bin/packages

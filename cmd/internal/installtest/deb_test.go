@@ -4,7 +4,6 @@ package installtest
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -51,7 +50,7 @@ func TestDeb(t *testing.T) {
 	host, other := lab.Host("service"), lab.Host("other")
 	lab.Cable(host, "10.9.0.1/24", other, "10.9.0.2/24")
 	u := readUnit(t, "lnetd.service")
-	peer := d.peer(other)
+	remote := peer(t, d.path("usr/bin/lnetd"), other)
 	s := d.start(u, host)
 	s.await("WATCHDOG=1")
 	d.answers(host, "10.9.0.1@tcp", "10.9.0.2@tcp")
@@ -70,7 +69,7 @@ func TestDeb(t *testing.T) {
 		t.Errorf("the state after the upgrade is the one before: %q", now)
 	}
 	s.stop()
-	peer.stop()
+	remote.stop()
 	if err := os.Remove(d.path(notifySocket)); err != nil {
 		t.Fatal(err)
 	}
@@ -102,41 +101,27 @@ func (d debian) asked(want ...string) {
 func (d debian) answers(on *netlab.Host, peers ...string) {
 	d.t.Helper()
 	for _, nid := range peers {
-		cmd := d.command("ulnet-lnetctl", "ping", nid)
-		if out := d.within(on, cmd); !strings.Contains(out, "primary nid: "+nid) {
-			d.t.Errorf("ping %s: %s", nid, out)
+		if out, err := within(on, d.command("ulnet-lnetctl", "ping", nid)); err != nil || !strings.Contains(out, "primary nid: "+nid) {
+			d.t.Errorf("ping %s: %v\n%s", nid, err, out)
 		}
 	}
 }
 
-// within runs a command on a host.
-func (d debian) within(on *netlab.Host, cmd *exec.Cmd) string {
-	d.t.Helper()
-	var out, said strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &said
-	if err := on.Start(cmd).Wait(); err != nil {
-		d.t.Errorf("%v: %v\n%s%s", cmd.Args, err, &out, &said)
-	}
-	return out.String()
+// within runs a command on a host, and returns its output.
+func within(on *netlab.Host, cmd *exec.Cmd) (string, error) {
+	var out strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := on.Start(cmd).Wait()
+	return out.String(), err
 }
 
 // peer starts a node of root on a host, which accepts peers from ports below 1024 only.
-func (d debian) peer(on *netlab.Host) *service {
-	d.t.Helper()
-	dir := d.t.TempDir()
-	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	s := &service{t: d.t, notify: d.listen("run/other"), log: log}
-	cmd := exec.Command(d.path("usr/bin/lnetd"), "--networks", "tcp(eth0)", "--state-dir", dir, "--runtime-dir", dir)
-	cmd.Env, cmd.Stdout, cmd.Stderr = []string{"NOTIFY_SOCKET=" + d.path("run/other")}, log, log
-	s.process = on.Start(cmd)
-	s.await("READY=1")
-	if err := os.Remove(d.path("run/other")); err != nil {
-		d.t.Fatal(err)
-	}
-	return s
+func peer(t *testing.T, lnetd string, on *netlab.Host) *service {
+	t.Helper()
+	dir := t.TempDir()
+	cmd := exec.Command(lnetd, "--networks", "tcp(eth0)", "--state-dir", dir, "--runtime-dir", dir)
+	cmd.Env = []string{"NOTIFY_SOCKET=" + filepath.Join(dir, "notify")}
+	return begin(t, cmd, on, filepath.Join(dir, "notify"))
 }
 
 // scraped checks that Debian's Prometheus on the host gets the metrics of the service.
@@ -152,16 +137,14 @@ func (d debian) scraped(on *netlab.Host, prometheus, promtool string) {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		var out strings.Builder
-		ask := exec.Command(promtool, "query", "instant", "http://127.0.0.1:9090", query)
-		ask.Stdout, ask.Stderr = &out, &out
-		if err := on.Start(ask).Wait(); err == nil && strings.Contains(out.String(), "ulnet_ni_up") {
+		out, err := within(on, exec.Command(promtool, "query", "instant", "http://127.0.0.1:9090", query))
+		if err == nil && strings.Contains(out, "ulnet_ni_up") {
 			return
 		}
 		select {
 		case <-tick.C:
 		case <-late:
-			d.t.Fatal(fmt.Errorf("Prometheus has no metrics: %s", out.String()))
+			d.t.Fatalf("Prometheus has no metrics: %v\n%s", err, out)
 		}
 	}
 }

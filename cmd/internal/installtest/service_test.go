@@ -17,11 +17,12 @@ import (
 	"ulnet/lnd/lndtest/netlab"
 )
 
-// asUnit runs a program in the root $1 as systemd would do for a unit: the file system is read-only
-// but for the folders in $2, /tmp is empty, and the rest of the arguments runs.
-const asUnit = `
-root=$1 writable=$2
-shift 2
+// confined runs a program in the root $1: the file system is read-only but for the folders in $2,
+// /tmp is empty, the user and group are $3 if that is not empty, and the rest of the arguments is
+// the program.
+const confined = `
+root=$1 writable=$2 user=$3
+shift 3
 mount --bind "$root" "$root"
 mount -o remount,bind,ro "$root"
 for dir in $writable; do
@@ -30,7 +31,7 @@ for dir in $writable; do
 done
 mount -t tmpfs tmpfs "$root/tmp"
 mount -t proc proc "$root/proc"
-exec chroot "$root" "$@"
+exec chroot ${user:+"--userspec=$user" --groups=} "$root" "$@"
 `
 
 // notifySocket is the socket for messages to the service manager, in the root.
@@ -60,15 +61,22 @@ func (d debian) start(u unit, on *netlab.Host) *service {
 		env = append(env, strings.ToUpper(strings.TrimSuffix(kind.key, "Directory"))+"_DIRECTORY="+dir)
 		writable = append(writable, dir)
 	}
-	args := []string{"--mount", "--", "bash", "-euc", asUnit, "bash", d.dir, strings.Join(writable, " ")}
+	args := []string{"--mount", "--", "bash", "-euc", confined, "bash", d.dir, strings.Join(writable, " "), ""}
 	args = append(append(args, setpriv(u)...), strings.Fields(u.one("ExecStart"))...)
-	s := &service{t: d.t, notify: d.listen(notifySocket)}
-	var err error
-	if s.log, err = os.Create(filepath.Join(d.t.TempDir(), "log")); err != nil {
-		d.t.Fatal(err)
-	}
 	cmd := exec.Command("unshare", args...)
-	cmd.Env, cmd.Stdout, cmd.Stderr = env, s.log, s.log
+	cmd.Env = env
+	return begin(d.t, cmd, on, d.path(notifySocket))
+}
+
+// begin starts a service on a host, and waits until it says by the socket that it is ready.
+func begin(t *testing.T, cmd *exec.Cmd, on *netlab.Host, socket string) *service {
+	t.Helper()
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &service{t: t, notify: listen(t, socket), log: log}
+	cmd.Stdout, cmd.Stderr = log, log
 	s.process = on.Start(cmd)
 	s.await("READY=1")
 	return s
@@ -95,17 +103,16 @@ func setpriv(u unit) []string {
 }
 
 // listen opens a socket for messages to the service manager.
-func (d debian) listen(path string) *net.UnixConn {
-	d.t.Helper()
-	name := d.path(path)
-	_ = os.Remove(name) // of a service before
-	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
+func listen(t *testing.T, path string) *net.UnixConn {
+	t.Helper()
+	_ = os.Remove(path) // of a service before
+	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {
-		d.t.Fatal(err)
+		t.Fatal(err)
 	}
-	d.t.Cleanup(func() { c.Close() })
-	if err := os.Chmod(name, 0o666); err != nil {
-		d.t.Fatal(err)
+	t.Cleanup(func() { c.Close() })
+	if err := os.Chmod(path, 0o666); err != nil {
+		t.Fatal(err)
 	}
 	return c
 }
@@ -131,6 +138,7 @@ func (s *service) await(state string) {
 // stop ends the service as systemd does.
 func (s *service) stop() {
 	s.t.Helper()
+	defer s.log.Close()
 	if err := s.process.Signal(syscall.SIGTERM); err != nil {
 		s.t.Fatal(err)
 	}
