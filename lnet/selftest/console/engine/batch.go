@@ -17,7 +17,8 @@ type batch struct {
 	clients set
 	servers set
 	added   map[*node]int32 // tests of the batch that a node has, as client and as server
-	uses    int             // tests that are being added
+	doubts  map[*node]*doubt
+	uses    int // tests that are being added
 }
 
 // Batch describes a batch.
@@ -158,13 +159,23 @@ func (q *Query) begin(c *Console, o *operation) error {
 	if err != nil {
 		return err
 	}
-	nodes, numbers := slices.Clone(b.clients.nodes), []int32(nil)
-	if q.Test != 0 {
-		if q.Test < 0 || q.Test > len(b.tests) {
-			return fail(syscall.ENOENT, "list the tests that there are (lst list_batch)", "batch %s has no test %d", b.name, q.Test)
-		}
-		nodes, numbers = b.tests[q.Test-1].known()
+	if q.Test == 0 {
+		q.ask(c, o, s, b, slices.Clone(b.clients.nodes), nil)
+		return nil
 	}
+	if q.Test < 0 || q.Test > len(b.tests) {
+		return fail(syscall.ENOENT, "list the tests that there are (lst list_batch)", "batch %s has no test %d", b.name, q.Test)
+	}
+	t := b.tests[q.Test-1]
+	c.settle(o, s, b, t.from.nodes, func() {
+		nodes, numbers := t.known()
+		q.ask(c, o, s, b, nodes, numbers)
+	})
+	return nil
+}
+
+// ask asks the clients of a batch or, with the numbers that it has there, of a test.
+func (q *Query) ask(c *Console, o *operation, s *session, b *batch, nodes []*node, numbers []int32) {
 	c.ask(&transaction{
 		of: o, service: wire.BatchService, nodes: nodes, wait: q.Timeout,
 		request: func(i int) (wire.Body, []byte) {
@@ -185,7 +196,6 @@ func (q *Query) begin(c *Console, o *operation) error {
 			c.finish(o, nil)
 		},
 	})
-	return nil
 }
 
 // batchOf returns the session and a batch.

@@ -21,6 +21,7 @@ func (c *Console) makeSession(o *operation, nodes []*node, then func()) {
 		request: func(i int) (wire.Body, []byte) {
 			list[i].made++
 			list[i].making++
+			s.doubtSession(list[i])
 			return &wire.MakeSession{Session: s.id, Force: s.force, Name: s.name}, nil
 		},
 		take: func(a *Answer, n *node, m *wire.Message) bool {

@@ -68,7 +68,14 @@ func (a *AddTest) begin(c *Console, o *operation) error {
 	o.use(t.from)
 	o.use(t.to)
 	o.useBatch(b)
-	c.addServers(o, s, b, t)
+	nodes := slices.Concat(t.from.nodes, t.to.nodes)
+	c.settle(o, s, b, nodes, func() {
+		if err := b.undecided(nodes); err != nil || o.stopped != 0 {
+			c.finish(o, err)
+			return
+		}
+		c.addServers(o, s, b, t)
+	})
 	return nil
 }
 
@@ -104,7 +111,7 @@ func (c *Console) addServers(o *operation, s *session, b *batch, t *test) {
 	}
 	request := t.request(s, b)
 	request.Loop = t.buffers()
-	c.ask(&transaction{
+	x := &transaction{
 		of: o, service: wire.TestService, nodes: t.to.nodes, wait: mostWait,
 		request: func(int) (wire.Body, []byte) { return &request, nil },
 		take: func(a *Answer, n *node, _ *wire.Message) bool {
@@ -113,14 +120,16 @@ func (c *Console) addServers(o *operation, s *session, b *batch, t *test) {
 			}
 			return false
 		},
-		then: func() {
-			if o.stopped != 0 || slices.ContainsFunc(o.result.Answers, func(a Answer) bool { return !a.OK() }) {
-				c.finish(o, nil)
-				return
-			}
-			c.addClients(o, s, b, t)
-		},
-	})
+	}
+	x.then = func() {
+		b.doubtAnswers(t, x.nodes, x.answers, false)
+		if o.stopped != 0 || slices.ContainsFunc(x.answers, func(a Answer) bool { return !a.OK() }) {
+			c.finish(o, nil)
+			return
+		}
+		c.addClients(o, s, b, t)
+	}
+	c.ask(x)
 }
 
 // addClients adds a test to its clients, each with the list of its servers.
@@ -132,7 +141,7 @@ func (c *Console) addClients(o *operation, s *session, b *batch, t *test) {
 	for i, n := range t.from.nodes {
 		index[n] = i
 	}
-	c.ask(&transaction{
+	x := &transaction{
 		of: o, service: wire.TestService, nodes: t.from.nodes, wait: mostWait,
 		request: func(i int) (wire.Body, []byte) {
 			request := t.request(s, b)
@@ -146,6 +155,10 @@ func (c *Console) addClients(o *operation, s *session, b *batch, t *test) {
 			}
 			return false
 		},
-		then: func() { c.finish(o, nil) },
-	})
+	}
+	x.then = func() {
+		b.doubtAnswers(t, x.nodes, x.answers, true)
+		c.finish(o, nil)
+	}
+	c.ask(x)
 }
