@@ -94,13 +94,24 @@ func TestDialect(t *testing.T) {
 func TestKeyOf(t *testing.T) {
 	spec.Covers(t, "ST-44")
 	for text, want := range map[string]uint32{"100": 100, " 7 ": 7, "0": 0, "-1": 1<<32 - 1, "4294967297": 1} {
-		if got := keyOf(text); got != want {
+		if got := keyOf(text, 0); got != want {
 			t.Errorf("%q: %d", text, got)
 		}
 	}
-	none, abc, abd := keyOf(""), keyOf("abc"), keyOf("abd")
-	if none == 0 || abc == 0 || abc == none || abc == abd || abc != keyOf("abc") {
-		t.Error(none, abc, abd)
+	none, other, abc, abd := keyOf("", 1000), keyOf(" ", 1001), keyOf("abc", 1000), keyOf("abd", 1000)
+	if none == 0 || abc == 0 || abc == none || abc == abd || abc != keyOf("abc", 1001) || none == other || none != keyOf("", 1000) {
+		t.Error(none, other, abc, abd)
+	}
+}
+
+// TestKeyNote: people who begin a session without a key of their own are told, and programs are not.
+func TestKeyNote(t *testing.T) {
+	spec.Covers(t, "ST-44")
+	if note := keyNote("", true); !strings.Contains(note, "export LST_SESSION=$$") {
+		t.Errorf("%q", note)
+	}
+	if note := keyNote("100", true) + keyNote("", false); note != "" {
+		t.Errorf("%q", note)
 	}
 }
 

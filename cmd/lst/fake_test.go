@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"ulnet/cmd/internal/cli"
@@ -17,11 +18,14 @@ import (
 // daemon is the console of a daemon without test nodes: a test says what the nodes answer.
 type daemon struct {
 	run, query, stop, stat func(context.Context) ([]console.Answer, error)
-	remove                 []console.Answer // answers of nodes that shall leave the session
+	remove                 []console.Answer      // answers of nodes that shall leave the session
+	add                    func(context.Context) // called when a group is made; nil: nothing is
 
 	mu      sync.Mutex
 	stops   int      // how often a batch was to be stopped; guarded by mu
 	deleted []string // groups; guarded by mu
+	busy    int      // how often a group cannot be deleted because a command uses it; guarded by mu
+	none    bool     // there is no group; guarded by mu
 }
 
 // says returns a command to which nodes answer the same each time.
@@ -52,15 +56,29 @@ func (d *daemon) routes() []control.Route {
 			return d.stop(ctx)
 		}),
 		selftest.OpEndSession.Do(func(context.Context, control.None) ([]console.Answer, error) { return d.remove, nil }),
-		selftest.OpAddGroup.Do(func(context.Context, group) ([]console.Answer, error) { return nil, nil }),
+		selftest.OpAddGroup.Do(func(ctx context.Context, _ group) ([]console.Answer, error) {
+			if d.add != nil {
+				d.add(ctx)
+			}
+			return nil, ctx.Err()
+		}),
 		selftest.OpAddNodes.Do(func(ctx context.Context, _ group) ([]console.Answer, error) { return d.run(ctx) }),
 		selftest.OpGroup.Do(func(_ context.Context, r selftest.Named) (console.Group, error) {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			if d.none {
+				return console.Group{}, cli.Errnof(syscall.ENOENT, "there is no group %s", r.Name)
+			}
 			return console.Group{Name: r.Name}, nil
 		}),
 		selftest.OpDeleteGroup.Do(func(_ context.Context, r group) ([]console.Answer, error) {
 			d.mu.Lock()
+			defer d.mu.Unlock()
+			if d.busy > 0 {
+				d.busy--
+				return nil, cli.Errnof(syscall.EBUSY, "another command uses group %s", r.Name)
+			}
 			d.deleted = append(d.deleted, r.Name)
-			d.mu.Unlock()
 			return d.remove, nil
 		}),
 	}

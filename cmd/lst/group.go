@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -54,10 +55,13 @@ type adder struct {
 }
 
 func (a *adder) run(expressions []string) error {
-	if _, err := a.ask(selftest.OpAddGroup.Call, nil); err != nil {
+	_, err := a.ask(selftest.OpAddGroup.Call, nil)
+	if err != nil && a.c.Context().Err() == nil {
 		return refusal(err, "group", "Failed to add group "+a.name)
 	}
-	var err error
+	if err != nil {
+		return cmp.Or(a.deleteEmpty(), err) // the console may have made the group all the same
+	}
 	for _, e := range expressions {
 		if err = a.add(e); err != nil {
 			break
@@ -105,23 +109,44 @@ func (a *adder) ask(op groupOp, ids []nid.ProcessID) ([]console.Answer, error) {
 // deleteLimit bounds the time in which add_group deletes an empty group, also after an interrupt.
 const deleteLimit = 10 * time.Second
 
-// deleteEmpty deletes the group if none of its nodes is in the session.
+// deletePause is how long add_group waits for another command that uses the group.
+const deletePause = 20 * time.Millisecond
+
+// deleteEmpty deletes the group if none of its nodes is in the session. After an interrupt the
+// command of the console may use the group until it notices that; then there may be no group, too.
 func (a *adder) deleteEmpty() error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.c.Context()), deleteLimit)
 	defer cancel()
+	interrupted := a.c.Context().Err() != nil
 	group, err := selftest.OpGroup.Call(ctx, a.g.client(), selftest.Named{Name: a.name})
-	if err != nil {
+	switch {
+	case interrupted && errors.Is(err, syscall.ENOENT):
+		return nil
+	case err != nil:
 		return refusal(err, "group", "Failed to add group "+a.name)
-	}
-	if group.Counts.Active > 0 {
+	case group.Counts.Active > 0:
 		return nil
 	}
 	if _, err := fmt.Fprintf(a.c.ErrOrStderr(), "No nodes added successfully, deleting group %s\n", a.name); err != nil {
 		return err
 	}
 	a.doc.Deleted = true
-	_, err = a.g.deleteGroup(ctx, a.c, a.name)
-	return err
+	for {
+		_, err = a.g.deleteGroup(ctx, a.c, a.name)
+		if !interrupted || !errors.Is(err, syscall.EBUSY) || !pause(ctx, deletePause) {
+			return err
+		}
+	}
+}
+
+// pause waits for some time, and reports whether ctx goes on.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 func delGroup(g *globals) *cobra.Command {

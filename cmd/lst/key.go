@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"hash/fnv"
 	"strconv"
 	"strings"
@@ -8,17 +9,30 @@ import (
 	"ulnet/lnet/selftest/wire"
 )
 
-// keyOf returns the key of a session for the value of the variable LST_SESSION. 0 is no valid key.
-// If the value is not a number, even if it is empty, the key is a hash of it, so that all commands
-// with the same value have the same key.
-func keyOf(text string) uint32 {
+// keyOf returns the key of a session that the variable LST_SESSION stands for. 0 is no valid key.
+// A text that is no number stands for a number that is made of it, so that all commands with the
+// same text have the same key. Without the variable the key is one of the user. Lustre's tool takes
+// any number for these.
+func keyOf(text string, uid int) uint32 {
 	text = strings.TrimSpace(text)
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return uint32(n)
 	}
+	if text == "" {
+		text = fmt.Sprintf("user %d", uid)
+	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(text)) // cannot fail
 	return max(h.Sum32(), 1)
+}
+
+// keyNote returns a line for people at a terminal who begin a session without LST_SESSION, or
+// nothing.
+func keyNote(text string, terminal bool) string {
+	if !terminal || strings.TrimSpace(text) != "" {
+		return ""
+	}
+	return "  LST_SESSION is not set: every shell of this user without it can change the session; 'export LST_SESSION=$$' first makes it yours\n"
 }
 
 // featuresOf returns the features of a new session for the value of the variable LST_FEATURES, a

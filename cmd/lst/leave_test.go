@@ -36,17 +36,50 @@ func TestLeavers(t *testing.T) {
 	}
 }
 
-// TestInterruptedAdd: add_group deletes an empty group also after an interrupt.
+// TestInterruptedAdd: add_group deletes an empty group also after an interrupt, whatever the
+// console is doing then, and though its command may still use the group for a moment.
 func TestInterruptedAdd(t *testing.T) {
-	ctx, interrupt := context.WithCancel(t.Context())
-	defer interrupt()
-	d := newDaemon()
-	d.run = func(ctx context.Context) ([]console.Answer, error) {
-		interrupt()
-		<-ctx.Done()
-		return nil, ctx.Err()
+	spec.Covers(t, "ST-43")
+	waits := func(interrupt func()) func(context.Context) {
+		return func(ctx context.Context) {
+			interrupt()
+			<-ctx.Done()
+		}
 	}
-	if _, stderr, code := d.lst(ctx, t, "add_group", "g", "127.0.0.1@tcp"); len(d.deleted) != 1 || code == cli.OK {
+	hangs := func(interrupt func()) func(context.Context) ([]console.Answer, error) {
+		return func(ctx context.Context) ([]console.Answer, error) {
+			waits(interrupt)(ctx)
+			return nil, ctx.Err()
+		}
+	}
+	for _, c := range []struct {
+		name    string
+		set     func(d *daemon, interrupt func())
+		deleted int
+	}{
+		{"while nodes are asked", func(d *daemon, interrupt func()) { d.run = hangs(interrupt) }, 1},
+		{"the command still uses the group", func(d *daemon, interrupt func()) { d.run, d.busy = hangs(interrupt), 2 }, 1},
+		{"while the group is made", func(d *daemon, interrupt func()) { d.add = waits(interrupt) }, 1},
+		{"before the group is made", func(d *daemon, interrupt func()) { d.add, d.none = waits(interrupt), true }, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ctx, interrupt := context.WithCancel(t.Context())
+			defer interrupt()
+			d := newDaemon()
+			c.set(d, interrupt)
+			_, stderr, code := d.lst(ctx, t, "add_group", "g", "127.0.0.1@tcp")
+			if len(d.deleted) != c.deleted || code == cli.OK || strings.Contains(stderr, "Failed to delete") || strings.Contains(stderr, "Can't find") {
+				t.Errorf("%q are deleted, %q, exit code %d", d.deleted, stderr, code)
+			}
+		})
+	}
+}
+
+// TestBusyGroup: without an interrupt a group that a command uses stays, and add_group says so.
+func TestBusyGroup(t *testing.T) {
+	d := newDaemon()
+	d.run, d.busy = says(console.Answer{ID: at(1), Failed: syscall.ETIMEDOUT}), 1
+	if _, stderr, code := d.lst(t.Context(), t, "add_group", "g", "127.0.0.1@tcp"); len(d.deleted) != 0 || code != localFail || !strings.Contains(stderr, "Failed to delete group: Device or resource busy") {
 		t.Errorf("%q are deleted, %q, exit code %d", d.deleted, stderr, code)
 	}
 }

@@ -45,7 +45,7 @@ type globals struct {
 func (g *globals) client() *control.Client { return control.NewClient(g.socket).WarnTo(g.stderr) }
 
 // key returns the key of the session for which commands are meant.
-func (g *globals) key() uint32 { return keyOf(g.getenv("LST_SESSION")) }
+func (g *globals) key() uint32 { return keyOf(g.getenv("LST_SESSION"), os.Getuid()) }
 
 func root(env cli.Env) *cobra.Command {
 	c := &cobra.Command{
@@ -59,7 +59,8 @@ daemon that lst talks to needs that line, too; it keeps the session.
 
 The variable LST_SESSION has the key of the session, a number other than 0, which
 has to be the same for all commands: usually the number of the shell, $$. A text
-that is no number stands for a number made of it, and so does no variable.
+that is no number stands for a number made of it; without the variable the key is
+one of the user, the same in each shell.
 LST_FEATURES has the features of a new session, in hexadecimal.
 
 The program is installed as ulnet-lst. Without a command it reads commands, at a

@@ -72,7 +72,8 @@ session of this one.`,
 			return cli.JSON(c.OutOrStdout(), newSessionDoc(s))
 		}
 		_, err = fmt.Fprintf(c.OutOrStdout(), "SESSION: %s FEATURES: %x TIMEOUT: %d FORCE: %s\n", s.Name, uint32(s.Features), int(s.Timeout/time.Second), yesNo(*force))
-		return err
+		_, noteErr := io.WriteString(c.ErrOrStderr(), keyNote(g.getenv("LST_SESSION"), cli.IsTerminal(c.ErrOrStderr())))
+		return cmp.Or(err, noteErr)
 	}
 	return c
 }
