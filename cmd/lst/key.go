@@ -26,8 +26,8 @@ func keyOf(text string, uid int) uint32 {
 	return max(h.Sum32(), 1)
 }
 
-// keyNote returns a line for people at a terminal who begin a session without LST_SESSION, or
-// nothing.
+// keyNote returns a line for people who begin a session without LST_SESSION, if they are at a
+// terminal, and nothing otherwise.
 func keyNote(text string, terminal bool) string {
 	if !terminal || strings.TrimSpace(text) != "" {
 		return ""
