@@ -97,11 +97,11 @@ type Test struct {
 //	86   4    pages
 //	90   4    check
 type BRWParams struct {
-	Op     BRWOp  // READ or WRITE
-	Check  Check  // how much of the data is checked
-	Length uint32 // with BulkLength: bytes per RPC
-	Offset uint32 // with BulkLength: offset of the data in the first page of the client's memory
-	Pages  uint32 // without BulkLength: pages per RPC, of the node that runs the test
+	Op     BRWOp  `json:"op"`               // READ or WRITE
+	Check  Check  `json:"check"`            // how much of the data is checked
+	Length uint32 `json:"length,omitempty"` // with BulkLength: bytes per RPC
+	Offset uint32 `json:"offset,omitempty"` // with BulkLength: offset of the data in the first page of the client's memory
+	Pages  uint32 `json:"pages,omitempty"`  // without BulkLength: pages per RPC, of the node that runs the test
 }
 
 // PingParams are the parameters of a PING test; kernel consoles send zeros.
