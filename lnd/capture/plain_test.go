@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/lnd/capture"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // bulkStream returns what the initiator sends on a connection with n PUTs of 1 MiB.
@@ -152,5 +153,27 @@ func TestTCPCounts(t *testing.T) {
 	want := [2]capture.TCPCounts{{Repeated: 2, Late: 1}, {ZeroWindows: 2, ZeroWindow: 4 * time.Second}}
 	if conn.TCP != want {
 		t.Errorf("%+v, want %+v", conn.TCP, want)
+	}
+}
+
+// TestPlainAllocations: a segment of a message costs no allocation, and its payload is not copied.
+func TestPlainAllocations(t *testing.T) {
+	spec.Covers(t, "G-OP-3")
+	d := capture.NewDissector(capture.Options{KeepPayload: 256}, func(*capture.Record) {})
+	stream := bulkStream(100)
+	d.Packet(time.Unix(0, 0), capture.LinkEthernet, segment{flags: synFlag, window: 9}.frame())
+	at := 0
+	next := segment{flags: ackFlag, window: 9, data: make([]byte, 1448)}.frame()
+	give := func() {
+		binary.BigEndian.PutUint32(next[14+20+4:], uint32(1+at))
+		copy(next[14+40:], stream[at:])
+		at += 1448
+		d.Packet(time.Unix(0, 0), capture.LinkEthernet, next)
+	}
+	for range 100 {
+		give()
+	}
+	if n := testing.AllocsPerRun(600, give); n > 0 { // all of them in one message
+		t.Errorf("%v allocations for a segment", n)
 	}
 }

@@ -69,6 +69,17 @@ func (a Acks) Len() int {
 	return int(a.last-a.first) + 1
 }
 
+// Contains reports whether a cookie is one of them.
+func (a Acks) Contains(cookie uint64) bool {
+	switch {
+	case a == Acks{}:
+		return false
+	case a.pair:
+		return cookie == a.first || cookie == a.last
+	}
+	return a.first <= cookie && cookie <= a.last
+}
+
 // All yields the cookies in the order in which they are to be looked up.
 func (a Acks) All() iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {

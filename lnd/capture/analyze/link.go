@@ -1,0 +1,187 @@
+package analyze
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"time"
+
+	"ulnet/lnd/capture"
+	"ulnet/lnd/socklnd/ksock"
+	"ulnet/lnet/nid"
+)
+
+// End is an end of a link: a NID or, if the capture does not show it, an IP address.
+type End struct {
+	NID  nid.NID    // zero if not known
+	Addr netip.Addr // set if NID is not
+}
+
+// String returns the NID or the address.
+func (e End) String() string {
+	if e.NID.IsValid() {
+		return e.NID.String()
+	}
+	if e.Addr.IsValid() {
+		return e.Addr.String()
+	}
+	return "others"
+}
+
+// MarshalText returns String.
+func (e End) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
+
+// Compare orders ends by NID, then by address.
+func (e End) Compare(f End) int {
+	return cmp.Or(e.NID.Compare(f.NID), e.Addr.Compare(f.Addr))
+}
+
+// linkKey names the two ends of a link, the lesser one first; the zero key stands for all links
+// that have no entry of their own.
+type linkKey [2]End
+
+// link is about all connections between two NIDs.
+type link struct {
+	key    linkKey
+	roce   bool
+	open   int // connections that are open
+	most   int // the most that were open at a time
+	sum    LinkCounts
+	ended  [connTypes]int // connections that ended and were not replaced, by type as the first end has it
+	sides  [2]linkSide
+	heard  time.Duration // when anything came from either side while a connection was open
+	silent Silence
+}
+
+// linkSide is what one end of a link did.
+type linkSide struct {
+	incarnation uint64
+	sum         SideCounts
+	cookies     cookies
+}
+
+// connTypes is the number of types of connections of socklnd, and one for RDMA.
+const connTypes = int(ksock.BulkOut) + 2
+
+// links follows connections.
+type links struct {
+	a     *Analyzer
+	conns map[int]*conn
+	byKey map[linkKey]*link
+	byIP  map[linkKey]*link // links between NIDs, by their addresses
+	list  []*link
+}
+
+func newLinks(a *Analyzer) links {
+	return links{a: a, conns: map[int]*conn{}, byKey: map[linkKey]*link{}, byIP: map[linkKey]*link{}}
+}
+
+// record takes a record of a connection.
+func (ls *links) record(now time.Duration, r *capture.Record) {
+	c := ls.conns[r.Conn.ID]
+	if c == nil && r.Kind == capture.Opened {
+		c = ls.opened(r.Conn)
+	}
+	if c == nil {
+		return
+	}
+	switch r.Kind {
+	case capture.Request:
+		c.requested = r.Request.NID
+	case capture.Hello:
+		c.hello(now, r)
+	case capture.Refusal:
+		c.refused = true
+	case capture.CMMessage:
+		c.cm(now, r)
+	case capture.Message, capture.Exchange, capture.Noop:
+		c.traffic(now, r)
+	case capture.Closed:
+		c.close(now, r.Err)
+		delete(ls.conns, r.Conn.ID)
+	}
+}
+
+func (ls *links) opened(of *capture.Conn) *conn {
+	if len(ls.conns) >= ls.a.limits.conns {
+		ls.a.sum.Forgotten.Connections++
+		return nil
+	}
+	c := &conn{ls: ls, of: of}
+	ls.conns[of.ID] = c
+	return c
+}
+
+// between returns the link between two ends, and whether the first one is the greater.
+func (ls *links) between(a, b End, roce bool) (l *link, swapped bool) {
+	k := linkKey{a, b}
+	if swapped = a.Compare(b) > 0; swapped {
+		k = linkKey{b, a}
+	}
+	if l = ls.byKey[k]; l != nil {
+		return l, swapped
+	}
+	if l = ls.byIP[k]; l != nil { // an attempt that ended before the HELLOs
+		return l, l.key[0].NID.Addr() != a.Addr
+	}
+	if len(ls.list) >= ls.a.limits.links {
+		k = linkKey{}
+		if l = ls.byKey[k]; l != nil {
+			return l, swapped
+		}
+	}
+	l = &link{key: k, roce: roce}
+	ls.byKey[k], ls.list = l, append(ls.list, l)
+	if x, y := k[0].NID.Addr(), k[1].NID.Addr(); x.IsValid() && y.IsValid() {
+		ip := linkKey{{Addr: x}, {Addr: y}}
+		if x.Compare(y) > 0 {
+			ip[0], ip[1] = ip[1], ip[0]
+		}
+		ls.byIP[ip] = l
+	}
+	return l, swapped
+}
+
+// sorted returns the links in order.
+func (ls *links) sorted() []*link {
+	return slices.SortedFunc(slices.Values(ls.list), func(a, b *link) int {
+		return cmp.Or(a.key[0].Compare(b.key[0]), a.key[1].Compare(b.key[1]))
+	})
+}
+
+// established counts a connection.
+func (l *link) established(a *Analyzer, now time.Duration, typ int) {
+	l.sum.Connections++
+	a.timeline.mark(now, markConnected)
+	if l.ended[typ] > 0 {
+		l.ended[typ]--
+		l.sum.Reconnects++
+	}
+	if l.open++; l.open == 1 {
+		l.heard = now
+	}
+	l.most = max(l.most, l.open)
+}
+
+// hear notes that something came from either side. Limit is the longest silence that keepalive
+// allows, 0 for none.
+func (l *link) hear(a *Analyzer, now time.Duration, limit time.Duration) {
+	if l.open == 0 {
+		return
+	}
+	l.silent.add(a, l.heard, now, limit)
+	l.heard = max(l.heard, now)
+}
+
+// learn notes the incarnation of a side. Another one than before means that the node was started
+// again.
+func (l *link) learn(a *Analyzer, now time.Duration, side int, incarnation uint64) {
+	s := &l.sides[side]
+	if incarnation != 0 && s.incarnation != 0 && s.incarnation != incarnation {
+		s.sum.Restarts++
+		a.timeline.mark(now, markRestart)
+	}
+	if incarnation != 0 {
+		s.incarnation = incarnation
+	}
+}

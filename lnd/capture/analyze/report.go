@@ -1,0 +1,167 @@
+package analyze
+
+import (
+	"time"
+
+	"ulnet/lnd/capture"
+	"ulnet/lnet/nid"
+)
+
+// Report says what an Analyzer has found.
+type Report struct {
+	Start    time.Time     `json:"start"`       // time of the first record
+	Duration time.Duration `json:"duration_ns"` // time from the first to the last record, or to the instant of the report
+	Totals
+	Kinds      []KindRow   `json:"operations"` // operations by kind, service and portal
+	Pairs      []PairRow   `json:"pairs"`      // operations by requester and target
+	Links      []Link      `json:"links"`      // connections by the NIDs of their ends
+	Slowest    []Operation `json:"slowest"`    // operations with the longest latencies, the longest first
+	Unanswered []Operation `json:"unanswered"` // operations that have waited longest, the longest first
+
+	timeline *timeline
+}
+
+// Totals are about the whole capture.
+type Totals struct {
+	Messages    uint64    `json:"messages"`               // LNet messages
+	Bytes       uint64    `json:"bytes"`                  // bytes of their payloads
+	Unmatched   Unmatched `json:"unmatched"`              // answers to messages that are not in the capture, or were forgotten
+	LostBytes   uint64    `json:"lost_bytes,omitempty"`   // bytes of TCP that the capture lacks
+	LostPackets uint64    `json:"lost_packets,omitempty"` // packets of RoCE that the capture lacks
+	Unknown     uint64    `json:"unknown,omitempty"`      // runs of bytes without meaning
+	Forgotten   Forgotten `json:"forgotten"`              // what was not followed to its end
+}
+
+// Unmatched counts answers by what they are.
+type Unmatched struct {
+	Acks           uint64 `json:"acks"`            // ACKs
+	Replies        uint64 `json:"replies"`         // REPLYs
+	ServiceReplies uint64 `json:"service_replies"` // PUTs that are replies of services
+}
+
+func (u *Unmatched) add(k Kind) { *[kinds]*uint64{&u.Acks, &u.Replies, &u.ServiceReplies}[k]++ }
+
+// Forgotten counts what the Analyzer did not follow to its end, because its memory is bounded.
+type Forgotten struct {
+	Operations  uint64 `json:"operations"`  // operations without an answer; their answers are unmatched
+	Connections uint64 `json:"connections"` // connections that were not followed
+	Cookies     uint64 `json:"cookies"`     // zero-copy cookies
+}
+
+// KindRow is about the operations of one kind.
+type KindRow struct {
+	Kind    Kind   `json:"kind"`              // what asks and what answers
+	Service string `json:"service,omitempty"` // of a request
+	Portal  uint32 `json:"portal"`            // portal of the message that asks
+	Other   bool   `json:"other,omitempty"`   // the row is about all portals that have none
+	Counts
+}
+
+// PairRow is about the operations between two NIDs.
+type PairRow struct {
+	From  nid.NID `json:"src_nid"`         // the requester
+	To    nid.NID `json:"dest_nid"`        // the target
+	Other bool    `json:"other,omitempty"` // the row is about all pairs that have none
+	Counts
+}
+
+// Link is about the connections between two NIDs.
+type Link struct {
+	Ends [2]End `json:"ends"`           // the NIDs, or addresses of ends without a known NID; zero: all links without an entry
+	RDMA bool   `json:"rdma,omitempty"` // the connections are those of o2iblnd
+	LinkCounts
+	Silence Silence       `json:"silence"` // times without a message
+	Sides   [2]SideCounts `json:"sides"`   // by end
+}
+
+// LinkCounts are about connections.
+type LinkCounts struct {
+	Connections uint64 `json:"connections"`          // connections that were established, or used
+	Open        int    `json:"open"`                 // of these, open at the end of the capture
+	MostOpen    int    `json:"most_open"`            // the most that were open at a time
+	Ended       uint64 `json:"ended"`                // connections that ended
+	Reset       uint64 `json:"reset,omitempty"`      // of these, by a reset
+	Reconnects  uint64 `json:"reconnects,omitempty"` // connections in the place of one that had ended
+	Refused     uint64 `json:"refused,omitempty"`    // attempts that were refused in the protocol
+	Failed      uint64 `json:"failed,omitempty"`     // attempts that were not answered, or ended in disorder
+}
+
+// SideCounts are about what one end of a link did.
+type SideCounts struct {
+	Messages        uint64   `json:"messages"`                   // LNet messages that it sent
+	Bytes           uint64   `json:"bytes"`                      // bytes of their payloads
+	Keepalives      uint64   `json:"keepalives,omitempty"`       // NOOPs of keepalive
+	Restarts        uint64   `json:"restarts,omitempty"`         // how often it came back with another incarnation
+	ZeroCopy        ZeroCopy `json:"zero_copy"`                  // cookies of socklnd
+	CreditsReturned uint64   `json:"credits_returned,omitempty"` // credits of o2iblnd that it gave back
+	NoCredit        Stalls   `json:"no_credit"`                  // times without a credit of o2iblnd
+	TCP             TCP      `json:"tcp"`                        // what TCP did; nothing for RDMA
+}
+
+// TCP is about what TCP did for one end, on connections that have ended or are at the end of the
+// capture.
+type TCP struct {
+	Repeated    uint64        `json:"repeated"`       // segments that it sent again
+	Late        uint64        `json:"late"`           // segments that came behind later ones
+	ZeroWindows uint64        `json:"zero_windows"`   // how often it closed its receive window
+	ZeroWindow  time.Duration `json:"zero_window_ns"` // for how long together
+}
+
+func (t *TCP) add(c capture.TCPCounts) {
+	t.Repeated += c.Repeated
+	t.Late += c.Late
+	t.ZeroWindows += c.ZeroWindows
+	t.ZeroWindow += c.ZeroWindow
+}
+
+// Report returns what was found so far. Operations without an answer wait until now; the zero Time
+// stands for the time of the last record.
+func (a *Analyzer) Report(now time.Time) *Report {
+	r := &Report{Start: a.start, Duration: a.last, Totals: a.sum, Slowest: append([]Operation{}, a.slowest.list...)}
+	if a.begun && !now.IsZero() {
+		r.Duration = max(a.last, now.Sub(a.start))
+	}
+	r.Kinds, r.Pairs, r.Links, r.Unanswered = []KindRow{}, []PairRow{}, []Link{}, []Operation{}
+	for _, k := range a.kinds.sorted(kindKey.compare) {
+		r.Kinds = append(r.Kinds, KindRow{k.Kind, k.Service, k.Portal, k.Other, a.kinds.byKey[k].counts()})
+	}
+	for _, k := range a.pairs.sorted(pairKey.compare) {
+		r.Pairs = append(r.Pairs, PairRow{k.from, k.to, k == pairKey{}, a.pairs.byKey[k].counts()})
+	}
+	for _, l := range a.links.sorted() {
+		r.Links = append(r.Links, l.report(a, r.Duration))
+	}
+	a.unanswered(r)
+	return r
+}
+
+// unanswered lists the operations that wait, and notes them in the timeline of the report.
+func (a *Analyzer) unanswered(r *Report) {
+	t := a.timeline
+	for i := a.table.open.first; i != none; i = a.table.entries[i].after {
+		e := &a.table.entries[i]
+		if e.copied {
+			continue
+		}
+		t.mark(e.at, markUnanswered)
+		if len(r.Unanswered) < a.cfg.Listed {
+			o := a.operation(e)
+			o.Latency = r.Duration - e.at
+			r.Unanswered = append(r.Unanswered, o)
+		}
+	}
+	r.timeline = &t
+}
+
+// report describes a link at an instant.
+func (l *link) report(a *Analyzer, now time.Duration) Link {
+	out := Link{Ends: l.key, RDMA: l.roce, LinkCounts: l.sum, Silence: l.silent}
+	out.Open, out.MostOpen = l.open, l.most
+	if length := now - l.heard; l.open > 0 && length > out.Silence.Longest {
+		out.Silence.Longest, out.Silence.Since = length, l.heard
+	}
+	for i := range l.sides {
+		out.Sides[i] = l.sides[i].sum
+	}
+	return out
+}

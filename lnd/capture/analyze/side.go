@@ -1,0 +1,52 @@
+package analyze
+
+import (
+	"ulnet/lnd/capture"
+	"ulnet/lnet/nid"
+)
+
+// side says where on its way a message was captured: which of its two NIDs is an end of the
+// connection. A direct message has both, a routed one has its source on the first connection and
+// its destination on the last.
+type side uint8
+
+const (
+	atRequester side = 1 << iota // the requester is an end of the connection
+	atTarget                     // the target is an end of the connection
+)
+
+// sideOf returns where a message from one NID to another was captured. The requester is the source
+// of a message that asks, and the destination of an answer.
+func sideOf(r *capture.Record, from, to nid.NID, answer bool) side {
+	source, destination := atRequester, atTarget
+	if answer {
+		source, destination = atTarget, atRequester
+	}
+	var s side
+	if isEnd(r.Conn, r.From, from) {
+		s |= source
+	}
+	if isEnd(r.Conn, r.From.Other(), to) {
+		s |= destination
+	}
+	return s
+}
+
+// isEnd reports whether a NID is that of an end of a connection. Without a HELLO in the capture the
+// address of the NID tells; a NID without an IP address counts as an end then.
+func isEnd(c *capture.Conn, end capture.Side, n nid.NID) bool {
+	if named := c.NIDs[end]; named.IsValid() {
+		return named == n
+	}
+	addr := n.Addr()
+	return !addr.IsValid() || addr == c.Ends[end].Addr()
+}
+
+// measures reports whether an answer that was seen at s ends an operation that began at the side
+// began. It does not where a router is between the two places.
+func (began side) measures(s side) bool {
+	if began&atRequester != 0 {
+		return s&atRequester != 0
+	}
+	return began&atTarget == 0 || s&atRequester == 0
+}

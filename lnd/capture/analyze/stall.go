@@ -1,0 +1,153 @@
+package analyze
+
+import (
+	"time"
+
+	"ulnet/lnd/capture"
+	"ulnet/lnd/o2iblnd/kib"
+)
+
+// Stalls are times in which a side could not send, for want of something.
+type Stalls struct {
+	Count   uint64        `json:"count"`      // how often
+	Total   time.Duration `json:"total_ns"`   // all times together
+	Longest time.Duration `json:"longest_ns"` // the longest of them
+}
+
+// stall is a stall that goes on, or none.
+type stall struct {
+	on    bool
+	since time.Duration
+}
+
+// set begins or ends a stall.
+func (s *stall) set(a *Analyzer, now time.Duration, on bool, sum *Stalls) {
+	switch {
+	case on && !s.on:
+		*s = stall{true, now}
+		sum.Count++
+		a.timeline.mark(now, markStall)
+	case !on && s.on:
+		s.on = false
+		length := max(0, now-s.since)
+		sum.Total += length
+		sum.Longest = max(sum.Longest, length)
+	}
+}
+
+// credits are those that one side of an RDMA connection has to send with (o2iblnd-wire §9).
+type credits struct {
+	depth int // 0: not known, because the capture lacks the handshake
+	left  int
+	out   stall // no credit is left
+}
+
+// credit takes a message of o2iblnd: it uses a credit of its sender, and gives back some of the
+// receiver's.
+func (c *conn) credit(now time.Duration, r *capture.Record) {
+	m := &r.RoCE.Msg
+	from, to := &c.credits[r.From], &c.credits[r.From.Other()]
+	sides := &c.link.sides
+	sides[c.side(r.From)].sum.CreditsReturned += uint64(m.Credits)
+	if from.depth == 0 {
+		return
+	}
+	switch m.Type {
+	case kib.Noop:
+		if m.Version == kib.V1 {
+			from.left--
+		}
+	case kib.Immediate, kib.PutReq, kib.GetReq:
+		from.left--
+	}
+	from.left = max(0, from.left) // a capture that lacks packets lacks credits, too
+	to.left = min(to.depth, to.left+int(m.Credits))
+	from.out.set(c.ls.a, now, from.left == 0, &sides[c.side(r.From)].sum.NoCredit)
+	to.out.set(c.ls.a, now, to.left == 0, &sides[c.side(r.From.Other())].sum.NoCredit)
+}
+
+// ZeroCopy is about messages whose payload TCP sends from the memory of the sender, which waits for
+// a cookie to come back (lnet-wire §8).
+type ZeroCopy struct {
+	Requests uint64        `json:"requests"`            // messages with a cookie
+	Acked    uint64        `json:"acked"`               // cookies that came back
+	Slowest  time.Duration `json:"slowest_ns"`          // the longest that one took
+	Mean     time.Duration `json:"mean_ns"`             // arithmetic mean
+	Full     Stalls        `json:"full"`                // times in which as many cookies as there are peer credits were under way
+	Unknown  uint64        `json:"forgotten,omitempty"` // cookies that were not followed, because too many were under way
+}
+
+// cookies are the zero-copy cookies of one side of a link that did not come back yet.
+type cookies struct {
+	waiting []cookie
+	total   time.Duration // that those took which came back
+	full    stall
+}
+
+type cookie struct {
+	number uint64
+	at     time.Duration
+}
+
+// zeroCopy takes the cookies in the header of a message or NOOP of socklnd.
+func (l *link) zeroCopy(a *Analyzer, now time.Duration, side int, r *capture.Record) {
+	if r.Kind == capture.Message && !r.Framed {
+		return
+	}
+	if number := r.Ksock.Request(); number != 0 {
+		l.sides[side].asked(a, now, number)
+	}
+	if acks, err := r.Ksock.Acks(); err == nil && acks.Len() > 0 {
+		l.sides[1-side].acked(a, now, acks.Contains)
+	}
+}
+
+// asked begins to wait for a cookie.
+func (s *linkSide) asked(a *Analyzer, now time.Duration, number uint64) {
+	z, c := &s.sum.ZeroCopy, &s.cookies
+	z.Requests++
+	if len(c.waiting) >= a.limits.cookies {
+		z.Unknown++
+		a.sum.Forgotten.Cookies++
+		return
+	}
+	c.waiting = append(c.waiting, cookie{number, now})
+	c.full.set(a, now, len(c.waiting) >= a.cfg.PeerCredits, &z.Full)
+}
+
+// acked takes the cookies that came back.
+func (s *linkSide) acked(a *Analyzer, now time.Duration, contains func(uint64) bool) {
+	z, c := &s.sum.ZeroCopy, &s.cookies
+	kept := c.waiting[:0]
+	for _, w := range c.waiting {
+		if !contains(w.number) {
+			kept = append(kept, w)
+			continue
+		}
+		took := max(0, now-w.at)
+		z.Acked++
+		z.Slowest = max(z.Slowest, took)
+		c.total += took
+		z.Mean = c.total / time.Duration(z.Acked)
+	}
+	c.waiting = kept
+	c.full.set(a, now, len(c.waiting) >= a.cfg.PeerCredits, &z.Full)
+}
+
+// Silence is about times in which nothing came over a link while it had connections.
+type Silence struct {
+	Longest time.Duration `json:"longest_ns"`     // the longest time
+	Since   time.Duration `json:"since_ns"`       // when that began, since the start of the capture
+	Gaps    uint64        `json:"keepalive_gaps"` // times that were longer than keepalive allows
+}
+
+// add takes a silence.
+func (s *Silence) add(a *Analyzer, from, to, limit time.Duration) {
+	if length := to - from; length > s.Longest {
+		s.Longest, s.Since = length, from
+	}
+	if limit > 0 && to-from > limit {
+		s.Gaps++
+		a.timeline.mark(from, markSilence)
+	}
+}
