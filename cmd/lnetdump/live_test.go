@@ -83,21 +83,7 @@ func TestWatchDaemon(t *testing.T) {
 	}
 	flow := tap.Flow(netip.MustParseAddrPort("127.0.0.2:1000"), netip.MustParseAddrPort("127.0.0.1:10988"), true)
 	flow.Sent(opening)
-	socket := filepath.Join(t.TempDir(), "sock")
-	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet || r.URL.Path != "/v1/capture" {
-			http.NotFound(w, r)
-			return
-		}
-		_ = tap.View(r.Context(), flushing{w, http.NewResponseController(w)})
-	})}
-	go server.Serve(listener)
-	t.Cleanup(func() { server.Close() })
-
+	socket := serveTap(t, tap)
 	w := startWatch(t, "--socket", socket)
 	w.expect(t, "127.0.0.2:1000 → 127.0.0.1:988  ACCEPTOR asks for 127.0.0.1@tcp")
 	w.expect(t, "HELLO v3 from 127.0.0.2@tcp to 127.0.0.1@tcp: CONTROL connection")
@@ -115,6 +101,26 @@ func TestWatchDaemon(t *testing.T) {
 	if code := <-again.exit; code != cli.OK {
 		t.Errorf("exit code %d after the daemon ended: %s", code, again.stderr.String())
 	}
+}
+
+// serveTap serves what a Writer captures at a control socket.
+func serveTap(t *testing.T, tap *capture.Writer) (socket string) {
+	t.Helper()
+	socket = filepath.Join(t.TempDir(), "sock")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet || r.URL.Path != "/v1/capture" {
+			http.NotFound(w, r)
+			return
+		}
+		_ = tap.View(r.Context(), flushing{w, http.NewResponseController(w)})
+	})}
+	go server.Serve(listener)
+	t.Cleanup(func() { server.Close() })
+	return socket
 }
 
 // flushing is a writer that sends each Write to the client at once.

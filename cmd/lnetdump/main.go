@@ -27,6 +27,8 @@ type options struct {
 	verbose   bool
 	json      bool
 	stats     bool
+	analysis  analysisOptions
+	follow    bool
 	iface     string
 	daemon    bool
 	socket    string
@@ -50,10 +52,17 @@ transfers by RDMA, of which -v shows each packet, and what Lustre's selftest (po
 50 to 52), gossip (53), collectives (54 to 56), client health (57 and 58), zones (59)
 and reliable multicast (60 to 62) say. Lost packets and connections that were open before the capture began
 are reported; they do not stop it. A capture that ends inside a record, as one does
-that is still being written, is printed as far as it goes, and that is no failure.`,
+that is still being written, is printed as far as it goes, and that is no failure.
+
+With --analyze it prints what was slow and what is missing: PUTs are paired with their
+ACKs, GETs with REPLYs, requests of ptlrpc and selftest with their replies. There are
+the distribution of the latencies, the slowest operations and those without an answer, what was sent
+again, and for each two nodes their connections, reconnects, stalls and silences.`,
 		Example: `  lnetdump --type put,get --portal 50 trace.pcap
   lnetdump -i eth0 -w trace.pcapng
-  lnetdump --stats trace.pcapng`,
+  lnetdump --stats trace.pcapng
+  lnetdump --analyze --plot trace.svg trace.pcapng
+  lnetdump --analyze --follow -i eth0`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			o.arguments = args
@@ -65,6 +74,8 @@ that is still being written, is printed as far as it goes, and that is no failur
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "print all fields, and where connections begin and end")
 	f.BoolVar(&o.json, "json", false, "print a JSON object a line")
 	f.BoolVar(&o.stats, "stats", false, "print sums instead of messages")
+	o.analysis.flags(f)
+	f.BoolVarP(&o.follow, "follow", "f", false, "read on at the end of a file, as long as it grows; with --analyze print a report every --interval")
 	f.StringSliceVar(&o.nids, "nid", nil, "only what `NID` sends or gets (repeatable)")
 	f.StringSliceVar(&o.types, "type", nil, "only `TYPE`: ack, put, get, reply, hello, noop, acceptor, cm, put_ack, put_nak, put_done, get_done (repeatable)")
 	f.UintSliceVar(&o.portals, "portal", nil, "only PUTs and GETs to portal `N` and their ACKs and REPLYs (repeatable)")
@@ -73,6 +84,6 @@ that is still being written, is printed as far as it goes, and that is no failur
 	f.StringVarP(&o.iface, "interface", "i", "", "listen on an `INTERFACE`; \"any\" is all of them")
 	f.BoolVar(&o.daemon, "daemon", false, "watch the lnetd of this machine")
 	f.StringVar(&o.socket, "socket", "", "watch the lnetd with the control socket `PATH`")
-	f.StringVarP(&o.write, "write", "w", "", "write the packets to `FILE` (pcapng; \"-\" is the standard output) and print nothing but --stats")
+	f.StringVarP(&o.write, "write", "w", "", "write the packets to `FILE` (pcapng; \"-\" is the standard output) and print nothing but --stats or --analyze")
 	return c
 }

@@ -28,9 +28,10 @@ type dump struct {
 	members *scoll.Membership // list given by --members; nil without that option
 	out     *bufio.Writer
 	stderr  io.Writer
-	print   printer // prints the records; nil: records are not printed
-	stats   *stats  // statistics of the option --stats; nil without it
-	save    *saver  // writer of the option -w; nil without it
+	print   printer   // prints the records; nil: records are not printed
+	stats   *stats    // statistics of the option --stats; nil without it
+	analyze *analysis // analysis of the option --analyze; nil without it
+	save    *saver    // writer of the option -w; nil without it
 }
 
 func (o *options) run(ctx context.Context, env cli.Env) error {
@@ -61,7 +62,12 @@ func newDump(o *options, env cli.Env) (d *dump, err error) {
 	if d.members, err = o.membership(); err != nil {
 		return nil, err
 	}
+	if err = o.needless(); err != nil {
+		return nil, err
+	}
 	switch {
+	case o.analysis.on:
+		d.analyze, err = newAnalysis(o, env.Stdout, d.out)
 	case o.stats:
 		d.stats = newStats()
 	case o.write != "":
@@ -69,6 +75,9 @@ func newDump(o *options, env cli.Env) (d *dump, err error) {
 		d.print = newJSONPrinter(d.out, o.verbose)
 	default:
 		d.print = &textPrinter{w: d.out, verbose: o.verbose}
+	}
+	if err != nil {
+		return nil, err
 	}
 	if o.write != "" {
 		d.save, err = newSaver(o.write, d.out)
@@ -132,25 +141,37 @@ func (d *dump) read(ctx context.Context, src source) error {
 		return err
 	}
 	defer in.Close()
-	ports := make([]uint16, len(d.ports))
-	for i, p := range d.ports {
-		ports[i] = uint16(p)
-	}
 	d.filter.reset()
 	d.known = newProtocols(d.members)
-	dissector := capture.NewDissector(capture.Options{Ports: ports}, d.record)
+	dissector, end := d.dissector(src)
 	for err == nil {
 		err = d.packet(dissector, src, in)
 	}
-	dissector.Close()
+	d.analyze.locked(dissector.Close)
+	end()
 	if d.stats != nil {
 		d.stats.packets(dissector.Counts())
 	}
+	failed := d.analyze.finish(src)
 	d.remark(src, in, dissector.Counts())
-	if err == io.EOF || ctx.Err() != nil {
-		return nil
+	if failed != nil || err == io.EOF || ctx.Err() != nil {
+		return failed
 	}
 	return err
+}
+
+// dissector returns the dissector of a source, and a function to call when it is closed.
+func (d *dump) dissector(src source) (dissector *capture.Dissector, end func()) {
+	options := capture.Options{Ports: make([]uint16, len(d.ports))}
+	for i, p := range d.ports {
+		options.Ports[i] = uint16(p)
+	}
+	end = func() {}
+	if d.analyze != nil {
+		options.KeepPayload = analyzedPayload
+		end = d.analyze.begin(src)
+	}
+	return capture.NewDissector(options, d.record), end
 }
 
 // packet dissects the next packet.
@@ -159,10 +180,16 @@ func (d *dump) packet(dissector *capture.Dissector, src source, in packets) erro
 	if err != nil {
 		return err
 	}
-	if dissector.Packet(p.Time, p.Link, p.Data) && d.save != nil {
+	ours := false
+	if d.analyze == nil {
+		ours = dissector.Packet(p.Time, p.Link, p.Data)
+	} else {
+		d.analyze.locked(func() { ours = dissector.Packet(p.Time, p.Link, p.Data) })
+	}
+	if ours && d.save != nil {
 		err = d.save.packet(p)
 	}
-	if err == nil && src.live {
+	if err == nil && (src.live || d.follow) {
 		err = d.out.Flush()
 	}
 	return err
@@ -170,6 +197,10 @@ func (d *dump) packet(dissector *capture.Dissector, src source, in packets) erro
 
 // record filters, counts and prints the next record of the dissector.
 func (d *dump) record(r *capture.Record) {
+	if d.analyze != nil {
+		d.analyze.record(d.filter, r)
+		return
+	}
 	var s shown
 	if d.print != nil { // before the filter, since records that the filter drops may be needed to explain others
 		s = d.known.read(r)

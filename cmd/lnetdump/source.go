@@ -66,7 +66,7 @@ func (o *options) sources(env cli.Env) ([]source, error) {
 			if err != nil {
 				return nil, err
 			}
-			return newStream(ctx, f)
+			return newStream(ctx, o.followed(ctx, f))
 		}})
 	}
 	return list, nil

@@ -142,7 +142,7 @@ var Rules = []Rule{
 	{Package: "cmd/bench/...", May: "cmd/bench/... cmd/internal/... lnet/... portals portals/keyring portals/node gossip/... scoll/... health/... lnd lnd/lo lnd/socklnd/... lnd/o2iblnd/... " +
 		"lnd/verbs/... lnd/link lnd/sim/... lnd/simlnd lnd/lndtest/netlab lnd/lndtest/loopback"},
 	{Package: "cmd/...", May: "cmd/... lnet/... portals portals/keyring portals/node gossip/... scoll/... health/... lnd lnd/lo lnd/socklnd/... lnd/o2iblnd/... " +
-		"lnd/verbs/... lnd/capture lnd/fault lnd/link lnd/sim/... lnd/simlnd lnd/lndtest/loopback lnd/lndtest/procstate lnd/lndtest/effort"},
+		"lnd/verbs/... lnd/capture lnd/capture/analyze lnd/fault lnd/link lnd/sim/... lnd/simlnd lnd/lndtest/loopback lnd/lndtest/procstate lnd/lndtest/effort"},
 }
 
 // A Limit names an import from outside the module that only some packages may use.
