@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+)
+
+// Parameters of the measurement of lnetdump --analyze.
+const (
+	lnetdump         = "cmd/lnetdump" // folder of the command, relative to the root of the tree
+	analyzedMessages = 512            // PUTs of 1 MiB in a capture
+	analysisRounds   = 5
+	analysisMemory   = 64 // MiB
+)
+
+// segmentSizes are the sizes of TCP segments in captures of bulk data: those of Ethernet, and the
+// large ones that a host sees which lets its network card divide them.
+var segmentSizes = []struct {
+	name string
+	size int
+}{
+	{"frames of 1514 bytes", 1448},
+	{"frames of 64 KiB, as a host with segmentation offload captures them", 65_000},
+}
+
+// measureAnalysis measures goal G-OP-3: how much of a capture lnetdump --analyze reads in a second
+// of CPU time, and its memory. The captures have PUTs of 1 MiB, each with its ACK.
+func measureAnalysis(b *measurement) {
+	tool := must(buildLnetdump(b.ctx))
+	defer tool.remove()
+	for _, c := range segmentSizes {
+		speed := line{what: "PUTs of 1 MiB in " + c.name, unit: "GiB/s", limit: 1, least: true}
+		memory := line{what: "resident memory with " + c.name, unit: "MiB", limit: analysisMemory}
+		if tool.missing != "" {
+			speed.skipped, memory.skipped = tool.missing, tool.missing
+		} else {
+			analyzeRounds(b, tool, c.size, &speed, &memory)
+		}
+		b.add(speed, memory)
+	}
+}
+
+// analyzeRounds fills in the lines for one size of segments.
+func analyzeRounds(b *measurement, tool *compiled, segment int, speed, memory *line) {
+	path := filepath.Join(tool.folder, "bulk.pcap")
+	messages := analyzedMessages
+	if b.rounds == 1 {
+		messages = b.some(messages) // only to see that it works
+	}
+	size := must(writeBulkCapture(path, messages, segment))
+	defer os.Remove(path)
+	var speeds, sizes []float64
+	for range min(b.rounds, analysisRounds) {
+		u := must(analyzeOnce(b.ctx, tool.path, path, messages))
+		speeds = append(speeds, float64(size)/(1<<30)/u.cpu)
+		sizes = append(sizes, u.resident)
+	}
+	speed.ratio, memory.ratio = median(speeds), median(sizes)
+	speed.basis = fmt.Sprintf("%d MiB of capture; seconds are CPU time of user and system", size>>20)
+	memory.basis = fmt.Sprintf("%d MiB of capture", size>>20)
+}
+
+// buildLnetdump compiles lnetdump from the tree in which bench runs.
+func buildLnetdump(ctx context.Context) (*compiled, error) {
+	for _, folder := range []string{lnetdump, filepath.Join("..", "lnetdump")} { // of bench in the root, and of its tests
+		if _, err := os.Stat(filepath.Join(folder, "main.go")); err == nil {
+			return recipe{tool: "go", before: []string{"build", "-trimpath"}, after: []string{"."}, folder: folder, packages: "Go"}.compile(ctx)
+		}
+	}
+	return &compiled{missing: "its source, " + lnetdump + ", is not below this folder"}, nil
+}
+
+// analysisUsage is what one run of lnetdump took.
+type analysisUsage struct {
+	cpu      float64 // seconds
+	resident float64 // MiB, at most
+}
+
+// analyzeOnce runs lnetdump --analyze, and fails unless it has found the PUTs and their ACKs.
+func analyzeOnce(ctx context.Context, tool, capture string, messages int) (u analysisUsage, err error) {
+	cmd := exec.CommandContext(ctx, tool, "--analyze", "--json", capture)
+	out, err := cmd.Output()
+	if err != nil {
+		return u, err
+	}
+	var report struct {
+		Operations []struct{ Asked, Answered int }
+	}
+	if err := json.Unmarshal(out, &report); err != nil {
+		return u, err
+	}
+	if o := report.Operations; len(o) != 1 || o[0].Asked != messages || o[0].Answered != messages {
+		return u, fmt.Errorf("lnetdump --analyze: %+v, want %d PUTs with ACKs", o, messages)
+	}
+	s := cmd.ProcessState
+	rusage, _ := s.SysUsage().(*syscall.Rusage)
+	return analysisUsage{cpu: (s.UserTime() + s.SystemTime()).Seconds(), resident: float64(rusage.Maxrss) / 1024}, nil
+}

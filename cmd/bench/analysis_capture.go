@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/binary"
+	"os"
+	"slices"
+
+	"ulnet/lnd/socklnd/ksock"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// writeBulkCapture writes a pcap file of a socklnd connection with PUTs of 1 MiB and their ACKs, in
+// TCP segments of the given size, and returns its size in bytes.
+func writeBulkCapture(path string, messages, segment int) (size int64, err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	c := &bulkCapture{w: bufio.NewWriterSize(f, 1<<20), segment: segment}
+	c.fileHeader()
+	c.handshake()
+	body := make([]byte, bulk)
+	for n := range messages {
+		c.message(0, wire.Put, uint64(n), body)
+		c.message(1, wire.Ack, uint64(n), nil)
+	}
+	err = cmp.Or(c.err, c.w.Flush())
+	return c.size, cmp.Or(err, f.Close())
+}
+
+// bulkCapture is a capture that is being written. Side 0 dials.
+type bulkCapture struct {
+	w       *bufio.Writer
+	segment int
+	seq     [2]uint32
+	frames  uint32
+	size    int64
+	err     error
+}
+
+var bulkNIDs = [2]nid.NID{nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@tcp")}
+
+func (c *bulkCapture) write(b []byte) {
+	n, err := c.w.Write(b)
+	c.size += int64(n)
+	c.err = cmp.Or(c.err, err)
+}
+
+func (c *bulkCapture) fileHeader() {
+	b := binary.LittleEndian.AppendUint32(nil, 0xa1b2c3d4)
+	b = append(b, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+	b = binary.LittleEndian.AppendUint32(b, 1<<18)
+	c.write(binary.LittleEndian.AppendUint32(b, 1)) // Ethernet
+}
+
+// Flags of TCP.
+const (
+	tcpSYN = 0x02
+	tcpACK = 0x10
+)
+
+// frame writes a TCP segment of a side in an Ethernet frame.
+func (c *bulkCapture) frame(side int, flags byte, data []byte) {
+	c.frames++
+	b := binary.LittleEndian.AppendUint32(nil, 1_800_000_000+c.frames/100_000)
+	b = binary.LittleEndian.AppendUint32(b, c.frames%100_000*10) // a packet each 10 microseconds
+	length := uint32(14 + 20 + 32 + len(data))
+	b = binary.LittleEndian.AppendUint32(b, length)
+	b = binary.LittleEndian.AppendUint32(b, length)
+	b = append(b, make([]byte, 12)...)
+	b = append(b, 8, 0, 0x45, 0)
+	b = binary.BigEndian.AppendUint16(b, uint16(length-14))
+	b = append(b, 0, 0, 0x40, 0, 64, 6, 0, 0)
+	ends, ports := [2][]byte{{10, 0, 0, 1}, {10, 0, 0, 2}}, [2]uint16{1023, 988}
+	b = append(append(b, ends[side]...), ends[1-side]...)
+	b = binary.BigEndian.AppendUint16(b, ports[side])
+	b = binary.BigEndian.AppendUint16(b, ports[1-side])
+	b = binary.BigEndian.AppendUint32(b, c.seq[side])
+	b = binary.BigEndian.AppendUint32(b, c.seq[1-side])
+	b = append(b, 8<<4, flags, 0xff, 0xff, 0, 0, 0, 0, 1, 1, 8, 10, 0, 0, 0, 0, 0, 0, 0, 0) // with time stamps
+	c.write(b)
+	c.write(data)
+	c.seq[side] += uint32(len(data))
+}
+
+// send writes what a side sends, in segments.
+func (c *bulkCapture) send(side int, parts ...[]byte) {
+	all := slices.Concat(parts...)
+	for run := range slices.Chunk(all, c.segment) {
+		c.frame(side, tcpACK, run)
+	}
+}
+
+// handshake writes how the connection begins.
+func (c *bulkCapture) handshake() {
+	c.frame(0, tcpSYN, nil)
+	c.frame(1, tcpSYN|tcpACK, nil)
+	c.seq = [2]uint32{1, 1}
+	request, err := wire.AcceptorRequest{Version: 1, NID: bulkNIDs[1]}.AppendBinary(nil)
+	c.err = cmp.Or(c.err, err)
+	c.send(0, request)
+	for side, typ := range []ksock.ConnType{ksock.BulkOut, ksock.BulkIn} {
+		hello := ksock.Hello{
+			Version: ksock.V3, SrcNID: bulkNIDs[side], DstNID: bulkNIDs[1-side],
+			SrcPID: nid.LustrePID, DstPID: nid.LustrePID, SrcIncarnation: 7, ConnType: typ,
+		}
+		b, err := hello.AppendBinary(nil)
+		c.err = cmp.Or(c.err, err)
+		c.send(side, b)
+	}
+}
+
+// message writes a PUT or its ACK.
+func (c *bulkCapture) message(side int, typ wire.MsgType, n uint64, body []byte) {
+	h := wire.Header{
+		SrcNID: bulkNIDs[side], DestNID: bulkNIDs[1-side], SrcPID: nid.LustrePID, DestPID: nid.LustrePID, PayloadLength: uint32(len(body)),
+	}
+	handle := wire.MDHandle{Interface: 7, Object: n}
+	if typ == wire.Put {
+		h.SetPut(wire.PutCmd{AckMD: handle, MatchBits: n, Portal: 40})
+	} else {
+		h.SetAck(wire.AckCmd{DstMD: handle, MatchBits: n, MLength: bulk})
+	}
+	frame, err := ksock.MsgHeader{Type: ksock.LNet}.AppendBinary(nil)
+	c.err = cmp.Or(c.err, err)
+	header, err := h.AppendBinary(nil)
+	c.err = cmp.Or(c.err, err)
+	c.send(side, frame, header, body)
+}
