@@ -29,6 +29,7 @@ bindir       = $(DESTDIR)$(PREFIX)/bin
 libdir       = $(DESTDIR)$(PREFIX)/lib
 sharedir     = $(DESTDIR)$(PREFIX)/share
 mandir       = $(sharedir)/man/man8
+man5dir      = $(sharedir)/man/man5
 # What packages and images are made of.
 tree        := bin/tree
 
@@ -50,6 +51,8 @@ install: build ## install the commands and their man pages below PREFIX (/usr/lo
 	install $(BIN)/lctl $(bindir)/ulnet-lctl
 	@for c in $(installed); do $(BIN)/$$c man $(mandir) || exit; done
 	@for c in $(lustres); do $(BIN)/$$c man --name ulnet-$$c $(mandir) || exit; done
+	install -d $(man5dir)
+	$(BIN)/lnetd config --man > $(man5dir)/lnetd.yaml.5
 ifeq ($(LNETCTL),yes)
 	install $(BIN)/lnetctl $(bindir)/lnetctl
 	@$(BIN)/lnetctl man $(mandir)
@@ -71,7 +74,7 @@ tree: install
 	cp -R contrib/grafana contrib/prometheus $(sharedir)/ulnet
 	cp -R docs *.md LICENSE contrib/package/copyright $(sharedir)/doc/ulnet
 	install -m 644 contrib/package/lnetd.yaml $(DESTDIR)/etc/ulnet
-	@gzip -9nf $(mandir)/*
+	@gzip -9nf $(mandir)/* $(man5dir)/*
 
 # A tree with binaries without debugging information.
 fresh-tree:

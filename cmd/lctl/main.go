@@ -49,11 +49,16 @@ type globals struct {
 
 func (g *globals) client() *control.Client { return control.NewClient(g.socket).WarnTo(g.stderr) }
 
+// exitStatus describes the exit codes for manual pages, which are those of Lustre's tool.
+const exitStatus = `0 The command did what it was asked for.
+1 The command did not succeed, or its command line is not valid. Standard error says why.`
+
 // root makes the tree of commands. Commands without --net act on the network *chosen.
 func root(env cli.Env, chosen *string) *cobra.Command {
 	c := &cobra.Command{
-		Use:   "lctl",
-		Short: "The network commands of Lustre's lctl, for a running lnetd",
+		Use:         "lctl",
+		Annotations: map[string]string{cli.ExitStatus: exitStatus},
+		Short:       "The network commands of Lustre's lctl, for a running lnetd",
 		Long: `lctl has the network commands of Lustre's lctl, for the node of a running lnetd.
 It is installed as ulnet-lctl. What it shows, and more, lnetctl shows as YAML and
 JSON. Without a command it reads commands, at a prompt or from a file.`,

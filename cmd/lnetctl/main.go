@@ -33,6 +33,14 @@ Without any parameters, interactive mode is invoked
 Try 'lnetctl help <COMMAND>', or 'lnetctl --list-commands' for a list of commands.
 `
 
+// exitStatus describes the exit codes for manual pages. Commands of Lustre's tool have its codes.
+const exitStatus = `0 The command did what it was asked for; with diff, the node has all that the file says.
+1 The command did not succeed; with diff, there are differences. Standard error says why, and what to do next.
+2 The command line is not valid.
+234 A value or an option is not valid, or the node refused the command, where Lustre's lnetctl ends so (-22, EINVAL, as a byte).
+255 The command did not succeed, or does not exist, where Lustre's lnetctl ends so (-1).
+128-254 The command did not succeed, where Lustre's lnetctl ends with a negative errno as a byte: 256 less the errno.`
+
 // globals are the flags that every verb has.
 type globals struct {
 	socket string
@@ -52,12 +60,13 @@ node of their own.`,
   lnetctl ping 10.0.0.2@tcp
   lnetctl client list
   lnetctl ping --standalone --networks 'tcp(eth0)' 10.0.0.2@tcp`,
+		Annotations: map[string]string{cli.ExitStatus: exitStatus},
 	}
 	g := &globals{stderr: env.Stderr}
 	dirs := config.Dirs{Getenv: env.Getenv, UID: os.Getuid()}
 	c.PersistentFlags().StringVar(&g.socket, "socket", dirs.ClientSocket(), "control socket `PATH` of lnetd")
 	c.PersistentFlags().BoolVar(&g.json, "json", false, "print JSON")
-	c.AddCommand(netCommand(g), pingCommand(g), discoverCommand(g), pathCommand(g), setCommand(g), routeCommand(g), globalCommand(g), debugCommand(g), routingCommand(g), statsCommand(g), peerCommand(g), msgCommand(g), faultCommand(g), keysCommand(g),
+	c.AddCommand(netCommand(g), pingCommand(g), discoverCommand(g), pathCommand(g), setCommand(g), routeCommand(g), globalCommand(g), debugCommand(g), logCommand(g), profileCommand(g), routingCommand(g), statsCommand(g), peerCommand(g), msgCommand(g), faultCommand(g), keysCommand(g),
 		clientCommand(g), serverCommand(g), healthCommand(g))
 	c.AddCommand(udspCommand(g), exportCommand(g), importCommand(g), diffCommand(g), configCommand(g))
 	c.AddCommand(lnetCommand(g), cptCommand(g), serviceCommand(g))

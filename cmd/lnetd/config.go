@@ -14,9 +14,9 @@ import (
 )
 
 func configCommand() *cobra.Command {
-	var sources, export bool
+	var sources, export, man bool
 	c := &cobra.Command{
-		Use:   "config [--sources | --export]",
+		Use:   "config [--sources | --export | --man]",
 		Short: "Print the reference configuration, or what a daemon would be told and by what",
 		Long: `Prints the reference configuration: every key with its default. With --sources it
 prints what a daemon with the same flags would be told, and by which line of which
@@ -37,8 +37,13 @@ them otherwise.`,
 	flags := config.AddFlags(c.Flags())
 	c.Flags().BoolVar(&sources, "sources", false, "print where settings come from")
 	c.Flags().BoolVar(&export, "export", false, "print networks, peers, routes, rules and settings in the YAML of lnetctl")
-	c.MarkFlagsMutuallyExclusive("sources", "export")
+	c.Flags().BoolVar(&man, "man", false, "print the reference configuration as the manual page lnetd.yaml(5)")
+	c.MarkFlagsMutuallyExclusive("sources", "export", "man")
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		if man {
+			_, err := io.WriteString(c.OutOrStdout(), config.ManPage())
+			return err
+		}
 		if !sources && !export {
 			_, err := fmt.Fprint(c.OutOrStdout(), config.Reference)
 			return err

@@ -14,8 +14,8 @@ import (
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/daemon"
 	"ulnet/cmd/internal/incarnation"
-	"ulnet/cmd/internal/journal"
 	"ulnet/cmd/internal/modules"
 	"ulnet/cmd/internal/node"
 	"ulnet/cmd/internal/service"
@@ -30,7 +30,8 @@ const drainTimeout = 5 * time.Second
 // logs the warnings about the configuration.
 func serve(ctx context.Context, env cli.Env, cfg config.Config, warnings []config.Warning) error {
 	events := new(control.Events)
-	log := logger(env, cfg.LogLevel, events)
+	logs := daemon.NewLog(env, events, &cfg)
+	log := logs.Logger
 	hangups := catchHangups()
 	defer hangups.stop()
 	manager := service.New(env.Getenv, log)
@@ -55,7 +56,7 @@ func serve(ctx context.Context, env cli.Env, cfg config.Config, warnings []confi
 		drain(log, n)
 		return errors.Join(err, tap.close(), socket.Close())
 	}
-	server := control.New(control.Config{Routes: n.Routes(), Events: events, Capture: tap.writer, Log: log})
+	server := control.New(control.Config{Routes: append(n.Routes(), logs.Routes()...), Events: events, Capture: tap.writer, Log: log})
 	stopFiles := showState(log, n, cfg)
 	status := ready(env, log, n, cfg)
 	manager.Ready(status)
@@ -124,15 +125,4 @@ func drain(log *slog.Logger, n *node.Node) {
 		return
 	}
 	log.Info("stopped", slog.Uint64("drained", waiting))
-}
-
-// logger returns a log to standard error, for lines of the given level and above, and to
-// listeners on the control socket, for lines of Info and above, or of the given level if that is
-// lower. If standard error is a stream of journald, lines go there with their fields.
-func logger(env cli.Env, level slog.Level, events *control.Events) *slog.Logger {
-	text := slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: level})
-	return slog.New(slog.NewMultiHandler(
-		journal.Handler(env.Getenv, env.Stderr, "lnetd", level, text),
-		slog.NewJSONHandler(events, &slog.HandlerOptions{Level: min(level, slog.LevelInfo)}),
-	))
 }

@@ -28,6 +28,11 @@ func run(ctx context.Context, env cli.Env, args []string) int {
 	return cli.Run(ctx, env, root(env), args)
 }
 
+// exitStatus describes the exit codes for manual pages.
+const exitStatus = `0 The daemon was told to end (SIGTERM, SIGINT) and has ended in order.
+1 The daemon did not start, or could not go on: a file of its configuration is not valid, an interface, port or socket cannot be used. Standard error says what, and what to do next.
+2 The command line is not valid.`
+
 func root(env cli.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lnetd",
@@ -44,7 +49,8 @@ Options of Lustre's modules in modprobe.d, and lnet.conf, are read as 'lnetd con
 --help' says.`,
 		Example: `  lnetd --networks 'tcp(eth0)'
   lnetd --networks 'tcp(127.0.0.2)' --accept-port 9880 --capture lnet.pcapng`,
-		Args: cobra.NoArgs,
+		Annotations: map[string]string{cli.ExitStatus: exitStatus},
+		Args:        cobra.NoArgs,
 	}
 	flags := config.AddFlags(c.Flags())
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -68,7 +74,7 @@ Options of Lustre's modules in modprobe.d, and lnet.conf, are read as 'lnetd con
 			return err
 		}
 		defer unlock()
-		return serve(c.Context(), env, cfg, flags.Warnings)
+		return failure(serve(c.Context(), env, cfg, flags.Warnings), &cfg)
 	}
 	c.AddCommand(configCommand())
 	return c

@@ -47,10 +47,19 @@ func (g *globals) client() *control.Client { return control.NewClient(g.socket).
 // key returns the key of the session for which commands are meant.
 func (g *globals) key() uint32 { return keyOf(g.getenv("LST_SESSION"), os.Getuid()) }
 
+// exitStatus describes the exit codes for manual pages.
+const exitStatus = `0 The command did what it was asked for.
+4 The command line is not valid, or the command does not exist.
+234 With list_group, there is no group (-22, EINVAL, as a byte).
+253 A node refused what it was asked to do.
+254 A node did not answer.
+255 The command did not succeed at the console. Standard error says why.`
+
 func root(env cli.Env) *cobra.Command {
 	c := &cobra.Command{
-		Use:   "lst",
-		Short: "The console of selftest, which measures a network",
+		Use:         "lst",
+		Annotations: map[string]string{cli.ExitStatus: exitStatus},
+		Short:       "The console of selftest, which measures a network",
 		Long: `lst is the console of selftest, Lustre's test of its network, in the grammar of
 Lustre's lst. It makes a session with test nodes, which send each other RPCs, and
 shows their rates and errors. Test nodes are kernel nodes with the module

@@ -1,11 +1,23 @@
 package cli
 
 import (
+	"bytes"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 )
+
+// ExitStatus is the key of the annotation of a command that has the text of the section EXIT
+// STATUS of its manual page, and of those of the commands below it, unless these have another one:
+// lines with a code, a blank, and what it means. Without it the codes are those of this package.
+const ExitStatus = "exit status"
+
+const usualExitStatus = `0 The command did what it was asked for.
+1 The command did not succeed. Standard error says why, and what to do next.
+2 The command line is not valid.`
 
 // man returns the verb that writes the manual pages of root and its verbs.
 func man(root *cobra.Command) *cobra.Command {
@@ -20,9 +32,55 @@ func man(root *cobra.Command) *cobra.Command {
 				return err
 			}
 			root.Use, root.DisableAutoGenTag = name, true
-			return doc.GenManTree(root, &doc.GenManHeader{Section: "8", Source: "ulnet"}, args[0])
+			return writePages(root, usualExitStatus, args[0])
 		},
 	}
 	c.Flags().StringVar(&name, "name", name, "`NAME` under which the command is installed")
 	return c
+}
+
+// writePages writes the pages of a command and of those below it. Exit status is the text of the
+// section of that name for commands without an annotation.
+func writePages(c *cobra.Command, exitStatus, dir string) error {
+	if own := c.Annotations[ExitStatus]; own != "" {
+		exitStatus = own
+	}
+	for _, sub := range c.Commands() {
+		if !sub.IsAvailableCommand() || sub.IsAdditionalHelpTopicCommand() {
+			continue
+		}
+		if err := writePages(sub, exitStatus, dir); err != nil {
+			return err
+		}
+	}
+	var page bytes.Buffer
+	if err := doc.GenMan(c, &doc.GenManHeader{Section: "8", Source: "ulnet"}, &page); err != nil {
+		return err
+	}
+	file := filepath.Join(dir, strings.ReplaceAll(c.CommandPath(), " ", "-")+".8")
+	return os.WriteFile(file, []byte(withExitStatus(page.String(), exitStatus)), 0o644)
+}
+
+// withExitStatus returns a page with the section EXIT STATUS in front of SEE ALSO, or at its end.
+func withExitStatus(page, text string) string {
+	var section strings.Builder
+	section.WriteString(".SH EXIT STATUS\n")
+	for line := range strings.Lines(text) {
+		code, meaning, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		section.WriteString(".TP\n\\fB" + Roff(code) + "\\fP\n" + Roff(meaning) + "\n")
+	}
+	before, after, found := strings.Cut(page, ".SH SEE ALSO\n")
+	if !found {
+		return strings.TrimRight(page, "\n") + "\n\n" + section.String()
+	}
+	return before + section.String() + "\n.SH SEE ALSO\n" + after
+}
+
+// Roff returns text for a line of a manual page that shows it as it is.
+func Roff(text string) string {
+	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
+	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {
+		text = `\&` + text
+	}
+	return text
 }

@@ -81,8 +81,15 @@ type Config struct {
 	CaptureTime  time.Duration // capture_time: longest time of a file; 0: any time
 	CaptureFiles int           // capture_files: number of older files that are kept
 
-	LogLevel slog.Level // log_level: debug, info, warn, error
+	LogLevel  slog.Level // log_level: debug, info, warn, error
+	LogFormat string     // log_format: text or json
 }
+
+// The formats of the log.
+const (
+	LogText = "text" // NAME=VALUE pairs
+	LogJSON = "json" // a JSON object on each line
+)
 
 // Default returns the configuration of a node without a file: Lustre's
 // defaults.
@@ -108,6 +115,7 @@ func Default() Config {
 		Set:          drivers.Default(),
 		Routes:       defaultRoutes(),
 		CaptureFiles: 1,
+		LogFormat:    LogText,
 		MetricsPeers: 1000,
 		Gossip:       defaultGossip(),
 		Scoll:        defaultScoll(),

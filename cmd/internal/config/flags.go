@@ -47,6 +47,7 @@ func AddFlags(set *pflag.FlagSet) *Flags {
 	set.StringVar(&f.given.Capture, "capture", "", "write every message to this pcapng `FILE`")
 	set.StringVar(&f.given.Metrics, "metrics", "", "serve metrics for Prometheus at this `ADDR`: a port of 127.0.0.1, ADDRESS:PORT or the path of a Unix socket")
 	set.StringVar(&f.level, "log-level", "info", "debug, info, warn or error")
+	set.StringVar(&f.given.LogFormat, "log-format", f.given.LogFormat, "text, or json for an object on each line")
 	return f
 }
 
@@ -69,6 +70,7 @@ func (f *Flags) Config(system bool) (Config, error) {
 		"runtime-dir":   func() { c.RuntimeDir = f.given.RuntimeDir },
 		"capture":       func() { c.Capture = f.given.Capture },
 		"metrics":       func() { c.Metrics = f.given.Metrics },
+		"log-format":    func() { c.LogFormat = f.given.LogFormat },
 	}
 	for _, name := range slices.Sorted(maps.Keys(overrides)) {
 		if f.set.Changed(name) {
@@ -155,6 +157,9 @@ func (f *Flags) check(c *Config) error {
 	}
 	if err := checkMetrics(c.Metrics); err != nil {
 		return cli.Usagef("--metrics: %w", err)
+	}
+	if err := checkLogFormat(c.LogFormat); err != nil {
+		return cli.Usagef("--log-format: %w", err)
 	}
 	if err := checkNetworks(c.Networks); err != nil {
 		return cli.Usagef("--networks: %w", err)

@@ -82,6 +82,7 @@ func (c *Config) settings(file string) map[string]setting {
 		"capture_time":  duration(&c.CaptureTime, time.Second, 0, 366*maxSeconds),
 		"capture_files": number(&c.CaptureFiles, 1, 1000),
 		"log_level":     level(&c.LogLevel),
+		"log_format":    text(&c.LogFormat, checkLogFormat),
 	}
 	maps.Copy(all, c.globalSettings())
 	maps.Copy(all, c.sectionSettings(file))
@@ -209,6 +210,16 @@ func ParseLevel(s string) (slog.Level, error) {
 		}
 	}
 	return 0, fmt.Errorf("log level %q: want debug, info, warn or error", s)
+}
+
+// LevelName returns the text of a log level that ParseLevel parses.
+func LevelName(l slog.Level) string { return strings.ToLower(l.String()) }
+
+func checkLogFormat(s string) error {
+	if s != LogText && s != LogJSON {
+		return fmt.Errorf("want %s or %s, not %q", LogText, LogJSON, s)
+	}
+	return nil
 }
 
 func checkAccept(s string) error {

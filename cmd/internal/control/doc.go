@@ -16,8 +16,8 @@
 // # Access
 //
 // The socket has mode 0660, and the credentials of the connecting process decide: the daemon's
-// user and root may do everything, members of the socket's group may GET, all others are
-// refused.
+// user and root may do everything, members of the socket's group may GET all but profiles of the
+// process, all others are refused.
 //
 // # Bounds
 //

@@ -20,8 +20,9 @@ type Route struct {
 	Kind            Kind         // how the operation is answered
 	Data            bool         // data follows the line of the request
 
-	long bool
-	do   func(*Server, http.ResponseWriter, *http.Request) error
+	long    bool
+	private bool // members of the socket's group may not send it, although it is a GET request
+	do      func(*Server, http.ResponseWriter, *http.Request) error
 }
 
 // Kind is how an operation is answered.

@@ -25,6 +25,7 @@ func OwnRoutes() []Route {
 	return []Route{
 		{Method: http.MethodGet, Path: eventsPath, Doc: "what the daemon logs from now on, one JSON object a line", Kind: Streams, long: true, do: (*Server).events},
 		{Method: http.MethodGet, Path: capturePath, Doc: "every message from now on, as pcapng", Kind: Streams, long: true, do: (*Server).capture},
+		{Method: http.MethodGet, Path: profilePath, Doc: "a profile of the daemon (pprof): cpu or trace of some time, heap, goroutine and others; only for root and the user of lnetd", Kind: Streams, long: true, private: true, do: (*Server).profile},
 	}
 }
 
@@ -32,7 +33,7 @@ func (s *Server) routes() {
 	for _, r := range slices.Concat(OwnRoutes(), s.cfg.Routes) {
 		h := func(w http.ResponseWriter, hr *http.Request) error { return r.do(s, w, hr) }
 		need := accessRead
-		if r.Method != http.MethodGet {
+		if r.Method != http.MethodGet || r.private {
 			need = accessWrite
 		}
 		if r.long {

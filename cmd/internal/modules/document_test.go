@@ -12,6 +12,7 @@ import (
 
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/daemon"
 	"ulnet/cmd/internal/node"
 )
 
@@ -22,8 +23,8 @@ const controlDocument = "../../../docs/control.md"
 const controlPreface = `# The control socket of lnetd
 
 HTTP/1.1 with JSON on a Unix socket (` + "`--socket`" + `), for the commands of the same version. The operations
-are declared in cmd/internal/node and the packages of cmd/internal/modules. This table is generated from the declarations by ` + "`go test -run TestControlDocument ./cmd/internal/modules -update`" + `.
-Root and the user of lnetd may send every request; the group of the socket may send GET requests.
+are declared in cmd/internal/node, cmd/internal/daemon and the packages of cmd/internal/modules. This table is generated from the declarations by ` + "`go test -run TestControlDocument ./cmd/internal/modules -update`" + `.
+Root and the user of lnetd may send every request; the group of the socket may send GET requests, but for profiles.
 
 A GET request has its parameters in the query. The body of a POST request begins with a line with the request, one JSON
 object; if the operation takes data, the data follows. "Steps" are JSON objects, one per line; payload follows the line
@@ -36,7 +37,7 @@ that announces it, and the last line has the result of the operation. An answer 
 // TestControlDocument: docs/control.md lists the operations of the control socket, each with a
 // path of its own and a description.
 func TestControlDocument(t *testing.T) {
-	routes := slices.Concat(control.OwnRoutes(), new(node.Node).Routes())
+	routes := slices.Concat(control.OwnRoutes(), new(node.Node).Routes(), new(daemon.Log).Routes())
 	for _, m := range List(node.Host{Config: new(config.Config)}) {
 		routes = append(routes, m.Routes()...)
 	}
