@@ -91,7 +91,7 @@ prompt or from a file.`,
 	c.PersistentFlags().BoolVar(&g.json, "json", false, "print JSON")
 	c.AddCommand(newSession(g), endSession(g), showSession(g), pingCommand(g))
 	c.AddCommand(addGroup(g), delGroup(g), updateGroup(g), listGroup(g))
-	c.AddCommand(statCommand(g), showError(g), quickCommand(g))
+	c.AddCommand(statCommand(g), showError(g), quickCommand(g), joinCommand(g))
 	c.AddCommand(addBatch(g), addTest(g), runCommand(g), stopCommand(g), listBatch(g), queryCommand(g))
 	c.AddCommand(shell.Commands(c)...)
 	cli.CompleteLive(c, g.offers())

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"ulnet/lnet/machine"
@@ -17,7 +18,16 @@ import (
 
 // Error is an error of this package, whose text says what to do.
 type Error struct {
-	Why string // what is wrong, and what to do
+	Why   string        // what is wrong, and what to do
+	Errno syscall.Errno // of Join: why the node is not in the session; 0: another error
+}
+
+// Unwrap returns the errno.
+func (e *Error) Unwrap() error {
+	if e.Errno == 0 {
+		return nil
+	}
+	return e.Errno
 }
 
 // Error implements error.
@@ -45,9 +55,12 @@ type Agent struct {
 	join      atomic.Pointer[func(Join)] // gets JOIN requests; nil: this node has no console
 	memory    *bulkMemory                // memory of bulk data
 
-	mu     sync.Mutex
-	posted map[uint64]memory // memory of transfers and RPCs under way, by their numbers; guarded by mu
-	closed bool              // guarded by mu
+	mu      sync.Mutex
+	posted  map[uint64]memory              // memory of transfers and RPCs under way, by their numbers; guarded by mu
+	joining map[uint64]func(engine.Joined) // Joins under way, by their numbers; guarded by mu
+	joins   uint64                         // number of the latest Join; guarded by mu
+	closing bool                           // no Join begins any more; guarded by mu
+	closed  bool                           // guarded by mu
 }
 
 // note is the number of the RPC whose request a message of the outbox is.
@@ -59,7 +72,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 	if err := table.Ready(); err != nil {
 		return nil, err
 	}
-	a := &Agent{table: table, clock: cfg.Clock, log: cfg.Log, memory: newBulkMemory(), posted: map[uint64]memory{}}
+	a := &Agent{table: table, clock: cfg.Clock, log: cfg.Log, memory: newBulkMemory(), posted: map[uint64]memory{}, joining: map[uint64]func(engine.Joined){}}
 	if a.clock == nil {
 		a.clock = table.Node().Clock()
 	}
@@ -157,6 +170,8 @@ func (a *Agent) apply(out *engine.Output) {
 			a.release(e.ID)
 		case engine.DoJoin:
 			a.giveJoin(e)
+		case engine.DoAnswer:
+			a.joinEnded(e.ID, e.Joined)
 		}
 	}
 }
@@ -202,6 +217,10 @@ func (a *Agent) Status() Status {
 func (a *Agent) Close(ctx context.Context) error {
 	a.framework.Close()
 	a.tests.Close()
+	a.mu.Lock()
+	a.closing = true
+	a.mu.Unlock()
+	a.endJoins()
 	wait := time.Minute
 	if left, ok := machine.Left(ctx); ok {
 		wait = min(wait, max(left, 0))

@@ -194,3 +194,43 @@ func (c *cluster) moved() (sum uint64) {
 	}
 	return sum
 }
+
+// TestJoinNetwork: nodes ask the console for membership, each in a group of its own, and take part in
+// a test. Nodes of a session, and consoles without one, are refused.
+func TestJoinNetwork(t *testing.T) {
+	spec.Covers(t, "ST-31", "ST-33")
+	c := newCluster(t, "tcp")
+	if _, err := c.agents[1].Join(c.ctx, c.ids[0], "clients"); !errors.Is(err, syscall.ESRCH) {
+		t.Error(err)
+	}
+	s, err := c.console.NewSession(c.ctx, console.NewSession{Key: key, Name: "open", Features: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, group := range []string{"", "clients", "servers"} {
+		if i == 0 {
+			continue
+		}
+		got, err := c.agents[i].Join(c.ctx, c.ids[0], group)
+		if err != nil || got != (selftest.Joined{Session: s.ID, Name: "open", Group: group}) {
+			t.Fatalf("%+v, %v", got, err)
+		}
+	}
+	if _, err := c.agents[1].Join(c.ctx, c.ids[0], "servers"); !errors.Is(err, syscall.EBUSY) {
+		t.Error(err)
+	}
+	c.good(c.console.AddTest(c.ctx, key, console.Test{
+		Batch: "batch", From: "clients", To: "servers", Service: wire.BRWService, Loop: 5, Concurrency: 2, Distribute: 1, Span: 1,
+		BRW: wire.BRWParams{Op: wire.Write, Check: wire.CheckFull, Length: 65536},
+	}))
+	c.runs("batch")
+	if got := c.agents[2].Status().BulkGet; got != 10*65536 {
+		t.Errorf("%d bytes", got)
+	}
+	c.good(c.console.EndSession(c.ctx, key))
+	for i := 1; i < 3; i++ {
+		if got := c.agents[i].Status().Session; got != "none" {
+			t.Errorf("node %d has the session %s", i, got)
+		}
+	}
+}

@@ -16,13 +16,15 @@ const (
 	Sent              // ID, Failed: the request of DoCall was sent, or cannot be sent
 	Replied           // ID, Data: the reply to DoCall has arrived
 	Bulk              // ID, Failed, Corrupt: the server has moved the bulk data of DoCall
+	Join              // ID, Peer, Group: ask a console for membership of its session, then DoAnswer
+	Cancel            // ID: give up a Join
 )
 
 // Input is what a [Node] steps on; the zero value is the timer. Data is used during Step only.
 type Input struct {
 	Kind    InputKind      // selects the fields that are used
-	ID      uint64         // number of the transfer or RPC, from the effect
-	Peer    nid.ProcessID  // sender of the request
+	ID      uint64         // number of the transfer or RPC, from the effect; of a Join: any, which its end has
+	Peer    nid.ProcessID  // sender of the request; the console to join
 	Self    nid.NID        // NID of this node to which the request was sent
 	Service wire.Service   // service of the request: its match bits
 	Data    []byte         // the message as it arrived, or the list of destinations
@@ -30,6 +32,7 @@ type Input struct {
 	Corrupt bool           // the data that arrived is not what the check expects
 	LNet    wire.LNetStats // counters of this node's LNet
 	Console bool           // this node has a console, which answers JOIN requests
+	Group   string         // group of the console, which makes it if it is not there
 }
 
 // EffectKind tells effects apart.
@@ -45,6 +48,7 @@ const (
 	DoCancel                   // ID: end the transfer or RPC; inputs about it are ignored from now on
 	DoFree                     // ID: the RPC has ended, and its memory is free
 	DoJoin                     // Peer, Self, Bits, Features, Join: give a JOIN request to the console, which puts its reply
+	DoAnswer                   // ID, Joined: a Join has ended
 )
 
 // Effect is something that the shell has to do.
@@ -64,6 +68,7 @@ type Effect struct {
 	Data      []byte        // the message to send; it is the shell's
 	Features  wire.Features // features of a JOIN request
 	Join      *wire.Join    // a JOIN request
+	Joined    Joined        // the end of a Join
 }
 
 // Output has the effects that a step asks the shell to carry out.

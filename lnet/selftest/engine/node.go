@@ -23,7 +23,8 @@ type Node struct {
 	brw       brwServer
 	calls     map[uint64]*call
 	callers   callers
-	lastID    uint64 // number of the latest RPC or transfer
+	joining   *joining // nil: the node asks no console for membership
+	lastID    uint64   // number of the latest RPC or transfer
 	stats     Stats
 }
 
@@ -56,7 +57,15 @@ func (n *Node) Step(now time.Duration, in Input, out *Output) (wake time.Duratio
 	case Moved:
 		n.moved(&in)
 	case Sent, Replied, Bulk:
-		n.progress(&in)
+		if j := n.joining; j != nil && j.id == in.ID {
+			n.progressJoin(&in)
+		} else {
+			n.progress(&in)
+		}
+	case Join:
+		n.join(&in)
+	case Cancel:
+		n.cancelJoin(in.ID)
 	}
 	for d := n.deadlines.Pop(now); d != nil; d = n.deadlines.Pop(now) {
 		d.Of()

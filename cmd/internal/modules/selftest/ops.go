@@ -6,9 +6,10 @@ import (
 	"ulnet/lnet/selftest/console"
 )
 
-// The operations of selftest: the first one is of the test node, the others are of the console.
+// The operations of selftest: the first two are of the test node, the others are of the console.
 var (
 	OpStatus     = control.Question[control.None, selftest.Status]{Path: "/v1/selftest", Doc: "the session and the counters of the test node"}
+	OpJoin       = control.Command[JoinRequest, selftest.Joined]{Path: "/v1/selftest/join", Doc: "has the test node join the session of a console at another node", Long: true}
 	OpSession    = control.Question[control.None, console.Session]{Path: "/v1/selftest/session", Doc: "the session of the console"}
 	OpNewSession = control.Command[NewSessionRequest, console.Session]{Path: "/v1/selftest/session/new", Doc: "makes the session of the console", Long: true}
 	OpEndSession = control.Command[control.None, []console.Answer]{Path: "/v1/selftest/session/end", Doc: "ends the session of the console, whatever its key", Long: true}
@@ -42,7 +43,7 @@ var (
 // Routes returns the operations with their implementations.
 func (m *Module) Routes() []control.Route {
 	return []control.Route{
-		OpStatus.Do(control.Ask(m.Status)),
+		OpStatus.Do(control.Ask(m.Status)), OpJoin.Do(m.join),
 		OpSession.Do(control.Ask(m.session)), OpNewSession.Do(m.newSession), OpEndSession.Do(m.endSession),
 		OpPing.Do(m.ping), OpStat.Do(m.stat),
 		OpGroups.Do(control.Ask(m.groups)), OpGroup.Do(control.Quick(m.group)), OpAddGroup.Do(m.addGroup), OpAddNodes.Do(m.addNodes),

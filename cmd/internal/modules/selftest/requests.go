@@ -17,6 +17,12 @@ type NewSessionRequest struct {
 	Features wire.Features `json:"features"` // features of the session
 }
 
+// JoinRequest has the test node join a session.
+type JoinRequest struct {
+	Console nid.ProcessID `json:"console"` // the node of the console
+	Group   string        `json:"group"`   // group of the console, which makes it if it is not there
+}
+
 // Named asks for a group or a batch.
 type Named struct {
 	Name string `query:"name,always"` // its name

@@ -66,9 +66,26 @@ func (m *Module) allows(id nid.NID) bool {
 // Status returns the session and the counters. ESRCH: the node is no test node.
 func (m *Module) Status() (selftest.Status, error) {
 	if m.agent == nil {
-		return selftest.Status{}, cli.Hint(cli.Errnof(syscall.ESRCH, "this node is no test node"), "set selftest to 1 in the configuration of lnetd")
+		return selftest.Status{}, errNoTestNode()
 	}
 	return m.agent.Status(), nil
+}
+
+func errNoTestNode() error {
+	return cli.Hint(cli.Errnof(syscall.ESRCH, "this node is no test node"), "set selftest to 1 in the configuration of lnetd")
+}
+
+// join has the node join the session of a console. Errors: those of [selftest.Agent.Join], and
+// ESRCH if the node is no test node.
+func (m *Module) join(ctx context.Context, r JoinRequest) (selftest.Joined, error) {
+	if m.agent == nil {
+		return selftest.Joined{}, errNoTestNode()
+	}
+	joined, err := m.agent.Join(ctx, r.Console, r.Group)
+	if e, ok := errors.AsType[*selftest.Error](err); ok {
+		err = cli.Errno(e.Errno, errors.New(e.Why))
+	}
+	return joined, err
 }
 
 // Close closes the console, which ends its session, and the agent of the test node.
