@@ -211,6 +211,43 @@ func TestPostShares(t *testing.T) {
 	}
 }
 
+// TestPostCopiesLost: of an inline message and its copies, which share a buffer with another message, two
+// leave and two fail. Each counts once, and all credits and bytes come back.
+func TestPostCopiesLost(t *testing.T) {
+	spec.Covers(t, "PT-40")
+	for name, opens := range map[string]bool{"first in the buffer": true, "second in the buffer": false} {
+		t.Run(name, func(t *testing.T) {
+			node, p := newPoster(t, lnet.Config{}, lnd.Tunables{PeerCredits: 2})
+			p.size = 3
+			p.meet(node)
+			before := node.Snapshot()
+			i := new(lnet.Inline)
+			i.Init()
+			i.Header, i.Copies = put(peerA, 7).Header, 3
+			if !opens {
+				post(node, peerA, 1)
+			}
+			if !node.Post(i, lnd.Payload{}) || i.Opens != opens {
+				t.Fatalf("opens a buffer: %t", i.Opens)
+			}
+			up := p.driver.up.(lnd.InlineUpcalls)
+			sent := node.Stats().MsgsAlloc - 2
+			if !opens {
+				up.Left(p.posted[0], 1, 0)
+			}
+			up.Lost(&i.Inline, 2, nil, syscall.EPROTO)
+			p.posted = nil
+			if s := node.Stats(); s.MsgsAlloc != 0 || s.SendCount != before.Stats.SendCount+sent || len(p.again) != 2 || i.Copies != 0 {
+				t.Errorf("%d messages have not ended, %d left, want %d; %d failed", s.MsgsAlloc, s.SendCount-before.Stats.SendCount, sent, len(p.again))
+			}
+			after := node.Snapshot()
+			if a, b := after.Peers[0], before.Peers[0]; a.Credits != b.Credits || a.QueuedBytes != 0 || after.NIs[0].Credits != before.NIs[0].Credits {
+				t.Errorf("credits %d and %d, before %d and %d; %d bytes wait", a.Credits, after.NIs[0].Credits, b.Credits, before.NIs[0].Credits, a.QueuedBytes)
+			}
+		})
+	}
+}
+
 // TestPostFair: the handler of the SEND events of one peer sends the next messages to that peer. Other
 // peers that wait for credits of the NI get them nevertheless.
 func TestPostFair(t *testing.T) {

@@ -9,11 +9,11 @@ import (
 
 // PUTs of a batch (lnd.Batcher) that follow each other mostly come from one MD and have the same length,
 // so that their ACKs are equal. The ACKs of such PUTs are counted, and then posted as one inline message
-// with copies. That costs a fraction of posting each, and delays none: the driver sends what is posted
-// while a batch lasts at its end.
+// with copies. That costs a fraction of posting each. An ACK waits for the handlers of at most seven later
+// PUTs; mostly it would have waited for them anyway, because the driver sends answers at the end of a batch.
 
-// maxAcksDue is the largest number of ACKs that are posted together. It is small, so that ACKs leave when
-// the driver lets messages leave before the end of a batch whose handlers take long.
+// maxAcksDue is the largest number of ACKs that are posted together. It is small, so that ACKs do not wait
+// for the end of a batch whose handlers take long.
 const maxAcksDue = 8
 
 // acksDue are ACKs that have not been posted. The zero value has none.
@@ -36,7 +36,8 @@ func (t *Table) owe(in *intake, ni *lnet.NI, d *lnd.Delivery, ack wire.AckCmd) {
 	if due.n == 0 {
 		*due = acksDue{ni: ni, sender: d.From, to: to, ack: ack}
 	}
-	if due.n++; due.n == t.acksAtOnce || !d.More {
+	// RemoveNI waits for a batch that lnet has begun, and for nothing else once Arrive has returned.
+	if due.n++; due.n == t.acksAtOnce || !d.More || d.Batch == nil {
 		t.payAcks(due)
 	}
 }

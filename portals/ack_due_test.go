@@ -1,8 +1,10 @@
 package portals_test
 
 import (
+	"context"
 	"syscall"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -162,4 +164,37 @@ func TestEqualAcksEnd(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAcksOfRemovedNI: an NI that is being removed receives another batch. RemoveNI waits for the ACKs of
+// that, too.
+func TestAcksOfRemovedNI(t *testing.T) {
+	spec.Covers(t, "PT-40")
+	synctest.Test(t, func(t *testing.T) {
+		k := newAcker(t)
+		table, net := k.Table, k.net
+		first := newBatch(t, net)
+		first.put(lnd.Taken, wanting(9))
+		first.end()
+		hold := net.next() // an ACK under way holds the NI
+		removed := make(chan error, 1)
+		go func() { removed <- table.Node().RemoveNI(context.Background(), table.Node().NIs()[0]) }()
+		synctest.Wait()
+		b := newBatch(t, net) // begins while the NI is being removed
+		b.put(lnd.Taken, wanting(9))
+		net.finalize(hold, nil)
+		synctest.Wait()
+		if len(removed) > 0 {
+			t.Error("the NI is gone before the answer is on its way")
+		}
+		b.end()
+		for m := net.next(); m != nil; m = net.next() {
+			net.finalize(m, nil)
+		}
+		synctest.Wait()
+		if s := table.Node().Stats(); s.Errors > 0 {
+			t.Errorf("%d ACKs failed", s.Errors)
+		}
+		<-removed
+	})
 }

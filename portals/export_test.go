@@ -1,4 +1,4 @@
 package portals
 
-// AckEach makes the table post the ACK of each PUT at once.
-func (t *Table) AckEach() { t.acksAtOnce = 1 }
+// AcksAtOnce makes the table post at most n equal ACKs of a batch together.
+func (t *Table) AcksAtOnce(n int) { t.acksAtOnce = n }

@@ -93,6 +93,7 @@ type modelRun struct {
 	deliveries map[*modelArrival]*lnd.Delivery // the table's delivery for each arrival, held ones included
 	batch      *lnd.Delivery                   // the Delivery of a batch; nil: none is coming in
 	arrivals   int
+	acks       int  // largest number of equal ACKs of a batch that the table posts together
 	sweeping   bool // the events of this step may come in any order
 }
 
@@ -110,10 +111,12 @@ func newModelRun(t *rapid.T) *modelRun {
 		model: newModel(credits, modelTimeout), net: new(modelNetwork), clock: &fakeClock{now: 1},
 		messages: make(map[*modelSend]*lnd.Message), deliveries: make(map[*modelArrival]*lnd.Delivery),
 	}
+	r.net.single = true // in the model each message has a credit of its own
 	r.net.whole = func() bool { return rapid.Bool().Draw(t, "not inline") }
 	node := lnet.New(lnet.Config{Incarnation: incarnation, Clock: r.clock, TransactionTimeout: modelTimeout})
 	r.table = portals.New(node)
-	r.table.AckEach() // the model knows no ACKs that wait for others
+	r.acks = rapid.IntRange(1, 8).Draw(t, "ACKs at once")
+	r.table.AcksAtOnce(r.acks)
 	_, err := node.AddNI(r.net, lnd.Config{Net: here.NID.Net(), Tunables: lnd.Tunables{PeerCredits: credits}})
 	if err != nil {
 		t.Fatal(err)

@@ -34,6 +34,7 @@ type network struct {
 	onSend func()      // called at each Send; nil: no call
 	onStop func()      // called at Shutdown; nil: no call
 	later  bool        // Recv brings the payload in a goroutine of its own
+	single bool        // the network takes no copies of a small message
 	whole  func() bool // whether the network leaves the next small message to Send; nil: it takes all
 
 	// memory is held while payload is copied: in TestStress operations put from and get into
@@ -81,7 +82,7 @@ func (n *network) Send(m *lnd.Message) {
 // Post takes small messages as Send takes others, each into a buffer of its own.
 func (n *network) Post(i *lnd.Inline, payload lnd.Payload, open bool) (lnd.Flusher, bool) {
 	i.Opens, i.Link = true, nil
-	if !open || n.whole != nil && n.whole() {
+	if !open || n.single && i.Copies > 0 || n.whole != nil && n.whole() {
 		return nil, false
 	}
 	n.mu.Lock()
