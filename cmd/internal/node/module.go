@@ -47,6 +47,8 @@ type Host struct {
 	Tap        lnd.Tap              // gets a copy of all messages; nil: nothing is captured
 	NodeStatus func() Status        // returns the state of the node
 	NodeRoutes func() []RouteStatus // returns the routes of the node, and their states
+
+	Alive func(context.Context) error // returns nil if the node works; may never return
 }
 
 // NIDs returns the NIDs of the node, except 0@lo.
@@ -93,7 +95,7 @@ func (n *Node) openModules() error {
 	if n.cfg.Modules == nil {
 		return nil
 	}
-	host := Host{Config: &n.cfg.Config, Log: n.cfg.Log, Table: n.table, Clock: machine.BootClock(), Handlers: n.handlers, Tap: n.cfg.Tap, NodeStatus: n.Status, NodeRoutes: n.RoutesNow}
+	host := Host{Config: &n.cfg.Config, Log: n.cfg.Log, Table: n.table, Clock: machine.BootClock(), Handlers: n.handlers, Tap: n.cfg.Tap, NodeStatus: n.Status, NodeRoutes: n.RoutesNow, Alive: n.Alive}
 	for _, m := range n.cfg.Modules(host) {
 		n.modules = append(n.modules, m)
 		if err := m.Open(); err != nil {

@@ -58,7 +58,7 @@ func (m *Module) Open() error {
 	}
 	m.server = web.New(web.Config{Hosts: m.Config.MetricsHosts(), Log: m.Log})
 	m.server.Handle("/metrics", m.newPage())
-	m.server.Handle("/healthz", healthz())
+	m.server.Handle("/healthz", healthz(m.Alive))
 	m.server.Handle("/readyz", readyz(m.NodeStatus))
 	m.server.Start(listener)
 	m.announce(address, listener.Addr())

@@ -9,11 +9,6 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// healthz answers every request with 200, which shows that the process runs.
-func healthz() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-}
-
 // readyz answers with 200 if an NI of the node is up, and with 503 otherwise. The rate at which it
 // reads the state of the node is bounded in the same way as that of scrapes, see kept.
 func readyz(status func() node.Status) http.Handler {
