@@ -25,8 +25,8 @@ const fakeSystemctl = "#!/bin/sh\necho \"$*\" >> /" + asked + "\n"
 // TestDeb: in a Debian root the package is installed, runs as its unit says, is upgraded, removed
 // and purged, and nothing of it is left.
 func TestDeb(t *testing.T) {
-	prometheus, promtool := tool(t, "prometheus", "prometheus"), tool(t, "promtool", "prometheus")
 	d := newDebian(t, "passwd", "systemd")
+	prometheus, promtool := tool(t, "prometheus", "prometheus"), tool(t, "promtool", "prometheus")
 	tree := needTree(t)
 	older, newer := build(t, tree, "0.0.1~dev.1", "deb")[0], build(t, tree, "0.0.1~dev.2", "deb")[0]
 	// A systemd that runs, as far as scripts of packages see.
@@ -56,6 +56,7 @@ func TestDeb(t *testing.T) {
 	d.answers(host, "10.9.0.1@tcp", "10.9.0.2@tcp")
 	d.scraped(host, prometheus, promtool)
 	state := readFile(t, d.path("var/lib/lnetd/incarnation"))
+	d.startsAnother(host)
 
 	d.install(newer)
 	d.asked("daemon-reload", "try-restart lnetd.service lnetd@*.service")
@@ -78,8 +79,40 @@ func TestDeb(t *testing.T) {
 	d.asked("stop lnetd.service lnetd@*.service", "--quiet disable lnetd.service lnetd@.service", "daemon-reload")
 	d.dpkg("--purge", "ulnet")
 	d.asked()
+	// The configuration of the second node is the administrator's, and stays.
+	if err := os.Remove(d.path("etc/ulnet/lnetd-a.yaml")); err != nil {
+		t.Error(err)
+	}
+	if err := os.Remove(d.path("etc/ulnet")); err != nil {
+		t.Error(err)
+	}
 	if left := difference(before, d.contents()); len(left) > 0 {
 		t.Errorf("after the purge:\n%s", strings.Join(left, "\n"))
+	}
+}
+
+// startsAnother starts a second node on the host by its own unit, and ends it.
+func (d debian) startsAnother(on *netlab.Host) {
+	d.t.Helper()
+	writeFile(d.t, d.path("etc/ulnet/lnetd-a.yaml"), "networks: tcp(127.0.0.1)\n")
+	u := readUnit(d.t, "lnetd@.service")
+	for key, values := range u {
+		for i, v := range values {
+			u[key][i] = strings.ReplaceAll(v, "%i", "a")
+		}
+	}
+	first := d.path(notifySocket)
+	if err := os.Rename(first, first+"-first"); err != nil {
+		d.t.Fatal(err)
+	}
+	s := d.start(u, on)
+	out, err := within(on, d.command("ulnet-lnetctl", "--socket", "/run/lnetd-a/lnetd.sock", "ping", "127.0.0.1@tcp", "10.9.0.1@tcp"))
+	if err != nil {
+		d.t.Errorf("the second node: %v\n%s", err, out)
+	}
+	s.stop()
+	if err := os.Rename(first+"-first", first); err != nil {
+		d.t.Fatal(err)
 	}
 }
 

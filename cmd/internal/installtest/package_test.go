@@ -16,8 +16,20 @@ import (
 	"ulnet/lnd/lndtest/effort"
 )
 
-// installed are the commands in packages, as they are named in this repository.
-var installed = []string{"lnetd", "lnetctl", "lctl", "lst", "gossipctl", "scollctl", "lnetdump"}
+// installed returns the commands that 'make install' installs: all but those for this repository.
+func installed(t *testing.T) (names []string) {
+	t.Helper()
+	mains, err := filepath.Glob(filepath.Join(root, "cmd", "*", "main.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range mains {
+		if name := filepath.Base(filepath.Dir(file)); name != "bench" && name != "demo" && name != "soak" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
 
 // needTree skips the test but in long runs, and returns a tree with all files of a package. It
 // takes the commands that tests have.
@@ -26,7 +38,7 @@ func needTree(t *testing.T) string {
 	if !effort.Long() {
 		t.Skip("builds packages: runs with ULNET_LONG=1")
 	}
-	bin, err := commands.Build(t.TempDir(), installed...)
+	bin, err := commands.Build(t.TempDir(), installed(t)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,8 +76,8 @@ func run(t *testing.T, cmd *exec.Cmd) string {
 // TestPackages: both packages have the same files, replace no tool of Lustre, and are made
 // of the same bytes when they are built again.
 func TestPackages(t *testing.T) {
-	rpm := tool(t, "rpm", "rpm")
 	tree := needTree(t)
+	rpm := tool(t, "rpm", "rpm")
 	paths := build(t, tree, "1.2.3~rc1", "deb rpm")
 	deb := lines(run(t, exec.CommandContext(t.Context(), "sh", "-c", "dpkg-deb --fsys-tarfile \"$0\" | tar -t | grep -v '/$' | sed 's,^[.],,'", paths[0])))
 	ours := lines(run(t, exec.CommandContext(t.Context(), rpm, "-qp", "--nosignature", "--qf", "[%{FILEMODES:perms} %{FILENAMES}\n]", paths[1])))

@@ -78,6 +78,10 @@ func begin(t *testing.T, cmd *exec.Cmd, on *netlab.Host, socket string) *service
 	s := &service{t: t, notify: listen(t, socket), log: log}
 	cmd.Stdout, cmd.Stderr = log, log
 	s.process = on.Start(cmd)
+	go func() {
+		_ = s.process.Wait()                     // the method stop reports errors
+		_ = s.notify.SetReadDeadline(time.Now()) // no message comes any more; an error: it is closed
+	}()
 	s.await("READY=1")
 	return s
 }
@@ -120,14 +124,20 @@ func listen(t *testing.T, path string) *net.UnixConn {
 // await waits for a message of the service.
 func (s *service) await(state string) {
 	s.t.Helper()
-	b := make([]byte, 4096)
-	if err := s.notify.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
-		s.t.Fatal(err)
+	awaitState(s.t, s.notify, state, func() string { return readFile(s.t, s.log.Name()) })
+}
+
+// awaitState waits for a message to the service manager. If none comes, it shows the log.
+func awaitState(t *testing.T, c *net.UnixConn, state string, log func() string) {
+	t.Helper()
+	if err := c.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
 	}
+	b := make([]byte, 4096)
 	for {
-		n, err := s.notify.Read(b)
+		n, err := c.Read(b)
 		if err != nil {
-			s.t.Fatalf("the service does not say %s: %v\n%s", state, err, readFile(s.t, s.log.Name()))
+			t.Fatalf("the service does not say %s: %v\n%s", state, err, log())
 		}
 		if strings.Contains("\n"+string(b[:n])+"\n", "\n"+state+"\n") {
 			return
