@@ -33,7 +33,7 @@ man5dir      = $(sharedir)/man/man5
 # What packages and images are made of.
 tree        := bin/tree
 
-.PHONY: help build install tree fresh-tree image packages demo test test-long check static ibverbs commands race-commands race fuzz bench bench-peers soak lint clean
+.PHONY: help build install list-installed list-lustres tree fresh-tree image packages demo test test-long check static ibverbs commands race-commands race fuzz bench bench-peers soak lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,10 @@ ifeq ($(LST),yes)
 	install $(BIN)/lst $(bindir)/lst
 	@$(BIN)/lst man $(mandir)
 endif
+
+# What tests ask for: the names of the commands in packages.
+list-installed: ; @echo $(installed)
+list-lustres: ; @echo $(lustres)
 
 # All files of a package below DESTDIR, with PREFIX=/usr.
 tree: install

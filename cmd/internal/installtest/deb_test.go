@@ -16,6 +16,9 @@ import (
 	"ulnet/lnd/lndtest/netlab"
 )
 
+// key is a file of keys as docs/install.md makes it.
+const key = "/etc/ulnet/cluster.key"
+
 // asked is a file in the root with what systemd was asked for.
 const asked = "var/lib/dpkg/asked"
 
@@ -23,7 +26,7 @@ const asked = "var/lib/dpkg/asked"
 const fakeSystemctl = "#!/bin/sh\necho \"$*\" >> /" + asked + "\n"
 
 // TestDeb: in a Debian root the package is installed, runs as its unit says, is upgraded, removed
-// and purged, and nothing of it is left.
+// and purged. Nothing is left but keys of the administrator, which belong to root then.
 func TestDeb(t *testing.T) {
 	d := newDebian(t, "passwd", "systemd")
 	prometheus, promtool := tool(t, "prometheus", "prometheus"), tool(t, "promtool", "prometheus")
@@ -41,10 +44,11 @@ func TestDeb(t *testing.T) {
 
 	d.install(older)
 	d.asked("daemon-reload")
-	if info, err := os.Stat(d.path("etc/ulnet")); err != nil || info.Mode() != os.ModeDir|os.ModeSetgid|0o750 {
+	if info, err := os.Stat(d.path("etc/ulnet")); err != nil || info.Mode() != os.ModeDir|0o750 {
 		t.Errorf("the folder of the configuration: %v, %v", info, err)
 	}
 	writeFile(t, d.path("etc/ulnet/lnetd.yaml"), "networks: tcp(eth0)\nmetrics: 9420\n")
+	run(t, d.command("install", "-o", "lnetd", "-g", "root", "-m", "0400", "/etc/debian_version", key))
 
 	lab := netlab.New(t)
 	host, other := lab.Host("service"), lab.Host("other")
@@ -83,11 +87,13 @@ func TestDeb(t *testing.T) {
 	if err := os.Remove(d.path("etc/ulnet/lnetd-a.yaml")); err != nil {
 		t.Error(err)
 	}
-	if err := os.Remove(d.path("etc/ulnet")); err != nil {
-		t.Error(err)
-	}
-	if left := difference(before, d.contents()); len(left) > 0 {
+	if left := difference(before, d.contents()); !slices.Equal(left, []string{"+ drwxr-x--- /etc/ulnet", "+ -r-------- " + key}) {
 		t.Errorf("after the purge:\n%s", strings.Join(left, "\n"))
+	}
+	for _, name := range []string{"/etc/ulnet", key} {
+		if owner := strings.TrimSpace(run(t, d.command("stat", "-c", "%u:%g", name))); owner != "0:0" {
+			t.Errorf("%s belongs to %s after the purge", name, owner)
+		}
 	}
 }
 

@@ -4,6 +4,8 @@ package installtest
 
 import (
 	"crypto/sha256"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,19 +18,38 @@ import (
 	"ulnet/lnd/lndtest/effort"
 )
 
-// installed returns the commands that 'make install' installs: all but those for this repository.
-func installed(t *testing.T) (names []string) {
+// installed returns the commands in packages, as they are named in this repository, and by the
+// names under which packages have them.
+func installed(t *testing.T) (names, packaged []string) {
 	t.Helper()
-	mains, err := filepath.Glob(filepath.Join(root, "cmd", "*", "main.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range mains {
-		if name := filepath.Base(filepath.Dir(file)); name != "bench" && name != "demo" && name != "soak" {
-			names = append(names, name)
+	for _, target := range []struct{ name, prefix string }{{"list-installed", ""}, {"list-lustres", "ulnet-"}} {
+		list := strings.Fields(run(t, exec.CommandContext(t.Context(), "make", "-s", "--no-print-directory", "-C", root, target.name)))
+		if len(list) == 0 {
+			t.Fatalf("make %s prints nothing", target.name)
+		}
+		for _, name := range list {
+			names, packaged = append(names, name), append(packaged, target.prefix+name)
 		}
 	}
-	return names
+	return names, packaged
+}
+
+// TestInstalled: docs/install.md names the commands that packages have.
+func TestInstalled(t *testing.T) {
+	t.Parallel()
+	text := readFile(t, filepath.Join(root, "docs", "install.md"))
+	var rows string
+	for line := range strings.Lines(text) {
+		if strings.HasSuffix(line, "| `/usr/bin` |\n") {
+			rows += line
+		}
+	}
+	_, packaged := installed(t)
+	for _, name := range packaged {
+		if !strings.Contains(rows, "`"+name+"`") {
+			t.Errorf("%s is not in the table of install.md:\n%s", name, rows)
+		}
+	}
 }
 
 // needTree skips the test but in long runs, and returns a tree with all files of a package. It
@@ -38,11 +59,15 @@ func needTree(t *testing.T) string {
 	if !effort.Long() {
 		t.Skip("builds packages: runs with ULNET_LONG=1")
 	}
-	bin, err := commands.Build(t.TempDir(), installed(t)...)
+	names, _ := installed(t)
+	bin, err := commands.Build(t.TempDir(), names...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	tree := filepath.Join(t.TempDir(), "tree")
+	if bin, err = filepath.Abs(bin); err != nil {
+		t.Fatal(err)
+	}
 	run(t, exec.CommandContext(t.Context(), "make", "-s", "-C", root, "-o", "build", "tree", "BIN="+bin, "DESTDIR="+tree, "PREFIX=/usr"))
 	return tree
 }
@@ -51,7 +76,7 @@ func needTree(t *testing.T) string {
 func build(t *testing.T, tree, version, formats string) []string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), filepath.Join(root, "contrib", "package", "build"), tree, t.TempDir())
-	cmd.Env = append(os.Environ(), "VERSION="+version, "FORMATS="+formats)
+	cmd.Env = append(withoutGit(os.Environ()), "VERSION="+version, "FORMATS="+formats)
 	paths := strings.Fields(run(t, cmd))
 	if n := len(strings.Fields(formats)); len(paths) != n {
 		t.Fatalf("packages %v, want %d", paths, n)
@@ -90,7 +115,7 @@ func TestPackages(t *testing.T) {
 		if _, known := slices.BinarySearch([]string{"/bin", "/etc", "/usr", "/usr/bin", "/usr/lib", "/usr/share", "/usr/share/man/man8"}, name); known {
 			t.Errorf("the .rpm owns %s", name)
 		}
-		if mode != "drwxr-xr-x" && mode != "-rw-r--r--" && (mode != "-rwxr-xr-x" || !strings.HasPrefix(name, "/usr/bin/")) {
+		if mode != "drwxr-xr-x" && (mode != "drwxr-x---" || name != "/etc/ulnet") && mode != "-rw-r--r--" && (mode != "-rwxr-xr-x" || !strings.HasPrefix(name, "/usr/bin/")) {
 			t.Errorf("the mode of %s is %s", name, mode)
 		}
 	}
@@ -98,14 +123,18 @@ func TestPackages(t *testing.T) {
 	if !slices.Equal(deb, files) {
 		t.Errorf("the .deb has\n%s\nand the .rpm\n%s", strings.Join(deb, "\n"), strings.Join(files, "\n"))
 	}
-	for _, want := range []string{
+	wanted := []string{
 		"/etc/ulnet/lnetd.yaml", "/usr/lib/systemd/system/lnetd.service", "/usr/lib/systemd/system/lnetd@.service",
 		"/usr/lib/sysusers.d/ulnet.conf", "/usr/lib/tmpfiles.d/ulnet.conf", "/usr/lib/systemd/catalog/ulnet.catalog",
-		"/usr/bin/lnetd", "/usr/bin/lnetdump", "/usr/bin/gossipctl", "/usr/bin/scollctl", "/usr/bin/ulnet-lnetctl", "/usr/bin/ulnet-lctl", "/usr/bin/ulnet-lst",
 		"/usr/share/man/man8/lnetd.8.gz", "/usr/share/man/man8/ulnet-lnetctl-ping.8.gz", "/usr/share/ulnet/systemd/rdma.conf",
 		"/usr/share/ulnet/grafana/lnetd.json", "/usr/share/ulnet/prometheus/lnetd.rules.yml",
 		"/usr/share/doc/ulnet/copyright", "/usr/share/doc/ulnet/LICENSE", "/usr/share/doc/ulnet/docs/install.md",
-	} {
+	}
+	_, packaged := installed(t)
+	for _, name := range packaged {
+		wanted = append(wanted, "/usr/bin/"+name)
+	}
+	for _, want := range wanted {
 		if !slices.Contains(files, want) {
 			t.Errorf("%s is missing", want)
 		}
@@ -140,21 +169,36 @@ func TestDefaultConfiguration(t *testing.T) {
 	}
 }
 
+// withoutGit returns an environment without the variables by which git finds a repository and its
+// configuration: hooks of git set them, and they win over the option -C.
+func withoutGit(environ []string) (list []string) {
+	for _, v := range environ {
+		if !strings.HasPrefix(v, "GIT_") {
+			list = append(list, v)
+		}
+	}
+	return append(list, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
+}
+
 // TestVersion: a version of a commit without a tag is older than the next release, and one with a
-// later time is newer.
+// later time is newer. The test leaves the repository of its caller alone when git runs it in a
+// hook.
 func TestVersion(t *testing.T) {
-	t.Parallel()
 	dpkg := tool(t, "dpkg", "dpkg")
+	caller := filepath.Join(t.TempDir(), "repository")
+	t.Setenv("GIT_DIR", caller)
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "cmd/internal/cli/run.go"), "package cli\n\nconst next = \"v0.7.0-dev\"\n")
 	writeFile(t, filepath.Join(dir, "contrib/package/version"), readFile(t, filepath.Join(root, "contrib/package/version")))
 	git := func(at string, args ...string) {
 		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@localhost", "-c", "commit.gpgsign=false"}, args...)...)
-		cmd.Env = append(os.Environ(), "GIT_COMMITTER_DATE="+at)
+		cmd.Env = append(withoutGit(os.Environ()), "GIT_COMMITTER_DATE="+at)
 		run(t, cmd)
 	}
 	version := func() string {
-		return strings.TrimSpace(run(t, exec.CommandContext(t.Context(), "bash", filepath.Join(dir, "contrib/package/version"))))
+		cmd := exec.CommandContext(t.Context(), "bash", filepath.Join(dir, "contrib/package/version"))
+		cmd.Env = withoutGit(os.Environ())
+		return strings.TrimSpace(run(t, cmd))
 	}
 	commit := func(at string) string {
 		git(at, "add", "-A")
@@ -175,5 +219,8 @@ func TestVersion(t *testing.T) {
 		if err := exec.CommandContext(t.Context(), dpkg, "--compare-versions", all[i], "lt", all[i+1]).Run(); err != nil {
 			t.Errorf("%s is not older than %s: %v", all[i], all[i+1], err)
 		}
+	}
+	if _, err := os.Stat(caller); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the test has used the repository in GIT_DIR: %v", err)
 	}
 }
