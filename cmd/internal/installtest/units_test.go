@@ -1,6 +1,7 @@
 package installtest
 
 import (
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -74,6 +75,39 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
+// TestDocumentPaths: documents that units and configurations name are in packages, which have docs,
+// the documents of the root, the license and the copyright.
+func TestDocumentPaths(t *testing.T) {
+	const folder = "/usr/share/doc/ulnet/"
+	found := 0
+	err := filepath.WalkDir(filepath.Join(root, "contrib"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		for i, rest := range strings.Split(readFile(t, path), folder) {
+			name := rest[:len(rest)-len(strings.TrimLeft(rest, nameLetters))]
+			if name = strings.TrimRight(name, "."); i == 0 || name == "" {
+				continue
+			}
+			found++
+			source := filepath.Join(root, name)
+			if name == "copyright" || name == "notices" {
+				continue // 'make tree' writes these
+			}
+			if _, err := os.Stat(source); err != nil || !strings.HasPrefix(name, "docs/") && strings.Contains(name, "/") {
+				t.Errorf("%s names %s%s, which packages do not have: %v", path, folder, name, err)
+			}
+		}
+		return nil
+	})
+	if err != nil || found == 0 {
+		t.Errorf("%d documents are named: %v", found, err)
+	}
+}
+
+// nameLetters are the bytes of names of documents.
+const nameLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./"
+
 // TestCapabilities: the service has one capability, and with drop-ins those that they explain.
 func TestCapabilities(t *testing.T) {
 	const bind = "CAP_NET_BIND_SERVICE"
@@ -129,7 +163,7 @@ func TestUser(t *testing.T) {
 		}
 	}
 	info, err := os.Stat(filepath.Join(dir, "etc", "ulnet"))
-	if err != nil || info.Mode() != os.ModeDir|os.ModeSetgid|0o750 {
+	if err != nil || info.Mode() != os.ModeDir|0o750 {
 		t.Errorf("the folder of the configuration: %v, %v", info, err)
 	}
 }
