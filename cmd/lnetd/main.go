@@ -56,13 +56,13 @@ Options of Lustre's modules in modprobe.d, and lnet.conf, are read as 'lnetd con
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, err := flags.Config(os.Getuid() == 0)
 		if _, bad := errors.AsType[*config.Error](err); bad {
-			return cli.Hint(err, "'lnetd config' prints the reference configuration, which explains every key")
+			return cli.Hint(cli.ConfigError(err), "'lnetd config' prints the reference configuration, which explains every key")
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			return cli.Hint(err, "'lnetd config > FILE' writes one with every key; without --config all have their defaults")
+			return cli.Hint(cli.ConfigError(err), "'lnetd config > FILE' writes one with every key; without --config all have their defaults")
 		}
 		if err != nil {
-			return err
+			return cli.ConfigError(err)
 		}
 		dirs := config.Dirs{Getenv: env.Getenv, UID: os.Getuid()}
 		cfg.Resolve(dirs)

@@ -10,7 +10,7 @@
 //	}
 //
 // where root builds a tree of cobra commands. The answer goes to standard output, everything
-// else to standard error. Exit codes are [OK], [Failed] and [Usage]. Verbs return errors and
+// else to standard error. Exit codes are [OK], [Failed], [Usage] and [Config]. Verbs return errors and
 // never print them; [Hint] adds what to do next.
 package cli
 
@@ -24,6 +24,9 @@ const (
 	OK     = 0
 	Failed = 1 // the command was understood and did not succeed
 	Usage  = 2 // the command line is not valid
+	// Config: the configuration of a daemon is not valid, so that another start fails, too (EX_CONFIG of
+	// sysexits.h).
+	Config = 78
 )
 
 // Env is the environment of a command: its streams and variables.

@@ -41,6 +41,19 @@ func Hint(err error, format string, args ...any) error {
 	return &hinted{err, fmt.Sprintf(format, args...)}
 }
 
+// configError is an error of a daemon's configuration.
+type configError struct{ error }
+
+func (e *configError) Unwrap() error { return e.error }
+
+// ConfigError returns err, which ends the command with exit code Config. A nil err stays nil.
+func ConfigError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &configError{err}
+}
+
 // HintOf returns the hint of err, or "".
 func HintOf(err error) string {
 	if h, ok := errors.AsType[*hinted](err); ok {

@@ -93,6 +93,9 @@ func report(env Env, cmd *cobra.Command, err error, usage bool) int {
 	if usage {
 		return Usage
 	}
+	if _, ok := errors.AsType[*configError](err); ok {
+		return Config
+	}
 	return Failed
 }
 

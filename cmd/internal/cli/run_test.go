@@ -33,6 +33,9 @@ func tool() *cobra.Command {
 		&cobra.Command{Use: "fail", RunE: func(*cobra.Command, []string) error {
 			return cli.Hint(fmt.Errorf("ping: %w", errRefused), "is lnetd running?")
 		}},
+		&cobra.Command{Use: "configure", RunE: func(*cobra.Command, []string) error {
+			return cli.Hint(cli.ConfigError(errors.New("f:1: no such key")), "see f")
+		}},
 		&cobra.Command{Use: "odd", RunE: func(*cobra.Command, []string) error {
 			return cli.Usagef("--a and --b exclude each other")
 		}},
@@ -55,6 +58,7 @@ func TestRun(t *testing.T) {
 	}{
 		{"answer", "net show", cli.OK, "tcp\n", ""},
 		{"failure", "net fail", cli.Failed, "", "tool: ping: connection refused\n  is lnetd running?\n"},
+		{"invalid configuration", "net configure", cli.Config, "", "tool: f:1: no such key\n  see f\n"},
 		{"usage found by the verb", "net odd", cli.Usage, "", "tool: --a and --b exclude each other\n  see 'tool net odd --help'\n"},
 		{"unknown flag", "net show --x", cli.Usage, "", "tool: unknown flag: --x\n  see 'tool net show --help'\n"},
 		{"no whole number", "net last --count x", cli.Usage, "", "tool: --count: want a whole number, not \"x\"\n  see 'tool net last --help'\n"},
@@ -69,8 +73,8 @@ func TestRun(t *testing.T) {
 		{"all arguments", "net copy a b", cli.OK, "", ""},
 		{"nothing to list", "net list", cli.Usage, "", "tool: tool net list needs a NET, or several\n  see 'tool net list --help'\n"},
 		{"two to list", "net list a b", cli.OK, "", ""},
-		{"noun without verb", "net", cli.Usage, "", "tool: tool net needs a command: copy, fail, last, list, odd, show\n  see 'tool net --help'\n"},
-		{"unknown verb", "net del", cli.Usage, "", "tool: tool net has no command \"del\"; it has copy, fail, last, list, odd, show\n  see 'tool net --help'\n"},
+		{"noun without verb", "net", cli.Usage, "", "tool: tool net needs a command: configure, copy, fail, last, list, odd, show\n  see 'tool net --help'\n"},
+		{"unknown verb", "net del", cli.Usage, "", "tool: tool net has no command \"del\"; it has configure, copy, fail, last, list, odd, show\n  see 'tool net --help'\n"},
 		{"version", "--version", cli.OK, "tool version v1\n", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
