@@ -66,7 +66,8 @@ endif
 list-installed: ; @echo $(installed)
 list-lustres: ; @echo $(lustres)
 
-# All files of a package below DESTDIR, with PREFIX=/usr.
+# All files of a package below DESTDIR, an absolute path, with PREFIX=/usr. Only files that git knows
+# get there.
 tree: install
 	install -d $(libdir)/systemd/system $(libdir)/systemd/catalog $(libdir)/sysusers.d $(libdir)/tmpfiles.d
 	install -d $(sharedir)/ulnet/systemd $(sharedir)/doc/ulnet $(DESTDIR)/etc/ulnet
@@ -75,8 +76,11 @@ tree: install
 	install -m 644 contrib/systemd/sysusers.conf $(libdir)/sysusers.d/ulnet.conf
 	install -m 644 contrib/systemd/tmpfiles.conf $(libdir)/tmpfiles.d/ulnet.conf
 	install -m 644 contrib/systemd/{actions,capture,rdma}.conf $(sharedir)/ulnet/systemd
-	cp -R contrib/grafana contrib/prometheus $(sharedir)/ulnet
-	cp -R docs *.md LICENSE contrib/package/copyright $(sharedir)/doc/ulnet
+	cd contrib && git ls-files -z grafana prometheus | xargs -0 cp --parents -t $(sharedir)/ulnet
+	git ls-files -z docs ':(glob)*.md' LICENSE | xargs -0 cp --parents -t $(sharedir)/doc/ulnet
+	cp contrib/package/copyright $(sharedir)/doc/ulnet
+	gzip -9nc CHANGELOG.md >$(sharedir)/doc/ulnet/changelog.gz
+	contrib/package/notices $(patsubst %,$(BIN)/%,$(installed) $(lustres)) >$(sharedir)/doc/ulnet/notices
 	install -m 644 contrib/package/lnetd.yaml $(DESTDIR)/etc/ulnet
 	@gzip -9nf $(mandir)/* $(man5dir)/*
 

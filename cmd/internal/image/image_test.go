@@ -24,7 +24,7 @@ func newTree(t *testing.T) string {
 	dir := t.TempDir()
 	for name, mode := range map[string]os.FileMode{
 		"usr/bin/lnetd": 0o755, "usr/bin/ulnet-lnetctl": 0o700, "etc/ulnet/lnetd.yaml": 0o600,
-		"usr/share/doc/ulnet/LICENSE": 0o644, "usr/share/doc/ulnet/copyright": 0o644, "usr/lib/systemd/system/lnetd.service": 0o644,
+		"usr/share/doc/ulnet/LICENSE": 0o644, "usr/share/doc/ulnet/copyright": 0o644, "usr/share/doc/ulnet/notices": 0o644, "usr/lib/systemd/system/lnetd.service": 0o644,
 	} {
 		file := filepath.Join(dir, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(name), mode)); err != nil {
@@ -149,7 +149,7 @@ func TestLayer(t *testing.T) {
 		"0755 0:0 usr/", "0755 0:0 usr/bin/",
 		"0755 0:0 usr/bin/lnetd 0100000200040000000000000000000000000000", "0755 0:0 usr/bin/ulnet-lnetctl",
 		"0755 0:0 usr/share/", "0755 0:0 usr/share/doc/", "0755 0:0 usr/share/doc/ulnet/",
-		"0644 0:0 usr/share/doc/ulnet/LICENSE", "0644 0:0 usr/share/doc/ulnet/copyright",
+		"0644 0:0 usr/share/doc/ulnet/LICENSE", "0644 0:0 usr/share/doc/ulnet/copyright", "0644 0:0 usr/share/doc/ulnet/notices",
 		"0644 0:0 etc/group", "0644 0:0 etc/passwd",
 		"0755 0:0 var/", "0755 0:0 var/lib/", "0700 65532:65532 var/lib/lnetd/",
 		"0755 0:0 run/", "0755 65532:65532 run/lnetd/", "1777 0:0 tmp/",

@@ -29,7 +29,7 @@ var accounts = []struct{ name, text string }{
 }
 
 // taken are the files and folders of a tree that are in the image: the rest is for hosts.
-var taken = []string{"etc/ulnet/lnetd.yaml", "usr/bin", "usr/share/doc/ulnet/LICENSE", "usr/share/doc/ulnet/copyright"}
+var taken = []string{"etc/ulnet/lnetd.yaml", "usr/bin", "usr/share/doc/ulnet/LICENSE", "usr/share/doc/ulnet/copyright", "usr/share/doc/ulnet/notices"}
 
 // layer writes the files of the image as a tar archive.
 type layer struct {

@@ -1,6 +1,5 @@
 // Image writes a container image with the commands, without a daemon: a tar archive in the OCI
-// layout, which 'docker load', 'podman load' and 'skopeo copy oci-archive:' read. 'make image' runs
-// it.
+// layout, with Docker's manifest.json beside it. 'make image' runs it.
 //
 // The image itself has Docker's format (manifest version 2, schema 2), because only that has a
 // health check; registries and Kubernetes take it as they take OCI's. It has one layer: the
