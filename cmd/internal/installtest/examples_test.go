@@ -112,7 +112,8 @@ func TestKubernetes(t *testing.T) {
 		{lnetd, []any{"securityContext", "allowPrivilegeEscalation"}, "true"},
 		{lnetd, []any{"securityContext", "capabilities", "drop"}, "[ALL]"},
 		{lnetd, []any{"securityContext", "capabilities", "add"}, "[NET_BIND_SERVICE]"},
-		{k.pod, []any{"initContainers", 0, "command", 1}, user + ":" + user},
+		{k.pod, []any{"initContainers", 0, "command", 2}, "chmod 0700 /var/lib/lnetd && chown " + user + ":" + user + " /var/lib/lnetd"},
+		{k.pod, []any{"volumes", 1, "hostPath", "path"}, "/var/lib/ulnet-pod"},
 	} {
 		if got := fmt.Sprint(at(t, check.of, check.path...)); got != check.want {
 			t.Errorf("%v is %s, want %s", check.path, got, check.want)
