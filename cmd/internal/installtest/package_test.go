@@ -68,7 +68,9 @@ func needTree(t *testing.T) string {
 	if bin, err = filepath.Abs(bin); err != nil {
 		t.Fatal(err)
 	}
-	run(t, exec.CommandContext(t.Context(), "make", "-s", "-C", root, "-o", "build", "tree", "BIN="+bin, "DESTDIR="+tree, "PREFIX=/usr"))
+	cmd := exec.CommandContext(t.Context(), "make", "-s", "-C", root, "-o", "build", "tree", "BIN="+bin, "DESTDIR="+tree, "PREFIX=/usr")
+	cmd.Env = withoutGit(os.Environ())
+	run(t, cmd)
 	return tree
 }
 
@@ -105,10 +107,14 @@ func TestPackages(t *testing.T) {
 	rpm := tool(t, "rpm", "rpm")
 	paths := build(t, tree, "1.2.3~rc1", "deb rpm")
 	deb := lines(run(t, exec.CommandContext(t.Context(), "sh", "-c", "dpkg-deb --fsys-tarfile \"$0\" | tar -t | grep -v '/$' | sed 's,^[.],,'", paths[0])))
-	ours := lines(run(t, exec.CommandContext(t.Context(), rpm, "-qp", "--nosignature", "--qf", "[%{FILEMODES:perms} %{FILENAMES}\n]", paths[1])))
+	ours := lines(run(t, exec.CommandContext(t.Context(), rpm, "-qp", "--nosignature", "--qf", "[%{FILEMODES:perms} %{FILENAMES} %{FILEGROUPNAME}\n]", paths[1])))
 	var files []string
 	for _, line := range ours {
 		mode, name, _ := strings.Cut(line, " ")
+		name, group, _ := strings.Cut(name, " ")
+		if (name == "/etc/ulnet") != (mode == "drwxr-x---" && group == "lnetd") {
+			t.Errorf("%s has the mode %s and the group %s", name, mode, group)
+		}
 		if mode[0] != 'd' {
 			files = append(files, name)
 		}
@@ -128,7 +134,7 @@ func TestPackages(t *testing.T) {
 		"/usr/lib/sysusers.d/ulnet.conf", "/usr/lib/tmpfiles.d/ulnet.conf", "/usr/lib/systemd/catalog/ulnet.catalog",
 		"/usr/share/man/man8/lnetd.8.gz", "/usr/share/man/man8/ulnet-lnetctl-ping.8.gz", "/usr/share/ulnet/systemd/rdma.conf",
 		"/usr/share/ulnet/grafana/lnetd.json", "/usr/share/ulnet/prometheus/lnetd.rules.yml",
-		"/usr/share/doc/ulnet/copyright", "/usr/share/doc/ulnet/LICENSE", "/usr/share/doc/ulnet/docs/install.md",
+		"/usr/share/doc/ulnet/copyright", "/usr/share/doc/ulnet/notices", "/usr/share/doc/ulnet/changelog.gz", "/usr/share/doc/ulnet/LICENSE", "/usr/share/doc/ulnet/docs/install.md",
 	}
 	_, packaged := installed(t)
 	for _, name := range packaged {
@@ -212,6 +218,8 @@ func TestVersion(t *testing.T) {
 		git("", "tag", tag)
 		all = append(all, version(), commit("2026-01-02T00:00:00+0000"))
 	}
+	writeFile(t, filepath.Join(dir, "new"), "")
+	all = append(all, version())
 	if all[3] != "0.7.0~rc1" || all[5] != "0.7.0" {
 		t.Errorf("versions of tags: %v", all)
 	}
