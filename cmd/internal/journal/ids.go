@@ -10,7 +10,7 @@ type ID struct {
 	Help  string // what it means, and what to do
 }
 
-// IDs are the message ids. TestIDs compares the texts with the source.
+// IDs are the message ids. TestIDs looks for the statements that write the texts.
 var IDs = []ID{
 	{
 		"e7df9917f97245639b135c8ba01b781c", "ready", "",
