@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -44,8 +45,17 @@ func flatten(fields []field, prefix string, a slog.Attr) []field {
 	return append(fields, field{prefix + a.Key, textOf(v)})
 }
 
-// textOf returns the text of a value, as slog.TextHandler writes it, without quotes.
-func textOf(v slog.Value) string {
+// textOf returns the text of a value, as slog.TextHandler writes it, without quotes. A method of
+// the value that panics does not end the daemon.
+func textOf(v slog.Value) (text string) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			text = fmt.Sprintf("!PANIC: %v", cause)
+			if p := reflect.ValueOf(v.Any()); p.Kind() == reflect.Pointer && p.IsNil() {
+				text = "<nil>"
+			}
+		}
+	}()
 	if v.Kind() == slog.KindTime {
 		return v.Time().Format(time.RFC3339Nano)
 	}

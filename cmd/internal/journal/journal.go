@@ -10,33 +10,25 @@ package journal
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
-	"time"
 )
 
-const (
-	// address is the socket of journald.
-	address = "/run/systemd/journal/socket"
-	// sendTimeout bounds the time that a line waits for a journald that does not read.
-	sendTimeout = time.Second
-)
+// address is the socket of journald.
+const address = "/run/systemd/journal/socket"
 
 // Handler returns a handler that writes lines of the level and above to journald. It returns
-// fallback if stderr is not a stream of journald, as the variable JOURNAL_STREAM says. Lines that
-// journald does not take go to fallback. The name is the SYSLOG_IDENTIFIER of all lines.
+// fallback if stderr is not a stream of journald, as the variable JOURNAL_STREAM says. Lines go to
+// fallback while there is no journald, and are dropped while it does not read. The name is the SYSLOG_IDENTIFIER of all lines.
 func Handler(getenv func(string) string, stderr io.Writer, name string, level slog.Leveler, fallback slog.Handler) slog.Handler {
 	if !streams(getenv("JOURNAL_STREAM"), stderr) {
 		return fallback
 	}
-	return &handler{socket: &socket{address: address}, name: name, level: level, fallback: fallback}
+	return &handler{socket: newSocket(address), name: name, level: level, fallback: fallback}
 }
 
 // streams reports whether w is the file that $JOURNAL_STREAM names by its device and inode.
@@ -94,45 +86,10 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 		fields = flatten(fields, h.group, a)
 		return true
 	})
-	if h.socket.send(entry(h.name, r.Level, r.Message, fields)) == nil {
+	if h.socket.send(h.name, entry(h.name, r.Level, r.Message, fields)) == nil {
 		return nil
 	}
 	return h.fallback.Handle(ctx, r)
-}
-
-// socket is a connection to journald, which is made when it is needed.
-type socket struct {
-	address string
-
-	mu   sync.Mutex
-	conn net.Conn // nil: not connected; guarded by mu
-}
-
-// send sends a datagram. If journald was restarted, send connects again.
-func (s *socket) send(b []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.conn != nil {
-		err := s.write(b)
-		if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-			return err
-		}
-		_ = s.conn.Close()
-		s.conn = nil
-	}
-	c, err := net.Dial("unixgram", s.address)
-	if err != nil {
-		return err
-	}
-	s.conn = c
-	return s.write(b)
-}
-
-// write sends a datagram on the connection. The caller holds mu.
-func (s *socket) write(b []byte) error {
-	_ = s.conn.SetWriteDeadline(time.Now().Add(sendTimeout)) // cannot fail on Unix sockets
-	_, err := s.conn.Write(b)
-	return err
 }
 
 // priority returns the syslog level of a level.

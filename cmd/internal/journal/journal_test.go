@@ -77,7 +77,7 @@ func parse(b []byte) (map[string]string, error) {
 }
 
 func newLog(path string, level slog.Level, fallback *bytes.Buffer) *slog.Logger {
-	return slog.New(&handler{socket: &socket{address: path}, name: "lnetd", level: level, fallback: slog.NewTextHandler(fallback, nil)})
+	return slog.New(&handler{socket: newSocket(path), name: "lnetd", level: level, fallback: slog.NewTextHandler(fallback, nil)})
 }
 
 // TestLines: a line is an entry with its text, level, attributes and, if it has one, message id.
@@ -210,5 +210,27 @@ func TestStreams(t *testing.T) {
 	}
 	if h := Handler(func(string) string { return own }, &out, "lnetd", slog.LevelInfo, text); h != slog.Handler(text) {
 		t.Errorf("no file: %T", h)
+	}
+}
+
+// broken is a value whose text cannot be made.
+type broken struct{ text string }
+
+func (b *broken) MarshalText() ([]byte, error) { return []byte(b.text), nil }
+
+// unmade is a value whose method panics.
+type unmade struct{}
+
+func (unmade) MarshalText() ([]byte, error) { panic("no text") }
+
+// TestPanickingValue: a value whose method panics is written as slog.TextHandler writes it.
+func TestPanickingValue(t *testing.T) {
+	for _, v := range []any{(*broken)(nil), unmade{}, &broken{"whole"}} {
+		var out bytes.Buffer
+		slog.New(slog.NewTextHandler(&out, nil)).Info("m", slog.Any("v", v))
+		got := "v=" + quoted(textOf(slog.AnyValue(v)))
+		if !strings.HasSuffix(out.String(), " "+got+"\n") {
+			t.Errorf("%s, slog writes %s", got, &out)
+		}
 	}
 }
