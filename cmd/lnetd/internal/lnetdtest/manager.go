@@ -15,13 +15,17 @@ import (
 const messageTimeout = 20 * time.Second
 
 // Manager stands for the service manager of a daemon (systemd): it receives what the daemon
-// reports by sd_notify(3).
+// reports by sd_notify(3). It reads all the time, because a daemon gives up a message that does not
+// fit into the short queue of the socket.
 type Manager struct {
 	t        testing.TB
-	conn     *net.UnixConn
 	path     string
 	watchdog time.Duration // time in which it wants a message; 0: it wants none
+	messages chan string
 }
+
+// mostMessages is the number of messages that a Manager keeps for a test.
+const mostMessages = 10_000
 
 // NewManager returns a manager that wants a message of the watchdog in the given time, or none if
 // that is 0.
@@ -33,7 +37,25 @@ func NewManager(t testing.TB, watchdog time.Duration) *Manager {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	return &Manager{t: t, conn: conn, path: path, watchdog: watchdog}
+	m := &Manager{t: t, path: path, watchdog: watchdog, messages: make(chan string, mostMessages)}
+	go m.read(conn)
+	return m
+}
+
+// read keeps messages until the socket is closed.
+func (m *Manager) read(conn *net.UnixConn) {
+	b := make([]byte, 4096)
+	for {
+		n, err := conn.Read(b)
+		if err != nil {
+			return
+		}
+		select {
+		case m.messages <- string(b[:n]):
+		case <-m.t.Context().Done():
+			return
+		}
+	}
 }
 
 // environment returns the variables that the daemon gets.
@@ -48,14 +70,14 @@ func (m *Manager) environment() []string {
 // Next returns the next message, as its lines NAME=VALUE.
 func (m *Manager) Next() map[string]string {
 	m.t.Helper()
-	_ = m.conn.SetReadDeadline(time.Now().Add(messageTimeout))
-	b := make([]byte, 4096)
-	n, err := m.conn.Read(b)
-	if err != nil {
-		m.t.Fatalf("no message of the daemon to its service manager: %v", err)
+	var text string
+	select {
+	case text = <-m.messages:
+	case <-time.After(messageTimeout):
+		m.t.Fatal("no message of the daemon to its service manager")
 	}
 	message := map[string]string{}
-	for line := range strings.Lines(string(b[:n])) {
+	for line := range strings.Lines(text) {
 		name, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
 		if !ok {
 			m.t.Fatalf("a message has the line %q", line)
