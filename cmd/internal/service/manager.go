@@ -8,6 +8,7 @@
 package service
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,6 +16,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -76,8 +78,13 @@ func (m *Manager) Reloading() {
 	m.tell(fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", now.Nano()/1000))
 }
 
-// Stopping tells that the daemon ends.
-func (m *Manager) Stopping() { m.tell("STOPPING=1") }
+// Stopping tells that the daemon ends, once: when ctx ends or the function now is called. When now
+// returns, the manager was told.
+func (m *Manager) Stopping(ctx context.Context) (now func()) {
+	now = sync.OnceFunc(func() { m.tell("STOPPING=1") })
+	context.AfterFunc(ctx, now)
+	return now
+}
 
 // tell sends a message, and logs when it cannot be sent.
 func (m *Manager) tell(state string) {

@@ -2,13 +2,16 @@ package service
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -53,7 +56,7 @@ func TestMessages(t *testing.T) {
 			before := monotonic(t)
 			m.Ready("a\nFDSTORE=1")
 			m.Reloading()
-			m.Stopping()
+			m.Stopping(t.Context())()
 			if got := next(); got != "READY=1\nSTATUS=a FDSTORE=1" {
 				t.Errorf("%q", got)
 			}
@@ -65,6 +68,42 @@ func TestMessages(t *testing.T) {
 			if got := next(); got != "STOPPING=1" {
 				t.Errorf("%q", got)
 			}
+		})
+	}
+}
+
+// TestStopping: STOPPING=1 is sent once, when the context ends or when the function is called, and
+// it has been sent when the function returns.
+func TestStopping(t *testing.T) {
+	spec.Covers(t, "OP-1")
+	for name, run := range map[string]func(cancel, now func()){
+		"context ends":         func(cancel, _ func()) { cancel() },
+		"context does not end": func(_, now func()) { now() },
+		"called as it ends":    func(cancel, now func()) { cancel(); now() },
+		"called before":        func(cancel, now func()) { now(); cancel() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var sent atomic.Int32
+				m := Manager{send: func(state string) error {
+					if state != "STOPPING=1" {
+						t.Errorf("sent %q", state)
+					}
+					sent.Add(1)
+					return nil
+				}}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				run(cancel, m.Stopping(ctx))
+				if n := sent.Load(); n != 1 && name != "context ends" {
+					t.Errorf("sent %d times when the function returned", n)
+				}
+				cancel()
+				synctest.Wait()
+				if n := sent.Load(); n != 1 {
+					t.Errorf("sent %d times", n)
+				}
+			})
 		})
 	}
 }
