@@ -8,9 +8,10 @@ import (
 )
 
 // Alive returns nil if the node works: a timer of its clock expires, and its state and that of its
-// peers can be read, which takes the locks of all layers. It returns an error if the timer does
-// not expire before ctx ends. It does not return while a lock is held forever. It sends no
-// message, because faults that are injected on purpose would spoil it.
+// peers can be read, which takes locks of LNet, discovery and the drivers. It takes none of the
+// portal table and the modules. It returns an error if the timer does not expire before ctx ends.
+// It does not return while a lock that it needs is held forever. It sends no message, because
+// faults that are injected on purpose would spoil it.
 func (n *Node) Alive(ctx context.Context) error {
 	rang := make(chan struct{})
 	timer := n.clock.AfterFunc(0, func() { close(rang) })

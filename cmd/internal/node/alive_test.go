@@ -1,9 +1,10 @@
 package node
 
 import (
+	"bytes"
 	"context"
+	"runtime"
 	"testing"
-	"time"
 
 	"ulnet/cmd/internal/config"
 	"ulnet/lnd/lndtest/spec"
@@ -30,13 +31,29 @@ func TestAlive(t *testing.T) {
 	n.cpts.mu.Lock()
 	answer := make(chan error, 1)
 	go func() { answer <- n.Alive(t.Context()) }()
-	select {
-	case err := <-answer:
-		t.Errorf("Alive returned %v while a lock was held", err)
-	case <-time.After(20 * time.Millisecond):
+	for !waitsForLock("node.(*Node).Alive(") {
+		select {
+		case err := <-answer:
+			n.cpts.mu.Unlock()
+			t.Fatalf("Alive returned %v while a lock was held", err)
+		default:
+			runtime.Gosched()
+		}
 	}
 	n.cpts.mu.Unlock()
 	if err := <-answer; err != nil {
 		t.Error(err)
 	}
+}
+
+// waitsForLock reports whether a goroutine in a function waits for a mutex.
+func waitsForLock(function string) bool {
+	stacks := make([]byte, 1<<20)
+	for stack := range bytes.SplitSeq(stacks[:runtime.Stack(stacks, true)], []byte("\n\n")) {
+		head, frames, _ := bytes.Cut(stack, []byte("\n"))
+		if bytes.Contains(head, []byte("[sync.Mutex.Lock")) && bytes.Contains(frames, []byte(function)) {
+			return true
+		}
+	}
+	return false
 }
