@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/daemon"
 	"ulnet/cmd/internal/modules"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnd/lndtest/loopback"
@@ -30,10 +32,10 @@ func verbs(c *cobra.Command) (list []*cobra.Command) {
 	return list
 }
 
-// notReading are verbs that change something, send messages or payload, wait for events, or
-// print text that is not the answer of a node.
+// notReading are verbs that change something, send messages or payload, wait for events, write
+// files, or print text that is not the answer of a node.
 var notReading = strings.Fields("add del set reset evict drain undrain reload watch ping discover configure unconfigure import save " +
-	"put get sink serve partition heal pause resume fail setup-mrrouting setup-sysctl list-commands version help quit exit")
+	"put get sink serve partition heal pause resume fail level profile setup-mrrouting setup-sysctl list-commands version help quit exit")
 
 // arguments are the arguments that verbs which read require.
 var arguments = map[string]string{
@@ -59,7 +61,8 @@ func serveWhole(t *testing.T) (socket string) {
 			t.Error(err)
 		}
 	})
-	return serveNode(t, n.Routes(), new(control.Events))
+	log := daemon.NewLog(cli.Env{Getenv: func(string) string { return "" }, Stderr: t.Output()}, io.Discard, &cfg)
+	return serveNode(t, append(n.Routes(), log.Routes()...), new(control.Events))
 }
 
 // TestReadingVerbsPrintJSON: each verb that reads prints JSON with --json. On a node without
