@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,16 +19,41 @@ import (
 type watched struct {
 	Manager
 	began time.Time
-	at    []time.Duration
-	out   bytes.Buffer
+
+	mu  sync.Mutex
+	at  []time.Duration // guarded by mu
+	out bytes.Buffer    // guarded by mu
+}
+
+// Write adds to the log.
+func (w *watched) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.out.Write(b)
+}
+
+// messages returns the times of the messages so far.
+func (w *watched) messages() []time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.at)
+}
+
+// text returns the log so far.
+func (w *watched) text() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.out.String()
 }
 
 func newWatched(t *testing.T) *watched {
 	w := &watched{began: time.Now()}
-	w.Manager = Manager{watchdog: 10 * time.Second, log: slog.New(slog.NewTextHandler(&w.out, nil)), send: func(state string) error {
+	w.Manager = Manager{watchdog: 10 * time.Second, log: slog.New(slog.NewTextHandler(w, nil)), send: func(state string) error {
 		if state != "WATCHDOG=1" {
 			t.Errorf("message %q", state)
 		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		w.at = append(w.at, time.Since(w.began))
 		return nil
 	}}
@@ -41,11 +68,11 @@ func TestWatch(t *testing.T) {
 		stop := w.Watch(func(context.Context) error { return nil })
 		time.Sleep(16 * time.Second)
 		stop()
-		if len(w.at) != 4 || w.at[3] != 15*time.Second {
-			t.Errorf("messages at %v", w.at)
+		if len(w.messages()) != 4 || w.messages()[3] != 15*time.Second {
+			t.Errorf("messages at %v", w.messages())
 		}
-		if w.out.Len() > 0 {
-			t.Error(w.out.String())
+		if w.text() != "" {
+			t.Error(w.text())
 		}
 	})
 }
@@ -77,16 +104,16 @@ func TestWatchStops(t *testing.T) {
 				stop := w.Watch(func(ctx context.Context) error { return probe(ctx, until) })
 				time.Sleep(59 * time.Second)
 				synctest.Wait()
-				if len(w.at) > 0 {
-					t.Errorf("messages at %v from a node that does not answer", w.at)
+				if len(w.messages()) > 0 {
+					t.Errorf("messages at %v from a node that does not answer", w.messages())
 				}
-				if n := strings.Count(w.out.String(), "does not answer"); n != 1 {
-					t.Errorf("%d lines in the log: %s", n, &w.out)
+				if n := strings.Count(w.text(), "does not answer"); n != 1 {
+					t.Errorf("%d lines in the log: %s", n, w.text())
 				}
 				time.Sleep(12 * time.Second)
 				stop()
-				if len(w.at) < 2 || !strings.Contains(w.out.String(), "answers the watchdog again") {
-					t.Errorf("messages at %v, log %s", w.at, &w.out)
+				if len(w.messages()) < 2 || !strings.Contains(w.text(), "answers the watchdog again") {
+					t.Errorf("messages at %v, log %s", w.messages(), w.text())
 				}
 			})
 		})
