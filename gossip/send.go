@@ -17,8 +17,8 @@ var bounds = portals.OutboxConfig[struct{}]{
 	Spare:        16 << 20, // room for 16 messages about a million nodes
 }
 
-// send sends a message as a PUT with priority, from this node's NID in the list. It asks for no
-// acknowledgement (gossip design, Message Passing).
+// send sends a message as a PUT with priority, from this node's NID in the list. It requests no LNet
+// ACK (gossip design, Message Passing).
 func (a *Agent) send(s *engine.Send, out *engine.Output) {
 	m := a.outbox.New()
 	m.Priority, m.Data = true, append(m.Data, s.Data(out)...)

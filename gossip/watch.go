@@ -44,8 +44,8 @@ type watcher struct {
 	stopped bool
 }
 
-// add begins to watch. It calls known, which passes the present state of each participant to a
-// function; that function queues the state for f.
+// add adds a watcher with the callback f. It calls the parameter known with a function, which known
+// calls with the present state of each participant, and which queues that state for f.
 func (w *watchers) add(f watchFunc, known func(tell func(nid.NID, state))) (stop func()) {
 	u := &watcher{f: f, w: w, latest: make(map[nid.NID]state)}
 	w.mu.Lock()

@@ -47,7 +47,7 @@ func (t *transport) arrived(e *portals.Event, data []byte) {
 	t.handle(e, data)
 }
 
-// send sends a message as a PUT with priority, without acknowledgement.
+// send sends a message as a PUT with priority that requests no LNet ACK.
 func (t *transport) send(to nid.ProcessID, portal int, data []byte) {
 	m := t.outbox.New()
 	m.Priority, m.Data = true, append(m.Data, data...)

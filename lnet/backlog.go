@@ -25,8 +25,8 @@ type backlog struct {
 	refused atomic.Uint64
 }
 
-// admit counts m, one more message of a peer for which own messages wait already. It returns
-// false if there are too many.
+// admit counts the waiting message m. The parameter own is the number of messages that wait already
+// for the same peer. If too many wait, for that peer or in all, admit refuses m and returns false.
 func (b *backlog) admit(m *Message, own int) bool {
 	if int64(own) >= min(maxPeerBacklog, maxBacklog-b.count.Load()) {
 		b.refused.Add(1)

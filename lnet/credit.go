@@ -37,7 +37,7 @@ func classOf(priority bool) int {
 type niCredits struct {
 	limit   int // number of credits of the NI
 	credits int // credits that no peer holds: limit minus the sum of account.held over all peers
-	spare   int // added for others: what stalled peers hold above half of limit
+	spare   int // number of credits that were added for other peers: what stalled peers hold above half of limit
 	stalled int // number of credits that stalled peers hold
 	lowest  int // fewest credits so far; negative: messages waited
 
@@ -54,7 +54,7 @@ type niCredits struct {
 type account struct {
 	held    int  // number of credits that the peer holds
 	index   int  // index of the peer in holders, if held > 0
-	moved   bool // a message has left, or held was 0, since the last check
+	moved   bool // since the last check a message has left, or the count in held was 0
 	stalled bool
 	wants   int        // this peer's part of wanted; changed under peerNI.mu and NI.mu
 	waiting [2]bool    // by class: whether the peer is in waiters

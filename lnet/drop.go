@@ -6,7 +6,7 @@ import (
 )
 
 // DropReason says why an arrived message was not delivered. Its zero value
-// means that it was not dropped. The peer is told nothing in any case.
+// means that it was not dropped. In no case does the peer get an answer.
 type DropReason uint8
 
 // The drop reasons. Those marked "closes" also end every connection of the

@@ -138,8 +138,8 @@ func (n *Node) reviewRouting() {
 	}
 }
 
-// reviewNets finds out which nets are silent, considering all NIs of a net together. heard
-// says that every net was heard; ask has the nets on which nodes are to be pinged. The caller
+// reviewNets finds out which nets are silent, considering all NIs of a net together. The result
+// heard is true if messages came from every net; ask is the list of nets with nodes to ping. The caller
 // holds forwarder.mu.
 func (n *Node) reviewNets(now time.Duration) (changed, heard bool, ask []nid.Net, wake time.Duration) {
 	nis := *n.nis.Load()

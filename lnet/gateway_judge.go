@@ -10,7 +10,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// learnGateways takes over what discovery knows of some NIDs, if they belong to gateways.
+// learnGateways updates the state of gateways from what discovery knows of their NIDs. It ignores
+// those ids that belong to no gateway.
 func (n *Node) learnGateways(ids []nid.NID) {
 	if n.gateways.byNID.Load() == nil {
 		return
@@ -45,7 +46,8 @@ func (n *Node) learnedGateways(list []*gateway) (news bool) {
 	return news
 }
 
-// learn takes over a gateway's ping info. The caller holds gateways.mu.
+// learn copies a gateway's latest ping info to its state. It reports whether the NIDs of the gateway
+// differ from those before. The caller holds gateways.mu.
 func (gw *gateway) learn(known *Peer, discovering bool) (news bool) {
 	s := &gw.state
 	s.Checked = true
@@ -123,8 +125,8 @@ func (n *Node) closeGateway(gw *gateway, cause error) {
 
 // sensitivityOf returns by how much a failure lowers the health of a NID of another node: the
 // largest sensitivity of the routes by this gateway, or usual if it is not a gateway. A route
-// without a sensitivity has 1, which stands for usual: gateways of recorded kernel nodes lose
-// 100.
+// without a configured sensitivity has the value 1, for which sensitivityOf returns usual: gateways
+// of recorded kernel nodes lose 100.
 func (n *Node) sensitivityOf(id nid.NID, usual int) int {
 	gw := n.gateways.of(id)
 	if gw == nil {

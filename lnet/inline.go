@@ -50,8 +50,8 @@ type InlineUpper interface {
 	// Inline returns the inline form of a message that waits for credits, for another try of
 	// Post, or nil if m has to stay as it is. lnet calls it and Posted with a lock held.
 	Inline(m *Message) *Inline
-	// Posted follows each call of Inline that returned i. If taken is true, i has the place of m from
-	// now on. If it is false, lnet does not use i any more.
+	// Posted follows each call of Inline that returned i. The parameter taken is true if lnet sends i in
+	// the place of m; it is false if lnet does not use i any more.
 	Posted(m *Message, i *Inline, taken bool)
 }
 

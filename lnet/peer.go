@@ -201,7 +201,7 @@ func (p *peerNI) next() *Message {
 	return m
 }
 
-// unfit tells why a message that waited must not be sent any more
+// unfit returns the reason why a message that waited must not be sent any more, or nil
 // (lnet_post_send_locked).
 func (p *peerNI) unfit(m *Message) error {
 	if m.aborted() {

@@ -87,8 +87,8 @@ func (t *peerTable) learnRails(known *Peer, ids []nid.NID, now time.Duration) {
 // may have been in flight before the report.
 const aliveAfter = time.Second
 
-// say takes over the status that the node of a NID reports for it. Only a change counts, see
-// heard. The caller holds the table's lock.
+// say stores the status that the node of r's NID reports for that NID. Only a change of the status
+// has an effect, see heard. The caller holds the table's lock.
 func (r *remote) say(s wire.Status, now time.Duration) {
 	was := r.told
 	r.told = s

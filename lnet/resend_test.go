@@ -134,7 +134,7 @@ func (r *railed) wantHealth(local, remote int) {
 }
 
 // TestResentElsewhere: the next try uses the healthy NI, and its success is counted; the
-// layer above is told once.
+// layer above gets the end of the message once.
 func TestResentElsewhere(t *testing.T) {
 	spec.Covers(t, "HV-9")
 	synctest.Test(t, func(t *testing.T) {

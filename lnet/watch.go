@@ -201,7 +201,7 @@ func (w *watch) become(state PeerState, cause error) {
 		c.Cause = cause
 	}
 	if len(w.pending) == 2 {
-		w.pending = w.pending[:0] // the next change stands for the interruption and its end
+		w.pending = w.pending[:0] // these two changes cancel each other out; the new one alone leads to the same state
 	}
 	w.pending = append(w.pending, c)
 }

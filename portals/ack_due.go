@@ -42,7 +42,7 @@ func (t *Table) owe(in *intake, ni *lnet.NI, d *lnd.Delivery, ack wire.AckCmd) {
 	}
 }
 
-// payAcks posts the ACKs that are due.
+// payAcks posts the ACKs that are collected in due.
 func (t *Table) payAcks(due *acksDue) {
 	n := due.n
 	if n == 0 {

@@ -18,7 +18,7 @@ type call struct {
 	handle     atomic.Uint64           // handle of the call; changes under the md's mu
 	generation uint64                  // generation of the MD; guarded by md.mu, like all below
 	id         nid.ProcessID           // process that has to answer
-	typ        wire.MsgType            // type of the message that asks: PUT or GET
+	typ        wire.MsgType            // type of the message for which this node awaits an answer: PUT or GET
 	offset     int                     // offset in the MD of the part used, in bytes
 	length     int                     // length of the part used, in bytes
 	ptr        any                     // value of PutRequest.OpPtr

@@ -255,7 +255,7 @@ func (r *Request) BulkStatus() Status {
 }
 
 // SetTimeout sets in PreRequest how long the service may take on this node, if that is longer
-// than RequestConfig.Processing. The parent is not told.
+// than RequestConfig.Processing. The parent does not learn of it.
 func (r *Request) SetTimeout(d time.Duration) {
 	r.mu.Lock()
 	r.timeout = d

@@ -95,7 +95,8 @@ func postSums(r *scoll.Request, size int) error {
 	return nil
 }
 
-// send broadcasts at a node and waits for the sum.
+// send makes a broadcast whose root is the node of g. It returns the sum of the replies, and the
+// number of unreached members.
 func send(t *testing.T, g *scoll.Group, cfg scoll.RequestConfig) (sum uint64, unreached int) {
 	r, err := g.NewRequest(cfg)
 	if err != nil {

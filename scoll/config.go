@@ -19,10 +19,10 @@ type Config struct {
 	Incarnation uint64
 	// RTT is the estimated round trip time of the network. Default 10 ms.
 	RTT time.Duration
-	// Guard is the slack per level of the tree, beyond the RTT. Default RTT/4, at least 5 ms
-	// (SC-A8).
+	// Guard is the time that timeouts allow in addition to the RTT, for each level of the tree.
+	// Default: RTT/4, but not less than 5 ms (SC-A8).
 	Guard time.Duration
-	// MinBulkRate is the least rate at which bulk data is expected to arrive, in bytes per second.
+	// MinBulkRate is the lowest rate at which bulk data is expected to arrive, in bytes per second.
 	// Default 100 MB/s.
 	MinBulkRate int
 	// MaxPayload bounds the payload of an LNet message, in bytes: longer data is fetched, and

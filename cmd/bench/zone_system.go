@@ -12,7 +12,7 @@ import (
 )
 
 // million returns the configuration of a system of a million nodes, most of them in stub zones,
-// with which goals G-MS-4 and G-MS-9 are measured. With the least effort, the system is smaller.
+// with which goals G-MS-4 and G-MS-9 are measured. At the lowest level of effort, the system is smaller.
 func million(b *measurement, seed uint64) zonesim.Measured {
 	supervisors := pick(b, 16, 512, 512)
 	return zonesim.Measured{Nodes: 2 * supervisors, Supervisors: supervisors, Zones: supervisors, Stub: pick(b, 256, 2048, 2048), Seed: seed, Zone: zone.Paper}

@@ -141,7 +141,7 @@ func TestManyForgedPings(t *testing.T) {
 	}
 }
 
-// TestHearsOnlyObsolete: a node whose clock is far ahead, for whatever reason, takes over the
+// TestHearsOnlyObsolete: a node whose clock is far ahead, for whatever reason, adopts the
 // clock of the others before they consider it dead (GO-66).
 func TestHearsOnlyObsolete(t *testing.T) {
 	spec.Covers(t, "GO-66")

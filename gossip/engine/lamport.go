@@ -43,8 +43,8 @@ func (c *lamport) tick(cycle uint64, l *Limits, peers int) {
 	}
 }
 
-// sync takes over the clock of an accepted message. If limited, it advances this node's clock
-// only as far as the tokens last.
+// sync advances this node's clock to one above header, the clock of an accepted message, unless it is
+// higher already. If limited is true, it advances by at most c.tokens, and takes as many tokens.
 func (c *lamport) sync(header uint64, limited bool) {
 	if header < c.value {
 		return

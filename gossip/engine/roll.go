@@ -16,7 +16,7 @@ import (
 // committed. By these digests each participant learns how far the others are.
 type roll struct {
 	other     *foreign // the other list; nil: no change is under way
-	committed bool     // this node has committed: other is the old list
+	committed bool     // this node has committed: the field other is the old list; before the commit it was the new one
 	self      int      // this node's index in the new list; -1: it is not on that list
 	seen      map[nid.NID]RollState
 	since     uint64 // after a commit: this node's cycle in which it last got a message that uses the old list

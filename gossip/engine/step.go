@@ -38,8 +38,8 @@ func (m *Machine) leap() uint64 {
 // allows for the cycles that passed between the messages of the two peers.
 func (m *Machine) tolerance() uint64 { return uint64(m.limits.Obsolete + fastest*m.limits.Dead) }
 
-// clockFits checks the clock of a message. It takes over a clock that is in step; otherwise it
-// drops the message and answers a ping with this node's clock.
+// clockFits checks the clock of a message. If that clock is in step, this node adopts
+// it; otherwise clockFits drops the message, and answers a ping with this node's clock.
 func (m *Machine) clockFits(msg *incoming, out *Output) bool {
 	c := &m.clock
 	switch {

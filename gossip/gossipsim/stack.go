@@ -26,7 +26,7 @@ type stack struct {
 
 	staged *engine.List
 
-	latest   gossip.Status // status of the agent at the time that the field taken says
+	latest   gossip.Status // status of the agent at the time in the field taken
 	taken    time.Duration
 	hasTaken bool
 }

@@ -35,7 +35,7 @@ func (a *Agent) openOutbox() {
 	})
 }
 
-// send sends a message as a PUT without acknowledgement. Notices to monitors go ahead of other
+// send sends a message as a PUT that requests no LNet ACK. Notices to monitors go ahead of other
 // messages (MS-A32), and so do small ones.
 func (a *Agent) send(to *engine.Target, data []byte, priority bool, step uint64) {
 	m := a.outbox.New()

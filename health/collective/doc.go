@@ -20,7 +20,7 @@
 //
 // Buffers for the answers of other servers take at most Config.MaxMemory bytes; further
 // requests are refused with EBUSY. Package scoll bounds the number of requests. The group is
-// pinned: other groups can neither displace it nor take its place.
+// pinned: other groups can neither evict it from the cache of groups nor use up its place there.
 //
 // This package starts no goroutine and reads no clock. Callbacks run in the goroutines of
 // package scoll.

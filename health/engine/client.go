@@ -63,7 +63,7 @@ type ClientInput struct {
 	Server          nid.NID         // the server that the input is about
 	At              time.Duration   // when the message was received, in the caller's time; 0: now
 	PeerIncarnation uint64          // incarnation of the NI that sent the message
-	Sent, Heard     time.Duration   // when the last message to and from the server's node was sent and received, in the caller's time; 0: there was none
+	Sent, Heard     time.Duration   // when the last message to the server's node was sent, and the last one from it was received, in the caller's time; 0: there was none
 	Data            []byte          // the message
 	Servers         []nid.NID       // all servers
 }

@@ -11,7 +11,7 @@ import (
 // election is the search for a master: the client asks one server after the other (the
 // candidates), each once per round, with a back-off between rounds (CH-47, CH-50, CH-A14).
 type election struct {
-	at        time.Duration // active time at which to ask the next candidate
+	at        time.Duration // active time at which to ask the next candidate to be the master
 	candidate nid.NID       // the server that was asked to be the master; zero: none
 	sequence  uint64
 	again     bool // the candidate is being asked a second time
@@ -31,8 +31,8 @@ func (c *Client) elect(e election) {
 	}
 }
 
-// replaceMaster begins an election, for the reason why. If again is true, the client may choose
-// the present master again, provided it has heard from that master just now.
+// replaceMaster begins an election; the parameter why is the reason. If again is true, the client
+// may choose the present master again, provided it has heard from that master just now.
 func (c *Client) replaceMaster(why wire.Code, again bool) {
 	if c.phase != settled {
 		return

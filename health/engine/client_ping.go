@@ -17,7 +17,7 @@ type pinging struct {
 	since       time.Duration // when the first ping was sent that the master itself has not answered, although its node has sent other messages; 0: none
 	incarnation uint64        // number of the master's incarnation, which its messages contain
 	via         uint64        // incarnation of the NI that sent the master's last message
-	asked       bool          // a ping is due, and the machine has asked the transport whether other messages of the two nodes make it unnecessary
+	asked       bool          // it is time for a ping, and the machine has asked the transport whether other messages of the two nodes make it unnecessary
 	due         bool          // a ping is waiting for its answer
 	resumed     bool          // a pause has just ended: ping unless another message goes to the master in this step
 }

@@ -16,7 +16,7 @@ const (
 // digests tells each master which of its clients are connected to this server (CH-65, CH-66).
 type digests struct {
 	soon bool          // a client waits for its master's confirmation, so send a digest at the next tick, before the time next
-	away bool          // a master was away, and must be asked about all its clients
+	away bool          // a master was away, so the next digest to it lists all its clients here
 	next time.Duration // active time at which the next complete digest is sent
 }
 

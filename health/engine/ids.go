@@ -8,8 +8,9 @@ import (
 )
 
 // One node could fill the table with invented ids, so the number of clients of a NID is bounded.
-// At that bound a new client displaces one that connected from the same NID and PID in an
-// earlier incarnation of the node, because that process has ended with the restart.
+// At that bound a new client is accepted only if it comes from the same NID and PID as a client
+// that connected in an earlier incarnation of the node. The connection of that older client ends,
+// because its process has ended with the restart of the node.
 
 // byNID finds the clients of a NID. It is a hash table with chaining that takes only a few bytes
 // per client, because there are very many clients. The order within a chain does not depend on

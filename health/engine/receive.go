@@ -97,8 +97,9 @@ func (s *Server) answer(q *asked, kind wire.Kind, code wire.Code, c *conn) {
 	s.send(q.from, &a)
 }
 
-// lookup finds the connection of the client that sent a message, which is not a connect. If
-// there is none, it returns the code for the refusal.
+// lookup finds the connection of the client that sent the message q, which is of any kind but
+// connect. If the message does not belong to a connection that is in use, lookup returns the code
+// with which the server refuses the message.
 func (s *Server) lookup(q *asked) (int32, *conn, wire.Code) {
 	m := q.m
 	i, ok := s.find(m.Client)

@@ -28,14 +28,14 @@ const (
 	Arrived                          // uses From, PeerIncarnation, At, Data: a message arrived
 	Seen                             // uses Client, At: the transport's answer to DoLook: when it last received a message of that node
 	ServerHealth                     // uses Server, Alive, Lifetime: a report of discovery
-	QuorumIs                         // uses Alive, Unsure: whether there is a quorum, or discovery cannot tell, as after a pause (CH-A6)
-	Saved                            // uses ID, Failed: the record of DoSave is durable, or cannot be saved
+	QuorumIs                         // uses Alive, Unsure: whether there is a quorum, or discovery does not know, as after a pause (CH-A6)
+	Saved                            // uses ID, Failed: DoSave has ended: the record is durable or, if Failed is true, cannot be saved
 	BroadcastDone                    // uses ID, Failed, Servers (those that did not answer), Data (the reply)
 	EvictArrived                     // uses Server, Data, Token: a batch of another server; the effect DoAnswer has the answer
 	Restore                          // uses Record: a record saved before a restart
 	RestoreTombstone                 // uses Client, Incarnation, For: a tombstone from before a restart
 	EvictClient                      // uses Client, Token: an administrator orders the client's eviction; the effect DoResult has the answer
-	Drain                            // uses Alive: draining begins or ends; Count: ask only that many clients, once
+	Drain                            // uses Alive: draining begins or ends; Count: ask only that many clients to choose other masters, once
 	SetServers                       // uses Servers: all servers from now on
 )
 
@@ -44,9 +44,9 @@ const (
 type ServerInput struct {
 	Kind            ServerInputKind // which of the other fields are used
 	Alive           bool            // the server is alive, there is a quorum, or draining begins
-	Unsure          bool            // discovery cannot tell at present
+	Unsure          bool            // discovery does not know at present whether there is a quorum
 	Failed          bool            // the write or the broadcast failed
-	Count           int             // number of clients to ask while draining; 0: all clients
+	Count           int             // number of clients to ask to choose other masters while draining; 0: all clients
 	ID              uint64          // ID of the DoSave or DoBroadcast that has ended
 	Incarnation     uint64          // incarnation of Client
 	Lifetime        uint64          // how often Server has died, as discovery counts

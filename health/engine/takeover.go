@@ -54,8 +54,8 @@ func rank(c *conn, from nid.ProcessID) int {
 	return 0
 }
 
-// contested reports whether a connect must wait because the connected process must be asked
-// first.
+// contested reports whether a connect is refused for now (Busy), because this server must first ask
+// the process that is connected with the same client id whether it still runs.
 func (s *Server) contested(c *conn, q *asked) bool {
 	if q.granted || c.state == evicting || rank(c, q.from) > 0 {
 		return false

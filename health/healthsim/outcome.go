@@ -18,7 +18,7 @@ const (
 	clientEvents = history.Own + 0x80
 )
 
-// outcome compares the events of all nodes so far with the ground truth.
+// outcome counts how the events of all nodes so far compare with the ground truth.
 type outcome struct {
 	evicted uint64 // how often a client was told that all servers had evicted it
 	// falsely is how often an incarnation of a client ended without a cause that exempt.go accepts:
@@ -28,7 +28,7 @@ type outcome struct {
 	superseded   uint64 // clients that were told of a later incarnation elsewhere
 	changes      uint64 // how often a client lost its master
 	dropped      uint64 // how often a client lost a connection and went on
-	revived      uint64 // how often a server accepted an incarnation of which most servers had a tombstone, see untold
+	revived      uint64 // how often a server connected an incarnation of which most servers had a tombstone, without an excuse by groundTruth.untold
 	firstRevived string // describes the first of the incarnations that revived counts
 	// skew is the longest time between the first and the last server that evicted a silent client.
 	// latest is the longest time from such a client's last message to its eviction by the last

@@ -34,8 +34,8 @@ type flow struct {
 
 	syn    [2]bool
 	isn    [2]uint32
-	next   [2]uint32 // by side: sequence number behind the last byte seen
-	fin    [2]bool   // FIN was seen, though perhaps not all before it
+	next   [2]uint32 // by side: sequence number after that of the last byte captured
+	fin    [2]bool   // by side: a FIN was captured, though perhaps not all bytes before it
 	closed [2]bool   // by side: FIN or RST has been processed
 	seen   time.Time // when the last packet was captured
 	lossy  bool      // a packet of this flow has come out of order

@@ -11,7 +11,7 @@ import (
 //
 // A packet names the queue pair that it goes to, not the one that it comes from.
 // The CM messages REQ and REP name both; where a capture does not have them the
-// directions are two connections until an acknowledgement shows that they are
+// two directions count as two connections until a RoCE ACK shows that they are
 // one.
 type roceConn struct {
 	Conn
@@ -123,9 +123,9 @@ func (r *roce) forget(c *roceConn, cause error) {
 	r.conns.Remove(c.age)
 }
 
-// pair finds the connection of an acknowledgement with the number psn that was sent to the queue pair
-// end: the connection in which a packet with this PSN requested the acknowledgement. half is the
-// connection to which that queue pair belonged so far, or nil.
+// pair finds the connection of a RoCE ACK with the number psn that was sent to the queue pair end: the
+// connection in which a packet with this PSN requested an ACK. The parameter half is the connection to
+// which that queue pair belonged so far, or nil.
 func (r *roce) pair(half *roceConn, end qpEnd, psn ibta.PSN) *roceConn {
 	for e := r.conns.Back(); e != nil; e = e.Prev() {
 		c := e.Value.(*roceConn)

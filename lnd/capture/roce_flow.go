@@ -11,8 +11,8 @@ import (
 // makes messages of them.
 //
 // A capture also has packets that the responder drops, and their retransmissions. A
-// packet that follows a gap waits until the missing packets come, or until an
-// acknowledgement shows that the responder has them.
+// packet that follows a gap waits until the missing packets come, or until a
+// RoCE ACK shows that the responder has them.
 type roceFlow struct {
 	c    *roceConn
 	side Side
@@ -21,7 +21,7 @@ type roceFlow struct {
 	next  ibta.PSN
 	ahead []roceFrame // packets that came early, in order of their PSN
 
-	recent [64]ibta.PSN // PSNs of the last packets that asked for an acknowledgement
+	recent [64]ibta.PSN // PSNs of the last packets that requested a RoCE ACK
 	count  int
 
 	buf     []byte // the bytes so far of a SEND of several packets
@@ -112,7 +112,7 @@ func (fl *roceFlow) acknowledged(psn ibta.PSN) {
 	}
 }
 
-// asked reports whether a packet with this PSN asked for an acknowledgement.
+// asked reports whether a packet with this PSN requested a RoCE ACK.
 func (fl *roceFlow) asked(psn ibta.PSN) bool {
 	for i := range min(fl.count, len(fl.recent)) {
 		if fl.recent[i] == psn {

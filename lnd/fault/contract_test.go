@@ -119,7 +119,7 @@ func startTCP(t testing.TB, planA, planB *Plan, shared bool, a, b lnd.Upcalls) (
 // ports lets every NI listen on a port that the system chooses.
 type ports struct {
 	mu   sync.Mutex
-	real map[netip.Addr]string // listening address to its address with port; guarded by mu
+	real map[netip.Addr]string // address of an NI → address and port at which it listens; guarded by mu
 }
 
 func (p *ports) config() socklnd.Config {

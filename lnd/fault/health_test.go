@@ -50,7 +50,8 @@ func newTwoRails(t *testing.T) *twoRails {
 	return r
 }
 
-// boot starts a node; transaction_timeout is that of the recorded ones.
+// boot starts the node of a host, with the transaction_timeout that the kernel nodes in the
+// recordings had.
 func (r *twoRails) boot(h *simlnd.Host) {
 	cfg := node.Config{Networks: "tcp(eth0),tcp(eth1)", Clock: h.Clock(), Drivers: []lnd.Driver{h.Driver()}}
 	cfg.LNet.TransactionTimeout, cfg.LNet.Incarnation = 10*time.Second, h.LNetIncarnation()

@@ -97,7 +97,7 @@ type ruleDropper interface {
 	DropByRule(*lnd.Delivery) error
 }
 
-// ruleLeaving asks LNet's rules about a message that leaves. It adds to f the time that the
+// ruleLeaving applies LNet's fault rules to a message that leaves. It adds to f the time that the
 // message has to wait, and returns the delay rule and the error that the message has to end
 // with. As in the kernel, messages by lo do not fail, and neither do datagrams, which have no
 // peer whose health could fall. The caller holds plan.mu.
@@ -118,7 +118,7 @@ func (ni *netIf) ruleLeaving(m *lnd.Message, f *link.Outcome, now time.Duration)
 	return rule, failureOf(class)
 }
 
-// ruleWaiting asks LNet's delay rules about a message, and adds to f how long it has to
+// ruleWaiting applies LNet's delay rules to a message, and adds to f how long the message has to
 // wait. The caller holds mu.
 func (p *Plan) ruleWaiting(h *wire.Header, f *link.Outcome, now time.Duration) faultrule.ID {
 	if f.Lost {

@@ -40,7 +40,7 @@ type Config struct {
 // none blocks on the network.
 type Plan struct {
 	cfg    Config
-	active atomic.Bool // messages must be matched with the rules, or some are kept
+	active atomic.Bool // false: messages pass without a look at the plan; see settle
 
 	mu        sync.Mutex
 	random    *rand.Rand    // guarded by mu, like all fields below
@@ -48,7 +48,7 @@ type Plan struct {
 	lnet      *faultrule.Set
 	lastID    int
 	partition Partition
-	cut       uint64 // messages stopped by partitions, also by those that have ended
+	cut       uint64 // number of messages that the present partition and earlier ones have stopped
 	paused    bool
 	resume    machine.Timer // timer that ends a pause of limited length
 	resumesAt time.Duration // when the pause ends by itself; 0: never

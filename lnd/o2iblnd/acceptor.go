@@ -151,7 +151,8 @@ func (a *acceptor) request(r verbs.Request) {
 // maxPrivilegedPort is the last port that only the privileged may bind.
 const maxPrivilegedPort = 1023
 
-// refuse rejects a request for which there is no NI. The NI some counts it, unless it is nil.
+// refuse rejects a request for which there is no NI. The counters of the NI in the parameter some
+// count the refusal; nil: none do.
 func refuse(r verbs.Request, some *NI, why kib.Why, reason Reason, version kib.Version, err error) {
 	from := r.Peer()
 	reject := kib.Reject{Version: version, Why: why, Params: kib.ConnParams{MaxMsgSize: kib.MaxMsgSize}}

@@ -223,8 +223,8 @@ func (ni *NI) endTx(t *tx) {
 	}
 }
 
-// deliverReply makes the REPLY that a GET_DONE stands for, whose data the peer has
-// written to the sink of the GET.
+// deliverReply delivers a REPLY to lnet when a GET_DONE has arrived: o2iblnd sends no REPLY on the
+// wire. The peer has written its data to the sink of the GET.
 func (c *conn) deliverReply(t *tx) {
 	c.ni.deregister(t)
 	get := t.msg.Header

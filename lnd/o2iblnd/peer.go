@@ -89,8 +89,8 @@ func (p *peer) give(t *tx) bool {
 // queueGrace is how much longer a message waits than a connection may take (o2iblnd-wire §10).
 const queueGrace = 10 * time.Second
 
-// answer sends the REPLY of t as the answer to the GET_REQ that asked for it. It takes over the
-// message of t and its memory. If no GET_REQ asked for it, answer returns false.
+// answer sends the REPLY of t as the answer to the GET_REQ that asked for it. Then the connection
+// owns the message of t and its memory. If no GET_REQ asked for it, answer returns false.
 func (p *peer) answer(t *tx) bool {
 	p.mu.Lock()
 	conns := p.conns

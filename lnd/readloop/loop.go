@@ -59,9 +59,10 @@ type Loop struct {
 
 var _ lnd.ReadLoop = (*Loop)(nil)
 
-// MaxAbsence is how long a loop may be idle while something lies unread, unless its Watchdog
-// has another bound; local policy. A follower that only notes a message needs some microseconds; a
-// follower that works on it delays every receiver whose messages come through the same source.
+// MaxAbsence is the default bound of a [Watchdog]: how long a loop may be idle, with no goroutine
+// that reads, while its source has unread bytes. Then the watchdog takes the loop back. Local policy:
+// a follower that only notes a message is absent for some microseconds; a follower that works on it
+// delays every receiver whose messages come through the same source.
 const MaxAbsence = 200 * time.Microsecond
 
 // Init makes l the read loop of s, run by the own goroutine. The clock is the one of

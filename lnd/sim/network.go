@@ -65,7 +65,7 @@ type Network[M any] struct {
 
 	flights  flights[M]
 	topology Topology
-	flat     *link.Quality // quality of all paths; nil if the topology has to be asked
+	flat     *link.Quality // quality of all paths; nil: paths differ, and topology gives the quality of each
 	links    []occupancy   // state of the topology's shared links
 	access   []accessLink  // access link of each node; nil if all are unlimited
 	departed int64         // when the message that was sent last has passed its sender's own link

@@ -45,7 +45,7 @@ type queue struct {
 
 	near []event // sorted events; those before index head are processed
 	head int
-	end  int64 // time before which all events are in near
+	end  int64 // all events before this time are in the slice near
 
 	last   int64 // a time not later than any event in levels
 	busy   uint8 // one bit for each level that has events

@@ -85,7 +85,8 @@ func (b *blocks) release(i int32) (next int32) {
 	return next
 }
 
-// cut moves the first block of a list that has several to the end of near.
+// cut removes the first block from the list of s, which must have several blocks, and returns near
+// with the events of that block appended.
 func (b *blocks) cut(s *slot, near []event) []event {
 	near = append(near, b.at(s.head).events[:]...)
 	s.head = b.release(s.head)

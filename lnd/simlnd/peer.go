@@ -15,16 +15,17 @@ type peer struct {
 	peerKey
 	pid   nid.PID
 	state connState
-	// The connection's names at both ends. Each end takes higher names for later connections,
-	// in later incarnations too; theirs is kept when the connection ends.
+	// The number that each end has given to the connection: mine is of this end, theirs of the
+	// peer. Each end numbers its connections in rising order, across its incarnations. When the
+	// connection ends, the value of theirs stays, by which late packets are recognized.
 	mine, theirs uint64
 	lanes        [lanes]lane
 	queue        lnd.Queue // messages that wait for the connection or its window
 
 	timer    machine.Deadline[func()]
-	asked    time.Duration // since when the peer owes an answer, or Never
-	progress time.Duration // when the peer has last taken something while messages wait
-	interval time.Duration // time until the peer is asked again
+	asked    time.Duration // since when this side waits for an answer of the peer; Never: it does not wait
+	progress time.Duration // while messages wait: when they began to wait or, if later, when the peer last took bytes; else Never
+	interval time.Duration // time until packetOpen, or the question about a full window, is sent again
 	cache    any           // lnet's own data of this connection; see lnd.Delivery
 }
 

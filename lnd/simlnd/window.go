@@ -22,10 +22,10 @@ func laneOf(priority bool) int {
 // lane is the state of a connection for the messages of one priority: the bytes that were sent and
 // received, and the messages that have arrived and wait for lnet.
 type lane struct {
-	sent    uint64     // bytes that this side sent
-	acked   uint64     // the part of sent that the peer has taken, or knows to be lost
-	taken   uint64     // bytes of the peer that this side took
-	told    uint64     // the part of taken that the peer was told
+	sent    uint64     // number of bytes that this side has sent
+	acked   uint64     // how many of these bytes the peer has taken, or knows to be lost
+	taken   uint64     // number of the peer's bytes that this side has taken
+	told    uint64     // value of taken that this side has last sent to the peer
 	held    *delivery  // delivery that lnet holds; nil: none
 	waiting packetList // packets that arrived after the message in held
 }

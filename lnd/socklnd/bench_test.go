@@ -10,7 +10,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// pong answers messages from inside the handler; left is the number of answers still to be sent.
+// pong answers messages from inside the handler. Its field left is the number of answers that are
+// still to be sent.
 type pong struct {
 	echo
 	ni   lnd.NI

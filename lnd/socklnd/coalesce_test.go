@@ -40,7 +40,8 @@ func (u *inlines) postLater() {
 
 func (u *inlines) writer() *writer { return &u.ni.allPeers()[0].routes.small[0].tx }
 
-// coalescing returns the state of the writer, whose run of small messages has that length.
+// coalescing returns two fields of the writer: the state of coalescing, and the length run of the
+// present run of small messages.
 func (u *inlines) coalescing() (c coalescing, run int) {
 	w := u.writer()
 	w.mu.Lock()

@@ -197,8 +197,8 @@ func explain(err error) error {
 	return err
 }
 
-// jumbo is the least room for an arriving datagram in bytes. It is larger than the usual MTU,
-// because the MTU may grow while the socket is open.
+// jumbo is the minimum size, in bytes, of the buffer for an arriving datagram. It is larger than the
+// usual MTU, because the MTU may grow while the socket is open.
 const jumbo = 9 << 10
 
 // listen opens the receiving socket. The caller holds mu.

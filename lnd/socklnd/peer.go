@@ -166,7 +166,7 @@ func (p *peer) wake() {
 }
 
 // attach adds an established connection and starts its reader. When the reader ends, it releases
-// the slot held. The caller holds p.mu and has stepped the set.
+// the admission slot in the parameter held. The caller holds p.mu and has stepped the set.
 func (p *peer) attach(c *conn, held *slot) {
 	c.attached = true
 	if c.ctype == ksock.Control || c.ctype == ksock.BulkIn { // on BULK_IN this side sends only acks, keepalives and priority messages

@@ -161,8 +161,8 @@ func (r *reader) restOfPayload() *Error {
 	return r.discard()
 }
 
-// aim makes fillSink read exactly rest.Length bytes to rest. If ahead is set it may read the
-// beginning of the next message along with them. The caller has consumed all buffered bytes.
+// aim makes fillSink read exactly rest.Length bytes into the memory rest. If ahead is true, the same
+// read may also bring the beginning of the next message. The caller has consumed all buffered bytes.
 func (r *reader) aim(rest lnd.Payload, ahead bool) *Error {
 	if r.buf == nil {
 		r.use(getReadBuffer())

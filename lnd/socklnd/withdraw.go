@@ -21,8 +21,8 @@ func (ni *NI) Withdraw(want func(*lnd.Message) bool) {
 	}
 }
 
-// withdraw moves the messages for which want returns true from the writer's queue to the
-// queue back.
+// withdraw takes the messages for which want returns true out of the writer's queue, and adds them
+// to the queue that the parameter back points to.
 func (w *writer) withdraw(want func(*lnd.Message) bool, back *lnd.Queue) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -70,9 +70,9 @@ type Conn interface {
 	// Established at the requesting side, and ErrClosed. After an error of the connection it does
 	// not fail: the work requests complete as Flushed.
 	PostSend(wrs []SendWR) error
-	// Disconnect ends the connection: posted work requests complete as Flushed, the peer is
-	// told, and Disconnected follows. Received messages that the consumer has stay valid. A
-	// second call does nothing.
+	// Disconnect ends the connection: posted work requests complete as Flushed, the peer gets a
+	// disconnect request, and the event Disconnected follows. Received messages that the
+	// consumer has stay valid. A second call does nothing.
 	Disconnect()
 	// Close frees the connection after its last event; before that it disconnects,
 	// and no event follows.

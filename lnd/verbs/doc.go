@@ -33,7 +33,7 @@
 // upcalls for everything that it reads, of every CQ. A method may make upcalls before it
 // returns, for example for the work requests that Disconnect flushes. So do not call methods
 // while holding a lock that an upcall takes. There is no queue between the packet and the
-// upcall: the acknowledgement of a message may leave after the consumer has seen the message,
+// upcall: the RDMA ACK of a message may leave after the consumer has seen the message,
 // together with the answer.
 //
 // # Order

@@ -68,8 +68,8 @@ func New(random *rand.Rand) *Set { return &Set{random: random} }
 // IsEmpty reports whether there is no rule.
 func (s *Set) IsEmpty() bool { return len(s.rules[Drop]) == 0 && len(s.rules[Delay]) == 0 }
 
-// Add adds a rule, which is asked before all others. EINVAL: see [Attr.Validate]. ENOSPC:
-// there are 1024 rules of this kind.
+// Add adds a rule in front of the others of its kind, so messages are matched with it first. EINVAL:
+// see [Attr.Validate]. ENOSPC: there are 1024 rules of this kind.
 func (s *Set) Add(now time.Duration, k Kind, a Attr) (ID, error) {
 	if err := a.Validate(k); err != nil {
 		return 0, err

@@ -89,7 +89,7 @@ type counters struct {
 	Unsent    uint64 // operations that ended without a SEND event
 	Resent    uint64 // repeated SEND events of an operation
 
-	// For the run as a whole, see network.counters:
+	// The following fields are set only in the result of network.counters, for the whole run.
 	Messages   uint64 // LNet messages sent
 	Drops      uint64 // LNet messages dropped
 	Unanswered uint64 // MDs that LNet has given up without an answer

@@ -18,9 +18,9 @@ const (
 type Config[In, Out any] struct {
 	Machine Machine[In, Out] // required; from now on stepped by the Runner alone
 	Clock   Clock            // clock of the timer; required
-	// Apply does what one step wants done, required. It is called in the order
+	// Apply carries out the outputs of one step; required. It is called in the order
 	// of the steps, by one goroutine at a time, without a lock, and may call Do
-	// and Offer. out is its until it returns; it may take memory out of it.
+	// and Offer. Apply owns out until Apply returns; it may keep memory of out.
 	Apply func(out *Out)
 	// Merge is called before Apply with the outputs of several steps that were made while the
 	// effects of earlier ones were applied. It may move effects to earlier outputs. It is called
@@ -87,8 +87,8 @@ func NewRunner[In, Out any](cfg Config[In, Out]) *Runner[In, Out] {
 	return r
 }
 
-// Do steps the machine on in, which need not outlive the call. It reports whether the effects
-// are applied when it returns. If not, another goroutine or a timer applies them soon; if Apply
+// Do steps the machine on in, which need not outlive the call. It returns true if the effects
+// have been applied already. If not, another goroutine or a timer applies them soon; if Apply
 // has called Do, they are applied after this Apply has returned. After Close it does nothing.
 func (r *Runner[In, Out]) Do(in In) (applied bool) {
 	r.mu.Lock()

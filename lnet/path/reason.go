@@ -39,8 +39,8 @@ func (r Reason) String() string { return reasons[r] }
 // MarshalText returns the text of String.
 func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// lost returns the reason why the NI b lost against a; room is the reason to give for fewer
-// credits.
+// lost returns the reason why NI a is preferred to NI b. The parameter room is the reason that it
+// returns if b has fewer credits.
 func lost(a, b score, room Reason) Reason {
 	const priority = 1<<priorityBits - 1
 	switch {

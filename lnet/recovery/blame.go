@@ -17,7 +17,7 @@ type Case struct {
 // Consequence says whose health falls, and whether the message may be sent again. The caller
 // counts how many tries are left.
 type Consequence struct {
-	Local, Remote bool // whether the health of the local or remote NI falls
+	Local, Remote bool // Local: the health of the local NI falls; Remote: that of the remote NI falls
 	Resend        bool // whether the message may be sent again
 }
 

@@ -27,7 +27,7 @@ type Ledger struct {
 	scanning int // bound of the neighbours that one call of End looks at
 }
 
-// room is the limits of a class, and what is used of them.
+// room has the limits of a class of buffers, and how much of each limit is in use.
 type room struct {
 	buffers, bytes int // number of buffers, and bytes of memory, that are allowed
 	used, taken    int // number of buffers, and bytes of memory, in use
@@ -74,7 +74,7 @@ type want struct {
 // outlet is the state of a neighbour as next hop.
 type outlet struct {
 	held    [bufferClasses]int // by class: buffers with messages for this next hop
-	taken   int                // bytes of the large buffers in held
+	taken   int                // bytes of the large buffers that the field held counts
 	out     list               // messages on their way to this next hop
 	movedAt time.Duration      // when a message last left for this next hop; before the first one has left: when the first of out was added
 	stalled bool

@@ -24,8 +24,8 @@ const (
 	largeEntryHead = 12 // status and the first 8 bytes of the NID
 )
 
-// MinPingEntries is the least number of entries, 0@lo included, that a node's buffer for a
-// ping info has before the node knows how many the peer has (LNET_INTERFACES_MIN).
+// MinPingEntries is the minimum number of entries, 0@lo included, for which a node's buffer for a
+// ping info has room before the node knows how many NIs the peer has (LNET_INTERFACES_MIN).
 const MinPingEntries = 16
 
 // maxPingNIs is the largest number of NIs that a ping info may list.

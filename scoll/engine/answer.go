@@ -5,8 +5,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// ran handles the return of incoming-request. After an error the module replies (SC-133),
-// unless the service has already replied for the members below when post-reply returns.
+// ran handles the return of incoming-request. If that returns an error, the module sends the reply
+// itself as soon as post-reply has returned too (SC-133), unless the service has sent the reply by then.
 func (m *Machine) ran(r *request, s wire.Status) {
 	if r.incoming != called {
 		m.stats.Late++

@@ -7,11 +7,12 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// The table of groups is a cache with LRU replacement. A displaced group comes back when it is
-// used again: an out-of-band group from the service that maps it, a regular one from the
-// parent, which sends the list again when this node answers ENOGROUP (see refused). A group is
-// not displaced while a request over it is under way, while the service has a handle of it (see
-// HoldGroup), if it was created here, or if its service asks for that (Service.Pinned).
+// The table of groups is a cache with LRU replacement: when it is full, a new group displaces
+// (evicts) an old one. A displaced group comes back into the table when it is used again: an
+// out-of-band group from the service that maps it, a regular one from the parent, which sends the
+// list again when this node answers ENOGROUP (see refused). A group is not displaced while a
+// request over it is under way, while the service has a handle of it (see HoldGroup), if it was
+// created here, or if its service requests that (Service.Pinned).
 //
 // There are three caches. A group displaces groups of its own cache, with the exceptions below:
 //

@@ -32,10 +32,10 @@ type Config struct {
 	// Incarnation is the number of this incarnation of the node, higher than those of all its
 	// earlier incarnations. Required.
 	Incarnation uint64
-	// RTT is the estimated round trip time of the network, and Guard the slack per level of
-	// the tree, see scoll.Config.
+	// RTT is the estimated round trip time of the network. Guard is the time that timeouts allow in
+	// addition to it, for each level of the tree. See scoll.Config.
 	RTT, Guard time.Duration
-	// MinBulkRate is the least rate of bulk data, in bytes per second.
+	// MinBulkRate is the lowest rate at which bulk data is expected to arrive, in bytes per second.
 	MinBulkRate int
 	// MaxPayload is the most that a message carries, in bytes; at most LNet's.
 	MaxPayload int

@@ -75,8 +75,8 @@ func (m *Machine) displace(g *group) {
 	m.table.displace(g, m.now+2*m.cfg.MaxTimeout)
 }
 
-// victim returns the group to displace for g, or nil. over says that strangers have used up their
-// share of the table, so that only a stranger's group can be displaced.
+// victim returns the group that the cache evicts to make room for g, or nil. The parameter over is
+// true if strangers have used up their share of the table: then only a stranger's group is evicted.
 func (m *Machine) victim(g *group, tooMany, over bool) *group {
 	other := ofStrangers
 	if g.lru.class == ofStrangers {

@@ -118,7 +118,7 @@ const (
 
 	Began          // ID, Token, Children: a broadcast of this node is under way
 	Refused        // uses Token, Status: a broadcast was refused
-	Created        // uses Token, Status: the group was created, or destroyed
+	Created        // uses Token, Status, Group, Missing: the attempt to create a group, or to destroy one, has ended with Status
 	CallPreRequest // ID, To (parent), Children, Members, Whole, Data (payload), Header, Again (CallIncoming will not follow); the root makes this call only before another attempt
 	CallIncoming   // uses ID, Status (of bulk data): call incoming-request
 	CallReply      // ID, Child, Rank (of the member that answers), Status, Collective, Part, Final, Length (of the payload), Passed: Data (the payload), Nodes, Entities

@@ -86,7 +86,7 @@ func (r *request) shape() tree.Tree {
 }
 
 // table has the groups of a node, tombstones of groups that have ended, and ghosts of groups
-// that were displaced.
+// that the cache has evicted.
 type table struct {
 	groups     map[groupKey]*group
 	list       []*group
@@ -154,7 +154,7 @@ func (t *table) bury(g *group, until time.Duration) {
 	}
 }
 
-// displace removes a group from the table and leaves a ghost, which remembers for a while which
+// displace evicts a group from the table and leaves a ghost, which remembers for a while which
 // requests have run over it. The group comes back when it is used.
 func (t *table) displace(g *group, until time.Duration) {
 	if g.index >= 0 {

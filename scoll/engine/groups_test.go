@@ -190,7 +190,7 @@ func TestOutOfBandMismatch(t *testing.T) {
 	}
 	h.admitted(oob)
 	h.step(Input{Kind: InMapped, Members: other})
-	h.step(Input{Kind: InMapped, Members: h.members}) // asked again, the service returns the root's members
+	h.step(Input{Kind: InMapped, Members: h.members}) // MapGroup is called again, and returns the members that the root has
 	h.want("pre")
 	h.admitted(func(r *wire.RequestHeader) { oob(r); r.Sequence, r.First = 2, 2 })
 	h.want("pre") // the group is known now (SC-92)

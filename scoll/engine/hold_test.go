@@ -66,7 +66,7 @@ func (h *harness) refusedAs(want wire.Status) {
 	}
 }
 
-// TestHeld: SC-A30: requests beyond MaxActive are held, and the parent is told. The time of the
+// TestHeld: SC-A30: requests beyond MaxActive are held, and the parent gets a Hold. The time of the
 // service begins when the request gets a slot.
 func TestHeld(t *testing.T) {
 	spec.Covers(t, "SC-161", "SC-A30")

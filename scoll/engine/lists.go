@@ -3,9 +3,9 @@ package engine
 import "ulnet/scoll/wire"
 
 // lists are the memberships of the regular groups in a table, by digest. Groups with the
-// same list share one copy: in a cluster whose servers each create a group of all, a
-// thousand groups take the memory of one. The machine takes a request over an unknown group
-// without asking for the list if it has a list with that digest.
+// same list share one copy: if each of a thousand servers creates a group of all servers, the
+// thousand groups take the memory of one. If a request names an unknown group but the digest of
+// a list that is here, the machine uses that list and does not fetch it from the parent.
 type lists map[wire.Digest]*list
 
 type list struct {

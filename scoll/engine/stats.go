@@ -33,7 +33,7 @@ type Stats struct {
 	LongWaits   uint64 // services that announced a longer timeout than the root's
 	Destroyed   uint64 // groups whose creator has died or rebooted
 	Early       uint64 // Progress messages that arrived before their request, or after its end
-	Displaced   uint64 // groups that the cache displaced for others
+	Displaced   uint64 // groups that the cache evicted to make room for others
 	NotListed   uint64 // children to which nothing was sent: addresses of strangers, beyond the limit
 	Asked       uint64 // nodes that were asked for their incarnation number
 	Again       uint64 // further attempts of broadcasts, to the live members

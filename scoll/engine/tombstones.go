@@ -9,10 +9,10 @@ import (
 )
 
 // graveyard remembers groups that have left the table. Ended groups (tombstones) are kept so
-// that a late message does not bring them back. Displaced groups (ghosts, as in caches with a
-// ghost list) are kept so that a request does not run twice because its group was displaced in
-// between. Strangers' groups have a queue of their own: a flood of them does not make the node
-// forget other groups.
+// that a late message does not bring them back. Groups that the cache has evicted (ghosts, as in
+// caches with a ghost list) are kept so that a repeated request is recognized, and does not run
+// twice, although its group has left the cache meanwhile. Strangers' groups have a queue of their
+// own: a flood of them does not make the node forget other groups.
 type graveyard struct {
 	of     map[groupKey]*tombstone
 	queues [2][]*tombstone // the oldest first; may have entries that were removed from of
@@ -28,7 +28,7 @@ type tombstone struct {
 func mostTombstones(stranger int) int { return maxTombstones >> (2 * stranger) }
 
 const (
-	ghostRoots = 8 // latest roots that are kept of a displaced group
+	ghostRoots = 8 // number of the latest roots kept of a group that the cache has evicted
 	ghostRuns  = 8 // number of the latest runs kept of each root
 )
 
@@ -37,7 +37,7 @@ func (y *graveyard) init() { y.of = make(map[groupKey]*tombstone) }
 // has reports whether a group is remembered.
 func (y *graveyard) has(key groupKey) bool { return y.of[key] != nil }
 
-// roots returns the roots of a displaced group.
+// roots returns the roots of a group that the cache has evicted.
 func (y *graveyard) roots(key groupKey) []rootState {
 	if e := y.of[key]; e != nil {
 		return e.roots

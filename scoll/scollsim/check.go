@@ -11,7 +11,7 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// slack is how much longer than twice its timeouts a broadcast may take.
+// slack is the tolerance of inTime, in addition to twice the timeouts of a broadcast.
 const slack = time.Second
 
 // name returns a description of a broadcast.

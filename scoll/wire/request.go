@@ -119,7 +119,7 @@ type RequestHeader struct {
 	Nodes           uint32        // number of nodes of the tree
 	Root            uint32        // rank of the root
 	RTT             time.Duration // round trip time that the root estimates
-	Guard           time.Duration // slack per level of the tree
+	Guard           time.Duration // time that timeouts allow in addition to the RTT, per level of the tree
 	BulkTime        time.Duration // estimated time for bulk data, per level; 0 without bulk data
 	Processing      time.Duration // estimated time that the services take
 	Hold            time.Duration // longest time for which a member may hold the request; 0: see above

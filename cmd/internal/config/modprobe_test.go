@@ -110,8 +110,8 @@ func TestModprobeErrors(t *testing.T) {
 	}
 }
 
-// TestEmptyOptions: an empty text, which is the default of the modules, stands for the default
-// here, too.
+// TestEmptyOptions: an option of a kernel module with an empty text, which is the module's default,
+// leaves the default of this configuration.
 func TestEmptyOptions(t *testing.T) {
 	c := Default()
 	dir := modprobeFolder(t, map[string]string{"lustre.conf": "options lnet networks=\"\" ip2nets= routes='' forwarding=\n"})

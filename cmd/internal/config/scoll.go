@@ -49,7 +49,7 @@ type Group struct {
 // Admin is the section admin: what other nodes may run on this node.
 type Admin struct {
 	AllowRoots   []nid.Set  // allow_roots: nodes that may run actions here
-	AllowRelays  []nid.Set  // allow_relays; none: the members of all groups, and the participants of gossip
+	AllowRelays  []nid.Set  // allow_relays: nodes that may forward requests for actions to this node; empty: the members of all groups, and the participants of gossip
 	Unidentified bool       // actions_without_identity: run actions even where any host can use any NID
 	MaxBulk      int        // max_bulk: largest bulk data of a request, in bytes
 	MaxMemory    int        // max_memory: bytes that requests may use together

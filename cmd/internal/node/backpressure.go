@@ -23,7 +23,8 @@ type backpressure struct {
 	on   atomic.Bool
 }
 
-// posted counts a buffer that is about to be posted. If last is set, no more will follow.
+// posted counts a buffer that is about to be posted. The parameter last is true if no further buffer
+// will be posted.
 func (b *backpressure) posted(last bool) {
 	b.last.Store(last)
 	b.free.Add(1)

@@ -161,7 +161,7 @@ func TestAlgorithm2Rounds(t *testing.T) {
 	})
 }
 
-// TestAlgorithm2Owners checks from which incarnations of an owner attributes are taken over.
+// TestAlgorithm2Owners checks from which incarnations of their owner a node accepts attributes.
 func TestAlgorithm2Owners(t *testing.T) {
 	spec.Covers(t, "MS-70", "MS-88", "MS-90", "MS-A17", "MS-A18")
 	t.Run("MS-88 MS-90 MS-A17 lives", func(t *testing.T) {

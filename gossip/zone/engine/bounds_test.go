@@ -34,7 +34,8 @@ func TestForgedReports(t *testing.T) {
 }
 
 // TestRefusedForEver: a peer removes this node again whenever this node has a new version, or
-// has no room for it. This node asks that peer only rarely, and does not suspect it (MS-A12).
+// has no room for it. This node requests a link with that peer only rarely, and does not suspect
+// the peer (MS-A12).
 func TestRefusedForEver(t *testing.T) {
 	spec.Covers(t, "MS-A12")
 	for _, answer := range []wire.Message{
@@ -79,7 +80,7 @@ func TestNoRoom(t *testing.T) {
 }
 
 // TestBoundedAnswers: a node that requests the whole view again and again gets it once per
-// heartbeat (MS-A9). If it names the same nodes again and again, these are asked once (MS-A7).
+// heartbeat (MS-A9). If it names the same nodes again and again, these get one request (MS-A7).
 func TestBoundedAnswers(t *testing.T) {
 	spec.Covers(t, "MS-A7", "MS-A9")
 	s := acquainted(t, 40, Config{})

@@ -35,8 +35,8 @@ type delegation struct {
 	due          time.Duration // when the next message to the supervisor is sent; Never without a supervisor
 	changes      time.Duration // when changes of the zone may be reported again
 	whole        bool          // the supervisor has asked for all members of the zone
-	joined, left []wire.Named  // changes that the supervisor has not been told yet
-	untold       bool          // something changed of which the supervisor has not been told yet
+	joined, left []wire.Named  // changes that have not been reported to the supervisor yet
+	untold       bool          // some change has not been reported to the supervisor yet
 	contested    bool          // in its last answer the supervisor named another node as the active one
 }
 

@@ -55,7 +55,8 @@ func (m *Machine) permutation(n int) []int {
 	return list
 }
 
-// arm schedules the next request, because there is a node to ask again.
+// arm schedules the next discovery request if none is scheduled. It is called when there is again a
+// node to send one to.
 func (d *discovery) arm(m *Machine) {
 	if d.at == machine.Never {
 		d.at = m.now + d.interval
@@ -179,7 +180,8 @@ func (m *Machine) told() {
 	m.heal()
 }
 
-// healLater remembers to ask a removed node that is a member elsewhere.
+// healLater queues a node that this side of a partition has removed and the other side lists as a
+// member. [Machine.heal] later sends it a discovery request, to learn whether it is alive.
 func (m *Machine) healLater(p wire.Ref) {
 	d := &m.discovery
 	if !d.toHeal.set(p) {
@@ -190,8 +192,8 @@ func (m *Machine) healLater(p wire.Ref) {
 		d.at = min(d.at, m.now+d.interval)
 	}
 	d.healing = append(d.healing, p)
-	// In random order: other nodes may heal the same partition, and this node does not ask again
-	// about nodes that they have brought back.
+	// In random order: other nodes may heal the same partition, and this node sends no request
+	// to nodes that they have brought back meanwhile.
 	i, last := m.rand(len(d.healing)), len(d.healing)-1
 	d.healing[i], d.healing[last] = d.healing[last], d.healing[i]
 }

@@ -76,8 +76,8 @@ func TestDiscoveryTargets(t *testing.T) {
 	})
 }
 
-// TestDiscoveryInterval: discovery asks often at first, rarely later, and stops when there
-// is no node to ask (MS-23).
+// TestDiscoveryInterval: discovery sends requests often at first, rarely later, and stops when there
+// is no node to send one to (MS-23).
 func TestDiscoveryInterval(t *testing.T) {
 	spec.Covers(t, "MS-23")
 	s := sole(t, 1, 3)

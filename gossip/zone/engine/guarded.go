@@ -31,9 +31,9 @@ type registered struct {
 	heard                    time.Duration
 }
 
-// admit adds a delegate that registers, or removes one that says goodbye. ok is false if there
-// is no room. late is true if the message is from an earlier incarnation; such a message
-// changes nothing.
+// admit adds a delegate that registers, or removes one that says goodbye. The result ok is
+// false if there is no room. The result late is true if the message is from an earlier incarnation;
+// such a message changes nothing.
 func (g *guarded) admit(d *wire.Dispatch, now time.Duration) (ok, late bool) {
 	i := slices.IndexFunc(g.delegates, func(r registered) bool { return r.ID == d.From })
 	switch {

@@ -187,7 +187,7 @@ func (a *attributes) requested(m *Machine) {
 }
 
 // received merges attribute tables that were requested (UPON-ATTREPLY, Alg. 2, line 14). Users
-// are told once all of the answer is merged (lines 23 and 24), however many parts it has.
+// get the changes when all parts of the answer are merged (lines 23 and 24).
 func (a *attributes) received(m *Machine) {
 	for i := range m.in.Lists.Data {
 		d := &m.in.Lists.Data[i]
@@ -215,7 +215,7 @@ func (a *attributes) received(m *Machine) {
 	a.merged = a.merged[:0]
 }
 
-// merge takes over a part of a table (MS-83).
+// merge merges a received part of an owner's table of attributes into this node's copy (MS-83).
 func (a *attributes) merge(m *Machine, r *replica, d *wire.TableData) {
 	m.stats.Entries += uint64(len(d.Entries))
 	if !m.acceptable(r, d) {

@@ -47,7 +47,7 @@ func (e *encoder) open() {
 	}
 }
 
-// close ends a message; more says that another message continues it.
+// close ends a message. The parameter more is true if another message continues it.
 func (e *encoder) close(more bool) {
 	le := binary.LittleEndian
 	if more {

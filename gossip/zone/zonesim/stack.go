@@ -23,7 +23,7 @@ type stack struct {
 	due   bool // the agent is to be compared with the list from its events
 	tries int
 
-	latest zone.Status // status of the agent at the time that the field taken says
+	latest zone.Status // status of the agent at the time in the field taken
 	view   map[int]wire.Version
 	taken  time.Duration
 }

@@ -73,9 +73,9 @@ func (ws *Warnings[R, P]) first(m *warned[R, P], w warning[R, P]) bool {
 
 // warned is a memory of warnings that were logged.
 type warned[R Reason, P Peer] struct {
-	seen   map[warning[R, P]]struct{}
-	since  time.Time // when the set seen was made
-	latest time.Time // when the last warning was logged
+	seen   map[warning[R, P]]struct{} // warnings that were logged since the time in since
+	since  time.Time                  // when the map in seen was last made anew
+	latest time.Time                  // when the last warning was logged
 }
 
 // add reports whether w is new, so that it is logged.

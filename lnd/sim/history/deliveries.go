@@ -6,7 +6,7 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// AtMostOnce: no incarnation of a node is told twice of the same Delivery.
+// AtMostOnce: no incarnation of a node has two records of the same Delivery.
 func AtMostOnce(l *Log) []Violation {
 	f := findings{rule: "AtMostOnce", log: l}
 	list := pick(l, Delivery)

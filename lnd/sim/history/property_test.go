@@ -122,7 +122,7 @@ func logOf(records []Record) *Log {
 	return l
 }
 
-// last is the index of the last record of a kind.
+// last returns the index of the last record of a kind.
 func last(records []Record, k Kind) int {
 	i := len(records) - 1
 	for records[i].Kind != k {

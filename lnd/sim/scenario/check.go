@@ -129,7 +129,7 @@ func (f *File) schedule() Errors {
 	return errs
 }
 
-// last is the last instant that a fault names.
+// last returns the latest of the instants that are given for a fault.
 func (f *fault) last() time.Duration { return max(f.at, f.from, f.to) }
 
 func (k *check) schedule(length time.Duration) {

@@ -65,7 +65,7 @@ var settingForms = []struct {
 	{"check", "every TIME", "how often conditions are evaluated; 10 ms by default", true, (*parser).checkEvery},
 }
 
-// setting parses a setting, of which the first word was taken.
+// setting parses a setting whose first word, in the parameter first, the caller has parsed already.
 func (p *parser) setting(c *cursor, l *line, first word) {
 	for _, s := range settingForms {
 		if s.name != first.text {

@@ -38,7 +38,7 @@ func (w *world) paused(id sim.NodeID, now time.Duration) bool {
 	return w.state[id]&nodePaused != 0 && (!ends || until > now)
 }
 
-// refuse says why an action cannot be done to a node now, "" if it can.
+// refuse returns the reason why the action verb is not possible at a node now, or "" if it is.
 func (w *world) refuse(verb string, id sim.NodeID, now time.Duration) string {
 	down := w.state[id]&nodeDown != 0
 	switch verb {

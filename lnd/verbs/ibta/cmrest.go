@@ -29,8 +29,8 @@ func (m *MRA) AppendTo(b []byte) []byte {
 	return appendPrivate(b, m.Private, MRAPrivateSize)
 }
 
-// RTU says that the connection is ready to use. Its attribute: comm ids, then
-// 224 bytes of private data.
+// RTU (ready to use) is the message by which the active side confirms a REP: the connection is
+// established. Its attribute has two communication ids, then 224 bytes of private data.
 type RTU struct {
 	LocalID, RemoteID CommID // communication ids of the sender and the receiver
 	Private           []byte // private data of the consumer; part of the input
@@ -51,8 +51,8 @@ func (r *RTU) AppendTo(b []byte) []byte {
 	return appendPrivate(appendIDs(b, r.LocalID, r.RemoteID), r.Private, RTUPrivateSize)
 }
 
-// DREQ asks to end a connection. Its attribute: comm ids, the receiver's QPN
-// at 8 (3 bytes), 220 bytes of private data at 12.
+// DREQ requests the end of a connection. Its attribute has two communication ids, the receiver's
+// QPN at offset 8 (3 bytes), and 220 bytes of private data at offset 12.
 type DREQ struct {
 	LocalID, RemoteID CommID // communication ids of the sender and the receiver
 	RemoteQPN         QPN    // queue pair of the receiver, which checks it

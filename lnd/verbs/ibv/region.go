@@ -88,7 +88,7 @@ func (r *region) pinned(pieces [][]byte, access verbs.Access) error {
 	return nil
 }
 
-// inC registers memory in C that stands for all runs.
+// inC allocates one piece of memory in C, and registers it in the place of all runs.
 func (r *region) inC(total uint64, access verbs.Access) error {
 	var memory unsafe.Pointer
 	if rc := C.ulnet_alloc(C.size_t(total), &memory); rc != 0 {

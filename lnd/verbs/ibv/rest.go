@@ -14,8 +14,8 @@ import "ulnet/lnd/verbs"
 // the remaining completions and destroys it, and the goroutine of its work requests releases
 // everything. If a device does not flush, its queue pair is destroyed after flushTimeout.
 
-// shut begins the end; gone is called in the goroutine of the receives' queue, with the device's
-// lock held, when the queue pair has been destroyed and its id has to be destroyed, too.
+// shut begins the end of the queue pair. When the queue pair has been destroyed, the goroutine of
+// the receives' queue calls gone, with the device's lock held. The function gone must destroy the id.
 func (q *queuePair) shut(gone func()) {
 	q.mu.Lock()
 	q.closed = true

@@ -46,7 +46,8 @@ func runsOf(pieces [][]byte) (runs []run, total uint64) {
 	return runs, total
 }
 
-// checkRegion returns an error for memory or rights that no region has.
+// checkRegion returns an error if no region can be registered with this total length or with
+// these access rights.
 func checkRegion(total uint64, access verbs.Access) error {
 	const known = verbs.LocalWrite | verbs.RemoteWrite
 	switch {
@@ -58,7 +59,8 @@ func checkRegion(total uint64, access verbs.Access) error {
 	return nil
 }
 
-// locate returns the run that b lies in, and the offset of b there; nil for none.
+// locate returns the run that contains all of b, and the offset of b in it. It returns nil if no run
+// does.
 func locate(runs []run, b []byte) (r *run, offset uint64) {
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	for i := range runs {

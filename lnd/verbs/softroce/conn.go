@@ -28,8 +28,8 @@ type conn struct {
 	qpn    ibta.QPN
 	psn    ibta.PSN   // first PSN of the peer's requests
 	asking bool       // this side has requested the connection
-	retry  uint8      // retry count, if this side asks
-	peer   netip.Addr // address of the peer, if this side asks
+	retry  uint8      // retry count, if asking is true
+	peer   netip.Addr // address of the peer, if asking is true
 	events eventQueue
 	timer  timed
 	id     ibta.CommID // guarded by the lock of the connection manager; 0: the connection manager does not know this connection

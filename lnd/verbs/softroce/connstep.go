@@ -76,8 +76,9 @@ func (c *conn) arrived(from netip.AddrPort, list []ibta.Packet) {
 	c.handOut(box)
 }
 
-// handOut makes the upcalls of a step that was claimed, and then sends the packets of work
-// requests that were posted meanwhile. The caller holds c.mu, which handOut unlocks.
+// handOut makes the upcalls of a step whose completions were claimed (see cq.claim), and then sends
+// the packets of work requests that were posted during the upcalls. The caller holds c.mu, which
+// handOut unlocks.
 func (c *conn) handOut(box *outbox) {
 	c.withhold(box)
 	c.emit(box)

@@ -56,8 +56,10 @@ func (q *cq) release(n int) {
 	}
 }
 
-// claim appends completions to the order of the queue, and then the end of the connection last, if
-// that is not nil. If it returns true the caller has to make their upcalls: by run, without locks.
+// claim reserves the next turn in the queue's order for the upcalls of list and then, if last is
+// not nil, for the one that reports the end of that connection. If no goroutine makes upcalls,
+// claim returns true: the caller must call run, with the same arguments and without locks. Else
+// the goroutine in run makes these upcalls.
 func (q *cq) claim(list []verbs.Completion, last *conn) bool {
 	if len(list) == 0 && last == nil {
 		return false
@@ -75,9 +77,9 @@ func (q *cq) claim(list []verbs.Completion, last *conn) bool {
 	return true
 }
 
-// maxRounds bounds the rounds of upcalls that one goroutine makes for others before a new
-// goroutine takes over. The goroutine may be needed elsewhere: it may be the one that runs
-// the timers, or a consumer's goroutine that posts. Local policy.
+// maxRounds bounds the rounds of upcalls that one goroutine makes for others. After that many rounds
+// it starts a new goroutine, which makes the rest. The first goroutine may be needed elsewhere: it may
+// be the one that runs the timers, or a consumer's goroutine that posts. Local policy.
 const maxRounds = 64
 
 // run makes the upcalls of what was claimed, and of what other goroutines claim while it runs.

@@ -16,7 +16,7 @@
 // orders the completions, and makes the upcalls without any lock. If another goroutine is
 // making upcalls of that queue, that goroutine makes these, too. The packets of work requests
 // that upcalls post leave when the upcalls have returned, all together, followed by the
-// acknowledgement.
+// RoCE ACK of the packets that have arrived.
 //
 // One timer of the clock serves all connections ([timers]). A queue pair that is idle
 // has no goroutine, no timer and no buffers.

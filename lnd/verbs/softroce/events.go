@@ -22,7 +22,8 @@ type eventQueue struct {
 	list    []verbs.Event
 }
 
-// push adds an event, perhaps the last. Its private data is copied.
+// push adds e to the queue, with a copy of its private data. The parameter last is true for the last
+// event of the queue.
 func (q *eventQueue) push(e verbs.Event, last bool) {
 	e.Private = bytes.Clone(e.Private)
 	q.mu.Lock()

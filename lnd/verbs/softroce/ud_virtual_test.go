@@ -136,7 +136,8 @@ func TestDatagramsOverBadWire(t *testing.T) {
 	}
 }
 
-// narrow is a network whose ports together take room bursts, and then return refuse.
+// narrow is a network whose ports together send as many bursts as the field room says. After that,
+// Send returns the error in the field refuse.
 type narrow struct {
 	wire.Network
 	room    int

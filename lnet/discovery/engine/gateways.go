@@ -7,7 +7,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// routesAre takes over the routes of this node. With a new route it may be possible to probe
+// routesAre stores the present routes of this node. With a new route it may be possible to probe
 // NIDs that were out of reach before.
 func (m *Machine) routesAre(in Input) {
 	m.gateways, m.beyond = in.Gateways, in.Beyond

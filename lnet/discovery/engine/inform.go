@@ -99,7 +99,7 @@ func (m *Machine) pushed(now time.Duration, in Input, out *Output) {
 	}
 }
 
-// tell takes over the info of a push. It returns false if the push changes nothing.
+// tell handles the ping info that a peer has pushed. It returns false if the push changes nothing.
 func (m *Machine) tell(now time.Duration, p *peer, in Input, out *Output) bool {
 	if err := m.check(in); err != nil {
 		m.stats.BadPushes++

@@ -246,8 +246,8 @@ func (m *Machine) wake() time.Duration {
 	return min(wake, m.nextProbe())
 }
 
-// selfIs takes over the new info of this node, and pushes it to the peers that should have it
-// (lnet_push_update_to_peers).
+// selfIs stores the new ping info of this node, and makes the machine push it to the peers that
+// should have it (lnet_push_update_to_peers).
 func (m *Machine) selfIs(now time.Duration, self Self, out *Output) {
 	if self.Sequence <= m.self.Sequence {
 		return

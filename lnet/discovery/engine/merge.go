@@ -9,9 +9,9 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// merge takes over a peer's ping info (lnet_peer_data_present). NIDs in the info that were the peer's
-// own before stay its own. Its other NIDs become claims, which probes must confirm; kernels accept
-// them without a probe.
+// merge applies the ping info that has arrived to a peer (lnet_peer_data_present). NIDs in the info
+// that were the peer's own before stay its own. The other NIDs in the info become claims, which probes
+// must confirm; kernels accept them without a probe.
 func (m *Machine) merge(now time.Duration, p *peer, out *Output) {
 	list := p.data
 	p.data = nil

@@ -27,7 +27,7 @@ func farBench(t *testing.T) (b *bench, at func(sequence uint32, s wire.Status) w
 }
 
 // TestOvertakenPush: of two pushes that come by two gateways the newer one may come first. The
-// older one changes nothing, and the node is asked, because it may have started again.
+// older one changes nothing, and its sender is pinged, because that node may have started again.
 func TestOvertakenPush(t *testing.T) {
 	spec.Covers(t, "PD-26")
 	for name, c := range map[string]struct {

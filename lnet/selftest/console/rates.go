@@ -19,8 +19,8 @@ type Traffic struct {
 // Figure sums up a quantity of several nodes.
 type Figure struct {
 	Avg float64 `json:"avg"` // average of the nodes
-	Min float64 `json:"min"` // least of the nodes at which it is not 0
-	Max float64 `json:"max"` // most
+	Min float64 `json:"min"` // lowest value among the nodes at which it is not 0
+	Max float64 `json:"max"` // highest value of the nodes
 }
 
 // Rates compares the counters of nodes in two answers to [Console.Stat] (selftest §9). Nodes

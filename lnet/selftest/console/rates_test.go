@@ -23,7 +23,7 @@ func sample(node int, running, received, sent uint32, receivedBytes, sentBytes u
 }
 
 // TestRates: differences are divided by the time of each node; counters wrap; idle nodes do not
-// count for the least; nodes with one sample are left out.
+// count for Figure.Min; nodes with one sample are left out.
 func TestRates(t *testing.T) {
 	spec.Covers(t, "ST-28")
 	before := []console.Answer{

@@ -69,7 +69,7 @@ func (d *Differences) Adapt(recorded, ours []byte) (want []byte, err error) {
 	return want, errors.Join(errs...)
 }
 
-// Note notes that a message of our node stands for a recorded one.
+// Note records that the message ours of our node corresponds to the recorded message.
 func (d *Differences) Note(recorded, ours []byte) {
 	a, errA := wire.ParseMessage(recorded)
 	b, errB := wire.ParseMessage(ours)
@@ -117,8 +117,8 @@ func (d *Differences) noteCheck(body wire.Body) {
 	}
 }
 
-// Own returns the number of our node that stands for a recorded one: match bits of a message to
-// our node.
+// Own returns the number that our node uses where the recording has the number recorded: match bits
+// of a message to our node.
 func (d *Differences) Own(recorded uint64) uint64 {
 	if own, ok := d.numbers[recorded]; ok {
 		return own

@@ -62,7 +62,7 @@ func (w *wallClock) isAhead(epoch uint64, now time.Duration) bool {
 // complaints limits the rate at which the user is told of refused messages.
 type complaints struct{ next time.Duration }
 
-// complainEvery is the least time between two [Refused] effects.
+// complainEvery is the minimum time between two [Refused] effects.
 const complainEvery = 10 * time.Second
 
 // refused appends an effect that names the node whose message is refused, unless there was one

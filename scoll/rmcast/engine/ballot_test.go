@@ -10,7 +10,7 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// told is the answer of a member to a new manager.
+// told is what a member answers to a new manager about the newest list of members that it knows.
 type told struct {
 	id      uint32 // id of the node, which is also its communication number
 	counter uint64 // counter of the newest list that the node knows; 0: no answer

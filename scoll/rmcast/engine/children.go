@@ -40,7 +40,7 @@ func (k *child) slot(seq uint64) *childSlot { return &k.slots[seq%uint64(len(k.s
 func (s *stream) child(rank int) *child { return find(s.children, rank) }
 
 // rewire recomputes parent and children. The parent is the nearest ancestor that has not
-// failed; failed children are replaced by theirs (RM-A8).
+// failed; a failed child is replaced by its own children (RM-A8).
 func (s *stream) rewire() {
 	shape, before, parent := s.roster.shape(s.root), s.children, s.parent
 	s.children = nil
@@ -114,7 +114,7 @@ func (s *stream) rewired(before int) {
 	for seq := s.stable; seq < s.head; {
 		f := s.slot(seq)
 		if !f.delivered {
-			if f.askAt != 0 { // ask again: the member that was asked may have failed
+			if f.askAt != 0 { // request the missing datagram again: the member that got the last request may have failed
 				f.askAt = s.m.now + s.m.grace()
 				s.askAt = min(s.askAt, f.askAt)
 			}

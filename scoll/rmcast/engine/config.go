@@ -32,7 +32,8 @@ type Config struct {
 	// RTT is the round-trip time assumed before the first measurement; MinRTT and MaxRTT bound
 	// the estimate. Defaults 1 ms, 100 µs, 200 ms.
 	RTT, MinRTT, MaxRTT time.Duration
-	// Guard is the least slack per level of the tree (RM-A4). Default 5 ms.
+	// Guard is the minimum that a timeout for a child allows in addition to the round trip, for each
+	// level of the subtree (RM-A4). Default 5 ms.
 	Guard time.Duration
 	// AckDelay is how long acknowledgements are delayed to be merged while several messages
 	// are in flight (RM-A19). Default 200 µs.

@@ -46,8 +46,8 @@ func (s *stream) deliver(first uint64) {
 	s.check(first)
 }
 
-// check completes a message if all children have acknowledged it. Then the parent is told, once
-// (RM-A3); at the origin, the message is released.
+// check completes a message if all children have acknowledged it: this member then acknowledges it
+// to its parent, once (RM-A3); at the origin, the message is released.
 func (s *stream) check(first uint64) {
 	f := s.slot(first)
 	if !f.delivered || f.complete {

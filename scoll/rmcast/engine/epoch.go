@@ -23,8 +23,8 @@ func (m *Machine) outranked(from nid.NID, o *wire.Order) {
 	m.sendReport(from, max(m.epoch, o.Epoch+1)) // if both managers have the same epoch, report a higher one, so that neither keeps its epoch
 }
 
-// refuse tells a manager that its epoch is too far above the wall clock. The user is told too,
-// at a limited rate.
+// refuse tells a manager that its epoch is too far above the wall clock. It also
+// emits [Refused] for the user, at a limited rate.
 func (m *Machine) refuse(from nid.NID, o *wire.Order) {
 	m.complaints.refused(m.now, m.out, from, wire.RefusedAhead)
 	r := wire.Order{Kind: wire.OrderRefused, Flags: wire.OrderReplica, Group: m.cfg.Group, You: uint32(wire.RefusedAhead), Epoch: m.epoch, Incarnation: o.Incarnation}

@@ -177,7 +177,7 @@ func extremeEntries(w *world) (list []attempt) {
 	return list
 }
 
-// slack is the highest incarnation or epoch that is accepted.
+// slack returns the highest incarnation or epoch that is accepted now: EpochSlack above the clock.
 func slack(w *world) uint64 { return testWall + uint64(w.net.Now()) + uint64(EpochSlack) - 1 }
 
 // extremeReports returns orders of node 2 to the manager.

@@ -158,7 +158,8 @@ func (m *Machine) drop(s *stream) {
 	m.delayed = slices.DeleteFunc(m.delayed, func(t *stream) bool { return t == s })
 }
 
-// stated takes over from an order which versions may be used, and which are obsolete (RM-A7).
+// stated applies what an order says of the versions of the list: which ones may be used, and which
+// ones are obsolete (RM-A7).
 func (m *Machine) stated(o *wire.Order) {
 	if o.Usable.Compare(m.usable) > 0 {
 		m.usable = o.Usable

@@ -187,8 +187,8 @@ func (m *Machine) tell(r *roster, rank int, e wire.Entry) {
 	m.batches = append(m.batches, batch{to, []wire.Entry{e}})
 }
 
-// expel tells the sender of a message that it is not a member any more. Members do so because the
-// manager, which tells it too, may not reach it.
+// expel tells the sender of a message that it is not a member any more. The manager sends the same
+// notice, but its notice may not reach that node, so members send one too.
 func (m *Machine) expel(r *roster, rank int) {
 	m.tell(r, rank, wire.Entry{Kind: wire.Expelled, Version: r.version, Origin: r.number(rank)})
 }

@@ -14,7 +14,7 @@ import (
 type collect struct {
 	began    time.Duration
 	by       time.Duration
-	probes   []*probe      // members that are being asked
+	probes   []*probe      // members to which the manager has sent its query
 	answered int           // number of probes that have been answered
 	ballots  []ballot      // lists that members have reported
 	over     bool          // all known members have been asked: the search is over
@@ -42,7 +42,7 @@ type probe struct {
 	alone    bool         // this member alone reports failures of members that answer
 	joined   *managed
 	gone     []wire.ID // members that this member reports as failed
-	silent   int       // length of the end of gone that failed because they were silent
+	silent   int       // how many of gone, counted from its end, failed because they were silent
 }
 
 // probe returns the probe of a member, or nil.
@@ -53,7 +53,8 @@ func (c *collect) probe(id wire.ID) *probe {
 	return nil
 }
 
-// ask asks a member what it knows. named is how many members have named it.
+// ask adds m to the members that the manager queries, and sends it the query. The parameter named is
+// how many members have named m.
 func (g *Manager) ask(m wire.Member, named int) {
 	c := &g.collect
 	if len(c.probes) >= 3*g.cfg.Members || named > 0 && len(c.probes) >= 2*g.cfg.Members {
@@ -71,8 +72,8 @@ func (g *Manager) ask(m wire.Member, named int) {
 	g.question(m.NID)
 }
 
-// question sends a member the question what it knows. On standby it is a pre-vote, which also
-// asks whether this manager may take over.
+// question sends a member the query what it knows. A manager on standby sends a pre-vote, which also
+// asks whether this manager may become the active one.
 func (g *Manager) question(id nid.NID) {
 	o := g.state(wire.OrderCollect)
 	if w := &g.standby; g.role == standby {

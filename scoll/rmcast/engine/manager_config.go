@@ -76,7 +76,7 @@ func (c *ManagerConfig) tooShort(o *wire.Order) bool {
 type ManagerStats struct {
 	Joins, Leaves, Failures uint64 // number of members that joined, left, or failed
 	Lists                   uint64 // number of lists published
-	Resent                  uint64 // number of lists sent again without an acknowledgement
+	Resent                  uint64 // number of lists sent again because the member had not acknowledged them
 	Collections             uint64 // searches of a new manager for members and lists
 	Malformed               uint64 // messages that could not be parsed
 	OtherVersion            uint64 // messages of another version of the protocol (RM-A23)

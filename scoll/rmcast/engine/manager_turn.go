@@ -94,7 +94,7 @@ func (g *Manager) tally() {
 	}
 }
 
-// ownEpoch returns the lowest epoch not below least that belongs to this manager. Epochs
+// ownEpoch returns the lowest epoch of this manager that is not below the parameter least. Epochs
 // modulo the number of managers are the manager's index, so lists that two managers make
 // independently never have the same version.
 func (g *Manager) ownEpoch(least uint64) uint64 {

@@ -37,8 +37,8 @@ func (m *Machine) Unheard(err error) error {
 }
 
 // Farewell returns the order that tells managers that this incarnation has ended. No other
-// source reports that, because the node itself may go on running. over says that this node is
-// not a member any more; then managers know that already, and the order need not be sent.
+// source reports that, because the node itself may go on running. The result over is
+// true if this node is not a member any more. Managers know that, so the order need not be sent.
 func (m *Machine) Farewell() (over bool, o wire.Order) {
 	return m.state == out, wire.Order{Kind: wire.OrderReport, Group: m.cfg.Group, Epoch: m.epoch, Incarnation: m.self.Incarnation + 1}
 }

@@ -10,9 +10,9 @@ import (
 // at most twice the datagram's size.
 const overhead = 1024
 
-// keptShare is the least share of the initial limit that repairs leave, in per cent. Receivers
-// have room for the initial limit, so losses have other reasons than lack of memory, and a
-// lower limit would not reduce them.
+// keptShare bounds how far repairs lower the limit: to this share of the initial limit, in per
+// cent. Receivers have room for the initial limit, so losses have other reasons than lack of
+// memory, and a lower limit would not reduce them.
 const keptShare = 75
 
 // start sets the limit of datagrams in flight so that bursts of all origins together fill at

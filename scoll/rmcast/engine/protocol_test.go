@@ -20,7 +20,7 @@ func versioned(b []byte, version int) []byte {
 }
 
 // TestOtherVersionDropped: RM-41: datagrams, control messages and orders of an older or newer
-// protocol version change nothing at a member. They are counted, and the user is told once.
+// protocol version change nothing at a member. They are counted, and the user gets one event.
 func TestOtherVersionDropped(t *testing.T) {
 	spec.Covers(t, "RM-41", "RM-A23")
 	w, _ := tallied(t, 3, nil, nil)

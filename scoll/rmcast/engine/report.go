@@ -14,7 +14,7 @@ type state uint8
 
 const (
 	out     state = iota
-	joining       // the node has asked to join, and has no list yet
+	joining       // the node has sent a request to join, and has no list yet
 	member
 	leaving // the node still serves the messages in flight (RM-A11)
 )
@@ -54,7 +54,8 @@ func (m *Machine) forgetAll() {
 	m.streams, m.delayed, m.sender, m.usable, m.held, m.heldN, m.kept = nil, nil, sender{}, wire.Version{}, nil, 0, 0
 }
 
-// leave starts to leave the group: the manager is told once nothing of this node is in flight.
+// leave starts to leave the group. When no message of this node is in flight any more, its reports
+// tell the manager that it leaves.
 func (m *Machine) leave() {
 	switch m.state {
 	case joining:

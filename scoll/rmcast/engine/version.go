@@ -61,8 +61,8 @@ func parseOlder(b []byte) (o wire.Order, ok bool) {
 	return o, o.Kind != 0
 }
 
-// otherVersion drops a message of another protocol version, and tells its sender if the
-// sender can understand the answer. The user is told at a limited rate.
+// otherVersion drops a message of another protocol version, and sends an error to its
+// sender if that node can understand it. The user gets events about this at a limited rate.
 func (g *Manager) otherVersion(from nid.NID, b []byte) {
 	o, older := parseOlder(b)
 	switch {

@@ -6,7 +6,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// nets reads networks, an item for each NI, until one is wrong.
+// nets reads the section of networks, and appends an item to s.Items for each NI. It ends at the
+// first network with an error.
 func (f *File) nets(s *Section, n ast.Node) {
 	items, ok := itemsOf(n)
 	if !ok {

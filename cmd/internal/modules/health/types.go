@@ -156,7 +156,7 @@ const EventMessage = "client health"
 // Event is an event of client health: a line of the daemon's events whose Msg is EventMessage,
 // with Source added. 'lnetctl health watch' prints it as JSON, and event handlers get it.
 type Event struct {
-	Source      string    `json:"source"`                // config.HealthSource; not in the daemon's lines
+	Source      string    `json:"source"`                // config.HealthSource; the log lines of the daemon omit it
 	Time        time.Time `json:"time"`                  // time of the event, by the wall clock
 	Msg         string    `json:"msg"`                   // EventMessage; empty if only Missed counts
 	Role        string    `json:"role"`                  // server or client: the role that reports it

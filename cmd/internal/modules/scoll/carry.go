@@ -20,8 +20,8 @@ const (
 	carryTimeout = 10 * time.Second
 )
 
-// heardBulk takes over a message of the multicast group that carries bulk data, and reports
-// whether it does.
+// heardBulk reports whether a message of the multicast group is one that carries bulk data. If its
+// origin may act on this node, heardBulk stores it.
 func (c *collective) heardBulk(m *rmcast.Message) bool {
 	if !admin.IsCarried(m.Data) {
 		return false

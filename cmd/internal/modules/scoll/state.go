@@ -15,7 +15,7 @@ import (
 type Status struct {
 	NID        nid.NID           `json:"nid"`        // NID of this node
 	RTTUS      int64             `json:"rtt_us"`     // configured round-trip time in µs
-	GuardUS    int64             `json:"guard_us"`   // slack for each level of a tree, in µs
+	GuardUS    int64             `json:"guard_us"`   // time that timeouts allow in addition to the RTT, for each level of a tree, in µs
 	Tree       string            `json:"tree"`       // tree of the administration service
 	Gossip     bool              `json:"gossip"`     // gossip runs, and reports which nodes are alive
 	Groups     []GroupStatus     `json:"groups"`     // named groups, sorted by name

@@ -51,7 +51,7 @@ type zoner struct {
 	changing sync.Mutex // held while the node joins or leaves; guards the field alone
 
 	mu     sync.Mutex
-	events []Event // the latest events; guarded by mu, like next
+	events []Event // the latest events; guarded by mu, like the fields below
 	next   uint64
 	keys   int // number of attribute keys that all events name together
 }

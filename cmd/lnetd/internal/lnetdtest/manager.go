@@ -14,7 +14,7 @@ import (
 // messageTimeout bounds the wait for a message of a daemon to its service manager.
 const messageTimeout = 20 * time.Second
 
-// Manager stands for the service manager of a daemon (systemd): it receives what the daemon
+// Manager plays the service manager of a daemon (systemd): it receives what the daemon
 // reports by sd_notify(3). It reads all the time, because a daemon gives up a message that does not
 // fit into the short queue of the socket.
 type Manager struct {

@@ -98,8 +98,8 @@ func (c *conn) quiet() error {
 }
 
 // awaitEnd waits until the node closes the connection, by FIN or RST, depending on whether the
-// node has left bytes unread. The node must not close it earlier than the recorded node, with a
-// tolerance of slack.
+// node has left bytes unread. The node must close it when the recorded node did, after pause,
+// with a tolerance of slack.
 func (c *conn) awaitEnd(pause time.Duration) error {
 	begin := time.Now()
 	_ = c.SetReadDeadline(begin.Add(pause + slack))

@@ -68,7 +68,7 @@ type Differences struct {
 	recorded    uint64                          // incarnation of the recorded node
 	handles     map[wire.MDHandle]wire.MDHandle // by recorded handle: the node's handle in its place
 	sequences   map[uint32]uint32               // by recorded sequence number: the node's number in its place
-	unrequested map[uint64]bool                 // recorded cookies of acknowledgements that the node does not request
+	unrequested map[uint64]bool                 // recorded cookies of zero-copy ACKs that the node does not request
 }
 
 // Check compares a record of the node with the recorded one.

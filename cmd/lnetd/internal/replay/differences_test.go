@@ -164,7 +164,7 @@ func TestCheckChecksum(t *testing.T) {
 	}
 }
 
-// TestZeroCopy: the player sends only acknowledgements that the node has asked for.
+// TestZeroCopy: the player sends only those zero-copy ACKs that the node has requested.
 func TestZeroCopy(t *testing.T) {
 	const cookie = 5
 	asks := recordsOf(t, "tcp-ping", accepted)[reply].Clone()

@@ -29,7 +29,7 @@ const (
 	// patience bounds the wait for an answer or a connection. No answer depends on a timeout of the
 	// node, so the wait is this long only if the answer never comes.
 	patience = 10 * time.Second
-	// slack is by how much a node may close a connection later than in the recording. It is less
+	// slack is by how much a node may close a connection earlier or later than recorded. It is less
 	// than the acceptor's timeout of 5 s, so that a refusal can be distinguished from a timeout.
 	slack = 3 * time.Second
 	// quiet is how long the test checks that the node is silent where the recorded node was silent.
@@ -278,7 +278,7 @@ func (p *Player) data(c *conn, i int, pause time.Duration) error {
 		}
 		got = p.takeAck(i, got)
 		next := i
-		if p.early[i] { // its acknowledgement came with a later message
+		if p.early[i] { // the zero-copy ACK of this recorded NOOP has come in a message
 			next = p.following(i)
 			p.early[next] = true
 		}

@@ -8,7 +8,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestTakeAck: an acknowledgement that comes in a message stands for its NOOP, and for no other.
+// TestTakeAck: a zero-copy ACK that comes in a message replaces the recorded NOOP with the same
+// cookie, and no other NOOP.
 func TestTakeAck(t *testing.T) {
 	message := func(cookie uint64) *capture.Record {
 		r := &capture.Record{Kind: capture.Message, Framed: true, Ksock: ksock.MsgHeader{Type: ksock.LNet, Cookies: [2]uint64{0, cookie}}}
@@ -20,7 +21,7 @@ func TestTakeAck(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		recorded *capture.Record // the message in the recording
-		cookie   uint64          // of the acknowledgement in the node's message
+		cookie   uint64          // cookie of the zero-copy ACK in the node's message
 		left     uint64
 		early    bool
 	}{

@@ -7,10 +7,10 @@ import (
 	"ulnet/lnd/socklnd/ksock"
 )
 
-// takeAck looks for a recorded NOOP, of event i or later on the same connection, whose zero-copy
-// acknowledgement the node has put into a message instead, as a node may that has a message to
-// send just then (lnet-wire §8.2). It returns the message without the acknowledgement; the NOOP is
-// not awaited any more.
+// takeAck handles a zero-copy ACK in a message of the node for which the recording has a NOOP, at
+// event i or later on the same connection: a node that has a message to send may put the ACK into
+// that message (lnet-wire §8.2). takeAck returns the message without the ACK, and the player does not
+// wait for the NOOP any more.
 func (p *Player) takeAck(i int, got *capture.Record) *capture.Record {
 	if got.Kind != capture.Message || !got.Framed || got.Ksock.Cookies[1] == 0 {
 		return got
@@ -32,7 +32,7 @@ func (p *Player) takeAck(i int, got *capture.Record) *capture.Record {
 	return got
 }
 
-// withoutAck returns a message without the acknowledgement in it.
+// withoutAck returns a copy of a message without the zero-copy ACK in it.
 func withoutAck(r *capture.Record) *capture.Record {
 	s := r.Clone()
 	s.Ksock.Cookies[1] = 0

@@ -115,8 +115,8 @@ func (p *Player) arrivedRequest(q *Packet) error {
 	return nil
 }
 
-// again takes a request that came before. The repetition may ask for an acknowledgement even if
-// the first one did not.
+// again handles a RoCE request that the node has sent before. The repetition may request an ACK even
+// if the first sending did not.
 func (p *Player) again(f *flow, q *Packet) error {
 	const ackReq = 8
 	was := bytes.Clone(f.sent[q.PSN])
@@ -132,7 +132,7 @@ func (p *Player) again(f *flow, q *Packet) error {
 	return nil
 }
 
-// answer sends the recorded acknowledgement if its MSN is right, else one that the player makes.
+// answer sends the recorded RoCE ACK if its MSN is right, else one that the player makes.
 func (p *Player) answer(f *flow, psn ibta.PSN) {
 	f.acked = psn.Add(1)
 	recorded := p.acks[ackName{f.back, psn}]

@@ -86,7 +86,7 @@ func TestBulk(t *testing.T) {
 }
 
 // eager makes the node answer each GET and each request of lnet_selftest from inside
-// Parse, as handlers do: then the answer may leave before the acknowledgement.
+// Parse, as handlers do: then the answer may leave before the RoCE ACK of the request.
 func (n *node) eager(s *replay.Script) {
 	n.Player.LateCredits = true
 	var answers []int // by message that arrives: script index of the operation that answers it; 0 for none
@@ -111,8 +111,8 @@ func (n *node) eager(s *replay.Script) {
 	}
 }
 
-// answer returns the place of the operation that follows packet i, if the host says
-// nothing before it.
+// answer returns the script index of the next operation after packet i, or 0 if the player sends
+// another message before that operation.
 func (n *node) answer(s *replay.Script, i int) int {
 	for at := i + 1; at < len(s.Packets); at++ {
 		if _, is := n.ops[at]; is {

@@ -138,7 +138,7 @@ func TestDeviceRejects(t *testing.T) {
 
 // TestDeviceBulk replays the transfers of two kernels against the device, in both
 // roles: 1 MiB and 64 KiB by RDMA WRITE, each posted in one piece as kernels do. Only
-// the packets that ask for acknowledgements differ.
+// the choice of packets that request RoCE ACKs differs.
 func TestDeviceBulk(t *testing.T) {
 	roles(t, bulk, func(t *testing.T, s *replay.Script, host netip.Addr) {
 		for _, single := range []bool{false, true} {

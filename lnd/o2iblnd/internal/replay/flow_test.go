@@ -7,7 +7,7 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// Errors in acknowledgements of the node.
+// Errors in the RoCE ACKs of the node.
 var (
 	ErrAck = errors.New("acknowledgement is wrong")
 	// errWindow means that more packets are in flight than a kernel would have.
@@ -18,19 +18,19 @@ var (
 // §14), so no kernel was ever given more.
 const mostUnacknowledged = 128
 
-// flow is the requests from one side of a connection to the other, and the
-// acknowledgements that come back.
+// flow is the RoCE requests from one side of a connection to the other, and the RoCE ACKs that come
+// back.
 type flow struct {
 	conn      *Conn
 	to        ibta.QPN // queue pair that the requests go to
-	back      ibta.QPN // queue pair that the acknowledgements go to
+	back      ibta.QPN // queue pair that the RoCE ACKs go to
 	next      ibta.PSN
 	completed map[ibta.PSN]uint32 // number of complete messages after the packet with this PSN
 	count     uint32              // number of messages so far
 	base      uint32              // MSN before the first message
 
-	acked   ibta.PSN         // PSN after that of the last packet that is acknowledged
-	must    ibta.PSN         // PSN after that of the last packet that asked for an acknowledgement
+	acked   ibta.PSN         // PSN after that of the last packet that a RoCE ACK has acknowledged
+	must    ibta.PSN         // PSN after that of the last packet that requested a RoCE ACK
 	indexes map[ibta.PSN]int // index in the script of the packet with this PSN
 	sent    map[ibta.PSN][]byte
 	written follower
@@ -55,7 +55,7 @@ func (f *flow) send(p *Packet) {
 	}
 }
 
-// msn returns the count of messages (MSN) in an acknowledgement of the packet with this PSN.
+// msn returns the count of messages (MSN) that the RoCE ACK of the packet with this PSN must have.
 func (f *flow) msn(psn ibta.PSN) uint32 { return (f.base + f.completed[psn]) & (1<<24 - 1) }
 
 // acknowledge takes an ACK. The packet must be an ACK, name a packet that was sent, not go back,

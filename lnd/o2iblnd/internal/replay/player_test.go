@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// The errors of a Player besides those of Differences and acknowledgements.
+// The errors of a Player, besides those of Differences and ErrAck.
 var (
 	ErrExtra  = errors.New("node sends what is not in the recording")
 	ErrEarly  = errors.New("node sends before what precedes it in the recording")
@@ -25,13 +25,13 @@ const maxInbox = 1 << 14
 // Player plays the node Host of a Script against a node under test, which takes the place of the
 // other recorded node. The player itself decides three things:
 //
-//   - It acknowledges packets where the node asks for it. Where the recorded node
-//     asked too, it sends the recorded ACK, with the number of messages that the node under
-//     test has really sent.
+//   - It sends a RoCE ACK for each packet in which the node requests one. Where the recorded
+//     node requested one too, it sends the recorded ACK, with the number of messages that the
+//     node under test has really sent.
 //   - Its answers to CM messages repeat the transaction ids that the node has chosen.
-//   - It takes acknowledgements where the node gives them, and checks what they say:
-//     each recorded one must have been given, or a later one, before the
-//     recording goes on.
+//   - It accepts the node's RoCE ACKs at other points than in the recording, and checks them:
+//     before the recording goes on, the node must have sent each recorded ACK, or one for a
+//     later packet.
 type Player struct {
 	Script *Script
 	Host   netip.Addr

@@ -61,9 +61,9 @@ func (p *pair) err() error {
 }
 
 // TestPlayers makes two players play each recording with each other. Both find
-// everything as it was recorded, and what they say together is the recording: also
-// the acknowledgements, which they make themselves. That shows that kernels
-// acknowledge by the rules that the player checks.
+// everything as it was recorded, and the packets of both together are the recording, also the
+// RoCE ACKs, which the players make themselves. That shows that kernels send ACKs by the rules
+// that the player checks.
 func TestPlayers(t *testing.T) {
 	for _, file := range recordings {
 		t.Run(filepath.Base(file), func(t *testing.T) {

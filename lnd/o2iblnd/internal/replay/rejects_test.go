@@ -82,7 +82,7 @@ func TestUnprivilegedPort(t *testing.T) {
 
 // TestRejectAsImprovised: the kernel asks for a queue that is too deep, is refused, and asks
 // again (frames 23 to 31). The test doubles the recorded queue depths, because ulnet's queues
-// cannot be as short as the recorded ones: their least depth is 8.
+// cannot be as short as the recorded ones: ulnet's minimum depth is 8.
 func TestRejectAsImprovised(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := load(t, rejects).Cut(23, 31).Edit(func(p *replay.Packet) {

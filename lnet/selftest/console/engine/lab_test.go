@@ -25,7 +25,7 @@ type lab struct {
 	events  machine.Deadlines[func()]
 	hosts   map[nid.NID]*host
 	lost    func(from, to *host, service wire.Service) bool // messages that do not arrive; of replies with the service of their request
-	refuse  syscall.Errno                                   // why requests to dead hosts cannot be sent; 0: they are lost
+	refuse  syscall.Errno                                   // error with which sending a request to a dead host fails; 0: the request is sent and gets lost
 	answers map[uint64]*answer
 	id      uint64 // of the latest command
 	sent    map[wire.Service]int
