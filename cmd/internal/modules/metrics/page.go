@@ -25,7 +25,7 @@ func (m *Module) newPage() *page {
 
 func newPage(g prometheus.Gatherer, to promhttp.Logger) *page {
 	metrics := promhttp.HandlerFor(g, promhttp.HandlerOpts{ErrorLog: to, DisableCompression: true})
-	return &page{kept[*answer]{make: func() *answer {
+	return &page{kept[*answer]{limit: scrapeLimit, make: func() *answer {
 		a := &answer{header: http.Header{}, status: http.StatusOK}
 		metrics.ServeHTTP(a, &http.Request{Method: http.MethodGet, URL: &url.URL{}, Header: http.Header{}})
 		return a
@@ -34,7 +34,11 @@ func newPage(g prometheus.Gatherer, to promhttp.Logger) *page {
 
 // ServeHTTP implements http.Handler.
 func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a := p.answers.get()
+	a, ok := p.answers.get()
+	if !ok {
+		http.Error(w, errStuck.Error(), http.StatusServiceUnavailable)
+		return
+	}
 	h, body := w.Header(), a.body.Bytes()
 	h.Set("Content-Type", a.header.Get("Content-Type"))
 	h.Set("Vary", "Accept-Encoding")

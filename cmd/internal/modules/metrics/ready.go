@@ -9,19 +9,23 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// readyz answers with 200 if an NI of the node is up, and with 503 otherwise. The rate at which it
-// reads the state of the node is bounded in the same way as that of scrapes, see kept.
+// readyz answers with 200 if an NI of the node is up, and with 503 if none is, or if the node is
+// stuck. The rate at which it reads the state of the node is bounded in the same way as that of
+// scrapes, see kept.
 func readyz(status func() node.Status) http.Handler {
 	type reply struct {
 		text  string
 		ready bool
 	}
-	replies := kept[reply]{make: func() reply {
+	replies := kept[reply]{limit: probeTimeout, make: func() reply {
 		text, ready := readiness(status())
 		return reply{text, ready}
 	}}
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		now := replies.get()
+		now, ok := replies.get()
+		if !ok {
+			now.text = errStuck.Error() + "\n"
+		}
 		if !now.ready {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
