@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // newTree makes a tree as 'make tree' does, with small files.
@@ -129,6 +130,7 @@ func TestLayout(t *testing.T) {
 // TestLayer: root owns the files, the user of the image its folders, the daemon has its capability,
 // and nothing for hosts is there.
 func TestLayer(t *testing.T) {
+	spec.Covers(t, "OP-23")
 	var b bytes.Buffer
 	if err := writeLayer(&b, newTree(t), time.Unix(1795000000, 0)); err != nil {
 		t.Fatal(err)
@@ -161,6 +163,7 @@ func TestLayer(t *testing.T) {
 
 // TestSameBytes: the same files give the same archive, whatever their times and modes for others.
 func TestSameBytes(t *testing.T) {
+	spec.Covers(t, "OP-22")
 	tree := newTree(t)
 	first := image(t, tree)
 	if err := errors.Join(os.Chtimes(filepath.Join(tree, "usr/bin/lnetd"), time.Now(), time.Now()), os.Chmod(filepath.Join(tree, "usr/bin/lnetd"), 0o700)); err != nil {

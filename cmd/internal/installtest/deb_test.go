@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ulnet/lnd/lndtest/netlab"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // key is a file of keys as docs/install.md makes it.
@@ -28,6 +29,7 @@ const fakeSystemctl = "#!/bin/sh\necho \"$*\" >> /" + asked + "\n"
 // TestDeb: in a Debian root the package is installed, runs as its unit says, is upgraded, removed
 // and purged. Nothing is left but keys of the administrator, which belong to root then.
 func TestDeb(t *testing.T) {
+	spec.Covers(t, "OP-20", "OP-22")
 	d := newDebian(t, "passwd", "systemd")
 	prometheus, promtool := tool(t, "prometheus", "prometheus"), tool(t, "promtool", "prometheus")
 	tree := needTree(t)

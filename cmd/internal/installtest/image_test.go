@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"ulnet/lnd/lndtest/netlab"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // container is the part of an image's configuration by which a container runs.
@@ -32,6 +33,7 @@ type container struct {
 // with a file system that is read-only. Its probes and its health check answer, and the latter
 // fails when the node has ended.
 func TestImage(t *testing.T) {
+	spec.Covers(t, "OP-23")
 	if os.Getuid() != 0 {
 		t.Skip("only root makes containers")
 	}

@@ -16,6 +16,7 @@ import (
 	"ulnet/cmd/internal/commands"
 	"ulnet/cmd/internal/config"
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // installed returns the commands in packages, as they are named in this repository, and by the
@@ -103,6 +104,7 @@ func run(t *testing.T, cmd *exec.Cmd) string {
 // TestPackages: both packages have the same files, replace no tool of Lustre, and are made
 // of the same bytes when they are built again.
 func TestPackages(t *testing.T) {
+	spec.Covers(t, "OP-22")
 	tree := needTree(t)
 	rpm := tool(t, "rpm", "rpm")
 	paths := build(t, tree, "1.2.3~rc1", "deb rpm")

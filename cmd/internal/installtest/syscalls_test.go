@@ -14,6 +14,7 @@ import (
 
 	"ulnet/cmd/internal/commands"
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // everything is a configuration in which lnetd does all that it can do.
@@ -47,6 +48,7 @@ health:
 // TestSystemCalls: lnetd makes no system call, and opens no socket of a family, that the unit
 // refuses.
 func TestSystemCalls(t *testing.T) {
+	spec.Covers(t, "OP-20")
 	if !effort.Long() {
 		t.Skip("traces a daemon: runs with ULNET_LONG=1")
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // tool returns the path of a program that .ci/packages installs. Without it the test is skipped,
@@ -30,6 +31,7 @@ func tool(t *testing.T, name, packaged string) string {
 // TestUnits: systemd understands the units, alone and with each drop-in. Its security review rates
 // them 2.0 at most, but for programs that administer the host, which need more.
 func TestUnits(t *testing.T) {
+	spec.Covers(t, "OP-20")
 	t.Parallel()
 	analyze := tool(t, "systemd-analyze", "systemd")
 	for _, test := range effort.Some(2, []struct {
@@ -110,6 +112,7 @@ const nameLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456
 
 // TestCapabilities: the service has one capability, and with drop-ins those that they explain.
 func TestCapabilities(t *testing.T) {
+	spec.Covers(t, "OP-20")
 	const bind = "CAP_NET_BIND_SERVICE"
 	for dropIn, test := range map[string]struct{ ambient, bounding string }{
 		"":             {bind, bind},

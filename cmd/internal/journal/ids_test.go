@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"ulnet/lnd/lndtest/spec"
 )
 
 var update = flag.Bool("update", false, "write contrib/systemd/ulnet.catalog anew")
@@ -17,6 +19,7 @@ const root = "../../.."
 
 // TestIDs: one statement writes the text of each id, and no two ids are equal.
 func TestIDs(t *testing.T) {
+	spec.Covers(t, "OP-21")
 	written := parseWriters(t)
 	seen := map[string]bool{}
 	for _, id := range IDs {

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"ulnet/lnd/lndtest/spec"
 )
 
 // journald is a socket that takes lines as journald does.
@@ -82,6 +84,7 @@ func newLog(path string, level slog.Level, fallback *bytes.Buffer) *slog.Logger 
 
 // TestLines: a line is an entry with its text, level, attributes and, if it has one, message id.
 func TestLines(t *testing.T) {
+	spec.Covers(t, "OP-21")
 	path := filepath.Join(t.TempDir(), "socket")
 	j := listen(t, path)
 	var rest bytes.Buffer
@@ -140,6 +143,7 @@ func TestLines(t *testing.T) {
 // TestHugeLine: however large a line is, its datagram fits into the buffer of a socket, and a text
 // that was cut off is still UTF-8.
 func TestHugeLine(t *testing.T) {
+	spec.Covers(t, "OP-21")
 	path := filepath.Join(t.TempDir(), "socket")
 	j := listen(t, path)
 	var rest bytes.Buffer
@@ -164,6 +168,7 @@ func TestHugeLine(t *testing.T) {
 // TestWithoutJournald: lines that journald does not take go to the other handler, and later ones to
 // a journald that is there again.
 func TestWithoutJournald(t *testing.T) {
+	spec.Covers(t, "OP-21")
 	path := filepath.Join(t.TempDir(), "socket")
 	var rest bytes.Buffer
 	log := newLog(path, slog.LevelInfo, &rest).With("a", 1)

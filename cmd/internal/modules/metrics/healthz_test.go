@@ -9,12 +9,15 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestHealthz: the answer is 200 if the node works, and 503 if it does not, or does not answer in
 // time. Requests to a node that is stuck begin no further probe, and are answered when it is no
 // longer stuck.
 func TestHealthz(t *testing.T) {
+	spec.Covers(t, "OP-24")
 	synctest.Test(t, func(t *testing.T) {
 		var probes atomic.Int64
 		stuck := make(chan struct{})

@@ -13,11 +13,13 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"ulnet/cmd/internal/node"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestHangingNode: while the node hangs, each of many requests is answered in time with 503, and
 // only one of them asks the node. When it answers again, so do the probes.
 func TestHangingNode(t *testing.T) {
+	spec.Covers(t, "OP-24")
 	for name, of := range map[string]func(hang func()) http.Handler{
 		"healthz": func(hang func()) http.Handler {
 			return healthz(func(context.Context) error { hang(); return nil })
