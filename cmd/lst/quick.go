@@ -99,11 +99,12 @@ func (f *quickFlags) config(args []string) (cfg quick.Config, err error) {
 
 // run measures and shows the result, as far as there is one.
 func (f *quickFlags) run(g *globals, c *cobra.Command, cfg quick.Config) error {
-	through, stop, err := f.own.console(c.Context(), g, cfg)
+	through, own, stop, err := f.own.console(c.Context(), g, cfg)
 	if err != nil {
 		return err
 	}
 	defer stop()
+	cfg.Own = own
 	if cli.IsTerminal(c.ErrOrStderr()) {
 		cfg.Progress = func(text string) { fmt.Fprintf(c.ErrOrStderr(), "\r\x1b[K%s", text) }
 		defer fmt.Fprint(c.ErrOrStderr(), "\r\x1b[K")

@@ -61,6 +61,21 @@ func (r remote) Stat(ctx context.Context, key uint32, target console.Target, tim
 	return selftest.OpStat.Call(ctx, r.client, selftest.AskRequest{Key: key, Target: target, Timeout: timeout})
 }
 
+// own returns what the daemon's node tells of its RPCs, or nil if it does not tell its NIDs.
+func (r remote) own(ctx context.Context) *quick.Own {
+	status, err := node.OpStatus.Call(ctx, r.client, control.None{})
+	if err != nil {
+		return nil // the measurement will say why
+	}
+	o := &quick.Own{Latencies: func(ctx context.Context) ([]lnetselftest.Latency, error) {
+		return selftest.OpLatencies.Call(ctx, r.client, control.None{})
+	}}
+	for _, ni := range status.NIs {
+		o.NIDs = append(o.NIDs, ni.NID)
+	}
+	return o
+}
+
 // ownNode has the flags of a console in this process.
 type ownNode struct {
 	command  *cobra.Command
@@ -81,30 +96,31 @@ func (o *ownNode) flags(c *cobra.Command) {
 	c.Flags().IntVar(&o.port, "accept-port", defaults.AcceptPort, "with --standalone: TCP `PORT` to listen on and to dial")
 }
 
-// console returns the console to use. The caller calls stop.
-func (o *ownNode) console(ctx context.Context, g *globals, measured quick.Config) (c quick.Console, stop func(), err error) {
+// console returns the console to use, and the node whose RPCs it can time. The caller calls stop.
+func (o *ownNode) console(ctx context.Context, g *globals, measured quick.Config) (c quick.Console, own *quick.Own, stop func(), err error) {
 	if !o.on {
 		for _, name := range []string{"networks", "accept-port"} {
 			if o.command.Flags().Changed(name) {
-				return nil, nil, cli.Usagef("--%s goes with --standalone; the daemon has its own", name)
+				return nil, nil, nil, cli.Usagef("--%s goes with --standalone; the daemon has its own", name)
 			}
 		}
-		return remote{g.client()}, func() {}, nil
+		r := remote{g.client()}
+		return r, r.own(ctx), func() {}, nil
 	}
-	c, stop, err = o.start(ctx, measured)
+	c, own, stop, err = o.start(ctx, measured)
 	if err != nil && stop != nil {
 		stop()
 	}
-	return c, stop, err
+	return c, own, stop, err
 }
 
 // start starts a node that is a console and a test node, for the nodes that are measured.
-func (o *ownNode) start(ctx context.Context, measured quick.Config) (c quick.Console, stop func(), err error) {
+func (o *ownNode) start(ctx context.Context, measured quick.Config) (c quick.Console, tells *quick.Own, stop func(), err error) {
 	cfg := config.Default()
 	cfg.Networks, cfg.AcceptPort = o.networks, o.port
 	n, err := node.New(node.Config{Config: cfg, MayNotListen: true})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	stop = o.leave(ctx, n.Shutdown, func() {})
 	own := n.NIDs()
@@ -113,14 +129,15 @@ func (o *ownNode) start(ctx context.Context, measured quick.Config) (c quick.Con
 		return slices.Contains(measured.From, p) || slices.Contains(measured.To, p) || slices.Contains(own, id)
 	}})
 	if err != nil {
-		return nil, stop, err
+		return nil, nil, stop, err
 	}
 	stop = o.leave(ctx, agent.Close, stop)
 	through, err := console.New(n.Table(), agent, console.Config{})
 	if err != nil {
-		return nil, stop, err
+		return nil, nil, stop, err
 	}
-	return through, o.leave(ctx, through.Close, stop), nil
+	tells = &quick.Own{NIDs: own, Latencies: func(context.Context) ([]lnetselftest.Latency, error) { return agent.Latencies(), nil }}
+	return through, tells, o.leave(ctx, through.Close, stop), nil
 }
 
 // leave returns a function that calls closing, with leaveTimeout as its time limit, and then next.

@@ -211,6 +211,16 @@ func (a *Agent) Status() Status {
 	return statusOf(s)
 }
 
+// Latency counts RPCs by the time that they took.
+type Latency = engine.Latency
+
+// Latencies returns a histogram of the RPCs of this node as client that succeeded, since the
+// agent's start: the buckets that are not empty, in the order of their times.
+func (a *Agent) Latencies() (list []Latency) {
+	a.runner.Inspect(func() { list = a.node.Latencies() })
+	return list
+}
+
 // Close ends the test node: no request is answered any more, and RPCs under way end without a
 // result. It waits until the requests that are being handled have ended. If ctx ends first, it
 // returns ErrBusy.

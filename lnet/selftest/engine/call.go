@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"time"
+
 	"ulnet/lnet/nid"
 	"ulnet/lnet/selftest/wire"
 )
@@ -22,6 +24,7 @@ type call struct {
 	id       uint64
 	unit     *unit
 	sequence uint32 // number of a PING request
+	began    time.Duration
 	sent     bool
 	reply    *wire.Message // nil: not arrived yet
 	bulk     bool          // bulk data are expected
@@ -33,7 +36,7 @@ type call struct {
 // call sends the next RPC of a unit.
 func (n *Node) call(u *unit) {
 	t := u.test
-	c := &call{id: n.nextID(), unit: u}
+	c := &call{id: n.nextID(), unit: u, began: n.now}
 	m := wire.Message{Header: wire.Header{Features: t.features}, ReplyID: c.id}
 	e := Effect{Kind: DoCall, ID: c.id, Peer: u.dest, Service: t.service}
 	if t.service == wire.PingService {
@@ -141,6 +144,7 @@ func (n *Node) over(c *call, failed bool) {
 	u.failed++
 	if !failed {
 		u.failed = 0
+		n.latencies.add(n.now - c.began)
 	} else if !t.stopping {
 		n.count(t)
 	}

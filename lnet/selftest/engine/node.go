@@ -26,6 +26,7 @@ type Node struct {
 	joining   *joining // nil: the node asks no console for membership
 	lastID    uint64   // number of the latest RPC or transfer
 	stats     Stats
+	latencies histogram // of the RPCs that succeeded
 }
 
 var _ machine.Machine[Input, Output] = (*Node)(nil)

@@ -6,9 +6,10 @@ import (
 	"ulnet/lnet/selftest/console"
 )
 
-// The operations of selftest: the first two are of the test node, the others are of the console.
+// The operations of selftest: the first three are of the test node, the others are of the console.
 var (
 	OpStatus     = control.Question[control.None, selftest.Status]{Path: "/v1/selftest", Doc: "the session and the counters of the test node"}
+	OpLatencies  = control.Question[control.None, []selftest.Latency]{Path: "/v1/selftest/latencies", Doc: "how many RPCs of the test node as client took how long, since its start"}
 	OpJoin       = control.Command[JoinRequest, selftest.Joined]{Path: "/v1/selftest/join", Doc: "has the test node join the session of a console at another node", Long: true}
 	OpSession    = control.Question[control.None, console.Session]{Path: "/v1/selftest/session", Doc: "the session of the console"}
 	OpNewSession = control.Command[NewSessionRequest, console.Session]{Path: "/v1/selftest/session/new", Doc: "makes the session of the console", Long: true}
@@ -43,7 +44,7 @@ var (
 // Routes returns the operations with their implementations.
 func (m *Module) Routes() []control.Route {
 	return []control.Route{
-		OpStatus.Do(control.Ask(m.Status)), OpJoin.Do(m.join),
+		OpStatus.Do(control.Ask(m.Status)), OpLatencies.Do(control.Ask(m.latencies)), OpJoin.Do(m.join),
 		OpSession.Do(control.Ask(m.session)), OpNewSession.Do(m.newSession), OpEndSession.Do(m.endSession),
 		OpPing.Do(m.ping), OpStat.Do(m.stat),
 		OpGroups.Do(control.Ask(m.groups)), OpGroup.Do(control.Quick(m.group)), OpAddGroup.Do(m.addGroup), OpAddNodes.Do(m.addNodes),

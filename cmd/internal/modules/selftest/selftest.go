@@ -71,6 +71,14 @@ func (m *Module) Status() (selftest.Status, error) {
 	return m.agent.Status(), nil
 }
 
+// latencies returns the histogram of the RPCs. ESRCH: the node is no test node.
+func (m *Module) latencies() ([]selftest.Latency, error) {
+	if m.agent == nil {
+		return nil, errNoTestNode()
+	}
+	return m.agent.Latencies(), nil
+}
+
 func errNoTestNode() error {
 	return cli.Hint(cli.Errnof(syscall.ESRCH, "this node is no test node"), "set selftest to 1 in the configuration of lnetd")
 }

@@ -34,6 +34,7 @@ type Config struct {
 	Time        time.Duration   // of all rounds together
 	Force       bool            // take nodes from other consoles, and end an earlier session of this one
 	Key         uint32          // key of the session, not 0
+	Own         *Own            // node whose RPCs can be timed one by one; nil: none
 	// Progress is called when something begins. Nil: it is not called.
 	Progress func(text string)
 }

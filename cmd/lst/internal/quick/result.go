@@ -36,15 +36,17 @@ type Pair struct {
 	pair pair
 }
 
-// Latency has quantiles of the time that an RPC takes. Each sample is the mean of one interval
-// of at least 100 ms: concurrency times the length of the interval, divided by the number of RPCs
-// in it (Little's law). A console cannot see single RPCs of other nodes.
+// Latency has quantiles of the time that an RPC takes. If the client is the node of the console's
+// process or daemon (Single), each sample is one RPC; a time is right to 1/32. Of other clients a
+// console cannot see single RPCs: each sample is the mean of one interval of at least 100 ms,
+// concurrency times its length, by the number of its RPCs (Little's law).
 type Latency struct {
-	Mean time.Duration `json:"mean_ns"` // of all RPCs
-	P50  time.Duration `json:"p50_ns"`  // median of the intervals
-	P90  time.Duration `json:"p90_ns"`  // not exceeded by 90 % of the intervals
-	P99  time.Duration `json:"p99_ns"`  // not exceeded by 99 % of the intervals
-	Max  time.Duration `json:"max_ns"`  // the slowest interval
+	Mean   time.Duration `json:"mean_ns"` // of all RPCs
+	P50    time.Duration `json:"p50_ns"`  // median of the samples
+	P90    time.Duration `json:"p90_ns"`  // not exceeded by 90 % of the samples
+	P99    time.Duration `json:"p99_ns"`  // not exceeded by 99 % of the samples
+	Max    time.Duration `json:"max_ns"`  // the slowest sample
+	Single bool          `json:"single"`  // samples are RPCs; false: intervals
 }
 
 // OK reports whether the pair was measured without an error.

@@ -116,6 +116,7 @@ func (m *measurement) watch(ctx context.Context, running []*track) error {
 	}
 	ticker := time.NewTicker(max(m.round/intervals, shortestInterval))
 	defer ticker.Stop()
+	defer m.time(ctx, running)()
 	last, err := m.sample(ctx, nodes)
 	for end := time.Now().Add(m.round); err == nil && time.Now().Before(end); {
 		select {

@@ -28,6 +28,9 @@ func (r *Result) WriteTo(w io.Writer) (n int64, err error) {
 		p.say("\n")
 		p.table(r.list())
 	}
+	if slices.ContainsFunc(r.Pairs, func(q Pair) bool { return q.Latency.Single }) {
+		p.say("* of single RPCs, because the client is the node of this console\n")
+	}
 	r.summary(p)
 	return p.n, p.err
 }
@@ -87,8 +90,11 @@ func (r *Result) quantities() (list []quantity) {
 		list,
 		quantity{"RPC/s", func(p *Pair) string { return fmt.Sprintf("%.0f", p.Rate) }},
 		quantity{"latency of an RPC, p50/p90/p99 of intervals", func(p *Pair) string {
-			l := &p.Latency
-			return fmt.Sprintf("%v/%v/%v", short(l.P50), short(l.P90), short(l.P99))
+			l, mark := &p.Latency, ""
+			if l.Single {
+				mark = "*"
+			}
+			return fmt.Sprintf("%v/%v/%v%s", short(l.P50), short(l.P90), short(l.P99), mark)
 		}},
 	)
 }

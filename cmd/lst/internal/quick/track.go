@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/lnet/nid"
+	"ulnet/lnet/selftest"
 	"ulnet/lnet/selftest/wire"
 )
 
@@ -16,6 +17,7 @@ type track struct {
 	errors   uint64
 	elapsed  time.Duration
 	interval []interval
+	single   []selftest.Latency // RPCs of the round by their times, if the client is the own node
 }
 
 // interval is the time between two samples.
@@ -59,7 +61,9 @@ func (t *track) result(cfg *Config) Pair {
 	if cfg.Service == wire.BRWService {
 		p.Bandwidth = p.Rate * float64(cfg.BRW.Length)
 	}
-	p.Latency = latencyOf(t.interval, cfg.Concurrency)
+	if p.Latency = latencyOf(t.interval, cfg.Concurrency); len(t.single) > 0 {
+		p.Latency = singleLatency(t.single)
+	}
 	p.Latency.Mean = perRPC(interval{t.elapsed, uint32(min(t.rpcs, 1<<32-1))}, cfg.Concurrency)
 	return p
 }

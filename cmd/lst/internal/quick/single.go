@@ -1,0 +1,78 @@
+package quick
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"ulnet/lnet/nid"
+	"ulnet/lnet/selftest"
+)
+
+// Own tells of a node whose RPCs can be timed one by one: that of the console's process or daemon.
+type Own struct {
+	NIDs []nid.NID // its NIDs
+	// Latencies returns how many RPCs of the node as client took how long, since its start.
+	Latencies func(context.Context) ([]selftest.Latency, error)
+}
+
+// find returns the pair whose client is the own node; nil: there is none.
+func (o *Own) find(running []*track) *track {
+	if o == nil {
+		return nil
+	}
+	i := slices.IndexFunc(running, func(t *track) bool { return slices.Contains(o.NIDs, t.from.NID) })
+	if i < 0 {
+		return nil
+	}
+	return running[i]
+}
+
+// time notes the RPCs of the own node, if it is a client: call the result at the end of a round.
+// A node that cannot say how long its RPCs took has intervals like others.
+func (m *measurement) time(ctx context.Context, running []*track) (end func()) {
+	t := m.Own.find(running)
+	if t == nil {
+		return func() {}
+	}
+	before, err := m.Own.Latencies(ctx)
+	return func() {
+		after, errAfter := m.Own.Latencies(ctx)
+		if err == nil && errAfter == nil {
+			t.single = between(before, after)
+		}
+	}
+}
+
+// between returns the RPCs that ended between two looks.
+func between(before, after []selftest.Latency) (list []selftest.Latency) {
+	had := make(map[time.Duration]uint64, len(before))
+	for _, b := range before {
+		had[b.UpTo] = b.RPCs
+	}
+	for _, a := range after {
+		if a.RPCs > had[a.UpTo] {
+			list = append(list, selftest.Latency{UpTo: a.UpTo, RPCs: a.RPCs - had[a.UpTo]})
+		}
+	}
+	return list
+}
+
+// singleLatency returns the quantiles of single RPCs, without their mean. There is one at least.
+func singleLatency(list []selftest.Latency) Latency {
+	var all uint64
+	for _, b := range list {
+		all += b.RPCs
+	}
+	quantile := func(percent uint64) time.Duration { // nearest rank
+		rank := max((all*percent+99)/100, 1)
+		for _, b := range list {
+			if rank <= b.RPCs {
+				return b.UpTo
+			}
+			rank -= b.RPCs
+		}
+		return 0 // not reached: the ranks end with the RPCs
+	}
+	return Latency{P50: quantile(50), P90: quantile(90), P99: quantile(99), Max: list[len(list)-1].UpTo, Single: true}
+}
