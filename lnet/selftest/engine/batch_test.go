@@ -161,7 +161,7 @@ func (l *lab) endPing(call engine.Effect) {
 
 // TestSessionEndsTests: a session that ends, in any way, ends its RPCs.
 func TestSessionEndsTests(t *testing.T) {
-	spec.Covers(t, "ST-16")
+	spec.Covers(t, "ST-16", "ST-48")
 	for name, end := range map[string]func(l *lab){
 		"removed": func(l *lab) { l.want(node1, &wire.RemoveSession{Session: id1}, wire.OK) },
 		"forced":  func(l *lab) { l.want(node1, &wire.MakeSession{Session: id2, Force: true}, wire.OK) },
