@@ -16,8 +16,8 @@ import (
 )
 
 func configCommand(g *globals) *cobra.Command {
-	c := &cobra.Command{Use: "config", Short: "The configuration that the node starts with"}
-	c.AddCommand(configSave(g))
+	c := &cobra.Command{Use: "config", Short: "The configuration of the daemon: check a file, show what counts, save what runs"}
+	c.AddCommand(configSave(g), configCheck(g), configShow(g))
 	return c
 }
 

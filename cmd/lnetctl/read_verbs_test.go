@@ -41,6 +41,7 @@ var notReading = strings.Fields("add del set reset evict drain undrain reload wa
 var arguments = map[string]string{
 	"lnetctl path": "0@lo", "lnetctl cpt-of-nid": "0@lo", "lnetctl client show": "nosuch", "lnetctl debug recovery": "--local",
 	"lnetctl debug nidlist": "0@lo", "lnetctl debug peer": "--nid 127.0.0.1@tcp", "lnetctl diff": "{empty}", "lnetctl config diff": "{empty}",
+	"lnetctl config check": "{empty}",
 }
 
 // serveWhole starts a daemon with a node on loopback.
@@ -62,7 +63,8 @@ func serveWhole(t *testing.T) (socket string) {
 		}
 	})
 	log := daemon.NewLog(cli.Env{Getenv: func(string) string { return "" }, Stderr: t.Output()}, io.Discard, &cfg)
-	return serveNode(t, append(n.Routes(), log.Routes()...), new(control.Events))
+	settings := daemon.NewSettings(&config.Loaded{Config: cfg}, n, log)
+	return serveNode(t, slices.Concat(n.Routes(), log.Routes(), settings.Routes()), new(control.Events))
 }
 
 // TestReadingVerbsPrintJSON: each verb that reads prints JSON with --json. On a node without

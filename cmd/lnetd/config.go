@@ -48,17 +48,17 @@ them otherwise.`,
 			_, err := fmt.Fprint(c.OutOrStdout(), config.Reference)
 			return err
 		}
-		cfg, err := flags.Config(os.Getuid() == 0)
+		loaded, err := flags.Load(os.Getuid() == 0)
 		if err != nil {
 			return err
 		}
-		for _, w := range flags.Warnings {
+		for _, w := range loaded.Warnings {
 			fmt.Fprintln(c.ErrOrStderr(), w)
 		}
 		if export {
-			return printTree(c.OutOrStdout(), cfg)
+			return printTree(c.OutOrStdout(), loaded.Config)
 		}
-		return printSources(c.OutOrStdout(), flags.Sources, cfg)
+		return printSources(c.OutOrStdout(), loaded)
 	}
 	return c
 }
@@ -77,8 +77,8 @@ func printTree(w io.Writer, cfg config.Config) error {
 
 // printSources prints, for each key, the values that were given, where each was given, and which
 // one counts.
-func printSources(w io.Writer, list []config.Source, cfg config.Config) error {
-	last := map[string]int{}
+func printSources(w io.Writer, l *config.Loaded) error {
+	list, last := l.Sources, map[string]int{}
 	for i, s := range list {
 		last[s.Key] = i
 	}
@@ -89,10 +89,10 @@ func printSources(w io.Writer, list []config.Source, cfg config.Config) error {
 		if last[s.Key] != i {
 			from += " (replaced)"
 		}
-		t.Row(s.Key, s.Value, from)
+		t.Row(s.Key, config.Shown(s.Value), from)
 	}
-	if cfg.LNetConf != "" {
-		t.Row("lnet_conf", cfg.LNetConf, "imported last, see 'lnetctl import --help'")
+	if l.LNetConf != "" {
+		t.Row("lnet_conf", l.LNetConf, "imported last, see 'lnetctl import --help'")
 	}
 	_, err := t.WriteTo(w)
 	return err

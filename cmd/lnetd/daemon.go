@@ -28,14 +28,18 @@ const drainTimeout = 5 * time.Second
 
 // serve runs the daemon until ctx ends. The directories of the configuration must exist. serve
 // logs the warnings about the configuration.
-func serve(ctx context.Context, env cli.Env, cfg config.Config, warnings []config.Warning) error {
+func serve(ctx context.Context, env cli.Env, loaded *config.Loaded) error {
+	if err := loaded.ReadLNetConf(); err != nil {
+		return cli.Hint(err, "name another file with --lnet-conf, or none")
+	}
+	cfg := loaded.Config
 	events := new(control.Events)
 	logs := daemon.NewLog(env, events, &cfg)
 	log := logs.Logger
 	hangups := catchHangups()
 	defer hangups.stop()
 	manager := service.New(env.Getenv, log)
-	for _, w := range warnings {
+	for _, w := range loaded.Warnings {
 		log.Warn(w.Text, slog.String("file", w.File), slog.Int("line", w.Line))
 	}
 	socket, err := control.Listen(cfg.Socket)
@@ -52,11 +56,13 @@ func serve(ctx context.Context, env cli.Env, cfg config.Config, warnings []confi
 	if err != nil {
 		return errors.Join(err, tap.close(), socket.Close())
 	}
-	if err := importLNetConf(ctx, log, n, cfg.LNetConf); err != nil {
+	if err := importLNetConf(ctx, log, n, loaded); err != nil {
 		drain(log, n)
 		return errors.Join(err, tap.close(), socket.Close())
 	}
-	server := control.New(control.Config{Routes: append(n.Routes(), logs.Routes()...), Events: events, Capture: tap.writer, Log: log})
+	settings := daemon.NewSettings(loaded, n, logs)
+	routes := slices.Concat(n.Routes(), logs.Routes(), settings.Routes())
+	server := control.New(control.Config{Routes: routes, Events: events, Capture: tap.writer, Log: log})
 	stopFiles := showState(log, n, cfg)
 	status := ready(env, log, n, cfg)
 	manager.Ready(status)

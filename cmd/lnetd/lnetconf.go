@@ -4,24 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"os"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/config/tree"
 	"ulnet/cmd/internal/node"
 )
 
 // importLNetConf applies a file in lnetctl's YAML format to a node that starts. NIs that other
-// files or flags have started get the tunables of the file. Without a path it does nothing.
-func importLNetConf(ctx context.Context, log *slog.Logger, n *node.Node, path string) error {
-	if path == "" {
+// files or flags have started get the tunables of the file. Without a file it does nothing.
+func importLNetConf(ctx context.Context, log *slog.Logger, n *node.Node, l *config.Loaded) error {
+	path, f := l.LNetConf, l.Imported
+	if f == nil {
 		return nil
-	}
-	f, err := readLNetConf(path)
-	if err != nil {
-		return cli.Hint(err, "name another file with --lnet-conf, or none")
 	}
 	if err := removeRetuned(ctx, log, n, f, path); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
@@ -61,21 +57,4 @@ func removeRetuned(ctx context.Context, log *slog.Logger, n *node.Node, f *tree.
 		log.Info("started again with the tunables of the file", slog.Any("ni", ni.NID), slog.String("file", path))
 	}
 	return nil
-}
-
-func readLNetConf(path string) (*tree.File, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, tree.MaxSize+1))
-	if err != nil {
-		return nil, err
-	}
-	f, err := tree.Read(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return f, nil
 }

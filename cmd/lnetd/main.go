@@ -55,7 +55,7 @@ Options of Lustre's modules in modprobe.d, and lnet.conf, are read as 'lnetd con
 	}
 	flags := config.AddFlags(c.Flags())
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		cfg, err := flags.Config(os.Getuid() == 0)
+		loaded, err := flags.Load(os.Getuid() == 0)
 		if _, bad := errors.AsType[*config.Error](err); bad {
 			return cli.Hint(cli.ConfigError(err), "'lnetd config' prints the reference configuration, which explains every key")
 		}
@@ -66,16 +66,16 @@ Options of Lustre's modules in modprobe.d, and lnet.conf, are read as 'lnetd con
 			return cli.ConfigError(err)
 		}
 		dirs := config.Dirs{Getenv: env.Getenv, UID: os.Getuid()}
-		cfg.Resolve(dirs)
-		if err := makeDirs(cfg, dirs); err != nil {
+		loaded.Resolve(dirs)
+		if err := makeDirs(loaded.Config, dirs); err != nil {
 			return cli.Hint(err, "choose directories of yours with --state-dir and --runtime-dir")
 		}
-		unlock, err := lockState(cfg.StateDir)
+		unlock, err := lockState(loaded.StateDir)
 		if err != nil {
 			return err
 		}
 		defer unlock()
-		return failure(serve(c.Context(), env, cfg, flags.Warnings), &cfg)
+		return failure(serve(c.Context(), env, loaded), &loaded.Config)
 	}
 	c.AddCommand(configCommand())
 	return c

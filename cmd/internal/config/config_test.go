@@ -257,7 +257,7 @@ func TestFlagsOverrideTheFile(t *testing.T) {
 			if err := set.Parse(test.args); err != nil {
 				t.Fatal(err)
 			}
-			got, err := flags.Config(false)
+			loaded, err := flags.Load(false)
 			if test.change == nil {
 				if err == nil || !strings.HasPrefix(err.Error(), test.err) {
 					t.Fatalf("error %v, want %s", err, test.err)
@@ -267,7 +267,7 @@ func TestFlagsOverrideTheFile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := config.Default()
+			want, got := config.Default(), loaded.Config
 			test.change(&want)
 			if diff := cmp.Diff(want, got, equateNIDs, equateIDs); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -321,7 +321,7 @@ func TestDirs(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var c config.Config
+			var c config.Loaded
 			c.Resolve(config.Dirs{Getenv: func(k string) string { return test.vars[k] }, UID: test.uid})
 			got := []string{c.StateDir, c.RuntimeDir, c.Socket}
 			if diff := cmp.Diff([]string{test.state, test.runtime, test.socket}, got); diff != "" {

@@ -20,32 +20,45 @@ type Dirs struct {
 // StateDir is the directory of data that outlives the process: $STATE_DIRECTORY of systemd, else
 // /var/lib/lnetd for root and $XDG_STATE_HOME/lnetd (~/.local/state/lnetd) for users.
 func (p Dirs) StateDir() string {
+	dir, _ := p.stateDir()
+	return dir
+}
+
+// stateDir returns StateDir, and the variable of the environment that names it, such as
+// $STATE_DIRECTORY; "": none.
+func (p Dirs) stateDir() (dir, variable string) {
 	if dir := p.systemd("STATE_DIRECTORY"); dir != "" {
-		return dir
+		return dir, "$STATE_DIRECTORY"
 	}
 	if p.UID == 0 {
-		return "/var/lib/lnetd"
+		return "/var/lib/lnetd", ""
 	}
 	if dir := p.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "lnetd")
+		return filepath.Join(dir, "lnetd"), "$XDG_STATE_HOME"
 	}
-	return filepath.Join(p.Getenv("HOME"), ".local", "state", "lnetd")
+	return filepath.Join(p.Getenv("HOME"), ".local", "state", "lnetd"), "$HOME"
 }
 
 // RuntimeDir is where lnetd keeps its socket. That is $RUNTIME_DIRECTORY of systemd. Without
 // that it is /run/lnetd for root, and for users $XDG_RUNTIME_DIR/lnetd or a directory of their
 // own in the system's directory for temporary files.
 func (p Dirs) RuntimeDir() string {
+	dir, _ := p.runtimeDir()
+	return dir
+}
+
+// runtimeDir returns RuntimeDir, and the variable of the environment that names it; "": none.
+func (p Dirs) runtimeDir() (dir, variable string) {
 	if dir := p.systemd("RUNTIME_DIRECTORY"); dir != "" {
-		return dir
+		return dir, "$RUNTIME_DIRECTORY"
 	}
 	if p.UID == 0 {
-		return "/run/lnetd"
+		return "/run/lnetd", ""
 	}
 	if dir := p.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "lnetd")
+		return filepath.Join(dir, "lnetd"), "$XDG_RUNTIME_DIR"
 	}
-	return filepath.Join(os.TempDir(), fmt.Sprintf("lnetd-%d", p.UID))
+	return filepath.Join(os.TempDir(), fmt.Sprintf("lnetd-%d", p.UID)), ""
 }
 
 // systemd returns the first directory in the list that systemd passes in an environment
@@ -89,17 +102,4 @@ func (p Dirs) CheckOwner(dir string) error {
 		return fmt.Errorf("%s belongs to user %d", dir, stat.Uid)
 	}
 	return nil
-}
-
-// Resolve fills in the paths that the configuration does not set.
-func (c *Config) Resolve(p Dirs) {
-	if c.StateDir == "" {
-		c.StateDir = p.StateDir()
-	}
-	if c.RuntimeDir == "" {
-		c.RuntimeDir = p.RuntimeDir()
-	}
-	if c.Socket == "" {
-		c.Socket = SocketIn(c.RuntimeDir)
-	}
 }

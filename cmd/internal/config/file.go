@@ -93,7 +93,7 @@ func (c *Config) parse(name string, text []byte) (sources []Source, err error) {
 		if err := c.checkTwice(name, entries); err != nil {
 			return nil, err
 		}
-		sources = append(sources, sourcesOf(name, entries)...)
+		sources = append(sources, sourcesOf(name, "", entries)...)
 	}
 	return sources, c.check(name)
 }
@@ -114,43 +114,36 @@ func (c *Config) forgetNetworks(entries []*ast.MappingValueNode) {
 	}
 }
 
-// sourcesOf returns the settings that the entries of a file contain. A section as a whole
-// counts as one setting.
-func sourcesOf(name string, entries []*ast.MappingValueNode) (list []Source) {
+// assign calls the setting of each entry of the file. Its error joins those of all entries.
+func assign(settings map[string]setting, name string, entries []*ast.MappingValueNode) error {
+	var errs []error
 	for _, e := range entries {
-		key := e.Key.GetToken()
-		value := e.Value.GetToken().Value
-		if _, scalar := e.Value.(ast.ScalarNode); !scalar {
-			value = "..."
-		}
-		list = append(list, Source{key.Value, value, fmt.Sprintf("%s:%d", name, key.Position.Line)})
+		errs = append(errs, assignOne(settings, name, e))
 	}
-	return list
+	return errors.Join(errs...)
 }
 
-// assign calls the setting of each entry of the file.
-func assign(settings map[string]setting, name string, entries []*ast.MappingValueNode) error {
-	for _, e := range entries {
-		key := e.Key.GetToken()
-		s, ok := settings[key.Value]
-		if !ok {
-			return errorAt(name, key, fmt.Errorf("unknown key %q", key.Value))
-		}
-		if _, none := e.Value.(*ast.NullNode); none {
-			return errorAt(name, key, fmt.Errorf("%s has no value; without the line it has its default", key.Value))
-		}
-		if err := s.put(e.Value); err != nil {
-			if _, positioned := errors.AsType[*Error](err); positioned {
-				return err // err is of a section, and has its position
-			}
-			at := e.Value.GetToken()
-			if entry, ok := errors.AsType[*entryError](err); ok {
-				at = entry.at
-			}
-			return errorAt(name, at, fmt.Errorf("%s: %w", key.Value, err))
-		}
+func assignOne(settings map[string]setting, name string, e *ast.MappingValueNode) error {
+	key := e.Key.GetToken()
+	s, ok := settings[key.Value]
+	if !ok {
+		return errorAt(name, key, fmt.Errorf("unknown key %q", key.Value))
 	}
-	return nil
+	if _, none := e.Value.(*ast.NullNode); none {
+		return errorAt(name, key, fmt.Errorf("%s has no value; without the line it has its default", key.Value))
+	}
+	err := s.put(e.Value)
+	if err == nil {
+		return nil
+	}
+	if _, positioned := errors.AsType[*Error](err); positioned {
+		return err // err is of a section, and has its position
+	}
+	at := e.Value.GetToken()
+	if entry, ok := errors.AsType[*entryError](err); ok {
+		at = entry.at
+	}
+	return errorAt(name, at, fmt.Errorf("%s: %w", key.Value, err))
 }
 
 // check refuses values that do not fit together.

@@ -16,11 +16,6 @@ type Flags struct {
 	level string
 	given Config
 	set   *pflag.FlagSet
-
-	// Sources says where each given setting comes from; if a key has several entries, the last one
-	// counts. Set by Config.
-	Sources  []Source
-	Warnings []Warning // lines without effect; set by Config
 }
 
 // The files of Lustre that a daemon of root reads if no flag names others.
@@ -51,78 +46,86 @@ func AddFlags(set *pflag.FlagSet) *Flags {
 	return f
 }
 
-// Config returns the settings. It begins with the defaults; the options of Lustre's modules
+// File returns the path of the daemon's own file; "": it has none.
+func (f *Flags) File() string { return f.file }
+
+// Load returns the settings. It begins with the defaults; the options of Lustre's modules
 // change them, then the file, then the flags. A wrong flag is an error of the command line. If
-// system is set, Lustre's files in their usual paths are read unless other files are named.
-func (f *Flags) Config(system bool) (Config, error) {
-	c, err := f.files(system)
+// system is set, Lustre's files in their usual paths are read unless other files are named. Load
+// can be called again, to read the files anew.
+func (f *Flags) Load(system bool) (*Loaded, error) {
+	l, err := f.files(system)
 	if err != nil {
-		return c, err
+		return nil, err
 	}
 	overrides := map[string]func(){
 		"modprobe":      func() {},
-		"lnet-conf":     func() { c.LNetConf = pathOf(f.given.LNetConf) },
-		"networks":      func() { c.Networks, c.IP2Nets, c.Sections.Net = f.given.Networks, "", nil },
-		"accept-port":   func() { c.AcceptPort = f.given.AcceptPort },
-		"o2ib-provider": func() { c.O2IB.Provider = f.given.O2IB.Provider },
-		"socket":        func() { c.Socket = f.given.Socket },
-		"state-dir":     func() { c.StateDir = f.given.StateDir },
-		"runtime-dir":   func() { c.RuntimeDir = f.given.RuntimeDir },
-		"capture":       func() { c.Capture = f.given.Capture },
-		"metrics":       func() { c.Metrics = f.given.Metrics },
-		"log-format":    func() { c.LogFormat = f.given.LogFormat },
+		"lnet-conf":     func() { l.LNetConf = pathOf(f.given.LNetConf) },
+		"networks":      func() { l.Networks, l.IP2Nets, l.Config.Sections.Net = f.given.Networks, "", nil },
+		"accept-port":   func() { l.AcceptPort = f.given.AcceptPort },
+		"o2ib-provider": func() { l.O2IB.Provider = f.given.O2IB.Provider },
+		"socket":        func() { l.Socket = f.given.Socket },
+		"state-dir":     func() { l.StateDir = f.given.StateDir },
+		"runtime-dir":   func() { l.RuntimeDir = f.given.RuntimeDir },
+		"capture":       func() { l.Capture = f.given.Capture },
+		"metrics":       func() { l.Metrics = f.given.Metrics },
+		"log-level":     func() { l.LogLevel, err = ParseLevel(f.level) },
+		"log-format":    func() { l.LogFormat = f.given.LogFormat },
 	}
 	for _, name := range slices.Sorted(maps.Keys(overrides)) {
 		if f.set.Changed(name) {
 			overrides[name]()
-			f.Sources = append(f.Sources, Source{strings.ReplaceAll(name, "-", "_"), f.set.Lookup(name).Value.String(), "--" + name})
+			l.Sources = append(l.Sources, Source{strings.ReplaceAll(name, "-", "_"), f.set.Lookup(name).Value.String(), "--" + name})
 		}
 	}
-	said := func(s Source) bool { return s.Key == "networks" || s.Key == "ip2nets" || s.Key == "net" }
-	if c.LNetConf != "" && !slices.ContainsFunc(f.Sources, said) {
-		c.Networks = "lo" // no option names a network: the networks come from the LNetConf file, and 0@lo is always there
+	if err != nil {
+		return nil, cli.Usagef("--log-level: %w", err)
 	}
-	return c, f.check(&c)
+	if l.LNetConf != "" && !l.saysNetworks() {
+		l.Networks = "lo" // no option names a network: the networks come from the LNetConf file, and 0@lo is always there
+		l.Sources = append(l.Sources, Source{"networks", l.Networks, "lnet_conf"})
+	}
+	return l, checkFlags(&l.Config)
 }
 
-// files reads the daemon's file and the options of Lustre's modules. The daemon's file can name the
-// file of these options, so files reads it first. It then starts again with the options, and
-// applies the daemon's file after them, because that takes precedence.
-func (f *Flags) files(system bool) (c Config, err error) {
-	c = Default()
+// files reads the daemon's file and the options of Lustre's modules. The daemon's file says
+// which options apply, so it is read first, and once more after them.
+func (f *Flags) files(system bool) (l *Loaded, err error) {
+	l = &Loaded{Config: Default()}
 	var text []byte
 	if f.file != "" {
 		if text, err = readFile(f.file); err == nil {
-			f.Sources, err = c.parse(f.file, text)
+			l.Sources, err = l.parse(f.file, text)
 		}
 		if err != nil {
-			return c, err
+			return nil, err
 		}
 	} else if system && !f.set.Changed("networks") {
-		c.Modprobe, c.LNetConf = present(SystemModprobe), present(SystemLNetConf)
+		l.Modprobe, l.LNetConf = present(SystemModprobe), present(SystemLNetConf)
 	}
 	if f.set.Changed("modprobe") {
-		c.Modprobe = pathOf(f.given.Modprobe)
+		l.Modprobe = pathOf(f.given.Modprobe)
 	}
-	if c.Modprobe == "" {
-		return c, nil
+	if l.Modprobe == "" {
+		return l, nil
 	}
-	return f.onModules(c, text)
+	return f.onModules(l.Modprobe, l.LNetConf, text)
 }
 
-// onModules starts from the options of Lustre's modules in the file named.Modprobe, and applies
-// the text of the daemon's file, if there is one.
-func (f *Flags) onModules(named Config, text []byte) (c Config, err error) {
-	c = Default()
-	c.LNetConf = named.LNetConf
-	f.Sources, f.Warnings, err = c.ReadModprobe(named.Modprobe)
+// onModules starts from the options of Lustre's modules in a file or folder, and applies the text
+// of the daemon's file, if there is one.
+func (f *Flags) onModules(modprobe, lnetConf string, text []byte) (*Loaded, error) {
+	l := &Loaded{Config: Default()}
+	l.LNetConf = lnetConf
+	var err error
+	l.Sources, l.Warnings, err = l.ReadModprobe(modprobe)
 	if err == nil && f.file != "" {
 		var more []Source
-		more, err = c.parse(f.file, text)
-		f.Sources = append(f.Sources, more...)
+		more, err = l.parse(f.file, text)
+		l.Sources = append(l.Sources, more...)
 	}
-	c.Modprobe = named.Modprobe
-	return c, err
+	l.Modprobe = modprobe
+	return l, err
 }
 
 // present returns the path of a file or folder, or "" if there is none.
@@ -141,14 +144,8 @@ func pathOf(value string) string {
 	return value
 }
 
-// check refuses flags with values that would be refused in a file, too.
-func (f *Flags) check(c *Config) error {
-	if f.set.Changed("log-level") {
-		var err error
-		if c.LogLevel, err = ParseLevel(f.level); err != nil {
-			return cli.Usagef("--log-level: %w", err)
-		}
-	}
+// checkFlags refuses flags with values that would be refused in a file, too.
+func checkFlags(c *Config) error {
 	if c.AcceptPort < 1 || c.AcceptPort > 65535 {
 		return cli.Usagef("--accept-port: want a port from 1 to 65535, not %d", c.AcceptPort)
 	}

@@ -16,11 +16,12 @@ lnetd.yaml \- configuration of lnetd(8)
 A file in YAML. Each key below stands with its default; without a line for it a key has that
 value. Keys of a section stand below the key of the section, two blanks further in. The file is
 strict: an unknown key, a value out of range and a second value for the same thing are errors,
-which name the line. 'lnetd config' prints this reference as a file.
+which name the line. 'lnetctl config check FILE' finds them, 'lnetd config' prints this reference
+as a file, and 'lnetctl config show' prints what counts in a running daemon, and why.
 `
 
 const manEnd = `.SH SEE ALSO
-\fBlnetd(8)\fP, \fBlnetd\-config(8)\fP
+\fBlnetd(8)\fP, \fBlnetd\-config(8)\fP, \fBlnetctl\-config\-check(8)\fP, \fBlnetctl\-config\-show(8)\fP
 `
 
 // ManPage returns the reference as the manual page lnetd.yaml(5).

@@ -37,7 +37,7 @@ that announces it, and the last line has the result of the operation. An answer 
 // TestControlDocument: docs/control.md lists the operations of the control socket, each with a
 // path of its own and a description.
 func TestControlDocument(t *testing.T) {
-	routes := slices.Concat(control.OwnRoutes(), new(node.Node).Routes(), new(daemon.Log).Routes())
+	routes := slices.Concat(control.OwnRoutes(), new(node.Node).Routes(), new(daemon.Log).Routes(), new(daemon.Settings).Routes())
 	for _, m := range List(node.Host{Config: new(config.Config)}) {
 		routes = append(routes, m.Routes()...)
 	}

@@ -137,7 +137,7 @@ func applyItem(ctx context.Context, to Target, v Verb, key string, i Item) []*Er
 		return routeErrors(i, to.AddRoute(ctx, *i.Route))
 	case i.Peer != nil && v == Del:
 		return explain(i, to.RemovePeer(ctx, *i.Peer), "failed to del primary peer")
-	case i.Peer != nil && !i.Peer.isConfigured(): // nothing to do, because the node discovers such a peer by itself
+	case i.Peer != nil && !i.Peer.IsConfigured(): // nothing to do, because the node discovers such a peer by itself
 		return nil
 	case i.Peer != nil:
 		return explain(i, to.AddPeer(ctx, *i.Peer), "failed to add primary peer")

@@ -8,7 +8,7 @@ import (
 // applySettings applies the settings of an item. Del changes only two of them: a router becomes
 // an ordinary node, and the NUMA range becomes 0.
 func applySettings(ctx context.Context, to Target, v Verb, i Item) []*Error {
-	for _, s := range i.settings() {
+	for _, s := range i.Settings() {
 		switch {
 		case s.Name == ShownOnly: // skipped, as the setting follows from others
 			continue
@@ -24,8 +24,8 @@ func applySettings(ctx context.Context, to Target, v Verb, i Item) []*Error {
 	return nil
 }
 
-// settings lists the settings of an item by their names.
-func (i Item) settings() (list []Setting) {
+// Settings lists the settings of an item by their names.
+func (i Item) Settings() (list []Setting) {
 	set := func(name string, n *int) {
 		if n != nil {
 			list = append(list, Setting{name, int64(*n)})

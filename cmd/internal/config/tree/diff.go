@@ -77,12 +77,12 @@ func (d *differ) item(i Item) {
 		}
 	case i.Route != nil:
 		d.route(i.Line, i.Route)
-	case i.Peer != nil && i.Peer.isConfigured():
+	case i.Peer != nil && i.Peer.IsConfigured():
 		d.peer(i.Line, i.Peer)
 	case i.UDSP != nil:
 		d.rule(i.Line, i.UDSP)
 	}
-	for _, s := range i.settings() {
+	for _, s := range i.Settings() {
 		d.setting(i.Line, s)
 	}
 }
@@ -90,7 +90,7 @@ func (d *differ) item(i Item) {
 // route compares a route with those of the node.
 func (d *differ) route(line int, r *Route) {
 	what := fmt.Sprintf("route to %s by %v", r.Net, r.Gateway)
-	at := slices.IndexFunc(d.now.Route, func(has Route) bool { return has.Net == r.Net && has.Gateway == r.Gateway })
+	at := slices.IndexFunc(d.now.Route, r.Same)
 	if at < 0 {
 		d.add(line, Adds, "%s", what)
 		return
@@ -168,7 +168,7 @@ func (has *NI) is(ni NI) bool {
 // peer compares a peer with the same peer of the node. Importing adds the NIDs of the file to
 // those that the node has.
 func (d *differ) peer(line int, p *Peer) {
-	at := slices.IndexFunc(d.now.Peer, func(has Peer) bool { return has.Primary == p.Primary && has.isConfigured() })
+	at := slices.IndexFunc(d.now.Peer, func(has Peer) bool { return has.Primary == p.Primary && has.IsConfigured() })
 	if at < 0 {
 		d.add(line, Adds, "peer %v", p.Primary)
 		return
@@ -188,9 +188,7 @@ func (d *differ) rule(line int, u *UDSP) {
 			what += " " + p.name + " " + p.text
 		}
 	}
-	at := slices.IndexFunc(d.now.UDSP, func(has UDSP) bool {
-		return samePattern(has.Src, u.Src) && samePattern(has.Dst, u.Dst) && samePattern(has.Rte, u.Rte)
-	})
+	at := slices.IndexFunc(d.now.UDSP, u.Same)
 	switch {
 	case at < 0:
 		d.add(line, Adds, "%s", what)
@@ -237,10 +235,10 @@ func (t *Tree) settings() (list []Setting) {
 		list = t.Global.Settings()
 	}
 	if t.Buffers != nil {
-		list = append(list, Item{Buffers: t.Buffers}.settings()...)
+		list = append(list, Item{Buffers: t.Buffers}.Settings()...)
 	}
 	if t.Routing != nil {
-		list = append(list, Item{Routing: t.Routing}.settings()...)
+		list = append(list, Item{Routing: t.Routing}.Settings()...)
 	}
 	return list
 }

@@ -55,9 +55,9 @@ type ClaimedNI struct {
 	NID nid.NID `json:"nid"` // NID of the NI
 }
 
-// isConfigured reports whether an administrator named the peer. If there is no state, the peer
+// IsConfigured reports whether an administrator named the peer. If there is no state, the peer
 // comes from a file that an administrator wrote.
-func (p *Peer) isConfigured() bool { return p.State == nil || p.State.Has(lnet.PeerConfigured) }
+func (p *Peer) IsConfigured() bool { return p.State == nil || p.State.Has(lnet.PeerConfigured) }
 
 // backup returns the peer without counters and states.
 func (p Peer) backup() Peer {

@@ -74,7 +74,7 @@ func (t *Tree) Backup() *Tree {
 		b.Route = append(b.Route, r.backup())
 	}
 	for _, p := range t.Peer {
-		if p.MultiRail || p.isConfigured() {
+		if p.MultiRail || p.IsConfigured() {
 			b.Peer = append(b.Peer, p.backup())
 		}
 	}
@@ -89,7 +89,7 @@ func (t *Tree) Backup() *Tree {
 // because another file that the node reads before may set other ones.
 func (t *Tree) Saved() *Tree {
 	own := *t
-	own.Peer = slices.DeleteFunc(slices.Clone(t.Peer), func(p Peer) bool { return !p.isConfigured() })
+	own.Peer = slices.DeleteFunc(slices.Clone(t.Peer), func(p Peer) bool { return !p.IsConfigured() })
 	b := own.Backup()
 	b.Global = t.Global
 	if b.Routing == nil {
