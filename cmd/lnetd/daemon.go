@@ -29,8 +29,8 @@ const drainTimeout = 5 * time.Second
 // serve runs the daemon until ctx ends. The directories of the configuration must exist. serve
 // logs the warnings about the configuration.
 func serve(ctx context.Context, env cli.Env, loaded *config.Loaded) error {
-	if err := loaded.ReadLNetConf(); err != nil {
-		return cli.Hint(err, "name another file with --lnet-conf, or none")
+	if err := readLNetConf(loaded); err != nil {
+		return err
 	}
 	cfg := loaded.Config
 	events := new(control.Events)

@@ -22,7 +22,7 @@ func (f jsonFailure) Show(_, stderr io.Writer) {
 }
 
 // ExitCode implements cli.Shown.
-func (f jsonFailure) ExitCode() int { return cli.Failed }
+func (f jsonFailure) ExitCode() int { return cli.ExitCode(f.error) }
 
 // failure returns the error that ends a daemon in the form that its configuration asks for.
 func failure(err error, cfg *config.Config) error {

@@ -5,12 +5,27 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"syscall"
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/config/tree"
 	"ulnet/cmd/internal/node"
 )
+
+// readLNetConf reads the file LNetConf. It refuses a file with an error in any section, so that no
+// part of the file is applied.
+func readLNetConf(l *config.Loaded) error {
+	if err := l.ReadLNetConf(); err != nil {
+		return cli.Hint(cli.ConfigError(err), "name another file with --lnet-conf, or none")
+	}
+	if errs := l.ImportErrors(); len(errs) > 0 {
+		return cli.Hint(cli.ConfigError(errors.Join(errs...)), hintImport)
+	}
+	return nil
+}
+
+const hintImport = "mend the file, or start with --lnet-conf none; 'lnetctl import --help' says what it can have"
 
 // importLNetConf applies a file in lnetctl's YAML format to a node that starts. NIs that other
 // files or flags have started get the tunables of the file. Without a file it does nothing.
@@ -27,7 +42,9 @@ func importLNetConf(ctx context.Context, log *slog.Logger, n *node.Node, l *conf
 		log.Warn(w, slog.String("file", path))
 	}
 	var errs []error
+	invalid := true // another start fails, too, whatever interfaces and ports there are then
 	for _, e := range r.Errs {
+		invalid = invalid && e.Errno == syscall.EINVAL
 		if e.Cause != nil {
 			errs = append(errs, fmt.Errorf("%s: %w: %w", path, e, e.Cause))
 		} else {
@@ -35,7 +52,11 @@ func importLNetConf(ctx context.Context, log *slog.Logger, n *node.Node, l *conf
 		}
 	}
 	if len(errs) > 0 {
-		return cli.Hint(errors.Join(errs...), "mend the file, or start with --lnet-conf none; 'lnetctl import --help' says what it can have")
+		err := errors.Join(errs...)
+		if invalid {
+			err = cli.ConfigError(err)
+		}
+		return cli.Hint(err, hintImport)
 	}
 	log.Info("configuration imported", slog.String("file", path), slog.Int("items", len(r.Done)))
 	return nil

@@ -54,6 +54,15 @@ func ConfigError(err error) error {
 	return &configError{err}
 }
 
+// ExitCode returns the exit code of a command that fails with err, which is no error of the command
+// line: Config or Failed.
+func ExitCode(err error) int {
+	if _, ok := errors.AsType[*configError](err); ok {
+		return Config
+	}
+	return Failed
+}
+
 // HintOf returns the hint of err, or "".
 func HintOf(err error) string {
 	if h, ok := errors.AsType[*hinted](err); ok {

@@ -93,10 +93,7 @@ func report(env Env, cmd *cobra.Command, err error, usage bool) int {
 	if usage {
 		return Usage
 	}
-	if _, ok := errors.AsType[*configError](err); ok {
-		return Config
-	}
-	return Failed
+	return ExitCode(err)
 }
 
 // prepare changes the verbs and nouns below c. Each verb sets *running when it starts: an error

@@ -113,7 +113,7 @@ var settingKeys = map[string]string{
 }
 
 // ImportErrors returns the errors in the sections of the file LNetConf.
-func (l *Loaded) ImportErrors() (list []*Error) {
+func (l *Loaded) ImportErrors() (list []error) {
 	if l.Imported == nil {
 		return nil
 	}
