@@ -158,11 +158,11 @@ func (x *tester) compare(q *pair) {
 	want, err := recorded, error(nil)
 	switch h := &q.recorded.head; {
 	case h.Type == wire.Reply:
-		want = x.differ.AdaptData(x.bulk[h.Reply().DstMD], recorded, ours)
+		want = x.differ.AdaptData(x.bulk[h.Reply().DstMD], 0, recorded, ours)
 	case h.Type == wire.Put && len(recorded) == selftestwire.MessageSize:
 		want, err = x.differ.Adapt(recorded, ours)
 	case h.Type == wire.Put:
-		want = x.differ.AdaptData(h.Put().MatchBits, recorded, ours)
+		want = x.differ.AdaptData(h.Put().MatchBits, 0, recorded, ours)
 	case h.Get().MatchBits != q.ours.head.Get().MatchBits:
 		x.p.differ("%s gets other data", x.p.what(h))
 	}

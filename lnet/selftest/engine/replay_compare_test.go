@@ -92,7 +92,7 @@ func (r *replay) compareData(e *engine.Effect, m *recording.Message) {
 	r.seen.moves++
 	ours := make([]byte, e.Length)
 	engine.Fill(ours, e.Check)
-	if e.Length != m.Length || m.Data != nil && !bytes.Equal(r.differ.AdaptData(m.Bits, m.Data, ours), ours) {
+	if e.Length != m.Length || m.Data != nil && !bytes.Equal(r.differ.AdaptData(m.Bits, 0, m.Data, ours), ours) {
 		r.t.Errorf("%d bytes of %#x are others than the kernel's %d", e.Length, m.Bits, m.Length)
 	}
 }

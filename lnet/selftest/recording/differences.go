@@ -5,31 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"ulnet/lnet/selftest/wire"
 )
-
-// allowed are all differences between a message of our node and that of the recorded kernel, with
-// the sentence that allows each. adapt changes the recorded message into the one that our node
-// must send. Of bulk data see AdaptData.
-var allowed = []struct {
-	what, sentence string
-	adapt          func(d *Differences, want, ours *wire.Message) error
-}{
-	{"numbers of RPCs", "selftest §1: Any unique non-repeating value works.", (*Differences).adaptNumbers},
-	{"stamp of a session", "selftest §3: nodes only compare it for equality.", (*Differences).adaptSession},
-	{"time in a PING", "selftest §8: timestamps for RTT only.", (*Differences).adaptPing},
-	{
-		"name of an earlier session", "selftest §3: 2.16 and later no longer clear a recycled reply buffer, so bytes beyond the defined fields may come from an earlier reply of the same service.",
-		(*Differences).adaptName,
-	},
-	{
-		"counters", "selftest §9: None of these counters is reset by a new session. Between two samples they grow by the same, but for the LNet counters besides the seven that equal a count of the visible traffic.",
-		(*Differences).adaptCounters,
-	},
-	{"time in a STAT", "selftest §4: running_ms — ms since session start on the node. The recording has the times on the wire.", (*Differences).adaptRunning},
-}
 
 // Differences compares messages of a node with those of the recorded one. The zero value is ready
 // for use, for one incarnation of a node.
@@ -43,6 +20,8 @@ type Differences struct {
 	Samples int
 
 	numbers  map[uint64]uint64             // numbers of our node by the recorded ones
+	used     map[uint64]bool               // numbers that our node has used
+	rpcs     map[uint64]uint64             // numbers of replies, by the match bits of bulk data; all as recorded
 	sessions map[wire.Session]wire.Session // sessions of our console by the recorded ones
 	checks   map[uint64]wire.Check         // checks of bulk data, by their recorded match bits
 	stale    string                        // name in a reply of the recorded node
@@ -80,7 +59,7 @@ func (d *Differences) Note(recorded, ours []byte) {
 	if x, y := bulkOf(a.Body), bulkOf(b.Body); x != nil {
 		d.noteNumber(*x, *y)
 	}
-	d.noteCheck(a.Body)
+	d.noteBulk(&a)
 	if x, ok := a.Body.(*wire.MakeSession); ok {
 		if d.sessions == nil {
 			d.sessions = map[wire.Session]wire.Session{}
@@ -103,13 +82,20 @@ func (d *Differences) noteNumber(recorded, ours uint64) {
 		return
 	}
 	if d.numbers == nil {
-		d.numbers = map[uint64]uint64{}
+		d.numbers, d.used = map[uint64]uint64{}, map[uint64]bool{}
 	}
-	d.numbers[recorded] = ours
+	d.numbers[recorded], d.used[ours] = ours, true
 }
 
-func (d *Differences) noteCheck(body wire.Body) {
-	if b, ok := body.(*wire.BRW); ok {
+// noteBulk notes what a recorded request says of its bulk data.
+func (d *Differences) noteBulk(m *wire.Message) {
+	if bits := bulkOf(m.Body); bits != nil && *bits != 0 {
+		if d.rpcs == nil {
+			d.rpcs = map[uint64]uint64{}
+		}
+		d.rpcs[*bits] = m.ReplyID
+	}
+	if b, ok := m.Body.(*wire.BRW); ok {
 		if d.checks == nil {
 			d.checks = map[uint64]wire.Check{}
 		}
@@ -126,6 +112,15 @@ func (d *Differences) Own(recorded uint64) uint64 {
 	return recorded
 }
 
+// RPC returns which RPC a recorded message to the portal of replies and bulk data belongs to: the
+// match bits of that RPC's reply.
+func (d *Differences) RPC(recorded uint64) uint64 {
+	if reply, ok := d.rpcs[recorded]; ok {
+		return reply
+	}
+	return recorded
+}
+
 // Substitute returns the message of another node that our node gets in the place of a recorded
 // one: with the sessions of our console.
 func (d *Differences) Substitute(recorded []byte) []byte {
@@ -133,7 +128,7 @@ func (d *Differences) Substitute(recorded []byte) []byte {
 	if err != nil {
 		return recorded
 	}
-	d.noteCheck(m.Body)
+	d.noteBulk(&m)
 	s := sessionOf(m.Body)
 	if s == nil {
 		return recorded
@@ -148,77 +143,4 @@ func (d *Differences) Substitute(recorded []byte) []byte {
 		return recorded
 	}
 	return b
-}
-
-func (d *Differences) adaptNumbers(want, ours *wire.Message) error {
-	want.ReplyID = ours.ReplyID
-	x, y := bulkOf(want.Body), bulkOf(ours.Body)
-	if x != nil && (*x == 0) == (*y == 0) {
-		*x = *y
-	}
-	return nil
-}
-
-func (d *Differences) adaptSession(want, ours *wire.Message) error {
-	s := sessionOf(want.Body)
-	if s == nil {
-		return nil
-	}
-	if own, ok := d.sessions[*s]; ok {
-		*s = own
-	} else if b, ok := ours.Body.(*wire.MakeSession); ok && b.Session.Console == s.Console {
-		*s = b.Session
-	}
-	return nil
-}
-
-func (d *Differences) adaptPing(want, ours *wire.Message) error {
-	if a, ok := want.Body.(*wire.Ping); ok {
-		b := ours.Body.(*wire.Ping)
-		a.Seconds, a.Nanoseconds = b.Seconds, b.Nanoseconds
-	}
-	return nil
-}
-
-func (d *Differences) adaptName(want, _ *wire.Message) error {
-	if a, ok := want.Body.(*wire.MakeSessionReply); ok && want.Status == wire.OK && a.Name == d.stale {
-		a.Name = ""
-	}
-	return nil
-}
-
-func (d *Differences) adaptRunning(want, ours *wire.Message) error {
-	a, ok := want.Body.(*wire.StatReply)
-	if !ok || want.Status != wire.OK {
-		return nil
-	}
-	b := ours.Body.(*wire.StatReply)
-	late := time.Duration(int64(b.Framework.Running)-int64(a.Framework.Running)) * time.Millisecond
-	a.Framework.Running = b.Framework.Running
-	if d.Jitter > 0 && late.Abs() > d.Jitter {
-		return fmt.Errorf("the session is older by %v than that of the kernel", late)
-	}
-	return nil
-}
-
-func (d *Differences) adaptCounters(want, ours *wire.Message) error {
-	a, ok := want.Body.(*wire.StatReply)
-	if !ok || want.Status != wire.OK || ours.Status != wire.OK {
-		return nil
-	}
-	b := ours.Body.(*wire.StatReply)
-	recorded := *a
-	a.RPC, a.LNet = b.RPC, b.LNet
-	if d.samples[0] == nil {
-		return nil
-	}
-	before, ownBefore := d.samples[0], d.samples[1]
-	diff := cmp.Diff(grown(&recorded.RPC, &before.RPC), grown(&b.RPC, &ownBefore.RPC))
-	if d.LNet {
-		diff += cmp.Diff(passed(&recorded.LNet, &before.LNet), passed(&b.LNet, &ownBefore.LNet))
-	}
-	if diff != "" {
-		return fmt.Errorf("between two samples (-kernel +ours):\n%s", diff)
-	}
-	return nil
 }

@@ -53,10 +53,12 @@ func grown(now, before *wire.RPCStats) wire.RPCStats {
 	}
 }
 
-// passed returns by how much the counters of LNet that count messages have grown.
+// passed returns how the counters of LNet have grown, but for those that also fall.
 func passed(now, before *wire.LNetStats) wire.LNetStats {
 	return wire.LNetStats{
-		Sent: now.Sent - before.Sent, Received: now.Received - before.Received, Dropped: now.Dropped - before.Dropped,
-		SentBytes: now.SentBytes - before.SentBytes, ReceivedBytes: now.ReceivedBytes - before.ReceivedBytes, DroppedBytes: now.DroppedBytes - before.DroppedBytes,
+		Errors: now.Errors - before.Errors, Sent: now.Sent - before.Sent, Received: now.Received - before.Received,
+		Routed: now.Routed - before.Routed, Dropped: now.Dropped - before.Dropped,
+		SentBytes: now.SentBytes - before.SentBytes, ReceivedBytes: now.ReceivedBytes - before.ReceivedBytes,
+		RoutedBytes: now.RoutedBytes - before.RoutedBytes, DroppedBytes: now.DroppedBytes - before.DroppedBytes,
 	}
 }

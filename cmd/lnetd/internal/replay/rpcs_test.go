@@ -26,13 +26,13 @@ func (d *Differences) adaptRPC(want, node *capture.Record) (err error) {
 	case want.Kind != capture.Message:
 	case want.Header.Type == wire.Reply:
 		if bits, is := d.bulk[want.Header.Reply().DstMD]; is {
-			want.Payload = d.RPCs.AdaptData(bits, want.Payload, node.Payload)
+			want.Payload = d.RPCs.AdaptData(bits, 0, want.Payload, node.Payload)
 		}
 	case !isRPC(want) || want.Header.Type != wire.Put:
 	case len(want.Payload) == selftest.MessageSize:
 		want.Payload, err = d.RPCs.Adapt(want.Payload, node.Payload)
 	default:
-		want.Payload = d.RPCs.AdaptData(want.Header.Put().MatchBits, want.Payload, node.Payload)
+		want.Payload = d.RPCs.AdaptData(want.Header.Put().MatchBits, 0, want.Payload, node.Payload)
 	}
 	return err
 }

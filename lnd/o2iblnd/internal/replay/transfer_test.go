@@ -3,12 +3,14 @@ package replay
 import (
 	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnd/verbs/ibta"
+	"ulnet/lnet/wire"
 )
 
 // transfer is payload that is sent by RDMA WRITE, with the indexes of its packets in the
 // script; -1 for a packet that is not there.
 type transfer struct {
 	request, ack, first, done int
+	writes                    []int // the RDMA WRITEs
 	data                      []byte
 }
 
@@ -65,6 +67,7 @@ func (t *transfer) write(i int, b []byte) {
 	if t.first < 0 {
 		t.first = i
 	}
+	t.writes = append(t.writes, i)
 	t.data = append(t.data, b...)
 }
 
@@ -73,6 +76,29 @@ func (t *transfer) finish(i int) {
 	if t.first < 0 {
 		t.first = i
 	}
+}
+
+// Part is the place of a WRITE packet's bytes in a transfer.
+type Part struct {
+	Bits   uint64 // match bits of the PUT or GET
+	Offset int    // bytes before these
+}
+
+// Parts returns the places of all WRITE packets, by their frames.
+func (s *Script) Parts() map[int]Part {
+	all := map[int]Part{}
+	for _, t := range s.transfers() {
+		head := &s.Packets[t.request].Msg.LNet
+		p := Part{Bits: head.Put().MatchBits}
+		if head.Type == wire.Get {
+			p.Bits = head.Get().MatchBits
+		}
+		for _, i := range t.writes {
+			all[s.Packets[i].Frame] = p
+			p.Offset += len(s.Packets[i].Payload)
+		}
+	}
+	return all
 }
 
 // target is where the data of a WRITE packet belongs.
