@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"slices"
 
 	"ulnet/lnd/capture"
 	selftest "ulnet/lnet/selftest/wire"
@@ -70,19 +71,39 @@ func (d *Differences) substituteRPC(s *capture.Record) {
 
 // swappedRPC looks for a later event, on the same connection, that is the message of
 // lnet_selftest that the node has sent. Threads of a kernel, and goroutines, run RPCs beside each
-// other, so that messages of different RPCs may leave in another order.
+// other, so that messages of different RPCs may leave in another order. Those of one RPC may not: a
+// server replies after the bulk data (selftest §2).
 func (p *Player) swappedRPC(i int, got *capture.Record) (other int, ok bool) {
 	want := p.events[i]
 	if !isRPC(got) || p.same(want.Record, got) {
 		return 0, false
 	}
-	for other := i + 1; other < len(p.events); other++ {
+	var passed []uint64 // RPCs of the messages that got leaves before
+	for other := i; other < len(p.events); other++ {
 		e := p.events[other]
-		if e.Conn == want.Conn && e.From == want.From && e.Record != nil && !p.early[other] && isRPC(e.Record) && p.same(e.Record, got) {
-			return other, true
+		if e.Conn != want.Conn || e.From != want.From || e.Record == nil || p.early[other] || !isRPC(e.Record) {
+			continue
 		}
+		of := p.rpc(e.Record)
+		if p.same(e.Record, got) {
+			return other, !slices.Contains(passed, of)
+		}
+		passed = append(passed, of)
 	}
 	return 0, false
+}
+
+// rpc returns the RPC that a recorded message of lnet_selftest belongs to: the match bits of its
+// reply.
+func (d *Differences) rpc(r *capture.Record) uint64 {
+	if r.Header.Type == wire.Get {
+		return d.RPCs.RPC(r.Header.Get().MatchBits)
+	}
+	if p := r.Header.Put(); p.Portal == selftest.BulkPortal {
+		return d.RPCs.RPC(p.MatchBits)
+	}
+	m, _ := selftest.ParseMessage(r.Payload) // 0 for what is no request
+	return m.ReplyID
 }
 
 // same reports whether a message of the node is a recorded one of lnet_selftest.

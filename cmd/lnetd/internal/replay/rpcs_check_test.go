@@ -1,0 +1,71 @@
+package replay
+
+import (
+	"testing"
+
+	"ulnet/lnd/capture"
+	"ulnet/lnd/lndtest/spec"
+	selftest "ulnet/lnet/selftest/wire"
+	"ulnet/lnet/wire"
+)
+
+// rpcRecord returns a PUT of lnet_selftest.
+func rpcRecord(t *testing.T, portal uint32, bits uint64, payload []byte, m *selftest.Message) *capture.Record {
+	t.Helper()
+	r := &capture.Record{Kind: capture.Message, Payload: payload}
+	if m != nil {
+		var err error
+		if r.Payload, err = m.AppendBinary(nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.Header.Type, r.Header.PayloadLength = wire.Put, uint32(len(r.Payload))
+	r.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: bits, Portal: portal})
+	var err error
+	if r.Raw, err = r.AppendBinary(nil); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestSwappedRPC: on one connection, messages of a server may leave in another order than recorded
+// if they belong to different RPCs. A reply before the bulk data of its own RPC is refused.
+func TestSwappedRPC(t *testing.T) {
+	spec.Covers(t, "ST-21")
+	p := &Player{early: map[int]bool{}}
+	for id := uint64(1); id <= 3; id += 2 { // two requests, whose data have the next number
+		m := selftest.Message{ReplyID: id, Body: &selftest.BRW{BulkID: id + 1, Op: selftest.Read, Length: 8, Check: selftest.CheckFull}}
+		m.Type = selftest.TypeBRW
+		p.Substitute(rpcRecord(t, selftest.TestPortal, uint64(selftest.BRWService), nil, &m))
+		reply := selftest.Message{Body: &selftest.BRWReply{}}
+		reply.Type = selftest.TypeBRW.Reply()
+		for _, r := range []*capture.Record{
+			rpcRecord(t, selftest.BulkPortal, id+1, []byte{byte(id), 1, 2, 3, 4, 5, 6, 7}, nil),
+			rpcRecord(t, selftest.BulkPortal, id, nil, &reply),
+		} {
+			p.events = append(p.events, Event{Kind: Data, Record: r})
+		}
+	}
+	for _, tt := range []struct {
+		name      string
+		had       []int // events that the node has sent early
+		next, got int   // the event that is due, and the one whose message the node sends
+		ok        bool
+	}{
+		{"as recorded", nil, 0, 0, false},
+		{"a reply before its data", nil, 0, 1, false},
+		{"data of another RPC", nil, 0, 2, true},
+		{"a reply before its data, behind those of another RPC", nil, 0, 3, false},
+		{"a reply of another RPC after its data", []int{2}, 0, 3, true},
+		{"a reply of another RPC, whose data are due", nil, 1, 3, false},
+		{"data before the reply of another RPC", nil, 1, 2, true},
+	} {
+		clear(p.early)
+		for _, i := range tt.had {
+			p.early[i] = true
+		}
+		if other, ok := p.swappedRPC(tt.next, p.events[tt.got].Record); ok != tt.ok || ok && other != tt.got {
+			t.Errorf("%s: event %d, %v", tt.name, other, ok)
+		}
+	}
+}
