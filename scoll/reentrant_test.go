@@ -29,7 +29,7 @@ func (m *meeting) arrive(who string) {
 	}
 	select {
 	case <-m.all:
-	case <-time.After(10 * time.Second):
+	case <-time.After(60 * time.Second):
 		m.t.Errorf("%s is alone", who)
 	}
 }

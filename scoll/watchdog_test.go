@@ -50,7 +50,7 @@ func (w warned) next(t *testing.T) string {
 	select {
 	case text := <-w:
 		return text
-	case <-time.After(10 * time.Second):
+	case <-time.After(60 * time.Second):
 		t.Fatal("nothing is logged")
 		return ""
 	}

@@ -134,7 +134,7 @@ func TestHealthWatch(t *testing.T) {
 			code <- run(ctx, cli.Env{Stdout: &out, Stderr: &out, Getenv: func(string) string { return "" }}, args)
 		}()
 		last := healthmod.Event{Role: "client", Event: "master-lost", Server: "10.0.0.2@tcp", Code: "orphaned"}
-		deadline, tick := time.After(20*time.Second), time.NewTicker(5*time.Millisecond)
+		deadline, tick := time.After(60*time.Second), time.NewTicker(5*time.Millisecond)
 		defer tick.Stop()
 		for !strings.Contains(out.String(), "master-lost") {
 			select {

@@ -121,7 +121,7 @@ func (s *mcastSiege) restart(i int) {
 func (s *mcastSiege) put(to, portal int, b []byte) {
 	s.t.Helper()
 	target := nid.ProcessID{NID: nid.MustParse(fmt.Sprintf("10.4.0.%d@tcp", to+1)), PID: nid.LustrePID}
-	ctx, cancel := context.WithTimeout(s.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(s.t.Context(), 60*time.Second)
 	defer cancel()
 	_ = node.OpPut.CallWith(ctx, s.attacker.Control(), node.PutRequest{Target: target, Portal: portal}, bytes.NewReader(b), func(node.Step) error { return nil })
 }

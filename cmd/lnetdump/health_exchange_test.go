@@ -177,7 +177,7 @@ func (c *healthCluster) evict() {
 
 func (c *healthCluster) until(what string, holds func() bool) {
 	c.t.Helper()
-	tick, deadline := time.NewTicker(2*time.Millisecond), time.After(20*time.Second)
+	tick, deadline := time.NewTicker(2*time.Millisecond), time.After(60*time.Second)
 	defer tick.Stop()
 	for !holds() {
 		select {
@@ -195,7 +195,7 @@ func (c *healthCluster) stop() {
 		}
 	}
 	for _, n := range c.nodes {
-		ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(c.t.Context(), 60*time.Second)
 		if err := n.Close(ctx); err != nil {
 			c.t.Error(err)
 		}

@@ -57,7 +57,7 @@ func exchange(t *testing.T) []byte {
 	flat := nodes[2].group(t, members, scoll.Tree{Type: scoll.KAry, K: 5}, false)
 	nodes[2].broadcast(t, flat, scoll.RequestConfig{Payload: []byte("once"), Last: true}, 0)
 	for _, n := range nodes {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 		if err := errors.Join(n.agent.Close(ctx), n.node.Close(ctx)); err != nil {
 			t.Error(err)
 		}
@@ -159,7 +159,7 @@ func (n *member) group(t *testing.T, members *scoll.Membership, shape scoll.Tree
 			t.Fatal(o.err)
 		}
 		return o.g
-	case <-time.After(10 * time.Second):
+	case <-time.After(60 * time.Second):
 		t.Fatal("no group")
 		return nil
 	}
@@ -197,7 +197,7 @@ func (n *member) broadcast(t *testing.T, g *scoll.Group, cfg scoll.RequestConfig
 		if got := r.Unreached(); len(got) != missing {
 			t.Errorf("%q: unreached %v", cfg.Payload, got)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(60 * time.Second):
 		t.Fatalf("%q does not end", cfg.Payload)
 	}
 }

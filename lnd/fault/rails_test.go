@@ -32,7 +32,7 @@ func startRails(t *testing.T, networks string, port uint16, p *fault.Plan) *node
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 		defer cancel()
 		if err := n.Close(ctx); err != nil {
 			t.Error(err)

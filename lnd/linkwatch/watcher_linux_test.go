@@ -66,7 +66,7 @@ func watch(t *testing.T, h *netlab.Host) *watched {
 func (s *watched) await(a netip.Addr, want error) time.Duration {
 	s.t.Helper()
 	began := time.Now()
-	late := time.After(10 * time.Second)
+	late := time.After(60 * time.Second)
 	for {
 		got := s.w.State(a)
 		if errors.Is(got, want) && (got == nil) == (want == nil) {

@@ -53,7 +53,7 @@ func Poll(cond func() bool) bool {
 
 // shutdownLimit is the time after which a Shutdown counts as hung, if its context ended long
 // before.
-const shutdownLimit = 30 * time.Second
+const shutdownLimit = 60 * time.Second
 
 // fabric is a pair of NIs under test, connected with each other.
 type fabric struct {
@@ -77,7 +77,7 @@ func newFabric(t *testing.T, h Harness) *fabric {
 		f.upB = f.upA
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 		defer cancel()
 		ended := make(chan error, 1)
 		go func() { ended <- errors.Join(f.a.Shutdown(ctx), f.b.Shutdown(ctx)) }()

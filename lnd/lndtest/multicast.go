@@ -72,7 +72,7 @@ func newCasters(t *testing.T, h MulticastHarness) *casters {
 		f.ups[i].ni, f.nis = ni, append(f.nis, m)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 		defer cancel()
 		for _, ni := range f.nis {
 			if err := ni.Shutdown(ctx); err != nil {

@@ -249,7 +249,7 @@ func TestStorm(t *testing.T) {
 		wg.Wait()
 		for i, ni := range nis {
 			if round%3 == 0 {
-				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 				if err := ni.Shutdown(ctx); err != nil {
 					t.Errorf("shutdown: %v", err)
 				}

@@ -55,7 +55,7 @@ func await(t *testing.T, got <-chan byte, want byte) {
 		if b != want {
 			t.Errorf("read %d, want %d", b, want)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(60 * time.Second):
 		t.Fatal("nothing was read")
 	}
 }

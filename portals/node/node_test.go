@@ -42,7 +42,7 @@ func start(t testing.TB, cfg node.Config) *node.Node {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 		defer cancel()
 		if err := n.Close(ctx); err != nil {
 			t.Error(err)
@@ -65,7 +65,7 @@ func TestStart(t *testing.T) {
 	if got := len(a.NIDs()); got != 2 || a.NIDs()[0].String() != "127.0.83.1@tcp" {
 		t.Errorf("NIDs %v", a.NIDs())
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	p, err := b.Discovery().Discover(ctx, nid.MustParse("127.0.83.1@tcp"), false)
 	if err != nil || p.Primary != a.NIDs()[0] || !p.Flags.Has(lnet.PeerMultiRail) {
@@ -192,7 +192,7 @@ func TestOwnClock(t *testing.T) {
 	clock.AfterFunc(1, func() { close(ran) })
 	select {
 	case <-ran:
-	case <-time.After(10 * time.Second):
+	case <-time.After(60 * time.Second):
 		t.Error("a timer of the clock does not run after Close")
 	}
 }

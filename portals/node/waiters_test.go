@@ -165,7 +165,7 @@ func TestCallers(t *testing.T) {
 	}})
 	b.bind(t, 8)
 	a.bind(t, 8)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	shared, err := a.table.NewEQ(2 * callers)
 	if err != nil {
@@ -208,7 +208,7 @@ func TestWaitersFollow(t *testing.T) {
 				port := freePort()
 				a := startWaiting(t, fmt.Sprintf("127.0.84.%d", 2*i+1), port, conns, size)
 				b := startWaiting(t, fmt.Sprintf("127.0.84.%d", 2*i+2), port, conns, size)
-				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 				defer cancel()
 				a.converse(ctx, t, 1, b)
 				for a.conns() < 1+2*conns || b.conns() < 1+2*conns { // CONTROL, and as many of both bulk types

@@ -53,7 +53,7 @@ func awaitEnd(t *testing.T, pid string) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.After(10 * time.Second); ; {
+	for deadline := time.After(60 * time.Second); ; {
 		stat, err := os.ReadFile("/proc/" + pid + "/stat")
 		if err != nil || !strings.Contains(string(stat), "(sleep)") || strings.Contains(string(stat), ") Z ") {
 			return

@@ -66,7 +66,7 @@ func TestFolderOfState(t *testing.T) {
 	select {
 	case s := <-begun:
 		s.Close()
-	case <-time.After(10 * time.Second):
+	case <-time.After(60 * time.Second):
 		t.Fatal("the service waits for the lock of its own daemon")
 	}
 }

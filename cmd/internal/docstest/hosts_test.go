@@ -133,7 +133,7 @@ func (m member) await(t *testing.T, work string) {
 		return
 	}
 	socket := filepath.Join(work, m.name, "run", "lnetd.sock")
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -12,7 +12,7 @@ import (
 )
 
 // waitLimit bounds the waits of scripts.
-const waitLimit = 30 * time.Second
+const waitLimit = 90 * time.Second
 
 // raceOptions is a variable of the environment that keeps programs with the
 // race detector from sleeping for a second at their end.

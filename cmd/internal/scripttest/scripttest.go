@@ -39,7 +39,7 @@ import (
 
 // limit bounds the time of all scripts of a package together. After it, running programs are
 // killed, and their scripts fail.
-const limit = 10 * time.Minute
+const limit = 25 * time.Minute
 
 // Run runs the scripts of a directory, each as a subtest, with the named commands of this
 // repository in PATH.

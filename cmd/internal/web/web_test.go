@@ -200,7 +200,7 @@ func TestTooManyConnections(t *testing.T) {
 	if status, body := ask(t, at, "GET /page HTTP/1.1", "Host: localhost"); status != 200 || body != "content" {
 		t.Errorf("status %d, %q", status, body)
 	}
-	if err := idle[1].SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := idle[1].SetReadDeadline(time.Now().Add(60 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := idle[1].Read(make([]byte, 1)); n != 0 || err == nil || os.IsTimeout(err) {

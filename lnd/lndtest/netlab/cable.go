@@ -15,7 +15,7 @@ import (
 )
 
 // carrierTimeout bounds the wait for the kernel to notice a change of a cable.
-const carrierTimeout = 10 * time.Second
+const carrierTimeout = 60 * time.Second
 
 // Cable is a link between two hosts, with an interface in each.
 type Cable struct{ ends [2]end }

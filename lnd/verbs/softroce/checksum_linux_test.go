@@ -40,7 +40,7 @@ func TestNoChecksum(t *testing.T) {
 			if _, err := from.WriteToUDPAddrPort([]byte("no checksum"), s.local); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+			if err := s.conn.SetReadDeadline(time.Now().Add(60 * time.Second)); err != nil {
 				t.Fatal(err)
 			}
 			list, err := s.receive()

@@ -17,7 +17,7 @@ import (
 // A console measures the network between itself and another node: 16 times 1 MiB are written,
 // and checked at their arrival.
 func Example() {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
 	port, err := loopback.FreePort(netip.IPv4Unspecified())
 	check(err)

@@ -80,7 +80,7 @@ func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.After(20 * time.Second); !holds(); {
+	for deadline := time.After(60 * time.Second); !holds(); {
 		select {
 		case <-tick.C:
 		case <-deadline:
@@ -344,7 +344,7 @@ func TestCloseInTime(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("closed with %v", err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(60 * time.Second):
 		t.Error("Close waits for a worker after its context is over")
 	}
 	close(gate)

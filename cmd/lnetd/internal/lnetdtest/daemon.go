@@ -25,10 +25,10 @@ import (
 
 const (
 	// startTimeout and stopTimeout bound the start and the end of a daemon.
-	startTimeout = 20 * time.Second
-	stopTimeout  = 20 * time.Second
+	startTimeout = 90 * time.Second
+	stopTimeout  = 90 * time.Second
 	// ctlTimeout bounds a run of lnetctl, gossipctl or scollctl.
-	ctlTimeout = 30 * time.Second
+	ctlTimeout = 90 * time.Second
 	// firstPoll and lastPoll bound the interval at which conditions are polled. The interval grows
 	// by half each time, because each poll takes CPU time from all daemons of the test.
 	firstPoll, lastPoll = 5 * time.Millisecond, 40 * time.Millisecond
@@ -232,7 +232,7 @@ func (d *Daemon) Kill() {
 func (d *Daemon) Freeze() {
 	d.t.Helper()
 	d.signal(syscall.SIGSTOP)
-	d.Until(10*time.Second, "stop of all its threads", func() bool { return procstate.Stopped(d.cmd.Process.Pid) })
+	d.Until(60*time.Second, "stop of all its threads", func() bool { return procstate.Stopped(d.cmd.Process.Pid) })
 }
 
 // Hangup sends SIGHUP.

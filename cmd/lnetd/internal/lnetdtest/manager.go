@@ -12,7 +12,7 @@ import (
 )
 
 // messageTimeout bounds the wait for a message of a daemon to its service manager.
-const messageTimeout = 20 * time.Second
+const messageTimeout = 60 * time.Second
 
 // Manager plays the service manager of a daemon (systemd): it receives what the daemon
 // reports by sd_notify(3). It reads all the time, because a daemon gives up a message that does not

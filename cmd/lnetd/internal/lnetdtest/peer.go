@@ -19,7 +19,7 @@ import (
 )
 
 // peerTimeout bounds all waits of a Peer except those of Ping.
-const peerTimeout = 10 * time.Second
+const peerTimeout = 60 * time.Second
 
 // Peer is a client that speaks LNet over TCP to a daemon. It can claim any identity and send
 // any bytes, valid or not.
