@@ -25,7 +25,11 @@ type Conn struct {
 	Remote string `json:"remote"` // the peer's address:port; with RDMA its address
 	Dialed bool   `json:"dialed"` // this node has opened the connection
 	// MTU is the payload of an RDMA packet in bytes; 0 with TCP.
-	MTU      int  `json:"mtu,omitempty"`
+	MTU int `json:"mtu,omitempty"`
+	// QueueDepth is how many messages that need a credit may be under way each way, as both sides
+	// have agreed; 0 with TCP.
+	QueueDepth int `json:"queue_depth,omitempty"`
+
 	TxBuffer int  `json:"tx_buffer"` // size of the socket's send buffer in bytes, as configured; 0: the system chooses
 	RxBuffer int  `json:"rx_buffer"` // size of the socket's receive buffer in bytes, as configured; 0: the system chooses
 	Nagle    bool `json:"nagle"`     // Nagle's algorithm is on: TCP waits for more data to send
@@ -80,7 +84,7 @@ func (o *O2IB) Peers(ni lnd.NI, most int) (list []Peer) {
 		one := Peer{ID: p.ID, Dialing: p.Connecting > 0, Pending: p.Pending}
 		for _, c := range p.Conns {
 			one.Conns = append(one.Conns, Conn{
-				Type: "RC", Local: queuePair(s.NID, c.QPN), Remote: p.ID.NID.Addr().String(), Dialed: c.Dialled, MTU: s.Device.MTU,
+				Type: "RC", Local: queuePair(s.NID, c.QPN), Remote: p.ID.NID.Addr().String(), Dialed: c.Dialled, MTU: s.Device.MTU, QueueDepth: c.QueueDepth,
 				TxMessages: c.TxMessages, RxMessages: c.RxMessages, TxBytes: c.TxBytes, RxBytes: c.RxBytes,
 			})
 		}

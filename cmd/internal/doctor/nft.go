@@ -1,0 +1,213 @@
+package doctor
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// packet is the first packet of a connection from any address.
+type packet struct {
+	protocol string // tcp or udp
+	port     uint16 // destination port
+	to       addr   // destination address
+	iface    string // interface by which it comes
+}
+
+// ruleset has the chains of nftables that see packets to this host.
+type ruleset struct {
+	chains map[chainName]*chain
+	base   []*chain // chains at the hook input, in the order of their priorities
+	steps  int      // rules that were walked through for the present packet
+}
+
+type chainName struct{ Family, Table, Name string }
+
+type chain struct {
+	chainName
+	Hook   string
+	Prio   int
+	Policy string
+	rules  []rule
+}
+
+// rule is a rule with its expressions, as JSON.
+type rule struct {
+	handle int
+	expr   []map[string]json.RawMessage
+}
+
+// parseRuleset parses the output of 'nft -j list ruleset'.
+func parseRuleset(text []byte) (*ruleset, error) {
+	var doc struct {
+		Nftables []struct {
+			Chain *struct {
+				Family, Table, Name, Type, Hook, Policy string
+				Prio                                    int
+			}
+			Rule *struct {
+				Family, Table, Chain string
+				Handle               int
+				Expr                 []map[string]json.RawMessage
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &doc); err != nil {
+		return nil, err
+	}
+	s := &ruleset{chains: map[chainName]*chain{}}
+	for _, o := range doc.Nftables {
+		if c := o.Chain; c != nil {
+			n := chainName{c.Family, c.Table, c.Name}
+			s.chains[n] = &chain{chainName: n, Hook: c.Hook, Prio: c.Prio, Policy: c.Policy}
+			if c.Hook == "input" && c.Type == "filter" && c.Family != "bridge" && c.Family != "arp" {
+				s.base = append(s.base, s.chains[n])
+			}
+		}
+		if r := o.Rule; r != nil {
+			c := s.chains[chainName{r.Family, r.Table, r.Chain}]
+			if c == nil {
+				return nil, fmt.Errorf("rule %d of a chain %s that is not there", r.Handle, r.Chain)
+			}
+			c.rules = append(c.rules, rule{r.Handle, r.Expr})
+		}
+	}
+	slices.SortStableFunc(s.base, func(a, b *chain) int { return a.Prio - b.Prio })
+	return s, nil
+}
+
+// fate is what becomes of a packet.
+type fate uint8
+
+const (
+	passes  fate = iota // no rule of the chain decides
+	accepts             // the chain lets it in; chains with a later priority may still drop it
+	dropped             // it is dropped or rejected
+	depends             // that depends on what is not known of the packet
+)
+
+// result is a fate with the place that decides.
+type result struct {
+	fate fate
+	by   string
+}
+
+// Bounds of chains that call each other: how deep, as in the kernel, and how many rules in all.
+const (
+	maxJumps = 16
+	maxSteps = 100_000
+)
+
+// input returns the fate of a packet to this host.
+func (s *ruleset) input(p packet) result {
+	last := result{fate: accepts}
+	s.steps = 0
+	for _, c := range s.base {
+		if c.Family == "ip" && !p.to.Is4() || c.Family == "ip6" && p.to.Is4() {
+			continue
+		}
+		r := s.walk(c, p, 0)
+		if r.fate == passes && c.Policy == "drop" {
+			r = result{dropped, fmt.Sprintf("the policy of chain %s %s %s", c.Family, c.Table, c.Name)}
+		}
+		switch r.fate {
+		case dropped, depends:
+			return r
+		case accepts:
+			last = result{accepts, " by " + r.by}
+		}
+	}
+	return last
+}
+
+// walk goes through the rules of a chain.
+func (s *ruleset) walk(c *chain, p packet, depth int) result {
+	if depth > maxJumps {
+		return result{depends, "chains that call each other too deep"}
+	}
+	for _, r := range c.rules {
+		if s.steps++; s.steps > maxSteps {
+			return result{depends, "more rules than are looked at"}
+		}
+		by := fmt.Sprintf("rule %d of chain %s %s %s", r.handle, c.Family, c.Table, c.Name)
+		matches := yes
+		for _, x := range r.expr {
+			if matches = matches.and(p.matches(x)); matches == no {
+				break
+			}
+			verdict, ends := s.verdict(c, x, p, depth, by)
+			if !ends {
+				continue
+			}
+			if matches == maybe && verdict.fate != passes {
+				return result{depends, by}
+			}
+			if verdict.fate == returned {
+				return result{fate: passes}
+			}
+			if verdict.fate != passes {
+				return verdict
+			}
+		}
+	}
+	return result{fate: passes}
+}
+
+// returned is the fate of a packet that goes back to the calling chain; walk alone uses it.
+const returned fate = 100
+
+// verdict returns the verdict of an expression, if it is one.
+func (s *ruleset) verdict(c *chain, x map[string]json.RawMessage, p packet, depth int, by string) (r result, ends bool) {
+	for kind, body := range x {
+		switch kind {
+		case "accept":
+			return result{accepts, by}, true
+		case "drop", "reject", "queue":
+			return result{dropped, by}, true
+		case "return":
+			return result{fate: returned}, true
+		case "vmap":
+			return s.mapped(c, body, p, depth, by), true
+		case "jump", "goto":
+			var to struct{ Target string }
+			if err := json.Unmarshal(body, &to); err != nil {
+				return result{depends, by}, true
+			}
+			target := s.chains[chainName{c.Family, c.Table, to.Target}]
+			if target == nil {
+				return result{depends, by}, true
+			}
+			r = s.walk(target, p, depth+1)
+			if kind == "goto" && r.fate == passes {
+				r.fate = returned
+			}
+			return r, true
+		}
+	}
+	return r, false
+}
+
+// mapped returns the verdict that a verdict map has for a packet.
+func (s *ruleset) mapped(c *chain, body json.RawMessage, p packet, depth int, by string) result {
+	var m struct {
+		Key  map[string]json.RawMessage
+		Data struct{ Set [][]json.RawMessage }
+	}
+	if json.Unmarshal(body, &m) != nil {
+		return result{depends, by}
+	}
+	for _, pair := range m.Data.Set {
+		var verdict map[string]json.RawMessage
+		if len(pair) != 2 || json.Unmarshal(pair[1], &verdict) != nil {
+			return result{depends, by}
+		}
+		switch p.compare(m.Key, pair[0]) {
+		case maybe:
+			return result{depends, by}
+		case yes:
+			r, _ := s.verdict(c, verdict, p, depth, by)
+			return r
+		}
+	}
+	return result{fate: passes}
+}

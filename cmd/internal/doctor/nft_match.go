@@ -1,0 +1,172 @@
+package doctor
+
+import (
+	"encoding/json"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+type addr = netip.Addr
+
+// truth is the answer to whether a packet matches.
+type truth uint8
+
+const (
+	yes truth = iota
+	maybe
+	no
+)
+
+func (t truth) and(u truth) truth { return max(t, u) }
+
+func known(is bool) truth {
+	if is {
+		return yes
+	}
+	return no
+}
+
+// matches reports whether a packet fulfils an expression. Statements, such as counters and
+// verdicts, are fulfilled; what depends on something that is not known, such as the source, may be.
+func (p packet) matches(x map[string]json.RawMessage) truth {
+	body, ok := x["match"]
+	if !ok {
+		if _, limits := x["limit"]; limits {
+			return maybe
+		}
+		return yes
+	}
+	var m struct {
+		Op    string
+		Left  map[string]json.RawMessage
+		Right json.RawMessage
+	}
+	if err := json.Unmarshal(body, &m); err != nil {
+		return maybe
+	}
+	t := p.compare(m.Left, m.Right)
+	if m.Op == "!=" && t != maybe {
+		return no - t
+	}
+	if m.Op != "==" && m.Op != "!=" && m.Op != "in" {
+		return maybe
+	}
+	return t
+}
+
+// compare compares the left side of a match, which names a part of the packet, with its right side.
+func (p packet) compare(left map[string]json.RawMessage, right json.RawMessage) truth {
+	var part struct{ Protocol, Field, Key string }
+	for kind, body := range left {
+		if err := json.Unmarshal(body, &part); err != nil {
+			return maybe
+		}
+		switch kind {
+		case "payload":
+			return p.payload(part.Protocol, part.Field, right)
+		case "meta":
+			return p.meta(part.Key, right)
+		case "ct":
+			if part.Key == "state" {
+				return contains(right, func(v json.RawMessage) bool { return text(v) == "new" })
+			}
+		}
+	}
+	return maybe
+}
+
+func (p packet) payload(protocol, field string, right json.RawMessage) truth {
+	switch {
+	case protocol == "tcp" || protocol == "udp" || protocol == "th":
+		if protocol != "th" && protocol != p.protocol {
+			return no
+		}
+		if field == "dport" {
+			return contains(right, func(v json.RawMessage) bool { return holds(v, p.port) })
+		}
+	case (protocol == "ip" || protocol == "ip6") && protocol == "ip" != p.to.Is4():
+		return no
+	case (protocol == "ip" || protocol == "ip6") && field == "daddr":
+		return contains(right, func(v json.RawMessage) bool { return covers(v, p.to) })
+	case (protocol == "ip" || protocol == "ip6") && (field == "protocol" || field == "nexthdr"):
+		return contains(right, func(v json.RawMessage) bool { return text(v) == p.protocol })
+	case protocol == "icmp" || protocol == "icmpv6":
+		return no
+	}
+	return maybe
+}
+
+func (p packet) meta(key string, right json.RawMessage) truth {
+	switch key {
+	case "iif", "iifname":
+		return contains(right, func(v json.RawMessage) bool { return text(v) == p.iface })
+	case "l4proto":
+		return contains(right, func(v json.RawMessage) bool { return text(v) == p.protocol })
+	case "nfproto":
+		want := "ipv6"
+		if p.to.Is4() {
+			want = "ipv4"
+		}
+		return contains(right, func(v json.RawMessage) bool { return text(v) == want })
+	}
+	return maybe
+}
+
+// contains tells whether the right side of a match, a value, a list or a set of values, has one for
+// which is holds. What a named set has is not known.
+func contains(right json.RawMessage, is func(json.RawMessage) bool) truth {
+	var list []json.RawMessage
+	if json.Unmarshal(right, &list) == nil {
+		return known(slices.ContainsFunc(list, is))
+	}
+	var set struct{ Set []json.RawMessage }
+	if json.Unmarshal(right, &set) == nil && set.Set != nil {
+		return known(slices.ContainsFunc(set.Set, is))
+	}
+	if strings.HasPrefix(text(right), "@") {
+		return maybe
+	}
+	return known(is(right))
+}
+
+func text(v json.RawMessage) (s string) {
+	_ = json.Unmarshal(v, &s) // what is no text is ""
+	return s
+}
+
+// holds reports whether a number or a range has a port.
+func holds(v json.RawMessage, port uint16) bool {
+	var n uint16
+	if json.Unmarshal(v, &n) == nil {
+		return n == port
+	}
+	var r struct{ Range []uint16 }
+	return json.Unmarshal(v, &r) == nil && len(r.Range) == 2 && r.Range[0] <= port && port <= r.Range[1]
+}
+
+// covers reports whether an address, a range or a prefix has an address.
+func covers(v json.RawMessage, a netip.Addr) bool {
+	if b, err := netip.ParseAddr(text(v)); err == nil {
+		return a == b
+	}
+	var of struct {
+		Prefix struct {
+			Addr string
+			Len  int
+		}
+		Range []string
+	}
+	if json.Unmarshal(v, &of) != nil {
+		return false
+	}
+	if b, err := netip.ParseAddr(of.Prefix.Addr); err == nil {
+		return netip.PrefixFrom(b, of.Prefix.Len).Contains(a)
+	}
+	if len(of.Range) != 2 {
+		return false
+	}
+	first, err := netip.ParseAddr(of.Range[0])
+	last, err2 := netip.ParseAddr(of.Range[1])
+	return err == nil && err2 == nil && first.Compare(a) <= 0 && a.Compare(last) <= 0
+}

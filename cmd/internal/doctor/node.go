@@ -1,0 +1,103 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/drivers"
+	"ulnet/cmd/internal/modules/scoll"
+	"ulnet/cmd/internal/node"
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+)
+
+// Node is the daemon that is examined.
+type Node interface {
+	Status(ctx context.Context) (node.Status, error)                      // its state
+	Peers(ctx context.Context) ([]lnet.PeerSnapshot, error)               // all peers, ordered by NID
+	Connections(ctx context.Context, net string) ([]drivers.Peer, error)  // the peers of a network with their connections
+	Ping(ctx context.Context, r node.PingRequest) (node.PingReply, error) // pings a peer
+	Members(ctx context.Context, group string) ([]Member, error)          // what live members of a group say of themselves, ordered by NID
+}
+
+// Member is what a member of a group of collectives says of itself.
+type Member struct {
+	NID    nid.NID       // NID of the member
+	Digest string        // digest of its configuration; "": it does not tell
+	Offset time.Duration // its clock minus this node's
+	Bound  time.Duration // bound of the error of Offset
+}
+
+// Daemon returns the daemon behind a control socket.
+func Daemon(c *control.Client) Node { return daemon{c} }
+
+type daemon struct{ client *control.Client }
+
+func (d daemon) Status(ctx context.Context) (node.Status, error) {
+	return node.OpStatus.Call(ctx, d.client, control.None{})
+}
+
+func (d daemon) Peers(ctx context.Context) (list []lnet.PeerSnapshot, err error) {
+	r := node.PeersRequest{Limit: node.MaxPeerPage}
+	for {
+		page, err := node.OpPeers.Call(ctx, d.client, r)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, page.Peers...)
+		if page.Next == nil {
+			return list, nil
+		}
+		r.After = *page.Next
+	}
+}
+
+func (d daemon) Connections(ctx context.Context, net string) ([]drivers.Peer, error) {
+	c, err := node.OpConnections.Call(ctx, d.client, node.ConnectionsRequest{Net: net})
+	return c.Peers, err
+}
+
+func (d daemon) Ping(ctx context.Context, r node.PingRequest) (node.PingReply, error) {
+	return node.OpPing.Call(ctx, d.client, r)
+}
+
+// Members asks all live members of a group for their configuration and their clock.
+func (d daemon) Members(ctx context.Context, group string) (list []Member, err error) {
+	byNID := map[nid.NID]int{}
+	for _, verb := range []string{"config", "clock"} {
+		r, err := d.ask(ctx, group, verb)
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range r.Answers {
+			i, known := byNID[a.NID]
+			if !known {
+				i = len(list)
+				byNID[a.NID], list = i, append(list, Member{NID: a.NID})
+			}
+			list[i].take(&a)
+		}
+	}
+	slices.SortFunc(list, func(a, b Member) int { return a.NID.Compare(b.NID) })
+	return list, nil
+}
+
+// take adds what an answer says.
+func (m *Member) take(a *scoll.Answer) {
+	m.Digest = cmp.Or(m.Digest, a.Digest)
+	if a.OffsetNS != nil && a.BoundNS != nil {
+		m.Offset, m.Bound = time.Duration(*a.OffsetNS), time.Duration(*a.BoundNS)
+	}
+}
+
+func (d daemon) ask(ctx context.Context, group, verb string) (scoll.BroadcastReply, error) {
+	r, err := scoll.OpBroadcast.CallWith(ctx, d.client, scoll.BroadcastRequest{Group: group, Verb: verb, Live: true, TimeoutMS: 2000}, nil)
+	if err != nil {
+		return r, fmt.Errorf("ask group %s: %w", group, err)
+	}
+	return r, nil
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/doctor"
+)
+
+// Exit codes of doctor.
+const (
+	exitDiseased = 1 // something does not work
+	exitWarned   = 3 // all works, but something should be looked at
+)
+
+// doctorVerb is the verb doctor with its flags.
+type doctorVerb struct {
+	globals *globals
+	opts    doctor.Options
+	checks  bool
+}
+
+func doctorCommand(g *globals) *cobra.Command {
+	v := &doctorVerb{globals: g}
+	c := &cobra.Command{
+		Use:   "doctor [NID...]",
+		Short: "Look at what usually is wrong, and say what to do",
+		Long: `Looks at the node, its host and its network, and says what was seen, whether that is right
+(ok, warn, fail, or unknown where it cannot be found out), and what to do next. It changes nothing.
+It sends pings of LNet and of ICMP to the peers of the node, 32 at most, or to the NIDs that are named, and
+requests of ARP for the node's own addresses. As root it sees more: firewall, ARP, ICMP.
+
+With --group it also compares configuration and clock of the members of a group of
+collectives. Without a running daemon it looks at what keeps one from starting.
+
+The exit code is 0 if all is well or unknown, 3 if there are only warnings, 1 if
+something does not work.`,
+		Example: `  lnetctl doctor
+  lnetctl doctor --json 10.0.0.2@tcp
+  lnetctl doctor --checks`,
+		RunE: v.run,
+	}
+	f := c.Flags()
+	f.StringVar(&v.opts.Group, "group", "", "compare this node with the members of `GROUP`, as scollctl names it")
+	f.Uint16Var(&v.opts.AcceptPort, "port", 988, "TCP `PORT` of the acceptor, if lnetd does not run")
+	f.DurationVar(&v.opts.Timeout, "timeout", time.Second, "how long to wait for each answer")
+	f.BoolVar(&v.checks, "checks", false, "only list the checks")
+	return c
+}
+
+func (v *doctorVerb) run(c *cobra.Command, args []string) error {
+	if v.checks {
+		return v.list(c.OutOrStdout())
+	}
+	if v.opts.Timeout <= 0 {
+		return cli.Usagef("--timeout: want a time such as 1s, not %v", v.opts.Timeout)
+	}
+	for _, a := range args {
+		targets, err := parseTargets("doctor", []string{a})
+		if err != nil {
+			return err
+		}
+		for _, t := range targets {
+			v.opts.Peers = append(v.opts.Peers, t.NID)
+		}
+	}
+	ctx, cancel := context.WithTimeout(c.Context(), 5*time.Minute)
+	defer cancel()
+	found, err := doctor.Run(ctx, doctor.System{}, doctor.Daemon(v.globals.client()), v.opts)
+	if c.Context().Err() != nil {
+		return errInterrupted
+	}
+	if err != nil {
+		return err
+	}
+	return v.show(c.OutOrStdout(), found)
+}
+
+// list prints what is looked at.
+func (v *doctorVerb) list(w io.Writer) error {
+	if v.globals.json {
+		return cli.JSON(w, doctor.Checks())
+	}
+	var t cli.Table
+	for _, c := range doctor.Checks() {
+		t.Row(c.ID, c.Doc)
+	}
+	_, err := t.WriteTo(w)
+	return err
+}
+
+// diagnosis is the JSON of doctor.
+type diagnosis struct {
+	Verdict  doctor.Verdict   `json:"verdict"` // the gravest one
+	Findings []doctor.Finding `json:"findings"`
+}
+
+// show prints the findings. The error says with which code the command ends.
+func (v *doctorVerb) show(w io.Writer, found []doctor.Finding) (err error) {
+	d := diagnosis{doctor.Worst(found), found}
+	if v.globals.json {
+		err = cli.JSON(w, d)
+	} else {
+		_, err = io.WriteString(w, describeFindings(found))
+	}
+	switch {
+	case err != nil:
+		return err
+	case d.Verdict == doctor.Fail:
+		return quietExit(exitDiseased)
+	case d.Verdict == doctor.Warn:
+		return quietExit(exitWarned)
+	}
+	return nil
+}
+
+// describeFindings returns a line for each finding, with what to do below it.
+func describeFindings(found []doctor.Finding) string {
+	var b strings.Builder
+	count := map[doctor.Verdict]int{}
+	for _, f := range found {
+		count[f.Verdict]++
+		fmt.Fprintf(&b, "%-7s  %-13s  ", f.Verdict, f.Check)
+		if f.Subject != "" {
+			fmt.Fprintf(&b, "%s: ", f.Subject)
+		}
+		fmt.Fprintln(&b, f.Seen)
+		if f.Next != "" {
+			fmt.Fprintf(&b, "%24s→ %s\n", "", f.Next)
+		}
+	}
+	fmt.Fprintf(&b, "%d ok, %d warn, %d fail, %d unknown\n", count[doctor.OK], count[doctor.Warn], count[doctor.Fail], count[doctor.Unknown])
+	return b.String()
+}
+
+// quietExit ends a command that has printed all there is to say.
+type quietExit int
+
+func (quietExit) Error() string { return "something is wrong" }
+
+// ExitCode implements cli.Shown.
+func (e quietExit) ExitCode() int { return int(e) }
+
+// Show implements cli.Shown: the findings have said it.
+func (quietExit) Show(io.Writer, io.Writer) {}

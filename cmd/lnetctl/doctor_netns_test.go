@@ -1,0 +1,85 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"testing"
+
+	"ulnet/cmd/internal/commands"
+	"ulnet/cmd/internal/doctor"
+	"ulnet/cmd/internal/transcript"
+	"ulnet/lnd/lndtest/netlab"
+	"ulnet/lnd/lndtest/spec"
+)
+
+// TestDoctor examines a daemon with a peer on another host: all is well, then the peer is cut off,
+// then another host takes the address of this one.
+func TestDoctor(t *testing.T) {
+	spec.Covers(t, "DG-20", "DG-23", "DG-24")
+	bin, err := commands.Build(t.TempDir(), "lnetd", "lnetctl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lab := netlab.New(t)
+	stage := transcript.NewStage(t, bin)
+	sw := lab.Switch("1")
+	for i, name := range []string{"A", "B"} {
+		stage.Hosts[name] = lab.Host(name)
+		lab.Cable(stage.Hosts[name], fmt.Sprintf("10.4.0.%d/24", i+1), sw, "")
+		stage.Start(name, "tcp(eth0), o2ib(eth0)", "")
+	}
+	a := &patient{t, stage}
+	found, _ := a.examine(t, "10.4.0.2@tcp", "10.4.0.2@o2ib")
+	for _, f := range found {
+		if f.Verdict != doctor.OK && f.Check != "clock" { // whether the clock of this machine is synchronized
+			t.Errorf("where all is well: %+v", f)
+		}
+	}
+	stage.Hosts["B"].Block("10.4.0.1")
+	found, code := a.examine(t, "10.4.0.2@tcp")
+	if code != exitDiseased || !contains(found, "reach", doctor.Fail) {
+		t.Errorf("cut off: exit code %d, %+v", code, found)
+	}
+	if contains(found, "link", doctor.Fail) || contains(found, "port", doctor.Fail) || contains(found, "credits", doctor.Fail) {
+		t.Errorf("cut off, other checks: %+v", found)
+	}
+}
+
+func contains(found []doctor.Finding, check string, v doctor.Verdict) bool {
+	for _, f := range found {
+		if f.Check == check && f.Verdict == v {
+			return true
+		}
+	}
+	return false
+}
+
+// patient is the daemon of host A.
+type patient struct {
+	t     *testing.T
+	stage *transcript.Stage
+}
+
+// examine runs lnetctl doctor in the network namespace of host A.
+func (p *patient) examine(t *testing.T, args ...string) (found []doctor.Finding, code int) {
+	t.Helper()
+	var out []byte
+	if err := p.stage.Hosts["A"].Do(func() (err error) {
+		cmd := exec.Command(p.stage.Bin+"/lnetctl", append([]string{"--socket", p.stage.Socket("A"), "doctor", "--json"}, args...)...)
+		out, err = cmd.Output()
+		if code = cmd.ProcessState.ExitCode(); code == exitDiseased || code == exitWarned {
+			err = nil
+		}
+		return err
+	}); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var d diagnosis
+	if err := json.Unmarshal(out, &d); err != nil {
+		t.Fatalf("%v in %s", err, out)
+	}
+	return d.Findings, code
+}
