@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -15,9 +14,14 @@ import (
 
 // Exit codes of doctor.
 const (
-	exitDiseased = 1 // something does not work
-	exitWarned   = 3 // all works, but something should be looked at
+	exitFailed = 1 // something does not work
+	exitWarned = 3 // all works, but something should be looked at
 )
+
+const doctorExitStatus = `0 All is well, as far as it could be seen.
+1 Something does not work: findings with fail say what.
+2 The command line is not valid.
+3 All works, but findings with warn should be looked at.`
 
 // doctorVerb is the verb doctor with its flags.
 type doctorVerb struct {
@@ -36,20 +40,23 @@ func doctorCommand(g *globals) *cobra.Command {
 It sends pings of LNet and of ICMP to the peers of the node, 32 at most, or to the NIDs that are named, and
 requests of ARP for the node's own addresses. As root it sees more: firewall, ARP, ICMP.
 
-With --group it also compares configuration and clock of the members of a group of
-collectives. Without a running daemon it looks at what keeps one from starting.
+A node that takes part in collectives also compares its configuration and clock with the members
+of a group. Without a daemon that answers it looks at the host: port, firewall, clock,
+links and addresses, and the MTU to named NIDs. It ends after --limit, whatever does not answer.
 
 The exit code is 0 if all is well or unknown, 3 if there are only warnings, 1 if
 something does not work.`,
 		Example: `  lnetctl doctor
   lnetctl doctor --json 10.0.0.2@tcp
   lnetctl doctor --checks`,
-		RunE: v.run,
+		Annotations: map[string]string{cli.ExitStatus: doctorExitStatus},
+		RunE:        v.run,
 	}
 	f := c.Flags()
-	f.StringVar(&v.opts.Group, "group", "", "compare this node with the members of `GROUP`, as scollctl names it")
+	f.StringVar(&v.opts.Group, "group", "", "compare this node with the members of `GROUP`, as scollctl names it (default all)")
 	f.Uint16Var(&v.opts.AcceptPort, "port", 988, "TCP `PORT` of the acceptor, if lnetd does not run")
-	f.DurationVar(&v.opts.Timeout, "timeout", time.Second, "how long to wait for each answer")
+	f.DurationVar(&v.opts.Timeout, "timeout", time.Second, "how long to wait for each answer of a peer")
+	f.DurationVar(&v.opts.Limit, "limit", 30*time.Second, "how long to take for all checks")
 	f.BoolVar(&v.checks, "checks", false, "only list the checks")
 	return c
 }
@@ -58,21 +65,17 @@ func (v *doctorVerb) run(c *cobra.Command, args []string) error {
 	if v.checks {
 		return v.list(c.OutOrStdout())
 	}
-	if v.opts.Timeout <= 0 {
-		return cli.Usagef("--timeout: want a time such as 1s, not %v", v.opts.Timeout)
+	if v.opts.Timeout <= 0 || v.opts.Limit <= 0 {
+		return cli.Usagef("--timeout, --limit: want times such as 1s, not %v and %v", v.opts.Timeout, v.opts.Limit)
 	}
-	for _, a := range args {
-		targets, err := parseTargets("doctor", []string{a})
-		if err != nil {
-			return err
-		}
-		for _, t := range targets {
-			v.opts.Peers = append(v.opts.Peers, t.NID)
-		}
+	targets, err := parseTargets("doctor", args)
+	if err != nil {
+		return err
 	}
-	ctx, cancel := context.WithTimeout(c.Context(), 5*time.Minute)
-	defer cancel()
-	found, err := doctor.Run(ctx, doctor.System{}, doctor.Daemon(v.globals.client()), v.opts)
+	for _, t := range targets {
+		v.opts.Peers = append(v.opts.Peers, t.NID)
+	}
+	found, err := doctor.Run(c.Context(), doctor.System{}, doctor.Daemon(v.globals.client()), v.opts)
 	if c.Context().Err() != nil {
 		return errInterrupted
 	}
@@ -97,7 +100,7 @@ func (v *doctorVerb) list(w io.Writer) error {
 
 // diagnosis is the JSON of doctor.
 type diagnosis struct {
-	Verdict  doctor.Verdict   `json:"verdict"` // the gravest one
+	Outcome  doctor.Outcome   `json:"outcome"` // the gravest one
 	Findings []doctor.Finding `json:"findings"`
 }
 
@@ -112,9 +115,9 @@ func (v *doctorVerb) show(w io.Writer, found []doctor.Finding) (err error) {
 	switch {
 	case err != nil:
 		return err
-	case d.Verdict == doctor.Fail:
-		return quietExit(exitDiseased)
-	case d.Verdict == doctor.Warn:
+	case d.Outcome == doctor.Fail:
+		return quietExit(exitFailed)
+	case d.Outcome == doctor.Warn:
 		return quietExit(exitWarned)
 	}
 	return nil
@@ -123,10 +126,10 @@ func (v *doctorVerb) show(w io.Writer, found []doctor.Finding) (err error) {
 // describeFindings returns a line for each finding, with what to do below it.
 func describeFindings(found []doctor.Finding) string {
 	var b strings.Builder
-	count := map[doctor.Verdict]int{}
+	count := map[doctor.Outcome]int{}
 	for _, f := range found {
-		count[f.Verdict]++
-		fmt.Fprintf(&b, "%-7s  %-13s  ", f.Verdict, f.Check)
+		count[f.Outcome]++
+		fmt.Fprintf(&b, "%-7s  %-13s  ", f.Outcome, f.Check)
 		if f.Subject != "" {
 			fmt.Fprintf(&b, "%s: ", f.Subject)
 		}

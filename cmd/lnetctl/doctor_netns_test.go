@@ -15,10 +15,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestDoctor examines a daemon with a peer on another host: all is well, then the peer is cut off,
-// then another host takes the address of this one.
+// TestDoctor examines a daemon with a peer on another host: all is well, then the peer is cut off.
 func TestDoctor(t *testing.T) {
-	spec.Covers(t, "DG-20", "DG-23", "DG-24")
+	spec.Covers(t, "OP-40", "OP-43")
 	bin, err := commands.Build(t.TempDir(), "lnetd", "lnetctl")
 	if err != nil {
 		t.Fatal(err)
@@ -31,16 +30,16 @@ func TestDoctor(t *testing.T) {
 		lab.Cable(stage.Hosts[name], fmt.Sprintf("10.4.0.%d/24", i+1), sw, "")
 		stage.Start(name, "tcp(eth0), o2ib(eth0)", "")
 	}
-	a := &patient{t, stage}
+	a := &examined{stage}
 	found, _ := a.examine(t, "10.4.0.2@tcp", "10.4.0.2@o2ib")
 	for _, f := range found {
-		if f.Verdict != doctor.OK && f.Check != "clock" { // whether the clock of this machine is synchronized
+		if f.Outcome != doctor.OK && f.Check != "clock" && f.Check != "gro" { // the clock is that of this machine, and veth has GRO off at first
 			t.Errorf("where all is well: %+v", f)
 		}
 	}
 	stage.Hosts["B"].Block("10.4.0.1")
 	found, code := a.examine(t, "10.4.0.2@tcp")
-	if code != exitDiseased || !contains(found, "reach", doctor.Fail) {
+	if code != exitFailed || !contains(found, "reach", doctor.Fail) {
 		t.Errorf("cut off: exit code %d, %+v", code, found)
 	}
 	if contains(found, "link", doctor.Fail) || contains(found, "port", doctor.Fail) || contains(found, "credits", doctor.Fail) {
@@ -48,29 +47,26 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-func contains(found []doctor.Finding, check string, v doctor.Verdict) bool {
+func contains(found []doctor.Finding, check string, v doctor.Outcome) bool {
 	for _, f := range found {
-		if f.Check == check && f.Verdict == v {
+		if f.Check == check && f.Outcome == v {
 			return true
 		}
 	}
 	return false
 }
 
-// patient is the daemon of host A.
-type patient struct {
-	t     *testing.T
-	stage *transcript.Stage
-}
+// examined is the daemon of host A.
+type examined struct{ stage *transcript.Stage }
 
 // examine runs lnetctl doctor in the network namespace of host A.
-func (p *patient) examine(t *testing.T, args ...string) (found []doctor.Finding, code int) {
+func (p *examined) examine(t *testing.T, args ...string) (found []doctor.Finding, code int) {
 	t.Helper()
 	var out []byte
 	if err := p.stage.Hosts["A"].Do(func() (err error) {
 		cmd := exec.Command(p.stage.Bin+"/lnetctl", append([]string{"--socket", p.stage.Socket("A"), "doctor", "--json"}, args...)...)
 		out, err = cmd.Output()
-		if code = cmd.ProcessState.ExitCode(); code == exitDiseased || code == exitWarned {
+		if code = cmd.ProcessState.ExitCode(); code == exitFailed || code == exitWarned {
 			err = nil
 		}
 		return err

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"os"
 	"syscall"
 
 	"ulnet/cmd/internal/cli"
@@ -24,6 +25,16 @@ func (e *Error) Unwrap() error {
 		return nil
 	}
 	return e.Errno
+}
+
+// deniedText is the message to a client that may not send a request.
+const deniedText = "permission denied"
+
+// Denied reports whether err means that this user may not open the control socket, or not send the
+// request.
+func Denied(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Errno == 0 && e.Message == deniedText || !ok && errors.Is(err, os.ErrPermission)
 }
 
 // FromNode reports whether err was returned by the daemon's node, with an errno. Other

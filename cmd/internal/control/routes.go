@@ -57,7 +57,7 @@ func (s *Server) handle(pattern string, need access, h handler) {
 		defer s.active.Done()
 		s.deadlines(w)
 		if accessOf(r) < need {
-			fail(w, &refusal{http.StatusForbidden, cli.Hint(errors.New("permission denied"),
+			fail(w, &refusal{http.StatusForbidden, cli.Hint(errors.New(deniedText),
 				"root and the user of lnetd may do everything, the group of its socket may look")})
 			return
 		}

@@ -16,7 +16,7 @@ const (
 func (e *exam) clock() {
 	now, err := e.host.Clock()
 	if err != nil {
-		e.unknown("", "", "%v", err)
+		e.unknown("", "see 'timedatectl'", "%v", err)
 		return
 	}
 	e.clocks[1] = now
@@ -58,12 +58,8 @@ func (e *exam) steps(now Clock) {
 
 // skew compares the clocks of the members of a group.
 func (e *exam) skew() {
-	if e.opts.Group == "" || !e.up {
-		return
-	}
-	members, err := e.node.Members(e.ctx, e.opts.Group)
-	if err != nil {
-		e.unknown("group "+e.opts.Group, "see 'scollctl status'", "%v", err)
+	members, ok := e.members()
+	if !ok {
 		return
 	}
 	var wrong []string
@@ -73,10 +69,10 @@ func (e *exam) skew() {
 		}
 	}
 	if len(wrong) > 0 {
-		e.warn("group "+e.opts.Group, "synchronize the clocks of all of them", "clocks differ from this one: %s", few(wrong))
+		e.warn(e.group(), "synchronize the clocks of all of them", "clocks differ from this one: %s", few(wrong))
 		return
 	}
-	e.ok("group "+e.opts.Group, "%d clocks within %v", len(members), stepBound)
+	e.ok(e.group(), "%d clocks within %v", len(members), stepBound)
 }
 
 // few joins the first words of a list.

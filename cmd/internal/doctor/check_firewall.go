@@ -10,13 +10,12 @@ import (
 
 // firewall asks what the rules of nftables would do to a new connection from anywhere.
 func (e *exam) firewall() {
-	if !e.needsNode() {
-		return
-	}
 	text, err := e.host.Ruleset(e.ctx)
 	switch {
 	case errors.Is(err, ErrNotPermitted):
 		e.unknown("", "run it as root", "reading the rules of nftables is not permitted")
+		return
+	case err != nil && e.late(""):
 		return
 	case err != nil:
 		e.unknown("", "install nft (nftables), or see 'iptables -S' if that is in use", "the rules of nftables cannot be read: %v", err)
@@ -52,7 +51,7 @@ func packetTo(ni *node.NIStatus) (p packet, listens bool) {
 func (e *exam) filtered(ni *node.NIStatus, rules *ruleset, p packet) {
 	what := fmt.Sprintf("%s port %d", p.protocol, p.port)
 	accept := fmt.Sprintf("accept it: nft add rule inet TABLE input %s dport %d accept", p.protocol, p.port)
-	switch r := rules.input(p); r.fate {
+	switch r := rules.input(p); r.decision {
 	case dropped:
 		e.fail(ni.NID, accept, "new connections to %s are dropped by %s", what, r.by)
 	case depends:

@@ -15,15 +15,21 @@ const longestPacket = 65535
 // Bytes of headers around the payload of a RoCE packet: IPv4, UDP, BTH, RETH and ICRC.
 const roceHeaders = 20 + 8 + 12 + 16 + 4
 
+// A path is the way from an NI to a peer, on its interface.
+type path struct {
+	ni    *node.NIStatus
+	iface Interface
+	peer  nid.NID
+}
+
+func (p path) String() string { return fmt.Sprintf("%v → %v", p.ni.NID, p.peer) }
+
 // mtu sends packets of full size to the peers on the networks of this node.
 func (e *exam) mtu() {
-	if !e.needsNode() {
-		return
-	}
 	for _, ni := range e.nis() {
 		iface, err := e.host.Interface(ni.Interface)
 		if err != nil {
-			e.unknown(ni.NID, "", "interface %s: %v", ni.Interface, err)
+			e.unknown(ni.NID, "see 'ip link'", "interface %s: %v", ni.Interface, err)
 			continue
 		}
 		if v := ni.LND.Verbs; v != nil && v.MTU+roceHeaders > iface.MTU {
@@ -31,7 +37,7 @@ func (e *exam) mtu() {
 				"packets of RDMA have %d bytes, and interface %s takes %d", v.MTU+roceHeaders, ni.Interface, iface.MTU)
 			continue
 		}
-		e.pathMTU(ni, iface)
+		e.paths(ni, iface)
 	}
 }
 
@@ -65,15 +71,27 @@ func peerNIDs(peers []lnet.PeerSnapshot) (list []nid.NID) {
 	return list
 }
 
-// pathMTU looks at the paths from an NI to its peers.
-func (e *exam) pathMTU(ni *node.NIStatus, iface Interface) {
+// paths looks at the paths from an NI to its peers, at several at a time.
+func (e *exam) paths(ni *node.NIStatus, iface Interface) {
 	peers, more := e.targets(ni)
+	errs := make([]error, len(peers))
+	each(len(peers), func(i int) { errs[i] = e.probe(path{ni, iface, peers[i]}) })
 	good := 0
-	for _, p := range peers {
-		if !p.Addr().IsValid() || !e.pathTo(ni, iface, p) {
-			continue
+	for i, err := range errs {
+		p := path{ni, iface, peers[i]}
+		switch told := (*tooSmall)(nil); {
+		case err == nil:
+			good++
+		case errors.As(err, &told) && told.known:
+			e.warn(p, p.next(), "%v", told)
+		case errors.As(err, &told):
+			e.fail(p, p.next(), "%v", told)
+		case errors.Is(err, ErrNotPermitted):
+			e.unknown(p, "run it as root", "sending pings of ICMP is not permitted")
+		case e.late(p):
+		default:
+			e.unknown(p, "the check reach says whether LNet reaches it", "the host does not answer pings of ICMP: %v", err)
 		}
-		good++
 	}
 	if good > 0 || len(peers) == 0 {
 		e.ok(ni.NID, "%d bytes, to %d peers", iface.MTU, good)
@@ -83,64 +101,42 @@ func (e *exam) pathMTU(ni *node.NIStatus, iface Interface) {
 	}
 }
 
-// pathTo sends a packet of full size to a peer, and reports whether it was answered. Before that
-// it sends a small one, because not all hosts answer.
-func (e *exam) pathTo(ni *node.NIStatus, iface Interface, peer nid.NID) bool {
-	const small = 100
-	subject := fmt.Sprintf("%v → %v", ni.NID, peer)
-	next := fmt.Sprintf("give all hosts and switches of the network the same MTU: 'ip link set dev %s mtu N', 'tracepath -n %v' finds the place", ni.Interface, peer.Addr())
-	if r, err := e.host.Route(peer.Addr()); err == nil && r.MTU > 0 && r.MTU < iface.MTU {
-		e.warn(subject, next, "the path carries packets of %d bytes, and interface %s has %d", r.MTU, ni.Interface, iface.MTU)
-		return false
-	}
-	switch err := e.echo(ni, peer, small); {
-	case errors.Is(err, ErrNotPermitted):
-		e.unknown(subject, "run it as root", "sending pings of ICMP is not permitted")
-		return false
-	case err != nil:
-		e.unknown(subject, "", "the host does not answer pings of ICMP: %v", err)
-		return false
-	}
-	err := e.echo(ni, peer, min(iface.MTU, longestPacket))
-	switch {
-	case errors.Is(err, ErrTooLong), errors.Is(err, ErrNoAnswer):
-		e.fail(subject, next, "packets of %d bytes are answered, and those of %d, the MTU of interface %s, are not", small, iface.MTU, ni.Interface)
-	case err != nil:
-		e.unknown(subject, "", "packets of %d bytes: %v", iface.MTU, err)
-	}
-	return err == nil
+// next says what to do about a path that does not carry packets of full size.
+func (p path) next() string {
+	return fmt.Sprintf("give all hosts and switches of the network the same MTU: 'ip link set dev %s mtu N', 'tracepath -n %v' finds the place", p.ni.Interface, p.peer.Addr())
 }
 
-// echo tries twice, because any packet may be lost.
-func (e *exam) echo(ni *node.NIStatus, peer nid.NID, size int) (err error) {
-	for range 2 {
-		if err = e.host.Echo(e.ctx, ni.NID.Addr(), peer.Addr(), size, e.opts.Timeout); !errors.Is(err, ErrNoAnswer) {
-			break
-		}
+// tooSmall is the error of a path that does not carry packets of full size.
+type tooSmall struct {
+	known bool // the system knows, and sends shorter ones
+	text  string
+}
+
+func (t *tooSmall) Error() string { return t.text }
+
+// probe sends a packet of full size to a peer. Before that it sends a small one, because not all
+// hosts answer.
+func (e *exam) probe(p path) error {
+	const small = 100
+	if r, err := e.host.Route(p.peer.Addr()); err == nil && r.MTU > 0 && r.MTU < p.iface.MTU {
+		return &tooSmall{true, fmt.Sprintf("the path carries packets of %d bytes, and interface %s has %d", r.MTU, p.ni.Interface, p.iface.MTU)}
+	}
+	if err := e.echo(p, small); err != nil {
+		return err
+	}
+	err := e.echo(p, min(p.iface.MTU, longestPacket))
+	if errors.Is(err, ErrTooLong) || errors.Is(err, ErrNoAnswer) {
+		return &tooSmall{false, fmt.Sprintf("packets of %d bytes are answered, and those of %d, the MTU of interface %s, are not", small, p.iface.MTU, p.ni.Interface)}
 	}
 	return err
 }
 
-// duplicates asks whether another host has an address of this node.
-func (e *exam) duplicates() {
-	if !e.needsNode() {
-		return
-	}
-	for _, ni := range e.nis() {
-		addr := ni.NID.Addr()
-		if !addr.IsValid() || addr.IsLoopback() {
-			continue
-		}
-		mac, err := e.host.Claimant(e.ctx, ni.Interface, addr, e.opts.Timeout)
-		switch {
-		case errors.Is(err, ErrNotPermitted):
-			e.unknown(ni.NID, "run it as root", "sending requests of ARP is not permitted")
-		case err != nil:
-			e.unknown(ni.NID, "", "%v", err)
-		case mac != "":
-			e.fail(ni.NID, "give one of the two hosts another address; the switch knows the port of that hardware address", "%s has the address %v, too", mac, addr)
-		default:
-			e.ok(ni.NID, "no other host has %v", addr)
+// echo tries twice, because any packet may be lost.
+func (e *exam) echo(p path, size int) (err error) {
+	for range 2 {
+		if err = e.host.Echo(e.ctx, p.ni.NID.Addr(), p.peer.Addr(), size, e.opts.Timeout); !errors.Is(err, ErrNoAnswer) {
+			break
 		}
 	}
+	return err
 }

@@ -1,12 +1,15 @@
 package doctor
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/drivers"
 	"ulnet/cmd/internal/node"
+	"ulnet/lnet"
 	"ulnet/lnet/nid"
 )
 
@@ -14,15 +17,25 @@ import (
 func (e *exam) daemon() {
 	s, err := e.node.Status(e.ctx)
 	switch {
+	case errors.Is(err, errMute):
+		e.mute = true
+		e.fail("", "keep 'lnetctl bugreport' and the log ('journalctl -u lnetd'), then 'systemctl restart lnetd'", "%v", err)
+		e.hostAddresses()
+		return
+	case err != nil && e.late(""):
+		return
 	case err != nil:
 		next := cli.HintOf(err)
 		if next == "" {
 			next = "start it with 'systemctl start lnetd', or name its socket with --socket"
 		}
 		e.fail("", next, "%v", err)
+		e.hostAddresses()
 		return
 	case s.Unconfigured:
 		e.warn("", "bring it up with 'lnetctl lnet configure'", "lnetd runs, and LNet is not configured")
+		e.mute = true
+		e.hostAddresses()
 		return
 	}
 	e.up, e.status = true, s
@@ -32,7 +45,27 @@ func (e *exam) daemon() {
 	e.ok("", "lnetd runs with %d interfaces and %d peers", len(e.nis()), len(e.peers))
 }
 
-// nis returns the NIs but 0@lo.
+// hostAddresses has the checks look at the addresses of the host, where there is no node.
+func (e *exam) hostAddresses() {
+	all, err := e.host.Addresses()
+	if err != nil {
+		e.unknown("", "see 'ip addr'", "the addresses of the host: %v", err)
+		return
+	}
+	for _, a := range all[:min(len(all), maxAddresses)] {
+		status := "down"
+		if a.Up {
+			status = "up"
+		}
+		listen := netip.AddrPortFrom(a.Addr, e.opts.AcceptPort).String()
+		e.status.NIs = append(e.status.NIs, node.NIStatus{
+			NISnapshot: lnet.NISnapshot{NID: nid.FromAddr(nid.MakeNet(nid.TCP, 0), a.Addr), Status: status, Cause: "no carrier, or taken down", Interface: a.Interface},
+			LND:        drivers.Status{Listen: listen},
+		})
+	}
+}
+
+// nis returns the NIs but 0@lo; without a node, one for each address of the host.
 func (e *exam) nis() (list []*node.NIStatus) {
 	for i := range e.status.NIs {
 		if ni := &e.status.NIs[i]; !ni.NID.IsLo() {
@@ -48,9 +81,6 @@ func isTCP(n nid.NID) bool { return n.Net().Type() == nid.TCP }
 func inSoftware(ni *node.NIStatus) bool { return ni.LND.Verbs != nil && ni.LND.Provider == "softroce" }
 
 func (e *exam) links() {
-	if !e.needsNode() {
-		return
-	}
 	for _, ni := range e.nis() {
 		if ni.Status == "up" && !ni.Fatal {
 			e.ok(ni.NID, "up, on %s", ni.Interface)
@@ -66,7 +96,11 @@ const rocePort = 4791
 // ports looks whether lnetd listens, or could if it ran.
 func (e *exam) ports() {
 	if !e.up {
-		e.freePort("tcp", netip.AddrPortFrom(netip.IPv4Unspecified(), e.opts.AcceptPort))
+		if !e.mute {
+			e.freePort("tcp", netip.AddrPortFrom(netip.IPv4Unspecified(), e.opts.AcceptPort))
+			return
+		}
+		e.unknown("", "see the check daemon", "the port is that of the daemon that runs")
 		return
 	}
 	for _, ni := range e.nis() {
@@ -79,7 +113,7 @@ func (e *exam) ports() {
 		default:
 			at, err := netip.ParseAddrPort(ni.LND.Listen)
 			if err != nil {
-				e.unknown(ni.NID, "", "listens at %q", ni.LND.Listen)
+				e.unknown(ni.NID, "see 'ss -lnp'", "listens at %q", ni.LND.Listen)
 				continue
 			}
 			if at.Addr().IsUnspecified() {
@@ -95,7 +129,9 @@ func (e *exam) freePort(network string, at netip.AddrPort) {
 	holder, err := e.host.Listener(network, at)
 	switch {
 	case err != nil:
-		e.unknown("", "", "%s port %d: %v", network, at.Port(), err)
+		e.unknown("", "see 'ss -lnp'", "%s port %d: %v", network, at.Port(), err)
+	case strings.HasPrefix(holder, "lnetd"):
+		e.fail("", "name its control socket with --socket, or run lnetctl as a user that may open it", "%s port %d: %s has it, and does not answer at this socket", network, at.Port(), holder)
 	case holder != "":
 		e.fail("", fmt.Sprintf("end it, or give lnetd another accept_port; 'ss -lnp sport = %d' shows it", at.Port()), "%s port %d: %s has it, and lnetd does not answer", network, at.Port(), holder)
 	default:
@@ -108,7 +144,7 @@ func (e *exam) heldPort(ni *node.NIStatus, network string, at netip.AddrPort) {
 	holder, err := e.host.Listener(network, at)
 	switch {
 	case err != nil:
-		e.unknown(ni.NID, "", "%s %v: %v", network, at, err)
+		e.unknown(ni.NID, "see 'ss -lnp'", "%s %v: %v", network, at, err)
 	case holder == "":
 		e.fail(ni.NID, "run lnetctl in the network namespace of lnetd; otherwise restart lnetd, and see its log", "nothing has %s %v here, and lnetd says that it does", network, at)
 	case strings.HasPrefix(holder, "lnetd") || strings.HasPrefix(holder, "another process"):
@@ -121,9 +157,6 @@ func (e *exam) heldPort(ni *node.NIStatus, network string, at netip.AddrPort) {
 // reserved looks whether ports up to 1023 can be used for dialling, and whether they prove that
 // root of the other host dialled.
 func (e *exam) reserved() {
-	if !e.needsNode() {
-		return
-	}
 	for _, ni := range e.nis() {
 		before := len(e.found)
 		e.reservedOf(ni)
@@ -133,6 +166,9 @@ func (e *exam) reserved() {
 	}
 	start, err := e.host.Sysctl("net.ipv4.ip_unprivileged_port_start")
 	var first int
+	if !e.up {
+		e.unknown("", "see the check daemon", "whether lnetd may use them is not known without a node")
+	}
 	if _, scanned := fmt.Sscan(start, &first); err == nil && scanned == nil && first < 1024 {
 		e.warn("", "sysctl net.ipv4.ip_unprivileged_port_start=1024", "every user of this host may use ports from %d on, so peers with accept: secure believe every user here", first)
 	}

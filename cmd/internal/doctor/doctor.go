@@ -17,22 +17,22 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Verdict is the result of a check.
-type Verdict string
+// Outcome is how a check went.
+type Outcome string
 
-// The verdicts.
+// The outcomes.
 const (
-	OK      Verdict = "ok"      // as it should be
-	Warn    Verdict = "warn"    // it works, but not as well as it could, or not for long
-	Fail    Verdict = "fail"    // something does not work
-	Unknown Verdict = "unknown" // it could not be found out, and Next says what that takes
+	OK      Outcome = "ok"      // as it should be
+	Warn    Outcome = "warn"    // it works, but not as well as it could, or not for long
+	Fail    Outcome = "fail"    // something does not work
+	Unknown Outcome = "unknown" // it could not be found out, and Next says what that takes
 )
 
 // Finding is what a check has found out about one subject.
 type Finding struct {
 	Check   string  `json:"check"`             // id of the check
 	Subject string  `json:"subject,omitempty"` // NID, pair of NIDs or interface that it is about
-	Verdict Verdict `json:"verdict"`           // ok, warn, fail or unknown
+	Outcome Outcome `json:"outcome"`           // ok, warn, fail or unknown
 	Seen    string  `json:"seen"`              // what was seen
 	Next    string  `json:"next,omitempty"`    // what to do next
 }
@@ -40,13 +40,19 @@ type Finding struct {
 // Options say what to look at.
 type Options struct {
 	Peers      []nid.NID     // peers to examine; none: those that the node knows
-	Group      string        // group of collectives whose members are compared with this node; "": none
+	Group      string        // group of collectives whose members are compared with this node; "": all servers, if the node takes part in collectives
 	AcceptPort uint16        // port that lnetd would listen on, if it does not run
-	Timeout    time.Duration // longest wait for an answer; 0: 1 s
+	Timeout    time.Duration // longest wait for one answer of a peer; 0: 1 s
+	Limit      time.Duration // longest time of all checks together; 0: 30 s
 }
 
-// maxPeers bounds how many peers are examined.
-const maxPeers = 32
+// Bounds of an examination.
+const (
+	maxPeers     = 32              // peers of an NI that are examined
+	maxAddresses = 16              // addresses of the host that are examined when no daemon runs
+	maxAtOnce    = 16              // peers that are asked at a time
+	answerLimit  = 5 * time.Second // longest wait for an answer of the daemon that does not depend on peers
+)
 
 // Check is one thing that is looked at.
 type Check struct {
@@ -77,7 +83,7 @@ func Checks() []Check {
 
 // exam is one examination.
 type exam struct {
-	ctx   context.Context
+	ctx   context.Context // ends with the time limit
 	host  Host
 	node  Node
 	opts  Options
@@ -86,33 +92,57 @@ type exam struct {
 
 	clocks [2]Clock // at the beginning and now
 	up     bool     // the daemon answers and LNet is configured
+	mute   bool     // a daemon has the socket, but does not answer
 	status node.Status
 	peers  []lnet.PeerSnapshot
 }
 
-// Run makes all checks. It returns at least one finding for each; the error is that of ctx.
+// Run makes all checks. It returns at least one finding for each: when the time limit is over, the
+// other ones are unknown. The error is that of ctx.
 func Run(ctx context.Context, h Host, n Node, o Options) ([]Finding, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = time.Second
 	}
-	e := &exam{ctx: ctx, host: h, node: n, opts: o}
-	e.clocks[0], _ = h.Clock()
+	if o.Limit <= 0 {
+		o.Limit = 30 * time.Second
+	}
+	limited, cancel := context.WithTimeout(ctx, o.Limit)
+	defer cancel()
+	e := &exam{ctx: limited, host: h, node: bounded{n, answerLimit}, opts: o}
+	e.clocks[0], _ = h.Clock() // the check of clocks has the error
 	for _, c := range Checks() {
-		e.check = c.ID
-		before := len(e.found)
-		c.run(e)
+		e.make(&c)
 		if err := ctx.Err(); err != nil {
 			return e.found, err
-		}
-		if len(e.found) == before {
-			e.ok("", "nothing to look at")
 		}
 	}
 	return e.found, nil
 }
 
-func (e *exam) add(v Verdict, subject any, next, seen string, args ...any) {
-	e.found = append(e.found, Finding{Check: e.check, Subject: fmt.Sprint(subject), Verdict: v, Seen: fmt.Sprintf(seen, args...), Next: next})
+// make makes one check.
+func (e *exam) make(c *Check) {
+	e.check = c.ID
+	before := len(e.found)
+	if !e.late("") {
+		c.run(e)
+	}
+	if len(e.found) == before {
+		e.ok("", "nothing to look at")
+	}
+}
+
+// late reports whether the time limit is over, and says so in a finding: what failed then says
+// nothing about its subject.
+func (e *exam) late(subject any) bool {
+	if e.ctx.Err() == nil {
+		return false
+	}
+	e.unknown(subject, "give it more time with --limit, or name fewer peers", "not looked at: the time limit of %v is over", e.opts.Limit)
+	return true
+}
+
+func (e *exam) add(o Outcome, subject any, next, seen string, args ...any) {
+	e.found = append(e.found, Finding{Check: e.check, Subject: fmt.Sprint(subject), Outcome: o, Seen: fmt.Sprintf(seen, args...), Next: next})
 }
 
 func (e *exam) ok(subject any, seen string, args ...any) { e.add(OK, subject, "", seen, args...) }
@@ -138,12 +168,12 @@ func (e *exam) needsNode() bool {
 	return e.up
 }
 
-// Worst returns the gravest verdict of findings: fail, warn, or ok, which unknown counts as.
-func Worst(list []Finding) Verdict {
+// Worst returns the gravest outcome of findings: fail, warn, or ok, which unknown counts as.
+func Worst(list []Finding) Outcome {
 	worst := OK
 	for _, f := range list {
-		if f.Verdict == Fail || f.Verdict == Warn && worst == OK {
-			worst = f.Verdict
+		if f.Outcome == Fail || f.Outcome == Warn && worst == OK {
+			worst = f.Outcome
 		}
 	}
 	return worst

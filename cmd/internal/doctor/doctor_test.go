@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/drivers"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
@@ -27,12 +29,12 @@ func examine(t *testing.T, w *world, o Options) []Finding {
 
 // TestHealthy: where all is well each check says so, and nothing is unknown.
 func TestHealthy(t *testing.T) {
-	spec.Covers(t, "DG-20")
+	spec.Covers(t, "OP-40")
 	found := examine(t, healthy(), Options{Group: "all"})
 	seen := map[string]bool{}
 	for _, f := range found {
 		seen[f.Check] = true
-		if f.Verdict != OK || f.Seen == "" || f.Next != "" || f.Seen == "nothing to look at" {
+		if f.Outcome != OK || f.Seen == "" || f.Next != "" || f.Seen == "nothing to look at" {
 			t.Errorf("%+v", f)
 		}
 	}
@@ -42,7 +44,7 @@ func TestHealthy(t *testing.T) {
 		}
 	}
 	if Worst(found) != OK {
-		t.Errorf("the gravest verdict is %v", Worst(found))
+		t.Errorf("the gravest outcome is %v", Worst(found))
 	}
 }
 
@@ -55,7 +57,7 @@ var diseases = []struct {
 	check   string
 	name    string
 	spoil   func(w *world)
-	verdict Verdict
+	outcome Outcome
 	seen    string // part of what was seen
 	next    string // part of what to do
 }{
@@ -66,6 +68,23 @@ var diseases = []struct {
 		w.statusErr = errors.New("no")
 		w.listeners["tcp 0.0.0.0:988"] = "other (9)"
 	}, Fail, "tcp port 988: other (9) has it", "accept_port"},
+	{"port", "taken by a daemon that does not answer here", func(w *world) {
+		w.statusErr = errors.New("no")
+		w.listeners["tcp 0.0.0.0:988"] = "lnetd (9)"
+	}, Fail, "lnetd (9) has it, and does not answer", "--socket"},
+	{"link", "down while lnetd is down", func(w *world) {
+		w.statusErr, w.addresses[0].Up = errors.New("no"), false
+	}, Fail, "down: no carrier", "ip link show eth0"},
+	{"firewall", "dropped while lnetd is down", func(w *world) {
+		w.statusErr, w.ruleset = errors.New("no"), drop988
+	}, Fail, "dropped by rule 5 of chain inet f in", "tcp dport 988 accept"},
+	{"duplicate-nid", "claimed while lnetd is down", func(w *world) {
+		w.statusErr, w.claimant = errors.New("no"), "02:00:00:00:00:07"
+	}, Fail, "has the address 10.0.0.1, too", "another address"},
+	{"daemon", "stuck", func(w *world) { w.statusErr = errMute }, Fail, "has not answered in time", "lnetctl bugreport"},
+	{"port", "stuck", func(w *world) { w.statusErr = errMute }, Unknown, "of the daemon that runs", "see the check daemon"},
+	{"reach", "not permitted", func(w *world) { w.pingErr = &control.Error{Message: "permission denied"} }, Unknown, "not permitted", "run it as root"},
+	{"reach", "stuck", func(w *world) { w.pingErr = errMute }, Unknown, "has not answered in time", "net show"},
 	{"port", "nothing listens", func(w *world) { delete(w.listeners, "tcp 10.0.0.1:988") }, Fail, "nothing has tcp 10.0.0.1:988", "network namespace"},
 	{"port", "another listens", func(w *world) { w.listeners["tcp 10.0.0.1:988"] = "nc (8)" }, Warn, "taken by nc (8)", "ss -lnp"},
 	{"port", "RoCE", func(w *world) { delete(w.listeners, "udp 10.0.0.1:4791") }, Fail, "nothing has udp 10.0.0.1:4791", ""},
@@ -133,23 +152,23 @@ var diseases = []struct {
 // TestDiseases: each check finds what it is for, says what it has seen and what to do, and other
 // checks go on. Each check has something that it finds.
 func TestDiseases(t *testing.T) {
-	spec.Covers(t, "DG-20", "DG-21", "DG-22", "DG-23")
+	spec.Covers(t, "OP-40", "OP-41", "OP-42", "OP-43")
 	tested := map[string]bool{}
 	for _, d := range diseases {
 		tested[d.check] = true
 		w := healthy()
 		d.spoil(w)
 		found := examine(t, w, Options{Group: "all", AcceptPort: 988})
-		if !has(found, d.check, d.verdict, d.seen, d.next) {
-			t.Errorf("%s, %s: want %v with %q and %q in\n%s", d.check, d.name, d.verdict, d.seen, d.next, lines(found, d.check))
+		if !has(found, d.check, d.outcome, d.seen, d.next) {
+			t.Errorf("%s, %s: want %v with %q and %q in\n%s", d.check, d.name, d.outcome, d.seen, d.next, lines(found, d.check))
 		}
 		for _, f := range found {
-			if (f.Verdict == Fail || f.Verdict == Warn) && f.Next == "" {
+			if f.Outcome != OK && f.Next == "" {
 				t.Errorf("%s, %s: nothing to do about %+v", d.check, d.name, f)
 			}
 		}
-		if want := d.verdict; want != Unknown && Worst(found) == OK {
-			t.Errorf("%s, %s: the gravest verdict is ok", d.check, d.name)
+		if want := d.outcome; want != Unknown && Worst(found) == OK {
+			t.Errorf("%s, %s: the gravest outcome is ok", d.check, d.name)
 		}
 	}
 	for _, c := range Checks() {
@@ -159,9 +178,9 @@ func TestDiseases(t *testing.T) {
 	}
 }
 
-func has(found []Finding, check string, v Verdict, seen, next string) bool {
+func has(found []Finding, check string, v Outcome, seen, next string) bool {
 	for _, f := range found {
-		if f.Check == check && f.Verdict == v && strings.Contains(f.Seen, seen) && strings.Contains(f.Next, next) {
+		if f.Check == check && f.Outcome == v && strings.Contains(f.Seen, seen) && strings.Contains(f.Next, next) {
 			return true
 		}
 	}
@@ -206,5 +225,76 @@ func TestCancelled(t *testing.T) {
 	w.echo = func(int) error { cancel(); return context.Canceled }
 	if _, err := Run(ctx, w, w, Options{}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+// TestLimit: whatever the daemon and the peers do, the examination is over in time, what it could
+// not find out is unknown, and nothing is blamed.
+func TestLimit(t *testing.T) {
+	spec.Covers(t, "OP-41")
+	hang := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	for name, stuck := range map[string]func(*world){
+		"daemon": func(w *world) { w.hang = hang },
+		"peers":  func(w *world) { w.pingHang = hang },
+		"host":   func(w *world) { w.echo = func(int) error { return hang(w.ctx) } },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := healthy()
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // the limit of Options, which a fake host does not know
+			defer cancel()
+			w.ctx = ctx
+			stuck(w)
+			began := time.Now()
+			found, err := Run(t.Context(), w, w, Options{Limit: 2 * time.Second})
+			if took := time.Since(began); err != nil || took > 3*time.Second {
+				t.Errorf("%s: it took %v, %v", name, took, err)
+			}
+			unknown := false
+			for _, f := range found {
+				unknown = unknown || f.Outcome == Unknown && strings.Contains(f.Seen+f.Next, "limit")
+				if f.Outcome == Fail {
+					t.Errorf("%s: %+v", name, f)
+				}
+			}
+			if !unknown {
+				t.Errorf("%s: nothing says that the time was over: %+v", name, found)
+			}
+		})
+	}
+}
+
+// TestStuckDaemon: a daemon that does not answer is named within the time for an answer, and what
+// needs no daemon is looked at.
+func TestStuckDaemon(t *testing.T) {
+	spec.Covers(t, "OP-41")
+	synctest.Test(t, func(t *testing.T) {
+		w := healthy()
+		w.hang = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		began := time.Now()
+		found := examine(t, w, Options{AcceptPort: 988})
+		if took := time.Since(began); took > answerLimit+time.Second {
+			t.Errorf("it took %v", took)
+		}
+		if !has(found, "daemon", Fail, "lnetd has not answered in time", "bugreport") || !has(found, "firewall", OK, "let in", "") || !has(found, "clock", OK, "synchronized", "") {
+			t.Errorf("%+v", found)
+		}
+	})
+}
+
+// TestUnprivileged: what takes privileges is unknown, says so, and blames nothing.
+func TestUnprivileged(t *testing.T) {
+	spec.Covers(t, "OP-41")
+	w := healthy()
+	w.ruleErr, w.claimErr, w.pingErr = ErrNotPermitted, ErrNotPermitted, &control.Error{Message: "permission denied"}
+	w.echo = func(int) error { return ErrNotPermitted }
+	w.memberErr = w.pingErr
+	found := examine(t, w, Options{Group: "all"})
+	for _, check := range []string{"firewall", "duplicate-nid", "reach", "mtu", "tunables"} {
+		if !has(found, check, Unknown, "not permitted", "root") {
+			t.Error(check, lines(found, check))
+		}
+	}
+	if Worst(found) != OK {
+		t.Errorf("%+v", found)
 	}
 }

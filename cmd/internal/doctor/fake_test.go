@@ -18,6 +18,7 @@ import (
 type world struct {
 	listeners map[string]string // by network, address and port
 	iface     Interface
+	addresses []Address
 	route     Route
 	echo      func(size int) error
 	claimant  string
@@ -36,6 +37,10 @@ type world struct {
 	deaf      map[nid.NID]bool // NIs from which no ping is answered
 	members   []Member
 	memberErr error
+	pingErr   error                       // how all pings fail
+	pingHang  func(context.Context) error // what all pings do, if not nil
+	hang      func(context.Context) error // what all questions to the daemon do, if not nil
+	ctx       context.Context             // of the test
 }
 
 var (
@@ -50,6 +55,7 @@ var began = time.Unix(1_800_000_000, 0)
 func healthy() *world {
 	w := &world{
 		listeners: map[string]string{"tcp 10.0.0.1:988": "lnetd (7)", "udp 10.0.0.1:4791": "lnetd (7)"},
+		addresses: []Address{{"eth0", own.Addr(), true}},
 		iface:     Interface{Name: "eth0", MTU: 1500, GRO: map[string]bool{"gro": true, "gso": true}},
 		route:     Route{Source: own.Addr(), MTU: 1500},
 		echo:      func(int) error { return nil },
@@ -84,6 +90,7 @@ func (w *world) Listener(network string, at netip.AddrPort) (string, error) {
 	return w.listeners[network+" "+at.String()], nil
 }
 func (w *world) Interface(string) (Interface, error)     { return w.iface, nil }
+func (w *world) Addresses() ([]Address, error)           { return w.addresses, nil }
 func (w *world) Route(to netip.Addr) (Route, error)      { return w.route, nil }
 func (w *world) Clock() (Clock, error)                   { return w.clock, w.clockErr }
 func (w *world) Ruleset(context.Context) ([]byte, error) { return []byte(w.ruleset), w.ruleErr }
@@ -103,7 +110,13 @@ func (w *world) Sysctl(name string) (string, error) {
 	return "", syscall.ENOENT
 }
 
-func (w *world) Status(context.Context) (node.Status, error)        { return w.status, w.statusErr }
+func (w *world) Status(ctx context.Context) (node.Status, error) {
+	if w.hang != nil {
+		return node.Status{}, w.hang(ctx)
+	}
+	return w.status, w.statusErr
+}
+
 func (w *world) Peers(context.Context) ([]lnet.PeerSnapshot, error) { return w.peers, nil }
 func (w *world) Members(context.Context, string) ([]Member, error)  { return w.members, w.memberErr }
 
@@ -111,7 +124,13 @@ func (w *world) Connections(_ context.Context, net string) ([]drivers.Peer, erro
 	return w.conns[net], nil
 }
 
-func (w *world) Ping(_ context.Context, r node.PingRequest) (reply node.PingReply, err error) {
+func (w *world) Ping(ctx context.Context, r node.PingRequest) (reply node.PingReply, err error) {
+	if w.pingHang != nil {
+		return reply, w.pingHang(ctx)
+	}
+	if w.pingErr != nil {
+		return reply, w.pingErr
+	}
 	if w.silent[r.Target.NID] || w.deaf[r.Source] {
 		return reply, errors.Join(errors.New("ping failed"), syscall.ETIMEDOUT)
 	}

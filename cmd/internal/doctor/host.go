@@ -23,6 +23,9 @@ type Host interface {
 	Listener(network string, at netip.AddrPort) (string, error)
 	// Interface returns the state of a network interface.
 	Interface(name string) (Interface, error)
+	// Addresses returns the addresses of the host, without those of loopback and of a link alone, in
+	// the order of the interfaces.
+	Addresses() ([]Address, error)
 	// Route returns how packets to an address leave, if the system chooses their source.
 	Route(to netip.Addr) (Route, error)
 	// Echo sends an ICMP echo request of so many bytes, the IP header included, that may not be
@@ -45,6 +48,13 @@ type Interface struct {
 	MTU  int             // bytes of an IP packet
 	GRO  map[string]bool // features of joining and dividing packets: "gro" and "gso", as far as they are known
 	Name string          // name of the interface
+}
+
+// Address is an address of the host.
+type Address struct {
+	Interface string     // name of the interface that has it
+	Addr      netip.Addr // the address
+	Up        bool       // the interface is up and has a carrier
 }
 
 // Route is how packets leave.

@@ -83,6 +83,27 @@ func (System) Interface(name string) (Interface, error) {
 	return out, nil
 }
 
+// Addresses asks for all interfaces.
+func (System) Addresses() (list []Address, err error) {
+	all, err := net.Interfaces()
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range all {
+		addrs, err := i.Addrs()
+		if err != nil {
+			continue // the interface is gone
+		}
+		for _, x := range addrs {
+			p, err := netip.ParsePrefix(x.String())
+			if a := p.Addr(); err == nil && a.IsGlobalUnicast() {
+				list = append(list, Address{i.Name, a, i.Flags&net.FlagRunning != 0})
+			}
+		}
+	}
+	return list, nil
+}
+
 // Route connects a UDP socket, which sends nothing.
 func (System) Route(to netip.Addr) (r Route, err error) {
 	fd, err := unix.Socket(family(to), unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)

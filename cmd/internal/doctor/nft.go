@@ -1,17 +1,19 @@
 package doctor
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"slices"
 )
 
 // packet is the first packet of a connection from any address.
 type packet struct {
-	protocol string // tcp or udp
-	port     uint16 // destination port
-	to       addr   // destination address
-	iface    string // interface by which it comes
+	protocol string     // tcp or udp
+	port     uint16     // destination port
+	to       netip.Addr // destination address
+	iface    string     // interface by which it comes
 }
 
 // ruleset has the chains of nftables that see packets to this host.
@@ -76,20 +78,21 @@ func parseRuleset(text []byte) (*ruleset, error) {
 	return s, nil
 }
 
-// fate is what becomes of a packet.
-type fate uint8
+// decision is what becomes of a packet.
+type decision uint8
 
 const (
-	passes  fate = iota // no rule of the chain decides
-	accepts             // the chain lets it in; chains with a later priority may still drop it
-	dropped             // it is dropped or rejected
-	depends             // that depends on what is not known of the packet
+	passes  decision = iota // no rule of the chain decides
+	accepts                 // the chain lets it in; chains with a later priority may still drop it
+	dropped                 // it is dropped or rejected
+	depends                 // that depends on what is not known of the packet
 )
 
-// result is a fate with the place that decides.
+// result is a decision with the place that decides.
 type result struct {
-	fate fate
-	by   string
+	decision decision
+	by       string // rule or policy that decides
+	perhaps  string // with passes: rule that accepts the packet if what is not known of it is as it asks
 }
 
 // Bounds of chains that call each other: how deep, as in the kernel, and how many rules in all.
@@ -98,23 +101,26 @@ const (
 	maxSteps = 100_000
 )
 
-// input returns the fate of a packet to this host.
+// input decides what becomes of a packet to this host.
 func (s *ruleset) input(p packet) result {
-	last := result{fate: accepts}
+	last := result{decision: accepts}
 	s.steps = 0
 	for _, c := range s.base {
 		if c.Family == "ip" && !p.to.Is4() || c.Family == "ip6" && p.to.Is4() {
 			continue
 		}
 		r := s.walk(c, p, 0)
-		if r.fate == passes && c.Policy == "drop" {
-			r = result{dropped, fmt.Sprintf("the policy of chain %s %s %s", c.Family, c.Table, c.Name)}
+		switch {
+		case r.decision == passes && c.Policy == "drop" && r.perhaps != "":
+			r = result{decision: depends, by: r.perhaps}
+		case r.decision == passes && c.Policy == "drop":
+			r = result{decision: dropped, by: fmt.Sprintf("the policy of chain %s %s %s", c.Family, c.Table, c.Name)}
 		}
-		switch r.fate {
+		switch r.decision {
 		case dropped, depends:
 			return r
 		case accepts:
-			last = result{accepts, " by " + r.by}
+			last = result{decision: accepts, by: " by " + r.by}
 		}
 	}
 	return last
@@ -123,11 +129,12 @@ func (s *ruleset) input(p packet) result {
 // walk goes through the rules of a chain.
 func (s *ruleset) walk(c *chain, p packet, depth int) result {
 	if depth > maxJumps {
-		return result{depends, "chains that call each other too deep"}
+		return result{decision: depends, by: "chains that call each other too deep"}
 	}
+	perhaps := ""
 	for _, r := range c.rules {
 		if s.steps++; s.steps > maxSteps {
-			return result{depends, "more rules than are looked at"}
+			return result{decision: depends, by: "more rules than are looked at"}
 		}
 		by := fmt.Sprintf("rule %d of chain %s %s %s", r.handle, c.Family, c.Table, c.Name)
 		matches := yes
@@ -135,51 +142,56 @@ func (s *ruleset) walk(c *chain, p packet, depth int) result {
 			if matches = matches.and(p.matches(x)); matches == no {
 				break
 			}
-			verdict, ends := s.verdict(c, x, p, depth, by)
+			r, ends := s.decide(c, x, p, depth, by)
 			if !ends {
 				continue
 			}
-			if matches == maybe && verdict.fate != passes {
-				return result{depends, by}
-			}
-			if verdict.fate == returned {
-				return result{fate: passes}
-			}
-			if verdict.fate != passes {
-				return verdict
+			switch {
+			case r.decision == passes:
+				perhaps = cmp.Or(perhaps, r.perhaps)
+			case r.decision == accepts && matches == maybe:
+				perhaps = cmp.Or(perhaps, by)
+			case r.decision == dropped && matches == yes && perhaps != "":
+				return result{decision: depends, by: perhaps}
+			case matches == maybe:
+				return result{decision: depends, by: by}
+			case r.decision == returned:
+				return result{decision: passes, perhaps: perhaps}
+			default:
+				return r
 			}
 		}
 	}
-	return result{fate: passes}
+	return result{decision: passes, perhaps: perhaps}
 }
 
-// returned is the fate of a packet that goes back to the calling chain; walk alone uses it.
-const returned fate = 100
+// returned is the decision of a packet that goes back to the calling chain; walk alone uses it.
+const returned decision = 100
 
-// verdict returns the verdict of an expression, if it is one.
-func (s *ruleset) verdict(c *chain, x map[string]json.RawMessage, p packet, depth int, by string) (r result, ends bool) {
+// decide returns what an expression decides, if it decides.
+func (s *ruleset) decide(c *chain, x map[string]json.RawMessage, p packet, depth int, by string) (r result, ends bool) {
 	for kind, body := range x {
 		switch kind {
 		case "accept":
-			return result{accepts, by}, true
+			return result{decision: accepts, by: by}, true
 		case "drop", "reject", "queue":
-			return result{dropped, by}, true
+			return result{decision: dropped, by: by}, true
 		case "return":
-			return result{fate: returned}, true
+			return result{decision: returned}, true
 		case "vmap":
 			return s.mapped(c, body, p, depth, by), true
 		case "jump", "goto":
 			var to struct{ Target string }
 			if err := json.Unmarshal(body, &to); err != nil {
-				return result{depends, by}, true
+				return result{decision: depends, by: by}, true
 			}
 			target := s.chains[chainName{c.Family, c.Table, to.Target}]
 			if target == nil {
-				return result{depends, by}, true
+				return result{decision: depends, by: by}, true
 			}
 			r = s.walk(target, p, depth+1)
-			if kind == "goto" && r.fate == passes {
-				r.fate = returned
+			if kind == "goto" && r.decision == passes {
+				r.decision = returned
 			}
 			return r, true
 		}
@@ -187,27 +199,27 @@ func (s *ruleset) verdict(c *chain, x map[string]json.RawMessage, p packet, dept
 	return r, false
 }
 
-// mapped returns the verdict that a verdict map has for a packet.
+// mapped returns what a map of nftables (vmap) decides of a packet.
 func (s *ruleset) mapped(c *chain, body json.RawMessage, p packet, depth int, by string) result {
 	var m struct {
 		Key  map[string]json.RawMessage
 		Data struct{ Set [][]json.RawMessage }
 	}
 	if json.Unmarshal(body, &m) != nil {
-		return result{depends, by}
+		return result{decision: depends, by: by}
 	}
 	for _, pair := range m.Data.Set {
-		var verdict map[string]json.RawMessage
-		if len(pair) != 2 || json.Unmarshal(pair[1], &verdict) != nil {
-			return result{depends, by}
+		var then map[string]json.RawMessage
+		if len(pair) != 2 || json.Unmarshal(pair[1], &then) != nil {
+			return result{decision: depends, by: by}
 		}
 		switch p.compare(m.Key, pair[0]) {
 		case maybe:
-			return result{depends, by}
+			return result{decision: depends, by: by}
 		case yes:
-			r, _ := s.verdict(c, verdict, p, depth, by)
+			r, _ := s.decide(c, then, p, depth, by)
 			return r
 		}
 	}
-	return result{fate: passes}
+	return result{decision: passes}
 }

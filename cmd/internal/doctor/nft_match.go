@@ -7,33 +7,37 @@ import (
 	"strings"
 )
 
-type addr = netip.Addr
-
-// truth is the answer to whether a packet matches.
-type truth uint8
+// match is the answer to whether a packet matches.
+type match uint8
 
 const (
-	yes truth = iota
+	yes match = iota
 	maybe
 	no
 )
 
-func (t truth) and(u truth) truth { return max(t, u) }
+func (t match) and(u match) match { return max(t, u) }
 
-func known(is bool) truth {
+func known(is bool) match {
 	if is {
 		return yes
 	}
 	return no
 }
 
-// matches reports whether a packet fulfils an expression. Statements, such as counters and
-// verdicts, are fulfilled; what depends on something that is not known, such as the source, may be.
-func (p packet) matches(x map[string]json.RawMessage) truth {
+// statements are the expressions of nft that every packet fulfils, besides those that decide.
+var statements = []string{"counter", "log", "comment", "mangle", "notrack", "accept", "drop", "reject", "queue", "return", "vmap", "jump", "goto"}
+
+// matches reports whether a packet fulfils an expression. Statements, such as counters, are
+// fulfilled; what depends on something that is not known, such as the source, may be, and so may
+// what this package does not understand, such as the extensions of iptables (xt).
+func (p packet) matches(x map[string]json.RawMessage) match {
 	body, ok := x["match"]
 	if !ok {
-		if _, limits := x["limit"]; limits {
-			return maybe
+		for kind := range x {
+			if !slices.Contains(statements, kind) {
+				return maybe
+			}
 		}
 		return yes
 	}
@@ -56,7 +60,7 @@ func (p packet) matches(x map[string]json.RawMessage) truth {
 }
 
 // compare compares the left side of a match, which names a part of the packet, with its right side.
-func (p packet) compare(left map[string]json.RawMessage, right json.RawMessage) truth {
+func (p packet) compare(left map[string]json.RawMessage, right json.RawMessage) match {
 	var part struct{ Protocol, Field, Key string }
 	for kind, body := range left {
 		if err := json.Unmarshal(body, &part); err != nil {
@@ -76,7 +80,7 @@ func (p packet) compare(left map[string]json.RawMessage, right json.RawMessage) 
 	return maybe
 }
 
-func (p packet) payload(protocol, field string, right json.RawMessage) truth {
+func (p packet) payload(protocol, field string, right json.RawMessage) match {
 	switch {
 	case protocol == "tcp" || protocol == "udp" || protocol == "th":
 		if protocol != "th" && protocol != p.protocol {
@@ -97,10 +101,10 @@ func (p packet) payload(protocol, field string, right json.RawMessage) truth {
 	return maybe
 }
 
-func (p packet) meta(key string, right json.RawMessage) truth {
+func (p packet) meta(key string, right json.RawMessage) match {
 	switch key {
 	case "iif", "iifname":
-		return contains(right, func(v json.RawMessage) bool { return text(v) == p.iface })
+		return contains(right, func(v json.RawMessage) bool { return isInterface(text(v), p.iface) })
 	case "l4proto":
 		return contains(right, func(v json.RawMessage) bool { return text(v) == p.protocol })
 	case "nfproto":
@@ -113,9 +117,15 @@ func (p packet) meta(key string, right json.RawMessage) truth {
 	return maybe
 }
 
+// isInterface reports whether a name of nft, which may end in *, stands for an interface.
+func isInterface(name, iface string) bool {
+	prefix, wild := strings.CutSuffix(name, "*")
+	return name == iface || wild && strings.HasPrefix(iface, prefix)
+}
+
 // contains tells whether the right side of a match, a value, a list or a set of values, has one for
 // which is holds. What a named set has is not known.
-func contains(right json.RawMessage, is func(json.RawMessage) bool) truth {
+func contains(right json.RawMessage, is func(json.RawMessage) bool) match {
 	var list []json.RawMessage
 	if json.Unmarshal(right, &list) == nil {
 		return known(slices.ContainsFunc(list, is))

@@ -33,14 +33,14 @@ const (
 	jump    = `{"jump": {"target": "more"}}`
 )
 
-// TestRuleset: the fate of a new connection to port 988 is that which the kernel would give it.
+// TestRuleset: what becomes of a new connection to port 988 is that which the kernel would give it.
 func TestRuleset(t *testing.T) {
-	spec.Covers(t, "DG-22")
+	spec.Covers(t, "OP-42")
 	established := nftRule("in", 1, nftMatch(ctState, `["established", "related"]`), accept)
 	for _, c := range []struct {
 		name  string
 		parts []string
-		want  fate
+		want  decision
 	}{
 		{"nothing", nil, accepts},
 		{"policy accept", []string{nftChain("in", lets)}, accepts},
@@ -54,6 +54,10 @@ func TestRuleset(t *testing.T) {
 		{"rejected port", []string{nftChain("in", lets), nftRule("in", 2, nftMatch(dport, "988"), `{"reject": {"type": "tcp reset"}}`)}, dropped},
 		{"UDP alone", []string{nftChain("in", drops), nftRule("in", 2, nftMatch(`{"payload": {"protocol": "udp", "field": "dport"}}`, "988"), accept)}, dropped},
 		{"other sources", []string{nftChain("in", drops), nftRule("in", 2, nftMatch(saddr, `{"prefix": {"addr": "10.0.0.0", "len": 8}}`), accept)}, depends},
+		{"other sources, and all", []string{nftChain("in", lets), nftRule("in", 2, nftMatch(saddr, `"10.0.0.9"`), accept)}, accepts},
+		{"other sources in a chain", []string{nftChain("in", drops), nftChain("more", ""), nftRule("in", 2, jump), nftRule("more", 3, nftMatch(saddr, `"10.0.0.9"`), accept)}, depends},
+		{"other sources, then none", []string{nftChain("in", lets), nftRule("in", 2, nftMatch(saddr, `"10.0.0.9"`), accept), nftRule("in", 3, drop)}, depends},
+		{"bad sources", []string{nftChain("in", lets), nftRule("in", 2, nftMatch(saddr, `"10.0.0.9"`), drop)}, depends},
 		{"own address", []string{nftChain("in", lets), nftRule("in", 2, nftMatch(`{"payload": {"protocol": "ip", "field": "daddr"}}`, `{"prefix": {"addr": "10.0.0.0", "len": 24}}`), drop)}, dropped},
 		{"another address", []string{nftChain("in", lets), nftRule("in", 2, nftMatch(`{"payload": {"protocol": "ip", "field": "daddr"}}`, `"10.0.0.2"`), drop)}, accepts},
 		{"loopback alone", []string{nftChain("in", drops), nftRule("in", 2, nftMatch(`{"meta": {"key": "iif"}}`, `"lo"`), accept)}, dropped},
@@ -69,8 +73,11 @@ func TestRuleset(t *testing.T) {
 			nftChain("in", lets), nftRule("in", 2, accept),
 			nftChain("late", `, "type": "filter", "hook": "input", "prio": 10, "policy": "drop"`),
 		}, dropped},
-		{"verdict map", []string{nftChain("in", drops), nftRule("in", 2, `{"vmap": {"key": `+ctState+`, "data": {"set": [["established", {"accept": null}], ["invalid", {"drop": null}]]}}}`), nftRule("in", 3, accept)}, accepts},
-		{"verdict map for it", []string{nftChain("in", lets), nftRule("in", 2, `{"vmap": {"key": `+dport+`, "data": {"set": [[988, {"drop": null}]]}}}`)}, dropped},
+		{"vmap", []string{nftChain("in", drops), nftRule("in", 2, `{"vmap": {"key": `+ctState+`, "data": {"set": [["established", {"accept": null}], ["invalid", {"drop": null}]]}}}`), nftRule("in", 3, accept)}, accepts},
+		{"vmap for it", []string{nftChain("in", lets), nftRule("in", 2, `{"vmap": {"key": `+dport+`, "data": {"set": [[988, {"drop": null}]]}}}`)}, dropped},
+		{"iptables extension", []string{nftChain("in", drops), nftRule("in", 2, `{"xt": {"type": "match", "name": "tcp"}}`, accept)}, depends},
+		{"names of interfaces", []string{nftChain("in", drops), nftRule("in", 2, nftMatch(`{"meta": {"key": "iifname"}}`, `"eth*"`), accept)}, accepts},
+		{"names of other interfaces", []string{nftChain("in", drops), nftRule("in", 2, nftMatch(`{"meta": {"key": "iifname"}}`, `"ib*"`), accept)}, dropped},
 		{"forwarded alone", []string{nftChain("in", `, "type": "filter", "hook": "forward", "prio": 0, "policy": "drop"`)}, accepts},
 	} {
 		s, err := parseRuleset([]byte(`{"nftables": [` + strings.Join(c.parts, ",") + `]}`))
@@ -78,8 +85,8 @@ func TestRuleset(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		if got := s.input(packet{"tcp", 988, netip.MustParseAddr("10.0.0.1"), "eth0"}); got.fate != c.want {
-			t.Errorf("%s: fate %d (%s), want %d", c.name, got.fate, got.by, c.want)
+		if got := s.input(packet{"tcp", 988, netip.MustParseAddr("10.0.0.1"), "eth0"}); got.decision != c.want {
+			t.Errorf("%s: decision %d (%s), want %d", c.name, got.decision, got.by, c.want)
 		}
 	}
 }
@@ -95,7 +102,7 @@ func FuzzRuleset(f *testing.F) {
 			return
 		}
 		for _, to := range []string{"10.0.0.1", "fd88::1"} {
-			if r := s.input(packet{"udp", 4791, netip.MustParseAddr(to), "eth0"}); r.fate != accepts && r.by == "" {
+			if r := s.input(packet{"udp", 4791, netip.MustParseAddr(to), "eth0"}); r.decision != accepts && r.by == "" {
 				t.Errorf("%+v", r)
 			}
 		}

@@ -3,8 +3,10 @@ package doctor
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"syscall"
 	"time"
 
 	"ulnet/cmd/internal/control"
@@ -21,7 +23,7 @@ type Node interface {
 	Peers(ctx context.Context) ([]lnet.PeerSnapshot, error)               // all peers, ordered by NID
 	Connections(ctx context.Context, net string) ([]drivers.Peer, error)  // the peers of a network with their connections
 	Ping(ctx context.Context, r node.PingRequest) (node.PingReply, error) // pings a peer
-	Members(ctx context.Context, group string) ([]Member, error)          // what live members of a group say of themselves, ordered by NID
+	Members(ctx context.Context, group string) ([]Member, error)          // what live members of a group say of themselves, ordered by NID; ErrNoGroups if the node takes no part in collectives
 }
 
 // Member is what a member of a group of collectives says of itself.
@@ -30,6 +32,51 @@ type Member struct {
 	Digest string        // digest of its configuration; "": it does not tell
 	Offset time.Duration // its clock minus this node's
 	Bound  time.Duration // bound of the error of Offset
+}
+
+// errMute is the error of a daemon that has its socket and does not answer.
+var errMute = errors.New("lnetd has not answered in time")
+
+// bounded is a daemon that is not waited for without end.
+type bounded struct {
+	Node
+	limit time.Duration // longest wait for an answer that needs no peers
+}
+
+// within calls f with a context that ends in time.
+func within(ctx context.Context, limit time.Duration, f func(context.Context) error) error {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err := f(limited)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return fmt.Errorf("%w (%v)", errMute, limit)
+	}
+	return err
+}
+
+func (b bounded) Status(ctx context.Context) (s node.Status, err error) {
+	err = within(ctx, b.limit, func(ctx context.Context) error { s, err = b.Node.Status(ctx); return err })
+	return s, err
+}
+
+func (b bounded) Peers(ctx context.Context) (list []lnet.PeerSnapshot, err error) {
+	err = within(ctx, b.limit, func(ctx context.Context) error { list, err = b.Node.Peers(ctx); return err })
+	return list, err
+}
+
+func (b bounded) Connections(ctx context.Context, net string) (list []drivers.Peer, err error) {
+	err = within(ctx, b.limit, func(ctx context.Context) error { list, err = b.Node.Connections(ctx, net); return err })
+	return list, err
+}
+
+func (b bounded) Ping(ctx context.Context, r node.PingRequest) (reply node.PingReply, err error) {
+	err = within(ctx, b.limit+r.Timeout, func(ctx context.Context) error { reply, err = b.Node.Ping(ctx, r); return err })
+	return reply, err
+}
+
+func (b bounded) Members(ctx context.Context, group string) (list []Member, err error) {
+	err = within(ctx, 2*b.limit, func(ctx context.Context) error { list, err = b.Node.Members(ctx, group); return err })
+	return list, err
 }
 
 // Daemon returns the daemon behind a control socket.
@@ -94,8 +141,14 @@ func (m *Member) take(a *scoll.Answer) {
 	}
 }
 
+// ErrNoGroups is the error of a node that takes no part in collectives.
+var ErrNoGroups = errors.New("the node takes no part in collectives")
+
 func (d daemon) ask(ctx context.Context, group, verb string) (scoll.BroadcastReply, error) {
 	r, err := scoll.OpBroadcast.CallWith(ctx, d.client, scoll.BroadcastRequest{Group: group, Verb: verb, Live: true, TimeoutMS: 2000}, nil)
+	if errors.Is(err, syscall.ESRCH) {
+		return r, ErrNoGroups
+	}
 	if err != nil {
 		return r, fmt.Errorf("ask group %s: %w", group, err)
 	}

@@ -81,7 +81,7 @@ func echo(size int) error {
 
 // TestEcho: a packet of full size is answered, and not behind a part of the path with a smaller MTU.
 func TestEcho(t *testing.T) {
-	spec.Covers(t, "DG-23")
+	spec.Covers(t, "OP-43")
 	s := newSegment(t)
 	s.onA(func() error { return until(func() error { return echo(1500) }) })
 	s.ofB.SetMTU(1400) // the switch drops what is longer, in silence
@@ -126,7 +126,7 @@ func TestEcho6(t *testing.T) {
 
 // TestClaimant: another host with the address of this one is found by its hardware address.
 func TestClaimant(t *testing.T) {
-	spec.Covers(t, "DG-23")
+	spec.Covers(t, "OP-43")
 	s := newSegment(t)
 	claim := func() (mac string, err error) {
 		name, err := interfaceOf(addrA)
@@ -173,7 +173,7 @@ func run(name string, args ...string) error {
 
 // TestListener: the process that listens is found, in its own network namespace only.
 func TestListener(t *testing.T) {
-	spec.Covers(t, "DG-21")
+	spec.Covers(t, "OP-43")
 	s := newSegment(t)
 	at := netip.AddrPortFrom(addrA, 988)
 	holder := func(network string, at netip.AddrPort) string { return must(System{}.Listener(network, at)) }
@@ -209,9 +209,9 @@ func TestListener(t *testing.T) {
 
 // TestRules: the rules of a host are read, and dropped ports are found.
 func TestRules(t *testing.T) {
-	spec.Covers(t, "DG-22")
+	spec.Covers(t, "OP-42")
 	s := newSegment(t)
-	fateOf := func() (result, error) {
+	decisionOf := func() (result, error) {
 		text, err := System{}.Ruleset(context.Background())
 		if err != nil {
 			return result{}, err
@@ -222,16 +222,16 @@ func TestRules(t *testing.T) {
 		}
 		return rules.input(packet{"tcp", 988, addrA, "eth0"}), nil
 	}
-	expect := func(want fate) {
+	expect := func(want decision) {
 		t.Helper()
 		s.onA(func() error {
-			if got, err := fateOf(); err != nil || got.fate != want {
-				return fmt.Errorf("%+v, %v, want fate %d", got, err, want)
+			if got, err := decisionOf(); err != nil || got.decision != want {
+				return fmt.Errorf("%+v, %v, want decision %d", got, err, want)
 			}
 			return nil
 		})
 	}
-	if _, err := fateOf(); errors.Is(err, ErrNotThere) {
+	if _, err := decisionOf(); errors.Is(err, ErrNotThere) {
 		t.Skip(err)
 	}
 	expect(accepts)
