@@ -19,6 +19,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ulnet/cmd/internal/program"
@@ -70,6 +71,7 @@ type Config struct {
 // concurrent use.
 type Set struct {
 	list   []*handler
+	watch  atomic.Pointer[func(event string, record any)] // nil: events go to the handlers alone
 	cancel context.CancelFunc
 	loops  sync.WaitGroup
 }
@@ -107,11 +109,18 @@ func (s *Set) Wait() {
 	}
 }
 
+// Watch calls f with each event from now on, selected or not, in the goroutine that reports it.
+// The record may change after f has returned. There is one such function, the latest.
+func (s *Set) Watch(f func(event string, record any)) { s.watch.Store(&f) }
+
 // Tell queues an event for the handlers that select it. It marshals record before it returns, and
 // never waits for a program.
 func (s *Set) Tell(event string, record any) {
 	if s == nil {
 		return
+	}
+	if watch := s.watch.Load(); watch != nil {
+		(*watch)(event, record)
 	}
 	var text []byte
 	for _, h := range s.list {

@@ -22,9 +22,6 @@ type HandlerName struct {
 
 // startHandlers starts the event handlers of the configuration.
 func (n *Node) startHandlers() error {
-	if len(n.cfg.Handlers) == 0 {
-		return nil
-	}
 	socket, err := filepath.Abs(n.cfg.Socket)
 	if err != nil {
 		return err
