@@ -21,8 +21,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// page gets a page of a daemon by its Unix socket.
-func page(t *testing.T, socket, path string) (status int, body string) {
+// get gets a page of a daemon by its Unix socket.
+func get(t *testing.T, socket, path string) (status int, body string) {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
@@ -63,13 +63,13 @@ func TestMetrics(t *testing.T) {
 			t.Fatal(out, err)
 		}
 	}
-	if status, body := page(t, socket, "/healthz"); status != 200 || body != "ok\n" {
+	if status, body := get(t, socket, "/healthz"); status != 200 || body != "ok\n" {
 		t.Errorf("healthz: %d %q", status, body)
 	}
-	if status, body := page(t, socket, "/readyz"); status != 200 || !strings.HasPrefix(body, "127.0.0.1@tcp up") {
+	if status, body := get(t, socket, "/readyz"); status != 200 || !strings.HasPrefix(body, "127.0.0.1@tcp up") {
 		t.Errorf("readyz: %d %q", status, body)
 	}
-	_, body := page(t, socket, "/metrics")
+	_, body := get(t, socket, "/metrics")
 	for _, line := range []string{
 		`ulnet_ni_up{nid="127.0.0.1@tcp"} 1`, `ulnet_ni_info{interface="lo",net="tcp",nid="127.0.0.1@tcp"} 1`,
 		`ulnet_ni_sent_messages_total{nid="127.0.0.1@tcp",type="get"} `, `ulnet_drops_total{reason="no match"} 0`,
@@ -114,7 +114,7 @@ func TestScrapeOfManyPeers(t *testing.T) {
 	best, size := time.Hour, 0
 	for range 8 {
 		began := time.Now()
-		status, body := page(t, socket, "/metrics")
+		status, body := get(t, socket, "/metrics")
 		best, size = min(best, time.Since(began)), len(body)
 		if n := strings.Count(body, "\nulnet_peer_up{"); status != 200 || n != 1000 {
 			t.Fatalf("status %d, %d peers", status, n)

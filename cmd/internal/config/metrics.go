@@ -18,6 +18,7 @@ func (c *Config) metricsSettings() map[string]setting {
 		"metrics":       metricsAddress(&c.Metrics),
 		"metrics_peers": number(&c.MetricsPeers, 0, maxMetricsPeers),
 		"metrics_hosts": text(&c.MetricsNames, nil),
+		"metrics_page":  onOff(&c.MetricsPage),
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ulnet/lnd/lndtest/spec"
 )
 
 // big is more than the socket buffers can hold of an answer that the client does not read.
@@ -80,6 +82,7 @@ func ask(t *testing.T, at net.Addr, lines ...string) (status int, body string) {
 // TestRequests: only GET and HEAD of a registered path, without a body, under a name of this host
 // and not from the page of another host, are answered.
 func TestRequests(t *testing.T) {
+	spec.Covers(t, "OP-61")
 	at := start(t, "0", "prom.example", "192.0.2.7", "2001:DB8::7")
 	_, port, _ := net.SplitHostPort(at.String())
 	own, _ := os.Hostname()

@@ -1,5 +1,6 @@
 // Package metrics is the module that shows the counters of the daemon to Prometheus, if the
-// setting metrics names an address: /metrics, and /healthz and /readyz for service managers.
+// setting metrics names an address: /metrics, and /healthz and /readyz for service managers. At the
+// same address is the page for browsers (package page).
 //
 // One table (package files *_table.go) has every metric: its name, unit, help and labels, and how
 // it is read. The registry, docs/metrics.md, the dashboards and the alert rules in contrib are
@@ -21,6 +22,7 @@ import (
 	"ulnet/cmd/internal/modules/selftest"
 	"ulnet/cmd/internal/modules/zone"
 	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/page"
 	"ulnet/cmd/internal/statefiles"
 	"ulnet/cmd/internal/web"
 )
@@ -36,6 +38,7 @@ type Module struct {
 	selftest *selftest.Module
 
 	server *web.Server // nil: no metrics are served
+	page   *page.Page  // nil: no page is served
 }
 
 // New returns the module of a node. It reads the state of the other modules.
@@ -57,12 +60,26 @@ func (m *Module) Open() error {
 		return err
 	}
 	m.server = web.New(web.Config{Hosts: m.Config.MetricsHosts(), Log: m.Log})
-	m.server.Handle("/metrics", m.newPage())
+	m.server.Handle("/metrics", m.newScrapes())
 	m.server.Handle("/healthz", healthz(m.Alive))
 	m.server.Handle("/readyz", readyz(m.NodeStatus))
+	if m.Config.MetricsPage {
+		m.openPage()
+	}
 	m.server.Start(listener)
 	m.announce(address, listener.Addr())
 	return nil
+}
+
+// openPage adds the page for browsers to the server.
+func (m *Module) openPage() {
+	recent := new(page.Recent)
+	m.Handlers.Watch(recent.Tell)
+	from := page.Sources{Host: m.Host, Gossip: m.gossip, Zone: m.zone, Scoll: m.scoll, Rmcast: m.rmcast, Health: m.health, Recent: recent}
+	m.page = page.New(from.Read, page.Interval)
+	for path, handler := range m.page.Pages() {
+		m.server.Handle(path, handler)
+	}
 }
 
 // announce logs where the metrics are.
@@ -81,6 +98,9 @@ func (m *Module) announce(address web.Address, at net.Addr) {
 func (m *Module) Close(ctx context.Context) error {
 	if m.server == nil {
 		return nil
+	}
+	if m.page != nil {
+		m.page.Close() // the server would wait for its streams
 	}
 	return m.server.Close(ctx)
 }

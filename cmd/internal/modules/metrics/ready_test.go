@@ -25,7 +25,7 @@ func TestHangingNode(t *testing.T) {
 			return healthz(func(context.Context) error { hang(); return nil })
 		},
 		"metrics": func(hang func()) http.Handler {
-			return newPage(prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { hang(); return nil, nil }), nil)
+			return newScrapes(prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { hang(); return nil, nil }), nil)
 		},
 		"readyz": func(hang func()) http.Handler {
 			return readyz(func() node.Status { hang(); return fullState(nil).status })

@@ -19,7 +19,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-func pageOf(peers int) *page { return newPage(gathererOf(crowdOf(peers), 1000), nil) }
+func pageOf(peers int) *scrapes { return newScrapes(gathererOf(crowdOf(peers), 1000), nil) }
 
 // TestScrapeSize: the answer with a thousand peers, and with many more, has 1 MiB at
 // most, plain and compressed.
@@ -60,7 +60,7 @@ func btoi(b bool) int { return int(oneIf(b)) }
 func TestFloodOfScrapes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		made, source := 0, gathererOf(crowdOf(1), 1000)
-		p := newPage(prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+		p := newScrapes(prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
 			made++
 			return source.Gather()
 		}), nil)
@@ -88,7 +88,7 @@ func TestFloodOfScrapes(t *testing.T) {
 func TestFailedScrape(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fails := true
-		p := newPage(prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+		p := newScrapes(prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
 			if fails {
 				return nil, errors.New("no counters")
 			}

@@ -14,18 +14,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// page answers scrapes. An answer is made in memory, whole and in one format: a client that reads
+// scrapes answers scrapes. An answer is made in memory, whole and in one format: a client that reads
 // slowly keeps no other waiting, and one answer, with its compressed form, is kept for all.
-type page struct{ answers kept[*answer] }
+type scrapes struct{ answers kept[*answer] }
 
-// newPage returns the page of the daemon's metrics.
-func (m *Module) newPage() *page {
-	return newPage(newGatherer(m.read, m.Config.MetricsPeers), slog.NewLogLogger(m.Log.Handler(), slog.LevelError))
+// newScrapes returns the page of the daemon's metrics.
+func (m *Module) newScrapes() *scrapes {
+	return newScrapes(newGatherer(m.read, m.Config.MetricsPeers), slog.NewLogLogger(m.Log.Handler(), slog.LevelError))
 }
 
-func newPage(g prometheus.Gatherer, to promhttp.Logger) *page {
+func newScrapes(g prometheus.Gatherer, to promhttp.Logger) *scrapes {
 	metrics := promhttp.HandlerFor(g, promhttp.HandlerOpts{ErrorLog: to, DisableCompression: true})
-	return &page{kept[*answer]{limit: scrapeLimit, make: func() *answer {
+	return &scrapes{kept[*answer]{limit: scrapeLimit, make: func() *answer {
 		a := &answer{header: http.Header{}, status: http.StatusOK}
 		metrics.ServeHTTP(a, &http.Request{Method: http.MethodGet, URL: &url.URL{}, Header: http.Header{}})
 		return a
@@ -33,7 +33,7 @@ func newPage(g prometheus.Gatherer, to promhttp.Logger) *page {
 }
 
 // ServeHTTP implements http.Handler.
-func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *scrapes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a, ok := p.answers.get()
 	if !ok {
 		http.Error(w, errStuck.Error(), http.StatusServiceUnavailable)

@@ -1,0 +1,40 @@
+package page
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"ulnet/lnd/lndtest/spec"
+)
+
+// TestFiles: each file of the page has its type and a policy that allows no code or style within the
+// page, and nothing from another host. The files need neither.
+func TestFiles(t *testing.T) {
+	spec.Covers(t, "OP-60")
+	p := New(func() *State { return &State{} }, Interval)
+	for path, contentType := range map[string]string{
+		"/": "text/html", "/page.css": "text/css", "/page.js": "text/javascript", "/icon.svg": "image/svg+xml",
+	} {
+		w := get(t, p, path)
+		h := w.Header()
+		if w.Code != http.StatusOK || !strings.HasPrefix(h.Get("Content-Type"), contentType) || w.Body.Len() == 0 {
+			t.Errorf("%s: status %d, %v", path, w.Code, h)
+		}
+		csp := h.Get("Content-Security-Policy")
+		if !strings.HasPrefix(csp, "default-src 'none'; ") || strings.Contains(csp, "unsafe") || strings.Contains(csp, "*") || strings.Contains(csp, ":") {
+			t.Errorf("%s: policy %q", path, csp)
+		}
+		if found := foreign.FindAllString(strings.ReplaceAll(w.Body.String(), "http://www.w3.org/", ""), -1); found != nil {
+			t.Errorf("%s has %q", path, found)
+		}
+	}
+	if len(p.Pages()) != 6 {
+		t.Errorf("%d pages", len(p.Pages()))
+	}
+}
+
+// foreign matches addresses of other hosts, code and styles within the page, and what makes code or
+// elements of texts.
+var foreign = regexp.MustCompile(`(?i)https?://|url\(|@import|<script>|<style|\sstyle=|\son\w+=|javascript:|innerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function`)
