@@ -27,8 +27,8 @@ import (
 const drainTimeout = 5 * time.Second
 
 // serve runs the daemon until ctx ends. The directories of the configuration must exist. serve
-// logs the warnings about the configuration.
-func serve(ctx context.Context, env cli.Env, loaded *config.Loaded) error {
+// logs the warnings about the configuration, which load reads again.
+func serve(ctx context.Context, env cli.Env, loaded *config.Loaded, load func() (*config.Loaded, error)) error {
 	if err := readLNetConf(loaded); err != nil {
 		return err
 	}
@@ -64,17 +64,15 @@ func serve(ctx context.Context, env cli.Env, loaded *config.Loaded) error {
 	routes := slices.Concat(n.Routes(), logs.Routes(), settings.Routes())
 	server := control.New(control.Config{Routes: routes, Events: events, Capture: tap.writer, Log: log})
 	stopFiles := showState(log, n, cfg)
-	status := ready(env, log, n, cfg)
-	manager.Ready(status)
-	hangups.serve(func() {
-		manager.Reloading()
-		log.Info("SIGHUP changes nothing: the configuration is read at the start, SIGTERM ends the daemon")
-		manager.Ready(status)
-	})
+	ready(env, log, n, cfg)
+	manager.Ready(statusOf(n, cfg))
+	settings.Load, settings.Begin, settings.End = load, manager.Reloading, func() { manager.Ready(statusOf(n, cfg)) }
+	hangups.serve(func() { _, _ = settings.Reload(ctx) }) // Reload logs its errors
 	stopping := manager.Stopping(ctx)
 	stopWatch := manager.Watch(n.Alive)
 	stopFlushing := tap.keep(log)
 	err = server.Serve(ctx, socket)
+	settings.Close()
 	stopping()
 	stopWatch()
 	stopFlushing()
@@ -98,28 +96,35 @@ func showState(log *slog.Logger, n *node.Node, cfg config.Config) (stop func()) 
 	}
 }
 
-// ready announces that the node is up, on standard output and in the log. It returns the line for
-// people.
-func ready(env cli.Env, log *slog.Logger, n *node.Node, cfg config.Config) (status string) {
+// nidList returns the NIDs of the node, separated by blanks.
+func nidList(n *node.Node) string {
 	var nids []string
 	for _, id := range n.NIDs() {
 		nids = append(nids, id.String())
 	}
-	list, listens := strings.Join(nids, " "), ""
+	return strings.Join(nids, " ")
+}
+
+// statusOf returns a line about the node for people.
+func statusOf(n *node.Node, cfg config.Config) string {
+	listens := ""
 	for _, d := range cfg.All() {
 		on := slices.ContainsFunc(n.NIDs(), func(id nid.NID) bool { return id.Net().Type() == d.Type() })
 		if text := d.Listens(cfg.Settings); on && text != "" {
 			listens += ", " + text
 		}
 	}
-	status = fmt.Sprintf("%s%s, control socket %s", cmp.Or(list, "no NIDs but 0@lo"), listens, cfg.Socket)
-	fmt.Fprintf(env.Stdout, "lnetd ready: %s\n", status)
-	log.Info("ready", slog.String("nids", list), slog.Int("accept_port", cfg.AcceptPort),
+	return fmt.Sprintf("%s%s, control socket %s", cmp.Or(nidList(n), "no NIDs but 0@lo"), listens, cfg.Socket)
+}
+
+// ready announces that the node is up, on standard output and in the log.
+func ready(env cli.Env, log *slog.Logger, n *node.Node, cfg config.Config) {
+	fmt.Fprintf(env.Stdout, "lnetd ready: %s\n", statusOf(n, cfg))
+	log.Info("ready", slog.String("nids", nidList(n)), slog.Int("accept_port", cfg.AcceptPort),
 		slog.String("accept", cfg.AcceptMode()), slog.String("socket", cfg.Socket))
 	if !cfg.SourceCheck {
 		log.Warn("source_check is off: each peer can send messages in the name of every other")
 	}
-	return status
 }
 
 // drain stops the node and logs whether all messages could be sent.

@@ -75,7 +75,13 @@ Options of Lustre's modules in modprobe.d, and lnet.conf, are read as 'lnetd con
 			return err
 		}
 		defer unlock()
-		return failure(serve(c.Context(), env, loaded), &loaded.Config)
+		return failure(serve(c.Context(), env, loaded, func() (*config.Loaded, error) {
+			next, err := flags.Reload(os.Getuid() == 0)
+			if err == nil {
+				next.Resolve(dirs)
+			}
+			return next, err
+		}), &loaded.Config)
 	}
 	c.AddCommand(configCommand())
 	return c

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -55,6 +56,50 @@ func readFile(path string) ([]byte, error) {
 	}
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, maxFileSize+1))
+}
+
+// readWhole reads the text of a file that a program may be writing at the moment, or its first most+1
+// bytes. It refuses a file that is empty, ends in the middle of a line, or changes meanwhile: the
+// part of a configuration that has been written is a valid configuration, too, in most cases. A file
+// that another one replaces meanwhile is whole.
+func readWhole(path string, most int64) ([]byte, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // opening a FIFO would wait for a writer
+		return nil, &Error{File: path, Err: errors.New("no regular file, so it cannot be read again")}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	before, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil {
+		return nil, err
+	}
+	after, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(text)) > most { // refused for its size by those who parse it
+		return text, nil
+	}
+	return text, checkWhole(path, before, after, text)
+}
+
+// checkWhole refuses a file as readWhole does, by what it was before and after it was read.
+func checkWhole(path string, before, after os.FileInfo, text []byte) error {
+	switch lines := bytes.Count(text, []byte("\n")); {
+	case before.Size() != after.Size(), !before.ModTime().Equal(after.ModTime()):
+		return &Error{File: path, Err: errors.New("the file changes while it is read")}
+	case len(text) == 0:
+		return &Error{File: path, Line: 1, Err: errors.New("the file is empty, as one that is being written; a comment is enough if no key is meant")}
+	case text[len(text)-1] != '\n':
+		return &Error{File: path, Line: lines + 1, Err: errors.New("the line has no end, as in a file that is being written; end it with a newline")}
+	}
+	return nil
 }
 
 // Parse is Load for the text of a file; errors contain name as the name of the file.

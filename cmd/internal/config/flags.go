@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config/tree"
 )
 
 // Flags are the command line flags of a daemon. They override the file.
@@ -16,6 +18,7 @@ type Flags struct {
 	level string
 	given Config
 	set   *pflag.FlagSet
+	read  func(path string) ([]byte, error) // reads the daemon's file
 }
 
 // The files of Lustre that a daemon of root reads if no flag names others.
@@ -29,7 +32,7 @@ const noFile = "none"
 
 // AddFlags defines the flags in set.
 func AddFlags(set *pflag.FlagSet) *Flags {
-	f := &Flags{given: Default(), set: set}
+	f := &Flags{given: Default(), set: set, read: readFile}
 	set.StringVar(&f.file, "config", "", "configuration `FILE`; every key has a default")
 	set.StringVar(&f.given.Networks, "networks", f.given.Networks, "networks and their interfaces or addresses, such as 'tcp(eth0),o2ib(10.0.0.1)'")
 	set.StringVar(&f.given.Modprobe, "modprobe", "", "file or folder `PATH` with options of Lustre's modules, or none (default /etc/modprobe.d for root without --config and --networks)")
@@ -88,13 +91,33 @@ func (f *Flags) Load(system bool) (*Loaded, error) {
 	return l, checkFlags(&l.Config)
 }
 
+// Reload is Load for a running daemon. It also reads the file LNetConf, and refuses files that are
+// not whole, see readWhole.
+func (f *Flags) Reload(system bool) (*Loaded, error) {
+	f.read = func(path string) ([]byte, error) { return readWhole(path, maxFileSize) }
+	defer func() { f.read = readFile }()
+	l, err := f.Load(system)
+	if err != nil {
+		return nil, err
+	}
+	if l.LNetConf != "" {
+		if _, err := readWhole(l.LNetConf, tree.MaxSize); err != nil {
+			return nil, err
+		}
+	}
+	if err := l.ReadLNetConf(); err != nil {
+		return nil, err
+	}
+	return l, errors.Join(l.ImportErrors()...)
+}
+
 // files reads the daemon's file and the options of Lustre's modules. The daemon's file says
 // which options apply, so it is read first, and once more after them.
 func (f *Flags) files(system bool) (l *Loaded, err error) {
 	l = &Loaded{Config: Default()}
 	var text []byte
 	if f.file != "" {
-		if text, err = readFile(f.file); err == nil {
+		if text, err = f.read(f.file); err == nil {
 			l.Sources, err = l.parse(f.file, text)
 		}
 		if err != nil {

@@ -3,6 +3,7 @@ package daemon
 import (
 	"io"
 	"log/slog"
+	"sync/atomic"
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
@@ -14,8 +15,8 @@ import (
 // level info and above, or of its level if that is lower, to listeners on the control socket.
 type Log struct {
 	*slog.Logger
-	format string
-	level  slog.LevelVar
+	json  atomic.Bool // lines are JSON
+	level slog.LevelVar
 }
 
 // LogStatus is how the daemon logs.
@@ -33,12 +34,13 @@ type LogLevel struct {
 // the format is. If standard error is a stream of journald, as the environment says, lines in
 // format text go there with their fields.
 func NewLog(env cli.Env, listeners io.Writer, c *config.Config) *Log {
-	l := &Log{format: c.LogFormat}
+	l := new(Log)
+	l.SetFormat(c.LogFormat)
 	l.level.Set(c.LogLevel)
 	options := &slog.HandlerOptions{Level: &l.level}
-	var lines slog.Handler = slog.NewJSONHandler(env.Stderr, options)
-	if c.LogFormat == config.LogText {
-		lines = journal.Handler(env.Getenv, env.Stderr, "lnetd", &l.level, slog.NewTextHandler(env.Stderr, options))
+	lines := either{
+		json: &l.json, ifJSON: slog.NewJSONHandler(env.Stderr, options),
+		ifText: journal.Handler(env.Getenv, env.Stderr, "lnetd", &l.level, slog.NewTextHandler(env.Stderr, options)),
 	}
 	events := slog.NewJSONHandler(listeners, &slog.HandlerOptions{Level: atMostInfo{&l.level}})
 	l.Logger = slog.New(slog.NewMultiHandler(lines, events))
@@ -59,12 +61,19 @@ func (l *Log) SetLevel(level slog.Level) {
 	}
 }
 
+// SetFormat changes the format of lines on standard error from now on: config.LogText or LogJSON.
+func (l *Log) SetFormat(format string) { l.json.Store(format == config.LogJSON) }
+
 // Level returns the level.
 func (l *Log) Level() slog.Level { return l.level.Level() }
 
 // Status returns how the daemon logs.
 func (l *Log) Status() LogStatus {
-	return LogStatus{Level: config.LevelName(l.Level()), Format: l.format}
+	format := config.LogText
+	if l.json.Load() {
+		format = config.LogJSON
+	}
+	return LogStatus{Level: config.LevelName(l.Level()), Format: format}
 }
 
 // Routes returns the operations of the log.

@@ -45,6 +45,18 @@ func TestLogLevel(t *testing.T) {
 			t.Errorf("status %+v after %s", s, test.level)
 		}
 	}
+	l.SetFormat(config.LogJSON)
+	stderr.Reset()
+	l.With("a", 1).WithGroup("g").Warn("x", "b", 2)
+	if text := stderr.String(); !strings.HasSuffix(text, `"msg":"x","a":1,"g":{"b":2}}`+"\n") || l.Status().Format != "json" {
+		t.Errorf("after a change of the format %q", text)
+	}
+	l.SetFormat(config.LogText)
+	stderr.Reset()
+	l.Warn("x", "b", 2)
+	if text := stderr.String(); !strings.HasSuffix(text, "msg=x b=2\n") {
+		t.Errorf("after another change of the format %q", text)
+	}
 	if err := l.change(LogLevel{"loud"}); err == nil || l.Level() != slog.LevelWarn {
 		t.Errorf("%v, level %v", err, l.Level())
 	}

@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"context"
+	"slices"
 	"sync"
 
 	"ulnet/cmd/internal/config"
@@ -10,11 +12,18 @@ import (
 
 // Settings is the configuration of a running daemon: what counts, and why.
 type Settings struct {
+	// Load reads the configuration again, with the files that it names. Set before the first reload.
+	Load func() (*config.Loaded, error)
+	// Begin and End are called when a reload begins and when it is over; nil: nothing is called.
+	Begin, End func()
+
 	node *node.Node
 	log  *Log
 
-	mu  sync.Mutex
-	now *config.Loaded // configuration that counts; guarded by mu
+	mu      sync.Mutex
+	now     *config.Loaded     // configuration that counts; guarded by mu, like the fields below
+	pending []config.KeyChange // changes for which the last reload was refused: they need a restart
+	closed  bool               // no reload begins any more
 }
 
 // NewSettings returns the settings of a daemon that has started with a configuration.
@@ -24,7 +33,7 @@ func NewSettings(l *config.Loaded, n *node.Node, log *Log) *Settings {
 
 // Routes returns the operations of the settings.
 func (s *Settings) Routes() []control.Route {
-	return []control.Route{OpConfig.Do(control.Ask(s.Show))}
+	return []control.Route{OpConfig.Do(control.Ask(s.Show)), OpReload.Do(func(ctx context.Context, _ control.None) (Reloaded, error) { return s.Reload(ctx) })}
 }
 
 // Show returns the value of every key that counts now, and where it comes from.
@@ -38,5 +47,14 @@ func (s *Settings) Show() ([]config.Value, error) {
 	if level := s.log.Level(); level != s.now.LogLevel {
 		further = append(further, config.Source{Key: "log_level", Value: config.LevelName(level), From: config.RunTime})
 	}
-	return s.now.Values(further...), nil
+	values := s.now.Values(further...)
+	for _, p := range s.pending {
+		i := slices.IndexFunc(values, func(v config.Value) bool { return v.Key == p.Key })
+		if i < 0 {
+			i = len(values)
+			values = append(values, config.Value{Key: p.Key, Origin: config.FromDefault})
+		}
+		values[i].Next = &p.New
+	}
+	return values, nil
 }

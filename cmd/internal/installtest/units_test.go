@@ -47,7 +47,7 @@ func TestUnits(t *testing.T) {
 	}) {
 		dir := t.TempDir()
 		// verify wants programs to exist.
-		writeFile(t, filepath.Join(dir, test.unit), strings.ReplaceAll(readFile(t, filepath.Join(units, test.unit)), "/usr/bin/lnetd", "/bin/true"))
+		writeFile(t, filepath.Join(dir, test.unit), strings.NewReplacer("/usr/bin/lnetd ", "/bin/true ", "/usr/bin/lnetctl ", "/bin/true ").Replace(readFile(t, filepath.Join(units, test.unit))))
 		if test.dropIn != "" {
 			writeFile(t, filepath.Join(dir, test.unit+".d", test.dropIn), readFile(t, filepath.Join(units, test.dropIn)))
 		}

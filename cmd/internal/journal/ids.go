@@ -18,6 +18,16 @@ var IDs = []ID{
 		"lnetd has started: its NIs are up, peers can reach it, and the control socket answers.",
 	},
 	{
+		"5b2a3bfa61f2409c9f0e4f4a7c1d86e3", "configuration reloaded", "",
+		"The configuration was read again",
+		"lnetd has applied what has changed in its configuration. The attribute changed says what.",
+	},
+	{
+		"c0d81f27b53f4e06a7c98e6d5b1a9f42", "configuration not reloaded: everything is as before", "",
+		"The configuration was not reloaded",
+		"A file is not valid, a change could not be made, or a key has changed that needs a restart: the error says\nwhich, and in which line. Nothing has changed.",
+	},
+	{
 		"017a37ce1f5e430fa9f347d7d9000ba1", "stopping", "",
 		"The node stops",
 		"lnetd was told to end. It sends what waits, for some seconds at most.",

@@ -44,14 +44,18 @@ func (n *Node) Configure(ctx context.Context, r ConfigureRequest) error {
 
 // startConfigured starts the networks, peers and routes of the configuration.
 func (n *Node) startConfigured() error {
-	list, err := n.cfg.Nets()
+	cfg := *n.current.Load()
+	if err := cfg.ResolveNetworks(LocalAddresses); err != nil {
+		return err
+	}
+	list, err := cfg.Nets()
 	if err != nil {
 		return err
 	}
 	if err := n.startNets(list); err != nil {
 		return err
 	}
-	if n.cfg.IsRouter() {
+	if cfg.IsRouter() {
 		if err := n.lnet.StartAsRouter(); err != nil {
 			return err
 		}

@@ -73,6 +73,12 @@ type Node struct {
 	handlers     *handlers.Set
 	modules      []Module // modules in the order in which they were opened
 
+	// current is the configuration that counts for networks, peers, rules and routes: cfg, or what
+	// Reload was given since. All other parts are in cfg.
+	current   atomic.Pointer[config.Config]
+	reloading sync.Mutex       // held by Reload
+	given     map[string][]int // numbers of the fault rules of the configuration, by their texts; guarded by reloading
+
 	dialsOnly bool // an NI has no listener because binding was not permitted
 }
 
@@ -89,7 +95,8 @@ func New(cfg Config) (*Node, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	n := &Node{cfg: cfg, clock: timerfd.NewClock()}
-	if n.plan, err = newPlan(cfg.Config, n.clock); err != nil {
+	n.current.Store(&n.cfg.Config)
+	if n.plan, n.given, err = newPlan(cfg.Config, n.clock); err != nil {
 		n.clock.Close()
 		return nil, err
 	}
@@ -167,7 +174,7 @@ func (n *Node) start(list []tree.Net) error {
 
 // startPolicy applies the peers, rules and routes of the configuration.
 func (n *Node) startPolicy() error {
-	for _, p := range n.cfg.Sections.Peer {
+	for _, p := range n.current.Load().Sections.Peer {
 		if err := n.AddPeer(addPeerRequest(p)); err != nil {
 			return err
 		}

@@ -138,8 +138,9 @@ func (n *Node) RemoveRoute(r RemoveRouteRequest) error {
 // startRoutes gives the node the routes of its configuration. If check_routers_before_use is
 // set, it waits until each gateway has been checked once.
 func (n *Node) startRoutes() error {
-	n.lnet.SetRouteSettings(n.cfg.RouteSettings(), n.cfg.DropAsymmetricRoute)
-	list, err := n.cfg.AllRoutes()
+	cfg := n.current.Load()
+	n.lnet.SetRouteSettings(cfg.RouteSettings(), cfg.DropAsymmetricRoute)
+	list, err := cfg.AllRoutes()
 	if err != nil {
 		return err
 	}
@@ -148,12 +149,12 @@ func (n *Node) startRoutes() error {
 		return cli.Hint(err, hintRoutes)
 	}
 	n.logPassed(applied.Passed)
-	if applied.Router && n.cfg.Forwarding != "disabled" { // the routes say that the node is a gateway of other nodes
+	if applied.Router && cfg.Forwarding != "disabled" { // the routes say that the node is a gateway of other nodes
 		if err := n.lnet.StartAsRouter(); err != nil {
 			return err
 		}
 	}
-	if n.cfg.CheckFirst && n.cfg.CheckInterval > 0 {
+	if cfg.CheckFirst && cfg.CheckInterval > 0 {
 		n.awaitGateways()
 	}
 	return nil

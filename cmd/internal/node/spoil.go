@@ -34,23 +34,29 @@ type EndFault struct {
 // spoiledHint is the hint of a timeout while faults are injected.
 const spoiledHint = "messages are spoiled on purpose here: see 'lnetctl fault list'"
 
-// newPlan makes the fault plan of the configuration.
-func newPlan(c config.Config, clock machine.Clock) (*fault.Plan, error) {
+// newPlan makes the fault plan of the configuration. It also returns the numbers of its rules, by
+// their texts.
+func newPlan(c config.Config, clock machine.Clock) (*fault.Plan, map[string][]int, error) {
 	seed := uint64(c.FaultSeed)
 	if seed == 0 {
 		seed = uint64(rand.Int32N(math.MaxInt32)) + 1 // a random number in the range of fault_seed
 	}
 	p := fault.New(fault.Config{Clock: clock, Seed: seed})
+	rules := map[string][]int{}
 	for _, text := range c.Faults {
+		id := 0
 		s, err := fault.ParseStatement(text)
 		if err == nil {
-			_, err = p.Apply(s)
+			id, err = p.Apply(s)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("faults: %w", err)
+			return nil, nil, fmt.Errorf("faults: %w", err)
+		}
+		if id != 0 {
+			rules[text] = append(rules[text], id)
 		}
 	}
-	return p, nil
+	return p, rules, nil
 }
 
 // AddFault injects a fault from now on. EINVAL: the statement is invalid. ENOSPC: there

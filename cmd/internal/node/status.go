@@ -50,7 +50,7 @@ type NIStatus struct {
 // Status returns the node's state.
 func (n *Node) Status() Status {
 	s := n.lnet.Overview()
-	status := Status{PID: s.PID, Incarnation: n.lnet.Incarnation(), Networks: n.cfg.Networks, LNetConf: n.cfg.LNetConf, SourceCheck: n.cfg.SourceCheck, Stats: n.statsNow(s.Stats)}
+	status := Status{PID: s.PID, Incarnation: n.lnet.Incarnation(), Networks: n.current.Load().Networks, LNetConf: n.current.Load().LNetConf, SourceCheck: n.cfg.SourceCheck, Stats: n.statsNow(s.Stats)}
 	status.Discovery = n.base.Discovery().Stats()
 	status.Faults = n.faults()
 	status.Health, status.Recovery, status.Clock = n.lnet.Health(), n.base.Discovery().Recovery(), n.clock.Now()

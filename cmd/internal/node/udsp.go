@@ -45,7 +45,7 @@ type policies struct {
 
 // startUDSP applies the rules of the configuration.
 func (n *Node) startUDSP() error {
-	for _, r := range n.cfg.UDSP {
+	for _, r := range n.current.Load().UDSP {
 		if err := n.AddUDSP(AddUDSP{Rule: r}); err != nil {
 			return err
 		}

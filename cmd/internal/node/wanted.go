@@ -57,7 +57,7 @@ func (n *Node) RunTime(l *config.Loaded) ([]config.Source, error) {
 	r.networks()
 	r.lists()
 	r.settings()
-	r.router(n.lnet.Router().Config, l.Routing.Buffers())
+	r.router(n.lnet.Router().Config, buffersOf(l, want))
 	return r.list, nil
 }
 
@@ -206,14 +206,6 @@ func (r *changed) router(has, want router.Config) {
 	if on := r.now.Routing != nil && r.now.Routing.IsRouter(); on != (r.want.Routing != nil && r.want.Routing.IsRouter()) {
 		r.add("routing.enable", fmt.Sprint(oneIf(on)))
 	}
-	if b := r.want.Buffers; b != nil {
-		for _, one := range []struct{ from, to *int }{{b.Tiny, &want.Tiny}, {b.Small, &want.Small}, {b.Large, &want.Large}} {
-			if one.from != nil {
-				*one.to = *one.from
-			}
-		}
-	}
-	want = want.WithDefaults()
 	for _, one := range []struct {
 		key       string
 		has, want int

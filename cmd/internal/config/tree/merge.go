@@ -6,6 +6,10 @@ import "slices"
 // NIs of the file replace those of the tree, and its settings count; a route, a rule or a peer
 // that the tree has stays as it is, and a peer gets further NIDs.
 func (t *Tree) Merge(f *File) {
+	t.Peer, t.Net = slices.Clone(t.Peer), slices.Clone(t.Net) // a configuration may share them
+	for i := range t.Net {
+		t.Net[i].NIs = slices.Clone(t.Net[i].NIs)
+	}
 	for _, s := range f.Sections {
 		for _, i := range s.Items {
 			t.merge(i)

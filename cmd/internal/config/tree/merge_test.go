@@ -78,7 +78,11 @@ routing:
 	if err != nil {
 		t.Fatal(err)
 	}
+	own := base.Net[0].NIs[:1:1]
 	base.Merge(f)
+	if own[0].Tunables != nil {
+		t.Error("merging has changed NIs that another tree may share")
+	}
 	var out strings.Builder
 	if err := Write(&out, base); err != nil {
 		t.Fatal(err)

@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"syscall"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/node"
 	"ulnet/cmd/internal/statefiles"
 	"ulnet/lnet/nid"
@@ -21,9 +23,9 @@ import (
 // Module is the test node and the console of the daemon.
 type Module struct {
 	node.Host
-	agent   *selftest.Agent  // nil: the node is no test node
-	console *console.Console // nil: the daemon has no console
-	allowed nid.Set          // nodes of the setting selftest_allow
+	agent   *selftest.Agent         // nil: the node is no test node
+	console *console.Console        // nil: the daemon has no console
+	allowed atomic.Pointer[nid.Set] // nodes of the setting selftest_allow; nil: all on the networks of this node
 }
 
 // New returns the module of a node.
@@ -34,10 +36,8 @@ func (m *Module) Open() (err error) {
 	if !m.Config.Selftest {
 		return nil
 	}
-	if list := m.Config.SelftestAllow; list != "" {
-		if m.allowed, err = nid.ParseSet(list); err != nil {
-			return fmt.Errorf("selftest_allow: %w", err)
-		}
+	if err = m.allow(m.Config.SelftestAllow); err != nil {
+		return err
 	}
 	if m.agent, err = selftest.New(m.Table, selftest.Config{Allow: m.allows, Log: m.Log}); err != nil {
 		return err
@@ -49,16 +49,38 @@ func (m *Module) Open() (err error) {
 	return nil
 }
 
+// allow sets the nodes that allows returns true for.
+func (m *Module) allow(list string) error {
+	if list == "" {
+		m.allowed.Store(nil)
+		return nil
+	}
+	set, err := nid.ParseSet(list)
+	if err != nil {
+		return fmt.Errorf("selftest_allow: %w", err)
+	}
+	m.allowed.Store(&set)
+	return nil
+}
+
+// Reload implements node.Reloader: it sets the nodes that may use this test node from now on.
+// Sessions that exist go on.
+func (m *Module) Reload(to *config.Config) {
+	if err := m.allow(to.SelftestAllow); err != nil { // cannot be, because package config checks the list
+		m.Log.Error("selftest", slog.Any("err", err))
+	}
+}
+
 // allows reports whether a node may make sessions, send test RPCs, and be the destination of
 // tests: those of selftest_allow or, without that, all on the networks of this node. The node
 // itself always may.
 func (m *Module) allows(id nid.NID) bool {
 	own := m.Table.Node().IDs()
-	switch {
-	case slices.ContainsFunc(own, func(p nid.ProcessID) bool { return p.NID == id }):
+	if slices.ContainsFunc(own, func(p nid.ProcessID) bool { return p.NID == id }) {
 		return true
-	case m.Config.SelftestAllow != "":
-		return m.allowed.Has(id)
+	}
+	if set := m.allowed.Load(); set != nil {
+		return set.Has(id)
 	}
 	return slices.ContainsFunc(own, func(p nid.ProcessID) bool { return p.NID.Net() == id.Net() })
 }

@@ -238,6 +238,16 @@ func (d *Daemon) Freeze() {
 // Hangup sends SIGHUP.
 func (d *Daemon) Hangup() { d.signal(syscall.SIGHUP) }
 
+// HangupUntilEnd sends SIGHUP again and again until the process has ended.
+func (d *Daemon) HangupUntilEnd() {
+	for d.cmd.Process.Signal(syscall.SIGHUP) == nil {
+		select {
+		case <-time.After(time.Millisecond):
+		case <-d.ended:
+		}
+	}
+}
+
 // Thaw lets a frozen daemon continue.
 func (d *Daemon) Thaw() { d.signal(syscall.SIGCONT) }
 

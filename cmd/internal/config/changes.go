@@ -1,0 +1,99 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"ulnet/cmd/internal/config/tree"
+)
+
+// A KeyChange is a key whose value differs between two configurations.
+type KeyChange struct {
+	Key      string // key, as in Value
+	Old, New string // texts of the two values, on one line
+	From     string // position of the new value or, if that is a default, of the old one
+}
+
+// String returns the change with its position, such as "lnetd.yaml:3: accept_port: 988 -> 1988".
+func (c KeyChange) String() string {
+	text := fmt.Sprintf("%s: %s -> %s", c.Key, Shown(c.Old), Shown(c.New))
+	if c.From != "" {
+		text = c.From + ": " + text
+	}
+	return text
+}
+
+// Changes lists the keys whose values differ between two configurations, in alphabetical order.
+func Changes(from, to *Loaded) (list []KeyChange) {
+	was, will := from.byKey(), to.byKey()
+	keys := maps.Clone(was)
+	maps.Copy(keys, will)
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if o, n := was[key], will[key]; o.Value != n.Value && !hasKeysBelow(keys, key) {
+			position := n.From
+			if n.Origin == "" || n.Origin == FromDefault {
+				position = o.From
+			}
+			list = append(list, KeyChange{Key: key, Old: o.Value, New: n.Value, From: position})
+		}
+	}
+	const file = "gossip.nids_file"
+	if !slices.Equal(from.Gossip.NIDs, to.Gossip.NIDs) && was[file].Value == will[file].Value && was[file].Value != "" {
+		n := will[file]
+		list = append(list, KeyChange{Key: file, Old: n.Value, New: n.Value + " with other NIDs", From: n.From})
+	}
+	return list
+}
+
+func (l *Loaded) byKey() map[string]Value {
+	m := map[string]Value{}
+	for _, v := range l.Values() {
+		m[v.Key] = v
+	}
+	return m
+}
+
+// hasKeysBelow reports whether a key is a section of which one configuration has keys. The change of
+// such a section is the change of these keys.
+func hasKeysBelow(keys map[string]Value, section string) bool {
+	for key := range keys {
+		if strings.HasPrefix(key, section+".") {
+			return true
+		}
+	}
+	return false
+}
+
+// AtRunTime reports whether a running daemon follows a change of a key. The key of a section stands
+// for all keys in it.
+func AtRunTime(key string) bool {
+	first, _, _ := strings.Cut(key, ".")
+	return atRunTime()[first]
+}
+
+// atRunTime returns the keys at the top of the file that a running daemon follows.
+var atRunTime = sync.OnceValue(func() map[string]bool {
+	all := map[string]bool{}
+	for _, key := range []string{
+		"networks", "ip2nets", "net", "peer", "route", "routes", "udsp",
+		"routing", "forwarding", "buffers", "global",
+		"faults", "selftest_allow", "log_level", "log_format",
+		"modprobe", "lnet_conf", // their contents count
+		"eager_ack", "nonblk_zcack", "zc_min_payload", "nscheds", "nconnds", "nconnds_max", // without effect
+	} {
+		all[key] = true
+	}
+	for _, s := range tree.NodeSettings() {
+		all[s.Key] = true
+	}
+	return all
+})
+
+// RestartKeys returns the keys at the top of the file that count only when the daemon starts, in
+// alphabetical order.
+func RestartKeys() []string {
+	return slices.DeleteFunc(Keys(), AtRunTime)
+}

@@ -1,0 +1,181 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"ulnet/lnd/lndtest/spec"
+)
+
+// flagsFor returns the flags of a daemon whose file is lnetd.yaml in the current folder.
+func flagsFor(t *testing.T, args ...string) *Flags {
+	t.Helper()
+	set := pflag.NewFlagSet("lnetd", pflag.ContinueOnError)
+	flags := AddFlags(set)
+	if err := set.Parse(append([]string{"--config", "lnetd.yaml"}, args...)); err != nil {
+		t.Fatal(err)
+	}
+	return flags
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestChanges: keys with other values are listed, each with the line of its new value, or of its old
+// one if it has its default again. A flag hides a change of the file.
+func TestChanges(t *testing.T) {
+	spec.Covers(t, "OP-6", "OP-8")
+	t.Chdir(t.TempDir())
+	flags := flagsFor(t, "--accept-port=1000")
+	write(t, "nids", "10.0.0.[1-2]@tcp\n")
+	write(t, "lnetd.yaml", `accept_port: 1
+credits: 5
+log_level: warn
+gossip:
+  nids_file: nids
+  interval: 1s
+networks: tcp # The same in another form is no change.
+`)
+	from, err := flags.Load(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, "nids", "10.0.0.[1-3]@tcp\n")
+	write(t, "lnetd.yaml", `networks: "tcp"
+accept_port: 2
+log_level: info
+gossip:
+  interval: 2s
+  nids_file: nids
+handlers:
+  late:
+    on: [gossip]
+    run: [/bin/true]
+`)
+	to, err := flags.Reload(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range Changes(from, to) {
+		text := c.String()
+		if !AtRunTime(c.Key) {
+			text += " needs a restart"
+		}
+		got = append(got, text)
+	}
+	want := []string{
+		"lnetd.yaml:2: credits: 5 -> 256 needs a restart",
+		"lnetd.yaml:5: gossip.interval: 1s -> 2s needs a restart",
+		`lnetd.yaml:9: handlers.late.on: "" -> [gossip] needs a restart`,
+		`lnetd.yaml:10: handlers.late.run: "" -> [/bin/true] needs a restart`,
+		"lnetd.yaml:3: log_level: warn -> info",
+		"lnetd.yaml:6: gossip.nids_file: nids -> nids with other NIDs needs a restart",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if same := Changes(to, to); len(same) != 0 {
+		t.Errorf("changes without a change: %v", same)
+	}
+}
+
+// TestReloadWholeFiles: a reload refuses files that are not whole, with the line where they end, and
+// files that are no files. Flags read their files again after that.
+func TestReloadWholeFiles(t *testing.T) {
+	spec.Covers(t, "OP-7")
+	t.Chdir(t.TempDir())
+	flags := flagsFor(t)
+	imports := "lnet_conf: lnet.conf\n"
+	for name, test := range map[string]struct{ file, imported, want string }{
+		"whole":                   {"credits: 5\n", "", ""},
+		"empty":                   {"", "", "lnetd.yaml:1: the file is empty"},
+		"in the middle of a line": {"credits: 256\npeer_cred", "", "lnetd.yaml:2: the line has no end"},
+		"imported whole":          {imports, "global:\n  retry_count: 1\n", ""},
+		"imported empty":          {imports, "", "lnet.conf:1: the file is empty"},
+		"imported, half a line":   {imports, "global:\n  retry_count: 1", "lnet.conf:2: the line has no end"},
+		"imported, bad item":      {imports, "route:\n  - net: tcp7\n", "lnet.conf:2: missing mandatory"},
+		"imported, no YAML":       {imports, "net: [\n", "lnet.conf:1:6: "},
+		"too large":               {strings.Repeat("# long\n", 10000), "", "lnetd.yaml: more than 65536 bytes"},
+	} {
+		write(t, "lnetd.yaml", test.file)
+		write(t, "lnet.conf", test.imported)
+		_, err := flags.Reload(false)
+		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.HasPrefix(err.Error(), test.want)) {
+			t.Errorf("%s: %v, want %q", name, err, test.want)
+		}
+	}
+	write(t, "lnetd.yaml", "credits: 5") // a start takes what is there
+	if _, err := flags.Load(false); err != nil {
+		t.Error(err)
+	}
+	if err := os.Remove("lnetd.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := flags.Reload(false); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v, want a file that does not exist", err)
+	}
+	if err := syscall.Mkfifo("lnetd.yaml", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := flags.Reload(false); err == nil || !strings.Contains(err.Error(), "no regular file") {
+		t.Errorf("a FIFO: %v", err)
+	}
+}
+
+// TestChangesWhileRead: a file is not whole if another program has lengthened it or written to it
+// between the beginning and the end of reading.
+func TestChangesWhileRead(t *testing.T) {
+	spec.Covers(t, "OP-7")
+	file := filepath.Join(t.TempDir(), "f")
+	info := func(text string, at time.Time) os.FileInfo {
+		write(t, file, text)
+		if err := os.Chtimes(file, at, at); err != nil {
+			t.Fatal(err)
+		}
+		s, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	now := time.Unix(1000, 0)
+	before := info("a: 1\n", now)
+	if err := checkWhole(file, before, info("a: 1\n", now), []byte("a: 1\n")); err != nil {
+		t.Error(err)
+	}
+	for name, after := range map[string]os.FileInfo{"longer": info("a: 1\nb: 2\n", now), "written again": info("a: 1\n", now.Add(time.Nanosecond))} {
+		if err := checkWhole(file, before, after, []byte("a: 1\n")); err == nil || !strings.Contains(err.Error(), "changes while it is read") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestRestartKeys: docs/install.md lists the keys that count only when the daemon starts.
+func TestRestartKeys(t *testing.T) {
+	spec.Covers(t, "OP-8")
+	text, err := os.ReadFile("../../../docs/install.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(text), "<!-- restart -->\n")
+	list, _, _ = strings.Cut(list, "\n\n")
+	got := strings.FieldsFunc(list, func(r rune) bool { return strings.ContainsRune("`, \n.", r) })
+	if diff := cmp.Diff(RestartKeys(), slices.Sorted(slices.Values(got))); diff != "" {
+		t.Errorf("(-want +got):\n%s\nthe keys are `%s`", diff, strings.Join(RestartKeys(), "` `"))
+	}
+}

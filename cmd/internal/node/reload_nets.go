@@ -1,0 +1,121 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"syscall"
+
+	"ulnet/cmd/internal/config/tree"
+	"ulnet/lnet/networks"
+	"ulnet/lnet/udsp"
+)
+
+// configuredNI is an NI of a configuration.
+type configuredNI struct {
+	on networks.Interface
+	ni tree.NI
+}
+
+// configuredNIs lists the NIs of a configuration, without those of the loopback network.
+func configuredNIs(t *tree.Tree) (list []configuredNI) {
+	for _, net := range t.Net {
+		for _, ni := range net.NIs {
+			if on, err := ni.On(net.Type); err == nil && net.Type != tree.Loopback {
+				list = append(list, configuredNI{on, ni})
+			}
+		}
+	}
+	return list
+}
+
+// sameSettings reports whether two NIs have the same settings of their own.
+func (c configuredNI) sameSettings(o configuredNI) bool {
+	a, err := json.Marshal(settingsOf(c.ni))
+	b, err2 := json.Marshal(settingsOf(o.ni))
+	return err == nil && err2 == nil && bytes.Equal(a, b)
+}
+
+// networks adds, removes and starts again NIs, and changes the routes, whose gateways are on these
+// networks. An NI with other settings is started again; connections of other NIs stay. New NIs come
+// first, because they are what may fail. If one has the NID of an NI that is removed, such as
+// tcp(10.0.0.1) in place of tcp(eth0), it is added after that.
+func (r *reload) networks() {
+	was, will := configuredNIs(r.was), configuredNIs(r.will)
+	find := func(list []configuredNI, on networks.Interface) int {
+		return slices.IndexFunc(list, func(c configuredNI) bool { return c.on == on })
+	}
+	key := r.networkKey()
+	start := func() {
+		for _, c := range will {
+			if find(was, c.on) < 0 {
+				r.add(key, fmt.Sprintf("add network %v", c.on), r.addNI(c))
+			}
+		}
+	}
+	start()
+	r.removeRoutes()
+	for _, c := range was {
+		switch i := find(will, c.on); {
+		case i < 0:
+			r.add(key, fmt.Sprintf("remove network %v", c.on), r.removeNI(c))
+		case !c.sameSettings(will[i]):
+			r.add(key, fmt.Sprintf("stop network %v, whose settings change", c.on), r.removeNI(c))
+			r.add(key, fmt.Sprintf("start network %v with other settings", c.on), r.addNI(will[i]))
+		}
+	}
+	start()
+	r.addRoutes()
+}
+
+// networkKey returns the key that names the networks of the new configuration.
+func (r *reload) networkKey() string {
+	for _, key := range []string{"net", "ip2nets"} {
+		if r.to.From(key) != "" {
+			return key
+		}
+	}
+	return "networks"
+}
+
+// removeNI stops the NI of the node that a configuration describes. Messages that do not leave in
+// time are lost, as with 'lnetctl net del'.
+func (r *reload) removeNI(c configuredNI) func(context.Context) (func(context.Context) error, error) {
+	return func(ctx context.Context) (func(context.Context) error, error) {
+		now := tree.Tree{Net: NetTree(r.n.Status(), 0, udsp.List{})}
+		has := now.RunsOn(c.on.Net.String(), c.ni)
+		if has == nil {
+			return nil, nil
+		}
+		err := r.n.RemoveNet(ctx, RemoveRequest{Net: c.on.Net.String(), NID: has.NID})
+		if errors.Is(err, syscall.ENOENT) { // a command has removed it meanwhile
+			return nil, nil
+		}
+		if err != nil {
+			r.n.cfg.Log.Warn("messages were not sent before an NI was removed", slog.Any("ni", has.NID), slog.Any("err", err))
+		}
+		return r.startAgain(c), nil
+	}
+}
+
+func (r *reload) startAgain(c configuredNI) func(context.Context) error {
+	return func(context.Context) error {
+		return r.n.AddNetworks(AddRequest{Networks: c.on.String(), NISettings: settingsOf(c.ni)})
+	}
+}
+
+// addNI starts an NI. One that is there already stays as it is.
+func (r *reload) addNI(c configuredNI) func(context.Context) (func(context.Context) error, error) {
+	return func(ctx context.Context) (func(context.Context) error, error) {
+		err := r.startAgain(c)(ctx)
+		if errors.Is(err, syscall.EEXIST) {
+			return nil, nil
+		}
+		back := r.removeNI(c)
+		return func(ctx context.Context) error { _, err := back(ctx); return err }, err
+	}
+}
