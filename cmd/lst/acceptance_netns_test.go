@@ -12,6 +12,7 @@ import (
 	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/modules/selftest"
 	"ulnet/cmd/internal/transcript"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/netlab"
 	"ulnet/lnd/lndtest/spec"
 	selftestnode "ulnet/lnet/selftest"
@@ -125,15 +126,20 @@ func (s *site) distributions() {
 	}
 }
 
-// sizes runs brw tests with the smallest, a common and the largest size, and with an offset: each
-// with every kind of check, in both directions.
+// sizes runs brw tests with every kind of check, in both directions: with the smallest, a common and
+// the largest size, and with an offset; in the long form with every power of two and its neighbors.
 func (s *site) sizes() {
 	s.T.Helper()
 	s.must("add_batch sizes")
-	tests := 0
+	tests, sizes := 0, []string{"8", "4088 off=8", "64K", "1M"}
+	if effort.Long() {
+		for n := 16; n <= 1<<20; n *= 2 {
+			sizes = append(sizes, fmt.Sprint(n-8), fmt.Sprint(n))
+		}
+	}
 	for _, op := range []string{"read", "write"} {
 		for _, check := range []string{"", " check=simple", " check=full"} {
-			for _, size := range []string{"8", "4088 off=8", "64K", "1M"} {
+			for _, size := range sizes {
 				s.must(fmt.Sprintf("add_test --batch sizes --loop 2 --from all --to all brw %s%s size=%s", op, check, size))
 				tests++
 			}
