@@ -55,12 +55,15 @@ type Agent struct {
 	join      atomic.Pointer[func(Join)] // gets JOIN requests; nil: this node has no console
 	memory    *bulkMemory                // memory of bulk data
 
-	mu      sync.Mutex
-	posted  map[uint64]memory              // memory of transfers and RPCs under way, by their numbers; guarded by mu
-	joining map[uint64]func(engine.Joined) // Joins under way, by their numbers; guarded by mu
-	joins   uint64                         // number of the latest Join; guarded by mu
-	closing bool                           // no Join begins any more; guarded by mu
-	closed  bool                           // guarded by mu
+	answers func(*portals.Event) // replyArrived, made once
+
+	mu       sync.Mutex
+	answered []*answer                      // answers for later RPCs; guarded by mu
+	posted   map[uint64]memory              // memory of transfers and RPCs under way, by their numbers; guarded by mu
+	joining  map[uint64]func(engine.Joined) // Joins under way, by their numbers; guarded by mu
+	joins    uint64                         // number of the latest Join; guarded by mu
+	closing  bool                           // no Join begins any more; guarded by mu
+	closed   bool                           // guarded by mu
 }
 
 // note is the number of the RPC whose request a message of the outbox is.
@@ -81,6 +84,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 	}
 	c := cfg.Engine()
 	c.FirstID = firstID(table.Node().Incarnation())
+	a.answers = a.replyArrived
 	var err error
 	if a.node, err = engine.NewNode(c); err != nil {
 		return nil, err
@@ -166,8 +170,10 @@ func (a *Agent) apply(out *engine.Output) {
 			a.call(e)
 		case engine.DoUnpost:
 			a.unpost(e.ID)
-		case engine.DoCancel, engine.DoFree:
+		case engine.DoCancel:
 			a.release(e.ID)
+		case engine.DoFree:
+			a.forget(e.ID)
 		case engine.DoJoin:
 			a.giveJoin(e)
 		case engine.DoAnswer:

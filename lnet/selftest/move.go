@@ -14,6 +14,7 @@ import (
 type memory struct {
 	reply, bulk       portals.MDHandle
 	hasReply, hasBulk bool
+	answer            *answer // of an RPC
 }
 
 // keep remembers memory, or unlinks it if the agent is closed.
@@ -120,14 +121,9 @@ func (a *Agent) moved(in engine.Input) {
 
 // call posts memory for the reply and the bulk data of an RPC, and puts its request.
 func (a *Agent) call(e *engine.Effect) {
-	id, b := e.ID, make([]byte, wire.MessageSize)
-	var m memory
+	m := memory{answer: a.newAnswer(e.ID)}
 	var err error
-	if m.reply, err = a.post(e, e.ID, b, portals.OpPut, func(ev *portals.Event) {
-		if ev.Kind == portals.EventPut {
-			a.runner.Do(engine.Input{Kind: engine.Replied, ID: id, Data: b[:ev.MLength], Failed: ev.Err != nil})
-		}
-	}); err != nil {
+	if m.reply, err = a.post(e, e.ID, portals.MD{Segments: m.answer.segments[:], Options: portals.OpPut, UserPtr: m.answer, Handler: a.answers}); err != nil {
 		a.fail(engine.Sent, e, err)
 		return
 	}
@@ -140,7 +136,7 @@ func (a *Agent) call(e *engine.Effect) {
 		}
 		m.hasBulk = true
 	}
-	a.keep(id, m)
+	a.keep(e.ID, m)
 	a.request(e)
 }
 
@@ -152,7 +148,7 @@ func (a *Agent) postBulk(e *engine.Effect) (portals.MDHandle, error) {
 	}
 	id, check, whole := e.ID, e.Check, a.memory.sink(e.Offset+e.Length, e.Check)
 	b := whole[e.Offset:]
-	return a.post(e, e.Bits, b, portals.OpPut, func(ev *portals.Event) {
+	return a.post(e, e.Bits, portals.MD{Segments: []lnd.Segment{b}, Options: portals.OpPut, Handler: func(ev *portals.Event) {
 		if ev.Unlinked {
 			defer a.memory.recycle(whole)
 		}
@@ -163,28 +159,29 @@ func (a *Agent) postBulk(e *engine.Effect) (portals.MDHandle, error) {
 		// The byte order of the server is not known before its reply, so both are good.
 		in.Corrupt = !in.Failed && !engine.Verify(b, check, false) && !engine.Verify(b, check, true)
 		a.runner.Do(in)
-	})
+	}})
 }
 
 // postSource posts memory that the server of an RPC gets bulk data from.
 func (a *Agent) postSource(e *engine.Effect) (portals.MDHandle, error) {
 	id, b := e.ID, a.memory.source(e.Length, e.Check)
-	return a.post(e, e.Bits, b, portals.OpGet, func(ev *portals.Event) {
+	return a.post(e, e.Bits, portals.MD{Segments: []lnd.Segment{b}, Options: portals.OpGet, Handler: func(ev *portals.Event) {
 		if ev.Kind == portals.EventGet {
 			a.runner.Do(engine.Input{Kind: engine.Bulk, ID: id, Failed: ev.Err != nil || int(ev.MLength) != len(b)})
 		}
-	})
+	}})
 }
 
 // post posts memory for one message of the server of an RPC.
-func (a *Agent) post(e *engine.Effect, bits uint64, b []byte, option portals.MDOption, handle func(*portals.Event)) (portals.MDHandle, error) {
+func (a *Agent) post(e *engine.Effect, bits uint64, md portals.MD) (portals.MDHandle, error) {
 	me, err := a.table.MEAttach(wire.BulkPortal, portals.Match{ID: e.Peer, Bits: bits}, portals.Unlink, portals.After)
 	if err != nil {
 		return 0, err
 	}
-	md, err := a.table.MDAttach(me, portals.MD{Segments: []lnd.Segment{b}, Threshold: 1, Options: option, Handler: handle}, portals.Unlink)
+	md.Threshold = 1
+	handle, err := a.table.MDAttach(me, md, portals.Unlink)
 	if err != nil {
 		_ = a.table.MEUnlink(me)
 	}
-	return md, err
+	return handle, err
 }

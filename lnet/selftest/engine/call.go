@@ -14,8 +14,9 @@ type unit struct {
 	loop    int32 // RPCs that are left, negative: without end
 	running bool
 	failed  int      // RPCs that have failed since the last one that did not
-	call    *call    // the RPC under way; nil: none
+	call    *call    // the RPC under way, which is own; nil: none
 	again   deadline // the next RPC after one that failed
+	own     call     // memory of all RPCs of the unit
 }
 
 // call is an RPC of this node as client. It ends when three things have happened, in any order: the
@@ -26,42 +27,51 @@ type call struct {
 	sequence uint32 // number of a PING request
 	began    time.Duration
 	sent     bool
-	reply    *wire.Message // nil: not arrived yet
-	bulk     bool          // bulk data are expected
-	memory   int           // the part of callers.taken that the RPC has
+	replied  bool
+	status   wire.Status // of the reply
+	bulk     bool        // bulk data are expected
+	memory   int         // the part of callers.taken that the RPC has
 	corrupt  bool
 	due      deadline
 }
 
 // call sends the next RPC of a unit.
 func (n *Node) call(u *unit) {
-	t := u.test
-	c := &call{id: n.nextID(), unit: u, began: n.now}
+	t, c := u.test, &u.own
+	*c = call{id: n.nextID(), unit: u, began: n.now, due: c.due}
 	m := wire.Message{Header: wire.Header{Features: t.features}, ReplyID: c.id}
 	e := Effect{Kind: DoCall, ID: c.id, Peer: u.dest, Service: t.service}
 	if t.service == wire.PingService {
 		c.sequence = t.sequence
 		t.sequence++
-		m.Body = &wire.Ping{Magic: wire.PingMagic, Sequence: c.sequence, Seconds: int64(n.now / 1e9), Nanoseconds: int64(n.now % 1e9)}
+		n.ping = wire.Ping{Magic: wire.PingMagic, Sequence: c.sequence, Seconds: int64(n.now / 1e9), Nanoseconds: int64(n.now % 1e9)}
+		m.Body = &n.ping
 	} else {
 		c.bulk, e.Bits, e.Op, e.Check = true, n.nextID(), t.params.Op, t.params.Check
 		if e.Check == wire.CheckDiscard {
 			e.Check = wire.CheckNone // a kernel sends it so
 		}
 		e.Length, e.Offset = int(bulkLength(&t.params, t.features)), int(t.params.Offset%pageSize)
-		m.Body = &wire.BRW{BulkID: e.Bits, Op: e.Op, Length: uint32(e.Length), Check: e.Check}
+		n.brwCall = wire.BRW{BulkID: e.Bits, Op: e.Op, Length: uint32(e.Length), Check: e.Check}
+		m.Body = &n.brwCall
 	}
-	e.Data, _ = m.AppendBinary(make([]byte, 0, wire.MessageSize)) // cannot fail: all values of these bodies can be encoded
+	e.Data, _ = m.AppendBinary(n.out.message()) // cannot fail: all values of these bodies can be encoded
 	u.call, n.calls[c.id] = c, c
 	c.memory = t.memory()
 	n.callers.taken += c.memory
 	n.stats.Sent++
-	n.after(&c.due, n.cfg.RPCTimeout, func() {
-		n.stats.Expired++
-		n.abort(c)
-		n.over(c, true)
-	})
+	if c.due.Of == nil {
+		c.due.Of = func() { n.expire(c) }
+	}
+	n.after(&c.due, n.cfg.RPCTimeout, c.due.Of)
 	n.do(e)
+}
+
+// expire ends an RPC that has taken too long.
+func (n *Node) expire(c *call) {
+	n.stats.Expired++
+	n.abort(c)
+	n.over(c, true)
 }
 
 // abort ends an RPC at once.
@@ -102,16 +112,16 @@ func (n *Node) progress(in *Input) {
 			return
 		}
 	}
-	if c.sent && c.reply != nil && !c.bulk {
+	if c.sent && c.replied && !c.bulk {
 		n.forget(c)
 		n.do(Effect{Kind: DoFree, ID: c.id})
-		n.over(c, c.reply.Status != wire.OK || c.corrupt)
+		n.over(c, c.status != wire.OK || c.corrupt)
 	}
 }
 
 // replied takes a reply, and reports whether it is one to the request.
 func (n *Node) replied(c *call, data []byte) bool {
-	if c.reply != nil {
+	if c.replied {
 		return true // a second reply changes nothing
 	}
 	m, err := wire.ParseMessage(data)
@@ -130,7 +140,7 @@ func (n *Node) replied(c *call, data []byte) bool {
 	default:
 		return false
 	}
-	c.reply = &m
+	c.replied, c.status = true, m.Status
 	if c.bulk && m.Status != wire.OK { // the server will not move the data
 		c.bulk = false
 		n.do(Effect{Kind: DoUnpost, ID: c.id})

@@ -65,7 +65,7 @@ type Effect struct {
 	Check     wire.Check    // how much of the data is filled and verified
 	BigEndian bool          // byte order of the node that fills the data
 	List      bool          // the data are a list of destinations
-	Data      []byte        // the message to send; it is the shell's
+	Data      []byte        // the message to send, until Reset of the output
 	Features  wire.Features // features of a JOIN request
 	Join      *wire.Join    // a JOIN request
 	Joined    Joined        // the end of a Join
@@ -74,10 +74,23 @@ type Effect struct {
 // Output has the effects that a step asks the shell to carry out.
 type Output struct {
 	Effects []Effect // effects in the order in which the shell carries them out
+	memory  []byte   // of messages; its length is that of the messages in it
 }
 
-// keptEffects is the largest number of effects whose memory an output keeps for the next step.
-const keptEffects = 1 << 10
+const (
+	keptEffects  = 1 << 10               // most effects whose memory an output keeps for the next step
+	someMessages = 16 * wire.MessageSize // bytes of memory that are made at a time
+)
+
+// message returns memory for a message, empty.
+func (o *Output) message() []byte {
+	at := len(o.memory)
+	if cap(o.memory)-at < wire.MessageSize {
+		o.memory, at = make([]byte, 0, someMessages), 0 // messages before have the earlier memory
+	}
+	o.memory = o.memory[:at+wire.MessageSize]
+	return o.memory[at:at:len(o.memory)]
+}
 
 // Reset empties the output and keeps its memory, unless that was for the start of a large batch.
 func (o *Output) Reset() {
@@ -85,7 +98,7 @@ func (o *Output) Reset() {
 		o.Effects = nil
 	}
 	clear(o.Effects)
-	o.Effects = o.Effects[:0]
+	o.Effects, o.memory = o.Effects[:0], o.memory[:0]
 }
 
 func (n *Node) do(e Effect) { n.out.Effects = append(n.out.Effects, e) }

@@ -27,6 +27,11 @@ type Node struct {
 	lastID    uint64   // number of the latest RPC or transfer
 	stats     Stats
 	latencies histogram // of the RPCs that succeeded
+
+	// Bodies of the message that is being made, so that they need no memory of their own.
+	ping      wire.Ping
+	pingReply wire.PingReply
+	brwCall   wire.BRW
 }
 
 var _ machine.Machine[Input, Output] = (*Node)(nil)
@@ -157,7 +162,7 @@ func emptyReply(t wire.Type) wire.Body {
 
 // answer sends a reply, from the NID that the request was sent to.
 func (n *Node) answer(q *request, reply wire.Message) {
-	data, err := reply.AppendBinary(make([]byte, 0, wire.MessageSize))
+	data, err := reply.AppendBinary(n.out.message())
 	if err != nil { // does not happen: only the NID of a session may be impossible to encode, and this one arrived in a message
 		n.drop()
 		return

@@ -27,10 +27,8 @@ func (n *Node) servePing(q *request) {
 	if features&^wire.KnownFeatures != 0 {
 		status, features = wire.EPROTO, wire.KnownFeatures
 	}
-	n.answer(q, wire.Message{
-		Header: wire.Header{Features: features}, Status: status,
-		Body: &wire.PingReply{Magic: wire.PingMagic, Sequence: ping.Sequence},
-	})
+	n.pingReply = wire.PingReply{Magic: wire.PingMagic, Sequence: ping.Sequence}
+	n.answer(q, wire.Message{Header: wire.Header{Features: features}, Status: status, Body: &n.pingReply})
 }
 
 // serveBRW moves the data of a request of a BRW test, or refuses it.
