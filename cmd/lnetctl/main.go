@@ -69,7 +69,7 @@ node of their own.`,
 	c.AddCommand(netCommand(g), pingCommand(g), discoverCommand(g), pathCommand(g), setCommand(g), routeCommand(g), globalCommand(g), debugCommand(g), logCommand(g), profileCommand(g), routingCommand(g), statsCommand(g), peerCommand(g), msgCommand(g), faultCommand(g), keysCommand(g),
 		clientCommand(g), serverCommand(g), healthCommand(g))
 	c.AddCommand(udspCommand(g), exportCommand(g), importCommand(g), diffCommand(g), configCommand(g), reloadCommand(g))
-	c.AddCommand(lnetCommand(g), cptCommand(g), serviceCommand(g), doctorCommand(g))
+	c.AddCommand(lnetCommand(g), cptCommand(g), serviceCommand(g), doctorCommand(g), bugreportCommand(g))
 	c.AddCommand(setupCommands()...)
 	c.AddCommand(shell.Commands(c)...)
 	addWatch(c, g)

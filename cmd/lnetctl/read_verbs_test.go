@@ -35,7 +35,7 @@ func verbs(c *cobra.Command) (list []*cobra.Command) {
 // notReading are verbs that change something, send messages or payload, wait for events, write
 // files, or print text that is not the answer of a node.
 var notReading = strings.Fields("add del set reset evict drain undrain reload watch ping discover configure unconfigure import save " +
-	"put get sink serve partition heal pause resume fail level profile doctor setup-mrrouting setup-sysctl list-commands version help quit exit")
+	"put get sink serve partition heal pause resume fail level profile doctor bugreport setup-mrrouting setup-sysctl list-commands version help quit exit")
 
 // arguments are the arguments that verbs which read require.
 var arguments = map[string]string{

@@ -51,6 +51,12 @@ func (c *Client) Capture(ctx context.Context) (in io.ReadCloser, headersOnly boo
 	return answer.Body, answer.Header.Get(headersOnlyHeader) != "", nil
 }
 
+// Answer returns the answer to a question as it comes, in JSON. The path has its parameters. The
+// caller closes the reader.
+func (c *Client) Answer(ctx context.Context, path string) (io.ReadCloser, error) {
+	return c.do(ctx, http.MethodGet, path, nil, nil)
+}
+
 // call sends a request, followed by data, and decodes the answer.
 func (c *Client) call(ctx context.Context, method, path string, request any, data io.Reader, answer any) error {
 	body, err := c.do(ctx, method, path, request, data)

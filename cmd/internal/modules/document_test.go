@@ -4,16 +4,20 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
+	"maps"
+	"net/http"
 	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"ulnet/cmd/internal/bugreport"
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/daemon"
 	"ulnet/cmd/internal/node"
+	"ulnet/lnd/lndtest/spec"
 )
 
 var update = flag.Bool("update", false, "write docs/control.md anew")
@@ -34,9 +38,8 @@ that announces it, and the last line has the result of the operation. An answer 
 |---|---|---|---|
 `
 
-// TestControlDocument: docs/control.md lists the operations of the control socket, each with a
-// path of its own and a description.
-func TestControlDocument(t *testing.T) {
+// allRoutes returns the operations of the control socket, in the order of their paths.
+func allRoutes() []control.Route {
 	routes := slices.Concat(control.OwnRoutes(), new(node.Node).Routes(), new(daemon.Log).Routes(), new(daemon.Settings).Routes())
 	for _, m := range List(node.Host{Config: new(config.Config)}) {
 		routes = append(routes, m.Routes()...)
@@ -44,6 +47,34 @@ func TestControlDocument(t *testing.T) {
 	slices.SortFunc(routes, func(a, b control.Route) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Method, b.Method))
 	})
+	return routes
+}
+
+// TestBugreportAsksAll: a report of lnetctl bugreport has the answer to each operation that reads,
+// but for those of which the list of exceptions says why.
+func TestBugreportAsksAll(t *testing.T) {
+	spec.Covers(t, "OP-44")
+	asked := bugreport.Asked()
+	var reading []string
+	for _, r := range allRoutes() {
+		if r.Method == http.MethodGet {
+			reading = append(reading, r.Path)
+		}
+		if in, out := slices.Contains(asked, r.Path), bugreport.Unasked[r.Path] != ""; r.Method == http.MethodGet && in == out {
+			t.Errorf("%s: asked: %v, an exception: %v", r.Path, in, out)
+		}
+	}
+	for _, path := range append(asked, slices.Collect(maps.Keys(bugreport.Unasked))...) {
+		if !slices.Contains(reading, path) {
+			t.Errorf("%s: there is no such operation", path)
+		}
+	}
+}
+
+// TestControlDocument: docs/control.md lists the operations of the control socket, each with a
+// path of its own and a description.
+func TestControlDocument(t *testing.T) {
+	routes := allRoutes()
 	var b strings.Builder
 	b.WriteString(controlPreface)
 	for i, r := range routes {

@@ -13,7 +13,10 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"sync"
+	"syscall"
 
+	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/modules/gossip"
 	"ulnet/cmd/internal/modules/health"
@@ -37,17 +40,39 @@ type Module struct {
 	health   *health.Module
 	selftest *selftest.Module
 
-	server *web.Server // nil: no metrics are served
-	page   *page.Page  // nil: no page is served
+	scrapes func() *scrapes // the page with all metrics, which is made once
+	server  *web.Server     // nil: no metrics are served
+	page    *page.Page      // nil: no page is served
 }
 
 // New returns the module of a node. It reads the state of the other modules.
 func New(host node.Host, g *gossip.Module, z *zone.Module, r *rmcast.Module, s *scoll.Module, h *health.Module, t *selftest.Module) *Module {
-	return &Module{Host: host, gossip: g, zone: z, rmcast: r, scoll: s, health: h, selftest: t}
+	m := &Module{Host: host, gossip: g, zone: z, rmcast: r, scoll: s, health: h, selftest: t}
+	m.scrapes = sync.OnceValue(m.newScrapes)
+	return m
 }
 
-// Routes returns nil: the control socket has operations of its own for what the metrics show.
-func (m *Module) Routes() []control.Route { return nil }
+// Exposition are all metrics in the text format of Prometheus.
+type Exposition struct {
+	Text string `json:"text"` // a line for each value, behind those with help and type
+}
+
+// OpMetrics is the operation on the control socket.
+var OpMetrics = control.Question[control.None, Exposition]{Path: "/v1/metrics", Doc: "the metrics as Prometheus scrapes them, also where no address serves them", Long: true}
+
+// Routes returns the operation of the metrics.
+func (m *Module) Routes() []control.Route {
+	return []control.Route{OpMetrics.Do(control.Ask(m.expose))}
+}
+
+// expose returns all metrics.
+func (m *Module) expose() (Exposition, error) {
+	a, ok := m.scrapes().answers.get()
+	if !ok {
+		return Exposition{}, cli.Hint(cli.Errnof(syscall.ETIMEDOUT, "the node does not answer"), "'lnetctl profile goroutine --text' shows what it waits for")
+	}
+	return Exposition{a.body.String()}, nil
+}
 
 // Open starts to serve metrics, if the configuration says where.
 func (m *Module) Open() error {
@@ -60,7 +85,7 @@ func (m *Module) Open() error {
 		return err
 	}
 	m.server = web.New(web.Config{Hosts: m.Config.MetricsHosts(), Log: m.Log})
-	m.server.Handle("/metrics", m.newScrapes())
+	m.server.Handle("/metrics", m.scrapes())
 	m.server.Handle("/healthz", healthz(m.Alive))
 	m.server.Handle("/readyz", readyz(m.NodeStatus))
 	if m.Config.MetricsPage {

@@ -1,0 +1,193 @@
+package bugreport
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// removed stands for what was taken out.
+const removed = "[redacted]"
+
+// shortest is the length in bytes of the shortest secret that is looked for in texts. Shorter ones
+// are in words by chance.
+const shortest = 6
+
+// A cleaner takes secrets out of texts: what names say to be one, and what is known to be one,
+// wherever it stands.
+type cleaner struct{ secrets [][]byte }
+
+// Names of settings, variables and fields that have secrets, and those that have some if their value
+// is a single one. Names of files with secrets are no secrets.
+var (
+	secretName  = regexp.MustCompile(`(?i)secret|token|passw|passphrase|credential|private|authorization|api_?key|access_?key`)
+	perhapsName = regexp.MustCompile(`(?i)(^|[._-])keys?$`)
+)
+
+// isSecret reports whether a name is that of a secret.
+func isSecret(name string) bool {
+	lower := strings.ToLower(name)
+	if strings.HasSuffix(lower, "_file") || strings.HasSuffix(lower, "claim_keys") {
+		return false
+	}
+	return secretName.MatchString(name) || perhapsName.MatchString(name)
+}
+
+// environment learns the secrets of an environment.
+func (c *cleaner) environment(environ []string) {
+	for _, e := range environ {
+		if name, value, _ := strings.Cut(e, "="); isSecret(name) {
+			c.learn(value)
+		}
+	}
+}
+
+// file learns the content of a file of keys, of which each line is one.
+func (c *cleaner) file(text []byte) {
+	for line := range bytes.Lines(text) {
+		c.learn(string(line))
+	}
+}
+
+// learn learns a secret, and what becomes of it in JSON.
+func (c *cleaner) learn(secret string) {
+	secret = strings.TrimSpace(secret)
+	if len(secret) < shortest {
+		return
+	}
+	c.secrets = append(c.secrets, []byte(secret))
+	if quoted, err := json.Marshal(secret); err == nil {
+		c.secrets = append(c.secrets, bytes.Trim(quoted, `"`))
+	}
+	slices.SortStableFunc(c.secrets, func(a, b []byte) int { return len(b) - len(a) }) // a secret may contain another one
+}
+
+// known takes out what is known to be a secret.
+func (c *cleaner) known(text []byte) []byte {
+	for _, s := range c.secrets {
+		text = bytes.ReplaceAll(text, s, []byte(removed))
+	}
+	return text
+}
+
+// patterns match secrets in lines. What the first group has is kept.
+var patterns = []*regexp.Regexp{
+	regexp.MustCompile(`(?i)(authorization["']?\s*[:=]\s*["']?)[^\r\n"']+`),
+	regexp.MustCompile(`(?i)(\b(?:bearer|basic)\s+)[a-z0-9._~+/=-]{6,}`),
+	regexp.MustCompile(`(?i)((?:secret|token|passw|passphrase|credential|api_?key|access_?key|private_?key)[a-z0-9_.-]*["']?\s*[:=]\s*["']?)[^\s"',;&}\])]+`),
+	regexp.MustCompile(`(?i)((?:^|\s)--?[a-z0-9_.-]*(?:secret|token|passw|passphrase|credential|key)\s+["']?)[^\s"']+`), // options of commands
+	regexp.MustCompile(`(://)[^/\s:@]*:[^/\s@]+@`),
+}
+
+// hints are in every line in which a pattern matches. Most lines have none, and are not searched.
+var hints = [][]byte{
+	[]byte("authorization"), []byte("bearer"), []byte("basic"), []byte("secret"), []byte("token"), []byte("passw"), []byte("passphrase"),
+	[]byte("credential"), []byte("key"), []byte("://"),
+}
+
+// privateKey matches a key in the form of PEM, also one whose end is missing.
+var privateKey = regexp.MustCompile(`(?s)(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`)
+
+// text takes the secrets out of a text.
+func (c *cleaner) text(text []byte) []byte {
+	if bytes.Contains(text, []byte("PRIVATE KEY-----")) {
+		text = privateKey.ReplaceAll(text, []byte("${1}"+removed))
+	}
+	out := make([]byte, 0, len(text))
+	for line := range bytes.Lines(text) {
+		out = append(out, cleanLine(line)...)
+	}
+	return c.known(out)
+}
+
+func cleanLine(line []byte) []byte {
+	lower := bytes.ToLower(line)
+	if !slices.ContainsFunc(hints, func(h []byte) bool { return bytes.Contains(lower, h) }) {
+		return line
+	}
+	for _, p := range patterns {
+		line = p.ReplaceAll(line, []byte("${1}"+removed))
+	}
+	return line
+}
+
+// json takes the secrets out of a JSON value, and returns it with a field on each line. What is no
+// JSON it treats as a text.
+func (c *cleaner) json(raw []byte) []byte {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return c.text(raw)
+	}
+	out, err := json.MarshalIndent(c.value(v), "", "  ")
+	if err != nil {
+		return c.text(raw)
+	}
+	return append(c.known(out), '\n')
+}
+
+// value takes the secrets out of a value that was decoded.
+func (c *cleaner) value(v any) any {
+	switch v := v.(type) {
+	case string:
+		return string(c.text([]byte(v)))
+	case []any:
+		for i := range v {
+			v[i] = c.value(v[i])
+		}
+	case map[string]any:
+		c.object(v)
+	}
+	return v
+}
+
+// object takes the secrets out of the fields of an object. An object with key and value is a
+// setting, or an attribute. Programs may have secrets among their arguments, and in what they say.
+func (c *cleaner) object(fields map[string]any) {
+	key, _ := fields["key"].(string)
+	_, pair := fields["value"]
+	for name, v := range fields {
+		switch {
+		case pair && name == "key":
+		case pair && (name == "value" || name == "next") && v != nil && (isSecret(key) || runs(key)):
+			fields[name] = removed
+		case name == "run" || name == "output":
+			fields[name] = programOf(v)
+		case secretName.MatchString(name) && v != nil || perhapsName.MatchString(name) && isSingle(name, v):
+			fields[name] = removed
+		default:
+			fields[name] = c.value(v)
+		}
+	}
+}
+
+// runs reports whether a setting has a program with its arguments.
+func runs(key string) bool {
+	return key == "handlers" || strings.HasPrefix(key, "handlers.") && strings.HasSuffix(key, "run") || strings.Contains(key, ".actions") && !strings.HasSuffix(key, ".timeout")
+}
+
+// programOf keeps the program of a list with its arguments.
+func programOf(v any) any {
+	list, ok := v.([]any)
+	if !ok || len(list) == 0 {
+		return removed
+	}
+	for i := range list[1:] {
+		list[i+1] = removed
+	}
+	return list
+}
+
+// isSingle reports whether the value of a field is a key, and neither an object nor a number of keys.
+func isSingle(name string, v any) bool {
+	switch v.(type) {
+	case string:
+		return true
+	case json.Number:
+		return name != "keys"
+	}
+	return false
+}

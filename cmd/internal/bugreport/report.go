@@ -1,0 +1,168 @@
+// Package bugreport collects what is needed to find out from afar what is wrong with a node: what
+// the daemon, the host and doctor say, without secrets. The result is one archive.
+//
+// Nothing of it is waited for without end. What cannot be had, because the daemon does not answer
+// or a file is not readable, is listed with the reason.
+package bugreport
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/doctor"
+)
+
+// Bounds of a report.
+const (
+	maxFile   = 1 << 20          // bytes of one file; of longer texts the beginning is kept, of logs the end
+	maxReport = 32 << 20         // bytes of all files together
+	maxDoctor = 20 * time.Second // longest time of doctor
+)
+
+// Options say where a report comes from.
+type Options struct {
+	Socket  string           // control socket of the daemon
+	Config  string           // configuration of the daemon, for a daemon that does not answer
+	Log     string           // file with the log of the daemon; "": the journal of systemd
+	Limit   time.Duration    // longest time of all; 0: 60 s
+	Answer  time.Duration    // longest wait for one answer of the daemon, or for one command; 0: 3 s
+	Environ []string         // environment of this process, whose secrets are removed
+	Host    doctor.Host      // the system, for doctor
+	Doctor  doctor.Options   // what doctor looks at
+	Now     func() time.Time // time of day
+}
+
+// Index says what a report has. It is the file index.json.
+type Index struct {
+	Created time.Time `json:"created"` // when the report was made
+	Version string    `json:"version"` // version of lnetctl
+	Host    string    `json:"host"`    // name of the host
+	Files   []File    `json:"files"`   // the files, in the order in which they were made
+	Missing []Missing `json:"missing"` // what could not be had
+}
+
+// File is a file of a report.
+type File struct {
+	Name  string `json:"name"`          // path in the archive, below its folder
+	Bytes int    `json:"bytes"`         // length
+	Cut   bool   `json:"cut,omitempty"` // there was more
+
+	text []byte
+}
+
+// Missing is something that a report does not have.
+type Missing struct {
+	What string `json:"what"` // name of the file, or what it would have
+	Why  string `json:"why"`  // the reason
+}
+
+// Report is a collection of files.
+type Report struct {
+	Index
+	size   int
+	clean  cleaner
+	answer time.Duration // longest wait for one answer
+}
+
+// Collect makes a report. It fails only if ctx ends.
+func Collect(ctx context.Context, o Options) (*Report, error) {
+	if o.Limit <= 0 {
+		o.Limit = time.Minute
+	}
+	if o.Answer <= 0 {
+		o.Answer = 3 * time.Second
+	}
+	limited, cancel := context.WithTimeout(ctx, o.Limit)
+	defer cancel()
+	host, _ := os.Hostname() // "" is a name, too
+	r := &Report{answer: o.Answer, Index: Index{Created: o.Now().UTC(), Version: cli.Version(), Host: host, Files: []File{}, Missing: []Missing{}}}
+	r.clean.environment(o.Environ)
+	r.daemon(limited, &o)
+	r.system(limited)
+	r.log(limited, o.Log)
+	r.examine(limited, &o)
+	r.purge()
+	return r, ctx.Err()
+}
+
+// examine adds what doctor says.
+func (r *Report) examine(ctx context.Context, o *Options) {
+	const name = "doctor.json"
+	o.Doctor.Limit = maxDoctor
+	if end, ok := ctx.Deadline(); ok {
+		o.Doctor.Limit = min(maxDoctor, time.Until(end)-time.Second)
+	}
+	if o.Doctor.Limit <= 0 {
+		r.lacks(name, "the time limit is over")
+		return
+	}
+	found, err := doctor.Run(ctx, o.Host, doctor.Daemon(control.NewClient(o.Socket)), o.Doctor)
+	if err != nil {
+		r.lacks(name, err.Error())
+		return
+	}
+	r.addJSON(name, found)
+}
+
+// add adds a text. Of one that is too long it keeps the beginning.
+func (r *Report) add(name string, text []byte) {
+	cut := len(text) > maxFile
+	if cut {
+		text = text[:maxFile]
+	}
+	r.keep(File{Name: name, text: r.clean.text(text), Cut: cut})
+}
+
+// addTail is like add for a log, of which it keeps the end.
+func (r *Report) addTail(name string, text []byte, cut bool) {
+	if len(text) > maxFile {
+		text, cut = text[len(text)-maxFile:], true
+	}
+	r.keep(File{Name: name, text: r.clean.text(text), Cut: cut})
+}
+
+// addJSON adds a value as JSON, without its secrets. A value that is too long is no JSON any more.
+func (r *Report) addJSON(name string, v any) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		r.lacks(name, err.Error())
+		return
+	}
+	text := r.clean.json(raw)
+	cut := len(text) > maxFile
+	if cut {
+		text = text[:maxFile]
+	}
+	r.keep(File{Name: name, text: text, Cut: cut})
+}
+
+func (r *Report) keep(f File) {
+	if r.size+len(f.text) > maxReport {
+		r.lacks(f.Name, fmt.Sprintf("the report would have more than %d bytes", maxReport))
+		return
+	}
+	r.size += len(f.text)
+	r.Files = append(r.Files, f)
+}
+
+// lacks notes that the report does not have something.
+func (r *Report) lacks(what, why string) {
+	r.Missing = append(r.Missing, Missing{what, string(r.clean.text([]byte(why)))})
+}
+
+// purge takes the secrets that have become known meanwhile out of everything.
+func (r *Report) purge() {
+	for i := range r.Files {
+		f := &r.Files[i]
+		f.text = r.clean.known(f.text)
+		f.Bytes = len(f.text)
+	}
+	for i := range r.Missing {
+		r.Missing[i].Why = string(r.clean.known([]byte(r.Missing[i].Why)))
+	}
+}

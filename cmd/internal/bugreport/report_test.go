@@ -1,0 +1,208 @@
+package bugreport
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"ulnet/cmd/internal/doctor"
+	"ulnet/lnd/lndtest/spec"
+)
+
+// unpack returns the files of an archive by their names below its folder.
+func unpack(t *testing.T, archive []byte) map[string]string {
+	t.Helper()
+	z, err := gzip.NewReader(bytes.NewReader(archive))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return files
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder, name, _ := strings.Cut(h.Name, "/")
+		if !strings.HasPrefix(folder, "lnet-bugreport-") || filepath.Clean(name) != name || h.Mode != 0o600 {
+			t.Errorf("%+v", h)
+		}
+		files[name] = string(text)
+	}
+}
+
+// collect makes a report and returns its files and its index.
+func collect(t *testing.T, o Options) (map[string]string, Index) {
+	t.Helper()
+	o.Host, o.Now = doctor.System{}, time.Now
+	r, err := Collect(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := r.Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	files := unpack(t, out.Bytes())
+	var index Index
+	if err := json.Unmarshal([]byte(files["index.json"]), &index); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range index.Files {
+		if len(files[f.Name]) != f.Bytes {
+			t.Errorf("%s has %d bytes, and the index says %d", f.Name, len(files[f.Name]), f.Bytes)
+		}
+	}
+	return files, index
+}
+
+func (i *Index) lacks(what string) string {
+	for _, m := range i.Missing {
+		if m.What == what {
+			return m.Why
+		}
+	}
+	return ""
+}
+
+// TestMute: of a daemon that takes connections and answers nothing the report has the process, the
+// configuration and the host, and says what it lacks.
+func TestMute(t *testing.T) {
+	spec.Covers(t, "OP-46")
+	dir := t.TempDir()
+	socket, conf, logFile := filepath.Join(dir, "s"), filepath.Join(dir, "lnetd.yaml"), filepath.Join(dir, "log")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for file, text := range map[string]string{
+		conf:                       "# a comment\ngossip:\n  key_file: key\n  interval: 3s\n",
+		filepath.Join(dir, "key"):  "0123456789abcdef-key\n",
+		logFile:                    "first\nmsg=the-end key 0123456789abcdef-key\n",
+		filepath.Join(dir, "pipe"): "",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, index := collect(t, Options{Socket: socket, Config: conf, Log: logFile, Limit: 1500 * time.Millisecond, Answer: 20 * time.Millisecond})
+	for name, part := range map[string]string{
+		"process/cmdline":  "-test.",
+		"config-file.json": "3s",
+		"log.txt":          "msg=the-end key [redacted]",
+		"system/proc/stat": "cpu",
+	} {
+		if !strings.Contains(files[name], part) {
+			t.Errorf("%s has no %q: %q", name, part, files[name])
+		}
+	}
+	for _, what := range []string{"daemon/status.json", "daemon/config.json", "daemon/profile-goroutine.txt"} {
+		if index.lacks(what) == "" {
+			t.Errorf("the index does not say that %s is missing: %+v", what, index.Missing)
+		}
+	}
+	if all := strings.Join(append(values(files), ""), ""); strings.Contains(all, "0123456789abcdef-key") || strings.Contains(all, "a comment") {
+		t.Error("the report has a key, or a comment of the configuration")
+	}
+}
+
+func values(files map[string]string) (list []string) {
+	for _, text := range files {
+		list = append(list, text)
+	}
+	return list
+}
+
+// TestNothingThere: without daemon, configuration and log there is a report, which says so.
+func TestNothingThere(t *testing.T) {
+	spec.Covers(t, "OP-46")
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	files, index := collect(t, Options{Socket: filepath.Join(dir, "none"), Config: filepath.Join(dir, "none.yaml"), Log: pipe, Limit: 1500 * time.Millisecond})
+	for _, what := range []string{"process", "daemon/status.json", "config-file.json", "log.txt"} {
+		if index.lacks(what) == "" {
+			t.Errorf("the index does not say that %s is missing: %+v", what, index.Missing)
+		}
+	}
+	if files["system/sysctl.txt"] == "" {
+		t.Error("there is nothing of the system")
+	}
+}
+
+// TestBounds: a file is cut, of a log the end is kept, and a report has a bound.
+func TestBounds(t *testing.T) {
+	spec.Covers(t, "OP-46")
+	var r Report
+	long := append(bytes.Repeat([]byte("x"), 2*maxFile), "end"...)
+	r.add("begin", long)
+	r.addTail("end", long, false)
+	for i, want := range []string{"xxx", "end"} {
+		if f := r.Files[i]; !f.Cut || len(f.text) != maxFile || !bytes.HasSuffix(f.text, []byte(want)) {
+			t.Errorf("%s: %d bytes, cut: %v, end %q", f.Name, len(f.text), f.Cut, f.text[len(f.text)-3:])
+		}
+	}
+	for range 2 * maxReport / maxFile {
+		r.keep(File{Name: "more", text: long[:maxFile]})
+	}
+	if r.size > maxReport || r.lacksAny("more") == 0 {
+		t.Errorf("%d bytes, missing: %+v", r.size, r.Missing)
+	}
+}
+
+func (r *Report) lacksAny(what string) (n int) {
+	for _, m := range r.Missing {
+		if m.What == what {
+			n++
+		}
+	}
+	return n
+}
+
+// TestTail: of a file that is longer than a report takes, the end is read.
+func TestTail(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(file, append(bytes.Repeat([]byte("x"), maxFile), "end"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text, cut, err := tail(file)
+	if err != nil || !cut || len(text) != maxFile || !bytes.HasSuffix(text, []byte("xend")) {
+		t.Errorf("%d bytes, %v, %v", len(text), cut, err)
+	}
+}
+
+// TestCommandEnds: a program that does not end is ended, and what it prints has a bound.
+func TestCommandEnds(t *testing.T) {
+	spec.Covers(t, "OP-46")
+	r := &Report{answer: 50 * time.Millisecond}
+	if out, err := r.output(t.Context(), "yes"); err == nil || len(out) > 4*maxFile {
+		t.Errorf("%d bytes, %v", len(out), err)
+	}
+	r.answer = time.Minute
+	if out, err := r.output(t.Context(), "head", "-c", "5000000", "/dev/zero"); err != nil || len(out) != 4*maxFile {
+		t.Errorf("%d bytes, %v", len(out), err)
+	}
+	if _, err := r.output(context.Background(), "no-such-program"); err == nil {
+		t.Error("a program that is not there")
+	}
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/bugreport"
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/doctor"
+)
+
+// reportVerb is the verb bugreport with its flags.
+type reportVerb struct {
+	globals *globals
+	opts    bugreport.Options
+	force   bool
+}
+
+func bugreportCommand(g *globals) *cobra.Command {
+	v := &reportVerb{globals: g, opts: bugreport.Options{Environ: os.Environ(), Host: doctor.System{}, Now: time.Now}}
+	c := &cobra.Command{
+		Use:   "bugreport [FILE]",
+		Short: "Write an archive with what others need to find out what is wrong",
+		Long: `Writes a .tar.gz with what the daemon says (state of the node and all modules, configuration,
+metrics, profiles), what doctor says, the end of the log, and facts of the host: interfaces,
+addresses, routes, settings of the kernel. Secrets are not in it: the content of files of keys,
+values whose names are those of secrets, the arguments of configured programs, and
+whatever equals one of these. It has addresses, NIDs and names of hosts: look through it
+before you publish it.
+
+The file has mode 0600, and an existing one is left unless --force is given. The report takes
+32 MiB unpacked and --limit at most. What cannot be had, such as the state of
+a daemon that does not answer, is listed. As root it has more.`,
+		Example: "  lnetctl bugreport\n  lnetctl bugreport --log /var/log/lnetd.log report.tar.gz",
+		Args:    cobra.MaximumNArgs(1),
+		RunE:    v.run,
+	}
+	f := c.Flags()
+	f.StringVar(&v.opts.Config, "config", "/etc/ulnet/lnetd.yaml", "configuration `FILE` of lnetd, read if lnetd does not answer")
+	f.StringVar(&v.opts.Log, "log", "", "`FILE` with the log of lnetd (default the journal of systemd)")
+	f.DurationVar(&v.opts.Limit, "limit", time.Minute, "how long to take")
+	f.BoolVar(&v.force, "force", false, "replace an existing file")
+	return c
+}
+
+// reported is the JSON of bugreport.
+type reported struct {
+	Path string `json:"path"` // the archive
+	bugreport.Index
+}
+
+func (v *reportVerb) run(c *cobra.Command, args []string) error {
+	if v.opts.Limit <= 0 {
+		return cli.Usagef("--limit: want a time such as 1m, not %v", v.opts.Limit)
+	}
+	v.opts.Socket, v.opts.Doctor.AcceptPort = v.globals.socket, 988
+	path := ""
+	if len(args) > 0 {
+		path = args[0]
+		if _, err := os.Lstat(path); err == nil && !v.force { // before the work; what counts is the check when the file is made
+			return exists(path)
+		}
+	}
+	r, err := bugreport.Collect(c.Context(), v.opts)
+	if c.Context().Err() != nil {
+		return errInterrupted
+	}
+	if err != nil {
+		return err
+	}
+	if path == "" {
+		path = r.Name() + ".tar.gz"
+	}
+	if err := v.write(path, r); err != nil {
+		return err
+	}
+	return v.show(c.OutOrStdout(), path, r)
+}
+
+func exists(path string) error {
+	return cli.Hint(fmt.Errorf("%s: %w", path, os.ErrExist), "name another file, or replace this one with --force")
+}
+
+// write writes the archive to a new file, which gets its name when it is complete.
+func (v *reportVerb) write(path string, r *bugreport.Report) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".bugreport-*") // mode 0600
+	if err != nil {
+		return cli.Hint(err, "name a file in a folder that can be written")
+	}
+	defer os.Remove(f.Name()) // an error means that it has its name
+	if err = errors.Join(r.Write(f), f.Close()); err != nil {
+		return err
+	}
+	if v.force {
+		return os.Rename(f.Name(), path)
+	}
+	if err := os.Link(f.Name(), path); errors.Is(err, os.ErrExist) { // unlike Rename, it replaces nothing
+		return exists(path)
+	} else if err != nil {
+		return cli.Hint(err, "name a file in a folder of this system's own, such as /tmp")
+	}
+	return nil
+}
+
+// show says where the report is, and what it lacks.
+func (v *reportVerb) show(w io.Writer, path string, r *bugreport.Report) error {
+	if v.globals.json {
+		return cli.JSON(w, reported{path, r.Index})
+	}
+	for _, m := range r.Missing {
+		fmt.Fprintf(w, "missing: %s: %s\n", m.What, m.Why)
+	}
+	_, err := fmt.Fprintf(w, "%s: %d files; look through it before you publish it\n", path, len(r.Files))
+	return err
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/commands"
+	"ulnet/lnd/lndtest/loopback"
+	"ulnet/lnd/lndtest/spec"
+)
+
+// secretConfig has secrets in comments, in arguments of programs, and in files of keys.
+const secretConfig = `# s3cret-comment
+gossip:
+  nids: ['127.0.0.1@tcp', '127.0.0.9@tcp']
+  key_file: key
+scoll:
+  enable: 1
+  key_file: key
+  admin:
+    allow_roots: ['127.0.0.1@tcp']
+    actions:
+      install:
+        run: [/bin/cat, s3cret-action]
+health:
+  server: 1
+  key_file: key
+  claim_keys: claim
+handlers:
+  mail:
+    on: [gossip]
+    run: [/bin/echo, '-H', 'Authorization: Bearer s3cret-handler']
+`
+
+// secretLog is the log of a daemon that tells secrets.
+const secretLog = `2026-01-02T03:04:05 host lnetd[1]: level=INFO msg=kept-line
+level=ERROR msg="s3cret-key-one-0123456789 was refused" token=s3cret-logged url=https://admin:s3cret-password@host/
+level=ERROR msg="Authorization: Bearer s3cret-bearer" env=s3cret-environ-daemon and s3cret-environ-own
+`
+
+// secretDaemon starts an lnetd with secrets wherever it may have some, in the folder dir.
+func secretDaemon(t *testing.T, bin, dir string) (socket string) {
+	t.Helper()
+	for file, text := range map[string]string{
+		"lnetd.yaml": secretConfig, "key": "s3cret-key-one-0123456789\ns3cret-key-two-0123456789\n", "claim": "s3cret-claim-0123456789\n",
+		"journalctl": "#!/bin/sh\ncat <<'END'\n" + secretLog + "END\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	port, err := loopback.FreePort(netip.MustParseAddr("127.0.0.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket = filepath.Join(dir, "socket")
+	cmd := exec.Command(filepath.Join(bin, "lnetd"), "--config", filepath.Join(dir, "lnetd.yaml"), "--networks", "tcp(127.0.0.1)",
+		"--accept-port", fmt.Sprint(port), "--socket", socket, "--state-dir", filepath.Join(dir, "state"), "--runtime-dir", filepath.Join(dir, "run"))
+	cmd.Env = append(os.Environ(), "CAPTURE_TOKEN=s3cret-environ-daemon", "METRICS_PASSWORD=s3cret-environ-metrics", "GORACE=atexit_sleep_ms=0")
+	cmd.Stderr = t.Output()
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM) // an error means that it has ended
+		_ = cmd.Wait()
+	})
+	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil {
+		t.Fatalf("lnetd is not ready: %q, %v", line, err)
+	}
+	return socket
+}
+
+// unpacked returns the files of an archive, and the bytes of all of them with their names.
+func unpacked(t *testing.T, path string) (files map[string]string, all string) {
+	t.Helper()
+	packed, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = map[string]string{}
+	for r := tar.NewReader(bytes.NewReader(raw)); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return files, string(raw)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, name, _ := strings.Cut(h.Name, "/")
+		files[name] = string(text)
+	}
+}
+
+// TestBugreport: the report of a daemon has its state, and none of the secrets that configuration,
+// files, environments and the log have. The file is the user's alone, and replaces nothing.
+func TestBugreport(t *testing.T) {
+	spec.Covers(t, "OP-44", "OP-45", "OP-47")
+	bin, err := commands.Build(t.TempDir(), "lnetd", "lnetctl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	socket, report := secretDaemon(t, bin, dir), filepath.Join(dir, "report.tar.gz")
+	lnetctl := func(args ...string) (string, error) {
+		cmd := exec.Command(filepath.Join(bin, "lnetctl"), append([]string{"--socket", socket, "bugreport", "--json", report}, args...)...)
+		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "OWN_SECRET=s3cret-environ-own")
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	out, err := lnetctl()
+	if err != nil || !json.Valid([]byte(out)) {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if info, err := os.Stat(report); err != nil || info.Mode() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	files, all := unpacked(t, report)
+	if i := strings.Index(all+out, "s3cret"); i >= 0 {
+		t.Errorf("a secret: …%q…", (all + out)[max(i-300, 0):i+40])
+	}
+	for name, part := range map[string]string{
+		"daemon/status.json": `"127.0.0.1@tcp"`, "daemon/config.json": "gossip.key_file", "daemon/handlers.json": "/bin/echo", "daemon/gossip.json": "{",
+		"daemon/scoll.json": "{", "daemon/health.json": "{", "daemon/keys.json": `"verified"`, "daemon/connections-tcp.json": "{", "daemon/peers.json": "{",
+		"daemon/metrics.txt": "# HELP ulnet_", "daemon/profile-goroutine.txt": "goroutine ", "process/cmdline": "--accept-port", "process/status": "lnetd",
+		"doctor.json": `"check": "daemon"`, "log.txt": "kept-line", "system/sysctl.txt": "net.core.rmem_max = ", "system/proc/net/dev": "lo:", "index.json": `"version"`,
+	} {
+		if !strings.Contains(files[name], part) {
+			t.Errorf("%s has no %q:\n%.2000s", name, part, files[name])
+		}
+	}
+	if n := strings.Count(files["log.txt"], "[redacted]"); n != 6 {
+		t.Errorf("%d secrets were taken out of the log, want 6:\n%s", n, files["log.txt"])
+	}
+	if out, err := lnetctl(); err == nil || !strings.Contains(out, "--force") {
+		t.Errorf("a second report in the same file: %v, %s", err, out)
+	}
+	if out, err := lnetctl("--force", "--limit", "1ms"); err != nil {
+		t.Errorf("--force: %v, %s", err, out)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, ".bugreport-*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestBugreportNames: a link in the place of the file is not followed, a folder that is not there is
+// an error with what to do.
+func TestBugreportNames(t *testing.T) {
+	spec.Covers(t, "OP-47")
+	f := &fakeServer{socket: filepath.Join(t.TempDir(), "none")}
+	dir := t.TempDir()
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(filepath.Join(dir, "aim"), link); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{link: "--force", filepath.Join(dir, "none", "x"): "name a file in a folder"} {
+		if code, _, errs := f.lnetctl(t.Context(), "bugreport", "--limit", "1ms", path); code != cli.Failed || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit code %d, %s", path, code, errs)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "aim")); err == nil {
+		t.Error("the link was followed")
+	}
+}
