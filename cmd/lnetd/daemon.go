@@ -20,6 +20,7 @@ import (
 	"ulnet/cmd/internal/node"
 	"ulnet/cmd/internal/service"
 	"ulnet/cmd/internal/statefiles"
+	"ulnet/cmd/internal/stateversion"
 	"ulnet/lnet/nid"
 )
 
@@ -41,6 +42,9 @@ func serve(ctx context.Context, env cli.Env, loaded *config.Loaded, load func() 
 	manager := service.New(env.Getenv, log)
 	for _, w := range loaded.Warnings {
 		log.Warn(w.Text, slog.String("file", w.File), slog.Int("line", w.Line))
+	}
+	if err := stateversion.Prepare(cfg.StateDir, log); err != nil {
+		return cli.Hint(cli.ConfigError(err), "install the newer lnetd again, or name another folder with --state-dir: the node then is as one that never ran")
 	}
 	socket, err := control.Listen(cfg.Socket)
 	if err != nil {

@@ -121,6 +121,9 @@ func inspect(path string) (records, tombstones int, err error) {
 	if err != nil {
 		return 0, 0, errors.Join(err, db.Close())
 	}
+	if err := newer(tx); err != nil { // its pages may have rules of their own
+		return 0, 0, errors.Join(err, tx.Rollback(), db.Close())
+	}
 	if err := sound(tx); err != nil {
 		return 0, 0, err // not closed: bbolt's own check still runs in its goroutine, and reads the database
 	}

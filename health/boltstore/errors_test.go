@@ -2,12 +2,16 @@ package boltstore_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"go.etcd.io/bbolt"
 
 	"ulnet/health"
 	"ulnet/health/boltstore"
@@ -96,6 +100,72 @@ func TestNewerVersion(t *testing.T) {
 		if bytes.HasPrefix(file[at:], []byte(magic)) {
 			file[at+len(magic)]++
 		}
+	}
+	if err := os.WriteFile(path, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := boltstore.Open(boltstore.Config{Path: path}); !errors.Is(err, boltstore.ErrVersion) {
+		t.Errorf("opened: %v, %v", s, err)
+	}
+	if left, err := os.ReadFile(path); err != nil || !bytes.Equal(left, file) {
+		t.Errorf("the file has changed: %v", err)
+	}
+}
+
+// TestNewerLayout: a newer database is refused, and not set aside as damaged, also if it has other
+// buckets, a longer format, or other values.
+func TestNewerLayout(t *testing.T) {
+	for name, change := range map[string]func(*bbolt.Tx) error{
+		"other buckets": func(tx *bbolt.Tx) error { return tx.DeleteBucket([]byte("clients")) },
+		"two bytes": func(tx *bbolt.Tx) error {
+			return tx.Bucket([]byte("meta")).Put([]byte("format"), []byte("ulnet connections\x02\x01"))
+		},
+		"values of another": func(tx *bbolt.Tx) error { return tx.Bucket([]byte("clients")).Put([]byte("k"), []byte("v")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "clients.db")
+			if err := open(t, boltstore.Config{Path: path}).Close(); err != nil {
+				t.Fatal(err)
+			}
+			db, err := bbolt.Open(path, 0o600, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = db.Update(func(tx *bbolt.Tx) error {
+				return errors.Join(tx.Bucket([]byte("meta")).Put([]byte("format"), []byte("ulnet connections\x02")), change(tx))
+			})
+			if err := errors.Join(err, db.Close()); err != nil {
+				t.Fatal(err)
+			}
+			if s, err := boltstore.Open(boltstore.Config{Path: path}); !errors.Is(err, boltstore.ErrVersion) {
+				t.Errorf("opened: %v, %v", s, err)
+			}
+			if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {
+				t.Errorf("files %v, %v", list, err)
+			}
+		})
+	}
+}
+
+// TestNewerBolt: a database in a format of bbolt that this program does not know is refused, and not
+// set aside as damaged.
+func TestNewerBolt(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "clients.db")
+	if err := open(t, boltstore.Config{Path: path}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for page := range 2 { // both meta pages: a header of 16 bytes, and 56 bytes before the checksum
+		meta := file[page*os.Getpagesize()+16:]
+		binary.NativeEndian.PutUint32(meta[4:], 3)
+		sum := fnv.New64a()
+		sum.Write(meta[:56])
+		binary.NativeEndian.PutUint64(meta[56:], sum.Sum64())
 	}
 	if err := os.WriteFile(path, file, 0o600); err != nil {
 		t.Fatal(err)

@@ -199,8 +199,11 @@ func (s *Store) openFile(readOnly bool) error {
 
 // openError translates errors of bbolt.
 func openError(err error) error {
-	if errors.Is(err, bolterrors.ErrTimeout) {
+	switch {
+	case errors.Is(err, bolterrors.ErrTimeout):
 		return ErrInUse
+	case errors.Is(err, bolterrors.ErrVersionMismatch): // the meta pages have right checksums
+		return fmt.Errorf("%w: %w", ErrVersion, err)
 	}
 	return err
 }
@@ -210,18 +213,29 @@ func readOnlyError(err error) bool {
 	return errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM)
 }
 
+// newer returns ErrVersion if a database is of a newer version, whatever else is in it.
+func newer(tx *bbolt.Tx) error {
+	meta := tx.Bucket(metaBucket)
+	if meta == nil {
+		return nil
+	}
+	if v, ok := bytes.CutPrefix(meta.Get(formatKey), []byte(magic)); ok && len(v) > 0 && v[0] > version {
+		return fmt.Errorf("%w: version %d, this program knows version %d", ErrVersion, v[0], version)
+	}
+	return nil
+}
+
 // scan reads and verifies a database. It calls record in the order of keys.
 func scan(tx *bbolt.Tx, record func(uint64, health.Record) error, tombstone func(health.Tombstone)) error {
+	if err := newer(tx); err != nil {
+		return err
+	}
 	meta, clients, tombstones := tx.Bucket(metaBucket), tx.Bucket(clientsBucket), tx.Bucket(tombstonesBucket)
 	if meta == nil || clients == nil || tombstones == nil {
 		return fmt.Errorf("%w: not a database of connections", errDamaged)
 	}
-	format := meta.Get(formatKey)
-	switch {
-	case len(format) != len(magic)+1 || !bytes.HasPrefix(format, []byte(magic)):
+	if format := meta.Get(formatKey); !bytes.Equal(format, append([]byte(magic), version)) {
 		return fmt.Errorf("%w: not a database of connections: format %q", errDamaged, format)
-	case format[len(magic)] != version:
-		return fmt.Errorf("%w: version %d, want %d", ErrVersion, format[len(magic)], version)
 	}
 	found := counts{commit: uint64(tx.ID())}
 	err := clients.ForEach(func(key, value []byte) error {

@@ -102,7 +102,9 @@ func (m *Module) Open() error {
 	}
 	h.events = startEvents(m.Log, func(e *Event) { m.Handlers.Tell(e.eventName(), e) })
 	if h.cfg.Server {
-		h.openStore()
+		if err := h.openStore(); err != nil {
+			return err
+		}
 	}
 	if err := h.sync(); err != nil {
 		return err

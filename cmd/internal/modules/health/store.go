@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"ulnet/cmd/internal/cli"
 	"ulnet/health"
 	"ulnet/health/boltstore"
 )
@@ -19,18 +20,24 @@ const StoreName = "health.db"
 // reopenAfter is the time between two attempts to open the records.
 const reopenAfter = 2 * time.Second
 
-// openStore opens the records of connections. If that fails, the server starts without them, so
-// that it still takes over clients of other servers that die. It refuses new clients until the
-// records can be opened; log and status say why.
-func (h *roles) openStore() {
+// openStore opens the records of connections. It fails if they are of a newer version, because a
+// program that does not know their clients should not be one of the servers. After other errors the
+// server starts without records, so that it still takes over clients of other servers that die. It
+// refuses new clients until the records can be opened; log and status say why.
+func (h *roles) openStore() error {
 	if !h.cfg.Records || h.m.Config.StateDir == "" {
-		return
+		return nil
 	}
 	h.path = filepath.Join(h.m.Config.StateDir, StoreName)
 	h.store = &lateStore{lost: h.missStore}
-	if err := h.tryStore(); err != nil {
+	err := h.tryStore()
+	if errors.Is(err, boltstore.ErrVersion) {
+		return cli.Hint(cli.ConfigError(err), "install the newer lnetd again; or move the file away, then clients connect again")
+	}
+	if err != nil {
 		h.missStore(err)
 	}
+	return nil
 }
 
 // missStore logs that records cannot be stored, and starts the attempts to open the store.

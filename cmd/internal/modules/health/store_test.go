@@ -1,7 +1,9 @@
 package health
 
 import (
+	"bytes"
 	"errors"
+	"log/slog"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -9,7 +11,9 @@ import (
 	"syscall"
 	"testing"
 
+	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/node"
 	"ulnet/health"
 	"ulnet/health/boltstore"
 	"ulnet/lnd/lndtest/loopback"
@@ -61,6 +65,39 @@ func TestHealthStore(t *testing.T) {
 		s, _ := h.nodes[0].Status()
 		return s.Server.Store.Error == "" && h.settled(3, 3)
 	})
+}
+
+// TestNewerStore: records of a newer version keep the node from starting, and stay as they are.
+func TestNewerStore(t *testing.T) {
+	spec.Covers(t, "OP-9")
+	dir := t.TempDir()
+	path := filepath.Join(dir, StoreName)
+	store, err := boltstore.Open(boltstore.Config{Path: path})
+	if err == nil {
+		err = store.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file = bytes.ReplaceAll(file, []byte("ulnet connections\x01"), []byte("ulnet connections\x02"))
+	if err := os.WriteFile(path, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := roles{m: &Module{Host: node.Host{Config: &config.Config{StateDir: dir}}}, cfg: config.Health{Records: true}, log: slog.New(slog.DiscardHandler)}
+	err = h.openStore()
+	if !errors.Is(err, boltstore.ErrVersion) || cli.ExitCode(err) != cli.Config || !strings.Contains(err.Error(), path) {
+		t.Errorf("%v, exit code %d", err, cli.ExitCode(err))
+	}
+	if left, err := os.ReadFile(path); err != nil || !bytes.Equal(left, file) {
+		t.Errorf("the file has changed: %v", err)
+	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {
+		t.Errorf("files %v, %v", list, err)
+	}
 }
 
 // TestLoadFails: a server whose records cannot be read at the start begins without them, as if

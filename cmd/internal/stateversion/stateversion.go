@@ -1,0 +1,129 @@
+// Package stateversion keeps the version of a daemon's state directory in a file of it, so that a
+// daemon neither changes nor misunderstands the files of a newer one, and brings those of an older
+// one up to date. The file has one line, "ulnet state 1". A directory without it has version 0: it
+// is new, or of a daemon before version 1.
+package stateversion
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// File is the name of the file in the state directory.
+const File = "version"
+
+// prefix is what the line has before the number.
+const prefix = "ulnet state "
+
+// maxSize bounds the file in bytes.
+const maxSize = 64
+
+// ErrVersion means that a state directory is of a newer version, or that its version is unknown.
+var ErrVersion = errors.New("the state directory is not of this version")
+
+// migrations bring a directory to the next version: the first one from version 0 to 1, and so on. A
+// migration that was interrupted is run again, and must leave the directory usable for the daemons
+// of the version before until it has succeeded.
+var migrations = []func(dir string) error{
+	func(string) error { return nil }, // version 1 adds the file
+}
+
+// Prepare brings the state directory to the version of this program. It changes nothing in the
+// directory of a newer version. If the directory does not exist it does nothing. It logs migrations,
+// and a version that cannot be stored, such as on a full disk.
+//
+//	ErrVersion  the directory is of a newer version, or its file has no version
+func Prepare(dir string, log *slog.Logger) error { return prepare(dir, log, migrations) }
+
+func prepare(dir string, log *slog.Logger, migrations []func(string) error) error {
+	files, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	path := filepath.Join(dir, File)
+	version, err := read(path)
+	if err != nil {
+		return err
+	}
+	if version > len(migrations) {
+		return fmt.Errorf("%w: %s has version %d, and this program knows those up to %d", ErrVersion, path, version, len(migrations))
+	}
+	for ; version < len(migrations); version++ {
+		if err := migrations[version](dir); err != nil {
+			return fmt.Errorf("%s: migration from version %d to %d: %w", dir, version, version+1, err)
+		}
+		if err := write(path, version+1); err != nil {
+			log.Warn("the version of the state directory is not kept: make room, or see --state-dir", slog.Any("err", err))
+			continue
+		}
+		if len(files) == 0 { // a new directory
+			continue
+		}
+		log.Info("state directory brought to another version", slog.String("dir", dir), slog.Int("from", version), slog.Int("to", version+1))
+	}
+	return nil
+}
+
+// read returns the version in a file, 0 if there is no file.
+func read(path string) (int, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	if err != nil {
+		return 0, err
+	}
+	number, ok := strings.CutPrefix(string(text), prefix)
+	number, whole := strings.CutSuffix(number, "\n")
+	n, err := strconv.ParseUint(number, 10, 31)
+	if !ok || !whole || err != nil || n == 0 {
+		return 0, fmt.Errorf("%w: %s has no version: %.20q", ErrVersion, path, text)
+	}
+	return int(n), nil
+}
+
+// write replaces the file atomically.
+func write(path string, version int) error {
+	part := path + ".new"
+	err := create(part, fmt.Sprintf("%s%d\n", prefix, version))
+	if err == nil {
+		err = os.Rename(part, path)
+	}
+	if err != nil {
+		return errors.Join(err, remove(part))
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+func create(path, text string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+func remove(path string) error {
+	err := os.Remove(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

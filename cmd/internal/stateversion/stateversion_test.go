@@ -1,0 +1,133 @@
+package stateversion
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ulnet/lnd/lndtest/spec"
+)
+
+// content returns the names and contents of the files in a directory.
+func content(t *testing.T, dir string) string {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, e := range list {
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.WriteString(e.Name() + "=" + string(text) + ";")
+	}
+	return all.String()
+}
+
+func put(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPrepare: a directory of version 0 gets the file, one of this version stays as it is, and so
+// does one of a newer version or with a file that has no version, which are refused.
+func TestPrepare(t *testing.T) {
+	spec.Covers(t, "OP-9")
+	for name, test := range map[string]struct {
+		version string // content of the file; "-": there is none
+		want    string // content of the directory
+		err     string
+	}{
+		"older":         {"-", "incarnation=12 bytes;version=ulnet state 1\n;", ""},
+		"same":          {"ulnet state 1\n", "incarnation=12 bytes;version=ulnet state 1\n;", ""},
+		"newer":         {"ulnet state 2\n", "", "has version 2, and this program knows those up to 1"},
+		"much newer":    {"ulnet state 2147483647\n", "", "has version 2147483647"},
+		"too large":     {"ulnet state 99999999999999999999\n", "", "has no version"},
+		"negative":      {"ulnet state -1\n", "", "has no version"},
+		"zero":          {"ulnet state 0\n", "", "has no version"},
+		"cut":           {"ulnet state 1", "", "has no version"},
+		"empty":         {"", "", "has no version"},
+		"something":     {strings.Repeat("x", 1<<16), "", "has no version"},
+		"another field": {"ulnet state 1 2\n", "", "has no version"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			put(t, dir, "incarnation", "12 bytes")
+			if test.version != "-" {
+				put(t, dir, File, test.version)
+			}
+			before := content(t, dir)
+			err := Prepare(dir, slog.New(slog.DiscardHandler))
+			if test.err == "" && err != nil || test.err != "" && (!errors.Is(err, ErrVersion) || !strings.Contains(err.Error(), test.err)) {
+				t.Errorf("error %v, want %q", err, test.err)
+			}
+			if test.want == "" {
+				test.want = before
+			}
+			if got := content(t, dir); got != test.want {
+				t.Errorf("%.200q, want %.200q", got, test.want)
+			}
+		})
+	}
+	if err := Prepare(filepath.Join(t.TempDir(), "absent"), nil); err != nil {
+		t.Errorf("a directory that does not exist: %v", err)
+	}
+}
+
+// TestMigrations: migrations run in their order, each once. After one that fails, the next start goes
+// on with it.
+func TestMigrations(t *testing.T) {
+	spec.Covers(t, "OP-9")
+	dir := t.TempDir()
+	put(t, dir, "incarnation", "")
+	fail := errors.New("disk on fire")
+	var ran []string
+	step := func(name string, err *error) func(string) error {
+		return func(string) error {
+			ran = append(ran, name)
+			return *err
+		}
+	}
+	var good error
+	bad := fail
+	list := []func(string) error{step("a", &good), step("b", &bad), step("c", &good)}
+	var log bytes.Buffer
+	if err := prepare(dir, slog.New(slog.NewTextHandler(&log, nil)), list); !errors.Is(err, fail) || content(t, dir) != "incarnation=;version=ulnet state 1\n;" {
+		t.Errorf("%v, %s", err, content(t, dir))
+	}
+	bad = nil
+	for range 2 {
+		if err := prepare(dir, slog.New(slog.NewTextHandler(&log, nil)), list); err != nil || content(t, dir) != "incarnation=;version=ulnet state 3\n;" {
+			t.Errorf("%v, %s", err, content(t, dir))
+		}
+	}
+	if got := strings.Join(ran, " "); got != "a b b c" {
+		t.Errorf("migrations %s", got)
+	}
+	if n := strings.Count(log.String(), "brought to another version"); n != 3 {
+		t.Errorf("%d lines: %s", n, &log)
+	}
+}
+
+// TestNotKept: a version that cannot be stored is no reason not to start, and leaves no other file.
+func TestNotKept(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, File+".new"), 0o700); err != nil { // the new file cannot be made
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	if err := Prepare(dir, slog.New(slog.NewTextHandler(&log, nil))); err != nil || !strings.Contains(log.String(), "is not kept") {
+		t.Errorf("%v, log %s", err, &log)
+	}
+	if _, err := os.Stat(filepath.Join(dir, File)); err == nil {
+		t.Error("there is a version")
+	}
+}
