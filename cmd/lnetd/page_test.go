@@ -42,7 +42,7 @@ func startWatched(t *testing.T) *watched {
 		t.Fatal(err)
 	}
 	start := func(host string, settings ...string) *lnetdtest.Daemon {
-		settings = append(settings, "gossip:", "  nids: ['127.0.0.[1-2]@tcp']", "  start: true", "  cold_start: true")
+		settings = append(settings, "gossip:", "  nids: ['127.0.0.[1-2]@tcp']", "  interval: 300ms", "  cold_start: true")
 		return commands.Start(t, lnetdtest.Config{Networks: "tcp(" + host + ")", Port: port, Settings: settings})
 	}
 	w := &watched{Daemon: start("127.0.0.1", "metrics: 127.0.0.1:0", "scoll:", "  enable: 1"), other: start("127.0.0.2")}
@@ -134,7 +134,7 @@ func (w *watched) agrees(t *testing.T) {
 		}
 	}
 	if ni.NID != first.NID || ni.MaxCredits != first.Tunables.Credits || ni.Status != first.Status || s.Peers.Total != len(peers.Peers) ||
-		s.Peers.List[0].NID != peers.Peers[0].NID || s.Peers.List[0].MaxCredits != peers.Peers[0].MaxCredits || s.Gossip.Alive != 2 || s.Collectives == nil {
+		s.Peers.List[0].NID != peers.Peers[0].NID || s.Peers.List[0].MaxCredits != peers.Peers[0].MaxCredits || s.Gossip.Total != 2 || s.Collectives == nil {
 		t.Errorf("the page has %+v,\nthe control socket %+v %+v", s, first, peers.Peers)
 	}
 }

@@ -66,8 +66,8 @@ function forget() {
 // levels say which states are good, which need attention, and which are bad.
 const levels = {
   good: ["up", "alive", "member", "current", "connected", "yes", "settled", "running", "joined", "ok"],
-  warn: ["suspected", "stale", "orphaned", "recovering", "evicting", "draining", "electing", "listening", "waiting", "partial", "joining"],
-  bad: ["down", "dead", "lost", "no", "stopped", "excluded", "failed", "no quorum"],
+  warn: ["suspected", "stale", "orphaned", "recovering", "evicting", "draining", "electing", "listening", "waiting", "incomplete", "joining"],
+  bad: ["down", "dead", "lost", "no", "stopped", "excluded", "failed", "unsent"],
 };
 const levelOf = (word) => Object.keys(levels).find((level) => levels[level].includes(word)) ?? "";
 
@@ -100,6 +100,7 @@ const listed = (list, total) => (list?.length < total ? `, the first ${count(lis
 // map shows objects as a list of names with their states.
 function map(id, list) {
   const ul = $(id);
+  ul.classList.toggle("many", list.length > 16);
   fit(ul, list.length, () => make("li", {}, "", make("span")));
   list.forEach(([name, is], i) => {
     const li = ul.children[i];
@@ -201,7 +202,9 @@ const views = {
 };
 
 const eventLevel = (name) =>
-  /died|dead|evicted|quorum-lost|clash|refused|stopped/.test(name) ? "bad" : /alive|joined|quorum-won|connected|found/.test(name) ? "good" : /suspect|doubt|orphan|lost|suspended/.test(name) ? "warn" : "";
+  /died|dead|evicted|no-quorum|quorum-lost|master-lost|clash|stopped|superseded/.test(name) ? "bad"
+    : /suspect|doubt|orphan|lost|suspended|refused|disagreed|contested/.test(name) ? "warn"
+    : /alive|joined|quorum|connected|found|recovered|rehomed|chosen/.test(name) ? "good" : "";
 
 function clients() {
   const s = state.servers;
@@ -238,7 +241,7 @@ function chart(title, out, into, text) {
   if (!$(id)) {
     const line = (name) => make("polyline", { class: name });
     const svg = make("svg", { class: "chart", viewBox: `0 0 ${keep - 1} 100`, preserveAspectRatio: "none", role: "img" }, line("out"), line("in"));
-    const caption = make("figcaption", {}, title, make("span", { class: "out" }, "out ", make("b")), make("span", { class: "in" }, "in ", make("b")));
+    const caption = make("figcaption", {}, make("span", { class: "title" }, title), make("span", { class: "out" }, "out ", make("b")), make("span", { class: "in" }, "in ", make("b")));
     $("charts").append(make("figure", { id }, caption, svg));
   }
   const figure = $(id);
@@ -264,7 +267,7 @@ function tiles() {
   all.push(["NIs up", `${up} / ${nis?.length ?? 0}`, "", up === 0 ? "bad" : up < nis.length ? "warn" : "good"]);
   all.push(["Peers", count(p.total), p.down || p.unwell ? `${count(p.down)} down, ${count(p.unwell)} unwell` : "all well", p.down || p.unwell ? "warn" : "good"]);
   if (s) all.push(["Clients", count(s.clients), s.orphaned ? `${count(s.orphaned)} orphaned` : `master of ${count(s.mastered)}`, !s.quorum ? "bad" : s.orphaned ? "warn" : "good"]);
-  if (c) all.push(["Collectives running", count(c.running), `${count(c.carried)} carried`, ""]);
+  if (c) all.push(["Collectives", count(c.running), `running, ${count(c.carried)} carried`, ""]);
   const drops = before.get("drops")?.rate ?? 0;
   all.push(["Drops", perSecond(drops), `${count(n.dropped.messages)} in all`, drops > 0 ? "warn" : "good"]);
   const dl = $("tiles");

@@ -1,0 +1,191 @@
+//go:build linux
+
+package main_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"image/png"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/cmd/internal/chromium"
+	"ulnet/cmd/internal/page"
+	"ulnet/cmd/internal/web"
+	"ulnet/lnd/lndtest/spec"
+)
+
+var update = flag.Bool("update", false, "take the pictures of the page anew")
+
+const (
+	pictures = "../../docs/operations" // folder of the pictures
+	document = "../../docs/operations.md"
+	pageText = "testdata/page.txt" // what the page shows when the pictures are taken
+)
+
+// picture is a picture of the page.
+type picture struct {
+	name   string // without .png
+	scheme string // light or dark
+	at     string // id of the element at the top; empty: the top of the page
+}
+
+var taken = []picture{
+	{"light", "light", ""},
+	{"dark", "dark", ""},
+	{"servers", "light", "clients"},
+}
+
+// testPictures: the page shows a fixed state as testdata/page.txt says, can be used with the keyboard,
+// has tables behind its charts, and a contrast of 4.5:1 in both color schemes. The pictures of
+// docs/operations.md are of this page, which -update takes anew.
+func testPictures(t *testing.T, b *chromium.Browser) {
+	spec.Covers(t, "OP-66", "OP-67")
+	p := openTab(t, b, serveDemo(t))
+	p.until(fmt.Sprintf(`document.querySelectorAll("#t-rates tbody tr").length >= %d`, demoReadings-1))
+	testAccess(p)
+	got := fmt.Sprintf("files %s\n\n%s\n", filesHash(t, p.url), eval[string](p, `(document.querySelectorAll("details").forEach(d => d.open = true), document.body.innerText)`))
+	if *update {
+		write(t, pageText, []byte(got))
+	}
+	want, err := os.ReadFile(pageText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("the page has changed: go test ./cmd/lnetd -run TestPageInBrowser -update takes the pictures anew\n%s", diff)
+	}
+	_ = eval[bool](p, `(document.querySelectorAll("details").forEach(d => d.open = false), document.activeElement.blur(), true)`)
+	for _, one := range taken {
+		take(p, one)
+	}
+	p.clean()
+}
+
+// take takes a picture, and checks that the one in docs has its size.
+func take(p *tab, one picture) {
+	p.t.Helper()
+	p.prefer(one.scheme)
+	testContrast(p, one.scheme)
+	_ = eval[bool](p, fmt.Sprintf(`(scrollTo(0, %q ? document.getElementById(%q).offsetTop - 12 : 0), true)`, one.at, one.at))
+	text, err := p.Picture(p.ctx)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	file := filepath.Join(pictures, one.name+".png")
+	if *update {
+		write(p.t, file, small(p.t, text))
+	}
+	kept, err := os.ReadFile(file)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	now, err := png.DecodeConfig(bytes.NewReader(text))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if then, err := png.DecodeConfig(bytes.NewReader(kept)); err != nil || then.Width != now.Width || then.Height != now.Height {
+		p.t.Errorf("%s: %dx%d, now %dx%d, %v", file, then.Width, then.Height, now.Width, now.Height, err)
+	}
+}
+
+func write(t *testing.T, file string, text []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPicturesOfDocument: each picture in docs/operations.md is one that TestPageInBrowser takes,
+// and each that it takes is there.
+func TestPicturesOfDocument(t *testing.T) {
+	spec.Covers(t, "OP-67")
+	text, err := os.ReadFile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shown, want, kept []string
+	for _, m := range regexp.MustCompile(`(?:!\[[^\]]+\]\(|src(?:set)?=")([^)"]+)`).FindAllSubmatch(text, -1) {
+		shown = append(shown, string(m[1]))
+	}
+	for _, one := range taken {
+		want = append(want, "operations/"+one.name+".png")
+	}
+	files, err := filepath.Glob(pictures + "/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		kept = append(kept, "operations/"+filepath.Base(file))
+	}
+	slices.Sort(shown)
+	slices.Sort(want)
+	if shown = slices.Compact(shown); !slices.Equal(shown, want) || !slices.Equal(kept, want) {
+		t.Errorf("the document shows %q, its folder has %q, the test takes %q", shown, kept, want)
+	}
+}
+
+// filesHash is a digest of the files of the page.
+func filesHash(t *testing.T, url string) string {
+	t.Helper()
+	h := sha256.New()
+	for _, path := range []string{"", "page.css", "page.js", "icon.svg"} {
+		answer, err := http.Get(url + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = io.Copy(h, answer.Body)
+		answer.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// serveDemo serves a page with the states of demo, a hundred times as fast as the page of a
+// daemon, and returns its address.
+func serveDemo(t *testing.T) (url string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readings := 0
+	p := page.New(func() *page.State {
+		readings++
+		return demo(min(readings, demoReadings))
+	}, page.Interval/100)
+	s := web.New(web.Config{Log: slog.New(slog.DiscardHandler)})
+	for path, handler := range p.Pages() {
+		s.Handle(path, handler)
+	}
+	s.Start(l)
+	t.Cleanup(func() {
+		p.Close()
+		if err := s.Close(t.Context()); err != nil {
+			t.Log(err)
+		}
+	})
+	return "http://" + l.Addr().String() + "/"
+}
+
+// demoStart is the time of the first reading of the demo.
+var demoStart = time.Date(2026, 11, 27, 14, 30, 0, 0, time.UTC)
