@@ -113,8 +113,17 @@ func (v *reportVerb) show(w io.Writer, path string, r *bugreport.Report) error {
 	if v.globals.json {
 		return cli.JSON(w, reported{path, r.Index})
 	}
-	for _, m := range r.Missing {
-		fmt.Fprintf(w, "missing: %s: %s\n", m.What, m.Why)
+	for i := 0; i < len(r.Missing); {
+		first, n := r.Missing[i], 1
+		for i+n < len(r.Missing) && r.Missing[i+n].Why == first.Why {
+			n++
+		}
+		i += n
+		if n == 1 {
+			fmt.Fprintf(w, "missing: %s: %s\n", first.What, first.Why)
+		} else {
+			fmt.Fprintf(w, "missing: %s and %d more: %s\n", first.What, n-1, first.Why)
+		}
 	}
 	_, err := fmt.Fprintf(w, "%s: %d files; look through it before you publish it\n", path, len(r.Files))
 	return err

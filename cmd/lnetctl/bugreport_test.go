@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"testing"
 
+	"ulnet/cmd/internal/bugreport"
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/commands"
 	"ulnet/lnd/lndtest/loopback"
@@ -40,6 +41,12 @@ health:
   server: 1
   key_file: key
   claim_keys: claim
+zone:
+  name: rack1
+  node: n1
+rmcast:
+  enable: 1
+selftest: 1
 handlers:
   mail:
     on: [gossip]
@@ -159,6 +166,11 @@ func TestBugreport(t *testing.T) {
 			t.Errorf("%s has no %q:\n%.2000s", name, part, files[name])
 		}
 	}
+	for _, m := range indexOf(t, files).Missing {
+		if usual := m.What == "daemon/zone-census.json" || m.Why == "there is no session"; strings.HasPrefix(m.What, "daemon/") && !usual {
+			t.Errorf("missing: %+v", m)
+		}
+	}
 	if n := strings.Count(files["log.txt"], "[redacted]"); n != 6 {
 		t.Errorf("%d secrets were taken out of the log, want 6:\n%s", n, files["log.txt"])
 	}
@@ -171,6 +183,14 @@ func TestBugreport(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(dir, ".bugreport-*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
+}
+
+func indexOf(t *testing.T, files map[string]string) (i bugreport.Index) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(files["index.json"]), &i); err != nil {
+		t.Fatal(err)
+	}
+	return i
 }
 
 // TestBugreportNames: a link in the place of the file is not followed, a folder that is not there is

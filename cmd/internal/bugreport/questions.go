@@ -25,7 +25,7 @@ var questions = []question{
 	{"/v1/zone", "zone.json"},
 	{"/v1/zone/attributes", "zone-attributes.json"},
 	{"/v1/zone/census", "zone-census.json"},
-	{"/v1/zone/events", "zone-events.json"},
+	{"/v1/zone/events?from=0", "zone-events.json"},
 	{"/v1/zone/members", "zone-members.json"},
 	{"/v1/zone/suspicions", "zone-suspicions.json"},
 	{"/v1/zone/topology", "zone-topology.json"},

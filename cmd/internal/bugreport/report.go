@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"ulnet/cmd/internal/cli"
@@ -150,9 +151,10 @@ func (r *Report) keep(f File) {
 	r.Files = append(r.Files, f)
 }
 
-// lacks notes that the report does not have something.
+// lacks notes that the report does not have something. The reason becomes one line.
 func (r *Report) lacks(what, why string) {
-	r.Missing = append(r.Missing, Missing{what, string(r.clean.text([]byte(why)))})
+	line := strings.Join(strings.Fields(why), " ")
+	r.Missing = append(r.Missing, Missing{what, string(r.clean.text([]byte(line)))})
 }
 
 // purge takes the secrets that have become known meanwhile out of everything.

@@ -136,6 +136,17 @@ var stages = []stage{
 		parts: []part{{document: "docs/selftest.md"}},
 	},
 	{
+		name: "diagnosis",
+		hosts: []member{
+			{name: "here", address: "10.0.0.1/24", networks: "tcp(eth0)", args: []string{"--capture", "trace.pcapng"}},
+			{name: "other", address: "10.0.0.2/24", networks: "tcp(eth0)"},
+		},
+		parts: []part{
+			{document: "docs/diagnosis.md", words: []string{"lnetctl"}},
+			{document: "docs/diagnosis.md", words: []string{"lnetdump"}, before: `kill "$(cat "$WORK/here/pid")"; while kill -0 "$(cat "$WORK/here/pid")" 2> /dev/null; do sleep 0.05; done`},
+		},
+	},
+	{
 		name: "cluster",
 		hosts: []member{
 			{name: "here", address: "10.0.0.7/24", networks: "tcp(eth0)", config: server + rack + "n17\n", args: []string{"--capture", "trace.pcapng"}},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,8 @@ import (
 	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/drivers"
 	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnd/o2iblnd"
+	"ulnet/lnd/socklnd"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
 )
@@ -158,6 +161,7 @@ func TestDiseases(t *testing.T) {
 		tested[d.check] = true
 		w := healthy()
 		d.spoil(w)
+		checkReasons(t, w)
 		found := examine(t, w, Options{Group: "all", AcceptPort: 988})
 		if !has(found, d.check, d.outcome, d.seen, d.next) {
 			t.Errorf("%s, %s: want %v with %q and %q in\n%s", d.check, d.name, d.outcome, d.seen, d.next, lines(found, d.check))
@@ -174,6 +178,22 @@ func TestDiseases(t *testing.T) {
 	for _, c := range Checks() {
 		if !tested[c.ID] {
 			t.Errorf("no test makes check %s find something", c.ID)
+		}
+	}
+}
+
+// checkReasons checks that the drivers have the reasons that a test counts, and with it those that
+// checks look for.
+func checkReasons(t *testing.T, w *world) {
+	t.Helper()
+	for r := range w.tcp().LND.Reasons {
+		if !slices.ContainsFunc(socklnd.Reasons(), func(known socklnd.Reason) bool { return known.String() == r }) {
+			t.Errorf("socklnd has no reason %s", r)
+		}
+	}
+	for r := range w.o2ib().LND.Reasons {
+		if !slices.ContainsFunc(o2iblnd.Reasons(), func(known o2iblnd.Reason) bool { return known.String() == r }) {
+			t.Errorf("o2iblnd has no reason %s", r)
 		}
 	}
 }
