@@ -132,6 +132,7 @@ func unpacked(t *testing.T, path string) (files map[string]string, all string) {
 // TestBugreport: the report of a daemon has its state, and none of the secrets that configuration,
 // files, environments and the log have. The file is the user's alone, and replaces nothing.
 func TestBugreport(t *testing.T) {
+	t.Parallel() // it waits for programs
 	spec.Covers(t, "OP-44", "OP-45", "OP-47")
 	bin, err := commands.Build(t.TempDir(), "lnetd", "lnetctl")
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 
 // TestDoctor examines a daemon with a peer on another host: all is well, then the peer is cut off.
 func TestDoctor(t *testing.T) {
+	t.Parallel() // it waits for answers that do not come
 	spec.Covers(t, "OP-40", "OP-43")
 	bin, err := commands.Build(t.TempDir(), "lnetd", "lnetctl")
 	if err != nil {
@@ -38,7 +39,7 @@ func TestDoctor(t *testing.T) {
 		}
 	}
 	stage.Hosts["B"].Block("10.4.0.1")
-	found, code := a.examine(t, "10.4.0.2@tcp")
+	found, code := a.examine(t, "--timeout", "200ms", "10.4.0.2@tcp")
 	if code != exitFailed || !contains(found, "reach", doctor.Fail) {
 		t.Errorf("cut off: exit code %d, %+v", code, found)
 	}

@@ -3,6 +3,7 @@ package doctor
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"ulnet/cmd/internal/node"
 	"ulnet/lnet"
@@ -74,6 +75,7 @@ func peerNIDs(peers []lnet.PeerSnapshot) (list []nid.NID) {
 // paths looks at the paths from an NI to its peers, at several at a time.
 func (e *exam) paths(ni *node.NIStatus, iface Interface) {
 	peers, more := e.targets(ni)
+	peers = slices.DeleteFunc(peers, func(p nid.NID) bool { return p.Addr().Is4() != ni.NID.Addr().Is4() })
 	errs := make([]error, len(peers))
 	each(len(peers), func(i int) { errs[i] = e.probe(path{ni, iface, peers[i]}) })
 	good := 0

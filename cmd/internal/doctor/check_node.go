@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/drivers"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnet"
@@ -20,6 +21,11 @@ func (e *exam) daemon() {
 	case errors.Is(err, errMute):
 		e.mute = true
 		e.fail("", "keep 'lnetctl bugreport' and the log ('journalctl -u lnetd'), then 'systemctl restart lnetd'", "%v", err)
+		e.hostAddresses()
+		return
+	case control.Denied(err):
+		e.mute = true
+		e.unknown("", "run it as root, or as the user or in the group of lnetd", "this user may not ask the daemon")
 		e.hostAddresses()
 		return
 	case err != nil && e.late(""):

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -84,6 +85,7 @@ var diseases = []struct {
 	{"duplicate-nid", "claimed while lnetd is down", func(w *world) {
 		w.statusErr, w.claimant = errors.New("no"), "02:00:00:00:00:07"
 	}, Fail, "has the address 10.0.0.1, too", "another address"},
+	{"daemon", "not permitted", func(w *world) { w.statusErr = &control.Error{Message: "permission denied"} }, Unknown, "may not ask the daemon", "as root"},
 	{"daemon", "stuck", func(w *world) { w.statusErr = errMute }, Fail, "has not answered in time", "lnetctl bugreport"},
 	{"port", "stuck", func(w *world) { w.statusErr = errMute }, Unknown, "of the daemon that runs", "see the check daemon"},
 	{"reach", "not permitted", func(w *world) { w.pingErr = &control.Error{Message: "permission denied"} }, Unknown, "not permitted", "run it as root"},
@@ -235,6 +237,17 @@ func TestManyPeers(t *testing.T) {
 	found := examine(t, w, Options{})
 	if !has(found, "reach", Unknown, "9 more peers", "arguments") || !has(found, "mtu", Unknown, "9 more peers", "arguments") {
 		t.Error(lines(found, "reach"), lines(found, "mtu"))
+	}
+}
+
+// TestFamilies: no packets are sent from an address to one of another version of IP.
+func TestFamilies(t *testing.T) {
+	w := healthy()
+	w.statusErr = errors.New("no daemon")
+	w.addresses = append(w.addresses, Address{"eth0", netip.MustParseAddr("fd00::1"), true})
+	found := examine(t, w, Options{Peers: []nid.NID{peer}})
+	if !has(found, "mtu", OK, "to 1 peers", "") || !has(found, "mtu", OK, "to 0 peers", "") {
+		t.Error(lines(found, "mtu"))
 	}
 }
 
