@@ -41,7 +41,7 @@ func TestVerbs(t *testing.T) {
 			t.Errorf("sum of %d: %x", i, p.Data)
 		}
 	}
-	for i, p := range answersByNode(s, s.send(4, g, Order{Verb: Run, Action: "say", Text: []byte("text"), Timeout: time.Second})) {
+	for i, p := range answersByNode(s, s.send(4, g, Order{Verb: Run, Action: "say", Text: []byte("text"), Timeout: time.Minute})) {
 		ran, err := ParseRan(p.Data)
 		if want := fmt.Sprintf("text and %v /bin/sh\n", nidOf(4)); err != nil || string(ran.Output) != want || ran.Exit != 0 || ran.Cut || ran.TimeOver {
 			t.Errorf("node %d ran %+v %q, %v", i, ran, ran.Output, err)
@@ -137,7 +137,7 @@ func TestMayAct(t *testing.T) {
 		}
 	})
 	g := s.group(0)
-	run := Order{Verb: Run, Action: "true", Timeout: time.Second}
+	run := Order{Verb: Run, Action: "true", Timeout: time.Minute}
 	var got []scoll.Status
 	for _, p := range s.send(0, g, run).Answers {
 		got = append(got, p.Status)
@@ -182,7 +182,7 @@ func TestBounds(t *testing.T) {
 		k.admin.actions <- struct{}{}
 		k.admin.actions <- struct{}{}
 	}
-	s.allAnswered(s.send(0, g, Order{Verb: Run, Action: "true", Timeout: time.Second}), scoll.EBUSY)
+	s.allAnswered(s.send(0, g, Order{Verb: Run, Action: "true", Timeout: time.Minute}), scoll.EBUSY)
 	if st := s.nodes[2].admin.Stats(); st.Busy != 1 || st.Unknown != 1 || st.Actions != 0 {
 		t.Errorf("%+v", st)
 	}
@@ -195,7 +195,7 @@ func TestLongAnswers(t *testing.T) {
 		admin.Output = 60_000
 		admin.Actions = map[string]Action{"much": {Run: []string{"/bin/sh", "-c", "head -c 70000 /dev/zero | tr '\\0' x; echo end"}, Timeout: time.Minute}}
 	})
-	o := s.send(0, s.group(0), Order{Verb: Run, Action: "much", Timeout: 5 * time.Second})
+	o := s.send(0, s.group(0), Order{Verb: Run, Action: "much", Timeout: time.Minute})
 	for i, p := range answersByNode(s, o) {
 		ran, err := ParseRan(p.Data)
 		if want := strings.Repeat("x", 60_000-4) + "end\n"; err != nil || string(ran.Output) != want || !ran.Cut {
@@ -289,7 +289,7 @@ func TestAgain(t *testing.T) {
 		}
 	}
 	s.fabric.Do(8, func(h *simHost) { h.Clock().AfterFunc(20*time.Millisecond, func() { views[8].die(5) }) })
-	o := s.send(0, g, Order{Verb: Run, Action: "true", Live: true, Timeout: time.Second})
+	o := s.send(0, g, Order{Verb: Run, Action: "true", Live: true, Timeout: time.Minute})
 	if len(o.Answers) != 8 || len(o.Unreached) > 0 || s.nodes[0].agent.Stats().Again == 0 {
 		t.Fatalf("%d answers, unreached %v, %+v", len(o.Answers), o.Unreached, s.nodes[0].agent.Stats())
 	}
@@ -328,7 +328,7 @@ func TestDistrust(t *testing.T) {
 	})
 	g := s.group(0)
 	var got []scoll.Status
-	for _, p := range s.send(0, g, Order{Verb: Run, Action: "true", Timeout: time.Second}).Answers {
+	for _, p := range s.send(0, g, Order{Verb: Run, Action: "true", Timeout: time.Minute}).Answers {
 		got = append(got, p.Status)
 	}
 	if want := []scoll.Status{scoll.OK, Distrusted, Distrusted, scoll.OK}; !slices.Equal(got, want) {
