@@ -254,9 +254,9 @@ type Message struct {
 	Flow  uint64
 	Group Group // the group that Multicast sends it to; 0: it is for Send
 
-	// SentAt is the time on Config.Clock at which the message left; the driver sets it before
-	// it finalizes the message. Messages that left with one write have the same SentAt. lnet
-	// clears it before, and reads the clock itself if it is still 0.
+	// SentAt is the time on Config.Clock at which the message left. lnet sets it to 0 before Send,
+	// and the driver sets it before it finalizes the message. If it is 0 then, lnet reads the clock.
+	// Messages that left with one write have the same SentAt.
 	SentAt time.Duration
 
 	// Owner is lnet's: the structure this Message is part of.

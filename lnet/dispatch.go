@@ -74,8 +74,8 @@ func (n *Node) Rail(id nid.NID) *path.Remote {
 
 // dispatch chooses a path for m, from the destination and source that its sender asked for,
 // and sends it there. It may be called again for a message that has not ended and does not
-// wait anywhere. The functions on the path of every message read NIDs in the header, because
-// a NID that is copied twice in a row stalls the processor.
+// wait anywhere. The functions that run for every message read NIDs in place, in the header: to
+// copy a NID, and at once copy the copy, stalls the processor (store forwarding fails).
 func (n *Node) dispatch(m *Message) {
 	if ni := m.Answers; ni != nil && !m.answersRouted() {
 		n.address(m, ni)

@@ -175,8 +175,8 @@ func (w *watch) begin() {
 }
 
 // look compares the present state with the one that f was last called with. failed says that a
-// connection ended or could not be made, for the reason cause. Without failed, cause is the
-// reason to report if the process is no longer reachable for any other reason.
+// connection ended or could not be made, for the reason cause. If failed is false, look reports
+// cause as the reason in case the process is no longer reachable.
 func (w *watch) look(cause error, failed bool) {
 	w.mu.Lock()
 	// Under the lock, so that no goroutine reports an older state later.

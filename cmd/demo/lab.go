@@ -129,9 +129,9 @@ func until(ctx context.Context, every time.Duration, look func() (missing string
 	}
 }
 
-// stop ends the daemons and waits for them. The daemon that captures ends last. All others end
-// at the same time, because each may wait for messages to nodes that are gone. A second call
-// does nothing.
+// stop ends the daemons and waits for them. The daemon that captures ends last. All others are
+// told to end at the same time: each may wait a while for its messages to nodes that are gone, and
+// these waits shall not add up. A second call does nothing.
 func (l *lab) stop() error {
 	var errs []error
 	nodes := l.nodes

@@ -17,7 +17,7 @@ import (
 type member struct {
 	index       int
 	host        *netlab.Host
-	wires       []*netlab.Wire // emulated links of the host, one per link
+	wires       []*netlab.Wire // the host's emulated links
 	hubs        []*netlab.Host // switches at the other ends of the links
 	incarnation uint16
 	process     *process // the present incarnation; nil while none runs

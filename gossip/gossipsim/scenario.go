@@ -112,8 +112,8 @@ func configOf(s *scenario.Setup) Config {
 	return cfg
 }
 
-// orNone returns v for a field of a Config in which 0 stands for the default and a negative
-// number for none. For a v of 0 it returns -1.
+// orNone converts a number of a scenario, in which 0 means none, for a field of a Config, in which
+// 0 means the default and a negative number none.
 func orNone(v int) int {
 	if v == 0 {
 		return -1

@@ -54,7 +54,7 @@ type entry struct {
 	evicted     int           // how often the client was told of that eviction
 	timed       bool          // the reason of that eviction was the client's silence
 
-	judged uint64        // the highest incarnation whose eviction a server began
+	judged uint64        // the highest incarnation that a server suspended or evicted for a cause that counts for all servers
 	just   bool          // the eviction of the incarnation in judged had a cause that exempt.go accepts
 	taken  bool          // the latest incarnation runs on another node, and there was a cause to evict the one before
 	ending uint64        // the highest incarnation that servers have begun to evict, for any cause

@@ -20,7 +20,7 @@ const (
 	OldEpoch           // a later choice of a master is known: Message.Epoch
 	NotConnected       // the server does not know the client
 	Busy               // the client's earlier incarnation is being evicted: try again later
-	Orphaned           // the client's master, Message.Server, is dead or unsure
+	Orphaned           // the client's master, Message.Server, is dead, or no server can say whether it is alive
 	OtherMaster        // the client's master is Message.Server
 	Full               // no room for more clients
 	Flapping           // the client connects too often

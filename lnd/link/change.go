@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Field is one aspect of a [Quality], by the word that changes it.
+// Field names one field of a [Quality], such as its latency, that a word of a scenario changes.
 type Field uint8
 
 // The fields; a set of them is the sum.

@@ -121,9 +121,10 @@ func (c *conn) arrived(b verbs.Buffer) *rx {
 	return r
 }
 
-// deliverAll delivers messages. It moves messages that end together with the batch to the front of the
-// list, and returns how many these are. All other messages may have ended already. If lnet refuses a
-// message, deliverAll does not deliver the messages after it.
+// deliverAll delivers messages. It moves messages that end together with the batch to the front of
+// the list, and returns how many these are. Messages behind these may have ended already, so the
+// caller does not use them. If lnet refuses a message, deliverAll does not deliver the messages
+// after it.
 func (c *conn) deliverAll(list []*rx) (batched int) {
 	refused := false
 	for _, r := range list {

@@ -96,7 +96,7 @@ func (o *exchangeOut) empty() bool {
 	return len(o.WRs) == 0 && o.Done.n == 0 && o.Closed == nil && len(o.Counted) == 0
 }
 
-// IDs of work requests: the slot of a tx, and whether it is a turn of WRITEs.
+// The ID of a work request is the slot of its tx. In that of a turn of WRITEs turnMark is set, too.
 const (
 	noopID   uint32 = 1<<32 - 1
 	turnMark uint32 = 1 << 31

@@ -64,7 +64,8 @@ func (h *Host) LNetIncarnation() uint64 {
 // which the first is 1.
 func lnetIncarnation(incarnation uint64, id sim.NodeID) uint64 { return incarnation<<32 | uint64(id) }
 
-// Clock is the host's clock, which may drift. Its timers run in steps.
+// Clock is the host's clock, which may drift. Its timers call their functions as steps of the host,
+// as Do does.
 func (h *Host) Clock() machine.Clock { return (*clock)(h) }
 
 // Driver makes the host's NIs, one for each net of type TCP and rail.

@@ -39,7 +39,7 @@ func (w *writer) schedule() {
 	}
 }
 
-// coalesces reports whether another drain is to be delayed. The caller holds mu.
+// coalesces reports whether the next drain is to begin later, so that more messages leave with it. The caller holds mu.
 func (w *writer) coalesces() bool {
 	co := &w.coalescing
 	if !w.burst.on() || w.posted == nil || w.enough() || co.lazy || w.queue.Len() > 0 || len(w.acks) > 0 || w.closed != nil {

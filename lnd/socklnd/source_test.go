@@ -72,8 +72,8 @@ func TestHelloOfAnotherNet(t *testing.T) {
 	}
 }
 
-// TestHelloWithoutAddress: a NID of the NI's net that has no IP address, or is the NI's own,
-// is refused: no other node can have it.
+// TestHelloWithoutAddress: a HELLO is refused if its NID is on the NI's net but has no IP address, or
+// is the NI's own NID: no other node can have such a NID.
 func TestHelloWithoutAddress(t *testing.T) {
 	for _, src := range []string{"1:200/7@<2:0>", "1:2:3@<2:0>", "10.0.0.2@tcp"} {
 		bubble(t, func(t *testing.T) {
@@ -148,9 +148,9 @@ func TestSourceAddressOff(t *testing.T) {
 	})
 }
 
-// TestSourceAddressOfRenamed: the address of a peer that the NI names by its socket is not
-// checked, whatever its HELLO says. A HELLO with a PID that marks such a peer does not avoid the
-// check.
+// TestSourceAddressOfRenamed: a peer that dials from a port above 1023 gets an NID made of its
+// address, so the NID in its HELLO is not checked. A peer that dials from a reserved port is checked,
+// even if the PID in its HELLO claims that it is a process in userspace.
 func TestSourceAddressOfRenamed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newMemNet()

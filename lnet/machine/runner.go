@@ -228,8 +228,9 @@ func (r *Runner[In, Out]) apply() {
 	r.applyAll()
 }
 
-// setTimer sees to it that the machine is woken. A timer that fires before the wake is left
-// alone and set again when it fires: most inputs move the wake, and few timers run.
+// setTimer sees to it that the machine is woken. A timer that fires before the wake is not changed
+// now, but set again when it fires. That saves work, because most inputs put off the wake, and
+// timers fire far less often.
 func (r *Runner[In, Out]) setTimer(now time.Duration) {
 	if r.closed || r.wake == Never || now < r.timerAt && r.timerAt <= r.wake {
 		return

@@ -16,7 +16,7 @@ import (
 
 // stuckDriver is a driver whose upcalls do not return until release is closed.
 type stuckDriver struct {
-	lnd.NI  // the driver's NI; nil: nothing is sent
+	lnd.NI  // gives the type all methods of an NI; nil, because the test calls none that stuckDriver does not have
 	release chan struct{}
 }
 

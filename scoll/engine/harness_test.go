@@ -140,7 +140,7 @@ func (h *harness) deliver(from int, header wire.RequestHeader, list bool, payloa
 // parent returns the rank of the parent in the tree of member 0.
 func (h *harness) parent() int { return h.rank & (h.rank - 1) }
 
-// admitted delivers a valid request, up to pre-request.
+// admitted delivers a valid request, for which the machine then calls pre-request.
 func (h *harness) admitted(change func(*wire.RequestHeader)) {
 	h.t.Helper()
 	header := h.header()

@@ -42,7 +42,7 @@ type Config struct {
 	View func(*simlnd.Host, *lnetsim.Stack) (scoll.View, error)
 	// Log, if not nil, keeps the history of the run.
 	Log *history.Log
-	// Bare leaves contents out of the digest, for speed.
+	// Bare leaves the contents of messages out of the digest of the run, for speed.
 	Bare bool
 	// Record, if not nil, gets a recording of bare machines.
 	Record io.Writer

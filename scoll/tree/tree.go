@@ -27,7 +27,7 @@ type Topology interface {
 
 // Tree is a tree over the ranks 0 to N-1 with a root.
 type Tree struct {
-	Topology Topology // shape over virtual ranks
+	Topology Topology // shape, over ranks that are counted from Root: (rank - Root) mod N
 	N        int      // number of nodes, at least 1
 	Root     int      // rank of the root node
 }

@@ -135,8 +135,8 @@ var Rules = []Rule{
 	// This package is the harness of tests that play transcripts on hosts.
 	{Package: "cmd/internal/transcript", May: "cmd/internal/... lnd/lndtest/netlab"},
 
-	// Commands may import everything except test harnesses, and except packages that find free
-	// addresses on loopback for several nodes.
+	// Commands may import all protocols and drivers, but of the packages for tests, which are below
+	// lnd/lndtest, only those that these lines name.
 	{Package: "cmd/bench/worker"},
 	{Package: "cmd/bench/rival", May: "cmd/bench/worker"},
 	{Package: "cmd/bench/...", May: "cmd/bench/... cmd/internal/... lnet/... portals portals/keyring portals/node gossip/... scoll/... health/... lnd lnd/lo lnd/socklnd/... lnd/o2iblnd/... " +

@@ -24,7 +24,7 @@ type region struct {
 	lease  *lease
 	frag   verbs.Frag
 	rkey   uint32
-	// copies: PostSend copies the bytes that are sent to memory that the region has in C.
+	// copies: before PostSend sends bytes of the region, it copies them to the region's memory in C.
 	copies bool
 
 	mu     sync.RWMutex // guards all fields below

@@ -152,8 +152,8 @@ func (q *sendQueue) take(psn ibta.PSN, out *rcOutput) *ibta.Packet {
 	return &out.Packets[len(out.Packets)-1].Packet
 }
 
-// Bounds of small messages that wait for each other; local policy. A burst of mostGathered packets
-// fits one system call at any MTU.
+// Bounds of small messages that wait to leave in one system call (see gathers); local policy. A
+// burst of mostGathered packets fits one system call at any MTU.
 const (
 	gatherBehind = 16
 	mostGathered = 16

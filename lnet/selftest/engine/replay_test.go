@@ -28,7 +28,7 @@ type replay struct {
 	self  []nid.NID           // NIDs of the recorded node that ours stands for
 	rails map[nid.NID]nid.NID // the first NID of each node with several, by its others
 	now   time.Duration
-	own   []ownRequest // requests of the recorded console to its own node, not yet made
+	own   []ownRequest // requests that the recorded console made to the node it ran on, which the replay has still to make
 	sent  int          // requests that the recorded node has sent
 
 	// What our node has done and the recorded one has not yet, by match bits.

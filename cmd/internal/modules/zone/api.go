@@ -23,7 +23,7 @@ type NodeAttributes struct {
 type Attribute struct {
 	Key   string `json:"key"`   // name of the attribute, 1 to 255 bytes
 	Value []byte `json:"value"` // value of the attribute: any bytes
-	U     uint64 `json:"u"`     // version of the table when it was written
+	U     uint64 `json:"u"`     // version that the node's table of attributes got by the write
 }
 
 // WriteRequest writes an attribute of this node, or deletes it.

@@ -132,7 +132,8 @@ func (c *Console) addServers(o *operation, s *session, b *batch, t *test) {
 	c.ask(x)
 }
 
-// addClients adds a test to its clients, each with the list of its servers.
+// addClients adds a test to each of the test's clients, with the list of the servers that the client
+// sends to.
 func (c *Console) addClients(o *operation, s *session, b *batch, t *test) {
 	for _, n := range t.from.nodes {
 		b.clients.add(n)
