@@ -44,10 +44,7 @@ func (n *Node) Configure(ctx context.Context, r ConfigureRequest) error {
 
 // startConfigured starts the networks, peers and routes of the configuration.
 func (n *Node) startConfigured() error {
-	cfg := *n.current.Load()
-	if err := cfg.ResolveNetworks(LocalAddresses); err != nil {
-		return err
-	}
+	cfg := n.current.Load()
 	list, err := cfg.Nets()
 	if err != nil {
 		return err

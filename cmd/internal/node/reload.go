@@ -35,6 +35,10 @@ func (n *Node) Reload(ctx context.Context, from, to *config.Loaded) (done []stri
 	if r.will, err = n.Wanted(to); err != nil {
 		return nil, err
 	}
+	resolved := to.Config
+	if err = resolved.ResolveNetworks(LocalAddresses); err != nil {
+		return nil, err
+	}
 	r.settings()
 	if !n.unconfigured.Load() {
 		r.networks()
@@ -46,7 +50,7 @@ func (n *Node) Reload(ctx context.Context, from, to *config.Loaded) (done []stri
 	r.modules(from)
 	r.keys(from)
 	if done, err = r.run(ctx); err == nil {
-		n.current.Store(&to.Config)
+		n.current.Store(&resolved)
 	}
 	return done, err
 }

@@ -310,6 +310,20 @@ func TestReloadWithoutLNet(t *testing.T) {
 	}
 }
 
+// TestReloadIP2Nets: networks by addresses are resolved, as at a start.
+func TestReloadIP2Nets(t *testing.T) {
+	spec.Covers(t, "OP-6")
+	port := freePort(t)
+	from, to := loaded(t, port+"networks: tcp(127.0.0.81)\n"), loaded(t, port+"ip2nets: tcp5(127.0.0.82) 127.*.*.*\n")
+	n := startLoaded(t, from)
+	if _, err := n.Reload(t.Context(), from, to); err != nil {
+		t.Fatal(err)
+	}
+	if got := n.NIDs(); len(got) != 1 || got[0] != nid.MustParse("127.0.0.82@tcp5") || n.Status().Networks != "tcp5(127.0.0.82)" {
+		t.Errorf("NIDs %v, networks %s", got, n.Status().Networks)
+	}
+}
+
 // TestReloadAfterShutdown: a reload of a node that has stopped fails, and does not hang.
 func TestReloadAfterShutdown(t *testing.T) {
 	port := freePort(t)

@@ -90,7 +90,7 @@ func TestEnabled(t *testing.T) {
 }
 
 // TestAllows: without selftest_allow the nodes on the own networks are allowed, with it those
-// that it lists, and the node itself in any case.
+// that it lists, and the node itself in any case. A reload replaces the list.
 func TestAllows(t *testing.T) {
 	for list, want := range map[string]map[string]bool{
 		"":                       {"0@lo": true, "10.0.0.1@tcp": false, "10.0.0.2@o2ib": false},
@@ -98,9 +98,14 @@ func TestAllows(t *testing.T) {
 		"all":                    {"0@lo": true, "10.0.0.2@o2ib": true},
 	} {
 		m := start(t, func(c *config.Config) { c.Selftest, c.SelftestAllow = true, list })
+		again := start(t, func(c *config.Config) { c.Selftest, c.SelftestAllow = true, "10.0.0.9@tcp" })
+		again.Reload(&config.Config{SelftestAllow: list})
 		for id, allowed := range want {
 			if got := m.allows(nid.MustParse(id)); got != allowed {
 				t.Errorf("selftest_allow %q: %s is allowed: %t", list, id, got)
+			}
+			if got := again.allows(nid.MustParse(id)); got != allowed {
+				t.Errorf("selftest_allow %q by a reload: %s is allowed: %t", list, id, got)
 			}
 		}
 	}
