@@ -45,6 +45,7 @@ a daemon that does not answer, is listed. As root it has more.`,
 	f.StringVar(&v.opts.Config, "config", "/etc/ulnet/lnetd.yaml", "configuration `FILE` of lnetd, read if lnetd does not answer")
 	f.StringVar(&v.opts.Log, "log", "", "`FILE` with the log of lnetd (default the journal of systemd)")
 	f.DurationVar(&v.opts.Limit, "limit", time.Minute, "how long to take")
+	f.DurationVar(&v.opts.Answer, "timeout", 3*time.Second, "how long to wait for each answer of lnetd, and for each program")
 	f.BoolVar(&v.force, "force", false, "replace an existing file")
 	return c
 }
@@ -56,8 +57,8 @@ type reported struct {
 }
 
 func (v *reportVerb) run(c *cobra.Command, args []string) error {
-	if v.opts.Limit <= 0 {
-		return cli.Usagef("--limit: want a time such as 1m, not %v", v.opts.Limit)
+	if v.opts.Limit <= 0 || v.opts.Answer <= 0 {
+		return cli.Usagef("--limit, --timeout: want times such as 3s, not %v and %v", v.opts.Limit, v.opts.Answer)
 	}
 	v.opts.Socket, v.opts.Doctor.AcceptPort = v.globals.socket, 988
 	path := ""

@@ -146,7 +146,7 @@ func TestBugreport(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	out, err := lnetctl()
+	out, err := lnetctl("--timeout", "1m", "--limit", "10m")
 	if err != nil || !json.Valid([]byte(out)) {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -32,14 +32,14 @@ func TestDoctor(t *testing.T) {
 		stage.Start(name, "tcp(eth0), o2ib(eth0)", "")
 	}
 	a := &examined{stage}
-	found, _ := a.examine(t, "10.4.0.2@tcp", "10.4.0.2@o2ib")
+	found, _ := a.examine(t, "--timeout", "30s", "--limit", "5m", "10.4.0.2@tcp", "10.4.0.2@o2ib")
 	for _, f := range found {
 		if f.Outcome != doctor.OK && f.Check != "clock" && f.Check != "gro" { // the clock is that of this machine, and veth has GRO off at first
 			t.Errorf("where all is well: %+v", f)
 		}
 	}
 	stage.Hosts["B"].Block("10.4.0.1")
-	found, code := a.examine(t, "--timeout", "200ms", "10.4.0.2@tcp")
+	found, code := a.examine(t, "--timeout", "200ms", "--limit", "5m", "10.4.0.2@tcp")
 	if code != exitFailed || !contains(found, "reach", doctor.Fail) {
 		t.Errorf("cut off: exit code %d, %+v", code, found)
 	}

@@ -3,6 +3,7 @@ package doctor
 import (
 	"errors"
 	"sync"
+	"time"
 )
 
 // each calls f with the numbers from 0 to n-1, with several at a time, and returns after all calls.
@@ -19,6 +20,9 @@ func each(n int, f func(int)) {
 	running.Wait()
 }
 
+// longestClaim is how long the claim of another host is waited for, since mostly there is none.
+const longestClaim = time.Second
+
 // claim is the answer to whether another host has an address of this one.
 type claim struct {
 	by  string // hardware address of the other host, "" if there is none
@@ -32,7 +36,7 @@ func (e *exam) duplicates() {
 	asks := func(i int) bool { a := nis[i].NID.Addr(); return a.IsValid() && !a.IsLoopback() }
 	each(len(nis), func(i int) {
 		if asks(i) {
-			claims[i].by, claims[i].err = e.host.Claimant(e.ctx, nis[i].Interface, nis[i].NID.Addr(), e.opts.Timeout)
+			claims[i].by, claims[i].err = e.host.Claimant(e.ctx, nis[i].Interface, nis[i].NID.Addr(), min(e.opts.Timeout, longestClaim))
 		}
 	})
 	for i, c := range claims {

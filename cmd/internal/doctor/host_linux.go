@@ -158,12 +158,18 @@ func addrOf(s unix.Sockaddr) netip.Addr {
 
 // Clock reads the clocks of the kernel, and the state of the one that is synchronized.
 func (System) Clock() (c Clock, err error) {
-	var wall, mono, boot unix.Timespec
-	if err := cmp.Or(unix.ClockGettime(unix.CLOCK_REALTIME, &wall), unix.ClockGettime(unix.CLOCK_MONOTONIC, &mono), unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot)); err != nil {
-		return c, err
+	var wall, mono, boot, after unix.Timespec
+	for range 10 { // the clocks belong together if no pause was between the first and the last one
+		if err := cmp.Or(unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot), unix.ClockGettime(unix.CLOCK_REALTIME, &wall),
+			unix.ClockGettime(unix.CLOCK_MONOTONIC, &mono), unix.ClockGettime(unix.CLOCK_BOOTTIME, &after)); err != nil {
+			return c, err
+		}
+		if after.Nano()-boot.Nano() < int64(time.Millisecond) {
+			break
+		}
 	}
 	c.Wall = time.Unix(wall.Unix())
-	c.Monotonic, c.Boot = time.Duration(mono.Nano()), time.Duration(boot.Nano())
+	c.Monotonic, c.Boot = time.Duration(mono.Nano()), time.Duration(after.Nano())
 	var t unix.Timex
 	state, err := unix.Adjtimex(&t)
 	if err != nil {
