@@ -71,7 +71,11 @@ func TestTemplate(t *testing.T) {
 	want := maps.Clone(one)
 	want["Description"] = []string{one.one("Description") + " (%i)"}
 	want["ExecStart"] = []string{strings.ReplaceAll(one.one("ExecStart"), "lnetd.yaml", "lnetd-%i.yaml")}
+	want["ExecReload"] = []string{strings.ReplaceAll(one.one("ExecReload"), "%t/"+one.one("RuntimeDirectory")+"/", "%t/lnetd-%i/")}
 	want["RuntimeDirectory"], want["StateDirectory"] = []string{"lnetd-%i"}, []string{"lnetd-%i"}
+	if !strings.Contains(several.one("ExecReload"), "lnetctl --socket %t/lnetd-%i/lnetd.sock reload") {
+		t.Errorf("a reload runs %s", several.one("ExecReload"))
+	}
 	if !maps.EqualFunc(want, several, slices.Equal) {
 		t.Errorf("lnetd@.service has\n%v\nwant\n%v", several, want)
 	}
