@@ -82,6 +82,8 @@ var goals = []goal{
 	{"G-PA-3", "paths: a router, beside a plain TCP proxy", measureRouted},
 	{"G-PA-4", "paths: the choice", measureChoice},
 	{"G-PA-5", "paths: a router with 1000 peers", measureRouterPeers},
+	{"G-OP-1", "metrics and the page, beside neither", measureObserved},
+	{"G-OP-2", "metrics: a scrape with 1000 peers", measureScrape},
 	{"G-OP-3", "lnetdump --analyze", measureAnalysis},
 	{"LN-priority", "priority messages beside bulk; bounded by no goal", measurePriority},
 }

@@ -49,7 +49,7 @@ var workers = []worker.Kind{
 	worker.Of("peer", servePeer), worker.Of("idle", serveIdle), worker.Of("member", serveMember),
 	worker.Of("caster", serveCaster), worker.Of("spinner", serveSpinner),
 	worker.Of("rail", serveRail), worker.Of("plain", servePlain), worker.Of("plain client", servePlainClient), worker.Of("crowd", serveCrowd),
-	worker.Of("hub", serveHub), worker.Of("spoke", serveSpoke),
+	worker.Of("hub", serveHub), worker.Of("spoke", serveSpoke), worker.Of("observer", serveObserver),
 	rival.Membership("gossip", startGossip), rival.Membership("zone", startZone),
 	rival.Server("health server", serveHealth), rival.Clients("health clients", healthClients),
 }

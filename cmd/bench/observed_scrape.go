@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"ulnet/lnd/lndtest/loopback"
+	"ulnet/lnd/socklnd/ksock"
+)
+
+// Parameters of goal G-OP-2. More scrapes at once than scrapeBurst get an answer that is kept.
+const (
+	scrapedPeers = 1000
+	scrapeBurst  = 8
+	scrapeTime   = 20 // ms
+	scrapeSize   = 1  // MiB
+)
+
+// measureScrape measures goal G-OP-2: time and size of a scrape of a node with many connected peers.
+func measureScrape(b *measurement) {
+	socket, port := socketOf(b), must(loopback.FreePort(idleAddr))
+	must(startObserved(b, idleAddr, port, socket))
+	h := &idleNode{port: port}
+	defer func() {
+		for _, c := range h.conns {
+			_ = c.Close()
+		}
+	}()
+	peers := max(1, min(b.some(scrapedPeers), affordableConnections()/2)) // this process has both ends
+	for i := range peers {
+		h.dial(i, ksock.Control)
+	}
+	o := newObserver(socket)
+	var times []float64
+	var size int64
+	for range min(b.rounds, scrapeBurst) {
+		began := time.Now()
+		body := must(o.get(b.ctx, "/metrics"))
+		size = must(io.Copy(io.Discard, body))
+		succeed(body.Close())
+		times = append(times, time.Since(began).Seconds()*1000)
+	}
+	basis := fmt.Sprintf("%d connected peers", peers)
+	b.add(
+		line{what: "scrape of a node with many peers", ratio: median(times), unit: "ms", limit: scrapeTime, basis: basis},
+		line{what: "answer to it, without compression", ratio: float64(size) / (1 << 20), unit: "MiB", limit: scrapeSize, basis: basis},
+	)
+}
