@@ -7,12 +7,16 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"ulnet/cmd/internal/chromium"
 	"ulnet/lnd/lndtest/spec"
 )
+
+// browserMemory is less address space than a browser reserves, most of which it never uses.
+const browserMemory = 64 << 30
 
 // openBrowser starts Chromium until the test ends. Without Chromium the test is skipped, but fails on
 // a build machine.
@@ -24,6 +28,10 @@ func openBrowser(t *testing.T) *chromium.Browser {
 			t.Fatal("chromium is missing: .ci/packages installs it")
 		}
 		t.Skip("chromium is not installed (Debian: chromium)")
+	}
+	var memory syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_AS, &memory); err == nil && memory.Cur < browserMemory {
+		t.Skipf("a browser needs more address space than the %d GiB that ulimit -v allows", memory.Cur>>30)
 	}
 	profile, err := os.MkdirTemp("", "chromium") // not t.TempDir, because files may appear while it is removed
 	if err != nil {

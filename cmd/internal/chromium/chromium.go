@@ -9,9 +9,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"sync"
 	"syscall"
 )
@@ -26,15 +26,23 @@ var flags = []string{
 	"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--lang=en", "--font-render-hinting=none", "--mute-audio",
 }
 
+// stderrFile is the file in the profile with what the browser writes to its standard error, of which
+// errors have the last maxSaid bytes.
+const (
+	stderrFile = "stderr"
+	maxSaid    = 4 << 10
+)
+
 // Find returns the path of the browser.
 func Find() (string, error) { return exec.LookPath("chromium") }
 
 // Browser is a running Chromium. All methods are safe for concurrent use.
 type Browser struct {
-	cmd  *exec.Cmd
-	in   *os.File
-	out  *os.File
-	ends chan struct{} // closed when the browser has closed its end of the pipe
+	cmd     *exec.Cmd
+	profile string // folder of the profile
+	in      *os.File
+	out     *os.File
+	ends    chan struct{} // closed when the browser has closed its end of the pipe
 
 	mu      sync.Mutex
 	last    int                    // number of the last request; guarded by mu, like all below
@@ -78,9 +86,13 @@ func Start(path, profile string) (*Browser, error) {
 	if err != nil {
 		return nil, errors.Join(err, theirIn.Close(), in.Close())
 	}
-	b := &Browser{in: in, out: out, ends: make(chan struct{}), waiting: map[int]chan<- message{}, tabs: map[string]*Tab{}}
+	b := &Browser{profile: profile, in: in, out: out, ends: make(chan struct{}), waiting: map[int]chan<- message{}, tabs: map[string]*Tab{}}
 	b.cmd = exec.Command(path, append([]string{"--user-data-dir=" + profile}, flags...)...)
 	b.cmd.Env = append(os.Environ(), "TZ=UTC", "LC_ALL=C.UTF-8", "HOME="+profile)
+	if log, err := os.Create(filepath.Join(profile, stderrFile)); err == nil {
+		defer log.Close()
+		b.cmd.Stderr = log
+	}
 	b.cmd.ExtraFiles = []*os.File{theirIn, theirOut}
 	b.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	err = errors.Join(b.cmd.Start(), theirIn.Close(), theirOut.Close())
@@ -151,7 +163,8 @@ func (b *Browser) call(ctx context.Context, session, method string, params, resu
 		}
 		return json.Unmarshal(m.Result, result)
 	case <-b.ends:
-		return fmt.Errorf("chromium: %s: %w", method, io.ErrUnexpectedEOF)
+		said, _ := os.ReadFile(filepath.Join(b.profile, stderrFile)) // without it the error is less clear
+		return fmt.Errorf("chromium has ended before %s: %s", method, said[max(len(said)-maxSaid, 0):])
 	case <-ctx.Done():
 		return fmt.Errorf("chromium: %s: %w", method, context.Cause(ctx))
 	}
