@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"ulnet/cmd/internal/commands"
@@ -15,7 +16,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestDoctor examines a daemon with a peer on another host: all is well, then the peer is cut off.
+// TestDoctor examines a daemon with a peer on another host: their queues of RDMA are unequal and
+// all else is well, then the peer is cut off.
 func TestDoctor(t *testing.T) {
 	t.Parallel() // it waits for answers that do not come
 	spec.Covers(t, "OP-40", "OP-43")
@@ -29,14 +31,18 @@ func TestDoctor(t *testing.T) {
 	for i, name := range []string{"A", "B"} {
 		stage.Hosts[name] = lab.Host(name)
 		lab.Cable(stage.Hosts[name], fmt.Sprintf("10.4.0.%d/24", i+1), sw, "")
-		stage.Start(name, "tcp(eth0), o2ib(eth0)", "")
+		stage.Start(name, "tcp(eth0), o2ib(eth0)", map[string]string{"A": "o2ib:\n  peer_credits: 16\n"}[name])
 	}
 	a := &examined{stage}
 	found, _ := a.examine(t, "--timeout", "30s", "--limit", "5m", "10.4.0.2@tcp", "10.4.0.2@o2ib")
 	for _, f := range found {
-		if f.Outcome != doctor.OK && f.Check != "clock" && f.Check != "gro" { // the clock is that of this machine, and veth has GRO off at first
-			t.Errorf("where all is well: %+v", f)
+		unequal := f.Check == "tunables" && f.Subject == "10.4.0.1@o2ib" && strings.Contains(f.Next, "peer_credits")
+		if f.Outcome != doctor.OK && f.Check != "clock" && f.Check != "gro" && !unequal { // the clock is that of this machine, and veth has GRO off at first
+			t.Errorf("where all else is well: %+v", f)
 		}
+	}
+	if !contains(found, "tunables", doctor.Warn) {
+		t.Errorf("peer_credits 8 of the peer: %+v", found)
 	}
 	stage.Hosts["B"].Block("10.4.0.1")
 	found, code := a.examine(t, "--timeout", "200ms", "--limit", "5m", "10.4.0.2@tcp")

@@ -47,7 +47,11 @@ func (e *exam) negotiated(ni *node.NIStatus) {
 		}
 	}
 	var shorter []string
+	connected := 0
 	for _, p := range e.connections(ni) {
+		if len(p.Conns) > 0 {
+			connected++
+		}
 		for _, c := range p.Conns {
 			if c.QueueDepth > 0 && c.QueueDepth < ni.Tunables.PeerCredits {
 				shorter = append(shorter, fmt.Sprintf("%v (%d)", p.ID.NID, c.QueueDepth))
@@ -59,7 +63,7 @@ func (e *exam) negotiated(ni *node.NIStatus) {
 		e.warn(ni.NID, next, "queues are shorter than peer_credits, %d, to %s", ni.Tunables.PeerCredits, few(shorter))
 	}
 	if len(e.found) == before {
-		e.ok(ni.NID, "peers agree to peer_credits %d", ni.Tunables.PeerCredits)
+		e.ok(ni.NID, "%d connected peers agree to peer_credits %d", connected, ni.Tunables.PeerCredits)
 	}
 }
 

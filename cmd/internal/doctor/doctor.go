@@ -73,8 +73,8 @@ func Checks() []Check {
 		{"mtu", "packets of full size reach the peers", (*exam).mtu},
 		{"clock", "the clock is synchronized, and was not set since lnetd began", (*exam).clock},
 		{"duplicate-nid", "no other host has an address of this node", (*exam).duplicates},
-		{"tunables", "peers have the same settings", (*exam).tunables},
 		{"reach", "all interfaces reach all peers, and are reached", (*exam).reach},
+		{"tunables", "peers that are connected have the same settings", (*exam).tunables}, // behind reach, which connects them
 		{"credits", "messages do not wait for credits", (*exam).credits},
 		{"icrc", "packets of RDMA in software arrive unchanged", (*exam).icrc},
 		{"gro", "the interfaces of RDMA in software join and divide packets", (*exam).gro},
