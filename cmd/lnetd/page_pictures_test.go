@@ -34,7 +34,7 @@ var update = flag.Bool("update", false, "take the pictures of the page anew")
 const (
 	pictures = "../../docs/operations" // folder of the pictures
 	document = "../../docs/operations.md"
-	pageText = "testdata/page.txt" // what the page shows when the pictures are taken
+	pageText = "testdata/page.shown" // what the page shows when the pictures are taken
 )
 
 // picture is a picture of the page.
@@ -50,7 +50,7 @@ var taken = []picture{
 	{"servers", "light", "clients"},
 }
 
-// testPictures: the page shows a fixed state as testdata/page.txt says, can be used with the keyboard,
+// testPictures: the page shows a fixed state as testdata/page.shown says, can be used with the keyboard,
 // has tables behind its charts, and a contrast of 4.5:1 in both color schemes. The pictures of
 // docs/operations.md are of this page, which -update takes anew.
 func testPictures(t *testing.T, b *chromium.Browser) {
