@@ -86,7 +86,7 @@ func threads(dir string) []byte {
 
 // copy adds a file of the system.
 func (r *Report) copy(name, path string) {
-	text, err := readBounded(path, maxFile+1)
+	text, err := readBounded(path, 2*maxFile)
 	if err != nil {
 		r.lacks(name, err.Error())
 		return

@@ -6,6 +6,7 @@
 package bugreport
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -110,21 +111,28 @@ func (r *Report) examine(ctx context.Context, o *Options) {
 	r.addJSON(name, found)
 }
 
-// add adds a text. Of one that is too long it keeps the beginning.
+// add adds a text. Of one that is too long it keeps the beginning. Secrets are taken out before, so
+// that the end is not a part of one.
 func (r *Report) add(name string, text []byte) {
+	text = r.clean.text(text)
 	cut := len(text) > maxFile
 	if cut {
 		text = text[:maxFile]
 	}
-	r.keep(File{Name: name, text: r.clean.text(text), Cut: cut})
+	r.keep(File{Name: name, text: text, Cut: cut})
 }
 
-// addTail is like add for a log, of which it keeps the end.
+// addTail is like add for a log, of which it keeps the end, from the beginning of a line on.
 func (r *Report) addTail(name string, text []byte, cut bool) {
-	if len(text) > maxFile {
-		text, cut = text[len(text)-maxFile:], true
+	if cut {
+		_, text, _ = bytes.Cut(text, []byte("\n"))
 	}
-	r.keep(File{Name: name, text: r.clean.text(text), Cut: cut})
+	text = r.clean.text(text)
+	if len(text) > maxFile {
+		_, text, _ = bytes.Cut(text[len(text)-maxFile:], []byte("\n"))
+		cut = true
+	}
+	r.keep(File{Name: name, text: text, Cut: cut})
 }
 
 // addJSON adds a value as JSON, without its secrets. A value that is too long is no JSON any more.

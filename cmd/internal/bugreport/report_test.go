@@ -150,16 +150,20 @@ func TestNothingThere(t *testing.T) {
 	}
 }
 
-// TestBounds: a file is cut, of a log the end is kept, and a report has a bound.
+// TestBounds: a file is cut, of a log the end is kept, and a report has a bound. A secret at the edge
+// leaves no part of it behind.
 func TestBounds(t *testing.T) {
-	spec.Covers(t, "OP-46")
+	spec.Covers(t, "OP-45", "OP-46")
 	var r Report
-	long := append(bytes.Repeat([]byte("x"), 2*maxFile), "end"...)
+	r.clean.learn("known-secret")
+	long := []byte(strings.Repeat("x\n", maxFile/2-3) + "known-secret" + strings.Repeat("line\n", maxFile/5))
 	r.add("begin", long)
-	r.addTail("end", long, false)
-	for i, want := range []string{"xxx", "end"} {
-		if f := r.Files[i]; !f.Cut || len(f.text) != maxFile || !bytes.HasSuffix(f.text, []byte(want)) {
-			t.Errorf("%s: %d bytes, cut: %v, end %q", f.Name, len(f.text), f.Cut, f.text[len(f.text)-3:])
+	r.addTail("end", append(long, "known-secret"...), false)
+	r.addTail("part", []byte("own-secret of a line\nrest\n"), true)
+	for i, want := range []string{"x\n[redac", "line\n[redacted]", "rest\n"} {
+		f := r.Files[i]
+		if !f.Cut || len(f.text) > maxFile || i < 2 && len(f.text) < maxFile/2 || !bytes.HasSuffix(f.text, []byte(want)) || bytes.Contains(f.text, []byte("known")) || bytes.Contains(f.text, []byte("secret")) {
+			t.Errorf("%s: %d bytes, cut: %v, end %q", f.Name, len(f.text), f.Cut, f.text[max(len(f.text)-20, 0):])
 		}
 	}
 	for range 2 * maxReport / maxFile {
