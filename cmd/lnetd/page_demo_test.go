@@ -49,7 +49,7 @@ func demo(reading int) *page.State {
 		Zone: &page.Zone{Name: "rack7", State: "joined", Members: 46, Suspects: 1, Links: 12, Census: []page.Census{
 			{Zone: "rack5", State: "current", Size: 512, Delegate: "c5-001"}, {Zone: "rack6", State: "stale", Size: 498, Delegate: "c6-014"}, {Zone: "rack7", State: "current", Size: 46, Delegate: "oss1"},
 		}},
-		Collectives: &page.Collectives{Running: 1, Carried: 2, Groups: []page.CollectiveGroup{{Name: "all", Members: 8, Alive: 7, Tree: "4-nomial"}}, List: []page.Collective{
+		Collectives: &page.Collectives{Running: 1, Carried: 2, Groups: []page.CollectiveGroup{{Name: "all", Members: 8, Alive: 7, Tree: "k-nomial 2", Branches: demoTree()}}, List: []page.Collective{
 			{ID: 318, Group: "all", What: "run refresh-quota", Began: demoStart.Add(55 * time.Second), Running: true, Members: 8},
 			{ID: 317, Group: "all", What: "status", Began: demoStart.Add(20 * time.Second), Status: "incomplete", ElapsedUS: 5_012_400, Members: 8, Reached: 7, Unreached: 1},
 			{ID: 316, Group: "all", What: "status", Began: demoStart.Add(-40 * time.Second), Status: "ok", ElapsedUS: 1400, Members: 8, Reached: 8},
@@ -65,6 +65,14 @@ func demo(reading int) *page.State {
 	}
 	demoMembers(s)
 	return s
+}
+
+// demoTree is the binomial tree of eight servers with the third as its root.
+func demoTree() (list []page.Branch) {
+	for i, parent := range []int{6, 0, -1, 2, 2, 4, 2, 6} {
+		list = append(list, page.Branch{NID: demoNID(i+1, "o2ib"), Parent: parent})
+	}
+	return list
 }
 
 // demoMembers adds the servers, clients and peers.

@@ -48,6 +48,7 @@ var taken = []picture{
 	{"light", "light", ""},
 	{"dark", "dark", ""},
 	{"servers", "light", "clients"},
+	{"collectives", "dark", "collectives"},
 }
 
 // testPictures: the page shows a fixed state as testdata/page.shown says, can be used with the keyboard,
@@ -69,7 +70,7 @@ func testPictures(t *testing.T, b *chromium.Browser) {
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
 		t.Errorf("the page has changed: go test ./cmd/lnetd -run TestPageInBrowser -update takes the pictures anew\n%s", diff)
 	}
-	_ = eval[bool](p, `(document.querySelectorAll("details").forEach(d => d.open = false), document.activeElement.blur(), true)`)
+	_ = eval[bool](p, `(document.querySelectorAll("#traffic details, #cluster details").forEach(d => d.open = false), document.activeElement.blur(), true)`)
 	for _, one := range taken {
 		take(p, one)
 	}

@@ -7,6 +7,8 @@ import (
 	"ulnet/cmd/internal/modules/health"
 	"ulnet/cmd/internal/modules/zone"
 	"ulnet/gossip/engine"
+	"ulnet/lnet/nid"
+	"ulnet/scoll/tree"
 )
 
 // maxScan is the number of clients above which none are listed, because reading them keeps client
@@ -93,11 +95,7 @@ func (s *Sources) collectives() *Collectives {
 	if err != nil {
 		return nil
 	}
-	c := &Collectives{}
-	for i := range min(len(status.Groups), MaxRows) {
-		g := &status.Groups[i]
-		c.Groups = append(c.Groups, CollectiveGroup{g.Name, g.Members, g.Alive, g.Tree})
-	}
+	c, running := &Collectives{}, map[string]bool{}
 	for i := range status.Joined {
 		c.Carried += status.Joined[i].InFlight
 	}
@@ -109,13 +107,41 @@ func (s *Sources) collectives() *Collectives {
 		}
 		if b.Running {
 			c.Running++
+			running[b.Group] = true
 		}
 		c.List = append(c.List, Collective{
 			b.ID, b.Group, what, b.Began, b.Running, cmp.Or(b.Error, string(b.Status)), b.ElapsedUS, b.Members, b.Reached, b.Unreached,
 		})
 	}
+	for i := range min(len(status.Groups), MaxRows) {
+		g := &status.Groups[i]
+		group := CollectiveGroup{Name: g.Name, Members: g.Members, Alive: g.Alive, Tree: g.Tree}
+		if running[g.Name] {
+			group.Branches = branchesOf(g.NIDs, status.NID, g.Tree)
+		}
+		c.Groups = append(c.Groups, group)
+	}
 	c.List = first(c.List, func(a, b Collective) int { return cmp.Or(falseLast(a.Running, b.Running), cmp.Compare(b.ID, a.ID)) })
 	return c
+}
+
+// branchesOf returns the tree of a group with this node as its root; nil if the group is large or this
+// node is no member.
+func branchesOf(members []nid.NID, self nid.NID, text string) (list []Branch) {
+	topology, err := tree.Parse(text)
+	root := slices.Index(members, self)
+	if err != nil || root < 0 || len(members) > MaxTree {
+		return nil
+	}
+	t := tree.Tree{Topology: topology, N: len(members), Root: root}
+	for rank, id := range members {
+		parent, below := t.Parent(rank)
+		if !below {
+			parent = -1
+		}
+		list = append(list, Branch{id, parent})
+	}
+	return list
 }
 
 func (s *Sources) multicast() (list []Group) {

@@ -3,6 +3,7 @@ package page
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -71,6 +72,33 @@ func TestRecent(t *testing.T) {
 		r.Tell("x", c.record)
 		if got := r.list()[0]; got.About != c.about || !got.Time.Equal(at) {
 			t.Errorf("%+v, want %q", got, c.about)
+		}
+	}
+}
+
+// TestBranches: the tree of a group has this node as its root, and there is none for large groups and
+// those without this node.
+func TestBranches(t *testing.T) {
+	var members []nid.NID
+	for i := range MaxTree + 1 {
+		members = append(members, nid.MustParse(fmt.Sprintf("10.0.0.%d@tcp", i+1)))
+	}
+	var got []int
+	for i, b := range branchesOf(members[:8], members[2], "k-nomial 2") {
+		if b.NID != members[i] {
+			t.Errorf("rank %d is %v", i, b.NID)
+		}
+		got = append(got, b.Parent)
+	}
+	if want := []int{6, 0, -1, 2, 2, 4, 2, 6}; !slices.Equal(got, want) {
+		t.Errorf("parents %d, want %d", got, want)
+	}
+	for _, c := range []struct {
+		members []nid.NID
+		tree    string
+	}{{members, "k-nomial 2"}, {members[3:5], "k-nomial 2"}, {members[:8], "oak"}} {
+		if list := branchesOf(c.members, members[2], c.tree); list != nil {
+			t.Errorf("%d members, %s: %v", len(c.members), c.tree, list)
 		}
 	}
 }

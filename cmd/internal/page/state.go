@@ -213,6 +213,18 @@ type CollectiveGroup struct {
 	Members int    `json:"members"` // number of members
 	Alive   int    `json:"alive"`   // members that gossip reports alive
 	Tree    string `json:"tree"`    // tree of the group's requests
+	// Branches is the tree below this node, while a request of this node runs in a group of at most
+	// MaxTree members that this node belongs to; otherwise nil. The index of an element is its rank.
+	Branches []Branch `json:"branches"`
+}
+
+// MaxTree is the number of members above which the tree of a group is not shown.
+const MaxTree = 64
+
+// Branch is a member of a group in the tree of its requests.
+type Branch struct {
+	NID    nid.NID `json:"nid"`    // NID of the member
+	Parent int     `json:"parent"` // rank of its parent; -1: it is the root, this node
 }
 
 // Collective is a request to the members of a group.
