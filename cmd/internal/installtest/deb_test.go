@@ -26,12 +26,14 @@ const asked = "var/lib/dpkg/asked"
 // fakeSystemctl notes its arguments.
 const fakeSystemctl = "#!/bin/sh\necho \"$*\" >> /" + asked + "\n"
 
-// TestDeb: in a Debian root the package is installed, runs as its unit says, is upgraded, removed
-// and purged. Nothing is left but keys of the administrator, which belong to root then.
+// TestDeb: in a Debian root the package is installed, runs as its unit says, is scraped by Prometheus
+// and shown by a browser, is upgraded, removed and purged. Nothing is left but keys of the
+// administrator, which belong to root then.
 func TestDeb(t *testing.T) {
 	spec.Covers(t, "OP-20", "OP-22")
 	d := newDebian(t, "passwd", "systemd")
 	prometheus, promtool := tool(t, "prometheus", "prometheus"), tool(t, "promtool", "prometheus")
+	browser := tool(t, "chromium", "chromium")
 	tree := needTree(t)
 	older, newer := build(t, tree, "0.0.1~dev.1", "deb")[0], build(t, tree, "0.0.1~dev.2", "deb")[0]
 	// A systemd that runs, as far as scripts of packages see.
@@ -61,6 +63,7 @@ func TestDeb(t *testing.T) {
 	s.await("WATCHDOG=1")
 	d.answers(host, "10.9.0.1@tcp", "10.9.0.2@tcp")
 	d.scraped(host, prometheus, promtool)
+	shown(t, host, browser)
 	state := readFile(t, d.path("var/lib/lnetd/incarnation"))
 	d.startsAnother(host)
 
