@@ -30,6 +30,7 @@ const drainTimeout = 5 * time.Second
 // serve runs the daemon until ctx ends. The directories of the configuration must exist. serve
 // logs the warnings about the configuration, which load reads again.
 func serve(ctx context.Context, env cli.Env, loaded *config.Loaded, load func() (*config.Loaded, error)) error {
+	inherited := service.Inherit(env.Getenv)
 	if err := readLNetConf(loaded); err != nil {
 		return err
 	}
@@ -40,6 +41,7 @@ func serve(ctx context.Context, env cli.Env, loaded *config.Loaded, load func() 
 	hangups := catchHangups()
 	defer hangups.stop()
 	manager := service.New(env.Getenv, log)
+	sockets := manager.Sockets(inherited)
 	for _, w := range loaded.Warnings {
 		log.Warn(w.Text, slog.String("file", w.File), slog.Int("line", w.Line))
 	}
@@ -55,7 +57,7 @@ func serve(ctx context.Context, env cli.Env, loaded *config.Loaded, load func() 
 		return errors.Join(err, socket.Close())
 	}
 	n, err := node.New(node.Config{
-		Config: cfg, Log: log, Tap: tap.writer, Incarnation: incarnation.Next(cfg.StateDir, time.Now(), log), Modules: modules.List,
+		Config: cfg, Log: log, Tap: tap.writer, Incarnation: incarnation.Next(cfg.StateDir, time.Now(), log), Modules: modules.List, Bind: sockets.Listen,
 	})
 	if err != nil {
 		return errors.Join(err, tap.close(), socket.Close())
@@ -68,6 +70,7 @@ func serve(ctx context.Context, env cli.Env, loaded *config.Loaded, load func() 
 	routes := slices.Concat(n.Routes(), logs.Routes(), settings.Routes())
 	server := control.New(control.Config{Routes: routes, Events: events, Capture: tap.writer, Log: log})
 	stopFiles := showState(log, n, cfg)
+	sockets.Started()
 	ready(env, log, n, cfg)
 	manager.Ready(statusOf(n, cfg))
 	settings.Load, settings.Begin, settings.End = load, manager.Reloading, func() { manager.Ready(statusOf(n, cfg)) }
@@ -78,6 +81,7 @@ func serve(ctx context.Context, env cli.Env, loaded *config.Loaded, load func() 
 	err = server.Serve(ctx, socket)
 	settings.Close()
 	stopping()
+	sockets.Stopping()
 	stopWatch()
 	stopFlushing()
 	stopFiles()

@@ -25,8 +25,11 @@ func TestServiceManager(t *testing.T) {
 	}
 	manager := lnetdtest.NewManager(t, 100*time.Millisecond)
 	d := lnetdtest.Build(t).Start(t, lnetdtest.Config{Networks: "tcp(127.0.0.1)", Port: port, Manager: manager})
+	if stored := manager.Next(); stored["FDSTORE"] != "1" {
+		t.Errorf("the first message is %v", stored)
+	}
 	if first := manager.Next(); first["READY"] != "1" || !strings.HasPrefix(first["STATUS"], "127.0.0.1@tcp, ") {
-		t.Errorf("the first message is %v", first)
+		t.Errorf("the next message is %v", first)
 	}
 	for range 3 {
 		if next := manager.Next(); next["WATCHDOG"] != "1" {

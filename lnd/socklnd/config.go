@@ -128,6 +128,10 @@ type Config struct {
 	// (multicast_rx_buffer_size, 4 MiB); Snapshot has the size that it gave.
 	MulticastRxBuffer int
 
+	// Bind makes the listening TCP socket of an address, with the options of how, and is the place
+	// for a socket that another process has opened; nil: how.Listen. What it returns must have the
+	// method SyscallConn. The driver sets backlog and keepalive.
+	Bind func(how net.ListenConfig, local netip.AddrPort) (net.Listener, error)
 	// Listen replaces the listener of TCP in tests.
 	Listen func(local netip.AddrPort) (net.Listener, error)
 	// Dial replaces TCP, for tests. If it fails with EADDRINUSE or EADDRNOTAVAIL the driver tries
@@ -211,13 +215,21 @@ func (c Config) override(values map[string]int) (Config, error) {
 func (c Config) sockets() socketOptions {
 	return socketOptions{
 		tos: c.TOS, nagle: c.Nagle, txBuffer: c.TxBufferSize, rxBuffer: c.RxBufferSize,
-		backlog: c.AcceptBacklog, userTimeout: c.SockTimeout,
+		backlog: c.AcceptBacklog, userTimeout: c.SockTimeout, bind: c.Bind,
 		controlTOS: c.ControlTOS, controlPriority: c.ControlPriority,
 		keepalive: net.KeepAliveConfig{
 			Enable: c.KeepaliveIdle > 0, Idle: c.KeepaliveIdle,
 			Interval: c.KeepaliveInterval, Count: c.KeepaliveCount,
 		},
 	}
+}
+
+// open opens the listening socket of an address.
+func (o socketOptions) open(how net.ListenConfig, local netip.AddrPort) (net.Listener, error) {
+	if o.bind != nil {
+		return o.bind(how, local)
+	}
+	return how.Listen(context.Background(), "tcp", local.String())
 }
 
 // withSockets fills in TCP where no other transport was given.

@@ -17,13 +17,14 @@ type socketOptions struct {
 	nagle                            bool
 	userTimeout                      time.Duration
 	keepalive                        net.KeepAliveConfig
+	bind                             func(how net.ListenConfig, local netip.AddrPort) (net.Listener, error) // nil: a new socket
 }
 
 // listen opens a listener on local.
 func (o socketOptions) listen(local netip.AddrPort) (net.Listener, error) {
-	cfg := net.ListenConfig{Control: o.beforeBind, KeepAlive: -1, KeepAliveConfig: o.keepalive}
+	cfg := net.ListenConfig{Control: o.beforeBind, KeepAlive: -1}
 	cfg.SetMultipathTCP(false)
-	l, err := cfg.Listen(context.Background(), "tcp", local.String())
+	l, err := o.open(cfg, local)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +37,7 @@ func (o socketOptions) listen(local netip.AddrPort) (net.Listener, error) {
 
 // setBacklog changes the listener's backlog to the configured one.
 func (o socketOptions) setBacklog(l net.Listener) error {
-	rc, err := l.(*net.TCPListener).SyscallConn()
+	rc, err := l.(syscall.Conn).SyscallConn()
 	if err != nil {
 		return err
 	}
@@ -58,6 +59,9 @@ func (l *tunedListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err == nil {
 		l.opts.tune(c)
+		if tc, ok := c.(*net.TCPConn); ok {
+			_ = tc.SetKeepAliveConfig(l.opts.keepalive) // Config.Bind does not set it
+		}
 	}
 	return c, err
 }

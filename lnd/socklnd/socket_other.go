@@ -17,11 +17,12 @@ type socketOptions struct {
 	nagle                            bool
 	userTimeout                      time.Duration
 	keepalive                        net.KeepAliveConfig
+	bind                             func(how net.ListenConfig, local netip.AddrPort) (net.Listener, error) // nil: a new socket
 }
 
 func (o socketOptions) listen(local netip.AddrPort) (net.Listener, error) {
 	cfg := net.ListenConfig{KeepAlive: -1, KeepAliveConfig: o.keepalive}
-	return cfg.Listen(context.Background(), "tcp", local.String())
+	return o.open(cfg, local)
 }
 
 func (o socketOptions) dial(ctx context.Context, local, remote netip.AddrPort) (net.Conn, error) {

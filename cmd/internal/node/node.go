@@ -13,6 +13,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
+	"net/netip"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -43,6 +45,8 @@ type Config struct {
 	// Incarnation is the number of this incarnation of the node, higher than all earlier ones. 0:
 	// the wall clock.
 	Incarnation uint64
+	// Bind makes the listening sockets of NIs on TCP, see [socklnd.Config]; nil: new sockets.
+	Bind func(how net.ListenConfig, local netip.AddrPort) (net.Listener, error)
 	// MayNotListen starts a node without a listener when binding the accept port is not permitted.
 	// Such a node can still open connections. If the port is in use, that remains an error: another
 	// node has the NID, and peers would close the connections of that node in favour of those of
@@ -141,6 +145,7 @@ func (n *Node) parts() node.Config {
 	for _, d := range n.cfg.All() {
 		n.statuses = append(n.statuses, d.Add(&parts, cfg.Settings))
 	}
+	parts.TCP.Bind = cfg.Bind
 	return parts
 }
 

@@ -1,6 +1,6 @@
 // Package service is the daemon's side of the protocol of service managers, sd_notify(3): it tells
 // the manager that started the daemon when the daemon is ready, reads its configuration again and
-// ends, and that it still works (the watchdog).
+// ends, and that it still works (the watchdog). It also keeps listening sockets over a restart.
 //
 // A message is a datagram with lines NAME=VALUE to the Unix socket that $NOTIFY_SOCKET names.
 // Without that variable no manager wants messages, and all methods do nothing. Methods are safe
@@ -28,6 +28,7 @@ const sendTimeout = time.Second
 // Manager is the service manager of this process.
 type Manager struct {
 	send     func(state string) error // sends a message; nil: no manager wants any
+	address  string                   // address of the manager's socket
 	watchdog time.Duration            // longest time between two messages of Watch; 0: the manager wants none
 	log      *slog.Logger
 }
@@ -40,6 +41,7 @@ func New(getenv func(string) string, log *slog.Logger) *Manager {
 	if address == "" {
 		return m
 	}
+	m.address = address
 	m.send = func(state string) error { return send(address, state) }
 	var err error
 	if m.watchdog, err = watchdogOf(getenv); err != nil {
@@ -97,18 +99,26 @@ func (m *Manager) tell(state string) {
 	}
 }
 
-// send sends a datagram to the Unix socket of an address: a path or, behind @, an abstract name.
+// send sends a datagram to the Unix socket of an address.
 func send(address, state string) error {
+	return exchange(address, func(c *net.UnixConn) error {
+		_, err := c.Write([]byte(state))
+		return err
+	})
+}
+
+// exchange runs a function, which sends a datagram, with a connection to the Unix socket of an
+// address: a path or, behind @, an abstract name.
+func exchange(address string, write func(*net.UnixConn) error) error {
 	if rest, abstract := strings.CutPrefix(address, "@"); abstract {
 		address = "\x00" + rest
 	} else if !strings.HasPrefix(address, "/") {
 		return fmt.Errorf("NOTIFY_SOCKET=%q: want a path or @ and a name", address)
 	}
-	c, err := net.Dial("unixgram", address)
+	c, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: address, Net: "unixgram"})
 	if err != nil {
 		return err
 	}
 	_ = c.SetWriteDeadline(time.Now().Add(sendTimeout)) // cannot fail on Unix sockets
-	_, err = c.Write([]byte(state))
-	return errors.Join(err, c.Close())
+	return errors.Join(write(c), c.Close())
 }

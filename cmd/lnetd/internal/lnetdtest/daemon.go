@@ -57,6 +57,8 @@ type Config struct {
 	Early bool
 	// Manager is the service manager that the daemon reports to; nil: none.
 	Manager *Manager
+	// Handed are files that the manager hands over although they are of no use to the daemon.
+	Handed []*os.File
 }
 
 // Daemon is a running lnetd.
@@ -90,7 +92,7 @@ func (c Commands) Start(t testing.TB, cfg Config) *Daemon {
 		"--socket", d.socket, "--state-dir", state, "--runtime-dir", dir)
 	d.cmd.Env = append(os.Environ(), raceOptions, usualGC)
 	if cfg.Manager != nil {
-		d.cmd.Env = append(d.cmd.Env, cfg.Manager.environment()...)
+		cfg.Manager.equip(d.cmd, cfg.Handed)
 	}
 	d.cmd.Stderr = &d.log
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

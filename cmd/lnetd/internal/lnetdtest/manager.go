@@ -4,22 +4,24 @@ package lnetdtest
 
 import (
 	"fmt"
-	"net"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"ulnet/cmd/internal/service/servicetest"
 )
 
 // messageTimeout bounds the wait for a message of a daemon to its service manager.
 const messageTimeout = 60 * time.Second
 
-// Manager plays the service manager of a daemon (systemd): it receives what the daemon
-// reports by sd_notify(3). It reads all the time, because a daemon gives up a message that does not
-// fit into the short queue of the socket.
+// Manager plays the service manager of daemons (systemd): it receives what they report by
+// sd_notify(3), and keeps listening sockets for the next daemon.
 type Manager struct {
+	*servicetest.Manager
 	t        testing.TB
-	path     string
 	watchdog time.Duration // time in which it wants a message; 0: it wants none
 	messages chan string
 }
@@ -31,40 +33,27 @@ const mostMessages = 10_000
 // that is 0.
 func NewManager(t testing.TB, watchdog time.Duration) *Manager {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "notify")
-	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	m := &Manager{t: t, watchdog: watchdog, messages: make(chan string, mostMessages)}
+	var err error
+	m.Manager, err = servicetest.Start(filepath.Join(t.TempDir(), "notify"), func(text string) {
+		select {
+		case m.messages <- text:
+		case <-t.Context().Done():
+		}
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { conn.Close() })
-	m := &Manager{t: t, path: path, watchdog: watchdog, messages: make(chan string, mostMessages)}
-	go m.read(conn)
+	t.Cleanup(func() { m.Close() })
 	return m
 }
 
-// read keeps messages until the socket is closed.
-func (m *Manager) read(conn *net.UnixConn) {
-	b := make([]byte, 4096)
-	for {
-		n, err := conn.Read(b)
-		if err != nil {
-			return
-		}
-		select {
-		case m.messages <- string(b[:n]):
-		case <-m.t.Context().Done():
-			return
-		}
-	}
-}
-
-// environment returns the variables that the daemon gets.
-func (m *Manager) environment() []string {
-	list := []string{"NOTIFY_SOCKET=" + m.path}
+// equip gives a daemon that has not started what it gets from its manager.
+func (m *Manager) equip(cmd *exec.Cmd, more []*os.File) {
+	m.Equip(cmd, more...)
 	if m.watchdog > 0 {
-		list = append(list, fmt.Sprintf("WATCHDOG_USEC=%d", m.watchdog.Microseconds()))
+		cmd.Env = append(cmd.Env, fmt.Sprintf("WATCHDOG_USEC=%d", m.watchdog.Microseconds()))
 	}
-	return list
 }
 
 // Next returns the next message, as its lines NAME=VALUE.

@@ -13,7 +13,7 @@ import (
 // default of net.unix.max_dgram_qlen) while the test does something else.
 func TestManagerBehind(t *testing.T) {
 	m := NewManager(t, 0)
-	c, err := net.Dial("unixgram", m.path)
+	c, err := net.Dial("unixgram", m.Address())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,6 +89,13 @@ func (p *Peer) Opening(h ksock.Hello) []byte {
 func (p *Peer) Connect(ctype ksock.ConnType) *net.TCPConn {
 	p.t.Helper()
 	c := p.Dial()
+	p.Greet(c, ctype)
+	return c
+}
+
+// Greet sends the HELLO of a connection and waits until the daemon has accepted it.
+func (p *Peer) Greet(c *net.TCPConn, ctype ksock.ConnType) {
+	p.t.Helper()
 	if _, err := c.Write(p.Opening(p.Hello(ctype))); err != nil {
 		p.t.Fatal(err)
 	}
@@ -101,7 +108,6 @@ func (p *Peer) Connect(ctype ksock.ConnType) *net.TCPConn {
 	if err != nil || h.ConnType != ctype.Invert() || h.SrcNID != p.Target || h.DstNID != p.ID.NID {
 		p.t.Fatalf("HELLO of %v is answered with %v, %v", p.ID, &h, err)
 	}
-	return c
 }
 
 // ConnectAll opens the three connections of a node, CONTROL first.

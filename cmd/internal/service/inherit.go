@@ -1,0 +1,125 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// firstDescriptor is the number of the first descriptor that a manager hands over.
+	firstDescriptor = 3
+	// mostDescriptors bounds how many descriptors are looked at. A node has one for each address.
+	mostDescriptors = 1024
+)
+
+// Inherited are the listening TCP sockets that the service manager has handed to this process, by
+// the protocol of sd_listen_fds(3): those of socket units, and those that an earlier process has
+// given to the manager's store.
+type Inherited struct {
+	byAddr  map[netip.AddrPort]*inherited
+	refused []error // what cannot be used
+}
+
+// inherited is a socket that the manager has, too.
+type inherited struct {
+	file *os.File
+	name string // name that the manager gives
+	used bool   // a listener was made of it
+}
+
+// Inherit takes the sockets that the environment counts, and removes these variables, so that
+// programs of this process do not take them for theirs. It closes sockets that do not listen for
+// TCP connections, and the second one of an address. Call it before this process opens sockets:
+// with a wrong count these would be in the range.
+func Inherit(getenv func(string) string) *Inherited {
+	in := inherit(getenv, firstDescriptor)
+	for _, name := range []string{"LISTEN_PID", "LISTEN_PIDFDID", "LISTEN_FDS", "LISTEN_FDNAMES"} {
+		_ = os.Unsetenv(name) // cannot fail for these names
+	}
+	return in
+}
+
+// inherit takes the sockets whose descriptors begin with first.
+func inherit(getenv func(string) string, first int) *Inherited {
+	in := &Inherited{byAddr: make(map[netip.AddrPort]*inherited)}
+	if pid := getenv("LISTEN_PID"); pid != strconv.Itoa(os.Getpid()) {
+		return in // none, or meant for another process
+	}
+	count, err := strconv.Atoi(getenv("LISTEN_FDS"))
+	if err != nil || count < 0 || count > mostDescriptors {
+		in.refused = append(in.refused, fmt.Errorf("LISTEN_FDS=%q: want a number from 0 to %d", getenv("LISTEN_FDS"), mostDescriptors))
+		return in
+	}
+	names := strings.Split(getenv("LISTEN_FDNAMES"), ":")
+	for i := range count {
+		name := ""
+		if i < len(names) {
+			name = names[i]
+		}
+		if err := in.take(first+i, name); err != nil {
+			in.refused = append(in.refused, fmt.Errorf("descriptor %d %q: %w", first+i, name, err))
+		}
+	}
+	return in
+}
+
+// take takes a descriptor. It leaves alone what is not a socket, because that can be a file that
+// this process has opened.
+func (in *Inherited) take(fd int, name string) error {
+	var stat unix.Stat_t
+	if err := unix.Fstat(fd, &stat); err != nil {
+		return os.NewSyscallError("fstat", err)
+	}
+	if stat.Mode&unix.S_IFMT != unix.S_IFSOCK {
+		return errors.New("not a socket")
+	}
+	unix.CloseOnExec(fd)
+	file := os.NewFile(uintptr(fd), "socket of the service manager")
+	local, err := listensOn(fd, file)
+	if err == nil && in.byAddr[local] != nil {
+		err = fmt.Errorf("a second socket of %v", local)
+	}
+	if err != nil {
+		return errors.Join(err, file.Close())
+	}
+	in.byAddr[local] = &inherited{file: file, name: name}
+	return nil
+}
+
+// listensOn returns the address on which a socket listens for TCP connections.
+func listensOn(fd int, file *os.File) (netip.AddrPort, error) {
+	for _, o := range []struct {
+		option, want int
+		problem      string
+	}{
+		{unix.SO_TYPE, unix.SOCK_STREAM, "not a stream socket"},
+		{unix.SO_PROTOCOL, unix.IPPROTO_TCP, "not a TCP socket"},
+		{unix.SO_ACCEPTCONN, 1, "does not listen"},
+	} {
+		got, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, o.option)
+		if err != nil {
+			return netip.AddrPort{}, os.NewSyscallError("getsockopt", err)
+		}
+		if got != o.want {
+			return netip.AddrPort{}, errors.New(o.problem)
+		}
+	}
+	l, err := net.FileListener(file)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	return addressOf(l), l.Close()
+}
+
+// addressOf returns the address of a TCP listener.
+func addressOf(l net.Listener) netip.AddrPort {
+	a := l.Addr().(*net.TCPAddr).AddrPort()
+	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
+}

@@ -1,0 +1,212 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Sockets makes the listeners of this process so that they outlive it: the service manager keeps
+// their sockets in its store while no process runs (sd_pid_notify_with_fds(3)). In the meantime
+// the kernel accepts connections, which wait for the next process.
+type Sockets struct {
+	manager *Manager
+
+	mu        sync.Mutex
+	inherited map[netip.AddrPort]*inherited // sockets that the manager has handed over; guarded by mu, like all below
+	forget    bool                          // the manager shall forget the socket of a listener that is closed
+	forgot    bool                          // it was told to, and may not have done so yet
+}
+
+// Sockets returns the sockets of this process, which has inherited some. It logs those that cannot
+// be used.
+func (m *Manager) Sockets(in *Inherited) *Sockets {
+	for _, err := range in.refused {
+		m.log.Warn("socket of the service manager not used", slog.Any("err", err))
+	}
+	return &Sockets{manager: m, inherited: in.byAddr}
+}
+
+// Listen returns a TCP listener on an address: with the inherited socket of exactly this address,
+// or with a new one, which goes to the manager's store. The keepalive of how does not count for
+// inherited sockets.
+func (s *Sockets) Listen(how net.ListenConfig, local netip.AddrPort) (net.Listener, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if from := s.inherited[local]; from != nil {
+		return s.resume(from, how, local)
+	}
+	if s.forgot {
+		s.forgot = false
+		s.manager.barrier()
+	}
+	l, err := how.Listen(context.Background(), "tcp", local.String())
+	if err != nil {
+		return nil, err
+	}
+	tcp := l.(*net.TCPListener)
+	name := nameOf(addressOf(tcp))
+	s.manager.store(tcp, name)
+	return &listener{TCPListener: tcp, stored: name, sockets: s}, nil
+}
+
+// resume returns a listener with an inherited socket. The file of a socket that the manager has of
+// a socket unit stays open: that socket exists for as long as the manager runs, and the address can
+// be used again with it alone. The caller holds s.mu.
+func (s *Sockets) resume(from *inherited, how net.ListenConfig, local netip.AddrPort) (net.Listener, error) {
+	l, err := net.FileListener(from.file)
+	if err != nil {
+		return nil, err
+	}
+	tcp := l.(*net.TCPListener)
+	if how.Control != nil {
+		rc, err := tcp.SyscallConn()
+		if err == nil {
+			err = how.Control("tcp", local.String(), rc)
+		}
+		if err != nil {
+			return nil, errors.Join(err, tcp.Close())
+		}
+	}
+	from.used = true
+	s.manager.log.Info("listening on a socket of the service manager", slog.String("address", local.String()))
+	stored := ""
+	if from.name == nameOf(local) {
+		stored = from.name
+		delete(s.inherited, local)
+		_ = from.file.Close() // the listener has a descriptor of its own
+	}
+	return &listener{TCPListener: tcp, stored: stored, sockets: s}, nil
+}
+
+// Started says that all listeners of the configuration exist. Sockets that were inherited and not
+// used are closed. From now on the manager forgets the sockets of listeners that are closed.
+func (s *Sockets) Started() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forget = true
+	for local, from := range s.inherited {
+		if from.used {
+			continue
+		}
+		s.manager.log.Warn("socket of the service manager not used",
+			slog.String("err", fmt.Sprintf("%q: no NI listens on %v", from.name, local)))
+		delete(s.inherited, local)
+		_ = from.file.Close() // nothing was written
+		if from.name == nameOf(local) {
+			s.removeLocked(from.name)
+		}
+	}
+}
+
+// Stopping says that this process ends: the manager keeps its sockets for the next one.
+func (s *Sockets) Stopping() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forget = false
+}
+
+// closed tells the manager that a listener was closed whose socket it has in its store.
+func (s *Sockets) closed(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.forget {
+		s.removeLocked(name)
+	}
+}
+
+// removeLocked removes a socket from the manager's store. The caller holds s.mu.
+func (s *Sockets) removeLocked(name string) {
+	s.manager.tell("FDSTOREREMOVE=1\nFDNAME=" + name)
+	s.forgot = true
+}
+
+// listener is a listener whose socket the manager has, too. Close closes this process's
+// descriptor alone.
+type listener struct {
+	*net.TCPListener
+	stored  string // name in the manager's store; "": it has the socket from elsewhere
+	sockets *Sockets
+}
+
+// Close implements [net.Listener].
+func (l *listener) Close() error {
+	err := l.TCPListener.Close()
+	if err == nil && l.stored != "" {
+		l.sockets.closed(l.stored)
+	}
+	return err
+}
+
+// nameOf returns the name of a socket in the manager's store, in which colons are not allowed.
+func nameOf(local netip.AddrPort) string {
+	return "tcp-" + strings.ReplaceAll(local.String(), ":", "_")
+}
+
+// store gives the manager a socket for its store. It need not watch a listening socket, on which
+// nothing hangs up.
+func (m *Manager) store(from syscall.Conn, name string) {
+	if m.send == nil {
+		return
+	}
+	rc, err := from.SyscallConn()
+	if err == nil {
+		controlErr := rc.Control(func(fd uintptr) {
+			err = pass(m.address, "FDSTORE=1\nFDNAME="+name+"\nFDPOLL=0", int(fd))
+		})
+		err = errors.Join(err, controlErr)
+	}
+	if err != nil {
+		m.log.Warn("service manager does not keep a socket: a restart refuses connections", slog.String("name", name), slog.Any("err", err))
+	}
+}
+
+// barrier waits until the manager has handled what it was told before, for sendTimeout at most: the
+// manager then closes the descriptor that it gets (sd_notify_barrier(3)).
+func (m *Manager) barrier() {
+	if m.send == nil {
+		return
+	}
+	r, w, err := os.Pipe()
+	if err == nil {
+		err = pass(m.address, "BARRIER=1", int(w.Fd()))
+		_ = w.Close()                                      // nothing was written
+		_ = r.SetReadDeadline(time.Now().Add(sendTimeout)) // cannot fail on pipes
+		if err == nil {
+			if _, err = r.Read(make([]byte, 1)); errors.Is(err, io.EOF) {
+				err = nil
+			}
+		}
+		_ = r.Close() // nothing was written
+	}
+	if err != nil {
+		m.log.Warn("service manager does not answer", slog.Any("err", err))
+	}
+}
+
+// pass sends a datagram with a file descriptor to the Unix socket of an address.
+func pass(address, state string, fd int) error {
+	return exchange(address, func(c *net.UnixConn) error {
+		rc, err := c.SyscallConn()
+		if err != nil {
+			return err
+		}
+		var sendErr error
+		err = rc.Write(func(to uintptr) (done bool) { // WriteMsgUnix refuses sockets that are connected
+			sendErr = unix.Sendmsg(int(to), []byte(state), unix.UnixRights(fd), nil, unix.MSG_NOSIGNAL)
+			return sendErr != unix.EAGAIN
+		})
+		return errors.Join(err, os.NewSyscallError("sendmsg", sendErr))
+	})
+}
