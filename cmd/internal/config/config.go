@@ -66,7 +66,7 @@ type Config struct {
 	Metrics      string // metrics: address at which metrics are served; empty: none
 	MetricsPeers int    // metrics_peers: peers with metrics of their own
 	MetricsNames string // metrics_hosts: names of this host in requests, besides its own
-	MetricsPage  bool   // metrics_page: the page for browsers is served beside the metrics
+	MetricsPage  string // metrics_page: when the page for browsers is served beside the metrics: local, on or off
 
 	Handlers []Handler // handlers, in the order of the file
 
@@ -117,7 +117,7 @@ func Default() Config {
 		Routes:       defaultRoutes(),
 		CaptureFiles: 1,
 		LogFormat:    LogText,
-		MetricsPeers: 1000, MetricsPage: true,
+		MetricsPeers: 1000, MetricsPage: PageLocal,
 		Gossip: defaultGossip(),
 		Scoll:  defaultScoll(),
 		Rmcast: defaultRmcast(),

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -18,7 +19,7 @@ func (c *Config) metricsSettings() map[string]setting {
 		"metrics":       metricsAddress(&c.Metrics),
 		"metrics_peers": number(&c.MetricsPeers, 0, maxMetricsPeers),
 		"metrics_hosts": text(&c.MetricsNames, nil),
-		"metrics_page":  onOff(&c.MetricsPage),
+		"metrics_page":  text(&c.MetricsPage, checkPage),
 	}
 }
 
@@ -34,6 +35,20 @@ func metricsAddress(to *string) setting {
 		}
 		return err
 	}}
+}
+
+// Values of metrics_page.
+const (
+	PageLocal = "local" // the page is served if only programs on this host reach the address of metrics
+	PageOn    = "on"    // it is served in any case
+	PageOff   = "off"   // it is not served
+)
+
+func checkPage(s string) error {
+	if s != PageLocal && s != PageOn && s != PageOff {
+		return fmt.Errorf("want local, on or off, not %q", s)
+	}
+	return nil
 }
 
 func checkMetrics(s string) error {

@@ -27,3 +27,17 @@ func TestMetricsAddress(t *testing.T) {
 		}
 	}
 }
+
+// TestMetricsPage: metrics_page has one of three values.
+func TestMetricsPage(t *testing.T) {
+	for text, want := range map[string]string{"": PageLocal, "metrics_page: on\n": PageOn, "metrics_page: off\n": PageOff, "metrics_page: local\n": PageLocal} {
+		c := Default()
+		if _, err := c.parse("f", []byte(text)); err != nil || c.MetricsPage != want {
+			t.Errorf("%q: %q, %v", text, c.MetricsPage, err)
+		}
+	}
+	c := Default()
+	if _, err := c.parse("f", []byte("metrics_page: yes\n")); err == nil || !strings.Contains(err.Error(), "f:1:15: metrics_page: want local, on or off") {
+		t.Error(err)
+	}
+}

@@ -1,6 +1,6 @@
 // Package metrics is the module that shows the counters of the daemon to Prometheus, if the
-// setting metrics names an address: /metrics, and /healthz and /readyz for service managers. At the
-// same address is the page for browsers (package page).
+// setting metrics names an address: /metrics, and /healthz and /readyz for service managers. The
+// page for browsers (package page) has the same address, if metrics_page allows it there.
 //
 // One table (package files *_table.go) has every metric: its name, unit, help and labels, and how
 // it is read. The registry, docs/metrics.md, the dashboards and the alert rules in contrib are
@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/modules/gossip"
 	"ulnet/cmd/internal/modules/health"
@@ -88,12 +89,17 @@ func (m *Module) Open() error {
 	m.server.Handle("/metrics", m.scrapes())
 	m.server.Handle("/healthz", healthz(m.Alive))
 	m.server.Handle("/readyz", readyz(m.NodeStatus))
-	if m.Config.MetricsPage {
+	if servesPage(m.Config.MetricsPage, address) {
 		m.openPage()
 	}
 	m.server.Start(listener)
 	m.announce(address, listener.Addr())
 	return nil
+}
+
+// servesPage reports whether the page is served at an address, by the value of metrics_page.
+func servesPage(setting string, at web.Address) bool {
+	return setting == config.PageOn || setting == config.PageLocal && at.Local()
 }
 
 // openPage adds the page for browsers to the server.
@@ -115,7 +121,7 @@ func (m *Module) announce(address web.Address, at net.Addr) {
 	}
 	m.Log.Info("serving metrics", slog.String("url", url))
 	if !address.Local() {
-		m.Log.Warn("every host that reaches the address of metrics can read them", slog.String("url", url))
+		m.Log.Warn("every host that reaches the address of metrics can read them, and the page if metrics_page is on", slog.String("url", url))
 	}
 }
 

@@ -327,9 +327,10 @@ const live = (text) => put($("live"), text, text === "live" ? "good" : "warn");
 
 // follow gets the state until the connection ends, and then connects again. A browser itself does
 // so only if the server had accepted the connection.
-let heard = 0; // when the state last came
+let heard = 0; // when the state last came, or the connection was made
 function follow() {
   const source = new EventSource("events");
+  source.onopen = () => (heard = performance.now());
   source.onmessage = (e) => {
     heard = performance.now();
     take(JSON.parse(e.data));
@@ -344,5 +345,6 @@ follow();
 
 // The time in the state changes each second: without a message the node is stuck.
 setInterval(() => {
-  if (heard && performance.now() - heard > 10_000 && $("live").textContent === "live") live("the node does not answer");
+  const late = heard && performance.now() - heard > 10_000;
+  if (late && ["live", "connecting"].includes($("live").textContent)) live("the node does not answer: lnetctl doctor says why");
 }, 1000);
