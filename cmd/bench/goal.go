@@ -85,6 +85,7 @@ var goals = []goal{
 	{"G-OP-1", "metrics and the page, beside neither", measureObserved},
 	{"G-OP-2", "metrics: a scrape with 1000 peers", measureScrape},
 	{"G-OP-3", "lnetdump --analyze", measureAnalysis},
+	{"G-OP-4", "a restart with handover of the listening sockets", measureRestart},
 	{"LN-priority", "priority messages beside bulk; bounded by no goal", measurePriority},
 }
 

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"ulnet/cmd/internal/commands"
+	"ulnet/cmd/internal/control"
+	daemon "ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/service/servicetest"
+	"ulnet/lnd/lndtest/loopback"
+)
+
+// restarted is an lnetd whose service manager keeps its listening socket, and which takes PUTs.
+type restarted struct {
+	b       *measurement
+	port    uint16
+	folder  string
+	program string // path of lnetd
+	manager *servicetest.Manager
+	ready   chan struct{} // receives something for each READY=1
+	cmd     *exec.Cmd
+	ended   chan struct{} // closed when the process has ended
+}
+
+// newRestarted builds lnetd and starts it.
+func newRestarted(b *measurement) *restarted {
+	d := &restarted{b: b, port: must(loopback.FreePort(peerAddr, ownAddr)), ready: make(chan struct{}, 1)}
+	d.folder = must(os.MkdirTemp("", "restart"))
+	b.ends = append(b.ends, func() { _ = os.RemoveAll(d.folder) })
+	d.manager = must(servicetest.Start(filepath.Join(d.folder, "notify"), func(text string) {
+		if strings.HasPrefix(text, "READY=1") {
+			d.ready <- struct{}{}
+		}
+	}))
+	b.ends = append(b.ends, func() { _ = d.manager.Close() })
+	bin := must(commands.Build(d.folder, "lnetd"))
+	succeed(os.WriteFile(d.path("lnetd.yaml"), []byte("# all defaults\n"), 0o600))
+	b.ends = append(b.ends, func() {
+		if d.cmd != nil {
+			_ = d.cmd.Process.Kill() // fails if the process has ended
+			<-d.ended
+		}
+	})
+	d.program = filepath.Join(bin, "lnetd")
+	d.start()
+	<-d.awaitSink()
+	return d
+}
+
+func (d *restarted) path(name string) string { return filepath.Join(d.folder, name) }
+
+// start starts lnetd with what its manager has for it. The process ends with this one.
+func (d *restarted) start() {
+	cmd := exec.Command(d.program, "--config", d.path("lnetd.yaml"), "--networks", fmt.Sprintf("tcp(%v)", peerAddr),
+		"--accept-port", strconv.Itoa(int(d.port)), "--socket", d.path("lnetd.sock"), "--state-dir", d.path("state"), "--runtime-dir", d.folder)
+	d.manager.Equip(cmd)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	started, ended := make(chan error), make(chan struct{})
+	go func() {
+		defer close(ended)
+		runtime.LockOSThread() // the process would end with the thread
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // a daemon that fails gives no answer
+		}
+	}()
+	succeed(<-started)
+	d.cmd, d.ended = cmd, ended
+}
+
+// restart ends lnetd as systemd does and starts it again. It returns when it was told to end, and
+// when it had ended. What takes PUTs follows as soon as the manager knows that lnetd is ready.
+func (d *restarted) restart() (signalled, ended time.Time) {
+	signalled = time.Now()
+	succeed(d.cmd.Process.Signal(syscall.SIGTERM))
+	<-d.ended
+	ended = time.Now()
+	d.start()
+	d.awaitSink()
+	return signalled, ended
+}
+
+// awaitSink takes PUTs as soon as lnetd is ready, until it ends. The channel is closed when it takes
+// them.
+func (d *restarted) awaitSink() <-chan struct{} {
+	sinks := make(chan struct{})
+	go func() {
+		select {
+		case <-d.ready:
+		case <-d.b.ctx.Done():
+			close(sinks)
+			return
+		}
+		request := daemon.SinkRequest{Portal: restartPortal, Size: restartBytes}
+		// An error means that lnetd has ended, or that operations fail, which are counted.
+		_ = daemon.OpSink.Call(d.b.ctx, control.NewClient(d.path("lnetd.sock")), request, func(s daemon.Step) error {
+			if s.Ready {
+				close(sinks)
+			}
+			return nil
+		})
+	}()
+	return sinks
+}
