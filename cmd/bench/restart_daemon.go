@@ -61,7 +61,8 @@ func (d *restarted) path(name string) string { return filepath.Join(d.folder, na
 func (d *restarted) start() {
 	cmd := exec.Command(d.program, "--config", d.path("lnetd.yaml"), "--networks", fmt.Sprintf("tcp(%v)", peerAddr),
 		"--accept-port", strconv.Itoa(int(d.port)), "--socket", d.path("lnetd.sock"), "--state-dir", d.path("state"), "--runtime-dir", d.folder)
-	d.manager.Equip(cmd)
+	release := must(d.manager.Equip(cmd))
+	defer release()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started, ended := make(chan error), make(chan struct{})
 	go func() {

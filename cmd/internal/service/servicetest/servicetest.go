@@ -65,23 +65,34 @@ func (m *Manager) Stored() []string {
 
 // Equip gives a command that has not started the variables and the descriptors of the store, from
 // number 3 on, behind more files that wrongly are among them. A shell, which the command replaces,
-// learns the number of the process.
-func (m *Manager) Equip(cmd *exec.Cmd, more ...*os.File) {
+// learns the number of the process. The descriptors are duplicates, which release closes: call it
+// when the command has started.
+func (m *Manager) Equip(cmd *exec.Cmd, more ...*os.File) (release func(), err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	names := make([]string, len(more))
 	cmd.ExtraFiles = slices.Clone(more)
+	release = func() {
+		for _, f := range cmd.ExtraFiles[len(more):] {
+			_ = f.Close() // nothing was written
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(m.stored)) {
+		fd, err := unix.FcntlInt(m.stored[name].Fd(), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			return release, os.NewSyscallError("fcntl", err)
+		}
 		names = append(names, name)
-		cmd.ExtraFiles = append(cmd.ExtraFiles, m.stored[name])
+		cmd.ExtraFiles = append(cmd.ExtraFiles, os.NewFile(uintptr(fd), name))
 	}
 	cmd.Env = append(cmd.Environ(), "NOTIFY_SOCKET="+m.path)
 	if len(names) == 0 {
-		return
+		return release, nil
 	}
 	cmd.Env = append(cmd.Env, fmt.Sprintf("LISTEN_FDS=%d", len(names)), "LISTEN_FDNAMES="+strings.Join(names, ":"))
 	cmd.Args = slices.Concat([]string{"sh", "-c", `LISTEN_PID=$$ exec "$0" "$@"`, cmd.Path}, cmd.Args[1:])
 	cmd.Path = "/bin/sh"
+	return release, nil
 }
 
 // read handles messages until the socket is closed.

@@ -91,12 +91,14 @@ func (c Commands) Start(t testing.TB, cfg Config) *Daemon {
 		"--config", file, "--networks", cfg.Networks, "--accept-port", strconv.Itoa(int(cfg.Port)),
 		"--socket", d.socket, "--state-dir", state, "--runtime-dir", dir)
 	d.cmd.Env = append(os.Environ(), raceOptions, usualGC)
+	release := func() {}
 	if cfg.Manager != nil {
-		cfg.Manager.equip(d.cmd, cfg.Handed)
+		release = cfg.Manager.equip(d.cmd, cfg.Handed)
 	}
 	d.cmd.Stderr = &d.log
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	d.launch(cfg.Within)
+	release()
 	crew.add(d)
 	t.Cleanup(d.cleanup)
 	if !cfg.Early {

@@ -48,12 +48,18 @@ func NewManager(t testing.TB, watchdog time.Duration) *Manager {
 	return m
 }
 
-// equip gives a daemon that has not started what it gets from its manager.
-func (m *Manager) equip(cmd *exec.Cmd, more []*os.File) {
-	m.Equip(cmd, more...)
+// equip gives a daemon that has not started what it gets from its manager. Call release when it has
+// started.
+func (m *Manager) equip(cmd *exec.Cmd, more []*os.File) (release func()) {
+	m.t.Helper()
+	release, err := m.Equip(cmd, more...)
+	if err != nil {
+		m.t.Fatal(err)
+	}
 	if m.watchdog > 0 {
 		cmd.Env = append(cmd.Env, fmt.Sprintf("WATCHDOG_USEC=%d", m.watchdog.Microseconds()))
 	}
+	return release
 }
 
 // Next returns the next message, as its lines NAME=VALUE.
