@@ -28,6 +28,9 @@ const maxSize = 64
 // ErrVersion means that a state directory is of a newer version, or that its version is unknown.
 var ErrVersion = errors.New("the state directory is not of this version")
 
+// errCut means that the end of the file is missing, as after a disk that failed.
+var errCut = errors.New("the file with the version is cut")
+
 // migrations bring a directory to the next version: the first one from version 0 to 1, and so on. A
 // migration that was interrupted is run again, and must leave the directory usable for the daemons
 // of the version before until it has succeeded.
@@ -36,7 +39,8 @@ var migrations = []func(dir string) error{
 }
 
 // Prepare brings the state directory to the version of this program. It changes nothing in the
-// directory of a newer version. If the directory does not exist it does nothing. It logs migrations,
+// directory of a newer version. A file that is cut, as state files are after a disk that failed, does
+// not keep the daemon from starting: its own files have versions as well. If the directory does not exist it does nothing. It logs migrations,
 // and a version that cannot be stored, such as on a full disk.
 //
 //	ErrVersion  the directory is of a newer version, or its file has no version
@@ -49,6 +53,10 @@ func prepare(dir string, log *slog.Logger, migrations []func(string) error) erro
 	}
 	path := filepath.Join(dir, File)
 	version, err := read(path)
+	if errors.Is(err, errCut) {
+		log.Warn("the version of the state directory is lost, and taken for that of this program", slog.String("file", path))
+		version, err = len(migrations), write(path, len(migrations))
+	}
 	if err != nil {
 		return err
 	}
@@ -88,6 +96,9 @@ func read(path string) (int, error) {
 	number, ok := strings.CutPrefix(string(text), prefix)
 	number, whole := strings.CutSuffix(number, "\n")
 	n, err := strconv.ParseUint(number, 10, 31)
+	if strings.HasPrefix(prefix, string(text)) || ok && !whole && err == nil {
+		return 0, errCut
+	}
 	if !ok || !whole || err != nil || n == 0 {
 		return 0, fmt.Errorf("%w: %s has no version: %.20q", ErrVersion, path, text)
 	}

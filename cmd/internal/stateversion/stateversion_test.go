@@ -37,8 +37,8 @@ func put(t *testing.T, dir, name, text string) {
 	}
 }
 
-// TestPrepare: a directory of version 0 gets the file, one of this version stays as it is, and so
-// does one of a newer version or with a file that has no version, which are refused.
+// TestPrepare: a directory of version 0, or with a file that is cut, gets the file. One of this version
+// stays as it is, and so does one of a newer version or with another text, which are refused.
 func TestPrepare(t *testing.T) {
 	spec.Covers(t, "OP-9")
 	for name, test := range map[string]struct {
@@ -53,8 +53,9 @@ func TestPrepare(t *testing.T) {
 		"too large":     {"ulnet state 99999999999999999999\n", "", "has no version"},
 		"negative":      {"ulnet state -1\n", "", "has no version"},
 		"zero":          {"ulnet state 0\n", "", "has no version"},
-		"cut":           {"ulnet state 1", "", "has no version"},
-		"empty":         {"", "", "has no version"},
+		"cut":           {"ulnet state 2", "incarnation=12 bytes;version=ulnet state 1\n;", ""},
+		"cut earlier":   {"ulnet ", "incarnation=12 bytes;version=ulnet state 1\n;", ""},
+		"empty":         {"", "incarnation=12 bytes;version=ulnet state 1\n;", ""},
 		"something":     {strings.Repeat("x", 1<<16), "", "has no version"},
 		"another field": {"ulnet state 1 2\n", "", "has no version"},
 	} {
