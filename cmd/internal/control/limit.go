@@ -123,10 +123,29 @@ func (c *admittedConn) Close() error {
 }
 
 // refuse answers that there are too many connections. The buffer of a Unix socket has room for
-// the answer. The connection stays open until the client closes it, but for at most a second.
-// If it were closed earlier, the client's write could fail, and the client would not read the
-// answer.
+// the answer. It waits for the request first, and leaves the connection open until the client
+// closes it, each for at most a second: HTTP libraries take an answer before the request for an
+// error, and if the connection were closed, the client's write could fail, and the client would not
+// read the answer.
 func (a *admission) refuse(c net.Conn) {
+	select {
+	case a.refusals <- struct{}{}:
+		go func() {
+			_ = c.SetDeadline(time.Now().Add(time.Second)) // cannot fail on Unix sockets
+			_, _ = c.Read(make([]byte, 1))
+			answerTooMany(c)
+			_, _ = io.CopyN(io.Discard, c, maxHeader)
+			_ = c.Close()
+			<-a.refusals
+		}()
+	default:
+		answerTooMany(c)
+		_ = c.Close()
+	}
+}
+
+// answerTooMany answers that there are too many requests, and ends the answer.
+func answerTooMany(c net.Conn) {
 	_ = c.SetDeadline(time.Now().Add(time.Second)) // cannot fail on Unix sockets
 	body := errorJSON(cli.Hint(errors.New("too many requests at a time"), "end some of them and try again"))
 	answer := http.Response{
@@ -137,15 +156,5 @@ func (a *admission) refuse(c net.Conn) {
 	_ = answer.Write(c)
 	if half, ok := c.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()
-	}
-	select {
-	case a.refusals <- struct{}{}:
-		go func() {
-			_, _ = io.CopyN(io.Discard, c, maxHeader)
-			_ = c.Close()
-			<-a.refusals
-		}()
-	default:
-		_ = c.Close()
 	}
 }
