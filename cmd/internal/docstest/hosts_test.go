@@ -3,7 +3,6 @@
 package docstest
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -113,38 +112,49 @@ func (m member) start(t *testing.T, host *netlab.Host, bin, work string) {
 	cmd := exec.Command(filepath.Join(bin, "lnetd"), append([]string{"--config", config, "--networks", m.networks}, m.args...)...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "RUNTIME_DIRECTORY="+filepath.Join(dir, "run"), "STATE_DIRECTORY="+filepath.Join(dir, "state"), raceOptions)
-	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
+	log, err := os.Create(m.log(work))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	cmd.Stdout, cmd.Stderr = log, log
 	process := host.Start(cmd)
 	write(t, filepath.Join(dir, "pid"), strconv.Itoa(cmd.Process.Pid))
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = process.Wait() // returns an error, because the test has killed the process
 		if t.Failed() {
-			t.Logf("%s:\n%s", m.name, log.String())
+			text, _ := os.ReadFile(m.log(work)) // the error says nothing of the test
+			t.Logf("%s:\n%s", m.name, text)
 		}
 	})
 }
 
-// await waits for the control socket of a daemon.
+// log returns the name of the file with what the daemon says.
+func (m member) log(work string) string { return filepath.Join(work, m.name+".log") }
+
+// await waits until a daemon is ready: its control socket is there earlier than its NIs.
 func (m member) await(t *testing.T, work string) {
 	t.Helper()
 	if m.networks == "" {
 		return
 	}
-	socket := filepath.Join(work, m.name, "run", "lnetd.sock")
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if _, err := os.Stat(socket); err == nil {
+		text, err := os.ReadFile(m.log(work))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "lnetd ready: ") {
 			return
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			t.Fatalf("lnetd of %s has no control socket", m.name)
+			t.Fatalf("lnetd of %s is not ready:\n%s", m.name, text)
 		}
 	}
 }
