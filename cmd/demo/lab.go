@@ -17,7 +17,7 @@ import (
 
 // stopTimeout is the time after which a daemon that does not end is killed. Daemons wait a
 // shorter time for messages to nodes that are gone.
-const stopTimeout = 8 * time.Second
+const stopTimeout = 30 * time.Second
 
 // lab is a set of running daemons.
 type lab struct {
