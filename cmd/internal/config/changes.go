@@ -17,9 +17,10 @@ type KeyChange struct {
 	From     string // position of the new value or, if that is a default, of the old one
 }
 
-// String returns the change with its position, such as "lnetd.yaml:3: accept_port: 988 -> 1988".
+// String returns the change with its position, such as "lnetd.yaml:3: accept_port: 988 -> 1988",
+// without arguments of programs, since more users read logs than the file.
 func (c KeyChange) String() string {
-	text := fmt.Sprintf("%s: %s -> %s", c.Key, Shown(c.Old), Shown(c.New))
+	text := fmt.Sprintf("%s: %s -> %s", c.Key, Shown(WithoutArguments(c.Key, c.Old)), Shown(WithoutArguments(c.Key, c.New)))
 	if c.From != "" {
 		text = c.From + ": " + text
 	}

@@ -3,6 +3,7 @@ package control
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -142,4 +143,11 @@ func (s *Server) answer(w http.ResponseWriter, v any, err error) error {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(append(text, '\n')) // fails if the client has closed the connection
 	return nil
+}
+
+// MayChange reports whether the client whose request has this context may do everything: root and the
+// user of the daemon. Others get no arguments of programs, which may have secrets.
+func MayChange(ctx context.Context) bool {
+	has, _ := ctx.Value(accessKey{}).(access)
+	return has == accessWrite
 }

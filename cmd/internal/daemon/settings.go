@@ -33,7 +33,24 @@ func NewSettings(l *config.Loaded, n *node.Node, log *Log) *Settings {
 
 // Routes returns the operations of the settings.
 func (s *Settings) Routes() []control.Route {
-	return []control.Route{OpConfig.Do(control.Ask(s.Show)), OpReload.Do(func(ctx context.Context, _ control.None) (Reloaded, error) { return s.Reload(ctx) })}
+	return []control.Route{OpConfig.Do(s.ask), OpReload.Do(func(ctx context.Context, _ control.None) (Reloaded, error) { return s.Reload(ctx) })}
+}
+
+// ask answers the question for the configuration: Show, for clients who may only look without the
+// arguments of programs.
+func (s *Settings) ask(ctx context.Context, _ control.None) ([]config.Value, error) {
+	list, err := s.Show()
+	if control.MayChange(ctx) {
+		return list, err
+	}
+	for i, v := range list {
+		list[i].Value = config.WithoutArguments(v.Key, v.Value)
+		if v.Next != nil {
+			next := config.WithoutArguments(v.Key, *v.Next)
+			list[i].Next = &next
+		}
+	}
+	return list, err
 }
 
 // Show returns the value of every key that counts now, and where it comes from.

@@ -11,6 +11,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/handlers"
 	"ulnet/cmd/internal/program"
 )
@@ -59,6 +60,18 @@ func (n *Node) Handlers() []handlers.Status {
 		list[i].On = n.cfg.Handlers[i].On
 	}
 	return list
+}
+
+// askHandlers answers the question for the handlers, for clients who may only look without the
+// arguments of the programs.
+func (n *Node) askHandlers(ctx context.Context, _ control.None) ([]handlers.Status, error) {
+	list := n.Handlers()
+	for i := range list {
+		if p := list[i].Program; len(p) > 1 && !control.MayChange(ctx) {
+			list[i].Program = []string{p[0], config.NoArguments}
+		}
+	}
+	return list, nil
 }
 
 // TestHandler runs the program of an event handler with an event of the source "test", and

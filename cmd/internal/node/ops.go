@@ -50,7 +50,7 @@ var (
 
 	OpKeys        = control.Question[control.None, []KeysStatus]{Path: "/v1/keys", Doc: "which sections have keys, and what these have verified"}
 	OpKeysReload  = control.Action[control.None]{Path: "/v1/keys/reload", Doc: "reads the files of keys again"}
-	OpHandlers    = control.Question[control.None, []handlers.Status]{Path: "/v1/handlers", Doc: "the event handlers"}
+	OpHandlers    = control.Question[control.None, []handlers.Status]{Path: "/v1/handlers", Doc: "the event handlers; arguments of their programs only for root and the user of lnetd"}
 	OpTestHandler = control.Command[HandlerName, handlers.Run]{Path: "/v1/handlers/test", Doc: "runs an event handler on an event of a test, until it has ended"}
 )
 
@@ -69,7 +69,7 @@ func (n *Node) Routes() []control.Route {
 		OpUDSP.Do(control.Told(n.UDSP)), OpAddUDSP.Do(control.Act(n.AddUDSP)), OpRemoveUDSP.Do(control.Act(n.RemoveUDSP)),
 		OpSink.Do(n.Sink), OpPut.DoWith(n.Put), OpServe.DoWith(n.Serve), OpGet.Do(n.Get),
 		OpKeys.Do(control.Told(n.Keys)), OpKeysReload.Do(control.Just(n.KeysReload)),
-		OpHandlers.Do(control.Told(n.Handlers)), OpTestHandler.Do(n.TestHandler),
+		OpHandlers.Do(n.askHandlers), OpTestHandler.Do(n.TestHandler),
 	}
 	for _, m := range n.modules {
 		routes = append(routes, m.Routes()...)
