@@ -33,13 +33,13 @@ func (e *exam) clock() {
 		e.warn("", "see what sets the clock: two programs at a time, or the host of a virtual machine", "the clock jumped by %v just now", step)
 	}
 	if e.up {
-		e.steps(now)
+		e.steps(e.asked)
 	}
 	e.skew()
 }
 
 // steps compares the time since lnetd began with the time of day at which it began, which is its
-// incarnation.
+// incarnation. The clock is that at the instant when lnetd told these.
 func (e *exam) steps(now Clock) {
 	began := time.Unix(0, int64(e.status.Incarnation))
 	step := now.Wall.Sub(began) - e.status.Clock

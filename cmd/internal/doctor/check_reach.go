@@ -3,6 +3,7 @@ package doctor
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 
 	"ulnet/cmd/internal/control"
@@ -29,7 +30,40 @@ func (e *exam) reach() {
 	}
 	errs := make([]error, len(asked))
 	each(len(asked), func(i int) { errs[i] = e.ping(asked[i]) })
-	e.judge(asked, errs)
+	if len(asked) > 0 || len(e.opts.Peers) == 0 {
+		e.judge(asked, errs)
+	}
+	e.elsewhere()
+}
+
+// elsewhere pings the peers that the user has named and that are on no network of this node, by the
+// way that LNet chooses.
+func (e *exam) elsewhere() {
+	var list []nid.NID
+	for _, p := range e.opts.Peers {
+		if !slices.ContainsFunc(e.nis(), func(ni *node.NIStatus) bool { return ni.NID.Net() == p.Net() }) {
+			list = append(list, p)
+		}
+		if slices.ContainsFunc(e.nis(), func(ni *node.NIStatus) bool { return ni.NID == p }) {
+			e.ok(p, "is this node")
+		}
+	}
+	errs := make([]error, len(list))
+	each(len(list), func(i int) { errs[i] = e.ping(path{ni: &node.NIStatus{}, peer: list[i]}) })
+	for i, p := range list {
+		switch err := errs[i]; {
+		case err == nil:
+			e.ok(p, "answers; it is on no network of this node, and the other checks do not look at it")
+		case control.Denied(err):
+			e.unknown(p, "run it as root, or as the user of lnetd", "pinging peers is not permitted")
+		case errors.Is(err, errMute):
+			e.unknown(p, "see whether lnetd still answers: 'lnetctl net show'", "%v", err)
+		case e.ctx.Err() != nil && e.late(p):
+		default:
+			e.fail(p, fmt.Sprintf("is network %v missing here, or a route to it? 'lnetctl net show', 'lnetctl route show'", p.Net()),
+				"this node has no interface on network %v, and there is no answer: %v", p.Net(), reason(err))
+		}
+	}
 }
 
 // ping asks a peer from one NI.

@@ -91,6 +91,7 @@ type exam struct {
 	found []Finding
 
 	clocks [2]Clock // at the beginning and now
+	asked  Clock    // when status was told
 	up     bool     // the daemon answers and LNet is configured
 	mute   bool     // a daemon has the socket, but does not answer
 	status node.Status

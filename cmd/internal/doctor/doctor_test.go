@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -329,5 +330,38 @@ func TestUnprivileged(t *testing.T) {
 	}
 	if Worst(found) != OK {
 		t.Errorf("%+v", found)
+	}
+}
+
+// TestSlowPings: time that other checks take is no step of the clock.
+func TestSlowPings(t *testing.T) {
+	spec.Covers(t, "OP-41")
+	w := healthy()
+	var mu sync.Mutex
+	w.echo = func(int) error {
+		mu.Lock()
+		defer mu.Unlock()
+		w.clock.Wall, w.clock.Monotonic, w.clock.Boot = w.clock.Wall.Add(2*time.Second), w.clock.Monotonic+2*time.Second, w.clock.Boot+2*time.Second
+		return ErrNoAnswer
+	}
+	if found := examine(t, w, Options{}); !has(found, "clock", OK, "was not set", "") {
+		t.Error(lines(found, "clock"))
+	}
+}
+
+// TestNamedElsewhere: a peer that the user has named has a finding, also one that is on no network of
+// this node.
+func TestNamedElsewhere(t *testing.T) {
+	spec.Covers(t, "OP-40")
+	far := nid.MustParse("10.9.0.1@tcp7")
+	for _, o := range []Options{{Peers: []nid.NID{far, own}}, {Peers: []nid.NID{peer, far, own}}} {
+		w := healthy()
+		if found := examine(t, w, o); !has(found, "reach", OK, "answers; it is on no network", "") || !has(found, "reach", OK, "is this node", "") {
+			t.Error(lines(found, "reach"))
+		}
+		w.silent[far] = true
+		if found := examine(t, w, o); !has(found, "reach", Fail, "no interface on network tcp7", "route show") {
+			t.Error(lines(found, "reach"))
+		}
 	}
 }

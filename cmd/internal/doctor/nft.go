@@ -19,7 +19,7 @@ type packet struct {
 // ruleset has the chains of nftables that see packets to this host.
 type ruleset struct {
 	chains map[chainName]*chain
-	base   []*chain // chains at the hook input, in the order of their priorities
+	base   []*chain // chains at hooks that see packets to this host, in the order of hooks and priorities
 	steps  int      // rules that were walked through for the present packet
 }
 
@@ -30,6 +30,7 @@ type chain struct {
 	Hook   string
 	Prio   int
 	Policy string
+	dev    json.RawMessage // interfaces, of a chain at the hook ingress
 	rules  []rule
 }
 
@@ -39,6 +40,9 @@ type rule struct {
 	expr   []map[string]json.RawMessage
 }
 
+// hooks are where chains see packets to this host, in the order in which they do.
+var hooks = []string{"ingress", "prerouting", "input"}
+
 // parseRuleset parses the output of 'nft -j list ruleset'.
 func parseRuleset(text []byte) (*ruleset, error) {
 	var doc struct {
@@ -46,6 +50,7 @@ func parseRuleset(text []byte) (*ruleset, error) {
 			Chain *struct {
 				Family, Table, Name, Type, Hook, Policy string
 				Prio                                    int
+				Dev                                     json.RawMessage
 			}
 			Rule *struct {
 				Family, Table, Chain string
@@ -61,8 +66,8 @@ func parseRuleset(text []byte) (*ruleset, error) {
 	for _, o := range doc.Nftables {
 		if c := o.Chain; c != nil {
 			n := chainName{c.Family, c.Table, c.Name}
-			s.chains[n] = &chain{chainName: n, Hook: c.Hook, Prio: c.Prio, Policy: c.Policy}
-			if c.Hook == "input" && c.Type == "filter" && c.Family != "bridge" && c.Family != "arp" {
+			s.chains[n] = &chain{chainName: n, Hook: c.Hook, Prio: c.Prio, Policy: c.Policy, dev: c.Dev}
+			if slices.Contains(hooks, c.Hook) && c.Type == "filter" && c.Family != "bridge" && c.Family != "arp" {
 				s.base = append(s.base, s.chains[n])
 			}
 		}
@@ -74,7 +79,9 @@ func parseRuleset(text []byte) (*ruleset, error) {
 			c.rules = append(c.rules, rule{r.Handle, r.Expr})
 		}
 	}
-	slices.SortStableFunc(s.base, func(a, b *chain) int { return a.Prio - b.Prio })
+	slices.SortStableFunc(s.base, func(a, b *chain) int {
+		return cmp.Or(slices.Index(hooks, a.Hook)-slices.Index(hooks, b.Hook), a.Prio-b.Prio)
+	})
 	return s, nil
 }
 
@@ -106,7 +113,8 @@ func (s *ruleset) input(p packet) result {
 	last := result{decision: accepts}
 	s.steps = 0
 	for _, c := range s.base {
-		if c.Family == "ip" && !p.to.Is4() || c.Family == "ip6" && p.to.Is4() {
+		elsewhere := c.dev != nil && p.meta("iifname", c.dev) == no
+		if c.Family == "ip" && !p.to.Is4() || c.Family == "ip6" && p.to.Is4() || elsewhere {
 			continue
 		}
 		r := s.walk(c, p, 0)
@@ -156,7 +164,7 @@ func (s *ruleset) walk(c *chain, p packet, depth int) result {
 			case matches == maybe:
 				return result{decision: depends, by: by}
 			case r.decision == returned:
-				return result{decision: passes, perhaps: perhaps}
+				return result{decision: passes, perhaps: cmp.Or(perhaps, r.perhaps)}
 			default:
 				return r
 			}

@@ -73,7 +73,7 @@ func (p packet) compare(left map[string]json.RawMessage, right json.RawMessage) 
 			return p.meta(part.Key, right)
 		case "ct":
 			if part.Key == "state" {
-				return contains(right, func(v json.RawMessage) bool { return text(v) == "new" })
+				return contains(right, says(func(v string) bool { return v == "new" }))
 			}
 		}
 	}
@@ -87,14 +87,14 @@ func (p packet) payload(protocol, field string, right json.RawMessage) match {
 			return no
 		}
 		if field == "dport" {
-			return contains(right, func(v json.RawMessage) bool { return holds(v, p.port) })
+			return contains(right, func(v json.RawMessage) match { return holds(v, p.port) })
 		}
 	case (protocol == "ip" || protocol == "ip6") && protocol == "ip" != p.to.Is4():
 		return no
 	case (protocol == "ip" || protocol == "ip6") && field == "daddr":
-		return contains(right, func(v json.RawMessage) bool { return covers(v, p.to) })
+		return contains(right, func(v json.RawMessage) match { return covers(v, p.to) })
 	case (protocol == "ip" || protocol == "ip6") && (field == "protocol" || field == "nexthdr"):
-		return contains(right, func(v json.RawMessage) bool { return text(v) == p.protocol })
+		return contains(right, says(func(v string) bool { return v == p.protocol }))
 	case protocol == "icmp" || protocol == "icmpv6":
 		return no
 	}
@@ -104,15 +104,15 @@ func (p packet) payload(protocol, field string, right json.RawMessage) match {
 func (p packet) meta(key string, right json.RawMessage) match {
 	switch key {
 	case "iif", "iifname":
-		return contains(right, func(v json.RawMessage) bool { return isInterface(text(v), p.iface) })
+		return contains(right, says(func(v string) bool { return isInterface(v, p.iface) }))
 	case "l4proto":
-		return contains(right, func(v json.RawMessage) bool { return text(v) == p.protocol })
+		return contains(right, says(func(v string) bool { return v == p.protocol }))
 	case "nfproto":
 		want := "ipv6"
 		if p.to.Is4() {
 			want = "ipv4"
 		}
-		return contains(right, func(v json.RawMessage) bool { return text(v) == want })
+		return contains(right, says(func(v string) bool { return v == want }))
 	}
 	return maybe
 }
@@ -123,21 +123,35 @@ func isInterface(name, iface string) bool {
 	return name == iface || wild && strings.HasPrefix(iface, prefix)
 }
 
-// contains tells whether the right side of a match, a value, a list or a set of values, has one for
-// which is holds. What a named set has is not known.
-func contains(right json.RawMessage, is func(json.RawMessage) bool) match {
-	var list []json.RawMessage
-	if json.Unmarshal(right, &list) == nil {
-		return known(slices.ContainsFunc(list, is))
-	}
-	var set struct{ Set []json.RawMessage }
-	if json.Unmarshal(right, &set) == nil && set.Set != nil {
-		return known(slices.ContainsFunc(set.Set, is))
-	}
+// contains tells whether the right side of a match, a value, a list or a set of values, has one that
+// matches. What a named set has is not known.
+func contains(right json.RawMessage, is func(json.RawMessage) match) match {
 	if strings.HasPrefix(text(right), "@") {
 		return maybe
 	}
-	return known(is(right))
+	var list []json.RawMessage
+	var set struct{ Set []json.RawMessage }
+	switch {
+	case json.Unmarshal(right, &list) == nil:
+	case json.Unmarshal(right, &set) == nil && set.Set != nil:
+		list = set.Set
+	default:
+		list = []json.RawMessage{right}
+	}
+	best := no
+	for _, v := range list {
+		best = min(best, is(plain(v)))
+	}
+	return best
+}
+
+// plain returns the value of an element of a set that has a comment, a counter or a time limit.
+func plain(v json.RawMessage) json.RawMessage {
+	var e struct{ Elem struct{ Val json.RawMessage } }
+	if json.Unmarshal(v, &e) == nil && e.Elem.Val != nil {
+		return e.Elem.Val
+	}
+	return v
 }
 
 func text(v json.RawMessage) (s string) {
@@ -145,20 +159,34 @@ func text(v json.RawMessage) (s string) {
 	return s
 }
 
-// holds reports whether a number or a range has a port.
-func holds(v json.RawMessage, port uint16) bool {
-	var n uint16
-	if json.Unmarshal(v, &n) == nil {
-		return n == port
+// says tells whether a value is a text for which is holds; what is no text is not known.
+func says(is func(string) bool) func(json.RawMessage) match {
+	return func(v json.RawMessage) match {
+		var s string
+		if json.Unmarshal(v, &s) != nil {
+			return maybe
+		}
+		return known(is(s))
 	}
-	var r struct{ Range []uint16 }
-	return json.Unmarshal(v, &r) == nil && len(r.Range) == 2 && r.Range[0] <= port && port <= r.Range[1]
 }
 
-// covers reports whether an address, a range or a prefix has an address.
-func covers(v json.RawMessage, a netip.Addr) bool {
+// holds tells whether a number or a range has a port.
+func holds(v json.RawMessage, port uint16) match {
+	var n uint16
+	if json.Unmarshal(v, &n) == nil {
+		return known(n == port)
+	}
+	var r struct{ Range []uint16 }
+	if json.Unmarshal(v, &r) != nil || len(r.Range) != 2 {
+		return maybe
+	}
+	return known(r.Range[0] <= port && port <= r.Range[1])
+}
+
+// covers tells whether an address, a range or a prefix has an address.
+func covers(v json.RawMessage, a netip.Addr) match {
 	if b, err := netip.ParseAddr(text(v)); err == nil {
-		return a == b
+		return known(a == b)
 	}
 	var of struct {
 		Prefix struct {
@@ -168,15 +196,18 @@ func covers(v json.RawMessage, a netip.Addr) bool {
 		Range []string
 	}
 	if json.Unmarshal(v, &of) != nil {
-		return false
+		return maybe
 	}
 	if b, err := netip.ParseAddr(of.Prefix.Addr); err == nil {
-		return netip.PrefixFrom(b, of.Prefix.Len).Contains(a)
+		return known(netip.PrefixFrom(b, of.Prefix.Len).Contains(a))
 	}
 	if len(of.Range) != 2 {
-		return false
+		return maybe
 	}
 	first, err := netip.ParseAddr(of.Range[0])
 	last, err2 := netip.ParseAddr(of.Range[1])
-	return err == nil && err2 == nil && first.Compare(a) <= 0 && a.Compare(last) <= 0
+	if err != nil || err2 != nil {
+		return maybe
+	}
+	return known(first.Compare(a) <= 0 && a.Compare(last) <= 0)
 }
