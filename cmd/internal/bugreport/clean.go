@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"ulnet/cmd/internal/config"
 )
 
 // removed stands for what was taken out.
@@ -17,10 +19,13 @@ const shortest = 6
 
 // A cleaner takes secrets out of texts: what names say to be one, and what is known to be one,
 // wherever it stands.
-type cleaner struct{ secrets [][]byte }
+type cleaner struct {
+	secrets [][]byte
+	sorted  bool // the longest is the first
+}
 
 // Names of settings, variables and fields that have secrets, and those that have some if their value
-// is a single one. Names of files with secrets are no secrets.
+// is a single one. Settings that end in _file or claim_keys name files: these paths are kept.
 var (
 	secretName  = regexp.MustCompile(`(?i)secret|token|passw|passphrase|credential|private|authorization|api_?key|access_?key`)
 	perhapsName = regexp.MustCompile(`(?i)(^|[._-])keys?$`)
@@ -51,6 +56,22 @@ func (c *cleaner) file(text []byte) {
 	}
 }
 
+// setting learns the secrets in the value of a key of the configuration: arguments of programs but
+// the names of options, and values whose names are those of secrets.
+func (c *cleaner) setting(key, value string) {
+	for _, a := range config.Arguments(key, value) {
+		if name, rest, ok := strings.Cut(a, "="); strings.HasPrefix(name, "-") && ok {
+			a = rest
+		}
+		if !strings.HasPrefix(a, "-") {
+			c.learn(a)
+		}
+	}
+	if isSecret(key) {
+		c.learn(value)
+	}
+}
+
 // learn learns a secret, and what becomes of it in JSON.
 func (c *cleaner) learn(secret string) {
 	secret = strings.TrimSpace(secret)
@@ -61,11 +82,15 @@ func (c *cleaner) learn(secret string) {
 	if quoted, err := json.Marshal(secret); err == nil {
 		c.secrets = append(c.secrets, bytes.Trim(quoted, `"`))
 	}
-	slices.SortStableFunc(c.secrets, func(a, b []byte) int { return len(b) - len(a) }) // a secret may contain another one
+	c.sorted = false
 }
 
 // known takes out what is known to be a secret.
 func (c *cleaner) known(text []byte) []byte {
+	if !c.sorted {
+		slices.SortStableFunc(c.secrets, func(a, b []byte) int { return len(b) - len(a) }) // a secret may contain another one
+		c.secrets, c.sorted = slices.CompactFunc(c.secrets, bytes.Equal), true
+	}
 	for _, s := range c.secrets {
 		text = bytes.ReplaceAll(text, s, []byte(removed))
 	}
@@ -78,13 +103,14 @@ var patterns = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)(\b(?:bearer|basic)\s+)[a-z0-9._~+/=-]{6,}`),
 	regexp.MustCompile(`(?i)((?:secret|token|passw|passphrase|credential|api_?key|access_?key|private_?key)[a-z0-9_.-]*["']?\s*[:=]\s*["']?)[^\s"',;&}\])]+`),
 	regexp.MustCompile(`(?i)((?:^|\s)--?[a-z0-9_.-]*(?:secret|token|passw|passphrase|credential|key)\s+["']?)[^\s"']+`), // options of commands
+	regexp.MustCompile(`(\boutput["']?[=:]\s*)(?:"(?:[^"\\]|\\.)*"?|[^\s"]+)`),                                          // what programs print, in both formats of the log
 	regexp.MustCompile(`(://)[^/\s:@]*:[^/\s@]+@`),
 }
 
 // hints are in every line in which a pattern matches. Most lines have none, and are not searched.
 var hints = [][]byte{
 	[]byte("authorization"), []byte("bearer"), []byte("basic"), []byte("secret"), []byte("token"), []byte("passw"), []byte("passphrase"),
-	[]byte("credential"), []byte("key"), []byte("://"),
+	[]byte("credential"), []byte("key"), []byte("://"), []byte("output"),
 }
 
 // privateKey matches a key in the form of PEM, also one whose end is missing.
@@ -152,7 +178,7 @@ func (c *cleaner) object(fields map[string]any) {
 	for name, v := range fields {
 		switch {
 		case pair && name == "key":
-		case pair && (name == "value" || name == "next") && v != nil && (isSecret(key) || runs(key)):
+		case pair && (name == "value" || name == "next") && v != nil && (isSecret(key) || config.RunsProgram(key)):
 			fields[name] = removed
 		case name == "run" || name == "output":
 			fields[name] = programOf(v)
@@ -162,11 +188,6 @@ func (c *cleaner) object(fields map[string]any) {
 			fields[name] = c.value(v)
 		}
 	}
-}
-
-// runs reports whether a setting has a program with its arguments.
-func runs(key string) bool {
-	return key == "handlers" || strings.HasPrefix(key, "handlers.") && strings.HasSuffix(key, "run") || strings.Contains(key, ".actions") && !strings.HasSuffix(key, ".timeout")
 }
 
 // programOf keeps the program of a list with its arguments.

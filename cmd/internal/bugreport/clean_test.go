@@ -15,18 +15,25 @@ func TestCleanText(t *testing.T) {
 	var c cleaner
 	c.environment([]string{"CAPTURE_TOKEN=environ-secret", "HOME=/root", "EMPTY_TOKEN="})
 	c.file([]byte("first-key-of-file\n\n  second \"key\" of file  \n"))
+	c.setting("handlers.mail.run", "[/bin/mail, --header, Authorization-x, --to=somebody]")
+	c.setting("page.token", "page-secret")
 	for text, want := range map[string]string{
-		"level=info msg=ready token=abcdef n=3":                    "level=info msg=ready token=[redacted] n=3",
-		"Authorization: Bearer abc.def":                            "Authorization: [redacted]",
-		"curl -H 'Authorization: Basic Zm9v' x":                    "curl -H 'Authorization: [redacted]' x",
-		"lnetd --metrics-token hunter2 --config /etc/x":            "lnetd --metrics-token [redacted] --config /etc/x",
-		"https://user:pass@host/path?x=1":                          "https://[redacted]host/path?x=1",
-		`{"api_key": "abc", "n": 1`:                                `{"api_key": "[redacted]", "n": 1`,
-		"-----BEGIN PRIVATE KEY-----\nMII\n":                       "-----BEGIN PRIVATE KEY-----[redacted]",
-		"it says environ-secret and first-key-of-file.":            "it says [redacted] and [redacted].",
-		`the second "key" of file, in JSON second \"key\" of file`: "the [redacted], in JSON [redacted]",
-		"10.0.0.1@tcp: 8 credits, key_file: /etc/ulnet/key":        "10.0.0.1@tcp: 8 credits, key_file: /etc/ulnet/key",
-		"/root": "/root",
+		"level=info msg=ready token=abcdef n=3":                                  "level=info msg=ready token=[redacted] n=3",
+		"Authorization: Bearer abc.def":                                          "Authorization: [redacted]",
+		"curl -H 'Authorization: Basic Zm9v' x":                                  "curl -H 'Authorization: [redacted]' x",
+		"lnetd --metrics-token hunter2 --config /etc/x":                          "lnetd --metrics-token [redacted] --config /etc/x",
+		"https://user:pass@host/path?x=1":                                        "https://[redacted]host/path?x=1",
+		`{"api_key": "abc", "n": 1`:                                              `{"api_key": "[redacted]", "n": 1`,
+		"-----BEGIN PRIVATE KEY-----\nMII\n":                                     "-----BEGIN PRIVATE KEY-----[redacted]",
+		"it says environ-secret and first-key-of-file.":                          "it says [redacted] and [redacted].",
+		`the second "key" of file, in JSON second \"key\" of file`:               "the [redacted], in JSON [redacted]",
+		"10.0.0.1@tcp: 8 credits, key_file: /etc/ulnet/key":                      "10.0.0.1@tcp: 8 credits, key_file: /etc/ulnet/key",
+		"it says Authorization-x, somebody, page-secret, /bin/mail and --header": "it says [redacted], [redacted], [redacted], /bin/mail and --header",
+		`level=WARN msg="handler failed" exit=1 output="> A: \"b\"\nc" n=2`:      `level=WARN msg="handler failed" exit=1 output=[redacted] n=2`,
+		`level=WARN msg="handler failed" output=word n=2`:                        `level=WARN msg="handler failed" output=[redacted] n=2`,
+		`{"msg":"handler failed","output":"> A: \"b\"","n":2}`:                   `{"msg":"handler failed","output":[redacted],"n":2}`,
+		`{"msg":"handler failed","output":"cut`:                                  `{"msg":"handler failed","output":[redacted]`,
+		"/root":                                                                  "/root",
 	} {
 		if got := string(c.text([]byte(text))); got != want {
 			t.Errorf("%q becomes\n%q, want\n%q", text, got, want)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -22,8 +23,14 @@ import (
 // and what has taken memory.
 var profiles = []string{"goroutine", "heap", "mutex", "block", "threadcreate"}
 
+// maxAnswer bounds the bytes of an answer. A cut one would be no JSON.
+const maxAnswer = 16 * maxFile
+
 // maxNets bounds the networks whose connections a report has.
 const maxNets = 16
+
+// maxKeyFiles bounds the files of keys that are read, which the daemon names.
+const maxKeyFiles = 16
 
 // errMute is the reason for what a daemon was not asked because it did not answer before.
 var errMute = errors.New("the daemon did not answer earlier questions in time")
@@ -35,7 +42,7 @@ type asker struct {
 	late   int           // answers that did not come in time
 }
 
-// get returns the answer to a question, without the rest if it is too long.
+// get returns the answer to a question.
 func (a *asker) get(ctx context.Context, open func(context.Context) (io.ReadCloser, error)) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, errors.New("the time limit is over")
@@ -48,7 +55,10 @@ func (a *asker) get(ctx context.Context, open func(context.Context) (io.ReadClos
 	in, err := open(limited)
 	var text []byte
 	if err == nil {
-		text, err = io.ReadAll(io.LimitReader(in, 4*maxFile))
+		text, err = io.ReadAll(io.LimitReader(in, maxAnswer+1))
+		if len(text) > maxAnswer {
+			err = fmt.Errorf("the answer has more than %d bytes", maxAnswer)
+		}
 		_ = in.Close() // the text is there
 	}
 	if err != nil && limited.Err() != nil {
@@ -117,7 +127,8 @@ func (r *Report) connections(ctx context.Context, a *asker, status []byte) {
 }
 
 // learnKeys learns the keys that the daemon has, so that they are found wherever they stand. If it
-// does not answer, the configuration says where they are, and is added, as far as it counts.
+// does not answer, the configuration says where they are, and is added, as far as it counts. What was
+// not learned is in the index.
 func (r *Report) learnKeys(ctx context.Context, a *asker, path string) {
 	var files []string
 	text, err := a.get(ctx, func(ctx context.Context) (io.ReadCloser, error) { return a.client.Answer(ctx, "/v1/config") })
@@ -129,22 +140,39 @@ func (r *Report) learnKeys(ctx context.Context, a *asker, path string) {
 		values = r.offline(path)
 	}
 	for _, v := range values {
-		if v.Value == "" || !strings.HasSuffix(v.Key, "key_file") && !strings.HasSuffix(v.Key, "claim_keys") {
-			continue
+		r.clean.setting(v.Key, v.Value)
+		if v.Next != nil {
+			r.clean.setting(v.Key, *v.Next)
 		}
-		files = append(files, besides(v.From, v.Value))
+		if config.RunsProgram(v.Key) && strings.HasSuffix(v.Value, ", "+config.NoArguments+"]") {
+			r.lacks("arguments of "+v.Key, "this user may not see them, so other files may have them")
+		}
+		if v.Value != "" && (strings.HasSuffix(v.Key, "key_file") || strings.HasSuffix(v.Key, "claim_keys")) {
+			files = append(files, r.besides(v.From, v.Value))
+		}
 	}
-	for _, f := range files {
-		if text, err := readBounded(f, maxFile); err == nil { // what cannot be read here cannot get into the report from here
+	slices.Sort(files)
+	for i, f := range slices.Compact(files) {
+		text, err := readKeys(f)
+		switch {
+		case err != nil:
+			r.lacks("keys of "+f, err.Error()+", so other files may have them")
+		case i >= maxKeyFiles:
+			r.lacks("keys of "+f, "too many files of keys, so other files may have them")
+		default:
 			r.clean.file(text)
 		}
 	}
 }
 
-// besides returns the path of a file that a line of another one names.
-func besides(line, path string) string {
+// besides returns the path of a file that a line of another one names. The daemon may have relative
+// paths, which count from its directory.
+func (r *Report) besides(line, path string) string {
 	if file, _, ok := strings.Cut(line, ":"); ok && !filepath.IsAbs(path) {
-		return filepath.Join(filepath.Dir(file), path)
+		path = filepath.Join(filepath.Dir(file), path)
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(r.dir, path)
 	}
 	return path
 }
@@ -155,7 +183,11 @@ func (r *Report) offline(path string) []config.Value {
 	const name = "config-file.json"
 	set := pflag.NewFlagSet("lnetd", pflag.ContinueOnError)
 	flags := config.AddFlags(set)
-	if _, err := os.Stat(path); err != nil {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no regular file", path)
+	}
+	if err != nil {
 		r.lacks(name, err.Error()+": name the configuration of lnetd with --config")
 		return nil
 	}

@@ -1,6 +1,7 @@
 package bugreport
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -27,6 +28,7 @@ func (r *Report) process(socket string) {
 		return
 	}
 	dir := fmt.Sprintf("/proc/%d", pid)
+	r.dir, _ = os.Readlink(dir + "/cwd")                                  // "": only root and the user of lnetd may read it
 	if environ, err := readBounded(dir+"/environ", maxFile); err == nil { // only root and the user of lnetd may read it
 		r.clean.environment(strings.Split(string(environ), "\x00"))
 	}
@@ -92,6 +94,30 @@ func (r *Report) copy(name, path string) {
 		return
 	}
 	r.add(name, text)
+}
+
+// maxKeys is the length in bytes of the longest file of keys.
+const maxKeys = 4096
+
+// readKeys reads a file of keys that the daemon names. It opens regular files alone: the daemon has
+// fewer rights, and opening a device has effects.
+func readKeys(path string) ([]byte, error) {
+	at, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(at)
+	var info unix.Stat_t
+	if err := unix.Fstat(at, &info); err != nil {
+		return nil, err
+	}
+	if info.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil, errors.New("no regular file")
+	}
+	if info.Size > maxKeys {
+		return nil, errors.New("too long for a file of keys")
+	}
+	return readBounded(fmt.Sprintf("/proc/self/fd/%d", at), maxKeys)
 }
 
 // readBounded reads the beginning of a regular file or of one of /proc. It does not wait for a pipe.

@@ -69,6 +69,7 @@ type Report struct {
 	size   int
 	clean  cleaner
 	answer time.Duration // longest wait for one answer
+	dir    string        // working directory of the daemon; "": not known
 }
 
 // Collect makes a report. It fails only if ctx ends.

@@ -199,14 +199,46 @@ func TestTail(t *testing.T) {
 func TestCommandEnds(t *testing.T) {
 	spec.Covers(t, "OP-46")
 	r := &Report{answer: 50 * time.Millisecond}
-	if out, err := r.output(t.Context(), "yes"); err == nil || len(out) > 4*maxFile {
+	if out, err := r.output(t.Context(), false, "yes"); err == nil || len(out) > 4*maxFile {
 		t.Errorf("%d bytes, %v", len(out), err)
 	}
 	r.answer = time.Minute
-	if out, err := r.output(t.Context(), "head", "-c", "5000000", "/dev/zero"); err != nil || len(out) != 4*maxFile {
+	if out, err := r.output(t.Context(), false, "head", "-c", "5000000", "/dev/zero"); err != nil || len(out) != 4*maxFile {
 		t.Errorf("%d bytes, %v", len(out), err)
 	}
-	if _, err := r.output(context.Background(), "no-such-program"); err == nil {
+	if out, err := r.output(t.Context(), true, "sh", "-c", "head -c 9000000 /dev/zero; echo newest"); err != nil || len(out) != maxOutput || !bytes.HasSuffix(out, []byte("newest\n")) {
+		t.Errorf("%d bytes, %v: the end of a log is not there", len(out), err)
+	}
+	if _, err := r.output(context.Background(), false, "no-such-program"); err == nil {
 		t.Error("a program that is not there")
+	}
+}
+
+// TestReadKeys: files of keys are regular and short, since the daemon says where they are.
+func TestReadKeys(t *testing.T) {
+	spec.Covers(t, "OP-45")
+	dir := t.TempDir()
+	key, long, pipe := filepath.Join(dir, "key"), filepath.Join(dir, "long"), filepath.Join(dir, "pipe")
+	if err := errors.Join(os.WriteFile(key, []byte("0123456789abcdef"), 0o600), os.WriteFile(long, make([]byte, maxKeys+1), 0o600), syscall.Mkfifo(pipe, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := readKeys(key); err != nil || string(text) != "0123456789abcdef" {
+		t.Errorf("%q, %v", text, err)
+	}
+	for _, path := range []string{long, pipe, "/dev/null", filepath.Join(dir, "none")} {
+		if text, err := readKeys(path); err == nil || len(text) > 0 {
+			t.Errorf("%s: %d bytes, %v", path, len(text), err)
+		}
+	}
+}
+
+// TestRelativePaths: a relative path of the configuration counts from the directory of the daemon.
+func TestRelativePaths(t *testing.T) {
+	spec.Covers(t, "OP-45")
+	r := Report{dir: "/srv"}
+	for from, want := range map[string]string{"conf/lnetd.yaml:3": "/srv/conf/key", "/etc/ulnet/lnetd.yaml:3": "/etc/ulnet/key", "lnetd.yaml:3": "/srv/key"} {
+		if got := r.besides(from, "key"); got != want {
+			t.Errorf("%s: %s, want %s", from, got, want)
+		}
 	}
 }

@@ -47,7 +47,7 @@ func (r *Report) system(ctx context.Context) {
 	r.settings()
 	for _, c := range commands {
 		words := strings.Fields(c.line)
-		out, err := r.output(ctx, words[0], words[1:]...)
+		out, err := r.output(ctx, false, words[0], words[1:]...)
 		if err != nil {
 			r.lacks("system/"+c.file, err.Error())
 		}
@@ -90,7 +90,7 @@ func (r *Report) log(ctx context.Context, path string) {
 		r.addTail(name, text, cut)
 		return
 	}
-	text, err := r.output(ctx, "journalctl", "--no-pager", "--quiet", "-o", "short-iso-precise", "-n", "5000", "_COMM=lnetd", "+", "SYSLOG_IDENTIFIER=lnetd")
+	text, err := r.output(ctx, true, "journalctl", "--no-pager", "--quiet", "-o", "short-iso-precise", "-n", "5000", "_COMM=lnetd", "+", "SYSLOG_IDENTIFIER=lnetd")
 	if err == nil && len(text) == 0 {
 		err = errors.New("the journal has no line of lnetd for this user: run it as root, or name the file of the log with --log")
 	}
@@ -98,20 +98,34 @@ func (r *Report) log(ctx context.Context, path string) {
 		r.lacks(name, err.Error())
 		return
 	}
-	r.addTail(name, text, false)
+	r.addTail(name, text, len(text) == maxOutput)
 }
 
-// bounded keeps the beginning of what is written to it. It has no other method, by which io.Copy
-// would go around the bound.
-type bounded struct{ kept []byte }
+// maxOutput bounds what is kept of the output of a program.
+const maxOutput = 4 * maxFile
 
-func (b *bounded) Write(p []byte) (int, error) {
-	b.kept = append(b.kept, p[:min(max(4*maxFile-len(b.kept), 0), len(p))]...)
+// kept keeps the beginning or the end of what is written to it. It has no other method, by which
+// io.Copy would go around the bound.
+type kept struct {
+	text []byte
+	end  bool
+}
+
+func (k *kept) Write(p []byte) (int, error) {
+	if !k.end {
+		k.text = append(k.text, p[:min(max(maxOutput-len(k.text), 0), len(p))]...)
+		return len(p), nil
+	}
+	if k.text = append(k.text, p...); len(k.text) > 2*maxOutput {
+		k.text = append(k.text[:0], k.text[len(k.text)-maxOutput:]...)
+	}
 	return len(p), nil
 }
 
-// output returns what a program prints. One that does not end is ended.
-func (r *Report) output(ctx context.Context, name string, args ...string) ([]byte, error) {
+func (k *kept) last() []byte { return k.text[max(len(k.text)-maxOutput, 0):] }
+
+// output returns what a program prints, of what is too long the beginning or the end. One that does not end is ended.
+func (r *Report) output(ctx context.Context, end bool, name string, args ...string) ([]byte, error) {
 	path, err := exec.LookPath(name)
 	if err != nil { // not in the PATH of all users
 		if path, err = exec.LookPath("/usr/sbin/" + name); err != nil {
@@ -122,10 +136,10 @@ func (r *Report) output(ctx context.Context, name string, args ...string) ([]byt
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.WaitDelay = time.Second
-	var stdout, stderr bounded
+	stdout, stderr := kept{end: end}, kept{}
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err = cmd.Run(); err != nil {
-		err = fmt.Errorf("%s: %w: %s", name, err, bytes.TrimSpace(stderr.kept[:min(len(stderr.kept), 200)]))
+		err = fmt.Errorf("%s: %w: %s", name, err, bytes.TrimSpace(stderr.text[:min(len(stderr.text), 200)]))
 	}
-	return stdout.kept, err
+	return stdout.last(), err
 }
