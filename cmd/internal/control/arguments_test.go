@@ -13,7 +13,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestArguments: clients who may only look get no arguments of programs, which may have secrets.
+// TestArguments: clients that may only look get no arguments of programs, which may have secrets.
 func TestArguments(t *testing.T) {
 	spec.Covers(t, "OP-5")
 	l := &config.Loaded{Config: config.Default(), Sources: []config.Source{{Key: "handlers.mail.run", Value: "[/bin/mail, token]", From: "f:1"}}}

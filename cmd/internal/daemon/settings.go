@@ -36,7 +36,7 @@ func (s *Settings) Routes() []control.Route {
 	return []control.Route{OpConfig.Do(s.ask), OpReload.Do(func(ctx context.Context, _ control.None) (Reloaded, error) { return s.Reload(ctx) })}
 }
 
-// ask answers the question for the configuration: Show, for clients who may only look without the
+// ask answers the question for the configuration: Show, for clients that may only look without the
 // arguments of programs.
 func (s *Settings) ask(ctx context.Context, _ control.None) ([]config.Value, error) {
 	list, err := s.Show()

@@ -62,7 +62,7 @@ func (n *Node) Handlers() []handlers.Status {
 	return list
 }
 
-// askHandlers answers the question for the handlers, for clients who may only look without the
+// askHandlers answers the question for the handlers, for clients that may only look without the
 // arguments of the programs.
 func (n *Node) askHandlers(ctx context.Context, _ control.None) ([]handlers.Status, error) {
 	list := n.Handlers()
