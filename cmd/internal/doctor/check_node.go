@@ -17,39 +17,41 @@ import (
 // daemon asks for the state of the node, which other checks use.
 func (e *exam) daemon() {
 	s, err := e.node.Status(e.ctx)
+	if err == nil && !s.Unconfigured {
+		e.up, e.status = true, s
+		e.asked, _ = e.host.Clock() // the check of clocks has the error
+		if e.peers, err = e.node.Peers(e.ctx); err != nil {
+			e.unknown("", "try again", "peers: %v", err)
+		}
+		e.ok("", "lnetd runs with %d interfaces and %d peers", len(e.nis()), len(e.peers))
+		return
+	}
+	e.mute = err == nil || errors.Is(err, errMute) || control.Denied(err)
+	if e.absent(err) {
+		e.hostAddresses()
+	}
+}
+
+// absent says why there is no state of a node, unless the time is over. A daemon without an error is
+// not configured.
+func (e *exam) absent(err error) bool {
 	switch {
+	case err == nil:
+		e.warn("", "bring it up with 'lnetctl lnet configure'", "lnetd runs, and LNet is not configured")
 	case errors.Is(err, errMute):
-		e.mute = true
 		e.fail("", "keep 'lnetctl bugreport' and the log ('journalctl -u lnetd'), then 'systemctl restart lnetd'", "%v", err)
-		e.hostAddresses()
-		return
 	case control.Denied(err):
-		e.mute = true
 		e.unknown("", "run it as root, or as the user or in the group of lnetd", "this user may not ask the daemon")
-		e.hostAddresses()
-		return
-	case err != nil && e.late(""):
-		return
-	case err != nil:
+	case e.late(""):
+		return false
+	default:
 		next := cli.HintOf(err)
 		if next == "" {
 			next = "start it with 'systemctl start lnetd', or name its socket with --socket"
 		}
 		e.fail("", next, "%v", err)
-		e.hostAddresses()
-		return
-	case s.Unconfigured:
-		e.warn("", "bring it up with 'lnetctl lnet configure'", "lnetd runs, and LNet is not configured")
-		e.mute = true
-		e.hostAddresses()
-		return
 	}
-	e.up, e.status = true, s
-	e.asked, _ = e.host.Clock() // the check of clocks has the error
-	if e.peers, err = e.node.Peers(e.ctx); err != nil {
-		e.unknown("", "try again", "peers: %v", err)
-	}
-	e.ok("", "lnetd runs with %d interfaces and %d peers", len(e.nis()), len(e.peers))
+	return true
 }
 
 // hostAddresses has the checks look at the addresses of the host, where there is no node.

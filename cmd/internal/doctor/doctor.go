@@ -3,7 +3,8 @@
 // has seen, whether that is right, and what to do next.
 //
 // It asks the daemon by its control socket ([Node]) and the system ([Host]). It changes nothing, and
-// sends pings of LNet and of ICMP, and requests of ARP for the node's own addresses. Everything
+// sends pings of LNet and of ICMP, requests of ARP for the node's own addresses, and, with a group of
+// collectives, two requests to its members, for their configuration and clock. Everything
 // that decides is in functions of what these two told, so tests can tell anything.
 package doctor
 

@@ -65,11 +65,8 @@ func parseRuleset(text []byte) (*ruleset, error) {
 	s := &ruleset{chains: map[chainName]*chain{}}
 	for _, o := range doc.Nftables {
 		if c := o.Chain; c != nil {
-			n := chainName{c.Family, c.Table, c.Name}
-			s.chains[n] = &chain{chainName: n, Hook: c.Hook, Prio: c.Prio, Policy: c.Policy, dev: c.Dev}
-			if slices.Contains(hooks, c.Hook) && c.Type == "filter" && c.Family != "bridge" && c.Family != "arp" {
-				s.base = append(s.base, s.chains[n])
-			}
+			n := &chain{chainName: chainName{c.Family, c.Table, c.Name}, Hook: c.Hook, Prio: c.Prio, Policy: c.Policy, dev: c.Dev}
+			s.add(n, c.Type)
 		}
 		if r := o.Rule; r != nil {
 			c := s.chains[chainName{r.Family, r.Table, r.Chain}]
@@ -83,6 +80,13 @@ func parseRuleset(text []byte) (*ruleset, error) {
 		return cmp.Or(slices.Index(hooks, a.Hook)-slices.Index(hooks, b.Hook), a.Prio-b.Prio)
 	})
 	return s, nil
+}
+
+func (s *ruleset) add(c *chain, kind string) {
+	s.chains[c.chainName] = c
+	if slices.Contains(hooks, c.Hook) && kind == "filter" && c.Family != "bridge" && c.Family != "arp" {
+		s.base = append(s.base, c)
+	}
 }
 
 // decision is what becomes of a packet.
@@ -150,27 +154,33 @@ func (s *ruleset) walk(c *chain, p packet, depth int) result {
 			if matches = matches.and(p.matches(x)); matches == no {
 				break
 			}
-			r, ends := s.decide(c, x, p, depth, by)
-			if !ends {
-				continue
-			}
-			switch {
-			case r.decision == passes:
-				perhaps = cmp.Or(perhaps, r.perhaps)
-			case r.decision == accepts && matches == maybe:
-				perhaps = cmp.Or(perhaps, by)
-			case r.decision == dropped && matches == yes && perhaps != "":
-				return result{decision: depends, by: perhaps}
-			case matches == maybe:
-				return result{decision: depends, by: by}
-			case r.decision == returned:
-				return result{decision: passes, perhaps: cmp.Or(perhaps, r.perhaps)}
-			default:
-				return r
+			if r, ends := s.decide(c, x, p, depth, by); ends {
+				if r, ends = r.behind(matches, perhaps, by); ends {
+					return r
+				}
+				perhaps = r.perhaps
 			}
 		}
 	}
 	return result{decision: passes, perhaps: perhaps}
+}
+
+// behind returns what a rule with this result does to a packet that matches, perhaps, and that
+// another rule before it accepts, perhaps. If it does not end the walk, only perhaps counts.
+func (r result) behind(matches match, perhaps, by string) (_ result, ends bool) {
+	switch {
+	case r.decision == passes:
+		return result{perhaps: cmp.Or(perhaps, r.perhaps)}, false
+	case r.decision == accepts && matches == maybe:
+		return result{perhaps: cmp.Or(perhaps, by)}, false
+	case r.decision == dropped && matches == yes && perhaps != "":
+		return result{decision: depends, by: perhaps}, true
+	case matches == maybe:
+		return result{decision: depends, by: by}, true
+	case r.decision == returned:
+		return result{decision: passes, perhaps: cmp.Or(perhaps, r.perhaps)}, true
+	}
+	return r, true
 }
 
 // returned is the decision of a packet that goes back to the calling chain; walk alone uses it.
