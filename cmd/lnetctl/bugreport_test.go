@@ -57,6 +57,7 @@ handlers:
 const secretLog = `2026-01-02T03:04:05 host lnetd[1]: level=INFO msg=kept-line
 level=ERROR msg="s3cret-key-one-0123456789 was refused" token=s3cret-logged url=https://admin:s3cret-password@host/
 level=ERROR msg="Authorization: Bearer s3cret-bearer" env=s3cret-environ-daemon and s3cret-environ-own
+level=WARN msg="s3cret-action has failed" output="> X: \"s3cret-output\"\nrest"
 `
 
 // secretDaemon starts an lnetd with secrets wherever it may have some, in the folder dir.
@@ -172,8 +173,8 @@ func TestBugreport(t *testing.T) {
 			t.Errorf("missing: %+v", m)
 		}
 	}
-	if n := strings.Count(files["log.txt"], "[redacted]"); n != 6 {
-		t.Errorf("%d secrets were taken out of the log, want 6:\n%s", n, files["log.txt"])
+	if n := strings.Count(files["log.txt"], "[redacted]"); n != 8 {
+		t.Errorf("%d secrets were taken out of the log, want 8:\n%s", n, files["log.txt"])
 	}
 	if out, err := lnetctl(); err == nil || !strings.Contains(out, "--force") {
 		t.Errorf("a second report in the same file: %v, %s", err, out)
