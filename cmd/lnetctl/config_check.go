@@ -16,7 +16,7 @@ import (
 // checkDoc is the result of a check.
 type checkDoc struct {
 	File     string       `json:"file"`     // path of the file
-	OK       bool         `json:"ok"`       // lnetd would start with the file
+	OK       bool         `json:"ok"`       // lnetd would take the file in a reload
 	Keys     int          `json:"keys"`     // number of keys that the file and those that it names set
 	Errors   []problemDoc `json:"errors"`   // what lnetd would refuse
 	Warnings []problemDoc `json:"warnings"` // lines without effect
@@ -38,11 +38,12 @@ func configCheck(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE",
 		Short: "Check a configuration file of lnetd, without a daemon",
-		Long: `Reads a configuration file as lnetd does, with the files that it names: modprobe, lnet_conf,
-nids_file and files of keys. It prints every error with its line, such as an unknown key,
-a value out of range, or values that do not fit together, and exits with 1 then. Whether
-interfaces and addresses exist shows only when lnetd starts.`,
-		Example: "  lnetctl config check /etc/lnetd.yaml && lnetctl reload",
+		Long: `Reads a configuration file as 'lnetctl reload' does, with the files that it names: modprobe,
+lnet_conf, nids_file and files of keys. It prints every error with its line, such as an unknown
+key, a value out of range, values that do not fit together, or a file that is empty or ends
+in the middle of a line, and exits with 1 then. Whether interfaces and addresses exist shows
+only when lnetd starts.`,
+		Example: "  lnetctl config check /etc/ulnet/lnetd.yaml && lnetctl reload",
 		Args:    cli.Args("FILE"),
 		RunE: func(c *cobra.Command, args []string) error {
 			doc := checkFile(args[0])
@@ -61,7 +62,7 @@ interfaces and addresses exist shows only when lnetd starts.`,
 	}
 }
 
-// checkFile reads a file as lnetd does.
+// checkFile reads a file as lnetd does in a reload.
 func checkFile(path string) checkDoc {
 	doc := checkDoc{File: path, Errors: []problemDoc{}, Warnings: []problemDoc{}}
 	set := pflag.NewFlagSet("lnetd", pflag.ContinueOnError)
@@ -69,19 +70,13 @@ func checkFile(path string) checkDoc {
 	err := set.Set("config", path)
 	var l *config.Loaded
 	if err == nil {
-		l, err = flags.Load(false)
-	}
-	if err == nil {
-		err = l.ReadLNetConf()
+		l, err = flags.Reload(false)
 	}
 	doc.Errors = append(doc.Errors, problems(path, err)...)
 	if l == nil {
 		return doc
 	}
 	doc.Keys = len(l.Sources)
-	for _, e := range l.ImportErrors() {
-		doc.Errors = append(doc.Errors, problems(path, e)...)
-	}
 	for _, w := range l.Warnings {
 		doc.Warnings = append(doc.Warnings, problemDoc{File: w.File, Line: w.Line, Text: w.Text})
 	}

@@ -46,7 +46,7 @@ func serve(ctx context.Context, env cli.Env, loaded *config.Loaded, load func() 
 		log.Warn(w.Text, slog.String("file", w.File), slog.Int("line", w.Line))
 	}
 	if err := stateversion.Prepare(cfg.StateDir, log); err != nil {
-		return cli.Hint(cli.ConfigError(err), "install the newer lnetd again, or name another folder with --state-dir: the node then is as one that never ran")
+		return cli.Hint(cli.ConfigError(err), "install the newer lnetd again or, if there is none, remove a damaged version file; or name another folder with --state-dir: the node then is as one that never ran")
 	}
 	socket, err := control.Listen(cfg.Socket)
 	if err != nil {
@@ -79,7 +79,7 @@ func serve(ctx context.Context, env cli.Env, loaded *config.Loaded, load func() 
 	stopWatch := manager.Watch(n.Alive)
 	stopFlushing := tap.keep(log)
 	err = server.Serve(ctx, socket)
-	settings.Close()
+	closeSettings(settings)
 	stopping()
 	sockets.Stopping()
 	stopWatch()
@@ -88,6 +88,13 @@ func serve(ctx context.Context, env cli.Env, loaded *config.Loaded, load func() 
 	log.Info("stopping")
 	drain(log, n)
 	return errors.Join(err, tap.close())
+}
+
+// closeSettings waits for a reload that goes on, but not for one that hangs.
+func closeSettings(s *daemon.Settings) {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
+	defer cancel()
+	s.Close(ctx)
 }
 
 // showState keeps the state files of modules up to date until stop is called.

@@ -41,10 +41,16 @@ func Changes(from, to *Loaded) (list []KeyChange) {
 			list = append(list, KeyChange{Key: key, Old: o.Value, New: n.Value, From: position})
 		}
 	}
-	const file = "gossip.nids_file"
-	if !slices.Equal(from.Gossip.NIDs, to.Gossip.NIDs) && was[file].Value == will[file].Value && was[file].Value != "" {
-		n := will[file]
-		list = append(list, KeyChange{Key: file, Old: n.Value, New: n.Value + " with other NIDs", From: n.From})
+	for _, f := range []struct {
+		key, what string
+		same      bool
+	}{
+		{"gossip.nids_file", " with other NIDs", slices.Equal(from.Gossip.NIDs, to.Gossip.NIDs)},
+		{"health.claim_keys", " with other keys", from.Health.ClaimKeys.Equal(to.Health.ClaimKeys)},
+	} {
+		if n := will[f.key]; !f.same && was[f.key].Value == n.Value && n.Value != "" {
+			list = append(list, KeyChange{Key: f.key, Old: n.Value, New: n.Value + f.what, From: n.From})
+		}
 	}
 	return list
 }

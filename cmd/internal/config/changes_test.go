@@ -42,12 +42,15 @@ func TestChanges(t *testing.T) {
 	t.Chdir(t.TempDir())
 	flags := flagsFor(t, "--accept-port=1000")
 	write(t, "nids", "10.0.0.[1-2]@tcp\n")
+	write(t, "claims", "the first key of claims\n")
 	write(t, "lnetd.yaml", `accept_port: 1
 credits: 5
 log_level: warn
 gossip:
   nids_file: nids
   interval: 1s
+health:
+  claim_keys: claims
 networks: tcp # The same in another form is no change.
 `)
 	from, err := flags.Load(false)
@@ -55,6 +58,7 @@ networks: tcp # The same in another form is no change.
 		t.Fatal(err)
 	}
 	write(t, "nids", "10.0.0.[1-3]@tcp\n")
+	write(t, "claims", "another key of claims\n")
 	write(t, "lnetd.yaml", `networks: "tcp"
 accept_port: 2
 log_level: info
@@ -65,6 +69,8 @@ handlers:
   late:
     on: [gossip]
     run: [/bin/true]
+health:
+  claim_keys: claims
 `)
 	to, err := flags.Reload(false)
 	if err != nil {
@@ -85,6 +91,7 @@ handlers:
 		`lnetd.yaml:10: handlers.late.run: "" -> [/bin/true] needs a restart`,
 		"lnetd.yaml:3: log_level: warn -> info",
 		"lnetd.yaml:6: gossip.nids_file: nids -> nids with other NIDs needs a restart",
+		"lnetd.yaml:12: health.claim_keys: claims -> claims with other keys needs a restart",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -110,10 +117,15 @@ func TestReloadWholeFiles(t *testing.T) {
 		"imported, half a line":   {imports, "global:\n  retry_count: 1", "lnet.conf:2: the line has no end"},
 		"imported, bad item":      {imports, "route:\n  - net: tcp7\n", "lnet.conf:2: missing mandatory"},
 		"imported, no YAML":       {imports, "net: [\n", "lnet.conf:1:6: "},
+		"modprobe whole":          {"modprobe: m.conf\n", "options lnet networks=tcp\n", ""},
+		"modprobe, half a line":   {"modprobe: m.conf\n", "options lnet networks=tcp", "m.conf:1: the line has no end"},
+		"keys, half a line":       {"gossip:\n  key_file: m.conf\n", "0123456789abcdef", "m.conf:1: the line has no end"},
+		"claims, half a line":     {"health:\n  claim_keys: m.conf\n", "0123456789abcdef", "m.conf:1: the line has no end"},
 		"too large":               {strings.Repeat("# long\n", 10000), "", "lnetd.yaml: more than 65536 bytes"},
 	} {
 		write(t, "lnetd.yaml", test.file)
 		write(t, "lnet.conf", test.imported)
+		write(t, "m.conf", test.imported)
 		_, err := flags.Reload(false)
 		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.HasPrefix(err.Error(), test.want)) {
 			t.Errorf("%s: %v, want %q", name, err, test.want)
@@ -134,6 +146,30 @@ func TestReloadWholeFiles(t *testing.T) {
 	}
 	if _, err := flags.Reload(false); err == nil || !strings.Contains(err.Error(), "no regular file") {
 		t.Errorf("a FIFO: %v", err)
+	}
+}
+
+// TestReloadWithoutFile: a file of Lustre that has counted and is gone is an error of a reload, as
+// while another program replaces it. It is none of a start.
+func TestReloadWithoutFile(t *testing.T) {
+	spec.Covers(t, "OP-7")
+	set := pflag.NewFlagSet("lnetd", pflag.ContinueOnError)
+	f := AddFlags(set)
+	folder := t.TempDir()
+	if f.present(folder, "modprobe") != folder || f.missing(folder) != nil {
+		t.Errorf("found %q, %v", f.found, f.missing(folder))
+	}
+	if f.present(filepath.Join(folder, "none"), "modprobe") != "" {
+		t.Error("found a file that does not exist")
+	}
+	if err := os.Remove(folder); err != nil {
+		t.Fatal(err)
+	}
+	if f.present(folder, "modprobe") != "" {
+		t.Error("found a folder that is gone")
+	}
+	if err := f.missing(f.present(folder, "modprobe")); err == nil || !strings.Contains(err.Error(), folder) {
+		t.Errorf("%v, want an error about the folder", err)
 	}
 }
 

@@ -47,15 +47,18 @@ func Load(path string) (Config, error) {
 	return Parse(path, text)
 }
 
-// readFile returns the text of a file. It cuts a text that is too long, but only so far that
-// Parse still refuses it.
-func readFile(path string) ([]byte, error) {
+// readFile returns the text of a configuration file. It cuts a text that is too long, but only so far
+// that Parse still refuses it.
+func readFile(path string) ([]byte, error) { return readUpTo(path, maxFileSize) }
+
+// readUpTo returns the first most+1 bytes of a file.
+func readUpTo(path string, most int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxFileSize+1))
+	return io.ReadAll(io.LimitReader(f, most+1))
 }
 
 // readWhole reads the text of a file that a program may be writing at the moment, or its first most+1

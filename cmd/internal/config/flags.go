@@ -18,7 +18,8 @@ type Flags struct {
 	level string
 	given Config
 	set   *pflag.FlagSet
-	read  func(path string) ([]byte, error) // reads the daemon's file
+	read  func(path string) ([]byte, error) // reads the daemon's file, and those of modprobe.d
+	found []string                          // files of Lustre in their usual paths that have counted
 }
 
 // The files of Lustre that a daemon of root reads if no flag names others.
@@ -92,21 +93,23 @@ func (f *Flags) Load(system bool) (*Loaded, error) {
 }
 
 // Reload is Load for a running daemon. It also reads the file LNetConf, and refuses files that are
-// not whole, see readWhole.
+// not whole, see readWhole, and that a file of Lustre which counted before is not there any more.
 func (f *Flags) Reload(system bool) (*Loaded, error) {
 	f.read = func(path string) ([]byte, error) { return readWhole(path, maxFileSize) }
 	defer func() { f.read = readFile }()
 	l, err := f.Load(system)
+	if err == nil {
+		err = l.wholeKeys()
+	}
+	if err != nil || l.LNetConf == "" {
+		return l, err
+	}
+	text, err := readWhole(l.LNetConf, tree.MaxSize)
+	if err == nil {
+		err = l.readLNetConf(text)
+	}
 	if err != nil {
-		return nil, err
-	}
-	if l.LNetConf != "" {
-		if _, err := readWhole(l.LNetConf, tree.MaxSize); err != nil {
-			return nil, err
-		}
-	}
-	if err := l.ReadLNetConf(); err != nil {
-		return nil, err
+		return l, err
 	}
 	return l, errors.Join(l.ImportErrors()...)
 }
@@ -124,7 +127,10 @@ func (f *Flags) files(system bool) (l *Loaded, err error) {
 			return nil, err
 		}
 	} else if system && !f.set.Changed("networks") {
-		l.Modprobe, l.LNetConf = present(SystemModprobe), present(SystemLNetConf)
+		l.Modprobe, l.LNetConf = f.present(SystemModprobe, "modprobe"), f.present(SystemLNetConf, "lnet-conf")
+		if err := f.missing(l.Modprobe, l.LNetConf); err != nil {
+			return nil, err
+		}
 	}
 	if f.set.Changed("modprobe") {
 		l.Modprobe = pathOf(f.given.Modprobe)
@@ -141,7 +147,7 @@ func (f *Flags) onModules(modprobe, lnetConf string, text []byte) (*Loaded, erro
 	l := &Loaded{Config: Default()}
 	l.LNetConf = lnetConf
 	var err error
-	l.Sources, l.Warnings, err = l.ReadModprobe(modprobe)
+	l.Sources, l.Warnings, err = l.readModprobe(modprobe, f.read)
 	if err == nil && f.file != "" {
 		var more []Source
 		more, err = l.parse(f.file, text)
@@ -151,12 +157,26 @@ func (f *Flags) onModules(modprobe, lnetConf string, text []byte) (*Loaded, erro
 	return l, err
 }
 
-// present returns the path of a file or folder, or "" if there is none.
-func present(path string) string {
+// present returns the path of a file or folder, or "" if there is none. It counts unless the flag of
+// that name says which other one does.
+func (f *Flags) present(path, flag string) string {
 	if !exists(path) {
 		return ""
 	}
+	if !f.set.Changed(flag) && !slices.Contains(f.found, path) {
+		f.found = append(f.found, path)
+	}
 	return path
+}
+
+// missing returns an error if a file that has counted before is not among those that count now.
+func (f *Flags) missing(now ...string) error {
+	for _, path := range f.found {
+		if !slices.Contains(now, path) {
+			return &Error{File: path, Err: errors.New("was there when lnetd read it before, and is gone: restart lnetd if that is meant")}
+		}
+	}
+	return nil
 }
 
 // pathOf returns the path that a flag names, "" for none.

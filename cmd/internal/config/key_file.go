@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -38,6 +39,34 @@ func ReadKeys(path string) (keyring.Keys, error) {
 		err = fmt.Errorf("%s: %w", path, err)
 	}
 	return keys, err
+}
+
+// wholeKeys refuses files of keys that are not whole, see readWhole: a key that is cut in the middle
+// is a valid key, too.
+func (c *Config) wholeKeys() error {
+	for _, f := range []struct {
+		path string
+		keys keyring.Keys
+	}{
+		{c.Gossip.KeyFile, c.Gossip.Keys},
+		{c.Scoll.KeyFile, c.Scoll.Keys},
+		{c.Rmcast.KeyFile, c.Rmcast.Keys},
+		{c.Zone.KeyFile, c.Zone.Keys},
+		{c.Health.KeyFile, c.Health.Keys},
+		{c.Health.ClaimFile, c.Health.ClaimKeys},
+	} {
+		if f.path == "" {
+			continue
+		}
+		text, err := readWhole(f.path, maxSecret)
+		if err != nil {
+			return err
+		}
+		if keys, err := keyring.Parse(text); err != nil || !keys.Equal(f.keys) {
+			return &Error{File: f.path, Err: errors.New("the file changes while it is read")}
+		}
+	}
+	return nil
 }
 
 // maxSecret bounds a file of keys in bytes.

@@ -3,8 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 
 	"ulnet/cmd/internal/config/tree"
@@ -65,15 +63,15 @@ func (l *Loaded) ReadLNetConf() error {
 	if l.LNetConf == "" {
 		return nil
 	}
-	file, err := os.Open(l.LNetConf)
+	text, err := readUpTo(l.LNetConf, tree.MaxSize)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, tree.MaxSize+1))
-	if err != nil {
-		return err
-	}
+	return l.readLNetConf(text)
+}
+
+// readLNetConf is ReadLNetConf for the text of the file.
+func (l *Loaded) readLNetConf(text []byte) (err error) {
 	if l.Imported, err = tree.Read(text); err != nil {
 		if bad, ok := errors.AsType[*tree.SyntaxError](err); ok {
 			return &Error{File: l.LNetConf, Line: bad.Line, Column: bad.Column, Err: errors.New(bad.Text)}

@@ -51,7 +51,12 @@ var emptyMeansDefault = []string{"networks", "ip2nets", "routes", "forwarding"}
 // that neither ulnet nor Lustre knows. A value that does not fit is an error, as it is for
 // modprobe.
 func (c *Config) ReadModprobe(path string) (sources []Source, warnings []Warning, err error) {
-	options, err := readModprobe(path, map[string]bool{"lnet": true, "ksocklnd": true, "ko2iblnd": true})
+	return c.readModprobe(path, readFile)
+}
+
+// readModprobe is ReadModprobe with a function that reads a file.
+func (c *Config) readModprobe(path string, read func(string) ([]byte, error)) (sources []Source, warnings []Warning, err error) {
+	options, err := readModprobe(path, read, map[string]bool{"lnet": true, "ksocklnd": true, "ko2iblnd": true})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -28,14 +28,14 @@ func modprobeFiles(path string) ([]string, error) {
 }
 
 // readModprobe returns the options of the given modules, in order, from the files that path
-// stands for.
-func readModprobe(path string, modules map[string]bool) (list []moduleOption, err error) {
+// stands for. The function read reads one.
+func readModprobe(path string, read func(string) ([]byte, error), modules map[string]bool) (list []moduleOption, err error) {
 	files, err := modprobeFiles(path)
 	if err != nil {
 		return nil, err
 	}
 	for _, file := range files {
-		text, err := readBounded(file)
+		text, err := readBounded(file, read)
 		if err != nil {
 			return nil, err
 		}
@@ -49,7 +49,7 @@ func readModprobe(path string, modules map[string]bool) (list []moduleOption, er
 }
 
 // readBounded reads a file that is not larger than a configuration file of lnetd may be.
-func readBounded(file string) ([]byte, error) {
+func readBounded(file string, read func(string) ([]byte, error)) ([]byte, error) {
 	info, err := os.Stat(file)
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func readBounded(file string) ([]byte, error) {
 	if !info.Mode().IsRegular() || info.Size() > maxFileSize {
 		return nil, &Error{File: file, Err: errors.Join(fs.ErrInvalid, errors.New("want a file of at most 64 KiB"))}
 	}
-	return os.ReadFile(file)
+	return read(file)
 }
 
 // parseModprobe returns the options of a file; it ignores other directives. A backslash at the

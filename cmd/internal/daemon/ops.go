@@ -10,7 +10,7 @@ import (
 // The operations on the control socket.
 var (
 	OpLog      = control.Question[control.None, LogStatus]{Path: "/v1/log", Doc: "the level and the format of the log"}
-	OpConfig   = control.Question[control.None, []config.Value]{Path: "/v1/config", Doc: "the value of every key of the configuration, and where it comes from; arguments of programs only for root and the user of lnetd"}
+	OpConfig   = control.Question[control.None, []config.Value]{Path: "/v1/config", Doc: "the value of every key of the configuration, and where it comes from; arguments of programs only for root and the user of lnetd", Long: true}
 	OpReload   = control.Command[control.None, Reloaded]{Path: "/v1/reload", Doc: "reads the configuration again and applies what has changed"}
 	OpLogLevel = control.Action[LogLevel]{Path: "/v1/log/level", Doc: "changes the level of the log"}
 )

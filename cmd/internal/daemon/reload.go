@@ -26,9 +26,9 @@ type Reloaded struct {
 // Other errors are those of the operation that could not be done, such as ENETDOWN for an interface
 // that does not exist. A reload goes on if ctx ends.
 func (s *Settings) Reload(ctx context.Context) (Reloaded, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
+	if s.isClosed() {
 		return Reloaded{}, cli.Errnof(syscall.ESHUTDOWN, "lnetd is ending")
 	}
 	if s.Begin != nil {
@@ -39,23 +39,26 @@ func (s *Settings) Reload(ctx context.Context) (Reloaded, error) {
 	}
 	done, err := s.reload(context.WithoutCancel(ctx))
 	if err != nil {
-		s.log.Error("configuration not reloaded: everything is as before", slog.Any("err", err), slog.String("hint", cli.HintOf(err)))
+		s.log.Error("configuration not reloaded", slog.Any("err", err), slog.String("hint", cli.HintOf(err)))
 		return Reloaded{}, err
 	}
 	s.log.Info("configuration reloaded", slog.Int("changes", len(done)), slog.String("changed", strings.Join(done, "; ")))
 	return Reloaded{Changed: done}, nil
 }
 
-// reload is Reload without its lock and its log.
+// reload is Reload without its turn and its log.
 func (s *Settings) reload(ctx context.Context) ([]string, error) {
 	next, err := s.Load()
 	if err != nil {
 		return nil, cli.Hint(cli.Errno(syscall.EINVAL, err), "'lnetctl config check FILE' lists all errors of a file")
 	}
-	changes := config.Changes(s.now, next)
-	s.pending = slices.DeleteFunc(slices.Clone(changes), func(c config.KeyChange) bool { return config.AtRunTime(c.Key) })
-	if len(s.pending) > 0 {
-		return nil, refused(s.pending)
+	for _, w := range next.Warnings {
+		s.log.Warn(w.Text, slog.String("file", w.File), slog.Int("line", w.Line))
+	}
+	pending := slices.DeleteFunc(config.Changes(s.now, next), func(c config.KeyChange) bool { return config.AtRunTime(c.Key) })
+	s.set(s.now, pending)
+	if len(pending) > 0 {
+		return nil, refused(pending)
 	}
 	done, err := s.node.Reload(ctx, s.now, next)
 	if err != nil {
@@ -69,7 +72,7 @@ func (s *Settings) reload(ctx context.Context) ([]string, error) {
 		s.log.SetFormat(next.LogFormat)
 		done = append(done, "log_format: "+next.LogFormat)
 	}
-	s.now = next
+	s.set(next, nil)
 	return append([]string{}, done...), nil
 }
 
@@ -82,9 +85,28 @@ func refused(list []config.KeyChange) error {
 	return cli.Hint(cli.Errnof(syscall.EBUSY, "%s", strings.Join(lines, "\n")), "restart lnetd (systemctl restart lnetd), or take these changes back and reload again; nothing was changed")
 }
 
-// Close waits for a reload that goes on, and refuses further ones.
-func (s *Settings) Close() {
+// set changes what Show reads.
+func (s *Settings) set(now *config.Loaded, pending []config.KeyChange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.now, s.pending = now, pending
+}
+
+func (s *Settings) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
+// Close refuses further reloads, and waits until one that goes on has ended or ctx ends.
+func (s *Settings) Close(ctx context.Context) {
+	s.mu.Lock()
 	s.closed = true
+	s.mu.Unlock()
+	select {
+	case s.turn <- struct{}{}:
+		<-s.turn
+	case <-ctx.Done():
+		s.log.Warn("lnetd ends in the middle of a reload, which takes too long")
+	}
 }

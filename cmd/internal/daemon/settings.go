@@ -20,15 +20,17 @@ type Settings struct {
 	node *node.Node
 	log  *Log
 
-	mu      sync.Mutex
-	now     *config.Loaded     // configuration that counts; guarded by mu, like the fields below
+	turn chan struct{} // has an element while a reload runs
+
+	mu      sync.Mutex         // held for moments only
+	now     *config.Loaded     // configuration that counts; guarded by mu, like the fields below; only a reload changes it
 	pending []config.KeyChange // changes for which the last reload was refused: they need a restart
 	closed  bool               // no reload begins any more
 }
 
 // NewSettings returns the settings of a daemon that has started with a configuration.
 func NewSettings(l *config.Loaded, n *node.Node, log *Log) *Settings {
-	return &Settings{now: l, node: n, log: log}
+	return &Settings{now: l, node: n, log: log, turn: make(chan struct{}, 1)}
 }
 
 // Routes returns the operations of the settings.
@@ -56,16 +58,17 @@ func (s *Settings) ask(ctx context.Context, _ control.None) ([]config.Value, err
 // Show returns the value of every key that counts now, and where it comes from.
 func (s *Settings) Show() ([]config.Value, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	further, err := s.node.RunTime(s.now)
+	now, pending := s.now, s.pending
+	s.mu.Unlock()
+	further, err := s.node.RunTime(now)
 	if err != nil {
 		return nil, err
 	}
-	if level := s.log.Level(); level != s.now.LogLevel {
+	if level := s.log.Level(); level != now.LogLevel {
 		further = append(further, config.Source{Key: "log_level", Value: config.LevelName(level), From: config.RunTime})
 	}
-	values := s.now.Values(further...)
-	for _, p := range s.pending {
+	values := now.Values(further...)
+	for _, p := range pending {
 		i := slices.IndexFunc(values, func(v config.Value) bool { return v.Key == p.Key })
 		if i < 0 {
 			i = len(values)

@@ -62,13 +62,50 @@ func TestSettings(t *testing.T) {
 	if r, err := s.Reload(t.Context()); err != nil || r.Changed == nil || len(r.Changed) != 0 {
 		t.Errorf("%v, %v", r.Changed, err)
 	}
-	s.Close()
+	s.Close(t.Context())
 	if _, err := s.Reload(t.Context()); !errors.Is(err, syscall.ESHUTDOWN) {
 		t.Errorf("after Close: %v", err)
 	}
 	if want := slices.Repeat([]string{"begin", "end"}, 4); !slices.Equal(calls, want) {
 		t.Errorf("called %q", calls)
 	}
+}
+
+// TestCloseDuringReload: while a reload hangs, the settings can be shown, and Close waits no longer
+// than its context.
+func TestCloseDuringReload(t *testing.T) {
+	spec.Covers(t, "OP-5")
+	l := &config.Loaded{Config: config.Default()}
+	l.Networks = "lo"
+	n, err := node.New(node.Config{Config: l.Config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := n.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}()
+	s := NewSettings(l, n, NewLog(cli.Env{Stderr: new(bytes.Buffer), Getenv: func(string) string { return "" }}, new(bytes.Buffer), &l.Config))
+	begun, goOn, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	s.Load = func() (*config.Loaded, error) {
+		close(begun)
+		<-goOn
+		return l, nil
+	}
+	go func() {
+		defer close(ended)
+		_, _ = s.Reload(context.Background())
+	}()
+	<-begun
+	if _, err := s.Show(); err != nil {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s.Close(ctx)
+	close(goOn)
+	<-ended
 }
 
 // waiting lists the values that wait for a restart.

@@ -23,9 +23,9 @@ var IDs = []ID{
 		"lnetd has applied what has changed in its configuration. The attribute changed says what.",
 	},
 	{
-		"c0d81f27b53f4e06a7c98e6d5b1a9f42", "configuration not reloaded: everything is as before", "",
+		"c0d81f27b53f4e06a7c98e6d5b1a9f42", "configuration not reloaded", "",
 		"The configuration was not reloaded",
-		"A file is not valid, a change could not be made, or a key has changed that needs a restart: the error says\nwhich, and in which line. Nothing has changed.",
+		"A file is not valid, a change could not be made, or a key has changed that needs a restart: the error says\nwhich, and in which line. Changes were taken back, but for those that the error calls not taken back.",
 	},
 	{
 		"017a37ce1f5e430fa9f347d7d9000ba1", "stopping", "",

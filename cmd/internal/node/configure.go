@@ -25,8 +25,10 @@ type ConfigureRequest struct {
 // Configure configures LNet on the node, or takes it down. While LNet is down, the node has no
 // networks, routes, rules and peers, and accepts none. Configure does nothing if the node is
 // already in the wanted state. An error says what could not be started; LNet is then as it was
-// before.
+// before. Configure waits for a reload that goes on.
 func (n *Node) Configure(ctx context.Context, r ConfigureRequest) error {
+	n.reloading.Lock()
+	defer n.reloading.Unlock()
 	if !r.Up {
 		return n.unconfigure(ctx)
 	}

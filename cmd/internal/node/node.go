@@ -80,7 +80,8 @@ type Node struct {
 	// current is the configuration that counts for networks, peers, rules and routes: cfg, or what
 	// Reload was given since. All other parts are in cfg.
 	current   atomic.Pointer[config.Config]
-	reloading sync.Mutex       // held by Reload
+	reloading sync.Mutex       // held by Reload and Configure
+	damage    error            // why the node is not as its configuration says, see Reload; nil: it is; guarded by reloading
 	given     map[string][]int // numbers of the fault rules of the configuration, by their texts; guarded by reloading
 
 	dialsOnly bool // an NI has no listener because binding was not permitted

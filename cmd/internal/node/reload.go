@@ -1,14 +1,20 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
+	"net/netip"
 	"reflect"
+	"slices"
+	"syscall"
 
+	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/config/tree"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/udsp"
 	"ulnet/portals/keyring"
 )
 
@@ -19,38 +25,38 @@ type Reloader interface {
 	Reload(to *config.Config)
 }
 
+// errNotTakenBack means that a change was made and could not be taken back.
+var errNotTakenBack = errors.New("not taken back")
+
+// hintDamaged is what to do after errNotTakenBack.
+const hintDamaged = "the node is not as its configuration says: restart lnetd (systemctl restart lnetd); until then reloads are refused"
+
 // Reload changes the node where one configuration differs from another one, by the operations that
 // the control socket has. What does not differ stays as it is, also if a command has changed it since
 // the start. It returns texts about what it has changed. After an error it takes its changes back;
-// the error says which one failed, and where the configuration asks for it. While LNet is not
-// configured on the node, networks, peers, rules and routes are taken from the new configuration
-// when LNet is configured again.
+// the error says which one failed, where the configuration asks for it, and which could not be taken
+// back. After that all reloads are refused with EBUSY. While LNet is not configured on the node,
+// networks, peers, rules and routes are taken from the new configuration when LNet is configured
+// again, but for those of the file LNetConf, of which changes are refused with EBUSY.
 func (n *Node) Reload(ctx context.Context, from, to *config.Loaded) (done []string, err error) {
 	n.reloading.Lock()
 	defer n.reloading.Unlock()
-	r := reload{n: n, to: to}
-	if r.was, err = n.Wanted(from); err != nil {
-		return nil, err
+	if n.damage != nil {
+		return nil, cli.Hint(cli.Errnof(syscall.EBUSY, "an earlier reload failed: %v", n.damage), hintDamaged)
 	}
-	if r.will, err = n.Wanted(to); err != nil {
+	r := reload{n: n, from: from, to: to}
+	if err = r.compare(); err != nil {
 		return nil, err
 	}
 	resolved := to.Config
 	if err = resolved.ResolveNetworks(LocalAddresses); err != nil {
 		return nil, err
 	}
-	r.settings()
-	if !n.unconfigured.Load() {
-		r.networks()
-		r.peers()
-		r.rules()
-	}
-	r.router(from)
-	r.faults(from.Faults, to.Faults)
-	r.modules(from)
-	r.keys(from)
 	if done, err = r.run(ctx); err == nil {
 		n.current.Store(&resolved)
+	}
+	if errors.Is(err, errNotTakenBack) {
+		n.damage, err = err, cli.Hint(err, hintDamaged)
 	}
 	return done, err
 }
@@ -58,8 +64,8 @@ func (n *Node) Reload(ctx context.Context, from, to *config.Loaded) (done []stri
 // reload is a reload of the configuration: the changes that it consists of.
 type reload struct {
 	n         *Node
-	to        *config.Loaded
-	was, will *tree.Tree
+	from, to  *config.Loaded
+	was, will *tree.Tree // what the two configurations want the node to have
 	steps     []step
 }
 
@@ -76,45 +82,121 @@ func (r *reload) add(key, what string, do func(context.Context) (func(context.Co
 	r.steps = append(r.steps, step{key, what, do})
 }
 
+// compare lists the changes.
+func (r *reload) compare() (err error) {
+	if err = r.wanted(); err != nil {
+		return err
+	}
+	r.settings()
+	if !r.n.unconfigured.Load() {
+		r.networks()
+		r.peers()
+		r.rules()
+	} else if !sameImports(r.from, r.to) {
+		return cli.Hint(cli.Errnof(syscall.EBUSY, "%s: networks, routes, peers or rules have changed while LNet is not configured on the node", cmp.Or(r.to.LNetConf, r.from.LNetConf)),
+			"'lnetctl lnet configure --all' configures LNet; then reload again")
+	}
+	r.router()
+	r.faults(r.from.Faults, r.to.Faults)
+	r.modules()
+	r.keys()
+	return nil
+}
+
+// wanted sets what the two configurations want the node to have. The node has the NIDs of their NIs,
+// and of those that commands have started.
+func (r *reload) wanted() (err error) {
+	if r.was, err = wantedTree(r.from); err != nil {
+		return err
+	}
+	if r.will, err = wantedTree(r.to); err != nil {
+		return err
+	}
+	var was, will []nid.NID
+	if !r.n.unconfigured.Load() {
+		was, will = r.n.ownNIDs(r.was), r.n.ownNIDs(r.will)
+	}
+	others := slices.DeleteFunc(r.n.NIDs(), func(id nid.NID) bool { return slices.Contains(was, id) })
+	withoutOwn(r.was, r.from, slices.Concat(others, was))
+	withoutOwn(r.will, r.to, slices.Concat(others, will))
+	return nil
+}
+
+// ownNIDs returns the NIDs that the NIs of a configuration have, or get when they start.
+func (n *Node) ownNIDs(t *tree.Tree) (list []nid.NID) {
+	now, names := tree.Tree{Net: NetTree(n.Status(), 0, udsp.List{})}, newInterfaceNames()
+	for _, c := range configuredNIs(t) {
+		on := n.large(c.on)
+		addr, err := netip.ParseAddr(on.Name)
+		if err != nil {
+			addr = names.first[on.Name]
+		}
+		if has := now.RunsOn(on.Net.String(), c.ni); has != nil {
+			list = append(list, has.NID)
+		} else if addr.IsValid() {
+			list = append(list, nid.FromAddr(on.Net, addr))
+		}
+	}
+	return list
+}
+
+// sameImports reports whether the files LNetConf of two configurations have the same networks, routes,
+// peers and rules.
+func sameImports(from, to *config.Loaded) bool {
+	of := func(l *config.Loaded) (t tree.Tree) {
+		if l.Imported != nil {
+			t.Merge(l.Imported)
+		}
+		return tree.Tree{Net: t.Net, Route: t.Route, Peer: t.Peer, UDSP: t.UDSP}
+	}
+	return reflect.DeepEqual(of(from), of(to))
+}
+
 // run makes all changes, or takes back those that it has made.
 func (r *reload) run(ctx context.Context) (done []string, err error) {
-	var undo []func()
+	var undo []func() error
 	for _, s := range r.steps {
 		back, err := s.do(ctx)
 		if err != nil {
-			for i := len(undo) - 1; i >= 0; i-- {
-				undo[i]()
+			errs := []error{fmt.Errorf("%s%s: %w", r.position(s.key), s.what, err)}
+			for _, back := range slices.Backward(undo) {
+				errs = append(errs, back())
 			}
-			return nil, fmt.Errorf("%s%s: %w", r.position(s.key), s.what, err)
+			return nil, errors.Join(errs...)
 		}
 		if back == nil {
 			continue
 		}
 		done = append(done, s.what)
-		undo = append(undo, func() {
-			if err := back(ctx); err != nil {
-				r.n.cfg.Log.Error("a change could not be taken back", slog.String("change", s.what), slog.Any("err", err))
-			}
-		})
+		undo = append(undo, func() error { return notTakenBack(s.what, back(ctx)) })
 	}
 	return done, nil
 }
 
-// position returns the position of a key in the configuration, with a colon behind it.
+// notTakenBack returns the error for a change that could not be taken back, nil for a nil err.
+func notTakenBack(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %s: %w", errNotTakenBack, what, err)
+}
+
+// position returns the position of a key in the configuration, with a colon behind it. A key that is
+// not there any more has its position in the configuration of before.
 func (r *reload) position(key string) string {
 	from := r.to.From(key)
-	if from == "" {
-		from = r.to.LNetConf
+	if was := r.from.From(key); from == "" && was != "" {
+		from = was + " (as it was)"
 	}
-	if from == "" {
+	if from = cmp.Or(from, r.to.LNetConf); from == "" {
 		return ""
 	}
 	return from + ": "
 }
 
 // modules passes the configuration to the modules that follow it.
-func (r *reload) modules(from *config.Loaded) {
-	if from.SelftestAllow == r.to.SelftestAllow {
+func (r *reload) modules() {
+	if r.from.SelftestAllow == r.to.SelftestAllow {
 		return
 	}
 	tell := func(c *config.Config) {
@@ -126,20 +208,24 @@ func (r *reload) modules(from *config.Loaded) {
 	}
 	r.add("selftest_allow", fmt.Sprintf("selftest_allow: %q", r.to.SelftestAllow), func(context.Context) (func(context.Context) error, error) {
 		tell(&r.to.Config)
-		return func(context.Context) error { tell(&from.Config); return nil }, nil
+		return func(context.Context) error { tell(&r.from.Config); return nil }, nil
 	})
 }
 
-// keys reads the files of keys again if one has other keys. It is the last step, because it is not
-// taken back.
-func (r *reload) keys(from *config.Loaded) {
-	of := func(c *config.Config) []keyring.Keys {
-		return []keyring.Keys{c.Gossip.Keys, c.Scoll.Keys, c.Rmcast.Keys, c.Zone.Keys, c.Health.Keys, c.Health.ClaimKeys}
+// keys replaces the keys of the sections whose files have other keys.
+func (r *reload) keys() {
+	was, will := keysOf(&r.from.Config), keysOf(&r.to.Config)
+	for _, u := range r.n.keys() {
+		if was[u.Section].Equal(will[u.Section]) {
+			continue
+		}
+		r.add(u.Section+".key_file", "keys of the section "+u.Section, func(context.Context) (func(context.Context) error, error) {
+			return func(context.Context) error { return u.Set(was[u.Section]) }, u.Set(will[u.Section])
+		})
 	}
-	if reflect.DeepEqual(of(&from.Config), of(&r.to.Config)) || len(r.n.keys()) == 0 {
-		return
-	}
-	r.add("key_file", "keys", func(context.Context) (func(context.Context) error, error) {
-		return func(context.Context) error { return errors.ErrUnsupported }, r.n.KeysReload()
-	})
+}
+
+// keysOf returns the keys of a configuration by section.
+func keysOf(c *config.Config) map[string]keyring.Keys {
+	return map[string]keyring.Keys{"gossip": c.Gossip.Keys, "scoll": c.Scoll.Keys, "rmcast": c.Rmcast.Keys, "zone": c.Zone.Keys, "health": c.Health.Keys}
 }

@@ -42,8 +42,9 @@ func (c configuredNI) sameSettings(o configuredNI) bool {
 
 // networks adds, removes and starts again NIs, and changes the routes, whose gateways are on these
 // networks. An NI with other settings is started again; connections of other NIs stay. New NIs come
-// first, because they are what may fail. If one has the NID of an NI that is removed, such as
-// tcp(10.0.0.1) in place of tcp(eth0), it is added after that.
+// before removals, because they are what may fail. If one has the NID of an NI that is removed, such as
+// tcp(10.0.0.1) in place of tcp(eth0), it is added after that. Routes are removed first of all: while
+// a new NI has the NID of a gateway, they could not be put back.
 func (r *reload) networks() {
 	was, will := configuredNIs(r.was), configuredNIs(r.will)
 	find := func(list []configuredNI, on networks.Interface) int {
@@ -57,8 +58,8 @@ func (r *reload) networks() {
 			}
 		}
 	}
-	start()
 	r.removeRoutes()
+	start()
 	for _, c := range was {
 		switch i := find(will, c.on); {
 		case i < 0:
@@ -96,7 +97,7 @@ func (r *reload) removeNI(c configuredNI) func(context.Context) (func(context.Co
 			return nil, nil
 		}
 		if err != nil {
-			r.n.cfg.Log.Warn("messages were not sent before an NI was removed", slog.Any("ni", has.NID), slog.Any("err", err))
+			r.n.cfg.Log.Warn("an NI was removed before it had sent its messages, or has not ended in time", slog.Any("ni", has.NID), slog.Any("err", err))
 		}
 		return r.startAgain(c), nil
 	}

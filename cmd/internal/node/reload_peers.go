@@ -64,7 +64,7 @@ func (r *reload) replacePeer(old, next *tree.Peer) func(context.Context) (func(c
 		back := func(context.Context) error { return set(next, old) }
 		err := set(old, next)
 		if err != nil && old != nil {
-			err = errors.Join(err, set(nil, old))
+			err = errors.Join(err, notTakenBack(fmt.Sprintf("remove peer %v", old.Primary), set(nil, old)))
 		}
 		return back, err
 	}
@@ -77,20 +77,33 @@ func (r *reload) rules() {
 		return
 	}
 	r.add("udsp", "selection rules", func(context.Context) (func(context.Context) error, error) {
-		var before udsp.List
-		err := r.n.changeUDSP(func(l udsp.List) (udsp.List, error) {
+		var before, after udsp.List
+		err := r.n.changeUDSP(func(l udsp.List) (_ udsp.List, err error) {
 			before = l
-			return replaceRules(l, r.was.UDSP, r.will.UDSP)
+			after, err = replaceRules(l, r.was.UDSP, r.will.UDSP)
+			return after, err
 		})
-		back := func(udsp.List) (udsp.List, error) { return before, nil }
+		back := func(l udsp.List) (udsp.List, error) {
+			if !slices.EqualFunc(l.Rules(), after.Rules(), sameRule) { // a command has changed them meanwhile
+				return replaceRules(l, r.will.UDSP, r.was.UDSP)
+			}
+			return before, nil
+		}
 		return func(context.Context) error { return r.n.changeUDSP(back) }, err
 	})
+}
+
+// sameRule reports whether two rules do the same to the same messages.
+func sameRule(a, b udsp.Rule) bool { return samePatterns(a, b) && a.Priority == b.Priority }
+
+func samePatterns(a, b udsp.Rule) bool {
+	return a.Src.Equal(b.Src) && a.Dst.Equal(b.Dst) && a.Rte.Equal(b.Rte)
 }
 
 func replaceRules(l udsp.List, old, next []tree.UDSP) (udsp.List, error) {
 	for _, u := range old {
 		v, err := u.Value()
-		i := slices.IndexFunc(l.Rules(), func(h udsp.Rule) bool { return h.Src.Equal(v.Src) && h.Dst.Equal(v.Dst) && h.Rte.Equal(v.Rte) })
+		i := slices.IndexFunc(l.Rules(), func(h udsp.Rule) bool { return samePatterns(h, v) })
 		if err != nil || i < 0 {
 			continue
 		}

@@ -11,7 +11,6 @@ import (
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/config/tree"
 	"ulnet/lnd/fault"
-	"ulnet/lnet"
 	"ulnet/lnet/router"
 )
 
@@ -47,39 +46,32 @@ func (r *reload) set(s Setting) func(context.Context) (func(context.Context) err
 }
 
 // setHealth changes settings of health. The sensitivity comes first, because the retry count is 0
-// while the sensitivity is.
+// while the sensitivity is. What commands set meanwhile stays if the change is taken back.
 func (r *reload) setHealth(to map[string]int) func(context.Context) (func(context.Context) error, error) {
 	return func(context.Context) (func(context.Context) error, error) {
+		now := valuesOf(GlobalTree(r.n.Status()))
 		r.n.changing.Lock()
 		defer r.n.changing.Unlock()
-		before := r.n.lnet.Health()
-		next := before
+		before, next := map[string]int{}, r.n.lnet.Health()
 		if v, ok := to["health_sensitivity"]; ok {
 			HealthSettings["health_sensitivity"](&next, v)
 		}
 		for name, v := range to {
+			before[name] = int(now[name])
 			if name != "health_sensitivity" {
 				HealthSettings[name](&next, v)
 			}
 		}
-		return func(context.Context) error { return r.n.restoreHealth(before) }, r.n.lnet.SetHealth(next)
+		back := func(ctx context.Context) error { _, err := r.setHealth(before)(ctx); return err }
+		return back, r.n.lnet.SetHealth(next)
 	}
 }
 
-func (n *Node) restoreHealth(s lnet.HealthSettings) error {
-	n.changing.Lock()
-	defer n.changing.Unlock()
-	return n.lnet.SetHealth(s)
-}
-
 // router changes the numbers of router buffers, and whether the node is a router.
-func (r *reload) router(from *config.Loaded) {
-	was, will := buffersOf(from, r.was), buffersOf(r.to, r.will)
+func (r *reload) router() {
+	was, will := buffersOf(r.from, r.was), buffersOf(r.to, r.will)
 	if was != will {
-		r.add("routing."+firstOf(was, will), "router buffers", func(context.Context) (func(context.Context) error, error) {
-			before := r.n.lnet.Router().Config
-			return func(context.Context) error { return r.n.lnet.SetRouterBuffers(before) }, r.n.lnet.SetRouterBuffers(will)
-		})
+		r.add("routing."+firstOf(was, will), "router buffers", r.buffers(was, will))
 	}
 	isRouter := func(t *tree.Tree) bool { return t.Routing != nil && t.Routing.IsRouter() }
 	if on := isRouter(r.will); on != isRouter(r.was) {
@@ -87,6 +79,32 @@ func (r *reload) router(from *config.Loaded) {
 			return func(context.Context) error { return r.n.setRouting(!on) }, r.n.setRouting(on)
 		})
 	}
+}
+
+// buffers changes the numbers of router buffers that differ between two configurations.
+func (r *reload) buffers(was, will router.Config) func(context.Context) (func(context.Context) error, error) {
+	return func(context.Context) (func(context.Context) error, error) {
+		before, err := r.n.changeBuffers(was, will)
+		return func(context.Context) error { _, err := r.n.changeBuffers(will, before); return err }, err
+	}
+}
+
+// changeBuffers sets the fields that differ between two configurations, and returns the configuration
+// of before.
+func (n *Node) changeBuffers(from, to router.Config) (before router.Config, err error) {
+	n.changing.Lock()
+	defer n.changing.Unlock()
+	before = n.lnet.Router().Config
+	next := before
+	for _, f := range []struct {
+		set      *int
+		was, now int
+	}{{&next.Tiny, from.Tiny, to.Tiny}, {&next.Small, from.Small, to.Small}, {&next.Large, from.Large, to.Large}, {&next.Memory, from.Memory, to.Memory}} {
+		if f.was != f.now {
+			*f.set = f.now
+		}
+	}
+	return before, n.lnet.SetRouterBuffers(next)
 }
 
 // firstOf names the first number of buffers that differs.

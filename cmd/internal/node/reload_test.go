@@ -175,18 +175,23 @@ lnet_numa_range: 4
 routing: {tiny: 200}
 `
 
+// gateways are routes by addresses of the node itself.
+const gateways = "routes: tcp8 127.0.0.83@tcp; tcp9 127.0.0.82@tcp5\n"
+
 // TestReload: a node that goes from one configuration to another one by a reload is as one that
 // starts with it, and what a command has changed stays.
 func TestReload(t *testing.T) {
 	spec.Covers(t, "OP-6")
 	port := freePort(t)
 	for name, test := range map[string]struct{ from, to string }{
-		"everything added":   {"networks: tcp(127.0.0.81)\n", "networks: tcp(127.0.0.81)\n" + full},
-		"everything removed": {"networks: tcp(127.0.0.81)\n" + full, "networks: tcp(127.0.0.81)\n"},
-		"everything changed": {"networks: tcp(127.0.0.81)\n" + full, "networks: tcp(127.0.0.81),tcp5(127.0.0.82)\n" + other},
-		"and back":           {"networks: tcp(127.0.0.81),tcp5(127.0.0.82)\n" + other, "networks: tcp(127.0.0.81)\n" + full},
-		"the same NI":        {"networks: tcp(127.0.0.81)\n", port + rails("", "8")[:strings.Index(rails("", "8"), "  - net type: tcp1")]},
-		"another network":    {"networks: tcp(127.0.0.81)\n" + full, "networks: tcp1(127.0.0.81)\n"},
+		"everything added":    {"networks: tcp(127.0.0.81)\n", "networks: tcp(127.0.0.81)\n" + full},
+		"everything removed":  {"networks: tcp(127.0.0.81)\n" + full, "networks: tcp(127.0.0.81)\n"},
+		"everything changed":  {"networks: tcp(127.0.0.81)\n" + full, "networks: tcp(127.0.0.81),tcp5(127.0.0.82)\n" + other},
+		"and back":            {"networks: tcp(127.0.0.81),tcp5(127.0.0.82)\n" + other, "networks: tcp(127.0.0.81)\n" + full},
+		"the same NI":         {"networks: tcp(127.0.0.81)\n", port + rails("", "8")[:strings.Index(rails("", "8"), "  - net type: tcp1")]},
+		"another network":     {"networks: tcp(127.0.0.81)\n" + full, "networks: tcp1(127.0.0.81)\n"},
+		"gateway from now on": {"networks: tcp(127.0.0.81)\n" + gateways, "networks: tcp(127.0.0.81),tcp5(127.0.0.82),tcp(127.0.0.83)\n" + gateways},
+		"gateway no more":     {"networks: tcp(127.0.0.81),tcp5(127.0.0.82),tcp(127.0.0.83)\n" + gateways, "networks: tcp(127.0.0.81)\n" + gateways},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if !strings.Contains(test.to, port) {
@@ -237,6 +242,7 @@ func TestReloadFails(t *testing.T) {
 	for text, want := range map[string]string{
 		"networks: tcp(127.0.0.82),tcp1(no-such-if)\n" + other:                             "lnetd.yaml:2: add network tcp1(no-such-if): ",
 		"networks: tcp(127.0.0.81)\n" + strings.ReplaceAll(other, "loss 2%", tooManyRules): "lnetd.yaml:15: inject fault ",
+		"networks: tcp(127.0.0.82),tcp(127.0.0.8),tcp1(no-such-if)\n" + full:               "lnetd.yaml:2: add network tcp1(no-such-if): ",
 	} {
 		done, err := n.Reload(t.Context(), from, loaded(t, port+text))
 		if err == nil || !strings.Contains(err.Error(), want) || len(done) != 0 {

@@ -14,10 +14,9 @@ import (
 	"ulnet/lnet/router"
 )
 
-// Wanted returns what a configuration, with the file that it imports, wants the node to have:
-// networks, peers, routes, rules and settings. A route by this node itself, as lists for all nodes
-// of a cluster have it, is no route of this node, but makes it a router.
-func (n *Node) Wanted(l *config.Loaded) (*tree.Tree, error) {
+// wantedTree returns what a configuration, with the file that it imports, wants the node to have:
+// networks, peers, routes, rules and settings.
+func wantedTree(l *config.Loaded) (*tree.Tree, error) {
 	c := l.Config
 	if err := c.ResolveNetworks(LocalAddresses); err != nil {
 		return nil, err
@@ -32,22 +31,27 @@ func (n *Node) Wanted(l *config.Loaded) (*tree.Tree, error) {
 	if valuesOf(t.Global)["health_sensitivity"] == 0 { // then LNet sends no message again
 		t.Global.Set(tree.Setting{Name: "retry_count"})
 	}
-	own := n.NIDs()
-	others := slices.DeleteFunc(t.Route, func(r tree.Route) bool { return slices.Contains(own, r.Gateway) })
-	if len(others) < len(t.Route) && c.Forwarding != "disabled" {
+	return t, nil
+}
+
+// withoutOwn removes the routes by a node with the given NIDs from a configuration. Such routes, as
+// lists for all nodes of a cluster have them, are no routes of this node, but make it a router.
+func withoutOwn(t *tree.Tree, l *config.Loaded, own []nid.NID) {
+	others := slices.DeleteFunc(slices.Clone(t.Route), func(r tree.Route) bool { return slices.Contains(own, r.Gateway) })
+	if len(others) < len(t.Route) && l.Forwarding != "disabled" {
 		t.Routing = &tree.Routing{Enable: new(1)}
 	}
 	t.Route = others
-	return t, nil
 }
 
 // RunTime lists the settings that commands have changed since the start, compared with the
 // configuration: keys of lnetd's file with the values that the node has.
 func (n *Node) RunTime(l *config.Loaded) ([]config.Source, error) {
-	want, err := n.Wanted(l)
+	want, err := wantedTree(l)
 	if err != nil {
 		return nil, err
 	}
+	withoutOwn(want, l, n.NIDs())
 	now, err := n.Editor().Tree(context.Background())
 	if err != nil {
 		return nil, err

@@ -1,0 +1,165 @@
+package node_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/config/tree"
+	"ulnet/cmd/internal/node"
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/udsp"
+)
+
+// startHooked starts a node with a configuration. It calls bind, unless that is nil, before a socket
+// listens, and logs to log.
+func startHooked(t *testing.T, l *config.Loaded, bind func() error, log slog.Handler) *node.Node {
+	t.Helper()
+	n, err := node.New(node.Config{Config: l.Config, Log: slog.New(log), Bind: func(how net.ListenConfig, local netip.AddrPort) (net.Listener, error) {
+		if err := bind(); err != nil {
+			return nil, err
+		}
+		return how.Listen(context.Background(), "tcp", local.String())
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := n.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return n
+}
+
+// TestReloadNotTakenBack: if a change fails and one before it cannot be taken back, the error names
+// both, and further reloads are refused, since the node is not as its configuration says.
+func TestReloadNotTakenBack(t *testing.T) {
+	spec.Covers(t, "OP-7")
+	port := freePort(t)
+	from, to := loaded(t, rails(port, "8")), loaded(t, rails(port, "16"))
+	var taken error
+	n := startHooked(t, from, func() error { return taken }, slog.DiscardHandler)
+	taken = syscall.EADDRINUSE
+	_, err := n.Reload(t.Context(), from, to)
+	if !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), "not taken back: stop network tcp1(127.0.0.82)") {
+		t.Errorf("%v, want what was not taken back", err)
+	}
+	taken = nil
+	if _, err := n.Reload(t.Context(), from, from); !errors.Is(err, syscall.EBUSY) {
+		t.Errorf("the next reload: %v, want EBUSY", err)
+	}
+}
+
+// TestReloadExcludesConfigure: LNet is not taken down on the node in the middle of a reload.
+func TestReloadExcludesConfigure(t *testing.T) {
+	spec.Covers(t, "OP-6")
+	port := freePort(t)
+	from, to := loaded(t, port+"networks: tcp(127.0.0.81)\n"), loaded(t, port+"networks: tcp(127.0.0.81),tcp1(127.0.0.82)\npeer: [{primary nid: 127.0.0.7@tcp}]\n")
+	meanwhile, down := false, make(chan error, 1)
+	var n *node.Node
+	n = startHooked(t, from, func() error {
+		if meanwhile {
+			go func() { down <- n.Configure(t.Context(), node.ConfigureRequest{}) }()
+			for range 1000 {
+				runtime.Gosched()
+			}
+		}
+		return nil
+	}, slog.DiscardHandler)
+	meanwhile = true
+	if _, err := n.Reload(t.Context(), from, to); err != nil {
+		t.Error(err)
+	}
+	if err := <-down; err != nil || len(n.NIDs()) != 0 {
+		t.Errorf("NIDs %v, error %v", n.NIDs(), err)
+	}
+}
+
+// TestReloadImportWithoutLNet: while LNet is not configured on the node, a reload refuses other
+// networks of the imported file, because 'lnetctl lnet configure' does not apply that file.
+func TestReloadImportWithoutLNet(t *testing.T) {
+	spec.Covers(t, "OP-6")
+	from := loaded(t, freePort(t)+"networks: tcp(127.0.0.81)\n")
+	to := *from
+	file, err := tree.Read([]byte("net:\n  - net type: tcp1\n    local NI(s):\n      - nid: 127.0.0.82@tcp1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	to.Imported = file
+	n := startLoaded(t, from)
+	if err := n.Configure(t.Context(), node.ConfigureRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.Reload(t.Context(), from, &to); !errors.Is(err, syscall.EBUSY) {
+		t.Errorf("%v, want EBUSY", err)
+	}
+}
+
+// onWarning calls itself at each warning of the log.
+type onWarning func()
+
+func (f onWarning) Enabled(context.Context, slog.Level) bool { return true }
+func (f onWarning) WithAttrs([]slog.Attr) slog.Handler       { return f }
+func (f onWarning) WithGroup(string) slog.Handler            { return f }
+func (f onWarning) Handle(_ context.Context, r slog.Record) error {
+	if r.Level == slog.LevelWarn {
+		f()
+	}
+	return nil
+}
+
+// TestReloadBackKeepsCommands: what commands change between a change of a reload and the one that
+// fails is still there when the reload has been taken back.
+func TestReloadBackKeepsCommands(t *testing.T) {
+	spec.Covers(t, "OP-6", "OP-7")
+	base := freePort(t) + "networks: tcp(127.0.0.81)\n"
+	from := loaded(t, base+"udsp: [{src: tcp, priority: 1}]\nlnet_transaction_timeout: 20\nrouting: {tiny: 100}\n")
+	to := loaded(t, base+"udsp: [{src: tcp, priority: 2}]\nlnet_transaction_timeout: 30\nrouting: {tiny: 200}\nfaults: [loss 1%, "+tooManyRules+"]\n")
+	var n *node.Node
+	called := false
+	n = startHooked(t, from, func() error { return nil }, onWarning(func() {
+		if called {
+			return
+		}
+		called = true
+		for _, err := range []error{
+			n.AddUDSP(node.AddUDSP{Rule: udsp.Rule{Dst: udspPattern(t, "tcp3"), Priority: 5}}),
+			n.Set(node.Setting{Name: "retry_count", Value: 1}),
+			n.Set(node.Setting{Name: "small_buffers", Value: 600}),
+		} {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}))
+	if _, err := n.Reload(t.Context(), from, to); err == nil || !called {
+		t.Fatalf("error %v, commands made: %v", err, called)
+	}
+	rules, s, r := n.UDSP().Rules, n.Status(), n.Routing()
+	if len(rules) != 2 || rules[0].Priority != 1 || rules[1].Priority != 5 {
+		t.Errorf("rules %v", rules)
+	}
+	if s.Health.RetryCount != 1 || s.Health.TransactionTimeout.Seconds() != 20 {
+		t.Errorf("health %+v", s.Health)
+	}
+	if r.Config.Tiny != 100 || r.Config.Small != 600 {
+		t.Errorf("buffers %+v", r.Config)
+	}
+}
+
+func udspPattern(t *testing.T, text string) udsp.Pattern {
+	t.Helper()
+	p, err := udsp.ParsePattern(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
