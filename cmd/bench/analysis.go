@@ -1,13 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
+	"time"
 )
 
 // Parameters of the measurement of lnetdump --analyze.
@@ -84,20 +85,54 @@ type analysisUsage struct {
 // analyzeOnce runs lnetdump --analyze, and fails unless it has found the PUTs and their ACKs.
 func analyzeOnce(ctx context.Context, tool, capture string, messages int) (u analysisUsage, err error) {
 	cmd := exec.CommandContext(ctx, tool, "--analyze", "--json", capture)
-	out, err := cmd.Output()
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	if err := cmd.Start(); err != nil {
+		return u, err
+	}
+	resident := peakMemory(cmd.Process.Pid)
+	err = cmd.Wait()
+	u.resident = resident()
 	if err != nil {
 		return u, err
 	}
 	var report struct {
 		Operations []struct{ Asked, Answered int }
 	}
-	if err := json.Unmarshal(out, &report); err != nil {
+	if err := json.Unmarshal(out.Bytes(), &report); err != nil {
 		return u, err
 	}
 	if o := report.Operations; len(o) != 1 || o[0].Asked != messages || o[0].Answered != messages {
 		return u, fmt.Errorf("lnetdump --analyze: %+v, want %d PUTs with ACKs", o, messages)
 	}
-	s := cmd.ProcessState
-	rusage, _ := s.SysUsage().(*syscall.Rusage)
-	return analysisUsage{cpu: (s.UserTime() + s.SystemTime()).Seconds(), resident: float64(rusage.Maxrss) / 1024}, nil
+	u.cpu = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+	return u, nil
+}
+
+// peakMemory reads the most resident memory of a process (VmHWM) every few milliseconds until the
+// returned function is called, which returns it in MiB. The field ru_maxrss of its usage would not
+// do: it begins with that of the process from which it was forked.
+func peakMemory(pid int) (end func() float64) {
+	stop, peak := make(chan struct{}), make(chan float64)
+	go func() {
+		var most float64
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // empty when the process has ended
+			if _, rest, ok := bytes.Cut(text, []byte("VmHWM:")); ok {
+				var kib float64
+				if _, err := fmt.Sscan(string(rest), &kib); err == nil {
+					most = max(most, kib/1024)
+				}
+			}
+			select {
+			case <-tick.C:
+			case <-stop:
+				peak <- most
+				return
+			}
+		}
+	}()
+	return func() float64 { close(stop); return <-peak }
 }
