@@ -123,9 +123,9 @@ func faultRules(t *testing.T, a, b *lnetdtest.Daemon) {
 	if out, err := a.Lnetctl(t.Context(), "ping", "--timeout", "300ms", "10.1.0.2@tcp"); err == nil {
 		t.Errorf("the ping was answered:\n%s", out)
 	}
-	if out := lnetctl(t, b, "fault", "drop", "show"); !strings.Contains(out, "get: 1\n") {
-		t.Errorf("fault drop show prints\n%s", out)
-	}
+	b.Until(reaction, "the dropped ping", func() bool {
+		return strings.Contains(lnetctl(t, b, "fault", "drop", "show"), "get: 1\n")
+	})
 	lnetctl(t, b, "fault", "drop", "del", "--all")
 	lnetctl(t, a, "ping", "--timeout", "20s", "10.1.0.2@tcp")
 	lnetctl(t, a, "fault", "drop", "add", "-s", "*", "-d", "*", "-r", "1", "-e", "remote_error")
