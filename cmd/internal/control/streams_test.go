@@ -37,7 +37,7 @@ func TestEvents(t *testing.T) {
 // a request.
 func TestStreamsLast(t *testing.T) {
 	events := new(Events)
-	d := serve(t, Config{Routes: (&fakeNode{}).routes(), Events: events, RequestTimeout: 50 * time.Millisecond})
+	d := serve(t, Config{Routes: (&fakeNode{}).routes(), Events: events, RequestTimeout: time.Second})
 	stream, err := NewClient(d.path).Events(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func TestStreamsLast(t *testing.T) {
 func TestLongAnswer(t *testing.T) {
 	long := Question[None, string]{Path: "/v1/long", Doc: "takes long"}
 	asked, goOn := make(chan struct{}), make(chan struct{})
-	d := serve(t, Config{RequestTimeout: 50 * time.Millisecond, Routes: []Route{long.Do(func(ctx context.Context, _ None) (string, error) {
+	d := serve(t, Config{RequestTimeout: 500 * time.Millisecond, Routes: []Route{long.Do(func(ctx context.Context, _ None) (string, error) {
 		close(asked)
 		select {
 		case <-goOn:
