@@ -21,8 +21,8 @@ import (
 // reason when messages do not arrive, and can be ended.
 func TestFaults(t *testing.T) {
 	n := newNode(t)
-	ping := func() error {
-		_, err := n.Ping(t.Context(), node.PingRequest{Target: self, Timeout: 50 * time.Millisecond})
+	ping := func(limit time.Duration) error {
+		_, err := n.Ping(t.Context(), node.PingRequest{Target: self, Timeout: limit})
 		return err
 	}
 	for statement, end := range map[string]node.EndFault{
@@ -37,7 +37,7 @@ func TestFaults(t *testing.T) {
 		if end.Rule != 0 {
 			end.Rule = added.ID
 		}
-		if err := ping(); !errors.Is(err, syscall.ETIMEDOUT) || !strings.Contains(cli.HintOf(err), "on purpose") {
+		if err := ping(50 * time.Millisecond); !errors.Is(err, syscall.ETIMEDOUT) || !strings.Contains(cli.HintOf(err), "on purpose") {
 			t.Errorf("%s: %v, hint %q", statement, err, cli.HintOf(err))
 		}
 		if s := n.Status().Faults; !s.Active() {
@@ -46,7 +46,7 @@ func TestFaults(t *testing.T) {
 		if err := n.EndFault(end); err != nil {
 			t.Fatal(err)
 		}
-		if err := ping(); err != nil {
+		if err := ping(waitLimit); err != nil {
 			t.Errorf("after %s: %v", statement, err)
 		}
 	}
