@@ -35,18 +35,17 @@ func TestHandover(t *testing.T) {
 	commands := lnetdtest.Build(t)
 	peer := lnetdtest.NewPeer(t, nid.ProcessID{NID: nid.MustParse("127.0.0.2@tcp"), PID: nid.LustrePID}, netip.MustParseAddr("127.0.0.2"), netip.AddrPortFrom(own, port))
 	d := commands.Start(t, cfg)
-	for i, end := range []func(){func() { _ = d.Stop() }, func() { d.Kill() }} {
-		if got := strings.Join(manager.Stored(), " "); got != names {
-			t.Fatalf("stored %s, want %s", got, names)
-		}
+	for _, end := range []func(){func() { _ = d.Stop() }, func() { d.Kill() }} {
+		d.Until(time.Minute, "both sockets in the store", func() bool { return strings.Join(manager.Stored(), " ") == names })
 		end()
 		waits := peer.Dial()
 		cfg.Handed = useless(t)
 		d = commands.Start(t, cfg)
 		peer.Greet(waits, ksock.Control)
-		if n := strings.Count(d.Log(), "listening on a socket of the service manager"); n != 2 || strings.Count(d.Log(), "socket of the service manager not used") != len(cfg.Handed) {
-			t.Errorf("restart %d: %d sockets used", i, n)
-		}
+		d.Until(time.Minute, "two sockets used and the others refused", func() bool {
+			log := d.Log()
+			return strings.Count(log, "listening on a socket of the service manager") == 2 && strings.Count(log, "socket of the service manager not used") == len(cfg.Handed)
+		})
 	}
 	if out, err := d.Lnetctl(t.Context(), "net", "del", "--net", "tcp1"); err != nil {
 		t.Fatal(out, err)

@@ -22,6 +22,12 @@ import (
 // waitLimit bounds waits for what happens at once on an idle machine.
 const waitLimit = 60 * time.Second
 
+// TestMain gives the manager, which runs in this process, time to answer on a busy machine.
+func TestMain(m *testing.M) {
+	sendTimeout = waitLimit
+	os.Exit(m.Run())
+}
+
 // keeper is a manager with a store, for a process whose log is in a buffer.
 type keeper struct {
 	*servicetest.Manager
