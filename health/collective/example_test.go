@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"time"
 
 	"ulnet/health"
 	"ulnet/health/collective"
@@ -35,7 +36,7 @@ func Example() {
 			panic(err)
 		}
 		defer agent.Close(ctx)
-		b, err := collective.New(collective.Config{Agent: agent, Servers: servers, Clock: n.Table().Node().Clock()})
+		b, err := collective.New(collective.Config{Agent: agent, Servers: servers, Clock: n.Table().Node().Clock(), Processing: time.Minute})
 		if err != nil {
 			panic(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"sync"
+	"time"
 
 	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnet/nid"
@@ -53,7 +54,9 @@ func ExampleBarrier() {
 	if err != nil {
 		panic(err)
 	}
-	result, err := barriers[0].Lead(ctx, group, "all are mounted")
+	within, cancel := context.WithTimeout(ctx, time.Minute) // the members must enter by then
+	defer cancel()
+	result, err := barriers[0].Lead(within, group, "all are mounted")
 	if err != nil {
 		panic(err)
 	}
