@@ -55,7 +55,7 @@ func hostileMessage(t *testing.T, commands lnetdtest.Commands) {
 	for _, test := range messages {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s := newSiege(t, commands)
+			s := newSiege(t, commands, timeouts(test.want)...)
 			p := s.peer(t, hostileID)
 			conns := p.ConnectAll()
 			if _, err := conns[0].Write(test.send(p)); err != nil {

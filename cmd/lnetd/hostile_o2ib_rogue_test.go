@@ -94,7 +94,7 @@ func (r *rogue) ask(private []byte) (*link, verbs.Event) {
 	var err error
 	l.Conn, err = r.dev.Connect(netip.AddrPortFrom(besieged.Addr(), kib.Service), verbs.ConnConfig{
 		QP:      verbs.QPConfig{PD: r.pd, Sends: r.cq, Recvs: r.cq, Pool: r.pool, MaxSends: 64},
-		SrcPort: 1023, RetryCount: 5, RNRRetryCount: 6, Timeout: reaction, Private: private,
+		SrcPort: 1023, RetryCount: 5, RNRRetryCount: 6, Timeout: 20 * time.Second, Private: private,
 	}, func(_ verbs.Conn, e verbs.Event) {
 		e.Private = append([]byte(nil), e.Private...)
 		l.events <- e

@@ -60,7 +60,7 @@ func hostileOpening(t *testing.T, commands lnetdtest.Commands) {
 	for _, test := range openings {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s := newSiege(t, commands)
+			s := newSiege(t, commands, timeouts(test.want)...)
 			p := s.peer(t, hostileID)
 			c := p.Dial()
 			if _, err := c.Write(test.send(t, p)); err != nil {

@@ -131,7 +131,7 @@ const (
 // cannot be the reason. A message that must wait for the next hop of the other traffic takes a
 // second longer.
 func delayed(beside, alone time.Duration) bool {
-	return beside > max(slower*alone, 20*time.Millisecond)
+	return beside > max(slower*alone, 500*time.Millisecond)
 }
 
 // slowSender: a node that begins a message of 1 MiB and sends only 1 KiB of it occupies one

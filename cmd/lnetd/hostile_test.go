@@ -5,6 +5,7 @@ package main_test
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -21,15 +22,15 @@ import (
 )
 
 const (
-	// handshakeSeconds and messageSeconds are accept_timeout and sock_timeout. They are short, but
-	// a good peer stays within them even on a busy machine.
-	handshakeSeconds, messageSeconds = "3", "3"
+	// longTimeout is accept_timeout and sock_timeout, in seconds: a good peer stays within it even on a
+	// busy machine. shortTimeout is for tests that wait for a timeout.
+	longTimeout, shortTimeout = "30", "4"
 	// reaction bounds the time in which lnetd has to react to an input. It is long, because the
 	// test must fail if there is no reaction, but not if the reaction is late.
-	reaction = 20 * time.Second
+	reaction = 60 * time.Second
 	// pingLimit is how long a good peer waits for the answer to a ping. Only a daemon that hangs
 	// takes so long.
-	pingLimit = 10 * time.Second
+	pingLimit = 60 * time.Second
 )
 
 // TestHostile sends all kinds of invalid input to lnetd. Each input increments the counter for
@@ -76,7 +77,7 @@ func newSiege(t *testing.T, commands lnetdtest.Commands, settings ...string) *si
 	}
 	s := &siege{to: netip.AddrPortFrom(to, port)}
 	if settings == nil {
-		settings = []string{"accept_timeout: " + handshakeSeconds, "sock_timeout: " + messageSeconds}
+		settings = timeouts(socklnd.ReasonNone)
 	}
 	s.daemon = commands.Start(t, lnetdtest.Config{
 		Networks: "tcp(" + to.String() + ")", Port: port,
@@ -93,6 +94,16 @@ func newSiege(t *testing.T, commands lnetdtest.Commands, settings ...string) *si
 	s.awaitConnections(goodConnections)
 	s.pings(t, "before")
 	return s
+}
+
+// timeouts returns the settings of a daemon's timeouts. They are short if the daemon closes a
+// connection for a timeout.
+func timeouts(why socklnd.Reason) []string {
+	seconds := longTimeout
+	if slices.Contains([]socklnd.Reason{socklnd.AcceptorTimeout, socklnd.HelloTimeout, socklnd.ReceiveTimeout}, why) {
+		seconds = shortTimeout
+	}
+	return []string{"accept_timeout: " + seconds, "sock_timeout: " + seconds}
 }
 
 func (s *siege) peer(t *testing.T, id nid.ProcessID) *lnetdtest.Peer {
