@@ -99,17 +99,17 @@ func (c *conn) quiet() error {
 
 // awaitEnd waits until the node closes the connection, by FIN or RST, depending on whether the
 // node has left bytes unread. The node must close it when the recorded node did, after pause,
-// with a tolerance of slack.
-func (c *conn) awaitEnd(pause time.Duration) error {
+// not earlier than by slack and not later than by patience.
+func (c *conn) awaitEnd(pause, patience time.Duration) error {
 	begin := time.Now()
-	_ = c.SetReadDeadline(begin.Add(pause + slack))
+	_ = c.SetReadDeadline(begin.Add(pause + patience))
 	var b [256]byte
 	n, err := c.Read(b[:])
 	switch {
 	case n > 0:
 		return fmt.Errorf("%w: % x", ErrExtra, b[:n])
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("%w: after %v, want %v", ErrOpen, pause+slack, pause)
+		return fmt.Errorf("%w: after %v, want %v", ErrOpen, pause+patience, pause)
 	case !errors.Is(err, io.EOF) && !gone(err):
 		return err
 	}

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,11 +27,9 @@ var (
 )
 
 const (
-	// patience bounds the wait for an answer or a connection. No answer depends on a timeout of the
-	// node, so the wait is this long only if the answer never comes.
-	patience = 10 * time.Second
-	// slack is by how much a node may close a connection earlier or later than recorded. It is less
-	// than the acceptor's timeout of 5 s, so that a refusal can be distinguished from a timeout.
+	// patience is the usual Player.Patience.
+	patience = time.Minute
+	// slack is by how much a node may close a connection earlier than recorded.
 	slack = 3 * time.Second
 	// quiet is how long the test checks that the node is silent where the recorded node was silent.
 	// A wrong answer would come within microseconds.
@@ -55,6 +54,10 @@ type Player struct {
 	// Shutdown ends the node. It is called before the node closes a connection for the
 	// first time. nil: the node closes connections by itself.
 	Shutdown func()
+	// Patience bounds the wait for an answer, for a connection, and for the end of a connection after
+	// the time at which the recorded node ended it. The node's counters, not these times, tell a
+	// refusal from a timeout. 0: a minute.
+	Patience time.Duration
 	// Established waits until the node uses the given number of the connections that it has opened.
 	// If it is nil, a message may come on another connection than in the recording, because the
 	// player is faster than the recorded host.
@@ -146,8 +149,10 @@ func (p *Player) event(ctx context.Context, i int) error {
 	if e.Reset {
 		c.ended[e.From.Other()] = true
 	}
-	return c.awaitEnd(pause)
+	return c.awaitEnd(pause, p.patience())
 }
+
+func (p *Player) patience() time.Duration { return cmp.Or(p.Patience, patience) }
 
 // open opens a connection, or accepts the one that the node opens.
 func (p *Player) open(ctx context.Context, i int) error {
@@ -177,7 +182,7 @@ func (p *Player) accept(i int) error {
 	if !p.operated {
 		p.operateNext()
 	}
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(p.patience())
 	_ = p.Listener.SetDeadline(deadline) // if this fails, AcceptTCP fails too
 	tcp, err := p.Listener.AcceptTCP()
 	if err != nil {
@@ -267,7 +272,7 @@ func (p *Player) data(c *conn, i int, pause time.Duration) error {
 	if p.early[i] {
 		return nil
 	}
-	deadline := time.Now().Add(pause + patience)
+	deadline := time.Now().Add(pause + p.patience())
 	if e.Record == nil {
 		return c.bytes(e.Data, deadline)
 	}

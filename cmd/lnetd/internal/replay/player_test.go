@@ -30,6 +30,14 @@ func listen(t *testing.T) *net.TCPListener {
 	return l
 }
 
+// patience returns the patience of a player: short if the wanted error is that the node does nothing.
+func patience(want error) time.Duration {
+	if errors.Is(want, replay.ErrOpen) || errors.Is(want, replay.ErrNoConn) {
+		return 3 * time.Second
+	}
+	return 0
+}
+
 // TestPlayInitiator plays a script in which one side sends "hello", the other side sends
 // "world", and both close the connection. It plays the script against a correct node and against
 // incorrect ones.
@@ -77,7 +85,7 @@ func TestPlayInitiator(t *testing.T) {
 						{Kind: replay.Closed, From: replay.Initiator, At: end},
 					},
 				},
-				Host: dialler,
+				Host: dialler, Patience: patience(test.want),
 				Dial: func(ctx context.Context, _, _ netip.AddrPort) (*net.TCPConn, error) {
 					return replay.DialFrom(ctx, netip.MustParseAddrPort("127.0.0.1:0"), l.Addr().(*net.TCPAddr).AddrPort())
 				},
@@ -114,9 +122,6 @@ func TestPlayAcceptor(t *testing.T) {
 		{"does not dial", func(string) {}, replay.ErrNoConn},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if errors.Is(test.want, replay.ErrNoConn) && testing.Short() {
-				t.Skip("waits ten seconds for a connection")
-			}
 			t.Parallel()
 			l := listen(t)
 			operated := 0
@@ -128,7 +133,7 @@ func TestPlayAcceptor(t *testing.T) {
 						{Kind: replay.Data, From: replay.Initiator, Data: []byte("hello")},
 					},
 				},
-				Host: listener, Listener: l, AnyPort: true,
+				Host: listener, Listener: l, AnyPort: true, Patience: patience(test.want),
 				Operate: func(*capture.Record) { operated++; test.node(l.Addr().String()) },
 			}
 			if err := p.Play(t.Context()); !errors.Is(err, test.want) {

@@ -141,7 +141,7 @@ func (s *stage) dial(ctx context.Context, local, remote netip.AddrPort) (c *net.
 // atOnce bounds a ping that should end at once. If lnetd notices neither the answer nor the
 // failure of a ping, the ping takes 25 s, its timeout. The bound is far less than that, and long
 // enough for a busy machine to start a program.
-const atOnce = 10 * time.Second
+const atOnce = 20 * time.Second
 
 // pings makes the node ping or discover the player, and collects the results.
 type pings struct {
