@@ -34,7 +34,7 @@ func TestIncast(t *testing.T) {
 			t.Errorf("%d packets of %d were sent again, after %d timeouts", s.Resent, packets, s.Timeouts)
 		}
 	}
-	if took[1] > 8*took[0]+2*time.Second { // the margin is for other work on this machine
+	if took[1] > 8*took[0]+20*time.Second { // the margin is for other work on this machine
 		t.Errorf("eight senders take %v, one %v", took[1], took[0])
 	}
 }
