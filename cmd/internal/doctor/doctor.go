@@ -43,7 +43,7 @@ type Options struct {
 	Peers      []nid.NID     // peers to examine; none: those that the node knows
 	Group      string        // group of collectives whose members are compared with this node; "": all servers, if the node takes part in collectives
 	AcceptPort uint16        // port that lnetd would listen on, if it does not run
-	Timeout    time.Duration // longest wait for one answer of a peer; 0: 1 s
+	Timeout    time.Duration // longest wait for one answer of a peer, and of the daemon if it is longer than answerLimit; 0: 1 s
 	Limit      time.Duration // longest time of all checks together; 0: 30 s
 }
 
@@ -52,7 +52,7 @@ const (
 	maxPeers     = 32              // peers of an NI that are examined
 	maxAddresses = 16              // addresses of the host that are examined when no daemon runs
 	maxAtOnce    = 16              // peers that are asked at a time
-	answerLimit  = 5 * time.Second // longest wait for an answer of the daemon that does not depend on peers
+	answerLimit  = 5 * time.Second // wait for an answer of the daemon that does not depend on peers, unless Timeout is longer
 )
 
 // Check is one thing that is looked at.
@@ -110,7 +110,7 @@ func Run(ctx context.Context, h Host, n Node, o Options) ([]Finding, error) {
 	}
 	limited, cancel := context.WithTimeout(ctx, o.Limit)
 	defer cancel()
-	e := &exam{ctx: limited, host: h, node: bounded{n, answerLimit}, opts: o}
+	e := &exam{ctx: limited, host: h, node: bounded{n, max(answerLimit, o.Timeout)}, opts: o}
 	e.clocks[0], _ = h.Clock() // the check of clocks has the error
 	for _, c := range Checks() {
 		e.make(&c)
