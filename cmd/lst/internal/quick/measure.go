@@ -44,8 +44,8 @@ const (
 	shortestRound    = time.Second
 	shortestInterval = 100 * time.Millisecond // kernel nodes count milliseconds
 	intervals        = 50                     // the intervals of a round, unless these would be too short
-	statTimeout      = 3 * time.Second
-	runTimeout       = 5 * time.Second
+	statTimeout      = 10 * time.Second
+	runTimeout       = 20 * time.Second
 	stopTimeout      = 5 * time.Second
 	cleanTimeout     = 10 * time.Second
 	mostBatches      = 48          // of a session: test nodes of ours have 64 at most
