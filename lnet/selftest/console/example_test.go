@@ -50,14 +50,14 @@ func Example() {
 		Service: wire.BRWService, BRW: wire.BRWParams{Op: wire.Write, Check: wire.CheckFull, Length: 1 << 20},
 	})
 	check(err)
-	_, err = c.Run(ctx, key, "batch", 5*time.Second)
+	_, err = c.Run(ctx, key, "batch", time.Minute)
 	check(err)
 	for running := uint32(1); running > 0; {
-		answers, err = c.Query(ctx, key, "batch", 0, 5*time.Second)
+		answers, err = c.Query(ctx, key, "batch", 0, time.Minute)
 		check(err)
 		running = answers[0].Active
 	}
-	answers, err = c.Stat(ctx, key, console.Target{Group: "servers"}, 5*time.Second)
+	answers, err = c.Stat(ctx, key, console.Target{Group: "servers"}, time.Minute)
 	check(err)
 	fmt.Println("it has got", answers[0].Stat.RPC.BulkGet>>20, "MiB")
 	// Output:

@@ -63,7 +63,7 @@ func TestConsole(t *testing.T) {
 	})
 	ctx := t.Context()
 	self := nid.ProcessID{NID: m.NIDs()[0], PID: nid.LustrePID}
-	const key, limit = 7, 5 * time.Second
+	const key, limit = 7, time.Minute
 	fine := func(step string, answers []console.Answer, err error, want int) []console.Answer {
 		t.Helper()
 		if err != nil || len(answers) != want {
@@ -120,7 +120,7 @@ func TestConsole(t *testing.T) {
 // and its server.
 func endless(ctx context.Context, t *testing.T, m *Module, key uint32) {
 	t.Helper()
-	r := BatchRequest{Key: key, Batch: "b", Timeout: 5 * time.Second}
+	r := BatchRequest{Key: key, Batch: "b", Timeout: time.Minute}
 	if answers, err := m.run(ctx, r); err != nil || len(answers) != 1 || !answers[0].OK() {
 		t.Fatalf("run: %+v, %v", answers, err)
 	}
