@@ -3,6 +3,7 @@ package node_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/netip"
@@ -13,6 +14,7 @@ import (
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnd/capture"
+	"ulnet/lnd/lndtest"
 	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
@@ -90,9 +92,17 @@ func testMulticastBetweenNodes(t *testing.T, net string) {
 }
 
 // checkMulticastStatus: the first node has sent one datagram, and the second has received it and
-// is in the group.
+// is in the group. A datagram may arrive before its sender counts it.
 func checkMulticastStatus(t *testing.T, nodes []*node.Node, port int) {
 	t.Helper()
+	var wrong string
+	right := func() bool { wrong = wrongMulticastStatus(nodes, port); return wrong == "" }
+	if !lndtest.Poll(right) {
+		t.Error(wrong)
+	}
+}
+
+func wrongMulticastStatus(nodes []*node.Node, port int) (wrong string) {
 	for i, n := range nodes {
 		for _, ni := range n.Status().NIs {
 			if ni.NID.IsLo() {
@@ -103,10 +113,11 @@ func checkMulticastStatus(t *testing.T, nodes []*node.Node, port int) {
 				ports = []int{4791}
 			}
 			if m == nil || m.Sent != uint64(1-i) || m.Received != uint64(i) || len(ni.Groups) != i || !slices.Contains(ports, int(m.Port)) {
-				t.Errorf("node %d, accept port %d: groups %v, %+v", i, port, ni.Groups, m)
+				wrong += fmt.Sprintf("node %d, accept port %d: groups %v, %+v\n", i, port, ni.Groups, m)
 			}
 		}
 	}
+	return wrong
 }
 
 func checkMulticastCapture(t *testing.T, file io.Reader) {

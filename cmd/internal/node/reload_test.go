@@ -88,7 +88,7 @@ func TestReloadKeepsOtherNIs(t *testing.T) {
 	n := startLoaded(t, from)
 	peer := startLoaded(t, loaded(t, port+"networks: tcp(127.0.0.83),tcp1(127.0.0.83)\n"))
 	for _, target := range []string{"127.0.0.81@tcp", "127.0.0.82@tcp1"} {
-		if _, err := peer.Ping(t.Context(), node.PingRequest{Target: nid.ProcessID{NID: nid.MustParse(target), PID: nid.LustrePID}}); err != nil {
+		if _, err := peer.Ping(t.Context(), node.PingRequest{Target: nid.ProcessID{NID: nid.MustParse(target), PID: nid.LustrePID}, Timeout: waitLimit}); err != nil {
 			t.Fatal(err)
 		}
 	}
