@@ -97,7 +97,7 @@ func TestSickWorker(t *testing.T) {
 	if err := sick.Stop(); err == nil {
 		t.Error("a worker that failed ended well")
 	}
-	crew := worker.Crew{start(t, worker.Config{Kind: "adder"}), start(t, worker.Config{Kind: "adder", Patience: time.Millisecond * 500})}
+	crew := worker.Crew{start(t, worker.Config{Kind: "adder"}), start(t, worker.Config{Kind: "adder", Patience: 1500 * time.Millisecond})}
 	defer crew.Stop()
 	if all, err := worker.ReadyAll[string](crew); err != nil || len(all) != 2 {
 		t.Fatalf("%v, %v", all, err)
@@ -105,7 +105,7 @@ func TestSickWorker(t *testing.T) {
 	if all, err := worker.AskAll[int](crew, "add", 2); err != nil || len(all) != 2 || all[1] != 2 {
 		t.Errorf("%v, %v", all, err)
 	}
-	if _, err := worker.Ask[int](crew[1], "hang", nil); err == nil || !strings.Contains(err.Error(), "no answer for 500ms") {
+	if _, err := worker.Ask[int](crew[1], "hang", nil); err == nil || !strings.Contains(err.Error(), "no answer for 1.5s") {
 		t.Errorf("a worker that hangs: %v", err)
 	}
 	for _, p := range crew {
@@ -133,7 +133,7 @@ func freeze(t *testing.T, p *worker.Process) {
 
 // TestLateAnswer: a late answer is not taken for the answer to the next request.
 func TestLateAnswer(t *testing.T) {
-	p := start(t, worker.Config{Kind: "adder", Patience: 500 * time.Millisecond})
+	p := start(t, worker.Config{Kind: "adder", Patience: 1500 * time.Millisecond})
 	if _, err := worker.Ready[string](p); err != nil {
 		t.Fatal(err)
 	}
