@@ -117,7 +117,7 @@ func (a *acceptance) play(script string) {
 // begin starts the daemon of a host.
 func (a *acceptance) begin(host string) {
 	a.T.Helper()
-	settings, networks := "alive_router_check_interval: 1\nrouter_ping_timeout: 1\n", a.networks[host]
+	settings, networks := "alive_router_check_interval: 1\nrouter_ping_timeout: 3\n", a.networks[host]
 	if file := filepath.Join(a.Dir, host+".conf"); networks == "lo" {
 		if _, err := os.Stat(file); err == nil {
 			settings += "lnet_conf: " + file + "\n"
@@ -142,7 +142,7 @@ func (a *acceptance) shell(part string) {
 	for host := range a.networks {
 		fmt.Fprintf(&b, "%s() { '%s/lnetctl' --socket '%s' \"$@\"; }\n", host, a.Bin, a.Socket(host))
 	}
-	deadline := time.Now().Add(40 * time.Second).Unix()
+	deadline := time.Now().Add(3 * time.Minute).Unix()
 	fmt.Fprintf(&b, "soon() { until \"$@\" > soon.out 2>&1; do [ $(date +%%s) -lt %d ] || { echo \"never: $*\"; cat soon.out; return 1; }; sleep 0.1; done; cat soon.out; }\n", deadline)
 	var out bytes.Buffer
 	cmd := exec.Command("sh", "-c", b.String()+part)

@@ -20,7 +20,7 @@ C route show -v | says 'net: tcp1' 'gateway: 10.1.0.254@tcp' 'hop: 1' 'priority:
 waits 'state: up' S route show -v
 S route show -v | says 'net: tcp$'
 soon C ping 10.2.0.5@tcp1
-S ping 10.1.0.1@tcp
+soon S ping 10.1.0.1@tcp
 R stats show | says 'route_count: [1-9]'
 
 # A route is there once, and needs a gateway on a network of the node.
