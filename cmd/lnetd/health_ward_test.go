@@ -17,7 +17,7 @@ import (
 
 // agreedWithin bounds the time until servers agree on their clients. A partition takes longest: the
 // detection by gossip, T_orphan, and an election.
-const agreedWithin = 60 * time.Second
+const agreedWithin = 180 * time.Second
 
 // heldClient is a client in the output of 'lnetctl client list --json'.
 type heldClient struct {
