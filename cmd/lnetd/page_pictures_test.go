@@ -172,7 +172,9 @@ func serveDemo(t *testing.T) (url string) {
 	readings := 0
 	p := page.New(func() *page.State {
 		readings++
-		return demo(min(readings, demoReadings))
+		s := demo(min(readings, demoReadings))
+		s.Node.Incarnation = uint64(readings / 100) // is not shown: a page that hears nothing for 10 s says so
+		return s
 	}, page.Interval/100)
 	s := web.New(web.Config{Log: slog.New(slog.DiscardHandler)})
 	for path, handler := range p.Pages() {
