@@ -48,7 +48,7 @@ case " $* " in
 *) for _ in {1..500}; do [ -S "$RUNTIME_DIRECTORY/lnetd.sock" ] && break; sleep 0.02; done ;;
 esac
 case " $* " in
-` + endless + `) timeout --signal INT "${PATIENCE:-0.5}" %[1]s "$@"; code=$?; [ $code = 124 ] && exit 0; exit $code ;;
+` + endless + `) timeout --signal INT "${PATIENCE:-1}" %[1]s "$@"; code=$?; [ $code = 124 ] && exit 0; exit $code ;;
 esac
 exec %[1]s "$@"
 `

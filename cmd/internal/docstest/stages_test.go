@@ -189,7 +189,7 @@ var stages = []stage{
 // watches.
 const (
 	clients = `victim() { lnetctl client list | awk '$2 == "compute-14" { print $1 }'; }
-for _ in {1..200}; do lnetctl client list | grep -q 'compute-14 .*connected' && break; sleep 0.05; done
+for _ in {1..1000}; do lnetctl client list | grep -q 'compute-14 .*connected' && break; sleep 0.05; done
 for host in other supervisor; do on $host lnetctl server drain; done
 for host in other supervisor; do on $host lnetctl server undrain; done`
 	losses = `export PATIENCE=4; (sleep 0.3; lnetctl client evict "$(victim)"; kill -KILL "$(cat "$WORK/compute-15/pid")") > /dev/null &`
