@@ -215,3 +215,15 @@ func TestRestartKeys(t *testing.T) {
 		t.Errorf("(-want +got):\n%s\nthe keys are `%s`", diff, strings.Join(RestartKeys(), "` `"))
 	}
 }
+
+// TestNIDsFileIsFIFO: a FIFO as nids_file is refused; to open it would wait for a writer.
+func TestNIDsFileIsFIFO(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := syscall.Mkfifo("nids", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := Default()
+	if _, err := c.parse("f", []byte("gossip:\n  nids_file: nids\n")); err == nil || !strings.Contains(err.Error(), "f:2:14: nids_file: nids is no regular file") {
+		t.Error(err)
+	}
+}

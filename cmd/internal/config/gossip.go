@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -133,6 +134,14 @@ func gossipSection(g *Gossip, file string) setting {
 	}}
 }
 
+// loadRegular is LoadNIDs for a file that a daemon reads again: a FIFO would keep it waiting.
+func loadRegular(path string) ([]nid.NID, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", path)
+	}
+	return LoadNIDs(path)
+}
+
 // check reads the file of NIDs, and refuses values that do not fit together. The map at has the
 // positions of the keys in the section.
 func (g *Gossip) check(file string, at map[string]*token.Token) error {
@@ -144,7 +153,7 @@ func (g *Gossip) check(file string, at map[string]*token.Token) error {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(filepath.Dir(file), path)
 		}
-		nids, err := LoadNIDs(path)
+		nids, err := loadRegular(path)
 		if _, positioned := errors.AsType[*Error](err); err != nil && !positioned {
 			err = errorAt(file, at["nids_file"], fmt.Errorf("nids_file: %w", err))
 		}
