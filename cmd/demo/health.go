@@ -47,7 +47,7 @@ func clientName(i int) string { return fmt.Sprintf("client-%c", 'a'+i-wardServer
 // wardConfig returns the configuration of daemon i; the first daemons are servers.
 func wardConfig(l *lab, i int) string {
 	all := "['" + l.first(wardServers) + "']"
-	const times = "  times:\n    ping: 300ms\n    tick: 100ms\n"
+	const times = "  times:\n    ping: 300ms\n    client: 1s\n    evict: 2500ms\n    tick: 100ms\n"
 	if i < wardServers {
 		return "gossip:\n  interval: 200ms\n  cold_start: 1\n  nids: " + all + "\nscoll:\n  enable: 1\nhealth:\n  server: 1\n" + times
 	}
