@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 
+	"ulnet/cmd/internal/config"
 	"ulnet/health"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
@@ -17,7 +18,10 @@ import (
 func TestHealthEverywhere(t *testing.T) {
 	spec.Covers(t, "CH-61")
 	t.Parallel()
-	h := newHealthNodes(t, 3, 2, nil)
+	h := newHealthNodes(t, 3, 2, func(_ int, c *config.Config) { // the usual multiples of Ping: a server dies
+		times := &c.Health.Times
+		times.Evict, times.Orphan = 0, 0
+	})
 	await(t, "connections", func() bool { return h.settled(3, 3) && h.settled(4, 3) })
 	await(t, "servers", func() bool { return h.alive(0)+h.alive(1)+h.alive(2) == 9 })
 	want := func(what string, list EverywhereList, err error, clients, servers int) {
