@@ -3,6 +3,7 @@ package control_test
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"ulnet/cmd/internal/cli"
@@ -29,17 +30,18 @@ func TestArguments(t *testing.T) {
 		}
 	}()
 	log := settings.NewLog(cli.Env{Stderr: t.Output(), Getenv: func(string) string { return "" }}, t.Output(), &l.Config)
-	access := AccessWrite
-	d := serveAs(t, Config{Routes: append(n.Routes(), settings.NewSettings(l, n, log).Routes()...)}, func() Access { return access })
+	var access atomic.Uint32 // an Access
+	access.Store(uint32(AccessWrite))
+	d := serveAs(t, Config{Routes: append(n.Routes(), settings.NewSettings(l, n, log).Routes()...)}, func() Access { return Access(access.Load()) })
 	for as, want := range map[Access]string{AccessRead: config.NoArguments, AccessWrite: "token"} {
-		access = as
+		access.Store(uint32(as))
 		values, err := settings.OpConfig.Call(t.Context(), NewClient(d.path), None{})
 		if i := slices.IndexFunc(values, func(v config.Value) bool { return v.Key == "handlers.mail.run" }); err != nil || i < 0 || values[i].Value != "[/bin/mail, "+want+"]" {
-			t.Errorf("access %d: %+v, %v", access, values, err)
+			t.Errorf("access %d: %+v, %v", as, values, err)
 		}
 		list, err := node.OpHandlers.Call(t.Context(), NewClient(d.path), None{})
 		if err != nil || len(list) != 1 || !slices.Equal(list[0].Program, []string{"/bin/mail", want}) {
-			t.Errorf("access %d: %+v, %v", access, list, err)
+			t.Errorf("access %d: %+v, %v", as, list, err)
 		}
 	}
 }
