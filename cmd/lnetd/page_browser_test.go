@@ -31,6 +31,9 @@ func openBrowser(t *testing.T) *chromium.Browser {
 	}
 	var memory syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_AS, &memory); err == nil && memory.Cur < browserMemory {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("a browser needs more address space than the %d GiB that ulimit -v allows", memory.Cur>>30)
+		}
 		t.Skipf("a browser needs more address space than the %d GiB that ulimit -v allows", memory.Cur>>30)
 	}
 	profile, err := os.MkdirTemp("", "chromium") // not t.TempDir, because files may appear while it is removed
