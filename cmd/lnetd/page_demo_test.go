@@ -57,9 +57,11 @@ func demo(reading int) *page.State {
 		Multicast: []page.Group{{Name: "maps", State: "member", Members: 8, Manager: demoNID(1, "o2ib"), InFlight: 4, Waits: 1}},
 		Events: []page.Event{
 			{Time: demoStart.Add(51 * time.Second), Event: "health.evicted.timed-out", About: "login2"},
+			{Time: demoStart.Add(46 * time.Second), Event: "peer.down", About: demoNID(6, "o2ib").String() + " via " + demoNID(3, "o2ib").String() + ": connection timed out"},
 			{Time: demoStart.Add(44 * time.Second), Event: "gossip.died", About: demoNID(6, "o2ib").String()},
 			{Time: demoStart.Add(43 * time.Second), Event: "zone.suspected", About: "c7-031"},
 			{Time: demoStart.Add(-9 * time.Minute), Event: "zone.joined", About: "c7-046"},
+			{Time: demoStart.Add(-2 * time.Hour), Event: "route.down", About: "tcp9 by " + demoNID(91, "o2ib").String() + ": gateway is down"},
 			{Time: demoStart.Add(-3 * time.Hour), Event: "gossip.quorum"},
 		},
 	}

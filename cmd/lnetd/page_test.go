@@ -90,6 +90,7 @@ func TestPage(t *testing.T) {
 	}
 	w.agrees(t)
 	next := w.stream(t)
+	w.tellsOfRoutes(t, next)
 	w.other.Kill()
 	for deadline := time.Now().Add(pageTimeout); ; {
 		s := next()
@@ -99,6 +100,23 @@ func TestPage(t *testing.T) {
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("the killed server does not turn dead: %+v, events %+v", s.Gossip, s.Events)
+		}
+	}
+}
+
+// tellsOfRoutes checks that a new route is an event of the page.
+func (w *watched) tellsOfRoutes(t *testing.T, next func() page.State) {
+	t.Helper()
+	if err := node.OpAddRoutes.Call(t.Context(), w.Control(), node.AddRoutesRequest{Nets: []string{"tcp9"}, Gateways: []string{"127.0.0.2@tcp"}, Hops: 1, Sensitivity: 1}); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(pageTimeout); ; {
+		s := next()
+		if slices.ContainsFunc(s.Events, func(e page.Event) bool { return e.Event == "route.new" && e.About == "tcp9 by 127.0.0.2@tcp" }) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the new route is no event: %+v, events %+v", s.Routes, s.Events)
 		}
 	}
 }

@@ -11,8 +11,9 @@ import (
 	"ulnet/cmd/internal/modules/zone"
 )
 
-// maxEvents is how many events are kept, and maxAbout bounds the text of what an event is about, which
-// may be a name from another node.
+// maxEvents is how many events of protocols are kept, and how many of changes at the node, which so
+// cannot push the others out. maxAbout bounds the text of what an event is about, which may be a name
+// from another node.
 const (
 	maxEvents = 100
 	maxAbout  = 80
@@ -20,8 +21,9 @@ const (
 
 // Recent keeps the latest events. All methods are safe for concurrent use.
 type Recent struct {
-	mu     sync.Mutex
-	events []Event // the latest last; guarded by mu
+	mu      sync.Mutex
+	events  []Event // of protocols, the latest last; guarded by mu
+	changes []Event // of NIs, routes and peers, the latest last; guarded by mu
 }
 
 // Tell keeps an event that has a name and a record as event handlers get them.
@@ -41,10 +43,20 @@ func (r *Recent) Tell(event string, record any) {
 	e.About = shortened(e.About)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.events) == maxEvents {
-		r.events = slices.Delete(r.events, 0, 1)
-	}
-	r.events = append(r.events, e)
+	r.events = kept(r.events, e)
+}
+
+// changed keeps events of NIs, routes and peers.
+func (r *Recent) changed(events []Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.changes = kept(r.changes, events...)
+}
+
+// kept adds events to a list, of which the latest are kept.
+func kept(list []Event, events ...Event) []Event {
+	list = append(list, events...)
+	return slices.Delete(list, 0, max(0, len(list)-maxEvents))
 }
 
 // shortened returns a text that is not too long.
@@ -55,11 +67,20 @@ func shortened(s string) string {
 	return s
 }
 
-// list returns the events, the latest first.
+// list returns the events, the latest first: both lists merged by time, each in the order in which the
+// events came.
 func (r *Recent) list() []Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	list := slices.Clone(r.events)
-	slices.Reverse(list)
+	list := make([]Event, 0, len(r.events)+len(r.changes))
+	for i, j := len(r.events), len(r.changes); i+j > 0; {
+		if j == 0 || i > 0 && r.events[i-1].Time.After(r.changes[j-1].Time) {
+			i--
+			list = append(list, r.events[i])
+		} else {
+			j--
+			list = append(list, r.changes[j])
+		}
+	}
 	return list
 }

@@ -24,7 +24,7 @@ type State struct {
 	Client      *Client      `json:"client"`      // the node as a client of servers
 	Collectives *Collectives `json:"collectives"` // requests to all servers
 	Multicast   []Group      `json:"multicast"`   // groups of reliable multicast
-	Events      []Event      `json:"events"`      // what happened last, the latest first
+	Events      []Event      `json:"events"`      // what happened last, the latest first; at most 200
 }
 
 // Node is the node itself.
@@ -254,6 +254,6 @@ type Group struct {
 // Event is something that happened in the cluster.
 type Event struct {
 	Time  time.Time `json:"time"`  // time of the event, by the wall clock
-	Event string    `json:"event"` // source and name, such as gossip.died
-	About string    `json:"about"` // NID or name of the node that it is about; empty: this node
+	Event string    `json:"event"` // source and name, such as gossip.died or peer.down
+	About string    `json:"about"` // what it is about: the NID or name of a node, an NI, a peer or a route; empty: this node
 }

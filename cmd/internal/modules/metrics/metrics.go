@@ -41,9 +41,10 @@ type Module struct {
 	health   *health.Module
 	selftest *selftest.Module
 
-	scrapes func() *scrapes // the page with all metrics, which is made once
-	server  *web.Server     // nil: no metrics are served
-	page    *page.Page      // nil: no page is served
+	scrapes func() *scrapes       // the page with all metrics, which is made once
+	server  *web.Server           // nil: no metrics are served
+	page    *page.Page            // nil: no page is served
+	unwatch func(context.Context) // ends the watch for changes of NIs, routes and peers; nil without a page
 }
 
 // New returns the module of a node. It reads the state of the other modules.
@@ -106,6 +107,7 @@ func servesPage(setting string, at web.Address) bool {
 func (m *Module) openPage() {
 	recent := new(page.Recent)
 	m.Handlers.Watch(recent.Tell)
+	m.unwatch = recent.Watch(m.Table.Node(), page.WatchInterval)
 	from := page.Sources{Host: m.Host, Gossip: m.gossip, Zone: m.zone, Scoll: m.scoll, Rmcast: m.rmcast, Health: m.health, Recent: recent}
 	m.page = page.New(from.Read, page.Interval)
 	for path, handler := range m.page.Pages() {
@@ -132,6 +134,7 @@ func (m *Module) Close(ctx context.Context) error {
 	}
 	if m.page != nil {
 		m.page.Close() // the server would wait for its streams
+		m.unwatch(ctx)
 	}
 	return m.server.Close(ctx)
 }
