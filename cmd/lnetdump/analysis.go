@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/dissection"
 	"ulnet/lnd/capture"
 	"ulnet/lnd/capture/analyze"
 	"ulnet/lnet/nid"
@@ -69,8 +70,8 @@ func (a *analysis) locked(f func()) {
 
 // record takes a record that the filter lets pass. Of connections it takes all: the links of the
 // report are filtered.
-func (a *analysis) record(f *filter, r *capture.Record) {
-	if (r.Kind == capture.Message || r.Kind == capture.Exchange) && !f.match(r) {
+func (a *analysis) record(f *dissection.Filter, r *capture.Record) {
+	if (r.Kind == capture.Message || r.Kind == capture.Exchange) && !f.Match(r) {
 		return
 	}
 	a.now.Record(r)

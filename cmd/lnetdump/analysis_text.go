@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/dissection"
 	"ulnet/lnd/capture/analyze"
 	"ulnet/lnet/wire"
 )
@@ -17,7 +18,7 @@ var operationNames = map[analyze.Kind]string{
 
 // writeReport writes a report as text.
 func writeReport(w io.Writer, r *analyze.Report) {
-	fmt.Fprintf(w, "%v from %s, %d messages with %d bytes\n", short(r.Duration), r.Start.UTC().Format(shortTime), r.Messages, r.Bytes)
+	fmt.Fprintf(w, "%v from %s, %d messages with %d bytes\n", short(r.Duration), r.Start.UTC().Format(dissection.ShortTime), r.Messages, r.Bytes)
 	writeKinds(w, r.Kinds)
 	writePairs(w, r.Pairs)
 	writeLinks(w, r.Links)
@@ -157,7 +158,7 @@ func writeOperations(w io.Writer, title string, list []analyze.Operation) {
 			frames += fmt.Sprintf(", sent again %d times", o.Resent)
 		}
 		t.Row("  "+short(o.Latency).String(), operationName(o.Kind, o.Service, o.Portal), fmt.Sprintf("%v → %v", o.From, o.To),
-			fmt.Sprintf("portal %d", o.Portal), fmt.Sprintf("bits %v", o.MatchBits), fmt.Sprintf("%d bytes", o.Length), o.Time.UTC().Format(shortTime), frames)
+			fmt.Sprintf("portal %d", o.Portal), fmt.Sprintf("bits %v", o.MatchBits), fmt.Sprintf("%d bytes", o.Length), o.Time.UTC().Format(dissection.ShortTime), frames)
 	}
 	_, _ = t.WriteTo(w)
 }

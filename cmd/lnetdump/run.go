@@ -9,29 +9,23 @@ import (
 	"io/fs"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/dissection"
 	"ulnet/lnd/capture"
 	"ulnet/scoll"
 )
 
-// printer prints records in one of the output formats.
-type printer interface {
-	record(*shown)
-	// begin announces the records of the next file, if there are several files.
-	begin(file string)
-}
-
 // dump is one run of the command.
 type dump struct {
 	options
-	filter  *filter
-	known   *protocols        // dissectors for the source that is being read
-	members *scoll.Membership // list given by --members; nil without that option
+	filter  *dissection.Filter
+	known   *dissection.Protocols // dissectors for the source that is being read
+	members *scoll.Membership     // list given by --members; nil without that option
 	out     *bufio.Writer
 	stderr  io.Writer
-	print   printer   // prints the records; nil: records are not printed
-	stats   *stats    // statistics of the option --stats; nil without it
-	analyze *analysis // analysis of the option --analyze; nil without it
-	save    *saver    // writer of the option -w; nil without it
+	print   dissection.Printer // prints the records; nil: records are not printed
+	stats   *stats             // statistics of the option --stats; nil without it
+	analyze *analysis          // analysis of the option --analyze; nil without it
+	save    *saver             // writer of the option -w; nil without it
 }
 
 func (o *options) run(ctx context.Context, env cli.Env) error {
@@ -56,11 +50,11 @@ func (o *options) run(ctx context.Context, env cli.Env) error {
 // newDump creates the outputs that the options select.
 func newDump(o *options, env cli.Env) (d *dump, err error) {
 	d = &dump{options: *o, out: bufio.NewWriterSize(env.Stdout, 1<<16), stderr: env.Stderr}
-	if d.filter, err = newFilter(o); err != nil {
-		return nil, err
+	if d.filter, err = dissection.NewFilter(dissection.Wanted{NIDs: o.nids, Types: o.types, Portals: o.portals}); err != nil {
+		return nil, cli.Usagef("--%w", err)
 	}
-	if d.members, err = o.membership(); err != nil {
-		return nil, err
+	if d.members, err = dissection.ParseMembers(o.list); err != nil {
+		return nil, cli.Usagef("--members: %w", err)
 	}
 	if err = o.needless(); err != nil {
 		return nil, err
@@ -72,9 +66,9 @@ func newDump(o *options, env cli.Env) (d *dump, err error) {
 		d.stats = newStats()
 	case o.write != "":
 	case o.json:
-		d.print = newJSONPrinter(d.out, o.verbose)
+		d.print = dissection.NewJSON(d.out, o.verbose)
 	default:
-		d.print = &textPrinter{w: d.out, verbose: o.verbose}
+		d.print = dissection.NewText(d.out, o.verbose)
 	}
 	if err != nil {
 		return nil, err
@@ -91,7 +85,7 @@ func (d *dump) readAll(ctx context.Context, sources []source) error {
 	var failed []error
 	for _, src := range sources {
 		if len(sources) > 1 && d.print != nil {
-			d.print.begin(src.name)
+			d.print.Begin(src.name)
 		}
 		if err := d.read(ctx, src); err != nil && !d.wasCut(src, err) {
 			failed = append(failed, explain(src.name, err))
@@ -141,8 +135,8 @@ func (d *dump) read(ctx context.Context, src source) error {
 		return err
 	}
 	defer in.Close()
-	d.filter.reset()
-	d.known = newProtocols(d.members)
+	d.filter.Reset()
+	d.known = dissection.NewProtocols(d.members)
 	dissector, end := d.dissector(src)
 	for err == nil {
 		err = d.packet(dissector, src, in)
@@ -201,18 +195,18 @@ func (d *dump) record(r *capture.Record) {
 		d.analyze.record(d.filter, r)
 		return
 	}
-	var s shown
+	var s dissection.Shown
 	if d.print != nil { // before the filter, since records that the filter drops may be needed to explain others
-		s = d.known.read(r)
+		s = d.known.Read(r)
 	}
-	if !d.filter.match(r) {
+	if !d.filter.Match(r) {
 		return
 	}
 	if d.stats != nil {
 		d.stats.record(r)
 	}
 	if d.print != nil {
-		d.print.record(&s)
+		d.print.Record(&s)
 	}
 }
 

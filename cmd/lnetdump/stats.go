@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/dissection"
 	"ulnet/lnd/capture"
 )
 
@@ -75,25 +76,13 @@ func count[K comparable](m map[K]sum, key, other K, bytes uint32) {
 func (s *stats) print(w io.Writer, asJSON bool) error {
 	pairs := sortedKeys(s.pairs, func(a, b pair) int { return cmp.Or(cmp.Compare(a.src, b.src), cmp.Compare(a.dest, b.dest)) })
 	if asJSON {
-		list := []object{}
-		for _, p := range pairs {
-			list = append(list, object{{"src_nid", p.src}, {"dest_nid", p.dest}, {"messages", s.pairs[p].Messages}, {"bytes", s.pairs[p].Bytes}})
-		}
-		return json.NewEncoder(w).Encode(object{
-			{"packets", s.counts.Packets - s.counts.Other},
-			{"connections", s.connections},
-			{"lost_bytes", s.lost},
-			{"unknown_bytes", s.unknown},
-			{"types", s.types},
-			{"nid_pairs", list},
-			{"portals", s.portals},
-		})
+		return s.printJSON(w, pairs)
 	}
 	fmt.Fprintf(w, "%d packets, %d connections, %d bytes lost, %d bytes not understood\n",
 		s.counts.Packets-s.counts.Other, s.connections, s.lost, s.unknown)
 	var t cli.Table
 	t.Row("\nTYPE", "MESSAGES", "BYTES")
-	for _, k := range typeNames {
+	for _, k := range dissection.Types {
 		if v, ok := s.types[k]; ok {
 			t.Row(k, v.Messages, v.Bytes)
 		}
@@ -108,6 +97,28 @@ func (s *stats) print(w io.Writer, asJSON bool) error {
 	}
 	_, err := t.WriteTo(w)
 	return err
+}
+
+// printJSON prints the sums as one object.
+func (s *stats) printJSON(w io.Writer, pairs []pair) error {
+	type pairSum struct {
+		Src  string `json:"src_nid"`
+		Dest string `json:"dest_nid"`
+		sum
+	}
+	list := []pairSum{}
+	for _, p := range pairs {
+		list = append(list, pairSum{p.src, p.dest, s.pairs[p]})
+	}
+	return json.NewEncoder(w).Encode(struct {
+		Packets     uint64         `json:"packets"`
+		Connections int            `json:"connections"`
+		Lost        uint64         `json:"lost_bytes"`
+		Unknown     uint64         `json:"unknown_bytes"`
+		Types       map[string]sum `json:"types"`
+		Pairs       []pairSum      `json:"nid_pairs"`
+		Portals     map[string]sum `json:"portals"`
+	}{s.counts.Packets - s.counts.Other, s.connections, s.lost, s.unknown, s.types, list, s.portals})
 }
 
 // compareNumbers orders decimal numbers by value, and other texts by length.
