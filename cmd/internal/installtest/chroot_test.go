@@ -66,9 +66,10 @@ func (d debian) install(deb string) {
 	}
 }
 
-// volatile are files that dpkg and the tools for users change whatever is installed: their
+// volatile are files that dpkg, the tools for users and systemd change whatever is installed: their
 // databases, logs, and copies of what was there before.
 var volatile = []string{
+	"var/log/journal", "var/log/wtmp", "var/lib/systemd/random-seed", "var/lib/systemd/timers",
 	"var/lib/dpkg", "var/log/dpkg.log", "var/cache/ldconfig", "var/lib/systemd/catalog",
 	"etc/passwd-", "etc/shadow-", "etc/group-", "etc/gshadow-", "etc/.pwd.lock", "etc/subuid-", "etc/subgid-",
 }

@@ -28,7 +28,8 @@ const fakeSystemctl = "#!/bin/sh\necho \"$*\" >> /" + asked + "\n"
 
 // TestDeb: in a Debian root the package is installed, runs as its unit says, is scraped by Prometheus
 // and shown by a browser, is upgraded, removed and purged. Nothing is left but keys of the
-// administrator, which belong to root then.
+// administrator, which belong to root then. A fake systemctl notes what the package asks for; at the
+// end the same root runs under its own systemd.
 func TestDeb(t *testing.T) {
 	spec.Covers(t, "OP-20", "OP-22")
 	d := newDebian(t, "passwd", "systemd")
@@ -100,6 +101,12 @@ func TestDeb(t *testing.T) {
 			t.Errorf("%s belongs to %s after the purge", name, owner)
 		}
 	}
+	for _, name := range []string{"usr/local/bin/systemctl", "run/systemd", "etc/ulnet"} {
+		if err := os.RemoveAll(d.path(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Run("systemd", func(t *testing.T) { underSystemd(t, d, older, newer) })
 }
 
 // startsAnother starts a second node on the host by its own unit, and ends it.

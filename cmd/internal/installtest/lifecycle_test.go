@@ -1,0 +1,316 @@
+//go:build linux
+
+package installtest
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"ulnet/cmd/internal/journal"
+	"ulnet/lnd/lndtest/netlab"
+)
+
+// dropIns is the folder of the drop-ins of the unit.
+const dropIns = "etc/systemd/system/lnetd.service.d"
+
+// underSystemd: with a real systemd as the first process, the service does what docs/install.md says
+// of it, from the installation to the purge.
+func underSystemd(t *testing.T, d debian, older, newer string) {
+	d.t = t
+	lab := netlab.New(t)
+	host, other := lab.Host("service"), lab.Host("other")
+	lab.Cable(host, "10.9.3.1/24", other, "10.9.3.2/24")
+	s := d.boot(host)
+	before := d.contents()
+	s.upgrade(older)
+	remote := peer(t, d.path("usr/bin/lnetd"), other)
+	defer remote.stop()
+
+	s.starts()
+	s.confined("lnetd", "0000000000000400")
+	s.admits()
+	s.reloads()
+	s.restarts(other)
+	s.watched()
+	s.extended()
+	s.upgraded(other, newer)
+	s.purged(before)
+}
+
+// configure writes the configuration of a node, "" for the first one.
+func (s *system) configure(node, text string) {
+	s.t.Helper()
+	writeFile(s.t, s.path("etc/ulnet/lnetd"+node+".yaml"), text)
+}
+
+// pings checks that the node reaches NIDs.
+func (s *system) pings(nids ...string) {
+	s.t.Helper()
+	for _, nid := range nids {
+		s.contains("- nid: "+nid, "ulnet-lnetctl", "ping", nid)
+	}
+}
+
+// starts checks a start: it returns when the node is ready, the journal has that line with its id,
+// and a start with an error in the configuration fails and is not tried again.
+func (s *system) starts() {
+	s.t.Helper()
+	if out := s.must("systemd-analyze", "verify", "--man=no", "lnetd.service", "lnetd@a.service"); out != "" {
+		s.t.Errorf("the units: %s", out)
+	}
+	s.configure("", "networks: tcp(eth0)\nnetwork: tcp\n")
+	if out, err := s.run("systemctl", "start", "lnetd"); err == nil || s.property("ActiveState", "lnetd") != "failed" || s.property("NRestarts", "lnetd") != "0" {
+		s.t.Errorf("a start with an error in the configuration: %v\n%s", err, out)
+	}
+	s.configure("", "networks: tcp(eth0)\n")
+	s.must("systemctl", "start", "lnetd")
+	s.pings("10.9.3.1@tcp", "10.9.3.2@tcp")
+	s.contains("10.9.3.1@tcp", "systemctl", "status", "lnetd")
+	i := slices.IndexFunc(journal.IDs, func(id journal.ID) bool { return id.Text == "ready" })
+	s.contains("nids=10.9.3.1@tcp", "journalctl", "--unit=lnetd", "MESSAGE_ID="+journal.IDs[i].ID)
+	s.contains(journal.IDs[i].Title, "journalctl", "--unit=lnetd", "--catalog", "MESSAGE_ID="+journal.IDs[i].ID)
+}
+
+// confined checks the user and the capabilities, as the kernel shows them, of the process of a unit.
+func (s *system) confined(user, capabilities string) {
+	s.t.Helper()
+	pid := s.property("MainPID", "lnetd")
+	status := s.must("cat", "/proc/"+pid+"/status")
+	for _, set := range []string{"CapPrm", "CapEff", "CapBnd"} {
+		if !strings.Contains(status, set+":\t"+capabilities+"\n") {
+			s.t.Errorf("want %s %s:\n%s", set, capabilities, status)
+		}
+	}
+	if got := strings.TrimSpace(s.must("stat", "--format=%U:%G", "/proc/"+pid)); got != user+":lnetd" {
+		s.t.Errorf("the daemon runs as %s", got)
+	}
+}
+
+// admits checks that members of the group may look at the node and not change it, and that others
+// may not look.
+func (s *system) admits() {
+	s.t.Helper()
+	as := func(group string, args ...string) error {
+		_, err := s.run(append([]string{"setpriv", "--reuid=nobody", "--regid=" + group, "--clear-groups", "ulnet-lnetctl"}, args...)...)
+		return err
+	}
+	if err := as("lnetd", "net", "show"); err != nil {
+		s.t.Error("a member of the group: ", err)
+	}
+	if as("lnetd", "set", "discovery", "0") == nil || as("nogroup", "net", "show") == nil {
+		s.t.Error("users who may not do it control the node")
+	}
+}
+
+// reloads checks that a reload applies a change before systemctl returns, and that an error changes
+// nothing.
+func (s *system) reloads() {
+	s.t.Helper()
+	pid := s.property("MainPID", "lnetd")
+	s.configure("", "networks: tcp(eth0),tcp1(127.0.0.1)\n")
+	s.must("systemctl", "reload", "lnetd")
+	s.pings("127.0.0.1@tcp1")
+	s.configure("", "networks: tcp(eth0)\nnetwork: tcp\n")
+	if out, err := s.run("systemctl", "reload", "lnetd"); err == nil {
+		s.t.Errorf("a reload with an error in the configuration succeeds: %s", out)
+	}
+	s.pings("127.0.0.1@tcp1")
+	s.configure("", "networks: tcp(eth0)\n")
+	s.must("systemctl", "reload", "lnetd")
+	s.await("one socket in the store", func() bool { return s.property("NFileDescriptorStore", "lnetd") == "1" })
+	if now := s.property("MainPID", "lnetd"); now != pid {
+		s.t.Errorf("a reload has started another process: %s, %s", pid, now)
+	}
+}
+
+// sockets returns the inode of each socket that listens for TCP connections, by its address.
+func (s *system) sockets() map[string]string {
+	s.t.Helper()
+	inodes := map[string]string{}
+	for line := range strings.Lines(s.must("cat", "/proc/net/tcp")) {
+		const listens = "0A"
+		if f := strings.Fields(line); len(f) > 9 && f[3] == listens {
+			inodes[f[1]] = f[9]
+		}
+	}
+	return inodes
+}
+
+// dial connects from a host to addresses again and again, until stop is called, which returns the
+// errors. A daemon that accepts a connection and closes it at once, because only root dials from such
+// a port, has not refused it.
+func dial(on *netlab.Host, addrs ...string) (stop func() error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	result := make(chan error, 1)
+	go func() {
+		var errs error
+		for tick := time.Tick(5 * time.Millisecond); ctx.Err() == nil; <-tick {
+			for _, addr := range addrs {
+				errs = errors.Join(errs, on.Do(func() error {
+					c, err := (&net.Dialer{Timeout: 3 * time.Minute}).Dial("tcp4", addr)
+					switch {
+					case errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNRESET):
+						return nil
+					case err != nil:
+						return err
+					}
+					return c.Close()
+				}))
+			}
+		}
+		result <- errs
+	}()
+	return func() error { cancel(); return <-result }
+}
+
+// keeps checks that an action replaces the processes of units, keeps their listening sockets, and
+// that no peer on a host is refused meanwhile at addresses.
+func (s *system) keeps(from *netlab.Host, units, addrs []string, action func()) {
+	s.t.Helper()
+	pids := func() (list []string) {
+		for _, unit := range units {
+			list = append(list, s.property("MainPID", unit))
+		}
+		return list
+	}
+	old, sockets := pids(), s.sockets()
+	stop := dial(from, addrs...)
+	action()
+	for i, pid := range pids() {
+		if pid == old[i] || pid == "0" {
+			s.t.Errorf("%s: the process %s follows %s", units[i], pid, old[i])
+		}
+	}
+	if err := stop(); err != nil {
+		s.t.Error("a peer is refused: ", err)
+	}
+	if now := s.sockets(); !maps.Equal(sockets, now) {
+		s.t.Errorf("the sockets were %v, and are %v", sockets, now)
+	}
+}
+
+// restarts checks a restart, and a start after a crash.
+func (s *system) restarts(from *netlab.Host) {
+	s.t.Helper()
+	s.keeps(from, []string{"lnetd"}, []string{"10.9.3.1:988"}, func() { s.must("systemctl", "restart", "lnetd") })
+	s.keeps(from, []string{"lnetd"}, []string{"10.9.3.1:988"}, func() {
+		restarts := s.property("NRestarts", "lnetd")
+		s.must("systemctl", "kill", "--signal=KILL", "lnetd")
+		s.await("started again", func() bool {
+			return s.property("NRestarts", "lnetd") != restarts && s.property("ActiveState", "lnetd") == "active"
+		})
+	})
+	s.pings("10.9.3.1@tcp", "10.9.3.2@tcp")
+}
+
+// watched checks that the watchdog ends a daemon that has stopped, whose stacks are in the journal
+// then, and starts another one.
+func (s *system) watched() {
+	s.t.Helper()
+	writeFile(s.t, s.path(dropIns+"/watchdog.conf"), "[Service]\nWatchdogSec=10s\n")
+	s.must("systemctl", "daemon-reload")
+	s.must("systemctl", "restart", "lnetd")
+	pid := s.property("MainPID", "lnetd")
+	s.must("systemctl", "kill", "--signal=STOP", "lnetd")
+	s.await("another daemon", func() bool {
+		return s.property("MainPID", "lnetd") != pid && s.property("ActiveState", "lnetd") == "active"
+	})
+	s.pings("10.9.3.1@tcp")
+	s.contains("Watchdog timeout", "journalctl", "--unit=lnetd", "_PID=1")
+	s.contains("goroutine ", "journalctl", "--unit=lnetd", "_PID="+pid)
+	s.contains("SIGABRT", "journalctl", "--unit=lnetd", "_PID="+pid)
+	if err := os.Remove(s.path(dropIns + "/watchdog.conf")); err != nil {
+		s.t.Error(err)
+	}
+}
+
+// extended checks that each drop-in permits what it is for.
+func (s *system) extended() {
+	s.t.Helper()
+	const gossip = "gossip:\n  nids: ['10.9.3.[1-2]@tcp']\nhandlers:\n"
+	for _, test := range []struct {
+		dropIn, user, capabilities string
+		configuration              string
+		check                      func()
+	}{
+		{"rdma", "lnetd", "0000000000001400", "networks: tcp(eth0),o2ib(eth0)\n", func() {
+			s.pings("10.9.3.1@o2ib")
+		}},
+		{"capture", "lnetd", "0000000000003400", "networks: tcp(eth0)\ncapture: /var/log/lnetd/lnet.pcapng\n" + gossip + "  record: {on: [gossip], run: [/usr/bin/lnetdump, -i, eth0, -w, /var/log/lnetd/eth0.pcapng], timeout: 3s}\n", func() {
+			out, _ := s.run("gossipctl", "handlers", "test", "record") // an error: its time is over
+			if !strings.Contains(out, "exit 0") {
+				s.t.Errorf("a program records an interface: %s", out)
+			}
+			s.pings("10.9.3.2@tcp")
+			s.must("systemctl", "stop", "lnetd")
+			s.contains("10.9.3.2@tcp", "lnetdump", "/var/log/lnetd/lnet.pcapng")
+		}},
+		{"actions", "root", "00000000000004eb", "networks: tcp(eth0)\n" + gossip + "  who: {on: [gossip], run: [/usr/bin/id, -un], user: nobody}\n  writes: {on: [gossip], run: [/bin/sh, -c, 'echo written > /etc/written']}\n", func() {
+			s.contains("nobody", "gossipctl", "handlers", "test", "who")
+			s.contains("exit 0", "gossipctl", "handlers", "test", "writes")
+			s.contains("written", "cat", "/etc/written")
+			s.must("rm", "/etc/written")
+			s.must("systemctl", "reload", "lnetd")
+		}},
+	} {
+		s.configure("", test.configuration)
+		file := dropIns + "/" + test.dropIn + ".conf"
+		s.must("install", "-D", "-m", "644", "/usr/share/ulnet/systemd/"+test.dropIn+".conf", "/"+file)
+		s.must("systemctl", "daemon-reload")
+		s.must("systemctl", "restart", "lnetd")
+		s.confined(test.user, test.capabilities)
+		test.check()
+		if err := os.Remove(s.path(file)); err != nil {
+			s.t.Error(err)
+		}
+	}
+	s.configure("", "networks: tcp(eth0)\n")
+	if err := os.Remove(s.path(dropIns)); err != nil {
+		s.t.Error(err)
+	}
+	s.must("systemctl", "daemon-reload")
+	s.must("systemctl", "restart", "lnetd")
+	s.confined("lnetd", "0000000000000400")
+}
+
+// upgraded checks the upgrade to a newer package, with a second node on the host.
+func (s *system) upgraded(from *netlab.Host, newer string) {
+	s.t.Helper()
+	s.configure("-a", "networks: tcp(127.0.0.3)\naccept_port: 989\n")
+	s.must("systemctl", "enable", "--now", "lnetd", "lnetd@a")
+	s.contains("127.0.0.3@tcp", "ulnet-lnetctl", "--socket", "/run/lnetd-a/lnetd.sock", "net", "show")
+	s.keeps(from, []string{"lnetd", "lnetd@a"}, []string{"10.9.3.1:988"}, func() { s.upgrade(newer) })
+	s.pings("10.9.3.1@tcp", "10.9.3.2@tcp")
+}
+
+// purged checks that a purge stops the nodes, and leaves the administrator's files alone.
+func (s *system) purged(before []string) {
+	s.t.Helper()
+	s.must("dpkg", "--purge", "ulnet")
+	for _, unit := range []string{"lnetd", "lnetd@a"} {
+		if state := s.property("ActiveState", unit); state != "inactive" {
+			s.t.Errorf("%s is %s after the purge", unit, state)
+		}
+	}
+	if left := s.sockets(); len(left) > 0 {
+		s.t.Errorf("sockets after the purge: %v", left)
+	}
+	for _, dir := range []string{"run", "tmp"} {
+		if left, err := filepath.Glob(filepath.Join("/proc", s.pid, "root", dir, "*lnetd*")); err != nil || len(left) > 0 {
+			s.t.Errorf("after the purge: %v, %v", left, err)
+		}
+	}
+	want := []string{"+ drwxr-x--- /etc/ulnet", "+ -rw-r--r-- /etc/ulnet/lnetd-a.yaml"}
+	if left := difference(before, s.contents()); !slices.Equal(left, want) {
+		s.t.Errorf("after the purge:\n%s", strings.Join(left, "\n"))
+	}
+}

@@ -1,0 +1,182 @@
+//go:build linux
+
+package installtest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"ulnet/lnd/lndtest/netlab"
+)
+
+// inGroup makes a control group with the name $2, by way of the folder $1, and runs the rest of the
+// arguments there, in namespaces whose root group it is.
+const inGroup = `
+mount -t cgroup2 cgroup2 "$1"
+mkdir "$1/$2"
+echo $$ >"$1/$2/cgroup.procs"
+umount "$1"
+shift 2
+exec unshare --pid --fork --kill-child --uts --ipc --cgroup -- "$@"
+`
+
+// boots runs systemd in the root $1 as the first process, with the file systems that container
+// managers give it. It writes the number of the process outside to the file $2.
+const boots = `
+root=$1 file=$2
+mount --bind "$root" "$root"
+mount -t proc proc "$root/proc"
+mount -t sysfs -o ro sysfs "$root/sys"
+mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup"
+mount -t tmpfs -o mode=755 tmpfs "$root/run"
+mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
+mount -t tmpfs -o mode=755 tmpfs "$root/dev"
+for name in null zero full random urandom tty; do
+	: >"$root/dev/$name"
+	mount --bind "/dev/$name" "$root/dev/$name"
+done
+mkdir "$root/dev/shm" "$root/dev/pts" "$root/run/outside"
+mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
+mount -t devpts -o newinstance,ptmxmode=0666,mode=0620 devpts "$root/dev/pts"
+ln -s pts/ptmx "$root/dev/ptmx"
+ln -s /proc/self/fd "$root/dev/fd"
+read -r pid _ </proc/self/stat
+cd "$root"
+pivot_root . run/outside
+echo "$pid" >"run/outside$file"
+exec chroot . sh -c 'umount -l /run/outside && rmdir /run/outside && exec env -i container=ulnet /lib/systemd/systemd'
+`
+
+// removesGroup removes the control group with the name $2 when its processes have ended.
+const removesGroup = `
+mount -t cgroup2 cgroup2 "$1"
+for _ in $(seq 600); do
+	[ -d "$1/$2" ] || exit 0
+	find "$1/$2" -depth -type d -exec rmdir {} \; 2>/dev/null || :
+	sleep 0.1
+done
+exit 1
+`
+
+// system is a Debian root that runs under its own systemd on a host of a lab.
+type system struct {
+	debian
+	pid string // number of systemd, outside
+}
+
+// boot starts systemd in the root, and waits until it has started all units. It skips the test
+// where that is not possible: without cgroup2, or in a container that may not mount or may not make
+// namespaces.
+func (d debian) boot(on *netlab.Host) *system {
+	d.t.Helper()
+	dir := d.t.TempDir()
+	group, file := filepath.Join(dir, "cgroup"), filepath.Join(dir, "pid")
+	if err := os.Mkdir(group, 0o700); err != nil {
+		d.t.Fatal(err)
+	}
+	name := fmt.Sprintf("ulnet-test-%d", os.Getpid())
+	d.t.Cleanup(func() {
+		cmd := exec.Command("unshare", "--mount", "--", "bash", "-euc", removesGroup, "bash", group, name)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			d.t.Logf("the control group %s is left: %v\n%s", name, err, out)
+		}
+	})
+	var said strings.Builder
+	cmd := exec.Command("unshare", "--mount", "--", "bash", "-euc", inGroup, "bash", group, name, "bash", "-euc", boots, "bash", d.dir, file)
+	cmd.Stdout, cmd.Stderr = &said, &said
+	process := on.Start(cmd)
+	ended := make(chan struct{})
+	go func() { _ = process.Wait(); close(ended) }() // an error: said has the reason
+	s := &system{debian: d}
+	late := time.After(5 * time.Minute)
+	for state := ""; state != "running" && state != "degraded"; {
+		select {
+		case <-ended:
+			d.t.Skipf("systemd does not start here as the first process of namespaces: %s", said.String())
+		case <-late:
+			d.t.Skipf("systemd does not become ready here: %q", state)
+		case <-time.After(100 * time.Millisecond):
+		}
+		if b, err := os.ReadFile(file); err == nil && strings.HasSuffix(string(b), "\n") {
+			s.pid = strings.TrimSpace(string(b))
+			state, _ = s.run("systemctl", "is-system-running", "--wait") // an error: not yet
+			state = strings.TrimSpace(state)
+		}
+	}
+	d.t.Cleanup(s.showJournal)
+	return s
+}
+
+// run runs a command in the system, and returns what it prints.
+func (s *system) run(args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "nsenter", append([]string{
+		"--target", s.pid, "--mount", "--pid", "--uts", "--ipc", "--net", "--cgroup", "--root", "--wd", "--",
+		"env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "DEBIAN_FRONTEND=noninteractive", "SYSTEMD_PAGER=",
+	}, args...)...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// must runs a command in the system that must succeed, and returns what it prints.
+func (s *system) must(args ...string) string {
+	s.t.Helper()
+	out, err := s.run(args...)
+	if err != nil {
+		s.t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+// contains runs a command in the system that must succeed and print a text.
+func (s *system) contains(want string, args ...string) {
+	s.t.Helper()
+	if out := s.must(args...); !strings.Contains(out, want) {
+		s.t.Errorf("%s: %q is not in\n%s", strings.Join(args, " "), want, out)
+	}
+}
+
+// property returns a property of a unit.
+func (s *system) property(name, unit string) string {
+	s.t.Helper()
+	return strings.TrimSpace(s.must("systemctl", "show", "--property="+name, "--value", unit))
+}
+
+// await waits until a condition holds.
+func (s *system) await(what string, holds func() bool) {
+	s.t.Helper()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(3 * time.Minute)
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-late:
+			s.t.Fatal("still not: " + what)
+		}
+	}
+}
+
+// upgrade installs a .deb from outside under the manager that runs.
+func (s *system) upgrade(deb string) {
+	s.t.Helper()
+	writeFile(s.t, s.path("root/package.deb"), readFile(s.t, deb))
+	s.must("dpkg", "--install", "/root/package.deb")
+	if err := os.Remove(s.path("root/package.deb")); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// showJournal shows the end of the journal of a test that has failed.
+func (s *system) showJournal() {
+	if s.t.Failed() {
+		out, err := s.run("journalctl", "--no-pager", "--lines=200")
+		s.t.Log(out, err)
+	}
+}
