@@ -2,6 +2,7 @@ package web
 
 import (
 	"log/slog"
+	"mime"
 	"net"
 	"net/http"
 	"net/netip"
@@ -12,14 +13,15 @@ import (
 
 // guard refuses requests before a page sees them.
 type guard struct {
-	cfg   Config
-	names []string     // names of this host, in lower case
-	addrs []netip.Addr // configured addresses that clients may use as the host name, besides the one that they connect to
-	pages map[string]http.Handler
+	cfg    Config
+	names  []string                // names of this host, in lower case
+	addrs  []netip.Addr            // configured addresses that clients may use as the host name, besides the one that they connect to
+	pages  map[string]http.Handler // answers to GET and HEAD by path
+	orders map[string]http.Handler // answers to POST by path
 }
 
-func newGuard(cfg Config, pages map[string]http.Handler) *guard {
-	g := &guard{cfg: cfg, names: []string{"localhost"}, pages: pages}
+func newGuard(cfg Config, pages, orders map[string]http.Handler) *guard {
+	g := &guard{cfg: cfg, names: []string{"localhost"}, pages: pages, orders: orders}
 	own, _ := os.Hostname() // without a hostname there is no name to accept
 	short, _, _ := strings.Cut(own, ".")
 	for _, name := range append([]string{own, short}, cfg.Hosts...) {
@@ -46,13 +48,28 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if status, why := g.refuse(r); status != 0 {
 		g.cfg.Log.Debug("HTTP request refused", slog.String("why", why), slog.String("from", r.RemoteAddr))
 		if status == http.StatusMethodNotAllowed {
-			h.Set("Allow", "GET, HEAD")
+			h.Set("Allow", g.allowed(r))
 		}
 		h.Set("Connection", "close")
 		http.Error(w, why, status)
 		return
 	}
+	if g.isOrder(r) {
+		g.orders[r.URL.Path].ServeHTTP(w, r)
+		return
+	}
 	g.pages[r.URL.Path].ServeHTTP(w, r)
+}
+
+// isOrder reports whether the path of a request is that of an order. No path is that of a page, too.
+func (g *guard) isOrder(r *http.Request) bool { return g.orders[r.URL.Path] != nil }
+
+// allowed returns the methods of the path of a request.
+func (g *guard) allowed(r *http.Request) string {
+	if g.isOrder(r) {
+		return "POST"
+	}
+	return "GET, HEAD"
 }
 
 // refuse returns the status and the text of the answer to a request that is refused, and 0 for
@@ -63,12 +80,29 @@ func (g *guard) refuse(r *http.Request) (status int, why string) {
 		return http.StatusForbidden, "the Host header does not name this host: name it by the address that you reach, or add what you call it to metrics_hosts"
 	case !sameOrigin(r):
 		return http.StatusForbidden, "the request comes from a page of another host"
+	case g.isOrder(r) && r.URL.RawPath == "":
+		return refuseOrder(r)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		return http.StatusMethodNotAllowed, "only GET and HEAD"
 	case r.ContentLength != 0:
 		return http.StatusBadRequest, "no body is expected"
 	case g.pages[r.URL.Path] == nil || r.URL.RawPath != "":
 		return http.StatusNotFound, "there is no such page"
+	}
+	return 0, ""
+}
+
+// refuseOrder is refuse for the path of an order. A page of another host can send JSON only after it has
+// asked with OPTIONS (CORS), which is refused.
+func refuseOrder(r *http.Request) (status int, why string) {
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case r.Method != http.MethodPost:
+		return http.StatusMethodNotAllowed, "only POST"
+	case kind != "application/json":
+		return http.StatusUnsupportedMediaType, "the body must be application/json"
+	case r.ContentLength < 0 || r.ContentLength > maxOrder:
+		return http.StatusRequestEntityTooLarge, "the body must have a length, of 4096 bytes at most"
 	}
 	return 0, ""
 }

@@ -3,9 +3,11 @@
 // takes orders, is another one (package control).
 //
 // Every program that reaches the address may read, so nothing that changes the daemon belongs
-// here, and no request may cost much:
+// here, and no request may cost much. What costs something, such as a capture, asks for a token
+// itself.
 //
-//   - only GET and HEAD of the registered paths are answered, without a body;
+//   - only GET and HEAD of the registered pages are answered, without a body, and POST of the
+//     registered orders, with a short one in JSON, which a page of another host cannot send;
 //   - the Host header must name this host, so that a web page cannot read the daemon through
 //     a browser on this network (DNS rebinding), and an Origin header must be that host;
 //   - the number of connections, the size of headers, and the times to send a request and to
@@ -25,6 +27,7 @@ import (
 const (
 	maxConns      = 32               // open connections
 	maxHeader     = 8 << 10          // bytes of the headers of a request
+	maxOrder      = 4 << 10          // bytes of the body of an order
 	headerTimeout = 5 * time.Second  // time in which the headers of a request must arrive
 	answerTimeout = 10 * time.Second // time in which a client must read an answer
 	idleTimeout   = 2 * time.Minute  // time between the requests of a connection
@@ -38,19 +41,20 @@ type Config struct {
 	Log   *slog.Logger // gets what clients do wrong, at level debug; required
 }
 
-// Server serves pages. Handle registers them, before Start.
+// Server serves pages. Handle and HandleOrder register them, before Start.
 type Server struct {
-	cfg   Config
-	pages map[string]http.Handler
-	http  http.Server
-	done  chan struct{} // closed when Serve has returned; nil before Start
+	cfg    Config
+	pages  map[string]http.Handler
+	orders map[string]http.Handler
+	http   http.Server
+	done   chan struct{} // closed when Serve has returned; nil before Start
 }
 
 // New returns a server without pages.
 func New(cfg Config) *Server {
-	s := &Server{cfg: cfg, pages: map[string]http.Handler{}}
+	s := &Server{cfg: cfg, pages: map[string]http.Handler{}, orders: map[string]http.Handler{}}
 	s.http = http.Server{
-		Handler:           newGuard(cfg, s.pages),
+		Handler:           newGuard(cfg, s.pages, s.orders),
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout,
 		WriteTimeout: answerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		DisableGeneralOptionsHandler: true,
@@ -61,6 +65,10 @@ func New(cfg Config) *Server {
 
 // Handle registers the page of a path, which must match exactly.
 func (s *Server) Handle(path string, page http.Handler) { s.pages[path] = page }
+
+// HandleOrder registers the handler of a path that is asked for by POST, with a JSON object of at most
+// 4 KiB as the body.
+func (s *Server) HandleOrder(path string, order http.Handler) { s.orders[path] = order }
 
 // Start serves connections of l until Close is called.
 func (s *Server) Start(l net.Listener) {

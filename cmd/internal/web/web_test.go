@@ -25,6 +25,10 @@ func start(t *testing.T, address string, hosts ...string) net.Addr {
 	return startWith(t, address, map[string]http.HandlerFunc{
 		"/page": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "content") },
 		"/big":  func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(big) },
+		"/order": func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			fmt.Fprintf(w, "ordered %d", len(body))
+		},
 	}, hosts...)
 }
 
@@ -41,7 +45,11 @@ func startWith(t *testing.T, address string, pages map[string]http.HandlerFunc, 
 	}
 	s := New(Config{Hosts: hosts, Log: slog.New(slog.DiscardHandler)})
 	for path, page := range pages {
-		s.Handle(path, page)
+		if strings.HasPrefix(path, "/order") {
+			s.HandleOrder(path, page)
+		} else {
+			s.Handle(path, page)
+		}
 	}
 	s.Start(l)
 	t.Cleanup(func() {
@@ -56,12 +64,18 @@ func startWith(t *testing.T, address string, pages map[string]http.HandlerFunc, 
 // the answer.
 func ask(t *testing.T, at net.Addr, lines ...string) (status int, body string) {
 	t.Helper()
+	return askWith(t, at, "", lines...)
+}
+
+// askWith is ask with a body of the request.
+func askWith(t *testing.T, at net.Addr, sent string, lines ...string) (status int, body string) {
+	t.Helper()
 	c, err := net.Dial(at.Network(), at.String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := io.WriteString(c, strings.Join(lines, "\r\n")+"\r\nConnection: close\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(c, strings.Join(lines, "\r\n")+"\r\nConnection: close\r\n\r\n"+sent); err != nil {
 		t.Fatal(err)
 	}
 	r, err := http.ReadResponse(bufio.NewReader(c), &http.Request{Method: strings.Fields(lines[0])[0]})
@@ -139,6 +153,42 @@ func TestRequests(t *testing.T) {
 		}
 		if status != c.status || (body == want) != (status == 200) {
 			t.Errorf("%.80q: status %d, want %d; %q", c.lines, status, c.status, body)
+		}
+	}
+}
+
+// TestOrders: an order is a POST of its path with JSON of a known, short length, from this host or from
+// no page at all.
+func TestOrders(t *testing.T) {
+	spec.Covers(t, "OP-61")
+	at := start(t, "0")
+	const ours, kind, short = "Host: localhost", "Content-Type: application/json; charset=utf-8", "Content-Length: 2"
+	for _, c := range []struct {
+		lines, body string
+		status      int
+	}{
+		{"POST /order HTTP/1.1|" + ours + "|" + kind + "|" + short, "{}", 200},
+		{"POST /order HTTP/1.1|" + ours + "|Origin: http://localhost|" + kind + "|" + short, "{}", 200},
+		{"POST /order HTTP/1.1|" + ours + "|" + kind + "|Content-Length: 4096", strings.Repeat("x", 4096), 200},
+
+		{"POST /order HTTP/1.1|Host: evil.example|" + kind + "|" + short, "{}", 403},
+		{"POST /order HTTP/1.1|" + ours + "|Origin: http://evil.example|" + kind + "|" + short, "{}", 403},
+		{"POST /order HTTP/1.1|" + ours + "|Origin: null|" + kind + "|" + short, "{}", 403},
+		{"GET /order HTTP/1.1|" + ours, "", 405},
+		{"OPTIONS /order HTTP/1.1|" + ours, "", 405},
+		{"POST /order HTTP/1.1|" + ours + "|" + short, "{}", 415},
+		{"POST /order HTTP/1.1|" + ours + "|Content-Type: text/plain|" + short, "{}", 415},
+		{"POST /order HTTP/1.1|" + ours + "|Content-Type: application/x-www-form-urlencoded|" + short, "{}", 415},
+		{"POST /order HTTP/1.1|" + ours + "|" + kind + "|Content-Length: 4097", strings.Repeat("x", 4097), 413},
+		{"POST /order HTTP/1.1|" + ours + "|" + kind + "|Transfer-Encoding: chunked", "0\r\n\r\n", 413},
+		{"POST /x/../order HTTP/1.1|" + ours + "|" + kind + "|" + short, "{}", 405},
+		{"POST /%6frder HTTP/1.1|" + ours + "|" + kind + "|" + short, "{}", 405},
+		{"POST /%2e/order HTTP/1.1|" + ours + "|" + kind + "|" + short, "{}", 405},
+		{"POST /order%2f HTTP/1.1|" + ours + "|" + kind + "|" + short, "{}", 405},
+	} {
+		status, body := askWith(t, at, c.body, strings.Split(c.lines, "|")...)
+		if status != c.status || strings.HasPrefix(body, "ordered") != (status == 200) {
+			t.Errorf("%.90q: status %d, want %d; %q", c.lines, status, c.status, body)
 		}
 	}
 }
