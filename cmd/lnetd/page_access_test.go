@@ -19,6 +19,7 @@ const structure = `(() => {
     if (!c.closest("section").querySelector("details table")) bad.push("a chart has no table");
   }
   for (const e of document.querySelectorAll(".scroll")) if (e.tabIndex !== 0 || !e.getAttribute("aria-label")) bad.push("an area cannot be reached");
+  for (const e of document.querySelectorAll("input")) if (!e.labels.length || !e.labels[0].textContent.trim()) bad.push(e.id + " has no label");
   for (const s of document.querySelectorAll("section")) if (!document.getElementById(s.getAttribute("aria-labelledby"))) bad.push(s.id + " has no heading");
   if (document.documentElement.lang !== "en" || !document.title || document.querySelectorAll("h1").length !== 1 || !document.querySelector("main")) bad.push("the page has no language, title, heading or main part");
   if (document.documentElement.scrollWidth > innerWidth) bad.push("the page is wider than the window");
@@ -55,13 +56,13 @@ func testAccess(p *tab) {
 		p.t.Errorf("structure: %q", bad)
 	}
 	seen := map[string]bool{}
-	for range 40 {
+	for range 60 {
 		if err := p.Press(p.ctx, "Tab", tabKey); err != nil {
 			p.t.Fatal(err)
 		}
 		seen[eval[string](p, `(() => { const e = document.activeElement, r = e.getBoundingClientRect(); return (r.width > 0 && r.bottom > 0 && getComputedStyle(e).outlineStyle !== "none" ? "" : "hidden ") + e.tagName + (e.className && "." + e.className) })()`)] = true
 	}
-	for _, want := range []string{"A.skip", "A", "SUMMARY", "DIV.scroll"} {
+	for _, want := range []string{"A.skip", "A", "SUMMARY", "DIV.scroll", "INPUT", "BUTTON"} {
 		if !seen[want] {
 			p.t.Errorf("the key Tab does not lead to %s, but to %v", want, seen)
 		}

@@ -135,6 +135,7 @@ func TestPageInBrowser(t *testing.T) {
 	t.Parallel()
 	b := openBrowser(t)
 	t.Run("daemon", func(t *testing.T) { testDaemonInBrowser(t, b) })
+	t.Run("capture", func(t *testing.T) { testCaptureInBrowser(t, b) })
 	t.Run("pictures", func(t *testing.T) { testPictures(t, b) })
 }
 

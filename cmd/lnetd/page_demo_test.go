@@ -55,6 +55,7 @@ func demo(reading int) *page.State {
 			{ID: 316, Group: "all", What: "status", Began: demoStart.Add(-40 * time.Second), Status: "ok", ElapsedUS: 1400, Members: 8, Reached: 8},
 		}},
 		Multicast: []page.Group{{Name: "maps", State: "member", Members: 8, Manager: demoNID(1, "o2ib"), InFlight: 4, Waits: 1}},
+		Capture:   &page.Capture{Bytes: 20_392},
 		Events: []page.Event{
 			{Time: demoStart.Add(51 * time.Second), Event: "health.evicted.timed-out", About: "login2"},
 			{Time: demoStart.Add(46 * time.Second), Event: "peer.down", About: demoNID(6, "o2ib").String() + " via " + demoNID(3, "o2ib").String() + ": connection timed out"},

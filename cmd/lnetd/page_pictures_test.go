@@ -4,11 +4,13 @@ package main_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"flag"
 	"fmt"
 	"image/png"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -24,6 +26,7 @@ import (
 	"ulnet/cmd/internal/chromium"
 	"ulnet/cmd/internal/page"
 	"ulnet/cmd/internal/web"
+	"ulnet/cmd/internal/webcapture"
 	"ulnet/lnd/lndtest/spec"
 )
 
@@ -47,6 +50,7 @@ var taken = []picture{
 	{"dark", "dark", ""},
 	{"servers", "light", "clients"},
 	{"collectives", "dark", "collectives"},
+	{"capture", "light", "capture"},
 }
 
 // testPictures: the page shows a fixed state as testdata/page.shown says, can be used with the keyboard,
@@ -56,6 +60,8 @@ func testPictures(t *testing.T, b *chromium.Browser) {
 	spec.Covers(t, "OP-66", "OP-67")
 	p := openTab(t, b, serveDemo(t))
 	p.until(fmt.Sprintf(`document.querySelectorAll("#t-rates tbody tr").length >= %d`, demoReadings-1))
+	p.capture(captureToken, 1)
+	p.until(`document.getElementById("say-capture").textContent.endsWith("Ended: its time is over")`)
 	testAccess(p)
 	got := fmt.Sprintf("files %s\n\n%s\n", filesHash(t), eval[string](p, `(document.querySelectorAll("details").forEach(d => d.open = true), document.body.innerText)`))
 	if *update {
@@ -178,14 +184,37 @@ func serveDemo(t *testing.T) (url string) {
 	for path, handler := range p.Pages() {
 		s.Handle(path, handler)
 	}
+	c := demoCapture(t)
+	s.HandleOrder(webcapture.StartPath, c.Start())
+	s.Handle(webcapture.DownloadPath, c.Download())
 	s.Start(l)
 	t.Cleanup(func() {
 		p.Close()
+		if err := c.Close(t.Context()); err != nil {
+			t.Log(err)
+		}
 		if err := s.Close(t.Context()); err != nil {
 			t.Log(err)
 		}
 	})
 	return "http://" + l.Addr().String() + "/"
+}
+
+// demoCapture returns captures of a node on whose wire is what a recording has.
+func demoCapture(t *testing.T) *webcapture.Capture {
+	t.Helper()
+	recording, err := os.ReadFile("../lnetdump/testdata/captures/health.pcapng")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return webcapture.New(webcapture.Config{
+		View: func(ctx context.Context, out io.Writer, _ bool) error {
+			_, err := out.Write(recording)
+			<-ctx.Done()
+			return err
+		},
+		Token: func() ([]byte, error) { return []byte(captureToken), nil }, Log: slog.New(slog.DiscardHandler),
+	})
 }
 
 // demoStart is the time of the first reading of the demo.

@@ -33,8 +33,9 @@ type watched struct {
 	url   string // of the page, with a slash at its end
 }
 
-// startWatched starts both daemons, and waits until each is alive for the other.
-func startWatched(t *testing.T) *watched {
+// startWatched starts both daemons, and waits until each is alive for the other. The settings are for the
+// daemon with the page.
+func startWatched(t *testing.T, own ...string) *watched {
 	t.Helper()
 	commands := lnetdtest.Build(t)
 	port, err := loopback.FreePort(netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2"))
@@ -42,10 +43,11 @@ func startWatched(t *testing.T) *watched {
 		t.Fatal(err)
 	}
 	start := func(host string, settings ...string) *lnetdtest.Daemon {
-		settings = append(settings, "gossip:", "  nids: ['127.0.0.[1-2]@tcp']", "  interval: 300ms", "  cold_start: true")
+		settings = append(settings, "gossip:", "  nids: ['127.0.0.[1-2]@tcp']", "  interval: 300ms", "  cold_start: true", "")
 		return commands.Start(t, lnetdtest.Config{Networks: "tcp(" + host + ")", Port: port, Settings: settings})
 	}
-	w := &watched{Daemon: start("127.0.0.1", "metrics: 127.0.0.1:0", "scoll:", "  enable: 1"), other: start("127.0.0.2")}
+	own = append(own, "metrics: 127.0.0.1:0", "scoll:", "  enable: 1")
+	w := &watched{Daemon: start("127.0.0.1", own...), other: start("127.0.0.2")}
 	w.url = regexp.MustCompile(`http://127\.0\.0\.1:\d+/`).FindString(w.Log())
 	if w.url == "" {
 		t.Fatalf("the log does not say where the page is:\n%s", w.Log())

@@ -146,6 +146,11 @@ func (t *Tab) Eval(ctx context.Context, expression string, result any) error {
 	return json.Unmarshal(r.Result.Value, result)
 }
 
+// Downloads allows downloads of all tabs, into a folder. A file gets its name when it is complete.
+func (t *Tab) Downloads(ctx context.Context, folder string) error {
+	return t.b.call(ctx, "", "Browser.setDownloadBehavior", map[string]any{"behavior": "allow", "downloadPath": folder}, nil)
+}
+
 // Press presses a key, such as Tab.
 func (t *Tab) Press(ctx context.Context, key string, code int) error {
 	for _, what := range []string{"keyDown", "keyUp"} {

@@ -67,6 +67,7 @@ type Config struct {
 	MetricsPeers int    // metrics_peers: peers with metrics of their own
 	MetricsNames string // metrics_hosts: names of this host in requests, besides its own
 	MetricsPage  string // metrics_page: when the page for browsers is served beside the metrics: local, on or off
+	MetricsToken string // metrics_capture_token: file with the token for captures by the page; empty: none
 
 	Handlers []Handler // handlers, in the order of the file
 

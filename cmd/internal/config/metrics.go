@@ -1,7 +1,9 @@
 package config
 
 import (
+	"bytes"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -13,14 +15,55 @@ import (
 // maxMetricsPeers bounds metrics_peers. With 10 000 peers, the answer to a scrape has some 10 MiB.
 const maxMetricsPeers = 10_000
 
-// metricsSettings returns the keys of metrics.
-func (c *Config) metricsSettings() map[string]setting {
+// metricsSettings returns the keys of metrics in a file.
+func (c *Config) metricsSettings(file string) map[string]setting {
 	return map[string]setting{
-		"metrics":       metricsAddress(&c.Metrics),
-		"metrics_peers": number(&c.MetricsPeers, 0, maxMetricsPeers),
-		"metrics_hosts": text(&c.MetricsNames, nil),
-		"metrics_page":  text(&c.MetricsPage, checkPage),
+		"metrics":               metricsAddress(&c.Metrics),
+		"metrics_peers":         number(&c.MetricsPeers, 0, maxMetricsPeers),
+		"metrics_hosts":         text(&c.MetricsNames, nil),
+		"metrics_page":          text(&c.MetricsPage, checkPage),
+		"metrics_capture_token": tokenFile(&c.MetricsToken, file),
 	}
+}
+
+// Bounds of a token, in bytes.
+const (
+	minToken = 32
+	maxToken = 256
+)
+
+// tokenFile parses the path of a file with a token, relative to the folder of the configuration's
+// file, and checks what is in it. It sets *path to a path under which the file can be read again later.
+func tokenFile(path *string, file string) setting {
+	var named string
+	return text(&named, func(s string) error {
+		if *path = ""; s == "" {
+			return nil
+		}
+		if !filepath.IsAbs(s) {
+			s = filepath.Join(filepath.Dir(file), s)
+		}
+		*path = s
+		_, err := ReadToken(s)
+		return err
+	})
+}
+
+// ReadToken reads a file with a token: 32 to 256 printable characters of ASCII without blanks, on one
+// line. Other users must not be able to read the file. Errors do not contain any of its text.
+func ReadToken(path string) ([]byte, error) {
+	text, err := readSecret(path)
+	if err != nil {
+		return nil, err
+	}
+	token := bytes.TrimRight(text, "\r\n")
+	switch {
+	case len(token) < minToken || len(token) > maxToken:
+		return nil, fmt.Errorf("%s has a token of %d characters, want %d to %d: 'openssl rand -hex 32' makes one", path, len(token), minToken, maxToken)
+	case bytes.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return nil, fmt.Errorf("%s has characters that no token has: want letters, digits and signs of ASCII on one line", path)
+	}
+	return token, nil
 }
 
 // metricsAddress parses a port, which YAML takes for a number, or another address.

@@ -1,9 +1,13 @@
 package config
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestMetricsAddress: a port is a number or a text, and what is no address is an error with its
@@ -38,6 +42,55 @@ func TestMetricsPage(t *testing.T) {
 	}
 	c := Default()
 	if _, err := c.parse("f", []byte("metrics_page: yes\n")); err == nil || !strings.Contains(err.Error(), "f:1:15: metrics_page: want local, on or off") {
+		t.Error(err)
+	}
+}
+
+// TestCaptureToken: the file of the token is beside that of the configuration, has a token that cannot
+// be guessed, and is not for others. No error has any of its text.
+func TestCaptureToken(t *testing.T) {
+	spec.Covers(t, "OP-70")
+	dir := t.TempDir()
+	file, secret := filepath.Join(dir, "token"), strings.Repeat("s3cret-", 5)
+	parse := func() (c Config, err error) {
+		c = Default()
+		_, err = c.parse(filepath.Join(dir, "f"), []byte("metrics_capture_token: token\n"))
+		return c, err
+	}
+	for _, c := range []struct {
+		text string
+		mode os.FileMode
+		err  string
+	}{
+		{secret + "\n", 0o600, ""},
+		{secret, 0o640, ""},
+		{secret + "\n", 0o644, "mode 0644"},
+		{secret[:31] + "\n", 0o600, "token of 31 characters, want 32 to 256: 'openssl rand -hex 32'"},
+		{"", 0o600, "token of 0 characters"},
+		{strings.Repeat(secret, 10), 0o600, "token of 350 characters"},
+		{strings.Repeat(secret, 200), 0o600, "more than 4096 bytes"},
+		{secret + "\n" + secret + "\n", 0o600, "characters that no token has"},
+		{secret + " x\n", 0o600, "characters that no token has"},
+		{secret + "\u00e4", 0o600, "characters that no token has"},
+	} {
+		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(file, c.mode); err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := parse()
+		if (err == nil) != (c.err == "") || err != nil && (!strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), "s3cret")) {
+			t.Errorf("%.40q with mode %o: %v, want %q", c.text, c.mode, err, c.err)
+		}
+		if token, again := ReadToken(cfg.MetricsToken); err == nil && (again != nil || string(token) != secret) {
+			t.Errorf("%.40q: %q, %v", c.text, token, again)
+		}
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parse(); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Error(err)
 	}
 }

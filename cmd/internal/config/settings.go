@@ -87,7 +87,7 @@ func (c *Config) settings(file string) map[string]setting {
 	maps.Copy(all, c.globalSettings())
 	maps.Copy(all, c.sectionSettings(file))
 	maps.Copy(all, c.multicastSettings())
-	maps.Copy(all, c.metricsSettings())
+	maps.Copy(all, c.metricsSettings(file))
 	maps.Copy(all, c.routeSettings())
 	for _, d := range c.All() {
 		if d.Section() == "" {

@@ -18,7 +18,7 @@ import (
 // others are the commands in documents that do not belong to this repository. Tests cannot run
 // them: they load kernel modules, change the system, or are not installed.
 var others = []string{
-	"apt", "awk", "chmod", "chown", "do", "docker", "done", "echo", "editor", "export", "git", "go", "install", "journalctl", "jq", "kill", "kubectl", "logger", "lst", "modprobe", "openssl", "printf", "rdma", "setcap", "sysctl", "systemctl", "tail", "tar",
+	"apt", "awk", "chmod", "chown", "curl", "do", "docker", "done", "echo", "editor", "export", "git", "go", "install", "journalctl", "jq", "kill", "kubectl", "logger", "lst", "modprobe", "openssl", "printf", "rdma", "setcap", "sysctl", "systemctl", "tail", "tar",
 	"tshark", "umask", "wait", "while",
 }
 

@@ -29,16 +29,22 @@ type Sources struct {
 	Rmcast *rmcast.Module // its groups of multicast
 	Health *health.Module // its clients
 	Recent *Recent        // what happened last
+
+	Capture func() *Capture // returns the status of captures, nil without captures; nil: there are none
 }
 
 // Read returns a new copy of the state of the node.
 func (s *Sources) Read() *State {
 	status, mode := s.Host.NodeStatus(), s.Host.Table.Node().Router().Mode
-	return &State{
+	state := &State{
 		Node: nodeOf(&status, mode == router.On), Now: nowOf(&status), NIs: nisOf(&status), Peers: s.peers(), Routes: s.routes(),
 		Gossip: s.gossip(), Zone: s.zone(), Servers: s.servers(), Client: s.client(), Collectives: s.collectives(), Multicast: s.multicast(),
 		Events: s.Recent.list(),
 	}
+	if s.Capture != nil {
+		state.Capture = s.Capture()
+	}
+	return state
 }
 
 // hostname is the name of this host, which is empty if it has none.

@@ -110,7 +110,7 @@ func TestStateAsJSON(t *testing.T) {
 		NIs: []NI{{NID: id}}, Peers: Peers{List: []Peer{{NID: id, Via: id}}}, Routes: Routes{List: []Route{{Gateway: id}}},
 		Gossip: &Gossip{Self: id, Participants: []Participant{{NID: id}}}, Zone: &Zone{List: []Member{{}}, Census: []Census{{}}},
 		Servers: &Servers{Masters: []Master{{NID: id}}, List: []ClientNode{{NID: id}, {NID: id, Master: id}}}, Client: &Client{},
-		Collectives: &Collectives{Groups: []CollectiveGroup{{}}, List: []Collective{{}}}, Multicast: []Group{{}}, Events: []Event{{}},
+		Collectives: &Collectives{Groups: []CollectiveGroup{{}}, List: []Collective{{}}}, Multicast: []Group{{}}, Events: []Event{{}}, Capture: &Capture{},
 	}
 	text, err := json.Marshal(&s)
 	if err != nil {

@@ -22,9 +22,6 @@ const Interval = time.Second
 // status 503 and ask again.
 const MaxStreams = 8
 
-// streamTimeout is the time in which a browser must receive a message.
-const streamTimeout = 10 * time.Second
-
 // Page serves the page.
 type Page struct {
 	read     func() *State

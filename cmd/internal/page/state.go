@@ -25,6 +25,7 @@ type State struct {
 	Collectives *Collectives `json:"collectives"` // requests to all servers
 	Multicast   []Group      `json:"multicast"`   // groups of reliable multicast
 	Events      []Event      `json:"events"`      // what happened last, the latest first; at most 200
+	Capture     *Capture     `json:"capture"`     // captures that a browser may start; nil: none
 }
 
 // Node is the node itself.
@@ -256,4 +257,11 @@ type Event struct {
 	Time  time.Time `json:"time"`  // time of the event, by the wall clock
 	Event string    `json:"event"` // source and name, such as gossip.died or peer.down
 	About string    `json:"about"` // what it is about: the NID or name of a node, an NI, a peer or a route; empty: this node
+}
+
+// Capture is what all browsers may know of captures, which only those with a token can start.
+type Capture struct {
+	Running bool   `json:"running"`      // a capture runs
+	Bytes   int    `json:"bytes"`        // bytes of the last one, while it can be downloaded
+	Wrong   uint64 `json:"wrong_tokens"` // requests with a wrong token or without one
 }

@@ -59,7 +59,7 @@ func fullState(peers *peerSet) *state {
 			},
 		}}},
 		routes: []node.RouteStatus{{Net: "tcp1", Gateway: id, State: routeUp}},
-		peers:  peers, captured: true,
+		peers:  peers, captured: true, guarded: true,
 		gossip: &gossip.Status{}, zone: &zone.Status{Zone: "z"}, scoll: &scoll.Status{Stats: map[string]uint64{"requests": 1}},
 		rmcast: &rmcast.Status{Groups: []rmcast.GroupStatus{{
 			Name: "g", Stats: map[string]uint64{"sent": 1}, Managing: &rmcast.Managing{Stats: map[string]uint64{"joins": 1}},

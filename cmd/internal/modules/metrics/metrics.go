@@ -29,6 +29,7 @@ import (
 	"ulnet/cmd/internal/page"
 	"ulnet/cmd/internal/statefiles"
 	"ulnet/cmd/internal/web"
+	"ulnet/cmd/internal/webcapture"
 )
 
 // Module serves the metrics of a node and of its other modules.
@@ -44,6 +45,7 @@ type Module struct {
 	scrapes func() *scrapes       // the page with all metrics, which is made once
 	server  *web.Server           // nil: no metrics are served
 	page    *page.Page            // nil: no page is served
+	capture *webcapture.Capture   // captures of the page; nil without a page
 	unwatch func(context.Context) // ends the watch for changes of NIs, routes and peers; nil without a page
 }
 
@@ -92,6 +94,7 @@ func (m *Module) Open() error {
 	m.server.Handle("/readyz", readyz(m.NodeStatus))
 	if servesPage(m.Config.MetricsPage, address) {
 		m.openPage()
+		m.openCapture(address)
 	}
 	m.server.Start(listener)
 	m.announce(address, listener.Addr())
@@ -108,7 +111,7 @@ func (m *Module) openPage() {
 	recent := new(page.Recent)
 	m.Handlers.Watch(recent.Tell)
 	m.unwatch = recent.Watch(m.Table.Node(), page.WatchInterval)
-	from := page.Sources{Host: m.Host, Gossip: m.gossip, Zone: m.zone, Scoll: m.scoll, Rmcast: m.rmcast, Health: m.health, Recent: recent}
+	from := page.Sources{Host: m.Host, Gossip: m.gossip, Zone: m.zone, Scoll: m.scoll, Rmcast: m.rmcast, Health: m.health, Recent: recent, Capture: m.captureStatus}
 	m.page = page.New(from.Read, page.Interval)
 	for path, handler := range m.page.Pages() {
 		m.server.Handle(path, handler)
@@ -135,6 +138,9 @@ func (m *Module) Close(ctx context.Context) error {
 	if m.page != nil {
 		m.page.Close() // the server would wait for its streams
 		m.unwatch(ctx)
+		if err := m.capture.Close(ctx); err != nil {
+			m.Log.Warn("metrics", slog.Any("err", err))
+		}
 	}
 	return m.server.Close(ctx)
 }

@@ -53,6 +53,13 @@ func nodeTable() []group {
 		}, rows: []row[uint64]{
 			{"capture_dropped_packets_total", "packets", "Captured packets that viewers were too slow for.", count},
 		}},
+		&objects[uint64]{each: func(s *state, yield func(uint64, ...string)) {
+			if s.guarded {
+				yield(s.wrongTokens)
+			}
+		}, rows: []row[uint64]{
+			{"capture_wrong_tokens_total", "requests", "Requests to the page for captures without the token of metrics_capture_token.", count},
+		}},
 	}
 }
 

@@ -28,6 +28,8 @@ type state struct {
 
 	captured       bool   // the daemon can capture
 	captureDropped uint64 // packets that viewers were too slow for
+	guarded        bool   // the page has captures, for those with a token
+	wrongTokens    uint64 // requests for these without the token
 
 	gossip   *gossip.Status
 	zone     *zone.Status
@@ -45,6 +47,11 @@ func (m *Module) read(peers *peerSet) *state {
 	s := &state{stats: n.Stats(), status: m.NodeStatus(), routes: m.NodeRoutes(), router: n.Router(), peers: peers}
 	if tap, ok := m.Tap.(interface{ Dropped() uint64 }); ok {
 		s.captured, s.captureDropped = true, tap.Dropped()
+	}
+	if m.capture != nil {
+		if c := m.capture.Status(); c != nil {
+			s.guarded, s.wrongTokens = true, c.Wrong
+		}
 	}
 	s.gossip = m.gossip.Status().Snapshot
 	s.zone = known(m.zone.Status())

@@ -15,7 +15,7 @@ import (
 // the unit.
 var units = []string{
 	"seconds", "bytes", "ratio",
-	"messages", "operations", "failures", "events", "interfaces", "packets", "peers", "connections", "groups", "datagrams", "buffers",
+	"messages", "operations", "failures", "events", "interfaces", "packets", "requests", "peers", "connections", "groups", "datagrams", "buffers",
 	"queue pairs", "regions", "routes", "nodes", "cycles", "links", "zones", "broadcasts", "clients", "tombstones", "records", "commits", "calls",
 }
 

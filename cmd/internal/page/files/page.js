@@ -1,6 +1,7 @@
 // Follows the state of the daemon and shows it. The server sends the whole state, and then the
 // sections of it that change (package page); the other files show one part of it each.
 
+import { capture } from "./capture.js";
 import { clients } from "./clients.js";
 import { gossip, zone } from "./cluster.js";
 import { collectives } from "./collectives.js";
@@ -13,7 +14,7 @@ import { now } from "./traffic.js";
 
 // views are the functions that show the sections of the state.
 const views = {
-  node, now, nis, peers, routes, gossip, zone, servers: clients, client: clients, collectives, multicast: collectives, events,
+  node, now, nis, peers, routes, gossip, zone, servers: clients, client: clients, collectives, multicast: collectives, events, capture,
 };
 
 function take(message) {

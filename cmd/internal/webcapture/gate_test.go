@@ -1,0 +1,114 @@
+package webcapture
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ulnet/lnd/lndtest/spec"
+)
+
+// try asks for the download with an Authorization header, from an address.
+func (r *rig) try(from, authorization string) int {
+	q := httptest.NewRequest(http.MethodGet, DownloadPath, http.NoBody)
+	q.RemoteAddr = from
+	if authorization != "" {
+		q.Header.Set("Authorization", authorization)
+	}
+	return r.get(q).Code
+}
+
+// TestToken: only the token opens, in exactly its form.
+func TestToken(t *testing.T) {
+	spec.Covers(t, "OP-70")
+	bubble(t, func(t *testing.T, r *rig) {
+		for i, wrong := range []string{
+			"", "Bearer", "Bearer ", "Bearer x", token, "Basic " + token, "bearer " + token, "Bearer  " + token,
+			"Bearer " + token[1:], "Bearer " + token + "x", "Bearer " + strings.ToUpper(token), "Bearer " + strings.Repeat("x", 8000),
+		} {
+			if status := r.try(fmt.Sprintf("10.0.0.%d:5", i), wrong); status != http.StatusUnauthorized {
+				t.Errorf("%.60q: status %d", wrong, status)
+			}
+		}
+		if status := r.try("10.0.0.1:5", "Bearer "+token); status != http.StatusNotFound {
+			t.Errorf("the token: status %d", status)
+		}
+		if s := r.Status(); s.Wrong != 12 {
+			t.Errorf("%+v", s)
+		}
+		if log := r.log.String(); strings.Count(log, "wrong token") != 1 || strings.Contains(log, token[1:10]) {
+			t.Errorf("the log: %s", log)
+		}
+	})
+}
+
+// TestWrongTokens: after 10 wrong tokens an address has to wait, also with the right one. Others need
+// not. However many addresses try, few are remembered.
+func TestWrongTokens(t *testing.T) {
+	spec.Covers(t, "OP-70")
+	bubble(t, func(t *testing.T, r *rig) {
+		const bad, good = "10.0.0.1:5", "Bearer " + token
+		for range 1000 {
+			r.try(bad, "Bearer x")
+		}
+		if status := r.try(bad, good); status != http.StatusTooManyRequests || r.Status().Wrong != maxWrong {
+			t.Errorf("status %d, %+v", status, r.Status())
+		}
+		if status := r.try("10.0.0.2:5", good); status != http.StatusNotFound {
+			t.Errorf("another address: status %d", status)
+		}
+		time.Sleep(wrongInterval)
+		if status := r.try(bad, good); status != http.StatusNotFound {
+			t.Errorf("later: status %d", status)
+		}
+		for i := range 2 * maxWrong { // two addresses of one network
+			r.try(fmt.Sprintf("[2001:db8::%x]:5", i), "Bearer x")
+		}
+		if status := r.try("[2001:db8::ff]:5", good); status != http.StatusTooManyRequests {
+			t.Errorf("the network: status %d", status)
+		}
+		for i := range 10_000 {
+			r.try(fmt.Sprintf("10.1.%d.%d:5", i/250, i%250), "Bearer x")
+		}
+		if n := len(r.gate.tries); n > maxAddresses+1 {
+			t.Errorf("%d addresses are remembered", n)
+		}
+		if status := r.try("10.2.0.1:5", good); status != http.StatusTooManyRequests {
+			t.Errorf("one of many further addresses: status %d", status)
+		}
+		time.Sleep(maxWrong * wrongInterval)
+		r.try(bad, "Bearer x")
+		if n := len(r.gate.tries); n != 1 {
+			t.Errorf("%d addresses are remembered much later", n)
+		}
+	})
+}
+
+// TestNoToken: without a token everything is refused, with a text that says what to set. A token that
+// cannot be read is an error, which the client does not get.
+func TestNoToken(t *testing.T) {
+	spec.Covers(t, "OP-70")
+	bubble(t, func(t *testing.T, r *rig) {
+		r.cfg.Token = func() ([]byte, error) { return nil, errors.New("/etc/secret is not there") }
+		w := r.get(request(http.MethodGet, DownloadPath, ""))
+		if w.Code != http.StatusServiceUnavailable || strings.Contains(w.Body.String(), "/etc") || !strings.Contains(r.log.String(), "/etc/secret is not there") {
+			t.Errorf("status %d, %s", w.Code, w.Body)
+		}
+		r.cfg.Token = func() ([]byte, error) { return nil, nil }
+		if status := r.try("10.0.0.1:5", "Bearer "); status != http.StatusUnauthorized {
+			t.Errorf("the empty token: status %d", status)
+		}
+		r.cfg.Token = nil
+		w = r.get(request(http.MethodGet, DownloadPath, ""))
+		c := r.order(t.Context(), &client{}, `{}`)
+		synctest.Wait()
+		if w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "metrics_capture_token") || c.status != http.StatusNotFound || r.Status() != nil {
+			t.Errorf("status %d and %d: %s", w.Code, c.status, w.Body)
+		}
+	})
+}

@@ -1,0 +1,103 @@
+package webcapture
+
+import (
+	"fmt"
+	"io"
+	"sync"
+
+	"ulnet/cmd/internal/dissection"
+	"ulnet/lnd/capture"
+)
+
+const (
+	maxLines = 500 // lines that wait for the client; further ones are left out and counted
+	maxText  = 300 // characters of a line
+)
+
+// Line is a decoded message.
+type Line struct {
+	Time string `json:"time"` // time of day, UTC, to the microsecond
+	From string `json:"from"` // NID, or address and port
+	To   string `json:"to"`   // as From
+	What string `json:"what"` // what the message says, as lnetdump shows it
+}
+
+// lines decodes a capture, and has the lines that wait for the client.
+type lines struct {
+	filter  *dissection.Filter
+	payload bool // the capture has payload
+	known   *dissection.Protocols
+
+	mu      sync.Mutex
+	waiting []Line // guarded by mu, like the fields below
+	missed  uint64 // lines left out since the last take
+	records uint64 // records that the filter has selected
+}
+
+func newLines(filter *dissection.Filter, payload bool) *lines {
+	return &lines{filter: filter, payload: payload, known: dissection.NewProtocols(nil)}
+}
+
+// decode decodes a capture up to its end. Without a defect of a decoder the error is nil: a panic must
+// not end the daemon.
+func (l *lines) decode(in io.Reader) (err error) {
+	defer func() {
+		if why := recover(); why != nil {
+			err = fmt.Errorf("a decoder has a defect: %v", why)
+		}
+	}()
+	r, err := capture.NewReader(in)
+	if err != nil {
+		return nil // the capture has ended at once
+	}
+	d := capture.NewDissector(capture.Options{}, l.record)
+	for {
+		p, err := r.Next()
+		if err != nil {
+			break // the end, which need not be that of a packet
+		}
+		d.Packet(p.Time, p.Link, p.Data)
+	}
+	d.Close()
+	return nil
+}
+
+// record adds the line of a record.
+func (l *lines) record(r *capture.Record) {
+	s := dissection.Shown{Record: r} // without payload there is nothing more to read
+	if l.payload {
+		s = l.known.Read(r) // before the filter: it may explain others
+	}
+	if !l.filter.Match(r) || s.Minor() {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.records++
+	if len(l.waiting) == maxLines {
+		l.missed++
+		return
+	}
+	from, to := s.Ends()
+	l.waiting = append(l.waiting, Line{r.Time.UTC().Format(dissection.ShortTime), shortened(from), shortened(to), shortened(s.String())})
+}
+
+// take returns the lines that wait, and how many were left out.
+func (l *lines) take() (waiting []Line, missed, records uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	waiting, missed = l.waiting, l.missed
+	l.waiting, l.missed = nil, 0
+	return waiting, missed, l.records
+}
+
+// shortened returns a text that is not too long.
+func shortened(s string) string {
+	if len(s) <= maxText {
+		return s
+	}
+	if runes := []rune(s); len(runes) > maxText {
+		return string(runes[:maxText-1]) + "…"
+	}
+	return s
+}
