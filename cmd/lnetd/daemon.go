@@ -57,7 +57,7 @@ func serve(ctx context.Context, env cli.Env, loaded *config.Loaded, load func() 
 		return errors.Join(err, socket.Close())
 	}
 	n, err := node.New(node.Config{
-		Config: cfg, Log: log, Tap: tap.writer, Incarnation: incarnation.Next(cfg.StateDir, time.Now(), log), Modules: modules.List, Bind: sockets.Listen,
+		Config: cfg, Log: log, Tap: tap.writer, Incarnation: incarnation.Next(cfg.StateDir, time.Now(), log), Modules: modules.List, Sockets: sockets,
 	})
 	if err != nil {
 		return errors.Join(err, tap.close(), socket.Close())

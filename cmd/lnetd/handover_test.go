@@ -4,9 +4,11 @@ package main_test
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +56,46 @@ func TestHandover(t *testing.T) {
 	d.Until(time.Minute, "a store without the removed NI", func() bool { return strings.Join(manager.Stored(), " ") == want })
 	if out, err := d.Lnetctl(t.Context(), "net", "add", "--net", "tcp1", "--if", "127.0.0.3"); err != nil {
 		t.Error("add the NI again: ", out, err)
+	}
+}
+
+// TestMetricsHandover: a program that asks for the metrics while the daemon is down is not refused,
+// and the next daemon answers, at a port and at the path of a Unix socket.
+func TestMetricsHandover(t *testing.T) {
+	spec.Covers(t, "OP-80", "OP-82", "OP-83")
+	t.Parallel()
+	own, local := netip.MustParseAddr("127.0.0.6"), netip.MustParseAddr("127.0.0.1")
+	commands := lnetdtest.Build(t)
+	for _, network := range []string{"tcp", "unix"} {
+		port, err := loopback.FreePort(own, local)
+		if err != nil {
+			t.Fatal(err)
+		}
+		address := filepath.Join(t.TempDir(), "metrics.sock")
+		if network == "tcp" {
+			address = netip.AddrPortFrom(local, port).String()
+		}
+		manager := lnetdtest.NewManager(t, 0)
+		cfg := lnetdtest.Config{Networks: "tcp(127.0.0.6)", Port: port, Manager: manager, Settings: []string{"metrics: " + address}}
+		d := commands.Start(t, cfg)
+		for _, end := range []func(){func() { _ = d.Stop() }, func() { d.Kill() }} {
+			d.Until(time.Minute, "both sockets in the store", func() bool { return len(manager.Stored()) == 2 })
+			end()
+			c, err := net.Dial(network, address)
+			if err != nil {
+				t.Fatal("while the daemon is down: ", err)
+			}
+			d = commands.Start(t, cfg)
+			_ = c.SetDeadline(time.Now().Add(time.Minute))
+			if _, err := io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); err != nil {
+				t.Error(err)
+			}
+			if answer, err := io.ReadAll(c); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 200 ") {
+				t.Errorf("%s: %v, answer %q", address, err, answer)
+			}
+			_ = c.Close()
+		}
+		_ = d.Stop()
 	}
 }
 

@@ -38,11 +38,12 @@ type Purpose struct {
 // daemon still runs, Listen returns ErrRunning. A lock file, the path with ".lock" appended,
 // remains after Close.
 func Listen(path string) (*Socket, error) {
-	return ListenAs(Purpose{"control socket", "--socket"}, path)
+	return ListenAs(Purpose{"control socket", "--socket"}, path, NewSocket)
 }
 
-// ListenAs is Listen for a socket that is not a control socket. The purpose p appears in errors.
-func ListenAs(p Purpose, path string) (*Socket, error) {
+// ListenAs is Listen for a socket that is not a control socket. The purpose p appears in errors. The
+// function open makes the listener while the path is locked, such as [NewSocket].
+func ListenAs(p Purpose, path string, open func(path string) (*net.UnixListener, error)) (*Socket, error) {
 	if len(path) > maxSocketPath {
 		return nil, cli.Hint(fmt.Errorf("%s %s: path longer than %d bytes", p.Name, path, maxSocketPath),
 			"choose a shorter one with %s or --runtime-dir", p.Flag)
@@ -51,7 +52,7 @@ func ListenAs(p Purpose, path string) (*Socket, error) {
 	if err != nil {
 		return nil, p.explain(path, err)
 	}
-	l, err := listenLocked(path)
+	l, err := open(path)
 	if err != nil {
 		_ = lock.Close()
 		return nil, p.explain(path, err)
@@ -59,7 +60,8 @@ func ListenAs(p Purpose, path string) (*Socket, error) {
 	return &Socket{l, lock}, nil
 }
 
-// Close stops listening, removes the socket and releases the lock of its path.
+// Close stops listening, removes the socket unless its UnlinkOnClose is off, and releases the lock
+// of its path.
 func (s *Socket) Close() error { return errors.Join(s.UnixListener.Close(), s.lock.Close()) }
 
 // lockPath takes a lock that the kernel releases when the process ends.
@@ -78,7 +80,9 @@ func lockPath(path string) (*os.File, error) {
 	return f, nil
 }
 
-func listenLocked(path string) (*net.UnixListener, error) {
+// NewSocket listens at a path, to which the owner and the group may connect. It replaces a socket on
+// which no process listens.
+func NewSocket(path string) (*net.UnixListener, error) {
 	if err := removeDead(path); err != nil {
 		return nil, err
 	}

@@ -46,6 +46,12 @@ func underSystemd(t *testing.T, d debian, older, newer string) {
 	s.purged(before)
 }
 
+// metrics are lines of the configuration of the first node.
+const metrics = "metrics: 10.9.3.1:9420\n"
+
+// served are the addresses at which the first node listens.
+var served = []string{"10.9.3.1:988", "10.9.3.1:9420"}
+
 // configure writes the configuration of a node, "" for the first one.
 func (s *system) configure(node, text string) {
 	s.t.Helper()
@@ -71,7 +77,7 @@ func (s *system) starts() {
 	if out, err := s.run("systemctl", "start", "lnetd"); err == nil || s.property("ActiveState", "lnetd") != "failed" || s.property("NRestarts", "lnetd") != "0" {
 		s.t.Errorf("a start with an error in the configuration: %v\n%s", err, out)
 	}
-	s.configure("", "networks: tcp(eth0)\n")
+	s.configure("", "networks: tcp(eth0)\n"+metrics)
 	s.must("systemctl", "start", "lnetd")
 	s.pings("10.9.3.1@tcp", "10.9.3.2@tcp")
 	s.contains("10.9.3.1@tcp", "systemctl", "status", "lnetd")
@@ -116,7 +122,7 @@ func (s *system) admits() {
 func (s *system) reloads() {
 	s.t.Helper()
 	pid := s.property("MainPID", "lnetd")
-	s.configure("", "networks: tcp(eth0),tcp1(127.0.0.1)\n")
+	s.configure("", "networks: tcp(eth0),tcp1(127.0.0.1)\n"+metrics)
 	s.must("systemctl", "reload", "lnetd")
 	s.pings("127.0.0.1@tcp1")
 	s.configure("", "networks: tcp(eth0)\nnetwork: tcp\n")
@@ -124,15 +130,16 @@ func (s *system) reloads() {
 		s.t.Errorf("a reload with an error in the configuration succeeds: %s", out)
 	}
 	s.pings("127.0.0.1@tcp1")
-	s.configure("", "networks: tcp(eth0)\n")
+	s.configure("", "networks: tcp(eth0)\n"+metrics)
 	s.must("systemctl", "reload", "lnetd")
-	s.await("one socket in the store", func() bool { return s.property("NFileDescriptorStore", "lnetd") == "1" })
+	s.await("two sockets in the store", func() bool { return s.property("NFileDescriptorStore", "lnetd") == "2" })
 	if now := s.property("MainPID", "lnetd"); now != pid {
 		s.t.Errorf("a reload has started another process: %s, %s", pid, now)
 	}
 }
 
-// sockets returns the inode of each socket that listens for TCP connections, by its address.
+// sockets returns the inode of each socket that listens for TCP connections or that serves metrics at
+// a path, by its address.
 func (s *system) sockets() map[string]string {
 	s.t.Helper()
 	inodes := map[string]string{}
@@ -140,6 +147,11 @@ func (s *system) sockets() map[string]string {
 		const listens = "0A"
 		if f := strings.Fields(line); len(f) > 9 && f[3] == listens {
 			inodes[f[1]] = f[9]
+		}
+	}
+	for line := range strings.Lines(s.must("cat", "/proc/net/unix")) {
+		if f := strings.Fields(line); len(f) == 8 && strings.HasSuffix(f[7], "/metrics.sock") {
+			inodes[f[7]] = f[6]
 		}
 	}
 	return inodes
@@ -201,8 +213,8 @@ func (s *system) keeps(from *netlab.Host, units, addrs []string, action func()) 
 // restarts checks a restart, and a start after a crash.
 func (s *system) restarts(from *netlab.Host) {
 	s.t.Helper()
-	s.keeps(from, []string{"lnetd"}, []string{"10.9.3.1:988"}, func() { s.must("systemctl", "restart", "lnetd") })
-	s.keeps(from, []string{"lnetd"}, []string{"10.9.3.1:988"}, func() {
+	s.keeps(from, []string{"lnetd"}, served, func() { s.must("systemctl", "restart", "lnetd") })
+	s.keeps(from, []string{"lnetd"}, served, func() {
 		restarts := s.property("NRestarts", "lnetd")
 		s.must("systemctl", "kill", "--signal=KILL", "lnetd")
 		s.await("started again", func() bool {
@@ -273,7 +285,7 @@ func (s *system) extended() {
 			s.t.Error(err)
 		}
 	}
-	s.configure("", "networks: tcp(eth0)\n")
+	s.configure("", "networks: tcp(eth0)\n"+metrics)
 	if err := os.Remove(s.path(dropIns)); err != nil {
 		s.t.Error(err)
 	}
@@ -285,10 +297,10 @@ func (s *system) extended() {
 // upgraded checks the upgrade to a newer package, with a second node on the host.
 func (s *system) upgraded(from *netlab.Host, newer string) {
 	s.t.Helper()
-	s.configure("-a", "networks: tcp(127.0.0.3)\naccept_port: 989\n")
+	s.configure("-a", "networks: tcp(127.0.0.3)\naccept_port: 989\nmetrics: /run/lnetd-a/metrics.sock\n")
 	s.must("systemctl", "enable", "--now", "lnetd", "lnetd@a")
 	s.contains("127.0.0.3@tcp", "ulnet-lnetctl", "--socket", "/run/lnetd-a/lnetd.sock", "net", "show")
-	s.keeps(from, []string{"lnetd", "lnetd@a"}, []string{"10.9.3.1:988"}, func() { s.upgrade(newer) })
+	s.keeps(from, []string{"lnetd", "lnetd@a"}, served, func() { s.upgrade(newer) })
 	s.pings("10.9.3.1@tcp", "10.9.3.2@tcp")
 }
 

@@ -11,6 +11,7 @@ import (
 	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/handlers"
 	"ulnet/cmd/internal/statefiles"
+	"ulnet/cmd/internal/web"
 	"ulnet/lnd"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
@@ -47,6 +48,8 @@ type Host struct {
 	Tap        lnd.Tap              // gets a copy of all messages; nil: nothing is captured
 	NodeStatus func() Status        // returns the state of the node
 	NodeRoutes func() []RouteStatus // returns the routes of the node, and their states
+
+	Sockets web.Sockets // makes the listening sockets of modules; nil: new sockets
 
 	Alive func(context.Context) error // returns nil if the node works; may never return
 }
@@ -95,7 +98,7 @@ func (n *Node) openModules() error {
 	if n.cfg.Modules == nil {
 		return nil
 	}
-	host := Host{Config: &n.cfg.Config, Log: n.cfg.Log, Table: n.table, Clock: machine.BootClock(), Handlers: n.handlers, Tap: n.cfg.Tap, NodeStatus: n.Status, NodeRoutes: n.RoutesNow, Alive: n.Alive}
+	host := Host{Config: &n.cfg.Config, Log: n.cfg.Log, Table: n.table, Clock: machine.BootClock(), Handlers: n.handlers, Tap: n.cfg.Tap, NodeStatus: n.Status, NodeRoutes: n.RoutesNow, Sockets: n.cfg.Sockets, Alive: n.Alive}
 	for _, m := range n.cfg.Modules(host) {
 		n.modules = append(n.modules, m)
 		if err := m.Open(); err != nil {

@@ -13,8 +13,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
-	"net/netip"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -26,6 +24,7 @@ import (
 	"ulnet/cmd/internal/config/tree"
 	"ulnet/cmd/internal/drivers"
 	"ulnet/cmd/internal/handlers"
+	"ulnet/cmd/internal/web"
 	"ulnet/lnd"
 	"ulnet/lnd/fault"
 	"ulnet/lnet"
@@ -45,8 +44,8 @@ type Config struct {
 	// Incarnation is the number of this incarnation of the node, higher than all earlier ones. 0:
 	// the wall clock.
 	Incarnation uint64
-	// Bind makes the listening sockets of NIs on TCP, see [socklnd.Config]; nil: new sockets.
-	Bind func(how net.ListenConfig, local netip.AddrPort) (net.Listener, error)
+	// Sockets makes the listening sockets of NIs on TCP and of modules; nil: new sockets.
+	Sockets web.Sockets
 	// MayNotListen starts a node without a listener when binding the accept port is not permitted.
 	// Such a node can still open connections. If the port is in use, that remains an error: another
 	// node has the NID, and peers would close the connections of that node in favour of those of
@@ -146,7 +145,9 @@ func (n *Node) parts() node.Config {
 	for _, d := range n.cfg.All() {
 		n.statuses = append(n.statuses, d.Add(&parts, cfg.Settings))
 	}
-	parts.TCP.Bind = cfg.Bind
+	if cfg.Sockets != nil {
+		parts.TCP.Bind = cfg.Sockets.Listen
+	}
 	return parts
 }
 

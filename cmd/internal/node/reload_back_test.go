@@ -18,16 +18,28 @@ import (
 	"ulnet/lnet/udsp"
 )
 
-// startHooked starts a node with a configuration. It calls bind, unless that is nil, before a socket
-// listens, and logs to log.
+// hook is called before a socket listens.
+type hook func() error
+
+func (h hook) Listen(how net.ListenConfig, local netip.AddrPort) (net.Listener, error) {
+	if err := h(); err != nil {
+		return nil, err
+	}
+	return how.Listen(context.Background(), "tcp", local.String())
+}
+
+func (h hook) ListenUnix(path string, fresh func(string) (*net.UnixListener, error)) (*net.UnixListener, error) {
+	if err := h(); err != nil {
+		return nil, err
+	}
+	return fresh(path)
+}
+
+// startHooked starts a node with a configuration. It calls bind before a socket listens, and
+// logs to log.
 func startHooked(t *testing.T, l *config.Loaded, bind func() error, log slog.Handler) *node.Node {
 	t.Helper()
-	n, err := node.New(node.Config{Config: l.Config, Log: slog.New(log), Bind: func(how net.ListenConfig, local netip.AddrPort) (net.Listener, error) {
-		if err := bind(); err != nil {
-			return nil, err
-		}
-		return how.Listen(context.Background(), "tcp", local.String())
-	}})
+	n, err := node.New(node.Config{Config: l.Config, Log: slog.New(log), Sockets: hook(bind)})
 	if err != nil {
 		t.Fatal(err)
 	}

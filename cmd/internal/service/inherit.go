@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -19,12 +20,12 @@ const (
 	mostDescriptors = 1024
 )
 
-// Inherited are the listening TCP sockets that the service manager has handed to this process, by
-// the protocol of sd_listen_fds(3): those of socket units, and those that an earlier process has
-// given to the manager's store.
+// Inherited are the listening sockets, of TCP and Unix, that the service manager has handed to this
+// process, by the protocol of sd_listen_fds(3): those of socket units, and those that an earlier
+// process has given to the manager's store.
 type Inherited struct {
-	byAddr  map[netip.AddrPort]*inherited
-	refused []error // what cannot be used
+	byAddr  map[string]*inherited // by address and port of TCP, or path of Unix
+	refused []error               // what cannot be used
 }
 
 // inherited is a socket that the manager has, too.
@@ -34,9 +35,15 @@ type inherited struct {
 	used bool   // a listener was made of it
 }
 
+// stored reports whether the socket, which has the address local, is in the manager's store, where
+// an earlier process has put it. Others are of socket units.
+func (i *inherited) stored(local string) bool {
+	return i.name == nameOf(local) || strings.HasPrefix(i.name, unixName)
+}
+
 // Inherit takes the sockets that the environment counts, and removes these variables, so that
 // programs of this process do not take them for theirs. It closes sockets that do not listen for
-// TCP connections, and the second one of an address. Call it before this process opens sockets:
+// connections of TCP or at the path of a Unix socket, and the second one of an address. Call it before this process opens sockets:
 // with a wrong count these would be in the range.
 func Inherit(getenv func(string) string) *Inherited {
 	in := inherit(getenv, firstDescriptor)
@@ -48,7 +55,7 @@ func Inherit(getenv func(string) string) *Inherited {
 
 // inherit takes the sockets whose descriptors begin with first.
 func inherit(getenv func(string) string, first int) *Inherited {
-	in := &Inherited{byAddr: make(map[netip.AddrPort]*inherited)}
+	in := &Inherited{byAddr: make(map[string]*inherited)}
 	if pid := getenv("LISTEN_PID"); pid != strconv.Itoa(os.Getpid()) {
 		return in // none, or meant for another process
 	}
@@ -93,8 +100,12 @@ func (in *Inherited) take(fd int, name string) error {
 	return nil
 }
 
-// listensOn returns the address on which a socket listens for TCP connections.
-func listensOn(fd int, file *os.File) (netip.AddrPort, error) {
+// listensOn returns the address, or the path, at which a socket listens for connections.
+func listensOn(fd int, file *os.File) (string, error) {
+	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	if err != nil {
+		return "", os.NewSyscallError("getsockopt", err)
+	}
 	for _, o := range []struct {
 		option, want int
 		problem      string
@@ -103,23 +114,35 @@ func listensOn(fd int, file *os.File) (netip.AddrPort, error) {
 		{unix.SO_PROTOCOL, unix.IPPROTO_TCP, "not a TCP socket"},
 		{unix.SO_ACCEPTCONN, 1, "does not listen"},
 	} {
+		if domain == unix.AF_UNIX && o.option == unix.SO_PROTOCOL {
+			continue
+		}
 		got, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, o.option)
 		if err != nil {
-			return netip.AddrPort{}, os.NewSyscallError("getsockopt", err)
+			return "", os.NewSyscallError("getsockopt", err)
 		}
 		if got != o.want {
-			return netip.AddrPort{}, errors.New(o.problem)
+			return "", errors.New(o.problem)
 		}
 	}
 	l, err := net.FileListener(file)
 	if err != nil {
-		return netip.AddrPort{}, err
+		return "", err
 	}
-	return addressOf(l), l.Close()
+	defer l.Close()
+	switch a := l.Addr().(type) {
+	case *net.TCPAddr:
+		return addressOf(a).String(), nil
+	case *net.UnixAddr:
+		if filepath.IsAbs(a.Name) {
+			return a.Name, nil
+		}
+	}
+	return "", errors.New("not a TCP socket, nor one at a path")
 }
 
 // addressOf returns the address of a TCP listener.
-func addressOf(l net.Listener) netip.AddrPort {
-	a := l.Addr().(*net.TCPAddr).AddrPort()
-	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
+func addressOf(a net.Addr) netip.AddrPort {
+	ap := a.(*net.TCPAddr).AddrPort()
+	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 }

@@ -73,8 +73,8 @@ func listenTCP(t *testing.T) (*net.TCPListener, *os.File) {
 	return tcp, fileOf(t, tcp)
 }
 
-// TestInherit: of the descriptors of a manager only sockets that listen for TCP connections are
-// taken. Other sockets are closed, and what is not a socket is left alone.
+// TestInherit: of the descriptors of a manager only sockets that listen for connections, of TCP or at
+// a path, are taken. Other sockets are closed, and what is not a socket is left alone.
 func TestInherit(t *testing.T) {
 	spec.Covers(t, "OP-81")
 	l, listening := listenTCP(t)
@@ -88,39 +88,48 @@ func TestInherit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dialled.Close()
-	local, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(t.TempDir(), "s"), Net: "unix"})
+	path := filepath.Join(t.TempDir(), "s")
+	local, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer local.Close()
+	abstract, err := net.ListenUnix("unix", &net.UnixAddr{Name: "@" + path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer abstract.Close()
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
 	defer w.Close()
-	files := []*os.File{r, fileOf(t, udp), nil, fileOf(t, dialled.(*net.TCPConn)), fileOf(t, local), listening, listening}
+	files := []*os.File{r, fileOf(t, udp), nil, fileOf(t, dialled.(*net.TCPConn)), fileOf(t, local), listening, listening, fileOf(t, abstract)}
 	first := numbered(t, files...)
 	in := inherit(handed(len(files), "a:b"), first)
 	want := []string{
 		"500 \"a\": not a socket", "501 \"b\": not a stream socket", "502 \"\": fstat: bad file descriptor",
-		"503 \"\": does not listen", "504 \"\": not a TCP socket", fmt.Sprintf("506 \"\": a second socket of %v", l.Addr()),
+		"503 \"\": does not listen", fmt.Sprintf("506 \"\": a second socket of %v", l.Addr()),
+		"507 \"\": not a TCP socket, nor one at a path",
 	}
 	for i, err := range in.refused {
 		if i >= len(want) || err.Error() != "descriptor "+want[i] {
 			t.Errorf("refused: %v", err)
 		}
 	}
-	if len(in.refused) != len(want) || len(in.byAddr) != 1 || in.byAddr[addressOf(l)] == nil {
+	if len(in.refused) != len(want) || len(in.byAddr) != 2 || in.byAddr[l.Addr().String()] == nil || in.byAddr[path] == nil {
 		t.Errorf("%d refused, inherited %v", len(in.refused), in.byAddr)
 	}
 	for i := range files {
-		if open := isOpen(first + i); open != (i == 0 || i == 5) {
+		if open := isOpen(first + i); open != (i == 0 || i == 4 || i == 5) {
 			t.Errorf("descriptor %d is open: %v", first+i, open)
 		}
 	}
-	if err := in.byAddr[addressOf(l)].file.Close(); err != nil {
-		t.Error(err)
+	for _, taken := range in.byAddr {
+		if err := taken.file.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

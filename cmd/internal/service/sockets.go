@@ -24,9 +24,9 @@ type Sockets struct {
 	manager *Manager
 
 	mu        sync.Mutex
-	inherited map[netip.AddrPort]*inherited // sockets that the manager has handed over; guarded by mu, like all below
-	forget    bool                          // the manager shall forget the socket of a listener that is closed
-	forgot    bool                          // it was told to, and may not have done so yet
+	inherited map[string]*inherited // sockets that the manager has handed over, by address or path; guarded by mu, like all below
+	forget    bool                  // the manager shall forget the socket of a listener that is closed
+	forgot    bool                  // it was told to, and may not have done so yet
 }
 
 // Sockets returns the sockets of this process, which has inherited some. It logs those that cannot
@@ -44,8 +44,8 @@ func (m *Manager) Sockets(in *Inherited) *Sockets {
 func (s *Sockets) Listen(how net.ListenConfig, local netip.AddrPort) (net.Listener, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if from := s.inherited[local]; from != nil {
-		return s.resume(from, how, local)
+	if from := s.inherited[local.String()]; from != nil {
+		return s.resume(from, how, local.String())
 	}
 	if s.forgot {
 		s.forgot = false
@@ -56,15 +56,15 @@ func (s *Sockets) Listen(how net.ListenConfig, local netip.AddrPort) (net.Listen
 		return nil, err
 	}
 	tcp := l.(*net.TCPListener)
-	name := nameOf(addressOf(tcp))
-	s.manager.store(tcp, name)
+	name := nameOf(addressOf(tcp.Addr()).String())
+	_ = s.manager.store(tcp, name) // it logs errors
 	return &listener{TCPListener: tcp, stored: name, sockets: s}, nil
 }
 
 // resume returns a listener with an inherited socket. The file of a socket that the manager has of
 // a socket unit stays open: that socket exists for as long as the manager runs, and the address can
 // be used again with it alone. The caller holds s.mu.
-func (s *Sockets) resume(from *inherited, how net.ListenConfig, local netip.AddrPort) (net.Listener, error) {
+func (s *Sockets) resume(from *inherited, how net.ListenConfig, local string) (net.Listener, error) {
 	l, err := net.FileListener(from.file)
 	if err != nil {
 		return nil, err
@@ -73,21 +73,26 @@ func (s *Sockets) resume(from *inherited, how net.ListenConfig, local netip.Addr
 	if how.Control != nil {
 		rc, err := tcp.SyscallConn()
 		if err == nil {
-			err = how.Control("tcp", local.String(), rc)
+			err = how.Control("tcp", local, rc)
 		}
 		if err != nil {
 			return nil, errors.Join(err, tcp.Close())
 		}
 	}
+	return &listener{TCPListener: tcp, stored: s.useLocked(from, local), sockets: s}, nil
+}
+
+// useLocked notes that a listener was made of an inherited socket, and returns its name in the
+// manager's store. The caller holds s.mu.
+func (s *Sockets) useLocked(from *inherited, local string) (name string) {
 	from.used = true
-	s.manager.log.Info("listening on a socket of the service manager", slog.String("address", local.String()))
-	stored := ""
-	if from.name == nameOf(local) {
-		stored = from.name
-		delete(s.inherited, local)
-		_ = from.file.Close() // the listener has a descriptor of its own
+	s.manager.log.Info("listening on a socket of the service manager", slog.String("address", local))
+	if !from.stored(local) {
+		return ""
 	}
-	return &listener{TCPListener: tcp, stored: stored, sockets: s}, nil
+	delete(s.inherited, local)
+	_ = from.file.Close() // the listener has a descriptor of its own
+	return from.name
 }
 
 // Started says that all listeners of the configuration exist. Sockets that were inherited and not
@@ -101,11 +106,14 @@ func (s *Sockets) Started() {
 			continue
 		}
 		s.manager.log.Warn("socket of the service manager not used",
-			slog.String("err", fmt.Sprintf("%q: no NI listens on %v", from.name, local)))
+			slog.String("err", fmt.Sprintf("%q: nothing here listens on %s", from.name, local)))
 		delete(s.inherited, local)
 		_ = from.file.Close() // nothing was written
-		if from.name == nameOf(local) {
+		if from.stored(local) {
 			s.removeLocked(from.name)
+		}
+		if from.name == unixNameOf(local) {
+			_ = os.Remove(local) // an error: it stays, and clients are refused there
 		}
 	}
 }
@@ -150,15 +158,15 @@ func (l *listener) Close() error {
 }
 
 // nameOf returns the name of a socket in the manager's store, in which colons are not allowed.
-func nameOf(local netip.AddrPort) string {
-	return "tcp-" + strings.ReplaceAll(local.String(), ":", "_")
+func nameOf(local string) string {
+	return "tcp-" + strings.ReplaceAll(local, ":", "_")
 }
 
 // store gives the manager a socket for its store. It need not watch a listening socket, on which
-// nothing hangs up.
-func (m *Manager) store(from syscall.Conn, name string) {
+// nothing hangs up. It reports whether there is a manager, which got the socket.
+func (m *Manager) store(from syscall.Conn, name string) bool {
 	if m.send == nil {
-		return
+		return false
 	}
 	rc, err := from.SyscallConn()
 	if err == nil {
@@ -170,6 +178,7 @@ func (m *Manager) store(from syscall.Conn, name string) {
 	if err != nil {
 		m.log.Warn("service manager does not keep a socket: a restart refuses connections", slog.String("name", name), slog.Any("err", err))
 	}
+	return err == nil
 }
 
 // barrier waits until the manager has handled what it was told before, for sendTimeout at most: the

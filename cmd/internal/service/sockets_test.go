@@ -76,7 +76,7 @@ func listen(t *testing.T, s *Sockets, local netip.AddrPort) (net.Listener, netip
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	return l, addressOf(l)
+	return l, addressOf(l.Addr())
 }
 
 // accepts checks that a listener accepts a connection from an address.
@@ -103,7 +103,7 @@ func TestHandover(t *testing.T) {
 	l, local := listen(t, first, anyPort)
 	first.Started()
 	store := k.await(t, "FDSTORE=1")
-	name := nameOf(local)
+	name := nameOf(local.String())
 	if store != "FDSTORE=1\nFDNAME="+name+"\nFDPOLL=0" || strings.Contains(name, ":") || !slices.Equal(k.Stored(), []string{name}) {
 		t.Errorf("%q, stored %v", store, k.Stored())
 	}
@@ -112,6 +112,7 @@ func TestHandover(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
+	first.manager.barrier() // the manager has read all messages
 	c, err := net.Dial("tcp", local.String())
 	if err != nil {
 		t.Fatalf("while no process listens: %v", err)
@@ -169,14 +170,14 @@ func TestOtherAddress(t *testing.T) {
 			t.Fatal(err)
 		}
 		wanted := netip.AddrPortFrom(anyPort.Addr(), port)
-		name := nameOf(wanted)
+		name := nameOf(wanted.String())
 		if own {
-			name = nameOf(addressOf(other))
+			name = nameOf(other.Addr().String())
 		}
 		s := k.process(t, name, file)
 		_, at := listen(t, s, wanted)
 		s.Started()
-		if at != wanted || isOpen(500) || !strings.Contains(k.log.String(), "no NI listens on "+other.Addr().String()) {
+		if at != wanted || isOpen(500) || !strings.Contains(k.log.String(), "nothing here listens on "+other.Addr().String()) {
 			t.Errorf("listens on %v, want %v; log %s", at, wanted, &k.log)
 		}
 		if own {
@@ -193,7 +194,7 @@ func TestSocketUnit(t *testing.T) {
 	unit, file := listenTCP(t)
 	s := k.process(t, "lnetd.socket", file)
 	for range 2 {
-		l, _ := listen(t, s, addressOf(unit))
+		l, _ := listen(t, s, addressOf(unit.Addr()))
 		s.Started()
 		c, err := net.Dial("tcp", unit.Addr().String())
 		if err != nil {

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -56,12 +57,25 @@ func (a Address) Local() bool {
 	return a.Network == "unix" || err == nil && ap.Addr().Unmap().IsLoopback()
 }
 
-// Listen opens the listener. The names of the setting and of its flag appear in errors.
-func (a Address) Listen(setting, flag string) (net.Listener, error) {
+// Sockets makes listening sockets, and is the place for those that an earlier process has opened.
+type Sockets interface {
+	// Listen returns a listener for TCP connections, with the options of how for a new one.
+	Listen(how net.ListenConfig, local netip.AddrPort) (net.Listener, error)
+	// ListenUnix returns a listener at a path, which fresh makes if there is none yet.
+	ListenUnix(path string, fresh func(path string) (*net.UnixListener, error)) (*net.UnixListener, error)
+}
+
+// Listen opens the listener, with sockets if that is not nil. The names of the setting and of its
+// flag appear in errors.
+func (a Address) Listen(setting, flag string, sockets Sockets) (net.Listener, error) {
 	if a.Network == "unix" {
-		return control.ListenAs(control.Purpose{Name: "socket of " + setting, Flag: flag}, a.Address)
+		open := control.NewSocket
+		if sockets != nil {
+			open = func(path string) (*net.UnixListener, error) { return sockets.ListenUnix(path, control.NewSocket) }
+		}
+		return control.ListenAs(control.Purpose{Name: "socket of " + setting, Flag: flag}, a.Address, open)
 	}
-	l, err := net.Listen("tcp", a.Address)
+	l, err := a.listenTCP(sockets)
 	if err == nil {
 		return l, nil
 	}
@@ -76,4 +90,19 @@ func (a Address) Listen(setting, flag string) (net.Listener, error) {
 		return nil, cli.Hint(err, "the address is not one of this machine: 'ip address' lists them; choose one with %s", flag)
 	}
 	return nil, cli.Hint(err, "choose another address with %s", flag)
+}
+
+// listenTCP listens for TCP connections alone: Go usually listens for Multipath TCP, too, whose
+// sockets service managers do not hand over.
+func (a Address) listenTCP(sockets Sockets) (net.Listener, error) {
+	var how net.ListenConfig
+	how.SetMultipathTCP(false)
+	local, err := netip.ParseAddrPort(a.Address)
+	if err != nil {
+		return nil, err
+	}
+	if sockets != nil {
+		return sockets.Listen(how, local)
+	}
+	return how.Listen(context.Background(), "tcp", a.Address)
 }

@@ -53,7 +53,7 @@ func TestListenErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = a.Listen("metrics", "--metrics")
+		_, err = a.Listen("metrics", "--metrics", nil)
 		if err == nil || !strings.Contains(err.Error(), "metrics") || !strings.Contains(cli.HintOf(err), hint) {
 			t.Errorf("%s: %v, hint %q", text, err, cli.HintOf(err))
 		}

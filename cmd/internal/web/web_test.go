@@ -39,7 +39,7 @@ func startWith(t *testing.T, address string, pages map[string]http.HandlerFunc, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := a.Listen("metrics", "--metrics")
+	l, err := a.Listen("metrics", "--metrics", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func TestUnixSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Listen("metrics", "--metrics"); err == nil || !strings.Contains(err.Error(), "socket of metrics "+path+": another daemon answers there") {
+	if _, err := a.Listen("metrics", "--metrics", nil); err == nil || !strings.Contains(err.Error(), "socket of metrics "+path+": another daemon answers there") {
 		t.Errorf("a second server: %v", err)
 	}
 }

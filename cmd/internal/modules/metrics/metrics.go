@@ -84,7 +84,7 @@ func (m *Module) Open() error {
 	if err != nil || address == (web.Address{}) {
 		return err
 	}
-	listener, err := address.Listen("metrics", "--metrics")
+	listener, err := address.Listen("metrics", "--metrics", m.Sockets)
 	if err != nil {
 		return err
 	}
