@@ -33,7 +33,7 @@ func Changes(from, to *Loaded) (list []KeyChange) {
 	keys := maps.Clone(was)
 	maps.Copy(keys, will)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if o, n := was[key], will[key]; o.Value != n.Value && !hasKeysBelow(keys, key) {
+		if o, n := was[key], will[key]; !sameValue(key, o.Value, n.Value) && !hasKeysBelow(keys, key) {
 			position := n.From
 			if n.Origin == "" || n.Origin == FromDefault {
 				position = o.From
