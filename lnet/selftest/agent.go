@@ -146,6 +146,11 @@ func (a *Agent) arrived(e *portals.Event, data []byte) {
 	a.runner.Do(in)
 }
 
+// Recheck is to be called when Config.Allow allows other nodes than before. A session whose console or one
+// of whose destinations is no longer allowed ends with its tests, and requests of such nodes that wait
+// are dropped; the log tells of it.
+func (a *Agent) Recheck() { a.runner.Do(engine.Input{Kind: engine.Recheck}) }
+
 // counters returns the counters of the node's LNet, which wrap at 32 bits.
 func (a *Agent) counters() wire.LNetStats {
 	s := a.table.Node().Stats()
@@ -178,6 +183,8 @@ func (a *Agent) apply(out *engine.Output) {
 			a.giveJoin(e)
 		case engine.DoAnswer:
 			a.joinEnded(e.ID, e.Joined)
+		case engine.DoTellEnd:
+			a.log.Warn("a session of selftest has ended: its console or a destination of its tests is no longer allowed", slog.Any("console", e.Peer))
 		}
 	}
 }

@@ -100,6 +100,19 @@ func TestAllow(t *testing.T) {
 	}
 }
 
+// TestRecheck: a session of a node that is no longer allowed ends.
+func TestRecheck(t *testing.T) {
+	allowed := true
+	l := newLab(t, 1, selftest.Config{Allow: func(nid.NID) bool { return allowed }})
+	l.want(1, wire.MakeSessionService, &wire.MakeSession{Session: session}, wire.OK)
+	for _, allowed = range []bool{true, false} {
+		l.agents[1].Recheck()
+		if got := l.agents[1].Status().Session; (got == session.String()) != allowed {
+			t.Errorf("allowed %t: session %s", allowed, got)
+		}
+	}
+}
+
 // TestPortals: a request at the portal of another service, or with unknown match bits, counts as
 // malformed.
 func TestPortals(t *testing.T) {

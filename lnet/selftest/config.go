@@ -13,7 +13,8 @@ import (
 // Config configures an [Agent]. The zero value of a field means its default.
 type Config struct {
 	// Allow reports whether a node may make sessions here and send test RPCs, and whether tests of
-	// this node may have it as their destination. It must not block. Nil: every node.
+	// this node may have it as their destination. It must not block. When its answers change,
+	// call Recheck. Nil: every node.
 	Allow func(nid.NID) bool
 	// SessionTimeout is how long a session lasts without a request of its console. Default 100 s,
 	// negative: without end.

@@ -18,6 +18,7 @@ const (
 	Bulk              // ID, Failed, Corrupt: the server has moved the bulk data of DoCall
 	Join              // ID, Peer, Group: ask a console for membership of its session, then DoAnswer
 	Cancel            // ID: give up a Join
+	Recheck           // Config.Allow allows other nodes than before: end what it no longer allows
 )
 
 // Input is what a [Node] steps on; the zero value is the timer. Data is used during Step only.
@@ -40,15 +41,16 @@ type EffectKind uint8
 
 // The kinds of effects, with the fields of [Effect] that they use.
 const (
-	DoReply  EffectKind = iota // Peer, Self, Bits, Data: put the reply to BulkPortal
-	DoPut                      // ID, Peer, Self, Bits, Length, Check: fill data, put them to BulkPortal, then Moved
-	DoGet                      // ID, Peer, Self, Bits, Length, Check, BigEndian, List: get data from BulkPortal, verify them, then Moved; List: hand them over
-	DoCall                     // ID, Peer, Service, Data, Bits, Op, Length, Offset, Check: expect the reply under ID and the bulk data under Bits, then put the request
-	DoUnpost                   // ID: the server will not move the bulk data of DoCall: withdraw its memory
-	DoCancel                   // ID: end the transfer or RPC; inputs about it are ignored from now on
-	DoFree                     // ID: the RPC has ended, and its memory is free
-	DoJoin                     // Peer, Self, Bits, Features, Join: give a JOIN request to the console, which puts its reply
-	DoAnswer                   // ID, Joined: a Join has ended
+	DoReply   EffectKind = iota // Peer, Self, Bits, Data: put the reply to BulkPortal
+	DoPut                       // ID, Peer, Self, Bits, Length, Check: fill data, put them to BulkPortal, then Moved
+	DoGet                       // ID, Peer, Self, Bits, Length, Check, BigEndian, List: get data from BulkPortal, verify them, then Moved; List: hand them over
+	DoCall                      // ID, Peer, Service, Data, Bits, Op, Length, Offset, Check: expect the reply under ID and the bulk data under Bits, then put the request
+	DoUnpost                    // ID: the server will not move the bulk data of DoCall: withdraw its memory
+	DoCancel                    // ID: end the transfer or RPC; inputs about it are ignored from now on
+	DoFree                      // ID: the RPC has ended, and its memory is free
+	DoJoin                      // Peer, Self, Bits, Features, Join: give a JOIN request to the console, which puts its reply
+	DoAnswer                    // ID, Joined: a Join has ended
+	DoTellEnd                   // Peer: the session that Peer made has ended, because Config.Allow no longer allows that node or a destination of its tests
 )
 
 // Effect is something that the shell has to do.

@@ -125,7 +125,7 @@ func (n *Node) joined(m *wire.Message, b *wire.JoinReply) {
 	case s != nil:
 		s.references++
 	default:
-		n.session = &session{id: b.Session, name: b.Name, features: m.Features, references: 1, began: n.now}
+		n.session = &session{id: b.Session, maker: j.in.Peer, name: b.Name, features: m.Features, references: 1, began: n.now}
 		n.restart()
 	}
 	n.endJoin(end)

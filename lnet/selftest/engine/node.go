@@ -72,6 +72,8 @@ func (n *Node) Step(now time.Duration, in Input, out *Output) (wake time.Duratio
 		n.join(&in)
 	case Cancel:
 		n.cancelJoin(in.ID)
+	case Recheck:
+		n.recheck()
 	}
 	for d := n.deadlines.Pop(now); d != nil; d = n.deadlines.Pop(now) {
 		d.Of()

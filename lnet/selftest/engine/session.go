@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
 	"ulnet/lnet/selftest/wire"
 )
 
@@ -20,6 +21,7 @@ func (n *Node) after(d *deadline, wait time.Duration, f func()) {
 // session is the session of a console that this node takes part in.
 type session struct {
 	id         wire.Session
+	maker      nid.ProcessID // the node that has made it here, its console
 	name       string
 	features   wire.Features
 	references int // MAKE_SESSION requests without their REMOVE_SESSION
@@ -130,7 +132,7 @@ func (n *Node) makeSession(q *request, b *wire.MakeSession) {
 		return
 	default:
 		n.end()
-		n.session = &session{id: b.Session, name: b.Name, features: q.Features, references: 1, began: n.now}
+		n.session = &session{id: b.Session, maker: q.peer, name: b.Name, features: q.Features, references: 1, began: n.now}
 		n.restart()
 	}
 	n.reply(q, wire.OK, &wire.MakeSessionReply{Session: n.session.id, Timeout: n.timeout()})

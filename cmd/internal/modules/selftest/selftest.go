@@ -63,11 +63,15 @@ func (m *Module) allow(list string) error {
 	return nil
 }
 
-// Reload implements node.Reloader: it sets the nodes that may use this test node from now on.
-// Sessions that exist go on.
+// Reload implements node.Reloader: it sets the nodes that may use this test node from now on. A
+// session of others, or with tests of others, ends.
 func (m *Module) Reload(to *config.Config) {
 	if err := m.allow(to.SelftestAllow); err != nil { // cannot be, because package config checks the list
 		m.Log.Error("selftest", slog.Any("err", err))
+		return
+	}
+	if m.agent != nil {
+		m.agent.Recheck()
 	}
 }
 

@@ -1,0 +1,41 @@
+package engine
+
+import (
+	"slices"
+	"syscall"
+)
+
+// recheck drops the requests that wait of nodes that are no longer allowed, and ends the session if its
+// console or a destination of its tests no longer is. It gives up a Join with such a console. Requests that arrive are checked in any case.
+func (n *Node) recheck() {
+	n.waiting = slices.DeleteFunc(n.waiting, func(q request) bool {
+		if n.cfg.Allow(q.peer.NID) {
+			return false
+		}
+		n.stats.NotAllowed++
+		n.drop()
+		return true
+	})
+	if j := n.joining; j != nil && !n.cfg.Allow(j.in.Peer.NID) {
+		n.stats.NotAllowed++
+		n.do(Effect{Kind: DoCancel, ID: j.id})
+		n.endJoin(Joined{Errno: syscall.EPERM})
+	}
+	if t := n.fetching; t != nil && !n.cfg.Allow(t.of.peer.NID) {
+		n.stats.NotAllowed++
+		n.cancelFetch()
+	}
+	if s := n.session; s != nil && !n.allows(s) {
+		n.stats.NotAllowed++
+		n.end()
+		n.do(Effect{Kind: DoTellEnd, Peer: s.maker})
+	}
+}
+
+// allows reports whether the console of a session and all destinations of its tests are allowed.
+func (n *Node) allows(s *session) bool {
+	refused := func(u *unit) bool { return !n.cfg.Allow(u.dest.NID) }
+	return n.cfg.Allow(s.maker.NID) && !slices.ContainsFunc(s.batches, func(b *batch) bool {
+		return slices.ContainsFunc(b.tests, func(t *test) bool { return slices.ContainsFunc(t.units, refused) })
+	})
+}

@@ -1,0 +1,72 @@
+package engine_test
+
+import (
+	"syscall"
+	"testing"
+
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/selftest/engine"
+	"ulnet/lnet/selftest/wire"
+)
+
+// TestNoLongerAllowed: when the nodes that are allowed change, a session goes on as long as its console
+// and all destinations of its tests are among them. Otherwise it ends with its RPCs. Requests of other
+// nodes that wait are dropped.
+func TestNoLongerAllowed(t *testing.T) {
+	spec.Covers(t, "ST-12")
+	for name, refused := range map[string]nid.NID{"none": {}, "console": id1.Console, "destination": node2.NID, "another": process("10.0.0.99@tcp").NID} {
+		var list nid.NID
+		l := newLab(t, engine.Config{Allow: func(id nid.NID) bool { return id != list }}, node1, node2)
+		l.lost = func(_ nid.NID, e *engine.Effect) bool { return e.Kind == engine.DoCall } // no RPC ends
+		l.join(node1, node2)
+		l.addClient(node1, wire.Test{Service: wire.PingService, Loop: -1, Concurrency: 3}, node2)
+		l.batch(node1, wire.RunBatch, 0, 0)
+		if calls := l.nodes[node1.NID].Stats().Calls; calls != 3 {
+			t.Fatalf("%d RPCs run", calls)
+		}
+		list = refused
+		l.step(node1.NID, engine.Input{Kind: engine.Recheck})
+		ends := name == "console" || name == "destination"
+		got := l.nodes[node1.NID].Stats()
+		if (got.Session == wire.NoSession()) != ends || (got.Calls == 0) != ends || (l.seen[engine.DoTellEnd] == 1) != ends || (got.NotAllowed == 1) != ends {
+			t.Errorf("%s is no longer allowed: %+v, told %d times", name, got, l.seen[engine.DoTellEnd])
+		}
+	}
+}
+
+// TestJoinNoLongerAllowed: a node gives up joining the session of a console that is no longer allowed.
+func TestJoinNoLongerAllowed(t *testing.T) {
+	spec.Covers(t, "ST-12")
+	var list nid.NID
+	j := newJoiner(t, engine.Config{Allow: func(id nid.NID) bool { return id != list }})
+	j.join(node2, "g")
+	for _, list = range []nid.NID{node1.NID, node2.NID} {
+		if j.step(node1.NID, engine.Input{Kind: engine.Recheck}); len(j.end) != 0 && list == node1.NID {
+			t.Errorf("%+v", j.end)
+		}
+	}
+	j.reply(1, wire.OK, &wire.JoinReply{Session: id1}) // late
+	if got := j.nodes[node1.NID].Stats(); len(j.end) != 1 || j.end[0].Errno != syscall.EPERM || got.Session != wire.NoSession() || got.NotAllowed != 1 {
+		t.Errorf("%+v, %+v", j.end, got)
+	}
+}
+
+// TestWaitingNoLongerAllowed: requests that wait are dropped when their node is no longer allowed, and the
+// one in front, whose list is being fetched, is refused.
+func TestWaitingNoLongerAllowed(t *testing.T) {
+	spec.Covers(t, "ST-12")
+	allowed := true
+	l := newLab(t, engine.Config{Allow: func(nid.NID) bool { return allowed }}, node1)
+	l.lost = func(_ nid.NID, e *engine.Effect) bool { return e.Kind == engine.DoGet } // the list does not come
+	l.join(node1)
+	l.send(node1, 1, &wire.Test{BulkID: 9, Session: id1, Service: wire.PingService, Loop: 1, Concurrency: 1, Client: true, Destinations: 1})
+	l.send(node1, 1, &wire.MakeSession{Session: id2})
+	before := len(l.replies)
+	allowed = false
+	l.step(node1.NID, engine.Input{Kind: engine.Recheck})
+	got := l.nodes[node1.NID].Stats()
+	if len(l.replies) != before+1 || l.replies[before].Status != wire.ENOENT || got.NotAllowed != 3 || got.Dropped != 1 || got.Moving != 0 || got.Session != wire.NoSession() {
+		t.Errorf("%d replies, %+v", len(l.replies)-before, got)
+	}
+}
