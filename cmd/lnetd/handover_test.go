@@ -17,6 +17,9 @@ import (
 	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/socklnd/ksock"
+	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/softroce"
+	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 )
 
@@ -97,6 +100,81 @@ func TestMetricsHandover(t *testing.T) {
 		}
 		_ = d.Stop()
 	}
+}
+
+// frozen is a clock that stands still, so that no request is repeated.
+type frozen struct{}
+
+func (frozen) Now() time.Duration { return 0 }
+
+func (frozen) AfterFunc(time.Duration, func()) machine.Timer { return frozen{} }
+
+func (frozen) Stop() bool { return true }
+
+// TestHandoverRDMA: with RDMA in software, a request for a connection that a peer sends once, while
+// the daemon is down, is answered by the next daemon.
+func TestHandoverRDMA(t *testing.T) {
+	spec.Covers(t, "OP-82", "OP-84")
+	t.Parallel()
+	hosts, err := loopback.FreeHosts(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := loopback.FreePort(hosts[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	manager := lnetdtest.NewManager(t, 0)
+	cfg := lnetdtest.Config{Networks: fmt.Sprintf("o2ib(%v)", hosts[0]), Port: port, Manager: manager}
+	commands := lnetdtest.Build(t)
+	peer, err := softroce.Open(verbs.OpenConfig{Addr: hosts[1], Clock: frozen{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer peer.Close()
+	d := commands.Start(t, cfg)
+	for _, end := range []func(){func() { _ = d.Stop() }, func() { d.Kill() }} {
+		d.Until(time.Minute, "the socket in the store", func() bool { return len(manager.Stored()) == 1 })
+		end()
+		answered := ask(t, peer, netip.AddrPortFrom(hosts[0], 987))
+		d = commands.Start(t, cfg)
+		select {
+		case e := <-answered:
+			if e.Kind != verbs.Rejected {
+				t.Errorf("event %v, want Rejected", e.Kind)
+			}
+		case <-time.After(time.Minute):
+			t.Error("no answer")
+		}
+	}
+	if out, err := d.Lnetctl(t.Context(), "net", "del", "--net", "o2ib"); err != nil {
+		t.Fatal(out, err)
+	}
+	d.Until(time.Minute, "an empty store", func() bool { return len(manager.Stored()) == 0 })
+}
+
+// ask sends one request for a connection. The channel gets its answer, which rejects it because it
+// has no data.
+func ask(t *testing.T, from verbs.Device, to netip.AddrPort) <-chan verbs.Event {
+	t.Helper()
+	pd, err := from.NewPD()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := pd.NewPool(verbs.PoolConfig{Buffers: 1, Size: 4096})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cq, err := from.NewCQ(4, func([]verbs.Completion) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan verbs.Event, 1)
+	_, err = from.Connect(to, verbs.ConnConfig{QP: verbs.QPConfig{PD: pd, Sends: cq, Recvs: cq, Pool: pool, MaxSends: 1}}, func(_ verbs.Conn, e verbs.Event) { answered <- e })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answered
 }
 
 // useless returns sockets with which a daemon can do nothing: of UDP, of another address, and a file

@@ -6,6 +6,7 @@ package drivers
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"syscall"
 	"time"
@@ -62,9 +63,9 @@ type Driver interface {
 	// sets for all drivers.
 	NI(all lnd.Tunables) lnd.Tunables
 	// Add adds the driver to the configuration of a node: to the field for this driver or, if there
-	// is none, to the field Drivers. The result is a function that returns the status of an NI, or
+	// is none, to the field Drivers. NIs get their listening sockets from sockets; nil: new ones. The result is a function that returns the status of an NI, or
 	// nil for an NI of another driver.
-	Add(to *node.Config, s Settings) (status func(lnd.NI) *Status)
+	Add(to *node.Config, s Settings, sockets Sockets) (status func(lnd.NI) *Status)
 	// Listens returns the address on which a node listens once it is ready; "": none is shown.
 	Listens(s Settings) string
 	// Believes returns the setting because of which unprivileged users of a host can use the NID of
@@ -74,6 +75,15 @@ type Driver interface {
 	HintStart(s Settings, err error) string
 	// HintUnreached returns what a user can do when a node did not answer.
 	HintUnreached(s Settings, target nid.NID, err error) string
+}
+
+// Sockets makes the sockets at which NIs are reached, and is the place for those that an earlier
+// process has opened.
+type Sockets interface {
+	// Listen returns a listener for TCP connections, with the options of how.
+	Listen(how net.ListenConfig, local netip.AddrPort) (net.Listener, error)
+	// ListenPacket returns a UDP socket, with the options of how: a *net.UDPConn, or what embeds one.
+	ListenPacket(how net.ListenConfig, local netip.AddrPort) (net.PacketConn, error)
 }
 
 // DialOnly is implemented by drivers that can work without a listener.

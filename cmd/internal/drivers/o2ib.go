@@ -76,10 +76,15 @@ func (o *O2IB) NI(all lnd.Tunables) lnd.Tunables {
 }
 
 // Add implements [Driver].
-func (o *O2IB) Add(to *node.Config, s Settings) func(lnd.NI) *Status {
+func (o *O2IB) Add(to *node.Config, s Settings, sockets Sockets) func(lnd.NI) *Status {
 	var d devices
 	to.O2IB = o.LND
-	to.O2IB.Open = d.watch(openers[cmp.Or(o.Provider, Softroce)])
+	provider := cmp.Or(o.Provider, Softroce)
+	open := openers[provider]
+	if provider == Softroce && sockets != nil {
+		open = softroce.NewOpener(softroce.Options{Bind: sockets.ListenPacket})
+	}
+	to.O2IB.Open = d.watch(open)
 	to.O2IB.NoMulticast, to.O2IB.MulticastBase = !s.Multicast, groupAddr(s.MulticastBase)
 	return func(ni lnd.NI) *Status { return o.status(ni, &d) }
 }

@@ -47,8 +47,11 @@ func (t *TCP) config(s Settings) socklnd.Config {
 }
 
 // Add implements [Driver].
-func (t *TCP) Add(to *node.Config, s Settings) func(lnd.NI) *Status {
+func (t *TCP) Add(to *node.Config, s Settings, sockets Sockets) func(lnd.NI) *Status {
 	to.TCP = t.config(s)
+	if sockets != nil {
+		to.TCP.Bind = sockets.Listen
+	}
 	return statusTCP
 }
 

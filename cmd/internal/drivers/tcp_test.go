@@ -111,7 +111,7 @@ func sets(t *testing.T, text string, list []lnd.Tunable) {
 // added returns the configuration of a node to which the drivers of c have added themselves.
 func added(c config.Config) (to node.Config) {
 	for _, d := range c.All() {
-		d.Add(&to, c.Settings)
+		d.Add(&to, c.Settings, nil)
 	}
 	return to
 }

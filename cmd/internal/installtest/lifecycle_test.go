@@ -138,8 +138,8 @@ func (s *system) reloads() {
 	}
 }
 
-// sockets returns the inode of each socket that listens for TCP connections or that serves metrics at
-// a path, by its address.
+// sockets returns the inode of each socket that listens for TCP connections, that serves metrics at a
+// path or that has the UDP port of RoCE, by its address.
 func (s *system) sockets() map[string]string {
 	s.t.Helper()
 	inodes := map[string]string{}
@@ -147,6 +147,12 @@ func (s *system) sockets() map[string]string {
 		const listens = "0A"
 		if f := strings.Fields(line); len(f) > 9 && f[3] == listens {
 			inodes[f[1]] = f[9]
+		}
+	}
+	for line := range strings.Lines(s.must("cat", "/proc/net/udp")) {
+		const roce = ":12B7"
+		if f := strings.Fields(line); len(f) > 9 && strings.HasSuffix(f[1], roce) {
+			inodes["udp "+f[1]] = f[9]
 		}
 	}
 	for line := range strings.Lines(s.must("cat", "/proc/net/unix")) {
@@ -255,6 +261,12 @@ func (s *system) extended() {
 		check                      func()
 	}{
 		{"rdma", "lnetd", "0000000000001400", "networks: tcp(eth0),o2ib(eth0)\n", func() {
+			s.pings("10.9.3.1@o2ib")
+			sockets := s.sockets()
+			s.must("systemctl", "restart", "lnetd")
+			if now := s.sockets(); len(sockets) != 2 || !maps.Equal(sockets, now) {
+				s.t.Errorf("the sockets were %v, and are %v", sockets, now)
+			}
 			s.pings("10.9.3.1@o2ib")
 		}},
 		{"capture", "lnetd", "0000000000003400", "networks: tcp(eth0)\ncapture: /var/log/lnetd/lnet.pcapng\n" + gossip + "  record: {on: [gossip], run: [/usr/bin/lnetdump, -i, eth0, -w, /var/log/lnetd/eth0.pcapng], timeout: 3s}\n", func() {

@@ -36,6 +36,12 @@ import (
 	"ulnet/portals/node"
 )
 
+// Sockets makes sockets, and is the place for those that an earlier process has opened.
+type Sockets interface {
+	drivers.Sockets
+	web.Sockets
+}
+
 // Config configures a Node.
 type Config struct {
 	config.Config
@@ -44,8 +50,8 @@ type Config struct {
 	// Incarnation is the number of this incarnation of the node, higher than all earlier ones. 0:
 	// the wall clock.
 	Incarnation uint64
-	// Sockets makes the listening sockets of NIs on TCP and of modules; nil: new sockets.
-	Sockets web.Sockets
+	// Sockets makes the sockets at which NIs and modules are reached; nil: new sockets.
+	Sockets Sockets
 	// MayNotListen starts a node without a listener when binding the accept port is not permitted.
 	// Such a node can still open connections. If the port is in use, that remains an error: another
 	// node has the NID, and peers would close the connections of that node in favour of those of
@@ -143,10 +149,7 @@ func (n *Node) parts() node.Config {
 		Wrap: func(d lnd.Driver) lnd.Driver { return fault.Wrap(d, n.plan) },
 	}
 	for _, d := range n.cfg.All() {
-		n.statuses = append(n.statuses, d.Add(&parts, cfg.Settings))
-	}
-	if cfg.Sockets != nil {
-		parts.TCP.Bind = cfg.Sockets.Listen
+		n.statuses = append(n.statuses, d.Add(&parts, cfg.Settings, cfg.Sockets))
 	}
 	return parts
 }

@@ -28,6 +28,13 @@ func (h hook) Listen(how net.ListenConfig, local netip.AddrPort) (net.Listener, 
 	return how.Listen(context.Background(), "tcp", local.String())
 }
 
+func (h hook) ListenPacket(how net.ListenConfig, local netip.AddrPort) (net.PacketConn, error) {
+	if err := h(); err != nil {
+		return nil, err
+	}
+	return how.ListenPacket(context.Background(), "udp", local.String())
+}
+
 func (h hook) ListenUnix(path string, fresh func(string) (*net.UnixListener, error)) (*net.UnixListener, error) {
 	if err := h(); err != nil {
 		return nil, err

@@ -3,10 +3,7 @@ package service
 import (
 	"errors"
 	"fmt"
-	"net"
-	"net/netip"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -20,12 +17,12 @@ const (
 	mostDescriptors = 1024
 )
 
-// Inherited are the listening sockets, of TCP and Unix, that the service manager has handed to this
-// process, by the protocol of sd_listen_fds(3): those of socket units, and those that an earlier
-// process has given to the manager's store.
+// Inherited are the listening sockets, of TCP and Unix, and the sockets of UDP that the service
+// manager has handed to this process, by the protocol of sd_listen_fds(3): those of socket units, and
+// those that an earlier process has given to the manager's store.
 type Inherited struct {
-	byAddr  map[string]*inherited // by address and port of TCP, or path of Unix
-	refused []error               // what cannot be used
+	at      map[endpoint]*inherited
+	refused []error // what cannot be used
 }
 
 // inherited is a socket that the manager has, too.
@@ -35,15 +32,16 @@ type inherited struct {
 	used bool   // a listener was made of it
 }
 
-// stored reports whether the socket, which has the address local, is in the manager's store, where
-// an earlier process has put it. Others are of socket units.
-func (i *inherited) stored(local string) bool {
-	return i.name == nameOf(local) || strings.HasPrefix(i.name, unixName)
+// stored reports whether the socket, which is at an endpoint, is in the manager's store, where an earlier
+// process has put it. Others are of socket units.
+func (i *inherited) stored(at endpoint) bool {
+	return i.name == at.name() || at.network == "unix" && strings.HasPrefix(i.name, "unix-")
 }
 
 // Inherit takes the sockets that the environment counts, and removes these variables, so that
 // programs of this process do not take them for theirs. It closes sockets that do not listen for
-// connections of TCP or at the path of a Unix socket, and the second one of an address. Call it before this process opens sockets:
+// connections of TCP or at the path of a Unix socket and are none of UDP, and the second one of an
+// address. Call it before this process opens sockets:
 // with a wrong count these would be in the range.
 func Inherit(getenv func(string) string) *Inherited {
 	in := inherit(getenv, firstDescriptor)
@@ -55,7 +53,7 @@ func Inherit(getenv func(string) string) *Inherited {
 
 // inherit takes the sockets whose descriptors begin with first.
 func inherit(getenv func(string) string, first int) *Inherited {
-	in := &Inherited{byAddr: make(map[string]*inherited)}
+	in := &Inherited{at: make(map[endpoint]*inherited)}
 	if pid := getenv("LISTEN_PID"); pid != strconv.Itoa(os.Getpid()) {
 		return in // none, or meant for another process
 	}
@@ -89,60 +87,13 @@ func (in *Inherited) take(fd int, name string) error {
 	}
 	unix.CloseOnExec(fd)
 	file := os.NewFile(uintptr(fd), "socket of the service manager")
-	local, err := listensOn(fd, file)
-	if err == nil && in.byAddr[local] != nil {
-		err = fmt.Errorf("a second socket of %v", local)
+	at, err := endpointOf(fd, file)
+	if err == nil && in.at[at] != nil {
+		err = fmt.Errorf("a second socket of %s", at.address)
 	}
 	if err != nil {
 		return errors.Join(err, file.Close())
 	}
-	in.byAddr[local] = &inherited{file: file, name: name}
+	in.at[at] = &inherited{file: file, name: name}
 	return nil
-}
-
-// listensOn returns the address, or the path, at which a socket listens for connections.
-func listensOn(fd int, file *os.File) (string, error) {
-	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
-	if err != nil {
-		return "", os.NewSyscallError("getsockopt", err)
-	}
-	for _, o := range []struct {
-		option, want int
-		problem      string
-	}{
-		{unix.SO_TYPE, unix.SOCK_STREAM, "not a stream socket"},
-		{unix.SO_PROTOCOL, unix.IPPROTO_TCP, "not a TCP socket"},
-		{unix.SO_ACCEPTCONN, 1, "does not listen"},
-	} {
-		if domain == unix.AF_UNIX && o.option == unix.SO_PROTOCOL {
-			continue
-		}
-		got, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, o.option)
-		if err != nil {
-			return "", os.NewSyscallError("getsockopt", err)
-		}
-		if got != o.want {
-			return "", errors.New(o.problem)
-		}
-	}
-	l, err := net.FileListener(file)
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	switch a := l.Addr().(type) {
-	case *net.TCPAddr:
-		return addressOf(a).String(), nil
-	case *net.UnixAddr:
-		if filepath.IsAbs(a.Name) {
-			return a.Name, nil
-		}
-	}
-	return "", errors.New("not a TCP socket, nor one at a path")
-}
-
-// addressOf returns the address of a TCP listener.
-func addressOf(a net.Addr) netip.AddrPort {
-	ap := a.(*net.TCPAddr).AddrPort()
-	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 }

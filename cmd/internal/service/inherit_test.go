@@ -74,7 +74,7 @@ func listenTCP(t *testing.T) (*net.TCPListener, *os.File) {
 }
 
 // TestInherit: of the descriptors of a manager only sockets that listen for connections, of TCP or at
-// a path, are taken. Other sockets are closed, and what is not a socket is left alone.
+// a path, and those of UDP without a peer are taken. Other sockets are closed, and what is not a socket is left alone.
 func TestInherit(t *testing.T) {
 	spec.Covers(t, "OP-81")
 	l, listening := listenTCP(t)
@@ -83,6 +83,11 @@ func TestInherit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer udp.Close()
+	peer, err := net.Dial("udp", udp.LocalAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer peer.Close()
 	dialled, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -99,34 +104,39 @@ func TestInherit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer abstract.Close()
+	unixgram, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path + ".dgram", Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unixgram.Close()
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
 	defer w.Close()
-	files := []*os.File{r, fileOf(t, udp), nil, fileOf(t, dialled.(*net.TCPConn)), fileOf(t, local), listening, listening, fileOf(t, abstract)}
+	files := []*os.File{r, fileOf(t, udp), nil, fileOf(t, dialled.(*net.TCPConn)), fileOf(t, local), listening, listening, fileOf(t, abstract), fileOf(t, peer.(*net.UDPConn)), fileOf(t, unixgram)}
 	first := numbered(t, files...)
 	in := inherit(handed(len(files), "a:b"), first)
 	want := []string{
-		"500 \"a\": not a socket", "501 \"b\": not a stream socket", "502 \"\": fstat: bad file descriptor",
-		"503 \"\": does not listen", fmt.Sprintf("506 \"\": a second socket of %v", l.Addr()),
-		"507 \"\": not a TCP socket, nor one at a path",
+		"500 \"a\": not a socket", "502 \"\": fstat: bad file descriptor", "503 \"\": does not listen",
+		fmt.Sprintf("506 \"\": a second socket of %v", l.Addr()), "507 \"\": a Unix socket without a path",
+		"508 \"\": a UDP socket with a peer", "509 \"\": neither a TCP nor a UDP socket, nor a stream at a path",
 	}
 	for i, err := range in.refused {
 		if i >= len(want) || err.Error() != "descriptor "+want[i] {
 			t.Errorf("refused: %v", err)
 		}
 	}
-	if len(in.refused) != len(want) || len(in.byAddr) != 2 || in.byAddr[l.Addr().String()] == nil || in.byAddr[path] == nil {
-		t.Errorf("%d refused, inherited %v", len(in.refused), in.byAddr)
+	if len(in.refused) != len(want) || len(in.at) != 3 || in.at[tcpAt(addressOf(l.Addr()))] == nil || in.at[unixAt(path)] == nil || in.at[udpAt(addressOf(udp.LocalAddr()))] == nil {
+		t.Errorf("%d refused, inherited %v", len(in.refused), in.at)
 	}
 	for i := range files {
-		if open := isOpen(first + i); open != (i == 0 || i == 4 || i == 5) {
+		if open := isOpen(first + i); open != (i == 0 || i == 1 || i == 4 || i == 5) {
 			t.Errorf("descriptor %d is open: %v", first+i, open)
 		}
 	}
-	for _, taken := range in.byAddr {
+	for _, taken := range in.at {
 		if err := taken.file.Close(); err != nil {
 			t.Error(err)
 		}
@@ -154,8 +164,8 @@ func TestInheritCount(t *testing.T) {
 		{"", "1", 0},
 	} {
 		in := inherit(environment(map[string]string{"LISTEN_PID": test.pid, "LISTEN_FDS": test.count}), first)
-		if len(in.refused) != test.refused || len(in.byAddr) != 0 || !isOpen(first) {
-			t.Errorf("LISTEN_PID=%s LISTEN_FDS=%s: refused %v, inherited %v, open %v", test.pid, test.count, in.refused, in.byAddr, isOpen(first))
+		if len(in.refused) != test.refused || len(in.at) != 0 || !isOpen(first) {
+			t.Errorf("LISTEN_PID=%s LISTEN_FDS=%s: refused %v, inherited %v, open %v", test.pid, test.count, in.refused, in.at, isOpen(first))
 		}
 	}
 	names := []string{"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"}

@@ -51,7 +51,7 @@ func stored(t *testing.T, path string) (k *keeper, name string, file *os.File) {
 	s := k.process(t, "")
 	l := listenAt(t, s, path, false)
 	s.Started()
-	name = unixNameOf(path)
+	name = unixAt(path).name()
 	if store := k.await(t, "FDSTORE=1"); store != "FDSTORE=1\nFDNAME="+name+"\nFDPOLL=0" {
 		t.Errorf("%q", store)
 	}

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -17,16 +16,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sockets makes the listeners of this process so that they outlive it: the service manager keeps
-// their sockets in its store while no process runs (sd_pid_notify_with_fds(3)). In the meantime
-// the kernel accepts connections, which wait for the next process.
+// Sockets makes the sockets of this process so that they outlive it: the service manager keeps them
+// in its store while no process runs (sd_pid_notify_with_fds(3)). In the meantime the kernel accepts
+// connections and datagrams, which wait for the next process.
 type Sockets struct {
 	manager *Manager
 
 	mu        sync.Mutex
-	inherited map[string]*inherited // sockets that the manager has handed over, by address or path; guarded by mu, like all below
-	forget    bool                  // the manager shall forget the socket of a listener that is closed
-	forgot    bool                  // it was told to, and may not have done so yet
+	inherited map[endpoint]*inherited // sockets that the manager has handed over; guarded by mu, like all below
+	forget    bool                    // the manager shall forget a socket that is closed
+	forgot    bool                    // it was told to, and may not have done so yet
 }
 
 // Sockets returns the sockets of this process, which has inherited some. It logs those that cannot
@@ -35,7 +34,7 @@ func (m *Manager) Sockets(in *Inherited) *Sockets {
 	for _, err := range in.refused {
 		m.log.Warn("socket of the service manager not used", slog.Any("err", err))
 	}
-	return &Sockets{manager: m, inherited: in.byAddr}
+	return &Sockets{manager: m, inherited: in.at}
 }
 
 // Listen returns a TCP listener on an address: with the inherited socket of exactly this address,
@@ -44,19 +43,16 @@ func (m *Manager) Sockets(in *Inherited) *Sockets {
 func (s *Sockets) Listen(how net.ListenConfig, local netip.AddrPort) (net.Listener, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if from := s.inherited[local.String()]; from != nil {
-		return s.resume(from, how, local.String())
+	if from := s.inherited[tcpAt(local)]; from != nil {
+		return s.resume(from, how, local)
 	}
-	if s.forgot {
-		s.forgot = false
-		s.manager.barrier()
-	}
+	s.awaitForgotten()
 	l, err := how.Listen(context.Background(), "tcp", local.String())
 	if err != nil {
 		return nil, err
 	}
 	tcp := l.(*net.TCPListener)
-	name := nameOf(addressOf(tcp.Addr()).String())
+	name := tcpAt(addressOf(tcp.Addr())).name()
 	_ = s.manager.store(tcp, name) // it logs errors
 	return &listener{TCPListener: tcp, stored: name, sockets: s}, nil
 }
@@ -64,56 +60,71 @@ func (s *Sockets) Listen(how net.ListenConfig, local netip.AddrPort) (net.Listen
 // resume returns a listener with an inherited socket. The file of a socket that the manager has of
 // a socket unit stays open: that socket exists for as long as the manager runs, and the address can
 // be used again with it alone. The caller holds s.mu.
-func (s *Sockets) resume(from *inherited, how net.ListenConfig, local string) (net.Listener, error) {
+func (s *Sockets) resume(from *inherited, how net.ListenConfig, local netip.AddrPort) (net.Listener, error) {
 	l, err := net.FileListener(from.file)
 	if err != nil {
 		return nil, err
 	}
 	tcp := l.(*net.TCPListener)
-	if how.Control != nil {
-		rc, err := tcp.SyscallConn()
-		if err == nil {
-			err = how.Control("tcp", local, rc)
-		}
-		if err != nil {
-			return nil, errors.Join(err, tcp.Close())
-		}
+	if err := setUp(how, "tcp", local, tcp); err != nil {
+		return nil, errors.Join(err, tcp.Close())
 	}
-	return &listener{TCPListener: tcp, stored: s.useLocked(from, local), sockets: s}, nil
+	return &listener{TCPListener: tcp, stored: s.useLocked(from, tcpAt(local)), sockets: s}, nil
 }
 
-// useLocked notes that a listener was made of an inherited socket, and returns its name in the
-// manager's store. The caller holds s.mu.
-func (s *Sockets) useLocked(from *inherited, local string) (name string) {
+// setUp sets the options of how for a socket that exists.
+func setUp(how net.ListenConfig, network string, local netip.AddrPort, of syscall.Conn) error {
+	if how.Control == nil {
+		return nil
+	}
+	rc, err := of.SyscallConn()
+	if err != nil {
+		return err
+	}
+	return how.Control(network, local.String(), rc)
+}
+
+// awaitForgotten waits until the manager has closed the sockets that it was told to forget, so that
+// their addresses can be bound. The caller holds s.mu.
+func (s *Sockets) awaitForgotten() {
+	if s.forgot {
+		s.forgot = false
+		s.manager.barrier()
+	}
+}
+
+// useLocked notes that an inherited socket is used, and returns its name in the manager's store. The
+// caller holds s.mu.
+func (s *Sockets) useLocked(from *inherited, at endpoint) (name string) {
 	from.used = true
-	s.manager.log.Info("listening on a socket of the service manager", slog.String("address", local))
-	if !from.stored(local) {
+	s.manager.log.Info("listening on a socket of the service manager", slog.String("address", at.address))
+	if !from.stored(at) {
 		return ""
 	}
-	delete(s.inherited, local)
-	_ = from.file.Close() // the listener has a descriptor of its own
+	delete(s.inherited, at)
+	_ = from.file.Close() // what was made of it has a descriptor of its own
 	return from.name
 }
 
-// Started says that all listeners of the configuration exist. Sockets that were inherited and not
-// used are closed. From now on the manager forgets the sockets of listeners that are closed.
+// Started says that all sockets of the configuration exist. Those that were inherited and not used are
+// closed. From now on the manager forgets the sockets that are closed.
 func (s *Sockets) Started() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forget = true
-	for local, from := range s.inherited {
+	for at, from := range s.inherited {
 		if from.used {
 			continue
 		}
 		s.manager.log.Warn("socket of the service manager not used",
-			slog.String("err", fmt.Sprintf("%q: nothing here listens on %s", from.name, local)))
-		delete(s.inherited, local)
+			slog.String("err", fmt.Sprintf("%q: nothing here listens on %s", from.name, at.address)))
+		delete(s.inherited, at)
 		_ = from.file.Close() // nothing was written
-		if from.stored(local) {
+		if from.stored(at) {
 			s.removeLocked(from.name)
 		}
-		if from.name == unixNameOf(local) {
-			_ = os.Remove(local) // an error: it stays, and clients are refused there
+		if at.network == "unix" && from.name == at.name() {
+			_ = os.Remove(at.address) // an error: it stays, and clients are refused there
 		}
 	}
 }
@@ -125,13 +136,15 @@ func (s *Sockets) Stopping() {
 	s.forget = false
 }
 
-// closed tells the manager that a listener was closed whose socket it has in its store.
-func (s *Sockets) closed(name string) {
+// closed tells the manager that a socket was closed which it has in its store under a name, and
+// returns the error of closing it.
+func (s *Sockets) closed(err error, name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.forget {
+	if err == nil && name != "" && s.forget {
 		s.removeLocked(name)
 	}
+	return err
 }
 
 // removeLocked removes a socket from the manager's store. The caller holds s.mu.
@@ -149,18 +162,7 @@ type listener struct {
 }
 
 // Close implements [net.Listener].
-func (l *listener) Close() error {
-	err := l.TCPListener.Close()
-	if err == nil && l.stored != "" {
-		l.sockets.closed(l.stored)
-	}
-	return err
-}
-
-// nameOf returns the name of a socket in the manager's store, in which colons are not allowed.
-func nameOf(local string) string {
-	return "tcp-" + strings.ReplaceAll(local, ":", "_")
-}
+func (l *listener) Close() error { return l.sockets.closed(l.TCPListener.Close(), l.stored) }
 
 // store gives the manager a socket for its store. It need not watch a listening socket, on which
 // nothing hangs up. It reports whether there is a manager, which got the socket.

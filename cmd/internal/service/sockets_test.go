@@ -103,7 +103,7 @@ func TestHandover(t *testing.T) {
 	l, local := listen(t, first, anyPort)
 	first.Started()
 	store := k.await(t, "FDSTORE=1")
-	name := nameOf(local.String())
+	name := tcpAt(local).name()
 	if store != "FDSTORE=1\nFDNAME="+name+"\nFDPOLL=0" || strings.Contains(name, ":") || !slices.Equal(k.Stored(), []string{name}) {
 		t.Errorf("%q, stored %v", store, k.Stored())
 	}
@@ -170,9 +170,9 @@ func TestOtherAddress(t *testing.T) {
 			t.Fatal(err)
 		}
 		wanted := netip.AddrPortFrom(anyPort.Addr(), port)
-		name := nameOf(wanted.String())
+		name := tcpAt(wanted).name()
 		if own {
-			name = nameOf(other.Addr().String())
+			name = tcpAt(addressOf(other.Addr())).name()
 		}
 		s := k.process(t, name, file)
 		_, at := listen(t, s, wanted)

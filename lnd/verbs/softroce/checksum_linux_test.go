@@ -16,7 +16,7 @@ func TestNoChecksum(t *testing.T) {
 	for _, a := range []string{"127.0.0.1", "::1"} {
 		t.Run(a, func(t *testing.T) {
 			at := netip.AddrPortFrom(netip.MustParseAddr(a), 0)
-			s, err := openSocket(at, 0)
+			s, err := udp{}.openSocket(at, 0)
 			if err != nil {
 				t.Skipf("no such address: %v", err)
 			}

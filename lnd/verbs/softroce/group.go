@@ -17,11 +17,11 @@ import (
 var errGroups = errors.New("too many multicast groups at one address: leave one before")
 
 // openPort opens the socket of a device, or of a group.
-func openPort(cfg wire.Config) (*socket, error) {
+func (u udp) openPort(cfg wire.Config) (*socket, error) {
 	if cfg.Group.IsValid() {
 		return openGroup(cfg.Local, cfg.Group, cfg.ReceiveBuffer)
 	}
-	s, err := openSocket(cfg.Local, cfg.ReceiveBuffer)
+	s, err := u.openSocket(cfg.Local, cfg.ReceiveBuffer)
 	if err == nil {
 		_ = s.castBy() // an address of no interface is refused by Join
 	}

@@ -25,7 +25,7 @@ func TestGroupSocket(t *testing.T) {
 }
 
 func testGroupSocket(t *testing.T, addr, group, other string) {
-	s, err := openSocket(netip.AddrPortFrom(netip.MustParseAddr(addr), 0), 0)
+	s, err := udp{}.openSocket(netip.AddrPortFrom(netip.MustParseAddr(addr), 0), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package softroce
 
 import (
 	"errors"
+	"net"
 	"net/netip"
 	"sync"
 
@@ -21,13 +22,17 @@ var (
 type Options struct {
 	Network wire.Network // network of UDP ports; nil: the system's
 	Numbers Numbers      // source of ids and keys; nil: random ones
+	// Bind makes the UDP socket of a device of the system's network, with the options of how, and is
+	// the place for a socket that an earlier process has opened; nil: how.ListenPacket. What it
+	// returns is a *net.UDPConn or embeds one. Sockets of multicast groups are always new.
+	Bind func(how net.ListenConfig, local netip.AddrPort) (net.PacketConn, error)
 }
 
 // NewOpener returns an Opener. Its devices are not shared with other Openers.
 func NewOpener(cfg Options) verbs.Opener {
 	o := &opener{network: cfg.Network, numbers: cfg.Numbers, hubs: make(map[netip.Addr]*hub)}
 	if o.network == nil {
-		o.network = udp{}
+		o.network = udp{bind: cfg.Bind}
 	}
 	if o.numbers == nil {
 		o.numbers = randomNumbers{}

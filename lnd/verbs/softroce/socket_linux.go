@@ -1,7 +1,6 @@
 package softroce
 
 import (
-	"context"
 	"net"
 	"net/netip"
 	"sync"
@@ -15,7 +14,7 @@ import (
 // the kernel numbers the datagrams of a burst from 0 on (rocev2 §16). One
 // goroutine at a time receives; any may send.
 type socket struct {
-	conn          *net.UDPConn
+	conn          udpConn
 	raw           syscall.RawConn // raw form of conn; set on first use
 	once          sync.Once
 	local         netip.AddrPort
@@ -38,23 +37,18 @@ const ofUDP = unix.SOL_UDP
 const sendBuffer = 4 << 20
 
 // openSocket binds a socket. rcvbuf 0 leaves the system's default.
-func openSocket(local netip.AddrPort, rcvbuf int) (*socket, error) {
+func (u udp) openSocket(local netip.AddrPort, rcvbuf int) (*socket, error) {
 	s := new(socket)
-	network := "udp4"
-	if local.Addr().Is6() {
-		network = "udp6"
-	}
-	cfg := net.ListenConfig{Control: func(_, _ string, rc syscall.RawConn) (err error) {
-		if e := rc.Control(func(fd uintptr) { err = s.setUp(int(fd), network == "udp6", rcvbuf) }); e != nil {
+	c, err := u.listen(net.ListenConfig{Control: func(_, _ string, rc syscall.RawConn) (err error) {
+		if e := rc.Control(func(fd uintptr) { err = s.setUp(int(fd), local.Addr().Is6(), rcvbuf) }); e != nil {
 			return e
 		}
 		return err
-	}}
-	c, err := cfg.ListenPacket(context.Background(), network, local.String())
+	}}, local)
 	if err != nil {
 		return nil, err
 	}
-	s.conn = c.(*net.UDPConn)
+	s.conn = c
 	s.local = s.conn.LocalAddr().(*net.UDPAddr).AddrPort()
 	if zone := local.Addr().Zone(); zone != "" {
 		by, err := net.InterfaceByName(zone)

@@ -29,7 +29,7 @@ func openSocketPair(t *testing.T, addrs [2]string) *socketPair {
 	var s [2]*socket
 	for i, a := range addrs {
 		var err error
-		if s[i], err = openSocket(netip.AddrPortFrom(netip.MustParseAddr(a), 0), 1<<20); err != nil {
+		if s[i], err = (udp{}).openSocket(netip.AddrPortFrom(netip.MustParseAddr(a), 0), 1<<20); err != nil {
 			if i == 0 && a == "::1" {
 				t.Skipf("no IPv6: %v", err)
 			}

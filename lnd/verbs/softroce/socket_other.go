@@ -13,21 +13,21 @@ import (
 // packets that it sends is not known. Peers that check the ICRC drop these packets, unless they
 // compute the identification from the ICRC as this package does (rocev2 §16).
 type socket struct {
-	conn          *net.UDPConn
+	conn          udpConn
 	local         netip.AddrPort
 	receiveBuffer int
 	buffer        []byte
 }
 
 // openSocket opens a UDP socket bound to local.
-func openSocket(local netip.AddrPort, rcvbuf int) (*socket, error) {
+func (u udp) openSocket(local netip.AddrPort, rcvbuf int) (*socket, error) {
 	const usual = 200 << 10
-	c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(local))
+	c, err := u.listen(net.ListenConfig{}, local)
 	if err != nil {
 		return nil, err
 	}
 	s := &socket{conn: c, local: c.LocalAddr().(*net.UDPAddr).AddrPort(), receiveBuffer: usual, buffer: make([]byte, 1<<16)}
-	if rcvbuf > 0 && c.SetReadBuffer(rcvbuf) == nil {
+	if buffered, can := c.(interface{ SetReadBuffer(bytes int) error }); can && rcvbuf > 0 && buffered.SetReadBuffer(rcvbuf) == nil {
 		s.receiveBuffer = rcvbuf
 	}
 	return s, nil

@@ -1,21 +1,52 @@
 package softroce
 
 import (
+	"context"
 	"errors"
 	"net"
 	"net/netip"
 	"sync"
+	"syscall"
 
 	"ulnet/lnd/readloop"
 	"ulnet/lnd/verbs/softroce/wire"
 )
 
 // udp is the network of the system: UDP sockets (wire.Network).
-type udp struct{}
+type udp struct {
+	bind func(how net.ListenConfig, local netip.AddrPort) (net.PacketConn, error) // see Options; nil: a new socket
+}
+
+// udpConn has what a device uses of a UDP socket.
+type udpConn interface {
+	net.PacketConn
+	syscall.Conn
+	ReadFromUDPAddrPort(b []byte) (n int, from netip.AddrPort, err error)
+	WriteToUDPAddrPort(b []byte, to netip.AddrPort) (int, error)
+}
+
+// listen returns the socket of a device at an address.
+func (u udp) listen(how net.ListenConfig, local netip.AddrPort) (udpConn, error) {
+	network := "udp4"
+	if local.Addr().Is6() {
+		network = "udp6"
+	}
+	bind := u.bind
+	if bind == nil {
+		bind = func(how net.ListenConfig, local netip.AddrPort) (net.PacketConn, error) {
+			return how.ListenPacket(context.Background(), network, local.String())
+		}
+	}
+	c, err := bind(how, local)
+	if err != nil {
+		return nil, err
+	}
+	return c.(udpConn), nil
+}
 
 // Open opens a socket, which a goroutine reads (wire.Network).
-func (udp) Open(cfg wire.Config) (wire.Conn, error) {
-	s, err := openPort(cfg)
+func (u udp) Open(cfg wire.Config) (wire.Conn, error) {
+	s, err := u.openPort(cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,49 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+)
+
+// ListenPacket returns a UDP socket at an address: the inherited one of exactly this address, with
+// the datagrams that have arrived meanwhile, or a new one, which goes to the manager's store.
+func (s *Sockets) ListenPacket(how net.ListenConfig, local netip.AddrPort) (net.PacketConn, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, network := udpAt(local), "udp6"
+	if local.Addr().Is4() {
+		network = "udp4"
+	}
+	if from := s.inherited[at]; from != nil {
+		c, err := net.FilePacketConn(from.file)
+		if err != nil {
+			return nil, err
+		}
+		udp := c.(*net.UDPConn)
+		if err := setUp(how, network, local, udp); err != nil {
+			return nil, errors.Join(err, udp.Close())
+		}
+		return &datagrams{UDPConn: udp, stored: s.useLocked(from, at), sockets: s}, nil
+	}
+	s.awaitForgotten()
+	c, err := how.ListenPacket(context.Background(), network, local.String())
+	if err != nil {
+		return nil, err
+	}
+	udp := c.(*net.UDPConn)
+	name := udpAt(addressOf(udp.LocalAddr())).name()
+	_ = s.manager.store(udp, name) // it logs errors
+	return &datagrams{UDPConn: udp, stored: name, sockets: s}, nil
+}
+
+// datagrams is a UDP socket that the manager has, too. Close closes this process's descriptor alone.
+type datagrams struct {
+	*net.UDPConn
+	stored  string // name in the manager's store; "": it has the socket from elsewhere
+	sockets *Sockets
+}
+
+// Close implements [net.PacketConn].
+func (d *datagrams) Close() error { return d.sockets.closed(d.UDPConn.Close(), d.stored) }
