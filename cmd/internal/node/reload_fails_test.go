@@ -1,0 +1,172 @@
+package node_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/statefiles"
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/udsp"
+	"ulnet/portals/keyring"
+)
+
+// failure is a reload of which one change fails, because of what a command has done since the start.
+type failure struct {
+	from, to string // behind the port and networks; if from is empty, full
+	command  func(*node.Node) error
+	want     string // in the error
+}
+
+// failures has one change of each kind that can fail at a node with a valid configuration. Networks and
+// faults are in TestReloadFails, and what needs a socket or a module in the tests below. Routes fail only
+// if there are more than 16384, which take a minute to add; router buffers, the end of faults and
+// selftest_allow do not fail.
+var failures = map[string]failure{
+	"settings of health": {
+		from: "lnet_retry_count: 1\nlnet_transaction_timeout: 9\nlnet_numa_range: 3\n", to: "lnet_retry_count: 1\nlnet_transaction_timeout: 3\nlnet_numa_range: 4\n",
+		command: func(n *node.Node) error { return n.Set(node.Setting{Name: "retry_count", Value: 4}) },
+		want:    "lnetd.yaml:4: transaction_timeout: 9 -> 3: ",
+	},
+	"peers": {
+		to: other,
+		command: func(n *node.Node) error {
+			return n.AddPeer(node.AddPeerRequest{Primary: nid.MustParse("127.0.0.4@tcp"), NIDs: []nid.NID{nid.MustParse("127.0.0.7@tcp2")}})
+		},
+		want: "lnetd.yaml:4: change peer 127.0.0.7@tcp: ",
+	},
+	"selection rules": {
+		to: strings.Replace(other, "udsp:\n", "udsp:\n  - src: tcp77\n    priority: 4\n", 1),
+		command: func(n *node.Node) error {
+			for i := range 1022 {
+				src, err := udsp.ParsePattern(fmt.Sprintf("tcp%d", 100+i))
+				if err == nil {
+					err = n.AddUDSP(node.AddUDSP{Rule: udsp.Rule{Src: src, Priority: 3}})
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		want: "lnetd.yaml:10: selection rules: ",
+	},
+}
+
+// TestReloadFailsAt: each kind of change can fail. Then all others are taken back.
+func TestReloadFailsAt(t *testing.T) {
+	spec.Covers(t, "OP-7")
+	for name, f := range failures {
+		t.Run(name, func(t *testing.T) {
+			port := freePort(t)
+			if f.from == "" {
+				f.from = full
+			}
+			from, to := loaded(t, port+"networks: tcp(127.0.0.81)\n"+f.from), loaded(t, port+"networks: tcp(127.0.0.81)\n"+f.to)
+			n := startLoaded(t, from)
+			if err := f.command(n); err != nil {
+				t.Fatal(err)
+			}
+			failsAndKeeps(t, n, from, to, f.want)
+		})
+	}
+}
+
+// failsAndKeeps checks that a reload fails, and that the node is as before.
+func failsAndKeeps(t *testing.T, n *node.Node, from, to *config.Loaded, want string) {
+	t.Helper()
+	before := state(t, n)
+	done, err := n.Reload(t.Context(), from, to)
+	if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "not taken back") || len(done) != 0 {
+		t.Errorf("done %q, error %v, want %q", done, err, want)
+	}
+	if diff := cmp.Diff(strings.Split(before, "\n"), strings.Split(state(t, n), "\n")); diff != "" {
+		t.Errorf("after the failure (+), before (-)\n%s", diff)
+	}
+}
+
+// TestReloadFailsAtRestart: if an NI with other settings does not start, it starts again with the settings
+// that it had.
+func TestReloadFailsAtRestart(t *testing.T) {
+	spec.Covers(t, "OP-7")
+	port := freePort(t)
+	from, to := loaded(t, rails(port, "8")+"lnet_numa_range: 3\n"), loaded(t, rails(port, "16")+"lnet_numa_range: 4\n")
+	taken := 0
+	n := startHooked(t, from, func() error {
+		if taken--; taken == 0 {
+			return syscall.EADDRINUSE
+		}
+		return nil
+	}, slog.DiscardHandler)
+	taken = 1
+	failsAndKeeps(t, n, from, to, "start network tcp1(127.0.0.82) with other settings: ")
+}
+
+// keyed is a module with keys, which refuses some.
+type keyed struct {
+	refuses string // part of the keys that it refuses
+	now     keyring.Keys
+}
+
+// Open implements node.Module.
+func (m *keyed) Open() error { return nil }
+
+// Close implements node.Module.
+func (m *keyed) Close(context.Context) error { return nil }
+
+// Routes implements node.Module.
+func (m *keyed) Routes() []control.Route { return nil }
+
+// Files implements node.Module.
+func (m *keyed) Files() *statefiles.Config { return nil }
+
+// Keys implements node.Module.
+func (m *keyed) Keys() *node.Keys {
+	return &node.Keys{Section: "gossip", Count: func(*node.KeysStatus) {}, Set: func(k keyring.Keys) error {
+		if refused, err := keyring.Parse([]byte(m.refuses)); err == nil && refused.Equal(k) {
+			return errors.New("the keys are refused")
+		}
+		m.now = k
+		return nil
+	}}
+}
+
+// TestReloadFailsAtKeys: if a module refuses its keys, it keeps those that it has, and all other changes
+// are taken back.
+func TestReloadFailsAtKeys(t *testing.T) {
+	spec.Covers(t, "OP-7")
+	port, file := freePort(t), filepath.Join(t.TempDir(), "keys")
+	with := func(keys, text string) *config.Loaded {
+		if err := os.WriteFile(file, []byte(keys), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return loaded(t, port+"networks: tcp(127.0.0.81)\ngossip: {nids: ['127.0.0.[81-82]@tcp'], key_file: "+file+"}\n"+text)
+	}
+	const first, second = "the first key of gossip\n", "the second key of gossip\n"
+	from, to := with(first, full), with(second, other)
+	m := &keyed{refuses: second, now: from.Gossip.Keys}
+	n, err := node.New(node.Config{Config: from.Config, Modules: func(node.Host) []node.Module { return []node.Module{m} }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := n.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	if failsAndKeeps(t, n, from, to, "keys of the section gossip: the keys are refused"); !m.now.Equal(from.Gossip.Keys) {
+		t.Error("the module has other keys")
+	}
+}
