@@ -27,6 +27,18 @@ import (
 // drainTimeout bounds the time for sending queued messages when the daemon ends.
 const drainTimeout = 5 * time.Second
 
+// process is the daemon with what it has opened.
+type process struct {
+	env     cli.Env
+	cfg     config.Config
+	log     *slog.Logger
+	manager *service.Manager
+	sockets *service.Sockets
+	socket  *control.Socket // the control socket
+	tap     *tap
+	node    *node.Node
+}
+
 // serve runs the daemon until ctx ends. The directories of the configuration must exist. serve
 // logs the warnings about the configuration, which load reads again.
 func serve(ctx context.Context, env cli.Env, loaded *config.Loaded, load func() (*config.Loaded, error)) error {
@@ -34,60 +46,80 @@ func serve(ctx context.Context, env cli.Env, loaded *config.Loaded, load func() 
 	if err := readLNetConf(loaded); err != nil {
 		return err
 	}
-	cfg := loaded.Config
-	events := new(control.Events)
+	cfg, events := loaded.Config, new(control.Events)
 	logs := daemon.NewLog(env, events, &cfg)
-	log := logs.Logger
 	hangups := catchHangups()
 	defer hangups.stop()
-	manager := service.New(env.Getenv, log)
-	sockets := manager.Sockets(inherited)
-	for _, w := range loaded.Warnings {
-		log.Warn(w.Text, slog.String("file", w.File), slog.Int("line", w.Line))
-	}
-	if err := stateversion.Prepare(cfg.StateDir, log); err != nil {
-		return cli.Hint(cli.ConfigError(err), "install the newer lnetd again or, if there is none, remove a damaged version file; or name another folder with --state-dir: the node then is as one that never ran")
-	}
-	socket, err := control.Listen(cfg.Socket)
-	if err != nil {
+	manager := service.New(env.Getenv, logs.Logger)
+	p := &process{env: env, cfg: cfg, log: logs.Logger, manager: manager, sockets: manager.Sockets(inherited)}
+	if err := p.open(ctx, loaded); err != nil {
 		return err
 	}
-	tap, err := openTap(cfg)
-	if err != nil {
-		return errors.Join(err, socket.Close())
+	settings := daemon.NewSettings(loaded, p.node, logs)
+	settings.Load, settings.Begin, settings.End = load, manager.Reloading, p.ready
+	routes := slices.Concat(p.node.Routes(), logs.Routes(), settings.Routes())
+	server := control.New(control.Config{Routes: routes, Events: events, Capture: p.tap.writer, Log: p.log})
+	stop := p.start(ctx)
+	hangups.serve(func() { _, _ = settings.Reload(ctx) }) // Reload logs its errors
+	err := server.Serve(ctx, p.socket)
+	closeSettings(settings)
+	stop()
+	return errors.Join(err, p.close())
+}
+
+// open opens the control socket, the tap and the node. After an error nothing is open.
+func (p *process) open(ctx context.Context, loaded *config.Loaded) (err error) {
+	for _, w := range loaded.Warnings {
+		p.log.Warn(w.Text, slog.String("file", w.File), slog.Int("line", w.Line))
 	}
-	n, err := node.New(node.Config{
-		Config: cfg, Log: log, Tap: tap.writer, Incarnation: incarnation.Next(cfg.StateDir, time.Now(), log), Modules: modules.List, Sockets: sockets,
+	if err := stateversion.Prepare(p.cfg.StateDir, p.log); err != nil {
+		return cli.Hint(cli.ConfigError(err), "install the newer lnetd again or, if there is none, remove a damaged version file; or name another folder with --state-dir: the node then is as one that never ran")
+	}
+	if p.socket, err = control.Listen(p.cfg.Socket); err != nil {
+		return err
+	}
+	if p.tap, err = openTap(p.cfg); err != nil {
+		return errors.Join(err, p.socket.Close())
+	}
+	p.node, err = node.New(node.Config{
+		Config: p.cfg, Log: p.log, Tap: p.tap.writer, Incarnation: incarnation.Next(p.cfg.StateDir, time.Now(), p.log), Modules: modules.List, Sockets: p.sockets,
 	})
 	if err != nil {
-		return errors.Join(err, tap.close(), socket.Close())
+		return errors.Join(err, p.tap.close(), p.socket.Close())
 	}
-	if err := importLNetConf(ctx, log, n, loaded); err != nil {
-		drain(log, n)
-		return errors.Join(err, tap.close(), socket.Close())
+	if err := importLNetConf(ctx, p.log, p.node, loaded); err != nil {
+		return errors.Join(err, p.close(), p.socket.Close())
 	}
-	settings := daemon.NewSettings(loaded, n, logs)
-	routes := slices.Concat(n.Routes(), logs.Routes(), settings.Routes())
-	server := control.New(control.Config{Routes: routes, Events: events, Capture: tap.writer, Log: log})
-	stopFiles := showState(log, n, cfg)
-	sockets.Started()
-	ready(env, log, n, cfg)
-	manager.Ready(statusOf(n, cfg))
-	settings.Load, settings.Begin, settings.End = load, manager.Reloading, func() { manager.Ready(statusOf(n, cfg)) }
-	hangups.serve(func() { _, _ = settings.Reload(ctx) }) // Reload logs its errors
-	stopping := manager.Stopping(ctx)
-	stopWatch := manager.Watch(n.Alive)
-	stopFlushing := tap.keep(log)
-	err = server.Serve(ctx, socket)
-	closeSettings(settings)
-	stopping()
-	sockets.Stopping()
-	stopWatch()
-	stopFlushing()
-	stopFiles()
-	log.Info("stopping")
-	drain(log, n)
-	return errors.Join(err, tap.close())
+	return nil
+}
+
+// start tells that the daemon is ready, and starts what runs beside the control socket until stop is
+// called.
+func (p *process) start(ctx context.Context) (stop func()) {
+	stopFiles := showState(p.log, p.node, p.cfg)
+	p.sockets.Started()
+	announce(p.env, p.log, p.node, p.cfg)
+	p.ready()
+	stopping := p.manager.Stopping(ctx)
+	stopWatch := p.manager.Watch(p.node.Alive)
+	stopFlushing := p.tap.keep(p.log)
+	return func() {
+		stopping()
+		p.sockets.Stopping()
+		stopWatch()
+		stopFlushing()
+		stopFiles()
+		p.log.Info("stopping")
+	}
+}
+
+// ready tells the service manager that the daemon is ready.
+func (p *process) ready() { p.manager.Ready(statusOf(p.node, p.cfg)) }
+
+// close stops the node, and ends the capture.
+func (p *process) close() error {
+	drain(p.log, p.node)
+	return p.tap.close()
 }
 
 // closeSettings waits for a reload that goes on, but not for one that hangs.
@@ -132,8 +164,8 @@ func statusOf(n *node.Node, cfg config.Config) string {
 	return fmt.Sprintf("%s%s, control socket %s", cmp.Or(nidList(n), "no NIDs but 0@lo"), listens, cfg.Socket)
 }
 
-// ready announces that the node is up, on standard output and in the log.
-func ready(env cli.Env, log *slog.Logger, n *node.Node, cfg config.Config) {
+// announce tells that the node is up, on standard output and in the log.
+func announce(env cli.Env, log *slog.Logger, n *node.Node, cfg config.Config) {
 	fmt.Fprintf(env.Stdout, "lnetd ready: %s\n", statusOf(n, cfg))
 	log.Info("ready", slog.String("nids", nidList(n)), slog.Int("accept_port", cfg.AcceptPort),
 		slog.String("accept", cfg.AcceptMode()), slog.String("socket", cfg.Socket))

@@ -134,16 +134,21 @@ func (c *Config) parse(name string, text []byte) (sources []Source, err error) {
 		if seen > 1 {
 			return nil, errorAt(name, doc.Body.GetToken(), errors.New("a second document: everything belongs into one"))
 		}
-		c.forgetNetworks(entries)
-		if err := assign(c.settings(name), name, entries); err != nil {
-			return nil, err
-		}
-		if err := c.checkTwice(name, entries); err != nil {
+		if err := c.enter(name, entries); err != nil {
 			return nil, err
 		}
 		sources = append(sources, sourcesOf(name, "", entries)...)
 	}
 	return sources, c.check(name)
+}
+
+// enter changes c as the entries of a file say.
+func (c *Config) enter(name string, entries []*ast.MappingValueNode) error {
+	c.forgetNetworks(entries)
+	if err := assign(c.settings(name), name, entries); err != nil {
+		return err
+	}
+	return c.checkTwice(name, entries)
 }
 
 // forgetNetworks discards networks that earlier files have set, if this file has networks,

@@ -59,9 +59,21 @@ func (f *Flags) File() string { return f.file }
 // can be called again, to read the files anew.
 func (f *Flags) Load(system bool) (*Loaded, error) {
 	l, err := f.files(system)
+	if err == nil {
+		err = f.override(l)
+	}
 	if err != nil {
 		return nil, err
 	}
+	if l.LNetConf != "" && !l.saysNetworks() {
+		l.Networks = "lo" // no option names a network: the networks come from the LNetConf file, and 0@lo is always there
+		l.Sources = append(l.Sources, Source{"networks", l.Networks, "lnet_conf"})
+	}
+	return l, checkFlags(&l.Config)
+}
+
+// override changes settings as the flags that were given say.
+func (f *Flags) override(l *Loaded) (err error) {
 	overrides := map[string]func(){
 		"modprobe":      func() {},
 		"lnet-conf":     func() { l.LNetConf = pathOf(f.given.LNetConf) },
@@ -83,13 +95,9 @@ func (f *Flags) Load(system bool) (*Loaded, error) {
 		}
 	}
 	if err != nil {
-		return nil, cli.Usagef("--log-level: %w", err)
+		return cli.Usagef("--log-level: %w", err)
 	}
-	if l.LNetConf != "" && !l.saysNetworks() {
-		l.Networks = "lo" // no option names a network: the networks come from the LNetConf file, and 0@lo is always there
-		l.Sources = append(l.Sources, Source{"networks", l.Networks, "lnet_conf"})
-	}
-	return l, checkFlags(&l.Config)
+	return nil
 }
 
 // Reload is Load for a running daemon. It also reads the file LNetConf, and refuses files that are

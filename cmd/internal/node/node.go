@@ -106,23 +106,30 @@ func New(cfg Config) (*Node, error) {
 	}
 	n := &Node{cfg: cfg, clock: timerfd.NewClock()}
 	n.current.Store(&n.cfg.Config)
-	if n.plan, n.given, err = newPlan(cfg.Config, n.clock); err != nil {
+	if err := n.startBase(); err != nil {
 		n.clock.Close()
 		return nil, err
 	}
-	for _, f := range cfg.Faults {
-		n.warnOf(f)
-	}
-	if n.base, err = node.Start(n.parts()); err != nil {
-		n.plan.Stop()
-		n.clock.Close()
-		return nil, err
-	}
-	n.lnet, n.table = n.base.LNet(), n.base.Table()
 	if err := n.start(list); err != nil {
 		return nil, errors.Join(err, n.Shutdown(context.Background()))
 	}
 	return n, nil
+}
+
+// startBase starts the node below, with the faults of the configuration.
+func (n *Node) startBase() (err error) {
+	if n.plan, n.given, err = newPlan(n.cfg.Config, n.clock); err != nil {
+		return err
+	}
+	for _, f := range n.cfg.Faults {
+		n.warnOf(f)
+	}
+	if n.base, err = node.Start(n.parts()); err != nil {
+		n.plan.Stop()
+		return err
+	}
+	n.lnet, n.table = n.base.LNet(), n.base.Table()
+	return nil
 }
 
 // parts returns the configuration of the node below, without the configured NIs. The method

@@ -3,6 +3,7 @@ package webcapture
 import (
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -39,15 +40,19 @@ func (c *Capture) download(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	for _, chunk := range chunks {
-		for len(chunk) > 0 {
-			n := min(len(chunk), maxPiece)
-			if http.NewResponseController(w).SetWriteDeadline(time.Now().Add(downloadTimeout)) != nil {
+		for piece := range slices.Chunk(chunk, maxPiece) {
+			if !send(w, piece) {
 				return
 			}
-			if _, err := w.Write(chunk[:n]); err != nil {
-				return
-			}
-			chunk = chunk[n:]
 		}
 	}
+}
+
+// send sends a piece of a download, and reports whether the client can have received it.
+func send(w http.ResponseWriter, piece []byte) bool {
+	if http.NewResponseController(w).SetWriteDeadline(time.Now().Add(downloadTimeout)) != nil {
+		return false
+	}
+	_, err := w.Write(piece)
+	return err == nil
 }
