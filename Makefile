@@ -94,7 +94,7 @@ image: fresh-tree ## build a container image of this commit into bin/image, with
 	@version=$$(contrib/package/version) && file=bin/image/ulnet_$${version}_$$($(GO) env GOARCH).tar && \
 	$(GO) run ./cmd/internal/image --release $$version --arch $$($(GO) env GOARCH) --time $$(git log -1 --format=%ct) $(tree) $$file && echo $$file
 
-packages: fresh-tree ## build a .deb and an .rpm of this commit into bin/packages
+packages: fresh-tree ## build a .deb and an .rpm of this commit into bin/packages; MAINTAINER='Name <name@domain>': whom their users write to
 	@contrib/package/build $(tree) bin/packages
 
 demo: build ## three nodes on loopback exchange messages, decoded; NET=o2ib on RDMA in software

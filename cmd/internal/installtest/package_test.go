@@ -75,11 +75,14 @@ func needTree(t *testing.T) string {
 	return tree
 }
 
+// testMaintainer is the maintainer of packages that tests make.
+const testMaintainer = "Jane Doe <jane@example.org>"
+
 // build makes packages of a tree, and returns their paths.
 func build(t *testing.T, tree, version, formats string) []string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), filepath.Join(root, "contrib", "package", "build"), tree, t.TempDir())
-	cmd.Env = append(withoutGit(os.Environ()), "VERSION="+version, "FORMATS="+formats)
+	cmd.Env = append(withoutGit(os.Environ()), "VERSION="+version, "FORMATS="+formats, "MAINTAINER="+testMaintainer)
 	paths := strings.Fields(run(t, cmd))
 	if n := len(strings.Fields(formats)); len(paths) != n {
 		t.Fatalf("packages %v, want %d", paths, n)
@@ -152,12 +155,37 @@ func TestPackages(t *testing.T) {
 			t.Errorf("%s belongs to Lustre", name)
 		}
 	}
+	for _, maintainer := range []string{
+		run(t, exec.CommandContext(t.Context(), "dpkg-deb", "--field", paths[0], "Maintainer")),
+		run(t, exec.CommandContext(t.Context(), rpm, "-qp", "--nosignature", "--qf", "%{PACKAGER}", paths[1])),
+	} {
+		if strings.TrimSpace(maintainer) != testMaintainer {
+			t.Errorf("the maintainer is %q, want %q", maintainer, testMaintainer)
+		}
+	}
 	if conf := lines(run(t, exec.CommandContext(t.Context(), rpm, "-qpc", "--nosignature", paths[1]))); !slices.Equal(conf, []string{"/etc/ulnet/lnetd.yaml"}) {
 		t.Errorf("configuration of the .rpm: %v", conf)
 	}
 	for i, again := range build(t, tree, "1.2.3~rc1", "deb rpm") {
 		if sha256.Sum256([]byte(readFile(t, again))) != sha256.Sum256([]byte(readFile(t, paths[i]))) {
 			t.Errorf("another build of %s differs", filepath.Base(paths[i]))
+		}
+	}
+}
+
+// TestMaintainer: a maintainer without an address is refused before anything is built.
+func TestMaintainer(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"Jane", "jane@example.org", "Jane <jane>", "<jane@example.org>", "Jane <jane@example.org> and more", "Jane <a b@example.org>"} {
+		out := filepath.Join(t.TempDir(), "out")
+		cmd := exec.CommandContext(t.Context(), filepath.Join(root, "contrib", "package", "build"), t.TempDir(), out)
+		cmd.Env = append(withoutGit(os.Environ()), "MAINTAINER="+text)
+		said, err := cmd.CombinedOutput()
+		if err == nil || !strings.Contains(string(said), "want 'Name <name@domain>'") {
+			t.Errorf("%q: %v, %s", text, err, said)
+		}
+		if _, err := os.Stat(out); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%q: the folder of the packages: %v", text, err)
 		}
 	}
 }
