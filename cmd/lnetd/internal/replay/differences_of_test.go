@@ -64,6 +64,7 @@ type Differences struct {
 	RPCs recording.Differences // what differs in messages of lnet_selftest
 
 	bulk        map[wire.MDHandle]uint64 // match bits of the player's GETs of bulk data, by their handles
+	unanswered  map[uint64]bool          // the node's requests to the player's framework, by the recorded match bits of their replies
 	incarnation uint64
 	recorded    uint64                          // incarnation of the recorded node
 	handles     map[wire.MDHandle]wire.MDHandle // by recorded handle: the node's handle in its place

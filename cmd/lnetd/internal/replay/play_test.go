@@ -66,6 +66,11 @@ type Player struct {
 	// player asks for the counters of lnet_selftest, because the player is faster than the recorded
 	// host. It may be nil.
 	Settled func() error
+	// Commanded waits until the node's console of lnet_selftest has done the commands that were
+	// given. It is called before the player sends a request to the framework of the node, if all
+	// requests of the node are answered: the commands also change the node itself, and the recorded
+	// request came after that. It may be nil.
+	Commanded func() error
 	// AnyPort allows the node to connect from other ports than in the recording.
 	AnyPort bool
 	// AnyOrder allows the node to open connections of different types in another order than in the
@@ -207,6 +212,11 @@ func (p *Player) send(c *conn, e Event) error {
 	if e.Record != nil {
 		if p.Settled != nil && asksCounters(e.Record) {
 			if err := p.Settled(); err != nil {
+				return err
+			}
+		}
+		if p.Commanded != nil && asksFramework(e.Record) && len(p.unanswered) == 0 {
+			if err := p.Commanded(); err != nil {
 				return err
 			}
 		}

@@ -200,16 +200,21 @@ func (r *role) play(t *testing.T, commands lnetdtest.Commands, script *replay.Sc
 	s := newStage(t, commands, script, side, net, r.settings...)
 	u := newUsers(t, s, script, r.peer(s), r.timeout)
 	operate := u.operate
+	var commanded func() error
 	switch {
 	case r.selftest:
-		operate = newTester(u, r.steps).operate
+		x := newTester(u, r.steps)
+		operate = x.operate
+		if len(r.steps) > 0 {
+			commanded = x.commanded
+		}
 	case !r.deaf:
 		u.post()
 	}
 	p := replay.Player{
 		Differences: replay.Differences{RPCs: recording.Differences{LNet: true}},
 		Script:      script, Host: s.playerAddr, Dial: s.dial, Listener: s.listen(t),
-		Operate: operate, Established: s.established, Settled: s.settled, AnyPort: r.anyPort != "", AnyOrder: r.anyOrder != "",
+		Operate: operate, Established: s.established, Settled: s.settled, Commanded: commanded, AnyPort: r.anyPort != "", AnyOrder: r.anyOrder != "",
 	}
 	if r.shutdown {
 		p.Shutdown = func() { u.run(s.daemon.Stop) }

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"net"
 	"testing"
 
 	"ulnet/lnd/capture"
@@ -68,4 +69,39 @@ func TestSwappedRPC(t *testing.T) {
 			t.Errorf("%s: event %d, %v", tt.name, other, ok)
 		}
 	}
+}
+
+// TestCommanded: a request to the framework waits for the console of the node, except while a
+// command of the console still needs a reply of the player.
+func TestCommanded(t *testing.T) {
+	l, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	tcp, err := net.DialTCP("tcp4", nil, l.Addr().(*net.TCPAddr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tcp.Close()
+	c, waited := newConn(tcp, Acceptor, 0), 0
+	p := &Player{Script: &Script{}, Commanded: func() error { waited++; return nil }}
+	request := func(id uint64) *capture.Record {
+		m := selftest.Message{ReplyID: id, Body: &selftest.Debug{}}
+		m.Type = selftest.TypeDebug
+		return rpcRecord(t, selftest.FrameworkPortal, uint64(selftest.DebugService), nil, &m)
+	}
+	reply := selftest.Message{Body: &selftest.DebugReply{}}
+	reply.Type = selftest.TypeDebug.Reply()
+	send := func(r *capture.Record, want int) {
+		t.Helper()
+		if err := p.send(c, Event{Kind: Data, Record: r}); err != nil || waited != want {
+			t.Errorf("the player waited %d times, want %d: %v", waited, want, err)
+		}
+	}
+	send(request(1), 1)
+	p.noteRPC(request(2), request(2)) // the node asks
+	send(request(3), 1)
+	send(rpcRecord(t, selftest.BulkPortal, 2, nil, &reply), 1)
+	send(request(4), 2)
 }

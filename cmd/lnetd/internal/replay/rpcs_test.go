@@ -17,7 +17,12 @@ func isRPC(r *capture.Record) bool {
 
 // asksCounters reports whether a record is a STAT request.
 func asksCounters(r *capture.Record) bool {
-	return isRPC(r) && r.Header.Type == wire.Put && r.Header.Put().Portal == selftest.FrameworkPortal && r.Header.Put().MatchBits == uint64(selftest.StatService)
+	return asksFramework(r) && r.Header.Put().MatchBits == uint64(selftest.StatService)
+}
+
+// asksFramework reports whether a record is a request to the framework of a test node.
+func asksFramework(r *capture.Record) bool {
+	return isRPC(r) && r.Header.Type == wire.Put && r.Header.Put().Portal == selftest.FrameworkPortal
 }
 
 // adaptRPC changes a recorded message of lnet_selftest into the one that this node must send; see
@@ -38,10 +43,17 @@ func (d *Differences) adaptRPC(want, node *capture.Record) (err error) {
 	return err
 }
 
-// noteRPC notes the numbers in a message of the node that stands for a recorded one.
+// noteRPC notes the numbers in a message of the node that stands for a recorded one, and that a
+// request to a framework is not answered yet.
 func (d *Differences) noteRPC(recorded, node *capture.Record) {
 	if isRPC(recorded) && recorded.Header.Type == wire.Put {
 		d.RPCs.Note(recorded.Payload, node.Payload)
+	}
+	if asksFramework(recorded) {
+		if d.unanswered == nil {
+			d.unanswered = map[uint64]bool{}
+		}
+		d.unanswered[d.rpc(recorded)] = true
 	}
 }
 
@@ -63,6 +75,7 @@ func (d *Differences) substituteRPC(s *capture.Record) {
 	}
 	p := s.Header.Put()
 	if p.Portal == selftest.BulkPortal {
+		delete(d.unanswered, p.MatchBits)
 		p.MatchBits = d.RPCs.Own(p.MatchBits)
 		s.Header.SetPut(p)
 	}

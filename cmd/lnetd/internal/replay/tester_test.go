@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"ulnet/cmd/internal/control"
@@ -81,6 +82,8 @@ type tester struct {
 	users   *users
 	steps   []recording.Step
 	due     chan int      // numbers of the requests of the framework that the player comes to
+	given   int           // how many of these there have been
+	done    atomic.Int64  // number of commands that the console has done
 	tests   int           // requests of tests that the player has come to
 	stopped chan struct{} // closed when the tests without end have been stopped
 	over    chan struct{} // closed after the last command, or one that failed
@@ -99,6 +102,7 @@ func (x *tester) operate(m *capture.Record) {
 	portal, _ := m.Portal()
 	switch portal {
 	case wire.FrameworkPortal:
+		x.given++
 		x.due <- 0
 	case wire.TestPortal:
 		// The last request of tests without end is on its way, or waits in the socket. While the
@@ -149,6 +153,29 @@ func (x *tester) play() error {
 		if err := s.Check(answers, err); err != nil {
 			return err
 		}
+		x.done.Store(int64(i) + 1)
+	}
+	return nil
+}
+
+// commanded waits until the console has done all commands up to the player's event, if they need
+// no test that the player has a part in.
+func (x *tester) commanded() error {
+	due := int64(0)
+	for i := range x.steps {
+		if x.steps[i].Due <= x.given && x.steps[i].Tests == 0 {
+			due = int64(i) + 1
+		}
+	}
+	if !lndtest.Poll(func() bool {
+		select {
+		case <-x.over:
+			return true
+		default:
+			return x.done.Load() >= due
+		}
+	}) {
+		return fmt.Errorf("the console has done %d commands, and has had %d", x.done.Load(), due)
 	}
 	return nil
 }
