@@ -128,15 +128,19 @@ ibverbs:
 # The commands that tests start, compiled as the tests are, so that each package is compiled once.
 commands:
 	@mkdir -p bin/test
-	@$(GO) build -o bin/test/ $(commands:%=./cmd/%)
+	@$(GO) build -ldflags=-s -o bin/test/ $(commands:%=./cmd/%)
 
-race-commands:
+# Commands that only ask lnetd do one thing after the other: built without the race detector
+# they begin three times faster, and scripts run hundreds of them.
+clients := lnetctl lctl gossipctl scollctl
+race-commands: commands
 	@mkdir -p bin/race
-	@CGO_ENABLED=1 $(GO) build -race -o bin/race/ $(commands:%=./cmd/%)
+	@ln -f $(clients:%=bin/test/%) bin/race/
+	@CGO_ENABLED=1 $(GO) build -race -ldflags=-s -o bin/race/ $(patsubst %,./cmd/%,$(filter-out $(clients),$(commands)))
 
 race: race-commands ## short tests of the packages with goroutines under the race detector (needs gcc)
 	@packages=$$(.ci/concurrent) && set -x && \
-	CGO_ENABLED=1 GOGC=$(TESTGC) ULNET_BIN=$(CURDIR)/bin/race .ci/each $(GO) test -count=1 -vet=off -race -short -p 3 -parallel 4 -timeout 30m -- $$packages
+	CGO_ENABLED=1 GOGC=$(TESTGC) ULNET_BIN=$(CURDIR)/bin/race .ci/each $(GO) test -count=1 -vet=off -race -short -ldflags=-s -p 3 -parallel 4 -timeout 30m -- $$packages
 
 fuzz: ## every fuzz target for FUZZTIME (2m)
 	@.ci/fuzz $(FUZZTIME)

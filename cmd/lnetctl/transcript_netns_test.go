@@ -16,6 +16,7 @@ import (
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/commands"
 	"ulnet/cmd/internal/transcript"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/netlab"
 )
 
@@ -111,7 +112,7 @@ func TestTranscripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, topic := range topics {
+	for _, topic := range effort.Some(3, topics) {
 		t.Run(topic.name, func(t *testing.T) {
 			t.Parallel()
 			list, err := transcript.Read(filepath.Join("testdata", "transcripts", topic.name+".txt"))

@@ -42,15 +42,19 @@ import (
 const limit = 25 * time.Minute
 
 // Run runs the scripts of a directory, each as a subtest, with the named commands of this
-// repository in PATH.
+// repository in PATH. A short run has every third script.
 func Run(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	bin, err := commands.Build(t.TempDir(), names...)
 	if err != nil {
 		t.Fatal(err)
 	}
+	scripts, err := filepath.Glob(filepath.Join(dir, "*.txt"))
+	if err != nil || len(scripts) == 0 {
+		t.Fatalf("no scripts in %s: %v", dir, err)
+	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 dir,
+		Files:               effort.Some(3, scripts),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Deadline:            time.Now().Add(limit),

@@ -36,7 +36,7 @@ type daemon struct {
 }
 
 // startLimit bounds the time until a daemon answers.
-const startLimit = 30 * time.Second
+const startLimit = 2 * time.Minute
 
 // NewStage returns a stage without hosts and daemons.
 func NewStage(t *testing.T, bin string) *Stage {
