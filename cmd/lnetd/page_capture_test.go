@@ -15,7 +15,6 @@ import (
 	"strings"
 	"testing"
 
-	"ulnet/cmd/internal/chromium"
 	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/daemon"
 	"ulnet/cmd/internal/webcapture"
@@ -26,14 +25,19 @@ import (
 // captureToken is the token of the daemons of these tests.
 const captureToken = "0123456789abcdef-0123456789abcdef"
 
-// startCapturing starts daemons, of which the one with the page gives captures.
-func startCapturing(t *testing.T) *watched {
+// startCapturing starts daemons, of which the one with the page gives captures for the token in a file.
+func startCapturing(t *testing.T) (w *watched, file string) {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte(captureToken+"\n"), 0o600); err != nil {
+	file = filepath.Join(t.TempDir(), "token")
+	setToken(t, file, captureToken)
+	return startWatched(t, "metrics_capture_token: "+file), file
+}
+
+func setToken(t *testing.T, file, token string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return startWatched(t, "metrics_capture_token: "+file)
 }
 
 // order asks for a capture with headers.
@@ -58,7 +62,8 @@ func (w *watched) order(ctx context.Context, t *testing.T, body string, headers 
 	return answer
 }
 
-// reports reads the stream of a capture until f says that it has enough, or its end.
+// reports reads the stream of a capture until f says that it has enough. The end of the stream before that
+// is an error.
 func reports(t *testing.T, stream io.Reader, f func(webcapture.Report) (enough bool)) {
 	t.Helper()
 	lines := bufio.NewScanner(stream)
@@ -74,6 +79,7 @@ func reports(t *testing.T, stream io.Reader, f func(webcapture.Report) (enough b
 			return
 		}
 	}
+	t.Fatalf("the stream ends: %v", lines.Err())
 }
 
 // saysGossip reports whether a report has a message of gossip that was decoded.
@@ -91,7 +97,7 @@ func saysGossip(r webcapture.Report) bool {
 func TestPageCapture(t *testing.T) {
 	spec.Covers(t, "OP-61", "OP-70", "OP-71")
 	t.Parallel()
-	w := startCapturing(t)
+	w, file := startCapturing(t)
 	const bearer = "Authorization: Bearer " + captureToken
 	for _, c := range []struct {
 		headers []string
@@ -130,16 +136,17 @@ func TestPageCapture(t *testing.T) {
 	if text := fmt.Sprint(values) + w.Log(); strings.Contains(text, captureToken) || !strings.Contains(text, "metrics_capture_token") {
 		t.Error("the configuration or the log has the token")
 	}
+	setToken(t, file, "another-"+captureToken)
+	if answer := w.order(t.Context(), t, `{}`, bearer); answer.StatusCode != 401 {
+		t.Errorf("the old token: status %d", answer.StatusCode)
+	}
+	setToken(t, file, captureToken)
 	second := w.order(t.Context(), t, `{"seconds":600}`, bearer)
 	reports(t, second.Body, func(webcapture.Report) bool { return true })
 	if err := w.Stop(); err != nil {
 		t.Error(err)
 	}
-	ended := ""
-	reports(t, second.Body, func(r webcapture.Report) bool { ended = r.Ended; return false })
-	if ended != "lnetd ends" {
-		t.Errorf("the capture has ended: %q", ended)
-	}
+	reports(t, second.Body, func(r webcapture.Report) bool { return r.Ended == "lnetd ends" })
 }
 
 // capture starts a capture with payload.
@@ -155,37 +162,36 @@ func (p *tab) capture(token string, seconds int) {
 	})()`, token, seconds))
 }
 
-// testCaptureInBrowser: a capture that a browser starts shows decoded messages, and its download is a
-// capture. A wrong token starts none.
-func testCaptureInBrowser(t *testing.T, b *chromium.Browser) {
-	spec.Covers(t, "OP-72")
-	w, folder := startCapturing(t), t.TempDir()
-	p := openTab(t, b, w.url)
+// testCapture: a capture that a browser starts shows decoded messages, and its download is a capture.
+func testCapture(p *tab, w *watched) {
+	p.t.Helper()
+	spec.Covers(p.t, "OP-72")
+	folder := p.t.TempDir()
 	if err := p.Downloads(p.ctx, folder); err != nil {
-		t.Fatal(err)
+		p.t.Fatal(err)
 	}
-	says := func(text string) string {
-		return fmt.Sprintf(`document.getElementById("say-capture").textContent.includes(%q)`, text)
-	}
-	p.capture("wrong", 600)
-	p.until(says("No capture: the token is wrong"))
 	p.capture(captureToken, 600)
 	p.until(`[...document.querySelectorAll("#t-capture tbody tr")].some(r => r.textContent.includes("127.0.0.2@tcp") && r.textContent.includes("(gossip"))`)
 	_ = eval[bool](p, `(document.getElementById("capture-stop").click(), true)`)
-	p.until(says("Ended: stopped"))
+	p.until(saysOfCapture("Ended: stopped"))
 	p.until(`!document.getElementById("capture-download").disabled && !document.getElementById("capture-start").disabled`)
 	_ = eval[bool](p, `(document.getElementById("capture-download").click(), true)`)
-	testDownload(t, w, folder)
-	for _, e := range p.Errors() {
-		if !strings.Contains(e, "401") {
-			t.Errorf("on the console: %s", e)
-		}
+	testDownload(p.t, w, folder)
+}
+
+// testWrongToken: a wrong token starts no capture, and the page says why. The console has the refusal.
+func testWrongToken(p *tab) {
+	p.t.Helper()
+	p.capture("wrong", 600)
+	p.until(saysOfCapture("No capture: the token is wrong"))
+	if list := p.Errors(); len(list) != 1 || !strings.Contains(list[0], "401") {
+		p.t.Errorf("on the console: %q", list)
 	}
-	for _, url := range p.Requests() {
-		if !strings.HasPrefix(url, p.url) && !strings.HasPrefix(url, "blob:"+p.url) {
-			t.Errorf("the page asks for %s", url)
-		}
-	}
+}
+
+// saysOfCapture is an expression for whether the page says something of its capture.
+func saysOfCapture(text string) string {
+	return fmt.Sprintf(`document.getElementById("say-capture").textContent.includes(%q)`, text)
 }
 
 // testDownload waits for a file in a folder, which must be a capture with messages.

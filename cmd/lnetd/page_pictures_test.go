@@ -190,7 +190,7 @@ func serveDemo(t *testing.T) (url string) {
 	s.Start(l)
 	t.Cleanup(func() {
 		p.Close()
-		if err := c.Close(t.Context()); err != nil {
+		if err := c.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Log(err)
 		}
 		if err := s.Close(t.Context()); err != nil {

@@ -1,6 +1,6 @@
 // Package page is the web page of the daemon, for operators: which servers are alive, the NIs of the node
 // and their traffic, peers, routes, clients, collectives and what happens, in tables and a few
-// charts. It can only be read.
+// charts. It can only be read; its script may ask package webcapture for a capture.
 //
 // The page is a few embedded files without anything from other hosts. Its script gets a [State] in
 // JSON, and then the sections of it that change, as server-sent events (SSE). The state is read only

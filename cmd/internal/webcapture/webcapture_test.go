@@ -80,7 +80,7 @@ func TestNoPayload(t *testing.T) {
 			c := r.order(t.Context(), &client{}, body)
 			synctest.Wait()
 			r.put("secret")
-			time.Sleep(DefaultSeconds * time.Second)
+			time.Sleep((DefaultSeconds + 1) * time.Second)
 			synctest.Wait()
 			last, lines, over := c.now()
 			n, text := r.packets()
@@ -190,7 +190,7 @@ func TestManyLines(t *testing.T) {
 		for range 3*maxLines + 1 {
 			r.put("x")
 		}
-		time.Sleep(time.Second)
+		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		if last, lines, over := c.now(); !over || len(lines) != maxLines || c.missed != 2*maxLines+1 || last.Records != 3*maxLines+1 {
 			t.Errorf("over %v, %d lines, %d left out, %d in all", over, len(lines), c.missed, last.Records)

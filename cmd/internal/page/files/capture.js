@@ -47,16 +47,17 @@ function take(report) {
   missed += report.missed;
   lines.push(...(report.lines ?? []));
   lines.splice(0, lines.length - keep);
-  tell(`${count(report.records)} messages, ${bytes(report.bytes)}${missed ? `; ${count(missed)} not shown: too many` : ""}${report.ended ? `. Ended: ${report.ended}` : ""}`);
+  tell(`${count(report.records)} messages, ${bytes(report.bytes)}${missed ? `; ${count(missed)} not shown: too many` : ""}${report.ended ? `. Ended: ${report.ended}` : ""}`, Boolean(report.ended));
   table("t-capture", "Messages of the capture, the latest last", ["Time (UTC)", "From", "To", "Message"], lines.map((l) => [l.time, l.from, l.to, l.what]));
   const box = $("t-capture").parentElement;
   box.scrollTop = box.scrollHeight;
 }
 
-// tell says what has become of a capture or a download.
-function tell(text) {
+// tell says what has become of a capture or a download, to screen readers not with each report.
+function tell(text, aloud = true) {
   told = text;
   put($("say-capture"), text);
+  if (aloud) put($("capture-status"), text, "hidden");
 }
 
 // start runs a capture until it ends.
