@@ -145,6 +145,9 @@ func (u *upper) Delivered(_ *lnet.NI, d *lnd.Delivery, err error) {
 		t.reply(o, d)
 		return
 	}
+	if err == nil {
+		t.replied(o.sample)
+	}
 	t.complete(o, err)
 }
 

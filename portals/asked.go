@@ -6,7 +6,7 @@ import (
 )
 
 // asked is a multiset of the processes whose ACKs and REPLYs an MD awaits. The zero value is
-// empty.
+// empty. All of it is guarded by the mu of the MD.
 //
 // Most MDs await answers of one process at a time. The field first is that process, and the field
 // of counts its answers, without a map. The map more counts answers of other processes; the next MD
@@ -17,7 +17,8 @@ type asked struct {
 	first nid.ProcessID
 	of    answers // answers awaited from the process first
 	more  map[nid.ProcessID]answers
-	grown bool // the map in more has had more than manyAsked entries
+	grown bool  // the map in more has had more than manyAsked entries
+	begun uint8 // number of operations in the slot of the MD that asked for an answer, modulo 256; see Table.samples
 
 	acks, replies bool // whether a tracked ACK, or a tracked REPLY, is awaited; answers to calls do not count here
 
@@ -109,5 +110,5 @@ func (a *asked) forget() {
 	if a == nil || a.all == (answers{}) {
 		return
 	}
-	*a = asked{}
+	*a = asked{begun: a.begun}
 }

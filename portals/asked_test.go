@@ -140,6 +140,7 @@ func TestAskedWithoutPID(t *testing.T) {
 func TestManyAsked(t *testing.T) {
 	const n, each = 5000, 2
 	table, net := newWire(t)
+	table.TimeOneIn(0)
 	md := bound([]lnd.Segment{make([]byte, 8)}, inf)(t, table, net)
 	var answers []wire.Header
 	for i := range n * each {
@@ -235,6 +236,7 @@ func TestAskingAllocates(t *testing.T) {
 		t.Skip("sync.Pool drops values at random under the race detector")
 	}
 	table, net := newWire(t)
+	table.TimeOneIn(0)
 	net.whole = func() bool { return true } // the copy that this network makes is allocated
 	for name, targets := range map[string][]nid.ProcessID{"one": {there, there}, "several": {there, beside, stranger}} {
 		md := bound([]lnd.Segment{make([]byte, 8)}, inf)(t, table, net)

@@ -265,6 +265,7 @@ func TestBackPressureHeard(t *testing.T) {
 func TestBackPressureOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table, net := newWire(t)
+		table.TimeOneIn(0)
 		h := &harness{Table: table, t: t, self: here}
 		const puts = 2 * portals.MaxPending
 		gate, acks := make(chan struct{}), 0

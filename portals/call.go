@@ -11,7 +11,7 @@ import (
 )
 
 // call is a Put or Get whose answer must be distinguished from other answers to the same MD,
-// because it has an OpPtr or a Timeout, or uses a part of the MD. The request carries the
+// because it has an OpPtr or a Timeout, uses a part of the MD, or is timed. The request carries the
 // call's handle instead of the MD's, and the peer sends it back. Other operations have no call.
 type call struct {
 	md         atomic.Pointer[md]      // nil: the slot is free; changes under the md's mu
@@ -24,6 +24,7 @@ type call struct {
 	ptr        any                     // value of PutRequest.OpPtr
 	hop        nid.NID                 // the NID that the message went to, if LNet chose its path
 	tracked    bool                    // the answer is tracked, as the MD demands
+	sample     sample                  // whether and since when the operation is timed
 	before     *call                   // previous call in the list of the MD's calls
 	after      *call                   // next call in the list of the MD's calls
 	timeout    machine.Deadline[*call] // deadline of the answer; guarded by deadlines.mu
@@ -54,7 +55,28 @@ func (r *PutRequest) needsCall(typ wire.MsgType, p part, d *md) bool {
 	return r.OpPtr != nil || r.Timeout > 0 || typ == wire.Get && p.length != d.length
 }
 
-// newCall takes a slot for an operation. The caller holds d.mu.
+// callFor gives b, whose operation asks for an answer, a call if it needs one or is to be timed. The
+// caller holds d.mu.
+func (t *Table) callFor(b *begun, d *md, typ wire.MsgType, r *PutRequest) error {
+	if d.asked == nil {
+		d.asked = new(asked)
+	}
+	needed, timed := r.needsCall(typ, b.part, d), t.samples(d)
+	if !needed && !timed {
+		return nil
+	}
+	c, err := t.newCall(d, typ, r, b.part)
+	switch {
+	case err == nil:
+		c.sample.on, b.timed = timed, !needed
+		b.call, b.answerTo = c, c.handle.Load()
+	case needed:
+		return err
+	}
+	return nil // without a call, the operation is not timed
+}
+
+// newCall takes a slot for an operation of an MD that has the field asked. The caller holds d.mu.
 func (t *Table) newCall(d *md, typ wire.MsgType, r *PutRequest, p part) (*call, error) {
 	slot, ok := t.calls.take()
 	if !ok {
@@ -62,10 +84,7 @@ func (t *Table) newCall(d *md, typ wire.MsgType, r *PutRequest, p part) (*call, 
 	}
 	c := t.calls.at(slot)
 	c.generation++
-	c.typ, c.offset, c.length, c.ptr, c.hop = typ, p.offset, p.length, r.OpPtr, nid.NID{}
-	if d.asked == nil {
-		d.asked = new(asked)
-	}
+	c.typ, c.offset, c.length, c.ptr, c.hop, c.sample = typ, p.offset, p.length, r.OpPtr, nid.NID{}, sample{}
 	if c.before, c.after = nil, d.asked.calls; c.after != nil {
 		c.after.before = c
 	}

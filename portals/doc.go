@@ -100,6 +100,13 @@
 // detector that uses these times must detect its own pauses (CH-A16). [Table.WatchPeer]
 // reports when connections come and go. The rows of docs/spec are CH-8 and CH-35.
 //
+// # Latency
+//
+// [Table.Latencies] returns how long Puts with Ack and Gets of this node took, as histograms
+// (package lnet/latency) of one operation in 64. Such an operation, like one with an OpPtr, has a
+// handle of its own, so that its own answer ends its time. The others cost nothing more: they read no
+// clock, and the histograms have no lock.
+//
 // # Concurrency
 //
 // All methods are safe for concurrent use. The package starts no goroutine and reads no clock

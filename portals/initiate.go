@@ -109,6 +109,7 @@ type begun struct {
 	call     *call         // nil: the answer names the MD
 	asked    nid.ProcessID // process that answers the message
 	answerTo uint64        // handle in its answer, of the MD or of the call
+	timed    bool          // the call is there only to time the operation
 	shared   *sharedSend   // SEND event that the operation shares with others; nil: it has its own
 }
 
@@ -146,8 +147,8 @@ func (t *Table) check(typ wire.MsgType, r *PutRequest) error {
 	return nil
 }
 
-// prepare fills in b what an operation needs, and changes nothing in the MD but for the call, which
-// end takes back. The caller holds d.mu.
+// prepare fills in b what an operation needs, and changes nothing in the MD but for the number of
+// its operations and the call, which end takes back. The caller holds d.mu.
 func (t *Table) prepare(b *begun, d *md, typ wire.MsgType, r *PutRequest, limit int) (err error) {
 	if !d.allows(1) {
 		return syscall.ENOENT
@@ -159,11 +160,8 @@ func (t *Table) prepare(b *begun, d *md, typ wire.MsgType, r *PutRequest, limit 
 		return syscall.EMSGSIZE
 	}
 	b.md, b.answerTo = d, uint64(d.handle)
-	if r.asks(typ) && r.needsCall(typ, b.part, d) {
-		if b.call, err = t.newCall(d, typ, r, b.part); err != nil {
-			return err
-		}
-		b.answerTo = b.call.handle.Load()
+	if r.asks(typ) {
+		return t.callFor(b, d, typ, r)
 	}
 	return nil
 }
@@ -202,7 +200,7 @@ func (t *Table) watchAnswers(tracked, deadline bool) {
 // that were asked for.
 func (t *Table) sending(b *begun, typ wire.MsgType, r *PutRequest) *operation {
 	o := t.newOperation()
-	o.md, o.asked, o.answerTo, o.Aborted, o.shared = b.md, b.asked, b.answerTo, &b.md.aborted, b.shared
+	o.md, o.asked, o.answerTo, o.Aborted, o.shared, o.sample.on = b.md, b.asked, b.answerTo, &b.md.aborted, b.shared, b.timed
 	self := nid.ProcessID{NID: nid.Any(), PID: t.node.PID()}
 	e := &o.event
 	e.Kind, e.MsgType = EventSend, typ

@@ -22,6 +22,7 @@ type operation struct {
 	why      lnet.DropReason // the reason to drop the message that was held
 	ack      bool            // whether the PUT that arrived gets an ACK, of Header.PayloadLength bytes
 	from     lnd.ReadLoop    // read loop of the connection that brought the message
+	sample   sample          // for a REPLY that came in: that of its GET; for a PUT that is sent, on says that it has a call only to be timed
 	shared   *sharedSend     // for a PUT that is sent: as in begun
 	times    int             // for a run of equal ACKs that came in: number of events; else 0
 	next     *operation      // next operation in an operationList
@@ -32,7 +33,7 @@ func (t *Table) newOperation() *operation { return t.operations.Get().(*operatio
 func (t *Table) freeOperation(o *operation) {
 	o.md, o.ni, o.d, o.ack, o.from = nil, nil, nil, false, nil
 	o.waits, o.why, o.shared, o.times = nil, lnet.NotDropped, nil, 0
-	o.event = Event{}
+	o.event, o.sample = Event{}, sample{}
 	o.Payload, o.Sink = lnd.Payload{}, lnd.Payload{}
 	o.Aborted, o.Answers, o.Group, o.Flow, o.Recovery = nil, nil, 0, 0, false
 	t.operations.Put(o)

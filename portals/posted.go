@@ -179,7 +179,7 @@ func (t *Table) operationOf(s *posted) *operation {
 // Inline implements lnet.InlineUpper.
 func (u *upper) Inline(m *lnet.Message) *lnet.Inline {
 	o := m.Upper.(*operation)
-	if o.md == nil || o.Header.Type != wire.Put || o.answerTo != uint64(o.event.MD) {
+	if o.md == nil || o.Header.Type != wire.Put || o.answerTo != uint64(o.event.MD) && !o.sample.on {
 		return nil
 	}
 	s := u.table().posted.Get().(*posted)

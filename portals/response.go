@@ -30,7 +30,7 @@ func (t *Table) arriveReply(ni *lnet.NI, d *lnd.Delivery) (lnd.Answer, lnet.Drop
 	}
 	r.md.begin()
 	o := t.arrival(ni, d, EventReply)
-	o.event.OpPtr = r.ptr
+	o.event.OpPtr, o.sample = r.ptr, r.sample
 	o.accept(d, r.md, r.offset, mlength)
 	d.Sink = lnd.Payload{Segments: o.event.Segments, Offset: r.offset, Length: mlength}
 	return lnd.Accept, lnet.NotDropped
@@ -56,6 +56,7 @@ func (t *Table) arriveAck(ni *lnet.NI, d *lnd.Delivery) (lnd.Answer, lnet.DropRe
 		return lnd.Accept, why
 	}
 	r.md.begin()
+	t.acked(r.sample, d.ReceivedAt)
 	o := t.arrival(ni, d, EventAck)
 	o.event.MatchBits, o.event.OpPtr = ack.MatchBits, r.ptr
 	o.accept(d, r.md, 0, int(ack.MLength))
@@ -85,7 +86,8 @@ type response struct {
 	call *call
 	typ  wire.MsgType // type of the message that the response answers
 	part
-	ptr any
+	ptr    any
+	sample sample // of the operation that take has ended
 }
 
 // responseTo finds the MD, and the call if there is one, by the handle in an ACK or REPLY. It
@@ -124,6 +126,7 @@ func (t *Table) take(r *response, id *nid.ProcessID) bool {
 	if !t.isAsked(r.call, id) {
 		return false
 	}
+	r.sample = r.call.sample
 	t.end(r.md, r.call)
 	r.md.settle()
 	return true

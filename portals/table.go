@@ -23,6 +23,7 @@ type Table struct {
 	acksAtOnce int       // largest number of ACKs that are posted together
 	tracker    tracker
 	deadlines  deadlines
+	latencies  latencies
 	queues     queues
 	portals    [Portals]portal
 }
@@ -47,6 +48,7 @@ func New(node *lnet.Node) *Table {
 	t.batches.New = func() any { return new(batch) }
 	t.shared.New = func() any { return new(sharedSend) }
 	t.tracker.round.Store(1)
+	t.latencies.every = sampled
 	node.SetUpper((*upper)(t))
 	return t
 }

@@ -13,8 +13,8 @@ import (
 // (LNet lib-move.c lnet_attach_rsp_tracker, lnet_finalize_expired_responses).
 //
 // As in LNet an MD is given up as a whole, its time counts from its latest operation, and time
-// is counted in rounds of half the transaction timeout. An operation reads no clock and sets no
-// timer: it only notes the round in its MD, and one timer serves the table while any answer is
+// is counted in rounds of half the transaction timeout. For that, an operation reads no clock and sets
+// no timer: it only notes the round in its MD, and one timer serves the table while any answer is
 // awaited. Three rounds after an operation, between one and one and a half transaction timeouts
 // have passed.
 type tracker struct {
@@ -42,11 +42,9 @@ func (t *Table) tracks(options MDOption, typ wire.MsgType) bool {
 }
 
 // await notes that an answer of a process to an operation is awaited, and reports whether it
-// is tracked. If it is, the caller calls startSweeping afterwards. The caller holds d.mu.
+// is tracked. If it is, the caller calls startSweeping afterwards. callFor has set d.asked. The caller
+// holds d.mu.
 func (t *Table) await(d *md, id *nid.ProcessID, typ wire.MsgType) (tracked bool) {
-	if d.asked == nil {
-		d.asked = new(asked)
-	}
 	d.asked.add(id, typ)
 	d.asked.hop = nid.NID{} // zero until the next hop is known
 	if !t.tracks(d.options, typ) {
@@ -78,8 +76,11 @@ func (d *md) settle() {
 // own if timeout is not 0. The caller holds d.mu.
 func (t *Table) awaitCall(d *md, c *call, asked nid.ProcessID, timeout time.Duration) (tracked bool) {
 	c.id = asked
+	if timeout > 0 || c.sample.on {
+		c.sample.began = t.node.Clock().Now()
+	}
 	if timeout > 0 {
-		t.deadlines.add(c, t.node.Clock().Now()+timeout)
+		t.deadlines.add(c, c.sample.began+timeout)
 		return false
 	}
 	if c.tracked = t.tracks(d.options, c.typ); c.tracked {

@@ -22,6 +22,7 @@ import (
 type fakeClock struct {
 	now    time.Duration
 	timers []*fakeTimer // timers, ordered by time
+	reads  int          // number of calls of Now
 }
 
 type fakeTimer struct {
@@ -30,7 +31,10 @@ type fakeTimer struct {
 	f     func()
 }
 
-func (c *fakeClock) Now() time.Duration { return c.now }
+func (c *fakeClock) Now() time.Duration {
+	c.reads++
+	return c.now
+}
 
 func (c *fakeClock) AfterFunc(d time.Duration, f func()) machine.Timer {
 	timer := &fakeTimer{clock: c, at: c.now + d, f: f}

@@ -31,6 +31,7 @@ const (
 // package without a rule is a failure, because its layer is not decided yet.
 var Rules = []Rule{
 	{Package: "lnet/nid"},
+	{Package: "lnet/latency"},
 	{Package: "lnet/machine"},
 	{Package: "lnet/machine/record", May: "lnet/machine"},
 	{Package: "lnet/machine/timerfd", May: "lnet/machine"},
@@ -88,7 +89,7 @@ var Rules = []Rule{
 	{Package: "lnet/internal/replay", Tests: "lnet lnet/discovery lnet/route lnet/router lnet/path lnet/nid lnet/machine lnet/wire lnd portals lnet/selftest lnet/selftest/console lnet/selftest/recording lnet/selftest/wire lnd/verbs/softroce/emulator"},
 	{Package: "lnet/router", May: "lnet/machine"},
 	{Package: "lnet", May: "lnet/route lnet/nid lnet/path lnet/recovery lnet/router lnet/wire lnet/machine lnd", Tests: "portals lnet/path"},
-	{Package: "portals", May: "lnet lnd lnet/nid lnet/wire lnet/machine", Tests: "portals/node"},
+	{Package: "portals", May: "lnet lnd lnet/nid lnet/wire lnet/latency lnet/machine", Tests: "portals/node"},
 	{Package: "portals/keyring", May: "lnet/nid"},
 	// This package makes whole nodes: it uses all parts of a node, but nothing that needs a node.
 	{Package: "portals/portalstest", May: "portals lnet lnet/nid lnet/machine lnd lnd/lo"},
@@ -122,13 +123,13 @@ var Rules = []Rule{
 	{Package: "scoll/rmcast", May: userMay + "scoll/rmcast/engine scoll/rmcast/wire", Tests: nodesMay},
 	{Package: "scoll/wire", May: "scoll/tree portals/keyring lnet/nid"},
 	{Package: "scoll/engine", May: "scoll/wire scoll/tree portals/keyring lnet/nid lnet/machine"},
-	{Package: "scoll", May: userMay + "scoll/engine scoll/wire scoll/tree scoll/rmcast", Tests: nodesMay},
+	{Package: "scoll", May: userMay + "lnet/latency scoll/engine scoll/wire scoll/tree scoll/rmcast", Tests: nodesMay},
 	{Package: "health/healthsim", May: simulatedMay + "portals/keyring health health/engine health/wire health/collective gossip gossip/engine scoll scoll/tree lnet/lnetsim"},
 	{Package: "health/boltstore", May: "health lnet/nid"},
 	{Package: "health/collective", May: userMay + "health health/wire scoll", Tests: nodesMay},
 	{Package: "health/wire", May: "portals/keyring lnet/nid"},
 	{Package: "health/engine", May: "health/wire portals/keyring lnet/nid lnet/machine"},
-	{Package: "health", May: userMay + "health/engine health/wire", Tests: nodesMay},
+	{Package: "health", May: userMay + "lnet/latency health/engine health/wire", Tests: nodesMay},
 
 	// This program runs the tests of others, and so uses their harness.
 	{Package: "cmd/soak", May: "cmd/internal/... lnet/... portals lnd lnd/lndtest/netlab/..."},

@@ -15,7 +15,7 @@ const folders = "lnet/... lnd/... portals/... gossip/... scoll/... health/... cm
 
 // clockless packages also run in virtual time: they start no goroutine, and read no clock
 // except the one that they are given.
-const clockless = "lnet lnet/nid lnet/wire lnet/recovery lnet/discovery lnet/selftest/... portals lnd lnd/lo lnd/socklnd/ksock lnd/simlnd " +
+const clockless = "lnet lnet/nid lnet/wire lnet/latency lnet/recovery lnet/discovery lnet/selftest/... portals lnd lnd/lo lnd/socklnd/ksock lnd/simlnd " +
 	"gossip/... scoll/... health health/collective health/engine health/healthsim health/wire" // health/boltstore is missing, as it writes to a disk
 
 // clockFuncs are the functions of package time that read or wait for a clock.

@@ -1,0 +1,220 @@
+package portals_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet"
+	"ulnet/lnet/latency"
+	"ulnet/lnet/wire"
+	"ulnet/portals"
+)
+
+// answerTo returns the answer to a PUT or GET that the network has, and the time at which it arrives.
+func answerTo(m *lnd.Message, at time.Duration) *lnd.Delivery {
+	d := &lnd.Delivery{From: there, ReceivedAt: at}
+	if m.Header.Type == wire.Get {
+		d.Header = replyHeader(8, m.Header.Get().ReturnMD)
+	} else {
+		d.Header = ackHeader(m.Header.Put().AckMD, 8)
+	}
+	return d
+}
+
+// deliver makes a message without payload arrive, or one whose payload arrives later, when f has run.
+func (n *network) deliver(t *testing.T, d *lnd.Delivery, f func()) {
+	t.Helper()
+	if _, err := n.up.Parse(d); err != nil {
+		t.Fatal(err)
+	}
+	f()
+	n.receive(d, nil)
+}
+
+// wantTimes checks how many operations were timed, and how long they took together.
+func wantTimes(t *testing.T, what string, s latency.Snapshot, count uint64, sum time.Duration) {
+	t.Helper()
+	if s.Count() != count || s.Sum != sum {
+		t.Errorf("%s: %d samples, %v together; want %d, %v", what, s.Count(), s.Sum, count, sum)
+	}
+}
+
+// TestLatencyOfPuts: one in 64 PUTs of an MD is timed, from the call to the ACK of just that PUT,
+// whichever ACKs come first. Of the first MD, these are the PUTs 63 and 127.
+func TestLatencyOfPuts(t *testing.T) {
+	spec.Covers(t, "OP-90")
+	for name, reversed := range map[string]bool{"in order": false, "reversed": true} {
+		t.Run(name, func(t *testing.T) {
+			h, net, clock := timed(t, lnet.Config{}, lnd.Tunables{PeerCredits: 256, Credits: 256})
+			md := h.bind(portals.MD{Segments: []lnd.Segment{make([]byte, 8)}, Threshold: inf})
+			for range 128 {
+				if err := h.Put(portals.PutRequest{MD: md, Ack: true, Target: there}); err != nil {
+					t.Fatal(err)
+				}
+				clock.advance(time.Millisecond)
+			}
+			sent := net.waiting()
+			for i := range sent {
+				net.finalize(net.next(), nil)
+				if reversed {
+					i = len(sent) - 1 - i
+				}
+				clock.advance(time.Millisecond)
+				net.deliver(t, answerTo(sent[i], clock.now), func() {})
+			}
+			sum := 2 * 129 * time.Millisecond // PUT i begins after i ms, and its ACK comes after 129+i ms
+			if reversed {
+				sum = (256 - 2*63 + 256 - 2*127) * time.Millisecond // the ACK of PUT i comes after 256-i ms
+			}
+			wantTimes(t, "PUTs", h.Latencies().PutAck, 2, sum)
+			wantTimes(t, "GETs", h.Latencies().GetReply, 0, 0)
+			wantDrops(t, h.Table, map[string]uint64{})
+		})
+	}
+}
+
+// TestLatencyReadsClock: a PUT that is timed costs one reading of the clock more than one that is not.
+func TestLatencyReadsClock(t *testing.T) {
+	spec.Covers(t, "OP-90")
+	reads := map[uint8]int{}
+	for _, every := range []uint8{0, 64} {
+		h, net, clock := timed(t, lnet.Config{}, lnd.Tunables{PeerCredits: 256, Credits: 256})
+		h.TimeOneIn(every)
+		md := h.bind(portals.MD{Segments: []lnd.Segment{make([]byte, 8)}, Threshold: inf})
+		for range 128 {
+			if err := h.Put(portals.PutRequest{MD: md, Ack: true, Target: there}); err != nil {
+				t.Fatal(err)
+			}
+			m := net.next()
+			net.finalize(m, nil)
+			net.deliver(t, answerTo(m, clock.now), func() {})
+		}
+		reads[every] = clock.reads
+	}
+	if more := reads[64] - reads[0]; more != 2 {
+		t.Errorf("2 of 128 PUTs are timed: %d readings of the clock, %d without", reads[64], reads[0])
+	}
+}
+
+// TestLatencyOfGets: the time of a GET ends when its data is there.
+func TestLatencyOfGets(t *testing.T) {
+	spec.Covers(t, "OP-90")
+	h, net, clock := timed(t, lnet.Config{}, lnd.Tunables{})
+	h.TimeOneIn(1)
+	md := h.bind(portals.MD{Segments: []lnd.Segment{make([]byte, 8)}, Threshold: inf})
+	for range 3 {
+		ask(t, h.Table, net, md, wire.Get, there)
+	}
+	wantTimes(t, "without an answer", h.Latencies().GetReply, 0, 0)
+	if err := h.Get(portals.GetRequest{MD: md, Target: there, Timeout: time.Hour, OpPtr: h}); err != nil {
+		t.Fatal(err)
+	}
+	m := net.next()
+	net.finalize(m, nil)
+	clock.advance(time.Second)
+	net.deliver(t, answerTo(m, clock.now), func() { clock.advance(time.Second) })
+	wantTimes(t, "GETs", h.Latencies().GetReply, 1, 2*time.Second)
+}
+
+// TestLatencyOfFailures: an operation that fails, whose answer cannot be received, or whose MD is gone
+// has no time.
+func TestLatencyOfFailures(t *testing.T) {
+	spec.Covers(t, "OP-90")
+	h, net, clock := timed(t, lnet.Config{TransactionTimeout: 10 * time.Second}, lnd.Tunables{})
+	h.TimeOneIn(1)
+	begin := func() *lnd.Message {
+		t.Helper()
+		md := h.bind(portals.MD{Segments: []lnd.Segment{make([]byte, 8)}, Threshold: 2})
+		if err := h.Get(portals.GetRequest{MD: md, Target: there}); err != nil {
+			t.Fatal(err)
+		}
+		return net.next()
+	}
+	net.finalize(begin(), errors.New("lost"))
+
+	m := begin()
+	net.finalize(m, nil)
+	d := answerTo(m, clock.now)
+	if _, err := net.up.Parse(d); err != nil {
+		t.Fatal(err)
+	}
+	net.receive(d, errors.New("the connection broke"))
+
+	m = begin()
+	net.finalize(m, nil)
+	clock.advance(time.Minute)
+	net.mustArrive(t, answerTo(m, clock.now).Header)
+	wantDrops(t, h.Table, map[string]uint64{"stale handle": 1})
+	wantTimes(t, "GETs", h.Latencies().GetReply, 0, 0)
+}
+
+// TestLatencySamples: one in 64 is timed too if each operation has an MD of its own, in slots that are
+// used in turn, and within batches. Nothing is allocated for it.
+func TestLatencySamples(t *testing.T) {
+	spec.Covers(t, "OP-90")
+	h := newHarness(t)
+	h.post(5, portals.Match{}, portals.MD{
+		Segments: []lnd.Segment{make([]byte, 64)}, Threshold: inf, Options: portals.OpPut | portals.OpGet | portals.ManageRemote,
+	})
+	memory := []lnd.Segment{make([]byte, 8)}
+	const slots, rounds = 32, 64
+	for range rounds {
+		var mds []portals.MDHandle
+		for range slots {
+			mds = append(mds, h.bind(portals.MD{Segments: memory, Threshold: 2}))
+		}
+		for _, md := range mds {
+			if err := h.Get(portals.GetRequest{MD: md, Target: h.self, Portal: 5}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if s := h.Latencies().GetReply; s.Count() != slots*rounds/64 || s.Sum <= 0 {
+		t.Errorf("%d GETs by %d MDs in turn: %d samples, %v together", slots*rounds, slots, s.Count(), s.Sum)
+	}
+	md := h.bind(portals.MD{Segments: memory, Threshold: inf})
+	puts := make([]portals.PutRequest, 64)
+	for i := range puts {
+		puts[i] = portals.PutRequest{Ack: true, Target: h.self, Portal: 5}
+	}
+	batch := func() {
+		if err := h.PutBatch(portals.PutBatchRequest{MD: md, Puts: puts}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	batch()
+	if s := h.Latencies().PutAck; s.Count() != 1 {
+		t.Errorf("%d samples of 64 PUTs of a batch", s.Count())
+	}
+	if n := testing.AllocsPerRun(100, batch); n != 0 && !effort.Race {
+		t.Errorf("%v allocations for a batch with a sample", n)
+	}
+}
+
+// TestLatencyOfQueuedPuts: a PUT that had to wait for a credit becomes an inline message also if it is
+// timed.
+func TestLatencyOfQueuedPuts(t *testing.T) {
+	h, net, clock := timed(t, lnet.Config{}, lnd.Tunables{PeerCredits: 1})
+	h.TimeOneIn(2)
+	md := h.bind(portals.MD{Segments: []lnd.Segment{make([]byte, 8)}, Threshold: inf})
+	ask(t, h.Table, net, md, wire.Put, there) // the first message to a peer is never inline
+	for range 5 {
+		if err := h.Put(portals.PutRequest{MD: md, Ack: true, Target: there}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clock.advance(time.Second)
+	for range 5 {
+		m := net.next()
+		if _, inline := m.Owner.(*lnd.Inline); !inline {
+			t.Errorf("a PUT did not become an inline message")
+		}
+		net.finalize(m, nil)
+		net.deliver(t, answerTo(m, clock.now), func() {})
+	}
+	wantTimes(t, "PUTs", h.Latencies().PutAck, 3, 3*time.Second)
+}
