@@ -8,6 +8,7 @@ import (
 
 	"ulnet/health/engine"
 	"ulnet/health/wire"
+	"ulnet/lnet/latency"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
@@ -23,6 +24,7 @@ type Connection struct {
 	runner    *machine.Runner[engine.ClientInput, engine.ClientOutput]
 	transport transport
 	log       *slog.Logger
+	pings     latency.Histogram
 	watches   map[nid.NID]func() // functions that end the watch of the connection to each server; owned by apply
 
 	mu         sync.Mutex
@@ -82,6 +84,9 @@ func (c *Connection) arrived(e *portals.Event, data []byte) {
 // apply carries out the effects of a step.
 func (c *Connection) apply(out *engine.ClientOutput) {
 	c.transport.inbox.Refill()
+	if out.PingTime > 0 {
+		c.pings.Record(out.PingTime)
+	}
 	for i := range out.Effects {
 		e := &out.Effects[i]
 		switch e.Kind {
@@ -270,6 +275,11 @@ func (c *Connection) Stats() (s ClientStats) {
 	c.runner.Inspect(func() { s = c.m.Stats() })
 	return s
 }
+
+// PingLatency returns how long the masters of this client took to answer its pings, each from the first
+// ping that the master had not answered, without pauses of this process. All answers are counted. A
+// client that exchanges other messages with its master sends few pings.
+func (c *Connection) PingLatency() latency.Snapshot { return c.pings.Snapshot() }
 
 // SetKeys replaces the keys that sign connects from now on. The error is [keyring.ErrOnOff] if
 // the change would switch signing on or off: from no keys to some, or from some keys to none.

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"ulnet/lnet/latency"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
@@ -59,6 +60,7 @@ type Agent struct {
 	handles  sync.Pool // free values of type *Request, all zero
 
 	bulkModified atomic.Uint64
+	latency      latency.Histogram
 
 	warnings [2]time.Duration // when the next one may be logged; owned by apply, like all below
 	requests map[engine.RequestID]*Request
@@ -232,6 +234,11 @@ func (a *Agent) ask(ids []nid.NID) {
 // BulkModified returns how many requests had their bulk data modified by a service. It is 0
 // without Config.CheckBulk.
 func (a *Agent) BulkModified() uint64 { return a.bulkModified.Load() }
+
+// Latency returns how long the broadcasts and calls of this node as the root took, each from
+// [Request.Send] until each member below had answered or was given up. All are counted but those that
+// were never sent. A [Group.Call] that is repeated counts each time.
+func (a *Agent) Latency() latency.Snapshot { return a.latency.Snapshot() }
 
 // Groups returns the state of the groups that this node knows.
 func (a *Agent) Groups() (list []GroupState) {

@@ -169,6 +169,9 @@ func (r *Request) gathered(e *engine.Effect, out *engine.Output) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.busy, r.status = e.Busy, e.Status
+	if r.root && r.status == OK {
+		r.agent.latency.Record(r.agent.cfg.Clock.Now() - r.sentAt)
+	}
 	r.missing = append(r.missing, out.Missing[e.Missing.Begin:e.Missing.End]...)
 }
 

@@ -42,6 +42,7 @@ type Request struct {
 	segment    uint32
 	attempt    attempt
 	treeTime   time.Duration // timeout of the tree, see Plan.Time; at the root only
+	sentAt     time.Duration // when Send was called; at the root only
 	few        [8]tree.Child
 	single     [1]reply
 

@@ -156,6 +156,7 @@ func (r *Request) Send() error {
 	if err := r.enter(preparingStage, sentStage); err != nil {
 		return err
 	}
+	r.sentAt = r.agent.cfg.Clock.Now()
 	o.Status = ECANCELED // remains set if the agent has stopped
 	r.agent.tell(engine.Input{Kind: engine.Broadcast, Broadcast: &o})
 	if o.Status == OK {

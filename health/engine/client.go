@@ -136,10 +136,13 @@ type ClientOutput struct {
 	Effects []ClientEffect // to be applied in their order
 	Answers []Answer       // answers of the servers that were asked to be the master, set with the effect Lonely
 	Buf     []byte         // the caller owns it after Step
+	// PingTime is how long the master took to answer a ping, if this step has handled the answer, in
+	// active time from the first ping that it had not answered; 0: this step has handled none.
+	PingTime time.Duration
 }
 
 // Reset empties o and keeps its memory.
-func (o *ClientOutput) Reset() { o.Effects, o.Buf = o.Effects[:0], o.Buf[:0] }
+func (o *ClientOutput) Reset() { o.Effects, o.Buf, o.PingTime = o.Effects[:0], o.Buf[:0], 0 }
 
 // Data returns the data of an effect, part of o.Buf.
 func (o *ClientOutput) Data(e *ClientEffect) []byte { return o.Buf[e.Begin:e.End] }

@@ -19,6 +19,8 @@ type pinging struct {
 	via         uint64        // incarnation of the NI that sent the master's last message
 	asked       bool          // it is time for a ping, and the machine has asked the transport whether other messages of the two nodes make it unnecessary
 	due         bool          // a ping is waiting for its answer
+	first       uint64        // sequence number of the first ping that the master has not answered; 0: it has answered all
+	firstAt     time.Duration // when that ping was sent
 	resumed     bool          // a pause has just ended: ping unless another message goes to the master in this step
 }
 
@@ -96,9 +98,22 @@ func (c *Client) ping() {
 func (c *Client) pingNow() {
 	g := &c.pinging
 	c.stats.Pings++
-	c.ask(c.master, wire.Message{Kind: wire.Ping, Epoch: c.epoch})
+	sequence := c.ask(c.master, wire.Message{Kind: wire.Ping, Epoch: c.epoch})
+	if g.first == 0 {
+		g.first, g.firstAt = sequence, c.now
+	}
 	g.asked, g.due = false, true
 	g.schedule(c)
+}
+
+// answered reports in the output how long the master took to answer, if a message is the answer to a
+// ping that it had not answered. at is when the message was received.
+func (g *pinging) answered(c *Client, m *wire.Message, at time.Duration) {
+	if g.first == 0 || m.Sequence < g.first || m.Sequence > c.sequence {
+		return
+	}
+	g.first = 0
+	c.out.PingTime = max(at-g.firstAt, 1)
 }
 
 // traffic applies the transport's report about messages of other protocols, and pings if the

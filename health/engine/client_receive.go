@@ -30,6 +30,9 @@ func (c *Client) arrived(in *ClientInput) {
 		}
 		c.pinging.via = in.PeerIncarnation
 		c.pinging.heardAt(c, at)
+		if m.Kind == wire.Pong {
+			c.pinging.answered(c, &m, at)
+		}
 	}
 	switch m.Kind {
 	case wire.Accept, wire.Chosen, wire.Reject:

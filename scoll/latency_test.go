@@ -1,0 +1,30 @@
+package scoll_test
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/scoll"
+)
+
+// TestLatency: the root counts how long each broadcast took, from Send to the results; members count
+// nothing.
+func TestLatency(t *testing.T) {
+	spec.Covers(t, "OP-91")
+	s := newStacks(t, 8, nil)
+	g := s.group(3, false, scoll.Tree{})
+	var sum time.Duration
+	for range 2 {
+		sum += s.broadcast(3, g, scoll.RequestConfig{}).at
+	}
+	got := s.nodes[3].agent.Latency()
+	if got.Count() != 2 || got.Sum > sum || got.Sum < sum/2 || sum == 0 {
+		t.Errorf("%d broadcasts, %v together; want 2, about %v", got.Count(), got.Sum, sum)
+	}
+	for _, k := range s.nodes {
+		if got := k.agent.Latency(); k.id != 3 && got.Count() != 0 {
+			t.Errorf("member %d has timed %d broadcasts", k.id, got.Count())
+		}
+	}
+}
