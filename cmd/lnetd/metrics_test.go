@@ -77,6 +77,7 @@ func TestMetrics(t *testing.T) {
 		`ulnet_ni_sent_messages_total{nid="127.0.0.1@tcp",type="get"} `, `ulnet_drops_total{reason="no match"} 0`,
 		`ulnet_peers 2`, `ulnet_peers_labelled 1`,
 		`ulnet_peer_up{nid="127.0.0.2@tcp"} 1`, `ulnet_peer_sent_messages_total{nid="other"} `,
+		`ulnet_put_ack_latency_seconds_bucket{le="1"} `, `ulnet_get_reply_latency_seconds_sum `,
 		`ulnet_gossip_running 1`, `ulnet_gossip_participants 3`, `ulnet_gossip_events_total{event="pings_sent"} `,
 		`lustre_send_count_total{component="lnet",nid="127.0.0.1@tcp",target="lnet"} `, `go_goroutines `, `process_resident_memory_bytes `,
 	} {

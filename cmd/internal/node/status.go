@@ -9,6 +9,7 @@ import (
 	"ulnet/lnet"
 	"ulnet/lnet/discovery"
 	"ulnet/lnet/nid"
+	"ulnet/portals"
 )
 
 // Status is a node's state without its peers, which PeerPage has. `net show` and
@@ -22,6 +23,8 @@ type Status struct {
 	SourceCheck bool       `json:"source_check"`        // messages whose source is not that of their connection are dropped
 	NIs         []NIStatus `json:"nis"`                 // NIs in the order of the configuration
 	Stats       lnet.Stats `json:"statistics"`          // counters of the node since it started, or since they were reset
+	// Latency is how long the node's PUTs and GETs took since it started, of one in 64.
+	Latency portals.Latencies `json:"latency"`
 	// Discovery are the counters of discovery.
 	Discovery        discovery.Stats     `json:"discovery"`
 	Faults           Faults              `json:"faults"`                 // faults that are injected at present
@@ -51,7 +54,7 @@ type NIStatus struct {
 func (n *Node) Status() Status {
 	s := n.lnet.Overview()
 	status := Status{PID: s.PID, Incarnation: n.lnet.Incarnation(), Networks: n.current.Load().Networks, LNetConf: n.current.Load().LNetConf, SourceCheck: n.cfg.SourceCheck, Stats: n.statsNow(s.Stats)}
-	status.Discovery = n.base.Discovery().Stats()
+	status.Discovery, status.Latency = n.base.Discovery().Stats(), n.table.Latencies()
 	status.Faults = n.faults()
 	status.Health, status.Recovery, status.Clock = n.lnet.Health(), n.base.Discovery().Recovery(), n.clock.Now()
 	status.Unconfigured = n.unconfigured.Load()

@@ -71,7 +71,7 @@ func (h *roles) clientStatus(c *health.Connection) *ClientRole {
 		s.State = string(Waiting)
 		return s
 	}
-	s.ClientStatus, s.Stats = c.Status(), counters(c.Stats())
+	s.ClientStatus, s.Stats, s.PingLatency = c.Status(), counters(c.Stats()), c.PingLatency()
 	return s
 }
 

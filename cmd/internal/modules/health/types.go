@@ -7,6 +7,7 @@ import (
 
 	"ulnet/health"
 	"ulnet/health/boltstore"
+	"ulnet/lnet/latency"
 	"ulnet/lnet/nid"
 )
 
@@ -74,7 +75,8 @@ type ClientRole struct {
 	Name    string    `json:"name,omitempty"` // name of the client, for people to read
 	Servers []nid.NID `json:"servers"`        // NIDs of the cluster's servers
 	health.ClientStatus
-	Stats map[string]uint64 `json:"stats"` // counters of health.ClientStats, named as in ServerRole.Stats
+	Stats       map[string]uint64 `json:"stats"`        // counters of health.ClientStats, named as in ServerRole.Stats
+	PingLatency latency.Snapshot  `json:"ping_latency"` // how long masters took to answer pings, see health.Connection.PingLatency
 }
 
 // ClientFilter selects clients of a server.

@@ -19,6 +19,13 @@ const (
 	recording = "../../../../contrib/prometheus/lnetd.rules.test.yml"
 )
 
+// medianAbove returns the expression that the median of a histogram is above a number of seconds.
+// Without operations there is no median.
+func medianAbove(histogram, seconds string) string {
+	m := metric{name: "{" + histogram + "}"}
+	return "(" + m.quantile("0.5", "", "10m") + ") > " + seconds
+}
+
 // alerts are the alerts, each with series that make it fire and series that do not.
 var alerts = []alert{
 	{
@@ -60,6 +67,16 @@ var alerts = []alert{
 		"LNetResponseTimeouts", `rate({response_timeouts_total}[5m]) > 0.1`, "10m", "warning", "{{ $value | humanize }} operations per second got no ACK or REPLY in time",
 		series{`{response_timeouts_total}`: "0+60x60"},
 		series{`{response_timeouts_total}`: "0+1x60"},
+	},
+	{
+		"LNetSlowPuts", medianAbove("put_ack_latency_seconds", "1"), "10m", "warning", "half of the PUTs wait more than a second for their ACK: see lnetctl peer show -v 2 and lnetdump --analyze",
+		series{`{put_ack_latency_seconds}_bucket{le="0.5"}`: "0+2x60", `{put_ack_latency_seconds}_bucket{le="2"}`: "0+10x60", `{put_ack_latency_seconds}_bucket{le="+Inf"}`: "0+10x60"},
+		series{`{put_ack_latency_seconds}_bucket{le="0.5"}`: "0+8x60", `{put_ack_latency_seconds}_bucket{le="2"}`: "0+10x60", `{put_ack_latency_seconds}_bucket{le="+Inf"}`: "0+10x60"},
+	},
+	{
+		"LNetSlowGets", medianAbove("get_reply_latency_seconds", "1"), "10m", "warning", "half of the GETs wait more than a second for their data: see lnetctl peer show -v 2 and lnetdump --analyze",
+		series{`{get_reply_latency_seconds}_bucket{le="0.5"}`: "0+2x60", `{get_reply_latency_seconds}_bucket{le="2"}`: "0+10x60", `{get_reply_latency_seconds}_bucket{le="+Inf"}`: "0+10x60"},
+		series{`{get_reply_latency_seconds}_bucket{le="0.5"}`: "0x60", `{get_reply_latency_seconds}_bucket{le="2"}`: "0x60", `{get_reply_latency_seconds}_bucket{le="+Inf"}`: "0x60"},
 	},
 	{
 		"LNetSendsFail", `rate({send_errors_total}[5m]) > 1`, "10m", "warning", "{{ $value | humanize }} sends per second fail: see lnetctl peer show -v 2",

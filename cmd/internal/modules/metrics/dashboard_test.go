@@ -19,7 +19,8 @@ type dashboardRow struct {
 	panels []panel
 }
 
-// panel shows metrics over time: the rates of counters, and the values of gauges.
+// panel shows metrics over time: the rates of counters, the values of gauges, and the median and the 99th
+// percentile of histograms.
 type panel struct {
 	title   string
 	unit    string   // unit of the axis, as Grafana names it; for counters, that of a rate per second
@@ -35,6 +36,8 @@ var dashboards = []dashboard{
 			{"Drops by reason", "ops", []string{"drops_total"}},
 			{"Failures by class", "ops", []string{"failures_total"}},
 			{"Errors and resends", "ops", []string{"send_errors_total", "send_refused_total", "response_timeouts_total", "resends_total"}},
+			{"Latency of PUTs", "s", []string{"put_ack_latency_seconds"}},
+			{"Latency of GETs", "s", []string{"get_reply_latency_seconds"}},
 		}},
 		{"Interfaces", []panel{
 			{"Up", "short", []string{"ni_up"}},
@@ -76,6 +79,7 @@ var dashboards = []dashboard{
 		{"Collectives and multicast", []panel{
 			{"Broadcasts", "short", []string{"scoll_broadcasts_running"}},
 			{"Collective events", "ops", []string{"scoll_events_total", "scoll_admin_events_total"}},
+			{"Latency of broadcasts", "s", []string{"scoll_broadcast_latency_seconds"}},
 			{"Multicast in flight", "short", []string{"rmcast_in_flight_datagrams", "rmcast_in_flight_limit_datagrams"}},
 			{"Multicast round trip", "s", []string{"rmcast_rtt_seconds"}},
 			{"Multicast events", "ops", []string{"rmcast_events_total", "rmcast_manager_events_total"}},
@@ -86,6 +90,7 @@ var dashboards = []dashboard{
 			{"Server events", "ops", []string{"health_server_events_total"}},
 			{"Records", "short", []string{"health_store_records", "health_store_waiting"}},
 			{"Client of this node", "s", []string{"health_client_heard_seconds"}},
+			{"Latency of pings", "s", []string{"health_client_ping_latency_seconds"}},
 		}},
 	}},
 }
@@ -136,17 +141,10 @@ func (p *panel) grafana(t *testing.T, x, y int) object {
 	t.Helper()
 	all, help := named(), []string{}
 	var targets []object
-	for i, name := range p.metrics {
+	for _, name := range p.metrics {
 		m, ok := all[namespace+name]
 		if !ok {
 			t.Errorf("panel %s: there is no metric %s%s", p.title, namespace, name)
-		}
-		expr := m.name + `{instance=~"$instance"}`
-		if m.counter {
-			expr = "rate(" + expr + "[$__rate_interval])"
-		}
-		if n := len(m.labels); n > 0 && m.labels[n-1] != "nid" { // most of these are zero all the time
-			expr += " != 0"
 		}
 		legend := "{{instance}} "
 		if len(p.metrics) > 1 {
@@ -155,7 +153,9 @@ func (p *panel) grafana(t *testing.T, x, y int) object {
 		for _, label := range m.labels {
 			legend += "{{" + label + "}} "
 		}
-		targets = append(targets, object{"refId": string(rune('A' + i)), "expr": expr, "legendFormat": strings.TrimSpace(legend), "datasource": source})
+		for _, q := range m.queries(`{instance=~"$instance"}`) {
+			targets = append(targets, object{"refId": string(rune('A' + len(targets))), "expr": q.expr, "legendFormat": strings.TrimSpace(legend + q.legend), "datasource": source})
+		}
 		help = append(help, fmt.Sprintf("%s: %s", m.name, m.help))
 	}
 	return object{
@@ -163,6 +163,36 @@ func (p *panel) grafana(t *testing.T, x, y int) object {
 		"gridPos": object{"x": x, "y": y, "w": wide, "h": high}, "targets": targets,
 		"fieldConfig": object{"defaults": object{"unit": p.unit}, "overrides": []any{}},
 	}
+}
+
+// query is an expression of PromQL, and what it adds to the legend of its metric.
+type query struct{ expr, legend string }
+
+// queries returns what a panel shows of a metric, for the series that a selector selects.
+func (m *metric) queries(selector string) []query {
+	switch {
+	case m.histogram:
+		median, p99 := m.quantile("0.5", selector, "$__rate_interval"), m.quantile("0.99", selector, "$__rate_interval")
+		return []query{{median, "median"}, {p99, "99 %"}}
+	case m.counter:
+		return []query{{"rate(" + m.name + selector + "[$__rate_interval])" + m.filter(), ""}}
+	}
+	return []query{{m.name + selector + m.filter(), ""}}
+}
+
+// quantile returns the expression for a quantile of a histogram, as native histogram or, where
+// Prometheus has stored none, of its classic buckets.
+func (m *metric) quantile(q, selector, interval string) string {
+	const of = "histogram_quantile(%s, rate(%s%s[%s]))"
+	return fmt.Sprintf(of, q, m.name, selector, interval) + " or " + fmt.Sprintf(of, q, m.name+"_bucket", selector, interval)
+}
+
+// filter leaves out series that are zero, for metrics of which most are that all the time.
+func (m *metric) filter() string {
+	if n := len(m.labels); n > 0 && m.labels[n-1] != "nid" {
+		return " != 0"
+	}
+	return ""
 }
 
 // TestDashboards: the dashboards name only metrics of the table, and the unit of each axis suits the

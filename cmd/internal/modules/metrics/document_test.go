@@ -55,8 +55,11 @@ func tableText() string {
 	for _, g := range table() {
 		for _, m := range g.metrics() {
 			typ := "gauge"
-			if m.counter {
+			switch {
+			case m.counter:
 				typ = "counter"
+			case m.histogram:
+				typ = "histogram"
 			}
 			fmt.Fprintf(&b, "| `%s` | %s | %s, %s | %s |\n", m.name, labelText(m.labels), typ, m.unit, m.help)
 		}

@@ -48,8 +48,11 @@ func (g *gatherer) Gather() ([]*dto.MetricFamily, error) {
 // family returns a metric as Prometheus wants it, without values.
 func (m *metric) family() *dto.MetricFamily {
 	typ := dto.MetricType_GAUGE
-	if m.counter {
+	switch {
+	case m.counter:
 		typ = dto.MetricType_COUNTER
+	case m.histogram:
+		typ = dto.MetricType_HISTOGRAM
 	}
 	return &dto.MetricFamily{Name: &m.name, Help: &m.help, Type: &typ}
 }

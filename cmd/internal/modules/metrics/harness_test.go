@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"ulnet/cmd/internal/drivers"
 	"ulnet/cmd/internal/modules/health"
@@ -15,6 +16,7 @@ import (
 	"ulnet/gossip/zone"
 	"ulnet/health/boltstore"
 	"ulnet/lnet"
+	"ulnet/lnet/latency"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/selftest"
 )
@@ -70,7 +72,19 @@ func fullState(peers *peerSet) *state {
 		},
 		selftest: &selftest.Status{},
 	}
+	for i, h := range []*latency.Snapshot{&s.status.Latency.PutAck, &s.status.Latency.GetReply, &s.scoll.Latency, &s.health.Client.PingLatency} {
+		*h = timesOf(time.Duration(i+1) * time.Millisecond)
+	}
 	return s
+}
+
+// timesOf returns a histogram of operations that took these times.
+func timesOf(times ...time.Duration) latency.Snapshot {
+	var h latency.Histogram
+	for _, d := range times {
+		h.Record(d)
+	}
+	return h.Snapshot()
 }
 
 // crowdOf returns a node with the given number of peers.

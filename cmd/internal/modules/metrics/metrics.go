@@ -75,7 +75,8 @@ func (m *Module) expose() (Exposition, error) {
 	if !ok {
 		return Exposition{}, cli.Hint(cli.Errnof(syscall.ETIMEDOUT, "the node does not answer"), "'lnetctl profile goroutine --text' shows what it waits for")
 	}
-	return Exposition{a.body.String()}, nil
+	body, err := a.in(text)
+	return Exposition{string(body)}, err
 }
 
 // Open starts to serve metrics, if the configuration says where.

@@ -1,34 +1,31 @@
 package metrics
 
 import (
-	"bytes"
-	"compress/gzip"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/common/expfmt"
 )
 
-// scrapes answers scrapes. An answer is made in memory, whole and in one format: a client that reads
-// slowly keeps no other waiting, and one answer, with its compressed form, is kept for all.
+// scrapes answers scrapes. An answer is made in memory, whole: a client that reads slowly keeps no
+// other waiting, and one answer, with those of its forms for which a client has asked, is kept for all.
 type scrapes struct{ answers kept[*answer] }
 
 // newScrapes returns the page of the daemon's metrics.
 func (m *Module) newScrapes() *scrapes {
-	return newScrapes(newGatherer(m.read, m.Config.MetricsPeers), slog.NewLogLogger(m.Log.Handler(), slog.LevelError))
+	return newScrapes(newGatherer(m.read, m.Config.MetricsPeers), m.Log)
 }
 
-func newScrapes(g prometheus.Gatherer, to promhttp.Logger) *scrapes {
-	metrics := promhttp.HandlerFor(g, promhttp.HandlerOpts{ErrorLog: to, DisableCompression: true})
+func newScrapes(g prometheus.Gatherer, log *slog.Logger) *scrapes {
 	return &scrapes{kept[*answer]{limit: scrapeLimit, make: func() *answer {
-		a := &answer{header: http.Header{}, status: http.StatusOK}
-		metrics.ServeHTTP(a, &http.Request{Method: http.MethodGet, URL: &url.URL{}, Header: http.Header{}})
-		return a
+		families, err := g.Gather()
+		if err != nil {
+			log.Error("metrics cannot be read", slog.Any("err", err))
+		}
+		return &answer{families: families, err: err}
 	}}}
 }
 
@@ -39,16 +36,40 @@ func (p *scrapes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, errStuck.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	h, body := w.Header(), a.body.Bytes()
-	h.Set("Content-Type", a.header.Get("Content-Type"))
-	h.Set("Vary", "Accept-Encoding")
+	f := formatFor(r.Header)
+	body, err := a.in(f)
+	h := w.Header()
+	h.Set("Vary", "Accept, Accept-Encoding")
+	if err != nil {
+		http.Error(w, "metrics cannot be read: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	h.Set("Content-Type", string(formats[f]))
 	if acceptsGzip(r.Header) {
 		h.Set("Content-Encoding", "gzip")
-		body = a.compressed()
+		body = a.compressed(f)
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(a.status)
 	_, _ = w.Write(body) // an error means that the client is gone
+}
+
+// format is an index of formats.
+type format int
+
+// formats are those in which metrics are served. The first one is for clients that want none of them.
+var formats = [...]expfmt.Format{text: expfmt.NewFormat(expfmt.TypeTextPlain), protobuf: expfmt.NewFormat(expfmt.TypeProtoDelim)}
+
+const (
+	text format = iota
+	protobuf
+)
+
+// formatFor returns the format that a client wants most.
+func formatFor(h http.Header) format {
+	if expfmt.NegotiateAccept(h, formats[:]...).FormatType() == expfmt.TypeProtoDelim {
+		return protobuf
+	}
+	return text
 }
 
 // acceptsGzip reports whether a client names gzip among the encodings that it understands, and
@@ -65,33 +86,3 @@ func acceptsGzip(h http.Header) bool {
 	}
 	return false
 }
-
-// answer is an http.ResponseWriter that keeps what is written to it. When it is complete, it no
-// longer changes, and many requests read it at the same time.
-type answer struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-
-	once sync.Once
-	zip  bytes.Buffer // the body, compressed when a client first wants that
-}
-
-// compressed returns the compressed body.
-func (a *answer) compressed() []byte {
-	a.once.Do(func() {
-		z := gzip.NewWriter(&a.zip)
-		_, _ = z.Write(a.body.Bytes()) // a buffer takes everything
-		_ = z.Close()
-	})
-	return a.zip.Bytes()
-}
-
-// Header implements http.ResponseWriter.
-func (a *answer) Header() http.Header { return a.header }
-
-// WriteHeader implements http.ResponseWriter.
-func (a *answer) WriteHeader(status int) { a.status = status }
-
-// Write implements http.ResponseWriter.
-func (a *answer) Write(b []byte) (int, error) { return a.body.Write(b) }

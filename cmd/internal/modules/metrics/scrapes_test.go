@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
@@ -19,10 +20,13 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-func pageOf(peers int) *scrapes { return newScrapes(gathererOf(crowdOf(peers), 1000), nil) }
+func pageOf(peers int) *scrapes { return newScrapes(gathererOf(crowdOf(peers), 1000), silent) }
+
+// silent is a log that nothing reads.
+var silent = slog.New(slog.DiscardHandler)
 
 // TestScrapeSize: the answer with a thousand peers, and with many more, has 1 MiB at
-// most, plain and compressed.
+// most, in each format, plain and compressed.
 func TestScrapeSize(t *testing.T) {
 	spec.Covers(t, "G-OP-2")
 	for _, peers := range []int{1000, 20_000} {
@@ -33,6 +37,9 @@ func TestScrapeSize(t *testing.T) {
 		}
 		if got := strings.Count(plain.Body.String(), "\nulnet_peer_sent_messages_total{"); got != min(peers, 1000)+btoi(peers > 1000) {
 			t.Errorf("%d peers: %d lines of one metric", peers, got)
+		}
+		if w := scrape(t, p, "Accept", wantsProtobuf); w.Code != http.StatusOK || w.Body.Len() > 1<<20 || w.Body.Len() < 500_000 {
+			t.Errorf("%d peers: protobuf: status %d, %d bytes", peers, w.Code, w.Body.Len())
 		}
 		small := scrape(t, p, "Accept-Encoding", "gzip")
 		if small.Header().Get("Content-Encoding") != "gzip" || small.Body.Len() > plain.Body.Len()/4 {
@@ -55,7 +62,7 @@ func ours(text []byte) []byte { return text[bytes.Index(text, []byte("# HELP "+n
 
 func btoi(b bool) int { return int(oneIf(b)) }
 
-// TestFloodOfScrapes: all scrapes of a flood are answered, compressed or not, but the counters are
+// TestFloodOfScrapes: all scrapes of a flood are answered, in each format, compressed or not, but the counters are
 // read for a burst of them, and then four times a second; the others get the last answer.
 func TestFloodOfScrapes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -63,13 +70,13 @@ func TestFloodOfScrapes(t *testing.T) {
 		p := newScrapes(prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
 			made++
 			return source.Gather()
-		}), nil)
+		}), silent)
 		flood := func(want int) {
 			t.Helper()
 			made = 0
 			for i := range 1000 {
 				encoding := []string{"gzip", "identity"}[i%2]
-				w := scrape(t, p, "Accept-Encoding", encoding, "Accept", "text/plain;version=0.0."+strconv.Itoa(i))
+				w := scrape(t, p, "Accept-Encoding", encoding, "Accept", []string{"text/plain;version=0.0." + strconv.Itoa(i), wantsProtobuf}[i/2%2])
 				if w.Code != http.StatusOK || w.Body.Len() < 100 || (w.Header().Get("Content-Encoding") == "gzip") != (i%2 == 0) {
 					t.Fatalf("scrape %d: status %d, %d bytes, %v", i, w.Code, w.Body.Len(), w.Header())
 				}
@@ -93,7 +100,7 @@ func TestFailedScrape(t *testing.T) {
 				return nil, errors.New("no counters")
 			}
 			return nil, nil
-		}), nil)
+		}), silent)
 		for range answerBurst + 1 {
 			if w := scrape(t, p); w.Code != http.StatusInternalServerError {
 				t.Fatalf("status %d", w.Code)
@@ -145,12 +152,16 @@ func TestFloodOfReadyz(t *testing.T) {
 	})
 }
 
-// BenchmarkScrape (G-OP-2): an answer with a thousand peers.
+// BenchmarkScrape (G-OP-2): an answer with a thousand peers, in each format.
 func BenchmarkScrape(b *testing.B) {
-	p := pageOf(1000)
-	b.ReportAllocs()
-	for b.Loop() {
-		p.answers.tokens = tokens{}
-		scrape(b, p)
+	for name, accept := range map[string]string{"text": "", "protobuf": wantsProtobuf} {
+		b.Run(name, func(b *testing.B) {
+			p := pageOf(1000)
+			b.ReportAllocs()
+			for b.Loop() {
+				p.answers.tokens = tokens{}
+				b.ReportMetric(float64(scrape(b, p, "Accept", accept).Body.Len()), "bytes")
+			}
+		})
 	}
 }

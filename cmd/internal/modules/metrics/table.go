@@ -31,10 +31,11 @@ type objects[T any] struct {
 type metric struct {
 	name, unit, help string
 	labels           []string // names of the labels
-	counter          bool     // it only grows; otherwise it is a gauge
+	counter          bool     // it only grows; otherwise it is a gauge, or a histogram
+	histogram        bool
 }
 
-// group is an objects[T] of any type T.
+// group is an objects[T] of any type T, or the histograms.
 type group interface {
 	// metrics returns the rows, in their order.
 	metrics() []metric
@@ -50,7 +51,7 @@ func (o *objects[T]) metrics() []metric {
 			if !strings.HasPrefix(name, exporters) {
 				name = namespace + name
 			}
-			o.described = append(o.described, metric{name, r.unit, r.help, o.labels, strings.HasSuffix(name, "_total")})
+			o.described = append(o.described, metric{name: name, unit: r.unit, help: r.help, labels: o.labels, counter: strings.HasSuffix(name, "_total")})
 		}
 	}
 	return o.described
@@ -74,7 +75,7 @@ func (o *objects[T]) collect(s *state) (families []*dto.MetricFamily) {
 // table returns all metrics, except those of the Go runtime and of the process.
 func table() (all []group) {
 	for _, part := range [][]group{
-		nodeTable(), niTable(), rdmaTable(), peerTable(), routeTable(), gossipTable(), zoneTable(),
+		nodeTable(), latencyTable(), niTable(), rdmaTable(), peerTable(), routeTable(), gossipTable(), zoneTable(),
 		collectiveTable(), multicastTable(), healthTable(), selftestTable(), exporterTable(),
 	} {
 		all = append(all, part...)

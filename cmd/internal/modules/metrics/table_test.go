@@ -74,7 +74,8 @@ func checkFamilies(t *testing.T, families []*dto.MetricFamily) {
 				t.Errorf("%s has two values", id)
 			}
 			values[id] = true
-			if (f.GetType() == dto.MetricType_COUNTER) != (m.Counter != nil) || (f.GetType() == dto.MetricType_GAUGE) != (m.Gauge != nil) {
+			if (f.GetType() == dto.MetricType_COUNTER) != (m.Counter != nil) || (f.GetType() == dto.MetricType_GAUGE) != (m.Gauge != nil) ||
+				(f.GetType() == dto.MetricType_HISTOGRAM) != (m.Histogram != nil) {
 				t.Errorf("%s: %v is a %v", id, m, f.GetType())
 			}
 		}

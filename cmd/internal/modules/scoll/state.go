@@ -7,6 +7,7 @@ import (
 
 	"ulnet/cmd/internal/admin"
 	"ulnet/cmd/internal/statefiles"
+	"ulnet/lnet/latency"
 	"ulnet/lnet/nid"
 	"ulnet/scoll"
 )
@@ -23,6 +24,7 @@ type Status struct {
 	Broadcasts []BroadcastEntry  `json:"broadcasts"` // broadcasts of this node, the oldest first
 	Stats      map[string]uint64 `json:"stats"`      // counters of scoll.Stats, with underscores in the names
 	Admin      admin.Stats       `json:"admin"`      // counters of the administration service
+	Latency    latency.Snapshot  `json:"latency"`    // how long the broadcasts of this node took, see scoll.Agent.Latency
 }
 
 // GroupStatus is the state of a named group.
@@ -58,6 +60,7 @@ func (m *Module) Status() (Status, error) {
 		NID: c.self, RTTUS: c.cfg.RTT.Microseconds(), GuardUS: cmp.Or(c.cfg.Guard, max(c.cfg.RTT/4, 5*time.Millisecond)).Microseconds(),
 		Tree: c.cfg.AdminTree().String(), Gossip: agent != nil, Groups: []GroupStatus{}, Joined: []JoinedGroup{},
 		Broadcasts: c.log.snapshot(), Stats: statefiles.Counters(c.agent.Stats()), Admin: c.admin.Stats(),
+		Latency: c.agent.Latency(),
 	}
 	for _, g := range c.allGroups() {
 		s.Groups = append(s.Groups, c.statusOf(g))

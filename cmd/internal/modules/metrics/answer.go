@@ -1,0 +1,54 @@
+package metrics
+
+import (
+	"bytes"
+	"compress/gzip"
+	"sync"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+)
+
+// answer is the answer to a scrape in all formats, each of which is made when a client first wants it.
+// Many requests read it at the same time.
+type answer struct {
+	families []*dto.MetricFamily
+	err      error // the metrics could not be read
+	forms    [len(formats)]form
+}
+
+// form is an answer in one format.
+type form struct {
+	once  sync.Once
+	plain bytes.Buffer
+	err   error
+
+	zipOnce sync.Once
+	zip     bytes.Buffer
+}
+
+// in returns the answer in a format. The caller must not change it.
+func (a *answer) in(f format) ([]byte, error) {
+	if a.err != nil {
+		return nil, a.err
+	}
+	to := &a.forms[f]
+	to.once.Do(func() {
+		e := expfmt.NewEncoder(&to.plain, formats[f])
+		for i := 0; i < len(a.families) && to.err == nil; i++ {
+			to.err = e.Encode(a.families[i])
+		}
+	})
+	return to.plain.Bytes(), to.err
+}
+
+// compressed returns the answer in a format, as in has made it, compressed by gzip.
+func (a *answer) compressed(f format) []byte {
+	of := &a.forms[f]
+	of.zipOnce.Do(func() {
+		z := gzip.NewWriter(&of.zip)
+		_, _ = z.Write(of.plain.Bytes()) // a buffer takes everything
+		_ = z.Close()
+	})
+	return of.zip.Bytes()
+}
