@@ -74,6 +74,8 @@ func TestPage(t *testing.T) {
 		{"state", "evil.example", 403},
 		{"events", "127.0.0.1.evil.example", 403},
 		{"files/index.html", "", 404},
+		{"capture", "", 405},
+		{"capture.pcapng", "", 404}, // there is no token
 		{"..%2f..%2fetc/passwd", "", 404},
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url+c.path, http.NoBody)

@@ -2,6 +2,7 @@ package page
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"ulnet/lnet"
@@ -14,7 +15,7 @@ const WatchInterval = 2 * time.Second
 // them takes more than a few milliseconds.
 const maxWatched = 10_000
 
-// Watch looks at the NIs, routes and peers of a node now and then in intervals, and keeps the changes
+// Watch looks at the NIs, routes and peers of a node, now and then in intervals, and keeps the changes
 // as events, until stop is called. It takes the locks that 'lnetctl peer show' takes, each for the
 // time in which one object is copied. stop waits until a look has ended, or ctx ends: a node that is
 // stuck may never end it.
@@ -24,30 +25,37 @@ func (r *Recent) Watch(node *lnet.Node, interval time.Duration) (stop func(conte
 
 func (r *Recent) watch(look func(*changes) []Event, interval time.Duration) (stop func(context.Context)) {
 	quit, ended := make(chan struct{}), make(chan struct{})
+	var c changes
+	r.changed(look(&c)) // what comes after this call is a change
 	go func() {
 		defer close(ended)
 		tick := time.NewTicker(interval)
 		defer tick.Stop()
-		for c := (changes{}); ; {
+		for waits(tick.C, quit) {
 			r.changed(look(&c))
-			select {
-			case <-quit: // first, however late the look has ended
-				return
-			default:
-			}
-			select {
-			case <-tick.C:
-			case <-quit:
-				return
-			}
 		}
 	}()
+	end := sync.OnceFunc(func() { close(quit) })
 	return func(ctx context.Context) {
-		close(quit)
+		end()
 		select {
 		case <-ended:
 		case <-ctx.Done():
 		}
+	}
+}
+
+// waits waits for a tick. It returns false if quit is closed, also if there is a tick too.
+func waits(tick <-chan time.Time, quit <-chan struct{}) bool {
+	select {
+	case <-tick:
+	case <-quit:
+	}
+	select {
+	case <-quit:
+		return false
+	default:
+		return true
 	}
 }
 
