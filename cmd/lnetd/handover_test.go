@@ -89,16 +89,55 @@ func TestMetricsHandover(t *testing.T) {
 				t.Fatal("while the daemon is down: ", err)
 			}
 			d = commands.Start(t, cfg)
-			_ = c.SetDeadline(time.Now().Add(time.Minute))
-			if _, err := io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); err != nil {
-				t.Error(err)
+			if answer := healthz(t, c, "localhost"); !strings.HasPrefix(answer, "HTTP/1.1 200 ") {
+				t.Errorf("%s: answer %q", address, answer)
 			}
-			if answer, err := io.ReadAll(c); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 200 ") {
-				t.Errorf("%s: %v, answer %q", address, err, answer)
-			}
-			_ = c.Close()
 		}
 		_ = d.Stop()
+	}
+}
+
+// healthz asks for /healthz of a host, and returns the answer.
+func healthz(t *testing.T, c net.Conn, host string) string {
+	t.Helper()
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
+	if _, err := fmt.Fprintf(c, "GET /healthz HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", host); err != nil {
+		t.Error(err)
+	}
+	answer, err := io.ReadAll(c)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(answer)
+}
+
+// TestReloadMetricsHosts: a reload sets the names by which requests for metrics may call the host.
+func TestReloadMetricsHosts(t *testing.T) {
+	spec.Covers(t, "OP-6")
+	t.Parallel()
+	own := netip.MustParseAddr("127.0.0.1")
+	port, err := loopback.FreePort(own, netip.MustParseAddr("127.0.0.6"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := netip.AddrPortFrom(own, port).String()
+	d := lnetdtest.Build(t).Start(t, lnetdtest.Config{Networks: "tcp(127.0.0.6)", Port: port, Settings: []string{"metrics: " + address}})
+	for _, test := range []struct{ hosts, answer string }{{"", "HTTP/1.1 403 "}, {"monitor.example", "HTTP/1.1 200 "}, {"other.example", "HTTP/1.1 403 "}} {
+		text := fmt.Sprintf("metrics: %s\nmetrics_hosts: %q\n", address, test.hosts)
+		if err := os.WriteFile(filepath.Join(d.RuntimeDir(), "lnetd.yaml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := d.Lnetctl(t.Context(), "reload"); err != nil {
+			t.Fatal(out, err)
+		}
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer := healthz(t, c, "monitor.example"); !strings.HasPrefix(answer, test.answer) {
+			t.Errorf("metrics_hosts %q: answer %q", test.hosts, answer)
+		}
 	}
 }
 

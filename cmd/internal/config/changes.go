@@ -87,7 +87,7 @@ var atRunTime = sync.OnceValue(func() map[string]bool {
 	for _, key := range []string{
 		"networks", "ip2nets", "net", "peer", "route", "routes", "udsp",
 		"routing", "forwarding", "buffers", "global",
-		"faults", "selftest_allow", "log_level", "log_format",
+		"faults", "handlers", "selftest_allow", "metrics_hosts", "log_level", "log_format",
 		"modprobe", "lnet_conf", // their contents count
 		"eager_ack", "nonblk_zcack", "zc_min_payload", "nscheds", "nconnds", "nconnds_max", // without effect
 	} {

@@ -87,8 +87,8 @@ health:
 	want := []string{
 		"lnetd.yaml:2: credits: 5 -> 256 needs a restart",
 		"lnetd.yaml:5: gossip.interval: 1s -> 2s needs a restart",
-		`lnetd.yaml:9: handlers.late.on: "" -> [gossip] needs a restart`,
-		`lnetd.yaml:10: handlers.late.run: "" -> [/bin/true] needs a restart`,
+		`lnetd.yaml:9: handlers.late.on: "" -> [gossip]`,
+		`lnetd.yaml:10: handlers.late.run: "" -> [/bin/true]`,
 		"lnetd.yaml:3: log_level: warn -> info",
 		"lnetd.yaml:6: gossip.nids_file: nids -> nids with other NIDs needs a restart",
 		"lnetd.yaml:12: health.claim_keys: claims -> claims with other keys needs a restart",

@@ -23,6 +23,9 @@ type handler struct {
 	wake chan struct{} // has a token while events are queued; capacity 1
 	said complaints    // failures that were logged; owned by the method loop
 
+	cancel context.CancelFunc // ends the method loop; set by launch
+	done   chan struct{}      // closed when the handler has ended
+
 	mu     sync.Mutex
 	queue  queue // events that wait; guarded by mu, like all below
 	ended  bool  // no further program may be started
@@ -30,8 +33,8 @@ type handler struct {
 }
 
 func newHandler(h Handler, cfg Config, run runFunc) *handler {
-	k := &handler{cfg: h, env: cfg.Env, log: cfg.Log.With(slog.String("handler", h.Name)), run: run, wake: make(chan struct{}, 1)}
-	k.status.Name, k.status.Program = h.Name, h.Program
+	k := &handler{cfg: h, env: cfg.Env, log: cfg.Log.With(slog.String("handler", h.Name)), run: run, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	k.status.Name, k.status.On, k.status.Program = h.Name, h.On, h.Program
 	k.status.TimeoutMS, k.status.IntervalMS = h.Timeout.Milliseconds(), h.Interval.Milliseconds()
 	if h.User != nil {
 		k.status.User = h.User.Name

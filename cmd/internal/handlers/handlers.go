@@ -53,6 +53,7 @@ type Batch struct {
 // Handler is an event handler.
 type Handler struct {
 	Name     string                  // name of the handler, unique in a Set
+	On       []string                // what Selects selects, for Status
 	Selects  func(event string) bool // selects events by names such as source.name.cause
 	Program  []string                // path of the program, and its arguments
 	User     *program.User           // user as which the program runs; nil: the user of this process
@@ -70,10 +71,15 @@ type Config struct {
 // Set has the handlers of a node. A nil Set has no handlers. All methods are safe for
 // concurrent use.
 type Set struct {
-	list   []*handler
-	watch  atomic.Pointer[func(event string, record any)] // nil: events go to the handlers alone
+	cfg   Config // Handlers are those at the start
+	run   runFunc
+	watch atomic.Pointer[func(event string, record any)] // nil: events go to the handlers alone
+	list  atomic.Pointer[[]*handler]
+
+	ctx    context.Context // ends with the Set
 	cancel context.CancelFunc
 	loops  sync.WaitGroup
+	change sync.Mutex // held while handlers are replaced, and while ctx ends
 }
 
 // Start starts handlers, each with a goroutine until [Set.End].
@@ -83,21 +89,69 @@ func Start(cfg Config) *Set {
 }
 
 func start(cfg Config, run runFunc) *Set {
-	ctx, cancel := context.WithCancel(context.Background())
-	s := &Set{cancel: cancel}
-	for _, h := range cfg.Handlers {
-		s.list = append(s.list, newHandler(h, cfg, run))
-	}
-	for _, h := range s.list {
-		s.loops.Go(func() { h.loop(ctx) })
-	}
+	s := &Set{cfg: cfg, run: run}
+	s.list.Store(new([]*handler))
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.Replace(cfg.Handlers, func(string) bool { return false })
 	return s
+}
+
+// Replace replaces the handlers. One for which keep returns true goes on as it is. The others end: a
+// program that runs gets SIGTERM, and after Grace SIGKILL, and queued events are dropped. A handler
+// that follows one of the same name runs its program after that one has ended. It does nothing after
+// End. It returns the handlers that there were.
+func (s *Set) Replace(handlers []Handler, keep func(name string) bool) (were []Handler) {
+	s.change.Lock()
+	defer s.change.Unlock()
+	before := map[string]*handler{}
+	for _, h := range *s.list.Load() {
+		before[h.cfg.Name] = h
+		were = append(were, h.cfg)
+	}
+	if s.ctx.Err() != nil {
+		return were
+	}
+	var list, added []*handler
+	for _, cfg := range handlers {
+		h := before[cfg.Name]
+		if h == nil || !keep(cfg.Name) {
+			h = newHandler(cfg, s.cfg, s.run)
+			added = append(added, h)
+		}
+		list = append(list, h)
+	}
+	s.list.Store(&list)
+	for _, h := range before {
+		if !slices.Contains(list, h) {
+			h.cancel()
+		}
+	}
+	for _, h := range added {
+		s.launch(h, before[h.cfg.Name])
+	}
+	return were
+}
+
+// launch starts a handler, which waits for the end of the handler before; nil: there was none.
+func (s *Set) launch(h, before *handler) {
+	var ctx context.Context
+	ctx, h.cancel = context.WithCancel(s.ctx)
+	s.loops.Go(func() {
+		defer close(h.done)
+		defer h.cancel()
+		if before != nil {
+			<-before.done
+		}
+		h.loop(ctx)
+	})
 }
 
 // End begins to end the handlers: running programs get SIGTERM, and after Grace SIGKILL. Queued
 // events are dropped.
 func (s *Set) End() {
 	if s != nil {
+		s.change.Lock()
+		defer s.change.Unlock()
 		s.cancel()
 	}
 }
@@ -123,7 +177,7 @@ func (s *Set) Tell(event string, record any) {
 		(*watch)(event, record)
 	}
 	var text []byte
-	for _, h := range s.list {
+	for _, h := range *s.list.Load() {
 		if !h.cfg.Selects(event) {
 			continue
 		}
@@ -147,7 +201,8 @@ func (s *Set) Test(ctx context.Context, name string) (Run, error) {
 	if s == nil {
 		return Run{}, ErrNone
 	}
-	i := slices.IndexFunc(s.list, func(h *handler) bool { return h.cfg.Name == name })
+	list := *s.list.Load()
+	i := slices.IndexFunc(list, func(h *handler) bool { return h.cfg.Name == name })
 	if i < 0 {
 		return Run{}, ErrNone
 	}
@@ -155,7 +210,7 @@ func (s *Set) Test(ctx context.Context, name string) (Run, error) {
 	if err != nil {
 		return Run{}, err
 	}
-	done := s.list[i].tellAndWait(text)
+	done := list[i].tellAndWait(text)
 	select {
 	case r, ok := <-done:
 		if !ok {

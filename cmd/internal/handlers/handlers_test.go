@@ -308,3 +308,42 @@ func TestEnd(t *testing.T) {
 		}
 	})
 }
+
+// TestReplace: a handler that stays keeps its events and its program. Another one ends, with its
+// program, before the one that follows it runs. A new one gets the events from now on.
+func TestReplace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, handlerOf("stays"), handlerOf("changes"), handlerOf("goes"))
+		f.next(10*time.Second, program.Result{}, nil)
+		f.set.Tell("event", 1)
+		synctest.Wait()
+		f.set.Tell("event", 2)
+		changed := handlerOf("changes")
+		changed.On = []string{"zone"}
+		f.set.Replace([]Handler{handlerOf("new"), changed, handlerOf("stays")}, func(name string) bool { return name != "changes" })
+		f.set.Tell("event", 3)
+		<-time.After(time.Minute)
+		f.end()
+		got := map[string][]int{}
+		for i := range f.batches {
+			got[f.batches[i].Handler] = append(got[f.batches[i].Handler], numbers(&f.batches[i])...)
+		}
+		want := map[string]string{"stays": "[1 2 3]", "changes": "[1 3]", "goes": "[1]", "new": "[3]"}
+		for name, list := range got {
+			if fmt.Sprint(list) != want[name] {
+				t.Errorf("%s got %v, want %s", name, list, want[name])
+			}
+		}
+		var names []string
+		for _, s := range f.set.Status() {
+			names = append(names, fmt.Sprint(s.Name, s.On, s.Runs))
+		}
+		if text := strings.Join(names, " "); text != "new[] 1 changes[zone] 1 stays[] 2" {
+			t.Errorf("handlers %s", text)
+		}
+		f.set.Replace([]Handler{handlerOf("late")}, all) // after the end
+		if n := len(f.set.Status()); n != 3 {
+			t.Errorf("%d handlers after the end", n)
+		}
+	})
+}

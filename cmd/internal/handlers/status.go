@@ -9,7 +9,7 @@ import (
 // Status is the state of a handler.
 type Status struct {
 	Name       string   `json:"name"`           // name of the handler
-	On         []string `json:"on"`             // selected events; the owner of the Set fills this in
+	On         []string `json:"on"`             // selected events
 	Program    []string `json:"run"`            // program and arguments
 	User       string   `json:"user,omitempty"` // the user as which the program runs; empty: the user of lnetd
 	TimeoutMS  int64    `json:"timeout_ms"`     // longest time of a run, in milliseconds
@@ -48,7 +48,7 @@ func (s *Set) Status() []Status {
 	if s == nil {
 		return list
 	}
-	for _, h := range s.list {
+	for _, h := range *s.list.Load() {
 		h.mu.Lock()
 		status := h.status
 		status.Waiting = len(h.queue.events)

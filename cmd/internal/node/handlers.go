@@ -27,23 +27,31 @@ func (n *Node) startHandlers() error {
 	if err != nil {
 		return err
 	}
-	cfg := handlers.Config{Log: n.cfg.Log, Env: func() []string {
+	list, err := handlersOf(n.cfg.Handlers)
+	if err != nil {
+		return err
+	}
+	n.handlers = handlers.Start(handlers.Config{Handlers: list, Log: n.cfg.Log, Env: func() []string {
 		return []string{"LNETD_NIDS=" + strings.Join(n.nidTexts(), " "), "LNETD_SOCKET=" + socket}
-	}}
-	for _, h := range n.cfg.Handlers {
+	}})
+	return nil
+}
+
+// handlersOf returns event handlers as they are configured.
+func handlersOf(configured []config.Handler) (list []handlers.Handler, err error) {
+	for _, h := range configured {
 		user, err := program.UserOf("handler "+h.Name, h.User)
 		if err != nil {
-			return h.UserAt.Wrap(err)
+			return nil, h.UserAt.Wrap(err)
 		}
-		cfg.Handlers = append(cfg.Handlers, handlers.Handler{
-			Name: h.Name, Program: h.Run, User: user, Timeout: h.Timeout, Interval: h.Interval,
+		list = append(list, handlers.Handler{
+			Name: h.Name, On: h.On, Program: h.Run, User: user, Timeout: h.Timeout, Interval: h.Interval,
 			Selects: func(event string) bool {
 				return slices.ContainsFunc(h.On, func(s string) bool { return config.SelectsEvent(s, event) })
 			},
 		})
 	}
-	n.handlers = handlers.Start(cfg)
-	return nil
+	return list, nil
 }
 
 func (n *Node) nidTexts() (list []string) {
@@ -54,13 +62,7 @@ func (n *Node) nidTexts() (list []string) {
 }
 
 // Handlers returns the state of the event handlers, in the order of the configuration.
-func (n *Node) Handlers() []handlers.Status {
-	list := n.handlers.Status()
-	for i := range list { // one status for each configured handler
-		list[i].On = n.cfg.Handlers[i].On
-	}
-	return list
-}
+func (n *Node) Handlers() []handlers.Status { return n.handlers.Status() }
 
 // askHandlers answers the question for the handlers, for clients that may only look without the
 // arguments of the programs.

@@ -100,7 +100,7 @@ func (r *reload) compare() (err error) {
 	r.faults(r.from.Faults, r.to.Faults)
 	r.modules()
 	r.keys()
-	return nil
+	return r.handlers()
 }
 
 // wanted sets what the two configurations want the node to have. The node has the NIDs of their NIs,
@@ -196,9 +196,6 @@ func (r *reload) position(key string) string {
 
 // modules passes the configuration to the modules that follow it.
 func (r *reload) modules() {
-	if r.from.SelftestAllow == r.to.SelftestAllow {
-		return
-	}
 	tell := func(c *config.Config) {
 		for _, m := range r.n.modules {
 			if f, ok := m.(Reloader); ok {
@@ -206,10 +203,18 @@ func (r *reload) modules() {
 			}
 		}
 	}
-	r.add("selftest_allow", fmt.Sprintf("selftest_allow: %q", r.to.SelftestAllow), func(context.Context) (func(context.Context) error, error) {
-		tell(&r.to.Config)
-		return func(context.Context) error { tell(&r.from.Config); return nil }, nil
-	})
+	for _, k := range []struct{ key, was, will string }{
+		{"selftest_allow", r.from.SelftestAllow, r.to.SelftestAllow},
+		{"metrics_hosts", r.from.MetricsNames, r.to.MetricsNames},
+	} {
+		if k.was == k.will {
+			continue
+		}
+		r.add(k.key, fmt.Sprintf("%s: %q", k.key, k.will), func(context.Context) (func(context.Context) error, error) {
+			tell(&r.to.Config)
+			return func(context.Context) error { tell(&r.from.Config); return nil }, nil
+		})
+	}
 }
 
 // keys replaces the keys of the sections whose files have other keys.

@@ -9,32 +9,45 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 // guard refuses requests before a page sees them.
 type guard struct {
 	cfg    Config
-	names  []string                // names of this host, in lower case
-	addrs  []netip.Addr            // configured addresses that clients may use as the host name, besides the one that they connect to
+	hosts  atomic.Pointer[hosts]
 	pages  map[string]http.Handler // answers to GET and HEAD by path
 	orders map[string]http.Handler // answers to POST by path
 }
 
 func newGuard(cfg Config, pages, orders map[string]http.Handler) *guard {
-	g := &guard{cfg: cfg, names: []string{"localhost"}, pages: pages, orders: orders}
+	g := &guard{cfg: cfg, pages: pages, orders: orders}
+	g.setHosts(cfg.Hosts)
+	return g
+}
+
+// hosts are what requests may call this host.
+type hosts struct {
+	names []string     // names, in lower case
+	addrs []netip.Addr // configured addresses, besides the one that a client connects to
+}
+
+// setHosts sets the configured names and addresses of this host.
+func (g *guard) setHosts(configured []string) {
+	h := &hosts{names: []string{"localhost"}}
 	own, _ := os.Hostname() // without a hostname there is no name to accept
 	short, _, _ := strings.Cut(own, ".")
-	for _, name := range append([]string{own, short}, cfg.Hosts...) {
+	for _, name := range append([]string{own, short}, configured...) {
 		if name != "" {
-			g.names = append(g.names, canonical(name))
+			h.names = append(h.names, canonical(name))
 		}
 	}
-	for _, name := range cfg.Hosts {
+	for _, name := range configured {
 		if addr, err := netip.ParseAddr(name); err == nil {
-			g.addrs = append(g.addrs, addr.Unmap())
+			h.addrs = append(h.addrs, addr.Unmap())
 		}
 	}
-	return g
+	g.hosts.Store(h)
 }
 
 // ServeHTTP implements http.Handler.
@@ -118,11 +131,11 @@ func (g *guard) isOurs(r *http.Request) bool {
 	host := canonical(withoutPort(r.Host))
 	addr, err := netip.ParseAddr(host)
 	if err != nil {
-		return slices.Contains(g.names, host)
+		return slices.Contains(g.hosts.Load().names, host)
 	}
 	addr = addr.Unmap()
 	own, err := netip.ParseAddrPort(local.String())
-	return addr.IsLoopback() || slices.Contains(g.addrs, addr) || err == nil && addr == own.Addr().Unmap().WithZone("")
+	return addr.IsLoopback() || slices.Contains(g.hosts.Load().addrs, addr) || err == nil && addr == own.Addr().Unmap().WithZone("")
 }
 
 // sameOrigin reports whether the request was not sent by a web page of another host: it has no

@@ -46,6 +46,7 @@ type Server struct {
 	cfg    Config
 	pages  map[string]http.Handler
 	orders map[string]http.Handler
+	guard  *guard
 	http   http.Server
 	done   chan struct{} // closed when Serve has returned; nil before Start
 }
@@ -53,8 +54,9 @@ type Server struct {
 // New returns a server without pages.
 func New(cfg Config) *Server {
 	s := &Server{cfg: cfg, pages: map[string]http.Handler{}, orders: map[string]http.Handler{}}
+	s.guard = newGuard(cfg, s.pages, s.orders)
 	s.http = http.Server{
-		Handler:           newGuard(cfg, s.pages, s.orders),
+		Handler:           s.guard,
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout,
 		WriteTimeout: answerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		DisableGeneralOptionsHandler: true,
@@ -69,6 +71,9 @@ func (s *Server) Handle(path string, page http.Handler) { s.pages[path] = page }
 // HandleOrder registers the handler of a path that is asked for by POST, with a JSON object of at most
 // 4 KiB as the body.
 func (s *Server) HandleOrder(path string, order http.Handler) { s.orders[path] = order }
+
+// SetHosts replaces Config.Hosts, at any time.
+func (s *Server) SetHosts(hosts []string) { s.guard.setHosts(hosts) }
 
 // Start serves connections of l until Close is called.
 func (s *Server) Start(l net.Listener) {

@@ -102,6 +102,13 @@ func (m *Module) Open() error {
 	return nil
 }
 
+// Reload implements node.Reloader: it sets what requests may call this host.
+func (m *Module) Reload(to *config.Config) {
+	if m.server != nil {
+		m.server.SetHosts(to.MetricsHosts())
+	}
+}
+
 // servesPage reports whether the page is served at an address, by the value of metrics_page.
 func servesPage(setting string, at web.Address) bool {
 	return setting == config.PageOn || setting == config.PageLocal && at.Local()
