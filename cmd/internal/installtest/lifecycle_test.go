@@ -3,17 +3,11 @@
 package installtest
 
 import (
-	"context"
-	"errors"
-	"maps"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"ulnet/cmd/internal/journal"
 	"ulnet/lnd/lndtest/netlab"
@@ -86,21 +80,6 @@ func (s *system) starts() {
 	s.contains(journal.IDs[i].Title, "journalctl", "--unit=lnetd", "--catalog", "MESSAGE_ID="+journal.IDs[i].ID)
 }
 
-// confined checks the user and the capabilities, as the kernel shows them, of the process of a unit.
-func (s *system) confined(user, capabilities string) {
-	s.t.Helper()
-	pid := s.property("MainPID", "lnetd")
-	status := s.must("cat", "/proc/"+pid+"/status")
-	for _, set := range []string{"CapPrm", "CapEff", "CapBnd"} {
-		if !strings.Contains(status, set+":\t"+capabilities+"\n") {
-			s.t.Errorf("want %s %s:\n%s", set, capabilities, status)
-		}
-	}
-	if got := strings.TrimSpace(s.must("stat", "--format=%U:%G", "/proc/"+pid)); got != user+":lnetd" {
-		s.t.Errorf("the daemon runs as %s", got)
-	}
-}
-
 // admits checks that members of the group may look at the node and not change it, and that others
 // may not look.
 func (s *system) admits() {
@@ -138,98 +117,6 @@ func (s *system) reloads() {
 	}
 }
 
-// sockets returns the inode of each socket that listens for TCP connections, that serves metrics at a
-// path or that has the UDP port of RoCE, by its address.
-func (s *system) sockets() map[string]string {
-	s.t.Helper()
-	inodes := map[string]string{}
-	for line := range strings.Lines(s.must("cat", "/proc/net/tcp")) {
-		const listens = "0A"
-		if f := strings.Fields(line); len(f) > 9 && f[3] == listens {
-			inodes[f[1]] = f[9]
-		}
-	}
-	for line := range strings.Lines(s.must("cat", "/proc/net/udp")) {
-		const roce = ":12B7"
-		if f := strings.Fields(line); len(f) > 9 && strings.HasSuffix(f[1], roce) {
-			inodes["udp "+f[1]] = f[9]
-		}
-	}
-	for line := range strings.Lines(s.must("cat", "/proc/net/unix")) {
-		if f := strings.Fields(line); len(f) == 8 && strings.HasSuffix(f[7], "/metrics.sock") {
-			inodes[f[7]] = f[6]
-		}
-	}
-	return inodes
-}
-
-// dial connects from a host to addresses again and again, until stop is called, which returns the
-// errors. A daemon that accepts a connection and closes it at once, because only root dials from such
-// a port, has not refused it.
-func dial(on *netlab.Host, addrs ...string) (stop func() error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	result := make(chan error, 1)
-	go func() {
-		var errs error
-		for tick := time.Tick(5 * time.Millisecond); ctx.Err() == nil; <-tick {
-			for _, addr := range addrs {
-				errs = errors.Join(errs, on.Do(func() error {
-					c, err := (&net.Dialer{Timeout: 3 * time.Minute}).Dial("tcp4", addr)
-					switch {
-					case errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNRESET):
-						return nil
-					case err != nil:
-						return err
-					}
-					return c.Close()
-				}))
-			}
-		}
-		result <- errs
-	}()
-	return func() error { cancel(); return <-result }
-}
-
-// keeps checks that an action replaces the processes of units, keeps their listening sockets, and
-// that no peer on a host is refused meanwhile at addresses.
-func (s *system) keeps(from *netlab.Host, units, addrs []string, action func()) {
-	s.t.Helper()
-	pids := func() (list []string) {
-		for _, unit := range units {
-			list = append(list, s.property("MainPID", unit))
-		}
-		return list
-	}
-	old, sockets := pids(), s.sockets()
-	stop := dial(from, addrs...)
-	action()
-	for i, pid := range pids() {
-		if pid == old[i] || pid == "0" {
-			s.t.Errorf("%s: the process %s follows %s", units[i], pid, old[i])
-		}
-	}
-	if err := stop(); err != nil {
-		s.t.Error("a peer is refused: ", err)
-	}
-	if now := s.sockets(); !maps.Equal(sockets, now) {
-		s.t.Errorf("the sockets were %v, and are %v", sockets, now)
-	}
-}
-
-// restarts checks a restart, and a start after a crash.
-func (s *system) restarts(from *netlab.Host) {
-	s.t.Helper()
-	s.keeps(from, []string{"lnetd"}, served, func() { s.must("systemctl", "restart", "lnetd") })
-	s.keeps(from, []string{"lnetd"}, served, func() {
-		restarts := s.property("NRestarts", "lnetd")
-		s.must("systemctl", "kill", "--signal=KILL", "lnetd")
-		s.await("started again", func() bool {
-			return s.property("NRestarts", "lnetd") != restarts && s.property("ActiveState", "lnetd") == "active"
-		})
-	})
-	s.pings("10.9.3.1@tcp", "10.9.3.2@tcp")
-}
-
 // watched checks that the watchdog ends a daemon that has stopped, whose stacks are in the journal
 // then, and starts another one.
 func (s *system) watched() {
@@ -249,61 +136,6 @@ func (s *system) watched() {
 	if err := os.Remove(s.path(dropIns + "/watchdog.conf")); err != nil {
 		s.t.Error(err)
 	}
-}
-
-// extended checks that each drop-in permits what it is for.
-func (s *system) extended() {
-	s.t.Helper()
-	const gossip = "gossip:\n  nids: ['10.9.3.[1-2]@tcp']\nhandlers:\n"
-	for _, test := range []struct {
-		dropIn, user, capabilities string
-		configuration              string
-		check                      func()
-	}{
-		{"rdma", "lnetd", "0000000000001400", "networks: tcp(eth0),o2ib(eth0)\n", func() {
-			s.pings("10.9.3.1@o2ib")
-			sockets := s.sockets()
-			s.must("systemctl", "restart", "lnetd")
-			if now := s.sockets(); len(sockets) != 2 || !maps.Equal(sockets, now) {
-				s.t.Errorf("the sockets were %v, and are %v", sockets, now)
-			}
-			s.pings("10.9.3.1@o2ib")
-		}},
-		{"capture", "lnetd", "0000000000003400", "networks: tcp(eth0)\ncapture: /var/log/lnetd/lnet.pcapng\n" + gossip + "  record: {on: [gossip], run: [/usr/bin/lnetdump, -i, eth0, -w, /var/log/lnetd/eth0.pcapng], timeout: 3s}\n", func() {
-			out, _ := s.run("gossipctl", "handlers", "test", "record") // an error: its time is over
-			if !strings.Contains(out, "exit 0") {
-				s.t.Errorf("a program records an interface: %s", out)
-			}
-			s.pings("10.9.3.2@tcp")
-			s.must("systemctl", "stop", "lnetd")
-			s.contains("10.9.3.2@tcp", "lnetdump", "/var/log/lnetd/lnet.pcapng")
-		}},
-		{"actions", "root", "00000000000004eb", "networks: tcp(eth0)\n" + gossip + "  who: {on: [gossip], run: [/usr/bin/id, -un], user: nobody}\n  writes: {on: [gossip], run: [/bin/sh, -c, 'echo written > /etc/written']}\n", func() {
-			s.contains("nobody", "gossipctl", "handlers", "test", "who")
-			s.contains("exit 0", "gossipctl", "handlers", "test", "writes")
-			s.contains("written", "cat", "/etc/written")
-			s.must("rm", "/etc/written")
-			s.must("systemctl", "reload", "lnetd")
-		}},
-	} {
-		s.configure("", test.configuration)
-		file := dropIns + "/" + test.dropIn + ".conf"
-		s.must("install", "-D", "-m", "644", "/usr/share/ulnet/systemd/"+test.dropIn+".conf", "/"+file)
-		s.must("systemctl", "daemon-reload")
-		s.must("systemctl", "restart", "lnetd")
-		s.confined(test.user, test.capabilities)
-		test.check()
-		if err := os.Remove(s.path(file)); err != nil {
-			s.t.Error(err)
-		}
-	}
-	s.configure("", "networks: tcp(eth0)\n"+metrics)
-	if err := os.Remove(s.path(dropIns)); err != nil {
-		s.t.Error(err)
-	}
-	s.must("systemctl", "daemon-reload")
-	s.must("systemctl", "restart", "lnetd")
-	s.confined("lnetd", "0000000000000400")
 }
 
 // upgraded checks the upgrade to a newer package, with a second node on the host.

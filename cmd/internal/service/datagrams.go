@@ -12,20 +12,12 @@ import (
 func (s *Sockets) ListenPacket(how net.ListenConfig, local netip.AddrPort) (net.PacketConn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at, network := udpAt(local), "udp6"
+	network := "udp6"
 	if local.Addr().Is4() {
 		network = "udp4"
 	}
-	if from := s.inherited[at]; from != nil {
-		c, err := net.FilePacketConn(from.file)
-		if err != nil {
-			return nil, err
-		}
-		udp := c.(*net.UDPConn)
-		if err := setUp(how, network, local, udp); err != nil {
-			return nil, errors.Join(err, udp.Close())
-		}
-		return &datagrams{UDPConn: udp, stored: s.useLocked(from, at), sockets: s}, nil
+	if from := s.inherited[udpAt(local)]; from != nil {
+		return s.resumePacket(from, how, network, local)
 	}
 	s.awaitForgotten()
 	c, err := how.ListenPacket(context.Background(), network, local.String())
@@ -36,6 +28,19 @@ func (s *Sockets) ListenPacket(how net.ListenConfig, local netip.AddrPort) (net.
 	name := udpAt(addressOf(udp.LocalAddr())).name()
 	_ = s.manager.store(udp, name) // it logs errors
 	return &datagrams{UDPConn: udp, stored: name, sockets: s}, nil
+}
+
+// resumePacket returns an inherited socket. The caller holds s.mu.
+func (s *Sockets) resumePacket(from *inherited, how net.ListenConfig, network string, local netip.AddrPort) (net.PacketConn, error) {
+	c, err := net.FilePacketConn(from.file)
+	if err != nil {
+		return nil, err
+	}
+	udp := c.(*net.UDPConn)
+	if err := setUp(how, network, local, udp); err != nil {
+		return nil, errors.Join(err, udp.Close())
+	}
+	return &datagrams{UDPConn: udp, stored: s.useLocked(from, udpAt(local)), sockets: s}, nil
 }
 
 // datagrams is a UDP socket that the manager has, too. Close closes this process's descriptor alone.
