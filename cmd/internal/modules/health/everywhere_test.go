@@ -5,6 +5,7 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+	"time"
 
 	"ulnet/cmd/internal/config"
 	"ulnet/health"
@@ -18,9 +19,9 @@ import (
 func TestHealthEverywhere(t *testing.T) {
 	spec.Covers(t, "CH-61")
 	t.Parallel()
-	h := newHealthNodes(t, 3, 2, func(_ int, c *config.Config) { // the usual multiples of Ping: a server dies
+	h := newHealthNodes(t, 3, 2, func(_ int, c *config.Config) { // a server dies: clients wait so long for it
 		times := &c.Health.Times
-		times.Evict, times.Orphan = 0, 0
+		times.Client, times.Elect, times.Orphan = 2*time.Second, 500*time.Millisecond, 3*time.Second
 	})
 	await(t, "connections", func() bool { return h.settled(3, 3) && h.settled(4, 3) })
 	await(t, "servers", func() bool { return h.alive(0)+h.alive(1)+h.alive(2) == 9 })
