@@ -103,7 +103,7 @@ func TestMute(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	files, index := collect(t, Options{Socket: socket, Config: conf, Log: logFile, Limit: 2500 * time.Millisecond, Answer: 300 * time.Millisecond})
+	files, index := collect(t, Options{Socket: socket, Config: conf, Log: logFile, Limit: 5 * time.Second, Answer: time.Second})
 	for name, part := range map[string]string{
 		"process/cmdline":  "-test.",
 		"config-file.json": "3s",
