@@ -12,8 +12,8 @@ import (
 const rocePort = 4791
 
 // FreeHosts returns n addresses on which the UDP port of RoCEv2 is free at the moment. The
-// first ends in .1, and each is above the one before. They are not reserved, but another call
-// returns other addresses.
+// first ends in .1, and each is above the one before. They are reserved as the ports of
+// [FreePort] are.
 func FreeHosts(n int) ([]netip.Addr, error) {
 	if n < 1 || n > 250 {
 		return nil, fmt.Errorf("%d loopback addresses: want 1 to 250", n)
@@ -21,7 +21,7 @@ func FreeHosts(n int) ([]netip.Addr, error) {
 	for range attempts {
 		// People often use lower addresses, and tests often name much higher ones.
 		hosts := hostsOf(64+rand.N(128), rand.N(256), n)
-		if free(hosts) {
+		if reserve(fmt.Sprintf("hosts after %v", hosts[0])) == nil && free(hosts) {
 			return hosts, nil
 		}
 	}

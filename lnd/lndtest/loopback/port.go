@@ -11,26 +11,30 @@ import (
 	"os"
 )
 
-// attempts is how many ports FreePort tries.
+// attempts is how many ports FreePort tries to reserve, and how many lists of addresses FreeHosts tries.
 const attempts = 100
 
 // minPort is the lowest port that FreePort gives, above those of most services.
 const minPort = 10_000
 
 // FreePort returns a TCP port above 1023 that is free on all of the addresses at the moment.
-// The port is not reserved, so listen soon. It is outside the range from which the kernel
-// chooses for sockets that ask for any port, unless that range has all ports. So a connection
-// that another process opens in between cannot take it.
+// On Linux no other call returns it, also in other processes of this network namespace, until
+// this process has ended; elsewhere it is not reserved, so listen soon. It is outside the range
+// from which the kernel chooses for sockets that ask for any port, unless that range has all
+// ports. So a connection that another process opens in between cannot take it.
 func FreePort(addrs ...netip.Addr) (uint16, error) {
 	kernels := kernelsOwn()
 	var err error
-	for range attempts {
+	for i := range 2 * attempts {
 		port := kernels.outside()
+		if reserve(fmt.Sprintf("port %d", port)) != nil && i < attempts {
+			continue // in the second half any free port will do: the kernel may have left few
+		}
 		if err = try(port, addrs); err == nil {
 			return port, nil
 		}
 	}
-	return 0, fmt.Errorf("%d TCP ports tried, none is free on all of %v: %w", attempts, addrs, err)
+	return 0, fmt.Errorf("%d TCP ports tried, none is free on all of %v: %w", 2*attempts, addrs, err)
 }
 
 // try listens on a port of all addresses for a moment.

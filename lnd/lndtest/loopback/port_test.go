@@ -33,3 +33,18 @@ func TestFreePortFails(t *testing.T) {
 		t.Errorf("got port %d on an address that is not ours", port)
 	}
 }
+
+// TestReserved: a port is returned once, although nothing listens there.
+func TestReserved(t *testing.T) {
+	seen := map[uint16]bool{}
+	for range 600 { // so many that by chance alone some would be the same
+		port, err := loopback.FreePort(netip.MustParseAddr("127.0.0.1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen[port] {
+			t.Fatalf("port %d twice", port)
+		}
+		seen[port] = true
+	}
+}
