@@ -118,9 +118,9 @@ func TestSendTakesSlot(t *testing.T) {
 }
 
 // TestAbortedUnsent: SC-72: Abort ends a broadcast that waits for a slot: no member gets the
-// request, the root does not run it, and Status returns ECANCELED.
+// request, the root does not run it, and Status returns ECANCELED. It has no latency.
 func TestAbortedUnsent(t *testing.T) {
-	spec.Covers(t, "SC-72")
+	spec.Covers(t, "SC-72", "OP-91")
 	s := newStacks(t, 4, nil)
 	g := s.group(0, true, scoll.Tree{})
 	const all = 100
@@ -149,6 +149,9 @@ func TestAbortedUnsent(t *testing.T) {
 	}
 	if len(s.nodes[0].done) != all || canceled != 1 {
 		t.Errorf("%d done, %d canceled", len(s.nodes[0].done), canceled)
+	}
+	if got := s.nodes[0].agent.Latency(); got.Count() != all-1 {
+		t.Errorf("%d broadcasts were timed, want %d", got.Count(), all-1)
 	}
 	for _, k := range s.nodes {
 		if len(k.ran) != all-1 {
