@@ -49,7 +49,9 @@ func TestExchangeUnderFaults(t *testing.T) {
 		t.Errorf("%d of %d were sent, %d failed", sent.Load(), messages, failed.Load())
 	}
 	// Faults double ACKs, so more of them arrive than PUTs were sent; portals accepts one for each
-	// PUT.
+	// PUT. An ACK that was doubled stands in for one that was lost, but for the PUTs that are timed, one
+	// in 64: each of these takes its own ACK alone.
+	const timed = (messages + 63) / 64
 	settled := func() bool {
 		arrived.Add(int64(len(got)))
 		for range len(got) {
@@ -57,10 +59,13 @@ func TestExchangeUnderFaults(t *testing.T) {
 		}
 		atA, atB := a.Status().Faults.Plan, b.Status().Faults.Plan
 		return arrived.Load() == survivors(messages, atA.Rules[0], atB.Rules[0]) &&
-			acked.Load() == messages && atA.Held+atB.Held == 0
+			acked.Load() >= messages-timed && atA.Held+atB.Held == 0
 	}
 	if !lndtest.Poll(settled) {
 		t.Errorf("%d arrived, %d were acknowledged\na: %+v\nb: %+v", arrived.Load(), acked.Load(), a.Status().Faults.Plan, b.Status().Faults.Plan)
+	}
+	if n := acked.Load(); n > messages {
+		t.Errorf("%d ACKs of %d PUTs", n, messages)
 	}
 	peers := func() []lnet.PeerSnapshot {
 		return append(a.Peers(nid.NID{}, 10).Peers, b.Peers(nid.NID{}, 10).Peers...)
