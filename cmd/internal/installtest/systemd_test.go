@@ -15,14 +15,23 @@ import (
 )
 
 // inGroup makes a control group with the name $2, by way of the folder $1, and runs the rest of the
-// arguments there, in namespaces whose root group it is.
+// arguments there, in namespaces whose root group it is. The end of standard input, also because the
+// test has died, ends the program and all that it has started.
 const inGroup = `
 mount -t cgroup2 cgroup2 "$1"
 mkdir "$1/$2"
 echo $$ >"$1/$2/cgroup.procs"
 umount "$1"
 shift 2
-exec unshare --pid --fork --kill-child --uts --ipc --cgroup -- "$@"
+exec 3<&0 </dev/null
+unshare --pid --fork --kill-child --uts --ipc --cgroup -- "$@" 3<&- &
+program=$!
+{ cat <&3; kill -KILL "$program"; } >/dev/null 2>&1 &
+guard=$!
+status=0
+wait "$program" || status=$?
+kill "$guard"
+exit "$status"
 `
 
 // boots runs systemd in the root $1 as the first process, with the file systems that container
@@ -89,17 +98,31 @@ func (d debian) boot(on *netlab.Host) *system {
 	var said strings.Builder
 	cmd := exec.Command("unshare", "--mount", "--", "bash", "-euc", inGroup, "bash", group, name, "bash", "-euc", boots, "bash", d.dir, file)
 	cmd.Stdout, cmd.Stderr = &said, &said
+	input, err := cmd.StdinPipe()
+	if err != nil {
+		d.t.Fatal(err)
+	}
 	process := on.Start(cmd)
 	ended := make(chan struct{})
 	go func() { _ = process.Wait(); close(ended) }() // an error: said has the reason
+	d.t.Cleanup(func() { _ = input.Close(); <-ended })
 	s := &system{debian: d}
+	s.awaitStart(file, ended, &said)
+	d.t.Cleanup(s.showJournal)
+	return s
+}
+
+// awaitStart waits until systemd, whose number is in a file then, has started all units. It skips the
+// test if the process ends before, which said has the reason of.
+func (s *system) awaitStart(file string, ended <-chan struct{}, said fmt.Stringer) {
+	s.t.Helper()
 	late := time.After(5 * time.Minute)
 	for state := ""; state != "running" && state != "degraded"; {
 		select {
 		case <-ended:
-			d.t.Skipf("systemd does not start here as the first process of namespaces: %s", said.String())
+			s.t.Skipf("systemd does not start here as the first process of namespaces: %s", said)
 		case <-late:
-			d.t.Skipf("systemd does not become ready here: %q", state)
+			s.t.Skipf("systemd does not become ready here: %q", state)
 		case <-time.After(100 * time.Millisecond):
 		}
 		if b, err := os.ReadFile(file); err == nil && strings.HasSuffix(string(b), "\n") {
@@ -108,8 +131,6 @@ func (d debian) boot(on *netlab.Host) *system {
 			state = strings.TrimSpace(state)
 		}
 	}
-	d.t.Cleanup(s.showJournal)
-	return s
 }
 
 // run runs a command in the system, and returns what it prints.
