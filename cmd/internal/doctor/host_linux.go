@@ -217,12 +217,27 @@ func overlaps(bound, wanted netip.Addr) bool {
 // holderOf returns the name and number of the process with a socket.
 func holderOf(inode string) string {
 	links, _ := filepath.Glob("/proc/[0-9]*/fd/*")
+	var holders []string
 	for _, link := range links {
 		if to, err := os.Readlink(link); err == nil && to == "socket:["+inode+"]" {
 			pid := strings.Split(link, "/")[2]
 			name, _ := os.ReadFile("/proc/" + pid + "/comm")
-			return fmt.Sprintf("%s (%s)", strings.TrimSpace(string(name)), pid)
+			holders = append(holders, fmt.Sprintf("%s (%s)", strings.TrimSpace(string(name)), pid))
 		}
+	}
+	return mainHolder(holders)
+}
+
+// mainHolder returns the one of several processes with a socket that uses it. systemd has the sockets
+// of services, too, to hand them over in a restart.
+func mainHolder(holders []string) string {
+	for _, h := range holders {
+		if !strings.HasPrefix(h, "systemd ") {
+			return h
+		}
+	}
+	if len(holders) > 0 {
+		return holders[0]
 	}
 	return "another process, or one of another user"
 }

@@ -207,6 +207,21 @@ func TestListener(t *testing.T) {
 	}
 }
 
+// TestMainHolder: where systemd has the socket of a process, too, that process is named.
+func TestMainHolder(t *testing.T) {
+	spec.Covers(t, "OP-43")
+	for want, holders := range map[string][]string{
+		"lnetd (42)":  {"systemd (1)", "lnetd (42)", "systemd (900)"},
+		"lnetd (7)":   {"lnetd (7)", "systemd (1)"},
+		"systemd (1)": {"systemd (1)"},
+		"another process, or one of another user": nil,
+	} {
+		if got := mainHolder(holders); got != want {
+			t.Errorf("%q: %q, want %q", holders, got, want)
+		}
+	}
+}
+
 // TestRules: the rules of a host are read, and dropped ports are found.
 func TestRules(t *testing.T) {
 	spec.Covers(t, "OP-42")

@@ -75,6 +75,9 @@ func (s *system) starts() {
 	s.must("systemctl", "start", "lnetd")
 	s.pings("10.9.3.1@tcp", "10.9.3.2@tcp")
 	s.contains("10.9.3.1@tcp", "systemctl", "status", "lnetd")
+	if out, err := s.run("ulnet-lnetctl", "doctor"); !strings.Contains(out, "tcp 10.9.3.1:988 is taken by lnetd") {
+		s.t.Errorf("doctor does not see that lnetd has the port: %v\n%s", err, out)
+	}
 	i := slices.IndexFunc(journal.IDs, func(id journal.ID) bool { return id.Text == "ready" })
 	s.contains("nids=10.9.3.1@tcp", "journalctl", "--unit=lnetd", "MESSAGE_ID="+journal.IDs[i].ID)
 	s.contains(journal.IDs[i].Title, "journalctl", "--unit=lnetd", "--catalog", "MESSAGE_ID="+journal.IDs[i].ID)
