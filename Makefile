@@ -94,7 +94,7 @@ image: fresh-tree ## build a container image of this commit into bin/image, with
 	@version=$$(contrib/package/version) && file=bin/image/ulnet_$${version}_$$($(GO) env GOARCH).tar && \
 	$(GO) run ./cmd/internal/image --release $$version --arch $$($(GO) env GOARCH) --time $$(git log -1 --format=%ct) $(tree) $$file && echo $$file
 
-packages: fresh-tree ## build a .deb and an .rpm of this commit into bin/packages; MAINTAINER='Name <name@domain>': whom their users write to
+packages: fresh-tree ## build a .deb and an .rpm of this commit into bin/packages; MAINTAINER='Name <name@domain>' is the address for questions of their users
 	@contrib/package/build $(tree) bin/packages
 
 demo: build ## three nodes on loopback exchange messages, decoded; NET=o2ib on RDMA in software
@@ -130,13 +130,13 @@ commands:
 	@mkdir -p bin/test
 	@$(GO) build -ldflags=-s -o bin/test/ $(commands:%=./cmd/%)
 
-# Commands that only ask lnetd do one thing after the other: built without the race detector
-# they begin three times faster, and scripts run hundreds of them.
-clients := lnetctl lctl gossipctl scollctl
+# Scripts run hundreds of commands that ask lnetd and end. Without the race detector these begin
+# three times faster; the long suite has them with it.
+UNRACED ?= lnetctl lctl gossipctl scollctl
 race-commands: commands
 	@mkdir -p bin/race
-	@ln -f $(clients:%=bin/test/%) bin/race/
-	@CGO_ENABLED=1 $(GO) build -race -ldflags=-s -o bin/race/ $(patsubst %,./cmd/%,$(filter-out $(clients),$(commands)))
+	@$(if $(UNRACED),cp $(UNRACED:%=bin/test/%) bin/race/)
+	@CGO_ENABLED=1 $(GO) build -race -ldflags=-s -o bin/race/ $(patsubst %,./cmd/%,$(filter-out $(UNRACED),$(commands)))
 
 race: race-commands ## short tests of the packages with goroutines under the race detector (needs gcc)
 	@packages=$$(.ci/concurrent) && set -x && \
