@@ -45,7 +45,7 @@ func TestMetricsHandover(t *testing.T) {
 				t.Fatal("while the daemon is down: ", err)
 			}
 			d = commands.Start(t, cfg)
-			if answer := healthz(t, c, "localhost"); !strings.HasPrefix(answer, "HTTP/1.1 200 ") {
+			if answer := answerFrom(t, c, "localhost"); !strings.HasPrefix(answer, "HTTP/1.1 404 ") {
 				t.Errorf("%s: answer %q", address, answer)
 			}
 		}
@@ -53,12 +53,12 @@ func TestMetricsHandover(t *testing.T) {
 	}
 }
 
-// healthz asks for /healthz of a host, and returns the answer.
-func healthz(t *testing.T, c net.Conn, host string) string {
+// answerFrom asks a host for a page that it does not have, however busy it is, and returns the answer.
+func answerFrom(t *testing.T, c net.Conn, host string) string {
 	t.Helper()
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(time.Minute))
-	if _, err := fmt.Fprintf(c, "GET /healthz HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", host); err != nil {
+	if _, err := fmt.Fprintf(c, "GET /no-such-page HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", host); err != nil {
 		t.Error(err)
 	}
 	answer, err := io.ReadAll(c)
@@ -79,7 +79,7 @@ func TestReloadMetricsHosts(t *testing.T) {
 	}
 	address := netip.AddrPortFrom(own, port).String()
 	d := lnetdtest.Build(t).Start(t, lnetdtest.Config{Networks: "tcp(127.0.0.6)", Port: port, Settings: []string{"metrics: " + address}})
-	for _, test := range []struct{ hosts, answer string }{{"", "HTTP/1.1 403 "}, {"monitor.example", "HTTP/1.1 200 "}, {"other.example", "HTTP/1.1 403 "}} {
+	for _, test := range []struct{ hosts, answer string }{{"", "HTTP/1.1 403 "}, {"monitor.example", "HTTP/1.1 404 "}, {"other.example", "HTTP/1.1 403 "}} {
 		text := fmt.Sprintf("metrics: %s\nmetrics_hosts: %q\n", address, test.hosts)
 		if err := os.WriteFile(filepath.Join(d.RuntimeDir(), "lnetd.yaml"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -91,7 +91,7 @@ func TestReloadMetricsHosts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if answer := healthz(t, c, "monitor.example"); !strings.HasPrefix(answer, test.answer) {
+		if answer := answerFrom(t, c, "monitor.example"); !strings.HasPrefix(answer, test.answer) {
 			t.Errorf("metrics_hosts %q: answer %q", test.hosts, answer)
 		}
 	}
