@@ -78,6 +78,9 @@ func (t *Table) takeAcks(o *operation) (d *md, taken int, why lnet.DropReason) {
 	o.event.MatchBits, o.event.MLength = ack.MatchBits, ack.MLength
 	for ; taken < o.times; taken++ {
 		if d.threshold == 0 || !d.asked.awaits(wire.Put) {
+			if d.auto && d.exhausted() && d.refs == int32(taken) { // the MD ends with the ACK before this one
+				return d, taken, lnet.StaleHandle
+			}
 			return d, taken, lnet.InactiveMD
 		}
 		if !t.answeredBy(d, &o.asked, wire.Put) {

@@ -147,12 +147,12 @@ func TestAckRunForged(t *testing.T) {
 }
 
 // TestAckRunUnlinks: a run of ACKs uses up the threshold of an MD. The last event has Unlinked set, and
-// no other event has.
+// no other event has. The MD of the ACK behind it is gone, as it would be without a run.
 func TestAckRunUnlinks(t *testing.T) {
 	r := newAckRun(t, 3, portals.MD{Threshold: 5}, portals.Unlink)
 	r.arrive(3, r.ack())
 	r.end()
-	r.expect("threshold", []string{"ACK", "ACK!"}, map[string]uint64{"inactive MD": 1})
+	r.expect("threshold", []string{"ACK", "ACK!"}, map[string]uint64{"stale handle": 1})
 }
 
 // TestAckRunHandler: what a handler does to its event, and to its MD, spoils no other event of the run.
