@@ -1,6 +1,7 @@
 package lnd
 
 import (
+	"slices"
 	"time"
 
 	"ulnet/lnet/nid"
@@ -14,33 +15,55 @@ const MaxInline = 1 << 10
 // connection holds. A driver may use less, or more.
 const InlineBuffer = 64 << 10
 
-// Inline is a small message of which the driver has copied header and payload (a send with
-// inline data, as RDMA calls it): the memory of the payload is free at once.
+// Inline is a small message that a driver copies when it is posted (a send with inline data, as RDMA
+// calls it): the memory of the Inline and of the payload is free at once.
 type Inline struct {
 	Header wire.Header   // complete header
 	To     nid.ProcessID // next hop, whose connection is used
 	Lazy   bool          // the message answers one of a batch (Batcher), and may wait until that batch ends
-	Opens  bool          // set by the driver: the message is the first one in its buffer
-	Copies int           // number of further messages, equal to this one, that leave behind it
-	Owner  any           // lnet's: the structure that this Inline is part of
-	Link   *Inline       // next message of a list
+	Record
 }
 
-// Length returns the number of payload bytes.
-func (i *Inline) Length() int { return int(i.Header.PayloadLength) }
+// Record is what a driver keeps of an inline message until that has ended. The records of the messages
+// in one buffer lie next to each other in memory, so that hundreds of messages end at a small cost.
+type Record struct {
+	Body    [wire.BodySize]byte // set by the driver: command of the header
+	Type    wire.MsgType        // set by the driver: type of the message
+	Length  int32               // set by the driver: number of payload bytes
+	Copies  int32               // number of further messages, equal to this one, that leave behind it
+	PID     nid.PID             // the upper layer's: PID that the sender asked for
+	Pinned  bool                // the upper layer's: the header has the NID to send from
+	Opens   bool                // set by the driver: the message is the first one in its buffer
+	Expires time.Duration       // lnet's: instant at which a message expires that had to queue; else 0
+	Owner   any                 // lnet's: the peer
+	Upper   any                 // the upper layer's
+	Ptr     any                 // the upper layer's
+}
 
-// Messages returns the number of messages that i stands for.
-func (i *Inline) Messages() int { return 1 + i.Copies }
+// Messages returns the number of messages that r stands for.
+func (r *Record) Messages() int { return 1 + int(r.Copies) }
+
+// AppendRecord appends what a driver keeps of a message to a list.
+func (i *Inline) AppendRecord(list []Record) []Record {
+	n := len(list)
+	list = slices.Grow(list, 1)[:n+1]
+	r, h := &list[n], &i.Header
+	// Field by field, because a copy of fields that were just written would stall the processor.
+	r.Body, r.Type, r.Length = h.Body, h.Type, int32(h.PayloadLength)
+	r.Copies, r.PID, r.Pinned, r.Opens, r.Expires = i.Copies, i.PID, i.Pinned, i.Opens, i.Expires
+	r.Owner, r.Upper, r.Ptr = i.Owner, i.Upper, i.Ptr
+	return list
+}
 
 // Inliner is an NI that copies small messages into buffers of the connection. Messages that
 // are posted while the connection is busy leave together with one write for each buffer, and
 // lnet is told of all messages of a write at once. A buffer, and not a message, needs a credit.
 type Inliner interface {
 	// Post copies a message with a payload of at most MaxInline bytes, i.Messages() times, all into
-	// the same buffer, and sets i.Opens. The driver takes another buffer only if open is true. Post makes no upcall, so lnet may call
-	// it with a lock held. It returns false, and copies nothing, if no buffer has room and open
-	// is false, if the message would have to wait for a connection, or behind messages that
-	// were given to Send, or if the upcalls are no [InlineUpcalls].
+	// the same buffer, and sets i.Opens. The driver takes another buffer only if open is true. Post makes
+	// no upcall, so lnet may call it with a lock held. It returns false, and copies nothing, if no buffer
+	// has room and open is false, if the message would have to wait for a connection, or behind messages
+	// that were given to Send, or if the upcalls are no [InlineUpcalls].
 	//
 	// If f is not nil, the caller has to call f.Flush without locks, because no other
 	// goroutine writes the message.
@@ -51,55 +74,12 @@ type Inliner interface {
 type Flusher interface{ Flush() }
 
 // InlineUpcalls are upcalls that also take the ends of inline messages. Exactly one of them is
-// called for each Inline, in the order of Post.
+// called for each Inline, in the order of Post. The records are the driver's again when the call returns.
 type InlineUpcalls interface {
 	Upcalls
-	// Left reports that the n Inlines of a list, all to one process, left at an instant on
-	// Config.Clock, with their copies; 0: now.
-	Left(first *Inline, n int, at time.Duration)
-	// Lost reports that the last n of the messages that i stands for failed; the others have left.
-	// payload is a copy of each one's, valid until Lost returns.
-	Lost(i *Inline, n int, payload []byte, err error)
-}
-
-// InlineList is a list of inline messages in the order of their arrival. The zero value is
-// empty. Not safe for concurrent use.
-type InlineList struct {
-	First *Inline // the oldest message
-	last  *Inline
-	N     int // number of Inlines
-}
-
-// Push appends a message.
-func (l *InlineList) Push(i *Inline) {
-	i.Link = nil
-	if l.last == nil {
-		l.First = i
-	} else {
-		l.last.Link = i
-	}
-	l.last = i
-	l.N++
-}
-
-// Last returns the newest message, nil if the list is empty.
-func (l *InlineList) Last() *Inline {
-	if l.First == nil {
-		return nil
-	}
-	return l.last
-}
-
-// Pop removes and returns the oldest message, nil if there is none.
-func (l *InlineList) Pop() *Inline {
-	i := l.First
-	if i == nil {
-		return nil
-	}
-	if l.First = i.Link; l.First == nil {
-		l.last = nil
-	}
-	i.Link = nil
-	l.N--
-	return i
+	// Left reports that messages to a process left at an instant on Config.Clock, with their copies; 0: now.
+	Left(list []Record, to nid.ProcessID, at time.Duration)
+	// Lost reports that the last n of the messages that r stands for failed; the others have left. h is
+	// the header of each, payload is valid until Lost returns.
+	Lost(r *Record, h *wire.Header, to nid.ProcessID, n int, payload []byte, err error)
 }

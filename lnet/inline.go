@@ -1,58 +1,37 @@
 package lnet
 
 import (
+	"sync"
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 )
 
 // Inline is a small message whose header and payload the driver copies when it is posted, so
-// that its memory is free at once and no [Message] is needed while it is on its way. The upper
-// layer calls [Inline.Init] once for each value, and hands the value to [Node.Post]. lnet owns it
-// until it calls Left of the [InlineUpper], or Lost for the last time.
+// that its memory, and the Inline, are free at once and no [Message] is needed while it is on its way.
+// The upper layer's fields of the record come back with [InlineUpper]. If Pinned is false, Post fills in
+// Header.SrcNID.
 type Inline struct {
 	lnd.Inline
-	// Upper is the upper layer's: the structure that this Inline is part of.
-	Upper any
-	// Answers is as in Message; nil for a message that is no answer.
-	Answers *NI
-	// Pinned says that Header.SrcNID is the NID to send from. Otherwise Post fills it in.
-	Pinned bool
-
-	peer    *peerNI
-	expires time.Duration // as in Message, for a message that had to queue
+	Answers *NI // as in Message; nil for a message that is no answer
 }
 
-// Init ties the embedded driver part to i. Call it once, before the first Post.
-func (i *Inline) Init() { i.Owner = i }
-
-// Next returns the message that follows i in the list whose first message lnet has passed to Left of
-// the [InlineUpper]. It returns nil if i is the last message of the list.
-func (i *Inline) Next() *Inline {
-	if i.Link == nil {
-		return nil
-	}
-	return i.Link.Owner.(*Inline)
-}
-
-// InlineUpper is an Upper that posts messages.
+// InlineUpper is an Upper that posts messages. Records are lnet's again when a call returns.
 type InlineUpper interface {
 	Upper
-	// Left reports that messages have left this node: first, first.Next(), and so on until nil.
-	Left(first *Inline)
-	// Lost reports that a message has failed. It returns a Message with the same header and a
-	// copy of the payload, which is valid until Lost returns. lnet may send the Message again;
-	// Sent ends it. Of an Inline that stands for several messages, lnet calls Lost for each one
-	// that has failed, and sets Copies to the number of calls that follow. The last call, with
-	// Copies 0, takes the Inline back.
-	Lost(i *Inline, payload []byte) *Message
-	// Inline returns the inline form of a message that waits for credits, for another try of
-	// Post, or nil if m has to stay as it is. lnet calls it and Posted with a lock held.
-	Inline(m *Message) *Inline
-	// Posted follows each call of Inline that returned i. The parameter taken is true if lnet sends i in
-	// the place of m; it is false if lnet does not use i any more.
-	Posted(m *Message, i *Inline, taken bool)
+	// Left reports that messages to a process have left this node.
+	Left(list []lnd.Record, to nid.NID)
+	// Lost reports that a message to a process at a NID has failed. It returns a Message with the header h
+	// and a copy of the payload, which is valid until Lost returns. lnet may send the Message again; Sent
+	// ends it. Of a record that stands for several messages, lnet calls Lost for each one that has failed.
+	Lost(r *lnd.Record, h *wire.Header, to nid.NID, payload []byte) *Message
+	// Inline fills in the inline form of a message that waits for credits, for another try of Post, and
+	// returns true, or returns false if m has to stay as it is. lnet calls Inline, and Posted if lnet sends
+	// i in the place of m, with a lock held.
+	Inline(m *Message, i *Inline) bool
+	Posted(m *Message)
 }
 
 // Post sends a small message like [Node.Send], from the NI that Send would choose. It returns
@@ -97,7 +76,7 @@ func (p *peerNI) post(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken 
 func (p *peerNI) beginPost(i *Inline) {
 	p.ni.node.inFlight.add(i.Messages())
 	p.ni.pending.Add(int64(i.Messages()))
-	i.To.NID, i.To.PID, i.expires = p.nid, i.Header.DestPID, 0
+	i.To.NID, i.To.PID, i.Expires = p.nid, i.Header.DestPID, 0
 }
 
 // endPost takes back what beginPost has counted, because the driver has not taken the messages.
@@ -110,7 +89,7 @@ func (p *peerNI) endPost(i *Inline) {
 // an NI credit, which the first message in the buffer holds. The caller holds p.mu. If undo is
 // true, the caller must give an NI credit back after it has released p.mu.
 func (p *peerNI) fill(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken, undo bool) {
-	i.peer = p
+	i.Owner = p
 	if p.posted > 0 { // so there may be a buffer with room
 		flush, taken = p.ni.poster.Post(&i.Inline, payload, false)
 	}
@@ -145,27 +124,28 @@ func (p *peerNI) postQueued() (flush lnd.Flusher, undo, taken bool) {
 	if p.ni.poster == nil || !ok {
 		return nil, false, false
 	}
+	i := inlines.Get().(*Inline)
+	defer inlines.Put(i)
 	for n := 0; p.queue.Len() > 0 && !p.queue.Urgent() && n < postAtOnce; n++ {
 		m := owner(p.queue.First())
-		if !m.mayPost() || p.unfit(m) != nil {
+		if !m.mayPost() || p.unfit(m) != nil || !upper.Inline(m, i) {
 			break
 		}
-		i := upper.Inline(m)
-		if i == nil {
-			break
-		}
-		i.To, i.expires = m.Target, m.expires
+		i.To, i.Expires = m.Target, m.expires
 		if flush, taken, undo = p.fill(i, m.Payload); taken {
 			p.queue.Pop()
 			p.ni.node.backlog.leave(m)
+			upper.Posted(m)
 		}
-		upper.Posted(m, i, taken)
 		if !taken || flush != nil || undo {
 			return flush, undo, taken
 		}
 	}
 	return nil, false, taken
 }
+
+// inlines are the inline forms of messages that are being posted.
+var inlines = sync.Pool{New: func() any { return new(Inline) }}
 
 // mayPost reports whether m may become an inline message: there was no choice of paths, and it is sent
 // for the first time.
@@ -175,23 +155,22 @@ func (m *Message) mayPost() bool {
 }
 
 // Left implements lnd.InlineUpcalls.
-func (ni *NI) Left(first *lnd.Inline, n int, at time.Duration) {
-	i := first.Owner.(*Inline)
-	p := i.peer
+func (ni *NI) Left(list []lnd.Record, to nid.ProcessID, at time.Duration) {
+	p := list[0].Owner.(*peerNI)
 	var sum departed
-	for l := first; l != nil; l = l.Link {
-		sum.count(l)
+	for n := range list {
+		sum.count(&list[n])
 	}
-	p.restore(n, &sum)
+	p.restore(len(list), &sum)
 	ni.traffic.countDeparted(&sum)
 	p.traffic.countDeparted(&sum)
 	if at == 0 {
 		at = ni.node.cfg.Clock.Now()
 	}
 	ni.heal()
-	p.contacts.of(first.To.PID).sent.advance(at)
+	p.contacts.of(to.PID).sent.advance(at)
 	ni.node.inFlight.sub(sum.all)
-	ni.node.upper.(InlineUpper).Left(i)
+	ni.node.upper.(InlineUpper).Left(list, to.NID)
 	p.goOn()
 	ni.endedAll(sum.all)
 }
@@ -204,21 +183,21 @@ type departed struct {
 	credits  int                    // number of credits that they held
 }
 
-func (d *departed) count(i *lnd.Inline) {
-	d.add(i, i.Messages())
-	if i.Opens {
+func (d *departed) count(r *lnd.Record) {
+	d.add(r, r.Messages())
+	if r.Opens {
 		d.credits++
 	}
 }
 
-// add adds n of the messages that i stands for.
-func (d *departed) add(i *lnd.Inline, n int) {
-	d.messages[i.Header.Type] += uint64(n)
+// add adds n of the messages that r stands for.
+func (d *departed) add(r *lnd.Record, n int) {
+	d.messages[r.Type] += uint64(n)
 	d.all += n
-	d.bytes += n * i.Length()
+	d.bytes += n * int(r.Length)
 }
 
-// restore returns the credits of n Inlines that have left, and takes the size of their messages off the
+// restore returns the credits of n records whose messages have left, and takes the size of the messages off the
 // queued bytes. It runs before the handlers of their events, so that a handler can send. But peers that
 // wait for credits of the NI get them first: otherwise a handler that sends again and again would take
 // all of them. Other messages to p that wait go on after these events.
@@ -234,24 +213,22 @@ func (p *peerNI) restore(n int, sum *departed) {
 }
 
 // Lost implements lnd.InlineUpcalls. Each message that has failed becomes an ordinary one.
-func (ni *NI) Lost(l *lnd.Inline, n int, payload []byte, err error) {
-	i := l.Owner.(*Inline)
-	p, to, expires := i.peer, i.To, i.expires
-	p.lose(l, n)
-	for ; n > 0; n-- {
-		l.Copies = n - 1
-		m := ni.node.upper.(InlineUpper).Lost(i, payload)
+func (ni *NI) Lost(r *lnd.Record, h *wire.Header, to nid.ProcessID, n int, payload []byte, err error) {
+	p := r.Owner.(*peerNI)
+	p.lose(r, n)
+	for range n {
+		m := ni.node.upper.(InlineUpper).Lost(r, h, to.NID, payload)
 		m.reset()
-		m.peer, m.ni, m.dest, m.Target, m.expires = p, ni, m.Header.DestNID, to, expires
+		m.peer, m.ni, m.dest, m.Target, m.expires = p, ni, m.Header.DestNID, to, r.Expires
 		ni.Finalize(&m.Message, err)
 	}
 }
 
-// lose gives n of the messages that i stands for, which have failed, a credit each, that Finalize gives
-// back. The first one gets the credit of the buffer, if i has that. The others of i have left.
-func (p *peerNI) lose(i *lnd.Inline, n int) {
+// lose gives n of the messages that r stands for, which have failed, a credit each, that Finalize gives
+// back. The first one gets the credit of the buffer, if r has that. The others of r have left.
+func (p *peerNI) lose(r *lnd.Record, n int) {
 	var left departed
-	left.add(i, i.Messages()-n)
+	left.add(r, r.Messages()-n)
 	if left.all > 0 {
 		p.ni.traffic.countDeparted(&left)
 		p.traffic.countDeparted(&left)
@@ -259,7 +236,7 @@ func (p *peerNI) lose(i *lnd.Inline, n int) {
 		p.ni.endedAll(left.all)
 	}
 	credits := n
-	if i.Opens {
+	if r.Opens {
 		credits--
 	}
 	if credits > 0 {

@@ -19,10 +19,10 @@ import (
 type poster struct {
 	*driver
 	*upper
-	size   int  // number of messages for which a buffer has room
-	room   int  // number of messages for which the latest buffer still has room
-	full   bool // there is no further buffer
-	posted []*lnd.Inline
+	size   int          // number of messages for which a buffer has room
+	room   int          // number of messages for which the latest buffer still has room
+	full   bool         // there is no further buffer
+	posted []lnd.Inline // messages with the driver
 	flush  int
 	left   []uint64        // match bits of messages that have left
 	onLeft func()          // called when messages have left; nil: no call
@@ -42,7 +42,7 @@ func (p *poster) Post(i *lnd.Inline, _ lnd.Payload, open bool) (lnd.Flusher, boo
 		p.room = p.size
 	}
 	p.room--
-	p.posted = append(p.posted, i)
+	p.posted = append(p.posted, *i)
 	return p, true
 }
 
@@ -57,23 +57,29 @@ func (p *poster) Shutdown(ctx context.Context) error {
 func (p *poster) lose(err error) {
 	for _, i := range slices.Clone(p.posted) {
 		p.posted = p.posted[1:]
-		p.driver.up.(lnd.InlineUpcalls).Lost(i, i.Messages(), []byte{1, 2, 3, 4}, err)
+		p.lost(&i, i.Messages(), []byte{1, 2, 3, 4}, err)
 	}
+}
+
+// lost fails the last n messages that i stands for.
+func (p *poster) lost(i *lnd.Inline, n int, payload []byte, err error) {
+	p.driver.up.(lnd.InlineUpcalls).Lost(&i.AppendRecord(nil)[0], &i.Header, i.To, n, payload, err)
 }
 
 // leave ends all posted messages.
 func (p *poster) leave() {
-	for n := range p.posted[1:] {
-		p.posted[n].Link = p.posted[n+1]
+	var list []lnd.Record
+	to := p.posted[0].To
+	for _, i := range p.posted {
+		list = i.AppendRecord(list)
 	}
-	first, n := p.posted[0], len(p.posted)
 	p.posted = nil
-	p.driver.up.(lnd.InlineUpcalls).Left(first, n, 0)
+	p.driver.up.(lnd.InlineUpcalls).Left(list, to, 0)
 }
 
-func (p *poster) Left(first *lnet.Inline) {
-	for i := first; i != nil; i = i.Next() {
-		p.left = append(p.left, i.Header.Put().MatchBits)
+func (p *poster) Left(list []lnd.Record, _ nid.NID) {
+	for n := range list {
+		p.left = append(p.left, wire.ParsePut(&list[n].Body).MatchBits)
 	}
 	if p.onLeft != nil {
 		p.onLeft()
@@ -81,18 +87,17 @@ func (p *poster) Left(first *lnet.Inline) {
 }
 
 // Inline implements lnet.InlineUpper: each small message may be posted.
-func (p *poster) Inline(m *lnet.Message) *lnet.Inline {
-	i := new(lnet.Inline)
-	i.Init()
+func (p *poster) Inline(m *lnet.Message, i *lnet.Inline) bool {
+	*i = lnet.Inline{}
 	i.Header = m.Header
-	return i
+	return true
 }
 
 // Posted implements lnet.InlineUpper.
-func (p *poster) Posted(*lnet.Message, *lnet.Inline, bool) {}
+func (p *poster) Posted(*lnet.Message) {}
 
-func (p *poster) Lost(i *lnet.Inline, payload []byte) *lnet.Message {
-	m := put(i.Header.DestNID, i.Header.Put().MatchBits)
+func (p *poster) Lost(_ *lnd.Record, h *wire.Header, to nid.NID, payload []byte) *lnet.Message {
+	m := put(to, h.Put().MatchBits)
 	m.Header.PayloadLength = uint32(len(payload))
 	m.Payload = lnd.Payload{Segments: []lnd.Segment{slices.Clone(payload)}, Length: len(payload)}
 	p.again = append(p.again, m)
@@ -126,7 +131,6 @@ func (p *poster) meet(node *lnet.Node) {
 
 func post(node *lnet.Node, to nid.NID, bits uint64) bool {
 	i := new(lnet.Inline)
-	i.Init()
 	i.Header = put(to, bits).Header
 	i.Header.PayloadLength = 4
 	return node.Post(i, lnd.Payload{Segments: []lnd.Segment{make([]byte, 4)}, Length: 4})
@@ -222,7 +226,6 @@ func TestPostCopiesLost(t *testing.T) {
 			p.meet(node)
 			before := node.Snapshot()
 			i := new(lnet.Inline)
-			i.Init()
 			i.Header, i.Copies = put(peerA, 7).Header, 3
 			if !opens {
 				post(node, peerA, 1)
@@ -230,14 +233,14 @@ func TestPostCopiesLost(t *testing.T) {
 			if !node.Post(i, lnd.Payload{}) || i.Opens != opens {
 				t.Fatalf("opens a buffer: %t", i.Opens)
 			}
-			up := p.driver.up.(lnd.InlineUpcalls)
 			sent := node.Stats().MsgsAlloc - 2
 			if !opens {
-				up.Left(p.posted[0], 1, 0)
+				p.posted = p.posted[:1]
+				p.leave()
 			}
-			up.Lost(&i.Inline, 2, nil, syscall.EPROTO)
+			p.lost(&i.Inline, 2, nil, syscall.EPROTO)
 			p.posted = nil
-			if s := node.Stats(); s.MsgsAlloc != 0 || s.SendCount != before.Stats.SendCount+sent || len(p.again) != 2 || i.Copies != 0 {
+			if s := node.Stats(); s.MsgsAlloc != 0 || s.SendCount != before.Stats.SendCount+sent || len(p.again) != 2 {
 				t.Errorf("%d messages have not ended, %d left, want %d; %d failed", s.MsgsAlloc, s.SendCount-before.Stats.SendCount, sent, len(p.again))
 			}
 			after := node.Snapshot()

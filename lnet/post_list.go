@@ -8,7 +8,7 @@ import (
 
 // Posting is a message of a list for [Node.PostList].
 type Posting struct {
-	*Inline             // message, whose Header names the length of Payload
+	Inline              // message, whose Header names the length of Payload
 	Payload lnd.Payload // payload, of at most lnd.MaxInline bytes
 }
 
@@ -18,12 +18,12 @@ type Posting struct {
 // the first one on it has taken: 0 if Post would not take the first. Messages that were taken are not
 // used by PostList any more when it returns.
 func (n *Node) PostList(list []Posting) (taken int) {
-	p := n.posts(list[0].Inline)
+	p := n.posts(&list[0].Inline)
 	if p == nil {
 		return 0
 	}
-	for _, m := range list {
-		n.fillIn(&m.Header, p.ni)
+	for i := range list {
+		n.fillIn(&list[i].Header, p.ni)
 	}
 	flush, taken := p.postList(list)
 	for _, f := range flush {
@@ -64,7 +64,7 @@ func (p *peerNI) postList(list []Posting) (flush [2]lnd.Flusher, taken int) {
 	refused, undo := false, false
 	p.mu.Lock()
 	for ready := p.mayPost(); ready && taken < len(list) && flush[1] == nil && !undo; taken++ {
-		i := list[taken].Inline
+		i := &list[taken].Inline
 		p.beginPost(i)
 		var f lnd.Flusher
 		var ok bool
@@ -83,7 +83,7 @@ func (p *peerNI) postList(list []Posting) (flush [2]lnd.Flusher, taken int) {
 		p.ni.undoCredit(p)
 	}
 	if refused {
-		p.endPost(list[taken].Inline)
+		p.endPost(&list[taken].Inline)
 	}
 	return flush, taken
 }

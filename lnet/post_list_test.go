@@ -12,11 +12,10 @@ import (
 // postings makes a list of messages to peerA, with match bits from 1 on.
 func postings(n int) (list []lnet.Posting) {
 	for bits := range n {
-		i := new(lnet.Inline)
-		i.Init()
-		i.Header = put(peerA, uint64(bits+1)).Header
-		i.Header.PayloadLength = 4
-		list = append(list, lnet.Posting{Inline: i, Payload: lnd.Payload{Segments: []lnd.Segment{make([]byte, 4)}, Length: 4}})
+		p := lnet.Posting{Payload: lnd.Payload{Segments: []lnd.Segment{make([]byte, 4)}, Length: 4}}
+		p.Header = put(peerA, uint64(bits+1)).Header
+		p.Header.PayloadLength = 4
+		list = append(list, p)
 	}
 	return list
 }

@@ -29,17 +29,22 @@ func tellsProcesses(net nid.Net) bool { return net.Type().HasProcesses() }
 // changes nothing. It changes id in place, because a NID that is copied twice in a row stalls
 // the processor for longer than all the comparisons take.
 func (n *Node) Responder(id *nid.ProcessID) {
-	if pid := process(id.PID); pid != id.PID {
-		id.PID = pid
-	}
-	if !tellsProcesses(id.NID.Net()) {
-		id.PID = nid.LustrePID
-	}
+	AnswersAs(id)
 	for _, ni := range *n.nis.Load() {
 		if ni.nid == id.NID && n.own(id.NID) != nil {
 			*id = n.self
 			return
 		}
+	}
+}
+
+// AnswersAs is Responder for a process of another node.
+func AnswersAs(id *nid.ProcessID) {
+	if pid := process(id.PID); pid != id.PID {
+		id.PID = pid
+	}
+	if !tellsProcesses(id.NID.Net()) {
+		id.PID = nid.LustrePID
 	}
 }
 

@@ -140,7 +140,7 @@ func TestEqualAcksEnd(t *testing.T) {
 		"all leave": {func(a *acker, m *lnd.Message) { a.net.finalize(m, nil) }, 8},
 		"all fail":  {func(a *acker, m *lnd.Message) { a.net.finalize(m, syscall.EIO) }, 0},
 		"three fail": {func(a *acker, m *lnd.Message) {
-			a.net.up.(lnd.InlineUpcalls).Lost(m.Owner.(*lnd.Inline), 3, nil, syscall.EIO)
+			a.net.lose(m, 3, syscall.EIO)
 		}, 5},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -46,7 +46,7 @@ func BenchmarkOperation(b *testing.B) {
 // makes no system calls.
 type idleWire struct {
 	up     lnd.Upcalls
-	posted lnd.InlineList
+	posted []lnd.Record
 }
 
 func (*idleWire) Type() nid.NetType              { return here.NID.Net().Type() }
@@ -61,20 +61,20 @@ func (w *idleWire) Startup(_ lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 }
 
 func (w *idleWire) Post(i *lnd.Inline, _ lnd.Payload, open bool) (f lnd.Flusher, taken bool) {
-	if i.Opens = w.posted.N == 0; i.Opens {
+	if i.Opens = len(w.posted) == 0; i.Opens {
 		if !open {
 			return nil, false
 		}
 		f = w
 	}
-	w.posted.Push(i)
+	w.posted = i.AppendRecord(w.posted)
 	return f, true
 }
 
 func (w *idleWire) Flush() {
 	list := w.posted
-	w.posted = lnd.InlineList{}
-	w.up.(lnd.InlineUpcalls).Left(list.First, list.N, 1)
+	w.posted = list[:0] // nothing is posted during Left
+	w.up.(lnd.InlineUpcalls).Left(list, there, 1)
 }
 
 // BenchmarkPutBatch is the CPU time of portals and lnet for a PUT of 8 bytes to one peer with its SEND

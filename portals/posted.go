@@ -9,26 +9,11 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// posted is a small PUT, or an ACK, of which the driver has a copy: the part of an [operation] that
-// its SEND event needs. It takes a fraction of an operation's memory, since hundreds may be on their
-// way.
-type posted struct {
-	lnet.Inline
-
-	md       *md           // MD of the PUT; nil for an ACK
-	target   nid.ProcessID // target of the PUT
-	asked    nid.ProcessID // as in operation; for an ACK, the process whose connection brought the PUT
-	answerTo uint64        // as in operation
-	opPtr    any
-	shared   *sharedSend // as in begun
-}
+// A small PUT, or an ACK, is posted: the driver copies it, and keeps a record for its SEND event
+// (lnd.Record). The record of a PUT has the MD, or the SEND event that the PUT shares with others, in the
+// field Upper, and the OpPtr in the field Ptr. The record of an ACK has no Upper, and its NI in Ptr.
 
 var _ lnet.InlineUpper = (*upper)(nil)
-
-func (t *Table) freePosted(s *posted) {
-	s.md, s.opPtr, s.shared, s.Answers, s.Lazy, s.Copies = nil, nil, nil, nil, false, 0
-	t.posted.Put(s)
-}
 
 // mayPost reports whether an operation may be given to lnet as an inline message.
 func (b *begun) mayPost(typ wire.MsgType, r *PutRequest) bool {
@@ -37,24 +22,28 @@ func (b *begun) mayPost(typ wire.MsgType, r *PutRequest) bool {
 
 // post gives an operation to lnet as an inline message, and reports whether lnet took it.
 func (t *Table) post(b *begun, r *PutRequest) bool {
-	s := t.newPosted(b, r)
-	if t.node.Post(&s.Inline, b.payload(b.md.segments)) {
-		return true
-	}
-	t.freePosted(s)
-	return false
+	i := t.inlines.Get().(*lnet.Inline)
+	t.fillInline(i, b, r)
+	taken := t.node.Post(i, b.payload(b.md.segments))
+	i.Ptr = nil
+	t.inlines.Put(i)
+	return taken
 }
 
-// newPosted makes an inline message of an operation that has begun.
-func (t *Table) newPosted(b *begun, r *PutRequest) *posted {
-	s := t.posted.Get().(*posted)
-	s.md, s.target, s.asked, s.answerTo, s.shared = b.md, r.Target, b.asked, b.answerTo, b.shared
-	s.Pinned, s.opPtr = r.Self.IsValid() && !r.Self.IsAny(), r.OpPtr
-	h := &s.Header
+// fillInline makes i the message of an operation that has begun.
+func (t *Table) fillInline(i *lnet.Inline, b *begun, r *PutRequest) {
+	i.Upper, i.Ptr, i.PID = b.md, r.OpPtr, r.Target.PID
+	if b.shared != nil {
+		i.Upper = b.shared
+	}
+	i.Pinned, i.Answers, i.Lazy, i.Copies = pins(r.Self), nil, false, 0
+	h := &i.Header
 	h.SrcNID, h.DestNID, h.DestPID = r.Self, r.Target.NID, r.Target.PID
 	t.putHeader(h, b, r)
-	return s
 }
+
+// pins reports whether a message is to be sent from a NID.
+func pins(self nid.NID) bool { return self.IsValid() && !self.IsAny() }
 
 // postAcks gives the equal ACKs of n PUTs to lnet as an inline message, and reports whether lnet took
 // them. The process whose connection brought the PUTs to an NI must be the one that sent them.
@@ -62,93 +51,99 @@ func (t *Table) postAcks(by *lnet.NI, asker, to nid.ProcessID, ack wire.AckCmd, 
 	if asker != to {
 		return false
 	}
-	s := t.posted.Get().(*posted)
-	s.asked, s.Pinned, s.Answers, s.Lazy, s.Copies = asker, false, by, true, n-1
-	h := &s.Header
+	i := t.inlines.Get().(*lnet.Inline)
+	i.Upper, i.Ptr, i.PID = nil, by, to.PID
+	i.Pinned, i.Answers, i.Lazy, i.Copies = false, by, true, int32(n-1)
+	h := &i.Header
 	h.SrcNID, h.DestNID, h.DestPID, h.PayloadLength = nid.NID{}, to.NID, to.PID, 0
 	h.SetAck(ack)
-	if t.node.Post(&s.Inline, lnd.Payload{}) {
-		return true
-	}
-	t.freePosted(s)
-	return false
+	taken := t.node.Post(i, lnd.Payload{})
+	i.Ptr, i.Answers = nil, nil
+	t.inlines.Put(i)
+	return taken
 }
 
 // Left implements lnet.InlineUpper.
-func (u *upper) Left(first *lnet.Inline) {
-	for i := first; i != nil; {
-		i = u.table().left(i)
+func (u *upper) Left(list []lnd.Record, to nid.NID) {
+	t := u.table()
+	for len(list) > 0 {
+		n := 1
+		switch owner := list[0].Upper.(type) {
+		case *md:
+			n = follow(list, owner)
+			t.left(owner, list[:n], to)
+		case *sharedSend:
+			n = follow(list, owner)
+			t.ended(owner, n)
+		}
+		list = list[n:]
 	}
 }
 
-// left ends a run of messages from one MD, and returns the message after the run. If another
-// goroutine is delivering events of the MD, it delivers those of the run too. If not, the caller
-// delivers them, one after another.
-func (t *Table) left(i *lnet.Inline) (after *lnet.Inline) {
-	s := i.Upper.(*posted)
-	d := s.md
-	if d == nil {
-		after = i.Next()
-		t.freePosted(s)
-		return after
+// follow returns how many records at the beginning of a list have the same MD, or shared SEND event.
+func follow[T comparable](list []lnd.Record, owner T) int {
+	for n := range list {
+		if next, ok := list[n].Upper.(T); !ok || next != owner {
+			return n
+		}
 	}
-	if s.shared != nil {
-		return t.leftShared(i)
-	}
+	return len(list)
+}
+
+// left ends messages from one MD. If another goroutine is delivering events of the MD, it delivers theirs
+// too. If not, the caller delivers them, one after another.
+func (t *Table) left(d *md, list []lnd.Record, to nid.NID) {
 	d.mu.Lock()
 	if d.handling || d.options&MayBlock != 0 {
 		d.mu.Unlock()
-		after = i.Next()
-		t.complete(t.operationOf(s), nil)
-		return after
+		for n := range list {
+			t.complete(t.operationOf(d, &list[n], to), nil)
+		}
+		return
 	}
 	d.handling = true
 	d.mu.Unlock()
-	o := t.newOperation() // for its event
-	for n := 1; ; n++ {
-		s.describe(&o.event, t.node.PID())
-		after = i.Next()
-		more := after != nil && after.Upper.(*posted).follows(d)
-		if !more {
+	o := t.newOperation() // for the events
+	usual := t.sendEvent(d, to)
+	last := len(list) - 1
+	for n := range list {
+		describe(&o.event, &usual, &list[n])
+		if n == last {
 			d.mu.Lock()
-			d.refs -= int32(n)
+			d.refs -= int32(len(list))
 			o.event.Unlinked = t.isOver(d)
 			o.event.Err = d.eventError(nil, o.event.Unlinked)
 			if d.pending.n > 0 { // those events came first, and this one may be the MD's last
 				d.pending.push(o)
-				t.freePosted(s)
 				t.handle(d)
-				return after
+				return
 			}
 			d.mu.Unlock()
 		}
 		d.announce(&o.event, nil)
-		t.freePosted(s)
-		if !more {
-			break
-		}
-		i = after
-		s = i.Upper.(*posted)
 	}
 	t.freeOperation(o)
 	d.mu.Lock()
 	t.handle(d)
-	return after
 }
 
-// follows reports whether s is another PUT from d with an event of its own.
-func (s *posted) follows(d *md) bool { return s.md == d && s.shared == nil }
-
 // Lost implements lnet.InlineUpper.
-func (u *upper) Lost(i *lnet.Inline, payload []byte) *lnet.Message {
-	s := i.Upper.(*posted)
-	t, h, pinned := u.table(), s.Header, s.Pinned
-	if s.md == nil {
-		return &t.lostAck(s).Message
+func (u *upper) Lost(r *lnd.Record, h *wire.Header, to nid.NID, payload []byte) *lnet.Message {
+	t := u.table()
+	var o *operation
+	switch owner := r.Upper.(type) {
+	case nil:
+		return &t.lostAck(r, h).Message
+	case *sharedSend:
+		o = t.operationOf(owner.o.md, r, to)
+		o.shared = owner
+	case *md:
+		o = t.operationOf(owner, r, to)
 	}
-	o := t.operationOf(s)
-	o.Header, o.Source = h, nid.NID{}
-	if pinned {
+	o.asked, o.answerTo = nid.ProcessID{NID: to, PID: r.PID}, h.Put().AckMD.Object
+	lnet.AnswersAs(&o.asked)
+	o.Header, o.Source, o.Priority = *h, nid.NID{}, false
+	if r.Pinned {
 		o.Source = h.SrcNID
 	}
 	o.Payload = lnd.Payload{Segments: []lnd.Segment{slices.Clone(payload)}, Length: len(payload)}
@@ -156,57 +151,57 @@ func (u *upper) Lost(i *lnet.Inline, payload []byte) *lnet.Message {
 	return &o.Message
 }
 
-// lostAck makes an operation of an ACK that was posted, the last one of s if s has no copies left.
-func (t *Table) lostAck(s *posted) *operation {
+// lostAck makes an operation of an ACK that was posted.
+func (t *Table) lostAck(r *lnd.Record, h *wire.Header) *operation {
 	o := t.newOperation()
-	o.Header, o.Source, o.Priority = s.Header, nid.NID{}, false
-	o.Answers, o.Asker = s.Answers, s.asked
-	if s.Copies == 0 {
-		t.freePosted(s)
-	}
+	o.Header, o.Source, o.Priority = *h, nid.NID{}, false
+	o.Answers, o.Asker = r.Ptr.(*lnet.NI), nid.ProcessID{NID: h.DestNID, PID: h.DestPID}
 	return o
 }
 
-// operationOf makes an operation of a PUT that was posted.
-func (t *Table) operationOf(s *posted) *operation {
+// operationOf makes an operation with the SEND event of a PUT that was posted.
+func (t *Table) operationOf(d *md, r *lnd.Record, to nid.NID) *operation {
 	o := t.newOperation()
-	o.md, o.asked, o.answerTo, o.shared, o.Priority = s.md, s.asked, s.answerTo, s.shared, false
-	s.describe(&o.event, t.node.PID())
-	t.freePosted(s)
+	o.md = d
+	usual := t.sendEvent(d, to)
+	describe(&o.event, &usual, r)
 	return o
 }
 
 // Inline implements lnet.InlineUpper.
-func (u *upper) Inline(m *lnet.Message) *lnet.Inline {
+func (u *upper) Inline(m *lnet.Message, i *lnet.Inline) bool {
 	o := m.Upper.(*operation)
 	if o.md == nil || o.Header.Type != wire.Put || o.answerTo != uint64(o.event.MD) && !o.sample.on {
-		return nil
+		return false
 	}
-	s := u.table().posted.Get().(*posted)
-	s.Header, s.md, s.target, s.asked, s.answerTo, s.shared = o.Header, o.md, o.event.Target, o.asked, o.answerTo, o.shared
-	s.Pinned, s.opPtr = o.Source.IsValid() && !o.Source.IsAny(), o.event.OpPtr
-	return &s.Inline
+	i.Header, i.Upper, i.Ptr, i.PID = o.Header, o.md, o.event.OpPtr, o.event.Target.PID
+	if o.shared != nil {
+		i.Upper = o.shared
+	}
+	i.Pinned, i.Answers, i.Lazy, i.Copies = pins(o.Source), nil, false, 0
+	return true
 }
 
 // Posted implements lnet.InlineUpper.
-func (u *upper) Posted(m *lnet.Message, i *lnet.Inline, taken bool) {
-	if taken {
-		u.table().freeOperation(m.Upper.(*operation))
-	} else {
-		u.table().freePosted(i.Upper.(*posted))
+func (u *upper) Posted(m *lnet.Message) { u.table().freeOperation(m.Upper.(*operation)) }
+
+// sendEvent returns what the SEND events of PUTs from an MD to one NID have in common. An operation on the
+// MD has not ended, so the MD's description does not change.
+func (t *Table) sendEvent(d *md, to nid.NID) Event {
+	self := nid.ProcessID{NID: nid.Any(), PID: t.node.PID()}
+	e := Event{
+		Kind: EventSend, MsgType: wire.Put, Target: nid.ProcessID{NID: to},
+		Initiator: self, Source: self, Sender: nid.Any(),
 	}
+	d.describe(&e)
+	return e
 }
 
-// describe fills in the SEND event of s, with the lengths and offsets that were asked for. The
-// operation on the MD has not ended, so the MD's description does not change.
-func (s *posted) describe(e *Event, pid nid.PID) {
-	self := nid.ProcessID{NID: nid.Any(), PID: pid}
-	length, put := s.Header.PayloadLength, s.Header.Put()
-	*e = Event{
-		Kind: EventSend, MsgType: wire.Put,
-		Target: s.target, Initiator: self, Source: self, Sender: nid.Any(),
-		Portal: int(put.Portal), MatchBits: put.MatchBits, HdrData: put.HdrData, OpPtr: s.opPtr,
-		RLength: length, MLength: length, Offset: put.Offset,
-	}
-	s.md.describe(e)
+// describe fills in the SEND event of r, with the lengths and offsets that were asked for.
+func describe(e, usual *Event, r *lnd.Record) {
+	*e = *usual
+	put := wire.ParsePut(&r.Body)
+	e.Target.PID, e.OpPtr = r.PID, r.Ptr
+	e.Portal, e.MatchBits, e.HdrData, e.Offset = int(put.Portal), put.MatchBits, put.HdrData, put.Offset
+	e.RLength, e.MLength = uint32(r.Length), uint32(r.Length)
 }

@@ -85,7 +85,8 @@ func (t *Table) launchRun(b *batch, puts []PutRequest, first int) (n int) {
 	b.run = b.run[:0]
 	for i := first; i < len(puts) && b.follows(puts, first, i); i++ {
 		p := &b.puts[i]
-		b.run = append(b.run, lnet.Posting{Inline: &t.newPosted(p, &puts[i]).Inline, Payload: p.payload(p.md.segments)})
+		b.run = append(b.run, lnet.Posting{Payload: p.payload(p.md.segments)})
+		t.fillInline(&b.run[len(b.run)-1].Inline, p, &puts[i])
 	}
 	if len(b.run) == 0 {
 		t.send(&b.puts[first], wire.Put, &puts[first])
@@ -97,8 +98,7 @@ func (t *Table) launchRun(b *batch, puts []PutRequest, first int) (n int) {
 		taken += n
 		more = n > 0
 	}
-	for i, m := range b.run[taken:] { // they have to wait
-		t.freePosted(m.Upper.(*posted))
+	for i := range b.run[taken:] { // they have to wait
 		t.send(&b.puts[first+taken+i], wire.Put, &puts[first+taken+i])
 	}
 	n = len(b.run)

@@ -4,7 +4,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"ulnet/lnet"
 	"ulnet/lnet/wire"
 )
 
@@ -68,21 +67,4 @@ func (t *Table) endShared(o *operation, err error) {
 	}
 	t.freeOperation(o)
 	t.ended(s, 1)
-}
-
-// leftShared ends a run of inline messages of one batch, and returns the message after it.
-func (t *Table) leftShared(i *lnet.Inline) (after *lnet.Inline) {
-	shared := i.Upper.(*posted).shared
-	n := 0
-	for i != nil {
-		s := i.Upper.(*posted)
-		if s.shared != shared {
-			break
-		}
-		i = i.Next()
-		t.freePosted(s)
-		n++
-	}
-	t.ended(shared, n)
-	return i
 }

@@ -16,7 +16,7 @@ type Table struct {
 	mds        slab[md]
 	calls      slab[call]
 	operations sync.Pool // unused values of operation
-	posted     sync.Pool // unused values of posted
+	inlines    sync.Pool // unused values of lnet.Inline
 	intakes    sync.Pool // unused values of intake
 	batches    sync.Pool // unused values of batch
 	shared     sync.Pool // unused values of sharedSend
@@ -38,12 +38,7 @@ func New(node *lnet.Node) *Table {
 		o.Upper = o
 		return o
 	}
-	t.posted.New = func() any {
-		s := new(posted)
-		s.Init()
-		s.Upper = s
-		return s
-	}
+	t.inlines.New = func() any { return new(lnet.Inline) }
 	t.intakes.New = func() any { return &intake{table: t} }
 	t.batches.New = func() any { return new(batch) }
 	t.shared.New = func() any { return new(sharedSend) }

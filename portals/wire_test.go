@@ -81,7 +81,7 @@ func (n *network) Send(m *lnd.Message) {
 
 // Post takes small messages as Send takes others, each into a buffer of its own.
 func (n *network) Post(i *lnd.Inline, payload lnd.Payload, open bool) (lnd.Flusher, bool) {
-	i.Opens, i.Link = true, nil
+	i.Opens = true
 	if !open || n.single && i.Copies > 0 || n.whole != nil && n.whole() {
 		return nil, false
 	}
@@ -93,8 +93,9 @@ func (n *network) Post(i *lnd.Inline, payload lnd.Payload, open bool) (lnd.Flush
 	n.memory.Lock()
 	b := payload.AppendTo(nil)
 	n.memory.Unlock()
+	kept := *i
 	n.sent = append(n.sent, &lnd.Message{
-		Header: i.Header, Target: i.To, Owner: i,
+		Header: i.Header, Target: i.To, Owner: &kept,
 		Payload: lnd.Payload{Segments: []lnd.Segment{b}, Length: len(b)},
 	})
 	return n, true
@@ -114,20 +115,25 @@ func (n *network) finalize(m *lnd.Message, err error) {
 	case !ok:
 		up.Finalize(m, err)
 	case err == nil:
-		up.Left(i, 1, m.SentAt)
+		up.Left(i.AppendRecord(nil), i.To, m.SentAt)
 	default:
-		up.Lost(i, i.Messages(), m.Payload.AppendTo(nil), err)
+		n.lose(m, i.Messages(), err)
 	}
+}
+
+// lose fails the last n of the messages that a message which was posted stands for.
+func (n *network) lose(m *lnd.Message, count int, err error) {
+	i := m.Owner.(*lnd.Inline)
+	n.up.(lnd.InlineUpcalls).Lost(&i.AppendRecord(nil)[0], &m.Header, i.To, count, m.Payload.AppendTo(nil), err)
 }
 
 // leave ends messages that were posted to one process, as one write does.
 func (n *network) leave(list ...*lnd.Message) {
-	first := list[0].Owner.(*lnd.Inline)
-	for last, i := first, 1; i < len(list); i++ {
-		last.Link = list[i].Owner.(*lnd.Inline)
-		last = last.Link
+	var records []lnd.Record
+	for _, m := range list {
+		records = m.Owner.(*lnd.Inline).AppendRecord(records)
 	}
-	n.up.(lnd.InlineUpcalls).Left(first, len(list), list[0].SentAt)
+	n.up.(lnd.InlineUpcalls).Left(records, list[0].Target, list[0].SentAt)
 }
 
 // next removes the oldest message that was sent.

@@ -28,14 +28,15 @@ const (
 type batch struct {
 	vec         vector
 	bytes       [batchMemory]byte
-	used        int // number of bytes in use
-	inline      lnd.InlineList
-	copies      int // number of their copies
-	inlineBytes int // bytes of the inline messages, the first ones of bytes
-	latest      int // where the latest inline message begins
+	used        int          // number of bytes in use
+	records     []lnd.Record // records of the inline messages
+	copies      int          // number of their copies
+	inlineBytes int          // bytes of the inline messages, the first ones of bytes
+	latest      int          // where the latest inline message begins
+	header      wire.Header  // header of an inline message, which the latest one repeats but for the last varying bytes
 	messages    []*lnd.Message
 	unfit       []*lnd.Message // messages that cannot be encoded
-	size        int64          // bytes of inline, messages and unfit, as the queue counts them
+	size        int64          // bytes of inline messages, messages and unfit, as the queue counts them
 	whole       int            // bytes of the batch when its write began
 	next        *batch         // next batch of a batchList
 }
@@ -75,7 +76,7 @@ func (b *batch) hasRoom() bool {
 // is no room for them, or they cannot be encoded.
 func (b *batch) post(i *lnd.Inline, payload lnd.Payload, c *conn) (size int, ok bool) {
 	size = i.Messages() * c.framing.wireSize(payload.Length)
-	if b.used+size > batchMemory-noopMemory || payload.Length != i.Length() {
+	if b.used+size > batchMemory-noopMemory || payload.Length != int(i.Header.PayloadLength) {
 		return 0, false
 	}
 	dst, err := b.appendHeaders(i, c)
@@ -92,17 +93,22 @@ func (b *batch) post(i *lnd.Inline, payload lnd.Payload, c *conn) (size int, ok 
 	b.latest = b.used
 	b.used += size
 	b.size += int64(size)
-	b.inline.Push(i)
-	b.copies += i.Copies
+	b.copies += int(i.Copies)
+	i.Opens = len(b.records) == 0
+	b.records = i.AppendRecord(b.records)
 	return size, true
 }
 
 // appendHeaders appends the headers of an inline message. Messages of a burst mostly differ from the
 // one before in nothing but the length of the payload and the command: then the rest is copied.
 func (b *batch) appendHeaders(i *lnd.Inline, c *conn) ([]byte, error) {
-	dst, last := b.bytes[b.used:b.used], b.inline.Last()
-	if last == nil || c.framing.sums || !repeats(&last.Header, &i.Header) {
-		return c.framing.appendHeaders(dst, &i.Header, 0)
+	dst := b.bytes[b.used:b.used]
+	if len(b.records) == 0 || c.framing.sums || !repeats(&b.header, &i.Header) {
+		dst, err := c.framing.appendHeaders(dst, &i.Header, 0)
+		if err == nil {
+			b.header = i.Header
+		}
+		return dst, err
 	}
 	dst = append(dst, b.bytes[b.latest:b.latest+c.framing.overhead()-varying]...)
 	dst = binary.LittleEndian.AppendUint32(dst, i.Header.PayloadLength)
@@ -208,7 +214,8 @@ func (b *batch) release() {
 	b.vec.reset()
 	clear(b.messages)
 	clear(b.unfit)
-	b.messages, b.unfit = b.messages[:0], b.unfit[:0]
-	b.used, b.size, b.inline, b.copies, b.inlineBytes, b.whole = 0, 0, lnd.InlineList{}, 0, 0, 0
+	clear(b.records)
+	b.messages, b.unfit, b.records = b.messages[:0], b.unfit[:0], b.records[:0]
+	b.used, b.size, b.copies, b.inlineBytes, b.whole = 0, 0, 0, 0, 0
 	batches.Put(b)
 }

@@ -12,6 +12,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
 )
 
 // TestPeerDownCause: whatever ends the last connection, or prevents the first one, PeerDown
@@ -125,7 +126,7 @@ func (l *ledger) send(to nid.ProcessID, payload []byte) {
 	l.h.mu.Lock()
 	l.open[m] = true
 	l.h.mu.Unlock()
-	i := &lnd.Inline{Header: m.Header, To: to, Owner: m}
+	i := &lnd.Inline{Header: m.Header, To: to, Record: lnd.Record{Owner: m}}
 	f, taken := l.h.ni.Post(i, m.Payload, true)
 	if !taken {
 		l.h.ni.Send(m)
@@ -135,14 +136,18 @@ func (l *ledger) send(to nid.ProcessID, payload []byte) {
 	}
 }
 
-func (l *ledger) Left(first *lnd.Inline, n int, _ time.Duration) {
-	for i := first; i != nil; i = i.Link {
-		l.finalized(i.Owner.(*lnd.Message), nil)
+func (l *ledger) Left(list []lnd.Record, _ nid.ProcessID, _ time.Duration) {
+	for _, r := range list {
+		l.finalized(r.Owner.(*lnd.Message), nil)
 	}
 }
 
-func (l *ledger) Lost(i *lnd.Inline, _ int, _ []byte, err error) {
-	l.finalized(i.Owner.(*lnd.Message), err)
+func (l *ledger) Lost(r *lnd.Record, h *wire.Header, _ nid.ProcessID, _ int, _ []byte, err error) {
+	m := r.Owner.(*lnd.Message)
+	if *h != m.Header {
+		l.h.t.Errorf("a message was lost with the header %+v, want %+v", h, m.Header)
+	}
+	l.finalized(m, err)
 }
 
 // TestFinalizedOnce: two nodes send to each other while connections break at random, listeners

@@ -31,18 +31,14 @@ type inlines struct {
 	opens int         // number of messages that were the first ones in a buffer
 }
 
-func (u *inlines) Left(first *lnd.Inline, n int, _ time.Duration) {
-	u.change(func() { u.ends = append(u.ends, inlineEnd{left: n}) })
-	count := 0
-	for i := first; i != nil; i = i.Link {
-		count++
-	}
-	if count != n {
-		u.t.Errorf("%d messages left, the list has %d", n, count)
+func (u *inlines) Left(list []lnd.Record, to nid.ProcessID, _ time.Duration) {
+	u.change(func() { u.ends = append(u.ends, inlineEnd{left: len(list)}) })
+	if to != probeID {
+		u.t.Errorf("messages to %v left", to)
 	}
 }
 
-func (u *inlines) Lost(_ *lnd.Inline, n int, payload []byte, err error) {
+func (u *inlines) Lost(_ *lnd.Record, _ *wire.Header, _ nid.ProcessID, n int, payload []byte, err error) {
 	u.change(func() { u.ends = append(u.ends, inlineEnd{lost: err, n: n}) })
 	if len(payload) == 0 {
 		u.t.Error("the payload of a failed message is gone")
@@ -148,10 +144,10 @@ func TestPostCopies(t *testing.T) {
 	spec.Covers(t, "PT-40")
 	bubble(t, func(t *testing.T) {
 		u, k := postingHost(t)
-		u.postInline(&lnd.Inline{To: probeID, Copies: 2}, pattern(1))
+		u.postInline(&lnd.Inline{To: probeID, Record: lnd.Record{Copies: 2}}, pattern(1))
 		synctest.Wait() // the peer does not read: from now on the messages wait
-		u.postInline(&lnd.Inline{To: probeID, Copies: 1}, pattern(2))
-		u.postInline(&lnd.Inline{To: probeID, Copies: 5}, pattern(3))
+		u.postInline(&lnd.Inline{To: probeID, Record: lnd.Record{Copies: 1}}, pattern(2))
+		u.postInline(&lnd.Inline{To: probeID, Record: lnd.Record{Copies: 5}}, pattern(3))
 		u.post(probeID, pattern(4))
 		for _, n := range []int{1, 1, 1, 2, 2, 3, 3, 3, 3} {
 			k.control.expectPayload(pattern(n))
@@ -330,7 +326,7 @@ func TestPostEncodes(t *testing.T) {
 			var want []byte
 			for n, h := range headers {
 				payload := pattern(int(h.PayloadLength))
-				if _, ok := b.post(&lnd.Inline{Header: h, Copies: n % 3}, lnd.Payload{Segments: []lnd.Segment{payload}, Length: len(payload)}, c); !ok {
+				if _, ok := b.post(&lnd.Inline{Header: h, Record: lnd.Record{Copies: int32(n % 3)}}, lnd.Payload{Segments: []lnd.Segment{payload}, Length: len(payload)}, c); !ok {
 					t.Fatal("a message was refused")
 				}
 				dst, err := c.framing.appendHeaders(nil, &h, 0)

@@ -274,7 +274,7 @@ func (w *writer) finish(b *batch, err error) {
 	}
 	ni := w.c.peer.ni
 	w.c.queuedBytes.Add(-b.size)
-	w.c.txMsgs.Add(uint64(len(b.messages) + b.inline.N + b.copies))
+	w.c.txMsgs.Add(uint64(len(b.messages) + len(b.records) + b.copies))
 	now := ni.clock.Now() // read once: many small messages leave together
 	end := w.finishInline(b, now, err)
 	for _, m := range b.messages {

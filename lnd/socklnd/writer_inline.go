@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnet/wire"
 )
 
 // Inline messages are encoded into a batch; when that is full, another one is begun, as far as
@@ -88,7 +89,7 @@ func (w *writer) post(i *lnd.Inline, payload lnd.Payload, open bool) (flush, tak
 	if w.posted != nil {
 		size, ok = w.posted.post(i, payload, w.c)
 	}
-	if i.Opens = !ok; !ok {
+	if !ok {
 		if size, ok = w.postFirst(i, payload, open); !ok {
 			return false, false
 		}
@@ -173,40 +174,42 @@ func (w *writer) uncork() {
 // many bytes they have.
 func (w *writer) finishInline(b *batch, now time.Duration, err error) (end int) {
 	if err == nil {
-		w.left(&b.inline, now)
+		w.left(b.records, now)
 		return b.inlineBytes
 	}
-	var left lnd.InlineList
-	for i := b.inline.Pop(); i != nil; i = b.inline.Pop() {
-		begin, one, failed := end, w.c.framing.wireSize(i.Length()), 0
-		for range i.Messages() {
+	left := 0 // number of records whose ends are reported
+	for n := range b.records {
+		r := &b.records[n]
+		begin, one, failed := end, w.c.framing.wireSize(int(r.Length)), 0
+		for range r.Messages() {
 			if end += one; b.failed(end, err) != nil {
 				failed++
 			}
 		}
-		if failed == 0 {
-			left.Push(i)
-			continue
+		if failed > 0 {
+			w.left(b.records[left:n], now)
+			w.lost(r, failed, b.bytes[begin:begin+one], err)
+			left = n + 1
 		}
-		w.left(&left, now)
-		w.lost(i, failed, b.bytes[begin:begin+one], err)
 	}
-	w.left(&left, now)
+	w.left(b.records[left:], now)
 	return end
 }
 
-// left reports that the messages of a list have left, and empties it.
-func (w *writer) left(list *lnd.InlineList, now time.Duration) {
-	if n := list.N; n > 0 {
-		first := list.First
-		*list = lnd.InlineList{}
-		w.c.peer.ni.inline.Left(first, n, now)
-		w.c.peer.ni.messages.EndAll(n)
+// left reports that inline messages have left.
+func (w *writer) left(list []lnd.Record, now time.Duration) {
+	if len(list) > 0 {
+		ni := w.c.peer.ni
+		ni.inline.Left(list, w.c.peer.id, now)
+		ni.messages.EndAll(len(list))
 	}
 }
 
-// lost reports that n of the messages that i stands for, of which b has the bytes, have failed.
-func (w *writer) lost(i *lnd.Inline, n int, b []byte, err error) {
-	w.c.peer.ni.inline.Lost(i, n, b[w.c.framing.overhead():], err)
-	w.c.peer.ni.messages.EndAll(1)
+// lost reports that n of the messages that r stands for, of which b has the bytes, have failed.
+func (w *writer) lost(r *lnd.Record, n int, b []byte, err error) {
+	f, ni := &w.c.framing, w.c.peer.ni
+	var h wire.Header
+	_ = f.parse(&h, b[f.msgSize:]) // cannot fail, because this side has encoded the header
+	ni.inline.Lost(r, &h, w.c.peer.id, n, b[f.overhead():], err)
+	ni.messages.EndAll(1)
 }

@@ -19,6 +19,12 @@ func (h *Header) Put() (p PutCmd) {
 	return p
 }
 
+// ParsePut returns the command of a PUT.
+func ParsePut(body *[BodySize]byte) (p PutCmd) {
+	p.parse(body)
+	return p
+}
+
 // SetPut makes h a PUT with command p.
 func (h *Header) SetPut(p PutCmd) {
 	b, _ := p.AppendBinary(h.Body[:0])

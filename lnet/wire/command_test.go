@@ -77,7 +77,7 @@ func TestBodies(t *testing.T) {
 			if err != nil || len(want) != tt.size {
 				t.Fatalf("%d bytes, %v, want %d", len(want), err, tt.size)
 			}
-			want = append(want, make([]byte, bodySize-tt.size)...)
+			want = append(want, make([]byte, BodySize-tt.size)...)
 			if !bytes.Equal(h.Body[:], want) {
 				t.Errorf("body\n got % x\nwant % x", h.Body, want)
 			}
@@ -108,7 +108,7 @@ func TestMDHandle(t *testing.T) {
 
 func FuzzParseCommands(f *testing.F) {
 	for _, name := range []string{"get", "reply", "push", "ack", "put", "v1-hello"} {
-		f.Add(readHex(f, name)[HeaderSize-bodySize : HeaderSize])
+		f.Add(readHex(f, name)[HeaderSize-BodySize : HeaderSize])
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		reappend(t, b, ackCmdSize, AckCmd.AppendBinary, parseAckCmd)

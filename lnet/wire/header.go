@@ -12,7 +12,7 @@ import (
 const (
 	HeaderSize      = 72 // size of a header with two nid4 (struct lnet_hdr_nid4)
 	LargeHeaderSize = 96 // size of a header with two extended NIDs (struct lnet_hdr_nid16)
-	bodySize        = 40 // size of the command in a header of either size
+	BodySize        = 40 // size of the command in a header of either size
 )
 
 // MaxPayload is the largest payload of a message in bytes (LNET_MTU).
@@ -60,7 +60,7 @@ type Header struct {
 	SrcPID        nid.PID        // PID of the originator
 	Type          MsgType        // type of the message, which says what Body is
 	PayloadLength uint32         // number of payload bytes that follow the header
-	Body          [bodySize]byte // the command in wire form, 40 bytes
+	Body          [BodySize]byte // the command in wire form, 40 bytes
 }
 
 // ParseHeader parses the 72-byte form. The only error is ErrShort.
@@ -97,7 +97,7 @@ func (h *Header) parseCommon(b []byte) {
 	h.SrcPID = nid.PID(binary.LittleEndian.Uint32(b[4:])) // src_pid
 	h.Type = MsgType(binary.LittleEndian.Uint32(b[8:]))   // type
 	h.PayloadLength = binary.LittleEndian.Uint32(b[12:])  // payload_length
-	h.Body = [bodySize]byte(b[16:])                       // msg
+	h.Body = [BodySize]byte(b[16:])                       // msg
 }
 
 // AppendBinary appends the 72-byte form. The error is ErrLargeNID if one of

@@ -27,7 +27,7 @@ func layouts(t *testing.T) []layout {
 	t.Helper()
 	const ones32, ones64 = 1<<32 - 1, 1<<64 - 1
 	ones := NoHandle()
-	var allBody [bodySize]byte
+	var allBody [BodySize]byte
 	for i := range allBody {
 		allBody[i] = 0xFF
 	}
