@@ -59,30 +59,18 @@ func (p *peerNI) post(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken 
 		p.mu.Unlock()
 		return nil, false
 	}
-	p.beginPost(i)
+	p.address(i)
 	flush, taken, undo := p.fill(i, payload)
 	p.mu.Unlock()
 	if undo {
 		p.ni.undoCredit(p)
 	}
-	if !taken {
-		p.endPost(i)
-	}
 	return flush, taken
 }
 
-// beginPost addresses the messages that i stands for, and counts them before another goroutine can
-// end them.
-func (p *peerNI) beginPost(i *Inline) {
-	p.ni.node.inFlight.add(i.Messages())
-	p.ni.pending.Add(int64(i.Messages()))
+// address addresses the messages that i stands for.
+func (p *peerNI) address(i *Inline) {
 	i.To.NID, i.To.PID, i.Expires = p.nid, i.Header.DestPID, 0
-}
-
-// endPost takes back what beginPost has counted, because the driver has not taken the messages.
-func (p *peerNI) endPost(i *Inline) {
-	p.ni.node.inFlight.sub(i.Messages())
-	p.ni.endedAll(i.Messages())
 }
 
 // fill copies a message to a buffer of the driver. For another buffer it takes a peer credit and
@@ -94,22 +82,40 @@ func (p *peerNI) fill(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken,
 		flush, taken = p.ni.poster.Post(&i.Inline, payload, false)
 	}
 	if !taken {
-		if p.credits <= 0 || !p.ni.postCredit(p) {
-			return nil, false, false
-		}
-		flush, taken = p.ni.poster.Post(&i.Inline, payload, true)
-		if !taken || !i.Opens {
-			undo = true
-		} else {
-			p.credits--
-			p.minCredits = min(p.minCredits, p.credits)
+		if flush, taken, undo = p.fillAnother(i, payload); !taken {
+			return flush, taken, undo
 		}
 	}
-	if taken {
-		p.posted++
-		p.queuedBytes += i.Messages() * (headerBytes + payload.Length)
-	}
+	p.posted++
+	p.uncounted += i.Messages()
+	p.queuedBytes += i.Messages() * (headerBytes + payload.Length)
 	return flush, taken, undo
+}
+
+// fillAnother is fill for a message that may be the first one in a buffer.
+func (p *peerNI) fillAnother(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken, undo bool) {
+	if p.credits <= 0 || !p.ni.postCredit(p) {
+		return nil, false, false
+	}
+	p.ni.pending.Add(1) // before the driver has the buffer, and another goroutine can end it
+	flush, taken = p.ni.poster.Post(&i.Inline, payload, true)
+	if !taken || !i.Opens {
+		p.ni.ended()
+		return flush, taken, true
+	}
+	p.countPosted()
+	p.credits--
+	p.minCredits = min(p.minCredits, p.credits)
+	return flush, taken, false
+}
+
+// countPosted adds the messages that were posted to those in flight. It is called for each buffer, and
+// not for each message, because all cores share that counter. The caller holds p.mu.
+func (p *peerNI) countPosted() {
+	if p.uncounted > 0 {
+		p.ni.node.inFlight.add(p.uncounted)
+		p.uncounted = 0
+	}
 }
 
 // postAtOnce is how many queued messages become inline ones without giving peerNI.mu up.
@@ -135,6 +141,8 @@ func (p *peerNI) postQueued() (flush lnd.Flusher, undo, taken bool) {
 		if flush, taken, undo = p.fill(i, m.Payload); taken {
 			p.queue.Pop()
 			p.ni.node.backlog.leave(m)
+			p.uncounted -= i.Messages() // Send has counted m as in flight, and
+			p.ni.ended()                // as pending, for which the buffer stands now
 			upper.Posted(m)
 		}
 		if !taken || flush != nil || undo {
@@ -172,7 +180,7 @@ func (ni *NI) Left(list []lnd.Record, to nid.ProcessID, at time.Duration) {
 	ni.node.inFlight.sub(sum.all)
 	ni.node.upper.(InlineUpper).Left(list, to.NID)
 	p.goOn()
-	ni.endedAll(sum.all)
+	ni.endedAll(sum.credits)
 }
 
 // departed sums up inline messages that have left.
@@ -203,6 +211,7 @@ func (d *departed) add(r *lnd.Record, n int) {
 // all of them. Other messages to p that wait go on after these events.
 func (p *peerNI) restore(n int, sum *departed) {
 	p.mu.Lock()
+	p.countPosted()
 	p.credits += sum.credits
 	p.posted -= n
 	p.queuedBytes -= sum.all*headerBytes + sum.bytes
@@ -225,20 +234,16 @@ func (ni *NI) Lost(r *lnd.Record, h *wire.Header, to nid.ProcessID, n int, paylo
 }
 
 // lose gives n of the messages that r stands for, which have failed, a credit each, that Finalize gives
-// back. The first one gets the credit of the buffer, if r has that. The others of r have left.
+// back, and counts each as pending. The first one gets the credit of the buffer, and counts in its place,
+// if r has that. The others of r have left.
 func (p *peerNI) lose(r *lnd.Record, n int) {
 	var left departed
 	left.add(r, r.Messages()-n)
-	if left.all > 0 {
-		p.ni.traffic.countDeparted(&left)
-		p.traffic.countDeparted(&left)
-		p.ni.node.inFlight.sub(left.all)
-		p.ni.endedAll(left.all)
-	}
 	credits := n
 	if r.Opens {
 		credits--
 	}
+	p.ni.pending.Add(int64(credits))
 	if credits > 0 {
 		p.ni.mu.Lock()
 		for range credits {
@@ -248,8 +253,14 @@ func (p *peerNI) lose(r *lnd.Record, n int) {
 		p.ni.mu.Unlock()
 	}
 	p.mu.Lock()
+	p.countPosted()
 	p.posted--
 	p.credits -= credits
 	p.queuedBytes -= left.all*headerBytes + left.bytes
 	p.mu.Unlock()
+	if left.all > 0 {
+		p.ni.traffic.countDeparted(&left)
+		p.traffic.countDeparted(&left)
+		p.ni.node.inFlight.sub(left.all)
+	}
 }

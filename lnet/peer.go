@@ -56,7 +56,8 @@ type peerNI struct {
 	credits     int       // credits of the peer; guarded by mu, like all fields below
 	minCredits  int       // fewest credits so far; negative: messages were queued
 	queue       lnd.Queue // messages that wait for a peer credit or NI credit
-	posted      int       // inline messages that the driver has
+	posted      int       // records of inline messages that the driver has
+	uncounted   int       // inline messages that are not added to those in flight yet
 	queuedBytes int       // bytes of headers and payloads of messages that the driver has
 	dialled     int       // messages in the driver that had to wait for a connection
 	launching   bool      // a goroutine is running launch

@@ -61,15 +61,14 @@ func (n *Node) fillIn(h *wire.Header, ni *NI) {
 
 // postList posts messages until one would have to wait, or the caller has to call a second Flush.
 func (p *peerNI) postList(list []Posting) (flush [2]lnd.Flusher, taken int) {
-	refused, undo := false, false
+	undo := false
 	p.mu.Lock()
 	for ready := p.mayPost(); ready && taken < len(list) && flush[1] == nil && !undo; taken++ {
 		i := &list[taken].Inline
-		p.beginPost(i)
+		p.address(i)
 		var f lnd.Flusher
 		var ok bool
 		if f, ok, undo = p.fill(i, list[taken].Payload); !ok {
-			refused = true
 			break
 		}
 		if flush[0] == nil {
@@ -81,9 +80,6 @@ func (p *peerNI) postList(list []Posting) (flush [2]lnd.Flusher, taken int) {
 	p.mu.Unlock()
 	if undo {
 		p.ni.undoCredit(p)
-	}
-	if refused {
-		p.endPost(&list[taken].Inline)
 	}
 	return flush, taken
 }

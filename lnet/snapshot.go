@@ -84,6 +84,11 @@ func (n *Node) Overview() Snapshot {
 // Stats returns the node's counters.
 func (n *Node) Stats() Stats {
 	total := n.Traffic()
+	for _, p := range n.peers.all() {
+		p.mu.Lock()
+		p.countPosted()
+		p.mu.Unlock()
+	}
 	return Stats{
 		MsgsAlloc: uint64(n.inFlight.now.Load()), MsgsMax: uint64(n.inFlight.most.Load()),
 		Errors:    n.errors.Load(),

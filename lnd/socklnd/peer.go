@@ -2,6 +2,7 @@ package socklnd
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ulnet/lnd"
@@ -22,14 +23,15 @@ type peer struct {
 	out      setOutput     // output of the last step of set
 	conns    []*conn       // established connections with the peer
 	routes   routes        // the choice of a connection for a message, made of conns
-	inline   [2]*conn      // connections that took the latest small and the latest large inline message; nil: none
 	sequence uint64        // counts how often connections were used
 	pending  lnd.Queue     // messages that wait for a connection
 	timer    machine.Timer // timer for the wake of set; nil: none
 	wakeAt   time.Duration
 	removed  bool // the peer is no longer in the NI's table
 	events   shell.Events[event]
-	silence  silence // used only by the scan
+
+	latest  [2]atomic.Pointer[conn] // connections that took the latest small and the latest large inline message; nil: none; changed under mu
+	silence silence                 // used only by the scan
 }
 
 func newPeer(ni *NI, id nid.ProcessID) *peer {
@@ -200,7 +202,10 @@ func (p *peer) closeAll(cause error) {
 			p.events.Add(event{kind: eventFailed, failed: q, err: cause})
 		}
 	}
-	p.conns, p.routes, p.inline = nil, routes{}, [2]*conn{}
+	p.conns, p.routes = nil, routes{}
+	for i := range p.latest {
+		p.latest[i].Store(nil)
+	}
 }
 
 // fail closes all connections of the peer because of what happened on c. Only

@@ -57,7 +57,7 @@ func (w *writer) push(m *lnd.Message) (flush bool) {
 }
 
 // begin starts to write what waits, unless a goroutine does so already. It returns true if the
-// caller has to call Flush. The caller holds mu and peer.mu.
+// caller has to call Flush. The caller holds mu, and the connection is not closed.
 func (w *writer) begin(small bool) (flush bool) {
 	if w.writing {
 		return false

@@ -37,52 +37,66 @@ func (ni *NI) Post(i *lnd.Inline, payload lnd.Payload, open bool) (lnd.Flusher, 
 		}
 		recent.Store(p)
 	}
-	return p.post(i, payload, open)
+	if open {
+		return p.post(i, payload)
+	}
+	if c := p.latestFor(payload.Length); c != nil {
+		return c.tx.post(i, payload, false)
+	}
+	return nil, false
 }
 
-// post posts a message on the connection that suits it. A peer that needs more connections is
-// left to send, which dials them.
-func (p *peer) post(i *lnd.Inline, payload lnd.Payload, open bool) (lnd.Flusher, bool) {
+// latestFor returns the connection that took the latest inline message of the kind, or nil. Only that one
+// may have a buffer with room: if all connections had one, each would hold a credit.
+func (p *peer) latestFor(length int) *conn {
+	for kind := range p.latest {
+		c := p.latest[kind].Load()
+		if c != nil && (c.framing.wireSize(length) < p.ni.cfg.MinBulk) == (kind == 0) {
+			return c
+		}
+	}
+	return nil
+}
+
+// post posts a message on the connection that suits it, as the first one in a buffer if need be. A peer
+// that needs more connections is left to send, which dials them.
+func (p *peer) post(i *lnd.Inline, payload lnd.Payload) (lnd.Flusher, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.removed || !p.set.complete() && !p.userFlagged() {
 		return nil, false
 	}
-	c := p.inlineConn(payload.Length, open)
+	c := p.routes.forSize(payload.Length, p.ni.cfg.MinBulk, inlineFlow)
+	kind := 1
+	if p.routes.isSmall(payload.Length, p.ni.cfg.MinBulk) {
+		kind = 0
+	}
+	p.latest[kind].Store(c)
 	if c == nil {
 		return nil, false
 	}
-	flush, taken := c.tx.post(i, payload, open)
+	f, taken := c.tx.post(i, payload, true)
 	if taken {
 		p.use(c)
 	}
-	if !flush {
-		return nil, taken
-	}
-	return &c.tx, true
+	return f, taken
 }
 
-// inlineConn chooses the connection for an inline message; nil: none. Without open, only the connection
-// that took the latest message of the kind may have a buffer with room: if all connections had one, each
-// would hold a credit. The caller holds p.mu.
-func (p *peer) inlineConn(length int, open bool) *conn {
-	latest := &p.inline[0]
-	if !p.routes.isSmall(length, p.ni.cfg.MinBulk) {
-		latest = &p.inline[1]
-	}
-	if open {
-		*latest = p.routes.forSize(length, p.ni.cfg.MinBulk, inlineFlow)
-	}
-	return *latest
-}
-
-// post encodes a message. flush is true if the caller has to call Flush. The caller holds
-// peer.mu, and the connection is attached, so it is not closed.
-func (w *writer) post(i *lnd.Inline, payload lnd.Payload, open bool) (flush, taken bool) {
-	ni := w.c.peer.ni
+// post encodes a message. The caller has to call Flush of f if that is not nil.
+func (w *writer) post(i *lnd.Inline, payload lnd.Payload, open bool) (f lnd.Flusher, taken bool) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.queue.Len() > 0 || ni.messages.Closing() {
+	flush, taken := w.encode(i, payload, open)
+	w.mu.Unlock()
+	if flush {
+		f = w
+	}
+	return f, taken
+}
+
+// encode encodes a message. flush is true if the caller has to call Flush. The caller holds mu.
+func (w *writer) encode(i *lnd.Inline, payload lnd.Payload, open bool) (flush, taken bool) {
+	ni := w.c.peer.ni
+	if w.closed != nil || w.queue.Len() > 0 || ni.messages.Closing() {
 		return false, false
 	}
 	size, ok := 0, false
@@ -99,16 +113,16 @@ func (w *writer) post(i *lnd.Inline, payload lnd.Payload, open bool) (flush, tak
 	co := &w.coalescing
 	co.posted += size
 	co.lazy = co.lazy || i.Lazy
-	enough := w.enough()
-	switch {
-	case enough && w.seizeDelayed():
-		co.vain /= 2
-		return true, true
-	case enough && w.seize():
-		return true, true
-	case enough && w.takeOver():
-		return true, true
-	case !i.Lazy && w.corked:
+	if w.enough() {
+		if w.seizeDelayed() {
+			co.vain /= 2
+			return true, true
+		}
+		if w.seize() || w.takeOver() {
+			return true, true
+		}
+	}
+	if !i.Lazy && w.corked {
 		w.corked, w.answers = false, true
 		w.startDrain()
 		return false, true
