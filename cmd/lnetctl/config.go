@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -64,10 +66,10 @@ a whole, or stays as it is.`,
 }
 
 // replaceFile writes a file beside path and renames it, so that the file at path is never
-// incomplete. A symbolic link stays, and the file that it names is replaced.
+// incomplete. A symbolic link stays, and the file that it names is replaced, or created.
 func replaceFile(path string, text []byte) (err error) {
-	if file, err := filepath.EvalSymlinks(path); err == nil { // an error: there is no file yet
-		path = file
+	if path, err = linked(path); err != nil {
+		return err
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
@@ -84,4 +86,27 @@ func replaceFile(path string, text []byte) (err error) {
 		return err
 	}
 	return os.Rename(f.Name(), path)
+}
+
+// maxLinks is how many symbolic links, each of which names the next one, are followed; Linux has
+// the same limit (MAXSYMLINKS).
+const maxLinks = 40
+
+// linked returns the path of the file that symbolic links at path lead to. The file need not exist.
+func linked(path string) (string, error) {
+	for range maxLinks {
+		file, err := filepath.EvalSymlinks(path)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return file, err
+		}
+		to, err := os.Readlink(path)
+		if err != nil { // path is no link: a file that does not exist yet
+			return path, nil
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(path), to)
+		}
+		path = to
+	}
+	return "", &fs.PathError{Op: "replace", Path: path, Err: syscall.ELOOP}
 }

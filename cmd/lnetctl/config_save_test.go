@@ -168,3 +168,32 @@ func TestReplaceLinked(t *testing.T) {
 		t.Errorf("the link leads to %q, %v", to, err)
 	}
 }
+
+// TestReplaceDangling: if the file that a symbolic link names does not exist yet, it is created, and
+// the link stays. Links that lead to each other are refused, and stay.
+func TestReplaceDangling(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	links := map[string]string{"first": "sub/second", "sub/second": "../file", "loop": "pool", "pool": "loop"}
+	for link, to := range links {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := replaceFile(filepath.Join(dir, "first"), []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "file")); err != nil || string(text) != "new" {
+		t.Errorf("the file has %q, %v", text, err)
+	}
+	if err := replaceFile(filepath.Join(dir, "loop"), []byte("new")); err == nil {
+		t.Error("a file was written to links that lead to each other")
+	}
+	for link, want := range links {
+		if to, err := os.Readlink(filepath.Join(dir, link)); err != nil || to != want {
+			t.Errorf("%s leads to %q, %v", link, to, err)
+		}
+	}
+}
