@@ -135,12 +135,8 @@ func (w *Watcher) Close() error {
 
 // run steps the tracker on the messages of the kernel, and when its timer is due.
 func (w *Watcher) run(ctx context.Context) {
-	told := false
-	defer func() {
-		if !told {
-			close(w.ready)
-		}
-	}()
+	ready := sync.OnceFunc(func() { close(w.ready) })
+	defer ready()
 	var requests []byte
 	for {
 		var wake time.Duration
@@ -160,17 +156,18 @@ func (w *Watcher) run(ctx context.Context) {
 			w.lose()
 			continue
 		case err != nil:
+			ready() // first, because changed may wait for the caller of Start
 			w.fail(err)
 			return
 		}
 		w.mu.Lock()
-		changed, ready := w.tracker.receive(b), w.tracker.ready()
+		changed, known := w.tracker.receive(b), w.tracker.ready()
 		w.mu.Unlock()
-		if ready && !told {
-			told = true
-			close(w.ready)
+		if !known {
+			continue
 		}
-		if changed && ready {
+		ready()
+		if changed {
 			w.changed()
 		}
 	}

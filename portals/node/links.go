@@ -39,11 +39,12 @@ func (l *links) follow(ni *lnet.NI) {
 	ni.SetLink(l.watcher.State(ni.NID().Addr()))
 }
 
-// changed tells all NIs what the state of their link is. It runs in the watcher's goroutine.
+// changed tells all NIs what the state of their link is. It runs in the watcher's goroutine, which
+// starts while follow holds mu; so l.watcher is set here.
 func (l *links) changed() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed || l.watcher == nil { // nil: no link is watched yet; follow tells each NI its first state
+	if l.closed {
 		return
 	}
 	if err := l.watcher.Err(); err != nil {
