@@ -139,15 +139,15 @@ func (r *rig) packets() (n int, text []byte) {
 	}
 }
 
-// client gets the stream of a capture.
-type client struct {
+// browser gets the stream of a capture.
+type browser struct {
 	deaf   bool // reads nothing: Write waits until the deadline
 	header http.Header
 
 	mu       sync.Mutex
 	status   int
-	deadline time.Time
-	refusal  string // text of an answer that is no stream
+	deadline time.Time // guarded by mu, like what follows
+	refusal  string    // text of an answer that is no stream
 	lines    []Line
 	missed   uint64
 	last     Report
@@ -155,19 +155,21 @@ type client struct {
 }
 
 // Header implements http.ResponseWriter.
-func (c *client) Header() http.Header { return c.header }
+func (c *browser) Header() http.Header { return c.header }
 
 // WriteHeader implements http.ResponseWriter.
-func (c *client) WriteHeader(status int) { c.status = status }
+func (c *browser) WriteHeader(status int) { c.status = status }
 
 // Write implements http.ResponseWriter.
-func (c *client) Write(text []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (c *browser) Write(text []byte) (int, error) {
 	if c.deaf {
-		time.Sleep(time.Until(c.deadline)) // virtual time
+		for time.Now().Before(c.until()) { // virtual time; the deadline may become earlier
+			time.Sleep(time.Millisecond)
+		}
 		return 0, os.ErrDeadlineExceeded
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	event, ok := bytes.CutPrefix(text, []byte("data: "))
 	if !ok {
 		c.refusal += string(text)
@@ -182,23 +184,32 @@ func (c *client) Write(text []byte) (int, error) {
 }
 
 // FlushError is called after each event.
-func (c *client) FlushError() error { return nil }
+func (c *browser) FlushError() error { return nil }
 
-// SetWriteDeadline is called before each event.
-func (c *client) SetWriteDeadline(t time.Time) error {
+// SetWriteDeadline is called before each event, and when the daemon ends.
+func (c *browser) SetWriteDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.deadline = t
 	return nil
 }
 
+// until returns the present deadline.
+func (c *browser) until() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.deadline
+}
+
 // now returns what the client has got so far.
-func (c *client) now() (last Report, lines []Line, over bool) {
+func (c *browser) now() (last Report, lines []Line, over bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.last, c.lines, c.over
 }
 
 // order has a client order a capture, until ctx ends.
-func (r *rig) order(ctx context.Context, c *client, body string) *client {
+func (r *rig) order(ctx context.Context, c *browser, body string) *browser {
 	c.header, c.status = http.Header{}, http.StatusOK
 	q := request(http.MethodPost, StartPath, body).WithContext(ctx)
 	go func() {

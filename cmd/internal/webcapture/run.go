@@ -13,8 +13,10 @@ import (
 	"ulnet/cmd/internal/web"
 )
 
-// reportInterval is the time between two reports.
-const reportInterval = 200 * time.Millisecond
+const (
+	reportInterval = 200 * time.Millisecond // time between two reports
+	endTimeout     = 100 * time.Millisecond // time that a capture has when the daemon ends
+)
 
 // Report is an event of the stream of a capture.
 type Report struct {
@@ -43,7 +45,7 @@ func (c *Capture) start(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	ctx, cancel := context.WithTimeout(r.Context(), time.Duration(order.Seconds)*time.Second)
 	defer cancel()
-	run := &run{Capture: c, w: w, kept: kept, lines: newLines(filter, order.Payload)}
+	run := &run{Capture: c, w: &client{ResponseWriter: w}, kept: kept, lines: newLines(filter, order.Payload)}
 	why := run.watch(ctx, order.Payload)
 	c.cfg.Log.Info("a capture of the page has ended", slog.String("why", why), slog.Int("bytes", kept.len()))
 }
@@ -51,7 +53,7 @@ func (c *Capture) start(w http.ResponseWriter, r *http.Request) {
 // run is a capture that runs.
 type run struct {
 	*Capture
-	w     http.ResponseWriter
+	w     *client
 	kept  *keeper
 	lines *lines
 }
@@ -61,6 +63,7 @@ type run struct {
 func (r *run) watch(parent context.Context, payload bool) (why string) {
 	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
+	defer r.hurry()()
 	failed := make(chan error, 1)
 	go func() { failed <- r.capture(ctx, payload) }()
 	tick := time.NewTicker(reportInterval)
@@ -88,6 +91,20 @@ func (r *run) watch(parent context.Context, payload bool) (why string) {
 	why = r.reason(parent, err)
 	_ = r.report(why) // the client may be gone
 	return why
+}
+
+// hurry gives the client little time when the daemon ends, until stop is called.
+func (r *run) hurry() (stop func()) {
+	quit, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-r.done:
+			r.w.endBy(time.Now().Add(endTimeout))
+		case <-quit:
+		}
+	}()
+	return func() { close(quit); <-ended }
 }
 
 // capture captures until ctx ends, or there are as many bytes as may be kept. Both are no error but

@@ -34,7 +34,7 @@ func TestCapture(t *testing.T) {
 	spec.Covers(t, "OP-71")
 	bubble(t, func(t *testing.T, r *rig) {
 		r.put("before")
-		c := r.order(t.Context(), &client{}, `{"seconds":5,"payload":true}`)
+		c := r.order(t.Context(), &browser{}, `{"seconds":5,"payload":true}`)
 		synctest.Wait()
 		if s := r.Status(); !s.Running || c.header.Get("Content-Type") != "text/event-stream" {
 			t.Errorf("status %+v, %v", s, c.header)
@@ -77,7 +77,7 @@ func TestNoPayload(t *testing.T) {
 		`{"nids":["10.0.0.1@tcp"],"types":["put"],"portals":[63]}`: 1, `{"nids":["10.0.0.2@tcp"]}`: 0, `{"types":["GET"]}`: 0, `{"portals":[1,2]}`: 0,
 	} {
 		bubble(t, func(t *testing.T, r *rig) {
-			c := r.order(t.Context(), &client{}, body)
+			c := r.order(t.Context(), &browser{}, body)
 			synctest.Wait()
 			r.put("secret")
 			time.Sleep((DefaultSeconds + 1) * time.Second)
@@ -101,19 +101,19 @@ func TestBadOrders(t *testing.T) {
 			`{"seconds":601}`: "1 to 600", `{"seconds":-1}`: "1 to 600", `{"seconds":1e9}`: "no JSON", `{"mib":65}`: "1 to 64", `{"mib":-1}`: "1 to 64",
 			`{"nids":["nonsense"]}`: "nid: ", `{"types":["<b>"]}`: "type: ", `{"portals":[-1]}`: "no JSON", `{"portals":[` + many + `]}`: "64 elements",
 		} {
-			c := r.order(t.Context(), &client{}, body)
+			c := r.order(t.Context(), &browser{}, body)
 			synctest.Wait()
 			if !c.over || c.status != http.StatusBadRequest || !strings.Contains(c.refusal, why) {
 				t.Errorf("%.40s: status %d, %q, want %q", body, c.status, c.refusal, why)
 			}
 		}
 		ctx, leave := context.WithCancel(t.Context())
-		r.order(ctx, &client{}, `{}`)
+		r.order(ctx, &browser{}, `{}`)
 		synctest.Wait()
 		for range 100 {
-			r.order(t.Context(), &client{}, `{}`)
+			r.order(t.Context(), &browser{}, `{}`)
 		}
-		second := r.order(t.Context(), &client{}, `{}`)
+		second := r.order(t.Context(), &browser{}, `{}`)
 		synctest.Wait()
 		if second.status != http.StatusConflict || second.header.Get("Retry-After") == "" || r.viewers() != 1 {
 			t.Errorf("a second capture: status %d, %d views", second.status, r.viewers())
@@ -126,7 +126,7 @@ func TestBadOrders(t *testing.T) {
 func TestFull(t *testing.T) {
 	spec.Covers(t, "OP-71")
 	bubble(t, func(t *testing.T, r *rig) {
-		c := r.order(t.Context(), &client{}, `{"seconds":600,"mib":1,"payload":true}`)
+		c := r.order(t.Context(), &browser{}, `{"seconds":600,"mib":1,"payload":true}`)
 		payload := strings.Repeat("x", 60_000)
 		for range 200 {
 			r.put(payload)
@@ -147,7 +147,7 @@ func TestClientGoes(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		for range 10 {
 			ctx, leave := context.WithCancel(t.Context())
-			c := r.order(ctx, &client{}, `{}`)
+			c := r.order(ctx, &browser{}, `{}`)
 			synctest.Wait()
 			r.put("x")
 			synctest.Wait()
@@ -164,7 +164,7 @@ func TestClientGoes(t *testing.T) {
 func TestStalled(t *testing.T) {
 	spec.Covers(t, "OP-71")
 	bubble(t, func(t *testing.T, r *rig) {
-		c := r.order(t.Context(), &client{deaf: true}, `{"seconds":600}`)
+		c := r.order(t.Context(), &browser{deaf: true}, `{"seconds":600}`)
 		for range 10 * maxLines {
 			r.put("x")
 		}
@@ -185,7 +185,7 @@ func TestStalled(t *testing.T) {
 func TestManyLines(t *testing.T) {
 	spec.Covers(t, "OP-71")
 	bubble(t, func(t *testing.T, r *rig) {
-		c := r.order(t.Context(), &client{}, `{"seconds":1}`)
+		c := r.order(t.Context(), &browser{}, `{"seconds":1}`)
 		synctest.Wait()
 		for range 3*maxLines + 1 {
 			r.put("x")
@@ -202,7 +202,7 @@ func TestManyLines(t *testing.T) {
 func TestClose(t *testing.T) {
 	spec.Covers(t, "OP-71")
 	bubble(t, func(t *testing.T, r *rig) {
-		c := r.order(t.Context(), &client{}, `{}`)
+		c := r.order(t.Context(), &browser{}, `{}`)
 		synctest.Wait()
 		r.put("x")
 		for range 2 {
@@ -210,7 +210,7 @@ func TestClose(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		late := r.order(t.Context(), &client{}, `{}`)
+		late := r.order(t.Context(), &browser{}, `{}`)
 		synctest.Wait()
 		if last, lines, over := c.now(); !over || last.Ended != "lnetd ends" || len(lines) != 1 || late.status != http.StatusConflict {
 			t.Errorf("over %v, %+v, %d lines, later status %d", over, last, len(lines), late.status)
@@ -221,10 +221,31 @@ func TestClose(t *testing.T) {
 	})
 }
 
+// TestCloseDeaf: the daemon does not wait for a client that does not read, whether it is in the middle
+// of a report or not.
+func TestCloseDeaf(t *testing.T) {
+	spec.Covers(t, "OP-71")
+	for _, c := range []*browser{{deaf: true}, {}} {
+		bubble(t, func(t *testing.T, r *rig) {
+			r.order(t.Context(), c, `{"seconds":600}`)
+			synctest.Wait()
+			c.deaf = true
+			r.put("x")
+			before := time.Now()
+			if err := r.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(before); took > 2*endTimeout { // virtual time
+				t.Errorf("the end took %s", took)
+			}
+		})
+	}
+}
+
 // TestTapCloses: when the tap is closed, the capture ends.
 func TestTapCloses(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
-		c := r.order(t.Context(), &client{}, `{}`)
+		c := r.order(t.Context(), &browser{}, `{}`)
 		synctest.Wait()
 		if err := r.tap.Close(); err != nil {
 			t.Error(err)
@@ -233,7 +254,7 @@ func TestTapCloses(t *testing.T) {
 		if last, _, over := c.now(); !over || last.Ended != "lnetd ends" {
 			t.Errorf("over %v, %+v", over, last)
 		}
-		c = r.order(t.Context(), &client{}, `{}`)
+		c = r.order(t.Context(), &browser{}, `{}`)
 		synctest.Wait()
 		if last, _, over := c.now(); !over || !strings.Contains(last.Ended, "capture is closed") {
 			t.Errorf("later: over %v, %+v", over, last)
@@ -264,7 +285,7 @@ func TestDownloads(t *testing.T) {
 			t.Errorf("nothing captured: status %d, %s", w.Code, w.Body)
 		}
 		ctx, leave := context.WithCancel(t.Context())
-		r.order(ctx, &client{}, `{}`)
+		r.order(ctx, &browser{}, `{}`)
 		synctest.Wait()
 		r.put("x")
 		leave()
@@ -272,7 +293,7 @@ func TestDownloads(t *testing.T) {
 		if w := r.get(request(http.MethodHead, DownloadPath, "")); w.Code != http.StatusOK || w.Body.Len() != 0 || w.Header().Get("Content-Disposition") != "attachment; filename=node.pcapng" {
 			t.Errorf("HEAD: status %d, %d bytes, %v", w.Code, w.Body.Len(), w.Header())
 		}
-		deaf := &client{deaf: true, header: http.Header{}}
+		deaf := &browser{deaf: true, header: http.Header{}}
 		go r.Download().ServeHTTP(deaf, request(http.MethodGet, DownloadPath, ""))
 		synctest.Wait()
 		if w := r.get(request(http.MethodGet, DownloadPath, "")); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
