@@ -54,7 +54,7 @@ func (w *ward) split() string {
 	has := map[string]int{}
 	for i := range w.servers {
 		var list struct{ Clients []heldClient }
-		w.ask(w.servers[i], &list, "client", "list")
+		w.ask(w.servers[i], &list, "clients")
 		for _, c := range list.Clients {
 			has[fmt.Sprintf("%s in incarnation %d", c.Name, c.Incarnation)]++
 		}
@@ -118,7 +118,7 @@ func (w *ward) keep(what string, before agreed, servers []int) {
 	<-time.After(twoEvict)
 	for _, s := range servers {
 		var list struct{ Clients []heldClient }
-		w.ask(w.servers[s], &list, "client", "list")
+		w.ask(w.servers[s], &list, "clients")
 		if len(list.Clients) != w.nClients {
 			w.t.Errorf("%s: server %d has %d clients, want %d", what, s+1, len(list.Clients), w.nClients)
 		}

@@ -56,7 +56,7 @@ func (w *ward) wantEvicted(cause string, n int) {
 	w.t.Helper()
 	for i, d := range w.servers {
 		var s healthDoc
-		if w.ask(d, &s, "health", "status"); s.Server.Stats["ended_"+cause] != n {
+		if w.ask(d, &s, "status"); s.Server.Stats["ended_"+cause] != n {
 			w.t.Errorf("server %d has evicted %d for %s, want %d: %v", i+1, s.Server.Stats["ended_"+cause], cause, n, s.Server.Stats)
 		}
 	}
@@ -122,19 +122,17 @@ func (w *ward) untilDead(server int) {
 // holdsForDead reports whether a server lists the other server as dead.
 func (w *ward) holdsForDead(server, other int) bool {
 	w.t.Helper()
-	var list struct {
-		Servers []struct {
-			NID   string `json:"nid"`
-			Alive *bool  `json:"alive"`
-		} `json:"servers"`
+	var list []struct {
+		NID   string `json:"nid"`
+		Alive *bool  `json:"alive"`
 	}
-	w.ask(w.servers[server], &list, "server", "list")
-	for _, p := range list.Servers {
+	w.ask(w.servers[server], &list, "servers")
+	for _, p := range list {
 		if p.NID == w.nid(other) {
 			return p.Alive != nil && !*p.Alive
 		}
 	}
-	w.t.Fatalf("server %d does not list %s: %+v", server+1, w.nid(other), list.Servers)
+	w.t.Fatalf("server %d does not list %s: %+v", server+1, w.nid(other), list)
 	return false
 }
 
@@ -145,7 +143,7 @@ func (w *ward) await(what string, who []int, of []*lnetdtest.Daemon, holds func(
 	w.until(what, func() bool {
 		return !slices.ContainsFunc(who, func(i int) bool {
 			s = healthDoc{}
-			w.ask(of[i], &s, "health", "status")
+			w.ask(of[i], &s, "status")
 			return !holds(&s)
 		})
 	}, func() string { return fmt.Sprintf("%+v", s) })

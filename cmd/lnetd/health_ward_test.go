@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/modules/health"
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/netlab"
@@ -19,7 +21,7 @@ import (
 // detection by gossip, T_orphan, and an election.
 const agreedWithin = 180 * time.Second
 
-// heldClient is a client in the output of 'lnetctl client list --json'.
+// heldClient is a client in the list of clients.
 type heldClient struct {
 	Client      string `json:"client"`
 	Incarnation uint64 `json:"incarnation"`
@@ -31,7 +33,7 @@ type heldClient struct {
 // agreed has, by name of a client, the entry that all servers have of the client.
 type agreed map[string]heldClient
 
-// healthDoc is the output of 'lnetctl health status --json'.
+// healthDoc is the status of client health.
 type healthDoc struct {
 	Server struct {
 		Quorum  bool           `json:"quorum"`
@@ -129,16 +131,35 @@ func newWardOf(t *testing.T, on network, nServers, nClients int) *ward {
 	return w
 }
 
-// ask runs lnetctl on a daemon and decodes its JSON.
-func (w *ward) ask(d *lnetdtest.Daemon, v any, args ...string) {
+// ask asks a daemon's control socket what lnetctl prints as JSON, and decodes it. Tests ask
+// hundreds of times, and a start of lnetctl takes as much CPU time as a server in a second.
+func (w *ward) ask(d *lnetdtest.Daemon, v any, what string) {
 	w.t.Helper()
-	out, err := d.Lnetctl(w.t.Context(), append(args, "--json")...)
+	var doc any
+	var err error
+	switch what {
+	case "clients":
+		doc, err = health.OpClients.Call(w.t.Context(), d.Control(), health.ClientFilter{Limit: health.MaxLimit})
+	case "servers":
+		doc, err = health.OpServers.Call(w.t.Context(), d.Control(), control.None{})
+	default:
+		doc, err = health.OpStatus.Call(w.t.Context(), d.Control(), control.None{})
+	}
 	if err == nil {
-		err = json.Unmarshal([]byte(out), v)
+		err = recode(doc, v)
 	}
 	if err != nil {
-		w.t.Fatalf("%v\n%s", err, d.Log())
+		w.t.Fatalf("%s: %v\n%s", what, err, d.Log())
 	}
+}
+
+// recode decodes the JSON of a value into another one.
+func recode(from, to any) error {
+	text, err := json.Marshal(from)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, to)
 }
 
 // until waits until the function holds returns true. If it does not in time, the error contains
@@ -173,7 +194,7 @@ func (w *ward) agree(what string, servers, clients []int) (same agreed) {
 func (w *ward) compare(servers, clients []int) (same agreed, why string) {
 	for _, s := range servers {
 		var list struct{ Clients []heldClient }
-		w.ask(w.servers[s], &list, "client", "list")
+		w.ask(w.servers[s], &list, "clients")
 		held := agreed{}
 		for _, c := range list.Clients {
 			if c.State != "connected" || !slices.ContainsFunc(servers, func(i int) bool { return w.nid(i) == c.Master }) {
