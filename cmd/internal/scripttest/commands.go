@@ -15,8 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// untilInterval is the time between two runs of the command until.
-const untilInterval = 50 * time.Millisecond
+// The time between two runs of the command until grows from the first value to the second: the
+// start of a program takes as much CPU time as a daemon in a second.
+const untilInterval, longUntilInterval = 50 * time.Millisecond, 400 * time.Millisecond
 
 func cmdNode(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
@@ -84,10 +85,8 @@ func cmdUntil(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	pattern, err := regexp.Compile("(?m)" + args[0])
 	ts.Check(err)
-	tick := time.NewTicker(untilInterval)
-	defer tick.Stop()
 	deadline := time.After(waitLimit)
-	for {
+	for interval := untilInterval; ; interval = min(interval*3/2, longUntilInterval) {
 		var errs bytes.Buffer
 		cmd := command(ts, args[1:])
 		cmd.Stderr = &errs
@@ -96,7 +95,7 @@ func cmdUntil(ts *testscript.TestScript, neg bool, args []string) {
 			return
 		}
 		select {
-		case <-tick.C:
+		case <-time.After(interval):
 		case <-deadline:
 			ts.Fatalf("%v never says %q: %v\n%s%s", args[1:], args[0], err, out, &errs)
 		}
