@@ -34,7 +34,7 @@ type gateway struct {
 	nid   nid.NID // NID of the gateway as configured
 	state route.Gateway
 	ways  []*way                    // routes by this gateway; guarded by gateways.mu, like state
-	nets  atomic.Pointer[[]nid.Net] // nets of ways; replaced, never changed in place
+	nets  atomic.Pointer[[]nid.Net] // nets of ways, in order; replaced, never changed in place
 	dead  atomic.Bool               // whether the gateway is down: the opposite of state.Alive
 }
 
@@ -57,9 +57,23 @@ type Route struct {
 }
 
 // AddRoute adds a route (LNetAddRoute). The errors are those of [route.Table.Add].
-func (n *Node) AddRoute(r route.Route) error {
+func (n *Node) AddRoute(r route.Route) error { return n.AddRoutes([]route.Route{r}) }
+
+// AddRoutes adds routes, all or none, as one change: its work is about that of one AddRoute. The
+// errors are those of [route.Table.AddAll].
+func (n *Node) AddRoutes(list []route.Route) error {
 	own := n.ownNIDs()
-	return n.changeRoutes(func(g *gateways) error { return g.table.Add(r, own, g.random) })
+	return n.changeRoutes(func(g *gateways) error { return g.table.AddAll(list, own, g.random) })
+}
+
+// DeleteRoutes removes the routes for which del returns true, as one change, and returns them. del
+// must not call methods of the node.
+func (n *Node) DeleteRoutes(del func(route.Route) bool) (deleted []route.Route) {
+	_ = n.changeRoutes(func(g *gateways) error { // returns the error of the function, which has none
+		deleted = g.table.DeleteFunc(del)
+		return nil
+	})
+	return deleted
 }
 
 // DeleteRoute removes a route. It returns ENOENT without one.
@@ -89,19 +103,23 @@ func (n *Node) Routes() []Route {
 	g := &n.gateways
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	ways := make(map[nid.NID][]*way, len(g.routers))
-	for _, w := range g.routers {
-		ways[w.nid] = w.ways
-	}
+	ways := g.ways()
 	all := make([]Route, 0, g.table.Len())
 	for _, r := range g.table.All() {
-		for _, w := range ways[r.Gateway] {
-			if w.Net == r.Net {
-				all = append(all, Route{r, w.now})
-			}
-		}
+		all = append(all, Route{r, ways[r].now})
 	}
 	return all
+}
+
+// ways returns the ways of all gateways by their routes. The caller holds g.mu.
+func (g *gateways) ways() map[route.Route]*way {
+	ways := make(map[route.Route]*way, g.table.Len())
+	for _, gw := range g.routers {
+		for _, w := range gw.ways {
+			ways[w.Route] = w
+		}
+	}
+	return ways
 }
 
 // RouteSettings returns the tunables of routes in force.
@@ -153,10 +171,9 @@ func (g *gateways) count() (routes int) {
 // those that were there before. The caller holds g.mu.
 func (g *gateways) rebuild() (paths []*path.Gateway) {
 	old := make(map[nid.NID]*gateway, len(g.routers))
-	ways := make(map[nid.NID][]*way, len(g.routers))
+	ways := g.ways()
 	for _, gw := range g.routers {
-		old[gw.nid], ways[gw.nid] = gw, gw.ways
-		gw.ways = nil
+		old[gw.nid], gw.ways = gw, nil
 	}
 	found := make(map[nid.NID]*gateway)
 	for _, r := range g.table.All() {
@@ -168,11 +185,9 @@ func (g *gateways) rebuild() (paths []*path.Gateway) {
 			}
 			found[r.Gateway] = gw
 		}
-		i := slices.IndexFunc(ways[r.Gateway], func(w *way) bool { return w.Route == r })
-		w := &way{Route: r, path: &path.Gateway{Net: r.Net, Router: r.Gateway, Hops: max(r.Hops, 0), Priority: uint32(r.Priority)}}
-		if i >= 0 {
-			w = ways[r.Gateway][i]
-		} else {
+		w := ways[r]
+		if w == nil {
+			w = &way{Route: r, path: &path.Gateway{Net: r.Net, Router: r.Gateway, Hops: max(r.Hops, 0), Priority: uint32(r.Priority)}}
 			w.path.SetAlive(false) // down until judge has decided
 		}
 		gw.ways = append(gw.ways, w)
@@ -228,7 +243,10 @@ func (g *gateways) of(id nid.NID) *gateway {
 }
 
 // leadsTo reports whether there is a route to a net by the gateway.
-func (gw *gateway) leadsTo(net nid.Net) bool { return slices.Contains(*gw.nets.Load(), net) }
+func (gw *gateway) leadsTo(net nid.Net) bool {
+	_, found := slices.BinarySearchFunc(*gw.nets.Load(), net, nid.Net.Compare)
+	return found
+}
 
 // errNoRoute is the cause that a watcher of a process behind gateways is given when no route
 // to the net of the process is alive any more.

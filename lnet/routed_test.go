@@ -2,6 +2,7 @@ package lnet_test
 
 import (
 	"errors"
+	"fmt"
 	"syscall"
 	"testing"
 	"time"
@@ -532,5 +533,31 @@ func TestRoutedLiveness(t *testing.T) {
 	r.node.GatewayChecked(peerA, nil)
 	if len(told) != 3 || !told[2].Up {
 		t.Errorf("told %+v, want that it is up again", told)
+	}
+}
+
+// TestAddManyRoutes: as many routes as a table has are added as one change, and removed as one. By
+// one gateway each, the work of both must grow no faster than the routes: one that looks at all routes
+// for each does not end in the time of a test.
+func TestAddManyRoutes(t *testing.T) {
+	r := newRig(t, lnd.Tunables{}, lnet.Config{})
+	changes := 0
+	r.node.OnRouteChange(func() { changes++ })
+	var list []route.Route
+	for i := range route.MaxRoutes {
+		list = append(list, route.New(nid.MustParseNet(fmt.Sprintf("tcp%d", 1+i)), peerA))
+	}
+	if err := r.node.AddRoutes(list); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(r.node.Routes()); got != len(list) || changes != 1 {
+		t.Errorf("%d routes by %d changes, want %d by 1", got, changes, len(list))
+	}
+	if err := r.node.AddRoutes(list[:1]); !errors.Is(err, syscall.EEXIST) || changes != 1 {
+		t.Errorf("added again: %v, %d changes", err, changes)
+	}
+	gone := r.node.DeleteRoutes(func(o route.Route) bool { return o.Net != list[3].Net })
+	if left := r.node.Routes(); len(gone) != len(list)-1 || len(left) != 1 || left[0].Route != list[3] || changes != 2 {
+		t.Errorf("%d were removed by %d changes, left are %v", len(gone), changes, left)
 	}
 }

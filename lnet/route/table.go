@@ -37,22 +37,19 @@ type routes struct {
 //
 // A kernel accepts one of its own NIDs as a gateway, although no message can leave by it.
 func (t *Table) Add(r Route, own []nid.NID, random *rand.Rand) error {
-	if err := r.check(own); err != nil {
-		return fmt.Errorf("route %v: %w", r, err)
+	return t.AddAll([]Route{r}, own, random)
+}
+
+// AddAll adds routes as Add does, all or none. The error is that of the first route that cannot be
+// added.
+func (t *Table) AddAll(list []Route, own []nid.NID, random *rand.Rand) error {
+	b := t.Batch(own, random)
+	for _, r := range list {
+		if err := b.Add(r); err != nil {
+			return err
+		}
 	}
-	at, found := t.find(r.Net)
-	if found && slices.ContainsFunc(t.nets[at].list, func(o Route) bool { return o.Gateway == r.Gateway }) {
-		return fmt.Errorf("route %v: there is one by this gateway: %w", r, syscall.EEXIST)
-	}
-	if t.size >= MaxRoutes {
-		return fmt.Errorf("route %v: there are %d: %w", r, t.size, syscall.ENOSPC)
-	}
-	if !found {
-		t.nets = slices.Insert(t.nets, at, routes{net: r.Net})
-	}
-	of := &t.nets[at]
-	of.list = slices.Insert(slices.Clone(of.list), random.IntN(len(of.list)+1), r)
-	t.size++
+	b.Commit()
 	return nil
 }
 
@@ -97,6 +94,26 @@ func (t *Table) Delete(net nid.Net, gateway nid.NID) error {
 	}
 	t.nets[at].list = slices.Concat(list[:i], list[i+1:])
 	return nil
+}
+
+// DeleteFunc removes the routes for which del returns true, and returns them.
+func (t *Table) DeleteFunc(del func(Route) bool) (deleted []Route) {
+	kept := make([]routes, 0, len(t.nets))
+	for _, of := range t.nets {
+		left := make([]Route, 0, len(of.list))
+		for _, r := range of.list {
+			if del(r) {
+				deleted = append(deleted, r)
+			} else {
+				left = append(left, r)
+			}
+		}
+		if len(left) > 0 {
+			kept = append(kept, routes{of.net, left})
+		}
+	}
+	t.nets, t.size = kept, t.size-len(deleted)
+	return deleted
 }
 
 // Of returns the routes to a net, in their order. The caller does not change the list.

@@ -156,6 +156,60 @@ func TestRandomPosition(t *testing.T) {
 	}
 }
 
+// TestAddAll: a batch adds the routes that adding them one by one adds, at the same positions for the
+// same random numbers, and one with a route that cannot be added adds nothing.
+func TestAddAll(t *testing.T) {
+	spec.Covers(t, "RT-1", "RT-3")
+	t.Parallel()
+	var one, all route.Table
+	first, second := random(3), random(3)
+	for size := range 40 {
+		var list []route.Route
+		for i := range size {
+			list = append(list, to(fmt.Sprintf("tcp%d", 1+i%3), fmt.Sprintf("10.88.%d.%d@tcp", size, 7+i)))
+		}
+		for _, r := range list {
+			if err := one.Add(r, own, first); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := all.AddAll(list, own, second); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(one.All(), all.All()) || one.Len() != all.Len() {
+			t.Fatalf("%d more: %v, want %v", size, all.All(), one.All())
+		}
+	}
+	err := all.AddAll([]route.Route{to("tcp7", "10.88.0.7@tcp"), one.All()[0]}, own, second)
+	if !errors.Is(err, syscall.EEXIST) || len(all.Of(nid.MustParseNet("tcp7"))) != 0 || all.Len() != one.Len() {
+		t.Errorf("a batch with a route that is there: %v, %d routes", err, all.Len())
+	}
+}
+
+// TestDeleteFunc: the routes that the function names are removed and returned, the others keep their
+// order, and a list that was handed out does not change.
+func TestDeleteFunc(t *testing.T) {
+	spec.Covers(t, "RT-1")
+	t.Parallel()
+	var table route.Table
+	for i := range 9 {
+		if err := table.Add(to(fmt.Sprintf("tcp%d", 1+i%3), fmt.Sprintf("10.88.0.%d@tcp", 7+i)), own, random(1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	del := func(r route.Route) bool { return r.Net.Num() == 2 || r.Gateway.Addr().As4()[3] < 10 }
+	all, list := table.All(), table.Of(nid.MustParseNet("tcp1"))
+	kept := slices.Clone(list)
+	gone := table.DeleteFunc(del)
+	want := slices.DeleteFunc(slices.Clone(all), del)
+	if got := table.All(); !slices.Equal(got, want) || table.Len() != len(want) || len(gone) != len(all)-len(want) {
+		t.Errorf("left %v, want %v", got, want)
+	}
+	if len(table.Nets()) != 2 || !slices.Equal(list, kept) {
+		t.Errorf("nets %v, and the list has changed to %v", table.Nets(), list)
+	}
+}
+
 func TestTableIsBounded(t *testing.T) {
 	spec.Covers(t, "RT-4")
 	t.Parallel()

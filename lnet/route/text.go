@@ -149,28 +149,32 @@ func (p *parser) gateways(w networks.Word) (by []Route) {
 // Apply adds routes that [Parse] returned to the table of a node with these NIDs. Like
 // kernels at their start it skips a route that is there already, one by a gateway that this
 // node does not reach, and one by this node itself. A route by this node itself makes the
-// node a router.
+// node a router. After another error no route is added.
 func (t *Table) Apply(list []Route, own []nid.NID, random *rand.Rand) (a Applied, err error) {
+	b := t.Batch(own, random)
 	for _, r := range list {
 		if slices.Contains(own, r.Gateway) {
 			a.Router = true
 			continue
 		}
-		err := t.Add(r, own, random)
+		err := b.Add(r)
 		switch {
 		case err == nil:
+			a.Added = append(a.Added, r)
 		case errors.Is(err, syscall.EEXIST), errors.Is(err, syscall.EHOSTUNREACH):
 			a.Passed = append(a.Passed, err)
 		default:
-			return a, err
+			return Applied{}, err
 		}
 	}
+	b.Commit()
 	return a, nil
 }
 
 // Applied is the result of [Table.Apply], which adds the routes of the tunable "routes" to a
 // node's table.
 type Applied struct {
+	Added  []Route // routes that were added
 	Router bool    // whether this node is one of the gateways
 	Passed []error // why routes were skipped that were there already, or whose gateway this node does not reach; one error per route
 }

@@ -11,6 +11,7 @@ import (
 	"ulnet/lnet"
 	"ulnet/lnet/networks"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/route"
 )
 
 // ConfigureRequest configures LNet on the node, or takes it down.
@@ -106,9 +107,7 @@ func (n *Node) unconfigure(ctx context.Context) error {
 	errs := []error{n.setRouting(false), n.RemoveUDSP(RemoveUDSP{All: true})}
 	n.changing.Lock()
 	defer n.changing.Unlock()
-	for _, r := range n.lnet.Routes() {
-		errs = append(errs, n.lnet.DeleteRoute(r.Net, r.Gateway))
-	}
+	n.lnet.DeleteRoutes(func(route.Route) bool { return true })
 	errs = append(errs, n.forgetPeers())
 	nis := slices.DeleteFunc(n.lnet.NIs(), func(ni *lnet.NI) bool { return ni.NID().IsLo() })
 	return errors.Join(append(errs, n.remove(ctx, nis))...)

@@ -73,13 +73,20 @@ type reload struct {
 type step struct {
 	key  string // key of the configuration that asks for it
 	what string // what changes, for people
-	// do makes the change and returns the function that takes it back; nil: there was nothing to
-	// change.
-	do func(context.Context) (undo func(context.Context) error, err error)
+	// do makes the change and returns lines about it for people, none if there was nothing to change,
+	// and the function that takes the change back.
+	do func(context.Context) (lines []string, undo func(context.Context) error, err error)
 }
 
+// add adds a step with one line. do returns nil if there was nothing to change.
 func (r *reload) add(key, what string, do func(context.Context) (func(context.Context) error, error)) {
-	r.steps = append(r.steps, step{key, what, do})
+	r.steps = append(r.steps, step{key, what, func(ctx context.Context) ([]string, func(context.Context) error, error) {
+		back, err := do(ctx)
+		if back == nil {
+			return nil, nil, err
+		}
+		return []string{what}, back, err
+	}})
 }
 
 // compare lists the changes.
@@ -156,7 +163,7 @@ func sameImports(from, to *config.Loaded) bool {
 func (r *reload) run(ctx context.Context) (done []string, err error) {
 	var undo []func() error
 	for _, s := range r.steps {
-		back, err := s.do(ctx)
+		lines, back, err := s.do(ctx)
 		if err != nil {
 			errs := []error{fmt.Errorf("%s%s: %w", r.position(s.key), s.what, err)}
 			for _, back := range slices.Backward(undo) {
@@ -164,10 +171,10 @@ func (r *reload) run(ctx context.Context) (done []string, err error) {
 			}
 			return nil, errors.Join(errs...)
 		}
-		if back == nil {
+		if len(lines) == 0 {
 			continue
 		}
-		done = append(done, s.what)
+		done = append(done, lines...)
 		undo = append(undo, func() error { return notTakenBack(s.what, back(ctx)) })
 	}
 	return done, nil

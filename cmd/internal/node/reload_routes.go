@@ -2,12 +2,12 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"syscall"
 
 	"ulnet/cmd/internal/config/tree"
+	"ulnet/lnet/nid"
 	"ulnet/lnet/route"
 )
 
@@ -21,42 +21,53 @@ func routesOf(list []tree.Route) (routes []route.Route) {
 	return routes
 }
 
+// lacking returns the routes of a list that another one lacks.
+func lacking(list, in []route.Route) (lacks []route.Route) {
+	has := make(map[route.Route]bool, len(in))
+	for _, one := range in {
+		has[one] = true
+	}
+	return slices.DeleteFunc(list, func(one route.Route) bool { return has[one] })
+}
+
 // removeRoutes removes routes that the new configuration does not have, or has with other values.
 func (r *reload) removeRoutes() {
-	will := routesOf(r.will.Route)
-	for _, one := range routesOf(r.was.Route) {
-		if slices.Contains(will, one) {
-			continue
-		}
-		r.add(r.routeKey(), fmt.Sprintf("remove route %v", one), func(context.Context) (func(context.Context) error, error) {
-			err := r.n.RemoveRoute(RemoveRouteRequest{Net: one.Net.String(), Gateway: one.Gateway.String()})
-			if errors.Is(err, syscall.ENOENT) {
-				return nil, nil
-			}
-			return func(context.Context) error { return r.n.addRoute(one) }, err
-		})
-	}
+	list := lacking(routesOf(r.was.Route), routesOf(r.will.Route))
+	r.addLines(r.routeKey(), "remove route ", list, func(context.Context) ([]route.Route, func(context.Context) error, error) {
+		removed := r.n.removeRoutes(list)
+		return removed, func(context.Context) error { return r.n.addRoutes(removed) }, nil
+	})
 }
 
 // addRoutes adds routes that the node does not use yet: new ones, and those by gateways on networks
 // that it was not on. A route of both configurations that a command has removed is not added.
 func (r *reload) addRoutes() {
-	used := routesOf(r.n.usable(r.was.Route))
-	for _, one := range routesOf(r.will.Route) {
-		if slices.Contains(used, one) {
-			continue
-		}
-		r.add(r.routeKey(), fmt.Sprintf("add route %v", one), func(context.Context) (func(context.Context) error, error) {
-			err := r.n.addRoute(one)
-			if errors.Is(err, syscall.EEXIST) || errors.Is(err, syscall.EHOSTUNREACH) { // as when the node starts
-				r.n.logPassed([]error{err})
-				return nil, nil
-			}
-			return func(context.Context) error {
-				return r.n.RemoveRoute(RemoveRouteRequest{Net: one.Net.String(), Gateway: one.Gateway.String()})
-			}, err
-		})
+	list := lacking(routesOf(r.will.Route), routesOf(r.n.usable(r.was.Route)))
+	r.addLines(r.routeKey(), "add route ", list, func(context.Context) ([]route.Route, func(context.Context) error, error) {
+		applied, err := r.n.applyRoutes(list)
+		r.n.logPassed(applied.Passed) // as when the node starts
+		return applied.Added, func(context.Context) error { r.n.removeRoutes(applied.Added); return nil }, err
+	})
+}
+
+// addLines adds a step that changes the routes of a list, if there are any. do returns those that it
+// has changed, and the function that takes that back.
+func (r *reload) addLines(key, what string, list []route.Route, do func(context.Context) ([]route.Route, func(context.Context) error, error)) {
+	if len(list) == 0 {
+		return
 	}
+	text := what + list[0].String()
+	if more := len(list) - 1; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	r.steps = append(r.steps, step{key: key, what: text, do: func(ctx context.Context) ([]string, func(context.Context) error, error) {
+		changed, back, err := do(ctx)
+		var lines []string
+		for _, one := range changed {
+			lines = append(lines, what+one.String())
+		}
+		return lines, back, err
+	}})
 }
 
 func (r *reload) routeKey() string {
@@ -66,8 +77,35 @@ func (r *reload) routeKey() string {
 	return "routes"
 }
 
-func (n *Node) addRoute(r route.Route) error {
-	return n.AddRoutes(AddRoutesRequest{
-		Nets: []string{r.Net.String()}, Gateways: []string{r.Gateway.String()}, Hops: r.Hops, Priority: r.Priority, Sensitivity: r.Sensitivity,
-	})
+// applyRoutes adds routes as at the start of a node.
+func (n *Node) applyRoutes(list []route.Route) (route.Applied, error) {
+	if err := n.checkConfigured(syscall.ENETDOWN); err != nil {
+		return route.Applied{}, err
+	}
+	n.changing.Lock()
+	defer n.changing.Unlock()
+	return n.lnet.ApplyRoutes(list)
+}
+
+// addRoutes adds routes, all or none.
+func (n *Node) addRoutes(list []route.Route) error {
+	n.changing.Lock()
+	defer n.changing.Unlock()
+	return n.lnet.AddRoutes(list)
+}
+
+// removeRoutes removes the routes to the same nets by the same gateways as those of a list, and
+// returns those that there were.
+func (n *Node) removeRoutes(list []route.Route) []route.Route {
+	type way struct {
+		net     nid.Net
+		gateway nid.NID
+	}
+	named := make(map[way]bool, len(list))
+	for _, one := range list {
+		named[way{one.Net, one.Gateway}] = true
+	}
+	n.changing.Lock()
+	defer n.changing.Unlock()
+	return n.lnet.DeleteRoutes(func(one route.Route) bool { return named[way{one.Net, one.Gateway}] })
 }

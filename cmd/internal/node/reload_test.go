@@ -20,6 +20,7 @@ import (
 	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/route"
 )
 
 // loaded reads a configuration file with a text.
@@ -344,5 +345,30 @@ func TestReloadAfterShutdown(t *testing.T) {
 	}
 	if _, err := n.Reload(t.Context(), from, to); !errors.Is(err, syscall.ESHUTDOWN) {
 		t.Errorf("%v, want ESHUTDOWN", err)
+	}
+}
+
+// TestReloadManyRoutes: a reload adds and removes thousands of routes, each with a line of its own, and
+// takes the removal back. Each list is one change of the table: with one change for each route the work
+// would grow with the square of their number, and not end in the time of a test.
+func TestReloadManyRoutes(t *testing.T) {
+	spec.Covers(t, "OP-6", "OP-7")
+	const many = route.MaxRoutes / 4
+	nets := "networks: tcp(127.0.0.81)"
+	port := freePort(t)
+	none := loaded(t, port+nets+"\n")
+	n := startLoaded(t, none)
+	list := fmt.Sprintf("routes: 'tcp[1-%d] 127.0.0.9@tcp'\n", many)
+	to := loaded(t, port+nets+"\n"+list)
+	done, err := n.Reload(t.Context(), none, to)
+	if err != nil || len(done) != many || done[6] != "add route tcp7 127.0.0.9@tcp" || len(n.RoutesNow()) != many {
+		t.Fatalf("%d lines, %.200v, %d routes", len(done), err, len(n.RoutesNow()))
+	}
+	if _, err := n.Reload(t.Context(), to, loaded(t, port+nets+",tcp7(no-such-if)\n")); err == nil || !strings.Contains(err.Error(), "add network tcp7(no-such-if)") || len(n.RoutesNow()) != many {
+		t.Errorf("after a reload that failed, %.200v, there are %d routes", err, len(n.RoutesNow()))
+	}
+	done, err = n.Reload(t.Context(), to, none)
+	if err != nil || len(done) != many || len(n.RoutesNow()) != 0 {
+		t.Errorf("%d lines, %.200v, %d routes are left", len(done), err, len(n.RoutesNow()))
 	}
 }

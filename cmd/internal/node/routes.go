@@ -75,14 +75,7 @@ func (n *Node) AddRoutes(r AddRoutesRequest) error {
 	}
 	n.changing.Lock()
 	defer n.changing.Unlock()
-	for i, one := range list {
-		err := n.lnet.AddRoute(one)
-		if err == nil {
-			continue
-		}
-		for _, added := range list[:i] {
-			err = errors.Join(err, n.lnet.DeleteRoute(added.Net, added.Gateway))
-		}
+	if err := n.lnet.AddRoutes(list); err != nil {
 		return cli.Hint(err, hintRoutes)
 	}
 	return nil

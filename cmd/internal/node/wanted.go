@@ -72,10 +72,10 @@ func (n *Node) usable(list []tree.Route) []tree.Route {
 	for _, id := range n.table.Node().IDs() {
 		own = append(own, id.NID)
 	}
-	t, random := new(route.Table), rand.New(rand.NewPCG(0, 0)) // the order of routes has no meaning here
+	b := new(route.Table).Batch(own, rand.New(rand.NewPCG(0, 0))) // the order of routes has no meaning here
 	return slices.DeleteFunc(slices.Clone(list), func(r tree.Route) bool {
 		v, err := r.Value()
-		return err != nil || t.Add(v, own, random) != nil
+		return err != nil || b.Add(v) != nil
 	})
 }
 
