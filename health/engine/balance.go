@@ -63,6 +63,8 @@ func (b *balance) standing(s *Server) wire.Code {
 		return wire.NoQuorum
 	case s.drain.on:
 		return wire.Draining
+	case s.unsaved.on:
+		return wire.StoreFailed
 	}
 	return wire.OK
 }

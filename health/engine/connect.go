@@ -189,6 +189,7 @@ func (s *Server) accept(q *asked, previous int32) {
 
 // saved answers a client whose record is durable, or could not be saved.
 func (s *Server) saved(in *ServerInput) {
+	s.unsaved.wrote(s, in.Failed)
 	i := int32(in.ID>>32) - 1
 	if in.ID == 0 || i < 0 || int(i) >= len(s.table.blocks)*blockSize || s.conn(i).gen != uint32(in.ID) || s.conn(i).state != saving {
 		if in.Failed {

@@ -65,6 +65,7 @@ type Server struct {
 	pauses     pauses
 	flaps      flaps
 	drain      drain
+	unsaved    unsaved
 	digests    digests
 	balance    balance
 	catchup    catchup
@@ -196,6 +197,7 @@ func (s *Server) ticked() {
 	s.drain.remind(s)
 	s.digests.send(s)
 	s.catchup.run(s)
+	s.unsaved.run(s)
 	s.balance.run(s)
 }
 
@@ -206,7 +208,7 @@ func (s *Server) next() time.Duration {
 	if len(s.deadlines.heap) > 0 {
 		at = min(at, s.conn(s.deadlines.heap[0]).due)
 	}
-	if s.catchup.pending(s) || s.quorum.have && len(s.evictions.givenUp) > 0 || s.table.count > 0 || len(s.evictions.batches) > 0 || len(s.tombstones.queue) > 0 || len(s.flaps.incarnations) > 0 {
+	if s.unsaved.on || s.unsaved.told || s.catchup.pending(s) || s.quorum.have && len(s.evictions.givenUp) > 0 || s.table.count > 0 || len(s.evictions.batches) > 0 || len(s.tombstones.queue) > 0 || len(s.flaps.incarnations) > 0 {
 		at = min(at, s.tick)
 	}
 	return at

@@ -40,3 +40,33 @@ expect evictions = 0
 		})
 	}
 }
+
+// TestDrainBesideBrokenDisk: a server dies, and of the two others one drains and one cannot save
+// records, so that it refuses clients that are not connected to it. The one that drains takes
+// them (CH-74). When records can be saved again, all clients leave the server that drains.
+func TestDrainBesideBrokenDisk(t *testing.T) {
+	spec.Covers(t, "CH-74")
+	const text = `protocol health
+nodes 23
+run 240s
+set servers 3
+set attach 2
+boot 4-23 at 2s
+link latency 1ms±500µs
+check every 500ms
+at 29s do 3 disk broken
+at 30s do 1,2 drain on
+at 40s kill 1
+at 120s do 3 disk works
+expect settled
+expect master-in 3
+always no-false-eviction
+expect evictions = 0
+`
+	for seed := range uint64(4) {
+		res := scenariotest.Run(t, parse(t, text), scenario.Options{Seed: &seed})
+		if scenariotest.Holds(t, res); t.Failed() {
+			t.Fatalf("seed %d:\n%s", seed, text)
+		}
+	}
+}
