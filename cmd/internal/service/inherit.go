@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,7 +23,24 @@ const (
 // those that an earlier process has given to the manager's store.
 type Inherited struct {
 	at      map[endpoint]*inherited
-	refused []error // what cannot be used
+	refused []error  // what cannot be used
+	names   []string // names of the sockets in refused
+}
+
+// unusable returns the names in the manager's store of sockets that cannot be used. Those that a socket
+// has that can be used are not among them: the manager would forget that one, too.
+func (in *Inherited) unusable() (names []string) {
+	used := map[string]bool{}
+	for _, from := range in.at {
+		used[from.name] = true
+	}
+	for _, name := range in.names {
+		network, _, _ := strings.Cut(name, "-")
+		if slices.Contains([]string{"tcp", "udp", "unix"}, network) && !used[name] {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // inherited is a socket that the manager has, too.
@@ -69,6 +87,7 @@ func inherit(getenv func(string) string, first int) *Inherited {
 			name = names[i]
 		}
 		if err := in.take(first+i, name); err != nil {
+			in.names = append(in.names, name)
 			in.refused = append(in.refused, fmt.Errorf("descriptor %d %q: %w", first+i, name, err))
 		}
 	}

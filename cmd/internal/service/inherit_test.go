@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -177,5 +178,27 @@ func TestInheritCount(t *testing.T) {
 		if value, ok := os.LookupEnv(name); ok {
 			t.Errorf("programs get %s=%s", name, value)
 		}
+	}
+}
+
+// TestInheritUnusable: the manager forgets a socket of its store that cannot be used, so that its address
+// is free, but none of a socket unit, and none whose name a socket has that is used.
+func TestInheritUnusable(t *testing.T) {
+	spec.Covers(t, "OP-81")
+	abstract, err := net.ListenUnix("unix", &net.UnixAddr{Name: "@" + filepath.Join(t.TempDir(), "s"), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer abstract.Close()
+	l, listening := listenTCP(t)
+	k, name := newKeeper(t), tcpAt(addressOf(l.Addr())).name()
+	unusable := fileOf(t, abstract)
+	s := k.process(t, "lnetd.socket:"+name+":"+name+":unix-1-2", unusable, listening, listening, unusable)
+	if text := k.await(t, ""); text != "FDSTOREREMOVE=1\nFDNAME=unix-1-2" {
+		t.Errorf("the first message is %q", text)
+	}
+	s.manager.Ready("")
+	if text := k.await(t, ""); !strings.HasPrefix(text, "READY=1") {
+		t.Errorf("the second message is %q", text)
 	}
 }

@@ -2,14 +2,13 @@ package service
 
 import "net"
 
-// ListenUnix returns a listener at the path of a Unix socket: with the inherited socket of this path,
-// if no other file has replaced it since, or with the socket that fresh makes, which goes to the
-// manager's store. The file of a socket in the store stays when the listener is closed.
+// ListenUnix returns a listener at the path of a Unix socket: with the inherited socket that clients
+// reach there, or with the socket that fresh makes, which goes to the manager's store. The file of a
+// socket in the store stays when the listener is closed.
 func (s *Sockets) ListenUnix(path string, fresh func(path string) (*net.UnixListener, error)) (*net.UnixListener, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at := unixAt(path)
-	if from := s.inherited[at]; from != nil && (!from.stored(at) || from.name == at.name()) {
+	if at, from := s.reachedLocked(path); from != nil {
 		l, err := net.FileListener(from.file) // it does not remove the file when it is closed
 		if err != nil {
 			return nil, err
@@ -17,12 +16,50 @@ func (s *Sockets) ListenUnix(path string, fresh func(path string) (*net.UnixList
 		s.useLocked(from, at)
 		return l.(*net.UnixListener), nil
 	}
+	s.dropUnreachableLocked()
+	s.awaitForgotten()
 	l, err := fresh(path)
 	if err != nil {
 		return nil, err
 	}
-	if s.manager.store(l, at.name()) {
+	if s.manager.store(l, unixAt(path).name()) {
 		l.SetUnlinkOnClose(false)
 	}
 	return l, nil
+}
+
+// reachedLocked returns the inherited socket that clients reach at a path, and where it was bound:
+// that may be another path to the same file, such as one by way of a symbolic link. It returns nil if
+// there is none. The caller holds s.mu.
+func (s *Sockets) reachedLocked(path string) (endpoint, *inherited) {
+	wanted := unixAt(path)
+	name := wanted.name()
+	if from := s.inherited[wanted]; from != nil && !from.stored(wanted) {
+		return wanted, from
+	}
+	for at, from := range s.inherited {
+		if at.network == "unix" && name != "" && name == from.fileName(at) {
+			return at, from
+		}
+	}
+	return endpoint{}, nil
+}
+
+// fileName returns the name, as that of [endpoint.name], of the file of a Unix socket that was bound at
+// an endpoint. That of a stored socket was noted when it was bound.
+func (i *inherited) fileName(at endpoint) string {
+	if i.stored(at) {
+		return i.name
+	}
+	return at.name()
+}
+
+// dropUnreachableLocked drops the sockets of the store that no client reaches any more. A new socket's
+// file may get the inode of theirs, and with it their name in the store. The caller holds s.mu.
+func (s *Sockets) dropUnreachableLocked() {
+	for at, from := range s.inherited {
+		if at.network == "unix" && from.stored(at) && from.name != at.name() {
+			s.dropLocked(at, from, "its file was removed or replaced")
+		}
+	}
 }

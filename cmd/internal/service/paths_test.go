@@ -107,6 +107,65 @@ func TestUnixReplaced(t *testing.T) {
 	}
 }
 
+// TestUnixSpelling: a socket is used again also where the configuration has another path to its file.
+func TestUnixSpelling(t *testing.T) {
+	spec.Covers(t, "OP-83")
+	for _, spelling := range []string{"linked/s", "folder//s", "./folder/s", "folder/../linked/s"} {
+		dir := t.TempDir()
+		if err := errors.Join(os.Mkdir(filepath.Join(dir, "folder"), 0o700), os.Symlink("folder", filepath.Join(dir, "linked"))); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, "folder", "s")
+		k, name, file := stored(t, path)
+		next := k.process(t, name, file)
+		l := listenAt(t, next, dir+"/"+spelling, true)
+		next.Started()
+		c, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatalf("%s: %v", spelling, err)
+		}
+		reaches(t, l)
+		_ = c.Close()
+		next.manager.barrier() // the manager has read all messages
+		if !slices.Equal(k.Stored(), []string{name}) {
+			t.Errorf("%s: stored %v", spelling, k.Stored())
+		}
+	}
+}
+
+// TestUnixSameInode: where the file of a socket was removed, a new one takes its place, also if the
+// file system gives the new file the inode of the old one, and with it the name in the store.
+func TestUnixSameInode(t *testing.T) {
+	spec.Covers(t, "OP-83")
+	path := filepath.Join(t.TempDir(), "s")
+	k, _, file := stored(t, path)
+	fresh, err := net.ListenUnix("unix", &net.UnixAddr{Name: path + ".fresh", Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fresh.Close()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	name := unixAt(path + ".fresh").name()
+	next := k.process(t, name, file)
+	l, err := next.ListenUnix(path, func(string) (*net.UnixListener, error) { return fresh, os.Rename(path+".fresh", path) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	next.Started()
+	next.manager.barrier() // the manager has read all messages
+	c, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	reaches(t, l)
+	if !slices.Contains(k.Stored(), name) {
+		t.Errorf("stored %v, want %s", k.Stored(), name)
+	}
+}
+
 // TestUnixUnused: where the configuration names no such path any more, the file goes, too.
 func TestUnixUnused(t *testing.T) {
 	spec.Covers(t, "OP-83")

@@ -29,12 +29,16 @@ type Sockets struct {
 }
 
 // Sockets returns the sockets of this process, which has inherited some. It logs those that cannot
-// be used.
+// be used. The manager forgets those that it has in its store.
 func (m *Manager) Sockets(in *Inherited) *Sockets {
 	for _, err := range in.refused {
 		m.log.Warn("socket of the service manager not used", slog.Any("err", err))
 	}
-	return &Sockets{manager: m, inherited: in.at}
+	s := &Sockets{manager: m, inherited: in.at}
+	for _, name := range in.unusable() {
+		s.removeLocked(name) // no other goroutine has s yet
+	}
+	return s
 }
 
 // Listen returns a TCP listener on an address: with the inherited socket of exactly this address,
@@ -116,16 +120,21 @@ func (s *Sockets) Started() {
 		if from.used {
 			continue
 		}
-		s.manager.log.Warn("socket of the service manager not used",
-			slog.String("err", fmt.Sprintf("%q: nothing here listens on %s", from.name, at.address)))
-		delete(s.inherited, at)
-		_ = from.file.Close() // nothing was written
-		if from.stored(at) {
-			s.removeLocked(from.name)
-		}
+		s.dropLocked(at, from, "nothing here listens on "+at.address)
 		if at.network == "unix" && from.name == at.name() {
 			_ = os.Remove(at.address) // an error: it stays, and clients are refused there
 		}
+	}
+}
+
+// dropLocked closes an inherited socket and logs why. The manager forgets it if it is in its store. The
+// caller holds s.mu.
+func (s *Sockets) dropLocked(at endpoint, from *inherited, why string) {
+	s.manager.log.Warn("socket of the service manager not used", slog.String("err", fmt.Sprintf("%q: %s", from.name, why)))
+	delete(s.inherited, at)
+	_ = from.file.Close() // nothing was written
+	if from.stored(at) {
+		s.removeLocked(from.name)
 	}
 }
 

@@ -25,15 +25,18 @@ type Address struct {
 const wants = "want PORT, ADDRESS:PORT, or the path of a Unix socket that begins with / or unix:"
 
 // ParseAddress parses the address of a listener: a port alone, for which it uses 127.0.0.1; a port
-// after an IP address or localhost; or the path of a Unix socket, which begins with / or unix:. For
-// the empty text it returns the zero Address.
+// after an IP address or localhost; or the path of a Unix socket, which begins with / or unix:. It
+// makes a path absolute. For the empty text it returns the zero Address.
 func ParseAddress(s string) (Address, error) {
 	path, socket := strings.CutPrefix(s, "unix:")
 	switch {
 	case s == "":
 		return Address{}, nil
-	case socket && path != "" || filepath.IsAbs(s):
+	case filepath.IsAbs(path):
 		return Address{"unix", path}, nil
+	case socket && path != "":
+		path, err := filepath.Abs(path) // the next daemon knows the socket by an absolute path
+		return Address{"unix", path}, err
 	}
 	host, port, err := net.SplitHostPort(s)
 	if err != nil {

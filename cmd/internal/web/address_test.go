@@ -2,6 +2,8 @@ package web
 
 import (
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -9,6 +11,10 @@ import (
 )
 
 func TestParseAddress(t *testing.T) {
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for text, want := range map[string]Address{
 		"":               {},
 		"9420":           {"tcp", "127.0.0.1:9420"},
@@ -17,7 +23,7 @@ func TestParseAddress(t *testing.T) {
 		"0.0.0.0:65535":  {"tcp", "0.0.0.0:65535"},
 		"[::1]:9420":     {"tcp", "[::1]:9420"},
 		"/run/m.sock":    {"unix", "/run/m.sock"},
-		"unix:m.sock":    {"unix", "m.sock"},
+		"unix:m.sock":    {"unix", filepath.Join(dir, "m.sock")},
 		"unix:/a/m.sock": {"unix", "/a/m.sock"},
 	} {
 		a, err := ParseAddress(text)
