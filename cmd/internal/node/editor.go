@@ -134,6 +134,16 @@ func (e *Editor) AddRoute(ctx context.Context, r tree.Route) error {
 	})
 }
 
+// AddRouteList adds routes, all or none.
+func (e *Editor) AddRouteList(ctx context.Context, list []tree.Route) error {
+	var r AddRoutesRequest
+	for _, one := range list {
+		one.State, one.Type, one.Cause = "", "", ""
+		r.Routes = append(r.Routes, one)
+	}
+	return e.AddRoutes(ctx, r)
+}
+
 // RemoveRoute removes a route.
 func (e *Editor) RemoveRoute(ctx context.Context, r tree.Route) error {
 	return e.DelRoute(ctx, RemoveRouteRequest{Net: r.Net, Gateway: r.Gateway.String()})

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config/tree"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/route"
 )
@@ -28,11 +29,12 @@ type RouteStatus struct {
 
 // AddRoutesRequest names routes to add.
 type AddRoutesRequest struct {
-	Nets        []string `json:"nets"`               // networks that the routes lead to, such as tcp1
-	Gateways    []string `json:"gateways"`           // NIDs; there will be a route from each net to each gateway
-	Hops        int      `json:"hop"`                // number of hops, 1 to 255; -1: undefined
-	Priority    int      `json:"priority"`           // priority of the routes; 0 is best
-	Sensitivity int      `json:"health_sensitivity"` // health sensitivity, 1 or more
+	Nets        []string     `json:"nets"`               // networks that the routes lead to, such as tcp1
+	Gateways    []string     `json:"gateways"`           // NIDs; there will be a route from each net to each gateway
+	Hops        int          `json:"hop"`                // number of hops, 1 to 255; -1: undefined
+	Priority    int          `json:"priority"`           // priority of the routes; 0 is best
+	Sensitivity int          `json:"health_sensitivity"` // health sensitivity, 1 or more
+	Routes      []tree.Route `json:"routes,omitempty"`   // routes with values of their own, in place of all other fields
 }
 
 // RemoveRouteRequest names a route to remove.
@@ -83,8 +85,18 @@ func (n *Node) AddRoutes(r AddRoutesRequest) error {
 
 // routes returns the routes that a request names.
 func (r AddRoutesRequest) routes() (list []route.Route, err error) {
+	if len(r.Routes) > 0 && len(r.Routes) <= route.MaxRoutes && len(r.Nets)+len(r.Gateways) == 0 {
+		for _, own := range r.Routes {
+			one, err := own.Value()
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, one)
+		}
+		return list, nil
+	}
 	if len(r.Nets) == 0 || len(r.Gateways) == 0 || len(r.Nets)*len(r.Gateways) > route.MaxRoutes {
-		return nil, fmt.Errorf("want nets and gateways, for at most %d routes: %w", route.MaxRoutes, syscall.EINVAL)
+		return nil, fmt.Errorf("want either nets and gateways or routes, for at most %d routes: %w", route.MaxRoutes, syscall.EINVAL)
 	}
 	for _, net := range r.Nets {
 		for _, gateway := range r.Gateways {

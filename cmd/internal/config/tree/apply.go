@@ -15,6 +15,8 @@ type Target interface {
 	// RemoveNI stops an NI, or the whole network if ni is nil.
 	RemoveNI(ctx context.Context, net string, ni *NI) error
 	AddRoute(ctx context.Context, r Route) error
+	// AddRouteList adds up to RoutesAtOnce routes, all or none.
+	AddRouteList(ctx context.Context, list []Route) error
 	RemoveRoute(ctx context.Context, r Route) error
 	AddPeer(ctx context.Context, p Peer) error
 	RemovePeer(ctx context.Context, p Peer) error
@@ -78,29 +80,45 @@ func (r *Result) section(ctx context.Context, to Target, v Verb, s Section) (fai
 		r.Errs = append(r.Errs, inFile(s.Line, syscall.EINVAL, "invalid key '%s'", s.Key))
 		return true
 	}
-	for _, i := range s.Items {
-		if ctx.Err() != nil {
-			r.Errs = append(r.Errs, inFile(i.Line, syscall.EINTR, "interrupted: %d of %d items were applied", len(r.Done), r.Total))
-			return true
-		}
+	for rest, most := s.Items, RoutesAtOnce; len(rest) > 0; {
+		n := 0
 		if v != Del {
-			r.remark(i)
+			n = r.addRoutes(ctx, to, rest, most)
 		}
-		errs := applyItem(ctx, to, v, s.Key, i)
-		if v == AddMissing && len(errs) > 0 && (errs[0].Errno == syscall.EEXIST || errs[0].Errno == syscall.EALREADY) {
-			if i.Net == nil {
-				r.warn(i, "is there already: %v", errs[0].Cause)
+		if n == 0 {
+			n = 1
+			if r.item(ctx, to, v, s.Key, rest[0]) {
+				return true
 			}
-			continue
 		}
-		if len(errs) > 0 {
-			r.Errs = append(r.Errs, errs...)
-			return true
-		}
-		r.Done = append(r.Done, i)
+		rest, most = rest[n:], min(2*n, RoutesAtOnce)
 	}
 	r.Errs = append(r.Errs, s.Errs...)
 	return len(s.Errs) > 0
+}
+
+// item applies one item of a section and reports whether it failed.
+func (r *Result) item(ctx context.Context, to Target, v Verb, key string, i Item) (failed bool) {
+	if ctx.Err() != nil {
+		r.Errs = append(r.Errs, inFile(i.Line, syscall.EINTR, "interrupted: %d of %d items were applied", len(r.Done), r.Total))
+		return true
+	}
+	if v != Del {
+		r.remark(i)
+	}
+	errs := applyItem(ctx, to, v, key, i)
+	if v == AddMissing && len(errs) > 0 && (errs[0].Errno == syscall.EEXIST || errs[0].Errno == syscall.EALREADY) {
+		if i.Net == nil {
+			r.warn(i, "is there already: %v", errs[0].Cause)
+		}
+		return false
+	}
+	if len(errs) > 0 {
+		r.Errs = append(r.Errs, errs...)
+		return true
+	}
+	r.Done = append(r.Done, i)
+	return false
 }
 
 // warn notes something about an item that is no error.

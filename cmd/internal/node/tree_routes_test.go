@@ -1,0 +1,92 @@
+package node_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"ulnet/cmd/internal/config/tree"
+	"ulnet/cmd/internal/node"
+	"ulnet/lnet/nid"
+)
+
+// routesFile is the text of a file with a network and n routes by one gateway. Those that bad names
+// have a gateway that the node does not reach.
+func routesFile(t *testing.T, n int, bad ...int) *tree.File {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("net:\n    - net type: tcp\n      local NI(s):\n        - nid: 127.0.1.1@tcp\nroute:\n")
+	for i := range n {
+		gateway := "127.0.1.9@tcp"
+		if slices.Contains(bad, i) {
+			gateway = "127.0.1.9@tcp65000"
+		}
+		fmt.Fprintf(&b, "    - net: tcp%d\n      gateway: %s\n      hop: %d\n", 1+i, gateway, 1+i%3)
+	}
+	f, err := tree.Read([]byte(b.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// importRoutes applies a file to a node. requests is how many requests with routes were made.
+func importRoutes(t *testing.T, n *node.Node, v tree.Verb, f *tree.File) (r tree.Result, requests int) {
+	t.Helper()
+	e := n.Editor()
+	add := e.AddRoutes
+	e.AddRoutes = func(ctx context.Context, r node.AddRoutesRequest) error { requests++; return add(ctx, r) }
+	return tree.Apply(t.Context(), e, v, f), requests
+}
+
+// TestImportManyRoutes: a file's routes are added by few requests, since each one is a change of the
+// whole table. A file that is imported where it is there already adds what is missing.
+func TestImportManyRoutes(t *testing.T) {
+	n := freshNode(t)
+	const few = 1000
+	r, requests := importRoutes(t, n, tree.Add, routesFile(t, few))
+	if len(r.Errs) > 0 || len(r.Done) != few+1 || requests > few/tree.RoutesAtOnce+1 {
+		t.Fatalf("%d items by %d requests, errors %v", len(r.Done), requests, r.Errs)
+	}
+	if got := n.RoutesNow(); len(got) != few || got[4].Net != "tcp5" || got[4].Hops != 2 {
+		t.Errorf("%d routes, the fifth %+v", len(got), got[4])
+	}
+	const missing = 200
+	for i := range missing {
+		if err := n.RemoveRoute(node.RemoveRouteRequest{Net: fmt.Sprintf("tcp%d", 101+i), Gateway: "127.0.1.9@tcp"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, requests = importRoutes(t, n, tree.AddMissing, routesFile(t, few))
+	if len(r.Errs) > 0 || len(r.Done) != missing || len(r.Warnings) != few-missing || len(n.RoutesNow()) != few || requests > 2*few {
+		t.Errorf("again: %d items by %d requests, %d warnings, errors %v, %d routes", len(r.Done), requests, len(r.Warnings), r.Errs, len(n.RoutesNow()))
+	}
+}
+
+// TestImportRoutesFails: a route that cannot be added ends the section, and those before it stay.
+func TestImportRoutesFails(t *testing.T) {
+	for _, bad := range []int{0, 1, 255, 256, 300} {
+		n := freshNode(t)
+		r, _ := importRoutes(t, n, tree.Add, routesFile(t, 400, bad))
+		if len(r.Errs) != 1 || r.Errs[0].Errno != syscall.EHOSTUNREACH || r.Errs[0].Line != 6+3*bad || len(r.Done) != 1+bad || len(n.RoutesNow()) != bad {
+			t.Errorf("route %d: errors %v, %d items, %d routes", bad, r.Errs, len(r.Done), len(n.RoutesNow()))
+		}
+	}
+}
+
+// TestRoutesAtOnce: a request with the longest routes fits into the 64 KiB that the control socket takes.
+func TestRoutesAtOnce(t *testing.T) {
+	var longest node.AddRoutesRequest
+	for range tree.RoutesAtOnce {
+		longest.Routes = append(longest.Routes, tree.Route{
+			Net: "o2ib65535", Gateway: nid.MustParse("fd00:1111:2222:3333:4444:5555:6666:7777@o2ib65534"), Hop: new(255), Priority: new(1<<31 - 1), Sensitivity: 1000,
+		})
+	}
+	if text, err := json.Marshal(longest); err != nil || len(text) >= 64<<10 {
+		t.Errorf("%d bytes, %v", len(text), err)
+	}
+}
