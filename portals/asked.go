@@ -17,8 +17,9 @@ type asked struct {
 	first nid.ProcessID
 	of    answers // answers awaited from the process first
 	more  map[nid.ProcessID]answers
-	grown bool  // the map in more has had more than manyAsked entries
-	begun uint8 // number of operations in the slot of the MD that asked for an answer, modulo 256; see Table.samples
+	grown bool // the map in more has had more than manyAsked entries
+
+	random uint32 // state of the draws of the MD's slot, see Table.samples
 
 	acks, replies bool // whether a tracked ACK, or a tracked REPLY, is awaited; answers to calls do not count here
 
@@ -26,6 +27,7 @@ type asked struct {
 
 	calls   *call // operations with a call, whose answers name the call; all does not count these
 	tracked int   // number of calls whose answers are tracked
+	timed   int   // number of calls that are there only to be timed
 }
 
 // answers counts awaited answers by their kind.
@@ -110,5 +112,5 @@ func (a *asked) forget() {
 	if a == nil || a.all == (answers{}) {
 		return
 	}
-	*a = asked{begun: a.begun}
+	*a = asked{random: a.random}
 }

@@ -25,9 +25,10 @@ type call struct {
 	hop        nid.NID                 // the NID that the message went to, if LNet chose its path
 	tracked    bool                    // the answer is tracked, as the MD demands
 	sample     sample                  // whether and since when the operation is timed
+	onlyTimed  bool                    // the operation has a call only to be timed
 	before     *call                   // previous call in the list of the MD's calls
 	after      *call                   // next call in the list of the MD's calls
-	timeout    machine.Deadline[*call] // deadline of the answer; guarded by deadlines.mu
+	timeout    machine.Deadline[*call] // deadline of the answer; guarded by deadlines.mu, and Of, which is nil without a deadline, by md.mu too
 }
 
 // part is the bytes of an MD that an operation moves.
@@ -59,17 +60,21 @@ func (r *PutRequest) needsCall(typ wire.MsgType, p part, d *md) bool {
 // caller holds d.mu.
 func (t *Table) callFor(b *begun, d *md, typ wire.MsgType, r *PutRequest) error {
 	if d.asked == nil {
-		d.asked = new(asked)
+		d.asked = &asked{random: seed(d.slot)}
 	}
-	needed, timed := r.needsCall(typ, b.part, d), t.samples(d)
+	needed := r.needsCall(typ, b.part, d)
+	timed := t.samples(d) && (needed || d.asked.timed < maxTimed)
 	if !needed && !timed {
 		return nil
 	}
 	c, err := t.newCall(d, typ, r, b.part)
 	switch {
 	case err == nil:
-		c.sample.on, b.timed = timed, !needed
+		c.sample.on, c.onlyTimed, b.timed = timed, !needed, !needed
 		b.call, b.answerTo = c, c.handle.Load()
+		if !needed {
+			d.asked.timed++
+		}
 	case needed:
 		return err
 	}
@@ -117,7 +122,9 @@ func (c *call) is(handle uint64, d *md) bool { return c.md.Load() == d && c.hand
 
 // end ends a call: no answer to it is awaited any more. The caller holds d.mu.
 func (t *Table) end(d *md, c *call) {
-	t.deadlines.remove(c)
+	if c.timeout.Of != nil {
+		t.deadlines.remove(c)
+	}
 	if c.before != nil {
 		c.before.after = c.after
 	} else {
@@ -129,6 +136,10 @@ func (t *Table) end(d *md, c *call) {
 	if c.tracked {
 		c.tracked = false
 		d.asked.tracked--
+	}
+	if c.onlyTimed {
+		c.onlyTimed = false
+		d.asked.timed--
 	}
 	slot := cookieSlot(c.handle.Load())
 	c.before, c.after, c.ptr = nil, nil, nil

@@ -24,10 +24,11 @@ func (l *deadlines) add(c *call, at time.Duration) {
 	l.calls.Set(&c.timeout, at)
 }
 
-// remove removes a call from the queue, if it has a deadline.
+// remove removes a call that was added, if its deadline has not passed.
 func (l *deadlines) remove(c *call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	c.timeout.Of = nil
 	l.calls.Clear(&c.timeout)
 }
 

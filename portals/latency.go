@@ -6,14 +6,19 @@ import (
 	"ulnet/lnet/latency"
 )
 
-// sampled is one in how many operations that await an answer is timed. An operation that is timed
-// has a call of its own, which pairs it with its answer, also if the MD awaits many equal ones.
-const sampled = 64
+// sampled is one in how many operations that await an answer is timed, on average. An operation that
+// is timed has a call of its own, which pairs it with its answer, also if the MD awaits many equal
+// ones. An MD has at most maxTimed calls that are there for nothing else, so that answers which never
+// come take no more memory.
+const (
+	sampled  = 64
+	maxTimed = 8
+)
 
-// Latencies are how long the operations of this node took. One in 64 operations of each MD is a
-// sample: PUTs with Ack, and GETs, also those of this module's own services. The counts are those of
-// samples; an operation that failed or got no answer is in none of them, see
-// lnet.Stats.ResponseTimeouts.
+// Latencies are how long the operations of this node took. One in 64 operations is a sample, drawn at
+// random: of PUTs with Ack, and of GETs, also those of this module's own services. While an MD awaits
+// the answers of 8 samples, no further operation of it is one. The counts are those of samples; an
+// operation that failed or got no answer is in none of them, see lnet.Stats.ResponseTimeouts.
 type Latencies struct {
 	// PutAck are the times from the call of Put or PutBatch until the driver had received the ACK.
 	// That includes the time for which the PUT waited for credits, for a connection and at the
@@ -40,12 +45,23 @@ type sample struct {
 	began time.Duration
 }
 
-// samples reports whether the operation that begins on d is to be timed. It counts operations by slot,
-// because many MDs end after one, and begins to count at another number in each slot, so that slots
-// which are used in turn are not sampled in the same round. The caller holds d.mu.
+// samples reports whether the operation that begins on d is to be timed. It draws each operation by
+// itself, so that no pattern of types, targets or sizes is left out or preferred, as it would be if each
+// 64th were timed. The draws are those of the slot, because many MDs end after one operation. The
+// caller holds d.mu.
 func (t *Table) samples(d *md) bool {
-	d.asked.begun++
-	return t.latencies.every != 0 && (d.asked.begun+uint8(d.slot))%t.latencies.every == 0
+	return t.latencies.every != 0 && d.asked.draw()&uint32(t.latencies.every-1) == 0
+}
+
+// seed returns the first state of the draws of a slot, which is not 0, and differs from slot to slot.
+func seed(slot uint32) uint32 { return (slot + 1) * 0x9E3779B1 }
+
+// draw returns the next number of the generator xorshift32 (Marsaglia, Xorshift RNGs, 2003).
+func (a *asked) draw() uint32 {
+	a.random ^= a.random << 13
+	a.random ^= a.random >> 17
+	a.random ^= a.random << 5
+	return a.random
 }
 
 // acked records the time of a PUT whose ACK was received at an instant.

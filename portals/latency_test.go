@@ -43,8 +43,8 @@ func wantTimes(t *testing.T, what string, s latency.Snapshot, count uint64, sum 
 	}
 }
 
-// TestLatencyOfPuts: one in 64 PUTs of an MD is timed, from the call to the ACK of just that PUT,
-// whichever ACKs come first. Of the first MD, these are the PUTs 63 and 127.
+// TestLatencyOfPuts: PUTs of an MD are timed from the call to the ACK of just that PUT, whichever ACKs
+// come first. The others are not timed.
 func TestLatencyOfPuts(t *testing.T) {
 	spec.Covers(t, "OP-90")
 	for name, reversed := range map[string]bool{"in order": false, "reversed": true} {
@@ -57,7 +57,7 @@ func TestLatencyOfPuts(t *testing.T) {
 				}
 				clock.advance(time.Millisecond)
 			}
-			sent := net.waiting()
+			sent, n, sum := net.waiting(), uint64(0), time.Duration(0)
 			for i := range sent {
 				net.finalize(net.next(), nil)
 				if reversed {
@@ -65,12 +65,15 @@ func TestLatencyOfPuts(t *testing.T) {
 				}
 				clock.advance(time.Millisecond)
 				net.deliver(t, answerTo(sent[i], clock.now), func() {})
+				if isTimed(sent[i], md) {
+					n++
+					sum += clock.now - time.Duration(i)*time.Millisecond // PUT i began after i ms
+				}
 			}
-			sum := 2 * 129 * time.Millisecond // PUT i begins after i ms, and its ACK comes after 129+i ms
-			if reversed {
-				sum = (256 - 2*63 + 256 - 2*127) * time.Millisecond // the ACK of PUT i comes after 256-i ms
+			if n == 0 || n > 8 {
+				t.Errorf("%d of 128 PUTs are timed, want about 2", n)
 			}
-			wantTimes(t, "PUTs", h.Latencies().PutAck, 2, sum)
+			wantTimes(t, "PUTs", h.Latencies().PutAck, n, sum)
 			wantTimes(t, "GETs", h.Latencies().GetReply, 0, 0)
 			wantDrops(t, h.Table, map[string]uint64{})
 		})
@@ -80,7 +83,7 @@ func TestLatencyOfPuts(t *testing.T) {
 // TestLatencyReadsClock: a PUT that is timed costs one reading of the clock more than one that is not.
 func TestLatencyReadsClock(t *testing.T) {
 	spec.Covers(t, "OP-90")
-	reads := map[uint8]int{}
+	reads, n := map[uint8]int{}, 0
 	for _, every := range []uint8{0, 64} {
 		h, net, clock := timed(t, lnet.Config{}, lnd.Tunables{PeerCredits: 256, Credits: 256})
 		h.TimeOneIn(every)
@@ -90,13 +93,16 @@ func TestLatencyReadsClock(t *testing.T) {
 				t.Fatal(err)
 			}
 			m := net.next()
+			if isTimed(m, md) {
+				n++
+			}
 			net.finalize(m, nil)
 			net.deliver(t, answerTo(m, clock.now), func() {})
 		}
 		reads[every] = clock.reads
 	}
-	if more := reads[64] - reads[0]; more != 2 {
-		t.Errorf("2 of 128 PUTs are timed: %d readings of the clock, %d without", reads[64], reads[0])
+	if more := reads[64] - reads[0]; more != n || n == 0 {
+		t.Errorf("%d of 128 PUTs are timed: %d readings of the clock, %d without", n, reads[64], reads[0])
 	}
 }
 
@@ -173,8 +179,8 @@ func TestLatencySamples(t *testing.T) {
 			}
 		}
 	}
-	if s := h.Latencies().GetReply; s.Count() != slots*rounds/64 || s.Sum <= 0 {
-		t.Errorf("%d GETs by %d MDs in turn: %d samples, %v together", slots*rounds, slots, s.Count(), s.Sum)
+	if s := h.Latencies().GetReply; s.Count() < 16 || s.Count() > 64 || s.Sum <= 0 {
+		t.Errorf("%d GETs by %d MDs in turn: %d samples, %v together, want about 32", slots*rounds, slots, s.Count(), s.Sum)
 	}
 	md := h.bind(portals.MD{Segments: memory, Threshold: inf})
 	puts := make([]portals.PutRequest, 64)
@@ -186,12 +192,14 @@ func TestLatencySamples(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	batch()
-	if s := h.Latencies().PutAck; s.Count() != 1 {
-		t.Errorf("%d samples of 64 PUTs of a batch", s.Count())
+	for range 32 {
+		batch()
+	}
+	if s := h.Latencies().PutAck; s.Count() < 16 || s.Count() > 64 {
+		t.Errorf("%d samples of 32 batches of 64 PUTs, want about 32", s.Count())
 	}
 	if n := testing.AllocsPerRun(100, batch); n != 0 && !effort.Race {
-		t.Errorf("%v allocations for a batch with a sample", n)
+		t.Errorf("%v allocations for a batch", n)
 	}
 }
 
@@ -202,19 +210,26 @@ func TestLatencyOfQueuedPuts(t *testing.T) {
 	h.TimeOneIn(2)
 	md := h.bind(portals.MD{Segments: []lnd.Segment{make([]byte, 8)}, Threshold: inf})
 	ask(t, h.Table, net, md, wire.Put, there) // the first message to a peer is never inline
-	for range 5 {
+	for range 32 {
 		if err := h.Put(portals.PutRequest{MD: md, Ack: true, Target: there}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	clock.advance(time.Second)
-	for range 5 {
+	n := 0
+	for range 32 {
 		m := net.next()
+		if isTimed(m, md) {
+			n++
+		}
 		if _, inline := m.Owner.(*lnd.Inline); !inline {
 			t.Errorf("a PUT did not become an inline message")
 		}
 		net.finalize(m, nil)
 		net.deliver(t, answerTo(m, clock.now), func() {})
 	}
-	wantTimes(t, "PUTs", h.Latencies().PutAck, 3, 3*time.Second)
+	if n == 0 || n == 32 {
+		t.Errorf("%d of 32 PUTs are timed, want some of them", n)
+	}
+	wantTimes(t, "PUTs", h.Latencies().PutAck, uint64(n), time.Duration(n)*time.Second)
 }

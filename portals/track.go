@@ -158,12 +158,20 @@ func (t *Table) noteHop(o *operation, hop nid.NID) {
 }
 
 // hop returns the next hop of the latest PUT or GET that awaits an answer, if LNet chose its
-// path. The caller holds d.mu.
+// path. An operation that has a call only to be timed counts if there is no other: its answer may have
+// been lost long ago. The caller holds d.mu.
 func (d *md) hop() nid.NID {
-	switch {
-	case d.asked == nil:
+	if d.asked == nil {
 		return nid.NID{}
-	case d.asked.calls != nil:
+	}
+	c := d.asked.calls
+	for c != nil && c.onlyTimed {
+		c = c.after
+	}
+	switch {
+	case c != nil:
+		return c.hop
+	case d.asked.all == (answers{}) && d.asked.calls != nil:
 		return d.asked.calls.hop
 	}
 	return d.asked.hop
