@@ -83,7 +83,7 @@ func TestRoutesAtOnce(t *testing.T) {
 	var longest node.AddRoutesRequest
 	for range tree.RoutesAtOnce {
 		longest.Routes = append(longest.Routes, tree.Route{
-			Net: "o2ib65535", Gateway: nid.MustParse("fd00:1111:2222:3333:4444:5555:6666:7777@o2ib65534"), Hop: new(255), Priority: new(1<<31 - 1), Sensitivity: 1000,
+			Net: "o2ib65535", Gateway: nid.MustParse("fd00:1111:2222:3333:4444:5555:6666:7777@tcp65534"), Hop: new(255), Priority: new(1<<31 - 1), Sensitivity: 1000,
 		})
 	}
 	if text, err := json.Marshal(longest); err != nil || len(text) >= 64<<10 {
