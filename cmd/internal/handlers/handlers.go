@@ -99,17 +99,16 @@ func start(cfg Config, run runFunc) *Set {
 // Replace replaces the handlers. One for which keep returns true goes on as it is. The others end: a
 // program that runs gets SIGTERM, and after Grace SIGKILL, and queued events are dropped. A handler
 // that follows one of the same name runs its program after that one has ended. It does nothing after
-// End. It returns the handlers that there were.
-func (s *Set) Replace(handlers []Handler, keep func(name string) bool) (were []Handler) {
+// End.
+func (s *Set) Replace(handlers []Handler, keep func(name string) bool) {
 	s.change.Lock()
 	defer s.change.Unlock()
 	before := map[string]*handler{}
 	for _, h := range *s.list.Load() {
 		before[h.cfg.Name] = h
-		were = append(were, h.cfg)
 	}
 	if s.ctx.Err() != nil {
-		return were
+		return
 	}
 	var list, added []*handler
 	for _, cfg := range handlers {
@@ -129,7 +128,6 @@ func (s *Set) Replace(handlers []Handler, keep func(name string) bool) (were []H
 	for _, h := range added {
 		s.launch(h, before[h.cfg.Name])
 	}
-	return were
 }
 
 // launch starts a handler, which waits for the end of the handler before; nil: there was none.

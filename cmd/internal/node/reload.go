@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"reflect"
 	"slices"
+	"strings"
 	"syscall"
 
 	"ulnet/cmd/internal/cli"
@@ -67,6 +68,7 @@ type reload struct {
 	from, to  *config.Loaded
 	was, will *tree.Tree // what the two configurations want the node to have
 	steps     []step
+	last      []final
 }
 
 // A step is one change.
@@ -76,6 +78,13 @@ type step struct {
 	// do makes the change and returns lines about it for people, none if there was nothing to change,
 	// and the function that takes the change back.
 	do func(context.Context) (lines []string, undo func(context.Context) error, err error)
+}
+
+// A final is a change that cannot fail. It is made when all steps are done, and never taken back: it
+// can end what does not come back, such as a session of selftest.
+type final struct {
+	what string // line about it for people
+	do   func()
 }
 
 // add adds a step with one line. do returns nil if there was nothing to change.
@@ -105,8 +114,8 @@ func (r *reload) compare() (err error) {
 	}
 	r.router()
 	r.faults(r.from.Faults, r.to.Faults)
-	r.modules()
 	r.keys()
+	r.modules()
 	return r.handlers()
 }
 
@@ -177,6 +186,10 @@ func (r *reload) run(ctx context.Context) (done []string, err error) {
 		done = append(done, lines...)
 		undo = append(undo, func() error { return notTakenBack(s.what, back(ctx)) })
 	}
+	for _, f := range r.last {
+		f.do()
+		done = append(done, f.what)
+	}
 	return done, nil
 }
 
@@ -201,27 +214,28 @@ func (r *reload) position(key string) string {
 	return from + ": "
 }
 
-// modules passes the configuration to the modules that follow it.
+// modules passes the configuration to the modules that follow it, once, if a key that they read has
+// changed.
 func (r *reload) modules() {
-	tell := func(c *config.Config) {
-		for _, m := range r.n.modules {
-			if f, ok := m.(Reloader); ok {
-				f.Reload(c)
-			}
-		}
-	}
+	var changed []string
 	for _, k := range []struct{ key, was, will string }{
 		{"selftest_allow", r.from.SelftestAllow, r.to.SelftestAllow},
 		{"metrics_hosts", r.from.MetricsNames, r.to.MetricsNames},
 	} {
-		if k.was == k.will {
-			continue
+		if k.was != k.will {
+			changed = append(changed, fmt.Sprintf("%s: %q", k.key, k.will))
 		}
-		r.add(k.key, fmt.Sprintf("%s: %q", k.key, k.will), func(context.Context) (func(context.Context) error, error) {
-			tell(&r.to.Config)
-			return func(context.Context) error { tell(&r.from.Config); return nil }, nil
-		})
 	}
+	if len(changed) == 0 {
+		return
+	}
+	r.last = append(r.last, final{strings.Join(changed, ", "), func() {
+		for _, m := range r.n.modules {
+			if f, ok := m.(Reloader); ok {
+				f.Reload(&r.to.Config)
+			}
+		}
+	}})
 }
 
 // keys replaces the keys of the sections whose files have other keys.

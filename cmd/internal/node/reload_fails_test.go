@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -118,7 +119,11 @@ func TestReloadFailsAtRestart(t *testing.T) {
 type keyed struct {
 	refuses string // part of the keys that it refuses
 	now     keyring.Keys
+	told    []string // selftest_allow of each configuration that the module was told of
 }
+
+// Reload implements node.Reloader.
+func (m *keyed) Reload(to *config.Config) { m.told = append(m.told, to.SelftestAllow) }
 
 // Open implements node.Module.
 func (m *keyed) Open() error { return nil }
@@ -144,7 +149,8 @@ func (m *keyed) Keys() *node.Keys {
 }
 
 // TestReloadFailsAtKeys: if a module refuses its keys, it keeps those that it has, and all other changes
-// are taken back.
+// are taken back. Those of handlers and of what ends sessions of selftest are not even begun, because
+// programs and sessions that they end do not come back.
 func TestReloadFailsAtKeys(t *testing.T) {
 	spec.Covers(t, "OP-7")
 	port, file := freePort(t), filepath.Join(t.TempDir(), "keys")
@@ -155,7 +161,10 @@ func TestReloadFailsAtKeys(t *testing.T) {
 		return loaded(t, port+"networks: tcp(127.0.0.81)\ngossip: {nids: ['127.0.0.[81-82]@tcp'], key_file: "+file+"}\n"+text)
 	}
 	const first, second = "the first key of gossip\n", "the second key of gossip\n"
-	from, to := with(first, full), with(second, other)
+	handler := func(allow, on string) string {
+		return "selftest_allow: " + allow + "\nhandlers: {changes: {on: [" + on + "], run: [/bin/true]}}\n"
+	}
+	from, to := with(first, full+handler("127.0.0.7@tcp", "gossip")), with(second, other+handler("127.0.0.8@tcp", "gossip.died"))
 	m := &keyed{refuses: second, now: from.Gossip.Keys}
 	n, err := node.New(node.Config{Config: from.Config, Modules: func(node.Host) []node.Module { return []node.Module{m} }})
 	if err != nil {
@@ -166,7 +175,17 @@ func TestReloadFailsAtKeys(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	if _, err := n.TestHandler(t.Context(), node.HandlerName{Name: "changes"}); err != nil {
+		t.Fatal(err)
+	}
 	if failsAndKeeps(t, n, from, to, "keys of the section gossip: the keys are refused"); !m.now.Equal(from.Gossip.Keys) {
 		t.Error("the module has other keys")
+	}
+	if h := n.Handlers()[0]; h.Runs != 1 || len(h.On) != 1 || h.On[0] != "gossip" || len(m.told) > 0 {
+		t.Errorf("handler %+v; the module was told of selftest_allow %q", h, m.told)
+	}
+	m.refuses = ""
+	if done, err := n.Reload(t.Context(), from, to); err != nil || !slices.Contains(done, `selftest_allow: "127.0.0.8@tcp"`) || !slices.Equal(m.told, []string{"127.0.0.8@tcp"}) {
+		t.Errorf("without the failure: %q, %v; the module was told of selftest_allow %q", done, err, m.told)
 	}
 }

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"context"
 	"maps"
 	"reflect"
 	"slices"
@@ -24,10 +23,7 @@ func (r *reload) handlers() error {
 	if err != nil {
 		return err
 	}
-	r.add("handlers", "handlers "+strings.Join(changed, ", "), func(context.Context) (func(context.Context) error, error) {
-		before := r.n.handlers.Replace(list, same)
-		return func(context.Context) error { r.n.handlers.Replace(before, same); return nil }, nil
-	})
+	r.last = append(r.last, final{"handlers " + strings.Join(changed, ", "), func() { r.n.handlers.Replace(list, same) }})
 	return nil
 }
 

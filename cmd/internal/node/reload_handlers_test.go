@@ -10,7 +10,8 @@ import (
 )
 
 // TestReloadHandlers: a reload replaces event handlers that have changed, and lets the others go on.
-// If another change fails, the handlers are as before.
+// A handler that cannot run changes nothing. TestReloadFailsAtKeys has a reload of which another change
+// fails.
 func TestReloadHandlers(t *testing.T) {
 	spec.Covers(t, "OP-6", "OP-7")
 	port := freePort(t)
