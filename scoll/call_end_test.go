@@ -19,7 +19,7 @@ import (
 func TestCallLate(t *testing.T) {
 	spec.Covers(t, "SC-166")
 	const n = 8
-	w := newWires(t, n, scoll.Config{RTT: 300 * time.Millisecond})
+	w := newWires(t, n, scoll.Config{RTT: 500 * time.Millisecond, Guard: 200 * time.Millisecond})
 	release := make(chan struct{})
 	w.handle(func(id int) scoll.Handler {
 		return scoll.Handler{Answer: func(ctx context.Context, _ *scoll.Question) ([]byte, error) {
@@ -33,7 +33,7 @@ func TestCallLate(t *testing.T) {
 			return nil, nil
 		}}
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
 	defer cancel()
 	r, err := w.ask(ctx, 0, scoll.Tree{}, scoll.CallConfig{})
 	close(release)

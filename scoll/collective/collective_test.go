@@ -37,7 +37,7 @@ func members(t *testing.T, n int) (agents []*scoll.Agent, nids []nid.NID) {
 		}
 		t.Cleanup(func() { _ = node.Close(context.Background()) })
 		// A long guard time allows for delays on a busy machine.
-		agent, err := scoll.New(node.Table(), scoll.Config{RTT: 500 * time.Millisecond, Guard: 400 * time.Millisecond})
+		agent, err := scoll.New(node.Table(), scoll.Config{RTT: time.Second, Guard: 500 * time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +126,7 @@ func TestBarrierMissing(t *testing.T) {
 		}
 		return barriers[i].Wait(t.Context(), "begin")
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 6500*time.Millisecond)
 	defer cancel()
 	each(t, 2, func(i int) error {
 		if i == 1 {

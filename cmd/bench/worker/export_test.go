@@ -8,3 +8,6 @@ func SetGrace(d time.Duration) (restore func()) {
 	grace = d
 	return func() { grace = was }
 }
+
+// SetPatience sets the longest wait for the next answers; 0: the default.
+func (p *Process) SetPatience(d time.Duration) { p.cfg.Patience = d }

@@ -97,7 +97,7 @@ func TestSickWorker(t *testing.T) {
 	if err := sick.Stop(); err == nil {
 		t.Error("a worker that failed ended well")
 	}
-	crew := worker.Crew{start(t, worker.Config{Kind: "adder"}), start(t, worker.Config{Kind: "adder", Patience: 1500 * time.Millisecond})}
+	crew := worker.Crew{start(t, worker.Config{Kind: "adder"}), start(t, worker.Config{Kind: "adder"})}
 	defer crew.Stop()
 	if all, err := worker.ReadyAll[string](crew); err != nil || len(all) != 2 {
 		t.Fatalf("%v, %v", all, err)
@@ -105,7 +105,8 @@ func TestSickWorker(t *testing.T) {
 	if all, err := worker.AskAll[int](crew, "add", 2); err != nil || len(all) != 2 || all[1] != 2 {
 		t.Errorf("%v, %v", all, err)
 	}
-	if _, err := worker.Ask[int](crew[1], "hang", nil); err == nil || !strings.Contains(err.Error(), "no answer for 1.5s") {
+	crew[1].SetPatience(200 * time.Millisecond)
+	if _, err := worker.Ask[int](crew[1], "hang", nil); err == nil || !strings.Contains(err.Error(), "no answer for 200ms") {
 		t.Errorf("a worker that hangs: %v", err)
 	}
 	for _, p := range crew {
@@ -133,14 +134,16 @@ func freeze(t *testing.T, p *worker.Process) {
 
 // TestLateAnswer: a late answer is not taken for the answer to the next request.
 func TestLateAnswer(t *testing.T) {
-	p := start(t, worker.Config{Kind: "adder", Patience: 1500 * time.Millisecond})
+	p := start(t, worker.Config{Kind: "adder"})
 	if _, err := worker.Ready[string](p); err != nil {
 		t.Fatal(err)
 	}
 	freeze(t, p)
+	p.SetPatience(200 * time.Millisecond)
 	if sum, err := worker.Ask[int](p, "add", 1); err == nil {
 		t.Errorf("sum %d of a frozen worker", sum)
 	}
+	p.SetPatience(0)
 	if err := p.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}

@@ -98,7 +98,8 @@ func worked(f func()) time.Duration {
 	return threadTime() - before
 }
 
-func threadTime() time.Duration {
+// threadTime returns the processor time that this thread has used. Tests replace it.
+var threadTime = func() time.Duration {
 	var use unix.Rusage
 	_ = unix.Getrusage(unix.RUSAGE_THREAD, &use) // cannot fail with these arguments
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())

@@ -89,6 +89,7 @@ func modified(t *testing.T, path string) os.FileInfo {
 }
 
 func TestWriter(t *testing.T) {
+	defer statefiles.FreeOfCharge()()
 	synctest.Test(t, func(t *testing.T) {
 		runtime := t.TempDir()
 		dir := filepath.Join(runtime, "gossip")
@@ -155,6 +156,7 @@ func TestLeftOver(t *testing.T) {
 
 // TestFailure: a failure is reported once, and so is its end.
 func TestFailure(t *testing.T) {
+	defer statefiles.FreeOfCharge()()
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "gossip")
 		if err := os.WriteFile(dir, []byte("in the way"), 0o644); err != nil {

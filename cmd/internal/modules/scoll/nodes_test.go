@@ -90,7 +90,7 @@ func await(t *testing.T, what string, holds func() bool) {
 }
 
 func ping(group string) BroadcastRequest {
-	return BroadcastRequest{Group: group, Verb: "ping", TimeoutMS: 2000}
+	return BroadcastRequest{Group: group, Verb: "ping", TimeoutMS: 30_000}
 }
 
 func unreachedOf(r BroadcastReply) (list []nid.NID) {
