@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -70,10 +71,14 @@ func (w *watch) end(t *testing.T) {
 	w.cancel()
 	for w.lines.Scan() {
 	}
-	if code := <-w.exit; code != cli.OK || w.stderr.Len() > 0 {
+	if code := <-w.exit; code != cli.OK || lost.ReplaceAllString(w.stderr.String(), "") != "" {
 		t.Errorf("exit code %d: %s", code, w.stderr.String())
 	}
 }
+
+// lost matches the line that says how much the kernel dropped: on a busy machine there is no room for the
+// packets of other tests on the same interface.
+var lost = regexp.MustCompile(`(?m)^.*dropped by the kernel.*\n?`)
 
 // TestWatchDaemon watches a capture.Writer behind a control socket.
 func TestWatchDaemon(t *testing.T) {
