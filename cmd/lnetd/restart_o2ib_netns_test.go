@@ -15,6 +15,10 @@ import (
 // retries.
 const recoveryBound = 3 * time.Second
 
+// recoveryTries is how often a ping may take longer: a busy machine may take so long once, and the
+// queue pair uses up its retries each time.
+const recoveryTries = 3
+
 // TestPingAfterCrashRDMA kills lnetd with SIGKILL and starts it again. The peer sends its first
 // ping over the connection to the dead process, and gets an answer all the same, whichever side
 // had opened that connection (docs/o2ib.md, "When a node dies").
@@ -25,26 +29,40 @@ func TestPingAfterCrashRDMA(t *testing.T) {
 			name = "connection made by its peer"
 		}
 		t.Run(name, func(t *testing.T) {
-			lab := netlab.New(t)
-			a, b := lab.Host("a"), lab.Host("b")
-			lab.Cable(a, "10.1.0.1/24", b, "10.1.0.2/24")
-			commands := lnetdtest.Build(t)
-			start := func(h *netlab.Host) *lnetdtest.Daemon {
-				return commands.Start(t, lnetdtest.Config{Networks: "o2ib(eth0)", Port: kernelPort, Within: h.Do})
-			}
-			peer, dies := start(a), start(b)
-			if byPeer {
-				mustPing(t, peer, "10.1.0.2@o2ib")
-			} else {
-				mustPing(t, dies, "10.1.0.1@o2ib")
-			}
-			dies.Kill()
-			start(b)
-			began := time.Now()
-			mustPing(t, peer, "10.1.0.2@o2ib")
-			if took := time.Since(began); took > recoveryBound {
-				t.Errorf("the first ping took %v, more than %v", took, recoveryBound)
+			for try := 1; ; try++ {
+				took := pingAfterCrash(t, byPeer)
+				if took <= recoveryBound {
+					break
+				}
+				t.Logf("the first ping took %v", took)
+				if try == recoveryTries {
+					t.Fatalf("the first ping took more than %v in each of %d crashes", recoveryBound, try)
+				}
 			}
 		})
 	}
+}
+
+// pingAfterCrash connects two nodes, of which one crashes and is started again, and returns how long the
+// first ping of the other takes then.
+func pingAfterCrash(t *testing.T, byPeer bool) time.Duration {
+	t.Helper()
+	lab := netlab.New(t)
+	a, b := lab.Host("a"), lab.Host("b")
+	lab.Cable(a, "10.1.0.1/24", b, "10.1.0.2/24")
+	commands := lnetdtest.Build(t)
+	start := func(h *netlab.Host) *lnetdtest.Daemon {
+		return commands.Start(t, lnetdtest.Config{Networks: "o2ib(eth0)", Port: kernelPort, Within: h.Do})
+	}
+	peer, dies := start(a), start(b)
+	if byPeer {
+		mustPing(t, peer, "10.1.0.2@o2ib")
+	} else {
+		mustPing(t, dies, "10.1.0.1@o2ib")
+	}
+	dies.Kill()
+	start(b)
+	began := time.Now()
+	mustPing(t, peer, "10.1.0.2@o2ib")
+	return time.Since(began)
 }
