@@ -34,7 +34,7 @@ const maxGrowth = 24 << 20
 // would wait for all of them.
 func silentCrowd(t *testing.T, commands lnetdtest.Commands) {
 	const crowd, kept = 300, 256
-	s := newSiege(t, commands, "accept_timeout: 10")
+	s := newSiege(t, commands, "accept_timeout: 30")
 	before := s.slowestPing(t)
 	rss := s.rss(t)
 	p := s.peer(t, hostileID)

@@ -44,7 +44,8 @@ func (b *blockade) strangers(t *testing.T) {
 		t.Errorf("%d requests to a peer that is connected, and to the node itself", n)
 	}
 	began := time.Now()
-	send(hostileTimes, strangerName(0))
+	send(hostileTimes, strangerName(0)) // returns when the packets are counted, which is before the daemon requests connections
+	b.daemon.Until(reaction, "a request", func() bool { return risen(o2iblnd.Redialled) > 0 })
 	if n := risen(o2iblnd.Redialled); n != 1 {
 		t.Errorf("%d requests to one address", n)
 	}
@@ -55,6 +56,9 @@ func (b *blockade) strangers(t *testing.T) {
 		}
 		send(strangerPackets, addrs...)
 	}
+	b.daemon.Until(reaction, "a request to each stranger, or a reason why there is none", func() bool {
+		return risen(o2iblnd.Redialled)+risen(o2iblnd.RedialLimited) > strangers
+	})
 	asked, limited := risen(o2iblnd.Redialled), risen(o2iblnd.RedialLimited)
 	most := redialBurst + int(redialsPerS*time.Since(began)/time.Second) + 1
 	if asked > most || asked < min(strangers, redialBurst)-2 {

@@ -24,7 +24,7 @@ import (
 const (
 	// longTimeout is accept_timeout and sock_timeout, in seconds: a good peer stays within it even on a
 	// busy machine. shortTimeout is for tests that wait for a timeout.
-	longTimeout, shortTimeout = "30", "4"
+	longTimeout, shortTimeout = "30", "10"
 	// reaction bounds the time in which lnetd has to react to an input. It is long, because the
 	// test must fail if there is no reaction, but not if the reaction is late.
 	reaction = 60 * time.Second
