@@ -105,7 +105,7 @@ func start(t testing.TB, addr string, cfg Config, tweaks ...func(*lnd.Config)) *
 // startOn does what start does, with a driver that may have other NIs.
 func startOn(t testing.TB, d *Driver, addr string, tweaks ...func(*lnd.Config)) *host {
 	t.Helper()
-	h := &host{t: t, changed: make(chan struct{}), patience: 20 * time.Second}
+	h := &host{t: t, changed: make(chan struct{}), patience: 60 * time.Second}
 	c := lnd.Config{
 		Net: nid.MakeNet(nid.TCP, 0), Interface: addr, Incarnation: 1000,
 		Clock: machine.RealClock(),

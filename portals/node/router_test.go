@@ -55,7 +55,7 @@ func awaitRouted(t *testing.T, r *node.Node) {
 	t.Helper()
 	ticker := time.NewTicker(time.Millisecond)
 	defer ticker.Stop()
-	limit := time.After(20 * time.Second)
+	limit := time.After(60 * time.Second)
 	for r.LNet().Router().Buffers.Tickets > 0 {
 		select {
 		case <-ticker.C:
@@ -114,7 +114,7 @@ func await(t *testing.T, n *node.Node, memory []byte, want portals.EventKind, do
 	if err := do(md); err != nil {
 		t.Fatal(err)
 	}
-	limit := time.After(20 * time.Second)
+	limit := time.After(60 * time.Second)
 	for {
 		select {
 		case e := <-events:

@@ -25,7 +25,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // waitLimit bounds the time that a test waits.
-const waitLimit = 20 * time.Second
+const waitLimit = 60 * time.Second
 
 // fakeNode is a Node whose operations the test defines.
 type fakeNode struct {

@@ -21,7 +21,7 @@ import (
 )
 
 // waitLimit ends tests that hang.
-const waitLimit = 20 * time.Second
+const waitLimit = 60 * time.Second
 
 // newNode starts a node whose only NI is 0@lo.
 func newNode(t *testing.T) *node.Node {

@@ -19,7 +19,7 @@ import (
 )
 
 // patience bounds the wait for events that take no time on an idle machine.
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 // screen is the other side of a terminal: it types, and records what the terminal shows.
 type screen struct {

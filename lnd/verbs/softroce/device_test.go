@@ -34,7 +34,7 @@ func loopbackAddr() netip.Addr {
 	return netip.AddrFrom4(b)
 }
 
-const wait = 20 * time.Second
+const wait = 60 * time.Second
 
 func take[T any](t testing.TB, c <-chan T) (v T) {
 	t.Helper()

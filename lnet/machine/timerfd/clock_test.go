@@ -16,7 +16,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds the wait for an event that must come.
-const patience = 10 * time.Second
+const patience = 60 * time.Second
 
 func await(t *testing.T, c <-chan struct{}) {
 	t.Helper()

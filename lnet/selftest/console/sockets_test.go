@@ -41,7 +41,7 @@ func newCluster(t *testing.T, network string) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	c := &cluster{t: t, ctx: ctx}
 	for i, a := range hosts {

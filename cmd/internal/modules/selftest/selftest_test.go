@@ -81,7 +81,7 @@ func TestEnabled(t *testing.T) {
 		if answer.Status != wire.OK {
 			t.Errorf("%+v", answer)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(60 * time.Second):
 		t.Fatal("no reply")
 	}
 	if s, err := m.Status(); err != nil || s.Name != "own" || s.Received != 1 {

@@ -143,7 +143,7 @@ type acceptor struct {
 // accept waits for a connection and its opening (acceptor request and HELLO).
 func (h *acceptor) accept(t *testing.T) *net.TCPConn {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second) // otherwise the test would hang if the node does not connect again
+	deadline := time.Now().Add(60 * time.Second) // otherwise the test would hang if the node does not connect again
 	h.listener.SetDeadline(deadline)
 	c, err := h.listener.AcceptTCP()
 	if err != nil {
