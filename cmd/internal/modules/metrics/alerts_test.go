@@ -1,5 +1,7 @@
 package metrics
 
+import "fmt"
+
 // alert is a rule of Prometheus. Its text and its expression name metrics without the namespace,
 // as metricText expands them.
 type alert struct {
@@ -19,11 +21,15 @@ const (
 	recording = "../../../../contrib/prometheus/lnetd.rules.test.yml"
 )
 
-// medianAbove returns the expression that the median of a histogram is above a number of seconds.
-// Without operations there is no median.
+// medianAbove returns the expression that the median of a histogram, native or classic, is above a
+// number of seconds. A median of fewer than 10 operations in 10 minutes does not count: one slow
+// operation would decide it.
 func medianAbove(histogram, seconds string) string {
-	m := metric{name: "{" + histogram + "}"}
-	return "(" + m.quantile("0.5", "", "10m") + ") > " + seconds
+	const of = "histogram_quantile(0.5, rate(%s[10m])) and %s >= 10"
+	name := "{" + histogram + "}"
+	native := fmt.Sprintf(of, name, "histogram_count(increase("+name+"[10m]))")
+	classic := fmt.Sprintf(of, name+"_bucket", "increase("+name+"_count[10m])")
+	return "(" + native + " or " + classic + ") > " + seconds
 }
 
 // alerts are the alerts, each with series that make it fire and series that do not.
@@ -70,13 +76,13 @@ var alerts = []alert{
 	},
 	{
 		"LNetSlowPuts", medianAbove("put_ack_latency_seconds", "1"), "10m", "warning", "half of the PUTs wait more than a second for their ACK: see lnetctl peer show -v 2 and lnetdump --analyze",
-		series{`{put_ack_latency_seconds}_bucket{le="0.5"}`: "0+2x60", `{put_ack_latency_seconds}_bucket{le="2"}`: "0+10x60", `{put_ack_latency_seconds}_bucket{le="+Inf"}`: "0+10x60"},
-		series{`{put_ack_latency_seconds}_bucket{le="0.5"}`: "0+8x60", `{put_ack_latency_seconds}_bucket{le="2"}`: "0+10x60", `{put_ack_latency_seconds}_bucket{le="+Inf"}`: "0+10x60"},
+		series{`{put_ack_latency_seconds}_bucket{le="0.5"}`: "0+2x60", `{put_ack_latency_seconds}_bucket{le="2"}`: "0+10x60", `{put_ack_latency_seconds}_bucket{le="+Inf"}`: "0+10x60", `{put_ack_latency_seconds}_count`: "0+10x60"},
+		series{`{put_ack_latency_seconds}_bucket{le="0.5"}`: "0+8x60", `{put_ack_latency_seconds}_bucket{le="2"}`: "0+10x60", `{put_ack_latency_seconds}_bucket{le="+Inf"}`: "0+10x60", `{put_ack_latency_seconds}_count`: "0+10x60"},
 	},
 	{
 		"LNetSlowGets", medianAbove("get_reply_latency_seconds", "1"), "10m", "warning", "half of the GETs wait more than a second for their data: see lnetctl peer show -v 2 and lnetdump --analyze",
-		series{`{get_reply_latency_seconds}_bucket{le="0.5"}`: "0+2x60", `{get_reply_latency_seconds}_bucket{le="2"}`: "0+10x60", `{get_reply_latency_seconds}_bucket{le="+Inf"}`: "0+10x60"},
-		series{`{get_reply_latency_seconds}_bucket{le="0.5"}`: "0x60", `{get_reply_latency_seconds}_bucket{le="2"}`: "0x60", `{get_reply_latency_seconds}_bucket{le="+Inf"}`: "0x60"},
+		series{`{get_reply_latency_seconds}_bucket{le="0.5"}`: "0+2x60", `{get_reply_latency_seconds}_bucket{le="2"}`: "0+10x60", `{get_reply_latency_seconds}_bucket{le="+Inf"}`: "0+10x60", `{get_reply_latency_seconds}_count`: "0+10x60"},
+		series{`{get_reply_latency_seconds}_bucket{le="0.5"}`: "0x60", `{get_reply_latency_seconds}_bucket{le="2"}`: "0+0.5x60", `{get_reply_latency_seconds}_bucket{le="+Inf"}`: "0+0.5x60", `{get_reply_latency_seconds}_count`: "0+0.5x60"},
 	},
 	{
 		"LNetSendsFail", `rate({send_errors_total}[5m]) > 1`, "10m", "warning", "{{ $value | humanize }} sends per second fail: see lnetctl peer show -v 2",

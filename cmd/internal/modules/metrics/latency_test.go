@@ -26,9 +26,14 @@ var times = []time.Duration{0, 100, time.Microsecond, 400 * time.Millisecond, 50
 
 // pageWith returns a page with the histogram of PUTs.
 func pageWith(s latency.Snapshot) *scrapes {
+	return pageOver(func() latency.Snapshot { return s })
+}
+
+// pageOver is pageWith for times that change from scrape to scrape.
+func pageOver(s func() latency.Snapshot) *scrapes {
 	return newScrapes(newGatherer(func(peers *peerSet) *state {
 		all := fullState(peers)
-		all.status.Latency.PutAck = s
+		all.status.Latency.PutAck = s()
 		return all
 	}, 1), silent)
 }
