@@ -25,19 +25,21 @@ type cleaner struct {
 }
 
 // Names of settings, variables and fields that have secrets, and those that have some if their value
-// is a single one. Settings that end in _file or claim_keys name files: these paths are kept.
+// is a single one. The values of fileNames are paths of files, which are kept.
 var (
 	secretName  = regexp.MustCompile(`(?i)secret|token|passw|passphrase|credential|private|authorization|api_?key|access_?key`)
 	perhapsName = regexp.MustCompile(`(?i)(^|[._-])keys?$`)
+	fileNames   = regexp.MustCompile(`(?i)(_file|claim_keys|^metrics_capture_token)$`)
 )
+
+// namesSecrets reports whether the value of a setting is the path of a file with secrets.
+func namesSecrets(key string) bool {
+	return strings.HasSuffix(key, "key_file") || strings.HasSuffix(key, "claim_keys") || key == "metrics_capture_token"
+}
 
 // isSecret reports whether a name is that of a secret.
 func isSecret(name string) bool {
-	lower := strings.ToLower(name)
-	if strings.HasSuffix(lower, "_file") || strings.HasSuffix(lower, "claim_keys") {
-		return false
-	}
-	return secretName.MatchString(name) || perhapsName.MatchString(name)
+	return !fileNames.MatchString(name) && (secretName.MatchString(name) || perhapsName.MatchString(name))
 }
 
 // environment learns the secrets of an environment.

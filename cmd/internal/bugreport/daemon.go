@@ -147,7 +147,7 @@ func (r *Report) learnKeys(ctx context.Context, a *asker, path string) {
 		if config.RunsProgram(v.Key) && strings.HasSuffix(v.Value, ", "+config.NoArguments+"]") {
 			r.lacks("arguments of "+v.Key, "this user may not see them, so other files may have them")
 		}
-		if v.Value != "" && (strings.HasSuffix(v.Key, "key_file") || strings.HasSuffix(v.Key, "claim_keys")) {
+		if v.Value != "" && namesSecrets(v.Key) {
 			files = append(files, r.besides(v.From, v.Value))
 		}
 	}

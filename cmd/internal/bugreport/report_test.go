@@ -86,6 +86,7 @@ func (i *Index) lacks(what string) string {
 // configuration and the host, and says what it lacks.
 func TestMute(t *testing.T) {
 	spec.Covers(t, "OP-46")
+	const captureToken = "0123456789abcdef0123456789abcdef-of-browsers"
 	dir := t.TempDir()
 	socket, conf, logFile := filepath.Join(dir, "s"), filepath.Join(dir, "lnetd.yaml"), filepath.Join(dir, "log")
 	l, err := net.Listen("unix", socket)
@@ -94,10 +95,11 @@ func TestMute(t *testing.T) {
 	}
 	defer l.Close()
 	for file, text := range map[string]string{
-		conf:                       "# a comment\ngossip:\n  key_file: key\n  interval: 3s\n",
-		filepath.Join(dir, "key"):  "0123456789abcdef-key\n",
-		logFile:                    "first\nmsg=the-end key 0123456789abcdef-key\n",
-		filepath.Join(dir, "pipe"): "",
+		conf:                           "# a comment\nmetrics: 9100\nmetrics_capture_token: browsers\ngossip:\n  key_file: key\n  interval: 3s\n",
+		filepath.Join(dir, "key"):      "0123456789abcdef-key\n",
+		filepath.Join(dir, "browsers"): captureToken + "\n",
+		logFile:                        "first, of browsers\nbearer " + captureToken + "\nmsg=the-end key 0123456789abcdef-key\n",
+		filepath.Join(dir, "pipe"):     "",
 	} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -107,19 +109,22 @@ func TestMute(t *testing.T) {
 	for name, part := range map[string]string{
 		"process/cmdline":  "-test.",
 		"config-file.json": "3s",
-		"log.txt":          "msg=the-end key [redacted]",
+		"log.txt":          "first, of browsers\nbearer [redacted]\nmsg=the-end key [redacted]",
 		"system/proc/stat": "cpu",
 	} {
 		if !strings.Contains(files[name], part) {
 			t.Errorf("%s has no %q: %q", name, part, files[name])
 		}
 	}
+	if !strings.Contains(files["config-file.json"], `"value": "browsers"`) {
+		t.Errorf("the path of the token is gone: %s", files["config-file.json"])
+	}
 	for _, what := range []string{"daemon/status.json", "daemon/config.json", "daemon/profile-goroutine.txt"} {
 		if index.lacks(what) == "" {
 			t.Errorf("the index does not say that %s is missing: %+v", what, index.Missing)
 		}
 	}
-	if all := strings.Join(append(values(files), ""), ""); strings.Contains(all, "0123456789abcdef-key") || strings.Contains(all, "a comment") {
+	if all := strings.Join(append(values(files), ""), ""); strings.Contains(all, "0123456789abcdef") || strings.Contains(all, "a comment") {
 		t.Error("the report has a key, or a comment of the configuration")
 	}
 }
