@@ -39,8 +39,12 @@ func (v *viewer) drain(w *Writer, out io.Writer) error {
 	_ = v.flush() // writing to memory does not fail
 	full := v.pending.Bytes()
 	v.pending = *bytes.NewBuffer(v.spare[:0])
+	dropped := v.dropped
 	w.mu.Unlock()
 	v.spare = full
+	if d, ok := out.(interface{ Dropped(packets uint64) }); ok {
+		d.Dropped(dropped)
+	}
 	if _, err := out.Write(full); err != nil {
 		return err
 	}

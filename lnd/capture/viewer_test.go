@@ -141,6 +141,68 @@ func TestSlowViewer(t *testing.T) {
 	}
 }
 
+// TestViewToTheEnd: what was captured before the end of a view is in its output, with the number of
+// packets that are missing.
+func TestViewToTheEnd(t *testing.T) {
+	list := bulkRuns(0)
+	if got, dropped := viewStalled(t, list, list, list, list, list, list, list, list, list); len(got) < 5 || dropped == 0 {
+		t.Errorf("%d records, %d packets dropped", len(got), dropped)
+	}
+	for range 10 { // each time the end and the packets come at once
+		if got, dropped := viewStalled(t, list[:2]); len(got) != 5 || dropped != 0 {
+			t.Errorf("%d records of 5, %d packets dropped", len(got), dropped)
+		}
+	}
+}
+
+// viewStalled ends a view whose output has stalled while all lists were captured.
+func viewStalled(t *testing.T, lists ...[]run) (got []seen, dropped uint64) {
+	t.Helper()
+	w, err := capture.NewWriter(nil, clock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	out := &stalling{begun: make(chan struct{}, 1), goOn: make(chan struct{})}
+	ended := make(chan error)
+	go func() { ended <- w.View(ctx, out) }()
+	<-out.begun
+	flows := taps(w, 1, true)
+	for _, list := range lists {
+		play(flows, list, capture.Initiator)
+	}
+	dropped = w.Dropped()
+	cancel()
+	close(out.goOn)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if out.dropped != dropped || w.Dropped() != dropped {
+		t.Errorf("%d packets were dropped, and the viewer knows %d, the capture then %d", dropped, out.dropped, w.Dropped())
+	}
+	return decodeStream(t, &out.Buffer), dropped
+}
+
+// stalling is the output of a viewer that takes nothing until it may go on.
+type stalling struct {
+	bytes.Buffer
+	begun, goOn chan struct{}
+	dropped     uint64
+}
+
+// Write implements io.Writer.
+func (s *stalling) Write(b []byte) (int, error) {
+	select {
+	case s.begun <- struct{}{}:
+	default:
+	}
+	<-s.goOn
+	return s.Buffer.Write(b)
+}
+
+// Dropped gets the number of packets that are missing.
+func (s *stalling) Dropped(packets uint64) { s.dropped = packets }
+
 // TestManyViewers opens more viewers than are allowed.
 func TestManyViewers(t *testing.T) {
 	w, err := capture.NewWriter(nil, clock())

@@ -127,9 +127,9 @@ func (w *Writer) Rotate(file io.Writer) error {
 // message.
 //
 // If out is too slow, packets are dropped, because drivers must not wait. Gaps in the
-// sequence numbers show that. The interface statistics at the end of the capture count the
-// dropped packets; they are written when the Writer is closed, but not when ctx ends. If out
-// has a method Flush(), it is called after each write. Besides the errors of out there are
+// sequence numbers show that, and the interface statistics at the end of the capture count
+// them. If out has a method Dropped(packets uint64), it is called before each write with the
+// number so far; if it has a method Flush(), that is called after each write. Besides the errors of out there are
 // ErrClosed and ErrViewers.
 func (w *Writer) View(ctx context.Context, out io.Writer) error { return w.view(ctx, out, false) }
 
@@ -143,19 +143,21 @@ func (w *Writer) view(ctx context.Context, out io.Writer, headersOnly bool) erro
 	if err := w.attach(v.recorder); err != nil {
 		return err
 	}
-	defer w.detach(v)
-	for {
+	for goes := true; goes; {
 		select {
 		case <-v.wake:
 			if err := v.drain(w, out); err != nil {
+				w.detach(v)
 				return err
 			}
 		case <-ctx.Done():
-			return nil
+			goes = false
 		case <-w.done:
-			return v.drain(w, out)
+			goes = false
 		}
 	}
+	w.detach(v)
+	return v.drain(w, out)
 }
 
 // attach adds a recorder and tells it about all open connections.
@@ -213,11 +215,15 @@ func (w *Writer) refuse() error {
 	return nil
 }
 
+// detach ends the capture of a viewer.
 func (w *Writer) detach(v *viewer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.dropped += v.dropped
-	w.remove(v.recorder)
+	if !w.closed.Load() { // if the Writer is closed, all recorders are finished already
+		v.finish(w.now())
+		w.remove(v.recorder)
+	}
 }
 
 // Dropped returns the number of packets that viewers were too slow for.

@@ -4,19 +4,78 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"io"
 	"sync"
 )
 
 // errFull ends a capture that has as many bytes as it may have.
 var errFull = errors.New("the capture has as many bytes as it may have")
 
-// keeper keeps the bytes of a capture, up to a limit. It is safe for concurrent use.
+// keeper keeps the bytes of a capture, up to a limit, for downloads and for one reader, which may be
+// slower than the capture. It is safe for concurrent use.
 type keeper struct {
 	limit int // in bytes
 
-	mu     sync.Mutex
-	chunks [][]byte // whole blocks of pcapng; guarded by mu
-	size   int      // bytes in chunks; guarded by mu
+	mu      sync.Mutex
+	more    sync.Cond // of mu: for the reader
+	chunks  [][]byte  // whole blocks of pcapng; guarded by mu, like the fields below
+	size    int       // bytes in chunks
+	dropped uint64    // packets that the tap has left out
+	whole   bool      // there is no more to come
+	left    bool      // the reader is to end
+	read    int       // chunks that the reader has read whole
+	offset  int       // bytes that it has read of the next one
+}
+
+func newKeeper(limit int) *keeper {
+	k := &keeper{limit: limit}
+	k.more.L = &k.mu
+	return k
+}
+
+// Read implements io.Reader. It waits for more bytes until finish or leave is called.
+func (k *keeper) Read(b []byte) (int, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for k.read == len(k.chunks) && !k.whole && !k.left {
+		k.more.Wait()
+	}
+	if k.read == len(k.chunks) || k.left {
+		return 0, io.EOF
+	}
+	chunk := k.chunks[k.read]
+	n := copy(b, chunk[k.offset:])
+	if k.offset += n; k.offset == len(chunk) {
+		k.read, k.offset = k.read+1, 0
+	}
+	return n, nil
+}
+
+// finish has Read return io.EOF after the last byte.
+func (k *keeper) finish() { k.tell(&k.whole) }
+
+// leave has Read return io.EOF at once.
+func (k *keeper) leave() { k.tell(&k.left) }
+
+func (k *keeper) tell(what *bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	*what = true
+	k.more.Broadcast()
+}
+
+// Dropped is called by the tap with the number of packets that it has left out so far.
+func (k *keeper) Dropped(packets uint64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.dropped = packets
+}
+
+// lacks returns the number of packets that the tap has left out.
+func (k *keeper) lacks() uint64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.dropped
 }
 
 // Write keeps whole blocks of pcapng. The error is errFull if some of them are more than may be kept;
@@ -27,6 +86,7 @@ func (k *keeper) Write(blocks []byte) (int, error) {
 	n := fitting(blocks, k.limit-k.size)
 	if n > 0 {
 		k.chunks, k.size = append(k.chunks, bytes.Clone(blocks[:n])), k.size+n
+		k.more.Broadcast()
 	}
 	if n < len(blocks) {
 		return n, errFull

@@ -25,8 +25,8 @@ type Order struct {
 	MiB     int  `json:"mib"`     // it ends when it has so many MiB, 1 to MaxMiB; 0: DefaultMiB
 	Payload bool `json:"payload"` // with payload, not headers alone
 
-	// The filter selects which messages the stream shows; an empty list selects all. The
-	// download has all messages. See dissection.Wanted.
+	// The filter selects which messages the stream shows; an empty list selects all. It does
+	// not select what is kept. See dissection.Wanted.
 	NIDs    []string `json:"nids"`    // NIDs, at most 64
 	Types   []string `json:"types"`   // names of types, at most 64
 	Portals []uint   `json:"portals"` // numbers of portals, at most 64

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"time"
@@ -24,6 +23,7 @@ type Report struct {
 	Missed  uint64 `json:"missed"`          // messages since the last report that are left out, because there were too many
 	Records uint64 `json:"records"`         // messages so far that the filter has selected
 	Bytes   int    `json:"bytes"`           // bytes of the capture so far
+	Dropped uint64 `json:"dropped"`         // packets so far that are not in the capture, because they came too fast
 	Ended   string `json:"ended,omitempty"` // why the capture has ended; empty: it goes on
 }
 
@@ -72,6 +72,7 @@ func (r *run) watch(parent context.Context, payload bool) (why string) {
 	for goes := true; goes; {
 		if !r.report("") {
 			cancel()
+			r.kept.leave()
 			<-failed
 			return "the client has gone away or does not read"
 		}
@@ -101,6 +102,9 @@ func (r *run) hurry() (stop func()) {
 		select {
 		case <-r.done:
 			r.w.endBy(time.Now().Add(endTimeout))
+			late := time.AfterFunc(endTimeout, r.kept.leave) // decoding may have fallen behind
+			defer late.Stop()
+			<-quit
 		case <-quit:
 		}
 	}()
@@ -108,31 +112,22 @@ func (r *run) hurry() (stop func()) {
 }
 
 // capture captures until ctx ends, or there are as many bytes as may be kept. Both are no error but
-// the second one, errFull.
+// the second one, errFull. Decoding may fall behind the capture, and goes on after its end.
 func (r *run) capture(ctx context.Context, payload bool) error {
-	out, in := io.Pipe()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	decoded := make(chan error, 1)
 	go func() {
-		err := r.lines.decode(out)
-		_ = out.CloseWithError(err) // the next write fails
+		err := r.lines.decode(r.kept)
+		if err != nil {
+			cancel()
+		}
 		decoded <- err
 	}()
-	err := r.cfg.View(ctx, writer(func(blocks []byte) (int, error) {
-		n, err := r.kept.Write(blocks)
-		if _, failed := in.Write(blocks[:n]); failed != nil {
-			return 0, failed
-		}
-		return n, err
-	}), payload)
-	_ = in.Close() // cannot fail
+	err := r.cfg.View(ctx, r.kept, payload)
+	r.kept.finish()
 	return cmp.Or(<-decoded, err)
 }
-
-// writer is a function as an io.Writer.
-type writer func([]byte) (int, error)
-
-// Write implements io.Writer.
-func (w writer) Write(b []byte) (int, error) { return w(b) }
 
 // reason says why a capture has ended.
 func (r *run) reason(ctx context.Context, err error) string {
@@ -151,7 +146,7 @@ func (r *run) reason(ctx context.Context, err error) string {
 
 // report sends a report, and reports whether the client can have received it.
 func (r *run) report(ended string) bool {
-	e := Report{Bytes: r.kept.len(), Ended: ended}
+	e := Report{Bytes: r.kept.len(), Dropped: r.kept.lacks(), Ended: ended}
 	e.Lines, e.Missed, e.Records = r.lines.take()
 	text, err := json.Marshal(&e)
 	return err == nil && web.SendEvent(r.w, text)

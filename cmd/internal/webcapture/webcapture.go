@@ -33,7 +33,8 @@ const (
 // Config configures a Capture.
 type Config struct {
 	// View writes every message from now on to out as pcapng, in whole blocks, until ctx ends or out
-	// fails, and never waits for out. Without payload, payload is replaced by zeros.
+	// fails, and never waits for out. Without payload, payload is replaced by zeros. It calls out's
+	// method Dropped with the number of packets that it has left out, see capture.Writer.View.
 	View func(ctx context.Context, out io.Writer, payload bool) error
 	// Token reads the token that clients must know. Nil: there is none, and all requests are refused.
 	Token func() ([]byte, error)
@@ -120,7 +121,7 @@ func (c *Capture) begin(limit int) (k *keeper, ok bool) {
 		c.forget = nil
 	}
 	c.ended.Add(1)
-	c.running, c.last = true, &keeper{limit: limit}
+	c.running, c.last = true, newKeeper(limit)
 	return c.last, true
 }
 

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -242,6 +244,45 @@ func TestCloseDeaf(t *testing.T) {
 	}
 }
 
+// TestDropped: reports say how many packets the tap has left out.
+func TestDropped(t *testing.T) {
+	spec.Covers(t, "OP-71")
+	bubble(t, func(t *testing.T, r *rig) {
+		r.cfg.View = func(ctx context.Context, out io.Writer, _ bool) error {
+			out.(interface{ Dropped(packets uint64) }).Dropped(3)
+			<-ctx.Done()
+			return nil
+		}
+		c := r.order(t.Context(), &browser{}, `{"seconds":1}`)
+		time.Sleep(2 * time.Second)
+		if last, _, over := c.now(); !over || last.Dropped != 3 {
+			t.Errorf("over %v, %+v", over, last)
+		}
+	})
+}
+
+// TestSlowDecoder: what a decoder has not read yet is kept, and can be read after the end.
+func TestSlowDecoder(t *testing.T) {
+	spec.Covers(t, "OP-71")
+	k := newKeeper(1 << 20)
+	block := []byte{1, 0, 0, 0, 12, 0, 0, 0, 12, 0, 0, 0}
+	for range 3 {
+		if n, err := k.Write(block); n != len(block) || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	k.finish()
+	if text, err := io.ReadAll(iotest.OneByteReader(k)); err != nil || !bytes.Equal(text, bytes.Repeat(block, 3)) || k.len() != len(text) {
+		t.Errorf("%x, %v, %d kept", text, err, k.len())
+	}
+	k = newKeeper(1 << 20)
+	_, _ = k.Write(block)
+	k.leave()
+	if text, err := io.ReadAll(k); err != nil || len(text) > 0 {
+		t.Errorf("after leave: %x, %v", text, err)
+	}
+}
+
 // TestTapCloses: when the tap is closed, the capture ends.
 func TestTapCloses(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
@@ -266,7 +307,7 @@ func TestTapCloses(t *testing.T) {
 func TestDefect(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		ended := make(chan error)
-		run := &run{Capture: r.Capture, kept: &keeper{limit: 1 << 20}, lines: newLines(nil, false)}
+		run := &run{Capture: r.Capture, kept: newKeeper(1 << 20), lines: newLines(nil, false)}
 		go func() { ended <- run.capture(t.Context(), false) }()
 		synctest.Wait()
 		r.put("x") // the filter is missing
