@@ -8,35 +8,41 @@ import (
 
 // hangups are the SIGHUPs of the daemon: its terminal is closed, or an administrator wants it to
 // read its configuration again. The signal is caught rather than ignored, because programs that
-// the daemon starts would inherit an ignored signal.
+// the daemon starts would inherit an ignored signal. It stays caught until the process has ended:
+// otherwise a SIGHUP after the last call would end the process before its exit code is returned.
 type hangups struct {
-	signals chan os.Signal
-	ended   chan struct{} // closed when the goroutine of serve has ended; nil: there is none
+	signals chan os.Signal // holds the signals of one call
+	stopped chan struct{}  // closed by stop
+	ended   chan struct{}  // closed when the goroutine of serve has ended; nil: there is none
 }
 
-// catchHangups keeps SIGHUP from ending the process until stop is called.
+// catchHangups keeps SIGHUP from ending the process.
 func catchHangups() *hangups {
-	h := &hangups{signals: make(chan os.Signal, 1)}
+	h := &hangups{signals: make(chan os.Signal, 1), stopped: make(chan struct{})}
 	signal.Notify(h.signals, syscall.SIGHUP)
 	return h
 }
 
-// serve calls do for each signal, one at a time. Signals that arrive during a call cause one
-// further call.
+// serve calls do for each signal, one at a time, until stop is called. Signals that arrive during a
+// call cause one further call.
 func (h *hangups) serve(do func()) {
 	h.ended = make(chan struct{})
 	go func() {
 		defer close(h.ended)
-		for range h.signals {
-			do()
+		for {
+			select {
+			case <-h.stopped:
+				return
+			case <-h.signals:
+				do()
+			}
 		}
 	}()
 }
 
-// stop waits until no call is running.
+// stop waits until no call is running. SIGHUPs after it have no effect.
 func (h *hangups) stop() {
-	signal.Stop(h.signals)
-	close(h.signals)
+	close(h.stopped)
 	if h.ended != nil {
 		<-h.ended
 	}
