@@ -162,5 +162,6 @@ func testDaemonInBrowser(t *testing.T, b *chromium.Browser) {
 	p.until(`[...document.querySelectorAll("#tiles > .bad, #tiles > .warn")].some(e => e.textContent.startsWith("Servers alive1 / 2"))`)
 	p.until(`[...document.querySelectorAll("#t-events tbody tr")].some(r => r.textContent.endsWith("gossip.died127.0.0.2@tcp"))`)
 	p.clean()
+	testBrokenCapture(p)
 	testWrongToken(p)
 }

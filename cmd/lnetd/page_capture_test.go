@@ -179,6 +179,21 @@ func testCapture(p *tab, w *watched) {
 	testDownload(p.t, w, folder)
 }
 
+// testBrokenCapture: the page says of a capture whose stream ends without a reason that the connection has
+// broken, and how much was not captured.
+func testBrokenCapture(p *tab) {
+	p.t.Helper()
+	_ = eval[bool](p, `(() => {
+		window.fetchOfNode = window.fetch;
+		window.fetch = async () => new Response('data: {"records":1,"bytes":9,"missed":0,"dropped":3}\n\n');
+		return true;
+	})()`)
+	p.capture(captureToken, 600)
+	p.until(saysOfCapture("The connection to lnetd has broken"))
+	p.until(saysOfCapture("3 packets not captured"))
+	_ = eval[bool](p, `(window.fetch = window.fetchOfNode, true)`)
+}
+
 // testWrongToken: a wrong token starts no capture, and the page says why. The console has the refusal.
 func testWrongToken(p *tab) {
 	p.t.Helper()

@@ -9,6 +9,7 @@ const keep = 500; // lines that are shown, the latest
 const lines = [];
 let running; // ends the capture of this page; undefined: there is none
 let told = ""; // what was last told of a capture of this page
+const broken = "The connection to lnetd has broken; if lnetd runs, the download has what came before";
 
 // capture shows what everybody may know of captures: whether one runs, and how large the last one is.
 export function capture(c) {
@@ -47,7 +48,10 @@ function take(report) {
   missed += report.missed;
   lines.push(...(report.lines ?? []));
   lines.splice(0, lines.length - keep);
-  tell(`${count(report.records)} messages, ${bytes(report.bytes)}${missed ? `; ${count(missed)} not shown: too many` : ""}${report.ended ? `. Ended: ${report.ended}` : ""}`, Boolean(report.ended));
+  const lost = report.dropped ? `; ${count(report.dropped)} packets not captured: too fast` : "";
+  const hidden = missed ? `; ${count(missed)} not shown: too many` : "";
+  const end = report.ended ? `. Ended: ${report.ended}` : "";
+  tell(`${count(report.records)} messages, ${bytes(report.bytes)}${lost}${hidden}${end}`, Boolean(report.ended));
   table("t-capture", "Messages of the capture, the latest last", ["Time (UTC)", "From", "To", "Message"], lines.map((l) => [l.time, l.from, l.to, l.what]));
   const box = $("t-capture").parentElement;
   box.scrollTop = box.scrollHeight;
@@ -66,15 +70,22 @@ async function start() {
   lines.length = missed = 0;
   $("capture-start").disabled = true;
   $("capture-stop").disabled = false;
+  let answer;
   try {
     const order = {
       seconds: $("capture-seconds").valueAsNumber, mib: $("capture-mib").valueAsNumber, payload: $("capture-payload").checked,
       nids: words("capture-nids"), types: words("capture-types"), portals: words("capture-portals").map(Number),
     };
     tell("Starting");
-    for await (const report of reports(await ask("capture", { method: "POST", body: JSON.stringify(order), signal: running.signal }))) take(report);
+    answer = await ask("capture", { method: "POST", body: JSON.stringify(order), signal: running.signal });
+    let ended = false;
+    for await (const report of reports(answer)) {
+      take(report);
+      ended = Boolean(report.ended);
+    }
+    if (!ended) tell(`${told}. ${broken}`);
   } catch (error) {
-    tell(error.name === "AbortError" ? `${told}. Ended: stopped` : `No capture: ${error.message}`);
+    tell(error.name === "AbortError" ? `${told}. Ended: stopped` : answer ? `${told}. ${broken}` : `No capture: ${error.message}`);
   }
   running = undefined;
   $("capture-start").disabled = false;
