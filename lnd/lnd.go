@@ -290,7 +290,8 @@ type Delivery struct {
 	Data []byte // the whole payload, if the driver has it; not nil if it is empty
 	More bool   // the driver has the beginning of another message, and will call EndBatch
 	// Repeats says that From, Incarnation, ReceivedAt and all fields of Header but PayloadLength and
-	// Body are those of the message before. lnet clears it if it judges the message anew.
+	// Body are those of the message before. Unless the message is certain to pass the same checks,
+	// lnet clears Repeats and makes all checks again.
 	Repeats bool
 
 	// Primary is set by lnet: the primary NID of the peer that Header.SrcNID

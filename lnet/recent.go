@@ -21,8 +21,8 @@ func (r *recentPeers) find(id *nid.NID) *peerNI {
 	return nil
 }
 
-// note remembers a peer, which the table has.
+// note remembers a peer that is in the table.
 func (r *recentPeers) note(p *peerNI) { r.slot(&p.nid).Store(p) }
 
-// forget forgets a peer that the table has no more.
+// forget forgets a peer that was removed from the table.
 func (r *recentPeers) forget(p *peerNI) { r.slot(&p.nid).CompareAndSwap(p, nil) }

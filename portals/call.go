@@ -56,8 +56,8 @@ func (r *PutRequest) needsCall(typ wire.MsgType, p part, d *md) bool {
 	return r.OpPtr != nil || r.Timeout > 0 || typ == wire.Get && p.length != d.length
 }
 
-// callFor gives b, whose operation asks for an answer, a call if it needs one or is to be timed. The
-// caller holds d.mu.
+// callFor makes a call for b, an operation that asks for an answer, if the answer must be told apart
+// from others or the operation is to be timed. The caller holds d.mu.
 func (t *Table) callFor(b *begun, d *md, typ wire.MsgType, r *PutRequest) error {
 	if d.asked == nil {
 		d.asked = &asked{random: seed(d.slot)}

@@ -153,8 +153,9 @@ func measureServices(b *measurement) {
 	measurePlans(b, "plans with failing, late, silent and aborting services", false)
 }
 
-// drawTroubled draws the words that the scenario "troubled" contains for one seed. With faults,
-// one service in six is bad, and otherwise every second one.
+// drawTroubled returns the text of the scenario "troubled", with values drawn from a seed. Three
+// commands of the scenario make services bad: together about one in six with faults, and every
+// second one without.
 func drawTroubled(seed uint64, faults bool) string {
 	p := kit.NewPlan(seed, 7)
 	nodes := 2 + p.IntN(39)

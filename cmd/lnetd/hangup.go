@@ -11,7 +11,7 @@ import (
 // the daemon starts would inherit an ignored signal. It stays caught until the process has ended:
 // otherwise a SIGHUP after the last call would end the process before its exit code is returned.
 type hangups struct {
-	signals chan os.Signal // holds the signals of one call
+	signals chan os.Signal // has room for one signal, which stands for all that arrive during a call
 	stopped chan struct{}  // closed by stop
 	ended   chan struct{}  // closed when the goroutine of serve has ended; nil: there is none
 }

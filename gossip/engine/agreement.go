@@ -103,8 +103,8 @@ func (m *Machine) stranger(msg *incoming, out *Output) bool {
 	return false
 }
 
-// changeHeard notes that other nodes know another list: for some cycles this node's messages
-// say which list they use.
+// changeHeard notes that other nodes know another list: for some cycles, all messages of this node
+// say which list this node uses.
 func (a *agreement) changeHeard(m *Machine) { a.ride = m.cycle + uint64(m.limits.Dead) }
 
 // disagree handles a message with other parameters, of which nothing is merged. With Strict, this

@@ -70,8 +70,8 @@ type vote struct {
 	highest       uint64 // highest Lamport clock among the participants that agree
 }
 
-// vote counts the peers whose clocks of the last within cycles agree with the given clock, and those
-// whose clocks do not.
+// vote counts the peers whose claims agree with the given clock, and those whose claims do not. It
+// ignores claims that were last repeated more than within cycles ago.
 func (c claims) vote(clock, cycle uint64, within int, tolerance uint64) vote {
 	v := vote{first: cycle}
 	for i := range c {

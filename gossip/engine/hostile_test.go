@@ -286,7 +286,8 @@ func TestMinority(t *testing.T) {
 		h.m.clock.lost(0)
 		for range 2 * h.m.Limits().Resync {
 			h.cycles(1)
-			for i := range 4 + more { // two or three peers send the clock 1000, one peer 500, and one peer a clock in step
+			// Two or three peers send a clock near 1000, another one near 100,000, another one in step.
+			for i := range 4 + more {
 				header := h.params(h.header())
 				switch i {
 				case 0, 1, 4:

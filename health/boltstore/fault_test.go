@@ -153,8 +153,8 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestDurable: the directory is synced before any record is saved, both for a new database and
-// for one that was set aside. Without that the file could be missing after a power failure.
+// TestDurable: the directory is synced before any record is saved, after a new database is made and
+// after a damaged one is renamed. Without that the file could be missing after a power failure.
 func TestDurable(t *testing.T) {
 	path := dbPath(t)
 	var synced []string // the files in the directory at the time of each sync

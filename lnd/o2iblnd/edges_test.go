@@ -48,8 +48,8 @@ func newAsking(t *testing.T) (a *sink, x, y *NI) {
 	return a, x, b.ni
 }
 
-// TestHeldReply: lnet may hold the REPLY that a GET_DONE stands for like any other message, and
-// then take its payload to another sink than that of the GET.
+// TestHeldReply: a GET_DONE stands for a REPLY. lnet may hold it as any other message, and then take
+// its payload to another sink than that of the GET.
 func TestHeldReply(t *testing.T) {
 	for _, n := range []int{100, 5000} {
 		a, x, y := newAsking(t)

@@ -261,8 +261,8 @@ func TestReclaim(t *testing.T) {
 	})
 }
 
-// TestTwoLoops: the watchdog checks while any loop is idle, and with the short period
-// while a follower of any of them is unproven.
+// TestTwoLoops: the watchdog checks while any loop is idle. It checks with the short period while
+// the follower of any idle loop has made fewer than provenUses calls of Receive.
 func TestTwoLoops(t *testing.T) {
 	first := newManual(t).idle(t)
 	w := &first.watchdog

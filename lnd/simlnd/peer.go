@@ -110,8 +110,8 @@ func (p *peer) opened(pk *packet) {
 	p.push()
 }
 
-// belongs reports whether a packet is of this connection. While the connection is being opened, a
-// packet that names it comes from the peer, which has accepted the connection.
+// belongs reports whether a packet is of this connection. If the connection is being opened, a packet
+// with its number shows that the peer has accepted it, and belongs makes it established.
 func (p *peer) belongs(pk *packet) bool {
 	switch {
 	case p.state == idle || pk.dst != p.mine:

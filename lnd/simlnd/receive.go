@@ -103,8 +103,8 @@ func (h *Host) refused(by sim.NodeID, pk *packet) {
 	h.fabric.pool.put(pk)
 }
 
-// died handles the news that the process on a host has died. It may come after a connection to
-// the next process there was opened, and does not concern that connection.
+// died handles the news that the process on a host has died. If a connection to the host's next
+// process has been opened before the news comes, that connection stays open.
 func (h *Host) died(id sim.NodeID) {
 	h.mu.Lock()
 	nis := h.nis

@@ -30,7 +30,7 @@ type acceptor struct {
 	slots      slots      // slots of accepted connections; guarded by mu
 }
 
-// newAcceptor returns an acceptor for ni, which is not running yet.
+// newAcceptor returns an acceptor for ni. The acceptor accepts nothing until its caller starts run.
 func newAcceptor(ni *NI, l net.Listener) *acceptor {
 	return &acceptor{
 		cfg: ni.cfg, clock: ni.clock, listener: l, closed: make(chan struct{}),

@@ -137,7 +137,7 @@ func TestResponse(t *testing.T) {
 	w.want(w.query(Response, "", peer2), 3, here1, gate1, peer2)
 }
 
-// TestRoutedSource: a peer beyond a gateway that is not multi-rail also gets messages from
+// TestRoutedSource: a peer that is not multi-rail and is reached by a gateway gets all messages from
 // one NI, as long as a route begins at that NI.
 func TestRoutedSource(t *testing.T) {
 	spec.Covers(t, "SP-7")

@@ -31,8 +31,8 @@ func same[T comparable](parse func(string) (T, error), usual, a, b string) bool 
 	return err == nil && first == nil && second == nil && x == y
 }
 
-// asNumber parses an integer. One with a leading 0 has another value in some versions of YAML, so it
-// is none.
+// asNumber parses an integer. It refuses one with a leading 0, whose value differs between versions
+// of YAML.
 func asNumber(s string) (int64, error) {
 	if digits := strings.TrimLeft(s, "+-"); len(digits) > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9' {
 		return 0, strconv.ErrSyntax

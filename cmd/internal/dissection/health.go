@@ -232,10 +232,9 @@ func (m *healthMessage) serverKey() string {
 	return "master"
 }
 
-// incarnationObjects returns the entries of a list as JSON. The mark is one of "to confirm",
-// "known" and "unknown" in digests, and the cause of the eviction in a batch; the field epoch
-// has the last 24 bits of the epoch of the client's choice of a master, to which the eviction
-// belongs.
+// incarnationObjects returns the entries of a list as JSON. In digests the mark is
+// "to confirm", "known" or "unknown"; in a batch it is the cause of the eviction. The field epoch has
+// the last 24 bits of the number of that choice of a master to which the eviction belongs.
 func incarnationObjects(list healthwire.Entries, mark func(healthwire.Entry) string) (objects []object) {
 	for i := range list.Len() {
 		e := list.At(i)

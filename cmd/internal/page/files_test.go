@@ -48,6 +48,6 @@ func TestFiles(t *testing.T) {
 // notForeign takes out what looks like an address of another host and is none.
 var notForeign = strings.NewReplacer("http://www.w3.org/", "", "createObjectURL(", "", "revokeObjectURL(", "")
 
-// foreign matches addresses of other hosts, code and styles within the page, and what makes code or
-// elements of texts.
+// foreign matches addresses of other hosts, code and styles within the page, and what turns texts
+// into code or into elements of the page.
 var foreign = regexp.MustCompile(`(?i)https?://|url\(|@import|<script>|<style|\sstyle=|\son\w+=|javascript:|innerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function`)

@@ -118,7 +118,8 @@ func TestMigrations(t *testing.T) {
 	}
 }
 
-// TestNotKept: a version that cannot be stored is no reason not to start, and leaves no other file.
+// TestNotKept: if the version cannot be stored, Prepare succeeds all the same, with a warning, and
+// there is no version file.
 func TestNotKept(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, File+".new"), 0o700); err != nil { // the new file cannot be made

@@ -110,7 +110,8 @@ func (m *Machine) wanted(p wire.Ref) bool {
 	return e.state == inHistory && !e.orderly && m.cfg.Table.ID(p).IsValid()
 }
 
-// ask sends a discovery request. A flag says whether its target was in the history (¬boot).
+// ask sends a discovery request. The request has the flag Healing if its target is in this node's
+// history (boot is false in MS-17).
 func (m *Machine) ask(p wire.Ref, flags wire.Flags) {
 	d := &m.discovery
 	healing := m.view.at(p).state == inHistory

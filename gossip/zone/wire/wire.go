@@ -46,7 +46,8 @@ const (
 	MaxZone = MaxKey - len("zone.census/")
 	// MaxMessage is the size in bytes of the longest message.
 	MaxMessage = 1 << 20
-	// MinMessage is the smallest limit for messages: the largest part that is not cut fits.
+	// MinMessage is the smallest limit for the size of messages, in bytes: the largest part that is
+	// never divided between two messages still fits.
 	MinMessage = HeaderSize + countsSize + 2*(memberOverhead+maxID) + codeSize
 )
 

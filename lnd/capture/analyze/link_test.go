@@ -105,8 +105,8 @@ func (t *tape) noop(c *capture.Conn, from capture.Side, first, last uint64) {
 	t.give(capture.Record{Kind: capture.Noop, Conn: c, From: from, Ksock: ksock.MsgHeader{Type: ksock.Noop, Cookies: [2]uint64{first, last}}})
 }
 
-// TestZeroCopy: cookies are followed until they come back in a NOOP or message of the other side;
-// as many as there are credits are a stall.
+// TestZeroCopy: a cookie is followed until it comes back in a NOOP or message of the other side. A
+// side is stalled while as many of its cookies are under way as it has credits.
 func TestZeroCopy(t *testing.T) {
 	spec.Covers(t, "DG-7")
 	p := newTape(Config{PeerCredits: 3})

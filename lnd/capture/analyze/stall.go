@@ -80,7 +80,7 @@ type ZeroCopy struct {
 // cookies are the zero-copy cookies of one side of a link that did not come back yet.
 type cookies struct {
 	waiting []cookie
-	total   time.Duration // that those took which came back
+	total   time.Duration // how long the cookies that came back were under way, all together
 	full    stall
 }
 

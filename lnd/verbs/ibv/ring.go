@@ -10,7 +10,7 @@ type sent struct {
 	op       verbs.Op
 	signaled bool
 	leases   []*lease // leases of the regions that the work request names
-	copied   slot     // the copies of its pieces that are in no region
+	copied   slot     // registered memory with copies of those pieces that are in no region
 	// settled is set if the device will report no completion of the work request: it was never
 	// posted to the device, or the queue pair has been destroyed.
 	settled bool

@@ -138,8 +138,8 @@ func (m *ringModel) invariants(t *rapid.T) {
 	}
 }
 
-// TestRing: whatever is posted, completed by the device and settled, each request completes
-// once and in order, is reported if it is to be, and releases its memory.
+// TestRing: requests are posted, taken back, completed by the device, and completed without it.
+// Each request completes once and in order, is reported if it must be, and releases its memory.
 func TestRing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newRingModel(t)

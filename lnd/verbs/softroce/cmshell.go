@@ -64,7 +64,7 @@ func (s *cmShell) expired(time.Duration) {
 // heard notes that the peer of a connection uses it, and so knows of it.
 func (s *cmShell) heard(c *conn) { s.about(c, callHeard) }
 
-// closing repeats the DREQs without an answer, because the device closes.
+// closing sends those DREQs again that are not answered yet, because the device closes.
 func (s *cmShell) closing() { _, _ = s.do(cmInput{Call: cmCall{Kind: callClosing}}, nil) }
 
 // disconnect ends the connection c.

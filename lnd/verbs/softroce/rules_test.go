@@ -21,8 +21,8 @@ func newLone(t *testing.T, change func(*rcConfig)) *lone {
 	return &lone{t: t, rc: newPair(t, 1, weather{}, change).ends[0]}
 }
 
-// step returns the packets that the end sends: for requests their offsets from the first PSN,
-// and the answer, whose PSN counts from the first expected one.
+// step gives the end an input, and returns what the end sends: the PSNs of its requests, counted
+// from the first PSN that it sends, and its answer, with a PSN counted from the first that it expects.
 func (l *lone) step(in rcInput) (requests []int, answer string) {
 	l.t.Helper()
 	l.now += time.Microsecond

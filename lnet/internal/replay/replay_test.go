@@ -29,11 +29,12 @@ type recorded struct {
 	nodes [][]nid.NID
 	// routes are those of each node, in the form of the tunable.
 	routes []string
-	// differ has, for each node, how often each difference occurs. A difference is named by the
-	// beginning that reasons or routerReasons has.
+	// differ has, for each node, how often each difference occurs. The keys are the beginnings of
+	// differences that are the keys of reasons and routerReasons.
 	differ []map[string]int
 	// selftest says that the first two nodes have lnet_selftest, and the first one is a console.
-	// samples are the differences of two samples of the counters of each.
+	// samples says, for each of the two, how often the test compares how much the counters of
+	// selftest have grown from one sample to the next.
 	selftest bool
 	samples  []int
 }

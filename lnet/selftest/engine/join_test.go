@@ -67,8 +67,8 @@ func (j *joiner) reply(features wire.Features, status wire.Status, body wire.Bod
 	j.step(node1.NID, engine.Input{Kind: engine.Replied, ID: j.calls[len(j.calls)-1].ID, Data: data})
 }
 
-// TestJoins: a node that a console admits has its session as if MAKE_SESSION had arrived: with its
-// features, its name, a time-out of its own, and one reference.
+// TestJoins: a node that a console admits has the console's session as if MAKE_SESSION had arrived:
+// with the session's features and name, one reference, and the node's own time-out.
 func TestJoins(t *testing.T) {
 	spec.Covers(t, "ST-33")
 	j := newJoiner(t, engine.Config{})

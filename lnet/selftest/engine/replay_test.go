@@ -63,7 +63,7 @@ type role struct {
 	own  []ownRequest // requests of the recorded console to its own node; nil: see ownRequests
 }
 
-// rails of the recordings in which nodes have several NIDs, by another of them than the first.
+// rails maps the further NIDs of the recorded nodes that have several NIDs to the node's first NID.
 var rails = map[nid.NID]nid.NID{
 	nid.MustParse("10.89.0.2@tcp"): nid.MustParse("10.88.0.2@tcp"), nid.MustParse("10.89.0.3@tcp"): nid.MustParse("10.88.0.3@tcp"),
 	nid.MustParse("10.88.0.102@tcp"): nid.MustParse("10.88.0.2@tcp"), nid.MustParse("10.88.0.103@tcp"): nid.MustParse("10.88.0.3@tcp"),

@@ -28,7 +28,7 @@ func (c *collect) end() { c.probes, c.ballots, c.answered, c.heard = nil, nil, 0
 // Bounds on the work that members can cause.
 const (
 	maxNumber = 1 << 31 // communication numbers from here on are reassigned
-	maxNamed  = 4       // bound of a node's incarnations that others may name
+	maxNamed  = 4       // a named member is not asked while so many on its node have not answered
 )
 
 // probe is a member that is being asked.

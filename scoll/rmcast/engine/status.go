@@ -34,7 +34,7 @@ type Status struct {
 // StreamStatus is the state of one origin's messages at this node.
 type StreamStatus struct {
 	Origin  wire.ID      // id of the member that sends
-	Number  uint32       // communication number of Origin
+	Number  uint32       // communication number of Origin, which a manager has assigned
 	Version wire.Version // version that Origin sends under
 	Stable  uint64       // all members have all datagrams below this number
 	Next    uint64       // all datagrams below this number are delivered here

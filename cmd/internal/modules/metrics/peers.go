@@ -38,7 +38,7 @@ type peer struct {
 	peerCounts
 	peerGauges
 	label  string     // the NID as text
-	base   peerCounts // counts from before the peer got its label, which stay in the sum of the others
+	base   peerCounts // counts from before the peer got its label; peerSet.rest keeps them
 	before peerCounts // counts at the previous scrape
 	seen   bool       // the present scrape has found the peer
 	fresh  bool       // the present scrape has given it the label

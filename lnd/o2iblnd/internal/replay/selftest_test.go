@@ -223,9 +223,9 @@ func TestSelftest(t *testing.T) {
 	})
 }
 
-// TestSelftestData: where a client asks for check=full, the data of a READ must be those of the
-// kernel, byte for byte. The recorded client asked for none, so the recorded data are not what a
-// node sends then.
+// TestSelftestData: a client asks for a READ with check=full, so the node must send the data that the
+// kernel sends then, byte for byte. The recorded client asked for check=none, so the recorded data
+// differ from these.
 func TestSelftestData(t *testing.T) {
 	s := load(t, bulk)
 	synctest.Test(t, func(t *testing.T) {

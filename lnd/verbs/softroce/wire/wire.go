@@ -76,6 +76,6 @@ type Conn interface {
 	// sent or dropped; the error, if any, is that of the next one. It waits only while the
 	// system has no room for what is being sent.
 	Send(list []Burst) (n int, err error)
-	// Close returns when Receive is not called any more. It may block.
+	// Close closes the port. It waits for a call of Receive to end; after Close, there is none.
 	Close() error
 }

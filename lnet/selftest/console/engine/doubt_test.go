@@ -71,8 +71,9 @@ func TestLostTest(t *testing.T) {
 	}
 }
 
-// TestLostTestAsked: a query of the test alone finds out, too; as long as the node does not
-// answer, no test is added.
+// TestLostTestAsked: if a client's reply to a TEST request was lost, the console adds no further
+// test until the client says whether it has the first. If a query needs the first test's number before
+// that, the console asks the client, too.
 func TestLostTestAsked(t *testing.T) {
 	spec.Covers(t, "ST-27")
 	l := clientOfTwo(t)
