@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
 )
 
 // ExitStatus is the key of the annotation of a command that has the text of the section EXIT
@@ -31,7 +29,7 @@ func man(root *cobra.Command) *cobra.Command {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err
 			}
-			root.Use, root.DisableAutoGenTag = name, true
+			root.Use = name
 			return writePages(root, usualExitStatus, args[0])
 		},
 	}
@@ -53,27 +51,12 @@ func writePages(c *cobra.Command, exitStatus, dir string) error {
 			return err
 		}
 	}
-	var page bytes.Buffer
-	if err := doc.GenMan(c, &doc.GenManHeader{Section: "8", Source: "ulnet"}, &page); err != nil {
+	page, err := pageOf(c, exitStatus)
+	if err != nil {
 		return err
 	}
 	file := filepath.Join(dir, strings.ReplaceAll(c.CommandPath(), " ", "-")+".8")
-	return os.WriteFile(file, []byte(withExitStatus(page.String(), exitStatus)), 0o644)
-}
-
-// withExitStatus returns a page with the section EXIT STATUS in front of SEE ALSO, or at its end.
-func withExitStatus(page, text string) string {
-	var section strings.Builder
-	section.WriteString(".SH EXIT STATUS\n")
-	for line := range strings.Lines(text) {
-		code, meaning, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		section.WriteString(".TP\n\\fB" + Roff(code) + "\\fP\n" + Roff(meaning) + "\n")
-	}
-	before, after, found := strings.Cut(page, ".SH SEE ALSO\n")
-	if !found {
-		return strings.TrimRight(page, "\n") + "\n\n" + section.String()
-	}
-	return before + section.String() + "\n.SH SEE ALSO\n" + after
+	return os.WriteFile(file, []byte(page), 0o644)
 }
 
 // Roff returns text for a line of a manual page that shows it as it is.

@@ -4,13 +4,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
 // negative matches an argument that is a negative number, not an option.
-var negative = regexp.MustCompile(`^-[0-9]+(\.[0-9]*)?$`)
+var negative = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-[0-9]+(\.[0-9]*)?$`) })
 
 // normalise rewrites the options of a command line from the forms that getopt_long accepts into
 // those that pflag accepts. The name of an option may be shortened to a prefix that fits no
@@ -56,7 +57,7 @@ func (n *normaliser) all(words []string) error {
 			}
 			n.options = append(n.options, text)
 			i += n.value(flag, strings.Contains(text, "="), words[i+1:])
-		case negative.MatchString(word) && n.cmd.Flags().ShorthandLookup(word[1:2]) == nil:
+		case negative().MatchString(word) && n.cmd.Flags().ShorthandLookup(word[1:2]) == nil:
 			n.operands = append(n.operands, word)
 			n.changed = true
 		case strings.HasPrefix(word, "-") && word != "-":
