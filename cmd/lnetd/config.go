@@ -45,7 +45,7 @@ them otherwise.`,
 			return err
 		}
 		if !sources && !export {
-			_, err := fmt.Fprint(c.OutOrStdout(), config.Reference)
+			_, err := fmt.Fprint(c.OutOrStdout(), config.Reference())
 			return err
 		}
 		loaded, err := flags.Load(os.Getuid() == 0)

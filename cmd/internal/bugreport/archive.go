@@ -7,16 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"time"
 )
 
 // nameless matches the characters that names of files do not have.
-var nameless = regexp.MustCompile(`[^A-Za-z0-9.-]+`)
+var nameless = onUse(`[^A-Za-z0-9.-]+`)
 
 // Name returns the name of the report, with host and time: that of the folder in the archive.
 func (r *Report) Name() string {
-	return "lnet-bugreport-" + nameless.ReplaceAllString(r.Host, "_") + "-" + r.Created.Format("20060102-150405")
+	return "lnet-bugreport-" + nameless().ReplaceAllString(r.Host, "_") + "-" + r.Created.Format("20060102-150405")
 }
 
 // Write writes the report as a compressed archive of tar: a folder with index.json and the files.

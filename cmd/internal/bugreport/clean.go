@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"ulnet/cmd/internal/config"
 )
@@ -24,12 +25,18 @@ type cleaner struct {
 	sorted  bool // the longest is the first
 }
 
+// onUse compiles an expression when it is first used: most commands that have this package make no
+// report.
+func onUse(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
+
 // Names of settings, variables and fields that have secrets, and those that have some if their value
 // is a single one. The values of fileNames are paths of files, which are kept.
 var (
-	secretName  = regexp.MustCompile(`(?i)secret|token|passw|passphrase|credential|private|authorization|api_?key|access_?key`)
-	perhapsName = regexp.MustCompile(`(?i)(^|[._-])keys?$`)
-	fileNames   = regexp.MustCompile(`(?i)(_file|claim_keys|^metrics_capture_token)$`)
+	secretName  = onUse(`(?i)secret|token|passw|passphrase|credential|private|authorization|api_?key|access_?key`)
+	perhapsName = onUse(`(?i)(^|[._-])keys?$`)
+	fileNames   = onUse(`(?i)(_file|claim_keys|^metrics_capture_token)$`)
 )
 
 // namesSecrets reports whether the value of a setting is the path of a file with secrets.
@@ -39,7 +46,7 @@ func namesSecrets(key string) bool {
 
 // isSecret reports whether a name is that of a secret.
 func isSecret(name string) bool {
-	return !fileNames.MatchString(name) && (secretName.MatchString(name) || perhapsName.MatchString(name))
+	return !fileNames().MatchString(name) && (secretName().MatchString(name) || perhapsName().MatchString(name))
 }
 
 // environment learns the secrets of an environment.
@@ -100,13 +107,13 @@ func (c *cleaner) known(text []byte) []byte {
 }
 
 // patterns match secrets in lines. What the first group has is kept.
-var patterns = []*regexp.Regexp{
-	regexp.MustCompile(`(?i)(authorization["']?\s*[:=]\s*["']?)[^\r\n"']+`),
-	regexp.MustCompile(`(?i)(\b(?:bearer|basic)\s+)[a-z0-9._~+/=-]{6,}`),
-	regexp.MustCompile(`(?i)((?:secret|token|passw|passphrase|credential|api_?key|access_?key|private_?key)[a-z0-9_.-]*["']?\s*[:=]\s*["']?)[^\s"',;&}\])]+`),
-	regexp.MustCompile(`(?i)((?:^|\s)--?[a-z0-9_.-]*(?:secret|token|passw|passphrase|credential|key)\s+["']?)[^\s"']+`), // options of commands
-	regexp.MustCompile(`(\boutput["']?[=:]\s*)(?:"(?:[^"\\]|\\.)*"?|[^\s"]+)`),                                          // what programs print, in both formats of the log
-	regexp.MustCompile(`(://)[^/\s:@]*:[^/\s@]+@`),
+var patterns = []func() *regexp.Regexp{
+	onUse(`(?i)(authorization["']?\s*[:=]\s*["']?)[^\r\n"']+`),
+	onUse(`(?i)(\b(?:bearer|basic)\s+)[a-z0-9._~+/=-]{6,}`),
+	onUse(`(?i)((?:secret|token|passw|passphrase|credential|api_?key|access_?key|private_?key)[a-z0-9_.-]*["']?\s*[:=]\s*["']?)[^\s"',;&}\])]+`),
+	onUse(`(?i)((?:^|\s)--?[a-z0-9_.-]*(?:secret|token|passw|passphrase|credential|key)\s+["']?)[^\s"']+`), // options of commands
+	onUse(`(\boutput["']?[=:]\s*)(?:"(?:[^"\\]|\\.)*"?|[^\s"]+)`),                                          // what programs print, in both formats of the log
+	onUse(`(://)[^/\s:@]*:[^/\s@]+@`),
 }
 
 // hints are in every line in which a pattern matches. Most lines have none, and are not searched.
@@ -116,12 +123,12 @@ var hints = [][]byte{
 }
 
 // privateKey matches a key in the form of PEM, also one whose end is missing.
-var privateKey = regexp.MustCompile(`(?s)(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`)
+var privateKey = onUse(`(?s)(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`)
 
 // text takes the secrets out of a text.
 func (c *cleaner) text(text []byte) []byte {
 	if bytes.Contains(text, []byte("PRIVATE KEY-----")) {
-		text = privateKey.ReplaceAll(text, []byte("${1}"+removed))
+		text = privateKey().ReplaceAll(text, []byte("${1}"+removed))
 	}
 	out := make([]byte, 0, len(text))
 	for line := range bytes.Lines(text) {
@@ -136,7 +143,7 @@ func cleanLine(line []byte) []byte {
 		return line
 	}
 	for _, p := range patterns {
-		line = p.ReplaceAll(line, []byte("${1}"+removed))
+		line = p().ReplaceAll(line, []byte("${1}"+removed))
 	}
 	return line
 }
@@ -184,7 +191,7 @@ func (c *cleaner) object(fields map[string]any) {
 			fields[name] = removed
 		case name == "run" || name == "output":
 			fields[name] = programOf(v)
-		case secretName.MatchString(name) && v != nil || perhapsName.MatchString(name) && isSingle(name, v):
+		case secretName().MatchString(name) && v != nil || perhapsName().MatchString(name) && isSingle(name, v):
 			fields[name] = removed
 		default:
 			fields[name] = c.value(v)

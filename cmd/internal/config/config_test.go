@@ -18,7 +18,7 @@ import (
 )
 
 func TestReferenceHoldsTheDefaults(t *testing.T) {
-	got, err := config.Parse("reference.yaml", []byte(config.Reference))
+	got, err := config.Parse("reference.yaml", []byte(config.Reference()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func TestReferenceHoldsTheDefaults(t *testing.T) {
 }
 
 func TestReferenceNamesEveryKey(t *testing.T) {
-	text := config.Reference
+	text := config.Reference()
 	for _, key := range config.Keys() {
 		if !strings.Contains(text, "\n"+key+": ") && !strings.Contains(text, "\n"+key+":\n  ") {
 			t.Errorf("reference.yaml lacks %s", key)

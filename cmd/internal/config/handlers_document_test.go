@@ -24,7 +24,7 @@ func TestHandlersDocument(t *testing.T) {
 	if c, err := config.Parse("example", []byte(example+"zone:\n  name: z\n")); err != nil || len(c.Handlers) != 1 {
 		t.Errorf("%v: %+v", err, c.Handlers)
 	}
-	if commented := "# " + strings.ReplaceAll(strings.TrimSuffix(example, "\n"), "\n", "\n# ") + "\nhandlers: {}\n"; !strings.Contains(config.Reference, commented) {
+	if commented := "# " + strings.ReplaceAll(strings.TrimSuffix(example, "\n"), "\n", "\n# ") + "\nhandlers: {}\n"; !strings.Contains(config.Reference(), commented) {
 		t.Errorf("reference.yaml lacks\n%s", commented)
 	}
 	short, err := config.Parse("short", []byte("handlers:\n  h:\n    on: [gossip]\n    run: [x]\n"))

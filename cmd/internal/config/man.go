@@ -25,7 +25,7 @@ const manEnd = `.SH SEE ALSO
 `
 
 // ManPage returns the reference as the manual page lnetd.yaml(5).
-func ManPage() string { return manPage(Reference) }
+func ManPage() string { return manPage(Reference()) }
 
 // manPage makes a manual page of a reference: each title becomes a section, each key a paragraph
 // with the text of the comment above it. Several keys without a comment between them share one.

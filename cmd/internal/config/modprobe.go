@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -165,7 +166,7 @@ func putText(s setting, text string) error {
 	case text == "N" || text == "n":
 		return putYAML(s, "false")
 	}
-	if plainWord.MatchString(text) && !slices.Contains(yamlWords, strings.ToLower(text)) {
+	if plainWord().MatchString(text) && !slices.Contains(yamlWords, strings.ToLower(text)) {
 		return putYAML(s, text) // putYAML quotes the text in its errors
 	}
 	return putYAML(s, strconv.Quote(text))
@@ -173,7 +174,7 @@ func putText(s setting, text string) error {
 
 // plainWord matches text that needs no quotation marks in YAML, except the words in yamlWords.
 var (
-	plainWord = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
+	plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`) })
 	yamlWords = []string{"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 )
 

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"regexp"
+	"sync"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -18,11 +19,11 @@ const maxGroupMembers = 1 << 20
 // MaxName is the longest name of a group or an action.
 const MaxName = 64
 
-var names = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+var names = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`) })
 
 // CheckName refuses a text that cannot be the name of a group or an action.
 func CheckName(s string) error {
-	if len(s) > MaxName || !names.MatchString(s) {
+	if len(s) > MaxName || !names().MatchString(s) {
 		return fmt.Errorf("%q is no name: want up to %d letters, digits, and - . _", s, MaxName)
 	}
 	return nil

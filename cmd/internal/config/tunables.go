@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/goccy/go-yaml/ast"
 
@@ -15,10 +16,10 @@ import (
 //go:embed reference.yaml
 var reference string
 
-// Reference is a file with all keys, their defaults and what they mean. It is reference.yaml,
+// Reference returns a file with all keys, their defaults and what they mean. It is reference.yaml,
 // with the tunables of drivers inserted where comments of that file name them, or else at the
 // end.
-var Reference = referenceOf(reference, new(drivers.Set).All())
+var Reference = sync.OnceValue(func() string { return referenceOf(reference, new(drivers.Set).All()) })
 
 func referenceOf(text string, all []drivers.Driver) string {
 	for _, d := range all {

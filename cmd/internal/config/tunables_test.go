@@ -30,14 +30,14 @@ func TestTunablesOfDrivers(t *testing.T) {
 				t.Errorf("%s: default %d, want %d to %d", tunable.Name, tunable.Default, tunable.Least, tunable.Most)
 			}
 			for line := range strings.SplitSeq(tunable.Text, "\n") {
-				if tunable.Text != "" && !strings.Contains(config.Reference, "\n"+test.indent+"# "+line+"\n") {
+				if tunable.Text != "" && !strings.Contains(config.Reference(), "\n"+test.indent+"# "+line+"\n") {
 					t.Errorf("%s: the reference lacks %q", tunable.Name, line)
 				}
 			}
 		}
 	}
 	for _, driver := range []string{"socklnd", "o2iblnd"} {
-		if strings.Contains(config.Reference, "# "+driver) {
+		if strings.Contains(config.Reference(), "# "+driver) {
 			t.Errorf("the reference has no tunables of %s", driver)
 		}
 	}

@@ -53,7 +53,7 @@ func originOf(from string) Origin {
 
 // defaults returns all keys with their defaults, in the order of the reference.
 var defaults = sync.OnceValue(func() []Source {
-	file, err := parser.ParseBytes([]byte(Reference), 0)
+	file, err := parser.ParseBytes([]byte(Reference()), 0)
 	if err != nil {
 		panic(err) // a test parses the reference
 	}

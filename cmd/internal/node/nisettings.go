@@ -75,11 +75,11 @@ func (own *NISettings) apply(t *lnd.Tunables) error {
 	return nil
 }
 
-var cptForm = regexp.MustCompile(`^\[?[0-9]+([,-][0-9]+)*\]?$`)
+var cptForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\[?[0-9]+([,-][0-9]+)*\]?$`) })
 
 // checkCPT refuses a text that is no list of CPU partitions.
 func checkCPT(s string) error {
-	if s == "" || len(s) <= math.MaxUint8 && cptForm.MatchString(s) {
+	if s == "" || len(s) <= math.MaxUint8 && cptForm().MatchString(s) {
 		return nil
 	}
 	return fmt.Errorf("CPT %.40q: want numbers, as [0,1]: %w", s, syscall.EINVAL)

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 
 	"ulnet/cmd/internal/cli"
 )
@@ -13,7 +14,7 @@ import (
 // in the JSON form of the status. [FieldsOf] makes a Fields.
 type Fields[T any] struct {
 	name  string
-	lines []fieldLine
+	lines func() []fieldLine
 }
 
 // fieldLine is a line of the file, with a field. The steps of its path are field indexes of
@@ -32,10 +33,15 @@ type fieldLine struct {
 //	self?              only if it is not zero
 //	"name"             between quotes, with escapes
 //
-// A field behind a nil pointer has no line. FieldsOf panics for an unknown name. Files are
-// declared in package variables, so a mistake shows when the program starts.
+// A field behind a nil pointer has no line. The first File looks the names up, and panics for an
+// unknown one: files are declared in package variables, which most programs that have them never
+// use.
 func FieldsOf[T any](name, fields string) *Fields[T] {
-	f := &Fields[T]{name: name}
+	return &Fields[T]{name: name, lines: sync.OnceValue(func() []fieldLine { return linesOf(reflect.TypeFor[T](), fields) })}
+}
+
+// linesOf returns the lines for fields of a type.
+func linesOf(t reflect.Type, fields string) (lines []fieldLine) {
 	for field := range strings.FieldsSeq(fields) {
 		var l fieldLine
 		path, as, renamed := strings.Cut(field, "=")
@@ -45,16 +51,16 @@ func FieldsOf[T any](name, fields string) *Fields[T] {
 		if l.as = as; !renamed {
 			l.as = path
 		}
-		l.steps = stepsOf(reflect.TypeFor[T](), path)
-		f.lines = append(f.lines, l)
+		l.steps = stepsOf(t, path)
+		lines = append(lines, l)
 	}
-	return f
+	return lines
 }
 
 // File returns the file with the present values of the fields of the status of.
 func (f *Fields[T]) File(of *T) File {
 	return Lines(f.name, func(line func(...any)) {
-		for _, l := range f.lines {
+		for _, l := range f.lines() {
 			v := l.value(reflect.ValueOf(of).Elem())
 			switch {
 			case !v.IsValid() || l.optional && v.IsZero():

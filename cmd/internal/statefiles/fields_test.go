@@ -7,8 +7,8 @@ import (
 )
 
 // TestFields: there is a line for each requested field, by its name in JSON and in the requested
-// order, and none for a field behind a nil pointer. Declaring a file with the name of a field
-// that does not exist is a programming error, and panics.
+// order, and none for a field behind a nil pointer. A declaration with the name of a field
+// that does not exist is a programming error: File panics.
 func TestFields(t *testing.T) {
 	type part struct {
 		Why  string `json:"why"`
@@ -49,7 +49,7 @@ func TestFields(t *testing.T) {
 					t.Errorf("%s, which is not there, has a line", missing)
 				}
 			}()
-			FieldsOf[status]("f", missing)
+			FieldsOf[status]("f", missing).File(&status{})
 		}()
 	}
 }
