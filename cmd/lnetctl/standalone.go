@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -67,9 +68,12 @@ const leaveTimeout = 2 * time.Second
 
 var errInterrupted = errors.New("interrupted")
 
+// usual has the defaults of the options, for the six commands that show them.
+var usual = sync.OnceValue(config.Default)
+
 func addStandalone(c *cobra.Command) *standalone {
 	s := &standalone{command: c}
-	defaults := config.Default()
+	defaults := usual()
 	c.Flags().BoolVar(&s.on, "standalone", false, "use no daemon: run a node for the time of the command")
 	c.Flags().StringVar(&s.networks, "networks", defaults.Networks, "with --standalone: networks, such as 'tcp(eth0)'")
 	c.Flags().IntVar(&s.port, "accept-port", defaults.AcceptPort, "with --standalone: TCP `PORT` to listen on and to dial")

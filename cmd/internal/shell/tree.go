@@ -52,8 +52,8 @@ func (t Tool) exec(ctx context.Context, env cli.Env, args []string) int {
 
 // onlyFlags reports whether args consist of flags that every command has.
 func (t Tool) onlyFlags(env cli.Env, args []string) bool {
-	if slices.Contains(args, "--help") || slices.Contains(args, "-h") {
-		return false
+	if slices.Contains(args, "--help") || slices.Contains(args, "-h") || len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		return false // most calls begin with a command, and need no second tree
 	}
 	flags := t.Root(env).PersistentFlags()
 	flags.Usage = func() {}
