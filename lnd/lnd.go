@@ -246,8 +246,11 @@ type Message struct {
 	// Sink of a GET is the memory for its REPLY, if it is known. A driver may let the peer
 	// write there until it finalizes the message. It delivers the REPLY nevertheless, but if
 	// the REPLY has the same Sink it copies no data.
-	Sink     Payload
-	Priority bool // the message overtakes all messages without priority
+	Sink Payload
+	// RDMAReply says that the message is the REPLY to a Delivery with RDMAGet. It holds no credits. The
+	// driver fails it if the peer does not wait for it any more.
+	RDMAReply bool
+	Priority  bool // the message overtakes all messages without priority
 	// Flow is the same for messages that depend on each other, such as those of one MD. If a
 	// peer has several connections that suit a message and are idle, messages of one flow take
 	// the same one: so the goroutine that waits for them can run its read loop. 0: no flow.
@@ -272,6 +275,11 @@ type Delivery struct {
 	From   nid.ProcessID // peer at the other end of the connection (previous hop)
 	Sink   Payload       // set by lnet: where the payload goes; Length may be 0
 	Group  Group         // the group that it was sent to, see Multicaster; 0: to this node
+
+	// RDMAGet says that the message is a GET whose sender waits until the driver has written the data
+	// to its memory: lnet gives the REPLY, with RDMAReply set, to the driver without credits
+	// (rdma_req of lnet_parse).
+	RDMAGet bool
 
 	// ReceivedAt is the time on Config.Clock at which the driver received the end of the
 	// header, which may be earlier than when it parsed it. All messages that came with one

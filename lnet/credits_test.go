@@ -50,6 +50,41 @@ func TestPeerCredits(t *testing.T) {
 	}
 }
 
+// TestRDMAReply (LN-23): the REPLY to a GET by RDMA goes to the driver although all credits of the peer
+// and of the NI are taken and messages wait for them. It takes and returns none, and is not sent again.
+func TestRDMAReply(t *testing.T) {
+	spec.Covers(t, "LN-23")
+	r := newRig(t, lnd.Tunables{PeerCredits: 2, Credits: 2}, lnet.Config{})
+	r.send(peerA, 1, 2, 3)
+	before, ni := r.peer(peerA), r.node.Snapshot().NIs[0]
+	reply := func(bits uint64) {
+		m := put(peerA, bits) // by the match bits the rig tells messages apart
+		m.Answers, m.Asker, m.RDMAReply = r.ni, nid.ProcessID{NID: peerA, PID: nid.LustrePID}, true
+		r.node.Send(m)
+	}
+	reply(4)
+	reply(5)
+	wantBits(t, "in flight", r.inFlight(), 1, 2, 4, 5)
+	with := r.peer(peerA)
+	if with.Credits != before.Credits || with.MinCredits != before.MinCredits || with.Queued != 1 || with.QueuedBytes != before.QueuedBytes+2*72 {
+		t.Errorf("peer %+v, before %+v", with, before)
+	}
+	r.driver.mu.Lock()
+	gets, replies := r.driver.sent[:2:2], r.driver.sent[2:]
+	r.driver.sent = append(replies[:2:2], gets...)
+	r.driver.mu.Unlock()
+	r.finalize(nil)
+	r.finalize(lnd.Failed(lnd.RemoteDropped, syscall.ECONNRESET))
+	wantBits(t, "after the REPLYs", r.inFlight(), 1, 2)
+	r.wantResult(5, syscall.ECONNRESET)
+	after := r.peer(peerA)
+	if after.Credits != before.Credits || after.Queued != 1 || after.QueuedBytes != before.QueuedBytes || r.node.Snapshot().NIs[0].Credits != ni.Credits {
+		t.Errorf("peer %+v, before %+v", after, before)
+	}
+	r.finalize(nil)
+	wantBits(t, "after a credit has come back", r.inFlight(), 2, 3)
+}
+
 func TestPriorityPasses(t *testing.T) {
 	r := newRig(t, lnd.Tunables{PeerCredits: 1}, lnet.Config{})
 	r.send(peerA, 1, 2, 3)

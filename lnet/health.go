@@ -160,7 +160,7 @@ func (p *peerNI) judge(m *Message, err error) (again bool) {
 	n.state.failures[class].Add(1)
 	c := recovery.Judge(p.describe(recovery.Case{Failure: class, Recovery: m.Recovery, Late: m.late(n)}))
 	p.blame(class, c)
-	if !c.Resend || m.Routed || m.retries >= n.Health().RetryCount || m.aborted() {
+	if !c.Resend || m.Routed || m.RDMAReply || m.retries >= n.Health().RetryCount || m.aborted() {
 		return false
 	}
 	m.retries++

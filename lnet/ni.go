@@ -84,7 +84,7 @@ func (ni *NI) Discard(d *lnd.Delivery, why DropReason) {
 // Finalize implements lnd.Upcalls: m has left or failed (lnet_finalize).
 func (ni *NI) Finalize(lm *lnd.Message, err error) {
 	m := owner(lm)
-	p, size, waited := m.peer, m.wireBytes(), m.waited
+	p, size, waited, uncredited := m.peer, m.wireBytes(), m.waited, m.RDMAReply
 	if p == nil { // the NI is lo, which has neither peers nor credits
 		ni.node.finish(m, err)
 		return
@@ -98,10 +98,14 @@ func (ni *NI) Finalize(lm *lnd.Message, err error) {
 		}
 		ni.node.finish(m, err)
 	}
-	if !waited {
-		ni.returnCredits(p, 1)
+	if uncredited {
+		p.answered(size)
+	} else {
+		if !waited {
+			ni.returnCredits(p, 1)
+		}
+		p.creditBack(size, waited)
 	}
-	p.creditBack(size, waited)
 	if again {
 		ni.node.sendLater(m, err)
 		ni.ended()

@@ -93,6 +93,10 @@ func (p *peerNI) send(m *Message) bool {
 		p.ni.node.finish(m, p.gone)
 		return true
 	}
+	if m.RDMAReply {
+		p.answer(m)
+		return true
+	}
 	if !p.current && !m.found && m.wantsDiscovery() {
 		p.park(m)
 		return true
@@ -113,6 +117,23 @@ func (p *peerNI) send(m *Message) bool {
 	p.queue.Push(&m.Message)
 	p.launch(nil)
 	return true
+}
+
+// answer hands the REPLY to a GET by RDMA to the driver, without credits (lnet_parse_get, msg_rdma_get).
+// The peer's GET keeps its credits there until the REPLY comes. If the REPLY needed credits, two nodes
+// that fetch from each other would wait for each other. There are no more such REPLYs than the driver
+// lets the peer have GETs in flight. answer is entered with p.mu held and returns with it released.
+func (p *peerNI) answer(m *Message) {
+	p.queuedBytes += m.wireBytes()
+	p.mu.Unlock()
+	p.ni.lower.Send(&m.Message)
+}
+
+// answered notes that the driver has finalized a message of size bytes that held no credits.
+func (p *peerNI) answered(size int) {
+	p.mu.Lock()
+	p.queuedBytes -= size
+	p.mu.Unlock()
 }
 
 // creditBack returns the credit of a message of size bytes, and lets queued messages go.

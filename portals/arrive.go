@@ -160,7 +160,7 @@ func (t *Table) reply(o *operation, d *lnd.Delivery) {
 	o.Payload = o.event.Payload()
 	o.Aborted, o.Flow = &o.md.aborted, uint64(o.event.MD)
 	o.Priority = o.event.Options&Priority != 0
-	o.Answers = o.ni
+	o.Answers, o.RDMAReply = o.ni, d.RDMAGet
 	t.node.Send(&o.Message)
 }
 

@@ -35,7 +35,7 @@ func (t *Table) freeOperation(o *operation) {
 	o.waits, o.why, o.shared, o.times = nil, lnet.NotDropped, nil, 0
 	o.event, o.sample = Event{}, sample{}
 	o.Payload, o.Sink = lnd.Payload{}, lnd.Payload{}
-	o.Aborted, o.Answers, o.Group, o.Flow, o.Recovery = nil, nil, 0, 0, false
+	o.Aborted, o.Answers, o.Group, o.Flow, o.Recovery, o.RDMAReply = nil, nil, 0, 0, false, false
 	t.operations.Put(o)
 }
 

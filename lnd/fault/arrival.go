@@ -107,7 +107,7 @@ func (ni *netIf) store(d *lnd.Delivery, f *link.Outcome, now time.Duration) *arr
 
 func newArrival(ni *netIf, d *lnd.Delivery, memory []byte, due time.Duration) *arrival {
 	a := &arrival{ni: ni, memory: memory, due: due}
-	a.d.Header, a.d.From, a.d.Incarnation, a.d.Group, a.d.Driver = d.Header, d.From, d.Incarnation, d.Group, a
+	a.d.Header, a.d.From, a.d.Incarnation, a.d.Group, a.d.RDMAGet, a.d.Driver = d.Header, d.From, d.Incarnation, d.Group, d.RDMAGet, a
 	return a
 }
 

@@ -71,7 +71,7 @@ const (
 	NoTx         // all ntx messages are under way
 	TooManyFrags // the transfer would take more WRITEs than the peer allows (EMSGSIZE)
 	BadHeader    // a message to send could not be encoded
-	NoReply      // lnet did not answer a GET_REQ
+	NoReply      // lnet did not answer a GET_REQ before its time-out or the end of its connection
 	NotWritten   // the peer has written less than it says, as kernels do with short replies
 
 	// Faults that do not end the connection:

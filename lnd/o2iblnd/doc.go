@@ -70,6 +70,9 @@
 // because REQs wait while too many answers may come: see exchange. A peer that sends more than
 // it has credits for, or gives back more than it got, is closed.
 //
+// lnet has credits of its own for each peer. A GET that is sent as GET_REQ keeps one until GET_DONE
+// has come. So the REPLY that answers a GET_REQ takes none at the other side ([lnd.Delivery].RDMAGet).
+//
 // # Priority
 //
 // A priority message passes messages that are queued for its connection, and the last credit is

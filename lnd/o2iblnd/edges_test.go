@@ -89,6 +89,26 @@ func TestHeldReplyGone(t *testing.T) {
 	}
 }
 
+// TestReplyTooLate: a REPLY to a GET_REQ that does not wait any more fails at once. It is not sent as
+// a message of its own: lnet has given it to the driver without credits.
+func TestReplyTooLate(t *testing.T) {
+	at := loopbackAddrs(2)
+	b := new(sink)
+	x := start(t, at[0], softroce.Open, Config{}, new(sink))
+	y := start(t, at[1], softroce.Open, Config{}, b)
+	defer shut(x)
+	defer shut(y)
+	for i, n := range []int{0, 100, 5000} { // without memory, as an IMMEDIATE, and by RDMA
+		m := newMessage(y, x.nid, n)
+		m.Header.SetReply(lnetwire.ReplyCmd{DstMD: lnetwire.MDHandle{Interface: 1, Object: 2}})
+		m.RDMAReply = true
+		y.Send(m)
+		if b.finished != i+1 || y.counts[NoReply].Load() != uint64(i+1) || y.messages.Len() != 0 {
+			t.Errorf("%d bytes: %d finalized, %d counted, %d left", n, b.finished, y.counts[NoReply].Load(), y.messages.Len())
+		}
+	}
+}
+
 // TestLongSink: a GET for more bytes than a message can carry is not sent as a GET_REQ, which
 // offers memory to the peer: the peer would take an offer of so much for a breach of protocol.
 func TestLongSink(t *testing.T) {

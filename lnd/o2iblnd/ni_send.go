@@ -97,7 +97,7 @@ func protocolOf(m *lnd.Message) kib.MsgType {
 
 // prepare makes the tx of a message. It registers the memory of the message if the device is to
 // read it or the peer to write to it. A REPLY that answers a GET_REQ is sent at once: t is nil
-// then. p may be nil if the NI ends.
+// then. It fails if the GET_REQ does not wait any more. p may be nil if the NI ends.
 func (ni *NI) prepare(p *peer, m *lnd.Message) (t *tx, e *Error) {
 	t = newTx()
 	t.msg, t.priority, t.kind = m, m.Priority, protocolOf(m)
@@ -126,6 +126,11 @@ func (ni *NI) prepare(p *peer, m *lnd.Message) (t *tx, e *Error) {
 		if t.kind == kib.Immediate {
 			ni.deregister(t)
 		}
+	}
+	if m.RDMAReply { // the peer's GET ended with its connection, or has got GET_DONE with an error
+		ni.deregister(t)
+		t.release()
+		return nil, newError(NoReply, m.Target, nil)
 	}
 	return t, nil
 }

@@ -46,6 +46,7 @@ func (c *conn) newRx(m *kib.Msg, slot uint32, b verbs.Buffer) *rx {
 	r.Header, r.From, r.Incarnation, r.ReceivedAt = m.LNet, lustre(c.peer.id), c.peerStamp, c.now
 	r.Sink, r.Dropped, r.Driver, r.ReadLoop = lnd.Payload{}, false, r, c.ni.loop
 	r.conn, r.kind, r.cookie, r.slot = c, m.Type, m.Cookie, slot
+	r.RDMAGet = m.Type == kib.GetReq
 	r.payload, r.buffer, r.lost = m.Payload, b, nil
 	r.held, r.recv, r.leaving, r.credited, r.batched = false, false, false, false, false
 	c.rxs++
