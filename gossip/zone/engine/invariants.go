@@ -30,17 +30,20 @@ func (m *Machine) invariants() error {
 func (m *Machine) checkView() error {
 	var members, gone int
 	var hash uint64
-	for i := range m.view.pages {
-		for j := range pageSize {
+	for i, p := range m.view.pages {
+		if p == nil {
+			continue
+		}
+		for j := range p.entries {
 			r := wire.Ref(i*pageSize + j)
-			switch e := m.view.at(r); {
-			case e.state == inView:
+			switch e := &p.entries[j]; e.state {
+			case inView:
 				members++
 				hash ^= mix(m.cfg.Table.ids[r].short, e.inc)
-				if !e.version().IsValid() || !m.cfg.Table.ID(r).IsValid() {
+				if !e.version().IsValid() || !m.cfg.Table.ids[r].id.IsValid() {
 					return fmt.Errorf("member %d has version %v and id %v", r, e.version(), m.cfg.Table.ID(r))
 				}
-			case e.state == inHistory:
+			case inHistory:
 				gone++
 				if _, ok := m.history.of[r]; !ok {
 					return fmt.Errorf("no time for %v in the history (MS-12)", m.cfg.Table.ID(r))
@@ -63,6 +66,9 @@ func (m *Machine) checkView() error {
 }
 
 func (m *Machine) checkSuspicions() error {
+	if len(m.suspicions.list) == 0 && len(m.suspicions.open) == 0 {
+		return nil
+	}
 	open := make(map[wire.Ref]int)
 	for i := range m.suspicions.list {
 		s := &m.suspicions.list[i]
@@ -89,18 +95,22 @@ func (m *Machine) checkSuspicions() error {
 }
 
 func (m *Machine) checkLinks() error {
-	seen := make(map[wire.Ref]bool)
+	var room [64]uint64 // of up to 4096 nodes without an allocation
+	seen := append(room[:0], make([]uint64, len(m.view.pages))...)
 	for i := range m.links.list {
 		l := &m.links.list[i]
+		page, bit := int(l.node/pageSize), uint64(1)<<(l.node%pageSize)
 		switch {
-		case seen[l.node] || l.node == m.self:
+		case page >= len(seen):
+			return fmt.Errorf("a %v link to %v, who is not in the view", l.state, m.cfg.Table.ID(l.node))
+		case seen[page]&bit != 0 || l.node == m.self:
 			return fmt.Errorf("two links to %v, or one to itself", m.cfg.Table.ID(l.node))
 		case !m.view.has(l.node):
 			return fmt.Errorf("a %v link to %v, who is not in the view", l.state, m.cfg.Table.ID(l.node))
 		case l.deadline(m) <= m.now:
 			return fmt.Errorf("the %v link to %v was due at %v, now %v", l.state, m.cfg.Table.ID(l.node), l.deadline(m), m.now)
 		}
-		seen[l.node] = true
+		seen[page] |= bit
 	}
 	return nil
 }

@@ -84,8 +84,16 @@ type node struct {
 	timer       uint64
 	watched     map[int]bool
 	view        map[wire.ID]wire.Version // members according to the events (MS-10)
+	replay      viewState                // what replayed compared with view last
 	keys        map[wire.ID]map[string]string
 	events      []Event
+}
+
+// viewState is what changes whenever a machine's view does.
+type viewState struct {
+	m       *Machine
+	members int
+	hash    uint64
 }
 
 func testID(i int) wire.ID {
