@@ -30,14 +30,16 @@ func (n *network) uniform(most bool) (ok bool, why string) {
 	if l := &n.ledger; l.revived > 0 {
 		return false, l.firstRevived
 	}
-	return kit.All(n.each(sim.AllNodes), func(id sim.NodeID) string { return cmp.Or(n.divided(id, most), n.lingers(id)) })
+	calm := n.calm() // the same for all clients
+	return kit.All(n.each(sim.AllNodes), func(id sim.NodeID) string { return cmp.Or(n.divided(id, calm, most), n.lingers(id, calm)) })
 }
 
 // divided describes a server that has a connection of a live client's incarnation although
 // another server has a tombstone of it. A server that is just evicting that incarnation does not
 // count, because it no longer serves the client and only waits for other servers.
-func (n *network) divided(id sim.NodeID, most bool) string {
-	if n.calm() <= n.agreeIn() {
+// calm is how long ago the last fault was.
+func (n *network) divided(id sim.NodeID, calm time.Duration, most bool) string {
+	if calm <= n.agreeIn() {
 		return ""
 	}
 	where, buried := n.buriedAt(clientID(id))
@@ -78,7 +80,7 @@ func (n *network) incarnations(nodes []sim.NodeID, incarnation uint64) bool {
 
 // lingers describes a server that still has a connection of an incarnation that ended long ago.
 // Messages that other programs of the client's node have sent since make no difference.
-func (n *network) lingers(id sim.NodeID) string {
+func (n *network) lingers(id sim.NodeID, calm time.Duration) string {
 	f, c := &n.groundTruth.nodes[id], n.ledger.of(id)
 	nodes, ended := n.claimants(id), f.ended
 	if len(nodes) > 0 { // the client runs, so only earlier incarnations are checked
@@ -86,7 +88,7 @@ func (n *network) lingers(id sim.NodeID) string {
 	}
 	after, afterFault := n.endIn(n.groundTruth.nodes[f.endedOn].talked || slices.Contains(n.impostors, f.endedOn))
 	since := n.Now() - max(ended, n.groundTruth.unsent-n.timing.Evict)
-	if ended == 0 || since <= after || n.calm() <= afterFault {
+	if ended == 0 || since <= after || calm <= afterFault {
 		return ""
 	}
 	for s, w := range n.running(sim.AllNodes) {
