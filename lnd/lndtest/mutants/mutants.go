@@ -41,8 +41,9 @@ func Kill(t *testing.T) {
 	if err != nil || len(patches) == 0 {
 		t.Fatal(len(patches), err)
 	}
+	names := onceEach(testNames)
 	for _, p := range patches {
-		if err := p.check(); err != nil {
+		if err := p.check(names); err != nil {
 			t.Errorf("%s: %v", p.name, err)
 		}
 	}

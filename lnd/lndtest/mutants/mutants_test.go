@@ -175,7 +175,7 @@ func TestCheck(t *testing.T) {
 			inShapes(t, map[string]string{"it": test.patch})
 			patches, err := readPatches()
 			if err == nil {
-				err = patches[0].check()
+				err = patches[0].check(testNames)
 			}
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("%v, want %q", err, test.want)

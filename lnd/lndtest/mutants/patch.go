@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A patch is one mutant, read from its file and applied in memory.
@@ -96,13 +97,14 @@ func sides(lines string) (before, after string) {
 
 // check finds what makes a patch worthless without a compiler: Go that does not
 // parse, and tests that no longer exist.
-func (p *patch) check() error {
+// names lists the tests of the package in a folder.
+func (p *patch) check(names func(dir string) ([]string, error)) error {
 	for file, text := range p.files {
 		if _, err := parser.ParseFile(token.NewFileSet(), file, text, parser.SkipObjectResolution); err != nil {
 			return err
 		}
 	}
-	tests, err := testNames(p.dir)
+	tests, err := names(p.dir)
 	if err != nil {
 		return err
 	}
@@ -137,4 +139,16 @@ func testNames(dir string) (names []string, err error) {
 		}
 	}
 	return names, nil
+}
+
+// onceEach returns f with a memory of its results: all patches of a package ask for the same names.
+// One goroutine calls it.
+func onceEach(f func(dir string) ([]string, error)) func(dir string) ([]string, error) {
+	known := make(map[string]func() ([]string, error))
+	return func(dir string) ([]string, error) {
+		if known[dir] == nil {
+			known[dir] = sync.OnceValues(func() ([]string, error) { return f(dir) })
+		}
+		return known[dir]()
+	}
 }
