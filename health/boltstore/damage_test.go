@@ -16,6 +16,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"ulnet/health"
+	"ulnet/lnd/lndtest/effort"
 )
 
 // whole returns the bytes of a database with some records.
@@ -173,7 +174,7 @@ func TestDamageAtRandom(t *testing.T) {
 	}
 	sound := whole(t, 300)
 	r := rand.New(rand.NewPCG(7, 7))
-	const rounds = 60
+	rounds := effort.Of(0, 20, 200)
 	path := dbPath(t)
 	found := 0
 	for round := range rounds {
