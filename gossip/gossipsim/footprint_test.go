@@ -17,7 +17,7 @@ func TestFootprint(t *testing.T) {
 	for _, tt := range []struct {
 		nodes   int
 		columns string
-	}{{1500, "0"}, {effort.Of(8000, 20_000, 20_000), "64"}} {
+	}{{1500, "0"}, {effort.Of(8000, 8000, 20_000), "64"}} {
 		options := scenario.Values{"columns": tt.columns, "history": "off"}
 		m := Measured{Nodes: tt.nodes, Columns: options.Int("columns"), Seed: 1}
 		before := heap()

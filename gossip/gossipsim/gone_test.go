@@ -26,6 +26,8 @@ func TestManyDead(t *testing.T) {
 		lasting, seeds = 5*time.Minute, 10
 	case testing.Short():
 		cells = cells[2:3]
+	default:
+		cells = []struct{ dead, nodes int }{{30, 64}, {0, 99}}
 	}
 	for _, c := range cells {
 		for _, loss := range []int{0, 5} {

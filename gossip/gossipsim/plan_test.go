@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"ulnet/gossip/gossipsim"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/scenariotest"
@@ -15,13 +16,7 @@ import (
 func TestPlans(t *testing.T) {
 	spec.Covers(t, "GO-1", "GO-A7", "G-GO-9")
 	sweeps(t)
-	count := 40
-	switch {
-	case long():
-		count = 1000
-	case testing.Short():
-		count = 16
-	}
+	count := effort.Of(16, 16, 1000)
 	some := scenariotest.Plans(t, gossipsim.Protocol, scenario.Machines, count, draw, "deaths told")
 	if some < count/2 {
 		t.Errorf("nodes died in %d of %d plans only", some, count)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ulnet/gossip/zone/wire"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 )
 
@@ -244,11 +245,7 @@ func TestDeathCertificates(t *testing.T) {
 // MS-74).
 func TestAttributeFaults(t *testing.T) {
 	spec.Covers(t, "MS-71", "MS-74")
-	seeds := uint64(40)
-	if testing.Short() {
-		seeds = 8
-	}
-	for seed := range seeds {
+	for seed := range effort.Of[uint64](8, 12, 200) {
 		w := newWorld(t, seed, 10, Config{})
 		w.jitter, w.loss, w.dup, w.reorder = 3*time.Millisecond, 0.05, 0.05, 0.05
 		w.boot()

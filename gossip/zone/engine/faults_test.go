@@ -70,8 +70,8 @@ func TestPartitions(t *testing.T) {
 	spec.Covers(t, "MS-9", "MS-19", "MS-20", "MS-21", "MS-A7")
 	for _, c := range []struct{ a, b int }{{2, 2}, {8, 2}, {1, 15}, {8, 8}, {50, 50}} {
 		t.Run(fmt.Sprintf("MS-21 %d and %d", c.a, c.b), func(t *testing.T) {
-			if c.a == 50 && testing.Short() {
-				t.Skip("takes a second")
+			if c.a == 50 && !effort.Long() {
+				t.Skip("takes seconds: set ULNET_LONG=1")
 			}
 			w := booted(t, uint64(c.a), c.a+c.b, Config{})
 			w.cut = func(x, y int) bool { return (x < c.a) != (y < c.a) }
@@ -108,7 +108,7 @@ func TestPartitions(t *testing.T) {
 // TestPause: nodes that were paused remove no member when they resume (MS-A29).
 func TestPause(t *testing.T) {
 	spec.Covers(t, "MS-A29")
-	for seed := range effort.Of[uint64](1, 2, 4) {
+	for seed := range effort.Of[uint64](1, 1, 4) {
 		w := booted(t, seed, 64, Config{})
 		w.told = func(n *node, e *Event) {
 			if e.Kind == Left && w.byNID[e.ID.Endpoints()[0]].i >= 4 {
@@ -136,8 +136,9 @@ func TestPause(t *testing.T) {
 // TestSlow: nodes so slow that messages queue at them do not remove a member (G-MS-8).
 func TestSlow(t *testing.T) {
 	spec.Covers(t, "G-MS-8")
+	few, all := []time.Duration{50 * time.Millisecond, 500 * time.Millisecond}, []time.Duration{50 * time.Millisecond, 150 * time.Millisecond, 500 * time.Millisecond}
 	for seed := range effort.Of[uint64](1, 1, 3) {
-		for _, slow := range effort.Some(2, []time.Duration{50 * time.Millisecond, 150 * time.Millisecond, 500 * time.Millisecond}) {
+		for _, slow := range effort.Of(few, few, all) {
 			w := booted(t, seed, 64, Config{})
 			w.told = func(n *node, e *Event) {
 				if e.Kind == Left && w.byNID[e.ID.Endpoints()[0]].slow == 0 {
@@ -181,6 +182,15 @@ func TestLateMessage(t *testing.T) {
 	}
 }
 
+// minutes returns how long a test of suspicions that become rare goes on: ten minutes with few
+// nodes, and with many the given number outside long runs.
+func minutes(nodes int, few time.Duration) time.Duration {
+	if nodes > 10 {
+		return effort.Of(few, few, 10)
+	}
+	return effort.Of(few, 10, 10)
+}
+
 // TestBrokenLink: one broken link between two of many nodes removes no member, although both
 // suspect each other, and their reports become rare (MS-38, MS-A1, MS-A2).
 func TestBrokenLink(t *testing.T) {
@@ -190,7 +200,7 @@ func TestBrokenLink(t *testing.T) {
 		a := w.nodes[0]
 		b := w.nodeOf(a, a.m.Neighbours(nil)[0])
 		w.cut = func(x, y int) bool { return x == a.i && y == b.i || x == b.i && y == a.i }
-		w.run(effort.Of[time.Duration](4, 10, 10) * time.Minute)
+		w.run(minutes(n, 4) * time.Minute)
 		if !w.agree() || w.wrongly > 0 {
 			w.fail("%d removed that live", w.wrongly)
 		}
@@ -211,7 +221,7 @@ func TestIllNode(t *testing.T) {
 			deaf.fail("%v removes %v", n.id, e.ID)
 		}
 	}
-	deaf.run(effort.Of[time.Duration](1, 2, 2) * time.Minute)
+	deaf.run(effort.Of[time.Duration](1, 1, 2) * time.Minute)
 
 	s := newSolo(t, 9, Config{})
 	for i := 1; i < 9; i++ {

@@ -2,13 +2,13 @@ package engine
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"ulnet/gossip/zone/wire"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 )
 
@@ -122,10 +122,7 @@ func (l *linked) judge(after time.Duration) string {
 // lost, but never disappears (512 subsets; a ninth of them unless ULNET_LONG is set).
 func TestLinksCut(t *testing.T) {
 	spec.Covers(t, "MS-100")
-	step, after := 9, 80*time.Second
-	if os.Getenv("ULNET_LONG") != "" {
-		step = 1
-	}
+	step, after := effort.Of(9, 9, 1), 80*time.Second
 	failed := 0
 	for mask := 511; mask >= 0; mask -= step {
 		l := newLinked(t, uint64(mask%4), 3+mask%3, mask)

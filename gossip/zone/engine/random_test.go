@@ -31,7 +31,7 @@ func eachSeed(t *testing.T, short, normal, long uint64, try func(t *testing.T, s
 // MS-13, MS-A10, MS-56, MS-73, MS-88).
 func TestRandomFaults(t *testing.T) {
 	spec.Covers(t, "MS-1", "MS-2", "MS-8", "MS-13", "MS-56", "MS-71", "MS-73", "MS-88", "MS-A10")
-	eachSeed(t, 25, 60, 10_000, func(t *testing.T, seed uint64) {
+	eachSeed(t, 25, 30, 10_000, func(t *testing.T, seed uint64) {
 		n := []int{2, 3, 5, 12, 24}[seed%5]
 		w := newWorld(t, seed, n, Config{Threshold: 1 + int(seed%3), Successors: 3})
 		w.jitter, w.loss, w.dup, w.reorder = 3*time.Millisecond, 0.05, 0.05, 0.05
@@ -105,7 +105,7 @@ func (w *world) calm() {
 // TestMildFaults: the network loses few messages, and nodes fail, restart, leave and are paused
 // for less than the timeout. No live node is removed.
 func TestMildFaults(t *testing.T) {
-	eachSeed(t, 3, 12, 1000, func(t *testing.T, seed uint64) {
+	eachSeed(t, 3, 5, 1000, func(t *testing.T, seed uint64) {
 		w := newWorld(t, seed, 32, Config{})
 		w.jitter, w.loss, w.dup, w.reorder = 2*time.Millisecond, 0.005, 0.01, 0.02
 		w.boot()
@@ -177,7 +177,7 @@ func TestDeterministic(t *testing.T) {
 // they end (MS-100).
 func TestHierarchyFaults(t *testing.T) {
 	spec.Covers(t, "MS-100")
-	eachSeed(t, 4, 10, 1000, func(t *testing.T, seed uint64) {
+	eachSeed(t, 4, 6, 1000, func(t *testing.T, seed uint64) {
 		s := newSystem(t, seed, 2, 5, 4)
 		s.jitter, s.loss, s.reorder = 2*time.Millisecond, 0.02, 0.02
 		for range 12 {

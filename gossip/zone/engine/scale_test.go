@@ -23,7 +23,7 @@ func heapBytes() int64 {
 // figure is about 4.0 s (MS-A27).
 func TestLarge(t *testing.T) {
 	spec.Covers(t, "MS-4", "MS-104", "MS-105", "MS-A27", "G-MS-1", "G-MS-2")
-	n, victims := effort.Of(256, 512, 2048), effort.Of([]int{1, 16}, []int{1, 16}, []int{1, 16, 200})
+	n, victims := effort.Of(256, 256, 2048), effort.Of([]int{1, 16}, []int{1, 16}, []int{1, 16, 200})
 	before := heapBytes()
 	w := newWorld(t, 1, n, Config{}).share()
 	w.strict = false
@@ -90,7 +90,7 @@ func (w *world) killFirst(k int) (mean, last time.Duration) {
 func TestMonitorDelay(t *testing.T) {
 	spec.Covers(t, "MS-106", "MS-107", "G-MS-3")
 	sizes := []int{32, 512}
-	if testing.Short() {
+	if !effort.Long() {
 		sizes = []int{32, 128}
 	}
 	var took [2]time.Duration

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ulnet/gossip/zone/wire"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 )
 
@@ -15,7 +16,7 @@ import (
 func TestShortPartitions(t *testing.T) {
 	spec.Covers(t, "G-MS-10")
 	for _, length := range []time.Duration{2300, 2600, 2900, 3200, 3600, 4300, 10_700} {
-		if testing.Short() && length != 2600 && length != 4300 {
+		if !effort.Long() && length != 2600 && length != 4300 {
 			continue
 		}
 		t.Run(fmt.Sprintf("G-MS-10 %v ms", int(length)), func(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 // so a run that is too large is refused before it begins. Machines need at least about a third
 // of that estimate. With -v the test prints the memory of each node at its peak and at rest.
 func TestBytesPerNode(t *testing.T) {
-	sizes := []int{64, 256, 1024, 2048}[:effort.Of(1, 2, 4)]
+	sizes := []int{64, 256, 1024, 2048}[:effort.Of(1, 1, 4)]
 	for _, level := range []scenario.Level{scenario.Machines, scenario.Stacks} {
 		for _, nodes := range sizes {
 			if level == scenario.Stacks && nodes > 64 {

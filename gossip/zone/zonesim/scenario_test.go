@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ulnet/gossip/zone/zonesim"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/scenariotest"
@@ -78,7 +79,7 @@ func TestFaults(t *testing.T) {
 	for _, m := range first.Measures {
 		t.Logf("%s: %v %s", m.Name, m.Value, m.Unit)
 	}
-	for seed := range uint64(3) {
+	for seed := range effort.Of[uint64](1, 1, 3) {
 		scenariotest.Holds(t, scenariotest.Run(t, f, scenario.Options{Seed: &seed}))
 	}
 }

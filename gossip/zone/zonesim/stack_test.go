@@ -22,7 +22,7 @@ func TestPlansOnStacks(t *testing.T) {
 	mild := func(seed uint64) string { return mildPlan(seed, 20*time.Millisecond) }
 	for name, draw := range map[string]func(uint64) string{"mild": mild, "wild": wildPlan} { // any order: each kind of plan runs by itself
 		t.Run(name, func(t *testing.T) {
-			count := sweep(3, 5, 300)
+			count := sweep(2, 3, 300)
 			if some := plans(t, scenario.Stacks, count, draw); some < count/3 {
 				t.Errorf("nodes were removed in %d of %d plans only", some, count)
 			}
@@ -37,7 +37,7 @@ func TestFaultsOnStacks(t *testing.T) {
 	f := parse(t, faults)
 	first := scenariotest.Run(t, f, scenario.Options{Level: scenario.Stacks})
 	scenariotest.Holds(t, first)
-	if testing.Short() || effort.Race {
+	if !effort.Long() { // TestFaults runs it twice with machines
 		return
 	}
 	if again := scenariotest.Run(t, f, scenario.Options{Level: scenario.Stacks}); again.Digest != first.Digest {
