@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
@@ -50,10 +51,7 @@ func slowPartition(t *testing.T, seed uint64, lasts time.Duration) (w *world, re
 func TestSlowPartition(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-64", "CH-A13", "CH-A20", "G-CH-6")
 	lasts := []time.Duration{12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 23, 26, 30, 40, 50, 70}
-	seeds := uint64(8)
-	if testing.Short() {
-		seeds = 1
-	}
+	seeds := effort.Of[uint64](1, 2, 8)
 	made := 0
 	for _, d := range lasts {
 		for seed := range seeds {

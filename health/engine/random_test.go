@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
@@ -24,9 +25,7 @@ func TestRandomPlans(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-61", "CH-63", "G-CH-3")
 	n := *plans
 	if n == 0 {
-		if n = 400; testing.Short() {
-			n = 30
-		}
+		n = effort.Of(30, 80, 2000)
 	}
 	for seed := uint64(1); seed <= uint64(n); seed++ {
 		if *onlyPlan != 0 {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
@@ -69,10 +70,7 @@ func (c *crowd) pingOf(i int) {
 // TestMemory: G-CH-5: a master needs at most 200 bytes per client, including the client's name.
 func TestMemory(t *testing.T) {
 	spec.Covers(t, "G-CH-5")
-	n := 100_000
-	if testing.Short() {
-		n = 20_000
-	}
+	n := effort.Of(20_000, 20_000, 100_000)
 	heap := func() uint64 {
 		runtime.GC()
 		runtime.GC()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
@@ -92,10 +93,7 @@ func TestConnects(t *testing.T) {
 	w.run(10 * time.Second)
 	w.settle()
 	pings = 0
-	hours := 24
-	if testing.Short() {
-		hours = 3
-	}
+	hours := effort.Of(3, 3, 24)
 	w.run(time.Duration(hours) * time.Hour)
 	w.settle()
 	w.noEvictions()

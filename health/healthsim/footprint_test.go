@@ -20,7 +20,7 @@ func TestBytesPerNode(t *testing.T) {
 		level            scenario.Level
 		servers, clients int
 	}{
-		{scenario.Machines, 5, effort.Of(1500, 5000, 5000)},
+		{scenario.Machines, 5, effort.Of(1500, 1500, 5000)},
 		{scenario.Machines, 100, 300},
 		{scenario.Stacks, 5, 50},
 	} {

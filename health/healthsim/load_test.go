@@ -73,7 +73,7 @@ func idle(t *testing.T, servers, clients, attach int) *network {
 // the number of servers, and get one pong for each; busy clients send none.
 func TestLoad(t *testing.T) {
 	spec.Covers(t, "CH-1", "CH-9", "CH-56", "G-CH-1")
-	clients, servers := effort.Of(1000, 3000, 10_000), effort.Of(20, 50, 100)
+	clients, servers := effort.Of(1000, 1000, 10_000), effort.Of(20, 20, 100)
 	const intervals = 10
 	n := idle(t, servers, clients, 2)
 	pass := func(d time.Duration) (pings, sent uint64) { // counts pings of clients, and messages of servers other than Ask

@@ -34,7 +34,7 @@ func TestHealedPartition(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-63", "CH-65", "G-CH-6")
 	for _, heal := range []time.Duration{85 * time.Second, 100 * time.Second, 300 * time.Second} {
 		failed, first := 0, error(nil)
-		seeds := sweep(10, 24, 200)
+		seeds := sweep(6, 10, 200)
 		for seed := range uint64(seeds) {
 			text := fmt.Sprintf(healedPlan, heal+60*time.Second, seed%3, heal)
 			if _, err := kit.RunPlan(t.Context(), healthsim.Protocol, scenario.Machines, text, seed); err != nil {

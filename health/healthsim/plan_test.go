@@ -26,7 +26,7 @@ func sweep(short, full, long int) int {
 // servers agree.
 func TestMildPlans(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-35", "CH-63", "CH-66", "CH-67", "G-CH-3")
-	count := sweep(150, 400, 10_000)
+	count := sweep(60, 150, 10_000)
 	p, err := kit.RunPlans(t.Context(), healthsim.Protocol, scenario.Machines, 1, count, healthsim.MildPlan)
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestMildPlans(t *testing.T) {
 // No server has a client that has ended, or an incarnation that was evicted from all servers.
 func TestWildPlans(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-61", "CH-63")
-	count := sweep(50, 200, 10_000)
+	count := sweep(30, 60, 10_000)
 	evicted := scenariotest.Plans(t, healthsim.Protocol, scenario.Machines, count, healthsim.WildPlan, "evictions by all")
 	if evicted < count/10 {
 		t.Errorf("clients were evicted in %d of %d plans only", evicted, count)
@@ -56,7 +56,7 @@ func TestWildPlans(t *testing.T) {
 func TestPlansOnStacks(t *testing.T) {
 	spec.Covers(t, "CH-33", "G-CH-3")
 	for _, draw := range []func(uint64) string{healthsim.MildPlan, healthsim.WildPlan} {
-		scenariotest.Plans(t, healthsim.Protocol, scenario.Stacks, sweep(4, 16, 1000), draw, "")
+		scenariotest.Plans(t, healthsim.Protocol, scenario.Stacks, sweep(2, 4, 1000), draw, "")
 	}
 }
 
@@ -81,10 +81,7 @@ always no-false-eviction
 // itself.
 func TestPauses(t *testing.T) {
 	spec.Covers(t, "CH-16", "CH-35", "CH-67", "CH-A16", "CH-A19", "G-CH-3")
-	step := 250 * time.Millisecond
-	if testing.Short() || effort.Race {
-		step = 2 * time.Second
-	}
+	step := effort.Of(2*time.Second, time.Second, 250*time.Millisecond)
 	for d := time.Second; d <= 35*time.Second; d += step {
 		clients := ""
 		switch {

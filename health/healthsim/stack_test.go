@@ -3,6 +3,7 @@ package healthsim_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,10 +21,11 @@ func TestExamplesOnStacks(t *testing.T) {
 	if err != nil || len(paths) < 10 {
 		t.Fatal(paths, err)
 	}
+	few := []string{"health-partition", "health-pause-client", "health-restart"}
 	for _, path := range paths {
 		name := strings.TrimSuffix(filepath.Base(path), ".sim")
 		switch {
-		case (testing.Short() || effort.Race) && name != "health-partition" && name != "health-pause-client" && name != "health-restart":
+		case !effort.Long() && !slices.Contains(few, name):
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
