@@ -19,6 +19,9 @@ func TestAgentsPipeline(t *testing.T) {
 	effort.OneGoroutine(t)
 	for _, size := range []int{1, 4096, 4097, 3<<20 + 17} {
 		for _, segment := range []int{1, 5000, 1 << 20, 2 << 20} {
+			if segment > 1 && segment < size>>7 {
+				continue // the same as 1
+			}
 			t.Run(fmt.Sprintf("%d in %d", size, segment), func(t *testing.T) {
 				s := newStacks(t, 12, nil)
 				g := s.group(0, false, scoll.Tree{})

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"testing"
 	"time"
 
@@ -41,13 +40,7 @@ type callPlan struct {
 func TestRandomCalls(t *testing.T) {
 	spec.Covers(t, "SC-166", "G-SC-8")
 	effort.OneGoroutine(t)
-	plans, faulty := 150, 0
-	if os.Getenv("ULNET_LONG") != "" {
-		plans = 10_000
-	}
-	if testing.Short() {
-		plans = 80
-	}
+	plans, faulty := effort.Of(80, 80, 10_000), 0
 	for seed := range uint64(plans) {
 		p := newCallPlan(t, seed)
 		r := p.run()

@@ -125,7 +125,7 @@ func (h *harness) flat(n int, use func(i int) (refused bool)) {
 func TestGroupPerFile(t *testing.T) {
 	spec.Covers(t, "SC-92", "SC-156")
 	effort.OneGoroutine(t)
-	n := effort.Of(20_000, 100_000, 100_000)
+	n := effort.Of(20_000, 20_000, 100_000)
 	few := func(c *Config) { c.MaxGroups = 256 }
 	t.Run("member", func(t *testing.T) {
 		h := newHarness(t, 2, 1, few)

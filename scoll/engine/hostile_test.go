@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/wire"
@@ -16,7 +17,7 @@ import (
 func TestHostile(t *testing.T) {
 	spec.Covers(t, "SC-160")
 	var met Stats
-	for seed := range uint64(300) {
+	for seed := range effort.Of[uint64](150, 150, 1000) {
 		rng := rand.New(rand.NewPCG(seed, 4))
 		n := 2 + rng.IntN(12)
 		c := newCluster(t, n, func(c *cluster, cfg *sim.Config[*packet]) {

@@ -207,13 +207,13 @@ func TestPipelineUntold(t *testing.T) {
 // within the timeouts.
 func TestPipelineFaster(t *testing.T) {
 	spec.Covers(t, "SC-A17")
-	const size = 16 << 20
+	const size, segments = 4 << 20, 16
 	var took [2]time.Duration
-	for i, segment := range []uint32{0, 1 << 20} {
+	for i, segment := range []uint32{0, size / segments} {
 		c := newCluster(t, 16, func(c *cluster, cfg *sim.Config[*packet]) {
-			c.cfg = Config{RTT: 2 * time.Millisecond, MinBulkRate: 20_000_000}
+			c.cfg = Config{RTT: 2 * time.Millisecond, MinBulkRate: 5_000_000}
 			cfg.Topology = &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: time.Millisecond}}}
-			cfg.AccessRate = 1_000_000_000
+			cfg.AccessRate = 250_000_000
 		})
 		c.run(0)
 		g := c.create(0, wire.Tree{}, false)
@@ -230,7 +230,7 @@ func TestPipelineFaster(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("16 MiB to 16 nodes, depth 4: %v, in segments %v", took[0], took[1])
+	t.Logf("4 MiB to 16 nodes, depth 4: %v, in segments %v", took[0], took[1])
 	if took[1] > took[0]/2 {
 		t.Errorf("%v, in segments %v", took[0], took[1])
 	}

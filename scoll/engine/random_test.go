@@ -3,12 +3,12 @@ package engine
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 	"time"
 
 	"ulnet/lnd/link"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/history"
@@ -32,13 +32,7 @@ type plan struct {
 // reports exactly those members as missing that did not answer.
 func TestRandomPlans(t *testing.T) {
 	spec.Covers(t, "SC-3", "SC-139", "G-SC-3")
-	plans := 400
-	if os.Getenv("ULNET_LONG") != "" {
-		plans = 10_000
-	}
-	if testing.Short() {
-		plans = 60
-	}
+	plans := effort.Of(60, 120, 10_000)
 	faulty := 0
 	for seed := range uint64(plans) {
 		if runPlan(t, seed) {
@@ -254,7 +248,7 @@ func TestSameTwice(t *testing.T) {
 // times the mean, parents give up no other member than the leaf.
 func TestJitter(t *testing.T) {
 	spec.Covers(t, "SC-142")
-	for seed := range uint64(1000) {
+	for seed := range effort.Of[uint64](200, 200, 1000) {
 		c := newCluster(t, 16, func(c *cluster, cfg *sim.Config[*packet]) {
 			c.cfg = Config{RTT: 2 * time.Millisecond}
 			c.service = func(id sim.NodeID) behaviour { return behaviour{mute: id == 15} }

@@ -2,11 +2,11 @@ package engine
 
 import (
 	"math"
-	"os"
 	"runtime"
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/wire"
@@ -17,9 +17,9 @@ import (
 // of 2 GiB of memory.
 func TestScale(t *testing.T) {
 	spec.Covers(t, "SC-2", "G-SC-5")
-	sizes := []int{16, 64, 256, 1024, 4096}
-	if os.Getenv("ULNET_LONG") != "" {
-		sizes = append(sizes, 16384, 65536)
+	sizes := []int{16, 64, 256, 1024}
+	if effort.Long() {
+		sizes = append(sizes, 4096, 16384, 65536)
 	}
 	var x, y []float64
 	before := heap()

@@ -103,7 +103,7 @@ func steady(nodes, maxActive int) scollsim.Config {
 func TestEightRoots(t *testing.T) {
 	spec.Covers(t, "SC-3", "SC-A30")
 	for slots, each := range map[int]int{0: 1000, 16: 300, 4: 100, 1: 50} {
-		each /= effort.Of(3, 1, 1)
+		each /= effort.Of(3, 3, 1)
 		n := flood(t, steady(16, slots), 8, each, time.Minute)
 		reachedAll(t, n)
 		c := n.Counters()

@@ -2,10 +2,10 @@ package scollsim_test
 
 import (
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
@@ -20,12 +20,9 @@ import (
 // groups; here it has room for 256.
 func TestGroupsOfAllNodes(t *testing.T) {
 	spec.Covers(t, "SC-85", "SC-156")
-	nodes, roots, again := 300, 265, 20
-	switch {
-	case os.Getenv("ULNET_LONG") != "":
+	nodes, roots, again := 100, 90, 20
+	if effort.Long() {
 		nodes, roots, again = 1000, 1000, 1000
-	case testing.Short():
-		nodes, roots = 100, 90
 	}
 	const atATime = 20
 	cfg := scollsim.Config{

@@ -2,11 +2,11 @@ package scollsim_test
 
 import (
 	"math"
-	"os"
 	"testing"
 	"time"
 
 	"ulnet/lnd/link"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
@@ -24,13 +24,7 @@ func flat() *sim.Flat { return &sim.Flat{Link: link.Quality{Latency: link.Dist{B
 // take no time, each message on the path is one latency.
 func TestLogarithm(t *testing.T) {
 	spec.Covers(t, "SC-2")
-	last := 12
-	if testing.Short() {
-		last = 10
-	}
-	if os.Getenv("ULNET_LONG") != "" {
-		last = 16
-	}
+	last := effort.Of(10, 10, 16)
 	for _, tt := range []struct {
 		tree     scoll.Tree
 		step     int

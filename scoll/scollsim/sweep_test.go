@@ -22,8 +22,8 @@ func TestServicePlans(t *testing.T) {
 		sweep(t, scollsim.ServicePlan, "members not reached", scenario.Machines, 30)
 		sweep(t, scollsim.ServicePlan, "members not reached", scenario.Stacks, 4)
 	default:
-		sweep(t, scollsim.ServicePlan, "members not reached", scenario.Machines, 70)
-		sweep(t, scollsim.ServicePlan, "members not reached", scenario.Stacks, 8)
+		sweep(t, scollsim.ServicePlan, "members not reached", scenario.Machines, 35)
+		sweep(t, scollsim.ServicePlan, "members not reached", scenario.Stacks, 4)
 	}
 }
 
@@ -40,8 +40,8 @@ func TestFaultPlans(t *testing.T) {
 		sweep(t, scollsim.FaultPlan, "members not reached", scenario.Machines, 60)
 		sweep(t, scollsim.FaultPlan, "members not reached", scenario.Stacks, 6)
 	default:
-		sweep(t, scollsim.FaultPlan, "members not reached", scenario.Machines, 150)
-		sweep(t, scollsim.FaultPlan, "members not reached", scenario.Stacks, 16)
+		sweep(t, scollsim.FaultPlan, "members not reached", scenario.Machines, 80)
+		sweep(t, scollsim.FaultPlan, "members not reached", scenario.Stacks, 8)
 	}
 }
 
@@ -61,8 +61,8 @@ func TestFloodPlans(t *testing.T) {
 		sweep(scenario.Machines, 20)
 		sweep(scenario.Stacks, 3)
 	default:
-		sweep(scenario.Machines, 50)
-		sweep(scenario.Stacks, 6)
+		sweep(scenario.Machines, 25)
+		sweep(scenario.Stacks, 4)
 	}
 }
 

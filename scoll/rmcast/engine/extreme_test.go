@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/rmcast/wire"
@@ -36,8 +37,8 @@ func TestExtremeFields(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for i := range make(begun(t)) {
-				if testing.Short() && (i+i/5)%5 != 0 {
-					continue // the short form skips most cases, as each takes some seconds
+				if !effort.Long() && (i+i/5)%5 != 0 {
+					continue // each takes some seconds of simulated time
 				}
 				w := begun(t)
 				a := make(w)[i]
@@ -67,7 +68,7 @@ func TestExtremeDatagramsStay(t *testing.T) {
 		}
 		a := extremeDatagrams(w)[i/2]
 		telling := strings.Contains(a.name, "fragment") || strings.Contains(a.name, "stable") || strings.Contains(a.name, "first")
-		if !a.p.cast || testing.Short() && !telling && (i+i/5)%5 != 0 {
+		if !a.p.cast || !effort.Long() && !telling && (i+i/5)%5 != 0 {
 			continue
 		}
 		w.inject(a.to, a.from, a.p)

@@ -36,7 +36,7 @@ type plan struct {
 // the end no message is kept.
 func TestRandomPlans(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-21", "RM-28", "RM-36", "RM-A8")
-	plans := effort.Of(150, 250, 10_000)
+	plans := effort.Of(150, 150, 10_000)
 	if effort.Race {
 		plans = 30
 	}

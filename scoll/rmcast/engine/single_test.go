@@ -18,7 +18,7 @@ import (
 // delivered it.
 func TestSingle(t *testing.T) {
 	spec.Covers(t, "RM-1", "RM-2", "RM-4", "RM-5", "RM-8", "RM-10", "RM-13", "RM-32", "RM-A1")
-	for n := 1; n <= 33; n += effort.Of(4, 1, 1) {
+	for n := 1; n <= 33; n += effort.Of(4, 4, 1) {
 		datagrams, acks, toOrigin := 0, 0, 0
 		var origin sim.NodeID
 		w := newWorld(t, n, func(w *world, _ *sim.Config[*packet]) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/rmcast/wire"
@@ -355,10 +356,7 @@ func TestRestart(t *testing.T) {
 // no more payload than a window for each origin.
 func TestVersionsEnd(t *testing.T) {
 	spec.Covers(t, "RM-17", "RM-A7", "G-RM-5")
-	changes := 100
-	if testing.Short() {
-		changes = 20
-	}
+	changes := effort.Of(20, 20, 100)
 	w, _ := tallied(t, 6, nil, func(w *world, _ *sim.Config[*packet]) { w.manager.Window = 8 })
 	w.unchecked = true
 	for i := range changes {

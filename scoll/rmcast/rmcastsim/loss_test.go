@@ -36,7 +36,7 @@ func lossy(t *testing.T, nodes, messages int, loss float64) (n *rmcastsim.Net, s
 // resent.
 func TestLoss(t *testing.T) {
 	spec.Covers(t, "RM-3", "RM-19", "RM-20", "G-RM-3")
-	messages := 1500
+	messages := 500
 	switch {
 	case os.Getenv("ULNET_LONG") != "":
 		messages = 20_000

@@ -28,19 +28,19 @@ func plans(t *testing.T, level scenario.Level, short, full, long int, draw func(
 // is kept.
 func TestMildPlans(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-21", "RM-28", "RM-36", "G-RM-6")
-	plans(t, scenario.Machines, 30, 100, 10_000, mildPlan)
+	plans(t, scenario.Machines, 20, 40, 10_000, mildPlan)
 }
 
 // TestWildPlans: RM-2, RM-21, RM-28, RM-A8, RM-A9: as TestMildPlans, but with any faults of
 // networks and hosts.
 func TestWildPlans(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-21", "RM-28", "RM-A8", "RM-A9")
-	plans(t, scenario.Machines, 30, 100, 10_000, wildPlan)
+	plans(t, scenario.Machines, 20, 40, 10_000, wildPlan)
 }
 
 // TestStackPlans: RM-2, RM-36, RM-A22: as TestMildPlans, but with whole stacks.
 func TestStackPlans(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-36", "RM-A22")
-	plans(t, scenario.Stacks, 5, 16, 1000, mildPlan)
-	plans(t, scenario.Stacks, 5, 16, 1000, wildPlan)
+	plans(t, scenario.Stacks, 4, 6, 1000, mildPlan)
+	plans(t, scenario.Stacks, 4, 6, 1000, wildPlan)
 }
