@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
 )
@@ -13,10 +14,7 @@ import (
 // TestPeersAfter: the pages of a full table contain every peer once, in the order of the
 // nodes' primary NIDs, with the peers of one node together.
 func TestPeersAfter(t *testing.T) {
-	count := 1<<18 - 1
-	if testing.Short() {
-		count = 10_000
-	}
+	count := effort.Of(10_000, 10_000, 1<<18-1)
 	node := newNode(&silentUpper{})
 	d := &driver{id: self}
 	if _, err := node.AddNI(d, lnd.Config{Net: tcp}); err != nil {

@@ -11,7 +11,7 @@ import (
 
 // TestMemory compares the estimate with the memory of stacks that have exchanged messages.
 func TestMemory(t *testing.T) {
-	nodes := effort.Of(100, 300, 300)
+	nodes := effort.Of(100, 100, 300)
 	for _, partners := range []int{4, 16, 64} {
 		before := heap()
 		n, err := newNetwork(config{Network: scenario.Network{Nodes: nodes}, Discovery: true, Partners: partners, Operations: 6 * partners})
