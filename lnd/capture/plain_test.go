@@ -160,7 +160,7 @@ func TestTCPCounts(t *testing.T) {
 func TestPlainAllocations(t *testing.T) {
 	spec.Covers(t, "G-OP-3")
 	d := capture.NewDissector(capture.Options{KeepPayload: 256}, func(*capture.Record) {})
-	stream := bulkStream(100)
+	stream := bulkStream(2)
 	d.Packet(time.Unix(0, 0), capture.LinkEthernet, segment{flags: synFlag, window: 9}.frame())
 	at := 0
 	next := segment{flags: ackFlag, window: 9, data: make([]byte, 1448)}.frame()
