@@ -89,6 +89,26 @@ func TestHeldReplyGone(t *testing.T) {
 	}
 }
 
+// TestOldest: a snapshot says what has waited longest, for what, and whether the device goes on.
+func TestOldest(t *testing.T) {
+	at := loopbackAddrs(2)
+	x := start(t, at[0], softroce.Open, Config{}, new(sink))
+	y := start(t, at[1], softroce.Open, Config{}, new(sink)) // its lnet answers no GET
+	defer shut(x)
+	defer shut(y)
+	x.Send(newGet(x, y.nid, make([]byte, 5000)))
+	var s ConnSnapshot
+	left := patient(func() bool {
+		if all := x.Snapshot().Peers; len(all) == 1 && len(all[0].Conns) == 1 {
+			s = all[0].Conns[0]
+		}
+		return s.TxMessages == 1 && s.Posted == 0 && s.Transport.InFlight == 0 && s.Oldest > 0
+	})
+	if !left || s.OldestIs != "GET_REQ: the peer's answer" || s.Transfers != 1 || s.Queued != 0 || s.Transport.Window == 0 || s.Transport.Silent != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
 // TestReplyTooLate: a REPLY to a GET_REQ that does not wait any more fails at once. It is not sent as
 // a message of its own: lnet has given it to the driver without credits.
 func TestReplyTooLate(t *testing.T) {

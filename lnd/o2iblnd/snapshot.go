@@ -1,7 +1,9 @@
 package o2iblnd
 
 import (
+	"fmt"
 	"net/netip"
+	"time"
 
 	"ulnet/lnd"
 	"ulnet/lnd/o2iblnd/kib"
@@ -47,7 +49,13 @@ type ConnSnapshot struct {
 	Owed       int         // credits to give back to the peer
 	Reserved   int         // answers that this side may still ask for
 	Queued     int         // messages that are not posted yet
-	Transfers  int         // transfers that wait for the peer
+	Writing    int         // transfers whose WRITEs are not all posted
+	Posted     int         // SENDs and turns of WRITEs that are posted and not completed
+	Transfers  int         // messages and transfers that are under way, those above included
+
+	Oldest    time.Duration        // how long the message that times out next has waited; 0: none waits
+	OldestIs  string               // that message and what it waits for, such as "GET_REQ: the peer's answer"
+	Transport verbs.TransportState // state of the device's connection; zero if the device does not tell it
 
 	TxMessages, RxMessages uint64 // SENDs sent and received
 	TxBytes, RxBytes       uint64 // bytes of LNet payload sent and received
@@ -87,13 +95,27 @@ func (p *peer) snapshot() PeerSnapshot {
 }
 
 func (c *conn) snapshot() ConnSnapshot {
+	s := c.exchanged()
+	if d, ok := c.vc.(verbs.Transporter); ok { // vc is set, because c is established
+		s.Transport = d.Transport()
+	}
+	return s
+}
+
+// exchanged returns the state of c without that of the device's connection.
+func (c *conn) exchanged() ConnSnapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	x := c.x
-	return ConnSnapshot{
+	s := ConnSnapshot{
 		QPN: c.vc.QPN(), Dialled: c.dialled, Version: c.version, QueueDepth: c.depth, MaxFrags: c.maxFrags,
 		Credits: x.credits, Owed: x.owed, Reserved: x.reserved,
-		Queued: x.uncredited.n + x.starved.len() + x.credited.len(), Transfers: x.active,
+		Queued: x.uncredited.n + x.starved.len() + x.credited.len(), Writing: x.writing.len(), Posted: x.sends + x.turns, Transfers: x.active,
 		TxMessages: x.counts.sent, RxMessages: x.counts.received, TxBytes: x.counts.bytesOut, RxBytes: x.counts.bytesIn,
 	}
+	if t := x.first; t != nil {
+		s.Oldest = c.ni.clock.Now() - (t.deadline - x.cfg.timeout)
+		s.OldestIs = fmt.Sprintf("%v: %v", t.kind, t.phase)
+	}
+	return s
 }

@@ -22,6 +22,11 @@ const (
 	phaseLast                   // nothing more to post: it waits for completions alone
 )
 
+// String says what a tx in this phase waits for.
+func (p txPhase) String() string {
+	return [...]string{"credits or its turn", "the peer's answer", "its WRITEs", "lnet's REPLY", "completions"}[p]
+}
+
 // tx is something under way with the peer (struct kib_tx): an LNet message of this
 // side, or an answer to one of the peer's.
 //

@@ -79,6 +79,21 @@ type Conn interface {
 	Close()
 }
 
+// Transporter is a Conn that tells the state of its transport, for diagnosis.
+type Transporter interface {
+	Transport() TransportState
+}
+
+// TransportState is the state of the sending half of a reliable connection.
+type TransportState struct {
+	InFlight int           // packets that have left and are not acknowledged
+	Unsent   int           // packets of posted work requests that have not left, or will leave again
+	Window   int           // bound of InFlight
+	RTT      time.Duration // smoothed round-trip time; 0: not measured yet
+	Silent   time.Duration // time since the peer's last progress, while packets are in flight; else 0
+	Retries  int           // ACK timeouts since then
+}
+
 // EventKind is the kind of an event of a connection.
 type EventKind uint8
 

@@ -34,10 +34,44 @@ type Conn struct {
 	RxBuffer int  `json:"rx_buffer"` // size of the socket's receive buffer in bytes, as configured; 0: the system chooses
 	Nagle    bool `json:"nagle"`     // Nagle's algorithm is on: TCP waits for more data to send
 
+	// RDMA is the state of a connection by RDMA; nil with TCP.
+	RDMA *RDMAConn `json:"rdma,omitempty"`
+
 	TxMessages uint64 `json:"tx_messages"` // number of LNet messages sent
 	RxMessages uint64 `json:"rx_messages"` // number of LNet messages received
 	TxBytes    uint64 `json:"tx_bytes"`    // number of bytes sent
 	RxBytes    uint64 `json:"rx_bytes"`    // number of bytes received
+}
+
+// RDMAConn is what is under way on a connection by RDMA.
+type RDMAConn struct {
+	Credits   int `json:"credits"`   // messages that need a credit and may be sent now
+	Owed      int `json:"owed"`      // credits to give back to the peer
+	Reserved  int `json:"reserved"`  // answers that this side may still ask for
+	Queued    int `json:"queued"`    // messages that are not posted yet
+	Writing   int `json:"writing"`   // transfers whose data has not all been posted
+	Posted    int `json:"posted"`    // work requests with a completion that are posted and not completed
+	Transfers int `json:"transfers"` // messages and transfers that are under way, those above included
+
+	Oldest   float64 `json:"oldest"`              // seconds that the message which times out next has waited; 0: none waits
+	OldestIs string  `json:"oldest_is,omitempty"` // that message, and what it waits for
+
+	// The rest is zero with hardware, which does not tell it.
+	InFlight int     `json:"in_flight"` // packets that have left and are not acknowledged
+	Unsent   int     `json:"unsent"`    // packets of posted work requests that have not left, or will leave again
+	Window   int     `json:"window"`    // bound of in_flight
+	RTT      float64 `json:"rtt"`       // smoothed round-trip time in seconds
+	Silent   float64 `json:"silent"`    // seconds since the peer's last progress, while packets are in flight
+	Retries  int     `json:"retries"`   // ACK timeouts since then
+}
+
+func rdmaConn(c *o2iblnd.ConnSnapshot) *RDMAConn {
+	t := &c.Transport
+	return &RDMAConn{
+		Credits: c.Credits, Owed: c.Owed, Reserved: c.Reserved, Queued: c.Queued, Writing: c.Writing, Posted: c.Posted, Transfers: c.Transfers,
+		Oldest: c.Oldest.Seconds(), OldestIs: c.OldestIs,
+		InFlight: t.InFlight, Unsent: t.Unsent, Window: t.Window, RTT: t.RTT.Seconds(), Silent: t.Silent.Seconds(), Retries: t.Retries,
+	}
 }
 
 // PeerLister is implemented by drivers that have connections to peers.
@@ -82,9 +116,10 @@ func (o *O2IB) Peers(ni lnd.NI, most int) (list []Peer) {
 			break
 		}
 		one := Peer{ID: p.ID, Dialing: p.Connecting > 0, Pending: p.Pending}
-		for _, c := range p.Conns {
+		for i := range p.Conns {
+			c := &p.Conns[i]
 			one.Conns = append(one.Conns, Conn{
-				Type: "RC", Local: queuePair(s.NID, c.QPN), Remote: p.ID.NID.Addr().String(), Dialed: c.Dialled, MTU: s.Device.MTU, QueueDepth: c.QueueDepth,
+				RDMA: rdmaConn(c), Type: "RC", Local: queuePair(s.NID, c.QPN), Remote: p.ID.NID.Addr().String(), Dialed: c.Dialled, MTU: s.Device.MTU, QueueDepth: c.QueueDepth,
 				TxMessages: c.TxMessages, RxMessages: c.RxMessages, TxBytes: c.TxBytes, RxBytes: c.RxBytes,
 			})
 		}

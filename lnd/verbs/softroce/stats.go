@@ -1,5 +1,9 @@
 package softroce
 
+import "ulnet/lnd/verbs"
+
+var _ verbs.Transporter = (*conn)(nil)
+
 // Stats are the counters of the device of an address, of all its handles. A handle gives
 // them through an interface:
 //
@@ -46,6 +50,23 @@ func (h *hub) stats() Stats {
 	h.pastMu.Lock()
 	s.Transport.add(&h.past)
 	h.pastMu.Unlock()
+	return s
+}
+
+// Transport returns the state of the connection's transport (verbs.Transporter).
+func (c *conn) Transport() verbs.TransportState {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.rc == nil {
+		return verbs.TransportState{}
+	}
+	r := &c.rc.req
+	s := verbs.TransportState{
+		InFlight: r.next.Sub(r.unacked), Unsent: c.rc.sends.end.Sub(r.next), Window: r.window, RTT: r.srtt, Retries: r.retries,
+	}
+	if c.rc.outstanding() {
+		s.Silent = c.hub.clock.Now() - r.silentSince
+	}
 	return s
 }
 
