@@ -42,11 +42,12 @@ func (s *soak) close(err error) error {
 	return err
 }
 
-// keepJournal writes the latest records to a file.
+// keepJournal writes the latest records to a file, in the order in which they were read, with the
+// times at which they were written.
 func (s *soak) keepJournal() error {
 	var b strings.Builder
 	for _, r := range s.ledger.records() {
-		fmt.Fprintln(&b, r)
+		fmt.Fprintf(&b, "%10.3f %v\n", time.UnixMicro(r.At).Sub(s.began).Seconds(), r)
 	}
 	return os.WriteFile(filepath.Join(s.dir, "journal.txt"), []byte(b.String()), 0o644)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // opID identifies an operation: the worker that started it, the incarnation of the worker (a new
@@ -66,6 +67,7 @@ func (k recordKind) String() string {
 //	6  errno   2
 //	8  seq     4   of the ID
 //	12 size    4
+//	16 at      8
 type record struct {
 	Kind   recordKind
 	Op     opKind        // kind of operation; only the initiator sets it
@@ -73,9 +75,11 @@ type record struct {
 	Errno  syscall.Errno // error number of the event; 0: success
 	ID     opID
 	Size   uint32 // number of bytes requested, or transferred
+	// At is when the record was written, in microseconds of the wall clock, which all workers share.
+	At int64
 }
 
-const recordSize = 16
+const recordSize = 24
 
 func (r record) String() string {
 	s := fmt.Sprintf("%v %v", r.ID, r.Kind)
@@ -94,14 +98,15 @@ func (r record) appendBinary(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint16(b, r.ID.Incarnation)
 	b = binary.LittleEndian.AppendUint16(b, uint16(r.Errno))
 	b = binary.LittleEndian.AppendUint32(b, r.ID.Seq)
-	return binary.LittleEndian.AppendUint32(b, r.Size)
+	b = binary.LittleEndian.AppendUint32(b, r.Size)
+	return binary.LittleEndian.AppendUint64(b, uint64(r.At))
 }
 
 func parseRecord(b []byte) record {
 	return record{
 		Kind: recordKind(b[0]), Op: opKind(b[1]), Target: b[2], Errno: syscall.Errno(binary.LittleEndian.Uint16(b[6:])),
 		ID:   opID{b[3], binary.LittleEndian.Uint16(b[4:]), binary.LittleEndian.Uint32(b[8:])},
-		Size: binary.LittleEndian.Uint32(b[12:]),
+		Size: binary.LittleEndian.Uint32(b[12:]), At: int64(binary.LittleEndian.Uint64(b[16:])),
 	}
 }
 
@@ -118,6 +123,7 @@ type journal struct {
 func (j *journal) add(r record) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	r.At = time.Now().UnixMicro()
 	j.b = r.appendBinary(j.b[:0])
 	if _, err := j.out.Write(j.b); err != nil {
 		panic(fmt.Sprintf("nobody reads the journal: %v", err)) // without a reader, the process has no purpose

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -19,9 +20,11 @@ func TestJournal(t *testing.T) {
 	}
 	var b bytes.Buffer
 	j := &journal{out: &b}
+	begin := time.Now().UnixMicro()
 	for _, r := range want {
 		j.add(r)
 	}
+	end := time.Now().UnixMicro()
 	if b.Len() != len(want)*recordSize {
 		t.Fatalf("%d records take %d bytes", len(want), b.Len())
 	}
@@ -31,6 +34,12 @@ func TestJournal(t *testing.T) {
 		var got []record
 		if err := readJournal(in, func(r []record) { got = append(got, r...) }); !errors.Is(err, io.EOF) {
 			t.Errorf("%s: got %v, want EOF", name, err)
+		}
+		for i := range got {
+			if at := got[i].At; at < begin || at > end {
+				t.Errorf("%s: record %d is of %d, not from %d to %d", name, i, at, begin, end)
+			}
+			got[i].At = 0
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

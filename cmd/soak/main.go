@@ -17,7 +17,8 @@
 // except those that LNet sends again over several paths, every operation must have its events,
 // and in the end no message, credit or memory descriptor may be left. A violation ends the run
 // with exit status 1, the evidence, and a command that runs the same plan again; the machine's
-// timing is not part of the plan.
+// timing is not part of the plan. The evidence is the logs of all workers, the journals with
+// times, and the states of all nodes while operations took long.
 package main
 
 import (

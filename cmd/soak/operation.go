@@ -24,8 +24,9 @@ type operation struct {
 	// The fields from here to called are guarded by t.mu.
 	abortAt time.Time // when to abort the operation; zero: never
 	aborted bool
-	late    bool // a violation was reported because the operation is late
-	called  bool // Put or Get has returned, so that the operation can be aborted
+	overdue time.Duration // age at which the parent is told that the operation takes long; 0: overdueAfter
+	late    bool          // a violation was reported because the operation is late
+	called  bool          // Put or Get has returned, so that the operation can be aborted
 
 	// The fields from here on are owned by the operation's handler.
 	settled bool // the operation has been answered
@@ -99,8 +100,13 @@ func (t *traffic) due(now time.Time) []portals.MDHandle {
 	defer t.mu.Unlock()
 	var due []portals.MDHandle
 	for _, o := range t.open {
-		if age := now.Sub(o.began); age > patience && !o.late {
-			t.w.violation("operation %v (%v of %d bytes to worker %d) has no last event after %v", o.id, o.kind, o.size, o.target, age)
+		age := now.Sub(o.began)
+		if age > max(o.overdue, overdueAfter) {
+			t.w.say(notice{Kind: noticeOverdue, Text: o.describe(now)})
+			o.overdue = 2 * age
+		}
+		if age > patience && !o.late {
+			t.w.violation("%s, has no last event", o.describe(now))
 			o.late = true
 		}
 		if o.called && !o.abortAt.IsZero() && now.After(o.abortAt) {

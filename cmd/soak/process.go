@@ -171,6 +171,10 @@ func (s *soak) heed(m *member, n notice, current bool) error {
 	switch {
 	case n.Kind == noticeViolation:
 		return &violation{n.Text}
+	case n.Kind == noticeOverdue:
+		s.overdue(n.Text)
+	case n.Kind == noticeState && n.State != nil:
+		return s.keepState(m, n.State)
 	case n.Kind == noticeReady && current:
 		m.state = running
 		if s.started {

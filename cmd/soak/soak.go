@@ -59,6 +59,8 @@ type soak struct {
 	counts [faultKinds]faultCount
 	since  map[*fault]time.Time // when each fault that has not ended began
 	notes  *os.File             // log of all actions, with times
+	states int                  // number of collections of states
+	stated time.Time            // when the last one was
 
 	inbox     chan news
 	over      chan struct{} // closed when inbox is not read any more

@@ -28,6 +28,7 @@ import (
 const (
 	cmdStart = "start" // start operations
 	cmdStop  = "stop"  // start no more operations, and finish those in flight
+	cmdState = "state" // tell the state of the node
 	cmdQuit  = "quit"  // withdraw all memory, stop the node and exit
 )
 
@@ -37,6 +38,7 @@ type notice struct {
 	Text string     `json:"text,omitempty"` // description of a violation
 	// Resends is how many messages the node has sent again. It is set in the answer to cmdStop.
 	Resends uint64 `json:"resends,omitempty"`
+	State   *state `json:"state,omitempty"` // answer to cmdState
 }
 
 type noticeKind string
@@ -45,6 +47,8 @@ const (
 	noticeReady     noticeKind = "ready"
 	noticeStopped   noticeKind = "stopped" // answer to cmdStop: no operation is in flight
 	noticeViolation noticeKind = "violation"
+	noticeOverdue   noticeKind = "overdue" // an operation takes long
+	noticeState     noticeKind = "state"
 )
 
 // journalFD is the file descriptor of a worker's journal.
@@ -53,9 +57,10 @@ const journalFD = 3
 // Settings of a worker's node. All are short, so that faults of seconds have consequences.
 const (
 	transactionTimeout = 10 * time.Second
-	// calmTimeout is the timeout in a run without faults, in which every operation must succeed
-	// even if the machine is busy with other programs. A driver may try for a third of that time.
-	calmTimeout = 30 * time.Second
+	// calmTimeout is the timeout in a run without faults, in which every operation must succeed however
+	// slow and busy the machine is. A driver may try for a third of that time, which is longer than
+	// patience: so a time-out that is too short for the machine is never the reason of a failure.
+	calmTimeout = 210 * time.Second
 	// patience bounds two times: until an operation has its last event, whatever its outcome is,
 	// and until nothing is in flight after cmdStop. LNet gives up after one and a half transaction
 	// timeouts; a driver takes longer only while it makes progress.
@@ -142,6 +147,9 @@ func (w *worker) nodeConfig() config.Config {
 	c.TCP.ConnsPerPeer = 1 + int(w.cfg.Worker)%3
 	// Over RDMA, only the keepalive detects that a peer has died.
 	c.O2IB.LND.ConnsPerPeer, c.O2IB.LND.Keepalive = c.TCP.ConnsPerPeer, keepalive
+	if w.cfg.Timeout == calmTimeout {
+		c.O2IB.LND.RetryCount = 7 // the most: a busy machine delays packets for seconds
+	}
 	return c
 }
 
@@ -164,7 +172,8 @@ func (w *worker) route() error {
 // obey runs the traffic as commanded, until the worker is told to quit.
 func (w *worker) obey(ctx context.Context, in io.Reader, t *traffic) {
 	ctx, stop := context.WithCancel(ctx)
-	var running sync.WaitGroup
+	var running, stopping sync.WaitGroup
+	defer stopping.Wait()
 	defer running.Wait()
 	defer stop()
 	for lines := bufio.NewScanner(in); lines.Scan(); {
@@ -175,18 +184,27 @@ func (w *worker) obey(ctx context.Context, in io.Reader, t *traffic) {
 			}
 		case cmdStop:
 			stop()
-			running.Wait()
-			w.awaitQuiet()
-			s := w.node.Table().Node().Stats()
-			w.log.Info("traffic has stopped", "drops", s.DropReasons)
-			if wrong := breach(s.DropReasons); wrong != "" {
-				w.violation("it was sent %s, for which it closed a connection", wrong)
-			}
-			w.say(notice{Kind: noticeStopped, Resends: s.ResendCount})
+			stopping.Go(func() { // meanwhile the worker may be asked for its state
+				running.Wait()
+				w.stopped()
+			})
+		case cmdState:
+			w.say(notice{Kind: noticeState, State: w.state(t)})
 		case cmdQuit:
 			return
 		}
 	}
+}
+
+// stopped waits until nothing is in flight, and tells the parent.
+func (w *worker) stopped() {
+	w.awaitQuiet()
+	s := w.node.Table().Node().Stats()
+	w.log.Info("traffic has stopped", "drops", s.DropReasons)
+	if wrong := breach(s.DropReasons); wrong != "" {
+		w.violation("it was sent %s, for which it closed a connection", wrong)
+	}
+	w.say(notice{Kind: noticeStopped, Resends: s.ResendCount})
 }
 
 // breach returns the drops of a node that prove that a message for another NID reached it, which
