@@ -152,7 +152,7 @@ func (k *stack) service() scoll.Service {
 			if k.writes {
 				r.Bulk()[0][0]++
 			}
-			k.bulk = nil
+			k.bulk = k.bulk[:0]
 			for _, b := range r.Bulk() {
 				k.bulk = append(k.bulk, b...)
 			}

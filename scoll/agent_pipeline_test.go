@@ -17,7 +17,7 @@ import (
 func TestAgentsPipeline(t *testing.T) {
 	spec.Covers(t, "SC-A17")
 	effort.OneGoroutine(t)
-	for _, size := range []int{1, 4096, 4097, 3<<20 + 17} {
+	for _, size := range []int{1, 4096, 4097, 2<<20 + 17} {
 		for _, segment := range []int{1, 5000, 1 << 20, 2 << 20} {
 			if segment > 1 && segment < size>>7 {
 				continue // the same as 1

@@ -126,7 +126,7 @@ func (s *stacks) oobOr(t *testing.T, oob bool) *scoll.Group {
 func TestBulk(t *testing.T) {
 	spec.Covers(t, "SC-31", "SC-A17")
 	effort.OneGoroutine(t)
-	for _, size := range []int{1, 4097, 1 << 20, 5<<20 + 17} {
+	for _, size := range []int{1, 4097, 1 << 20, 2<<20 + 17} {
 		s := newStacks(t, 9, nil)
 		g := s.group(0, false, scoll.Tree{})
 		var bulk []byte
