@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnet/nid"
 )
 
@@ -126,7 +127,7 @@ func testCastDropped(t *testing.T, f *casters) {
 // testCastReentrant: upcalls may send datagrams; a driver that recurses or holds a lock would
 // fail.
 func testCastReentrant(t *testing.T, f *casters) {
-	const rounds = 2000
+	rounds := effort.Of(300, 500, 2000)
 	var mu sync.Mutex
 	left := rounds
 	f.join(1, 0, 1)

@@ -3,6 +3,7 @@ package lndtest
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 )
@@ -45,12 +47,11 @@ func Run(t *testing.T, h Harness) {
 
 // fill makes n bytes whose values depend on seed.
 func fill(n int, seed uint64) []byte {
-	b := make([]byte, n)
-	r := rand.New(rand.NewPCG(seed, 1))
-	for i := range b {
-		b[i] = byte(r.Uint32())
+	b := make([]byte, 0, n+8)
+	for r := rand.NewPCG(seed, 1); len(b) < n; {
+		b = binary.LittleEndian.AppendUint64(b, r.Uint64())
 	}
-	return b
+	return b[:n]
 }
 
 func testSizes(t *testing.T, f *fabric) {
@@ -205,7 +206,7 @@ func testEarlyRecv(t *testing.T, f *fabric) {
 // testReentrant: upcalls may send. Both ends answer until a count is reached; a driver that
 // recurses or holds a lock would fail.
 func testReentrant(t *testing.T, f *fabric) {
-	const rounds = 5000
+	rounds := effort.Of(500, 1000, 5000)
 	var mu sync.Mutex
 	left := rounds
 	next := func(from, to lnd.NI) func(*lnd.Delivery) {

@@ -82,7 +82,7 @@ var Rules = []Rule{
 	{Package: "lnd/lndtest/smalldisk"},
 	{Package: "lnd/lndtest/netlab/netem", May: "lnet/machine"},
 	{Package: "lnd/lndtest/netlab", May: "lnd/lndtest/netlab/netem"},
-	{Package: "lnd/lndtest", May: driverMay + "lnd/capture lnd/sim lnd/simlnd"},
+	{Package: "lnd/lndtest", May: driverMay + "lnd/capture lnd/sim lnd/simlnd lnd/lndtest/effort"},
 
 	{Package: "lnet/path", May: "lnet/nid"},
 	// This package plays recordings against whole stacks, and consists of tests.
