@@ -9,6 +9,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnd/lndtest"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lo"
 	"ulnet/lnet/nid"
 )
@@ -17,7 +18,7 @@ import (
 // form and heal, and the node pauses; then it is shut down. Every message is
 // finalized once, no payload is changed, and in the end no room for kept messages is in use.
 func TestChangesUnderLoad(t *testing.T) {
-	const senders, each = 4, 10000
+	senders, each := 4, effort.Of(2000, 10_000, 10_000)
 	p := planOf(t, nil)
 	up := &tally{t: t, ends: map[*lnd.Message]int{}}
 	ni := startUp(t, lo.Driver{}, p, lnd.Config{Net: nid.MakeNet(nid.Lo, 0)}, up)
@@ -46,7 +47,7 @@ func TestChangesUnderLoad(t *testing.T) {
 	wg.Wait()
 	close(stop)
 	changes.Wait()
-	if !lndtest.Poll(func() bool { return up.ended.Load() == senders*each }) {
+	if !lndtest.Poll(func() bool { return up.ended.Load() == int64(senders*each) }) {
 		t.Errorf("%d of %d messages were finalized", up.ended.Load(), senders*each)
 	}
 	if !lndtest.Poll(func() bool { return p.Snapshot().Held == 0 }) {
@@ -58,7 +59,7 @@ func TestChangesUnderLoad(t *testing.T) {
 	if err := ni.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if up.ended.Load() != senders*each+1 || up.last != syscall.ESHUTDOWN {
+	if up.ended.Load() != int64(senders*each)+1 || up.last != syscall.ESHUTDOWN {
 		t.Errorf("the last of %d messages ended with %v, want ESHUTDOWN", up.ended.Load(), up.last)
 	}
 }

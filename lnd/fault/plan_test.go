@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnet/nid"
 )
 
@@ -163,12 +164,13 @@ func TestAddAndRemove(t *testing.T) {
 // TestRates: over many messages the rate of each fault is that of the rule, within four
 // standard deviations, and the same seed has the same result.
 func TestRates(t *testing.T) {
-	const n, loss, duplicate, reorder = 40000, 0.05, 0.1, 0.2
+	n := effort.Of[uint64](8000, 40_000, 40_000)
+	const loss, duplicate, reorder = 0.05, 0.1, 0.2
 	const seed = 7
 	run := func(seed uint64) (c Counts, digest []uint64) {
 		synctest.Test(t, func(t *testing.T) {
-			b := newBench(t, Config{Seed: seed, MaxHeld: 2 * n}, "loss 5% duplicate 10% reorder 20% latency 10ms±2ms")
-			for i := range uint64(n) {
+			b := newBench(t, Config{Seed: seed, MaxHeld: int(2 * n)}, "loss 5% duplicate 10% reorder 20% latency 10ms±2ms")
+			for i := range n {
 				b.send(i)
 				if i%100 == 0 {
 					pass(time.Microsecond)
@@ -177,7 +179,7 @@ func TestRates(t *testing.T) {
 			pass(time.Minute)
 			c = b.plan.Snapshot().Rules[0].Counts
 			digest = bitsOf(b.sent)
-			if len(b.ended) != n || uint64(len(b.sent)) != n-c.Lost+c.Duplicated {
+			if uint64(len(b.ended)) != n || uint64(len(b.sent)) != n-c.Lost+c.Duplicated {
 				t.Errorf("finalized %d, sent %d, %+v", len(b.ended), len(b.sent), c)
 			}
 			b.empty()
@@ -191,7 +193,7 @@ func TestRates(t *testing.T) {
 	}
 	c, digest := run(seed)
 	passed := float64(n - c.Lost)
-	within("lost", c.Lost, n, loss)
+	within("lost", c.Lost, float64(n), loss)
 	within("duplicated", c.Duplicated, passed, duplicate)
 	within("reordered", c.Reordered, passed, reorder)
 	if c.Matched != n || c.Delayed != n-c.Lost || c.Cut != 0 {

@@ -131,10 +131,7 @@ func (x *crowd) shut() {
 func TestCommonStart(t *testing.T) {
 	effort.OneGoroutine(t)
 	const nodes, pairs = 8, 8 * 7 / 2
-	seeds := uint64(10)
-	if testing.Short() {
-		seeds = 3
-	}
+	seeds := effort.Of[uint64](3, 3, 10)
 	for _, tt := range []struct {
 		loss        float64
 		most, worst time.Duration // bounds of the time to a first message, for 99 % of the pairs and for all

@@ -10,6 +10,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnd/lndtest"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/softroce"
 	"ulnet/lnet/machine"
@@ -214,10 +215,7 @@ func TestHeldGone(t *testing.T) {
 // nothing is left on the devices.
 func TestStorm(t *testing.T) {
 	at := loopbackAddrs(3)
-	rounds := 15
-	if testing.Short() {
-		rounds = 4
-	}
+	rounds := effort.Of(4, 6, 15) // after six the kinds of rounds repeat
 	for round := range rounds {
 		var nis [3]*NI
 		var sinks [3]*sink

@@ -188,12 +188,9 @@ func (u *traffic) done() bool {
 // packet of a hundred, repeats and reorders others, and nothing is left behind.
 func TestBadWire(t *testing.T) {
 	effort.OneGoroutine(t)
-	total := 200 << 20
-	switch {
-	case os.Getenv("BENCH") == "long":
+	total := effort.Of(20<<20, 50<<20, 200<<20)
+	if os.Getenv("BENCH") == "long" {
 		total = 10 << 30
-	case testing.Short():
-		total = 20 << 20
 	}
 	clock := emulator.NewClock()
 	net := emulator.New(emulator.Config{
