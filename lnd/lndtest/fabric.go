@@ -140,6 +140,9 @@ type recorder struct {
 	waited    map[*lnd.Message]int // number of Waits calls, by message
 	late      int                  // number of Waits calls that came after Finalize
 
+	// bulk, if set, has the memory into which messages of lnd.MaxPayload arrive, and which is used
+	// again: their payload is not kept.
+	bulk *sync.Pool
 	// parse, if set, answers Parse instead of accept.
 	parse func(d *lnd.Delivery) (lnd.Answer, error)
 	// onFinalize and onDelivered, when set, run in the upcall.
@@ -172,7 +175,14 @@ func (r *recorder) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 
 func (r *recorder) Delivered(d *lnd.Delivery, err error) {
 	in := arrived{header: d.Header, from: d.From, group: d.Group, err: err}
-	in.data = bytes.Join(d.Sink.Append(nil), nil)
+	r.mu.Lock()
+	bulk := r.bulk
+	r.mu.Unlock()
+	if bulk != nil && len(d.Sink.Segments) == 1 && d.Sink.Length == lnd.MaxPayload {
+		bulk.Put(&d.Sink.Segments[0])
+	} else {
+		in.data = bytes.Join(d.Sink.Append(nil), nil)
+	}
 	r.mu.Lock()
 	r.got = append(r.got, in)
 	hook := r.onDelivered

@@ -325,14 +325,20 @@ func testTimes(t *testing.T, f *fabric) {
 func testPriority(t *testing.T, f *fabric) {
 	const bulk = 32
 	data := fill(lnd.MaxPayload, 5)
+	memory := &sync.Pool{New: func() any { b := make([]byte, lnd.MaxPayload); return &b }}
 	var stall *lnd.Delivery
 	f.upB.set(func() {
+		f.upB.bulk = memory
 		f.upB.parse = func(d *lnd.Delivery) (lnd.Answer, error) {
 			if d.Header.Put().MatchBits == 1 {
 				f.upB.set(func() { f.upB.held = append(f.upB.held, d) })
 				return lnd.Hold, nil
 			}
-			accept(d, lnd.MaxPayload)
+			if d.Header.PayloadLength < lnd.MaxPayload {
+				accept(d, lnd.MaxPayload)
+			} else {
+				d.Sink = lnd.Payload{Segments: [][]byte{*memory.Get().(*[]byte)}, Length: lnd.MaxPayload}
+			}
 			return lnd.Accept, nil
 		}
 	})
