@@ -155,7 +155,7 @@ func (l *ledger) Lost(r *lnd.Record, h *wire.Header, _ nid.ProcessID, _ int, _ [
 // vanish and nodes restart. Every message is finalized exactly once, and arrives whole, at most
 // once. If nothing broke, every message that was finalized without error has arrived.
 func TestFinalizedOnce(t *testing.T) {
-	for seed := range effort.Of[uint64](6, 10, 100) {
+	for seed := range effort.Of[uint64](4, 10, 100) {
 		bubble(t, func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 1))
 			n := newMemNet()

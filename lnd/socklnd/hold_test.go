@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 )
 
@@ -59,14 +60,15 @@ func TestHoldNoticesHangUp(t *testing.T) {
 				return lnd.Hold, nil
 			}
 			before := runtime.NumGoroutine()
-			for i := range 200 {
+			conns := effort.Of(60, 200, 200)
+			for i := range conns {
 				c := dialLoopback(t, f, h, i+1)
 				_, _ = c.Write(kernelPut(t, 0, pattern(100_000)))
 				<-held
 				end(c.(*net.TCPConn))
 				h.await("the message to be given up", func() bool { return h.gone == i+1 })
 			}
-			h.await("the end of the last connection", func() bool { return len(h.downs) == 200 })
+			h.await("the end of the last connection", func() bool { return len(h.downs) == conns })
 			slots := func() int { return h.ni.Snapshot().Accepted } // the slot is free when the last reader has ended
 			for begin := time.Now(); runtime.NumGoroutine() > before+1 || slots() > 0; runtime.Gosched() {
 				if time.Since(begin) > h.patience {
@@ -93,12 +95,13 @@ func TestHoldOverTCP(t *testing.T) {
 	}
 	c := dialLoopback(t, f, h, 1)
 	defer c.Close()
+	messages := effort.Of(100, 200, 200)
 	go func() {
-		for i := range 200 {
+		for i := range messages {
 			_, _ = c.Write(kernelPut(t, 0, pattern(1000*i)))
 		}
 	}()
-	for i := range 200 {
+	for i := range messages {
 		d := <-deliveries
 		if i%2 == 0 {
 			for range i { // the reader gets time to wait for the socket

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 )
@@ -111,7 +112,7 @@ func TestSendFromFinalize(t *testing.T) {
 	f := newTCPFabric()
 	a := start(t, "127.0.0.1", f.config(Config{}))
 	b := start(t, "127.0.0.2", f.config(Config{}))
-	const rounds = 20000
+	rounds := effort.Of(4000, 20_000, 20_000)
 	left := rounds
 	a.finalized = func(m *lnd.Message, err error) {
 		if left--; left > 0 && err == nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/readloop"
 )
 
@@ -119,7 +120,7 @@ func cutPair(t *testing.T, c contract, step int) (a, b *host) {
 // turns. Every message, held ones included, arrives once, whole and in order, wherever the
 // stream is cut into reads.
 func TestReadLoopStream(t *testing.T) {
-	const messages = 300
+	messages := effort.Of(100, 300, 300)
 	sizes := []int{0, 8, 200, 5, 0, 390, 900, 8, 8}
 	for _, tt := range []struct {
 		name string

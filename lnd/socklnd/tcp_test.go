@@ -8,18 +8,20 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/wire"
 )
 
 func TestExchange(t *testing.T) {
+	rounds := effort.Of(8, 20, 20)
 	for _, size := range []int{0, 1, 8, 900, 1024, 4096, 65536, 1 << 20} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			f := newTCPFabric()
 			a := start(t, "127.0.0.1", f.config(Config{}))
 			b := start(t, "127.0.0.2", f.config(Config{}))
 			payload := pattern(size)
-			for i := range 20 {
+			for i := range rounds {
 				a.put(b.id(), payload[:size/2], payload[size/2:])
 				got := b.wantArrivals(i + 1)[i]
 				if got.from != a.id() || !bytes.Equal(got.payload, payload) {
@@ -28,7 +30,7 @@ func TestExchange(t *testing.T) {
 				b.put(a.id(), payload)
 				a.wantArrivals(i + 1)
 			}
-			for _, err := range append(a.wantFinalized(20), b.wantFinalized(20)...) {
+			for _, err := range append(a.wantFinalized(rounds), b.wantFinalized(rounds)...) {
 				if err != nil {
 					t.Error(err)
 				}
@@ -72,7 +74,7 @@ func TestBothSaturate(t *testing.T) {
 	a := start(t, "127.0.0.1", f.config(Config{}))
 	b := start(t, "127.0.0.2", f.config(Config{}))
 	payload := pattern(1 << 20)
-	const n = 24
+	n := effort.Of(16, 24, 24)
 	for _, h := range []*host{a, b} {
 		peer := map[*host]*host{a: b, b: a}[h].id()
 		h.delivered = func(d *lnd.Delivery) {
