@@ -10,6 +10,7 @@ import (
 
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/ibta"
+	"ulnet/lnet/machine"
 )
 
 // regions is memory that peers may write, with one key.
@@ -107,6 +108,9 @@ func (p *pair) step(i int, in rcInput) error {
 	wake := p.ends[i].Step(p.now, in, &out)
 	if wake <= p.now {
 		p.t.Fatalf("wake %v at %v", wake, p.now)
+	}
+	if c := p.ends[i]; wake == machine.Never && !in.Later && c.failed == verbs.Success && c.sends.len() > 0 {
+		p.t.Fatalf("at %v end %d waits for nothing, with %d work requests: %+v", p.now, i, c.sends.len(), c.req)
 	}
 	p.wakes[i] = wake
 	for _, c := range out.Completions {
