@@ -15,6 +15,8 @@
 // The package consists of tests only. One goroutine steps a Player; packets may arrive from any
 // goroutine.
 //
+// TestProgress plays nothing: it lets whole stacks of ours talk in virtual time.
+//
 // One test puts a whole node above the driver, with lnet_selftest in the place of that of the
 // recorded nodes.
 package replay
