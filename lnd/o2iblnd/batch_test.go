@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"ulnet/lnd"
 	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnd/verbs"
 	lnetwire "ulnet/lnet/wire"
@@ -128,6 +129,60 @@ func TestWaitingBounded(t *testing.T) {
 type unposted struct{ verbs.Conn }
 
 func (unposted) PostSend([]verbs.SendWR) error { return nil }
+
+// meanwhile is a connection of a device during whose next PostSend another goroutine does something.
+type meanwhile struct {
+	verbs.Conn
+	then   func()
+	posted int
+}
+
+func (c *meanwhile) PostSend(wrs []verbs.SendWR) error {
+	c.posted += len(wrs)
+	if then := c.then; then != nil {
+		c.then = nil
+		then()
+	}
+	return nil
+}
+
+// watched tells when a message is finalized.
+type watched struct {
+	lnd.Upcalls
+	finalizing func()
+}
+
+func (u watched) Finalize(m *lnd.Message, err error) {
+	u.finalizing()
+	u.Upcalls.Finalize(m, err)
+}
+
+// TestPostedBeforeUpcalls: a goroutine posts, and then finalizes a message. What another goroutine has
+// sent while it posted does not wait for lnet, whose handlers may take long: it is posted before.
+func TestPostedBeforeUpcalls(t *testing.T) {
+	_, ends := newMetered(t, 8, 8)
+	e := ends[0]
+	c := e.ni.conns.all()[0]
+	vc := &meanwhile{Conn: c.vc}
+	c.vc, c.x.cfg.concurrent = vc, 2
+	for range 3 {
+		e.send()
+	}
+	vc.then = func() {
+		c.x.cfg.concurrent++ // so that there is room for the message
+		e.send()
+	}
+	finalized := 0
+	e.ni.up = watched{e.ni.up, func() {
+		if finalized++; vc.posted != 4 {
+			t.Errorf("%d of 4 messages are posted when lnet is called", vc.posted)
+		}
+	}}
+	e.ni.completed([]verbs.Completion{{ID: uint64(c.id) << 32, Op: verbs.Send}}) // makes room for the third message
+	if finalized != 1 || vc.posted != 4 {
+		t.Errorf("%d finalized, %d posted", finalized, vc.posted)
+	}
+}
 
 // TestErrorInBatch: a batch of completions has an error in it. The messages before the error have
 // left, and the others end with an error.

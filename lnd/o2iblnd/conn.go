@@ -106,7 +106,7 @@ func (c *conn) stepAt(now time.Duration, in exchangeIn) {
 func (c *conn) unlock() {
 	for c.out != nil && !c.out.empty() {
 		switch {
-		case c.out.Done.n > 0 || c.out.Closed != nil || len(c.out.Counted) > 0:
+		case c.out.tells():
 			c.tellEnded()
 		case !c.posting:
 			c.flush()

@@ -34,8 +34,9 @@ func (c *conn) tellEnded() {
 	if done.n == 0 && closed == nil {
 		return
 	}
-	if len(c.out.WRs) > 0 && !c.posting {
-		c.flush() // flush first: posting does not wait for lnet
+	// Post first, also what other goroutines have left to this one meanwhile: lnet may take long.
+	for c.out != nil && len(c.out.WRs) > 0 && !c.out.tells() && !c.posting {
+		c.flush()
 	}
 	c.ending++
 	c.mu.Unlock()

@@ -92,9 +92,10 @@ func (o *exchangeOut) Reset() {
 }
 
 // empty reports whether the output asks for nothing.
-func (o *exchangeOut) empty() bool {
-	return len(o.WRs) == 0 && o.Done.n == 0 && o.Closed == nil && len(o.Counted) == 0
-}
+func (o *exchangeOut) empty() bool { return len(o.WRs) == 0 && !o.tells() }
+
+// tells reports whether the output has something besides work requests.
+func (o *exchangeOut) tells() bool { return o.Done.n > 0 || o.Closed != nil || len(o.Counted) > 0 }
 
 // The ID of a work request is the slot of its tx. In that of a turn of WRITEs turnMark is set, too.
 const (
