@@ -65,6 +65,9 @@ func TestRDMAReply(t *testing.T) {
 	reply(4)
 	reply(5)
 	wantBits(t, "in flight", r.inFlight(), 1, 2, 4, 5)
+	if t.Failed() {
+		return
+	}
 	with := r.peer(peerA)
 	if with.Credits != before.Credits || with.MinCredits != before.MinCredits || with.Queued != 1 || with.QueuedBytes != before.QueuedBytes+2*72 {
 		t.Errorf("peer %+v, before %+v", with, before)
