@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/machine"
@@ -191,5 +192,5 @@ func stressRound(t *testing.T, table *portals.Table, user, i int, newIncarnation
 
 // gone reports whether an MD may have been given up.
 func gone(table *portals.Table, err error) bool {
-	return errors.Is(err, syscall.ENOENT) && table.Node().Stats().ResponseTimeouts > 0
+	return errors.Is(err, syscall.ENOENT) && lndtest.Poll(func() bool { return table.Node().Stats().ResponseTimeouts > 0 })
 }

@@ -79,7 +79,7 @@ func TestHolding(t *testing.T) {
 // called, however many goroutines send at the same time.
 func TestSendTakesSlot(t *testing.T) {
 	const n, senders, each = 4, 8, 50
-	w := newWires(t, n, scoll.Config{RTT: 5 * time.Second, MaxActive: 4, Worker: func(f func()) { go f() }})
+	w := newWires(t, n, scoll.Config{RTT: time.Minute, MaxActive: 4, Worker: func(f func()) { go f() }})
 	for _, d := range w.nodes {
 		if err := d.agent.RegisterService(summing(8)); err != nil {
 			t.Fatal(err)

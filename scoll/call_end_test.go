@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"ulnet/lnd/lndtest/spec"
@@ -18,6 +19,10 @@ import (
 // answers of the members below it count.
 func TestCallLate(t *testing.T) {
 	spec.Covers(t, "SC-166")
+	synctest.Test(t, testCallLate)
+}
+
+func testCallLate(t *testing.T) {
 	const n = 8
 	w := newWires(t, n, scoll.Config{RTT: 500 * time.Millisecond, Guard: 200 * time.Millisecond})
 	release := make(chan struct{})
@@ -131,7 +136,7 @@ func (v deadOne) Watch(f func(nid.NID, bool, uint64)) (stop func()) {
 // fails and asks no member.
 func TestCallDead(t *testing.T) {
 	spec.Covers(t, "SC-166")
-	w := newWires(t, 5, scoll.Config{RTT: time.Second, View: deadOne{wireNID(2)}})
+	w := newWires(t, 5, scoll.Config{RTT: time.Minute, View: deadOne{wireNID(2)}})
 	w.handle(func(int) scoll.Handler {
 		return scoll.Handler{Inline: true, Answer: func(context.Context, *scoll.Question) ([]byte, error) { return nil, nil }}
 	})

@@ -20,7 +20,7 @@ func TestCallContextErrors(t *testing.T) {
 	spec.Covers(t, "SC-166")
 	errs := []error{context.DeadlineExceeded, context.Canceled, fmt.Errorf("%w: %w", scoll.EBUSY, context.Canceled), errors.New("disk sdb is gone")}
 	want := []scoll.Status{scoll.ETIMEDOUT, scoll.ECANCELED, scoll.EBUSY, scoll.EIO}
-	w := newWires(t, len(errs), scoll.Config{RTT: time.Second})
+	w := newWires(t, len(errs), scoll.Config{RTT: time.Minute})
 	w.handle(func(id int) scoll.Handler {
 		return scoll.Handler{Inline: true, Answer: func(context.Context, *scoll.Question) ([]byte, error) { return nil, errs[id] }}
 	})
@@ -109,7 +109,10 @@ func TestCallWithin(t *testing.T) {
 		return scoll.Handler{Merge: sumOfTwo, Answer: func(ctx context.Context, q *scoll.Question) ([]byte, error) {
 			if string(q.Payload) == "ask others" {
 				r, err := w.ask(ctx, id, scoll.Tree{}, scoll.CallConfig{})
-				return r.Answer, err
+				if err != nil {
+					return nil, err
+				}
+				return r.Answer, nil
 			}
 			return number(1), nil
 		}}

@@ -55,7 +55,7 @@ func number(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
 func TestCall(t *testing.T) {
 	spec.Covers(t, "SC-166")
 	const n = 8
-	w := newWires(t, n, scoll.Config{RTT: time.Second})
+	w := newWires(t, n, scoll.Config{RTT: time.Minute})
 	w.handle(func(id int) scoll.Handler {
 		return scoll.Handler{
 			Answer: func(ctx context.Context, q *scoll.Question) ([]byte, error) {
@@ -90,7 +90,7 @@ func TestCall(t *testing.T) {
 func TestCallOnly(t *testing.T) {
 	spec.Covers(t, "SC-166")
 	const n = 9
-	w := newWires(t, n, scoll.Config{RTT: time.Second})
+	w := newWires(t, n, scoll.Config{RTT: time.Minute})
 	var ran [n]atomic.Int32
 	w.handle(func(id int) scoll.Handler {
 		return scoll.Handler{Inline: true, Answer: func(context.Context, *scoll.Question) ([]byte, error) {

@@ -42,7 +42,7 @@ func newAgents(b *measurement, start func(a *agents)) *agents {
 		a.nodes = append(a.nodes, must(newNode(addr, port, lnd.Tunables{})))
 	}
 	start(a)
-	if err := await(b.ctx, 20*time.Second, a.gathered); err != nil {
+	if err := await(b.ctx, time.Minute, a.gathered); err != nil {
 		b.check(fmt.Errorf("the agents do not find each other: %w", err))
 	}
 	return a

@@ -18,7 +18,7 @@ const (
 	floorPacket   = ibta.BTHSize + floorMTU + ibta.ICRCSize
 	floorBurst    = 15 // packets per system call, which carries at most 64 KiB of UDP
 	floorBursts   = 4  // bursts that are built before the first of them is sent, so that the receiver wakes up only once
-	floorPatience = 30 * time.Second
+	floorPatience = time.Minute
 
 	floorEcho ibta.QPN = 2 // queue pair whose packets are sent back
 	floorSink ibta.QPN = 3 // queue pair whose packets are copied to memory, and acknowledged on request

@@ -85,7 +85,7 @@ func serveHealth(keeping rival.Keeping, gone func(name string)) error {
 	if err != nil {
 		return err
 	}
-	return await(context.Background(), 20*time.Second, func() bool {
+	return await(context.Background(), time.Minute, func() bool {
 		alive, known := view.Counts()
 		return alive == known
 	})

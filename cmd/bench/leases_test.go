@@ -16,7 +16,7 @@ func TestLeases(t *testing.T) {
 	}
 	t.Parallel()
 	trial := leaseTrial{clients: 30, deaths: 10, measured: time.Second}
-	trial.Keeping = rival.Keeping{Servers: 3, Interval: 500 * time.Millisecond, TTL: 2 * time.Second}
+	trial.Keeping = rival.Keeping{Servers: 3, Interval: time.Second, TTL: 6 * time.Second}
 	programs := map[string]string{"health": ""}
 	if peers := peersForTest(t); peers != "" {
 		programs["etcd"] = peers
@@ -31,8 +31,8 @@ func TestLeases(t *testing.T) {
 		if l.lost != 0 || l.missed != 0 || l.bytes <= 0 || l.segments <= 0 || l.serverCPU <= 0 || l.clientCPU <= 0 || l.dead != 10 {
 			t.Errorf("%+v", l)
 		}
-		// The last message of a client precedes its death by at most an interval.
-		if least := trial.TTL - trial.Interval; l.detect < least || l.worst < l.detect || l.half < least {
+		// The last message of a client precedes its death by an interval, or by more on a busy machine.
+		if least := trial.TTL - 3*trial.Interval; l.detect < least || l.worst < l.detect || l.half < least {
 			t.Errorf("%+v", l)
 		}
 		t.Logf("%+v", l)

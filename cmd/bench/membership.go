@@ -46,8 +46,8 @@ type sideSpread struct{ mean, last time.Duration }
 
 // Limits and parameters of the script.
 const (
-	joinLimit   = 90 * time.Second // memberlist sometimes takes 65 s until 64 nodes have joined
-	detectLimit = 40 * time.Second
+	joinLimit   = 4 * time.Minute // memberlist sometimes takes 65 s until 64 nodes have joined
+	detectLimit = 2 * time.Minute
 	blocked     = 8 * time.Second
 	open        = 100 * time.Millisecond
 	settled     = 5 * time.Second

@@ -128,7 +128,7 @@ func measureRouterPeers(b *measurement) {
 	router := b.serve("rail", railSetup{Networks: fmt.Sprintf("tcp(%v),tcp1(%v)", near, far), Forward: true, Port: port}, nil)
 	b.serve("rail", railSetup{Networks: fmt.Sprintf("tcp1(%v)", sink), Routes: fmt.Sprintf("tcp %v@tcp1", far), Port: port}, nil)
 	many := b.serve("crowd", crowdSetup{
-		Nodes: crowdNodes, Router: near, Port: port, Target: nid.FromAddr(nid.MakeNet(nid.TCP, 1), sink), Size: crowdSize,
+		Nodes: b.some(crowdNodes), Router: near, Port: port, Target: nid.FromAddr(nid.MakeNet(nid.TCP, 1), sink), Size: crowdSize,
 	}, nil)
 	must(worker.Ask[int](many, "connect", nil))
 	counts := must(worker.Ask[[]uint64](many, "send", railOrder{For: crowdTime}))
@@ -138,7 +138,7 @@ func measureRouterPeers(b *measurement) {
 	for _, n := range counts {
 		least, most, sum = min(least, n), max(most, n), sum+n
 	}
-	basis := fmt.Sprintf("%d PUTs of %d KiB of %d peers in %v", sum, crowdSize>>10, crowdNodes, crowdTime)
+	basis := fmt.Sprintf("%d PUTs of %d KiB of %d peers in %v", sum, crowdSize>>10, b.some(crowdNodes), crowdTime)
 	b.add(
 		line{what: "router with 1000 peers: memory of the process", ratio: float64(used) / (1 << 20), unit: "MiB", limit: 256, basis: basis},
 		line{what: "router with 1000 peers: memory of router buffers", ratio: float64(state.Memory) / (1 << 20), unit: "MiB", limit: 256, basis: basis},

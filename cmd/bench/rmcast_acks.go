@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math/bits"
+	"time"
 
 	"ulnet/cmd/bench/worker"
 	"ulnet/lnd/sim"
@@ -54,6 +55,11 @@ func measureCastConnects(b *measurement) {
 			return sum
 		}
 		before := connects()
+		for settled := false; !settled; { // socklnd opens connections of the other types in the background
+			lab.check(wait(lab.ctx, time.Second))
+			now := connects()
+			settled, before = now == before, now
+		}
 		count := pick(b, 20, 200, 1000)
 		for _, p := range s.Crew {
 			must(worker.Ask[latencies](p, "ours", casterOrder{Bytes: castBytes, Count: count}))

@@ -16,7 +16,7 @@ import (
 const (
 	casterGroup    rmcast.GroupID = 7
 	casterFragment                = 4096
-	casterPatience                = 30 * time.Second
+	casterPatience                = time.Minute
 )
 
 // caster is a member of a multicast group over TCP and UDP. The first member is the manager.

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"ulnet/lnd"
@@ -67,7 +68,9 @@ func (v *virtual) shut(i int) time.Duration {
 
 // TestCut: if a peer cannot be reached any more the message ends with an error, the peer is
 // down, and neither side takes long to shut down.
-func TestCut(t *testing.T) {
+func TestCut(t *testing.T) { synctest.Test(t, testCut) }
+
+func testCut(t *testing.T) {
 	v := newVirtual(t, Config{})
 	a, b := v.ups[0], v.ups[1]
 	v.nis[0].Send(newMessage(v.nis[0], v.nis[1].nid, 5000))

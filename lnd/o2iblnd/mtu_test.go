@@ -44,7 +44,7 @@ func TestMTUsDiffer(t *testing.T) {
 			shared := emulator.New(emulator.Config{Clock: machine.RealClock(), Seed: 1})
 			waits, writes := Config{MTU: 4096, Timeout: 20 * time.Second}, Config{MTU: 4096, Timeout: 20 * time.Second, RetryCount: 1}
 			if first == "who waits" {
-				waits.Timeout, writes.RetryCount = 2*time.Second, 7
+				waits.Timeout, writes.RetryCount = 3*time.Second, 7
 			}
 			a, b := new(sink), new(answering)
 			x := start(t, at[0], softroce.NewOpener(softroce.Options{Network: shared}), waits, a)

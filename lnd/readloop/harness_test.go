@@ -9,7 +9,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-const timeout = 20 * time.Second
+const timeout = time.Minute
 
 // waiter is a follower that waits until the next message is taken.
 type waiter struct{ waiting atomic.Bool }

@@ -55,7 +55,7 @@ func TestOthersComeAndGo(t *testing.T) {
 		if l.loop.Snapshot().State == Own {
 			return
 		}
-		if time.Since(begin) > 80*period {
+		if time.Since(begin) > timeout {
 			t.Fatal("the loop does not come back")
 		}
 	}

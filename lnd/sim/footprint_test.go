@@ -92,7 +92,7 @@ func TestMillionNodesStart(t *testing.T) {
 	if err := n.Run(time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(begin); took > 10*time.Second {
+	if took := time.Since(begin); took > time.Minute {
 		t.Errorf("a million nodes took %v to start", took)
 	}
 }

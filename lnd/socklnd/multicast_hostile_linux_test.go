@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest"
 	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
@@ -117,6 +118,7 @@ func TestHostileDatagrams(t *testing.T) {
 		}
 		n := i + 1 + int(want[ReasonNone]) // one good datagram each time, and the good ones of the table
 		h.await(tt.name, func() bool { return len(h.arrived) >= n })
+		lndtest.Poll(func() bool { return tt.want == ReasonNone || h.ni.counts[tt.want].Load() >= want[tt.want] })
 		if got := h.ni.counts[tt.want].Load(); len(h.arrivals()) != n || tt.want != ReasonNone && got != want[tt.want] {
 			t.Errorf("%s: %d have arrived, want %d; counter %v is %d, want %d", tt.name, len(h.arrivals()), n, tt.want, got, want[tt.want])
 		}

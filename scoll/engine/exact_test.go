@@ -119,7 +119,7 @@ func TestLongTrailer(t *testing.T) {
 			}
 			begin := time.Now()
 			h.childReplies(1, ours, list...)
-			if took := time.Since(begin); took > 3*time.Second {
+			if took := time.Since(begin); took > 30*time.Second {
 				t.Errorf("it took %v", took)
 			}
 			h.want(tt.want)

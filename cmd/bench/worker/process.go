@@ -159,6 +159,9 @@ func (p *Process) hear() (f frame, err error) {
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	for ; p.heard < p.asked; p.heard++ {
+		if err := context.Cause(p.ctx); err != nil {
+			return f, err
+		}
 		var ok bool
 		select {
 		case f, ok = <-p.answers:

@@ -117,7 +117,7 @@ func within[T any](t *testing.T, what string, c <-chan T) T {
 	select {
 	case v := <-c:
 		return v
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("nothing within 20 s: %s", what)
 		panic("not reached")
 	}

@@ -131,7 +131,7 @@ func (n *node) closeSome() {
 		if err != nil {
 			n.t.Error(err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		n.t.Fatal("a device does not close")
 	}
 }

@@ -206,7 +206,7 @@ func (g *guest) leave(random *rand.Rand) {
 
 // rest waits until all work requests have completed.
 func (g *guest) rest() {
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		g.mu.Lock()
 		rest := g.posted - g.done

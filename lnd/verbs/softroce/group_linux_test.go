@@ -43,7 +43,7 @@ func testGroupSocket(t *testing.T, addr, group, other string) {
 		if m.receiveBuffer < 1<<17 {
 			t.Errorf("receive buffer of %d bytes", m.receiveBuffer)
 		}
-		if err := m.conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		if err := m.conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 		members = append(members, m)

@@ -57,7 +57,7 @@ func TestNoWay(t *testing.T) {
 	var log lines
 	n := openNode(t, Open, verbs.OpenConfig{Addr: loopbackAddr(), Clock: machine.RealClock(), Log: slog.New(slog.NewTextHandler(&log, nil))})
 	cfg := n.config()
-	cfg.Timeout = 1500 * time.Millisecond // long enough for a repeated request on a busy machine
+	cfg.Timeout = 5 * time.Second // long enough for a repeated request on a busy machine
 	c, err := n.device.Connect(netip.MustParseAddrPort("192.0.2.1:987"), cfg, n.event)
 	if err != nil {
 		t.Fatal(err)

@@ -37,7 +37,7 @@ func openSocketPair(t *testing.T, addrs [2]string) *socketPair {
 		}
 		t.Cleanup(func() { s[i].close() })
 	}
-	if err := s[1].conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := s[1].conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	x := &socketPair{t: t, from: s[0], to: s[1], framer: framer{segmented: s[0].cuts()}, in: newIngress(s[1].local)}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/netlab"
 	"ulnet/lnd/verbs"
 	"ulnet/lnet/machine"
@@ -30,6 +31,9 @@ func TestCable(t *testing.T) {
 		{"slow", [2]string{"10.7.0.1/24", "10.7.0.2/24"}, 1500, 1024, 100e6, 4},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			if effort.Race {
+				tt.amount = min(tt.amount, 8) // a longer round is rarely without a pause of the process
+			}
 			lab := netlab.New(t)
 			hosts := [2]*netlab.Host{lab.Host("a"), lab.Host("b")}
 			cable := lab.Cable(hosts[0], tt.nets[0], hosts[1], tt.nets[1])

@@ -75,7 +75,7 @@ const (
 	messageSize = 4096
 	buffers     = 32
 	maxSends    = 16
-	patience    = 30 * time.Second
+	patience    = time.Minute
 )
 
 // suite has the two nodes of a test.

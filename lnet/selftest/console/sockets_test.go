@@ -20,7 +20,7 @@ import (
 )
 
 // wait is how long commands wait for nodes: in the tests below all units of many tests start at one time.
-const wait = 30 * time.Second
+const wait = time.Minute
 
 // cluster is four real nodes on one network in one process; the first one is the console.
 type cluster struct {

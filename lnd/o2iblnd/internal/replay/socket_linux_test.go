@@ -91,7 +91,7 @@ func (r *rawHost) close() error { return errors.Join(r.in.Close(), unix.Close(r.
 
 // play steps the player until the script is over.
 func (r *rawHost) play(p *replay.Player) error {
-	const patience, tick = 10 * time.Second, 5 * time.Millisecond
+	const patience, tick = time.Minute, 5 * time.Millisecond
 	for quiet := time.Now(); !p.Done() && p.Err() == nil && time.Since(quiet) < patience; {
 		if p.Step() {
 			quiet = time.Now()
