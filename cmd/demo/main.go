@@ -33,7 +33,7 @@ import (
 
 // demoTimeout bounds the whole demonstration, which takes less than a minute on two cores and some
 // minutes under the race detector.
-const demoTimeout = 6 * time.Minute
+const demoTimeout = 15 * time.Minute
 
 func main() { os.Exit(run(context.Background(), cli.OS(), os.Args[1:])) }
 

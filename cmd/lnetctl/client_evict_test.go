@@ -117,13 +117,13 @@ func TestEvictWaitTimeout(t *testing.T) {
 	f.eviction = func(healthmod.EvictionQuery, int) (healthmod.EvictionStatus, error) {
 		return healthmod.EvictionStatus{State: healthmod.EvictionUnderWay, Missing: *missing.Load()}, nil
 	}
-	code, out, errs := f.lnetctl(t.Context(), "client", "evict", health.ClientIDOf("a").String(), "--wait", "--timeout", "300ms")
+	code, out, errs := f.lnetctl(t.Context(), "client", "evict", health.ClientIDOf("a").String(), "--wait", "--timeout", "2s")
 	if code != cli.Failed || !strings.Contains(out, "is being evicted from all servers") ||
-		!strings.Contains(errs, "lnetctl: not evicted from all servers after 300ms; no answer of: 10.0.0.1@tcp 10.0.0.2@tcp\n  it goes on until") {
+		!strings.Contains(errs, "lnetctl: not evicted from all servers after 2s; no answer of: 10.0.0.1@tcp 10.0.0.2@tcp\n  it goes on until") {
 		t.Errorf("%d\n%s%s", code, out, errs)
 	}
 	missing.Store(new([]nid.NID))
-	_, _, errs = f.lnetctl(t.Context(), "client", "evict", health.ClientIDOf("a").String(), "--wait", "--timeout", "300ms")
+	_, _, errs = f.lnetctl(t.Context(), "client", "evict", health.ClientIDOf("a").String(), "--wait", "--timeout", "2s")
 	if !strings.Contains(errs, "no answer of: most servers, of which too many are dead") {
 		t.Error(errs)
 	}

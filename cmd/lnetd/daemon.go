@@ -166,12 +166,12 @@ func statusOf(n *node.Node, cfg config.Config) string {
 
 // announce tells that the node is up, on standard output and in the log.
 func announce(env cli.Env, log *slog.Logger, n *node.Node, cfg config.Config) {
-	fmt.Fprintf(env.Stdout, "lnetd ready: %s\n", statusOf(n, cfg))
 	log.Info("ready", slog.String("nids", nidList(n)), slog.Int("accept_port", cfg.AcceptPort),
 		slog.String("accept", cfg.AcceptMode()), slog.String("socket", cfg.Socket))
 	if !cfg.SourceCheck {
 		log.Warn("source_check is off: each peer can send messages in the name of every other")
 	}
+	fmt.Fprintf(env.Stdout, "lnetd ready: %s\n", statusOf(n, cfg)) // last, so that the log is complete when this line is read
 }
 
 // drain stops the node and logs whether all messages could be sent.

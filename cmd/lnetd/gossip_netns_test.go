@@ -90,7 +90,7 @@ func newServerRoom(t *testing.T, on network) *serverRoom {
 		return commands.Start(t, lnetdtest.Config{
 			Networks: on.eth0(), Port: kernelPort, Within: hosts[i].Do,
 			Settings: append(on.eager(2*time.Second, 200*time.Millisecond, time.Second),
-				"gossip:", "  interval: 200ms", fmt.Sprintf("  nids: ['%s']", on.nid(fmt.Sprintf("10.1.0.[1-%d]", r.n)))),
+				"gossip:", "  interval: 500ms", fmt.Sprintf("  nids: ['%s']", on.nid(fmt.Sprintf("10.1.0.[1-%d]", r.n)))),
 		})
 	}
 	for i := range r.n {
@@ -196,12 +196,12 @@ func TestGossipOfServers(t *testing.T) {
 	})
 }
 
-// crashAndPause kills one server and stops another for 8 s: longer than the others need to
+// crashAndPause kills one server and stops another for 15 s: longer than the others need to
 // detect that either is dead. When the stopped server continues, it declares no live server dead
 // and no dead one alive (GO-A7, GO-A8).
 func (r *serverRoom) crashAndPause(killed, frozen int) {
 	r.t.Helper()
-	woken := time.After(8 * time.Second)
+	woken := time.After(15 * time.Second)
 	began := time.Now()
 	r.servers[killed].Kill()
 	r.servers[frozen].Freeze()

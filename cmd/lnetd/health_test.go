@@ -82,7 +82,8 @@ func (c *clinic) start(i int) {
 		if c.keyFile != "" {
 			settings = append(settings, "  key_file: "+c.keyFile)
 		}
-		settings = append(settings, "  times:", fmt.Sprintf("    ping: %v", c.ping), "    rtt: 50ms", "    tick: 50ms", "    broadcast: 500ms")
+		settings = append(settings, "  times:", fmt.Sprintf("    ping: %v", c.ping),
+			"    client: 4s", "    elect: 2s", "    evict: 8s", "    orphan: 8s", "    rtt: 50ms", "    tick: 50ms", "    broadcast: 500ms")
 	}
 	c.daemons[i] = c.commands.Start(c.t, lnetdtest.Config{
 		Networks: "tcp(" + clinicAddr(i) + ")", Port: c.port, Settings: settings, StateDir: c.states[i],

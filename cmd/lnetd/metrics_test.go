@@ -59,7 +59,7 @@ func TestMetrics(t *testing.T) {
 	d := start(hosts[0], "metrics: "+socket, "metrics_peers: 1", "gossip:", "  nids: ['127.0.0.[1-3]@tcp']")
 	for _, host := range hosts[1:] {
 		start(host)
-		if out, err := d.Lnetctl(t.Context(), "ping", host+"@tcp"); err != nil {
+		if out, err := d.Lnetctl(t.Context(), "ping", "--timeout", "60s", host+"@tcp"); err != nil {
 			t.Fatal(out, err)
 		}
 	}

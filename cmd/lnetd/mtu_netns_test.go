@@ -100,7 +100,7 @@ func TestMTUNarrows(t *testing.T) {
 		logs     func(h *twoMTUs) *lnetdtest.Daemon
 		why      o2iblnd.Reason
 	}{
-		{"the reader gives up", []string{"o2ib:", "  timeout: 1"}, func(h *twoMTUs) *lnetdtest.Daemon { return h.a }, o2iblnd.SendTimeout},
+		{"the reader gives up", []string{"o2ib:", "  timeout: 2"}, func(h *twoMTUs) *lnetdtest.Daemon { return h.a }, o2iblnd.SendTimeout},
 		{"the writer gives up", nil, func(h *twoMTUs) *lnetdtest.Daemon { return h.b }, o2iblnd.TransportFailed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -41,7 +41,7 @@ func newTwoHosts(t *testing.T, on network, options ...hostsOption) *twoHosts {
 	h := &twoHosts{on: on, hostA: a, hostB: b, aa: on.nid("10.1.0.1"), bb: on.nid("10.1.0.2")}
 	commands := lnetdtest.Build(t)
 	h.wire = lab.Wire(a, "10.1.0.1/24", b, "10.1.0.2/24", 1)
-	settings := on.eager(2*time.Second, time.Second, time.Minute)
+	settings := on.eager(2*time.Second, time.Second, 4*time.Second)
 	if on.kind == "tcp" && !slices.Contains(options, usualKeepalive) {
 		// A node that knows that its link is down sends nothing, so only TCP's keepalive ends its
 		// connections.
@@ -200,5 +200,5 @@ func (h *twoHosts) diesUnheard(t *testing.T) {
 // awaitPing pings until there is an answer: a driver waits between attempts to reconnect.
 func (h *twoHosts) awaitPing(t *testing.T, d *lnetdtest.Daemon, nid string) {
 	t.Helper()
-	d.Until(30*time.Second, "answer of "+nid, func() bool { return ping(t, d, nid, "1s") == nil })
+	d.Until(90*time.Second, "answer of "+nid, func() bool { return ping(t, d, nid, "1s") == nil })
 }

@@ -121,9 +121,7 @@ func TestPageCapture(t *testing.T) {
 		t.Error(err)
 	}
 	reports(t, first.Body, saysGossip)
-	if s := w.state(t); s.Capture == nil || s.Capture.Wrong != 2 {
-		t.Errorf("the page has %+v", s.Capture)
-	}
+	w.Until(pageTimeout, "two wrong tokens", func() bool { s := w.state(t); return s.Capture != nil && s.Capture.Wrong == 2 })
 	leave()
 	w.Until(pageTimeout, "end of the capture", func() bool {
 		s := w.state(t)

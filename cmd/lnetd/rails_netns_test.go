@@ -86,9 +86,9 @@ func (r *rails) sent() (sent [2]uint64) {
 	return sent
 }
 
-// known returns the status that B has recorded for a NID of A.
-func (r *rails) known(id nid.NID) string {
-	page, err := node.OpPeers.Call(r.t.Context(), r.b.Control(), node.PeersRequest{NID: id})
+// known returns the status that one node has recorded for a NID of the other.
+func (r *rails) known(by *lnetdtest.Daemon, id nid.NID) string {
+	page, err := node.OpPeers.Call(r.t.Context(), by.Control(), node.PeersRequest{NID: id})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func testRails(t *testing.T, on network) {
 	if err := r.put(); err != nil { // makes each of the two nodes discover the other
 		t.Fatal(err)
 	}
-	r.b.Until(60*time.Second, "B knows both NIDs of A", func() bool { return r.known(r.aa[0]) == "up" && r.known(r.aa[1]) == "up" })
+	r.b.Until(60*time.Second, "B knows both NIDs of A", func() bool { return r.known(r.b, r.aa[0]) == "up" && r.known(r.b, r.aa[1]) == "up" })
 	for i, down := range r.aa {
 		r.change(down, "down", func() { r.cables[i].Pull(r.hostB) })
 		if status, cause := r.own(down); status != "down" || cause != fmt.Sprintf("interface eth%d has no carrier", i) {
@@ -159,9 +159,9 @@ func (r *rails) change(id nid.NID, want string, do func()) {
 	defer tick.Stop()
 	began := time.Now()
 	do()
-	for ; r.known(id) != want; <-tick.C {
+	for ; r.known(r.b, id) != want; <-tick.C {
 		if time.Since(began) > 60*time.Second {
-			r.t.Fatalf("%v: B knows %q, want %q", id, r.known(id), want)
+			r.t.Fatalf("%v: B knows %q, want %q", id, r.known(r.b, id), want)
 		}
 	}
 	took := time.Since(began)
@@ -188,7 +188,7 @@ func testRailsUnderLoad(t *testing.T, on network) {
 	if err := r.put(); err != nil {
 		t.Fatal(err)
 	}
-	r.b.Until(60*time.Second, "B knows both NIDs of A", func() bool { return r.known(r.aa[0]) == "up" && r.known(r.aa[1]) == "up" })
+	r.b.Until(60*time.Second, "B knows both NIDs of A", func() bool { return r.known(r.b, r.aa[0]) == "up" && r.known(r.b, r.aa[1]) == "up" })
 	type try struct {
 		began time.Time
 		err   error
@@ -226,7 +226,7 @@ func testRailsUnderLoad(t *testing.T, on network) {
 		o.plugged = time.Now()
 		outages = append(outages, o)
 		r.cables[i].Plug(r.hostB)
-		r.b.Until(60*time.Second, "B knows that the rail is back", func() bool { return r.known(id) == "up" })
+		r.b.Until(60*time.Second, "B knows that the rail is back", func() bool { return r.known(r.b, id) == "up" })
 	}
 	close(stop)
 	load.Wait()

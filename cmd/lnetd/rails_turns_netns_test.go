@@ -4,8 +4,11 @@ package main_test
 
 import (
 	"testing"
+	"time"
 
+	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/nid"
 )
 
 // TestRailsInTurn: two rails carry the same number of messages.
@@ -17,6 +20,12 @@ func TestRailsInTurn(t *testing.T) {
 		if err := r.put(); err != nil { // makes each of the two nodes discover the other
 			t.Fatal(err)
 		}
+		r.a.Until(60*time.Second, "each node knows both NIDs of the other", func() bool {
+			known := func(d *lnetdtest.Daemon, of [2]nid.NID) bool {
+				return r.known(d, of[0]) == "up" && r.known(d, of[1]) == "up"
+			}
+			return known(r.a, r.bb) && known(r.b, r.aa)
+		})
 		before := r.sent()
 		const puts = 20
 		for range puts {

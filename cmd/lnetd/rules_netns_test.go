@@ -124,7 +124,7 @@ func faultRules(t *testing.T, a, b *lnetdtest.Daemon) {
 		t.Errorf("the ping was answered:\n%s", out)
 	}
 	b.Until(reaction, "the dropped ping", func() bool {
-		return strings.Contains(lnetctl(t, b, "fault", "drop", "show"), "get: 1\n")
+		return !strings.Contains(lnetctl(t, b, "fault", "drop", "show"), "get: 0\n")
 	})
 	lnetctl(t, b, "fault", "drop", "del", "--all")
 	lnetctl(t, a, "ping", "--timeout", "20s", "10.1.0.2@tcp")

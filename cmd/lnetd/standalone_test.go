@@ -53,7 +53,7 @@ func TestStandaloneHandshakes(t *testing.T) {
 	}
 	s.running.Go(func() { s.serve(l) })
 	for range pings {
-		if _, err := d.Lnetctl(t.Context(), "ping", "--standalone", "--networks", "tcp("+pingerAddr+")",
+		if _, err := d.Lnetctl(t.Context(), "ping", "--timeout", "60s", "--standalone", "--networks", "tcp("+pingerAddr+")",
 			"--accept-port", strconv.Itoa(int(front.Port())), pingedAddr+"@tcp"); err != nil {
 			t.Error(err)
 		}

@@ -162,7 +162,7 @@ func (s *stage) run(host, line string) (stdout, stderr string, code int) {
 // await waits until no test of a batch is running.
 func (s *stage) await(host, batch string) {
 	s.T.Helper()
-	for limit := time.Now().Add(20 * time.Second); ; {
+	for limit := time.Now().Add(90 * time.Second); ; {
 		out, errs, _ := s.run(host, "export LST_SESSION=100; lst query --json "+batch)
 		var d queryDoc
 		if err := json.Unmarshal([]byte(out), &d); err != nil {

@@ -113,15 +113,15 @@ func TestSoak(t *testing.T) {
 		long bool
 		want []faultKind // kinds of faults that the plan must have
 	}{
-		{"no fault", []string{"--time", "1s", "--faults", "none"}, false, nil},
-		{"no fault, IPv6", []string{"--time", "1s", "--faults", "none", "--ipv6"}, false, nil},
+		{"no fault", []string{"--time", "2s", "--faults", "none"}, false, nil},
+		{"no fault, IPv6", []string{"--time", "2s", "--faults", "none", "--ipv6"}, false, nil},
 		{"network", []string{"--time", "10s", "--faults", "loss,rate,delay,reorder,duplicate,corrupt,mix,link down,mtu,tcp reset"}, true, []faultKind{faultLink, faultReset, faultReorder}},
 		{"processes", []string{"--time", "12s", "--faults", "stop,kill"}, true, []faultKind{faultStop, faultKill}},
 		{"everything", []string{"--time", "15s"}, true, []faultKind{faultKill, faultStop, faultRate, faultMTU}},
 		{"rails and a router", []string{"--hosts", "4", "--rails", "2", "--routers", "1", "--time", "15s", "--faults", "link down,kill"}, true, []faultKind{faultLink, faultKill}},
 		{"mixed, rails and a router", []string{"--net", "mixed", "--hosts", "4", "--rails", "2", "--routers", "1", "--time", "15s", "--faults", "link down,kill"}, true, []faultKind{faultLink, faultKill}},
-		{"mixed, no fault", []string{"--net", "mixed", "--rails", "2", "--routers", "1", "--time", "1s", "--faults", "none"}, true, nil},
-		{"o2ib, no fault", []string{"--net", "o2ib", "--time", "1s", "--faults", "none"}, false, nil},
+		{"mixed, no fault", []string{"--net", "mixed", "--rails", "2", "--routers", "1", "--time", "2s", "--faults", "none"}, true, nil},
+		{"o2ib, no fault", []string{"--net", "o2ib", "--time", "2s", "--faults", "none"}, false, nil},
 		{"o2ib, brief", []string{"--net", "o2ib", "--time", "6s", "--seed", "168", "--faults", "loss,corrupt,reorder,link down,kill"}, true, []faultKind{faultLoss, faultCorrupt, faultLink, faultKill}},
 	}
 	// The case on the left has a subset of the faults of the case on the right. It runs only in

@@ -37,7 +37,7 @@ func TestEvents(t *testing.T) {
 // a request.
 func TestStreamsLast(t *testing.T) {
 	events := new(Events)
-	d := serve(t, Config{Routes: (&fakeNode{}).routes(), Events: events, RequestTimeout: time.Second})
+	d := serve(t, Config{Routes: (&fakeNode{}).routes(), Events: events, RequestTimeout: 3 * time.Second})
 	stream, err := NewClient(d.path).Events(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func TestStreamsLast(t *testing.T) {
 func TestLongAnswer(t *testing.T) {
 	long := Question[None, string]{Path: "/v1/long", Doc: "takes long"}
 	asked, goOn := make(chan struct{}), make(chan struct{})
-	d := serve(t, Config{RequestTimeout: 500 * time.Millisecond, Routes: []Route{long.Do(func(ctx context.Context, _ None) (string, error) {
+	d := serve(t, Config{RequestTimeout: 3 * time.Second, Routes: []Route{long.Do(func(ctx context.Context, _ None) (string, error) {
 		close(asked)
 		select {
 		case <-goOn:
@@ -72,7 +72,11 @@ func TestLongAnswer(t *testing.T) {
 		}
 		answers <- err
 	}()
-	<-asked
+	select {
+	case <-asked:
+	case err := <-answers:
+		t.Fatal("no answer was asked for: ", err)
+	}
 	for range 2 {
 		d.talk(t, "GET /v1/status HTTP/1.1\r\n") // the daemon closes this connection when the time for its headers is over
 	}

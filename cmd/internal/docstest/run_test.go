@@ -33,7 +33,7 @@ var exits = map[string]string{
 }
 
 // patience bounds the time of a stage.
-const patience = 5 * time.Minute
+const patience = 15 * time.Minute
 
 // raceOptions keep programs with the race detector from sleeping when they exit.
 const raceOptions = "GORACE=atexit_sleep_ms=0"

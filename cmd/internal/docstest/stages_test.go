@@ -37,7 +37,7 @@ min_reconnectms: 50
 max_reconnectms: 200
 gossip:
   nids: ['10.0.0.[1-2,7]@tcp']
-  interval: 200ms
+  interval: 500ms
   cold_start: 1
   key_file: KEY
 `
@@ -63,7 +63,7 @@ health:
   server: 1
   balance: 0
   key_file: KEY
-  times: {ping: 500ms, client: 1500ms, elect: 500ms, evict: 2500ms, rtt: 20ms, tick: 50ms}
+  times: {ping: 500ms, client: 4s, elect: 1s, evict: 6s, rtt: 20ms, tick: 50ms}
 `
 
 const client = `
@@ -72,7 +72,7 @@ health:
   servers: ['10.0.0.[1-2,7]@tcp']
   attach: all
   key_file: KEY
-  times: {ping: 500ms, client: 1500ms, elect: 500ms, evict: 2500ms, rtt: 20ms, tick: 50ms}
+  times: {ping: 500ms, client: 4s, elect: 1s, evict: 6s, rtt: 20ms, tick: 50ms}
 `
 
 const rack = `
@@ -141,6 +141,7 @@ var stages = []stage{
 			{name: "here", address: "10.0.0.1/24", networks: "tcp(eth0)", args: []string{"--capture", "trace.pcapng"}},
 			{name: "other", address: "10.0.0.2/24", networks: "tcp(eth0)"},
 		},
+		instead: []string{"lnetctl doctor ", "lnetctl doctor --timeout 20s --limit 2m "},
 		parts: []part{
 			{document: "docs/diagnosis.md", words: []string{"lnetctl"}},
 			{document: "docs/diagnosis.md", words: []string{"lnetdump"}, before: `kill "$(cat "$WORK/here/pid")"; while kill -0 "$(cat "$WORK/here/pid")" 2> /dev/null; do sleep 0.05; done`},
@@ -192,7 +193,7 @@ const (
 for _ in {1..1000}; do lnetctl client list | grep -q 'compute-14 .*connected' && break; sleep 0.05; done
 for host in other supervisor; do on $host lnetctl server drain; done
 for host in other supervisor; do on $host lnetctl server undrain; done`
-	losses = `export PATIENCE=4; (sleep 0.3; lnetctl client evict "$(victim)"; kill -KILL "$(cat "$WORK/compute-15/pid")") > /dev/null &`
+	losses = `export PATIENCE=30; (until cat "$WORK"/out* 2> /dev/null | grep -q '^server .*: quorum '; do sleep 0.05; done; lnetctl client evict "$(victim)"; kill -KILL "$(cat "$WORK/compute-15/pid")") > /dev/null &`
 )
 
 // claims reports whether a block belongs to a part.

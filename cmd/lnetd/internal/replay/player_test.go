@@ -42,7 +42,7 @@ func patience(want error) time.Duration {
 // "world", and both close the connection. It plays the script against a correct node and against
 // incorrect ones.
 func TestPlayInitiator(t *testing.T) {
-	const pause = 5 * time.Second
+	const pause = time.Minute
 	for _, test := range []struct {
 		name  string
 		pause bool // the node waits before it closes the connection
