@@ -43,14 +43,15 @@ type Record struct {
 // Messages returns the number of messages that r stands for.
 func (r *Record) Messages() int { return 1 + int(r.Copies) }
 
-// AppendRecord appends what a driver keeps of a message to a list.
-func (i *Inline) AppendRecord(list []Record) []Record {
+// AppendRecord appends what a driver keeps of a message to a list, and sets Opens.
+func (i *Inline) AppendRecord(list []Record, opens bool) []Record {
 	n := len(list)
 	list = slices.Grow(list, 1)[:n+1]
 	r, h := &list[n], &i.Header
-	// Field by field, because a copy of fields that were just written would stall the processor.
+	// Field by field, and Opens not from i, because a copy of fields that were just written would stall the processor.
+	i.Opens, r.Opens = opens, opens
 	r.Body, r.Type, r.Length = h.Body, h.Type, int32(h.PayloadLength)
-	r.Copies, r.PID, r.Pinned, r.Opens, r.Expires = i.Copies, i.PID, i.Pinned, i.Opens, i.Expires
+	r.Copies, r.PID, r.Pinned, r.Expires = i.Copies, i.PID, i.Pinned, i.Expires
 	r.Owner, r.Upper, r.Ptr = i.Owner, i.Upper, i.Ptr
 	return list
 }

@@ -36,6 +36,9 @@ func (p Payload) Append(dst []Segment) []Segment {
 
 // AppendTo appends a copy of p's bytes to dst and returns the extended slice.
 func (p Payload) AppendTo(dst []byte) []byte {
+	if end := p.Offset + p.Length; len(p.Segments) > 0 && end <= len(p.Segments[0]) {
+		return append(dst, p.Segments[0][p.Offset:end]...)
+	}
 	var few [4]Segment
 	for _, s := range p.Append(few[:0]) {
 		dst = append(dst, s...)

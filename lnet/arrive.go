@@ -19,7 +19,8 @@ func (ni *NI) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 	if err := ni.started(); err != nil {
 		return lnd.Accept, err
 	}
-	d.Owner, d.Sink, d.Dropped = nil, lnd.Payload{}, false
+	d.Owner, d.Dropped = nil, false
+	d.Sink = lnd.Payload{} // on its own: of several values a copy is made, which would stall the processor
 	if d.Group != 0 {
 		ni.parseGroup(d)
 		return lnd.Accept, nil
@@ -60,7 +61,7 @@ func (ni *NI) checkSender(d *lnd.Delivery) (why DropReason) {
 	if why == NotDropped {
 		why = ni.checkSource(d)
 	}
-	if why == NotDropped && ni.node.failing.hits(d.Header.SrcNID) {
+	if why == NotDropped && ni.node.failing.hits(&d.Header.SrcNID) {
 		why = SimulatedFailure
 	}
 	if why == NotDropped {

@@ -58,12 +58,13 @@ func (n *Node) FailedNIDs() []FailedNID {
 }
 
 // FailsPut reports whether a PUT or GET to dst is to fail, and uses up one message of
-// FailNID. The layer above calls it before it begins an operation.
-func (n *Node) FailsPut(dst nid.NID) bool { return n.failing.hits(dst) }
+// FailNID. The layer above calls it before it begins an operation. dst is a pointer because a NID that
+// was just written stalls the processor when it is copied.
+func (n *Node) FailsPut(dst *nid.NID) bool { return n.failing.hits(dst) }
 
 // hits reports whether a message to or from id is to fail, and counts it
 // (fail_peer).
-func (l *failList) hits(id nid.NID) bool { return l.armed.Load() && l.use(id) }
+func (l *failList) hits(id *nid.NID) bool { return l.armed.Load() && l.use(*id) }
 
 func (l *failList) use(id nid.NID) bool {
 	l.mu.Lock()

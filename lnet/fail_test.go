@@ -84,7 +84,7 @@ func TestFailNID(t *testing.T) {
 					if err := r.node.FailNID(s.add, s.count); err != nil {
 						t.Fatal(err)
 					}
-				} else if got := r.node.FailsPut(s.puts); got != s.fails {
+				} else if got := r.node.FailsPut(&s.puts); got != s.fails {
 					t.Errorf("step %d: PUT to %v fails: %v, want %v", i, s.puts, got, s.fails)
 				}
 			}
@@ -110,7 +110,7 @@ func TestFailNIDErrors(t *testing.T) {
 	if err := r.node.FailNID(peerB, 1); err != syscall.ENOSPC {
 		t.Errorf("entry 1025: %v", err)
 	}
-	if !r.node.FailsPut(peerA) { // uses up the first of two failures
+	if !r.node.FailsPut(&peerA) { // uses up the first of two failures
 		t.Error("does not fail")
 	}
 	if err := r.node.FailNID(peerB, 1); err != nil {
@@ -179,7 +179,7 @@ func TestFailsExactly(t *testing.T) {
 	for range 4 {
 		tasks.Go(func() {
 			for range count {
-				if r.node.FailsPut(peerA) {
+				if r.node.FailsPut(&peerA) {
 					failed.Add(1)
 				}
 			}
@@ -200,7 +200,7 @@ func TestFailListAllocates(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if n := testing.AllocsPerRun(100, func() { r.node.FailsPut(peerA) }); n != 0 {
+		if n := testing.AllocsPerRun(100, func() { r.node.FailsPut(&peerA) }); n != 0 {
 			t.Errorf("%v on the list: %v allocations", failed, n)
 		}
 	}

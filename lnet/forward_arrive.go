@@ -48,7 +48,7 @@ func (ni *NI) checkTransit(d *lnd.Delivery) DropReason {
 		return NeedlessDetour
 	case h.SrcNID != d.From.NID && ni.node.onNet(h.SrcNID.Net()):
 		return ForeignSource // the source is on a net of this node, and needs no router
-	case ni.node.failing.hits(h.SrcNID):
+	case ni.node.failing.hits(&h.SrcNID):
 		return SimulatedFailure
 	}
 	return ni.checkSource(d)

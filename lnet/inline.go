@@ -70,7 +70,8 @@ func (p *peerNI) post(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken 
 
 // address addresses the messages that i stands for.
 func (p *peerNI) address(i *Inline) {
-	i.To.NID, i.To.PID, i.Expires = p.nid, i.Header.DestPID, 0
+	i.To.NID = p.nid // on its own: of several values a copy is made, which would stall the processor
+	i.To.PID, i.Expires = i.Header.DestPID, 0
 }
 
 // fill copies a message to a buffer of the driver. For another buffer it takes a peer credit and

@@ -63,7 +63,7 @@ func (p *poster) lose(err error) {
 
 // lost fails the last n messages that i stands for.
 func (p *poster) lost(i *lnd.Inline, n int, payload []byte, err error) {
-	p.driver.up.(lnd.InlineUpcalls).Lost(&i.AppendRecord(nil)[0], &i.Header, i.To, n, payload, err)
+	p.driver.up.(lnd.InlineUpcalls).Lost(&i.AppendRecord(nil, i.Opens)[0], &i.Header, i.To, n, payload, err)
 }
 
 // leave ends all posted messages.
@@ -71,7 +71,7 @@ func (p *poster) leave() {
 	var list []lnd.Record
 	to := p.posted[0].To
 	for _, i := range p.posted {
-		list = i.AppendRecord(list)
+		list = i.AppendRecord(list, i.Opens)
 	}
 	p.posted = nil
 	p.driver.up.(lnd.InlineUpcalls).Left(list, to, 0)
@@ -79,7 +79,7 @@ func (p *poster) leave() {
 
 func (p *poster) Left(list []lnd.Record, _ nid.NID) {
 	for n := range list {
-		p.left = append(p.left, wire.ParsePut(&list[n].Body).MatchBits)
+		p.left = append(p.left, (&wire.Header{Body: list[n].Body}).Put().MatchBits)
 	}
 	if p.onLeft != nil {
 		p.onLeft()

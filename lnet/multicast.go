@@ -150,7 +150,7 @@ func (ni *NI) parseGroup(d *lnd.Delivery) {
 	if why == NotDropped {
 		why = ni.checkSource(d)
 	}
-	if why == NotDropped && ni.node.failing.hits(d.Header.SrcNID) {
+	if why == NotDropped && ni.node.failing.hits(&d.Header.SrcNID) {
 		why = SimulatedFailure
 	}
 	if why == NotDropped {

@@ -53,7 +53,8 @@ func (n *Node) posts(i *Inline) *peerNI {
 
 // fillIn fills in the source of a message, and the process that is meant if the message names none.
 func (n *Node) fillIn(h *wire.Header, ni *NI) {
-	h.SrcNID, h.SrcPID = ni.nid, n.cfg.PID
+	h.SrcNID = ni.nid
+	h.SrcPID = n.cfg.PID
 	if h.DestPID == nid.PIDAny || h.DestPID == 0 {
 		h.DestPID = nid.LustrePID
 	}

@@ -20,7 +20,8 @@ func (u *upper) Arrive(ni *lnet.NI, d *lnd.Delivery) (lnd.Answer, lnet.DropReaso
 	}
 	in, _ := d.Upper.(*intake)
 	if d.Header.Type == wire.Put && in != nil {
-		if put := d.Header.Put(); in.again(ni, d, &put) {
+		var put wire.PutCmd
+		if put.Parse(&d.Header.Body); in.again(ni, d, &put) {
 			return lnd.Taken, lnet.NotDropped
 		}
 	}

@@ -67,7 +67,7 @@ func (w *idleWire) Post(i *lnd.Inline, _ lnd.Payload, open bool) (f lnd.Flusher,
 		}
 		f = w
 	}
-	w.posted = i.AppendRecord(w.posted)
+	w.posted = i.AppendRecord(w.posted, i.Opens)
 	return f, true
 }
 

@@ -139,7 +139,7 @@ func (t *Table) begin(b *begun, typ wire.MsgType, r *PutRequest, limit int) erro
 // check returns the error of a request that is wrong whatever its MD is.
 func (t *Table) check(typ wire.MsgType, r *PutRequest) error {
 	switch {
-	case t.node.FailsPut(r.Target.NID):
+	case t.node.FailsPut(&r.Target.NID):
 		return syscall.EIO
 	case r.Portal < 0 || r.Portal >= Portals, r.Timeout < 0, r.Timeout > 0 && !r.asks(typ):
 		return syscall.EINVAL
@@ -213,14 +213,11 @@ func (t *Table) sending(b *begun, typ wire.MsgType, r *PutRequest) *operation {
 
 // putHeader fills in what is special in the header of a PUT.
 func (t *Table) putHeader(h *wire.Header, b *begun, r *PutRequest) {
-	cmd := wire.PutCmd{
-		AckMD: wire.NoHandle(), MatchBits: r.MatchBits, HdrData: r.HdrData,
-		Portal: uint32(r.Portal), Offset: r.Offset,
-	}
+	ack := wire.NoHandle()
 	if r.Ack {
-		cmd.AckMD = t.wireHandle(b.answerTo)
+		ack = t.wireHandle(b.answerTo)
 	}
-	h.SetPut(cmd)
+	h.SetPutOf(ack, r.MatchBits, r.HdrData, uint32(r.Portal), r.Offset)
 	h.PayloadLength = uint32(b.length)
 }
 

@@ -36,14 +36,13 @@ func (t *Table) fillInline(i *lnet.Inline, b *begun, r *PutRequest) {
 	if b.shared != nil {
 		i.Upper = b.shared
 	}
-	i.Pinned, i.Answers, i.Lazy, i.Copies = pins(r.Self), nil, false, 0
+	i.Pinned, i.Answers, i.Lazy, i.Copies = r.Self.IsOne(), nil, false, 0
 	h := &i.Header
-	h.SrcNID, h.DestNID, h.DestPID = r.Self, r.Target.NID, r.Target.PID
+	h.SrcNID = r.Self // one by one: of several values a copy is made, which would stall the processor
+	h.DestNID = r.Target.NID
+	h.DestPID = r.Target.PID
 	t.putHeader(h, b, r)
 }
-
-// pins reports whether a message is to be sent from a NID.
-func pins(self nid.NID) bool { return self.IsValid() && !self.IsAny() }
 
 // postAcks gives the equal ACKs of n PUTs to lnet as an inline message, and reports whether lnet took
 // them. The process whose connection brought the PUTs to an NI must be the one that sent them.
@@ -178,7 +177,7 @@ func (u *upper) Inline(m *lnet.Message, i *lnet.Inline) bool {
 	if o.shared != nil {
 		i.Upper = o.shared
 	}
-	i.Pinned, i.Answers, i.Lazy, i.Copies = pins(o.Source), nil, false, 0
+	i.Pinned, i.Answers, i.Lazy, i.Copies = o.Source.IsOne(), nil, false, 0
 	return true
 }
 
@@ -200,7 +199,8 @@ func (t *Table) sendEvent(d *md, to nid.NID) Event {
 // describe fills in the SEND event of r, with the lengths and offsets that were asked for.
 func describe(e, usual *Event, r *lnd.Record) {
 	*e = *usual
-	put := wire.ParsePut(&r.Body)
+	var put wire.PutCmd
+	put.Parse(&r.Body)
 	e.Target.PID, e.OpPtr = r.PID, r.Ptr
 	e.Portal, e.MatchBits, e.HdrData, e.Offset = int(put.Portal), put.MatchBits, put.HdrData, put.Offset
 	e.RLength, e.MLength = uint32(r.Length), uint32(r.Length)

@@ -115,7 +115,7 @@ func (n *network) finalize(m *lnd.Message, err error) {
 	case !ok:
 		up.Finalize(m, err)
 	case err == nil:
-		up.Left(i.AppendRecord(nil), i.To, m.SentAt)
+		up.Left(i.AppendRecord(nil, i.Opens), i.To, m.SentAt)
 	default:
 		n.lose(m, i.Messages(), err)
 	}
@@ -124,14 +124,15 @@ func (n *network) finalize(m *lnd.Message, err error) {
 // lose fails the last n of the messages that a message which was posted stands for.
 func (n *network) lose(m *lnd.Message, count int, err error) {
 	i := m.Owner.(*lnd.Inline)
-	n.up.(lnd.InlineUpcalls).Lost(&i.AppendRecord(nil)[0], &m.Header, i.To, count, m.Payload.AppendTo(nil), err)
+	n.up.(lnd.InlineUpcalls).Lost(&i.AppendRecord(nil, i.Opens)[0], &m.Header, i.To, count, m.Payload.AppendTo(nil), err)
 }
 
 // leave ends messages that were posted to one process, as one write does.
 func (n *network) leave(list ...*lnd.Message) {
 	var records []lnd.Record
 	for _, m := range list {
-		records = m.Owner.(*lnd.Inline).AppendRecord(records)
+		i := m.Owner.(*lnd.Inline)
+		records = i.AppendRecord(records, i.Opens)
 	}
 	n.up.(lnd.InlineUpcalls).Left(records, list[0].Target, list[0].SentAt)
 }

@@ -94,8 +94,7 @@ func (b *batch) post(i *lnd.Inline, payload lnd.Payload, c *conn) (size int, ok 
 	b.used += size
 	b.size += int64(size)
 	b.copies += int(i.Copies)
-	i.Opens = len(b.records) == 0
-	b.records = i.AppendRecord(b.records)
+	b.records = i.AppendRecord(b.records, len(b.records) == 0)
 	return size, true
 }
 

@@ -107,6 +107,9 @@ func (n NID) Is4() bool { return n.head>>24 == 0 }
 // IsAny reports whether n is the wildcard NID.
 func (n NID) IsAny() bool { return n.head == allOnes }
 
+// IsOne reports whether n names one interface: it is valid, and not the wildcard. It takes a pointer as Hash does.
+func (n *NID) IsOne() bool { return n.head>>16&0xFF != 0 && n.head != allOnes }
+
 // IsLo reports whether n is 0@lo.
 func (n NID) IsLo() bool { return n == Lo0() }
 
@@ -123,7 +126,8 @@ func (n NID) Net() Net { return netFromValue(n.head) }
 func (n NID) Number() uint32 { return n.addr[0] }
 
 // Hash returns a hash of the address. Neighbouring addresses of one network have different low bits.
-func (n NID) Hash() uint32 { return n.addr[0] ^ n.addr[1] ^ n.addr[2] ^ n.addr[3] }
+// It takes a pointer because a NID that was just written stalls the processor when it is copied.
+func (n *NID) Hash() uint32 { return n.addr[0] ^ n.addr[1] ^ n.addr[2] ^ n.addr[3] }
 
 // Addr returns the IP address of n, or the zero Addr if its address is not one
 // that FromAddr takes.

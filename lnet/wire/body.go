@@ -15,20 +15,18 @@ func (h *Header) SetAck(a AckCmd) {
 
 // Put returns the command of a PUT.
 func (h *Header) Put() (p PutCmd) {
-	p.parse(&h.Body)
-	return p
-}
-
-// ParsePut returns the command of a PUT.
-func ParsePut(body *[BodySize]byte) (p PutCmd) {
-	p.parse(body)
+	p.Parse(&h.Body)
 	return p
 }
 
 // SetPut makes h a PUT with command p.
-func (h *Header) SetPut(p PutCmd) {
-	b, _ := p.AppendBinary(h.Body[:0])
-	h.setBody(Put, len(b))
+func (h *Header) SetPut(p PutCmd) { h.SetPutOf(p.AckMD, p.MatchBits, p.HdrData, p.Portal, p.Offset) }
+
+// SetPutOf is SetPut with the fields of the command in registers: a command that was just written
+// would stall the processor when it is copied.
+func (h *Header) SetPutOf(ackMD MDHandle, matchBits, hdrData uint64, portal, offset uint32) {
+	putBody(&h.Body, ackMD, matchBits, hdrData, portal, offset)
+	h.Type = Put
 }
 
 // Get returns the command of a GET.
