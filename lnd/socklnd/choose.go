@@ -132,7 +132,7 @@ func ofFlow(conns []*conn, flow uint64) *conn {
 		return nil
 	}
 	c := conns[flow*0x9e3779b97f4a7c15>>32%uint64(len(conns))] // Fibonacci hashing
-	if c.queuedBytes.Load() > 0 {
+	if c.tx.queuedBytes() > 0 {
 		return nil
 	}
 	return c
@@ -148,9 +148,9 @@ func leastBusy(conns []*conn) *conn {
 	if len(conns) == 1 {
 		return best
 	}
-	fewest := best.queuedBytes.Load()
+	fewest := best.tx.queuedBytes()
 	for _, c := range conns[1:] {
-		n := c.queuedBytes.Load()
+		n := c.tx.queuedBytes()
 		if n < fewest || n == fewest && c.usedAt < best.usedAt {
 			best, fewest = c, n
 		}

@@ -40,8 +40,6 @@ type conn struct {
 	txMsgs   atomic.Uint64
 	txBytes  atomic.Uint64
 	progress progress // used only by the scan
-
-	queuedBytes atomic.Int64 // bytes of messages taken for sending, until they have left
 }
 
 // link has what the two sides have agreed upon in a handshake.

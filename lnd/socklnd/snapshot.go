@@ -85,7 +85,7 @@ func (p *peer) snapshot(now time.Duration) PeerSnapshot {
 	for _, c := range p.conns {
 		s.Conns = append(s.Conns, ConnSnapshot{
 			Type: c.ctype, Version: c.version, Dialled: c.dialled,
-			Local: c.local, Remote: c.remote, QueuedBytes: c.queuedBytes.Load(),
+			Local: c.local, Remote: c.remote, QueuedBytes: c.tx.queuedBytes(),
 			TxMessages: c.txMsgs.Load(), RxMessages: c.rxMsgs.Load(),
 			TxBytes: c.txBytes.Load(), RxBytes: c.rxBytes.Load(),
 		})

@@ -28,7 +28,7 @@ func (w *writer) withdraw(want func(*lnd.Message) bool, back *lnd.Queue) {
 	defer w.mu.Unlock()
 	list := w.queue.Take(want)
 	for m := list; m != nil; m = m.Link {
-		w.c.queuedBytes.Add(-int64(w.c.framing.wireSize(int(m.Header.PayloadLength))))
+		w.queued -= w.sizeOf(m)
 	}
 	pushList(back, list)
 }

@@ -31,6 +31,7 @@ type writer struct {
 	scheduled bool      // the sending side is owned by a drain that has not begun; guarded by mu
 	corked    bool      // the sending side is owned by the reader, which flushes after its batch; guarded by mu
 	answers   bool      // a drain is scheduled, and the reader writes in its place if it ends its batch first; guarded by mu
+	queued    int64     // bytes of messages taken for sending, until they have left; guarded by mu
 	closed    error     // why nothing is sent any more; guarded by mu
 	alone     bool      // the reader has ended; guarded by mu
 
@@ -49,11 +50,23 @@ func (w *writer) init(c *conn) {
 // goroutine writes the message. The caller holds peer.mu, and the connection is attached, so
 // it is not closed.
 func (w *writer) push(m *lnd.Message) (flush bool) {
-	w.c.queuedBytes.Add(int64(w.c.framing.wireSize(int(m.Header.PayloadLength))))
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.queued += w.sizeOf(m)
 	w.queue.Push(m)
 	return w.takeOver() || w.seizeDelayed() || w.begin(m.Header.PayloadLength <= lnd.MaxInline)
+}
+
+// sizeOf returns the bytes of a message, with its headers.
+func (w *writer) sizeOf(m *lnd.Message) int64 {
+	return int64(w.c.framing.wireSize(int(m.Header.PayloadLength)))
+}
+
+// queuedBytes returns the bytes of messages that were taken for sending and have not left yet.
+func (w *writer) queuedBytes() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.queued
 }
 
 // begin starts to write what waits, unless a goroutine does so already. It returns true if the
@@ -78,7 +91,7 @@ func (w *writer) pushAll(q *lnd.Queue) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for m := q.Pop(); m != nil; m = q.Pop() {
-		w.c.queuedBytes.Add(int64(w.c.framing.wireSize(int(m.Header.PayloadLength))))
+		w.queued += w.sizeOf(m)
 		w.queue.Push(m)
 	}
 	if !w.writing && w.queue.Len() > 0 {
@@ -273,7 +286,9 @@ func (w *writer) finish(b *batch, err error) {
 		err = w.fail(err)
 	}
 	ni := w.c.peer.ni
-	w.c.queuedBytes.Add(-b.size)
+	w.mu.Lock()
+	w.queued -= b.size
+	w.mu.Unlock()
 	w.c.txMsgs.Add(uint64(len(b.messages) + len(b.records) + b.copies))
 	now := ni.clock.Now() // read once: many small messages leave together
 	end := w.finishInline(b, now, err)

@@ -108,8 +108,7 @@ func (w *writer) encode(i *lnd.Inline, payload lnd.Payload, open bool) (flush, t
 			return false, false
 		}
 	}
-	ni.messages.Begin()
-	w.c.queuedBytes.Add(int64(size))
+	w.queued += int64(size)
 	co := &w.coalescing
 	co.posted += size
 	co.lazy = co.lazy || i.Lazy
@@ -141,6 +140,7 @@ func (w *writer) postFirst(i *lnd.Inline, payload lnd.Payload, open bool) (size 
 		b.release()
 		return 0, false
 	}
+	w.c.peer.ni.messages.Begin() // once for all messages of the batch
 	if w.posted != nil {
 		w.full.push(w.posted)
 	}
@@ -187,6 +187,10 @@ func (w *writer) uncork() {
 // finishInline ends the inline messages of a batch, which are its first ones. It returns how
 // many bytes they have.
 func (w *writer) finishInline(b *batch, now time.Duration, err error) (end int) {
+	if len(b.records) == 0 {
+		return 0
+	}
+	defer w.c.peer.ni.messages.End()
 	if err == nil {
 		w.left(b.records, now)
 		return b.inlineBytes
@@ -213,17 +217,14 @@ func (w *writer) finishInline(b *batch, now time.Duration, err error) (end int) 
 // left reports that inline messages have left.
 func (w *writer) left(list []lnd.Record, now time.Duration) {
 	if len(list) > 0 {
-		ni := w.c.peer.ni
-		ni.inline.Left(list, w.c.peer.id, now)
-		ni.messages.EndAll(len(list))
+		w.c.peer.ni.inline.Left(list, w.c.peer.id, now)
 	}
 }
 
 // lost reports that n of the messages that r stands for, of which b has the bytes, have failed.
 func (w *writer) lost(r *lnd.Record, n int, b []byte, err error) {
-	f, ni := &w.c.framing, w.c.peer.ni
+	f := &w.c.framing
 	var h wire.Header
 	_ = f.parse(&h, b[f.msgSize:]) // cannot fail, because this side has encoded the header
-	ni.inline.Lost(r, &h, w.c.peer.id, n, b[f.overhead():], err)
-	ni.messages.EndAll(1)
+	w.c.peer.ni.inline.Lost(r, &h, w.c.peer.id, n, b[f.overhead():], err)
 }

@@ -21,11 +21,8 @@ func (m *Messages) Init() { m.drained = make(chan struct{}, 1) }
 func (m *Messages) Begin() int64 { return m.count.Add(1) }
 
 // End counts one message as ended.
-func (m *Messages) End() { m.EndAll(1) }
-
-// EndAll counts n messages as ended.
-func (m *Messages) EndAll(n int) {
-	if m.count.Add(-int64(n)) == 0 && m.closing.Load() {
+func (m *Messages) End() {
+	if m.count.Add(-1) == 0 && m.closing.Load() {
 		m.signal()
 	}
 }
