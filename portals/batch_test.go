@@ -1,7 +1,10 @@
 package portals_test
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -158,6 +161,48 @@ func TestBatchChanges(t *testing.T) {
 				t.Errorf("%d messages were counted", n)
 			}
 		})
+	}
+}
+
+// TestBatchSilent: an MD without handler and EQ takes the PUTs of a batch until it is exhausted. They are
+// counted and acknowledged, and then the slot of the MD is free.
+func TestBatchSilent(t *testing.T) {
+	table, net := newWire(t)
+	h := &harness{Table: table, t: t, self: here}
+	me, err := h.MEAttach(5, portals.Match{}, portals.Unlink, portals.After)
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory := make([]byte, 8)
+	silent, err := h.MDAttach(me, portals.MD{Segments: []lnd.Segment{memory}, Threshold: 3, Options: portals.OpPut}, portals.Unlink)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var l log
+	h.post(5, portals.Match{}, portals.MD{
+		Segments: []lnd.Segment{make([]byte, 1)}, Threshold: inf, Options: portals.OpPut | portals.ManageRemote, Handler: l.handle,
+	})
+	b := newBatch(t, net)
+	for range 5 {
+		b.put(lnd.Taken, wanting(7))
+	}
+	b.end()
+	wantReceived(t, "the other MD", &l, "4", "5")
+	if want := []byte{1, 2, 3, 0, 0, 0, 0, 0}; !bytes.Equal(memory, want) {
+		t.Errorf("memory %v, want %v", memory, want)
+	}
+	acks := 0
+	for _, m := range net.waiting() {
+		acks += m.Owner.(*lnd.Inline).Messages()
+	}
+	if n := h.Node().Stats().RecvCount; n != 5 || acks != 5 {
+		t.Errorf("%d messages were counted, %d ACKs sent", n, acks)
+	}
+	if err := h.MDUnlink(silent); !errors.Is(err, syscall.ENOENT) {
+		t.Errorf("the exhausted MD: %v", err)
+	}
+	if next, err := h.MDBind(portals.MD{}, portals.Retain); err != nil || next>>2&0xffffff != silent>>2&0xffffff {
+		t.Errorf("the MD after it: %#x, %v, want the slot of %#x", next, err, silent)
 	}
 }
 

@@ -100,7 +100,9 @@ func (in *intake) again(ni *lnet.NI, d *lnd.Delivery, put *wire.PutCmd) bool {
 	}
 	md.begin()
 	md.offset = offset + mlength
-	in.event = in.usual
+	if !md.silent() {
+		in.event = in.usual
+	}
 	in.finish(ni, d, put, md, offset, mlength)
 	return true
 }
@@ -111,28 +113,40 @@ func (d *md) exhaustedBy(end int) bool {
 	return d.threshold == 1 || d.options&HasMaxSize != 0 && end+d.maxSize > d.length
 }
 
+// silent reports whether the MD has no events, because nothing takes them. The caller holds d.mu.
+func (d *md) silent() bool { return d.handler == nil && d.eq == nil }
+
 // finish copies the payload, delivers the event, and sends the ACK if the PUT asks for one. It is
 // entered with the MD locked, and returns with it released.
 func (in *intake) finish(ni *lnet.NI, d *lnd.Delivery, put *wire.PutCmd, md *md, offset, mlength int) {
-	t, e := in.table, &in.event
+	t := in.table
 	lnd.Payload{Segments: md.segments, Offset: offset, Length: mlength}.CopyIn(d.Data)
 	d.Sink.Length = mlength
-	e.RLength, e.HdrData = d.Header.PayloadLength, put.HdrData
-	e.Offset, e.MLength = uint32(offset), uint32(mlength)
 	acks := !put.AckMD.IsNone() && md.options&AckDisable == 0
 	md.refs--
-	e.Unlinked = t.isOver(md)
-	e.Err = md.eventError(nil, e.Unlinked)
-	md.handling = true
+	last := t.isOver(md)
+	err := md.eventError(nil, last)
+	acks = acks && err == nil
+	silent := md.silent()
+	if silent {
+		t.freeEnded(md)
+	} else {
+		md.handling = true
+	}
 	md.mu.Unlock()
 	ni.Received(d)
-	if e.Err != nil {
-		acks = false
+	if !silent {
+		e := &in.event
+		e.RLength, e.HdrData = d.Header.PayloadLength, put.HdrData
+		e.Offset, e.MLength = uint32(offset), uint32(mlength)
+		e.Unlinked, e.Err = last, err
+		md.announce(e, d.ReadLoop)
 	}
-	md.announce(e, d.ReadLoop)
 	if acks {
 		t.owe(in, ni, d, wire.AckCmd{DstMD: put.AckMD, MatchBits: put.MatchBits, MLength: uint32(mlength)})
 	}
-	md.mu.Lock()
-	t.handle(md)
+	if !silent {
+		md.mu.Lock()
+		t.handle(md)
+	}
 }
