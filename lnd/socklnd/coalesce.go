@@ -10,11 +10,15 @@ import "time"
 // the delay with each drain. So each delay in which too few messages came (a delay in vain) doubles
 // the number of drains that begin at once afterwards.
 //
-// Only inline messages of a burst wait for a delayed drain, none of them longer than
-// coalesceTime*coalesceTicks. Lazy messages leave when the reader's batch ends.
+// A tick wakes a thread, which costs as much as posting dozens of messages. So each delay that was not in
+// vain doubles the time between ticks, up to four times coalesceTime, and one in vain makes it coalesceTime again.
+//
+// Only inline messages of a burst wait for a delayed drain: until a tick, and then at most
+// coalesceTime*coalesceTicks, 0.6 ms in all. Lazy messages leave when the reader's batch ends.
 const (
 	coalesceTime  = 50 * time.Microsecond
-	coalesceTicks = 8    // largest number of ticks of a delay that is not in vain
+	coalesceTicks = 8    // largest number of ticks of a delay that is not in vain, if the ticks are coalesceTime apart
+	maxStretch    = 2    // binary logarithm of the largest time between ticks in coalesceTime
 	maxAtOnce     = 1024 // bound for the number of drains that begin at once after a delay in vain
 )
 
@@ -24,7 +28,8 @@ type coalescing struct {
 	lazy    bool // a lazy message is among the inline ones that wait
 	ticking bool // the timer of tick is set
 	posted  int  // bytes of inline messages so far
-	seen    int  // posted when the timer was set
+	fast    int  // value that posted has at the next tick if messages come fast enough that a buffer will be full soon
+	stretch int  // binary logarithm of the time between ticks in coalesceTime
 	atOnce  int  // drains that are to begin at once before one is delayed again
 	vain    int  // value of atOnce after the latest delay in vain, halved by each delay that was not
 }
@@ -63,9 +68,9 @@ func (w *writer) delay() {
 
 func (w *writer) setTick() {
 	co, ni := &w.coalescing, w.c.peer.ni
-	co.ticking, co.seen = true, co.posted
+	co.ticking, co.fast = true, co.posted+enoughBytes<<co.stretch/coalesceTicks
 	ni.tasks.Add(1)
-	ni.clock.AfterFunc(coalesceTime, w.tickFn)
+	ni.clock.AfterFunc(coalesceTime<<co.stretch, w.tickFn)
 }
 
 // tick begins the delayed drain, unless messages still come fast enough that a buffer will be full soon.
@@ -77,10 +82,10 @@ func (w *writer) tick() {
 	co.ticking = false
 	switch {
 	case !co.on:
-	case co.posted-co.seen >= enoughBytes/coalesceTicks:
+	case co.posted >= co.fast:
 		w.setTick()
 	default:
-		co.on = false
+		co.on, co.stretch = false, 0
 		co.vain = min(max(1, 2*co.vain), maxAtOnce)
 		co.atOnce = co.vain
 		w.startDrain()

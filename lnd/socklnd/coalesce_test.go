@@ -128,6 +128,35 @@ func TestCoalesceEnough(t *testing.T) {
 	})
 }
 
+// TestCoalesceStretch: after a delay that was not in vain ticks come later, after one in vain as at first.
+func TestCoalesceStretch(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		u, k := postingHost(t)
+		u.flood(k)
+		u.postLater()
+		large := (enoughBytes - 100) / 900
+		for range large + 1 {
+			u.post(probeID, pattern(800))
+		}
+		k.control.expectPayload(pattern(8))
+		for range large + 1 {
+			k.control.expectPayload(pattern(800))
+		}
+		synctest.Wait()
+		u.postLater()
+		before := len(u.ends)
+		time.Sleep(2*coalesceTime + coalesceTime/2) // the first tick was set before, the next one comes twice as late
+		if c, _ := u.coalescing(); len(u.ends) != before || !c.on {
+			t.Errorf("a message has left before the second tick: %+v", c)
+		}
+		time.Sleep(coalesceTime)
+		u.expectEnds(k, 1)
+		if c, _ := u.coalescing(); c.on || c.stretch != 0 {
+			t.Errorf("after a delay in vain: %+v", c)
+		}
+	})
+}
+
 // TestCoalesceGrowth: while many messages come the drain waits on, but not for ever.
 func TestCoalesceGrowth(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -114,7 +114,7 @@ func (w *writer) encode(i *lnd.Inline, payload lnd.Payload, open bool) (flush, t
 	co.lazy = co.lazy || i.Lazy
 	if w.enough() {
 		if w.seizeDelayed() {
-			co.vain /= 2
+			co.vain, co.stretch = co.vain/2, min(co.stretch+1, maxStretch)
 			return true, true
 		}
 		if w.seize() || w.takeOver() {
