@@ -15,7 +15,7 @@ import (
 // a timer is set as long as a work request is not done (see pair.step), and all are done in the end.
 func TestProgress(t *testing.T) {
 	effort.OneGoroutine(t)
-	seeds := uint64(20)
+	seeds := uint64(5)
 	if effort.Long() {
 		seeds = 2000
 	}

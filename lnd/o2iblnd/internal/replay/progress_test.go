@@ -24,7 +24,7 @@ import (
 func TestProgress(t *testing.T) {
 	spec.Covers(t, "LN-23")
 	effort.OneGoroutine(t)
-	seeds := uint64(3)
+	seeds := uint64(2)
 	if effort.Long() {
 		seeds = 100
 	}
