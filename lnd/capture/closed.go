@@ -3,7 +3,7 @@ package capture
 import (
 	"net/netip"
 
-	"github.com/google/gopacket/layers"
+	"ulnet/lnd/capture/internal/headers"
 )
 
 // closedFlows remembers the last sequence numbers of closed connections, to distinguish
@@ -42,7 +42,7 @@ func (c *closedFlows) add(f *flow) {
 
 // covers reports whether a packet brings nothing new: a SYN that repeats the
 // last one, or bytes that were seen.
-func (c *closedFlows) covers(key tuple, src netip.AddrPort, tcp *layers.TCP) bool {
+func (c *closedFlows) covers(key tuple, src netip.AddrPort, tcp *headers.TCP) bool {
 	closed, ok := c.last[key]
 	if !ok {
 		return false

@@ -6,8 +6,8 @@ import (
 	"net/netip"
 
 	"github.com/google/gopacket"
-	"github.com/google/gopacket/layers"
 
+	"ulnet/lnd/capture/internal/headers"
 	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnd/socklnd/ksock"
 )
@@ -28,22 +28,17 @@ func readDatagramPrefix(b []byte) (any, []byte, gopacket.LayerType, error) {
 
 // datagram makes a Record of a packet that is a multicast datagram of LNet, whatever its
 // port. It returns false for other packets.
-func (d *Dissector) datagram(p gopacket.Packet) bool {
-	udp, ok := p.Layer(layers.LayerTypeUDP).(*layers.UDP)
-	if !ok || p.ErrorLayer() != nil {
+func (d *Dissector) datagram(ip *headers.IP, udp *headers.UDP) bool {
+	b := udp.Payload
+	if !ip.Src.IsValid() || !ip.Dst.IsMulticast() || len(b) < 4 || binary.LittleEndian.Uint32(b) != ksock.DatagramMagic {
 		return false
 	}
-	src, dst := addresses(p.NetworkLayer())
-	b := udp.LayerPayload()
-	if !src.IsValid() || !dst.IsMulticast() || len(b) < 4 || binary.LittleEndian.Uint32(b) != ksock.DatagramMagic {
-		return false
-	}
-	if p.Metadata().Truncated {
+	if ip.Cut {
 		d.counts.Truncated++
 	}
-	ends := [2]netip.AddrPort{netip.AddrPortFrom(src, uint16(udp.SrcPort)), netip.AddrPortFrom(dst, uint16(udp.DstPort))}
+	ends := [2]netip.AddrPort{netip.AddrPortFrom(ip.Src, udp.SrcPort), netip.AddrPortFrom(ip.Dst, udp.DstPort)}
 	r := &Record{Kind: Message, Stamp: d.at, Conn: &Conn{Ends: ends, FirstFrame: d.at.Frame}, Datagram: true, Raw: b}
-	r.Length = uint64(max(len(b), int(udp.Length)-8))
+	r.Length = uint64(max(len(b), udp.Length-8))
 	r.parseDatagram(b, d.opt.KeepPayload)
 	d.deliver(r)
 	return true

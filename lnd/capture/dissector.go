@@ -6,9 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/gopacket"
-	"github.com/google/gopacket/layers"
-	"github.com/google/gopacket/reassembly"
+	"ulnet/lnd/capture/internal/headers"
 )
 
 // AcceptPort is the port on which LNet nodes accept connections (accept_port).
@@ -62,9 +60,9 @@ type Dissector struct {
 	byAge     *list.List // list of *flow, with the one that was silent longest in front
 	closed    closedFlows
 	conns     int // number of connections seen so far
-	assembler *reassembly.Assembler
-	assembly  assembly // the packet that the assembler has
+	assembler assembler
 	plain     plain
+	arrived   func(*flow, Side, *headers.TCP) // the method segment of assembler; tests replace it
 	roce      *roce
 	reordered bool // whether a packet has ever come out of order
 	flushed   time.Time
@@ -87,7 +85,7 @@ func NewDissector(opt Options, emit func(*Record)) *Dissector {
 		opt: opt, emit: emit,
 		flows: map[tuple]*flow{}, byAge: list.New(), closed: newClosedFlows(rememberedClosed),
 	}
-	d.assembler = assemblers.Get().(*reassembly.Assembler)
+	d.arrived = d.assembler.segment
 	d.roce = newRoce(d)
 	return d
 }
@@ -103,28 +101,30 @@ func (d *Dissector) Packet(at time.Time, link LinkType, data []byte) bool {
 	if ours, done := d.takePlain(link, data); done {
 		return ours
 	}
-	p := gopacket.NewPacket(data, link, gopacket.DecodeOptions{Lazy: true, NoCopy: true})
-	if tcp, ok := p.Layer(layers.LayerTypeTCP).(*layers.TCP); ok && p.ErrorLayer() == nil {
-		return d.tcp(p.NetworkLayer(), tcp, p.Metadata().Truncated)
+	p := headers.Packet{Malformed: true}
+	if headers.Unusual != nil {
+		p = headers.Unusual(uint16(link), data)
 	}
-	if udp, ok := p.Layer(layers.LayerTypeUDP).(*layers.UDP); ok && (d.roce.packet(p.NetworkLayer(), udp) || d.datagram(p)) {
+	switch {
+	case p.TCP != nil:
+		return d.tcp(&p.IP, p.TCP)
+	case p.UDP != nil && (d.roce.packet(&p.IP, p.UDP) || !p.Odd && d.datagram(&p.IP, p.UDP)):
 		return true
 	}
-	d.countOther(p)
+	d.countOther(&p)
 	return false
 }
 
 // tcp handles a TCP packet. It returns true if the packet belongs to one of the ports.
-func (d *Dissector) tcp(network gopacket.NetworkLayer, tcp *layers.TCP, truncated bool) bool {
-	src, dst := addresses(network)
-	if !src.IsValid() || !d.ours(uint16(tcp.SrcPort)) && !d.ours(uint16(tcp.DstPort)) {
+func (d *Dissector) tcp(ip *headers.IP, tcp *headers.TCP) bool {
+	if !ip.Src.IsValid() || !d.ours(tcp.SrcPort) && !d.ours(tcp.DstPort) {
 		d.counts.Other++
 		return false
 	}
-	if truncated {
+	if ip.Cut {
 		d.counts.Truncated++
 	}
-	d.segment(netip.AddrPortFrom(src, uint16(tcp.SrcPort)), netip.AddrPortFrom(dst, uint16(tcp.DstPort)), tcp)
+	d.segment(netip.AddrPortFrom(ip.Src, tcp.SrcPort), netip.AddrPortFrom(ip.Dst, tcp.DstPort), tcp)
 	d.flushOld()
 	return true
 }
@@ -141,34 +141,20 @@ func (d *Dissector) Close() {
 		d.end(f, ErrOpenEnd)
 	}
 	d.roce.close()
-	d.release()
 }
 
 func (d *Dissector) ours(port uint16) bool { return slices.Contains(d.opt.Ports, port) }
 
 // countOther counts a packet without a readable TCP layer.
-func (d *Dissector) countOther(p gopacket.Packet) {
+func (d *Dissector) countOther(p *headers.Packet) {
 	switch {
-	case p.Layer(gopacket.LayerTypeFragment) != nil:
+	case p.Fragment:
 		d.counts.Fragments++
-	case p.ErrorLayer() != nil && (p.NetworkLayer() == nil || p.TransportLayer() != nil):
+	case p.Malformed:
 		d.counts.Malformed++
 	default:
 		d.counts.Other++
 	}
-}
-
-// addresses returns the addresses of an IP layer.
-func addresses(network gopacket.NetworkLayer) (src, dst netip.Addr) {
-	switch ip := network.(type) {
-	case *layers.IPv4:
-		src, _ = netip.AddrFromSlice(ip.SrcIP)
-		dst, _ = netip.AddrFromSlice(ip.DstIP)
-	case *layers.IPv6:
-		src, _ = netip.AddrFromSlice(ip.SrcIP)
-		dst, _ = netip.AddrFromSlice(ip.DstIP)
-	}
-	return src, dst
 }
 
 // deliver hands out a Record, or keeps it until a flush is over.
@@ -190,11 +176,14 @@ func (d *Dissector) flushOld() {
 }
 
 // flush gives up missing bytes: it counts them as lost if packets captured before the instant t
-// wait for them. The assembler goes through its connections in no particular order; the Records
-// are sorted by connection.
+// wait for them. It goes through the flows in the order of their last packets; the Records are sorted
+// by connection.
 func (d *Dissector) flush(t time.Time) {
 	d.flushed, d.holding = d.at.Time, true
-	d.guard(nil, func() { d.assembler.FlushWithOptions(reassembly.FlushOptions{T: t}) })
+	for e := d.byAge.Front(); e != nil; e = e.Next() {
+		f := e.Value.(*flow)
+		d.guard(f, func() { d.assembler.flush(f, t) })
+	}
 	d.holding = false
 	slices.SortStableFunc(d.held, func(a, b *Record) int { return a.Conn.ID - b.Conn.ID })
 	for _, r := range d.held {

@@ -18,6 +18,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnd/capture"
+	_ "ulnet/lnd/capture/encap"
 )
 
 // readPackets returns the packets of a capture.

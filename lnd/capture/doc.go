@@ -23,6 +23,9 @@
 // of o2iblnd; or a note that bytes are missing or cannot be parsed. Such a note never ends the
 // dissection.
 //
+// Packets other than plain ones over Ethernet, raw IP and the pseudo-interface "any", such as those
+// with tags of VLANs, are read in programs that import package encap.
+//
 // The package also registers layers, [LayerTypeHello] and others, with
 // gopacket, for programs that take packets apart themselves.
 package capture

@@ -1,4 +1,4 @@
 package capture
 
-// BreakAssembler makes every call of the assembler panic.
-func (d *Dissector) BreakAssembler() { d.assembler = nil }
+// BreakAssembler makes the assembler panic at each segment.
+func (d *Dissector) BreakAssembler() { d.arrived = nil }

@@ -2,13 +2,10 @@ package capture
 
 import (
 	"container/list"
-	"encoding/binary"
 	"net/netip"
 	"time"
 
-	"github.com/google/gopacket"
-	"github.com/google/gopacket/layers"
-	"github.com/google/gopacket/reassembly"
+	"ulnet/lnd/capture/internal/headers"
 )
 
 // tuple names the two ends of a connection, the lesser one first.
@@ -21,15 +18,14 @@ func tupleOf(a, b netip.AddrPort) tuple {
 	return tuple{a, b}
 }
 
-// flow is one TCP connection while it is open: the reassembly.Stream of both
-// its directions.
+// flow is one TCP connection while it is open.
 type flow struct {
 	d       *Dissector
 	conn    *Conn
 	decoder *Decoder
 	key     tuple
-	keys    [2]gopacket.Flow // the keys of the two directions in the assembler
-	first   Side             // side that sent the first packet: the assembler's "client"
+	streams [2]stream // by side
+	first   Side      // side that sent the first packet
 	age     *list.Element
 
 	syn    [2]bool
@@ -46,7 +42,7 @@ type flow struct {
 }
 
 // segment handles one TCP packet to or from a port of LNet.
-func (d *Dissector) segment(src, dst netip.AddrPort, tcp *layers.TCP) {
+func (d *Dissector) segment(src, dst netip.AddrPort, tcp *headers.TCP) {
 	key := tupleOf(src, dst)
 	f := d.flows[key]
 	if tcp.SYN {
@@ -97,7 +93,7 @@ func (d *Dissector) segment(src, dst netip.AddrPort, tcp *layers.TCP) {
 var both = [2]bool{true, true}
 
 // open begins a flow at its first packet.
-func (d *Dissector) open(key tuple, src, dst netip.AddrPort, tcp *layers.TCP) *flow {
+func (d *Dissector) open(key tuple, src, dst netip.AddrPort, tcp *headers.TCP) *flow {
 	if len(d.flows) >= maxFlows {
 		d.counts.Evicted++
 		d.end(d.byAge.Front().Value.(*flow), ErrEvicted)
@@ -110,13 +106,6 @@ func (d *Dissector) open(key tuple, src, dst netip.AddrPort, tcp *layers.TCP) *f
 	f := &flow{d: d, key: key, first: first}
 	f.conn = &Conn{ID: d.conns, Ends: ends, FirstFrame: d.at.Frame}
 	f.decoder = NewDecoder(f.conn, d.opt.KeepPayload, d.deliver)
-	for side := range f.keys {
-		var here, there [9]byte
-		binary.BigEndian.PutUint64(here[:], uint64(d.conns))
-		there = here
-		here[8], there[8] = byte(side), byte(1-side)
-		f.keys[side] = gopacket.NewFlow(gopacket.EndpointInvalid, here[:], there[:])
-	}
 	f.age = d.byAge.PushBack(f)
 	d.flows[key] = f
 	d.deliver(&Record{Kind: Opened, Stamp: d.at, Conn: f.conn, From: first})
@@ -131,28 +120,27 @@ func (f *flow) sideOf(src netip.AddrPort) Side {
 }
 
 // repeats reports whether a SYN is a retransmission.
-func (f *flow) repeats(src netip.AddrPort, tcp *layers.TCP) bool {
+func (f *flow) repeats(src netip.AddrPort, tcp *headers.TCP) bool {
 	side := f.sideOf(src)
 	return f.syn[side] && f.isn[side] == tcp.Seq
 }
 
 // reuses reports whether a SYN that is no retransmission begins another connection. A SYN that
 // answers the SYN of f begins none.
-func (f *flow) reuses(src netip.AddrPort, tcp *layers.TCP) bool {
+func (f *flow) reuses(src netip.AddrPort, tcp *headers.TCP) bool {
 	side := f.sideOf(src)
 	answers := tcp.ACK && side == Acceptor && !f.syn[side] &&
 		(!f.syn[side.Other()] || f.isn[side.Other()] == tcp.Ack-1)
 	return !answers
 }
 
-// assemble passes a packet to the assembler, which calls Accept and
-// ReassembledSG.
-func (d *Dissector) assemble(f *flow, side Side, tcp *layers.TCP) {
+// assemble passes a packet to the assembler.
+func (d *Dissector) assemble(f *flow, side Side, tcp *headers.TCP) {
 	if end := tcp.Seq + uint32(len(tcp.Payload)); int32(end-f.next[side]) > 0 || f.next[side] == 0 {
 		f.next[side] = end
 	}
-	d.assembly.flow, f.old = f, false
-	d.guard(f, func() { d.assembler.AssembleWithContext(f.keys[side], tcp, &d.assembly) })
+	f.old = false
+	d.guard(f, func() { d.arrived(f, side, tcp) })
 }
 
 // end ends a flow that TCP has not ended: bytes that wait for lost ones are
@@ -164,21 +152,10 @@ func (d *Dissector) end(f *flow, cause error) {
 	f.ending = true
 	for side := range f.closed {
 		if !f.closed[side] && !f.broken {
-			d.assemble(f, Side(side), f.reset(Side(side)))
+			d.assemble(f, Side(side), &headers.TCP{RST: true})
 		}
 	}
 	d.forget(f, cause)
-}
-
-// reset makes a RST of one side. Accept sets its sequence number.
-func (f *flow) reset(side Side) *layers.TCP {
-	const flags, rst = 13, 0x04
-	header := [20]byte{12: 5 << 4, flags: rst}
-	binary.BigEndian.PutUint16(header[0:], f.conn.Ends[side].Port())
-	binary.BigEndian.PutUint16(header[2:], f.conn.Ends[side.Other()].Port())
-	var tcp layers.TCP
-	_ = tcp.DecodeFromBytes(header[:], gopacket.NilDecodeFeedback) // the header is long enough, so this cannot fail
-	return &tcp
 }
 
 // endFinished ends the flows in which packets before a FIN were lost, because the assembler
@@ -211,57 +188,11 @@ func (d *Dissector) forget(f *flow, cause error) {
 	for side := range f.shut {
 		f.openWindow(Side(side))
 	}
+	d.assembler.forget(f)
 	d.byAge.Remove(f.age)
 	delete(d.flows, f.key)
 	d.closed.add(f)
 	d.deliver(&Record{Kind: Closed, Stamp: d.at, Conn: f.conn, Err: cause})
-}
-
-// side converts the assembler's direction to a Side.
-func (f *flow) side(dir reassembly.TCPFlowDirection) Side {
-	if dir == reassembly.TCPDirClientToServer {
-		return f.first
-	}
-	return f.first.Other()
-}
-
-// Accept lets a packet pass (reassembly.Stream). It cuts off what was seen
-// before, so that the assembler never sees such overlaps.
-func (f *flow) Accept(tcp *layers.TCP, _ gopacket.CaptureInfo, _ reassembly.TCPFlowDirection,
-	nextSeq reassembly.Sequence, start *bool, _ reassembly.AssemblerContext,
-) bool {
-	unknown := nextSeq < 0
-	switch {
-	case f.ending && unknown:
-		*start = true
-	case f.ending:
-		tcp.Seq = uint32(nextSeq)
-	case unknown && !tcp.SYN:
-		*start = true // the capture begins in mid-stream; the decoder looks for a message
-		return len(tcp.Payload) > 0 || tcp.FIN || tcp.RST
-	case !unknown && !tcp.SYN:
-		old := int32(uint32(nextSeq) - tcp.Seq)
-		if old > 0 {
-			n := min(int(old), len(tcp.Payload))
-			tcp.Payload, tcp.Seq = tcp.Payload[n:], tcp.Seq+uint32(n)
-			f.old = len(tcp.Payload) == 0
-		} else if old < 0 && len(tcp.Payload) > 0 {
-			f.lossy, f.d.reordered = true, true
-		}
-	}
-	return true
-}
-
-// ReassembledSG takes bytes in order (reassembly.Stream).
-func (f *flow) ReassembledSG(sg reassembly.ScatterGather, _ reassembly.AssemblerContext) {
-	dir, _, end, lost := sg.Info()
-	var b []byte
-	if n, _ := sg.Lengths(); n > 0 {
-		b = sg.Fetch(n)
-	}
-	f.d.decoding = true // stays true after a panic, because the reset below is not deferred
-	f.take(f.side(dir), lost, b, end)
-	f.d.decoding = false
 }
 
 // take hands what the assembler found to the decoder.
@@ -278,6 +209,3 @@ func (f *flow) take(side Side, lost int, b []byte, end bool) {
 		f.decoder.End(side, at)
 	}
 }
-
-// ReassemblyComplete lets the assembler forget the flow (reassembly.Stream).
-func (f *flow) ReassemblyComplete(reassembly.AssemblerContext) bool { return true }

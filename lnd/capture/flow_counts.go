@@ -3,18 +3,18 @@ package capture
 import (
 	"time"
 
-	"github.com/google/gopacket/layers"
+	"ulnet/lnd/capture/internal/headers"
 )
 
 // isLate reports whether a segment was captured after bytes that follow it in the stream. Probes
 // of TCP's keepalive repeat one byte at most, and do not count.
-func (f *flow) isLate(side Side, tcp *layers.TCP) bool {
+func (f *flow) isLate(side Side, tcp *headers.TCP) bool {
 	n := len(tcp.Payload)
 	return n > 1 && f.next[side] != 0 && int32(tcp.Seq+uint32(n)-f.next[side]) <= 0
 }
 
 // watchWindow counts how often and for how long a side closes its receive window.
-func (f *flow) watchWindow(side Side, tcp *layers.TCP) {
+func (f *flow) watchWindow(side Side, tcp *headers.TCP) {
 	closed := tcp.Window == 0 && tcp.ACK && !tcp.SYN && !tcp.FIN && !tcp.RST
 	switch {
 	case !closed && tcp.Window > 0:

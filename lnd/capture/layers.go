@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/google/gopacket"
-	"github.com/google/gopacket/layers"
 
 	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet/wire"
@@ -28,12 +27,17 @@ var (
 
 // Layer is a decoded layer of one of the types above.
 type Layer struct {
-	layers.BaseLayer
+	Contents []byte // bytes of the layer
+	Payload  []byte // bytes behind it
 	// Value is a *wire.AcceptorRequest (of a request or its refusal), *ksock.Hello,
 	// *ksock.MsgHeader, *wire.Header or *wire.PingInfo; nil for a datagram's prefix.
 	Value any
 	typ   gopacket.LayerType
 }
+
+// LayerContents returns the bytes of the layer, and LayerPayload those behind it.
+func (l *Layer) LayerContents() []byte { return l.Contents }
+func (l *Layer) LayerPayload() []byte  { return l.Payload }
 
 // LayerType returns one of the types above.
 func (l *Layer) LayerType() gopacket.LayerType { return l.typ }
@@ -52,7 +56,7 @@ func layerType(number int, name string, read layerReader) gopacket.LayerType {
 			}
 			return err
 		}
-		p.AddLayer(&Layer{layers.BaseLayer{Contents: b[:len(b)-len(rest)], Payload: rest}, value, gopacket.LayerType(number)})
+		p.AddLayer(&Layer{b[:len(b)-len(rest)], rest, value, gopacket.LayerType(number)})
 		if next == gopacket.LayerTypeZero || len(rest) == 0 {
 			return nil
 		}

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"ulnet/lnd"
+	"ulnet/lnd/capture/internal/headers"
 )
 
 var _ lnd.PacketTap = (*Writer)(nil)
@@ -19,7 +20,7 @@ func (w *Writer) Packet(p lnd.Packet) {
 	if w.sinks.Load() == 0 {
 		return
 	}
-	h := datagramHeader{from: unmapped(p.From), to: unmapped(p.To), tos: p.TrafficClass, ttl: roceTTL, id: p.ID}
+	h := headers.Envelope{From: unmapped(p.From), To: unmapped(p.To), TOS: p.TrafficClass, TTL: roceTTL, ID: p.ID}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	at := w.now()

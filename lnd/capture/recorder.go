@@ -2,13 +2,9 @@ package capture
 
 import (
 	"io"
-	"net/netip"
-	"runtime"
 	"time"
 
-	"github.com/google/gopacket"
-	"github.com/google/gopacket/layers"
-	"github.com/google/gopacket/pcapgo"
+	"ulnet/lnd/capture/internal/headers"
 )
 
 // maxSegment is the longest piece of payload in one recorded packet. It leaves room for
@@ -18,7 +14,7 @@ const maxSegment = 32 << 10
 
 // recorder writes connections as packets. Its Writer's mutex guards it.
 type recorder struct {
-	ng    *pcapgo.NgWriter
+	ng    *ngWriter
 	err   error // the first error; nothing is written after it
 	flows map[*tapFlow]*recorded
 
@@ -30,7 +26,7 @@ type recorder struct {
 	packets uint64
 	dropped uint64
 
-	buf gopacket.SerializeBuffer
+	buf []byte // a packet
 }
 
 // recorded is a connection as one recorder shows it.
@@ -43,22 +39,11 @@ type recorded struct {
 
 // newRecorder writes the beginning of a capture to out.
 func newRecorder(out io.Writer) (*recorder, error) {
-	ng, err := pcapgo.NewNgWriterInterface(out, pcapgo.NgInterface{
-		Name: "lnet", Description: "LNet connections, shown as TCP to port 988, and RoCEv2",
-		LinkType: layers.LinkTypeRaw, TimestampResolution: 9,
-	}, pcapgo.NgWriterOptions{SectionInfo: pcapgo.NgSectionInfo{
-		Hardware: runtime.GOARCH, OS: runtime.GOOS, Application: "ulnet",
-	}})
-	if err == nil {
-		err = ng.Flush()
-	}
-	if err != nil {
+	ng := newNgWriter(out)
+	if err := ng.flush(); err != nil {
 		return nil, err
 	}
-	return &recorder{
-		ng: ng, flows: map[*tapFlow]*recorded{},
-		buf: gopacket.NewSerializeBufferExpectedSize(64, maxSegment),
-	}, nil
+	return &recorder{ng: ng, flows: map[*tapFlow]*recorded{}, buf: make([]byte, 0, 64+maxSegment)}, nil
 }
 
 // announce shows the beginning of a connection: the TCP handshake, and the part of LNet's
@@ -68,9 +53,9 @@ func (r *recorder) announce(f *tapFlow, at time.Time) {
 	isn := uint32(f.id) * spread
 	c := &recorded{seq: [2]uint32{isn, ^isn}}
 	r.flows[f] = c
-	r.packet(f, c, Initiator, tcpSYN, nil, at)
-	r.packet(f, c, Acceptor, tcpSYN|tcpACK, nil, at)
-	r.packet(f, c, Initiator, tcpACK, nil, at)
+	r.packet(f, c, Initiator, headers.SYN, nil, at)
+	r.packet(f, c, Acceptor, headers.SYN|headers.ACK, nil, at)
+	r.packet(f, c, Initiator, headers.ACK, nil, at)
 	for side := range f.halves {
 		head, all := f.halves[side].replay()
 		r.bytes(f, c, Side(side), head, at)
@@ -99,7 +84,7 @@ func (r *recorder) bytes(f *tapFlow, c *recorded, side Side, b []byte, at time.T
 	}
 	for len(b) > 0 {
 		n := min(len(b), maxSegment)
-		r.packet(f, c, side, tcpACK|tcpPSH, b[:n], at)
+		r.packet(f, c, side, headers.ACK|headers.PSH, b[:n], at)
 		b = b[n:]
 	}
 }
@@ -111,42 +96,31 @@ func (r *recorder) close(f *tapFlow, at time.Time) {
 		return
 	}
 	delete(r.flows, f)
-	r.packet(f, c, f.local, tcpFIN|tcpACK, nil, at)
-	r.packet(f, c, f.local.Other(), tcpFIN|tcpACK, nil, at)
-	r.packet(f, c, f.local, tcpACK, nil, at)
+	r.packet(f, c, f.local, headers.FIN|headers.ACK, nil, at)
+	r.packet(f, c, f.local.Other(), headers.FIN|headers.ACK, nil, at)
+	r.packet(f, c, f.local, headers.ACK, nil, at)
 }
 
 // finish completes the capture with its statistics.
 func (r *recorder) finish(at time.Time) {
 	if r.err == nil {
-		r.err = r.ng.WriteInterfaceStats(0, pcapgo.NgInterfaceStatistics{
-			LastUpdate: at, PacketsReceived: r.packets + r.dropped, PacketsDropped: r.dropped,
-		})
+		r.ng.statistics(at, r.packets+r.dropped, r.dropped)
 	}
 	_ = r.flush() // r.err keeps the error of flush
 }
 
 func (r *recorder) flush() error {
 	if r.err == nil {
-		r.err = r.ng.Flush()
+		r.err = r.ng.flush()
 	}
 	return r.err
 }
-
-// Flags in the TCP header.
-const (
-	tcpFIN = 1 << iota
-	tcpSYN
-	_
-	tcpPSH
-	tcpACK
-)
 
 // packet writes one packet from side and moves its sequence number on.
 func (r *recorder) packet(f *tapFlow, c *recorded, side Side, flags uint8, b []byte, at time.Time) {
 	seq, ack := c.seq[side], c.seq[side.Other()]
 	c.seq[side] += uint32(len(b))
-	if flags&(tcpSYN|tcpFIN) != 0 {
+	if flags&(headers.SYN|headers.FIN) != 0 {
 		c.seq[side]++
 	}
 	if r.err != nil {
@@ -156,37 +130,21 @@ func (r *recorder) packet(f *tapFlow, c *recorded, side Side, flags uint8, b []b
 		r.dropped++
 		return
 	}
-	tcp := layers.TCP{
-		Seq: seq, Window: 0xFFFF,
-		FIN: flags&tcpFIN != 0, SYN: flags&tcpSYN != 0, PSH: flags&tcpPSH != 0, ACK: flags&tcpACK != 0,
+	if flags&headers.ACK == 0 {
+		ack = 0
 	}
-	if tcp.ACK {
-		tcp.Ack = ack
-	}
-	if r.err = r.serialize(f.ends[side], f.ends[side.Other()], &tcp, b); r.err != nil {
-		return
-	}
+	e := headers.Envelope{From: f.ends[side], To: f.ends[side.Other()], TTL: 64}
+	r.buf = e.AppendTCP(r.buf[:0], seq, ack, flags, b)
 	r.write(at)
 }
 
 // write writes the packet that is in r.buf.
 func (r *recorder) write(at time.Time) {
-	data := r.buf.Bytes()
-	info := gopacket.CaptureInfo{Timestamp: at, CaptureLength: len(data), Length: len(data)}
-	if r.err = r.ng.WritePacket(info, data); r.err != nil {
+	if r.err = r.ng.packet(at, r.buf); r.err != nil {
 		return
 	}
 	r.packets++
 	if r.written != nil {
 		r.written()
 	}
-}
-
-// serialize puts the packet into r.buf.
-func (r *recorder) serialize(src, dst netip.AddrPort, tcp *layers.TCP, b []byte) error {
-	tcp.SrcPort, tcp.DstPort = layers.TCPPort(src.Port()), layers.TCPPort(dst.Port())
-	ip, network := ipLayer(src.Addr(), dst.Addr(), layers.IPProtocolTCP, 64)
-	_ = tcp.SetNetworkLayerForChecksum(network) // network is an IP layer, so this cannot fail
-	options := gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}
-	return gopacket.SerializeLayers(r.buf, options, ip, tcp, gopacket.Payload(b))
 }

@@ -5,9 +5,7 @@ import (
 	"encoding/binary"
 	"net/netip"
 
-	"github.com/google/gopacket"
-	"github.com/google/gopacket/layers"
-
+	"ulnet/lnd/capture/internal/headers"
 	"ulnet/lnd/verbs/ibta"
 )
 
@@ -65,20 +63,19 @@ type roceFrame struct {
 }
 
 // packet takes a UDP packet. The result tells whether it is one of RoCE.
-func (r *roce) packet(network gopacket.NetworkLayer, udp *layers.UDP) bool {
+func (r *roce) packet(ip *headers.IP, udp *headers.UDP) bool {
 	if udp.DstPort != ibta.Port {
 		return false
 	}
-	f := roceFrame{at: r.d.at}
-	f.src, f.dst = addresses(network)
+	f := roceFrame{at: r.d.at, src: ip.Src, dst: ip.Dst}
 	if !f.src.IsValid() {
 		return false
 	}
-	length := int(udp.Length) - ibta.UDPSize
+	length := udp.Length - ibta.UDPSize
 	f.raw = udp.Payload[:max(0, min(length, len(udp.Payload)))]
 	f.cut = max(0, length-len(f.raw))
-	f.parse(network.LayerContents(), udp.Contents)
-	if j, ok := f.isJoined(network, udp); ok {
+	f.parse(ip.Header, udp.Header)
+	if j, ok := f.isJoined(ip, udp); ok {
 		r.split(&f, j)
 	} else {
 		r.take(&f)

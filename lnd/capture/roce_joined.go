@@ -3,9 +3,7 @@ package capture
 import (
 	"net/netip"
 
-	"github.com/google/gopacket"
-	"github.com/google/gopacket/layers"
-
+	"ulnet/lnd/capture/internal/headers"
 	"ulnet/lnd/verbs/ibta"
 )
 
@@ -24,14 +22,12 @@ const largestPacket = ibta.BTHSize + ibta.RETHSize + 4096 + ibta.ICRCSize
 
 // isJoined reports whether a frame whose ICRC is wrong consists of several packets: it looks for a
 // length at which the frame's first bytes are a packet with a correct ICRC at its end.
-func (f *roceFrame) isJoined(network gopacket.NetworkLayer, udp *layers.UDP) (j joined, ok bool) {
+func (f *roceFrame) isJoined(ip *headers.IP, udp *headers.UDP) (j joined, ok bool) {
 	if f.err != ErrICRC || f.cut > 0 {
 		return j, false
 	}
-	if ip, is := network.(*layers.IPv4); is {
-		j.id = ip.Id
-	}
-	j.path = ibta.NewPath(netip.AddrPortFrom(f.src, uint16(udp.SrcPort)), netip.AddrPortFrom(f.dst, uint16(udp.DstPort)))
+	j.id = ip.ID
+	j.path = ibta.NewPath(netip.AddrPortFrom(f.src, udp.SrcPort), netip.AddrPortFrom(f.dst, udp.DstPort))
 	for _, j.size = range f.sizes() {
 		if j.size < len(f.raw) && j.path.Check(j.id, f.raw[:j.size]) {
 			return j, true

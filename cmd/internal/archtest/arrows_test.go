@@ -142,9 +142,14 @@ var Rules = []Rule{
 	{Package: "cmd/bench/rival", May: "cmd/bench/worker"},
 	{Package: "cmd/bench/...", May: "cmd/bench/... cmd/internal/... lnet/... portals portals/keyring portals/node gossip/... scoll/... health/... lnd lnd/lo lnd/socklnd/... lnd/o2iblnd/... " +
 		"lnd/verbs/... lnd/link lnd/sim/... lnd/simlnd lnd/lndtest/netlab lnd/lndtest/loopback"},
-	{Package: "cmd/...", May: "cmd/... lnet/... portals portals/keyring portals/node gossip/... scoll/... health/... lnd lnd/lo lnd/socklnd/... lnd/o2iblnd/... " +
-		"lnd/verbs/... lnd/capture lnd/capture/analyze lnd/fault lnd/link lnd/sim/... lnd/simlnd lnd/lndtest/loopback lnd/lndtest/procstate lnd/lndtest/effort"},
+	// Package encap makes each start of a program longer, so that lnetd must not have it.
+	{Package: "cmd/lnetdump", May: commandsMay + " lnd/capture/encap"},
+	{Package: "cmd/...", May: commandsMay},
 }
+
+// commandsMay is what commands may import.
+const commandsMay = "cmd/... lnet/... portals portals/keyring portals/node gossip/... scoll/... health/... lnd lnd/lo lnd/socklnd/... lnd/o2iblnd/... " +
+	"lnd/verbs/... lnd/capture lnd/capture/analyze lnd/fault lnd/link lnd/sim/... lnd/simlnd lnd/lndtest/loopback lnd/lndtest/procstate lnd/lndtest/effort"
 
 // A Limit names an import from outside the module that only some packages may use.
 type Limit struct {
@@ -156,6 +161,13 @@ type Limit struct {
 // systemCallers are the only packages that open sockets and make system calls.
 const systemCallers = "lnet/machine/timerfd lnd/readloop lnd/linkwatch lnd/socklnd lnd/o2iblnd lnd/o2iblnd/internal/replay lnd/verbs/softroce lnd/verbs/ibv lnd/lndtest/cputime lnd/lndtest/netlab lnd/lndtest/smalldisk cmd/internal/... cmd/bench/..."
 
+// The packages that may have the layers of gopacket, which take 6 MB and tens of milliseconds of each
+// process, directly or by another package of it.
+const (
+	withGopacket  = "lnd/capture/encap cmd/lnetdump"
+	gopacketTests = "lnd/capture/... lnd/verbs/softroce cmd/..."
+)
+
 // Limits are the imports that only few packages may use.
 var Limits = []Limit{
 	{Import: "C", Within: "lnd/verbs/ibv"},
@@ -165,6 +177,8 @@ var Limits = []Limit{
 	{Import: "net", Within: systemCallers + " lnd/... portals/node cmd/...", Tests: "lnet/... portals gossip/..."},
 	{Import: "github.com/mdlayher/socket", Within: systemCallers},
 	{Import: "github.com/vishvananda/...", Within: systemCallers},
+	{Import: "github.com/google/gopacket/layers", Within: withGopacket, Tests: gopacketTests},
+	{Import: "github.com/google/gopacket/pcapgo", Within: withGopacket, Tests: gopacketTests},
 	{Import: "github.com/google/gopacket/...", Within: "lnd/capture/... cmd/...", Tests: "lnd/verbs/softroce"},
 	{Import: "github.com/prometheus/...", Within: "cmd/..."},
 	{Import: "github.com/goccy/go-yaml/...", Within: "cmd/..."},

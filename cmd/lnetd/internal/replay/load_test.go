@@ -27,6 +27,7 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"ulnet/lnd/capture"
+	"ulnet/lnd/capture/encap"
 )
 
 // Side is one end of a connection.
@@ -135,7 +136,7 @@ type flow struct {
 }
 
 func (l *loader) packet(packet capture.Packet) error {
-	p := gopacket.NewPacket(packet.Data, packet.Link, gopacket.Default)
+	p := gopacket.NewPacket(packet.Data, encap.Link(packet.Link), gopacket.Default)
 	src, dst := addresses(p.NetworkLayer())
 	tcp, ok := p.TransportLayer().(*layers.TCP)
 	if !ok {

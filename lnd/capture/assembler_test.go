@@ -1,0 +1,98 @@
+package capture_test
+
+import (
+	"encoding/binary"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"ulnet/lnd/capture"
+)
+
+// TestAnyOrder: whatever the order, the overlaps and the repetitions in which the segments of a stream
+// are captured, and wherever its sequence numbers begin, the records are those of the stream in order,
+// once.
+func TestAnyOrder(t *testing.T) {
+	stream := bulkStream(1)[:16<<10]
+	want := kindsOf(func(feed func(seq uint32, data []byte)) { feed(0, stream) }, 1000)
+	rapid.Check(t, func(t *rapid.T) {
+		isn := rapid.OneOf(rapid.Uint32(), rapid.Uint32Range(1<<32-1<<16, 1<<32-1)).Draw(t, "first sequence number")
+		got := kindsOf(func(feed func(seq uint32, data []byte)) {
+			cuts := rapid.Permutation(pieces(t, len(stream))).Draw(t, "order")
+			for _, c := range cuts {
+				feed(uint32(c[0]), stream[c[0]:c[1]])
+			}
+		}, isn)
+		if got != want {
+			t.Fatalf("%+v, want %+v", got, want)
+		}
+	})
+}
+
+// pieces divides n bytes into pieces, of which some overlap.
+func pieces(t *rapid.T, n int) (list [][2]int) {
+	for at := 0; at < n; {
+		end := min(n, at+rapid.IntRange(1, n/4).Draw(t, "length"))
+		list = append(list, [2]int{max(0, at-rapid.IntRange(0, 9).Draw(t, "overlap")), end})
+		at = end
+	}
+	return list
+}
+
+// sums are what a stream has become.
+type sums struct {
+	hellos, messages, lost int
+	bytes, missing         uint64
+}
+
+// kindsOf dissects what give feeds, as the data of one connection.
+func kindsOf(give func(feed func(seq uint32, data []byte)), isn uint32) (s sums) {
+	d := capture.NewDissector(capture.Options{KeepPayload: -1}, func(r *capture.Record) {
+		switch r.Kind {
+		case capture.Hello:
+			s.hellos++
+		case capture.Message:
+			s.messages++
+			s.missing += uint64(r.Missing)
+		case capture.Lost:
+			s.lost++
+		}
+		s.bytes += r.Length
+	})
+	at := time.Unix(1, 0)
+	d.Packet(at, capture.LinkEthernet, segment{seq: isn, flags: synFlag}.frame())
+	give(func(seq uint32, data []byte) {
+		for len(data) > 0 {
+			n := min(len(data), 1448)
+			d.Packet(at, capture.LinkEthernet, segment{seq: isn + 1 + seq, flags: ackFlag, data: data[:n]}.frame())
+			seq, data = seq+uint32(n), data[n:]
+		}
+	})
+	d.Close()
+	return s
+}
+
+// TestWaitingIsBounded: segments behind a gap, however small and in whatever order, take bounded
+// memory: the gap is given up.
+func TestWaitingIsBounded(t *testing.T) {
+	lost := uint64(0)
+	d := capture.NewDissector(capture.Options{}, func(r *capture.Record) {
+		if r.Kind == capture.Lost {
+			lost += r.Length
+		}
+	})
+	at := time.Unix(1, 0)
+	d.Packet(at, capture.LinkEthernet, segment{seq: 0, flags: synFlag}.frame())
+	const segments, last = 5000, 40000
+	for i := range uint32(segments) {
+		frame := segment{seq: last - 2*i, flags: ackFlag, data: binary.BigEndian.AppendUint32(nil, 0)[:1]}.frame()
+		if d.Packet(at, capture.LinkEthernet, frame); lost > 0 {
+			break
+		}
+	}
+	if lost == 0 {
+		t.Error("all segments wait")
+	}
+	d.Close()
+}

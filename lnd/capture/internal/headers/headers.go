@@ -1,0 +1,162 @@
+// Package headers reads the headers of IP, TCP and UDP for package capture, which most programs
+// that have it use for little else: gopacket/layers, which knows several hundred protocols, takes
+// 6 MB and tens of milliseconds of each process that is linked with it.
+package headers
+
+import (
+	"encoding/binary"
+	"errors"
+	"net/netip"
+)
+
+// The protocols above IP that are of interest.
+const (
+	ProtocolTCP = 6
+	ProtocolUDP = 17
+)
+
+// ErrHeader means a header that cannot be read, or that has parts which this package does not know.
+var ErrHeader = errors.New("header cannot be read")
+
+// IP is the header of a packet of IPv4 or IPv6.
+type IP struct {
+	Src, Dst netip.Addr // addresses; invalid: there is no IP header
+	Protocol uint8      // protocol of what follows the header
+	ID       uint16     // identification; IPv6: 0
+	Header   []byte     // bytes of the header, without the extension headers of IPv6
+	Payload  []byte     // what follows, as far as it was captured
+	Cut      bool       // the end of the packet was not captured
+}
+
+// ParseIP reads the header of a packet without fragments and extension headers. All others are
+// errors. The result refers to b.
+func ParseIP(b []byte) (IP, error) {
+	switch {
+	case len(b) >= 20 && b[0]>>4 == 4:
+		return parseIPv4(b)
+	case len(b) >= 40 && b[0]>>4 == 6:
+		return parseIPv6(b)
+	}
+	return IP{}, ErrHeader
+}
+
+// parseIPv4 reads a header (RFC 791 section 3.1). A length of 0 stands for all of b: the network
+// card divides the packet, behind the point of capture.
+func parseIPv4(b []byte) (ip IP, err error) {
+	const fragment = 0x3FFF // more fragments, or an offset
+	header, length := int(b[0]&0x0F)*4, int(binary.BigEndian.Uint16(b[2:]))
+	if length == 0 {
+		length = len(b) & 0xFFFF
+	}
+	if header < 20 || header > length || header > len(b) || binary.BigEndian.Uint16(b[6:])&fragment != 0 || !optionsValid(b[20:header], 3) {
+		return ip, ErrHeader
+	}
+	ip = IP{ID: binary.BigEndian.Uint16(b[4:]), Protocol: b[9], Cut: length > len(b)}
+	ip.Src, ip.Dst = netip.AddrFrom4([4]byte(b[12:16])), netip.AddrFrom4([4]byte(b[16:20]))
+	ip.Header, ip.Payload = b[:header], b[header:min(length, len(b))]
+	return ip, nil
+}
+
+// parseIPv6 reads a header (RFC 8200 section 3). Jumbograms have length 0 and an extension header.
+func parseIPv6(b []byte) (ip IP, err error) {
+	length := int(binary.BigEndian.Uint16(b[4:]))
+	if length == 0 {
+		return ip, ErrHeader
+	}
+	ip = IP{Protocol: b[6], Cut: length > len(b)-40, Header: b[:40], Payload: b[40:min(40+length, len(b))]}
+	ip.Src, ip.Dst = netip.AddrFrom16([16]byte(b[8:24])), netip.AddrFrom16([16]byte(b[24:40]))
+	return ip, nil
+}
+
+// optionsValid reports whether options of IPv4 or TCP can be read, of which each but the end of the
+// list (0) and padding (1) has its length, at least the given one, in its second byte.
+func optionsValid(b []byte, least int) bool {
+	for len(b) > 0 && b[0] != 0 {
+		n := 1
+		if b[0] != 1 {
+			if len(b) < 2 || int(b[1]) < least || int(b[1]) > len(b) {
+				return false
+			}
+			n = int(b[1])
+		}
+		b = b[n:]
+	}
+	return true
+}
+
+// TCP is a segment.
+type TCP struct {
+	SrcPort, DstPort   uint16 // ports
+	Seq, Ack           uint32 // sequence number of the first byte, and number of the byte that is expected from the other side
+	FIN, SYN, RST, ACK bool   // flags
+	Window             uint16 // size of the receive window, without its scale
+	Payload            []byte // data, as far as it was captured
+}
+
+// The flags of the header of TCP, in its byte 13.
+const (
+	FIN = 1 << iota
+	SYN
+	rst
+	PSH
+	ACK
+)
+
+// ParseTCP reads a segment (RFC 9293 section 3.1). The result refers to b.
+func ParseTCP(b []byte) (t TCP, err error) {
+	if len(b) < 20 {
+		return t, ErrHeader
+	}
+	header := int(b[12]>>4) * 4
+	if header < 20 || header > len(b) || !optionsValid(b[20:header], 2) {
+		return t, ErrHeader
+	}
+	flags := b[13]
+	return TCP{
+		SrcPort: binary.BigEndian.Uint16(b), DstPort: binary.BigEndian.Uint16(b[2:]),
+		Seq: binary.BigEndian.Uint32(b[4:]), Ack: binary.BigEndian.Uint32(b[8:]),
+		FIN: flags&FIN != 0, SYN: flags&SYN != 0, RST: flags&rst != 0, ACK: flags&ACK != 0,
+		Window: binary.BigEndian.Uint16(b[14:]), Payload: b[header:],
+	}, nil
+}
+
+// UDP is a datagram.
+type UDP struct {
+	SrcPort, DstPort uint16 // ports
+	Length           int    // length that the header gives, of header and payload
+	Header           []byte // header, of 8 bytes
+	Payload          []byte // data, as far as it was captured
+	Cut              bool   // the end of the payload was not captured
+}
+
+// ParseUDP reads a datagram (RFC 768). Length 0 stands for all of b. The result refers to b.
+func ParseUDP(b []byte) (u UDP, err error) {
+	if len(b) < 8 {
+		return u, ErrHeader
+	}
+	u = UDP{SrcPort: binary.BigEndian.Uint16(b), DstPort: binary.BigEndian.Uint16(b[2:]), Length: int(binary.BigEndian.Uint16(b[4:])), Header: b[:8]}
+	switch {
+	case u.Length == 0:
+		u.Payload = b[8:]
+	case u.Length < 8:
+		return u, ErrHeader
+	default:
+		u.Cut, u.Payload = u.Length > len(b), b[8:min(u.Length, len(b))]
+	}
+	return u, nil
+}
+
+// Packet is what was found in a packet.
+type Packet struct {
+	IP  IP   // header of IP
+	TCP *TCP // segment; nil: none
+	UDP *UDP // datagram; nil: none
+	// Without TCP and UDP: a fragment of IP, or headers that cannot be read.
+	Fragment, Malformed bool
+	// Odd means a datagram behind which gopacket found something that it cannot read.
+	Odd bool
+}
+
+// Unusual reads packets that are not plain: other link types, tags of VLANs, tunnels, extension
+// headers. Package encap sets it. Nil: such packets are malformed.
+var Unusual func(link uint16, data []byte) Packet
