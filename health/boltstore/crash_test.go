@@ -141,6 +141,7 @@ func (b *books) check(t *testing.T, path string, rounds int) {
 // each of these in turn. No record is lost whose callback the process had called.
 func TestCrash(t *testing.T) {
 	spec.Covers(t, "CH-4", "CH-65", "CH-66")
+	notInShortRaces(t)
 	for _, phase := range []struct {
 		name   string
 		begin  func(t *testing.T, path string)

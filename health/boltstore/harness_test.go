@@ -12,6 +12,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"ulnet/health"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnet/nid"
 )
 
@@ -54,6 +55,15 @@ func open(t testing.TB, path string, change ...func(*Config)) *Store {
 		}
 	})
 	return s
+}
+
+// notInShortRaces skips a test of many processes in short runs under the race detector: in each
+// the store does what it does in other tests, too. Other runs have it.
+func notInShortRaces(t *testing.T) {
+	t.Helper()
+	if effort.Race && testing.Short() {
+		t.Skip("starts many processes that are slow under the race detector; left out by -race -short")
+	}
 }
 
 func dbPath(t testing.TB) string { return filepath.Join(t.TempDir(), "connections.db") }

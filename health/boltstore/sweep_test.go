@@ -224,6 +224,7 @@ func used(b []byte) []byte {
 // pages and of all heads, and one in 5. The file is truncated at the end of each page, and at
 // one offset in 4093, 997 or 61.
 func TestSweep(t *testing.T) {
+	notInShortRaces(t)
 	path, size := swept(t)
 	long := os.Getenv("ULNET_LONG")
 	all := sweep(size, long)

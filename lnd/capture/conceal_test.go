@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/lnd/capture"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnd/verbs/ibta"
 )
@@ -76,7 +77,7 @@ func TestHeadersOfStreams(t *testing.T) {
 			}
 		})
 		list, n := runs(t, file)
-		for range 5 * min(1, len(want)) {
+		for range effort.Of(1, 5, 5) * min(1, len(want)) {
 			shown := viewHeaders(t, func(w *capture.Writer) { play(taps(w, n, true), chop(rng, list), capture.Initiator) })
 			got := slices.DeleteFunc(decodeStream(t, bytes.NewReader(shown)), func(r seen) bool { return r.Raw == "" || r.Kind == capture.Unknown })
 			for i := range got {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/gopacket"
 
 	"ulnet/lnd/capture"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet/nid"
@@ -207,6 +208,7 @@ func TestDatagramViewer(t *testing.T) {
 // TestDatagramsInTshark: tshark recognizes UDP packets with good checksums, without any
 // option.
 func TestDatagramsInTshark(t *testing.T) {
+	effort.OneGoroutine(t)
 	path, err := exec.LookPath("tshark")
 	if err != nil {
 		if os.Getenv("CI") == "true" {

@@ -19,6 +19,7 @@ import (
 	"ulnet/lnd"
 	"ulnet/lnd/capture"
 	_ "ulnet/lnd/capture/encap"
+	"ulnet/lnd/lndtest/effort"
 )
 
 // readPackets returns the packets of a capture.
@@ -255,6 +256,7 @@ func TestCounts(t *testing.T) {
 
 // TestManyConnections opens more connections than are kept.
 func TestManyConnections(t *testing.T) {
+	effort.OneGoroutine(t)
 	const n = 20_000
 	opened, evicted := 0, 0
 	d := capture.NewDissector(capture.Options{}, func(r *capture.Record) {

@@ -18,6 +18,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnd/capture"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/verbs/ibta"
 )
 
@@ -189,6 +190,7 @@ func tsharkFields(t testing.TB, file string, fields ...string) []string {
 // TestPacketsInTshark: tshark decodes the packets down to the CM messages and the
 // LNet messages inside, and finds good checksums.
 func TestPacketsInTshark(t *testing.T) {
+	effort.OneGoroutine(t)
 	original := filepath.Join("testdata", "o2ib-rxe-active-ping.pcap")
 	_, captured := rewrite(t, original)
 	file := filepath.Join(t.TempDir(), "roce.pcapng")

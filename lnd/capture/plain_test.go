@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/lnd/capture"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 )
 
@@ -105,6 +106,7 @@ func dissected(packets []capture.Packet) (lines []string) {
 
 // TestPlainCutHeaders: packets that end inside their headers are counted as before.
 func TestPlainCutHeaders(t *testing.T) {
+	effort.OneGoroutine(t)
 	whole := segment{seq: 1, flags: ackFlag, window: 1, data: []byte("data")}.frame()
 	for n := range whole {
 		for link, data := range map[capture.LinkType][]byte{

@@ -13,6 +13,7 @@ import (
 // cannot read v1 and v4. A capture that lies in two folders is compared once. The start of
 // tshark takes half a second, so only a long run compares all captures.
 func TestTshark(t *testing.T) {
+	effort.OneGoroutine(t)
 	compared := map[string]bool{} // captures that were compared, by their contents
 	for _, dir := range captureDirs {
 		if testing.Short() && dir.name != "testdata" {
