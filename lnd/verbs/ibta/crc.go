@@ -11,17 +11,19 @@ import (
 // the coefficient of x^0 in the highest bit, and a zero byte multiplies them by x^8. So the
 // contributions of several bytes can be computed separately and added (exclusive or).
 
-// shifted[n][b] is the state after byte b and n zero bytes, from state 0.
-var shifted = func() (t [48][256]uint32) {
+// shifted[n][b] is the state after byte b and n zero bytes, from state 0. NewPath fills it: most
+// programs that have this package calculate no checksum.
+var shifted [48][256]uint32
+
+var fillShifted = sync.OnceFunc(func() {
 	for b := range 256 {
 		s := crc32.IEEETable[b]
-		for n := range t {
-			t[n][b] = s
+		for n := range shifted {
+			shifted[n][b] = s
 			s = zeroByte(s)
 		}
 	}
-	return t
-}()
+})
 
 // zeroByte returns the state after s and a zero byte.
 func zeroByte(s uint32) uint32 { return crc32.IEEETable[byte(s)] ^ s>>8 }

@@ -62,6 +62,7 @@ type Path struct {
 // Port. Both addresses are IPv4 (mapped addresses too) or both IPv6. Packets over IPv4 have DF set
 // and no options, those over IPv6 no extension header.
 func NewPath(src, dst netip.AddrPort) Path {
+	fillShifted()
 	from, to := src.Addr().Unmap(), dst.Addr().Unmap()
 	var h [IPv6Size + UDPSize]byte
 	b := h[:0]
