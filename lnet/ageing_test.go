@@ -61,6 +61,7 @@ func (r *rig) part(id nid.NID) { r.driver.up.PeerDown(process(id), syscall.ECONN
 // never connect. They are forgotten within a minute, and their memory is freed. Peers that stay
 // connected are not forgotten.
 func TestCrowdAgesOut(t *testing.T) {
+	effort.OneGoroutine(t)
 	spec.Covers(t, "LN-22")
 	synctest.Test(t, func(t *testing.T) {
 		var shrunk atomic.Int64

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
@@ -86,6 +87,7 @@ func TestDiallingTakesNoCredits(t *testing.T) {
 // TestBacklogIsBounded: a message that has to wait for a connection is refused if 65536 messages
 // wait for its peer, or if as many wait for its peer as there is still room for in the backlog.
 func TestBacklogIsBounded(t *testing.T) {
+	effort.OneGoroutine(t)
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	r.waitsFor(func(id nid.NID) bool { return id != peerA })
 	refused, accepted := map[nid.NID]int{}, map[nid.NID]int{}

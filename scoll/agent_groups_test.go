@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/simlnd"
 	"ulnet/scoll"
@@ -109,6 +110,7 @@ func TestGroupTable(t *testing.T) {
 // over the tree. If the creation is delayed, the list does not fit the first broadcast.
 func TestLargeGroupOverStacks(t *testing.T) {
 	spec.Covers(t, "SC-20", "SC-A15")
+	effort.OneGoroutine(t)
 	s := newStacks(t, 150, nil)
 	g := s.group(3, true, scoll.Tree{Type: scoll.KNomial, K: 3})
 	s.all(s.broadcast(3, g, scoll.RequestConfig{Payload: []byte("x")}), []string{"x"})

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
@@ -121,7 +122,8 @@ func send(t *testing.T, g *scoll.Group, cfg scoll.RequestConfig) (sum uint64, un
 // every second node the agent uses handles again.
 func TestConcurrent(t *testing.T) {
 	spec.Covers(t, "SC-1", "SC-42")
-	const n, rounds = 6, 15
+	const n = 6
+	rounds := effort.Of(6, 15, 15)
 	s := newStacks(t, n, func(_ int, cfg *scoll.Config) {
 		cfg.RTT, cfg.MaxTimeout = time.Hour, 24*time.Hour // long, because virtual time runs faster than the goroutines
 		cfg.Worker = func(f func()) { go f() }

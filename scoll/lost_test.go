@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
@@ -54,6 +55,7 @@ func TestFailedInnerServer(t *testing.T) {
 // IncomingReply has returned, which is allowed (SC-29).
 func TestAnswersPassedOn(t *testing.T) {
 	spec.Covers(t, "SC-29", "G-SC-8")
+	effort.OneGoroutine(t)
 	for _, tt := range []struct {
 		name   string
 		status scoll.Status

@@ -7,6 +7,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnd/lndtest"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/softroce"
 	"ulnet/lnd/verbs/softroce/emulator"
@@ -39,6 +40,9 @@ func start(t testing.TB, addr netip.Addr, open verbs.Opener, cfg Config, up lnd.
 // TestContractBadWire runs the suite over a wire that loses, repeats and reorders one
 // packet of a hundred each.
 func TestContractBadWire(t *testing.T) {
+	if effort.Race && testing.Short() {
+		t.Skip("left out by -race -short: the suite on a good wire, and that of softroce on a bad one, race as much")
+	}
 	t.Parallel()
 	lndtest.Run(t, lndtest.Harness{
 		Start: func(t *testing.T, a, b lnd.Upcalls) (lnd.NI, lnd.NI) {

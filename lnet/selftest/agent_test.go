@@ -47,6 +47,7 @@ func TestNodeDies(t *testing.T) {
 	l := newLab(t, 2, selftest.Config{RPCTimeout: 5 * time.Second, SessionTimeout: -1})
 	l.want(1, wire.MakeSessionService, &wire.MakeSession{Session: session}, wire.OK)
 	l.addClient(wire.Test{Service: wire.BRWService, Loop: -1, Concurrency: 3, StopOnError: true, BRW: wire.BRWParams{Op: wire.Read, Length: 4096, Check: wire.CheckFull}}, 2)
+	l.wait = 50 * time.Millisecond
 	l.want(1, wire.BatchService, &wire.Batch{Session: session, Batch: 2, Op: wire.RunBatch}, wire.OK)
 	if got := l.agents[1].Status(); got.Calls != 3 || got.Sent < 100 {
 		t.Errorf("running: %+v", got)
