@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
@@ -203,6 +204,30 @@ func TestBatchSilent(t *testing.T) {
 	}
 	if next, err := h.MDBind(portals.MD{}, portals.Retain); err != nil || next>>2&0xffffff != silent>>2&0xffffff {
 		t.Errorf("the MD after it: %#x, %v, want the slot of %#x", next, err, silent)
+	}
+}
+
+// TestBatchQueue: an MD with a queue and without a handler has an event for each PUT of a batch.
+func TestBatchQueue(t *testing.T) {
+	spec.Covers(t, "PT-13")
+	table, net := newWire(t)
+	h := &harness{Table: table, t: t, self: here}
+	q, err := h.NewEQ(8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.post(5, portals.Match{}, portals.MD{
+		Segments: []lnd.Segment{make([]byte, 8)}, Threshold: inf, Options: portals.OpPut | portals.ManageRemote, EQ: q,
+	})
+	b := newBatch(t, net)
+	for range 3 {
+		b.put(lnd.Taken)
+	}
+	b.end()
+	for want := uint64(1); want <= 3; want++ {
+		if e, ok, err := q.Get(); !ok || err != nil || e.HdrData != want {
+			t.Errorf("event %v, %t, %v, want that of PUT %d", &e, ok, err, want)
+		}
 	}
 }
 

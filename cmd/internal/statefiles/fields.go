@@ -40,6 +40,14 @@ func FieldsOf[T any](name, fields string) *Fields[T] {
 	return &Fields[T]{name: name, lines: sync.OnceValue(func() []fieldLine { return linesOf(reflect.TypeFor[T](), fields) })}
 }
 
+// Lines returns the names of the lines, in their order. It panics for an unknown field, as File does.
+func (f *Fields[T]) Lines() (names []string) {
+	for _, l := range f.lines() {
+		names = append(names, l.as)
+	}
+	return names
+}
+
 // linesOf returns the lines for fields of a type.
 func linesOf(t reflect.Type, fields string) (lines []fieldLine) {
 	for field := range strings.FieldsSeq(fields) {

@@ -1,0 +1,12 @@
+package gossip
+
+import "testing"
+
+// TestFileFields: each line of the state files shows a field that the status has.
+func TestFileFields(t *testing.T) {
+	for _, f := range []interface{ Lines() []string }{parametersFile, clockFile, quorumFile, statisticsFile} {
+		if len(f.Lines()) == 0 { // Lines panics for a field that is not there
+			t.Error("a file without lines")
+		}
+	}
+}
