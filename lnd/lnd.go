@@ -278,7 +278,8 @@ type Delivery struct {
 
 	// RDMAGet says that the message is a GET whose sender waits until the driver has written the data
 	// to its memory: lnet gives the REPLY, with RDMAReply set, to the driver without credits
-	// (rdma_req of lnet_parse).
+	// (rdma_req of lnet_parse). Nothing in lnet bounds these REPLYs: the driver has to bound how many GETs
+	// a peer can have sent whose REPLYs have not been finalized.
 	RDMAGet bool
 
 	// ReceivedAt is the time on Config.Clock at which the driver received the end of the

@@ -121,8 +121,8 @@ func (p *peerNI) send(m *Message) bool {
 
 // answer hands the REPLY to a GET by RDMA to the driver, without credits (lnet_parse_get, msg_rdma_get).
 // The peer's GET keeps its credits there until the REPLY comes. If the REPLY needed credits, two nodes
-// that fetch from each other would wait for each other. There are no more such REPLYs than the driver
-// lets the peer have GETs in flight. answer is entered with p.mu held and returns with it released.
+// that fetch from each other would wait for each other. The driver bounds how many such REPLYs a
+// peer can ask for (lnd.Delivery.RDMAGet). answer is entered with p.mu held and returns with it released.
 func (p *peerNI) answer(m *Message) {
 	p.queuedBytes += m.wireBytes()
 	p.mu.Unlock()

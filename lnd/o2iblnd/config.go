@@ -26,7 +26,7 @@ type Config struct {
 	PeerCreditsHIW  int    // peer_credits_hiw, default half of peer_credits: when a peer is owed so many credits, a NOOP returns them
 	ConcurrentSends int    // concurrent_sends, default peer_credits: bound of the sends of a connection that are not completed
 	ConnsPerPeer    int    // conns_per_peer: default 1, at most 127
-	NTX             int    // ntx, 512: bound of the messages of the NI that are under way, besides the queue depth of each connection
+	NTX             int    // ntx, 512: bound of the messages of the NI that are under way, besides three times the queue depth of each connection
 
 	// Timeout (timeout) is how long a message may wait, for credits, for its completion and for
 	// the peer's answer. The driver notices the end of that time at most a quarter of it too late.

@@ -72,6 +72,8 @@
 //
 // lnet has credits of its own for each peer. A GET that is sent as GET_REQ keeps one until GET_DONE
 // has come. So the REPLY that answers a GET_REQ takes none at the other side ([lnd.Delivery].RDMAGet).
+// A peer may send GET_REQs faster than their answers leave. While more answers are under way than the
+// queue depth, a connection gives credits back only as answers end: so there are at most twice as many.
 //
 // # Priority
 //

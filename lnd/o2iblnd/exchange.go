@@ -34,6 +34,11 @@ type exchange struct {
 	noops int // NOOPs among these SENDs
 	turns int // turns of WRITEs that are posted and not completed
 
+	// answering counts answers to GET_REQs that are under way: GET_DONEs and the WRITEs before them. lnet
+	// gives REPLYs to the exchange without credits, so the credits of the GET_REQs bound them: as many
+	// credits as answering exceeds the queue depth by are held back from the peer.
+	answering int
+
 	uncredited txQueue
 	starved    classQueue
 	credited   classQueue
@@ -214,6 +219,9 @@ func (x *exchange) finish(t *tx, out *exchangeOut) {
 	x.slots[t.slot] = nil
 	x.free = append(x.free, t.slot)
 	x.active--
+	if t.answers {
+		x.answered()
+	}
 	out.Done.push(t)
 }
 
@@ -231,6 +239,8 @@ func (x *exchange) invariants() error {
 		return fmt.Errorf("%d SENDs posted of %d", x.sends, x.cfg.concurrent)
 	case x.noops < 0 || x.noops > maxNoops || x.turns < 0 || x.turns > turnsAhead:
 		return fmt.Errorf("%d NOOPs and %d turns posted", x.noops, x.turns)
+	case x.answering < 0 || x.answering+x.peerCredits+x.owed > 2*d:
+		return fmt.Errorf("%d answers under way, with %d credits at the peer and %d owed of %d", x.answering, x.peerCredits, x.owed, d)
 	}
 	n := 0
 	for t := x.first; t != nil; t = t.after {

@@ -122,7 +122,20 @@ func (x *exchange) reply(now time.Duration, t *tx, out *exchangeOut) {
 		x.write(now, t, t.msg.Payload, t.msg.Payload.Length, out)
 	}
 	x.flush(now, out) // before owed is raised: a GET_DONE does not give back the credit of its GET_REQ (o2iblnd-wire §9)
-	x.owed++
+	t.answers = true
+	x.answering++
+	if x.answering <= x.cfg.depth {
+		x.owed++
+	}
+}
+
+// answered notes that an answer to a GET_REQ has ended. It gives back a credit if the answers that
+// were under way were more than the queue depth: then reply has held one back.
+func (x *exchange) answered() {
+	if x.answering > x.cfg.depth {
+		x.owed++
+	}
+	x.answering--
 }
 
 // awaitReply sets the deadline for lnet's answer to t.

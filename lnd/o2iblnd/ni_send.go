@@ -49,10 +49,11 @@ func (ni *NI) Send(m *lnd.Message) {
 }
 
 // full reports whether n messages are too many for the NI. Messages that wait for a connection do
-// not count, and each connection may have as many as fill its queue. So unreachable and stuck
-// peers do not keep messages to other peers from being sent.
+// not count, and each connection may have as many as fill its queue, and twice as many answers to
+// GET_REQs, which is the most that an exchange lets its peer ask for. So unreachable and stuck peers
+// do not keep messages to other peers from being sent.
 func (ni *NI) full(n int64) bool {
-	return n-ni.waiting.Load() > int64(ni.cfg.NTX+ni.depth*ni.conns.len())
+	return n-ni.waiting.Load() > int64(ni.cfg.NTX+3*ni.depth*ni.conns.len())
 }
 
 // waits tells lnet that t has to wait for a connection.

@@ -45,6 +45,7 @@ type tx struct {
 	phase    txPhase
 	priority bool
 	waited   bool         // waited for a connection, and is counted in NI.waiting
+	answers  bool         // answers a GET_REQ, and is counted in exchange.answering
 	msg      *lnd.Message // message to finalize; nil for answers other than GET_DONE
 	rx       *rx          // for a PUT_ACK: the delivery that gets the data
 	mr       verbs.MR     // the memory of msg or rx; nil if none is registered

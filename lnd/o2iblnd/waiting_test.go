@@ -38,8 +38,8 @@ func TestNTXOfUnreachable(t *testing.T) {
 	}
 }
 
-// TestNTX: the messages that do not wait for a connection are limited to ntx, plus the queue
-// depth of each connection.
+// TestNTX: the messages that do not wait for a connection are limited to ntx, plus three
+// times the queue depth of each connection: a queue, and twice as many answers to GET_REQs (OB-3).
 func TestNTX(t *testing.T) {
 	x := start(t, loopbackAddrs(1)[0], softroce.Open, Config{NTX: 4}, new(sink))
 	t.Cleanup(func() { shut(x) })
@@ -55,7 +55,7 @@ func TestNTX(t *testing.T) {
 	x.waiting.Store(0)
 	c := new(conn)
 	x.conns.add(c)
-	if room := int64(4 + x.depth); x.full(room) || !x.full(room+1) {
+	if room := int64(4 + 3*x.depth); x.full(room) || !x.full(room+1) {
 		t.Error("a connection has no room of its own")
 	}
 	x.conns.remove(c)
