@@ -29,10 +29,10 @@ var plans = map[string][]string{
 // TestContract runs the suite for all drivers on wrapped ones.
 func TestContract(t *testing.T) {
 	for name, rules := range plans {
-		few := rules == nil && !effort.Long() // without rules two nodes are enough
+		few := rules == nil && !effort.Variants() // without rules two nodes are enough
 		t.Run("lo, "+name, func(t *testing.T) {
 			if few {
-				t.Skip("left to ULNET_LONG=1")
+				t.Skip("left to ULNET_LONG=1, and to -race without -short")
 			}
 			lndtest.Run(t, lndtest.Harness{Start: func(t *testing.T, up, _ lnd.Upcalls) (lnd.NI, lnd.NI) {
 				ni := startUp(t, lo.Driver{}, planOf(t, rules), lnd.Config{Net: nid.MakeNet(nid.Lo, 0), Incarnation: 3}, up)
@@ -42,7 +42,7 @@ func TestContract(t *testing.T) {
 		for sides, shared := range map[string]bool{"one node": true, "two nodes": false} {
 			t.Run("socklnd, "+name+", "+sides, func(t *testing.T) {
 				if few && shared {
-					t.Skip("left to ULNET_LONG=1")
+					t.Skip("left to ULNET_LONG=1, and to -race without -short")
 				}
 				lndtest.Run(t, lndtest.Harness{
 					Unreachable: nid.MustParse("127.0.0.9@tcp"),

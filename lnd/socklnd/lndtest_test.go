@@ -13,8 +13,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestContract runs the suite of all drivers over each version of the protocol. A run that is not
-// long leaves out variants of a version that differ from others in what they have, too.
+// TestContract runs the suite of all drivers over each version of the protocol. A run that is
+// neither long nor a complete one under the race detector leaves out variants of a version that differ from others in what they have, too.
 func TestContract(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -34,8 +34,8 @@ func TestContract(t *testing.T) {
 		{name: "v4", ipv6: true, want: ksock.V4},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if tt.more && !effort.Long() {
-				t.Skip("takes a second: set ULNET_LONG=1")
+			if tt.more && !effort.Variants() {
+				t.Skip("takes a second: set ULNET_LONG=1, or use -race without -short")
 			}
 			if tt.ipv6 {
 				needIPv6(t)

@@ -34,6 +34,10 @@ func Some[T any](nth int, cases []T) []T {
 	return some
 }
 
+// Variants reports whether a test has variants that differ from its other ones only in what these
+// have, too. Long runs have them, and those under the race detector that are not short.
+func Variants() bool { return Long() || Race && !testing.Short() }
+
 // OneGoroutine leaves a test out of short runs under the race detector: one goroutine does
 // everything in it, as in simulations, and nothing races. Other runs have it.
 func OneGoroutine(t testing.TB) {

@@ -15,7 +15,7 @@ func TestOf(t *testing.T) {
 		t.Errorf("%d, want %d", got, want)
 	}
 	t.Setenv("ULNET_LONG", "1")
-	if got := Of(1, 2, 3); got != 3 || !Long() {
+	if got := Of(1, 2, 3); got != 3 || !Long() || !Variants() {
 		t.Errorf("%d in a long run", got)
 	}
 }
