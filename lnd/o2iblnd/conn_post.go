@@ -34,8 +34,9 @@ func (c *conn) tellEnded() {
 	if done.n == 0 && closed == nil {
 		return
 	}
-	// Post first, also what other goroutines have left to this one meanwhile: lnet may take long.
-	for c.out != nil && len(c.out.WRs) > 0 && !c.out.tells() && !c.posting {
+	// Post first, also what other goroutines have left to this one meanwhile: lnet may take long. But no
+	// more than twice: the messages that have ended hold credits of lnet.
+	for n := 0; n < 2 && c.out != nil && len(c.out.WRs) > 0 && !c.out.tells() && !c.posting; n++ {
 		c.flush()
 	}
 	c.ending++
