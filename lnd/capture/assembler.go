@@ -154,17 +154,23 @@ func (a *assembler) skip(f *flow, side Side) {
 	a.deliver(f, side, int(lost), first.b, first.end)
 }
 
-// deliver hands out bytes that begin at s.next, and what waited for them.
+// deliver hands out bytes that begin at s.next, and what waited for them, segment by segment: it
+// copies nothing, and a segment that was captured begins one for the decoder.
 func (a *assembler) deliver(f *flow, side Side, lost int, b []byte, end bool) {
 	s := &f.streams[side]
-	s.next += uint32(len(b))
-	for len(s.queue) > 0 && int32(s.queue[0].seq-s.next) <= 0 && !end {
+	a.hand(f, side, lost, b, end)
+	for !s.ended && len(s.queue) > 0 && int32(s.queue[0].seq-s.next) <= 0 {
 		q := a.take(s)
 		if old := int(s.next - q.seq); old < len(q.b) {
-			b = append(b[:len(b):len(b)], q.b[old:]...)
-			s.next, end = q.after(), q.end
+			a.hand(f, side, 0, q.b[old:], q.end)
 		}
 	}
+}
+
+// hand hands out bytes that begin at s.next.
+func (a *assembler) hand(f *flow, side Side, lost int, b []byte, end bool) {
+	s := &f.streams[side]
+	s.next += uint32(len(b))
 	if end {
 		s.ended = true
 		a.drop(s)
