@@ -8,8 +8,7 @@ import (
 	"ulnet/lnd/capture/internal/headers"
 )
 
-// Bounds of what waits for earlier bytes, local policy, in pages: a segment takes one for each 2 KiB
-// begun.
+// Bounds of what waits for earlier bytes, local policy, in pages of 2 KiB.
 const (
 	maxWaitingPerSide = 4096
 	maxWaiting        = 16384
@@ -25,20 +24,27 @@ type stream struct {
 	ended  bool      // a FIN or RST was in order
 	queue  []waiting // segments behind a gap, in their order, without overlaps
 	queued int       // pages of the queue
+	most   int       // largest length of the queue since its array was made
 }
 
 // waiting is a segment behind a gap.
 type waiting struct {
 	seq  uint32
-	b    []byte
-	end  bool // a FIN or RST follows
+	b    []byte // memory of its own, which no other segment shares
+	end  bool   // a FIN or RST follows
 	seen time.Time
 }
 
 func (w *waiting) after() uint32 { return w.seq + uint32(len(w.b)) }
 
-// pages returns what the segment counts for the bounds.
-func (w *waiting) pages() int { return 1 + len(w.b)>>11 }
+// pages returns what the segment counts for the bounds: more than the memory that it keeps alive.
+func (w *waiting) pages() int { return 1 + cap(w.b)>>11 }
+
+// part returns bytes from one sequence number to another of a segment that has them, as a segment
+// that does not keep the others alive.
+func (w *waiting) part(from, to uint32) waiting {
+	return waiting{seq: from, b: bytes.Clone(w.b[from-w.seq : to-w.seq]), end: w.end && to == w.after(), seen: w.seen}
+}
 
 // segment takes a segment of a side, and hands what is in order to f.take. It hands out nothing that
 // was handed out before.
@@ -90,39 +96,52 @@ func (f *flow) accept(s *stream, tcp *headers.TCP) bool {
 }
 
 // keep keeps a copy of a segment until the bytes before it have come. Of bytes that came twice it
-// keeps the later ones. If too much waits, it gives up the bytes that are missing first.
+// keeps the later ones. If too much waits, it gives up bytes that are missing, the first ones first.
 func (a *assembler) keep(f *flow, side Side, w waiting) {
-	if len(w.b) == 0 {
+	s := &f.streams[side]
+	if len(w.b) == 0 || int32(w.after()-s.next) < 0 { // so far ahead that its sequence numbers cannot be compared
 		return
 	}
 	w.b = bytes.Clone(w.b)
-	s := &f.streams[side]
-	i, _ := slices.BinarySearchFunc(s.queue, w.seq, func(q waiting, seq uint32) int { return int(int32(q.after() - seq - 1)) })
-	j := i
-	var parts []waiting // of what w overlaps, with w itself
-	for ; j < len(s.queue) && int32(s.queue[j].seq-w.after()) < 0; j++ {
-		a.count(s, -s.queue[j].pages())
+	i, j := s.overlapped(&w)
+	parts := w.among(s.queue[i:j])
+	for k := range s.queue[i:j] {
+		a.count(s, -s.queue[i+k].pages())
 	}
-	if i < j && int32(s.queue[i].seq-w.seq) < 0 {
-		head := s.queue[i]
-		head.b, head.end = head.b[:w.seq-head.seq], false
-		parts = append(parts, head)
-	}
-	parts = append(parts, w)
-	if i < j {
-		tail := s.queue[j-1]
-		if over := w.after() - tail.seq; int32(tail.after()-w.after()) > 0 {
-			tail.seq, tail.b = w.after(), tail.b[over:]
-			parts = append(parts, tail)
-		}
-	}
-	for i := range parts {
-		a.count(s, parts[i].pages())
+	for k := range parts {
+		a.count(s, parts[k].pages())
 	}
 	s.queue = slices.Replace(s.queue, i, j, parts...)
-	if s.queued >= maxWaitingPerSide || a.waiting >= maxWaiting {
+	s.fit()
+	for len(s.queue) > 0 && (s.queued >= maxWaitingPerSide || a.waiting >= maxWaiting) {
 		a.skip(f, side)
 	}
+}
+
+// overlapped returns where in the queue the segments begin and end that have bytes of w. If there are
+// none, both is the place of w.
+func (s *stream) overlapped(w *waiting) (i, j int) {
+	i, _ = slices.BinarySearchFunc(s.queue, w.seq, func(q waiting, seq uint32) int { return int(int32(q.after() - seq - 1)) })
+	for j = i; j < len(s.queue) && int32(s.queue[j].seq-w.after()) < 0; {
+		j++
+	}
+	return i, j
+}
+
+// among returns w, with what segments that it overlaps have before and behind it.
+func (w waiting) among(old []waiting) (parts []waiting) {
+	if len(old) == 0 {
+		return []waiting{w}
+	}
+	first, last := &old[0], &old[len(old)-1]
+	if int32(first.seq-w.seq) < 0 {
+		parts = append(parts, first.part(first.seq, w.seq))
+	}
+	behind := int32(last.after() - w.after())
+	if parts = append(parts, w); behind > 0 {
+		parts = append(parts, last.part(w.after(), last.after()))
+	}
+	return parts
 }
 
 // count adds pages to what waits.
@@ -131,10 +150,20 @@ func (a *assembler) count(s *stream, pages int) {
 	s.queued += pages
 }
 
+// fit makes the array of the queue smaller if most of it is unused.
+func (s *stream) fit() {
+	s.most = max(s.most, len(s.queue))
+	if s.most > 2*len(s.queue) {
+		s.queue, s.most = append([]waiting(nil), s.queue...), len(s.queue)
+	}
+}
+
 // take takes the first segment out of a queue.
 func (a *assembler) take(s *stream) waiting {
 	first := s.queue[0]
+	s.queue[0] = waiting{} // the array must not keep its bytes alive
 	s.queue = s.queue[1:]
+	s.fit()
 	a.count(s, -first.pages())
 	return first
 }
@@ -142,7 +171,7 @@ func (a *assembler) take(s *stream) waiting {
 // drop empties a queue.
 func (a *assembler) drop(s *stream) {
 	a.count(s, -s.queued)
-	s.queue = nil
+	s.queue, s.most = nil, 0
 }
 
 // skip gives up the bytes before the first segment that waits.

@@ -1,7 +1,6 @@
 package capture_test
 
 import (
-	"encoding/binary"
 	"testing"
 	"time"
 
@@ -71,28 +70,4 @@ func kindsOf(give func(feed func(seq uint32, data []byte)), isn uint32) (s sums)
 	})
 	d.Close()
 	return s
-}
-
-// TestWaitingIsBounded: segments behind a gap, however small and in whatever order, take bounded
-// memory: the gap is given up.
-func TestWaitingIsBounded(t *testing.T) {
-	lost := uint64(0)
-	d := capture.NewDissector(capture.Options{}, func(r *capture.Record) {
-		if r.Kind == capture.Lost {
-			lost += r.Length
-		}
-	})
-	at := time.Unix(1, 0)
-	d.Packet(at, capture.LinkEthernet, segment{seq: 0, flags: synFlag}.frame())
-	const segments, last = 5000, 40000
-	for i := range uint32(segments) {
-		frame := segment{seq: last - 2*i, flags: ackFlag, data: binary.BigEndian.AppendUint32(nil, 0)[:1]}.frame()
-		if d.Packet(at, capture.LinkEthernet, frame); lost > 0 {
-			break
-		}
-	}
-	if lost == 0 {
-		t.Error("all segments wait")
-	}
-	d.Close()
 }

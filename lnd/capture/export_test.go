@@ -1,5 +1,8 @@
 package capture
 
+// MaxWaitingPerSide is the bound of the pages that wait of one side.
+const MaxWaitingPerSide = maxWaitingPerSide
+
 // BreakAssembler makes the assembler panic at each segment.
 func (d *Dissector) BreakAssembler() { d.arrived = nil }
 
@@ -15,4 +18,21 @@ func (d *Dissector) Waiting() (segments, pages, size int) {
 		}
 	}
 	return segments, d.assembler.waiting, size
+}
+
+// WaitsInOrder reports whether the segments that wait are in their order and without overlaps, behind
+// a gap.
+func (d *Dissector) WaitsInOrder() bool {
+	for _, f := range d.flows {
+		for side := range f.streams {
+			at := f.streams[side].next + 1
+			for _, w := range f.streams[side].queue {
+				if int32(w.seq-at) < 0 || int32(w.after()-f.streams[side].next) < 0 {
+					return false
+				}
+				at = w.after()
+			}
+		}
+	}
+	return true
 }

@@ -6,8 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"ulnet/lnd/capture"
 )
+
+// pageSize is how many bytes that wait count for a page.
+const pageSize = 2 << 10
 
 // gapped is a dissector with connections that all miss the byte behind their SYN.
 type gapped struct {
@@ -35,6 +40,130 @@ func (g *gapped) send(port uint16, s segment) {
 	g.Packet(time.Unix(1, 0), capture.LinkEthernet, frame)
 }
 
+// put dissects n bytes of data.
+func (g *gapped) put(seq uint32, n int) {
+	g.send(1023, segment{seq: seq, flags: ackFlag, data: make([]byte, n)})
+}
+
+// check checks the bounds of what waits.
+func (g *gapped) check(t interface{ Fatalf(string, ...any) }) {
+	segments, pages, size := g.Waiting()
+	if segments > pages || pages >= capture.MaxWaitingPerSide || size > pages*pageSize {
+		t.Fatalf("%d segments with %d bytes wait, counted as %d pages", segments, size, pages)
+	}
+	if n := g.Counts().Broken; n != 0 {
+		t.Fatalf("%d connections are broken", n)
+	}
+}
+
+// TestWaitingIsBounded: segments behind a gap, whatever their sizes and order, take bounded memory
+// after each packet: gaps are given up.
+func TestWaitingIsBounded(t *testing.T) {
+	const large, far = 60 << 10, 1 << 20
+	tiny := func(g *gapped, n uint32) { // leaves n segments with gaps between them
+		for i := range n {
+			g.put(2+2*i, 1)
+		}
+	}
+	for name, give := range map[string]func(t *testing.T, g *gapped){
+		"tiny ones backwards": func(t *testing.T, g *gapped) {
+			for i := range uint32(5000) {
+				g.put(40000-2*i, 1)
+			}
+		},
+		"large ones behind tiny ones": func(t *testing.T, g *gapped) {
+			tiny(g, 4000)
+			for i := range uint32(8) {
+				g.put(far+i*far, large)
+				g.check(t)
+			}
+		},
+		"a large one, divided again and again": func(t *testing.T, g *gapped) {
+			tiny(g, 4000)
+			g.put(far, large)
+			for i := range uint32(300) {
+				g.put(far+1+2*i, 1)
+				g.check(t)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGapped()
+			give(t, g)
+			g.check(t)
+			if g.lost == 0 {
+				t.Error("no gap is given up")
+			}
+		})
+	}
+}
+
+// TestWaitingMemory: what waits keeps no more memory alive than what it is counted for, and what
+// waits no longer keeps none.
+func TestWaitingMemory(t *testing.T) {
+	const large = 60 << 10
+	ports := make([]uint16, 32)
+	for i := range ports {
+		ports[i] = uint16(2000 + i)
+	}
+	for name, give := range map[string]func(g *gapped){
+		"heads": func(g *gapped) {
+			for i := range uint32(150) {
+				g.put(100+i, large)
+			}
+		},
+		"tails": func(g *gapped) {
+			for i := range uint32(150) {
+				g.put(1000-i, large)
+			}
+		},
+		"released": func(g *gapped) {
+			for i := range uint32(100) {
+				g.put(2+i*large, large)
+			}
+			g.put(1<<30, 1)
+			g.put(1, 1)
+		},
+		"less than half released": func(g *gapped) {
+			for i := range uint32(48) {
+				g.put(2+i*large, large)
+			}
+			for i := range uint32(52) {
+				g.put(10<<20+i*(large+1), large)
+			}
+			g.put(1, 1)
+		},
+		"queues": func(g *gapped) {
+			for _, port := range ports {
+				for i := range uint32(1000) {
+					g.send(port, segment{seq: 2 + 2*i, flags: ackFlag, data: []byte{0}})
+				}
+				g.send(port, segment{seq: 1, flags: ackFlag, data: make([]byte, 2000)})
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGapped(ports...)
+			before := heap()
+			give(g)
+			g.check(t)
+			_, pages, _ := g.Waiting()
+			if grown := heap() - before; grown > int64(pages*pageSize+1<<20) {
+				t.Errorf("%d KiB are alive, counted as %d pages", grown>>10, pages)
+			}
+			runtime.KeepAlive(g)
+		})
+	}
+}
+
+// heap returns the bytes that are alive.
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
 // TestReleaseTakesNoCopies: a packet that releases thousands of segments costs no memory for each of
 // them, however many bytes wait behind it.
 func TestReleaseTakesNoCopies(t *testing.T) {
@@ -60,4 +189,24 @@ func TestReleaseTakesNoCopies(t *testing.T) {
 	if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
 		t.Errorf("%d bytes allocated for %d segments", n, waited)
 	}
+}
+
+// TestHostileSegments: segments at the edges of what sequence numbers can compare, of all sizes and
+// in every order, stay within the bounds, and break nothing.
+func TestHostileSegments(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := newGapped()
+		seqs := rapid.OneOf(rapid.Uint32Range(1, 300), rapid.Uint32Range(1<<31-300, 1<<31+300), rapid.Uint32Range(1<<32-300, 1<<32-1), rapid.Uint32())
+		sizes := rapid.OneOf(rapid.IntRange(0, 9), rapid.IntRange(0, 300), rapid.Just(60<<10))
+		for range rapid.IntRange(1, 60).Draw(t, "segments") {
+			g.put(seqs.Draw(t, "sequence number"), sizes.Draw(t, "size"))
+			if g.check(t); !g.WaitsInOrder() {
+				t.Fatal("the segments that wait are out of order")
+			}
+		}
+		g.Close()
+		if _, pages, _ := g.Waiting(); pages != 0 {
+			t.Fatalf("%d pages wait after the end", pages)
+		}
+	})
 }
