@@ -138,6 +138,7 @@ func (w waiting) among(old []waiting) (parts []waiting) {
 		parts = append(parts, first.part(first.seq, w.seq))
 	}
 	behind := int32(last.after() - w.after())
+	w.end = w.end || last.end && behind == 0
 	if parts = append(parts, w); behind > 0 {
 		parts = append(parts, last.part(w.after(), last.after()))
 	}
@@ -190,7 +191,7 @@ func (a *assembler) deliver(f *flow, side Side, lost int, b []byte, end bool) {
 	a.hand(f, side, lost, b, end)
 	for !s.ended && len(s.queue) > 0 && int32(s.queue[0].seq-s.next) <= 0 {
 		q := a.take(s)
-		if old := int(s.next - q.seq); old < len(q.b) {
+		if old := int(s.next - q.seq); old < len(q.b) || old == len(q.b) && q.end {
 			a.hand(f, side, 0, q.b[old:], q.end)
 		}
 	}

@@ -210,3 +210,30 @@ func TestHostileSegments(t *testing.T) {
 		}
 	})
 }
+
+// TestRepeatedEnd: a FIN that waits counts, also if its bytes come again without it.
+func TestRepeatedEnd(t *testing.T) {
+	const finFlag = 0x01
+	for name, again := range map[string][]segment{
+		"behind the gap": {{seq: 3, data: make([]byte, 8)}, {seq: 1, data: make([]byte, 2)}},
+		"with the gap":   {{seq: 1, data: make([]byte, 10)}},
+	} {
+		g, closed := newGapped(), false
+		g.Dissector = capture.NewDissector(capture.Options{}, func(r *capture.Record) { closed = r.Kind == capture.Closed })
+		g.send(1023, segment{flags: synFlag})
+		g.send(1023, segment{seq: 3, flags: ackFlag | finFlag, data: make([]byte, 8)})
+		for _, s := range again {
+			s.flags = ackFlag
+			g.send(1023, s)
+		}
+		if n, _, _ := g.Waiting(); n != 0 {
+			t.Errorf("%s: %d segments wait", name, n)
+		}
+		if closed {
+			t.Errorf("%s: closed by one side", name)
+		}
+		if g.send(988, segment{back: true, seq: 1, flags: ackFlag | finFlag}); !closed {
+			t.Errorf("%s: the connection is open", name)
+		}
+	}
+}
