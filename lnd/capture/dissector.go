@@ -36,7 +36,7 @@ type Counts struct {
 	Other     uint64 // packets that are neither TCP of the ports in Options nor RoCE
 	Fragments uint64 // IP fragments; they are not put together
 	Truncated uint64 // packets that were captured in part
-	Malformed uint64 // packets with unreadable headers or of unknown link types
+	Malformed uint64 // packets with unreadable headers or of unknown link types; without package encap also those with tags of VLANs
 	Stray     uint64 // TCP packets of no open connection: late ones of a closed connection, and those with neither data nor SYN
 	Evicted   uint64 // connections given up because too many were open
 	Broken    uint64 // connections that the assembler could not handle
@@ -101,9 +101,11 @@ func (d *Dissector) Packet(at time.Time, link LinkType, data []byte) bool {
 	if ours, done := d.takePlain(link, data); done {
 		return ours
 	}
-	p := headers.Packet{Malformed: true}
+	var p headers.Packet
 	if headers.Unusual != nil {
 		p = headers.Unusual(uint16(link), data)
+	} else {
+		p = unread(link, data)
 	}
 	switch {
 	case p.TCP != nil:

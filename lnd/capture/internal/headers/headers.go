@@ -11,12 +11,17 @@ import (
 
 // The protocols above IP that are of interest.
 const (
-	ProtocolTCP = 6
-	ProtocolUDP = 17
+	ProtocolTCP      = 6
+	ProtocolUDP      = 17
+	ProtocolFragment = 44 // extension header of IPv6
 )
 
-// ErrHeader means a header that cannot be read, or that has parts which this package does not know.
-var ErrHeader = errors.New("header cannot be read")
+// ErrHeader means a header that cannot be read, or that has parts which this package does not know,
+// and ErrFragment a fragment of IPv4.
+var (
+	ErrHeader   = errors.New("header cannot be read")
+	ErrFragment = errors.New("packet is a fragment of another one")
+)
 
 // IP is the header of a packet of IPv4 or IPv6.
 type IP struct {
@@ -28,8 +33,8 @@ type IP struct {
 	Cut      bool       // the end of the packet was not captured
 }
 
-// ParseIP reads the header of a packet without fragments and extension headers. All others are
-// errors. The result refers to b.
+// ParseIP reads the header of a packet that is no fragment of IPv4, which is ErrFragment; all that it
+// cannot read is ErrHeader. Extension headers of IPv6 are the protocol. The result refers to b.
 func ParseIP(b []byte) (IP, error) {
 	switch {
 	case len(b) >= 20 && b[0]>>4 == 4:
@@ -48,8 +53,11 @@ func parseIPv4(b []byte) (ip IP, err error) {
 	if length == 0 {
 		length = len(b) & 0xFFFF
 	}
-	if header < 20 || header > length || header > len(b) || binary.BigEndian.Uint16(b[6:])&fragment != 0 || !optionsValid(b[20:header], 3) {
+	if header < 20 || header > length || header > len(b) || !optionsValid(b[20:header], 3) {
 		return ip, ErrHeader
+	}
+	if binary.BigEndian.Uint16(b[6:])&fragment != 0 {
+		return ip, ErrFragment
 	}
 	ip = IP{ID: binary.BigEndian.Uint16(b[4:]), Protocol: b[9], Cut: length > len(b)}
 	ip.Src, ip.Dst = netip.AddrFrom4([4]byte(b[12:16])), netip.AddrFrom4([4]byte(b[16:20]))
@@ -158,5 +166,5 @@ type Packet struct {
 }
 
 // Unusual reads packets that are not plain: other link types, tags of VLANs, tunnels, extension
-// headers. Package encap sets it. Nil: such packets are malformed.
+// headers. Package encap sets it. Nil: such packets are only counted.
 var Unusual func(link uint16, data []byte) Packet
