@@ -1,14 +1,15 @@
 package o2iblnd
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
+	"ulnet/lnd"
 	"ulnet/lnd/verbs/softroce"
 	"ulnet/lnd/verbs/softroce/emulator"
 	"ulnet/lnd/verbs/softroce/wire"
-	"ulnet/lnet/machine"
 )
 
 // narrow is a network on which large datagrams of one node do not leave, as when its
@@ -40,28 +41,31 @@ func TestMTUsDiffer(t *testing.T) {
 	for _, first := range []string{"who waits", "who writes"} {
 		t.Run(first, func(t *testing.T) {
 			t.Parallel()
-			at := loopbackAddrs(2)
-			shared := emulator.New(emulator.Config{Clock: machine.RealClock(), Seed: 1})
 			waits, writes := Config{MTU: 4096, Timeout: 20 * time.Second}, Config{MTU: 4096, Timeout: 20 * time.Second, RetryCount: 1}
 			if first == "who waits" {
-				waits.Timeout, writes.RetryCount = 3*time.Second, 7
+				waits.Timeout, writes.RetryCount = time.Second, 7
 			}
 			a, b := new(sink), new(answering)
-			x := start(t, at[0], softroce.NewOpener(softroce.Options{Network: shared}), waits, a)
-			b.ni = start(t, at[1], softroce.NewOpener(softroce.Options{Network: narrow{shared}}), writes, b)
-			defer shut(x)
-			defer shut(b.ni)
+			v := &virtual{t: t, clock: emulator.NewClock(), ups: [2]*sink{a, &b.sink}}
+			v.net = emulator.New(emulator.Config{Clock: v.clock, Seed: 1})
+			inTime := func(c *lnd.Config) { c.Clock = v.clock }
+			x := start(t, netip.MustParseAddr("10.0.0.1"), softroce.NewOpener(softroce.Options{Network: v.net}), waits, a, inTime)
+			b.ni = start(t, netip.MustParseAddr("10.0.0.2"), softroce.NewOpener(softroce.Options{Network: narrow{v.net}}), writes, b, inTime)
+			v.nis = [2]*NI{x, b.ni}
 			x.Send(newMessage(x, b.ni.nid, 100))
-			a.await(t, "small message", func() bool { return a.finished == 1 && len(a.errs) == 0 })
+			v.until("small message", time.Minute, func(s *sink) bool { return s.finished == 1 && len(s.errs) == 0 }, a)
 			x.Send(newGet(x, b.ni.nid, make([]byte, 100_000)))
-			a.await(t, "end of the GET", func() bool { return a.finished == 2 })
-			b.await(t, "end of the REPLY", func() bool { return b.finished == 1 })
+			v.until("end of the GET", time.Minute, func(s *sink) bool { return s.finished == 2 }, a)
+			v.until("end of the REPLY", time.Minute, func(s *sink) bool { return s.finished == 1 }, &b.sink)
 			errs := a.errs
 			if first == "who writes" {
 				errs = b.errs
 			}
 			if len(errs) != 1 || !strings.Contains(errs[0].Error(), "compare the MTUs") {
 				t.Errorf("ended with %v", errs)
+			}
+			for i := range v.nis {
+				v.shut(i)
 			}
 		})
 	}
