@@ -14,6 +14,9 @@ SEED        ?= 0
 TESTGC      ?= 400
 # Only the race detector needs cgo.
 export CGO_ENABLED ?= 0
+# Binaries without the path of the tree: what is compiled for tests, for bin/ and for packages is the
+# same then, here and in any other clone, so it is compiled once.
+export GOFLAGS ?= -trimpath
 
 # cmd/bench is a Go module of its own, which is built and checked beside the root's (.ci/each).
 commands    := $(filter-out bench,$(notdir $(patsubst %/main.go,%,$(wildcard cmd/*/main.go))))
