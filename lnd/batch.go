@@ -13,6 +13,6 @@ package lnd
 type Batcher interface {
 	Upcalls
 	// EndBatch ends a batch, in which a message had More set. lnet does what it has put off,
-	// and keeps nothing of the Delivery. A message may be held at that time.
+	// and keeps no reference to the Delivery. The driver may call it while lnet holds a message.
 	EndBatch(d *Delivery)
 }

@@ -111,7 +111,7 @@ func (n *Node) Routes() []Route {
 	return all
 }
 
-// ways returns the ways of all gateways by their routes. The caller holds g.mu.
+// ways returns all routes with their states (see [way]), by route. The caller holds g.mu.
 func (g *gateways) ways() map[route.Route]*way {
 	ways := make(map[route.Route]*way, g.table.Len())
 	for _, gw := range g.routers {

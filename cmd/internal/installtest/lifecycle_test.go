@@ -60,8 +60,9 @@ func (s *system) pings(nids ...string) {
 	}
 }
 
-// starts checks a start: it returns when the node is ready, the journal has that line with its id,
-// and a start with an error in the configuration fails and is not tried again.
+// starts checks starts of the unit. With an error in the configuration 'systemctl start' fails, and
+// systemd does not try again. Otherwise it returns when the node is ready, and the journal has the
+// line "ready" with its message id.
 func (s *system) starts() {
 	s.t.Helper()
 	if out := s.must("systemd-analyze", "verify", "--man=no", "lnetd.service", "lnetd@a.service"); out != "" {

@@ -235,7 +235,7 @@ func TestUnixSocket(t *testing.T) {
 }
 
 // TestTooManyConnections: clients that connect and say nothing, or that do not read their
-// answers, keep no other out: above the bound a connection is closed.
+// answers, keep no other client out: each connection above the bound ends an older one.
 func TestTooManyConnections(t *testing.T) {
 	t.Parallel()
 	at := start(t, "127.0.0.1:0")

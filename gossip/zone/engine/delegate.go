@@ -188,7 +188,7 @@ func (d *delegation) serve(m *Machine, serving bool) {
 }
 
 // publish writes the attributes by which all members learn the delegates and monitors.
-// Monitors are notified of suspicions at once (MS-101).
+// Members send each suspicion to the monitors immediately (MS-101).
 func (d *delegation) publish(m *Machine) {
 	d.claimed = d.own > 0 || d.serving
 	if d.claimed {

@@ -46,7 +46,7 @@ type Status struct {
 	Gone      int           `json:"gone"`      // number of nodes in the history
 	Links     int           `json:"links"`     // number of links that are up
 	Suspects  int           `json:"suspects"`  // members with reports that were not refuted
-	Monitors  int           `json:"monitors"`  // members that are notified of suspicions at once
+	Monitors  int           `json:"monitors"`  // members to which each suspicion is sent immediately
 	Hash      uint64        `json:"hash"`      // hash of the view: equal views have equal hashes
 	Tables    uint64        `json:"tables"`    // hash of the versions of all attribute tables
 	Discovery time.Duration `json:"discovery"` // time between requests of discovery

@@ -74,7 +74,7 @@ func (s *cmShell) about(c *conn, kind callKind) {
 	s.mu.Lock()
 	id := c.id
 	var box *outbox
-	if id == 0 && kind == callDisconnect { // c was adopted, or the device is closed while c is being made
+	if id == 0 && kind == callDisconnect { // c was made by Adopt, or the device is closed while c is being made
 		box = c.end(verbs.Event{Kind: verbs.Disconnected})
 	}
 	s.mu.Unlock()

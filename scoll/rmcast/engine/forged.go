@@ -5,10 +5,10 @@ import (
 )
 
 // Without keys, any host on the network can multicast a datagram in the name of any origin,
-// whereas a message that came by a connection is from the node at the other end. So this member
-// accepts the payload of a multicast datagram. But if the datagram says something about messages that
-// this member has not received, the member first asks the origin whether it is true. A datagram
-// that came by a connection replaces a multicast one.
+// whereas a message that came by a connection is from the node at the other end. This member accepts
+// the payload of a multicast datagram all the same, until a datagram that comes by a connection
+// replaces it. But if the multicast datagram says something about messages that this member has not
+// received, the member first asks the origin whether that is true.
 
 // doubts reports whether a multicast datagram claims that its origin has released messages that
 // this member lacks, or has begun a version at another sequence number than this member

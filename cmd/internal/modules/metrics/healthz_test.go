@@ -13,9 +13,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestHealthz: the answer is 200 if the node works, and 503 if it does not, or does not answer in
-// time. Requests to a node that is stuck begin no further probe, and are answered when it is no
-// longer stuck.
+// TestHealthz: the answer is 200 if the node works, and 503 if it does not, or if the probe of the
+// node does not end in time. While a probe is stuck, further requests begin none, and each gets its
+// 503 in time, too. After the probe has ended, requests get 200 again.
 func TestHealthz(t *testing.T) {
 	spec.Covers(t, "OP-24")
 	synctest.Test(t, func(t *testing.T) {
