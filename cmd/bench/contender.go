@@ -21,9 +21,9 @@ func (b *bench) timed(name string, n int, run func() (time.Duration, error)) *co
 	return &contender{name: name, run: func(of *contender) (latencies, error) {
 		var elapsed time.Duration
 		var used usage
-		err := b.profile.during(b.peer, name, n, func() (err error) {
+		err := b.profile.during(b.peer, name, n, func() (_ time.Duration, err error) {
 			elapsed, used, err = b.spent(run)
-			return err
+			return used.CPU, err
 		})
 		of.cpu = append(of.cpu, float64(used.CPU)/float64(n))
 		return latencies{float64(elapsed) / float64(n)}, err

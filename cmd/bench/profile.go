@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/google/pprof/profile"
 
@@ -53,10 +54,17 @@ func stopProfile(buffer *bytes.Buffer) func(struct{}) ([]byte, error) {
 	}
 }
 
-// during runs a round of a contender under the profiler. The round consists of ops operations.
-func (p *profiler) during(peer *worker.Process, name string, ops int, run func() error) error {
+// profiledTime is the CPU time of a round under the profiler. A profile has a hundred samples for
+// each second of it.
+const profiledTime = 200 * time.Millisecond
+
+// during runs a round of a contender. The function run performs ops operations, and returns the
+// CPU time of both processes. Under the profiler, the round is repeated until they have spent
+// profiledTime.
+func (p *profiler) during(peer *worker.Process, name string, ops int, run func() (time.Duration, error)) error {
 	if p == nil {
-		return run()
+		_, err := run()
+		return err
 	}
 	if _, err := worker.Ask[struct{}](peer, "start profile", nil); err != nil {
 		return err
@@ -65,7 +73,14 @@ func (p *profiler) during(peer *worker.Process, name string, ops int, run func()
 	if err := pprof.StartCPUProfile(&own); err != nil {
 		return err
 	}
-	failed := run()
+	var spent time.Duration
+	var failed error
+	runs := 0
+	for ; spent < profiledTime && failed == nil; runs++ {
+		var one time.Duration
+		one, failed = run()
+		spent += one
+	}
 	pprof.StopCPUProfile()
 	theirs, err := worker.Ask[[]byte](peer, "stop profile", nil)
 	if err = firstError(failed, err); err != nil {
@@ -76,7 +91,7 @@ func (p *profiler) during(peer *worker.Process, name string, ops int, run func()
 		s = &spectrum{here: layers{}, peer: layers{}}
 		p.of[name] = s
 	}
-	s.ops += ops
+	s.ops += ops * runs
 	return firstError(s.here.add(own.Bytes()), s.peer.add(theirs))
 }
 
