@@ -69,7 +69,7 @@ type Status struct {
 	Quorum       bool          `json:"quorum"`       // enough participants are alive
 	Alive        int           `json:"alive"`        // number of live participants, this node included
 	Silent       bool          `json:"silent"`       // this node is still silent after its start
-	Stopped      bool          `json:"stopped"`      // a disagreement about parameters has stopped this node
+	Stopped      bool          `json:"stopped"`      // this node has stopped: its parameters are wrong, or it left the list
 	Participants []Participant `json:"participants"` // in the order of the list
 	Stats        engine.Stats  `json:"stats"`        // counters of the machine since the start
 	Keys         int           `json:"keys"`         // number of keys; 0: messages are not signed

@@ -17,7 +17,7 @@ type watchFunc func(id nid.NID, alive bool, aliveness uint64)
 // only. No death is lost: a participant that died and came back has another aliveness.
 type watchers struct {
 	clock  machine.Clock
-	idle   chan struct{} // closed when the last call after close has returned
+	idle   chan struct{} // closed once close was called and no call of a watcher is under way
 	mu     sync.Mutex
 	list   []*watcher // guarded by mu, like all below
 	calls  int        // number of calls of watchers that are under way
@@ -44,8 +44,8 @@ type watcher struct {
 	stopped bool
 }
 
-// add adds a watcher with the callback f. It calls the parameter known with a function, which known
-// calls with the present state of each participant, and which queues that state for f.
+// add adds a watcher with the callback f. It calls known(tell), which must call tell with the present
+// state of each live participant; tell queues that state for f.
 func (w *watchers) add(f watchFunc, known func(tell func(nid.NID, state))) (stop func()) {
 	u := &watcher{f: f, w: w, latest: make(map[nid.NID]state)}
 	w.mu.Lock()
@@ -89,7 +89,8 @@ func (w *watchers) close() {
 	w.rest()
 }
 
-// begin counts a call that begins, or returns false after close.
+// begin counts a call of a watcher's function that begins. After close it counts nothing and returns
+// false.
 func (w *watchers) begin() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -99,7 +100,7 @@ func (w *watchers) begin() bool {
 	return !w.closed
 }
 
-// end counts a call of Watch that has returned.
+// end counts a call of a watcher's function that has returned.
 func (w *watchers) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -95,7 +95,7 @@ func newCredits(limit int) niCredits {
 func (c *niCredits) free() int { return c.credits + c.spare }
 
 // affords reports whether a peer may take a credit for a message of a class. Urgent messages may
-// overdraw the credits by as many as there are.
+// overdraw the credits, down to minus limit.
 func (c *niCredits) affords(a *account, class int) bool {
 	switch free := c.free(); {
 	case free > 0 && !a.stalled, class == urgent && free > -c.limit:
@@ -226,8 +226,8 @@ func (ni *NI) postCredit(p *peerNI) bool {
 	return true
 }
 
-// wantsNone notes that p has no message that could use a credit: those that could have become inline
-// ones. The caller holds p.mu.
+// wantsNone notes that p has no message any more that could use an NI credit, for instance because its
+// messages have become inline ones, or were moved to another NI. The caller holds p.mu.
 func (ni *NI) wantsNone(p *peerNI) {
 	if p.account.wants == 0 {
 		return
@@ -279,9 +279,9 @@ func (ni *NI) wakeSenders() {
 // peer has no waiting messages any more, or no peer credit, its turn goes to the next. The
 // caller holds ni.mu, which is released and taken again.
 //
-// Only one goroutine at a time runs the loop. A message that fails at once returns its credit from
-// inside this function, which calls wakeWaiting again. If that call ran the loop too, a thousand
-// peers whose messages have expired would make a stack of a thousand calls.
+// Only one goroutine at a time runs the loop. A message that fails at once returns its credit while
+// the loop runs, and to return a credit is to call wakeWaiting again. If that call ran the loop too, a
+// thousand peers whose messages have expired would make a stack of a thousand calls.
 func (ni *NI) wakeWaiting() {
 	if ni.tx.waking {
 		return

@@ -102,8 +102,8 @@ func TestPriorityPasses(t *testing.T) {
 	wantBits(t, "order", r.up.order, 1, 4, 5, 2, 3)
 }
 
-// TestPriorityCredits (LN-18): priority messages have as many credits of their own, at the
-// peer and at the NI, which normal messages cannot use.
+// TestPriorityCredits (LN-18): priority messages have credits of their own, at the peer and at the
+// NI, as many as there are for normal messages. Normal messages cannot use them.
 func TestPriorityCredits(t *testing.T) {
 	spec.Covers(t, "LN-18")
 	for name, c := range map[string]struct {

@@ -104,8 +104,8 @@ func (m *Message) answersRouted() bool {
 	return !m.Answers.isLo() && m.Header.DestNID.Net() != m.Answers.cfg.Net && m.Answers.node.view.Load().Routes != nil
 }
 
-// loopback returns lo for a message to one of the node's own NIDs, which goes by no other
-// NI: it would be refused on arrival.
+// loopback returns lo for a message to one of the node's own NIDs. Such a message goes by no other
+// NI, because this node would refuse it on arrival.
 func (n *Node) loopback(m *Message) (*NI, error) {
 	dst := &m.Header.DestNID
 	if !dst.IsValid() || dst.IsAny() {
@@ -135,8 +135,8 @@ func (n *Node) hasNID(id *nid.NID) bool {
 	return false
 }
 
-// sendStraight sends a message for which there is nothing to choose: this node has one
-// NI, and the other one NID.
+// sendStraight sends a message for which there is nothing to choose: this node has one NI, and the
+// destination's node has one NID.
 func (n *Node) sendStraight(m *Message) bool {
 	ni := n.view.Load().sole
 	dst := &m.Header.DestNID

@@ -15,7 +15,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestEvictedUnderway: peers are evicted for others while messages to them are being sent.
+// TestEvictedUnderway: peers are evicted to make room, while messages to them are being sent.
 // Every message is queued where the end of discovery finds it.
 func TestEvictedUnderway(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{MaxPeers: 2})

@@ -70,7 +70,7 @@ func (p *peerNI) post(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken 
 
 // address addresses the messages that i stands for.
 func (p *peerNI) address(i *Inline) {
-	i.To.NID = p.nid // on its own: of several values a copy is made, which would stall the processor
+	i.To.NID = p.nid // a statement of its own: an assignment of several values makes copies, which would stall the processor
 	i.To.PID, i.Expires = i.Header.DestPID, 0
 }
 
@@ -234,9 +234,10 @@ func (ni *NI) Lost(r *lnd.Record, h *wire.Header, to nid.ProcessID, n int, paylo
 	}
 }
 
-// lose gives n of the messages that r stands for, which have failed, a credit each, that Finalize gives
-// back, and counts each as pending. The first one gets the credit of the buffer, and counts in its place,
-// if r has that. The others of r have left.
+// lose accounts for n messages of r that have failed, before each becomes a Message: it takes a credit
+// for each, which Finalize gives back, and counts each as pending. If r is the first record in its
+// buffer, one of the messages takes over the credit and the count of the buffer. The other messages of
+// r have left.
 func (p *peerNI) lose(r *lnd.Record, n int) {
 	var left departed
 	left.add(r, r.Messages()-n)

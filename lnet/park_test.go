@@ -87,7 +87,7 @@ func TestParkNotForUsers(t *testing.T) {
 	r.finalize(nil)
 }
 
-// TestParkEnds (LN-12): every event that ends the wait for discovery.
+// TestParkEnds (LN-12) checks every event that ends the wait for discovery.
 func TestParkEnds(t *testing.T) {
 	spec.Covers(t, "LN-12")
 	for name, c := range map[string]struct {
@@ -145,7 +145,7 @@ func TestParkUnfit(t *testing.T) {
 	})
 }
 
-// TestParkDrains: an NI that is removed waits for the end of discovery.
+// TestParkDrains: RemoveNI waits until the discovery that a message waits for has ended.
 func TestParkDrains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, lnd.Tunables{}, lnet.Config{})
@@ -216,7 +216,7 @@ func TestDetour(t *testing.T) {
 	r.wantResult(2, syscall.EHOSTUNREACH)
 }
 
-// TestPrimaryOfArrivals (LN-13): the primary NID that an arrival carries, also when it
+// TestPrimaryOfArrivals (LN-13) checks the primary NID that an arriving message carries, also when it
 // changes while a connection lasts.
 func TestPrimaryOfArrivals(t *testing.T) {
 	spec.Covers(t, "LN-13")

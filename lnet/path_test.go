@@ -29,8 +29,8 @@ func newWide(t *testing.T) (r *rig, drivers map[nid.NID]*driver) {
 	return r, drivers
 }
 
-// TestPath (LN-10): by which NI a message leaves, and the errors for a source that is no NID
-// of this node or that does not reach the destination.
+// TestPath (LN-10) checks by which NI a message leaves, and the errors for a source that is no NID of
+// this node or that does not reach the destination.
 func TestPath(t *testing.T) {
 	spec.Covers(t, "LN-10")
 	ip6 := nid.MustParse("fd00::1@tcp")

@@ -88,8 +88,8 @@ func (p *peerNI) primary() nid.NID {
 	return p.nid
 }
 
-// smallest finds the lowest of any number of NIDs above the NID after, as many as limit says.
-// It keeps at most twice as many NIDs.
+// smallest finds, among any number of NIDs, the lowest ones above the NID after: limit of them at
+// most. It keeps at most twice that number.
 type smallest struct {
 	after nid.NID
 	limit int

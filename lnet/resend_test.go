@@ -164,7 +164,7 @@ func TestResentElsewhere(t *testing.T) {
 	})
 }
 
-// TestNotResent (HV-8): events that end a message although the class of its failure would
+// TestNotResent (HV-8) checks the events that end a message although the class of its failure would
 // allow another try.
 func TestNotResent(t *testing.T) {
 	spec.Covers(t, "HV-8")

@@ -536,9 +536,9 @@ func TestRoutedLiveness(t *testing.T) {
 	}
 }
 
-// TestAddManyRoutes: as many routes as a table has are added as one change, and removed as one. By
-// one gateway each, the work of both must grow no faster than the routes: one that looks at all routes
-// for each does not end in the time of a test.
+// TestAddManyRoutes: as many routes as a table may have, all by one gateway, are added as one change,
+// and removed as one. The work of each change must not grow faster than the number of routes: a change
+// that looks at all routes for each route would not end in the time of a test.
 func TestAddManyRoutes(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	changes := 0

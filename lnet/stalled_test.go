@@ -53,7 +53,7 @@ func (r *rig) credits() (now, lowest int) {
 }
 
 // TestDiallingTakesNoCredits (LN-19): messages that wait for connections to 32 peers,
-// 8 each, leave all 256 NI credits to others, and keep their peer credits.
+// 8 each, leave all 256 NI credits to messages for other peers, and keep their peer credits.
 func TestDiallingTakesNoCredits(t *testing.T) {
 	spec.Covers(t, "LN-19")
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})

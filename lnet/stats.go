@@ -94,7 +94,7 @@ type FailureStats struct {
 	LocalAborted      uint64 `json:"local_aborted_count"`   // failures: the device gave the message up
 	LocalNoRoute      uint64 `json:"local_no_route_count"`  // failures: the NI has no way to the peer
 	LocalTimeout      uint64 `json:"local_timeout_count"`   // failures: the message did not leave in time
-	LocalError        uint64 `json:"local_error_count"`     // failures: all others of this node
+	LocalError        uint64 `json:"local_error_count"`     // failures: any other reason at this node
 	RemoteDropped     uint64 `json:"remote_dropped_count"`  // failures: the peer refused or reset the connection
 	RemoteError       uint64 `json:"remote_error_count"`    // failures: the peer broke the protocol
 	RemoteTimeout     uint64 `json:"remote_timeout_count"`  // failures: the peer took no bytes for too long

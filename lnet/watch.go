@@ -179,7 +179,7 @@ func (w *watch) begin() {
 // cause as the reason in case the process is no longer reachable.
 func (w *watch) look(cause error, failed bool) {
 	w.mu.Lock()
-	// Under the lock, so that no goroutine reports an older state later.
+	// The state is read under the lock, so that no goroutine reports an older state later.
 	state, why := w.node.reach(w.id)
 	if state == PeerStateUnknown && (failed || w.state == PeerStateUp) {
 		state = PeerStateDown // the table of peers has forgotten the process

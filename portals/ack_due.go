@@ -36,7 +36,8 @@ func (t *Table) owe(in *intake, ni *lnet.NI, d *lnd.Delivery, ack wire.AckCmd) {
 	if due.n == 0 {
 		*due = acksDue{ni: ni, sender: d.From, to: to, ack: ack}
 	}
-	// RemoveNI waits for a batch that lnet has begun, and for nothing else once Arrive has returned.
+	// An ACK may stay here only in a batch that lnet has begun (d.Batch), for whose end RemoveNI waits.
+	// Once Arrive has returned, RemoveNI waits for nothing else.
 	if due.n++; due.n == t.acksAtOnce || !d.More || d.Batch == nil {
 		t.payAcks(due)
 	}

@@ -97,8 +97,8 @@ func TestBatchAcks(t *testing.T) {
 	a.want("after the batch", ackPost{0, 1}, ackPost{1, 1}, ackPost{2, 1})
 }
 
-// TestEqualAcks: equal ACKs of a batch are posted together, at most eight. A message that is no PUT to the
-// same MD, and the end of the batch, leave none behind.
+// TestEqualAcks: equal ACKs of a batch are posted together, at most eight. The ACKs collected so far are
+// posted when a message comes that is no PUT to the same MD, and when the batch ends.
 func TestEqualAcks(t *testing.T) {
 	spec.Covers(t, "PT-40")
 	a := newAcker(t)
@@ -118,7 +118,7 @@ func TestEqualAcks(t *testing.T) {
 	a.want("after the batch", ackPost{1, 8}, ackPost{1, 2}, ackPost{1, 1})
 }
 
-// TestLastAck: the last message of a batch leaves no ACK to the end of the batch.
+// TestLastAck: the ACKs are posted with the last message of a batch, before EndBatch is called.
 func TestLastAck(t *testing.T) {
 	a := newAcker(t)
 	b := newBatch(t, a.net)
@@ -129,8 +129,8 @@ func TestLastAck(t *testing.T) {
 	b.end()
 }
 
-// TestEqualAcksEnd: each of several ACKs that were posted together counts, whether it leaves or fails. So
-// it is when only some leave, because the connection fails meanwhile. Nothing remains of them.
+// TestEqualAcksEnd: eight ACKs are posted together, and all leave, all fail, or only some leave because
+// the connection fails meanwhile. Each ACK that has left is counted, and all credits are free again.
 func TestEqualAcksEnd(t *testing.T) {
 	spec.Covers(t, "PT-40")
 	for name, tt := range map[string]struct {
@@ -167,7 +167,7 @@ func TestEqualAcksEnd(t *testing.T) {
 }
 
 // TestAcksOfRemovedNI: an NI that is being removed receives another batch. RemoveNI waits for the ACKs of
-// that, too.
+// that batch, too.
 func TestAcksOfRemovedNI(t *testing.T) {
 	spec.Covers(t, "PT-40")
 	synctest.Test(t, func(t *testing.T) {

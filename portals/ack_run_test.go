@@ -82,8 +82,8 @@ func acks(n int) (list []string) {
 	return list
 }
 
-// TestAckRun: equal ACKs of a batch have an event each, at the end of the batch, or before another
-// message has one. Those that are not awaited are dropped. The counters say so.
+// TestAckRun: equal ACKs of a batch have an event each. These events come at the end of the batch, or
+// before the event of another message. ACKs that are not awaited are dropped and counted.
 func TestAckRun(t *testing.T) {
 	r := newAckRun(t, 5, portals.MD{Threshold: inf}, portals.Retain)
 	r.arrive(3, r.ack())

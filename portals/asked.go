@@ -8,10 +8,10 @@ import (
 // asked is a multiset of the processes whose ACKs and REPLYs an MD awaits. The zero value is
 // empty. All of it is guarded by the mu of the MD.
 //
-// Most MDs await answers of one process at a time. The field first is that process, and the field
-// of counts its answers, without a map. The map more counts answers of other processes; the next MD
-// in the slot uses it again. An answer is tracked if the MD is given up when the answer does not
-// come within the transaction timeout (see tracker).
+// Most MDs await answers of one process at a time, which needs no map: a.first is that process, and
+// a.of is the number of its answers. The map a.more counts answers of other processes; the next MD in
+// the slot uses it again. An answer is tracked if the MD is given up when the answer does not come
+// within the transaction timeout (see tracker).
 type asked struct {
 	all   answers // sum of answers awaited from first and more
 	first nid.ProcessID
@@ -19,7 +19,7 @@ type asked struct {
 	more  map[nid.ProcessID]answers
 	grown bool // the map in more has had more than manyAsked entries
 
-	random uint32 // state of the draws of the MD's slot, see Table.samples
+	random uint32 // state of the slot's generator of random numbers, see Table.samples
 
 	acks, replies bool // whether a tracked ACK, or a tracked REPLY, is awaited; answers to calls do not count here
 

@@ -59,9 +59,9 @@ func (t *Table) hold(p *portal, ni *lnet.NI, d *lnd.Delivery, waits *md) (lnd.An
 	return lnd.Hold, lnet.NotDropped
 }
 
-// resume releases all messages that wait for d, on TCP one for each connection. It does not
-// leave some for later, when the handler has seen the first ones: a peer that does not send
-// its payload would then make all others wait. The caller holds no locks and has set
+// resume releases all messages that wait for d; on TCP there is at most one for each connection. It
+// does not wait until the handler has seen the first ones before it releases the next: a peer that does
+// not send its payload would then make all others wait. The caller holds no locks and has set
 // d.releasing, so that messages that arrive meanwhile wait behind the held ones.
 func (t *Table) resume(d *md) {
 	p := &t.portals[d.portal]

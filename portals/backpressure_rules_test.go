@@ -146,7 +146,7 @@ func TestBackPressureMoves(t *testing.T) {
 	})
 }
 
-// insertGated is postGated with an entry before all others.
+// insertGated does what postGated does, with an entry that is tried before all others.
 func (h *harness) insertGated(bits uint64, g *gated) (portals.MEHandle, portals.MDHandle) {
 	h.t.Helper()
 	me, err := h.MEAttach(5, portals.Match{Bits: bits}, portals.Unlink, portals.Before)

@@ -74,7 +74,7 @@ func (s *slow) open() {
 	synctest.Wait()
 }
 
-// wantEvents compares the header data of the PUT events with from to to.
+// wantEvents fails the test unless the header data of the PUT events are the numbers between from and to.
 func (s *slow) wantEvents(from, to uint64) {
 	s.t.Helper()
 	var got, want []uint64

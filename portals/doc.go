@@ -104,11 +104,11 @@
 //
 // [Table.Latencies] returns how long Puts with Ack and Gets of this node took, as histograms
 // (package lnet/latency) of one operation in 64, drawn at random. Such an operation, like one with an
-// OpPtr, has a handle of its own, so that its own answer ends its time: if that is lost, the second
-// copy of another ACK, on a network that doubles messages, does not count as its ACK. It reads the
-// clock, and takes the locks of the table's handles. The others cost only the draw: they read no clock,
-// take no lock and allocate nothing more. An MD that awaits the answers of 8 operations which are timed
-// has no further ones.
+// OpPtr, has a handle of its own, so that only its own answer ends its time: if its ACK is lost on a
+// network that doubles messages, the second copy of another ACK does not count instead. A timed
+// operation reads the clock, and takes the locks of the table's handles. The other operations only draw
+// a number: they read no clock, take no lock and allocate nothing more. While an MD awaits the answers
+// of 8 timed operations, none of its further operations is timed.
 //
 // # Concurrency
 //

@@ -89,8 +89,8 @@ func TestEQFreedByReader(t *testing.T) {
 	}
 }
 
-// TestPollEQsPassesOn: a goroutine that polls two queues, is woken by the second and
-// then finds an event in the first wakes the next waiter of the second.
+// TestPollEQsPassesOn: a goroutine polls two queues. The second queue wakes it, but it takes an event
+// from the first. It then wakes the next goroutine that waits for the second queue.
 func TestPollEQsPassesOn(t *testing.T) {
 	table := New(lnet.New(lnet.Config{Incarnation: 1, Clock: machine.RealClock()}))
 	synctest.Test(t, func(t *testing.T) {

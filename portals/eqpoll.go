@@ -8,8 +8,8 @@ import (
 
 // PollEQs reads an event of the first queue in the list that has one (LNetEQPoll). If there is
 // none it waits for one, for at most timeout by the node's clock. A negative timeout waits for
-// ever. which is the index of the queue of the event or the error; ok is false if there is no
-// event. ErrOverflow comes with a valid event.
+// ever. The result which is the index of the queue that the event or the error is from; ok is false if
+// there is no event. ErrOverflow comes with a valid event.
 //
 //	ENOENT  no queues, or one of them was freed
 func (t *Table) PollEQs(queues []*EQ, timeout time.Duration) (e Event, which int, ok bool, err error) {

@@ -102,7 +102,7 @@ func (t *Table) send(b *begun, typ wire.MsgType, r *PutRequest) {
 	t.node.Send(&o.Message)
 }
 
-// begun is a Put or Get that has begun: the MD has a reference more.
+// begun is a Put or Get that has begun: it has a reference to its MD.
 type begun struct {
 	part
 	md       *md
@@ -186,7 +186,7 @@ func (t *Table) expect(b *begun, typ wire.MsgType, r *PutRequest) (tracked bool)
 }
 
 // watchAnswers makes sure that answers which do not come are noticed: tracked ones, and those with a
-// deadline. It holds no lock.
+// deadline. The caller holds no lock of an MD.
 func (t *Table) watchAnswers(tracked, deadline bool) {
 	if tracked {
 		t.startSweeping()

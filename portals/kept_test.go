@@ -29,7 +29,7 @@ func TestInboxKeep(t *testing.T) {
 	for range 9 {
 		h.arrivePut(net, 1, 4)
 	}
-	// When the third is kept two buffers are posted already.
+	// MaxKept is 3, but two further buffers are posted already when the third message is kept.
 	if len(kept) != 5 || net.holding() != 4 || in.Posted() != 0 {
 		t.Fatalf("%d messages are kept, %d wait, for %d buffers", len(kept), net.holding(), in.Posted())
 	}

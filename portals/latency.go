@@ -6,10 +6,9 @@ import (
 	"ulnet/lnet/latency"
 )
 
-// sampled is one in how many operations that await an answer is timed, on average. An operation that
-// is timed has a call of its own, which pairs it with its answer, also if the MD awaits many equal
-// ones. An MD has at most maxTimed calls that are there for nothing else, so that answers which never
-// come take no more memory.
+// On average, one in sampled operations that await an answer is timed. A timed operation has a call of
+// its own, which pairs it with its answer, also if the MD awaits many equal answers. At most maxTimed
+// calls of an MD exist only to time their operations: this bounds the memory for answers that never come.
 const (
 	sampled  = 64
 	maxTimed = 8
@@ -17,8 +16,8 @@ const (
 
 // Latencies are how long the operations of this node took. One in 64 operations is a sample, drawn at
 // random: of PUTs with Ack, and of GETs, also those of this module's own services. While an MD awaits
-// the answers of 8 samples, no further operation of it is one. The counts are those of samples; an
-// operation that failed or got no answer is in none of them, see lnet.Stats.ResponseTimeouts.
+// the answers of 8 samples, none of its further operations is a sample. The counts are those of samples;
+// an operation that failed or got no answer is in none of them, see lnet.Stats.ResponseTimeouts.
 type Latencies struct {
 	// PutAck are the times from the call of Put or PutBatch until the driver had received the ACK.
 	// That includes the time for which the PUT waited for credits, for a connection and at the
@@ -47,13 +46,13 @@ type sample struct {
 
 // samples reports whether the operation that begins on d is to be timed. It draws each operation by
 // itself, so that no pattern of types, targets or sizes is left out or preferred, as it would be if each
-// 64th were timed. The draws are those of the slot, because many MDs end after one operation. The
-// caller holds d.mu.
+// 64th were timed. The generator belongs to the MD's slot, and later MDs in the slot go on with it,
+// because many MDs end after one operation. The caller holds d.mu.
 func (t *Table) samples(d *md) bool {
 	return t.latencies.every != 0 && d.asked.draw()&uint32(t.latencies.every-1) == 0
 }
 
-// seed returns the first state of the draws of a slot, which is not 0, and differs from slot to slot.
+// seed returns the first state of a slot's generator, which is not 0, and differs from slot to slot.
 func seed(slot uint32) uint32 { return (slot + 1) * 0x9E3779B1 }
 
 // draw returns the next number of the generator xorshift32 (Marsaglia, Xorshift RNGs, 2003).

@@ -73,7 +73,7 @@ func sendEither(t *testing.T, h *harness, net *network, md portals.MDHandle, get
 	return m
 }
 
-// TestLatencyOfFirsts: of MDs in slots that were never used, one in 64 is timed too.
+// TestLatencyOfFirsts: of the first operations in slots that were never used before, one in 64 is timed.
 func TestLatencyOfFirsts(t *testing.T) {
 	spec.Covers(t, "OP-90")
 	h, net, clock := timed(t, lnet.Config{}, lnd.Tunables{})

@@ -158,8 +158,8 @@ func TestLatencyOfFailures(t *testing.T) {
 	wantTimes(t, "GETs", h.Latencies().GetReply, 0, 0)
 }
 
-// TestLatencySamples: one in 64 is timed too if each operation has an MD of its own, in slots that are
-// used in turn, and within batches. Nothing is allocated for it.
+// TestLatencySamples: one operation in 64 is timed also if each operation has an MD of its own, in slots
+// that are used in turn, and within batches. Nothing is allocated for the timing.
 func TestLatencySamples(t *testing.T) {
 	spec.Covers(t, "OP-90")
 	h := newHarness(t)

@@ -8,8 +8,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// MaxHeld bounds the PUTs that wait on one lazy portal. A network driver holds at most one
-// per connection, and gives it up when the connection ends.
+// MaxHeld bounds the messages that are held at one portal. For each connection the TCP driver holds at
+// most one message, the RDMA driver may hold several; both give them up when the connection ends.
 const MaxHeld = 1 << 16
 
 // SetLazy makes a portal hold PUTs that no ME takes, until an ME does (LNetSetLazyPortal).

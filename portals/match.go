@@ -121,8 +121,8 @@ func (t *Table) try(p *portal, e *me, r *request) (d *md, offset, mlength int, o
 }
 
 // room returns the offset in the MD at which a request starts, and how many bytes of the request
-// fit there. The offset that the request itself asks for counts only with ManageRemote. A GET may
-// ask for more bytes than a REPLY can carry.
+// fit there. The offset that the request itself asks for counts only with ManageRemote. At most
+// MaxPayload bytes fit, because a GET may ask for more than a REPLY can carry.
 func (d *md) room(length, remote uint32) (offset, mlength int, fits bool) {
 	offset = d.offset
 	if d.options&ManageRemote != 0 {

@@ -57,7 +57,7 @@ type MD struct {
 	MaxSize   int          // with HasMaxSize: bytes of the largest request accepted
 	Options   MDOption     // operations that the MD accepts, and how
 	UserPtr   any          // value that the events of the MD have
-	Handler   func(*Event) // must not block without MayBlock, see the package text; if EQ is nil too, there are no events
+	Handler   func(*Event) // must not block without MayBlock, see the package text; if Handler and EQ are nil, the MD has no events
 	EQ        *EQ          // queue that gets each event after Handler; nil: none
 }
 

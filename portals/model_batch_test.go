@@ -11,7 +11,7 @@ import (
 )
 
 // batchedPut makes PUTs arrive in a batch (lnd.Batcher). Other steps may come between the PUTs of a
-// batch, but not if ACKs may wait for the next PUT: the model knows none that wait for a later step.
+// batch, but not if ACKs may wait for the next PUT, because in the model no ACK waits for a later step.
 func (r *modelRun) batchedPut(t *rapid.T) {
 	if r.acks == 1 {
 		r.putInBatch(t)

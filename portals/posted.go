@@ -38,7 +38,7 @@ func (t *Table) fillInline(i *lnet.Inline, b *begun, r *PutRequest) {
 	}
 	i.Pinned, i.Answers, i.Lazy, i.Copies = r.Self.IsOne(), nil, false, 0
 	h := &i.Header
-	h.SrcNID = r.Self // one by one: of several values a copy is made, which would stall the processor
+	h.SrcNID = r.Self // one by one: one assignment of all three values would copy them first, which would stall the processor
 	h.DestNID = r.Target.NID
 	h.DestPID = r.Target.PID
 	t.putHeader(h, b, r)

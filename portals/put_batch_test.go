@@ -106,8 +106,8 @@ func TestPutBatchOneSend(t *testing.T) {
 	}
 }
 
-// TestPutBatchOneSendFails (PT-38): the SEND event tells which PUT failed first, and how much has left. An ACK
-// of that PUT is not awaited any more, the ACKs of others are.
+// TestPutBatchOneSendFails (PT-38): the SEND event tells which PUT failed first, and how much has left.
+// The ACK of that PUT is not awaited any more; the ACKs of the other PUTs are.
 func TestPutBatchOneSendFails(t *testing.T) {
 	spec.Covers(t, "PT-38")
 	table, net := newWire(t)

@@ -13,10 +13,10 @@ import (
 // (LNet lib-move.c lnet_attach_rsp_tracker, lnet_finalize_expired_responses).
 //
 // As in LNet an MD is given up as a whole, its time counts from its latest operation, and time
-// is counted in rounds of half the transaction timeout. For that, an operation reads no clock and sets
-// no timer: it only notes the round in its MD, and one timer serves the table while any answer is
-// awaited. Three rounds after an operation, between one and one and a half transaction timeouts
-// have passed.
+// is counted in rounds of half the transaction timeout. To be tracked, an operation reads no clock and
+// sets no timer: it only notes the round in its MD, and one timer serves the table while any tracked
+// answer is awaited. Three rounds after an operation, between one and one and a half transaction
+// timeouts have passed.
 type tracker struct {
 	round   atomic.Uint64 // number of the present round; 0: none
 	running atomic.Bool   // the timer is running, or about to be set
@@ -72,8 +72,8 @@ func (d *md) settle() {
 	}
 }
 
-// awaitCall does what await does, for an operation with a call. That has a deadline of its
-// own if timeout is not 0. The caller holds d.mu.
+// awaitCall does what await does, for an operation with a call. If timeout is not 0, the call has a
+// deadline of its own. The caller holds d.mu.
 func (t *Table) awaitCall(d *md, c *call, asked nid.ProcessID, timeout time.Duration) (tracked bool) {
 	c.id = asked
 	if timeout > 0 || c.sample.on {
@@ -104,7 +104,7 @@ func (t *Table) answeredBy(d *md, id *nid.ProcessID, typ wire.MsgType) bool {
 	return false
 }
 
-// startSweeping makes sure that a sweep follows. It holds no lock.
+// startSweeping makes sure that a sweep follows. It takes no lock.
 func (t *Table) startSweeping() {
 	if t.tracker.running.Load() || t.tracker.running.Swap(true) {
 		return

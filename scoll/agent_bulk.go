@@ -161,7 +161,7 @@ func (g *getting) begin() {
 	}
 }
 
-// event handles the events of a GET. It fails unless the whole answer came.
+// event handles the events of a GET. The GET fails unless its whole answer came.
 func (g *getting) event(e *portals.Event) {
 	if e.Kind == portals.EventReply && e.Err == nil && int(e.MLength) == g.want {
 		g.ok = true

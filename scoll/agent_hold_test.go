@@ -118,7 +118,7 @@ func TestSendTakesSlot(t *testing.T) {
 }
 
 // TestAbortedUnsent: SC-72: Abort ends a broadcast that waits for a slot: no member gets the
-// request, the root does not run it, and Status returns ECANCELED. It has no latency.
+// request, the root does not run it, and Status returns ECANCELED. Agent.Latency does not count it.
 func TestAbortedUnsent(t *testing.T) {
 	spec.Covers(t, "SC-72", "OP-91")
 	s := newStacks(t, 4, nil)

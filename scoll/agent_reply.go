@@ -125,8 +125,8 @@ func (r *Request) sendUp(e *engine.Effect, out *engine.Output) {
 	r.agent.put(m, e.To, wire.ReplyPortal, e.Bits)
 }
 
-// own returns the payload of a message of the service's reply. The request itself has that of
-// the last message.
+// own returns the payload of a message of the service's reply. The payload of the last message is a
+// field of the request itself.
 func (r *Request) own(token any) []byte {
 	switch of := token.(type) {
 	case []byte:

@@ -96,8 +96,8 @@ func TestMaxPayloadSigned(t *testing.T) {
 	s.all(s.broadcast(0, g, scoll.RequestConfig{Payload: []byte(payload), Bulk: [][]byte{make([]byte, 100)}}), []string{payload})
 }
 
-// TestOtherKeys: a node with another key, or without one among nodes with one, runs no request,
-// and the root learns that at once.
+// TestOtherKeys: a node with another key than the rest, or a node without a key while the rest have one,
+// runs no request, and the root learns that at once.
 func TestOtherKeys(t *testing.T) {
 	spec.Covers(t, "SC-165")
 	for name, other := range map[string]string{"another": "b", "none": ""} {

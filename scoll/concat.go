@@ -43,8 +43,7 @@ func Pieces(b []byte) iter.Seq2[nid.NID, []byte] {
 	}
 }
 
-// CheckPieces reports whether b is a concatenation: wire.ErrShort or wire.ErrMember if
-// not.
+// CheckPieces returns nil if b is a concatenation, otherwise wire.ErrShort or wire.ErrMember.
 func CheckPieces(b []byte) error {
 	for len(b) > 0 {
 		_, _, rest, err := parsePiece(b)

@@ -21,8 +21,8 @@ import (
 // broadcast to the live members. Only then is PreRequest called at the root. The request has
 // other children in that attempt, for which PreRequest posts buffers, and Request.Data is nil.
 // Members that ran an earlier attempt do not run the request again, but they aggregate
-// ([Request.Repeated]). At the root the handle ends with PostReply. ReplyOut follows only if
-// Request.Busy was true.
+// ([Request.Repeated]). At the root the handle ends with PostReply or, if Request.Busy was true
+// then, with ReplyOut, which is not called otherwise.
 //
 // Config.Worker calls IncomingRequest, which may block, unless the service is Inline. The
 // goroutine that delivered a message calls the other callbacks; if several are due, a worker
@@ -39,8 +39,8 @@ type Service struct {
 	// the service, unless the service has called [Request.ReplyBelow]. Required. It is not
 	// called at a root whose own entry in the membership lists no entities.
 	IncomingRequest func(*Request) error
-	// Inline says that IncomingRequest does not block, and is called like the others. The
-	// switch to a worker takes longer than all other work of a member on a small request.
+	// Inline says that IncomingRequest does not block, and is called like the other callbacks, not
+	// by a worker: the switch to a worker takes longer than the rest of a small request's work.
 	Inline bool
 	// Reuse says that the service, in whichever goroutine, uses no handle after the end of the
 	// request. Then the agent takes the handle for a later request, and a request allocates
@@ -59,7 +59,7 @@ type Service struct {
 	IncomingReply func(*Reply)
 	// PostReply calls Reply, at once or later; not at the root. Required.
 	PostReply func(*Request)
-	// ReplyOut is called when the handle ends. May be nil.
+	// ReplyOut is the last callback, see above: no peer uses buffers of the request any more. May be nil.
 	ReplyOut func(*Request)
 	// MapGroup returns the membership of an out-of-band group, the same value as long as it does
 	// not change. If MapGroup is nil, the service has no out-of-band groups.

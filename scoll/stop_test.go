@@ -15,8 +15,8 @@ import (
 )
 
 // TestStopAmid: agents are closed while broadcasts are under way. No callback runs after Close
-// has returned, and the broadcasts of the other agents end by their timeouts, with the closed
-// ones unreached.
+// has returned, and the broadcasts of the other agents end by their timeouts, with the nodes of the
+// closed agents unreached.
 func TestStopAmid(t *testing.T) {
 	const n, stopped = 5, 2
 	var over atomic.Bool // node 2's Close has returned

@@ -27,7 +27,7 @@ const (
 const tallyVersion = 1
 
 // tally has a status for each member of a subtree: OK if the payload that follows includes its
-// answer, otherwise that of its handler. Encoded, integers little-endian:
+// answer, otherwise the status with which it failed. Encoded, integers little-endian:
 //
 //	0  1  version
 //	1  …  rank of the subtree's topmost member, uvarint

@@ -15,7 +15,7 @@ import (
 	"ulnet/scoll"
 )
 
-// sliding is a clock whose hands only callbacks advance. Its timers run in real time.
+// sliding is a clock whose time only callbacks advance. Its timers run in real time.
 type sliding struct {
 	machine.Clock
 	ahead atomic.Int64

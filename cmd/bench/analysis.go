@@ -19,8 +19,8 @@ const (
 	analysisMemory   = 64 // MiB
 )
 
-// segmentSizes are the sizes of TCP segments in captures of bulk data: those of Ethernet, and the
-// large ones that a host sees which lets its network card divide them.
+// segmentSizes are the sizes of TCP segments in captures of bulk data: those of Ethernet frames, and
+// the larger ones that a host captures if its network card divides them (segmentation offload).
 var segmentSizes = []struct {
 	name string
 	size int

@@ -67,8 +67,8 @@ func (b *measurement) called(c *callers, how uint64, name string, active, trips 
 	return b.timed(name, trips, func() (time.Duration, error) { return c.run(b.ctx, how, active, trips) })
 }
 
-// bestOf returns lines of which the goal bounds only the best one: a program may choose how it
-// waits.
+// bestOf returns the lines of several ways to wait for answers. The goal bounds only the best of them,
+// because a program may choose how it waits.
 func bestOf(lines []line) []line {
 	best := 0
 	for i, l := range lines {

@@ -42,7 +42,7 @@ func measureAgreement(b *measurement, nodes int) {
 }
 
 // sampleTwice runs two seeds in parallel until they have yielded 10⁹ samples (10⁸ at high loss),
-// or the time for one size is over.
+// or the time for this number of nodes, patience, is over.
 func sampleTwice(b *measurement, nodes int, loss float64) (sum gossipsim.Samples) {
 	want, patience := pick[uint64](b, 200_000, 1_000_000_000, 4_000_000_000), 110*time.Second
 	if nodes < 10 {

@@ -47,8 +47,8 @@ func TestCrowds(t *testing.T) {
 	}
 }
 
-// TestAcceptsWait: each accept is sent after its record is durable, and one that is sent earlier
-// is counted.
+// TestAcceptsWait: a master sends each accept after the client's record is durable. The measurement
+// counts an accept that is sent before its record is durable.
 func TestAcceptsWait(t *testing.T) {
 	const clients = 500
 	took, elapsed, err := floodOnce(t.TempDir()+"/clients.db", time.Millisecond, 10, clients, func(s *boltstore.Store, first, n int) ([]time.Duration, error) {

@@ -24,8 +24,8 @@ import (
 // Parameters of goal G-OP-1.
 const (
 	observedRound  = 2 * time.Second // length of a round
-	observedTrips  = 2000            // round trips between two looks at the time
-	observedStream = 64              // PUTs of 1 MiB between two looks
+	observedTrips  = 2000            // round trips between two checks whether the round is over
+	observedStream = 64              // PUTs of 1 MiB between two such checks
 	scrapeInterval = time.Second
 	observedLimit  = 1.03
 )
@@ -124,8 +124,8 @@ func newObserver(socket string) *observer {
 	}}}}
 }
 
-// serveObserver starts an observer of the node with a socket, which begins and ends when it is
-// told to.
+// serveObserver prepares an observer of the node whose page is at a socket. The order "begin" starts its
+// scrapes and its reading of the page, and "end" stops both and returns how much came.
 func serveObserver(w *worker.Worker, socket string) (struct{}, error) {
 	o := newObserver(socket)
 	var running sync.WaitGroup
@@ -169,7 +169,7 @@ func (o *observer) get(ctx context.Context, path string) (io.ReadCloser, error) 
 	return answer.Body, nil
 }
 
-// scrape scrapes once a second until ctx ends. The result of the first scrape goes to first.
+// scrape scrapes once a second until ctx ends. It sends the error of the first scrape, or nil, to first.
 func (o *observer) scrape(ctx context.Context, first chan<- error) {
 	tick := time.NewTicker(scrapeInterval)
 	defer tick.Stop()
@@ -193,7 +193,8 @@ func (o *observer) scrape(ctx context.Context, first chan<- error) {
 	}
 }
 
-// follow reads the events of the page until ctx ends. Whether the first came goes to first.
+// follow reads the events of the page until ctx ends. It sends nil to first when the first event has
+// come, or the error if none comes.
 func (o *observer) follow(ctx context.Context, first chan<- error) {
 	body, err := o.get(ctx, "/events")
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"ulnet/lnd/socklnd/ksock"
 )
 
-// Parameters of goal G-OP-2. More scrapes at once than scrapeBurst get an answer that is kept.
+// Parameters of goal G-OP-2. Of scrapes without a pause, only the first scrapeBurst get a new answer
+// each: the next ones get the last answer again, and would not be measured.
 const (
 	scrapedPeers = 1000
 	scrapeBurst  = 8

@@ -14,7 +14,7 @@ import (
 
 // Parameters of goal G-OP-4.
 const (
-	restartRest   = 5 * restartTry / 2   // between two restarts: an operation has ended before the next one
+	restartRest   = 5 * restartTry / 2   // between two restarts: longer than both tries of an operation take
 	restartEvery  = 5 * time.Millisecond // between two operations of the peer
 	restartTry    = time.Second          // how long the peer waits for an answer before it tries again
 	restartAnswer = 300                  // ms
@@ -55,16 +55,16 @@ type outcome struct {
 	err          error // of the last try
 }
 
-// retrier is a peer whose operations begin at regular intervals, whatever becomes of them. Each is
-// tried once more after an error.
+// retrier is a peer whose operations begin at regular intervals, even if earlier ones have not ended.
+// After an error each operation is tried once more.
 type retrier struct {
 	*node
 	target   nid.ProcessID
 	outcomes chan outcome
-	answers  chan outcome // operations that were answered at the first try; when full, the next ones are left out
+	answers  chan outcome // operations that were answered at the first try; further ones are dropped while it is full
 	halt     func()       // ends the operations and waits for them
 
-	// Counters are for use after stop.
+	// These counters may be read after stop.
 	done, again, failed int
 }
 
@@ -140,7 +140,8 @@ func (p *retrier) count(o outcome) {
 	}
 }
 
-// answerAfter returns when the first operation was answered of those that began after a time.
+// answerAfter waits for the first answer to an operation that began after a time, and returns when it
+// came.
 func (p *retrier) answerAfter(ctx context.Context, after time.Time) (time.Time, error) {
 	for {
 		select {

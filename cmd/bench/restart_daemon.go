@@ -18,7 +18,8 @@ import (
 	"ulnet/lnd/lndtest/loopback"
 )
 
-// restarted is an lnetd whose service manager keeps its listening socket, and which takes PUTs.
+// restarted is an lnetd with a sink for PUTs, under a service manager that keeps its listening socket
+// during a restart.
 type restarted struct {
 	b       *measurement
 	port    uint16
@@ -57,7 +58,8 @@ func newRestarted(b *measurement) *restarted {
 
 func (d *restarted) path(name string) string { return filepath.Join(d.folder, name) }
 
-// start starts lnetd with what its manager has for it. The process ends with this one.
+// start starts lnetd with the sockets that its manager has kept. The process is killed when this one
+// dies.
 func (d *restarted) start() {
 	cmd := exec.Command(d.program, "--config", d.path("lnetd.yaml"), "--networks", fmt.Sprintf("tcp(%v)", peerAddr),
 		"--accept-port", strconv.Itoa(int(d.port)), "--socket", d.path("lnetd.sock"), "--state-dir", d.path("state"), "--runtime-dir", d.folder)
@@ -79,8 +81,8 @@ func (d *restarted) start() {
 	d.cmd, d.ended = cmd, ended
 }
 
-// restart ends lnetd as systemd does and starts it again. It returns when it was told to end, and
-// when it had ended. What takes PUTs follows as soon as the manager knows that lnetd is ready.
+// restart ends lnetd by SIGTERM, as systemd does, and starts it again. It returns the times of the signal
+// and of the end of the old process. The new lnetd gets its sink when it is ready, after restart returns.
 func (d *restarted) restart() (signalled, ended time.Time) {
 	signalled = time.Now()
 	succeed(d.cmd.Process.Signal(syscall.SIGTERM))
@@ -91,8 +93,8 @@ func (d *restarted) restart() (signalled, ended time.Time) {
 	return signalled, ended
 }
 
-// awaitSink takes PUTs as soon as lnetd is ready, until it ends. The channel is closed when it takes
-// them.
+// awaitSink starts a goroutine that opens a sink for PUTs on lnetd when lnetd is ready. The sink lasts
+// until lnetd ends. The returned channel is closed when the sink takes PUTs.
 func (d *restarted) awaitSink() <-chan struct{} {
 	sinks := make(chan struct{})
 	go func() {

@@ -20,7 +20,7 @@ const (
 	normPort  = "6003"
 )
 
-// norm is the program that uses NORM, with which goal G-RM-7 is compared.
+// norm is the program that uses NORM. Goal G-RM-7 compares rmcast with it.
 type norm struct{ *compiled }
 
 func compileNORM(ctx context.Context) (norm, error) {

@@ -43,8 +43,8 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// TestScenariosOfMembership: the same for the scenarios of gossip and zones, for goals G-GO-4,
-// G-MS-3, G-MS-8 and G-MS-10.
+// TestScenariosOfMembership: the scenarios of gossip and zones yield the values that are measured for
+// goals G-GO-4, G-MS-3, G-MS-8 and G-MS-10.
 func TestScenariosOfMembership(t *testing.T) {
 	spec.Covers(t, "G-GO-4", "G-MS-3", "G-MS-8", "G-MS-10")
 	ctx, b := t.Context(), &bench{rounds: 1}

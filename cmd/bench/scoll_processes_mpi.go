@@ -15,7 +15,7 @@ import (
 //go:embed testdata/bcast_barrier.c
 var bcastBarrier []byte
 
-// openMPI is the program that uses Open MPI, with which goal G-SC-2 is compared.
+// openMPI is the program that uses Open MPI. Goal G-SC-2 compares collectives with it.
 type openMPI struct{ *compiled }
 
 func compileMPI(ctx context.Context) (openMPI, error) {

@@ -72,8 +72,8 @@ func spread(b *measurement, n int, latency time.Duration, k tree.KNomial) time.D
 	return r.LastRun - r.Begun
 }
 
-// computed returns the line for the second bound, which is computed for all sizes. The line for
-// the first bound verifies that the state machines achieve the computed times.
+// computed returns the line for the second bound of G-SC-1, the ratio to the LogP optimum, which it
+// computes for all sizes. The first bound verifies that the state machines achieve the computed times.
 func computed(b *measurement) line {
 	worst, where := 0.0, ""
 	step := pick(b, 100, 1, 1)
@@ -154,8 +154,8 @@ func measureServices(b *measurement) {
 }
 
 // drawTroubled returns the text of the scenario "troubled", with values drawn from a seed. Three
-// commands of the scenario make services bad: together about one in six with faults, and every
-// second one without.
+// commands of the scenario make services bad. Together they affect about one service in six if faults
+// is true, and otherwise every second one.
 func drawTroubled(seed uint64, faults bool) string {
 	p := kit.NewPlan(seed, 7)
 	nodes := 2 + p.IntN(39)

@@ -12,8 +12,8 @@ const (
 	window    = 8
 )
 
-// measureStreaming measures goal G-LN-3: throughput of 1 MiB PUTs and GETs, and CPU time of both processes
-// per GiB.
+// measureStreaming measures goal G-LN-3: throughput of 1 MiB PUTs and GETs, and CPU time of both
+// processes per GiB.
 func measureStreaming(b *measurement) {
 	count := b.some(bulkCount)
 	stream := func(name string, run func() (time.Duration, error)) *contender { return b.timed(name, count, run) }

@@ -41,7 +41,7 @@ func measureZoneSlow(b *measurement) {
 	}
 }
 
-// removals counts the removals of nodes, and how many of these were removals of healthy nodes.
+// removals counts reported removals of nodes; others are those of them that removed healthy nodes.
 type removals struct{ removed, others float64 }
 
 // add adds the results of all seeds.

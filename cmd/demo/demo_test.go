@@ -67,8 +67,8 @@ var hosts = regexp.MustCompile(`: (127\.[0-9]+\.[0-9]+)\.1@(tcp|o2ib), `)
 // columns matches the blanks between columns, whose widths depend on NIDs.
 var columns = regexp.MustCompile(` {2,}`)
 
-// undisturbed checks the output of the demonstration on a network. In the output it replaces the
-// addresses by those of TCP.
+// undisturbed checks the output of the demonstration on a network. Before the check it replaces the
+// addresses in the output, which vary, by 127.0.0.N@tcp.
 func undisturbed(t *testing.T, bin, net string) {
 	file := filepath.Join(t.ArtifactDir(), net+".pcapng")
 	cmd, temp := demo(t, bin, "--net", net, "--capture", file)

@@ -1,12 +1,12 @@
 // Command demo shows LNet nodes at work on this machine. It starts three lnetd on loopback
 // addresses, makes them exchange messages with lnetctl, as a person would, and shows with
 // lnetdump, and with tshark if that is installed, what they sent over the network. Three test
-// nodes measure the network between them with lst. Three more daemons detect by gossip that one of them dies and comes back. Lnetsim simulates a thousand
-// nodes in virtual time. Eight daemons get a broadcast over a tree, and one of them dies before
-// it answers. Three servers evict a client that was killed, all at the same time. A zone of 24
-// loses two members, and its supervisor counts the remaining ones. Eight daemons form a
-// multicast group that loses datagrams. All of that runs on TCP or, with --net o2ib, on RDMA in
-// software.
+// nodes measure the network between them with lst. Three more daemons detect by gossip that one of
+// them dies and comes back. Lnetsim simulates a thousand nodes in virtual time. Eight daemons get a
+// broadcast over a tree, and one of them dies before it answers. Three servers evict a client that
+// was killed, all at the same time. A zone of 24 loses two members, and its supervisor counts the
+// remaining ones. Eight daemons form a multicast group that loses datagrams. All of that runs on TCP
+// or, with --net o2ib, on RDMA in software.
 //
 // The commands are expected in the folder of demo itself (make build puts them there). All files
 // of demo are in a temporary folder, which it removes at its end: on success, on failure and on

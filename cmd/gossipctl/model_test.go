@@ -98,7 +98,7 @@ func TestModel(t *testing.T) {
 				const seed = 7
 				m := newModel(n, loss)
 				c := newCluster(t, n, loss, seed)
-				begin := time.Duration(n+40) * cycle // from this time on messages carry the parameters
+				begin := time.Duration(n+40) * cycle // from this time on, messages no longer carry the parameters
 				c.run(begin)
 				c.bytes = 0
 				c.run(begin + measured*cycle)

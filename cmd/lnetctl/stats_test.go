@@ -11,8 +11,8 @@ import (
 	"ulnet/portals"
 )
 
-// TestStatsLatency: 'stats show -v' has quantiles of the operations that were timed, and nothing
-// without -v or without any.
+// TestStatsLatency: 'stats show -v' has quantiles of each kind of operation that was timed. It has none
+// of a kind that was not timed, and none without -v.
 func TestStatsLatency(t *testing.T) {
 	var h latency.Histogram
 	for range 98 {

@@ -190,7 +190,7 @@ func (s *stage) play(topic string, e transcript.Entry, known *transcript.Differe
 	}
 }
 
-// prepare runs a command of preparation on a host, which is lnetctl or a command of the system.
+// prepare runs a command of preparation on a host: lnetctl, or a command of the system.
 func (s *stage) prepare(e transcript.Entry) {
 	s.T.Helper()
 	if s.modules(e) {

@@ -53,8 +53,8 @@ func TestManyServersKilled(t *testing.T) {
 	}
 }
 
-// newCrowd starts all servers in one network namespace. The kernel's table of neighbours has no
-// room for so many hosts that all exchange messages with each other.
+// newCrowd starts all servers in one network namespace. With a host for each of them, the kernel's table
+// of neighbours would have no room for the addresses of all.
 func newCrowd(t *testing.T, n int) *serverRoom {
 	t.Helper()
 	host, commands := netlab.New(t).Host("servers"), lnetdtest.Build(t)

@@ -21,9 +21,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestHandover: a peer that dials while the daemon is down is not refused, and the next daemon
-// answers it, also after a crash, and with descriptors that it cannot use. The manager forgets the
-// sockets of NIs that are removed.
+// TestHandover: a peer that dials while the daemon is down is not refused, and the next daemon answers
+// it. That holds after a crash, too, and if the next daemon also gets descriptors that it cannot use. The
+// manager forgets the sockets of NIs that are removed.
 func TestHandover(t *testing.T) {
 	spec.Covers(t, "OP-80", "OP-81", "OP-82")
 	t.Parallel()
@@ -135,8 +135,8 @@ func ask(t *testing.T, from verbs.Device, to netip.AddrPort) <-chan verbs.Event 
 	return answered
 }
 
-// useless returns sockets with which a daemon can do nothing: of UDP, of another address, and a file
-// that is no socket.
+// useless returns files that a daemon cannot use: a UDP socket and a TCP socket at addresses that are not
+// in its configuration, and a file that is no socket.
 func useless(t *testing.T) (files []*os.File) {
 	t.Helper()
 	udp, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})

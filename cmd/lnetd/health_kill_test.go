@@ -85,8 +85,8 @@ func (k *intake) startAt(addr, state string, early bool) *lnetdtest.Daemon {
 	})
 }
 
-// connect connects new clients until stop is closed or there are enough. It returns the number of
-// clients that were accepted.
+// connect connects intakeEach new clients, or as many as are accepted before stop is closed. It returns
+// when stop is closed.
 func (k *intake) connect(stop <-chan struct{}) {
 	answers := make(chan struct{}, intakeWindow)
 	n, err := portalsnode.Start(portalsnode.Config{

@@ -149,8 +149,8 @@ func (w *ward) await(what string, who []int, of []*lnetdtest.Daemon, holds func(
 	}, func() string { return fmt.Sprintf("%+v", s) })
 }
 
-// minority reports whether a server is on the right switch, whose servers tell their clients
-// that they are cut off.
+// minority reports whether a server is on the right switch. In a partition the servers there have no
+// quorum, and tell their clients so.
 func (w *ward) minority(id string) bool {
 	return slices.ContainsFunc(numbers(w.nServers, numbers(w.majority)...), func(i int) bool { return w.nid(i) == id })
 }

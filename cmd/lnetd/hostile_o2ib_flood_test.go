@@ -22,9 +22,9 @@ const (
 	floodOpen  = 256 // largest number of a peer's requests that are granted but not completed
 )
 
-// flood requests connections in the names of several peers and never completes them. The latest
-// requests use up the limit of their peers until the daemon gives the requests up. In that time,
-// the daemon accepts other peers, and also the real peers that have these addresses.
+// flood requests connections in the names of several peers, more than the daemon grants at a time, and
+// never completes them. Before the daemon gives the latest requests up, it accepts connections of other
+// peers, and of the real peers that have these addresses.
 func (b *blockade) flood(t *testing.T) {
 	for i := range floodAddrs {
 		s := b.from(t, floodName(i))
@@ -54,7 +54,8 @@ func (b *blockade) flood(t *testing.T) {
 
 func floodName(i int) string { return fmt.Sprintf("127.1.0.%d", i+1) }
 
-// awaitGranted waits until exactly n requests are granted but not completed.
+// awaitGranted waits until the daemon has granted at least n requests: those that are not completed, and
+// those that it has given up.
 func (b *blockade) awaitGranted(n int) {
 	b.daemon.Until(reaction, fmt.Sprintf("%d granted requests", n), func() bool {
 		return b.handshakes()+int(b.daemon.Count(o2iblnd.Unreachable)) >= n

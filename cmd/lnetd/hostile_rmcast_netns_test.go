@@ -31,8 +31,8 @@ const (
 	openGroup   rmcast.GroupID = 10
 )
 
-// mcastSiege has three nodes that are members of two groups, the first node also manages both
-// groups, and an attacker's node that is in neither list of members.
+// mcastSiege has an attacker's node, which is a member of no group, and three nodes that are members of
+// both groups. The first of the three also manages both groups.
 type mcastSiege struct {
 	t        *testing.T
 	configs  []lnetdtest.Config
@@ -81,7 +81,7 @@ func besiegeMulticast(t *testing.T, keyFile string) {
 	s.complaints()
 }
 
-// newMcastSiege starts the nodes, with a file of keys, or with a list of members for one group.
+// newMcastSiege starts the nodes, with a key that the attacker does not have; "": without a key.
 func newMcastSiege(t *testing.T, keyFile string) *mcastSiege {
 	t.Helper()
 	lab := netlab.New(t)

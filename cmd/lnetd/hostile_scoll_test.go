@@ -29,7 +29,7 @@ import (
 )
 
 const (
-	// scollPort is above 1023, so that a peer's NID is taken from the address of its connection.
+	// scollPort is above 1023: connections to it need no privileged source port, and prove no identity.
 	scollPort    = 7988
 	scollServers = 4
 	// scollTimeout is the time that an honest root gives its members.

@@ -147,9 +147,9 @@ func TestImpostor(t *testing.T) {
 // oddNIDs are NIDs of nets that the daemons do not have; most of the nets do not exist.
 var oddNIDs = []string{"a050003@<200:7>", "a050003@<17:0>", "7@<9:1>", "0@lo", "10.5.0.3@tcp9", "10.5.0.3@o2ib", "7@kfi", "1@<0:3>"}
 
-// TestUnknownNets: a stranger sends HELLOs with NIDs of nets that do not exist. In its own name
-// it also pushes ping infos that list these NIDs, one of them large. No such HELLO makes its
-// sender a peer, the daemon connects to none of the NIDs, and every show command still works.
+// TestUnknownNets: a stranger sends HELLOs with NIDs of nets that the daemon does not have. In its own
+// name it also pushes a ping info that lists these NIDs, and large ones. No such HELLO makes its sender a
+// peer, the daemon connects to none of the NIDs, and every show command still works.
 func TestUnknownNets(t *testing.T) {
 	m := newImposture(t)
 	for _, text := range oddNIDs[:7] {

@@ -182,7 +182,7 @@ func testProcessFaults(t *testing.T, on network) {
 func (h *twoHosts) diesUnheard(t *testing.T) {
 	t.Helper()
 	// The dead host's kernel resets its TCP connections again and again, so the peer may notice the
-	// death before the new daemon connects. Then the attempt is repeated.
+	// death before the new daemon connects. In that case the attempt is repeated.
 	for range 10 {
 		h.wire.Spoil(h.hostB, netem.Plan{Loss: 1})
 		h.b.Kill()

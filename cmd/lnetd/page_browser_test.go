@@ -15,7 +15,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// browserMemory is less address space than a browser reserves, most of which it never uses.
+// browserMemory is the least limit of address space under which a browser is started. A browser reserves
+// even more, and uses a small part of it.
 const browserMemory = 64 << 30
 
 // openBrowser starts Chromium until the test ends. Without Chromium the test is skipped, but fails on

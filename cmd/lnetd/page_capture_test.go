@@ -25,7 +25,8 @@ import (
 // captureToken is the token of the daemons of these tests.
 const captureToken = "0123456789abcdef-0123456789abcdef"
 
-// startCapturing starts daemons, of which the one with the page gives captures for the token in a file.
+// startCapturing starts the daemons of startWatched. The one with the page lets clients capture that have
+// the token in the returned file.
 func startCapturing(t *testing.T) (w *watched, file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "token")
@@ -93,7 +94,8 @@ func saysGossip(r webcapture.Report) bool {
 }
 
 // TestPageCapture: a capture of the page asks for the token, shows decoded messages, goes on during a
-// reload, and ends with its client and with the daemon. The token is nowhere else.
+// reload, and ends with its client and with the daemon. Neither the configuration that lnetctl shows nor
+// the log has the token.
 func TestPageCapture(t *testing.T) {
 	spec.Covers(t, "OP-61", "OP-70", "OP-71")
 	t.Parallel()

@@ -54,8 +54,8 @@ var taken = []picture{
 }
 
 // testPictures: the page shows a fixed state as testdata/page.shown says, can be used with the keyboard,
-// has tables behind its charts, and a contrast of 4.5:1 in both color schemes. The pictures of
-// docs/operations.md are of this page, which -update takes anew.
+// has tables behind its charts, and a contrast of 4.5:1 in both color schemes. The pictures in
+// docs/operations.md show this page; with -update the test takes them anew.
 func testPictures(t *testing.T, b *chromium.Browser) {
 	spec.Covers(t, "OP-66", "OP-67")
 	p := openTab(t, b, serveDemo(t))
@@ -177,7 +177,7 @@ func serveDemo(t *testing.T) (url string) {
 	p := page.New(func() *page.State {
 		readings++
 		s := demo(min(readings, demoReadings))
-		s.Node.Incarnation = uint64(readings / 100) // is not shown: a page that hears nothing for 10 s says so
+		s.Node.Incarnation = uint64(readings / 100) // a change that is not shown: a page to which nothing comes for 10 s says so
 		return s
 	}, page.Interval/100)
 	s := web.New(web.Config{Log: slog.New(slog.DiscardHandler)})
@@ -200,7 +200,7 @@ func serveDemo(t *testing.T) (url string) {
 	return "http://" + l.Addr().String() + "/"
 }
 
-// demoCapture returns captures of a node on whose wire is what a recording has.
+// demoCapture returns a Capture whose captures have the packets of a recording.
 func demoCapture(t *testing.T) *webcapture.Capture {
 	t.Helper()
 	recording, err := os.ReadFile("../lnetdump/testdata/captures/health.pcapng")

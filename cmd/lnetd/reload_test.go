@@ -19,9 +19,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestReloadFlood: SIGHUPs in a flood, while the file changes again and again, are a few reloads. The
-// last contents count at the end, the service manager is told of each reload, and a daemon that gets
-// SIGHUPs while it ends still ends in order.
+// TestReloadFlood: very many SIGHUPs, while the file changes again and again, cause only a few reloads.
+// After them the last contents of the file are in force. The service manager is told of each reload, and
+// a daemon that gets SIGHUPs while it ends still ends in order.
 func TestReloadFlood(t *testing.T) {
 	spec.Covers(t, "OP-3", "OP-6")
 	t.Parallel()

@@ -139,9 +139,9 @@ func (l *mcastListener) run(ctx context.Context, count int, ready *sync.WaitGrou
 	}
 }
 
-// await waits until the given number of the member's incarnations have ended for the listener,
-// which is told after the member has left. If ctx ends first, the method judge finds that there
-// were too few.
+// await waits until the listener was told that the given number of the member's incarnations have ended;
+// it is told of each after the member has left. If ctx ends first, the method judge finds that there were
+// too few.
 func (l *mcastListener) await(ctx context.Context, incarnations int) {
 	for int(l.incarnations.Load()) < incarnations {
 		select {

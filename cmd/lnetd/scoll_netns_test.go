@@ -29,7 +29,7 @@ const (
 	bulkSize    = 1 << 20
 	// grace is how much later than the end of an action its answer may arrive.
 	grace = time.Second
-	// slack allows for delays of this machine. It is shorter than what the members wait if they do not notice.
+	// slack allows for delays of this machine. Members that do not notice a death wait longer than that.
 	slack = 5 * time.Second
 )
 

@@ -24,9 +24,9 @@ const (
 	zoneBound = 90 * time.Second
 	// connectTimeout is how long a daemon tries to connect.
 	connectTimeout = 2 * time.Second
-	// censusBound bounds the time from the last change until the census is correct everywhere: the
-	// bound of goal G-MS-9 (2 s), and the time of one attempt to connect, because on a loaded machine the
-	// first packet to a host can be lost, and as long as any daemon may be without a processor.
+	// censusBound bounds the time from the last change until the census is correct everywhere. It is the
+	// sum of the bound of goal G-MS-9 (2 s), one attempt to connect, because on a loaded machine the
+	// first packet to a host can be lost, and 8 s for which a daemon may be without a processor.
 	censusBound = 2*time.Second + connectTimeout + 8*time.Second
 )
 

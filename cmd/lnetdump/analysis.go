@@ -18,8 +18,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// analysis makes the reports of --analyze, one for each source. With --follow there is one every
-// interval, too.
+// analysis makes the reports of --analyze: one at the end of each source, and with --follow also one at
+// the end of each interval (an intermediate report).
 type analysis struct {
 	cfg      analyze.Config
 	options  *options
@@ -28,7 +28,7 @@ type analysis struct {
 	reports  int
 	tick     func(time.Duration) (ticks <-chan time.Time, stop func())
 
-	mu  sync.Mutex // guards the field below, and the dissector while there are reports in between
+	mu  sync.Mutex // guards the field below and, with --follow, the dissector
 	now *analyze.Analyzer
 }
 
@@ -68,8 +68,8 @@ func (a *analysis) locked(f func()) {
 	f()
 }
 
-// record takes a record that the filter lets pass. Of connections it takes all: the links of the
-// report are filtered.
+// record analyzes a record. It leaves out messages and exchanges that the filter does not select, but no
+// record of a connection: report filters connections, as links.
 func (a *analysis) record(f *dissection.Filter, r *capture.Record) {
 	if (r.Kind == capture.Message || r.Kind == capture.Exchange) && !f.Match(r) {
 		return
@@ -77,7 +77,7 @@ func (a *analysis) record(f *dissection.Filter, r *capture.Record) {
 	a.now.Record(r)
 }
 
-// begin begins the analysis of a source, and the reports in between. The result ends these.
+// begin begins the analysis of a source, and its intermediate reports. Call end to end these reports.
 func (a *analysis) begin(src source) (end func()) {
 	a.mu.Lock()
 	a.now = analyze.New(a.cfg)
@@ -98,8 +98,8 @@ func (a *analysis) begin(src source) (end func()) {
 	}
 }
 
-// every shows a report at every tick. An error of the output is not told: the last report tells
-// it again.
+// every shows an intermediate report at every tick. It ignores an error of the output, because the last
+// report fails with it, too.
 func (a *analysis) every(ticks <-chan time.Time, done <-chan struct{}, src source) {
 	for {
 		select {

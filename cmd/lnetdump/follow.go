@@ -40,7 +40,7 @@ func (g *growing) Read(b []byte) (int, error) {
 	}
 }
 
-// WriteTo hides that of the file, which would end at the end of the file.
+// WriteTo replaces the method WriteTo of the file, which would return at the end of the file.
 func (g *growing) WriteTo(w io.Writer) (int64, error) {
 	return io.Copy(w, struct{ io.Reader }{g})
 }

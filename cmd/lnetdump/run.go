@@ -154,7 +154,7 @@ func (d *dump) read(ctx context.Context, src source) error {
 	return err
 }
 
-// dissector returns the dissector of a source, and a function to call when it is closed.
+// dissector returns the dissector of a source, and a function to call when the dissector is closed.
 func (d *dump) dissector(src source) (dissector *capture.Dissector, end func()) {
 	options := capture.Options{Ports: make([]uint16, len(d.ports))}
 	for i, p := range d.ports {

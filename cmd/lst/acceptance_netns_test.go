@@ -163,7 +163,8 @@ func (s *site) stops() {
 	}
 }
 
-// moves checks that a group has RPCs: in one of 20 seconds, because nodes may be without a processor.
+// moves checks that the nodes of a group send RPCs in at least one of 20 seconds: a busy machine may keep
+// them from it in the others.
 func (s *site) moves(group string) {
 	s.T.Helper()
 	var out string

@@ -112,8 +112,9 @@ const deleteLimit = 10 * time.Second
 // deletePause is how long add_group waits for another command that uses the group.
 const deletePause = 20 * time.Millisecond
 
-// deleteEmpty deletes the group if none of its nodes is in the session. After an interrupt the
-// command of the console may use the group until it notices that; then there may be no group, too.
+// deleteEmpty deletes the group if none of its nodes is in the session. After an interrupt there may be
+// no group, which is no error. The console's interrupted command may still use the group, and then
+// deleteEmpty tries again.
 func (a *adder) deleteEmpty() error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.c.Context()), deleteLimit)
 	defer cancel()

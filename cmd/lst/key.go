@@ -9,10 +9,10 @@ import (
 	"ulnet/lnet/selftest/wire"
 )
 
-// keyOf returns the key of a session that the variable LST_SESSION stands for. 0 is no valid key.
-// A text that is no number stands for a number that is made of it, so that all commands with the
-// same text have the same key. Without the variable the key is one of the user. Lustre's tool takes
-// any number for these.
+// keyOf returns the key of a session that the variable LST_SESSION stands for. 0 is no valid key. If the
+// variable is a text that is no number, the key is computed from the text, so that all commands with the
+// same text have the same key; if it is empty, from the user's id. With Lustre's tool the key of such a
+// text depends on the run.
 func keyOf(text string, uid int) uint32 {
 	text = strings.TrimSpace(text)
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {

@@ -123,7 +123,8 @@ func (g *globals) find(c *cobra.Command, names []string) (groups []console.Group
 	return groups, nil
 }
 
-// printGroups prints groups: the numbers of their nodes or, with states, the nodes in these.
+// printGroups prints groups: the numbers of their nodes or, if states are given, the nodes in these
+// states.
 func (g *globals) printGroups(w io.Writer, groups []console.Group, states []console.State) error {
 	for i := range groups {
 		if len(states) > 0 {

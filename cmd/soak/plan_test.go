@@ -22,8 +22,8 @@ func TestPlanFollowsFromTheSeed(t *testing.T) {
 	}
 }
 
-// TestPlan: every kind of fault occurs, in time and with valid parameters, and the faults of
-// one link or worker do not overlap.
+// TestPlan: every kind of fault occurs, with valid parameters, and ends before the calm part of the run.
+// The faults of one link or worker do not overlap.
 func TestPlan(t *testing.T) {
 	all, err := tcp.parseFaults("all")
 	if err != nil {

@@ -124,8 +124,8 @@ func TestSoak(t *testing.T) {
 		{"o2ib, no fault", []string{"--net", "o2ib", "--time", "2s", "--faults", "none"}, false, nil},
 		{"o2ib, brief", []string{"--net", "o2ib", "--time", "6s", "--seed", "168", "--faults", "loss,corrupt,reorder,link down,kill"}, true, []faultKind{faultLoss, faultCorrupt, faultLink, faultKill}},
 	}
-	// The case on the left has a subset of the faults of the case on the right. It runs only in
-	// long runs.
+	// covered has the cases that run only in long runs, each with another case that has all its
+	// faults.
 	covered := map[string]string{"processes": "everything", "rails and a router": "mixed, rails and a router"}
 	for _, tt := range tests {
 		if covered[tt.name] != "" && !effort.Long() {

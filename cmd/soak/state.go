@@ -17,7 +17,7 @@ import (
 // When operations take long the run collects the states of all workers: if the run ends with a
 // violation they show where the operations were waiting, and whether anything still moved.
 const (
-	overdueAfter  = 4 * time.Second // age at which an operation is overdue; links have faults for longer
+	overdueAfter  = 4 * time.Second // age at which an operation is overdue; a fault of a link alone may cause that
 	stateInterval = 2 * time.Second // least time from one collection to the next
 	maxStates     = 30              // most collections of a run
 	maxOverdue    = 16              // most operations in a state

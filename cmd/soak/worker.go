@@ -54,7 +54,8 @@ const (
 // journalFD is the file descriptor of a worker's journal.
 const journalFD = 3
 
-// Settings of a worker's node. All are short, so that faults of seconds have consequences.
+// Settings of a worker's node. Those of a run with faults are short, so that faults of seconds have
+// consequences.
 const (
 	transactionTimeout = 10 * time.Second
 	// calmTimeout is the timeout in a run without faults, in which every operation must succeed however

@@ -20,8 +20,8 @@ const (
 // to the tick.
 type lamport struct {
 	value uint64
-	// The two peers that were last in sync with this node, the latest first, and the own cycles in
-	// which they were.
+	// The two peers that were last in step with this node (see step.go), the latest first, and the own
+	// cycles in which they were.
 	peers  [2]int
 	cycles [2]uint64
 	since  uint64 // own cycle in which this node was last in sync, or in which lost was last called
@@ -57,7 +57,7 @@ func (c *lamport) sync(header uint64, limited bool) {
 	c.value += step
 }
 
-// note remembers that a peer's clock was within the limit of ours.
+// note remembers that a peer was in step with this node.
 func (c *lamport) note(peer int, cycle uint64) {
 	if c.cycles[0] == 0 || c.peers[0] != peer {
 		c.peers[1], c.cycles[1] = c.peers[0], c.cycles[0]
@@ -65,15 +65,15 @@ func (c *lamport) note(peer int, cycle uint64) {
 	c.peers[0], c.cycles[0] = peer, cycle
 }
 
-// inSync reports whether two peers, or the only other one, were in sync with us
-// within the last cycles.
+// inSync reports whether two peers, or the only other participant, were in step with this node within
+// the last cycles.
 func (c *lamport) inSync(cycle uint64, within, peers int) bool {
 	last := c.cycles[min(1, peers-1)]
 	return last > 0 && cycle-last <= uint64(within)
 }
 
-// inStep returns how many of the two peers that were last in sync with this node were so within
-// the last cycles.
+// inStep returns how many of the two peers that were last in step with this node were so within the
+// last cycles.
 func (c *lamport) inStep(cycle uint64, within int) (n int) {
 	for _, last := range c.cycles {
 		if last > 0 && cycle-last <= uint64(within) {
@@ -83,8 +83,8 @@ func (c *lamport) inStep(cycle uint64, within int) (n int) {
 	return n
 }
 
-// lost forgets which peers were in sync and which were not, after this node's clock stood still
-// or was set.
+// lost forgets which peers were in step and which were not, after this node's clock stood still or was
+// set.
 func (c *lamport) lost(cycle uint64) {
 	c.cycles, c.since, c.ahead, c.claims = [2]uint64{}, cycle, 0, c.claims[:0]
 }

@@ -1,14 +1,15 @@
 package engine
 
-// A node is in step with a peer whose clock is within the limit of obsolete messages of its
-// own. A message may be forged, or come from a node whose memory is bad. Therefore one peer
-// alone never makes this node accept a clock that is out of step (local policy; the gossip
-// design accepts any clock that is ahead). The table says how many peers must claim the clock,
-// by the state of this node:
+// A peer is in step with this node if their clocks differ by no more than the limit for obsolete
+// messages. This node is in sync if two peers, or the only other participant, were in step lately. A
+// message may be forged, or come from a node whose memory is bad. Therefore one of several peers does
+// not make a node in sync accept a clock that is out of step (local policy; the gossip design accepts
+// any clock that is ahead). The table says how many peers must claim the clock, by the state of this
+// node:
 //
 //	in sync with others, N > 2  two peers that agree, if no peer is in step any more
-//	                            (this node was paused) or they go on for a while
-//	                            (parts of a cluster come together)
+//	                            (this node was paused), or if the two go on claiming
+//	                            it for a while (parts of a cluster come together)
 //	not in sync                 more peers than contradict them; or one, if this node
 //	                            has not been in sync for a time
 //	behind ours, not in sync    two peers or more that agree, go on for a while, and
@@ -109,8 +110,8 @@ func (m *Machine) believes(msg *incoming, v vote, inSync bool) bool {
 	return v.agree > v.differ+c.inStep(m.cycle, m.limits.Dead) || m.cycle-c.since > uint64(m.limits.Dead)
 }
 
-// behind handles the clock of an obsolete message. If all messages are obsolete, this node's
-// clock is wrong.
+// behind handles the clock of an obsolete message. If the majority of the peers that this node hears
+// claims the same old clock for a while, this node's clock is wrong, and is set to theirs.
 func (m *Machine) behind(msg *incoming, out *Output) {
 	v := m.claim(msg)
 	if m.inSync() || v.agree < 2 || v.agree <= v.differ+m.clock.inStep(m.cycle, m.limits.Dead) || !m.goesOn(v) {

@@ -15,9 +15,8 @@ import (
 
 var large = flag.Bool("large", false, "test 2048 agents, not 256")
 
-// manyMessage is the size of buffers, and many times the size of a view of some thousand
-// members. A zone in one process needs so many buffers that larger ones would take too much
-// memory.
+// manyMessage is the size of buffers, and the limit of messages: a larger view is sent in several
+// messages. A zone in one process needs so many buffers that larger ones would take too much memory.
 const manyMessage = 64 << 10
 
 // TestAgentsMany: MS-4, MS-104, MS-105: many whole stacks boot at once as one zone. They notice

@@ -16,7 +16,7 @@ import (
 // watchers call functions of users for events, each at the speed of its user.
 type watchers struct {
 	clock  machine.Clock
-	idle   chan struct{} // closed when the last call after close has returned
+	idle   chan struct{} // closed once close was called and no call of a watcher is under way
 	mu     sync.Mutex
 	list   []*watcher // guarded by mu, like all below
 	calls  int        // number of calls of watchers that are under way
@@ -126,7 +126,7 @@ func (w *watchers) close() {
 	}
 }
 
-// wait returns when no call of a function runs, or when ctx ends.
+// wait returns when no call of a watcher's function is under way after close, or when ctx ends.
 func (w *watchers) wait(ctx context.Context) error {
 	select {
 	case <-w.idle:
@@ -141,7 +141,8 @@ func (w *watchers) wait(ctx context.Context) error {
 	}
 }
 
-// begin counts a call, and reports false after close.
+// begin counts a call of a watcher's function that begins. After close it counts nothing and returns
+// false.
 func (w *watchers) begin() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -151,7 +152,7 @@ func (w *watchers) begin() bool {
 	return !w.closed
 }
 
-// end counts a call of Watch that has returned.
+// end counts a call of a watcher's function that has returned.
 func (w *watchers) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -36,7 +36,8 @@ func strace(t *testing.T, path string, rounds int, args ...string) (said []strin
 	trace := filepath.Join(t.TempDir(), "trace")
 	args = append([]string{"-f", "-qq", "-o", trace, "-e", "trace=pwrite64,fdatasync,write"}, args...)
 	if !strings.Contains(strings.Join(args, " "), ":signal=") {
-		// The worker stops at these system calls only, not at all. With that strace sends no signals.
+		// With this option strace stops the worker only at the traced system calls. strace cannot send
+		// signals then.
 		args = append([]string{"--seccomp-bpf"}, args...)
 	}
 	cmd := exec.CommandContext(t.Context(), tool, append(args, self, workerVerb, path, strconv.Itoa(rounds))...)
@@ -124,7 +125,7 @@ func (b *books) check(t *testing.T, path string, rounds int) {
 	}
 	for n := range workerClients {
 		incarnation, round := b.incarnations[n], b.rounds[n]
-		next := uint64(0) // 1 if the database has the round whose results were not printed
+		next := uint64(0) // the client's incarnation after the round without printed results; 0: that round removes the client
 		if step(n, round) {
 			next = uint64(round + 1)
 		}

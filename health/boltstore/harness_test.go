@@ -57,8 +57,8 @@ func open(t testing.TB, path string, change ...func(*Config)) *Store {
 	return s
 }
 
-// notInShortRaces skips a test of many processes in short runs under the race detector: in each
-// the store does what it does in other tests, too. Other runs have it.
+// notInShortRaces skips a test that starts many processes, if the run is short and under the race
+// detector. Other tests run the same code of the store.
 func notInShortRaces(t *testing.T) {
 	t.Helper()
 	if effort.Race && testing.Short() {

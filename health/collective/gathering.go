@@ -88,8 +88,8 @@ func (o *own) set(answer []byte) {
 	}
 }
 
-// then calls f with the answer as soon as it is set: either before then returns, or, if late is
-// true, later.
+// then calls f with the answer. If the answer is set already, then calls f before it returns; otherwise
+// late is true, and set calls f later.
 func (o *own) then(f func([]byte)) (late bool) {
 	o.mu.Lock()
 	o.waiting = f

@@ -54,8 +54,8 @@ func (b *Broadcaster) preRequest(r *scoll.Request) error {
 func patience(processing time.Duration) time.Duration { return processing * 3 / 4 }
 
 // incomingRequest makes this server's own answer. It never returns an error: after an error
-// package scoll would pass on the children's answers without merging them, and only as many as
-// fit.
+// package scoll would pass on the children's answers without merging them, and only as many of them
+// as fit its reply.
 func (b *Broadcaster) incomingRequest(r *scoll.Request) error {
 	if p, ok := r.Data.(*received); ok {
 		b.run(r, p)

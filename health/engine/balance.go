@@ -149,8 +149,8 @@ func (b *balance) run(s *Server) {
 	}
 }
 
-// ask sends requests to as many clients as count says: each is to choose the server with the id to as its
-// master. It takes clients in round-robin order of slots.
+// ask asks as many clients as count says to choose the server with the number to as their master, and
+// returns how many it has asked. It takes clients in round-robin order of slots.
 func (b *balance) ask(s *Server, to int32, count int) (asked int) {
 	slots := int32(len(s.table.blocks) * blockSize)
 	for range slots {

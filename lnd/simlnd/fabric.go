@@ -14,7 +14,7 @@ import (
 // defaultWindow is the default of Config.Window: two of the largest messages.
 const defaultWindow = 2 << 20
 
-// Config configures a [Fabric]. Fields without a text are those of sim.Config.
+// Config configures a [Fabric]. Fields that sim.Config has, too, have the same meaning.
 type Config struct {
 	Nodes int    // number of hosts
 	Seed  uint64 // seed of all random numbers
@@ -30,8 +30,8 @@ type Config struct {
 	OnEvent    func(at time.Duration, node sim.NodeID, ev sim.Event) // called for each Host.Emit
 	// OnStep is called after every step.
 	OnStep func(sim.Step)
-	// Window bounds the bytes on their way on one connection; a message goes
-	// as long as fewer are. 0 means defaultWindow.
+	// Window bounds the bytes on their way on one connection: the sender sends the next message
+	// while fewer bytes than this are on their way. 0 means defaultWindow.
 	Window int
 	// Datagram is the largest payload of a multicast datagram in bytes; 0 means
 	// defaultDatagram, and with a negative one hosts have no multicast.

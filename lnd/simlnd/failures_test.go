@@ -182,8 +182,8 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// TestHeldAtTheEnd: a message that lnet holds when its connection ends is
-// abandoned, or ends with an error when lnet goes on with it.
+// TestHeldAtTheEnd: a connection ends while lnet holds one of its messages. The driver abandons the
+// held message, and does not deliver the messages behind it.
 func TestHeldAtTheEnd(t *testing.T) {
 	n := newNet(t, 2, millisecond(), 0)
 	b := n.ends[1]

@@ -18,7 +18,7 @@ type Host struct {
 
 	fabric      *Fabric
 	incarnation sim.Incarnation
-	kept        *Host // what Boot uses of the earlier incarnation
+	kept        *Host // the earlier incarnation, for Boot; nil: the restart keeps no state
 	now         atomic.Int64
 
 	mu       sync.Mutex
@@ -168,7 +168,7 @@ func (h *Host) idle() bool {
 	return len(h.calls) == 0
 }
 
-// call runs a function from which a Shutdown may come.
+// call runs f, which may call the Shutdown of an NI of this host.
 func (h *Host) call(f func()) {
 	h.setCalling(true)
 	f()
@@ -199,7 +199,7 @@ func (h *Host) drain() {
 	}
 }
 
-// emit sends the packet p to host to.
+// emit sends the packet p to the host with the ID to.
 func (h *Host) emit(to sim.NodeID, p *packet, urgent bool) {
 	if h.fabric.severed(peerKey{h.incarnation.Node, p.from}, peerKey{to, p.to}) {
 		return

@@ -74,8 +74,8 @@ func (n *net) join(members ...sim.NodeID) {
 	}
 }
 
-// TestMulticastLoss: each receiver loses datagrams of its own (RM-1), and the
-// sender's link is taken once for all of them.
+// TestMulticastLoss: receivers lose datagrams independently of each other (RM-1). The sender's link
+// carries each datagram once, not once for each receiver.
 func TestMulticastLoss(t *testing.T) {
 	spec.Covers(t, "RM-1")
 	q := millisecond()
@@ -110,7 +110,7 @@ func TestMulticastLoss(t *testing.T) {
 }
 
 // TestMulticastIncarnations: a process that has died is no member any more when it is started
-// again, and no node is told that it does not answer.
+// again. The sender of datagrams gets no PeerDown for members that have died.
 func TestMulticastIncarnations(t *testing.T) {
 	n := newNet(t, 4, millisecond(), 0)
 	n.join(1, 2, 3)
@@ -151,7 +151,7 @@ func TestMulticastDuplicates(t *testing.T) {
 	}
 }
 
-// TestNoMulticast: a fabric can be told to have none.
+// TestNoMulticast: with a negative Config.Datagram the hosts have no multicast.
 func TestNoMulticast(t *testing.T) {
 	var host lnd.NI
 	f, err := New(Config{Nodes: 1, Datagram: -1, Boot: func(h, _ *Host) {

@@ -53,7 +53,7 @@ func (p *peer) name() nid.ProcessID {
 
 func (p *peer) now() time.Duration { return p.ni.host.Clock().Now() }
 
-// rename chooses a name for the next connection to the peer.
+// rename chooses the number that this end gives to the next connection to the peer.
 func (p *peer) rename() {
 	h := p.ni.host
 	h.opened++

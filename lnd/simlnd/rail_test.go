@@ -61,8 +61,8 @@ func TestRails(t *testing.T) {
 	}
 }
 
-// TestRailCut: nothing gets through a cut rail, no node is told before the timeout, other rails
-// go on, and a rail that was mended is as before.
+// TestRailCut: nothing gets through a cut rail. The sender gets PeerDown for it after the timeout,
+// not before. Other rails still work, and so does the cut rail when it is mended.
 func TestRailCut(t *testing.T) {
 	f, ends := railNet(t)
 	run := func(d time.Duration) {
@@ -106,8 +106,8 @@ func TestRailCut(t *testing.T) {
 	}
 }
 
-// TestRailDeath: the death of a process is told on every rail that is whole; over the cut one
-// it is noticed by its silence.
+// TestRailDeath: when a process dies, its peer gets PeerDown at once on the rail that is not cut. On
+// the cut rail it does not: there it can notice the death only by a timeout.
 func TestRailDeath(t *testing.T) {
 	f, ends := railNet(t)
 	for rail := range Rail(2) {

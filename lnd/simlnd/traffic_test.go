@@ -181,7 +181,7 @@ func TestTimers(t *testing.T) {
 	}
 }
 
-// TestSameSeedSameRun runs every kind of fault twice.
+// TestSameSeedSameRun makes two runs with one seed and every kind of fault, which must be equal.
 func TestSameSeedSameRun(t *testing.T) {
 	run := func() string {
 		q := link.Quality{Latency: link.Dist{Base: time.Millisecond, Spread: 500 * time.Microsecond, Shape: link.Uniform}, Loss: 0.05, Duplicate: 0.05, Reorder: 0.05}

@@ -115,7 +115,7 @@ func (p *peer) answer(pk *packet) {
 	p.control(packetTaken)
 }
 
-// tookSome tells the peer how much was taken, each time that is another half of its window.
+// tookSome tells the peer how much was taken, if that is half a window more than it was told last.
 func (p *peer) tookSome(l *lane) {
 	if l.taken-l.told >= uint64(p.ni.host.fabric.cfg.Window)/2 {
 		p.control(packetTaken)

@@ -90,7 +90,7 @@ func TestTwoNetsDialling(t *testing.T) {
 }
 
 // TestSharedRefusals: a connection that is refused before its NI is known is counted once, by
-// the oldest NI; any other by the NI that it asked for.
+// the oldest NI. Any other refused connection is counted by the NI that it asked for.
 func TestSharedRefusals(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newMemNet()
@@ -177,7 +177,7 @@ func wantHandshakes(t *testing.T, h *host, want int) {
 	}
 }
 
-// TestSameNID: one NID cannot have two NIs, and the first one stays.
+// TestSameNID: a second NI with the same NID is refused, and the first NI still works.
 func TestSameNID(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newMemNet()

@@ -21,9 +21,9 @@ const (
 	noopMemory       = maxBatchNoops * ksock.MsgHeaderSize // part of batchMemory for NOOPs
 )
 
-// batch is what one gathered write sends: inline messages, then others, then NOOPs. Headers and
-// small payloads are in its own memory, because for so few bytes a copy costs less than a piece
-// of a gathered write; larger payloads are written from the sender's. Batches are pooled; an
+// batch is what one gathered write sends: inline messages, then other messages, then NOOPs. Headers
+// and small payloads are in the batch's own memory, because for so few bytes a copy costs less than a
+// piece of a gathered write; larger payloads are written from the sender's. Batches are pooled; an
 // idle connection has none. Credits bound how many there are.
 type batch struct {
 	vec         vector
@@ -33,7 +33,7 @@ type batch struct {
 	copies      int          // number of their copies
 	inlineBytes int          // bytes of the inline messages, the first ones of bytes
 	latest      int          // where the latest inline message begins
-	header      wire.Header  // header of an inline message, which the latest one repeats but for the last varying bytes
+	header      wire.Header  // header of an inline message; the latest one differs from it in the last bytes alone, see varying
 	messages    []*lnd.Message
 	unfit       []*lnd.Message // messages that cannot be encoded
 	size        int64          // bytes of inline messages, messages and unfit, as the queue counts them
@@ -114,7 +114,8 @@ func (b *batch) appendHeaders(i *lnd.Inline, c *conn) ([]byte, error) {
 	return append(dst, i.Header.Body[:]...), nil
 }
 
-// repeats reports whether two headers are equal but for the last varying bytes of their wire form.
+// repeats reports whether two headers are equal except for the last bytes of their wire form, as many
+// as the constant varying says.
 func repeats(a, b *wire.Header) bool {
 	return a.Type == b.Type && a.DestPID == b.DestPID && a.SrcPID == b.SrcPID && a.DestNID == b.DestNID && a.SrcNID == b.SrcNID
 }
@@ -161,9 +162,8 @@ func unfitness(m *lnd.Message) error {
 	return wire.ErrLargeNID
 }
 
-// add encodes m for c with the ack of a cookie, 0 for none, and returns true.
-// It puts m among the unfit if its NIDs do not fit or its payload is not as long
-// as its header says.
+// add encodes m for c with the ack of a cookie, 0 for none, and returns true. If m's NIDs do not fit,
+// or its payload is not as long as its header says, add puts m among the unfit and returns false.
 func (b *batch) add(m *lnd.Message, c *conn, cookie uint64) bool {
 	b.size += int64(c.framing.wireSize(int(m.Header.PayloadLength)))
 	dst, err := c.framing.appendHeaders(b.bytes[b.used:b.used], &m.Header, cookie)

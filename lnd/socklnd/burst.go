@@ -7,9 +7,8 @@ import "time"
 // a burst to the goroutine that drains the queue, which writes many with one call. Outside a burst the
 // sender writes its message itself, at once.
 //
-// What a sender needs for its own work between two messages tells whether it sends a burst (the think
-// time of queueing theory). A sender that waits for answers thinks at least as long as a round trip
-// takes.
+// The time that a sender takes between two messages (the think time of queueing theory) tells whether
+// it sends a burst. The think time of a sender that waits for answers is a round trip at least.
 const (
 	burstAfter = 16                    // number of messages in a row that make a burst
 	burstThink = 10 * time.Microsecond // longest time from the end of a write to the next message of a burst

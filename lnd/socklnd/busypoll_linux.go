@@ -75,8 +75,8 @@ func (s *rawStream) mute(fd uintptr) {
 	}
 }
 
-// unmute undoes mute, and reports whether there was anything to undo. Data that is there
-// already wakes the poller now, but before Linux 4.18 it does not: the caller has to read again.
+// unmute undoes mute, and reports whether there was anything to undo. Then the caller has to read
+// again: before Linux 4.18 data that had arrived on the muted socket does not wake the poller.
 func (s *rawStream) unmute(fd uintptr) bool {
 	if !s.muted {
 		return false

@@ -178,8 +178,8 @@ func wantSum(t *testing.T, b []byte) {
 	}
 }
 
-// TestInjectedChecksumError: one checksum is wrong, which the peer answers as
-// kernels do; what is sent after that arrives.
+// TestInjectedChecksumError: one checksum is sent wrong. The peer closes the connections, as kernels do.
+// Messages that are sent later arrive.
 func TestInjectedChecksumError(t *testing.T) {
 	f := newTCPFabric()
 	cfg := Config{Protocol: 2, Checksum: true, MinReconnect: 10 * time.Millisecond}
@@ -201,7 +201,7 @@ func TestInjectedChecksumError(t *testing.T) {
 	b.wantCount(BadChecksum, 1)
 }
 
-// TestForeignChecksum: in version 3 a checksum means nothing, and is counted.
+// TestForeignChecksum: a checksum in a message of version 3 is counted and not verified.
 func TestForeignChecksum(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, k := established(t, Config{})

@@ -14,7 +14,7 @@ import "time"
 // vain doubles the time between ticks, up to four times coalesceTime, and one in vain makes it coalesceTime again.
 //
 // Only inline messages of a burst wait for a delayed drain: until a tick, and then at most
-// coalesceTime*coalesceTicks, 0.6 ms in all. Lazy messages leave when the reader's batch ends.
+// coalesceTime*coalesceTicks, 0.6 ms in all. Lazy messages (lnd.Inline) leave when the reader's batch ends.
 const (
 	coalesceTime  = 50 * time.Microsecond
 	coalesceTicks = 8    // largest number of ticks of a delay that is not in vain, if the ticks are coalesceTime apart

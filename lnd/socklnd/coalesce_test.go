@@ -96,8 +96,8 @@ func TestCoalesceLone(t *testing.T) {
 	})
 }
 
-// TestCoalesceEnough: the goroutine that posts enough messages for a write does not wait for the drain,
-// and delays that helped are repeated sooner.
+// TestCoalesceEnough: the goroutine that posts enough messages for a write does not wait for the drain.
+// Such a delay was not in vain, so after the next one in vain fewer drains begin at once.
 func TestCoalesceEnough(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		u, k := postingHost(t)
@@ -128,7 +128,8 @@ func TestCoalesceEnough(t *testing.T) {
 	})
 }
 
-// TestCoalesceStretch: after a delay that was not in vain ticks come later, after one in vain as at first.
+// TestCoalesceStretch: after a delay that was not in vain the ticks are further apart. After a delay in
+// vain they are as close together as at first.
 func TestCoalesceStretch(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		u, k := postingHost(t)
@@ -157,7 +158,7 @@ func TestCoalesceStretch(t *testing.T) {
 	})
 }
 
-// TestCoalesceGrowth: while many messages come the drain waits on, but not for ever.
+// TestCoalesceGrowth: while many messages come the drain keeps waiting, but not for ever.
 func TestCoalesceGrowth(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		u, k := postingHost(t)

@@ -48,10 +48,10 @@ const maxPrivilegedPort = 1023
 // Config holds the tunables of socklnd under Lustre's names. The zero value
 // of a field means its default.
 //
-// Tunables without a field have no effect here: nscheds, nconns and nconns_max, because
-// goroutines need no number; eager_ack, because it would cost system calls for each message,
-// for acks that the peer's next read sends anyway; nonblk_zcack, because acks go on BULK_IN if
-// there is one, which carries no bulk; zc_min_payload, because this side never asks for
+// Tunables without a field have no effect here: nscheds, nconnds and nconnds_max, which are numbers
+// of threads, because goroutines are made as needed; eager_ack, because it would cost system calls for
+// each message, for acks that the peer's next read sends anyway; nonblk_zcack, because acks go on
+// BULK_IN if there is one, which carries no bulk; zc_min_payload, because this side never asks for
 // zero-copy acks.
 type Config struct {
 	Accept        AcceptMode    // accept, default secure, or trust if AcceptPort is above 1023
@@ -128,9 +128,9 @@ type Config struct {
 	// (multicast_rx_buffer_size, 4 MiB); Snapshot has the size that it gave.
 	MulticastRxBuffer int
 
-	// Bind makes the listening TCP socket of an address, with the options of how, and is the place
-	// for a socket that another process has opened; nil: how.Listen. What it returns must have the
-	// method SyscallConn. The driver sets backlog and keepalive.
+	// Bind makes the listening TCP socket of an address, with the options in how. It may instead
+	// return a socket that another process has opened. nil: how.Listen. The returned listener must
+	// have the method SyscallConn. The driver sets backlog and keepalive.
 	Bind func(how net.ListenConfig, local netip.AddrPort) (net.Listener, error)
 	// Listen replaces the listener of TCP in tests.
 	Listen func(local netip.AddrPort) (net.Listener, error)

@@ -57,7 +57,7 @@
 // checksums and zero-copy acks, version 3 several acks in one NOOP and keepalives, version 4
 // large NIDs.
 //
-// An NI does not dial an address of the other family. A message whose NIDs do not fit the headers
+// An NI does not dial an address of the other IP version. A message whose NIDs do not fit the headers
 // of its connection ends with EINVAL, because a NID that is cut to 4 bytes is another node's.
 // Kernels with an IPv4 and an IPv6 NI in one net send such NIDs; here the peer has the NID of its
 // HELLO. A peer that mode all names by its socket is named by its whole IPv6 address.
@@ -162,8 +162,8 @@
 // two messages of any size. A follower reads payloads to their MDs as the connection's own
 // goroutine does, and waits for the rest of a message. The loop goes back, with what has come of
 // a message, when the follower's wait ends in the middle of one, and when a message is held or
-// ends the connection. While the loop is idle no goroutine reads: messages for others stay in
-// the socket, and the end of the connection goes unnoticed. One goroutine for a driver, the
+// ends the connection. While the loop is idle no goroutine reads: messages for other goroutines
+// stay in the socket, and the end of the connection goes unnoticed. One goroutine for a driver, the
 // watchdog, takes idle loops back; it ends soon after the last hand-over. The end of an NI does
 // not wait for the watchdog, which from then on uses nothing of the NI. Only the goroutine that
 // runs the loop touches the reader.

@@ -16,8 +16,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestPeerDownCause: whatever ends the last connection, or prevents the first one, PeerDown
-// reports that cause, once, and so does the end of the message.
+// TestPeerDownCause: whatever ends the connections of a peer, PeerDown reports that cause, once, and
+// the message that was being sent ends with it, once.
 func TestPeerDownCause(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -80,7 +80,7 @@ type host struct {
 	parse func(h *host, d *lnd.Delivery) (lnd.Answer, error)
 	// taken, if set, makes Abandon answer that Recv is on its way.
 	taken bool
-	// delivered and finalized, if set, are called in addition.
+	// delivered and finalized, if set, are called before Delivered and Finalize record the message.
 	delivered func(d *lnd.Delivery)
 	finalized func(m *lnd.Message, err error)
 }

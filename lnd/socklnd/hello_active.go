@@ -60,7 +60,7 @@ func (p *peer) register(s *shake, in setInput) bool {
 var errFamily = errors.New("its address is not of the kind of this NI's")
 
 // open connects to the peer and runs the active side of the handshake. The whole attempt takes
-// sock_timeout at most. There is a connection only if the kind of the input is setDialled.
+// sock_timeout at most. It has made a connection only if the kind of the returned input is setDialled.
 func (ni *NI) open(id nid.ProcessID, t ksock.ConnType, v ksock.Version) (*shake, setInput) {
 	fail := func(why Reason, err error) setInput {
 		return setInput{kind: setDialFailed, err: newError(why, id, err)}

@@ -192,7 +192,7 @@ func (p *peer) accepted(s *shake) *refusal {
 	return nil
 }
 
-// acceptFailed releases the slot of the connection.
+// acceptFailed tells the connSet that our answer could not be written: the connection no longer counts.
 func (p *peer) acceptFailed(s *shake) {
 	p.mu.Lock()
 	defer p.unlock()

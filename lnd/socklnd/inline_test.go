@@ -258,7 +258,8 @@ func TestPostUrgent(t *testing.T) {
 	})
 }
 
-// TestPostRefused: a message that would have to wait is left to Send.
+// TestPostRefused: Post takes no message for a peer without a connection, without a credit, or whose
+// payload is not as long as its header says. The caller gives such a message to Send.
 func TestPostRefused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		u, _ := postingHost(t)

@@ -39,7 +39,8 @@ func TestReadSpeed(t *testing.T) {
 	}
 }
 
-// TestConnsPerPeerOfLink checks that the link's speed decides without conns_per_peer.
+// TestConnsPerPeerOfLink: the number of connections depends on the link's speed, unless conns_per_peer
+// is set.
 func TestConnsPerPeerOfLink(t *testing.T) {
 	for _, tt := range []struct{ configured, mbps, want int }{
 		{0, 0, 1}, {0, 25_000, 3}, {127, 25_000, 127}, {1, 25_000, 1},

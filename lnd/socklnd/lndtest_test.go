@@ -13,15 +13,15 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestContract runs the suite of all drivers over each version of the protocol. A run that is
-// neither long nor a complete one under the race detector leaves out variants of a version that differ from others in what they have, too.
+// TestContract runs the suite of all drivers over each version of the protocol. Cases marked more,
+// whose properties other cases have as well, run only in a long run, or with -race without -short.
 func TestContract(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		cfg  Config
 		ipv6 bool
 		want ksock.Version
-		more bool // it differs from others in what they have too
+		more bool // each of its properties is in another case as well: see TestContract
 	}{
 		{name: "v1", cfg: Config{Protocol: 1}, want: ksock.V1, more: true},
 		{name: "v1 untyped", cfg: Config{Protocol: 1, Untyped: true}, want: ksock.V1},

@@ -201,8 +201,8 @@ func (p *probe) read(n int) []byte {
 	return b[:m]
 }
 
-// expectEnd waits for the end of the connection and returns when it came, an
-// error if bytes came first.
+// expectEnd waits for the end of the connection and returns how long that took. It reports a test error
+// if bytes come first.
 func (p *probe) expectEnd() time.Duration {
 	p.t.Helper()
 	begin := time.Now()

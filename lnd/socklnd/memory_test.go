@@ -22,8 +22,8 @@ func TestIdleMemory(t *testing.T) {
 	if effort.Race {
 		t.Skip("the race detector has memory of its own; the normal run measures")
 	}
-	// The runtime starts goroutines with the average stack at the last collection, which the tests
-	// before may have made large. In a node with many peers the idle readers make it small.
+	// The runtime starts a goroutine with a stack of the average size that the last garbage collection
+	// found. Earlier tests may have made it large; in a node with many peers idle readers make it small.
 	parked := make(chan struct{})
 	defer close(parked)
 	for range 1000 {

@@ -211,8 +211,8 @@ func FuzzDatagrams(f *testing.F) {
 	})
 }
 
-// TestMulticastClosed: no socket is open before it is needed, and all are closed in the end;
-// kernel-compatible NIs are not affected.
+// TestMulticastClosed: an NI opens no multicast socket before it is needed, and Shutdown closes all of
+// them.
 func TestMulticastClosed(t *testing.T) {
 	h := start(t, "127.0.0.1", Config{Accept: AcceptNone, MulticastPort: freeUDPPort(t)})
 	c := &h.ni.cast

@@ -91,8 +91,8 @@ func (p *peer) use(c *conn) {
 	}
 }
 
-// connect asks for missing connections. If none is usable yet, m waits for
-// the first or fails.
+// connect asks the set for missing connections. If no connection is usable yet, m waits for the first
+// one or fails.
 func (p *peer) connect(m *lnd.Message, usable bool) {
 	if p.userFlagged() {
 		if !usable {

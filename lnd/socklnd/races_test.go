@@ -74,7 +74,7 @@ func TestRaceLost(t *testing.T) {
 		bulkIn.send(of3(replyNone))
 		bulkIn.expectEnd()
 		s.opens("10.0.0.3:1022", helloIn, answerOut)
-		again := s.l.accept(t) // the end of the wait started this dial, too
+		again := s.l.accept(t) // the connection that the peer has just opened ended the pause, and so started this dial
 		again.expect(of3(dialIn))
 		again.send(of3(replyNone))
 		s.opens("10.0.0.3:1021", helloOut, answerIn)
@@ -237,7 +237,7 @@ func TestBusyConnectionIsAvoided(t *testing.T) {
 		l.answered(t, dialIn, replyOut)
 		free := l.answered(t, dialOut, replyIn)
 		synctest.Wait()
-		h.put(probeID, pattern(1<<20)) // on the first, which the peer does not read
+		h.put(probeID, pattern(1<<20)) // on the first connection, which the peer does not read
 		for range 5 {
 			h.put(probeID, pattern(2000))
 			if got := free.read(lnetHeaders + 2000); len(got) != lnetHeaders+2000 {

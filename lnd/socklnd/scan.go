@@ -124,8 +124,8 @@ func (w *writer) busy() bool {
 const minPingInterval = 10 * time.Second
 
 // pingable queues a keepalive NOOP to a peer that has sent nothing for the keepalive interval,
-// and returns the connection that the caller has to flush, or nil. Keepalives exist only in
-// version 3 of the protocol. The caller holds p.mu.
+// and returns the connection that the caller has to flush, or nil. Keepalives exist from version 3
+// of the protocol on. The caller holds p.mu.
 func (p *peer) pingable(now time.Duration) *conn {
 	s := &p.silence
 	if rx := p.received(); rx != s.rxBytes {

@@ -35,7 +35,7 @@ func TestReceiveTimeout(t *testing.T) {
 	}
 }
 
-// TestSlowSender: progress of any size keeps a message alive.
+// TestSlowSender: a message is not given up while any bytes of it arrive within sock_timeout.
 func TestSlowSender(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, k := established(t, Config{Keepalive: -1})

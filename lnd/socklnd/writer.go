@@ -166,7 +166,7 @@ func (w *writer) rest() {
 	}
 }
 
-// readerEnded tells the writer that the reader has ended: the last of the two
+// readerEnded tells the writer that the reader has ended. Of reader and writer, the one that ends last
 // closes the capture.
 func (w *writer) readerEnded() {
 	w.mu.Lock()

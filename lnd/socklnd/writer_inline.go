@@ -156,11 +156,11 @@ func (w *writer) takeOver() bool {
 	return corked
 }
 
-// cork makes inline messages and NOOPs wait for uncork, unless another goroutine writes already:
-// handlers, and goroutines that they wake, answer the messages of a batch together. A message that
-// is not lazy starts the drain, which writes if a processor is free before uncork comes: so no message
-// waits for a handler. A message for the queue is written at once, with those that wait. Only the
-// reader corks the connection.
+// cork makes inline messages and NOOPs wait for uncork, unless another goroutine writes already: the
+// answers to a batch, from handlers and from goroutines that they wake, then leave together. A message
+// that is not lazy need not wait for a slow handler: it starts the drain, which writes if it gets a
+// processor before uncork is called. A message for the queue is written at once, together with the
+// messages that wait. Only the reader corks the connection.
 func (w *writer) cork() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -8,8 +8,8 @@ import "ulnet/lnd/socklnd/ksock"
 // cookie within sock_timeout. This side never asks for acks, so every ack that arrives is for
 // a cookie that was never sent.
 
-// ack acknowledges cookie, which a message on the connection from has brought. In version 3 and later
-// it uses a connection of type BULK_IN, normally the one on which the message came, or any other
+// ack acknowledges cookie. The message with the cookie came on the connection from. In version 3 and
+// later it uses a connection of type BULK_IN, normally the one on which the message came, or any other
 // connection while there is no BULK_IN. In version 2 it uses a connection for small messages.
 func (p *peer) ack(from *conn, cookie uint64) {
 	p.mu.Lock()

@@ -43,14 +43,14 @@
 // decide whether its routes are alive. On a net of this node, a gateway is trusted no more than
 // any other peer. See docs/security.md.
 //
-// From then on both are one peer, whose primary NID is the first of the list. Until
-// then each is a peer of its own, and a claim is only displayed (lnet.Peer.Claimed):
-// it merges and renames no peer and changes no path. A NID that no NI of this node
-// reaches is never pinged and stays a claim; so the primary NID is the first of the
-// list that could be pinged.
+// When the claim is confirmed, both NIDs become one peer, whose primary NID is the first of
+// the list. Until then each NID is a peer of its own, and a claim is only displayed
+// (lnet.Peer.Claimed): it merges and renames no peer and changes no path. A NID that neither an
+// NI of this node nor a route reaches is never pinged and stays a claim; so the primary NID is
+// the first of the list that could be pinged.
 //
 // A probe is an ordinary ping. Nodes with one NID cause no probes. Other nodes cause one for
-// each further NID when this node meets them, when they list the NID anew, and when they have
+// each further NID when this node discovers them, when they list the NID anew, and when they have
 // restarted. An info causes one probe of each NID that it claims. For each peer there is a
 // burst of at most 16 probes and then one a second; at any time at most four of a peer and
 // [Limits].MaxProbes in all are under way. One that is not answered in 5 s is repeated after 2,

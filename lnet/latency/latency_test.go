@@ -38,7 +38,7 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// TestQuantile: a quantile is at least the time of its operation, and at most 19 % more.
+// TestQuantile: a quantile is not below the exact time, and exceeds it by 19 % at most.
 func TestQuantile(t *testing.T) {
 	var h latency.Histogram
 	empty := h.Snapshot()

@@ -27,10 +27,9 @@ func (s *Snapshot) Count() (n uint64) {
 	return n
 }
 
-// Quantile returns how long the operation took than which a part q of all took no longer, from 0 to
-// 1: with 0.99, for instance, 99 of 100. The result is the upper bound of its bucket, which is at
-// most 19 % more than its time, unless that is outside the bounds of this package. It is 0 if there
-// are no operations.
+// Quantile returns the time within which the fraction q of all operations ended, 0 ≤ q ≤ 1: with 0.99,
+// 99 of 100. The result is the upper bound of a bucket. It exceeds the exact time by 19 % at most,
+// unless that is outside the bounds of this package. It is 0 if there are no operations.
 func (s *Snapshot) Quantile(q float64) time.Duration {
 	rank := max(uint64(math.Ceil(q*float64(s.Count()))), 1)
 	for i := range s.Buckets {

@@ -31,9 +31,9 @@ type Config[In, Out any] struct {
 	Turn int
 	// Queue is how many inputs Offer holds. 0: it refuses all.
 	Queue int
-	// Fault is told, once and without a lock, of a wake that is not later than
-	// now. The machine is woken a millisecond after now instead, as for all that
-	// follow, which show in Stats only. May be nil.
+	// Fault is called once, without a lock, when the machine returns a wake that is not later than
+	// now. The machine is woken a millisecond after now instead. The same happens with further
+	// wakes of that kind, but these are only counted in Stats. May be nil.
 	Fault func(error)
 }
 
@@ -75,7 +75,7 @@ type Runner[In, Out any] struct {
 	timer    Timer
 	timerAt  time.Duration // when timer is due; Never: it is not set
 	stats    Stats
-	broken   error // panic that cfg.Fault is to be told of
+	broken   error // error of the first bad wake, for cfg.Fault; nil: none, or Fault was called
 }
 
 // NewRunner returns a Runner, which steps nothing before Do, or Offer and Run.

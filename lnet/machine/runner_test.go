@@ -108,8 +108,8 @@ func (c *counter) Step(now time.Duration, _ struct{}, out *int) time.Duration {
 	return now + time.Duration(c.n%7)*time.Microsecond + 1
 }
 
-// TestRunnerMerge: outputs of steps that Apply has made are merged before they are applied; the
-// output of a single step is not.
+// TestRunnerMerge: outputs of steps that Apply has caused by calling Do are merged before they are
+// applied. The output of a single step is not merged.
 func TestRunnerMerge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r *machine.Runner[string, notes]

@@ -26,8 +26,8 @@ const (
 	PTLF   NetType = 15 // the kernel's PTL4LND
 	KFI    NetType = 16 // the kernel's KFILND
 	Tofu   NetType = 17 // reserved; LNet has no text for it
-	EFA    NetType = 18 // EFALND
-	BXI3   NetType = 19 // the kernel's EFALND
+	EFA    NetType = 18 // the kernel's EFALND
+	BXI3   NetType = 19 // reserved for BXI3; LNet has no text for it
 )
 
 // anyType in a NID makes it the wildcard, whatever else it contains.

@@ -156,8 +156,8 @@ func TestRandomPosition(t *testing.T) {
 	}
 }
 
-// TestAddAll: a batch adds the routes that adding them one by one adds, at the same positions for the
-// same random numbers, and one with a route that cannot be added adds nothing.
+// TestAddAll: with the same random numbers, AddAll puts routes at the same positions as calls of Add for
+// one route each. If one of the routes cannot be added, AddAll adds none.
 func TestAddAll(t *testing.T) {
 	spec.Covers(t, "RT-1", "RT-3")
 	t.Parallel()

@@ -257,7 +257,7 @@ func (l *Ledger) End(t *Ticket, now time.Duration) {
 	}
 	t.granted, t.from, t.to = false, nil, nil
 	l.tickets--
-	l.scan(class, l.scanning) // before advance, because it is not the turn of the neighbour from
+	l.scan(class, l.scanning) // before advance, because other neighbours have their turn before the sender from
 	l.advance(from)
 }
 

@@ -49,7 +49,7 @@ func (l *lab) admit(id uint64, status wire.Status) {
 	}
 }
 
-// begin makes node 1 ask host 0, and returns where its end is stored.
+// beginJoin makes node 1 ask host 0 for membership, and returns where the result of the Join is stored.
 func (l *lab) beginJoin() *error {
 	end := errors.New("not yet")
 	l.hosts[1].Do(func() { l.agents[1].BeginJoin(process(0), "g", func(err error) { end = err }) })

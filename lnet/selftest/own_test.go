@@ -24,8 +24,8 @@ func own(t *testing.T, destinations int, test wire.Test) *lab {
 	return l
 }
 
-// TestOwnNode: a test without end to the node itself, whose messages arrive while they are
-// sent, does not hold the goroutine that has brought the request to run it.
+// TestOwnNode: a node runs a test without end whose destination is the node itself, so that messages
+// arrive while they are sent. The goroutine that brings the request to run the test returns all the same.
 func TestOwnNode(t *testing.T) {
 	spec.Covers(t, "ST-19")
 	l := own(t, 1, wire.Test{Loop: -1, Concurrency: 4})

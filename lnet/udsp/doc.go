@@ -5,8 +5,8 @@
 //	src          priority of this node's NIs, or of its nets
 //	dst          priority of other nodes' NIs, or of their nets
 //	rte          priority of routers' NIs
-//	src and dst  for messages that leave by NIs of src, those NIs of peers are preferred
-//	dst and rte  for messages to NIs of dst, those routers are preferred
+//	src and dst  for messages that leave by NIs of src, the NIs of peers in dst are preferred
+//	dst and rte  for messages to NIs of dst, the routers of rte are preferred
 //
 // A pattern is a net (tcp1) or a NID list (10.0.0.[1-9/2]@tcp). The lowest priority value is
 // the best; NIs and nets that no rule names come last. If several rules give a priority to

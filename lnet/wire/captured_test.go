@@ -48,7 +48,8 @@ func infoOf(f Features, sequence uint32, nis ...string) *PingInfo {
 
 const largeFeatures = kernelFeatures | FeatureLargeAddr | FeaturePrimaryLarge
 
-// helloV1Magic is where other messages have their destination NID.
+// helloV1Magic is the magic of a HELLO of version 1, as a NID: other messages have their destination
+// NID in its place.
 var helloV1Magic = nid.From4(0x1_eebc0ded)
 
 var capturedMessages = []struct {

@@ -15,8 +15,8 @@ import (
 )
 
 // TestCrossingGets: two nodes fetch from each other, more at a time than there are peer credits. Over
-// RDMA a GET keeps its credits until the peer has written the data. If that took credits of the peer,
-// both would wait for each other as soon as GETs had all credits.
+// RDMA a GET keeps its credits until the peer has written the data. If the writing needed credits of the
+// peer's own, both nodes would wait for each other as soon as GETs had all credits.
 func TestCrossingGets(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "LN-23")

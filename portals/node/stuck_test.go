@@ -14,9 +14,10 @@ import (
 	"ulnet/portals/node"
 )
 
-// stuckDriver is a driver whose upcalls do not return until release is closed.
+// stuckDriver is a driver whose Shutdown does not return until release is closed, as if Shutdown waited
+// for an upcall in which a handler runs.
 type stuckDriver struct {
-	lnd.NI  // gives the type all methods of an NI; nil, because the test calls none that stuckDriver does not have
+	lnd.NI  // gives the type all methods of an NI; nil, because the test calls only the methods that are defined below
 	release chan struct{}
 }
 
@@ -36,7 +37,7 @@ func (d *stuckDriver) Shutdown(context.Context) error {
 // that time, Close waits for it.
 func TestCloseWithStuckHandler(t *testing.T) {
 	for name, test := range map[string]struct {
-		after, within time.Duration // the handler returns, the context ends; 0: it has no end
+		after, within time.Duration // when the handler returns; when the context ends, 0 for one that has no end
 		want          time.Duration // how long Close takes
 	}{
 		"for ever":                 {time.Hour, time.Second, 6 * time.Second},

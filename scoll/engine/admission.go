@@ -11,7 +11,7 @@ import (
 const (
 	minHeld      = 1024    // number of requests; more if four times MaxActive is more
 	maxHeldBytes = 8 << 20 // bytes of the bodies of held requests
-	maxLevels    = 64      // number of levels that are told apart; deeper trees are chains
+	maxLevels    = 64      // requests with more levels count as having this many; only chains have more
 )
 
 // admission has the admission slots, and the requests that wait for one, see hold.go.
@@ -89,7 +89,7 @@ func (m *Machine) hold(r *request) {
 
 // grantSlot gives a request a slot, and calls the service for it.
 func (m *Machine) grantSlot(r *request) {
-	m.shares.charge(r.parent, r.stranger, share{active: 1, waiting: -1, body: -r.waits.body}, 1) // the sum is modulo 2^64
+	m.shares.charge(r.parent, r.stranger, share{active: 1, waiting: -1, body: -r.waits.body}, 1) // the unsigned body is negated: charge adds modulo 2^64
 	r.waits = share{active: 1}
 	m.admission.taken++
 	if !r.stranger {

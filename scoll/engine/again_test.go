@@ -111,7 +111,7 @@ func (h *harness) live() {
 	h.begin(wire.OK, Outgoing{Flags: wire.FlagSubset})
 }
 
-// disagree makes the only child answer that other members are alive.
+// disagree makes the only child answer ESTALE: the live members that it knows are not those of the root.
 func (h *harness) disagree(sequence uint64) {
 	h.t.Helper()
 	h.childReplies(1, func(r *wire.ReplyHeader, in *Input) {

@@ -47,7 +47,7 @@ func (m *Machine) remember(r *request) {
 	}
 }
 
-// recall keeps a request from running again if an earlier attempt did: the request waits for
+// recall keeps a request from running again if an earlier attempt has run: the request waits for
 // that run, or takes its status.
 func (m *Machine) recall(r *request) {
 	if r.header.Flags&wire.FlagSubset == 0 {

@@ -233,7 +233,7 @@ func TestRoomForCarried(t *testing.T) {
 	sends := func(shape wire.Tree, carry int) (sends []Effect) {
 		h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members, Tree: shape}})
 		h.group = h.find(Created).Group
-		h.m.table.groups[keyOf(h.group, testService)].complete = true // the list is fetched, because it is too long to ride on the request
+		h.m.table.groups[keyOf(h.group, testService)].complete = true // the members know the list, which is too long for the message of the request
 		h.step(Input{Kind: Broadcast, Broadcast: &Outgoing{Token: 2, Group: h.group, Service: testService, Carry: carry}})
 		return slices.DeleteFunc(slices.Clone(h.effects), func(e Effect) bool { return e.Kind != DoSend })
 	}

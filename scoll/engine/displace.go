@@ -106,7 +106,7 @@ func (m *Machine) isIdle(g *group) bool { return g != nil && m.now-g.used >= 2*m
 // node that brought the new group.
 type candidates struct {
 	oldest, hog, own *group
-	most, wanted     uint64 // weight of the two nodes' groups; wanted includes the new group
+	most, wanted     uint64 // share of the node of hog, and of the node that brought the new group; wanted includes the new group
 }
 
 // candidatesFor returns the candidates. If tooMany is set, it considers all groups, and the share of a

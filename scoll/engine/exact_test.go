@@ -109,7 +109,7 @@ func TestLongTrailer(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newHarness(t, n, 0, nil)
 			h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members, Tree: wire.Tree{Type: wire.KAry, K: 1}}})
-			h.m.table.list[0].complete = true // the list is fetched, because it is too long to ride on the request
+			h.m.table.list[0].complete = true // the members know the list, which is too long for the message of the request
 			h.m.cfg.MaxTimeout = 24 * time.Hour
 			h.group = h.find(Created).Group
 			h.begin(wire.OK, Outgoing{})

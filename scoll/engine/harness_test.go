@@ -123,7 +123,7 @@ func (h *harness) header() wire.RequestHeader {
 	}
 }
 
-// deliver delivers a request from a member. With list, the list rides on it.
+// deliver delivers a request from a member. With list, the message contains the list of members.
 func (h *harness) deliver(from int, header wire.RequestHeader, list bool, payload string) {
 	h.t.Helper()
 	var body []byte

@@ -20,8 +20,8 @@ func (h *harness) from(rank int, change func(*wire.RequestHeader)) {
 	h.deliver(rank, header, header.Flags&wire.FlagOOB == 0, "payload")
 }
 
-// forged makes a request of member 0 come from member 5, which is the parent of member
-// 7 in a K-ary tree from member 4.
+// forged changes a request so that member 5 is the parent of member 7 in its tree: a K-ary tree with
+// member 4 as its root.
 func forged(r *wire.RequestHeader) { r.Tree, r.Root = wire.Tree{Type: wire.KAry, K: 2}, 4 }
 
 // honest delivers the next broadcasts of two roots to member 7 from their real parent there,

@@ -24,7 +24,8 @@ import (
 //     hold a request; then it refuses the request with EMAXACTIVE. So a node gives up a child
 //     of d levels after T(d) plus d times that bound at the latest, whatever children say.
 //   - A parent of an earlier version does not understand Hold, and forwards 0 as the bound.
-//     Then a member holds a request at most until the parent's timeout T, and its service has the rest of that time.
+//     Then a member holds a request at most until the parent's timeout T, and its service has the
+//     rest of that time.
 
 // How long a member may hold a request. The bound is a multiple of the timeout of one level,
 // because each of the requests that get a slot before it may take as long as that timeout.

@@ -58,7 +58,7 @@ func (h *harness) say(rank int, held bool) {
 	h.step(Input{Kind: Arrival, From: h.members.NID(rank), Data: (&wire.Hold{ReplyBits: h.bits, Number: h.words, Held: held}).AppendTo(nil)})
 }
 
-// refusedAs fails unless the latest step refuses a request and no more.
+// refusedAs fails unless the latest step refuses a request for the whole subtree, and does nothing else.
 func (h *harness) refusedAs(want wire.Status) {
 	h.t.Helper()
 	if h.want("refuse free"); h.refusal().Status != want || h.refusal().Flags&wire.ReplyCollective == 0 {
@@ -446,7 +446,8 @@ func TestWaiting(t *testing.T) {
 }
 
 // TestWaitingGroupGone: SC-101: a group ends because its creator died, while a broadcast waits.
-// The broadcast is not sent: if the group comes back, members would take it for a later one.
+// The broadcast is not sent: if the group has come back meanwhile, members would take the broadcast for
+// one over the new group.
 func TestWaitingGroupGone(t *testing.T) {
 	spec.Covers(t, "SC-101")
 	h := newHarness(t, 2, 1, nil)

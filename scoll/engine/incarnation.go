@@ -15,7 +15,7 @@ import (
 //
 //   - the machine records an incarnation that a node reports of itself, on its own connection,
 //     and refuses requests of an earlier one with EREBOOT
-//   - it uses an incarnation that another node reports for that request only. If it is later
+//   - an incarnation that another node reports counts for that request alone. If it is later
 //     than one for which this node keeps state, the machine asks the owner (see
 //     wire.Identity), whose answer ends the state of earlier incarnations
 //   - it refuses an incarnation far above the wall clock with EAHEAD: once recorded, it
@@ -70,8 +70,8 @@ func (l *incarnations) set(id nid.NID, incarnation uint64) {
 
 // isAhead reports whether an incarnation is more than IncarnationSlack above the present time.
 // That time is the later of two: wall, the wall clock in nanoseconds since 1970, and this
-// node's own incarnation plus the time since its start. The second one is needed if
-// the wall clock was set back: nodes that started before this have higher incarnations.
+// node's own incarnation plus the time since its start. The second one is needed if the wall clock
+// was set back: nodes that started before it was set back have higher incarnations.
 func (m *Machine) isAhead(incarnation, wall uint64) bool {
 	clock := max(wall, m.cfg.Incarnation+uint64(m.now-m.began))
 	return incarnation > clock && incarnation-clock > uint64(IncarnationSlack)
@@ -89,9 +89,9 @@ func (m *Machine) isPast(id nid.NID, incarnation uint64) bool {
 	return true
 }
 
-// heardOfIncarnation processes an incarnation that an admitted request names. If the node with
-// that incarnation sent the request, it always does so; otherwise only if the request is the
-// first one over its group or of its root.
+// heardOfIncarnation processes an incarnation of a node that an admitted request names. It confirms the
+// incarnation if that node itself sent the request. Otherwise it asks the node, but only if fresh is
+// set: the request is the first one over its group or of its root.
 func (m *Machine) heardOfIncarnation(r *request, of nid.NID, incarnation uint64, fresh bool) {
 	switch {
 	case !of.IsValid() || of == m.cfg.Self:

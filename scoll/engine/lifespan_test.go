@@ -21,7 +21,7 @@ func (h *harness) next(sequence uint64, flags wire.Flags) {
 
 // TestLast: SC-99, SC-A12 and SC-84: a request with the flag Last ends the group when its
 // answer has been delivered and earlier requests have ended. A late message finds a tombstone,
-// even if the list rides on it.
+// even if it contains the list of members.
 func TestLast(t *testing.T) {
 	spec.Covers(t, "SC-84", "SC-99", "SC-A12")
 	h := newHarness(t, 8, 7, nil)
@@ -207,8 +207,8 @@ func TestCreatorDies(t *testing.T) {
 	}
 }
 
-// TestCreatorReboots: SC-102, SC-158: a higher incarnation in a message of the
-// creator ends the groups of the earlier ones, and messages from those are refused.
+// TestCreatorReboots: SC-102, SC-158: a higher incarnation in a message of the creator ends the groups of
+// its earlier incarnations, and messages of an earlier incarnation are refused.
 func TestCreatorReboots(t *testing.T) {
 	spec.Covers(t, "SC-102", "SC-158")
 	h := newHarness(t, 8, 4, nil)

@@ -41,8 +41,8 @@ func TestMaxPayload(t *testing.T) {
 	}
 }
 
-// TestFiveThousand: SC-A15: the list of a group of 5000 members (1000 in short GETs, except in a
-// long run) takes several GETs at every hop; each node fetches it from its parent.
+// TestFiveThousand: SC-A15: the list of a group of 5000 members takes several GETs at every hop; each
+// node fetches it from its parent. Only a long run has 5000 members: others have 1000, and shorter GETs.
 func TestFiveThousand(t *testing.T) {
 	spec.Covers(t, "SC-A15")
 	effort.OneGoroutine(t)

@@ -13,8 +13,8 @@ import (
 )
 
 // TestScale: SC-2, G-SC-5: the time of a broadcast with its answers grows with the logarithm of
-// the number of nodes, for a fixed K: the fit has R² above 0.99. A node takes at most 1/65 536
-// of 2 GiB of memory.
+// the number of nodes, for a fixed K: the fit has R² above 0.99. A node takes at most 32 KiB of memory,
+// so that 65 536 nodes fit in 2 GiB.
 func TestScale(t *testing.T) {
 	spec.Covers(t, "SC-2", "G-SC-5")
 	sizes := []int{16, 64, 256, 1024}

@@ -105,7 +105,7 @@ func newRing(t testing.TB, n int) *ring {
 	return newRingWith(t, n, func(int, *rmcast.GroupConfig) {})
 }
 
-// newRingWith makes such a group, and lets change modify the nodes' configurations.
+// newRingWith makes a group as newRing does, and lets change modify the nodes' configurations.
 func newRingWith(t testing.TB, n int, change func(id int, cfg *rmcast.GroupConfig)) *ring {
 	t.Helper()
 	r := &ring{}

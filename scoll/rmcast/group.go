@@ -72,8 +72,8 @@ type GroupConfig struct {
 	// not block. It may call Post, BeginLeave and Close; functions that wait return ErrInHandler
 	// in any handler of the agent. Required.
 	Handle func(m *Message)
-	// NoMulticast sends the payload down the tree, as if the driver had no multicast. Then the
-	// payload goes down the tree for all members.
+	// NoMulticast makes this node a member without multicast, as if its driver had none. Then the
+	// payload goes down the tree for all members of the group.
 	NoMulticast bool
 	// StayOut keeps this node out of the group after the manager has expelled it. Otherwise it
 	// joins again, as a new member.

@@ -83,7 +83,7 @@ func (n *Net) Once() error {
 	return n.first((*Broadcast).hasRun)
 }
 
-// isIdleIfBusy returns nil if no member has run a broadcast that the root reports as busy.
+// isIdleIfBusy returns an error if a member that the root reports as busy has run the broadcast.
 func (b *Broadcast) isIdleIfBusy() error {
 	for _, m := range b.Missing {
 		if errors.Is(m.Status, scoll.EBUSY) && b.ran[m.Node].times > 0 {

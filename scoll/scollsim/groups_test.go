@@ -13,8 +13,8 @@ import (
 	"ulnet/scoll/scollsim"
 )
 
-// TestGroupsOfAllNodes: SC-85, SC-156: there are more servers (with ULNET_LONG a thousand) than
-// groups fit a member's cache. Each server creates a group of all servers and broadcasts over
+// TestGroupsOfAllNodes: SC-85, SC-156: there are more servers (with ULNET_LONG a thousand) than a
+// member's cache has room for groups. Each server creates a group of all servers and broadcasts over
 // it, several at a time. Then servers whose groups were displaced broadcast again. No broadcast
 // is refused, and each reaches all members once. By default the cache has room for a thousand
 // groups; here it has room for 256.

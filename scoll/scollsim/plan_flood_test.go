@@ -4,7 +4,7 @@ import "ulnet/lnd/sim/scenario/kit"
 
 // FloodPlan draws a random scenario. Several roots broadcast many times at the same time to
 // members that have few slots, with services and networks as in FaultPlan. All broadcasts must
-// end with exact results, and no member may have run a broadcast that the root reports as busy.
+// end with exact results, and a member that the root reports as busy must not have run the broadcast.
 func FloodPlan(seed uint64) string {
 	p := kit.NewPlan(seed, 11)
 	n := 2 + p.IntN(23)

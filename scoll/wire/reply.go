@@ -26,7 +26,7 @@ const (
 //	 8  8  root incarnation of the broadcast
 //	16  8  sequence
 //	24  4  flags
-//	28  4  status           without the flag for the subtree: the reason why the module answers
+//	28  4  status           without ReplyCollective: the reason why the module answers
 //	                        in place of the sender's service
 //	32  4  part             number of this message, from 0
 //	36  4  payload size

@@ -61,7 +61,7 @@ type Traffic struct {
 	CPU             time.Duration // CPU time of the node's process
 }
 
-// Member are the operations of a node; nil if the system has none, like gossip.
+// Member are the operations of a node; nil for a system without such operations, such as gossip.
 type Member interface {
 	Leave() error
 	Set(value string) error

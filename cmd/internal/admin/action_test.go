@@ -24,7 +24,8 @@ func runJob(t *testing.T, ctx context.Context, script string, change func(*job))
 	return r
 }
 
-// TestAction: the input and environment of an action, and the report of its result.
+// TestAction: an action gets its text, its file and the NID of the root, but no variables of the
+// daemon's environment. Its exit code or signal, and the end of its output, are reported.
 func TestAction(t *testing.T) {
 	t.Setenv("SECRET", "of the daemon")
 	file := filepath.Join(t.TempDir(), "f")

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Trace is the answer to the verb Trace: when a member did what. All instants are those of its
+// Trace is the answer to the verb Tracing: when a member did what. All instants are those of its
 // own clock, in ns since 1970.
 type Trace struct {
 	Reading
@@ -53,7 +53,7 @@ func ParseTrace(b []byte) (t Trace, err error) {
 	return t, nil
 }
 
-// timed parses the reading with which the answers to the verbs Clock and Trace begin.
+// timed parses the reading with which the answers to the verbs Clock and Tracing begin.
 func timed(b []byte) (Reading, error) {
 	if len(b) == traceSize {
 		b = b[:clockSize]

@@ -161,8 +161,8 @@ type Limit struct {
 // systemCallers are the only packages that open sockets and make system calls.
 const systemCallers = "lnet/machine/timerfd lnd/readloop lnd/linkwatch lnd/socklnd lnd/o2iblnd lnd/o2iblnd/internal/replay lnd/verbs/softroce lnd/verbs/ibv lnd/lndtest/cputime lnd/lndtest/netlab lnd/lndtest/smalldisk cmd/internal/... cmd/bench/..."
 
-// The packages that may have the layers of gopacket, which take 6 MB and tens of milliseconds of each
-// process, directly or by another package of it.
+// The packages, and those with tests, that may import gopacket/layers, directly or through another
+// package of gopacket. It costs every process that contains it 6 MB and tens of milliseconds.
 const (
 	withGopacket  = "lnd/capture/encap cmd/lnetdump"
 	gopacketTests = "lnd/capture/... lnd/verbs/softroce cmd/..."

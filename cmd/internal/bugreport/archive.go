@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// nameless matches the characters that names of files do not have.
+// nameless matches what Name replaces in a hostname, because the name of a file should not have it.
 var nameless = onUse(`[^A-Za-z0-9.-]+`)
 
-// Name returns the name of the report, with host and time: that of the folder in the archive.
+// Name returns the name of the report, which has host and time. The folder in the archive has it.
 func (r *Report) Name() string {
 	return "lnet-bugreport-" + nameless().ReplaceAllString(r.Host, "_") + "-" + r.Created.Format("20060102-150405")
 }

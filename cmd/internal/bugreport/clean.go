@@ -11,28 +11,29 @@ import (
 	"ulnet/cmd/internal/config"
 )
 
-// removed stands for what was taken out.
+// removed replaces each secret that was taken out.
 const removed = "[redacted]"
 
-// shortest is the length in bytes of the shortest secret that is looked for in texts. Shorter ones
-// are in words by chance.
+// shortest is the length in bytes of the shortest secret that is looked for in texts. A shorter one
+// could occur inside of other words by chance.
 const shortest = 6
 
-// A cleaner takes secrets out of texts: what names say to be one, and what is known to be one,
-// wherever it stands.
+// A cleaner takes secrets out of texts: values whose names say that they are secrets, and, wherever they
+// occur, texts that it has learned to be secrets.
 type cleaner struct {
 	secrets [][]byte
-	sorted  bool // the longest is the first
+	sorted  bool // secrets are sorted, the longest first
 }
 
-// onUse compiles an expression when it is first used: most commands that have this package make no
-// report.
+// onUse compiles an expression when it is first used, because most runs of the commands that import this
+// package make no report.
 func onUse(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }
 
-// Names of settings, variables and fields that have secrets, and those that have some if their value
-// is a single one. The values of fileNames are paths of files, which are kept.
+// secretName matches names of settings, variables and fields whose values are secrets, and perhapsName
+// those whose values are secrets unless isSingle says otherwise. The values of fileNames are paths of
+// files, which stay in the report.
 var (
 	secretName  = onUse(`(?i)secret|token|passw|passphrase|credential|private|authorization|api_?key|access_?key`)
 	perhapsName = onUse(`(?i)(^|[._-])keys?$`)
@@ -58,15 +59,15 @@ func (c *cleaner) environment(environ []string) {
 	}
 }
 
-// file learns the content of a file of keys, of which each line is one.
+// file learns the keys in the text of a key file. Each line is a key.
 func (c *cleaner) file(text []byte) {
 	for line := range bytes.Lines(text) {
 		c.learn(string(line))
 	}
 }
 
-// setting learns the secrets in the value of a key of the configuration: arguments of programs but
-// the names of options, and values whose names are those of secrets.
+// setting learns the secrets in the value of a key of the configuration: the arguments of a program
+// except names of options, and the whole value if the key's name is that of a secret.
 func (c *cleaner) setting(key, value string) {
 	for _, a := range config.Arguments(key, value) {
 		if name, rest, ok := strings.Cut(a, "="); strings.HasPrefix(name, "-") && ok {
@@ -81,7 +82,7 @@ func (c *cleaner) setting(key, value string) {
 	}
 }
 
-// learn learns a secret, and what becomes of it in JSON.
+// learn adds a secret to the known ones, as it is and as JSON writes it.
 func (c *cleaner) learn(secret string) {
 	secret = strings.TrimSpace(secret)
 	if len(secret) < shortest {
@@ -94,10 +95,10 @@ func (c *cleaner) learn(secret string) {
 	c.sorted = false
 }
 
-// known takes out what is known to be a secret.
+// known takes the learned secrets out of a text.
 func (c *cleaner) known(text []byte) []byte {
 	if !c.sorted {
-		slices.SortStableFunc(c.secrets, func(a, b []byte) int { return len(b) - len(a) }) // a secret may contain another one
+		slices.SortStableFunc(c.secrets, func(a, b []byte) int { return len(b) - len(a) }) // the longest first, because a secret may contain another one
 		c.secrets, c.sorted = slices.CompactFunc(c.secrets, bytes.Equal), true
 	}
 	for _, s := range c.secrets {
@@ -106,7 +107,7 @@ func (c *cleaner) known(text []byte) []byte {
 	return text
 }
 
-// patterns match secrets in lines. What the first group has is kept.
+// patterns match secrets in lines. The text in their first group is not secret, and stays.
 var patterns = []func() *regexp.Regexp{
 	onUse(`(?i)(authorization["']?\s*[:=]\s*["']?)[^\r\n"']+`),
 	onUse(`(?i)(\b(?:bearer|basic)\s+)[a-z0-9._~+/=-]{6,}`),
@@ -116,7 +117,7 @@ var patterns = []func() *regexp.Regexp{
 	onUse(`(://)[^/\s:@]*:[^/\s@]+@`),
 }
 
-// hints are in every line in which a pattern matches. Most lines have none, and are not searched.
+// Each line in which a pattern matches has one of the hints. Most lines have none, and are not searched.
 var hints = [][]byte{
 	[]byte("authorization"), []byte("bearer"), []byte("basic"), []byte("secret"), []byte("token"), []byte("passw"), []byte("passphrase"),
 	[]byte("credential"), []byte("key"), []byte("://"), []byte("output"),
@@ -148,8 +149,8 @@ func cleanLine(line []byte) []byte {
 	return line
 }
 
-// json takes the secrets out of a JSON value, and returns it with a field on each line. What is no
-// JSON it treats as a text.
+// json takes the secrets out of a JSON value, and returns the value with a field on each line. If raw is
+// not valid JSON, json treats it as a text.
 func (c *cleaner) json(raw []byte) []byte {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -179,8 +180,9 @@ func (c *cleaner) value(v any) any {
 	return v
 }
 
-// object takes the secrets out of the fields of an object. An object with key and value is a
-// setting, or an attribute. Programs may have secrets among their arguments, and in what they say.
+// object takes the secrets out of the fields of an object. An object with the fields key and value is a
+// setting or an attribute: its key tells whether its value is a secret. The fields run and output are
+// arguments and output of programs, which may have secrets.
 func (c *cleaner) object(fields map[string]any) {
 	key, _ := fields["key"].(string)
 	_, pair := fields["value"]
@@ -199,7 +201,7 @@ func (c *cleaner) object(fields map[string]any) {
 	}
 }
 
-// programOf keeps the program of a list with its arguments.
+// programOf returns a list of a program and its arguments with the arguments taken out.
 func programOf(v any) any {
 	list, ok := v.([]any)
 	if !ok || len(list) == 0 {
@@ -211,7 +213,8 @@ func programOf(v any) any {
 	return list
 }
 
-// isSingle reports whether the value of a field is a key, and neither an object nor a number of keys.
+// isSingle reports whether the value of a field can be a key: a text, or a number that is not the
+// number of keys (a field named keys).
 func isSingle(name string, v any) bool {
 	switch v.(type) {
 	case string:

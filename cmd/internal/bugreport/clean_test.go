@@ -8,8 +8,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestCleanText: what stands behind a name of secrets, in a URL or in a header is taken out, and the
-// rest stays.
+// TestCleanText: secrets behind a name that says so, in a URL or in a header are taken out, and the
+// rest of the text stays.
 func TestCleanText(t *testing.T) {
 	spec.Covers(t, "OP-45")
 	var c cleaner
@@ -41,8 +41,8 @@ func TestCleanText(t *testing.T) {
 	}
 }
 
-// TestCleanJSON: fields that have secrets are taken out of objects, whatever their types, and the
-// result is JSON with the rest.
+// TestCleanJSON: the values of fields that have secrets are taken out, whatever their types, and the
+// result is valid JSON with everything else.
 func TestCleanJSON(t *testing.T) {
 	spec.Covers(t, "OP-45")
 	const text = `[{"key": "gossip.key_file", "value": "/etc/key", "from": "lnetd.yaml:3"},

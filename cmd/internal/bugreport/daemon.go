@@ -19,27 +19,27 @@ import (
 	"ulnet/cmd/internal/node"
 )
 
-// profiles are the profiles of the daemon that a report has, as text: what each goroutine does,
-// and what has taken memory.
+// profiles are the profiles of the daemon that a report contains as text, such as the stacks of all
+// goroutines and the allocations of the heap.
 var profiles = []string{"goroutine", "heap", "mutex", "block", "threadcreate"}
 
-// maxAnswer bounds the bytes of an answer. A cut one would be no JSON.
+// maxAnswer bounds the bytes of an answer. A longer answer is an error, because cut JSON is not valid.
 const maxAnswer = 16 * maxFile
 
 // maxNets bounds the networks whose connections a report has.
 const maxNets = 16
 
-// maxKeyFiles bounds the files of keys that are read, which the daemon names.
+// maxKeyFiles bounds the key files that are read. The daemon says which ones there are.
 const maxKeyFiles = 16
 
-// errMute is the reason for what a daemon was not asked because it did not answer before.
+// errMute is the error for a question that is not sent, because the daemon did not answer earlier ones.
 var errMute = errors.New("the daemon did not answer earlier questions in time")
 
-// asker asks a daemon until it has not answered twice.
+// asker asks a daemon. After two questions without an answer it asks no further ones.
 type asker struct {
 	client *control.Client
 	answer time.Duration // longest wait for one answer
-	late   int           // answers that did not come in time
+	late   int           // number of questions that were not answered in time
 }
 
 // get returns the answer to a question.
@@ -59,7 +59,7 @@ func (a *asker) get(ctx context.Context, open func(context.Context) (io.ReadClos
 		if len(text) > maxAnswer {
 			err = fmt.Errorf("the answer has more than %d bytes", maxAnswer)
 		}
-		_ = in.Close() // the text is there
+		_ = in.Close() // an error does not matter, because the text has been read
 	}
 	if err != nil && limited.Err() != nil {
 		a.late++
@@ -68,7 +68,7 @@ func (a *asker) get(ctx context.Context, open func(context.Context) (io.ReadClos
 	return text, err
 }
 
-// daemon adds what the daemon says, and what is known of its process.
+// daemon adds the daemon's answers to all questions, and what the system knows of its process.
 func (r *Report) daemon(ctx context.Context, o *Options) {
 	a := &asker{client: control.NewClient(o.Socket), answer: o.Answer}
 	r.process(o.Socket)
@@ -92,7 +92,7 @@ func (r *Report) daemon(ctx context.Context, o *Options) {
 	}
 }
 
-// answered adds an answer of the daemon. That of metrics is a text.
+// answered adds an answer of the daemon, or the reason why there is none. Metrics are added as text.
 func (r *Report) answered(name string, text []byte, err error) {
 	var metrics struct{ Text *string }
 	switch {
@@ -126,9 +126,9 @@ func (r *Report) connections(ctx context.Context, a *asker, status []byte) {
 	}
 }
 
-// learnKeys learns the keys that the daemon has, so that they are found wherever they stand. If it
-// does not answer, the configuration says where they are, and is added, as far as it counts. What was
-// not learned is in the index.
+// learnKeys learns the keys of the daemon, so that they are taken out wherever they occur. The daemon
+// says which files have them. If it does not answer, the configuration at path does, which learnKeys
+// then adds to the report. Keys that cannot be learned are listed as missing in the index.
 func (r *Report) learnKeys(ctx context.Context, a *asker, path string) {
 	var files []string
 	text, err := a.get(ctx, func(ctx context.Context) (io.ReadCloser, error) { return a.client.Answer(ctx, "/v1/config") })
@@ -165,8 +165,8 @@ func (r *Report) learnKeys(ctx context.Context, a *asker, path string) {
 	}
 }
 
-// besides returns the path of a file that a line of another one names. The daemon may have relative
-// paths, which count from its directory.
+// besides returns the path of a file that is named at line, such as lnetd.yaml:3. A relative path counts
+// from the folder of the file in line. If the result is relative, it counts from the daemon's directory.
 func (r *Report) besides(line, path string) string {
 	if file, _, ok := strings.Cut(line, ":"); ok && !filepath.IsAbs(path) {
 		path = filepath.Join(filepath.Dir(file), path)
@@ -177,8 +177,8 @@ func (r *Report) besides(line, path string) string {
 	return path
 }
 
-// offline reads the configuration of a daemon that does not answer. Errors are not in the report,
-// because they quote values.
+// offline reads the configuration file of a daemon that does not answer, and adds its values to the
+// report. It leaves out the texts of errors in that file, because they quote values.
 func (r *Report) offline(path string) []config.Value {
 	const name = "config-file.json"
 	set := pflag.NewFlagSet("lnetd", pflag.ContinueOnError)

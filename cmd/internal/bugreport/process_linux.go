@@ -19,8 +19,8 @@ var processFiles = []string{"status", "limits", "cgroup", "wchan", "stat", "sche
 // maxThreads bounds the threads whose state a report has.
 const maxThreads = 256
 
-// process adds what the system knows of the process at a control socket, also if that does not
-// answer.
+// process adds what the system knows of the process that listens at a control socket, even if that
+// process does not answer.
 func (r *Report) process(socket string) {
 	pid, err := listenerOf(socket, r.answer)
 	if err != nil {
@@ -48,7 +48,7 @@ func (r *Report) process(socket string) {
 	r.add("process/descriptors", fmt.Appendf(nil, "%d\n", len(open)))
 }
 
-// listenerOf returns the number of the process that listens at a socket.
+// listenerOf returns the ID of the process that listens at a socket.
 func listenerOf(socket string, wait time.Duration) (int, error) {
 	c, err := net.DialTimeout("unix", socket, wait)
 	if err != nil {
@@ -76,9 +76,9 @@ func threads(dir string) []byte {
 	for _, t := range list[:min(len(list), maxThreads)] {
 		stat, err := readBounded(t+"/stat", 4096)
 		if err != nil {
-			continue // it has ended
+			continue // the thread has ended
 		}
-		wchan, _ := readBounded(t+"/wchan", 4096) // "" is shown
+		wchan, _ := readBounded(t+"/wchan", 4096) // after an error, "" is shown
 		end := strings.LastIndex(string(stat), ")")
 		state := string(stat[end+1:])
 		out = fmt.Appendf(out, "%s) %.2s %s\n", stat[:max(end, 0)], state, wchan)
@@ -99,8 +99,8 @@ func (r *Report) copy(name, path string) {
 // maxKeys is the length in bytes of the longest file of keys.
 const maxKeys = 4096
 
-// readKeys reads a file of keys that the daemon names. It opens regular files alone: the daemon has
-// fewer rights, and opening a device has effects.
+// readKeys reads a key file that the daemon names. It opens only regular files, because this process may
+// have more rights than the daemon, and opening a device can have effects.
 func readKeys(path string) ([]byte, error) {
 	at, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -120,7 +120,8 @@ func readKeys(path string) ([]byte, error) {
 	return readBounded(fmt.Sprintf("/proc/self/fd/%d", at), maxKeys)
 }
 
-// readBounded reads the beginning of a regular file or of one of /proc. It does not wait for a pipe.
+// readBounded reads at most the given number of bytes of a regular file, such as one in /proc. It refuses
+// other files without waiting, for example for the writer of a pipe.
 func readBounded(path string, most int64) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {

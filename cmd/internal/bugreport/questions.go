@@ -5,8 +5,8 @@ import "strings"
 // A question reads state of the daemon, by a GET request on the control socket.
 type question struct{ path, file string }
 
-// questions are all that need no parameter but those given here. Package cmd/internal/modules tests
-// that each operation that reads is here or in Unasked.
+// questions are all operations that read and need no parameters, or can be asked with those given here. A
+// test in package cmd/internal/modules checks that every operation that reads is here or in Unasked.
 var questions = []question{
 	{"/v1/status", "status.json"}, // net show, stats show; the first, because it tells whether the daemon answers
 	{"/v1/config", "config.json"},
@@ -43,7 +43,8 @@ var questions = []question{
 	{"/v1/selftest/batches", "selftest-batches.json"},
 }
 
-// Unasked are the paths of the operations that read and are not in a report, with the reason.
+// Unasked are the paths of the operations that read and whose answers a report does not contain, each
+// with the reason.
 var Unasked = map[string]string{
 	"/v1/capture":              "has the payload of messages",
 	"/v1/events":               "has no end; the log is in the report",
@@ -61,7 +62,7 @@ var Unasked = map[string]string{
 	"/v1/selftest/batch":       "is about one batch",
 }
 
-// Asked returns the paths of the operations that a report asks, without parameters.
+// Asked returns the paths, without parameters, of the operations whose answers a report contains.
 func Asked() (paths []string) {
 	for _, q := range questions {
 		path, _, _ := strings.Cut(q.path, "?")

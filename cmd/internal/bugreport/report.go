@@ -1,8 +1,8 @@
-// Package bugreport collects what is needed to find out from afar what is wrong with a node: what
-// the daemon, the host and doctor say, without secrets. The result is one archive.
+// Package bugreport collects what a person without access to a node needs to find out what is wrong with
+// it: what the daemon, the host and doctor say, without secrets. The result is one archive.
 //
-// Nothing of it is waited for without end. What cannot be had, because the daemon does not answer
-// or a file is not readable, is listed with the reason.
+// Each wait has a time limit. What is missing, because the daemon does not answer or a file is not
+// readable, is listed with the reason.
 package bugreport
 
 import (
@@ -21,9 +21,9 @@ import (
 
 // Bounds of a report.
 const (
-	maxFile   = 1 << 20          // bytes of one file; of longer texts the beginning is kept, of logs the end
+	maxFile   = 1 << 20          // bytes of one file: of a longer text the beginning is kept, of a longer log the end
 	maxReport = 32 << 20         // bytes of all files together
-	maxDoctor = 20 * time.Second // longest time of doctor
+	maxDoctor = 20 * time.Second // longest time that the checks of doctor may take
 )
 
 // Options say where a report comes from.
@@ -31,7 +31,7 @@ type Options struct {
 	Socket  string           // control socket of the daemon
 	Config  string           // configuration of the daemon, for a daemon that does not answer
 	Log     string           // file with the log of the daemon; "": the journal of systemd
-	Limit   time.Duration    // longest time of all; 0: 60 s
+	Limit   time.Duration    // longest time of the whole collection; 0: 60 s
 	Answer  time.Duration    // longest wait for one answer of the daemon, or for one command; 0: 3 s
 	Environ []string         // environment of this process, whose secrets are removed
 	Host    doctor.Host      // the system, for doctor
@@ -39,27 +39,27 @@ type Options struct {
 	Now     func() time.Time // time of day
 }
 
-// Index says what a report has. It is the file index.json.
+// Index says what a report contains and what is missing. It is the file index.json.
 type Index struct {
 	Created time.Time `json:"created"` // when the report was made
 	Version string    `json:"version"` // version of lnetctl
 	Host    string    `json:"host"`    // name of the host
 	Files   []File    `json:"files"`   // the files, in the order in which they were made
-	Missing []Missing `json:"missing"` // what could not be had
+	Missing []Missing `json:"missing"` // what could not be collected
 }
 
 // File is a file of a report.
 type File struct {
 	Name  string `json:"name"`          // path in the archive, below its folder
 	Bytes int    `json:"bytes"`         // length
-	Cut   bool   `json:"cut,omitempty"` // there was more
+	Cut   bool   `json:"cut,omitempty"` // the file has only a part of the text
 
 	text []byte
 }
 
-// Missing is something that a report does not have.
+// Missing is something that a report should have and does not.
 type Missing struct {
-	What string `json:"what"` // name of the file, or what it would have
+	What string `json:"what"` // name of the missing file, or a description of what is missing
 	Why  string `json:"why"`  // the reason
 }
 
@@ -112,8 +112,8 @@ func (r *Report) examine(ctx context.Context, o *Options) {
 	r.addJSON(name, found)
 }
 
-// add adds a text. Of one that is too long it keeps the beginning. Secrets are taken out before, so
-// that the end is not a part of one.
+// add adds a text, or only its beginning if it is too long. It takes secrets out before it cuts the text,
+// so that the text cannot end with a part of a secret.
 func (r *Report) add(name string, text []byte) {
 	text = r.clean.text(text)
 	cut := len(text) > maxFile
@@ -123,7 +123,8 @@ func (r *Report) add(name string, text []byte) {
 	r.keep(File{Name: name, text: text, Cut: cut})
 }
 
-// addTail is like add for a log, of which it keeps the end, from the beginning of a line on.
+// addTail adds a log, or only its last whole lines if it is too long. cut means that the caller has
+// already cut off the beginning.
 func (r *Report) addTail(name string, text []byte, cut bool) {
 	if cut {
 		_, text, _ = bytes.Cut(text, []byte("\n"))
@@ -136,7 +137,8 @@ func (r *Report) addTail(name string, text []byte, cut bool) {
 	r.keep(File{Name: name, text: text, Cut: cut})
 }
 
-// addJSON adds a value as JSON, without its secrets. A value that is too long is no JSON any more.
+// addJSON adds a value as JSON, without its secrets. If the text is too long, it is cut, and the file is
+// not valid JSON.
 func (r *Report) addJSON(name string, v any) {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -166,7 +168,7 @@ func (r *Report) lacks(what, why string) {
 	r.Missing = append(r.Missing, Missing{what, string(r.clean.text([]byte(line)))})
 }
 
-// purge takes the secrets that have become known meanwhile out of everything.
+// purge takes secrets out of files that were added before these secrets were learned.
 func (r *Report) purge() {
 	for i := range r.Files {
 		f := &r.Files[i]

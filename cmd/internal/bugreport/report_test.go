@@ -82,8 +82,8 @@ func (i *Index) lacks(what string) string {
 	return ""
 }
 
-// TestMute: of a daemon that takes connections and answers nothing the report has the process, the
-// configuration and the host, and says what it lacks.
+// TestMute: if the daemon accepts connections but does not answer, the report has its process and
+// configuration, and the host, and lists what is missing.
 func TestMute(t *testing.T) {
 	spec.Covers(t, "OP-46")
 	const captureToken = "0123456789abcdef0123456789abcdef-of-browsers"
@@ -136,7 +136,7 @@ func values(files map[string]string) (list []string) {
 	return list
 }
 
-// TestNothingThere: without daemon, configuration and log there is a report, which says so.
+// TestNothingThere: without daemon, configuration and log a report is made, which lists them as missing.
 func TestNothingThere(t *testing.T) {
 	spec.Covers(t, "OP-46")
 	dir := t.TempDir()
@@ -155,8 +155,8 @@ func TestNothingThere(t *testing.T) {
 	}
 }
 
-// TestBounds: a file is cut, of a log the end is kept, and a report has a bound. A secret at the edge
-// leaves no part of it behind.
+// TestBounds: of a long file the beginning is kept, of a long log the end, and the size of a report is
+// bounded. If the cut is within a secret, no part of the secret is left.
 func TestBounds(t *testing.T) {
 	spec.Covers(t, "OP-45", "OP-46")
 	var r Report
@@ -188,7 +188,7 @@ func (r *Report) lacksAny(what string) (n int) {
 	return n
 }
 
-// TestTail: of a file that is longer than a report takes, the end is read.
+// TestTail: if a file is longer than maxFile, tail reads its end.
 func TestTail(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "log")
 	if err := os.WriteFile(file, append(bytes.Repeat([]byte("x"), maxFile), "end"...), 0o600); err != nil {
@@ -200,7 +200,7 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// TestCommandEnds: a program that does not end is ended, and what it prints has a bound.
+// TestCommandEnds: a program that runs too long is killed, and only a bounded part of its output is kept.
 func TestCommandEnds(t *testing.T) {
 	spec.Covers(t, "OP-46")
 	r := &Report{answer: 50 * time.Millisecond}
@@ -219,7 +219,8 @@ func TestCommandEnds(t *testing.T) {
 	}
 }
 
-// TestReadKeys: files of keys are regular and short, since the daemon says where they are.
+// TestReadKeys: only regular, short files are read as key files, because the daemon, which names them, is
+// not trusted.
 func TestReadKeys(t *testing.T) {
 	spec.Covers(t, "OP-45")
 	dir := t.TempDir()
@@ -237,7 +238,8 @@ func TestReadKeys(t *testing.T) {
 	}
 }
 
-// TestRelativePaths: a relative path of the configuration counts from the directory of the daemon.
+// TestRelativePaths: a relative path in the configuration counts from the folder of the file that has it,
+// and the path of that file counts from the daemon's directory.
 func TestRelativePaths(t *testing.T) {
 	spec.Covers(t, "OP-45")
 	r := Report{dir: "/srv"}

@@ -19,7 +19,7 @@ var systemFiles = strings.Fields(`/etc/os-release /proc/version /proc/uptime /pr
 	/proc/self/net/dev /proc/self/net/route /proc/self/net/ipv6_route /proc/self/net/arp /proc/self/net/if_inet6 /proc/self/net/snmp /proc/self/net/snmp6
 	/proc/self/net/netstat /proc/self/net/sockstat /proc/self/net/sockstat6 /proc/self/net/softnet_stat /proc/self/net/igmp /proc/self/net/protocols`)
 
-// sysctls are the settings of the kernel that matter. Those of interfaces come besides.
+// sysctls are the kernel settings that a report contains, in addition to those of each interface.
 var sysctls = strings.Fields(`kernel.osrelease kernel.hostname net.core.rmem_max net.core.wmem_max net.core.rmem_default net.core.wmem_default
 	net.core.netdev_max_backlog net.core.somaxconn net.core.optmem_max net.core.busy_poll net.core.busy_read net.core.default_qdisc
 	net.ipv4.tcp_rmem net.ipv4.tcp_wmem net.ipv4.tcp_mem net.ipv4.udp_mem net.ipv4.tcp_congestion_control net.ipv4.tcp_mtu_probing net.ipv4.tcp_timestamps
@@ -27,7 +27,7 @@ var sysctls = strings.Fields(`kernel.osrelease kernel.hostname net.core.rmem_max
 	net.ipv4.ip_local_reserved_ports net.ipv4.ip_unprivileged_port_start net.ipv4.ping_group_range net.ipv4.igmp_max_memberships net.ipv4.ip_forward
 	net.ipv4.conf.all.rp_filter net.ipv4.conf.all.arp_ignore net.ipv4.conf.all.arp_announce`)
 
-// commands are the programs whose output a report has. They read only.
+// commands are the programs whose output a report contains. They change nothing.
 var commands = []struct{ file, line string }{
 	{"ip-addr.txt", "ip -s -d addr show"},
 	{"ip-route.txt", "ip route show table all"},
@@ -57,7 +57,7 @@ func (r *Report) system(ctx context.Context) {
 	}
 }
 
-// settings adds the interfaces with their addresses, and the settings of the kernel.
+// settings adds the settings of the kernel, including those of each interface.
 func (r *Report) settings() {
 	var b bytes.Buffer
 	names := sysctls
@@ -78,7 +78,7 @@ func (r *Report) settings() {
 	r.add("system/sysctl.txt", b.Bytes())
 }
 
-// log adds the end of the log of the daemon: of a file, or what the journal has of it.
+// log adds the end of the daemon's log: of the file at path, or of the journal if path is empty.
 func (r *Report) log(ctx context.Context, path string) {
 	const name = "log.txt"
 	if path != "" {
@@ -104,8 +104,8 @@ func (r *Report) log(ctx context.Context, path string) {
 // maxOutput bounds what is kept of the output of a program.
 const maxOutput = 4 * maxFile
 
-// kept keeps the beginning or the end of what is written to it. It has no other method, by which
-// io.Copy would go around the bound.
+// kept is an io.Writer that keeps the beginning or the end of what is written to it. It has no method
+// ReadFrom, which io.Copy would call instead of Write, so that the text would not be bounded.
 type kept struct {
 	text []byte
 	end  bool
@@ -124,10 +124,11 @@ func (k *kept) Write(p []byte) (int, error) {
 
 func (k *kept) last() []byte { return k.text[max(len(k.text)-maxOutput, 0):] }
 
-// output returns what a program prints, of what is too long the beginning or the end. One that does not end is ended.
+// output runs a program and returns its output, or only the beginning or the end of a long one. It kills
+// a program that runs longer than r.answer.
 func (r *Report) output(ctx context.Context, end bool, name string, args ...string) ([]byte, error) {
 	path, err := exec.LookPath(name)
-	if err != nil { // not in the PATH of all users
+	if err != nil { // /usr/sbin is not in the PATH of all users
 		if path, err = exec.LookPath("/usr/sbin/" + name); err != nil {
 			return nil, fmt.Errorf("%s is not installed", name)
 		}

@@ -16,8 +16,9 @@ import (
 	"syscall"
 )
 
-// flags make the browser headless and quiet: nothing is resolved except addresses of this host, and
-// nothing is fetched that no page asks for. Root has no sandbox; the pages are those of the test.
+// flags make the browser headless and quiet: it resolves no name except the address of this host, and
+// fetches only what a page asks for. It has no sandbox, because root cannot use one; that is no risk,
+// since all pages come from the test.
 var flags = []string{
 	"--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
 	"--no-first-run", "--no-default-browser-check", "--disable-background-networking", "--disable-component-update", "--disable-sync",
@@ -26,8 +27,8 @@ var flags = []string{
 	"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--lang=en", "--font-render-hinting=none", "--mute-audio",
 }
 
-// stderrFile is the file in the profile with what the browser writes to its standard error, of which
-// errors have the last maxSaid bytes.
+// stderrFile is the file, in the folder of the profile, with the browser's standard error. Errors of this
+// package contain the last maxSaid bytes of it.
 const (
 	stderrFile = "stderr"
 	maxSaid    = 4 << 10
@@ -122,7 +123,7 @@ func (b *Browser) read() {
 		}
 		var m message
 		if json.Unmarshal(text[:len(text)-1], &m) != nil {
-			continue // no browser sends this, and the test that waits for an answer says so
+			continue // this does not happen; if it does, the call that waits for the answer fails by its timeout
 		}
 		b.mu.Lock()
 		answer, tab := b.waiting[m.ID], b.tabs[m.Session]

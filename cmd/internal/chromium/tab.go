@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// maxNotes bounds what is kept of a tab.
+// maxNotes bounds the errors and the requests that are kept of a tab.
 const maxNotes = 10_000
 
 // Tab is a tab of a browser.
@@ -53,7 +53,7 @@ func (t *Tab) call(ctx context.Context, method string, params, result any) error
 	return t.b.call(ctx, t.session, method, params, result)
 }
 
-// note keeps what a test asks for later.
+// note keeps an event for Errors or Requests, if it is about an error or a request.
 func (t *Tab) note(method string, params json.RawMessage) {
 	var p struct {
 		Type    string `json:"type"`

@@ -54,8 +54,8 @@ func ConfigError(err error) error {
 	return &configError{err}
 }
 
-// ExitCode returns the exit code of a command that fails with err, which is no error of the command
-// line: Config or Failed.
+// ExitCode returns the exit code, Config or Failed, of a command that fails with err. An error of the
+// command line, which has the exit code Usage, must not be passed to it.
 func ExitCode(err error) int {
 	if _, ok := errors.AsType[*configError](err); ok {
 		return Config

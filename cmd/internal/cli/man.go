@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// ExitStatus is the key of the annotation of a command that has the text of the section EXIT
-// STATUS of its manual page, and of those of the commands below it, unless these have another one:
-// lines with a code, a blank, and what it means. Without it the codes are those of this package.
+// ExitStatus is the key of the annotation with the text of the section EXIT STATUS in a command's manual
+// page: lines with a code, a blank, and what the code means. It also applies to the commands below that
+// have no such annotation. If no annotation applies, the page lists the usual codes 0, 1 and 2.
 const ExitStatus = "exit status"
 
 const usualExitStatus = `0 The command did what it was asked for.

@@ -49,8 +49,8 @@ func TestExitStatusInPages(t *testing.T) {
 	}
 }
 
-// TestPage: a page has the texts of the command as they are, also those that roff or Markdown would
-// take for marks, and options with their defaults. Lines that are set in keep their form.
+// TestPage: a page shows the texts of the command unchanged, even those that roff or Markdown would take
+// for markup, and options with their defaults. Indented lines keep their form.
 func TestPage(t *testing.T) {
 	t.Setenv("SOURCE_DATE_EPOCH", "86400")
 	root := &cobra.Command{Use: "tool"}

@@ -55,8 +55,8 @@ func monthOfBuild() (string, error) {
 	return at.UTC().Format("Jan 2006"), nil
 }
 
-// description returns the long text of a command, or else the short one. A line that is set in
-// keeps its form, as examples do, and one behind #### is a title.
+// description returns the long text of a command, or else the short one. An indented line keeps its form,
+// as in examples. A paragraph that begins with #### is a title.
 func description(c *cobra.Command) string {
 	text := c.Long
 	if text == "" {
@@ -79,7 +79,7 @@ func description(c *cobra.Command) string {
 	return b.String()
 }
 
-// paragraph returns a text without empty lines.
+// paragraph formats a text that has no empty lines. Its indented lines keep their form.
 func paragraph(text string) string {
 	var b strings.Builder
 	var fixed []string

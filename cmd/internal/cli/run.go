@@ -22,8 +22,8 @@ func Run(ctx context.Context, env Env, root *cobra.Command, args []string) int {
 	return RunAs(ctx, env, root, args, nil)
 }
 
-// A Dialect turns the error of a command into the error that is shown. If usage is set, it is an
-// error of the command line. A [Shown] prints itself.
+// A Dialect turns the error of a command into the error that is shown. If usage is set, err is an
+// error of the command line. If the result is a [Shown], it prints itself.
 type Dialect func(cmd *cobra.Command, err error, usage bool) error
 
 // Shown is an error that prints itself and decides the exit code of the command.

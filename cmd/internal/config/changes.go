@@ -17,8 +17,8 @@ type KeyChange struct {
 	From     string // position of the new value or, if that is a default, of the old one
 }
 
-// String returns the change with its position, such as "lnetd.yaml:3: accept_port: 988 -> 1988",
-// without arguments of programs, since more users read logs than the file.
+// String returns the change with its position, such as "lnetd.yaml:3: accept_port: 988 -> 1988". It
+// leaves out arguments of programs, because more users can read the log than the file.
 func (c KeyChange) String() string {
 	text := fmt.Sprintf("%s: %s -> %s", c.Key, Shown(WithoutArguments(c.Key, c.Old)), Shown(WithoutArguments(c.Key, c.New)))
 	if c.From != "" {
@@ -74,21 +74,21 @@ func hasKeysBelow(keys map[string]Value, section string) bool {
 	return false
 }
 
-// AtRunTime reports whether a running daemon follows a change of a key. The key of a section stands
-// for all keys in it.
+// AtRunTime reports whether a reload applies a change of a key to the running daemon. That is the same
+// for all keys of a section.
 func AtRunTime(key string) bool {
 	first, _, _ := strings.Cut(key, ".")
 	return atRunTime()[first]
 }
 
-// atRunTime returns the keys at the top of the file that a running daemon follows.
+// atRunTime returns the keys at the top level of the file whose changes a reload applies.
 var atRunTime = sync.OnceValue(func() map[string]bool {
 	all := map[string]bool{}
 	for _, key := range []string{
 		"networks", "ip2nets", "net", "peer", "route", "routes", "udsp",
 		"routing", "forwarding", "buffers", "global",
 		"faults", "handlers", "selftest_allow", "metrics_hosts", "log_level", "log_format",
-		"modprobe", "lnet_conf", // their contents count
+		"modprobe", "lnet_conf", // what their files contain is compared by its own keys
 		"eager_ack", "nonblk_zcack", "zc_min_payload", "nscheds", "nconnds", "nconnds_max", // without effect
 	} {
 		all[key] = true
@@ -99,8 +99,8 @@ var atRunTime = sync.OnceValue(func() map[string]bool {
 	return all
 })
 
-// RestartKeys returns the keys at the top of the file that count only when the daemon starts, in
-// alphabetical order.
+// RestartKeys returns the keys at the top level of the file whose changes need a restart of the daemon,
+// in alphabetical order.
 func RestartKeys() []string {
 	return slices.DeleteFunc(Keys(), AtRunTime)
 }

@@ -101,8 +101,9 @@ health:
 	}
 }
 
-// TestReloadWholeFiles: a reload refuses files that are not whole, with the line where they end, and
-// files that are no files. Flags read their files again after that.
+// TestReloadWholeFiles: a reload refuses files that are empty or end within a line, with the number of
+// that line, and files that do not exist or are not regular. A load at a start accepts unfinished
+// files.
 func TestReloadWholeFiles(t *testing.T) {
 	spec.Covers(t, "OP-7")
 	t.Chdir(t.TempDir())
@@ -131,7 +132,7 @@ func TestReloadWholeFiles(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, test.want)
 		}
 	}
-	write(t, "lnetd.yaml", "credits: 5") // a start takes what is there
+	write(t, "lnetd.yaml", "credits: 5") // a load at a start accepts a last line without a newline
 	if _, err := flags.Load(false); err != nil {
 		t.Error(err)
 	}
@@ -149,8 +150,8 @@ func TestReloadWholeFiles(t *testing.T) {
 	}
 }
 
-// TestReloadWithoutFile: a file of Lustre that has counted and is gone is an error of a reload, as
-// while another program replaces it. It is none of a start.
+// TestReloadWithoutFile: if a file of Lustre was read before and does not exist now, which may be because
+// another program is replacing it, a reload fails. A start does without the file.
 func TestReloadWithoutFile(t *testing.T) {
 	spec.Covers(t, "OP-7")
 	set := pflag.NewFlagSet("lnetd", pflag.ContinueOnError)
@@ -201,7 +202,7 @@ func TestChangesWhileRead(t *testing.T) {
 	}
 }
 
-// TestRestartKeys: docs/install.md lists the keys that count only when the daemon starts.
+// TestRestartKeys: docs/install.md lists the keys whose changes need a restart of the daemon.
 func TestRestartKeys(t *testing.T) {
 	spec.Covers(t, "OP-8")
 	text, err := os.ReadFile("../../../docs/install.md")

@@ -23,7 +23,7 @@ type Config struct {
 	IP2Nets            string        // ip2nets: see networks.ForAddresses; in place of networks
 	TransactionTimeout time.Duration // lnet_transaction_timeout, in seconds
 	RetryCount         int           // lnet_retry_count: how often a message is sent again
-	HealthSensitivity  int           // lnet_health_sensitivity: what a failure costs an NI's health
+	HealthSensitivity  int           // lnet_health_sensitivity: by how much a failure lowers an NI's health
 	RecoveryLimit      time.Duration // lnet_recovery_limit, in seconds; 0: no limit
 	RecoveryInterval   time.Duration // lnet_max_recovery_ping_interval, in seconds
 	DiscoveryDisabled  bool          // lnet_peer_discovery_disabled: peers are not discovered
@@ -52,7 +52,7 @@ type Config struct {
 	Sections Sections // sections of lnetctl's files
 
 	Faults    []string // faults: statements of package fault
-	FaultSeed int      // fault_seed: of random faults; 0: chosen at the start
+	FaultSeed int      // fault_seed: seed of random faults; 0: chosen at the start
 
 	Gossip Gossip // gossip: section of gossip
 	Scoll  Scoll  // scoll: section of collectives

@@ -61,10 +61,10 @@ func readUpTo(path string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most+1))
 }
 
-// readWhole reads the text of a file that a program may be writing at the moment, or its first most+1
-// bytes. It refuses a file that is empty, ends in the middle of a line, or changes meanwhile: the
-// part of a configuration that has been written is a valid configuration, too, in most cases. A file
-// that another one replaces meanwhile is whole.
+// readWhole reads the text of a file, or its first most+1 bytes, while another program may be writing it.
+// It refuses a file that is empty, ends in the middle of a line, or changes meanwhile, because a
+// half-written configuration is in most cases a valid configuration, too. If another file is renamed over
+// this one meanwhile, it returns the old file, which is complete.
 func readWhole(path string, most int64) ([]byte, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // opening a FIFO would wait for a writer
 		return nil, &Error{File: path, Err: errors.New("no regular file, so it cannot be read again")}
@@ -86,13 +86,14 @@ func readWhole(path string, most int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if int64(len(text)) > most { // refused for its size by those who parse it
+	if int64(len(text)) > most { // the parser will refuse the text for its size
 		return text, nil
 	}
 	return text, checkWhole(path, before, after, text)
 }
 
-// checkWhole refuses a file as readWhole does, by what it was before and after it was read.
+// checkWhole refuses a file as readWhole does. The arguments before and after are the file's state
+// before and after it was read.
 func checkWhole(path string, before, after os.FileInfo, text []byte) error {
 	switch lines := bytes.Count(text, []byte("\n")); {
 	case before.Size() != after.Size(), !before.ModTime().Equal(after.ModTime()):

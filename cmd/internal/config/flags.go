@@ -19,7 +19,7 @@ type Flags struct {
 	given Config
 	set   *pflag.FlagSet
 	read  func(path string) ([]byte, error) // reads the daemon's file, and those of modprobe.d
-	found []string                          // files of Lustre in their usual paths that have counted
+	found []string                          // files of Lustre in their usual paths that earlier calls of Load have used
 }
 
 // The files of Lustre that a daemon of root reads if no flag names others.
@@ -100,8 +100,8 @@ func (f *Flags) override(l *Loaded) (err error) {
 	return nil
 }
 
-// Reload is Load for a running daemon. It also reads the file LNetConf, and refuses files that are
-// not whole, see readWhole, and that a file of Lustre which counted before is not there any more.
+// Reload is Load for a running daemon. It also reads the file LNetConf. It fails if a file is not whole,
+// see readWhole, or if a file of Lustre that an earlier call used does not exist any more.
 func (f *Flags) Reload(system bool) (*Loaded, error) {
 	f.read = func(path string) ([]byte, error) { return readWhole(path, maxFileSize) }
 	defer func() { f.read = readFile }()
@@ -165,8 +165,8 @@ func (f *Flags) onModules(modprobe, lnetConf string, text []byte) (*Loaded, erro
 	return l, err
 }
 
-// present returns the path of a file or folder, or "" if there is none. It counts unless the flag of
-// that name says which other one does.
+// present returns path if a file or folder exists there, otherwise "". It records path for missing,
+// unless the given flag names another file, so that this one is not used.
 func (f *Flags) present(path, flag string) string {
 	if !exists(path) {
 		return ""
@@ -177,7 +177,7 @@ func (f *Flags) present(path, flag string) string {
 	return path
 }
 
-// missing returns an error if a file that has counted before is not among those that count now.
+// missing returns an error if a file that present has recorded is not among those that are used now.
 func (f *Flags) missing(now ...string) error {
 	for _, path := range f.found {
 		if !slices.Contains(now, path) {

@@ -127,7 +127,8 @@ func TestParseNIDs(t *testing.T) {
 	}
 }
 
-// TestGossipMachine: a number in the file, even 0, reaches the machine with that meaning.
+// TestGossipMachine: the state machine of gossip uses the numbers of the file, even 0, and otherwise
+// its own defaults.
 func TestGossipMachine(t *testing.T) {
 	byDefault, err := config.Default().Gossip.Agent().Engine().Limits(1000)
 	if err != nil {

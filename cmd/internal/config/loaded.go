@@ -11,7 +11,7 @@ import (
 // Loaded is a configuration with where its values come from.
 type Loaded struct {
 	Config
-	Sources  []Source   // given settings; of several for a key the last one counts
+	Sources  []Source   // settings that were given; if a key has several, the last one is in effect
 	Warnings []Warning  // lines without effect
 	Imported *tree.File // content of the file LNetConf, if ReadLNetConf was called; nil: there is none
 }
@@ -81,8 +81,8 @@ func (l *Loaded) readLNetConf(text []byte) (err error) {
 	return nil
 }
 
-// importedSettings returns the settings of the file LNetConf. Its networks, routes, peers and rules
-// are none, because they are added to those of other files.
+// importedSettings returns the settings of the file LNetConf. It leaves out networks, routes, peers and
+// rules, which are added to those of other files instead of replacing them.
 func (l *Loaded) importedSettings() (list []Source) {
 	if l.Imported == nil {
 		return nil

@@ -43,8 +43,8 @@ func manPage(reference string) string {
 // page is a manual page that is being made.
 type page struct {
 	out     strings.Builder
-	comment []string // lines of the comment that no key has followed
-	keys    []string // keys that have followed it, with their values
+	comment []string // lines of the comment that is not written yet
+	keys    []string // keys after that comment, with their values
 	section []string // keys of the sections that the lines are in, the outermost first
 }
 
@@ -68,7 +68,8 @@ func (p *page) line(line string) {
 	}
 }
 
-// key takes a line with a key of a section of a depth. A key without a value begins a section.
+// key takes a line with a key. The depth is the number of sections around the key. A key without a
+// value begins a section.
 func (p *page) key(text string, depth int) {
 	if depth < len(p.section) {
 		p.flush()
@@ -82,7 +83,8 @@ func (p *page) key(text string, depth int) {
 	}
 }
 
-// flush writes the keys and their comment, or the comment as a paragraph of its own.
+// flush writes the keys that are not written yet, with their comment. A comment without keys becomes a
+// paragraph of its own.
 func (p *page) flush() {
 	for i, key := range p.keys {
 		tag := ".TP\n"
@@ -98,8 +100,8 @@ func (p *page) flush() {
 	p.comment, p.keys = nil, nil
 }
 
-// text writes the lines of the comment. Lines that are set in are examples or tables, which keep
-// their form, and so do all lines behind an empty one in a comment that shows an example.
+// text writes the lines of the comment. Indented lines, which are examples or tables, keep their form.
+// So do all lines after an empty one that follows the words "For example" or "or example".
 func (p *page) text() {
 	fixed, example := false, false
 	for i, line := range p.comment {

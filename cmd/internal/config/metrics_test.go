@@ -46,8 +46,9 @@ func TestMetricsPage(t *testing.T) {
 	}
 }
 
-// TestCaptureToken: the file of the token is beside that of the configuration, has a token that cannot
-// be guessed, and is not for others. No error has any of its text.
+// TestCaptureToken: a relative path of the token's file counts from the folder of the configuration. A
+// token that is too short, and a file that others can read, are refused. No error has any of the file's
+// text.
 func TestCaptureToken(t *testing.T) {
 	spec.Covers(t, "OP-70")
 	dir := t.TempDir()

@@ -141,7 +141,7 @@ func FuzzModprobe(f *testing.F) {
 	})
 }
 
-// TestKernelOnly: no option that has a meaning here is on the list of those that do not.
+// TestKernelOnly: no option that sets a key of lnetd's file is in kernelOnly, the options without one.
 func TestKernelOnly(t *testing.T) {
 	c := Default()
 	for module, names := range kernelOnly {

@@ -6,7 +6,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestWithoutArguments: of a program the path alone is shown.
+// TestWithoutArguments: a program is shown by its path, without its arguments.
 func TestWithoutArguments(t *testing.T) {
 	spec.Covers(t, "OP-5")
 	for key, values := range map[string][2]string{

@@ -103,7 +103,7 @@ func TestAllowRoots(t *testing.T) {
 	}
 }
 
-// TestScollMachine: the machine gets the settings of the file, and a tree that is set for one
+// TestScollMachine: the agent of collectives gets the settings of the file. A tree that is set for one
 // service takes precedence over the tree for all (SC-124).
 func TestScollMachine(t *testing.T) {
 	spec.Covers(t, "SC-124")

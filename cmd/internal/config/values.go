@@ -11,14 +11,14 @@ import (
 	"ulnet/cmd/internal/config/tree"
 )
 
-// Value is the value of a key that counts, and where it comes from.
+// Value is the value of a key that is in effect, and where it comes from.
 type Value struct {
-	Key    string `json:"key"`    // key of the file, behind those of its sections and dots, such as gossip.interval
+	Key    string `json:"key"`    // key of the file after the names of its sections, with dots between, such as gossip.interval
 	Value  string `json:"value"`  // text of the value on one line
 	Origin Origin `json:"origin"` // kind of place that the value comes from
 	From   string `json:"from"`   // the place, such as lnetd.yaml:3 or --networks; empty: a default
-	// Next is the text of another value that the configuration has since, which counts only after a
-	// restart; nil: there is none.
+	// Next is the text of a value that the configuration has got since, and that takes effect only after
+	// a restart; nil: there is none.
 	Next *string `json:"next,omitempty"`
 }
 
@@ -34,7 +34,7 @@ const (
 	FromRunTime     Origin = "run time" // a command has changed the value in the running daemon
 )
 
-// RunTime is the place of values that commands have changed, as in Source.From.
+// RunTime is the text in Source.From for a value that a command has changed.
 const RunTime = "run time"
 
 func originOf(from string) Origin {
@@ -68,9 +68,9 @@ var defaults = sync.OnceValue(func() []Source {
 	return list
 })
 
-// Values returns the values of all keys, in the order of the reference. Further sources count more
-// than those of the configuration. Sections whose keys are names have a value for each key that is
-// given.
+// Values returns the values of all keys, in the order of the reference. Further sources take precedence
+// over those of the configuration. A section whose keys are names, such as handlers, has a value for each
+// key that was given.
 func (l *Loaded) Values(further ...Source) []Value {
 	v := values{}
 	for _, s := range defaults() {
@@ -95,7 +95,7 @@ func (v *values) index(key string) int {
 	return slices.IndexFunc(v.list, func(o Value) bool { return o.Key == key })
 }
 
-// set puts in the value of a source.
+// set applies a source: its value replaces the one that its key has.
 func (v *values) set(s Source) {
 	if slices.Contains(networkKeys, s.Key) && s.From != RunTime && s.Value != "" && s.Value != "[]" {
 		for _, key := range networkKeys {
@@ -116,8 +116,8 @@ func (v *values) reset(key string) {
 	v.list[v.index(key)] = valueOf(all[i])
 }
 
-// insert puts in a key that has no default: behind the keys of its section, whose own empty value
-// it replaces.
+// insert adds a key that has no default, after the other keys of its section. If the section has no keys
+// yet, it is in the list as an empty value, which the key replaces.
 func (v *values) insert(s Source) {
 	at := len(v.list)
 	for section := s.Key; ; {
@@ -145,8 +145,9 @@ func (v *values) insert(s Source) {
 	v.list = slices.Insert(v.list, at, valueOf(s))
 }
 
-// canonical returns the sources for the keys that settings of the sections global, buffers and
-// routing, in the form of lnetctl's files, stand for.
+// canonical converts a source for a setting of the sections global, buffers or routing, which have the
+// form of lnetctl's files, to a source for lnetd's key with the same meaning. It returns other sources
+// unchanged.
 func canonical(s Source) []Source {
 	section, name, ok := strings.Cut(s.Key, ".")
 	switch {

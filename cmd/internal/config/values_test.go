@@ -14,7 +14,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// load returns what a daemon with the flags has, whose file is lnetd.yaml in the current folder.
+// load returns the configuration of a daemon with the flags args, whose configuration file has the text
+// of the argument file.
 func load(t *testing.T, file string, args ...string) *config.Loaded {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -33,8 +34,8 @@ func load(t *testing.T, file string, args ...string) *config.Loaded {
 	return l
 }
 
-// TestValues: each value comes from the place that counts: the default, a line of the file, a
-// flag, the environment, or a command at run time.
+// TestValues: each value comes from the place with the highest precedence that sets it: the default, a
+// line of the file, a flag, the environment, or a command at run time.
 func TestValues(t *testing.T) {
 	spec.Covers(t, "OP-5")
 	l := load(t, `networks: tcp(eth0)
@@ -92,7 +93,7 @@ peer:
 	}
 }
 
-// TestNetworksOnce: of the keys that name networks only the one that counts is not a default.
+// TestNetworksOnce: of the keys that name networks, only the one in effect differs from its default.
 func TestNetworksOnce(t *testing.T) {
 	spec.Covers(t, "OP-5")
 	const net = "net:\n  - net type: tcp\n    local NI(s):\n      - interfaces:\n          0: eth0\n"

@@ -69,7 +69,7 @@ func (s *Server) profile(w http.ResponseWriter, r *http.Request) error {
 	}
 	debug := 0
 	if req.Text {
-		debug = 2 // of all profiles but that of goroutines the same text as with 1
+		debug = 2 // as text; 2 shows each goroutine by itself, and is the same as 1 for other profiles
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	}
 	_ = pprof.Lookup(req.Name).WriteTo(out, debug) // fails if the client has closed the connection

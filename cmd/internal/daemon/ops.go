@@ -1,5 +1,5 @@
 // Package daemon has what belongs to the process lnetd and not to its node: the log, and the
-// configuration that counts, which it can read again.
+// configuration in effect, which it can reload.
 package daemon
 
 import (

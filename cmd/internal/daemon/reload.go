@@ -17,14 +17,14 @@ type Reloaded struct {
 	Changed []string `json:"changed"` // texts for people, in the order of the changes; empty: nothing had changed
 }
 
-// Reload reads the configuration again and applies what has changed, or nothing of it.
+// Reload reads the configuration again, and applies all of its changes or, after an error, none.
 //
 //	EINVAL     a file is not valid, or cannot be read; the error names file and line
-//	EBUSY      a key has changed that counts only when the daemon starts
+//	EBUSY      a key has changed whose value takes effect only when the daemon starts
 //	ESHUTDOWN  the daemon ends
 //
-// Other errors are those of the operation that could not be done, such as ENETDOWN for an interface
-// that does not exist. A reload goes on if ctx ends.
+// Other errors are those of the operation that failed, such as ENETDOWN for an interface that does not
+// exist. A reload that has begun does not stop when ctx ends.
 func (s *Settings) Reload(ctx context.Context) (Reloaded, error) {
 	s.turn <- struct{}{}
 	defer func() { <-s.turn }()
@@ -46,7 +46,7 @@ func (s *Settings) Reload(ctx context.Context) (Reloaded, error) {
 	return Reloaded{Changed: done}, nil
 }
 
-// reload is Reload without its turn and its log.
+// reload is Reload without waiting for other reloads and without logging the result.
 func (s *Settings) reload(ctx context.Context) ([]string, error) {
 	next, err := s.Load()
 	if err != nil {
@@ -98,7 +98,7 @@ func (s *Settings) isClosed() bool {
 	return s.closed
 }
 
-// Close refuses further reloads, and waits until one that goes on has ended or ctx ends.
+// Close refuses further reloads, and waits until a running one has ended or ctx ends.
 func (s *Settings) Close(ctx context.Context) {
 	s.mu.Lock()
 	s.closed = true

@@ -10,7 +10,7 @@ import (
 	"ulnet/cmd/internal/node"
 )
 
-// Settings is the configuration of a running daemon: what counts, and why.
+// Settings is the configuration of a running daemon: the values in effect, and where they come from.
 type Settings struct {
 	// Load reads the configuration again, with the files that it names. Set before the first reload.
 	Load func() (*config.Loaded, error)
@@ -23,7 +23,7 @@ type Settings struct {
 	turn chan struct{} // has an element while a reload runs
 
 	mu      sync.Mutex         // held for moments only
-	now     *config.Loaded     // configuration that counts; guarded by mu, like the fields below; only a reload changes it
+	now     *config.Loaded     // configuration in effect; guarded by mu, like the fields below; only a reload changes it
 	pending []config.KeyChange // changes for which the last reload was refused: they need a restart
 	closed  bool               // no reload begins any more
 }
@@ -38,7 +38,7 @@ func (s *Settings) Routes() []control.Route {
 	return []control.Route{OpConfig.Do(s.ask), OpReload.Do(func(ctx context.Context, _ control.None) (Reloaded, error) { return s.Reload(ctx) })}
 }
 
-// ask answers the question for the configuration: Show, for clients that may only look without the
+// ask answers OpConfig with the result of Show. Clients that may not change anything get it without the
 // arguments of programs.
 func (s *Settings) ask(ctx context.Context, _ control.None) ([]config.Value, error) {
 	list, err := s.Show()
@@ -55,7 +55,7 @@ func (s *Settings) ask(ctx context.Context, _ control.None) ([]config.Value, err
 	return list, err
 }
 
-// Show returns the value of every key that counts now, and where it comes from.
+// Show returns the value of every key that is in effect now, and where it comes from.
 func (s *Settings) Show() ([]config.Value, error) {
 	s.mu.Lock()
 	now, pending := s.now, s.pending

@@ -17,7 +17,8 @@ type jsonPrinter struct {
 }
 
 // NewJSON returns a printer of JSON objects, each on a line. If verbose is set, it also prints when
-// connections are opened and closed. Errors of w are not told.
+// connections are opened and closed. The printer ignores errors of w, so w must keep its first error for
+// its owner, as a bufio.Writer does.
 func NewJSON(w io.Writer, verbose bool) Printer {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

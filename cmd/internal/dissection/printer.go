@@ -21,7 +21,7 @@ type textPrinter struct {
 }
 
 // NewText returns a printer of lines of text. If verbose is set, it also prints all fields, and when
-// connections are opened and closed. Errors of w are not told.
+// connections are opened and closed. It ignores errors of w, like NewJSON.
 func NewText(w io.Writer, verbose bool) Printer { return &textPrinter{w: w, verbose: verbose} }
 
 // Formats of times, which are UTC: ShortTime is the time of day to the microsecond, fullTime

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Claimant sends a probe of ARP for an address of an interface, as RFC 5227 §2.1.1 has it, and waits
-// for an answer from another host. Of IPv6 the kernel itself has looked: see Linux's dadfailed.
+// Claimant sends an ARP probe for an address of an interface (RFC 5227 §2.1.1), and waits for an answer
+// from another host. For an IPv6 address it returns what the kernel has found (see dadFailed).
 func (s System) Claimant(ctx context.Context, name string, of netip.Addr, wait time.Duration) (string, error) {
 	if !of.Is4() {
 		return dadFailed(name, of)

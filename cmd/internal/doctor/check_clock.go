@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Bounds of the check of clocks. Incarnations, keys and time stamps bear a second.
+// Bounds of the check of clocks. An error of the time of day of up to a second does no harm to
+// incarnations, keys and time stamps.
 const (
 	stepBound  = time.Second
 	errorBound = time.Second
@@ -38,8 +39,9 @@ func (e *exam) clock() {
 	e.skew()
 }
 
-// steps compares the time since lnetd began with the time of day at which it began, which is its
-// incarnation. The clock is that at the instant when lnetd told these.
+// steps finds out whether the time of day was set since lnetd began. It compares the time that lnetd's
+// clock has counted with now minus the incarnation, which is the time of day when lnetd began. The
+// argument now has the clocks of the host when lnetd reported its status.
 func (e *exam) steps(now Clock) {
 	began := time.Unix(0, int64(e.status.Incarnation))
 	step := now.Wall.Sub(began) - e.status.Clock

@@ -20,10 +20,11 @@ func each(n int, f func(int)) {
 	running.Wait()
 }
 
-// longestClaim is how long the claim of another host is waited for, since mostly there is none.
+// longestClaim bounds how long a claim of another host is waited for. Usually none comes, so each check
+// waits for all of that time.
 const longestClaim = time.Second
 
-// claim is the answer to whether another host has an address of this one.
+// claim is the answer to the question whether another host has an address of this host.
 type claim struct {
 	by  string // hardware address of the other host, "" if there is none
 	err error

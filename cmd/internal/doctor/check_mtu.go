@@ -16,7 +16,7 @@ const longestPacket = 65535
 // Bytes of headers around the payload of a RoCE packet: IPv4, UDP, BTH, RETH and ICRC.
 const roceHeaders = 20 + 8 + 12 + 16 + 4
 
-// A path is the way from an NI to a peer, on its interface.
+// A path is the way from an NI, by the interface that the NI is on, to a peer.
 type path struct {
 	ni    *node.NIStatus
 	iface Interface
@@ -62,7 +62,7 @@ func (e *exam) targets(ni *node.NIStatus) (list []nid.NID, more int) {
 	return list, more
 }
 
-// peerNIDs returns each NID once; a peer that several NIs reach is several snapshots.
+// peerNIDs returns each NID once. A peer has a snapshot for each NI that reaches it.
 func peerNIDs(peers []lnet.PeerSnapshot) (list []nid.NID) {
 	for _, p := range peers {
 		if len(list) == 0 || list[len(list)-1] != p.NID {
@@ -110,7 +110,7 @@ func (p path) next() string {
 
 // tooSmall is the error of a path that does not carry packets of full size.
 type tooSmall struct {
-	known bool // the system knows, and sends shorter ones
+	known bool // the system knows the MTU of the path, and sends packets that fit
 	text  string
 }
 

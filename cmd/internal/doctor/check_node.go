@@ -32,8 +32,8 @@ func (e *exam) daemon() {
 	}
 }
 
-// absent says why there is no state of a node, unless the time is over. A daemon without an error is
-// not configured.
+// absent adds a finding that says why there is no state of a node. If err is nil, the daemon runs and
+// LNet is not configured. It returns false if the error only means that the time limit is over.
 func (e *exam) absent(err error) bool {
 	switch {
 	case err == nil:
@@ -54,7 +54,7 @@ func (e *exam) absent(err error) bool {
 	return true
 }
 
-// hostAddresses has the checks look at the addresses of the host, where there is no node.
+// hostAddresses adds an NI for each address of the host, for the checks that need no node.
 func (e *exam) hostAddresses() {
 	all, err := e.host.Addresses()
 	if err != nil {
@@ -74,7 +74,7 @@ func (e *exam) hostAddresses() {
 	}
 }
 
-// nis returns the NIs but 0@lo; without a node, one for each address of the host.
+// nis returns the NIs except 0@lo. Without a node these are the ones that hostAddresses has added.
 func (e *exam) nis() (list []*node.NIStatus) {
 	for i := range e.status.NIs {
 		if ni := &e.status.NIs[i]; !ni.NID.IsLo() {
@@ -133,7 +133,7 @@ func (e *exam) ports() {
 	}
 }
 
-// freePort looks whether a port can be had.
+// freePort looks whether a port is free, so that lnetd could listen on it.
 func (e *exam) freePort(network string, at netip.AddrPort) {
 	holder, err := e.host.Listener(network, at)
 	switch {
@@ -163,8 +163,8 @@ func (e *exam) heldPort(ni *node.NIStatus, network string, at netip.AddrPort) {
 	}
 }
 
-// reserved looks whether ports up to 1023 can be used for dialling, and whether they prove that
-// root of the other host dialled.
+// reserved looks whether lnetd and its peers dial from ports up to 1023, and whether only root may use
+// these ports on this host, which peers with accept: secure rely on.
 func (e *exam) reserved() {
 	for _, ni := range e.nis() {
 		before := len(e.found)

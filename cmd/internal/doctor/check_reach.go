@@ -72,7 +72,7 @@ func (e *exam) ping(p path) error {
 	return err
 }
 
-// judge says which peers have answered, and which only some NIs reach.
+// judge adds a finding for each ping without an answer, and for peers that only some NIs reach.
 func (e *exam) judge(asked []path, errs []error) {
 	if len(asked) == 0 {
 		e.unknown("", "name peers as arguments: 'lnetctl doctor NID...'", "the node has no peers on its networks yet")
@@ -102,7 +102,7 @@ func (e *exam) judge(asked []path, errs []error) {
 	e.compare(order, answers)
 }
 
-// unreached says what a ping without an answer means.
+// unreached adds the finding for a ping without an answer.
 func (e *exam) unreached(p path, err error) {
 	if e.dialsUs(p.ni, p.peer) {
 		e.fail(p, "see the firewall of the peer, and its routes back: packets of new connections do not reach it",
@@ -159,8 +159,8 @@ func (e *exam) compare(order []nid.NID, answers map[nid.NID][2]int) {
 	}
 }
 
-// source looks whether packets to the peers of an NI would leave with its address, as the answers
-// of the system itself do, such as those of TCP.
+// source fails an NI if the host's route to one of its peers has another source address and the NI's
+// interface filters strictly by reverse path: then the host drops the packets of that peer to the NI.
 func (e *exam) source(ni *node.NIStatus) {
 	peers, _ := e.targets(ni)
 	for _, p := range peers {
@@ -176,8 +176,8 @@ func (e *exam) source(ni *node.NIStatus) {
 	}
 }
 
-// strict reports whether the interface of an NI drops packets that come by another way than the
-// route back (rp_filter 1; the greater value of all and the interface counts).
+// strict reports whether the interface of an NI drops a packet if the route back to its source leaves by
+// another interface: rp_filter is 1. The kernel uses the larger of the values for all and the interface.
 func (e *exam) strict(ni *node.NIStatus) (string, bool) {
 	most := 0
 	for _, name := range []string{"all", ni.Interface} {

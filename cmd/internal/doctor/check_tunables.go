@@ -26,7 +26,7 @@ func (e *exam) tunables() {
 	e.digests()
 }
 
-// negotiationReasons are what a peer of o2iblnd with other settings leaves behind.
+// negotiationReasons are the counters of o2iblnd that rise if a peer has other settings.
 var negotiationReasons = []struct{ reason, seen string }{
 	{"refused_depth", "%d requests for longer queues than peer_credits allows were refused"},
 	{"rejected_depth", "%d requests were refused, because the peer has shorter queues (peer_credits)"},
@@ -70,8 +70,8 @@ func (e *exam) negotiated(ni *node.NIStatus) {
 // group names the group whose members are compared, for people.
 func (e *exam) group() string { return "group " + cmp.Or(e.opts.Group, scoll.AllGroup) }
 
-// members asks the members of the group. Where no group was named and the node has none, there is
-// nothing to compare; other errors it says in a finding.
+// members asks the members of the group. If no group was named and the node has no group of all servers,
+// ok is false without a finding. For other errors members adds a finding.
 func (e *exam) members() (list []Member, ok bool) {
 	if !e.up {
 		return nil, false

@@ -4,8 +4,8 @@
 //
 // It asks the daemon by its control socket ([Node]) and the system ([Host]). It changes nothing, and
 // sends pings of LNet and of ICMP, requests of ARP for the node's own addresses, and, with a group of
-// collectives, two requests to its members, for their configuration and clock. Everything
-// that decides is in functions of what these two told, so tests can tell anything.
+// collectives, two requests to its members, for their configuration and clock. The findings depend
+// only on what Node and Host return, so tests replace these two.
 package doctor
 
 import (
@@ -26,7 +26,7 @@ const (
 	OK      Outcome = "ok"      // as it should be
 	Warn    Outcome = "warn"    // it works, but not as well as it could, or not for long
 	Fail    Outcome = "fail"    // something does not work
-	Unknown Outcome = "unknown" // it could not be found out, and Next says what that takes
+	Unknown Outcome = "unknown" // the check could not find out; Next says what it would need
 )
 
 // Finding is what a check has found out about one subject.
@@ -75,7 +75,7 @@ func Checks() []Check {
 		{"clock", "the clock is synchronized, and was not set since lnetd began", (*exam).clock},
 		{"duplicate-nid", "no other host has an address of this node", (*exam).duplicates},
 		{"reach", "all interfaces reach all peers, and are reached", (*exam).reach},
-		{"tunables", "peers that are connected have the same settings", (*exam).tunables}, // behind reach, which connects them
+		{"tunables", "peers that are connected have the same settings", (*exam).tunables}, // after the check reach, which connects the peers
 		{"credits", "messages do not wait for credits", (*exam).credits},
 		{"icrc", "packets of RDMA in software arrive unchanged", (*exam).icrc},
 		{"gro", "the interfaces of RDMA in software join and divide packets", (*exam).gro},
@@ -91,16 +91,16 @@ type exam struct {
 	check string // id of the check in progress
 	found []Finding
 
-	clocks [2]Clock // at the beginning and now
-	asked  Clock    // when status was told
+	clocks [2]Clock // clocks of the host when the examination began, and at the check of clocks
+	asked  Clock    // clocks of the host when status was read
 	up     bool     // the daemon answers and LNet is configured
-	mute   bool     // a daemon has the socket, but does not answer
+	mute   bool     // a daemon runs, but gives no state: LNet is not configured, it does not answer, or it refuses this user
 	status node.Status
 	peers  []lnet.PeerSnapshot
 }
 
-// Run makes all checks. It returns at least one finding for each: when the time limit is over, the
-// other ones are unknown. The error is that of ctx.
+// Run makes all checks. It returns at least one finding for each check: unknown for those that have not
+// begun when the time limit is over. The error is that of ctx.
 func Run(ctx context.Context, h Host, n Node, o Options) ([]Finding, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = time.Second
@@ -133,8 +133,8 @@ func (e *exam) make(c *Check) {
 	}
 }
 
-// late reports whether the time limit is over, and says so in a finding: what failed then says
-// nothing about its subject.
+// late reports whether the time limit is over, and adds a finding that says so. A failure after that
+// limit says nothing about the subject.
 func (e *exam) late(subject any) bool {
 	if e.ctx.Err() == nil {
 		return false
@@ -161,8 +161,8 @@ func (e *exam) unknown(subject any, next, seen string, args ...any) {
 	e.add(Unknown, subject, next, seen, args...)
 }
 
-// needsNode reports whether the daemon answers. Without an answer it says that the check was not
-// made.
+// needsNode reports whether there is the state of a node. If there is none, it adds the finding that the
+// check was not made.
 func (e *exam) needsNode() bool {
 	if !e.up {
 		e.unknown("", "see the check daemon", "not looked at without a node")
@@ -170,7 +170,7 @@ func (e *exam) needsNode() bool {
 	return e.up
 }
 
-// Worst returns the gravest outcome of findings: fail, warn, or ok, which unknown counts as.
+// Worst returns the gravest outcome of findings: fail, warn or ok. It counts unknown as ok.
 func Worst(list []Finding) Outcome {
 	worst := OK
 	for _, f := range list {

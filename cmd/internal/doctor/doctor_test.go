@@ -57,7 +57,7 @@ const drop988 = `{"nftables": [{"chain": {"family": "inet", "table": "f", "name"
 	{"rule": {"family": "inet", "table": "f", "chain": "in", "handle": 5, "expr": [
 	{"match": {"op": "==", "left": {"payload": {"protocol": "tcp", "field": "dport"}}, "right": 988}}, {"drop": null}]}}]}`
 
-// diseases are what a check has to find.
+// diseases are faults of a world, each with the finding that a check must add for it.
 var diseases = []struct {
 	check   string
 	name    string
@@ -155,8 +155,8 @@ var diseases = []struct {
 	{"gro", "not known", func(w *world) { w.iface.GRO = nil }, Unknown, "not known", "ethtool -k eth0"},
 }
 
-// TestDiseases: each check finds what it is for, says what it has seen and what to do, and other
-// checks go on. Each check has something that it finds.
+// TestDiseases: each fault in the table diseases leads to its finding, with what was seen and what to do.
+// The table has a fault for every check.
 func TestDiseases(t *testing.T) {
 	spec.Covers(t, "OP-40", "OP-41", "OP-42", "OP-43")
 	tested := map[string]bool{}
@@ -185,8 +185,8 @@ func TestDiseases(t *testing.T) {
 	}
 }
 
-// checkReasons checks that the drivers have the reasons that a test counts, and with it those that
-// checks look for.
+// checkReasons checks that the drivers have the counters that a test has set. The checks look for the
+// same names, so it finds a misspelt name in a check, too.
 func checkReasons(t *testing.T, w *world) {
 	t.Helper()
 	for r := range w.tcp().LND.Reasons {
@@ -229,7 +229,7 @@ func TestSuspended(t *testing.T) {
 	}
 }
 
-// TestManyPeers: of many peers the first 32 are examined, and the rest is named.
+// TestManyPeers: of many peers the first 32 are examined, and a finding says how many others there are.
 func TestManyPeers(t *testing.T) {
 	w := healthy()
 	for n := range uint32(40) {
@@ -262,8 +262,8 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestLimit: whatever the daemon and the peers do, the examination is over in time, what it could
-// not find out is unknown, and nothing is blamed.
+// TestLimit: even if the daemon, the peers or the host never answer, the examination ends soon after its
+// time limit. What it could not find out is unknown, and no finding is a failure.
 func TestLimit(t *testing.T) {
 	spec.Covers(t, "OP-41")
 	hang := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
@@ -274,8 +274,8 @@ func TestLimit(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := healthy()
-			// A fake host does not know the limit of Options, and ends its checks after it: at the same
-			// instant, either could be first.
+			// The echo of the fake host ends with ctx, which ends later than Options.Limit: if both ended
+			// at the same instant, either could come first.
 			ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
 			defer cancel()
 			w.ctx = ctx
@@ -299,8 +299,8 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestStuckDaemon: a daemon that does not answer is named within the time for an answer, and what
-// needs no daemon is looked at.
+// TestStuckDaemon: a daemon that does not answer is reported within the time for one answer, and checks
+// that need no daemon are made.
 func TestStuckDaemon(t *testing.T) {
 	spec.Covers(t, "OP-41")
 	synctest.Test(t, func(t *testing.T) {
@@ -317,7 +317,8 @@ func TestStuckDaemon(t *testing.T) {
 	})
 }
 
-// TestUnprivileged: what takes privileges is unknown, says so, and blames nothing.
+// TestUnprivileged: without privileges, the findings of checks that need them are unknown, not failures,
+// and say what is missing.
 func TestUnprivileged(t *testing.T) {
 	spec.Covers(t, "OP-41")
 	w := healthy()

@@ -23,13 +23,14 @@ type Host interface {
 	Listener(network string, at netip.AddrPort) (string, error)
 	// Interface returns the state of a network interface.
 	Interface(name string) (Interface, error)
-	// Addresses returns the addresses of the host, without those of loopback and of a link alone, in
-	// the order of the interfaces.
+	// Addresses returns the addresses of the host, except loopback and link-local ones, in the order
+	// of the interfaces.
 	Addresses() ([]Address, error)
 	// Route returns how packets to an address leave, if the system chooses their source.
 	Route(to netip.Addr) (Route, error)
-	// Echo sends an ICMP echo request of so many bytes, the IP header included, that may not be
-	// fragmented, and waits for the answer. The errors are ErrNoAnswer, ErrTooLong, ErrNotPermitted and others.
+	// Echo sends an ICMP echo request of size bytes, the IP header included, that may not be
+	// fragmented, and waits for the answer. Errors are ErrNoAnswer, ErrTooLong, ErrNotPermitted and
+	// others.
 	Echo(ctx context.Context, from, to netip.Addr, size int, wait time.Duration) error
 	// Claimant returns the hardware address of another host that answers ARP requests for an IPv4
 	// address of an interface, or says that there is none. For an IPv6 address it returns

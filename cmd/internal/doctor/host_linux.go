@@ -29,7 +29,7 @@ func (System) Sysctl(name string) (string, error) {
 	if strings.Contains(name, "/") || strings.Contains(name, "..") {
 		return "", fs.ErrInvalid
 	}
-	// An interface may have a dot in its name, which stands behind conf.
+	// In net.ipv4.conf.eth0.5.rp_filter, the part from conf to the last dot is the name of an interface.
 	parts := strings.SplitN(name, ".", 4)
 	if len(parts) == 4 {
 		if i := strings.LastIndex(parts[3], "."); i >= 0 {
@@ -159,7 +159,7 @@ func addrOf(s unix.Sockaddr) netip.Addr {
 // Clock reads the clocks of the kernel, and the state of the one that is synchronized.
 func (System) Clock() (c Clock, err error) {
 	var wall, mono, boot, after unix.Timespec
-	for range 10 { // the clocks belong together if no pause was between the first and the last one
+	for range 10 { // repeated if this process was paused between the first reading and the last one
 		if err := cmp.Or(unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot), unix.ClockGettime(unix.CLOCK_REALTIME, &wall),
 			unix.ClockGettime(unix.CLOCK_MONOTONIC, &mono), unix.ClockGettime(unix.CLOCK_BOOTTIME, &after)); err != nil {
 			return c, err
@@ -208,7 +208,7 @@ func (System) Listener(network string, at netip.AddrPort) (string, error) {
 	return holderOf(found), nil
 }
 
-// overlaps reports whether a socket at one address takes what is for another.
+// overlaps reports whether a socket bound to one address would conflict with one at another address.
 func overlaps(bound, wanted netip.Addr) bool {
 	bound = bound.Unmap()
 	return bound == wanted || bound.IsUnspecified() || wanted.IsUnspecified()
@@ -228,8 +228,8 @@ func holderOf(inode string) string {
 	return mainHolder(holders)
 }
 
-// mainHolder returns the one of several processes with a socket that uses it. systemd has the sockets
-// of services, too, to hand them over in a restart.
+// mainHolder chooses, among the processes that have a socket, the one that uses it: not systemd, which
+// keeps the sockets of services to pass them on after a restart, unless it is the only one.
 func mainHolder(holders []string) string {
 	for _, h := range holders {
 		if !strings.HasPrefix(h, "systemd ") {

@@ -40,7 +40,7 @@ type rule struct {
 	expr   []map[string]json.RawMessage
 }
 
-// hooks are where chains see packets to this host, in the order in which they do.
+// hooks are the hooks that packets to this host pass, in that order.
 var hooks = []string{"ingress", "prerouting", "input"}
 
 // parseRuleset parses the output of 'nft -j list ruleset'.
@@ -103,7 +103,7 @@ const (
 type result struct {
 	decision decision
 	by       string // rule or policy that decides
-	perhaps  string // with passes: rule that accepts the packet if what is not known of it is as it asks
+	perhaps  string // with passes: a rule that may accept the packet, depending on what is not known of it
 }
 
 // Bounds of chains that call each other: how deep, as in the kernel, and how many rules in all.
@@ -165,8 +165,9 @@ func (s *ruleset) walk(c *chain, p packet, depth int) result {
 	return result{decision: passes, perhaps: perhaps}
 }
 
-// behind returns what a rule with this result does to a packet that matches, perhaps, and that
-// another rule before it accepts, perhaps. If it does not end the walk, only perhaps counts.
+// behind returns the result of the walk after the rule by, whose own result is r. matches says whether
+// the packet fulfils the conditions of the rule: yes or maybe. perhaps is an earlier rule that may accept
+// the packet; "": there is none. If the walk goes on, only the field perhaps of the result counts.
 func (r result) behind(matches match, perhaps, by string) (_ result, ends bool) {
 	switch {
 	case r.decision == passes:

@@ -25,7 +25,7 @@ func known(is bool) match {
 	return no
 }
 
-// statements are the expressions of nft that every packet fulfils, besides those that decide.
+// statements are the expressions of nft that set no condition, so that every packet fulfils them.
 var statements = []string{"counter", "log", "comment", "mangle", "notrack", "accept", "drop", "reject", "queue", "return", "vmap", "jump", "goto"}
 
 // matches reports whether a packet fulfils an expression. Statements, such as counters, are
@@ -123,8 +123,8 @@ func isInterface(name, iface string) bool {
 	return name == iface || wild && strings.HasPrefix(iface, prefix)
 }
 
-// contains tells whether the right side of a match, a value, a list or a set of values, has one that
-// matches. What a named set has is not known.
+// contains tells whether is holds for a value on the right side of a match, which is a value, a list or a
+// set of values. For a named set it returns maybe, because its elements are not known.
 func contains(right json.RawMessage, is func(json.RawMessage) match) match {
 	if strings.HasPrefix(text(right), "@") {
 		return maybe
@@ -145,7 +145,7 @@ func contains(right json.RawMessage, is func(json.RawMessage) match) match {
 	return best
 }
 
-// plain returns the value of an element of a set that has a comment, a counter or a time limit.
+// plain returns the value of an element of a set without its comment, counter or time limit.
 func plain(v json.RawMessage) json.RawMessage {
 	var e struct{ Elem struct{ Val json.RawMessage } }
 	if json.Unmarshal(v, &e) == nil && e.Elem.Val != nil {
@@ -159,7 +159,8 @@ func text(v json.RawMessage) (s string) {
 	return s
 }
 
-// says tells whether a value is a text for which is holds; what is no text is not known.
+// says returns a function that tells whether the predicate is holds for a text. It returns maybe for
+// values that are no texts.
 func says(is func(string) bool) func(json.RawMessage) match {
 	return func(v json.RawMessage) match {
 		var s string
@@ -170,7 +171,7 @@ func says(is func(string) bool) func(json.RawMessage) match {
 	}
 }
 
-// holds tells whether a number or a range has a port.
+// holds tells whether a value, a number or a range, contains a port.
 func holds(v json.RawMessage, port uint16) match {
 	var n uint16
 	if json.Unmarshal(v, &n) == nil {
@@ -183,7 +184,7 @@ func holds(v json.RawMessage, port uint16) match {
 	return known(r.Range[0] <= port && port <= r.Range[1])
 }
 
-// covers tells whether an address, a range or a prefix has an address.
+// covers tells whether a value, which is an address, a range or a prefix, contains the address a.
 func covers(v json.RawMessage, a netip.Addr) match {
 	if b, err := netip.ParseAddr(text(v)); err == nil {
 		return known(a == b)

@@ -33,7 +33,7 @@ const (
 	jump    = `{"jump": {"target": "more"}}`
 )
 
-// TestRuleset: what becomes of a new connection to port 988 is that which the kernel would give it.
+// TestRuleset: for a new connection to port 988, input decides as the kernel would.
 func TestRuleset(t *testing.T) {
 	spec.Covers(t, "OP-42")
 	established := nftRule("in", 1, nftMatch(ctState, `["established", "related"]`), accept)

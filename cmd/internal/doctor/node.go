@@ -37,13 +37,13 @@ type Member struct {
 // errMute is the error of a daemon that has its socket and does not answer.
 var errMute = errors.New("lnetd has not answered in time")
 
-// bounded is a daemon that is not waited for without end.
+// bounded is a daemon with a time limit for each answer.
 type bounded struct {
 	Node
 	limit time.Duration // longest wait for an answer that needs no peers
 }
 
-// within calls f with a context that ends in time.
+// within calls f with a context that ends after limit. If f fails because of that, the error is errMute.
 func within(ctx context.Context, limit time.Duration, f func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -79,7 +79,7 @@ func echo(size int) error {
 	return System{}.Echo(context.Background(), addrA, addrB, size, 200*time.Millisecond)
 }
 
-// TestEcho: a packet of full size is answered, and not behind a part of the path with a smaller MTU.
+// TestEcho: a packet of full size is answered, unless a part of the path has a smaller MTU.
 func TestEcho(t *testing.T) {
 	spec.Covers(t, "OP-43")
 	s := newSegment(t)
@@ -111,7 +111,7 @@ func TestEcho(t *testing.T) {
 	})
 }
 
-// TestEcho6: the same of IPv6, on loopback.
+// TestEcho6: a packet of full size is answered over IPv6, too, on loopback.
 func TestEcho6(t *testing.T) {
 	lab := netlab.New(t)
 	h := lab.Host("A")
@@ -207,7 +207,7 @@ func TestListener(t *testing.T) {
 	}
 }
 
-// TestMainHolder: where systemd has the socket of a process, too, that process is named.
+// TestMainHolder: if systemd and another process have a socket, the other process is named.
 func TestMainHolder(t *testing.T) {
 	spec.Covers(t, "OP-43")
 	for want, holders := range map[string][]string{

@@ -63,8 +63,8 @@ type Driver interface {
 	// sets for all drivers.
 	NI(all lnd.Tunables) lnd.Tunables
 	// Add adds the driver to the configuration of a node: to the field for this driver or, if there
-	// is none, to the field Drivers. NIs get their listening sockets from sockets; nil: new ones. The result is a function that returns the status of an NI, or
-	// nil for an NI of another driver.
+	// is none, to the field Drivers. NIs get their listening sockets from sockets; nil: new ones. The
+	// result is a function that returns the status of an NI, or nil for an NI of another driver.
 	Add(to *node.Config, s Settings, sockets Sockets) (status func(lnd.NI) *Status)
 	// Listens returns the address on which a node listens once it is ready; "": none is shown.
 	Listens(s Settings) string
@@ -77,8 +77,8 @@ type Driver interface {
 	HintUnreached(s Settings, target nid.NID, err error) string
 }
 
-// Sockets makes the sockets at which NIs are reached, and is the place for those that an earlier
-// process has opened.
+// Sockets makes the sockets at which NIs are reached. An implementation can return a socket that an
+// earlier process has opened, instead of a new one.
 type Sockets interface {
 	// Listen returns a listener for TCP connections, with the options of how.
 	Listen(how net.ListenConfig, local netip.AddrPort) (net.Listener, error)

@@ -96,10 +96,10 @@ func start(cfg Config, run runFunc) *Set {
 	return s
 }
 
-// Replace replaces the handlers. One for which keep returns true goes on as it is. The others end: a
-// program that runs gets SIGTERM, and after Grace SIGKILL, and queued events are dropped. A handler
-// that follows one of the same name runs its program after that one has ended. It does nothing after
-// End.
+// Replace replaces the handlers. A handler whose name is in the new list and for which keep returns true
+// goes on as it is. The others end: a running program gets SIGTERM, and after Grace SIGKILL, and queued
+// events are dropped. A new handler with the name of an old one runs its program only after the old one
+// has ended. After End, Replace does nothing.
 func (s *Set) Replace(handlers []Handler, keep func(name string) bool) {
 	s.change.Lock()
 	defer s.change.Unlock()

@@ -309,8 +309,8 @@ func TestEnd(t *testing.T) {
 	})
 }
 
-// TestReplace: a handler that stays keeps its events and its program. Another one ends, with its
-// program, before the one that follows it runs. A new one gets the events from now on.
+// TestReplace: a handler that stays keeps its queued events and its running program. A handler that is
+// replaced ends, with its program, before its successor runs. A new handler gets only later events.
 func TestReplace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, handlerOf("stays"), handlerOf("changes"), handlerOf("goes"))

@@ -127,8 +127,8 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestLayer: root owns the files, the user of the image its folders, the daemon has its capability,
-// and nothing for hosts is there.
+// TestLayer: the files belong to root, and the folders that lnetd writes to belong to the image's user.
+// The file lnetd has its capability. Files of the tree that only hosts need are left out.
 func TestLayer(t *testing.T) {
 	spec.Covers(t, "OP-23")
 	var b bytes.Buffer
@@ -161,7 +161,7 @@ func TestLayer(t *testing.T) {
 	}
 }
 
-// TestSameBytes: the same files give the same archive, whatever their times and modes for others.
+// TestSameBytes: the same files give the same archive, whatever their times and permissions.
 func TestSameBytes(t *testing.T) {
 	spec.Covers(t, "OP-22")
 	tree := newTree(t)

@@ -1,5 +1,5 @@
-// Image writes a container image with the commands, without a daemon: a tar archive in the OCI
-// layout, with Docker's manifest.json beside it. 'make image' runs it.
+// Image writes a container image that contains the commands: a tar archive in the OCI layout, which also
+// has Docker's manifest.json. It needs no Docker daemon. 'make image' runs it.
 //
 // The image itself has Docker's format (manifest version 2, schema 2), because only that has a
 // health check; registries and Kubernetes take it as they take OCI's. It has one layer: the

@@ -15,8 +15,8 @@ import (
 	"ulnet/lnd/lndtest/netlab"
 )
 
-// handlers are a program of another user, one of that user which has to be ended, and one of root
-// which writes to a file of another user.
+// handlers is a configuration with three handlers: one runs as another user, one runs as that user until
+// lnetd ends it, and one runs as root and writes to a file of that user.
 const handlers = `
 networks: tcp(eth0)
 gossip:
@@ -36,9 +36,9 @@ handlers:
     run: [/bin/sh, -c, 'echo written > DIR/of-nobody']
 `
 
-// TestActionsDropIn: with the capabilities of actions.conf, lnetd runs programs as another user,
-// ends them, and lets those of root write to files of others. Without the drop-in it refuses such a
-// configuration.
+// TestActionsDropIn: with the capabilities of the drop-in actions.conf, lnetd runs programs as another
+// user and ends them, and programs of root can write to files of other users. Without the drop-in lnetd
+// refuses such a configuration.
 func TestActionsDropIn(t *testing.T) {
 	if !effort.Long() {
 		t.Skip("runs programs: runs with ULNET_LONG=1")

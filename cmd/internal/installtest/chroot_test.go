@@ -66,16 +66,16 @@ func (d debian) install(deb string) {
 	}
 }
 
-// volatile are files that dpkg, the tools for users and systemd change whatever is installed: their
-// databases, logs, and copies of what was there before.
+// volatile are files that dpkg, the tools for users and systemd change with every package: their
+// databases, logs, and copies of earlier versions.
 var volatile = []string{
 	"var/log/journal", "var/log/wtmp", "var/lib/systemd/random-seed", "var/lib/systemd/timers",
 	"var/lib/dpkg", "var/log/dpkg.log", "var/cache/ldconfig", "var/lib/systemd/catalog",
 	"etc/passwd-", "etc/shadow-", "etc/group-", "etc/gshadow-", "etc/.pwd.lock", "etc/subuid-", "etc/subgid-",
 }
 
-// contents returns a line for each file of the root, with its mode and owner, and all of the files
-// of users and groups.
+// contents returns a line for each file of the root, with its mode, and each line of the files of users
+// and groups, such as /etc/passwd.
 func (d debian) contents() []string {
 	d.t.Helper()
 	var list []string
@@ -111,7 +111,7 @@ func (d debian) contents() []string {
 	return list
 }
 
-// difference returns the elements of b that a lacks, and the other way round, each with a sign.
+// difference returns the elements of b that a lacks, marked +, and those of a that b lacks, marked -.
 func difference(a, b []string) (list []string) {
 	for _, s := range b {
 		if !slices.Contains(a, s) {

@@ -20,16 +20,16 @@ import (
 // key is a file of keys as docs/install.md makes it.
 const key = "/etc/ulnet/cluster.key"
 
-// asked is a file in the root with what systemd was asked for.
+// asked is a file in the root with the arguments of each call of the fake systemctl.
 const asked = "var/lib/dpkg/asked"
 
 // fakeSystemctl notes its arguments.
 const fakeSystemctl = "#!/bin/sh\necho \"$*\" >> /" + asked + "\n"
 
 // TestDeb: in a Debian root the package is installed, runs as its unit says, is scraped by Prometheus
-// and shown by a browser, is upgraded, removed and purged. Nothing is left but keys of the
-// administrator, which belong to root then. A fake systemctl notes what the package asks for; at the
-// end the same root runs under its own systemd.
+// and shown by a browser, is upgraded, removed and purged. Only a key of the administrator is left,
+// which then belongs to the user root. A fake systemctl notes what the package asks for. At last, in
+// the same Debian root, the service runs under a real systemd.
 func TestDeb(t *testing.T) {
 	spec.Covers(t, "OP-20", "OP-22")
 	d := newDebian(t, "passwd", "systemd")
@@ -166,7 +166,8 @@ func within(on *netlab.Host, cmd *exec.Cmd) (string, error) {
 	return out.String(), err
 }
 
-// peer starts a node of root on a host, which accepts peers from ports below 1024 only.
+// peer starts a node on a host, as the user root. The node accepts connections only from ports below
+// 1024.
 func peer(t *testing.T, lnetd string, on *netlab.Host) *service {
 	t.Helper()
 	dir := t.TempDir()

@@ -83,9 +83,9 @@ func readKubernetes(t *testing.T) (k kubernetes) {
 	return k
 }
 
-// TestKubernetes: the example has a valid configuration. Its probes are pages of lnetd at the
-// address of the metrics. Pods run as the user of the image with the one capability, which
-// privilege escalation lets lnetd have, and write to volumes only.
+// TestKubernetes: the example has a valid configuration. Its probes are pages of lnetd at the address
+// of the metrics. Pods run as the image's user and write only to volumes. They may have one capability,
+// which lnetd gets from its file because privilege escalation is allowed.
 func TestKubernetes(t *testing.T) {
 	k := readKubernetes(t)
 	cfg, err := config.Parse("lnetd.yaml", []byte(k.config))
@@ -132,8 +132,8 @@ func TestKubernetes(t *testing.T) {
 	}
 }
 
-// TestCompose: the nodes of the example have a valid configuration, addresses of their own in the
-// network, which are the participants of gossip, and what the image needs.
+// TestCompose: the nodes of the example have a valid configuration and the settings that the image needs.
+// Their addresses belong to the example's network, and are the participants of gossip.
 func TestCompose(t *testing.T) {
 	o := documentsOf(t, "container/compose.yaml")[0]
 	cfg, err := config.Parse("lnetd.yaml", []byte(at(t, o, "configs", "lnetd", "content").(string)))

@@ -53,13 +53,14 @@ func TestImage(t *testing.T) {
 	remote := peer(t, filepath.Join(tree, "usr/bin/lnetd"), other)
 
 	inside := func(args []string) *exec.Cmd {
-		// What chroot needs to become the user is not in the files' capabilities.
+		// The capabilities after net_bind_service are for unshare, mount and chroot, which prepare the
+		// container: lnetd does not get them, because its file has none of them.
 		cmd := exec.Command("unshare", append([]string{
 			"--mount", "--", "setpriv", "--bounding-set=-all,+net_bind_service,+sys_admin,+sys_chroot,+setuid,+setgid",
 			"bash", "-euc", confined, "bash", root, "/var/lib/lnetd /run/lnetd", image.Config.User,
 		}, args...)...)
 		cmd.Env = append([]string{"NOTIFY_SOCKET=/run/notify/socket"}, image.Config.Env...)
-		// bash needs its own path for mount and chroot.
+		// This PATH replaces that of the image, so that bash finds mount and chroot.
 		cmd.Env = append(cmd.Env, "PATH=/usr/sbin:/usr/bin:/sbin:/bin")
 		return cmd
 	}

@@ -40,8 +40,8 @@ func (s *system) sockets() map[string]string {
 }
 
 // dial connects from a host to addresses again and again, until stop is called, which returns the
-// errors. A daemon that accepts a connection and closes it at once, because only root dials from such
-// a port, has not refused it.
+// errors. It is no error if the daemon accepts a connection and closes it at once: the daemon does that
+// to connections from ports above 1023.
 func dial(on *netlab.Host, addrs ...string) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	result := make(chan error, 1)

@@ -121,8 +121,8 @@ func (s *system) reloads() {
 	}
 }
 
-// watched checks that the watchdog ends a daemon that has stopped, whose stacks are in the journal
-// then, and starts another one.
+// watched checks that the watchdog of systemd ends a daemon that SIGSTOP has stopped, and starts
+// another one. The stacks of the ended daemon are then in the journal.
 func (s *system) watched() {
 	s.t.Helper()
 	writeFile(s.t, s.path(dropIns+"/watchdog.conf"), "[Service]\nWatchdogSec=10s\n")

@@ -10,8 +10,8 @@ import (
 	"ulnet/cmd/internal/commands"
 )
 
-// TestNotices: the notices of a program have the license of Go and of each module in it. Of a file
-// that is no program there are none.
+// TestNotices: the notices of a program have the license of Go and of each module in it. For a file that
+// is not a program there are no notices.
 func TestNotices(t *testing.T) {
 	t.Parallel()
 	bin, err := commands.Build(t.TempDir(), "lnetctl")

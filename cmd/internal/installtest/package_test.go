@@ -53,8 +53,8 @@ func TestInstalled(t *testing.T) {
 	}
 }
 
-// needTree skips the test but in long runs, and returns a tree with all files of a package. It
-// takes the commands that tests have.
+// needTree skips the test except in long runs, and returns a tree with all files of a package, made of
+// the commands that package commands builds for tests.
 func needTree(t *testing.T) string {
 	t.Helper()
 	if !effort.Long() {
@@ -104,8 +104,8 @@ func run(t *testing.T, cmd *exec.Cmd) string {
 	return string(out)
 }
 
-// TestPackages: both packages have the same files, replace no tool of Lustre, and are made
-// of the same bytes when they are built again.
+// TestPackages: the .deb and the .rpm have the same files and replace no tool of Lustre. If they are
+// built again, they have the same bytes.
 func TestPackages(t *testing.T) {
 	spec.Covers(t, "OP-22")
 	tree := needTree(t)

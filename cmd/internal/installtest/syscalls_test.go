@@ -148,7 +148,8 @@ func (s sets) has(set, call string) bool {
 	return set == call || slices.ContainsFunc(s[set], func(within string) bool { return s.has(within, call) })
 }
 
-// allow reports whether filters, each a list of sets, let a call pass. One with ~ removes calls.
+// allow reports whether filters, each a list of sets, let a call pass. A filter that begins with ~
+// removes calls.
 func (s sets) allow(filters []string, call string) bool {
 	allowed := false
 	for _, f := range filters {

@@ -148,8 +148,8 @@ func (d debian) boot(on *netlab.Host) *system {
 	return s
 }
 
-// awaitStart waits until systemd, whose number is in a file then, has started all units. If the
-// process ends before, said has the reason.
+// awaitStart waits until systemd has written its process id to a file and has started all units. If
+// the process that starts systemd ends before, said has the reason.
 func (s *system) awaitStart(file string, ended <-chan struct{}, said fmt.Stringer) {
 	s.t.Helper()
 	late := time.After(10 * time.Minute)

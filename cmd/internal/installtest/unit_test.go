@@ -39,7 +39,7 @@ func readUnit(t *testing.T, names ...string) unit {
 	return u
 }
 
-// one returns the value of a key that has the last word.
+// one returns the last value of a key, which is the one that counts; "": the unit has none.
 func (u unit) one(key string) string {
 	if n := len(u[key]); n > 0 {
 		return u[key][n-1]

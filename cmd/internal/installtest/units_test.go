@@ -15,8 +15,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// tool returns the path of a program that .ci/packages installs. Without it the test is skipped,
-// but fails on a build machine.
+// tool returns the path of a program that .ci/packages installs. If the program is missing, tool skips
+// the test, or fails it on a build machine.
 func tool(t *testing.T, name, packaged string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -29,8 +29,8 @@ func tool(t *testing.T, name, packaged string) string {
 	return path
 }
 
-// TestUnits: systemd understands the units, alone and with each drop-in. Its security review rates
-// them 2.0 at most, but for programs that administer the host, which need more.
+// TestUnits: systemd understands the units, alone and with each drop-in. Its security review rates their
+// exposure 2.0 at most, and 5.0 with actions.conf, which lets programs administer the host.
 func TestUnits(t *testing.T) {
 	spec.Covers(t, "OP-20")
 	t.Parallel()
@@ -47,7 +47,7 @@ func TestUnits(t *testing.T) {
 		{"lnetd@.service", "", "20"},
 	}) {
 		dir := t.TempDir()
-		// verify wants programs to exist.
+		// systemd-analyze verify fails if a program of the unit does not exist.
 		writeFile(t, filepath.Join(dir, test.unit), programPath.ReplaceAllString(readFile(t, filepath.Join(units, test.unit)), "/bin/true"))
 		if test.dropIn != "" {
 			writeFile(t, filepath.Join(dir, test.unit+".d", test.dropIn), readFile(t, filepath.Join(units, test.dropIn)))
@@ -69,8 +69,8 @@ func TestUnits(t *testing.T) {
 // programPath is the path of a program in texts.
 var programPath = regexp.MustCompile(`/usr/bin/([a-z-]+)`)
 
-// TestUnitPrograms: packages have the programs that units run, and those of ours that documents
-// name by their paths.
+// TestUnitPrograms: packages have all programs that units run, and those programs of this repository that
+// the documents name by their installed paths.
 func TestUnitPrograms(t *testing.T) {
 	spec.Covers(t, "OP-20")
 	t.Parallel()
@@ -84,7 +84,7 @@ func TestUnitPrograms(t *testing.T) {
 	}
 }
 
-// TestTemplate: the unit for several nodes differs from that for one in its names alone.
+// TestTemplate: the unit for several nodes differs from the unit for one node only by names.
 func TestTemplate(t *testing.T) {
 	one, several := readUnit(t, "lnetd.service"), readUnit(t, "lnetd@.service")
 	want := maps.Clone(one)
@@ -100,8 +100,8 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
-// TestDocumentPaths: documents that units and configurations name are in packages, which have docs,
-// the documents of the root, the license and the copyright.
+// TestDocumentPaths: packages contain every document that units and configurations name by its installed
+// path. They have the folder docs and the files in the root of the repository.
 func TestDocumentPaths(t *testing.T) {
 	const folder = "/usr/share/doc/ulnet/"
 	found := 0
@@ -133,7 +133,7 @@ func TestDocumentPaths(t *testing.T) {
 // nameLetters are the bytes of names of documents.
 const nameLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./"
 
-// TestCapabilities: the service has one capability, and with drop-ins those that they explain.
+// TestCapabilities: the service has one capability, and with each drop-in the ones listed here.
 func TestCapabilities(t *testing.T) {
 	spec.Covers(t, "OP-20")
 	const bind = "CAP_NET_BIND_SERVICE"

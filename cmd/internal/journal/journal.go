@@ -21,9 +21,10 @@ import (
 // address is the socket of journald.
 const address = "/run/systemd/journal/socket"
 
-// Handler returns a handler that writes lines of the level and above to journald. It returns
-// fallback if stderr is not a stream of journald, as the variable JOURNAL_STREAM says. Lines go to
-// fallback while there is no journald, and are dropped while it does not read. The name is the SYSLOG_IDENTIFIER of all lines.
+// Handler returns a handler that writes lines of the level and above to journald. If stderr is not the
+// stream of journald that the variable JOURNAL_STREAM names, it returns fallback instead. While there is
+// no journald, lines go to fallback; while journald does not read, they are dropped. The name is the
+// SYSLOG_IDENTIFIER of all lines.
 func Handler(getenv func(string) string, stderr io.Writer, name string, level slog.Leveler, fallback slog.Handler) slog.Handler {
 	if !streams(getenv("JOURNAL_STREAM"), stderr) {
 		return fallback

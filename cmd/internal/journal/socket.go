@@ -31,8 +31,9 @@ type socket struct {
 
 func newSocket(address string) *socket { return &socket{address: address, dial: net.Dial} }
 
-// send sends a line, or drops it if journald does not read. It returns an error if there is no
-// journald. Lines with the given name tell how many were dropped.
+// send sends a line, or drops it if journald does not read. When journald reads again, send first sends a
+// line that says how many were dropped; that line gets the given name. The error means that there is no
+// journald.
 func (s *socket) send(name string, line []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -51,7 +51,7 @@ func allRoutes() []control.Route {
 }
 
 // TestBugreportAsksAll: a report of lnetctl bugreport has the answer to each operation that reads,
-// but for those of which the list of exceptions says why.
+// except the operations in bugreport.Unasked, which says why.
 func TestBugreportAsksAll(t *testing.T) {
 	spec.Covers(t, "OP-44")
 	asked := bugreport.Asked()

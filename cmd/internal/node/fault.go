@@ -15,7 +15,7 @@ import (
 
 // Faults are the faults that a node injects, for tests.
 type Faults struct {
-	Fail []lnet.FailedNID `json:"fail"` // NIDs to which sending fails, the oldest first
+	Fail []lnet.FailedNID `json:"fail"` // NIDs whose messages fail, the oldest first
 	Plan fault.Snapshot   `json:"plan"` // rules, partition and pause that are in effect
 }
 
@@ -24,7 +24,7 @@ func (f *Faults) Active() bool { return len(f.Fail) > 0 || f.Plan.Active() }
 
 // FailRequest makes messages to and from a NID fail.
 type FailRequest struct {
-	NID   nid.NID `json:"nid"`   // NID to which sending fails; the wildcard: every NID
+	NID   nid.NID `json:"nid"`   // NID of the messages; the wildcard: every NID
 	Count int     `json:"count"` // number of messages that fail; negative: all, until it is set to 0
 }
 

@@ -64,8 +64,8 @@ func (n *Node) nidTexts() (list []string) {
 // Handlers returns the state of the event handlers, in the order of the configuration.
 func (n *Node) Handlers() []handlers.Status { return n.handlers.Status() }
 
-// askHandlers answers the question for the handlers, for clients that may only look without the
-// arguments of the programs.
+// askHandlers returns the state of the event handlers. Clients that may not change anything get it
+// without the arguments of the programs.
 func (n *Node) askHandlers(ctx context.Context, _ control.None) ([]handlers.Status, error) {
 	list := n.Handlers()
 	for i := range list {

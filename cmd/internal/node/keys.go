@@ -28,9 +28,9 @@ type Keys struct {
 	Count   func(*KeysStatus)        // sets all fields except Section and File
 }
 
-// keySections has the sections with keys in the reverse of the order in which they are listed.
-// Other sections come after these.
-var keySections = []string{"health", "rmcast", "scoll", "zone", "gossip"} // in the reverse order of listing
+// keySections are the sections that keys lists first, in reverse order: gossip comes first, health last.
+// After them keys lists other sections.
+var keySections = []string{"health", "rmcast", "scoll", "zone", "gossip"}
 
 // keys lists the sections that have keys and use them now.
 func (n *Node) keys() (list []*Keys) {

@@ -17,7 +17,7 @@ import (
 
 // NISettings are the settings of single NIs. A nil setting is taken from the configuration.
 type NISettings struct {
-	PeerTimeout       *int           `json:"peer_timeout,omitempty"`        // seconds; 0: as in the configuration, like the credits
+	PeerTimeout       *int           `json:"peer_timeout,omitempty"`        // seconds; 0: as in the configuration; the same holds for the three credits below
 	PeerCredits       *int           `json:"peer_credits,omitempty"`        // messages in flight to a peer
 	PeerBufferCredits *int           `json:"peer_buffer_credits,omitempty"` // messages of a peer that are being forwarded
 	Credits           *int           `json:"credits,omitempty"`             // messages in flight of the NI

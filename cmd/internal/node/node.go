@@ -36,7 +36,7 @@ import (
 	"ulnet/portals/node"
 )
 
-// Sockets makes sockets, and is the place for those that an earlier process has opened.
+// Sockets makes the listening sockets of a node, or returns those that an earlier process has opened.
 type Sockets interface {
 	drivers.Sockets
 	web.Sockets
@@ -82,8 +82,8 @@ type Node struct {
 	handlers     *handlers.Set
 	modules      []Module // modules in the order in which they were opened
 
-	// current is the configuration that counts for networks, peers, rules and routes: cfg, or what
-	// Reload was given since. All other parts are in cfg.
+	// current is the configuration of networks, peers, rules and routes that is in effect: cfg, or
+	// that of the last Reload. For everything else, cfg is read.
 	current   atomic.Pointer[config.Config]
 	reloading sync.Mutex       // held by Reload and Configure
 	damage    error            // why the node is not as its configuration says, see Reload; nil: it is; guarded by reloading
@@ -116,7 +116,7 @@ func New(cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// startBase starts the node below, with the faults of the configuration.
+// startBase starts n.base, the node that this one builds on, with the faults of the configuration.
 func (n *Node) startBase() (err error) {
 	if n.plan, n.given, err = newPlan(n.cfg.Config, n.clock); err != nil {
 		return err
@@ -132,8 +132,8 @@ func (n *Node) startBase() (err error) {
 	return nil
 }
 
-// parts returns the configuration of the node below, without the configured NIs. The method
-// start adds those, because their errors need hints for users of the commands.
+// parts returns the configuration of n.base without the configured NIs. The method start adds these
+// NIs, because their errors need hints for users of the commands.
 func (n *Node) parts() node.Config {
 	cfg := n.cfg
 	parts := node.Config{

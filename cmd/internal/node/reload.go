@@ -32,13 +32,17 @@ var errNotTakenBack = errors.New("not taken back")
 // hintDamaged is what to do after errNotTakenBack.
 const hintDamaged = "the node is not as its configuration says: restart lnetd (systemctl restart lnetd); until then reloads are refused"
 
-// Reload changes the node where one configuration differs from another one, by the operations that
-// the control socket has. What does not differ stays as it is, also if a command has changed it since
-// the start. It returns texts about what it has changed. After an error it takes its changes back;
-// the error says which one failed, where the configuration asks for it, and which could not be taken
-// back. After that all reloads are refused with EBUSY. While LNet is not configured on the node,
-// networks, peers, rules and routes are taken from the new configuration when LNet is configured
-// again, but for those of the file LNetConf, of which changes are refused with EBUSY.
+// Reload changes the node where the configurations from and to differ, by the operations that the control
+// socket has. What does not differ stays as it is, even if a command has changed it since the start. It
+// returns texts about what it has changed.
+//
+// If a change fails, Reload takes the earlier ones back. The error names the change that failed, its
+// position in the configuration, and changes that could not be taken back. If there are such changes, all
+// later reloads are refused with EBUSY.
+//
+// While LNet is not configured on the node, Reload does not change networks, peers, rules and routes: the
+// new ones take effect when LNet is configured again. That does not work for those of the imported file
+// LNetConf: if they differ, Reload fails with EBUSY.
 func (n *Node) Reload(ctx context.Context, from, to *config.Loaded) (done []string, err error) {
 	n.reloading.Lock()
 	defer n.reloading.Unlock()
@@ -119,8 +123,8 @@ func (r *reload) compare() (err error) {
 	return r.handlers()
 }
 
-// wanted sets what the two configurations want the node to have. The node has the NIDs of their NIs,
-// and of those that commands have started.
+// wanted sets was and will: what the two configurations want the node to have. Routes by the node itself
+// are left out of both. Its NIDs are those of the configured NIs and of NIs that commands have started.
 func (r *reload) wanted() (err error) {
 	if r.was, err = wantedTree(r.from); err != nil {
 		return err
@@ -201,8 +205,8 @@ func notTakenBack(what string, err error) error {
 	return fmt.Errorf("%w: %s: %w", errNotTakenBack, what, err)
 }
 
-// position returns the position of a key in the configuration, with a colon behind it. A key that is
-// not there any more has its position in the configuration of before.
+// position returns the position of a key in the new configuration, followed by a colon. If only the old
+// configuration has the key, it returns the position there.
 func (r *reload) position(key string) string {
 	from := r.to.From(key)
 	if was := r.from.From(key); from == "" && was != "" {

@@ -26,15 +26,16 @@ import (
 
 // failure is a reload of which one change fails, because of what a command has done since the start.
 type failure struct {
-	from, to string // behind the port and networks; if from is empty, full
+	from, to string // configurations without port and networks; an empty from stands for the constant full
 	command  func(*node.Node) error
-	want     string // in the error
+	want     string // part of the expected error
 }
 
-// failures has one change of each kind that can fail at a node with a valid configuration. Networks and
-// faults are in TestReloadFails, and what needs a socket or a module in the tests below. Routes fail only
-// if there are more than 16384, which take a minute to add; router buffers, the end of faults and
-// selftest_allow do not fail.
+// failures has one failing change of each kind that can fail although the configuration is valid,
+// except for networks and faults, which TestReloadFails has, and changes that need a socket or a
+// module, which the tests below have. No test has failing routes: adding one fails only if there are
+// more than 16384, which take a minute to add. Changes of router buffers and selftest_allow, and the
+// end of faults, cannot fail.
 var failures = map[string]failure{
 	"settings of health": {
 		from: "lnet_retry_count: 1\nlnet_transaction_timeout: 9\nlnet_numa_range: 3\n", to: "lnet_retry_count: 1\nlnet_transaction_timeout: 3\nlnet_numa_range: 4\n",
@@ -66,7 +67,7 @@ var failures = map[string]failure{
 	},
 }
 
-// TestReloadFailsAt: each kind of change can fail. Then all others are taken back.
+// TestReloadFailsAt: whichever kind of change fails in a reload, all others are taken back.
 func TestReloadFailsAt(t *testing.T) {
 	spec.Covers(t, "OP-7")
 	for name, f := range failures {
@@ -98,8 +99,8 @@ func failsAndKeeps(t *testing.T, n *node.Node, from, to *config.Loaded, want str
 	}
 }
 
-// TestReloadFailsAtRestart: if an NI with other settings does not start, it starts again with the settings
-// that it had.
+// TestReloadFailsAtRestart: if an NI does not start with its new settings, the reload starts it again
+// with the old ones.
 func TestReloadFailsAtRestart(t *testing.T) {
 	spec.Covers(t, "OP-7")
 	port := freePort(t)
@@ -119,7 +120,7 @@ func TestReloadFailsAtRestart(t *testing.T) {
 type keyed struct {
 	refuses string // part of the keys that it refuses
 	now     keyring.Keys
-	told    []string // selftest_allow of each configuration that the module was told of
+	told    []string // selftest_allow of each configuration with which Reload was called
 }
 
 // Reload implements node.Reloader.
@@ -148,9 +149,9 @@ func (m *keyed) Keys() *node.Keys {
 	}}
 }
 
-// TestReloadFailsAtKeys: if a module refuses its keys, it keeps those that it has, and all other changes
-// are taken back. Those of handlers and of what ends sessions of selftest are not even begun, because
-// programs and sessions that they end do not come back.
+// TestReloadFailsAtKeys: if a module refuses new keys, it keeps the old ones, and all other changes are
+// taken back. Changes of handlers and of selftest_allow have not even begun then, because they end
+// programs and sessions of selftest, which taking them back could not restore.
 func TestReloadFailsAtKeys(t *testing.T) {
 	spec.Covers(t, "OP-7")
 	port, file := freePort(t), filepath.Join(t.TempDir(), "keys")

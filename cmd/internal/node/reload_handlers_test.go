@@ -10,8 +10,8 @@ import (
 )
 
 // TestReloadHandlers: a reload replaces event handlers that have changed, and lets the others go on.
-// A handler that cannot run changes nothing. TestReloadFailsAtKeys has a reload of which another change
-// fails.
+// If a new handler cannot run, the reload fails and changes nothing. In TestReloadFailsAtKeys another
+// change fails than that of the handlers.
 func TestReloadHandlers(t *testing.T) {
 	spec.Covers(t, "OP-6", "OP-7")
 	port := freePort(t)

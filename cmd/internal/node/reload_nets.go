@@ -40,11 +40,11 @@ func (c configuredNI) sameSettings(o configuredNI) bool {
 	return err == nil && err2 == nil && bytes.Equal(a, b)
 }
 
-// networks adds, removes and starts again NIs, and changes the routes, whose gateways are on these
-// networks. An NI with other settings is started again; connections of other NIs stay. New NIs come
-// before removals, because they are what may fail. If one has the NID of an NI that is removed, such as
-// tcp(10.0.0.1) in place of tcp(eth0), it is added after that. Routes are removed first of all: while
-// a new NI has the NID of a gateway, they could not be put back.
+// networks adds the steps that change NIs and routes. An NI whose settings change is stopped and started
+// again; connections of other NIs stay. New NIs are added before others are removed, because adding may
+// fail and removing may not. A new NI with the NID of one that is removed, such as tcp(10.0.0.1) in place
+// of tcp(eth0), is added after the removal. Routes are removed before all that: a removed route could not
+// be put back while a new NI of this node has the NID of its gateway.
 func (r *reload) networks() {
 	was, will := configuredNIs(r.was), configuredNIs(r.will)
 	find := func(list []configuredNI, on networks.Interface) int {
@@ -83,8 +83,8 @@ func (r *reload) networkKey() string {
 	return "networks"
 }
 
-// removeNI stops the NI of the node that a configuration describes. Messages that do not leave in
-// time are lost, as with 'lnetctl net del'.
+// removeNI returns the function of a step that stops the NI which c describes. Messages that do not leave
+// within removeTimeout are lost, as with 'lnetctl net del'.
 func (r *reload) removeNI(c configuredNI) func(context.Context) (func(context.Context) error, error) {
 	return func(ctx context.Context) (func(context.Context) error, error) {
 		now := tree.Tree{Net: NetTree(r.n.Status(), 0, udsp.List{})}
@@ -109,7 +109,7 @@ func (r *reload) startAgain(c configuredNI) func(context.Context) error {
 	}
 }
 
-// addNI starts an NI. One that is there already stays as it is.
+// addNI returns the function of a step that starts an NI. If the node has it already, it stays as it is.
 func (r *reload) addNI(c configuredNI) func(context.Context) (func(context.Context) error, error) {
 	return func(ctx context.Context) (func(context.Context) error, error) {
 		err := r.startAgain(c)(ctx)

@@ -179,8 +179,8 @@ routing: {tiny: 200}
 // gateways are routes by addresses of the node itself.
 const gateways = "routes: tcp8 127.0.0.83@tcp; tcp9 127.0.0.82@tcp5\n"
 
-// TestReload: a node that goes from one configuration to another one by a reload is as one that
-// starts with it, and what a command has changed stays.
+// TestReload: after a reload, a node has the same state as a node that has started with the new
+// configuration. A setting that a command has changed stays.
 func TestReload(t *testing.T) {
 	spec.Covers(t, "OP-6")
 	port := freePort(t)
@@ -261,8 +261,8 @@ func TestReloadFails(t *testing.T) {
 // tooManyRules are more fault rules than a node takes.
 var tooManyRules = strings.Repeat("loss 3%, ", 1024) + "loss 3%"
 
-// TestReloadKeepsCommands: a reload does not touch what commands have changed, where the
-// configuration has not.
+// TestReloadKeepsCommands: a reload leaves what commands have changed as it is, unless the same
+// setting has changed in the configuration.
 func TestReloadKeepsCommands(t *testing.T) {
 	spec.Covers(t, "OP-6")
 	port := freePort(t)

@@ -48,9 +48,10 @@ func TestExchangeUnderFaults(t *testing.T) {
 	if !lndtest.Poll(func() bool { return sent.Load()+failed.Load() == messages }) || failed.Load() > 0 {
 		t.Errorf("%d of %d were sent, %d failed", sent.Load(), messages, failed.Load())
 	}
-	// Faults double ACKs, so more of them arrive than PUTs were sent; portals accepts one for each
-	// PUT. An ACK that was doubled stands in for one that was lost, but for the PUTs that are timed: each
-	// of these takes its own ACK alone. The MD awaits the ACKs of at most 8 of them.
+	// Faults duplicate ACKs, so more of them arrive than PUTs were sent. portals accepts as many ACKs
+	// as there were PUTs: the copy of an ACK replaces one that was lost, except for PUTs that are
+	// timed. Each of these accepts only its own ACK, so its lost ACK stays missing. At most 8 PUTs of
+	// an MD are timed at a time.
 	const timed = 8
 	settled := func() bool {
 		arrived.Add(int64(len(got)))

@@ -23,7 +23,7 @@ type Status struct {
 	SourceCheck bool       `json:"source_check"`        // messages whose source is not that of their connection are dropped
 	NIs         []NIStatus `json:"nis"`                 // NIs in the order of the configuration
 	Stats       lnet.Stats `json:"statistics"`          // counters of the node since it started, or since they were reset
-	// Latency is how long the node's PUTs and GETs took since it started, of one in 64.
+	// Latency is how long PUTs and GETs of the node took since it started, measured for one in 64.
 	Latency portals.Latencies `json:"latency"`
 	// Discovery are the counters of discovery.
 	Discovery        discovery.Stats     `json:"discovery"`

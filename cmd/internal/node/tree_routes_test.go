@@ -14,8 +14,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// routesFile is the text of a file with a network and n routes by one gateway. Those that bad names
-// have a gateway that the node does not reach.
+// routesFile returns a file with a network and n routes by one gateway. The routes whose numbers are in
+// bad have a gateway on a network that the node is not on.
 func routesFile(t *testing.T, n int, bad ...int) *tree.File {
 	t.Helper()
 	var b strings.Builder
@@ -34,7 +34,7 @@ func routesFile(t *testing.T, n int, bad ...int) *tree.File {
 	return f
 }
 
-// importRoutes applies a file to a node. requests is how many requests with routes were made.
+// importRoutes applies a file to a node, and returns the number of requests that added routes.
 func importRoutes(t *testing.T, n *node.Node, v tree.Verb, f *tree.File) (r tree.Result, requests int) {
 	t.Helper()
 	e := n.Editor()
@@ -43,8 +43,8 @@ func importRoutes(t *testing.T, n *node.Node, v tree.Verb, f *tree.File) (r tree
 	return tree.Apply(t.Context(), e, v, f), requests
 }
 
-// TestImportManyRoutes: a file's routes are added by few requests, since each one is a change of the
-// whole table. A file that is imported where it is there already adds what is missing.
+// TestImportManyRoutes: a file's routes are added by few requests, because each request changes the whole
+// table of routes. If the node has some of the routes already, AddMissing adds only the missing ones.
 func TestImportManyRoutes(t *testing.T) {
 	n := freshNode(t)
 	const few = 1000

@@ -31,7 +31,8 @@ type TuneRequest struct {
 //
 //	EINVAL      the time-out or the health is out of range
 //	ENOENT      there is no such NI
-//	EOPNOTSUPP  no driver of these NIs can change this while it runs, or the configuration sets the timeout of a driver
+//	EOPNOTSUPP  no driver of these NIs can change this while it runs, or the configuration sets the
+//	            timeout of a driver
 func (n *Node) Tune(r TuneRequest) error {
 	n.changing.Lock()
 	defer n.changing.Unlock()

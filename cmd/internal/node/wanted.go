@@ -34,8 +34,9 @@ func wantedTree(l *config.Loaded) (*tree.Tree, error) {
 	return t, nil
 }
 
-// withoutOwn removes the routes by a node with the given NIDs from a configuration. Such routes, as
-// lists for all nodes of a cluster have them, are no routes of this node, but make it a router.
+// withoutOwn removes the routes whose gateway is one of this node's own NIDs from a configuration. A list
+// of routes for all nodes of a cluster has such routes. This node does not use them, but they make it a
+// router, unless forwarding is disabled.
 func withoutOwn(t *tree.Tree, l *config.Loaded, own []nid.NID) {
 	others := slices.DeleteFunc(slices.Clone(t.Route), func(r tree.Route) bool { return slices.Contains(own, r.Gateway) })
 	if len(others) < len(t.Route) && l.Forwarding != "disabled" {
@@ -65,8 +66,8 @@ func (n *Node) RunTime(l *config.Loaded) ([]config.Source, error) {
 	return r.list, nil
 }
 
-// usable returns the routes that a node that starts uses of a configuration: those by gateways
-// that it reaches, to networks that it is not on.
+// usable returns those routes of a list that this node uses: routes to networks that the node is not on,
+// by gateways on networks that it is on.
 func (n *Node) usable(list []tree.Route) []tree.Route {
 	var own []nid.NID
 	for _, id := range n.table.Node().IDs() {
@@ -79,7 +80,7 @@ func (n *Node) usable(list []tree.Route) []tree.Route {
 	})
 }
 
-// changed collects what of a running node differs from its configuration.
+// changed collects the settings in which a running node differs from its configuration.
 type changed struct {
 	now, want *tree.Tree
 	list      []config.Source

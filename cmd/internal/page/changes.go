@@ -9,7 +9,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// maxChanges bounds the events of one look at the node. One more says how many changes are left out.
+// maxChanges bounds the events of one look at the node. If there are more changes, one more event says
+// how many are left out.
 const maxChanges = 20
 
 // kind is what a subject is, and the first part of the names of its events.

@@ -32,8 +32,8 @@ func (l *looks) at(seen map[subject]condition, kinds ...kind) (list []string) {
 	return list
 }
 
-// TestChanges: the first look has no events. From then on NIs, routes and peers that come, go, turn
-// down, up, unwell and well are events.
+// TestChanges: the first look at the node yields no events. Later looks yield an event for each NI,
+// route or peer that is new or gone, or that has changed between up and down or well and unwell.
 func TestChanges(t *testing.T) {
 	spec.Covers(t, "OP-69")
 	id := func(i int) nid.NID { return nid.MustParse(fmt.Sprintf("10.0.0.%d@tcp", i)) }
@@ -55,7 +55,7 @@ func TestChanges(t *testing.T) {
 		},
 		{map[subject]condition{ni: {}, other: {down: true, unwell: true}}, all, []string{"ni.up 10.0.0.1@tcp", "peer.gone 10.0.0.3@tcp via 10.0.0.1@tcp", "route.gone tcp9 by 10.0.0.2@tcp"}},
 		{map[subject]condition{ni: {}}, all[:2], nil},       // too many peers to look at
-		{map[subject]condition{ni: {}, peer: {}}, all, nil}, // no longer
+		{map[subject]condition{ni: {}, peer: {}}, all, nil}, // few enough to look at again
 		{map[subject]condition{ni: {}}, all, []string{"peer.gone 10.0.0.3@tcp via 10.0.0.1@tcp"}},
 		{map[subject]condition{}, all, []string{"ni.gone 10.0.0.1@tcp"}},
 	} {
@@ -94,8 +94,8 @@ func TestManyChanges(t *testing.T) {
 	}
 }
 
-// TestWatchNode: the node is looked at in intervals until the watch ends, which does not wait for ever
-// for a node that is stuck.
+// TestWatchNode: the watch looks at the node in intervals until it is stopped. If the node is stuck,
+// stopping waits no longer than the context of the call.
 func TestWatchNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r Recent

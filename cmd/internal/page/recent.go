@@ -11,9 +11,9 @@ import (
 	"ulnet/cmd/internal/modules/zone"
 )
 
-// maxEvents is how many events of protocols are kept, and how many of changes at the node, which so
-// cannot push the others out. maxAbout bounds the text of what an event is about, which may be a name
-// from another node.
+// maxEvents bounds the kept events of protocols, and separately those of changes at the node, so that
+// many changes cannot displace events of protocols. maxAbout bounds the text of what an event is about,
+// which may be a name from another node.
 const (
 	maxEvents = 100
 	maxAbout  = 80
@@ -26,7 +26,7 @@ type Recent struct {
 	changes []Event // of NIs, routes and peers, the latest last; guarded by mu
 }
 
-// Tell keeps an event that has a name and a record as event handlers get them.
+// Tell keeps an event. It has a name and a record, in the form in which event handlers get them.
 func (r *Recent) Tell(event string, record any) {
 	e := Event{Time: time.Now(), Event: event}
 	switch of := record.(type) {

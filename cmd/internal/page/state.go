@@ -41,7 +41,7 @@ type Node struct {
 // Now has the time of a reading, and the counters of the node.
 type Now struct {
 	TimeMS   int64             `json:"time_ms"`   // the wall clock, in ms since 1970
-	ClockMS  float64           `json:"clock_ms"`  // a clock that only goes on, in ms; for rates
+	ClockMS  float64           `json:"clock_ms"`  // a clock that is never set back, in ms; for rates
 	Sent     Count             `json:"sent"`      // messages that left
 	Received Count             `json:"received"`  // messages that were accepted
 	Routed   Count             `json:"routed"`    // messages that were forwarded
@@ -203,7 +203,7 @@ type Client struct {
 // Collectives are requests to all servers at once.
 type Collectives struct {
 	Groups  []CollectiveGroup `json:"groups"`  // named groups, at most MaxRows
-	Carried int               `json:"carried"` // requests of all nodes that this node is carrying now
+	Carried int               `json:"carried"` // requests of any node that are in flight at this node
 	Running int               `json:"running"` // requests of this node that have not ended
 	List    []Collective      `json:"list"`    // requests of this node, the latest first, those that run before all others; at most MaxRows
 }

@@ -11,14 +11,14 @@ import (
 // WatchInterval is the usual time between two looks at the NIs, routes and peers of a node.
 const WatchInterval = 2 * time.Second
 
-// maxWatched is the number of peers above which changes of peers are no events: looking at all of
-// them takes more than a few milliseconds.
+// maxWatched is the number of peers above which Watch ignores changes of peers: looking at more peers
+// takes more than a few milliseconds.
 const maxWatched = 10_000
 
-// Watch looks at the NIs, routes and peers of a node, now and then in intervals, and keeps the changes
-// as events, until stop is called. It takes the locks that 'lnetctl peer show' takes, each for the
-// time in which one object is copied. stop waits until a look has ended, or ctx ends: a node that is
-// stuck may never end it.
+// Watch looks at the NIs, routes and peers of a node, first at once and then at each interval, and
+// keeps the changes as events, until stop is called. It takes the locks that 'lnetctl peer show' takes,
+// each for the time in which one object is copied. stop waits until the present look has ended, or ctx
+// ends: a look at a node that is stuck may never end.
 func (r *Recent) Watch(node *lnet.Node, interval time.Duration) (stop func(context.Context)) {
 	return r.watch(func(c *changes) []Event { return c.look(node) }, interval)
 }
@@ -45,7 +45,7 @@ func (r *Recent) watch(look func(*changes) []Event, interval time.Duration) (sto
 	}
 }
 
-// waits waits for a tick. It returns false if quit is closed, also if there is a tick too.
+// waits waits for a tick and returns true, or returns false if quit is closed, even if a tick has come.
 func waits(tick <-chan time.Time, quit <-chan struct{}) bool {
 	select {
 	case <-tick:

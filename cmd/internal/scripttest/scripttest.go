@@ -89,7 +89,7 @@ func Run(t *testing.T, dir string, names ...string) {
 // condition reports whether a line that begins with [name] is executed.
 func condition(name string) (bool, error) {
 	switch name {
-	case "race": // a short run under the race detector, which omits single-goroutine work
+	case "race": // tests under the race detector with -short; such a run omits work of a single goroutine
 		return effort.Race && testing.Short(), nil
 	case "privileged-ports":
 		return privilegedPorts()

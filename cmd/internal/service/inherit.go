@@ -27,8 +27,8 @@ type Inherited struct {
 	names   []string // names of the sockets in refused
 }
 
-// unusable returns the names in the manager's store of sockets that cannot be used. Those that a socket
-// has that can be used are not among them: the manager would forget that one, too.
+// unusable returns the names under which the manager's store has sockets that cannot be used. It omits
+// a name that a usable socket has as well: with such a name the manager would forget the usable one, too.
 func (in *Inherited) unusable() (names []string) {
 	used := map[string]bool{}
 	for _, from := range in.at {
@@ -51,16 +51,16 @@ type inherited struct {
 }
 
 // stored reports whether the socket, which is at an endpoint, is in the manager's store, where an earlier
-// process has put it. Others are of socket units.
+// process has put it. If not, the socket is one of a socket unit.
 func (i *inherited) stored(at endpoint) bool {
 	return i.name == at.name() || at.network == "unix" && strings.HasPrefix(i.name, "unix-")
 }
 
-// Inherit takes the sockets that the environment counts, and removes these variables, so that
-// programs of this process do not take them for theirs. It closes sockets that do not listen for
-// connections of TCP or at the path of a Unix socket and are none of UDP, and the second one of an
-// address. Call it before this process opens sockets:
-// with a wrong count these would be in the range.
+// Inherit takes the sockets whose number is in the environment (LISTEN_FDS), and removes the variables,
+// so that programs that this process starts do not take the sockets for their own. It keeps listening
+// TCP sockets, listening Unix sockets with a path, and UDP sockets without a peer, one of each address,
+// and closes all other sockets. Call it before this process opens sockets: if the number is too large,
+// Inherit would take these, too.
 func Inherit(getenv func(string) string) *Inherited {
 	in := inherit(getenv, firstDescriptor)
 	for _, name := range []string{"LISTEN_PID", "LISTEN_PIDFDID", "LISTEN_FDS", "LISTEN_FDNAMES"} {

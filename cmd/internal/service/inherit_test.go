@@ -182,7 +182,7 @@ func TestInheritCount(t *testing.T) {
 }
 
 // TestInheritUnusable: the manager forgets a socket of its store that cannot be used, so that its address
-// is free, but none of a socket unit, and none whose name a socket has that is used.
+// is free. It forgets no socket of a socket unit, and none that has the same name as a usable socket.
 func TestInheritUnusable(t *testing.T) {
 	spec.Covers(t, "OP-81")
 	abstract, err := net.ListenUnix("unix", &net.UnixAddr{Name: "@" + filepath.Join(t.TempDir(), "s"), Net: "unix"})

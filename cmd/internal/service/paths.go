@@ -45,8 +45,8 @@ func (s *Sockets) reachedLocked(path string) (endpoint, *inherited) {
 	return endpoint{}, nil
 }
 
-// fileName returns the name, as that of [endpoint.name], of the file of a Unix socket that was bound at
-// an endpoint. That of a stored socket was noted when it was bound.
+// fileName returns the name, in the form of [endpoint.name], of the file that a Unix socket made when it
+// was bound at an endpoint. A stored socket has this name; of another one, it takes the file there now.
 func (i *inherited) fileName(at endpoint) string {
 	if i.stored(at) {
 		return i.name
@@ -54,8 +54,9 @@ func (i *inherited) fileName(at endpoint) string {
 	return at.name()
 }
 
-// dropUnreachableLocked drops the sockets of the store that no client reaches any more. A new socket's
-// file may get the inode of theirs, and with it their name in the store. The caller holds s.mu.
+// dropUnreachableLocked drops the sockets of the store that no client reaches any more. Otherwise the
+// file of a new socket may get the inode of an old one, and with it the old one's name in the store. The
+// caller holds s.mu.
 func (s *Sockets) dropUnreachableLocked() {
 	for at, from := range s.inherited {
 		if at.network == "unix" && from.stored(at) && from.name != at.name() {

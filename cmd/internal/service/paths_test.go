@@ -166,7 +166,8 @@ func TestUnixSameInode(t *testing.T) {
 	}
 }
 
-// TestUnixUnused: where the configuration names no such path any more, the file goes, too.
+// TestUnixUnused: if the configuration no longer has the path of a stored socket, the manager forgets the
+// socket, and its file is removed.
 func TestUnixUnused(t *testing.T) {
 	spec.Covers(t, "OP-83")
 	path := filepath.Join(t.TempDir(), "s")

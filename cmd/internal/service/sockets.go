@@ -25,11 +25,11 @@ type Sockets struct {
 	mu        sync.Mutex
 	inherited map[endpoint]*inherited // sockets that the manager has handed over; guarded by mu, like all below
 	forget    bool                    // the manager shall forget a socket that is closed
-	forgot    bool                    // it was told to, and may not have done so yet
+	forgot    bool                    // the manager was told to forget a socket, and may still have it open
 }
 
-// Sockets returns the sockets of this process, which has inherited some. It logs those that cannot
-// be used. The manager forgets those that it has in its store.
+// Sockets returns the sockets of this process, which has inherited some. It logs the inherited sockets
+// that cannot be used, and makes the manager forget those of them that are in its store.
 func (m *Manager) Sockets(in *Inherited) *Sockets {
 	for _, err := range in.refused {
 		m.log.Warn("socket of the service manager not used", slog.Any("err", err))
@@ -42,8 +42,8 @@ func (m *Manager) Sockets(in *Inherited) *Sockets {
 }
 
 // Listen returns a TCP listener on an address: with the inherited socket of exactly this address,
-// or with a new one, which goes to the manager's store. The keepalive of how does not count for
-// inherited sockets.
+// or with a new one, which goes to the manager's store. The keepalive settings in how have no effect on
+// an inherited socket.
 func (s *Sockets) Listen(how net.ListenConfig, local netip.AddrPort) (net.Listener, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,9 +61,9 @@ func (s *Sockets) Listen(how net.ListenConfig, local netip.AddrPort) (net.Listen
 	return &listener{TCPListener: tcp, stored: name, sockets: s}, nil
 }
 
-// resume returns a listener with an inherited socket. The file of a socket that the manager has of
-// a socket unit stays open: that socket exists for as long as the manager runs, and the address can
-// be used again with it alone. The caller holds s.mu.
+// resume returns a listener with an inherited socket. The inherited descriptor of a socket of a socket
+// unit stays open: the manager keeps such a socket bound, so only with this descriptor can the process
+// listen on the address again. The caller holds s.mu.
 func (s *Sockets) resume(from *inherited, how net.ListenConfig, local netip.AddrPort) (net.Listener, error) {
 	l, err := net.FileListener(from.file)
 	if err != nil {
@@ -145,8 +145,9 @@ func (s *Sockets) Stopping() {
 	s.forget = false
 }
 
-// closed tells the manager that a socket was closed which it has in its store under a name, and
-// returns the error of closing it.
+// closed is called after a socket was closed, with the error of that and the socket's name in the
+// manager's store, and returns the error. Between Started and Stopping it makes the manager forget the
+// socket.
 func (s *Sockets) closed(err error, name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,8 +174,8 @@ type listener struct {
 // Close implements [net.Listener].
 func (l *listener) Close() error { return l.sockets.closed(l.TCPListener.Close(), l.stored) }
 
-// store gives the manager a socket for its store. It need not watch a listening socket, on which
-// nothing hangs up. It reports whether there is a manager, which got the socket.
+// store gives the manager a socket for its store, and tells it not to poll the socket for a hang-up,
+// which such a socket never has (FDPOLL=0). It reports whether there is a manager and it got the socket.
 func (m *Manager) store(from syscall.Conn, name string) bool {
 	if m.send == nil {
 		return false

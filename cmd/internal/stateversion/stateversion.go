@@ -39,9 +39,10 @@ var migrations = []func(dir string) error{
 }
 
 // Prepare brings the state directory to the version of this program. It changes nothing in the
-// directory of a newer version. A file that is cut, as state files are after a disk that failed, does
-// not keep the daemon from starting: its own files have versions as well. If the directory does not exist it does nothing. It logs migrations,
-// and a version that cannot be stored, such as on a full disk.
+// directory of a newer version. If the version file is cut, as after a disk that failed, Prepare takes
+// the directory for one of this version, and the daemon starts: each other state file has a version of
+// its own. If the directory does not exist, Prepare does nothing. It logs migrations, and a version that
+// cannot be stored, such as on a full disk.
 //
 //	ErrVersion  the directory is of a newer version, or its file has no version
 func Prepare(dir string, log *slog.Logger) error { return prepare(dir, log, migrations) }

@@ -60,7 +60,7 @@ func (a Address) Local() bool {
 	return a.Network == "unix" || err == nil && ap.Addr().Unmap().IsLoopback()
 }
 
-// Sockets makes listening sockets, and is the place for those that an earlier process has opened.
+// Sockets makes listening sockets, or reuses those that an earlier process has opened.
 type Sockets interface {
 	// Listen returns a listener for TCP connections, with the options of how for a new one.
 	Listen(how net.ListenConfig, local netip.AddrPort) (net.Listener, error)

@@ -74,7 +74,8 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.pages[r.URL.Path].ServeHTTP(w, r)
 }
 
-// isOrder reports whether the path of a request is that of an order. No path is that of a page, too.
+// isOrder reports whether the path of a request is that of an order. No path
+// is that of both an order and a page.
 func (g *guard) isOrder(r *http.Request) bool { return g.orders[r.URL.Path] != nil }
 
 // allowed returns the methods of the path of a request.

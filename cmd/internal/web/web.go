@@ -6,10 +6,10 @@
 // here, and no request may cost much. What costs something, such as a capture, asks for a token
 // itself.
 //
-//   - only GET and HEAD of the registered pages are answered, without a body, and POST of the
-//     registered orders, with a short one in JSON, which a page of another host cannot send;
+//   - a registered page answers only GET and HEAD without a body; a registered order answers only a POST
+//     with a short body in JSON, which a web page of another host cannot send;
 //   - the Host header must name this host, so that a web page cannot read the daemon through
-//     a browser on this network (DNS rebinding), and an Origin header must be that host;
+//     a browser on this network (DNS rebinding), and an Origin header must name the same host;
 //   - the number of connections, the size of headers, and the times to send a request and to
 //     receive an answer are bounded. When there are too many connections, one is closed: first
 //     those without a request.

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// client is the receiver of a stream. It may get less time than the sender of an event gives it.
+// client is the receiver of a stream. The deadline that endBy sets also limits the later deadlines that
+// the sender of an event sets.
 type client struct {
 	http.ResponseWriter
 
@@ -27,7 +28,7 @@ func (c *client) SetWriteDeadline(t time.Time) error {
 	return http.NewResponseController(c.ResponseWriter).SetWriteDeadline(t)
 }
 
-// endBy ends a write that goes on, and all later ones, at a time.
+// endBy sets the time at which the present write ends at the latest, and with it all later ones.
 func (c *client) endBy(t time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

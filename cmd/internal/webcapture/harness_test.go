@@ -32,7 +32,7 @@ type rig struct {
 	log *safeBuffer
 
 	mu    sync.Mutex
-	views int // that go on; guarded by mu
+	views int // number of views under way; guarded by mu
 }
 
 // safeBuffer is a buffer for several goroutines.
@@ -76,7 +76,7 @@ func (r *rig) view(n int) {
 	r.views += n
 }
 
-// viewers returns how many views go on.
+// viewers returns how many views are under way.
 func (r *rig) viewers() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

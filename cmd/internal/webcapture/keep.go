@@ -17,14 +17,14 @@ type keeper struct {
 	limit int // in bytes
 
 	mu      sync.Mutex
-	more    sync.Cond // of mu: for the reader
+	more    sync.Cond // uses mu; signalled when the reader can go on
 	chunks  [][]byte  // whole blocks of pcapng; guarded by mu, like the fields below
 	size    int       // bytes in chunks
 	dropped uint64    // packets that the tap has left out
 	whole   bool      // there is no more to come
 	left    bool      // the reader is to end
 	read    int       // chunks that the reader has read whole
-	offset  int       // bytes that it has read of the next one
+	offset  int       // bytes that the reader has read of the chunk after these
 }
 
 func newKeeper(limit int) *keeper {
@@ -78,8 +78,8 @@ func (k *keeper) lacks() uint64 {
 	return k.dropped
 }
 
-// Write keeps whole blocks of pcapng. The error is errFull if some of them are more than may be kept;
-// the blocks before these are kept.
+// Write keeps whole blocks of pcapng. If not all of them fit the limit, it keeps the first ones that fit,
+// and the error is errFull.
 func (k *keeper) Write(blocks []byte) (int, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

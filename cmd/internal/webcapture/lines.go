@@ -38,8 +38,8 @@ func newLines(filter *dissection.Filter, payload bool) *lines {
 	return &lines{filter: filter, payload: payload, known: dissection.NewProtocols(nil)}
 }
 
-// decode decodes a capture up to its end. Without a defect of a decoder the error is nil: a panic must
-// not end the daemon.
+// decode decodes a capture up to its end. It returns the panic of a decoder with a defect as an error,
+// because a panic must not end the daemon; otherwise the error is nil.
 func (l *lines) decode(in io.Reader) (err error) {
 	defer func() {
 		if why := recover(); why != nil {
@@ -54,7 +54,7 @@ func (l *lines) decode(in io.Reader) (err error) {
 	for {
 		p, err := r.Next()
 		if err != nil {
-			break // the end, which need not be that of a packet
+			break // the capture has ended, perhaps in the middle of a packet
 		}
 		d.Packet(p.Time, p.Link, p.Data)
 	}
@@ -64,9 +64,9 @@ func (l *lines) decode(in io.Reader) (err error) {
 
 // record adds the line of a record.
 func (l *lines) record(r *capture.Record) {
-	s := dissection.Shown{Record: r} // without payload there is nothing more to read
+	s := dissection.Shown{Record: r} // without payload the protocols above LNet cannot be decoded
 	if l.payload {
-		s = l.known.Read(r) // before the filter: it may explain others
+		s = l.known.Read(r) // also what the filter omits, since it may be needed to decode later records
 	}
 	if !l.filter.Match(r) || s.Minor() {
 		return
@@ -91,7 +91,7 @@ func (l *lines) take() (waiting []Line, missed, records uint64) {
 	return waiting, missed, l.records
 }
 
-// shortened returns a text that is not too long.
+// shortened returns a text, cut if it has more than maxText characters.
 func shortened(s string) string {
 	if len(s) <= maxText {
 		return s

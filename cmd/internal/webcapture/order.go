@@ -10,7 +10,7 @@ import (
 	"ulnet/cmd/internal/dissection"
 )
 
-// Bounds of an order, and what counts without a value.
+// Bounds of the values of an order, and their defaults.
 const (
 	MaxSeconds     = 600
 	DefaultSeconds = 30
@@ -39,7 +39,7 @@ func ReadOrder(r *http.Request) (o Order, filter *dissection.Filter, err error) 
 	if err := d.Decode(&o); err != nil {
 		return o, nil, fmt.Errorf("the order is no JSON object of this form: %w", err)
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) { // to the end, so that the server notices when the client goes away
+	if _, err := d.Token(); !errors.Is(err, io.EOF) { // reads to the end: only then does the server notice when the client goes away
 		return o, nil, errors.New("there is something behind the order")
 	}
 	if o.Seconds == 0 {

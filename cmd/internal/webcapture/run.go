@@ -14,7 +14,7 @@ import (
 
 const (
 	reportInterval = 200 * time.Millisecond // time between two reports
-	endTimeout     = 100 * time.Millisecond // time that a capture has when the daemon ends
+	endTimeout     = 100 * time.Millisecond // when the daemon ends, a capture must end within this time
 )
 
 // Report is an event of the stream of a capture.
@@ -94,7 +94,8 @@ func (r *run) watch(parent context.Context, payload bool) (why string) {
 	return why
 }
 
-// hurry gives the client little time when the daemon ends, until stop is called.
+// hurry makes the capture end within endTimeout once the daemon ends, even if its client does not read.
+// Call stop when the capture has ended.
 func (r *run) hurry() (stop func()) {
 	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -111,8 +112,8 @@ func (r *run) hurry() (stop func()) {
 	return func() { close(quit); <-ended }
 }
 
-// capture captures until ctx ends, or there are as many bytes as may be kept. Both are no error but
-// the second one, errFull. Decoding may fall behind the capture, and goes on after its end.
+// capture captures until ctx ends, or there are as many bytes as may be kept. The end of ctx is
+// no error; the full capture is errFull. Decoding may fall behind the capture, and goes on after its end.
 func (r *run) capture(ctx context.Context, payload bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

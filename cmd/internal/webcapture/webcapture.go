@@ -2,13 +2,13 @@
 // Each of these requests must have a token.
 //
 // A capture is a POST of an [Order]. The answer is a stream of server-sent events, each a [Report] with
-// the decoded messages since the last one, as lnetdump shows them. It ends when its time is over, when
-// it has as many bytes as it may have, when the client goes away or does not read for 10 s, or when
-// the daemon ends. What it has captured can be downloaded as pcapng until the next one begins, or for
-// [KeepTime].
+// the decoded messages since the last one, as lnetdump shows them. The capture ends when its time is
+// over, when it has as many bytes as it may have, when the client goes away or does not read for 10 s, or
+// when the daemon ends. What it has captured can be downloaded as pcapng until the next capture begins,
+// or for [KeepTime].
 //
 // One capture runs at a time, and everything about it is bounded. It is one more viewer of the daemon's
-// tap: drivers do not wait for it, and while there is none nothing is captured.
+// tap: drivers do not wait for a viewer, and while there is no viewer nothing is captured.
 package webcapture
 
 import (

@@ -31,7 +31,7 @@ func bubble(t *testing.T, f func(t *testing.T, r *rig)) {
 }
 
 // TestCapture: the stream of a capture has its messages as lnetdump shows them, until its time is over.
-// The download is a valid capture of all of them. It is forgotten in time.
+// The download is a valid capture of all of them, and is forgotten after KeepTime.
 func TestCapture(t *testing.T) {
 	spec.Covers(t, "OP-71")
 	bubble(t, func(t *testing.T, r *rig) {
@@ -124,7 +124,7 @@ func TestBadOrders(t *testing.T) {
 	})
 }
 
-// TestFull: a capture ends when it has as many bytes as it may have, with a whole packet.
+// TestFull: a capture ends before the first packet with which it would have more bytes than it may have.
 func TestFull(t *testing.T) {
 	spec.Covers(t, "OP-71")
 	bubble(t, func(t *testing.T, r *rig) {

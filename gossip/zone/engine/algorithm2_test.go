@@ -89,7 +89,7 @@ func TestAlgorithm2(t *testing.T) {
 		if d := ask(0, 2); len(d) != 1 || d[0].From != 2 || d[0].To != 6 || len(d[0].Entries) != 4 || !d[0].Last {
 			t.Errorf("answer %+v", d)
 		}
-		if d := ask(0, 6); len(d) != 1 || d[0].To != 0 || d[0].Owner != s.ref[5] { // a request for the whole table: ⟨p, ⊥⟩
+		if d := ask(0, 6); len(d) != 1 || d[0].To != 0 || d[0].Owner != s.ref[5] { // the answer says that there is nothing newer: ⟨p, ⊥⟩
 			t.Errorf("nothing newer: %+v", d)
 		}
 		if d := ask(wire.Push, 6); d != nil { // no answer to a push for which there is no data (MS-A20)

@@ -67,10 +67,10 @@ type Config struct {
 	// MaxMembers bounds the number of members in the view. Default 16384.
 	MaxMembers int
 	// MaxAttributes bounds the attributes of a node, as [Attribute.Size] counts.
-	// Default 256 KiB, at most maxTable.
+	// Default 256 KiB, at most wire.MaxTable.
 	MaxAttributes int
 	// MaxKeys bounds how many attributes a node has, including deleted ones whose death
-	// certificates are still kept. Default 8192, at most MaxTableKeys.
+	// certificates are still kept. Default 8192, at most wire.MaxTableKeys.
 	MaxKeys int
 	// MaxMessage bounds the size of a message, in bytes. Default and at most 1 MiB, what LNet
 	// carries.

@@ -98,8 +98,8 @@ func TestDiscoveryInterval(t *testing.T) {
 	}
 }
 
-// TestDiscoveryAnswers: requests and answers, with both flags (MS-18 to MS-20, MS-22,
-// MS-A7).
+// TestDiscoveryAnswers: requests and answers of discovery, with and without the flags Healing, Third
+// and Brief (MS-18 to MS-20, MS-22, MS-A7).
 func TestDiscoveryAnswers(t *testing.T) {
 	spec.Covers(t, "MS-18", "MS-19", "MS-20", "MS-22", "MS-A7")
 	s := sole(t, 1, 9)

@@ -182,8 +182,8 @@ func TestLateMessage(t *testing.T) {
 	}
 }
 
-// minutes returns how long a test of suspicions that become rare goes on: ten minutes with few
-// nodes, and with many the given number outside long runs.
+// minutes returns for how many minutes a test of suspicions that become rare runs: as many as few says
+// in a short run and, if there are more than ten nodes, in a normal run; otherwise ten.
 func minutes(nodes int, few time.Duration) time.Duration {
 	if nodes > 10 {
 		return effort.Of(few, few, 10)

@@ -63,8 +63,8 @@ func TestFewLeft(t *testing.T) {
 	})
 }
 
-// TestDeafNodes: nodes that receive nothing but still send ask all others; no other node is
-// removed because of that, and no whole views are sent (MS-2, MS-A1).
+// TestDeafNodes: nodes that receive nothing but still send request links with one member after the
+// other. No other node is removed because of that, and few whole views are sent (MS-2, MS-A1).
 func TestDeafNodes(t *testing.T) {
 	spec.Covers(t, "MS-2", "MS-A1")
 	for deaf := effort.Of(2, 2, 1); deaf <= 2; deaf++ {

@@ -197,8 +197,8 @@ func TestCensusQuestion(t *testing.T) {
 	}
 }
 
-// TestAlarm: a suspicion in a base zone reaches its supervisor and the monitors of the
-// management zone before τ (MS-101, MS-A13, MS-A32).
+// TestAlarm: a suspicion in a base zone reaches its supervisor and the monitors of the management
+// zone within less than τ (MS-101, MS-A13, MS-A32).
 func TestAlarm(t *testing.T) {
 	spec.Covers(t, "MS-101", "MS-A13", "MS-A32")
 	s := newSystem(t, 2, 2, 12, 4)

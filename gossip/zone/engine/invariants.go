@@ -95,7 +95,7 @@ func (m *Machine) checkSuspicions() error {
 }
 
 func (m *Machine) checkLinks() error {
-	var room [64]uint64 // of up to 4096 nodes without an allocation
+	var room [64]uint64 // a bit for each of up to 4096 nodes, without an allocation
 	seen := append(room[:0], make([]uint64, len(m.view.pages))...)
 	for i := range m.links.list {
 		l := &m.links.list[i]

@@ -174,7 +174,7 @@ func (a *attributes) requested(m *Machine) {
 			m.stats.RepeatedAsks++
 		case r != nil && r.inc == v.Inc && v.U < r.u:
 			data = append(data, r.above(v.U))
-		case !push: // a request for the whole table: ⟨p, ⊥⟩ (MS-80)
+		case !push: // an answer that says that there is nothing newer: ⟨p, ⊥⟩ (MS-80)
 			data = append(data, wire.TableData{Owner: v.Owner, Inc: v.Inc, Last: true})
 		}
 	}
@@ -196,7 +196,7 @@ func (a *attributes) received(m *Machine) {
 		case d.Owner == 0 || d.Owner == m.self || !m.view.has(d.Owner) || m.view.at(d.Owner).inc != d.Inc:
 			m.stats.StaleData++
 			continue
-		case d.To == 0: // the answer has the whole table: ⟨p, ⊥⟩ (MS-82)
+		case d.To == 0: // the sender has nothing newer: ⟨p, ⊥⟩ (MS-82)
 			if r != nil && r.target == m.in.From {
 				a.settle(r)
 				a.want(m, d.Owner)

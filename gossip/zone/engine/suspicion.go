@@ -178,7 +178,8 @@ const graceRounds = 3
 
 // guilty reports whether enough nodes suspect a node to remove it now, and the newest version
 // that they name. If all reports are of silence, the node has a grace period first, because the
-// cause may have been a partition shorter than the timeout. In that period this node asks it.
+// cause may have been a partition shorter than the timeout. In that period this node notifies it
+// of the reports.
 func (m *Machine) guilty(s *suspect, enough int) (wire.Version, bool) {
 	all, failures, newest := m.evidence(s)
 	switch {
@@ -219,10 +220,9 @@ func (m *Machine) evidence(s *suspect) (all, failures int, newest wire.Version) 
 	return all, failures, newest
 }
 
-// counts reports whether reports by a node count. Reports by a node that suspects nearly all
-// others do not count, because it is probably at fault itself (MS-A1). But if this node also
-// suspects nearly all others, it accepts the reports of such nodes: this node and those may be
-// the few survivors.
+// counts reports whether reports by a node count. Reports by a node with more than mostReports reports
+// do not count, because it is probably at fault itself (MS-A1). But if this node has so many reports,
+// too, it accepts the reports of such nodes: this node and those may be the few survivors.
 func (m *Machine) counts(by wire.Ref) bool {
 	most := m.mostReports()
 	return m.suspicions.open[by] <= most || by != m.self && m.suspicions.open[m.self] > most
@@ -263,8 +263,8 @@ func (m *Machine) suspected() (n int) {
 	return n
 }
 
-// credible reports whether a node that is not suspected itself suspects this one: if two nodes
-// suspect each other, neither counts as suspected.
+// credible reports whether at least one of the nodes that suspect s is not suspected itself. So if two
+// nodes suspect each other and no other node suspects them, neither counts as suspected.
 func (m *Machine) credible(s *suspect) bool {
 	return slices.ContainsFunc(s.reports, func(r report) bool {
 		return m.counts(r.by) && !slices.ContainsFunc(m.suspicions.on(r.by), func(q report) bool { return m.counts(q.by) })

@@ -10,8 +10,8 @@ import (
 
 // Outcome is what nodes have reported so far, compared with the ground truth.
 type Outcome struct {
-	Joins    uint64 // number of events that a node joined
-	Leaves   uint64 // number of events that a node left, for any cause
+	Joins    uint64 // number of events that say that a node joined
+	Leaves   uint64 // number of events that say that a node left, for any cause
 	Removals uint64 // number of removals because of suspicions
 	False    uint64 // number of removals of nodes that were fine
 	Refuted  uint64 // number of suspicions that were refuted

@@ -68,12 +68,12 @@ const (
 	RejectedOther Rejected = 2 // in an MRA: the message is a LAP
 )
 
-// REJ refuses. Its attribute:
+// REJ refuses a connection. Its attribute:
 //
 //	0  4  local comm id, 0 for none    10  2  reason
 //	4  4  remote comm id               12 72  more about the reason
 //	8  b7-6 message rejected           84 148 private data
-//	9  b7-1 length of that information
+//	9  b7-1 length of the part at 12
 type REJ struct {
 	LocalID, RemoteID CommID       // communication ids of the sender and the receiver
 	Rejected          Rejected     // the message that is refused

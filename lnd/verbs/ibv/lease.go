@@ -31,7 +31,7 @@ func (l *lease) hold() bool {
 	}
 }
 
-// release takes a holder away, and ends the lease with the last.
+// release takes a holder away. When no holder is left it ends the lease.
 func (l *lease) release() {
 	switch n := l.holders.Add(-1); {
 	case n == 0:

@@ -116,7 +116,7 @@ func (x *cmNet) send(from int, s *cmSend, b []byte) {
 	}
 }
 
-// put makes a message arrive as if from the address from.
+// put makes a message arrive whose source address is the argument from.
 func (x *cmNet) put(from netip.Addr, to int, b []byte) {
 	f := cmFlight{x.now + x.link.delay, from, to, b}
 	if x.link.jitter > 0 {
@@ -139,7 +139,7 @@ func (x *cmNet) do(i int, call cmCall) ibta.CommID {
 	return id
 }
 
-// connect makes node from send a request to node to.
+// connect makes the first node send a request to the second one.
 func (x *cmNet) connect(from, to int) ibta.CommID {
 	x.t.Helper()
 	return x.do(from, cmCall{

@@ -218,8 +218,8 @@ func TestCMBothDisconnect(t *testing.T) {
 	x.empty()
 }
 
-// TestCMCancel withdraws a request: the other side is notified, before and after it has
-// granted it.
+// TestCMCancel withdraws a request: the other side is notified, whether or not it has granted the
+// request already.
 func TestCMCancel(t *testing.T) {
 	for _, accept := range []bool{false, true} {
 		x := newListening(t, 7, 2, weather{delay: time.Millisecond})
@@ -239,8 +239,8 @@ func TestCMCancel(t *testing.T) {
 	}
 }
 
-// TestCMEndedBeforeREP: a passive side whose REP was lost ends the connection before it
-// repeats the REP: the active side stops repeating its REQ.
+// TestCMEndedBeforeREP: the REP is lost, and the passive side ends the connection without repeating
+// it. The active side stops repeating its REQ.
 func TestCMEndedBeforeREP(t *testing.T) {
 	x := newListening(t, 1, 2, weather{delay: time.Millisecond})
 	x.drop = func(_ int, m ibta.MAD) bool { return m.Attribute == ibta.AttrREP }

@@ -120,8 +120,8 @@ func (c *cm) closing(out *cmOutput) {
 }
 
 // disconnected handles a DREQ. It also answers a DREQ of an unknown connection, as Linux does,
-// so that the peer need not repeat it. It answers a DREQ that comes in place of a lost REP as
-// well, because the peer refuses a repeated REQ only after it has this answer.
+// so that the peer need not repeat it. It answers a DREQ as well while this side still waits for the
+// REP, which was lost: only after this answer does the peer refuse the REQ that this side repeats.
 func (c *cm) disconnected(now time.Duration, from netip.Addr, tid uint64, r *ibta.DREQ, out *cmOutput) {
 	n := c.conns[r.RemoteID]
 	if n == nil || n.state == reqSent && n.peer == from {

@@ -52,10 +52,11 @@
 // window that is acknowledged, and is halved for a loss. The last packet of a message
 // asks for an acknowledgement, and of a long one four of each window.
 //
-// Messages of one packet that are posted while 16 others are in flight wait for the next ACK, or
-// until they are 16, and leave in one burst. They also leave when a timer is due, the first after
-// some round trips and at least 500 µs of silence. Then none wait until the peer makes progress,
-// as its ACKs may be lost. None wait behind fewer than 16, or if a round trip takes 500 µs or more.
+// Messages of one packet that are posted while at least 16 others are in flight are held back, and
+// leave in one burst: with the next ACK, or when 16 are held back. They also leave when a timer for
+// lost packets is due: at first a probe, after some round trips and at least 500 µs of silence. From
+// then on no message is held back until the peer makes progress, because its ACKs may be lost. None is
+// held back either if fewer than 16 are in flight, or if a round trip takes 500 µs or more.
 //
 // A SEND that finds no receive buffer is dropped without an answer, and its sender
 // retransmits it. An RNR NAK would cost the sender one of the few tries after which the
@@ -85,9 +86,10 @@
 // socket, also with the connection manager and the ACKs. So the loop is handed over only
 // while few packets arrive and are in flight and messages fit one packet, and it goes back
 // when other packets arrive, or when something is posted while no goroutine reads. A follower
-// that stays away for longer than a peer waits before it probes loses the loop when it comes
+// that stays away for longer than [readloop.MaxAbsence], which is less than a peer waits before it
+// probes, loses the loop when it comes
 // back or anything is posted; an unused loop goes back after 20 ms at most. Until then no
-// goroutine reads: packets for others wait, and peers probe.
+// goroutine reads: packets for other goroutines wait, and peers probe.
 //
 // The device delays an ACK until the port is about to block, so that it can leave with an answer,
 // or else with the ACKs to other peers in one system call. While the loop is handed over the ACK

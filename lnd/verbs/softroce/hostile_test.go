@@ -44,7 +44,7 @@ func newTarget(t *testing.T) *target {
 	return x
 }
 
-// inject makes b arrive as a packet from the address from.
+// inject makes b arrive as a packet whose source address is the argument from.
 func (x *target) inject(from netip.Addr, b []byte) {
 	x.conn.hub.ingress.receive([]wire.Datagrams{{From: netip.AddrPortFrom(from, wire.Port), Size: len(b), Bytes: b}})
 	x.v.clock.Run(x.v.clock.Now() + time.Second)

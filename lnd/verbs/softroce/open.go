@@ -22,9 +22,9 @@ var (
 type Options struct {
 	Network wire.Network // network of UDP ports; nil: the system's
 	Numbers Numbers      // source of ids and keys; nil: random ones
-	// Bind makes the UDP socket of a device of the system's network, with the options of how, and is
-	// the place for a socket that an earlier process has opened; nil: how.ListenPacket. What it
-	// returns is a *net.UDPConn or embeds one. Sockets of multicast groups are always new.
+	// Bind makes the UDP socket of a device of the system's network, with the options in how. It may
+	// instead return a socket that an earlier process has opened. nil: how.ListenPacket. The result
+	// is a *net.UDPConn or embeds one. Sockets of multicast groups are always new.
 	Bind func(how net.ListenConfig, local netip.AddrPort) (net.PacketConn, error)
 }
 

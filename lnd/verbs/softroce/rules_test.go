@@ -72,8 +72,8 @@ func (l *lone) want(what string, got, want []int) {
 	}
 }
 
-// TestOneNak: the responder sends one NAK for a missing packet, and none if the packet
-// arrives in the same step, followed by the packets that were behind it.
+// TestOneNak: the responder sends one NAK for a missing packet. It sends none if the missing packet
+// arrives in the same step and the packets that follow it arrive once more after it.
 func TestOneNak(t *testing.T) {
 	l := newLone(t, nil)
 	for _, tt := range []struct {
@@ -172,7 +172,7 @@ func TestGapClosed(t *testing.T) {
 	}
 }
 
-// TestMalformed: requests that break a rule of rocev2 §6 each are refused.
+// TestMalformed: each request that breaks one of the rules of rocev2 §6 is refused.
 func TestMalformed(t *testing.T) {
 	type step struct {
 		op     ibta.OpCode
@@ -284,7 +284,7 @@ func TestGather(t *testing.T) {
 	}
 }
 
-// TestGathered: each of these events makes the messages leave that wait for each other.
+// TestGathered: each of these events makes the messages leave that are held back for one burst.
 func TestGathered(t *testing.T) {
 	var all []int
 	for i := range 2 * gatherBehind {

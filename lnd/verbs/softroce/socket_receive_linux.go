@@ -153,8 +153,8 @@ func (t *receiverSlot) sender() netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4((*unix.RawSockaddrInet4)(unsafe.Pointer(&t.name)).Addr), port)
 }
 
-// segmentSize returns the size of datagrams that the kernel has joined, and whole if it has
-// not joined any. The socket requests no other control messages, so oob has nothing else.
+// segmentSize returns the size of datagrams that the kernel has joined. If it has not joined any, the
+// result is the argument whole. The socket requests no other control messages, so oob has nothing else.
 func segmentSize(oob []byte, whole int) int {
 	at := unix.CmsgLen(0)
 	if len(oob) < at+4 || binary.NativeEndian.Uint32(oob[at-4:]) != unix.UDP_GRO || binary.NativeEndian.Uint32(oob[at-8:]) != ofUDP {

@@ -50,7 +50,7 @@ func (w *crowd) complete(c *verbs.Completion) {
 	}
 }
 
-// connect connects the node from to the node to.
+// connect makes a connection: the node from requests it, and the node to accepts it.
 func (w *crowd) connect(from, to *testNode, cq verbs.CQ) *shared {
 	cfg := from.config()
 	cfg.QP.Sends, cfg.QP.Recvs, cfg.QP.MaxSends = cq, cq, 64

@@ -105,8 +105,8 @@ func TestSelf(t *testing.T) {
 	b.want(b.step(b.ack()), "10.0.0.2@tcp: "+upToDate)
 }
 
-// TestTurnedOff: when discovery is turned off here, peers are told. Peers that were met while
-// it is off are discovered when it is turned on.
+// TestTurnedOff: when discovery is turned off here, peers are told. Peers that become known while it
+// is off are pinged again for the first message after it is turned on.
 func TestTurnedOff(t *testing.T) {
 	b := newBench(t, Limits{})
 	b.meet(them)

@@ -195,8 +195,8 @@ func (m *Machine) forget(p *peer, id nid.NID, out *Output) {
 // isBlank reports whether nothing is known of a peer, and nothing was published about it.
 func (p *peer) isBlank() bool { return p.flags == 0 && p.idle() }
 
-// remember keeps a blank peer until its rate of probes allows a full burst again, so that a
-// peer that is forgotten and met again gets no second burst.
+// remember keeps a blank peer until its rate of probes allows a full burst again. A peer that is
+// forgotten and soon becomes known again thus gets no second burst.
 func (p *peer) remember(m *Machine, spent time.Duration) {
 	p.spent = spent
 	p.hearsay = newHearsay(p)

@@ -44,7 +44,7 @@ type player struct {
 	nis   map[nid.NID]*driverNI
 	adds  map[nid.NID]*lnet.NI
 
-	open     map[string][]*pair // the pairs that lack one side, by the result of what
+	open     map[string][]*pair // the pairs that lack one side, by the key that the method what returns
 	byHandle map[wire.MDHandle]*pair
 	hops     map[string]bool   // the local NID and next hop of each message of our node
 	hellos   map[string]bool   // the two NIDs in each HELLO of the recorded node

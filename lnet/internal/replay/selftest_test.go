@@ -108,7 +108,8 @@ func (x *tester) next() {
 	}
 }
 
-// sent reports whether the node has sent so many requests of tests, and their RPCs have ended.
+// sent reports whether the node has sent the given number of requests of tests, and their RPCs have
+// ended.
 func (x *tester) sent(tests int) bool {
 	status := x.agent.Status()
 	return tests == x.tests || int(status.Sent) >= tests && status.Calls == 0

@@ -104,8 +104,8 @@ func TestFlippedBits(t *testing.T) {
 	}
 }
 
-// TestRecords: blocks with correct lengths and digests, some with contents that no Recorder
-// writes.
+// TestRecords checks what Replay returns for blocks with correct lengths and digests, of which some
+// have contents that no Recorder writes.
 func TestRecords(t *testing.T) {
 	config := []byte{byte(Full), 'c'}
 	boot := []byte{1, 0, 0, 0}

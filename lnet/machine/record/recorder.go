@@ -10,8 +10,8 @@
 //	8  digest of the content of all blocks so far, little endian
 //	n  content
 //
-// The first content is the mode, one byte, and the Config. Others are records, of
-// varints and of bytes with their length in front:
+// The content of the first block is the mode, one byte, and the Config. The other blocks have
+// records, of varints and of bytes with their length in front:
 //
 //	0, steps                   the end
 //	1, id, incarnation, kept bytes    a machine begins an incarnation
@@ -84,8 +84,8 @@ func New[In, Out any](w io.Writer, codec Codec[In, Out], mode Mode, config []byt
 }
 
 // Boot notes that m begins an incarnation: the machine's first, or a later one with what was
-// kept from those before. It returns a machine that steps m and records that; m must
-// not step another one of this Recorder. The two largest numbers are no id.
+// kept from those before. It returns a machine that steps m and records each step. While m is
+// stepped, it must not step another machine of this Recorder. The two largest numbers are no id.
 func (r *Recorder[In, Out]) Boot(id, incarnation uint64, kept []byte, m machine.Machine[In, Out]) machine.Machine[In, Out] {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -146,7 +146,7 @@ func (c *Console) run(ctx context.Context, command engine.Command) (engine.Resul
 	return c.await(ctx, command)
 }
 
-// await is run for a ctx that may have ended: the command begins all the same.
+// await does what run does, but begins the command even if ctx has ended already.
 func (c *Console) await(ctx context.Context, command engine.Command) (engine.Result, error) {
 	over := make(chan engine.Effect, 1)
 	id := c.start(command, func(e engine.Effect) { over <- e })

@@ -15,7 +15,7 @@ import (
 )
 
 // TestForgedReply: a reply that comes from another node than the one that was asked is dropped,
-// even if its number is right; the one of the node itself is taken.
+// even if its number is right; a reply of the node that was asked is taken.
 func TestForgedReply(t *testing.T) {
 	spec.Covers(t, "ST-32")
 	l := newLab(t, 3, 1, selftest.Config{})

@@ -65,7 +65,7 @@ func TestWaitInOrder(t *testing.T) {
 }
 
 // TestShare: the requests of one client use at most a quarter of the memory. Requests of other clients
-// overtake those that wait because their client has used its quarter, but no other waiting ones.
+// overtake requests that wait because their client has used its quarter, but no others that wait.
 func TestShare(t *testing.T) {
 	spec.Covers(t, "ST-19")
 	l := newLab(t, engine.Config{MaxBulk: 4 << 20}, node1)
@@ -113,8 +113,8 @@ func TestWaitTooLong(t *testing.T) {
 	}
 }
 
-// TestDiscard: a test that discards its data asks a server for none to be checked, because
-// kernel servers do not know that check in a request.
+// TestDiscard: a test with CheckDiscard sends its requests with CheckNone, because kernel servers do not
+// know CheckDiscard in a request.
 func TestDiscard(t *testing.T) {
 	spec.Covers(t, "ST-15")
 	_, call := oneCall(t, brw(wire.Read, 4096, wire.CheckDiscard, 1))

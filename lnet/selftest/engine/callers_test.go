@@ -50,7 +50,7 @@ func TestCallMemory(t *testing.T) {
 	}
 }
 
-// TestStopWaiting: units that wait for memory stop like others, and do not call afterwards.
+// TestStopWaiting: units that wait for memory stop like other units, and send no RPC afterwards.
 func TestStopWaiting(t *testing.T) {
 	spec.Covers(t, "ST-16")
 	l := newLab(t, engine.Config{MaxBulk: 1 << 20}, node1)

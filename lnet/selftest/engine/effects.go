@@ -24,7 +24,7 @@ const (
 // Input is what a [Node] steps on; the zero value is the timer. Data is used during Step only.
 type Input struct {
 	Kind    InputKind      // selects the fields that are used
-	ID      uint64         // number of the transfer or RPC, from the effect; of a Join: any, which its end has
+	ID      uint64         // number of the transfer or RPC, from the effect; of a Join: any number, which its DoAnswer repeats
 	Peer    nid.ProcessID  // sender of the request; the console to join
 	Self    nid.NID        // NID of this node to which the request was sent
 	Service wire.Service   // service of the request: its match bits
@@ -76,19 +76,19 @@ type Effect struct {
 // Output has the effects that a step asks the shell to carry out.
 type Output struct {
 	Effects []Effect // effects in the order in which the shell carries them out
-	memory  []byte   // of messages; its length is that of the messages in it
+	memory  []byte   // memory for messages; its length is the number of bytes that messages of this output use
 }
 
 const (
 	keptEffects  = 1 << 10               // most effects whose memory an output keeps for the next step
-	someMessages = 16 * wire.MessageSize // bytes of memory that are made at a time
+	someMessages = 16 * wire.MessageSize // bytes that are allocated at a time, for several messages
 )
 
 // message returns memory for a message, empty.
 func (o *Output) message() []byte {
 	at := len(o.memory)
 	if cap(o.memory)-at < wire.MessageSize {
-		o.memory, at = make([]byte, 0, someMessages), 0 // messages before have the earlier memory
+		o.memory, at = make([]byte, 0, someMessages), 0 // earlier messages keep the memory that they have
 	}
 	o.memory = o.memory[:at+wire.MessageSize]
 	return o.memory[at:at:len(o.memory)]

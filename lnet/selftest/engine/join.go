@@ -20,8 +20,8 @@ type Joined struct {
 	Features wire.Features // features of the session
 }
 
-// joining is the RPC by which the node asks a console for membership of its session. Its
-// end is that of a Join.
+// joining is the RPC by which the node asks a console for membership of its session. A Join ends
+// when this RPC ends.
 type joining struct {
 	command  uint64 // number of the Join
 	id       uint64 // number of the RPC
@@ -120,7 +120,7 @@ func (n *Node) joined(m *wire.Message, b *wire.JoinReply) {
 		end.Errno, end.Refused = syscall.Errno(m.Status), true
 	case b.Session.Console.IsAny():
 		end.Errno = syscall.EBADMSG
-	case s != nil && s.id != b.Session: // made meanwhile; the console of the other one sees from replies that this node is busy
+	case s != nil && s.id != b.Session: // the node has got another session meanwhile; the console that has admitted it sees from later replies that it is busy
 		end.Errno, end.Session = syscall.EBUSY, s.id
 	case s != nil:
 		s.references++

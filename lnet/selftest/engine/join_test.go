@@ -35,7 +35,7 @@ func newJoiner(t *testing.T, cfg engine.Config) *joiner {
 	return j
 }
 
-// ask begins to join, and returns the request, if there is one.
+// join makes the node begin to join, and returns its request, if it sent one.
 func (j *joiner) join(console nid.ProcessID, group string) (request wire.Message, sent bool) {
 	j.t.Helper()
 	before := len(j.calls)

@@ -5,8 +5,9 @@ import (
 	"syscall"
 )
 
-// recheck drops the requests that wait of nodes that are no longer allowed, and ends the session if its
-// console or a destination of its tests no longer is. It gives up a Join with such a console. Requests that arrive are checked in any case.
+// recheck drops the waiting requests of nodes that are no longer allowed, and ends the session if its
+// console, or a destination of its tests, is no longer allowed. It gives up a Join with a console that
+// is no longer allowed. Requests that arrive later are checked anyway.
 func (n *Node) recheck() {
 	n.waiting = slices.DeleteFunc(n.waiting, func(q request) bool {
 		if n.cfg.Allow(q.peer.NID) {

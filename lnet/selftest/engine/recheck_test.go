@@ -52,8 +52,8 @@ func TestJoinNoLongerAllowed(t *testing.T) {
 	}
 }
 
-// TestWaitingNoLongerAllowed: requests that wait are dropped when their node is no longer allowed, and the
-// one in front, whose list is being fetched, is refused.
+// TestWaitingNoLongerAllowed: requests that wait are dropped when their node is no longer allowed, and
+// the request in front, whose list is being fetched, is refused.
 func TestWaitingNoLongerAllowed(t *testing.T) {
 	spec.Covers(t, "ST-12")
 	allowed := true

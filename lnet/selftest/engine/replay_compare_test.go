@@ -37,8 +37,8 @@ func (r *replay) compareEnds(e *engine.Effect, m *recording.Message) {
 	}
 }
 
-// compareCall finds the request of our node that a recorded request is, and notes its numbers.
-// Those to one service of one node leave in the recorded order.
+// compareCall finds the request of our node that corresponds to a recorded request, and notes its
+// numbers. Our requests to one service of one node must leave in the recorded order.
 func (r *replay) compareCall(m *recording.Message) {
 	r.t.Helper()
 	for i := range r.calls {

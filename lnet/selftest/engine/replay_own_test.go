@@ -12,15 +12,16 @@ import (
 // ownRequest is a request of a recorded console to its own node. A kernel sends it to itself,
 // which no recording shows.
 type ownRequest struct {
-	sent   int // how many requests the recorded node sends to others before it
+	sent   int // how many requests to other nodes the recorded node sends before this one
 	body   wire.Body
 	list   []wire.Destination // destinations of a TEST request for a client
 	status wire.Status        // of the reply
 }
 
-// ownRequests returns what the console of a recording must have sent to its own node if its
-// tests have that node alone as client, and one server: its session, each test, after the
-// server's, with as many RPCs as were recorded, and the start of its batch.
+// ownRequests returns what the console of a recording must have sent to its own node, if that node is
+// the only client of its tests and there is one server: the request for the session; after each TEST
+// request to the server the one to the client, with as many RPCs as were recorded; the start of the
+// batch; and the request to leave the session.
 func ownRequests(t *testing.T, list []recording.Message, self []nid.NID) (own []ownRequest) {
 	t.Helper()
 	sent := 0

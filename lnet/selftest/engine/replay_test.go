@@ -21,12 +21,12 @@ const (
 	consoleRecordings = "../console/engine/testdata/"
 )
 
-// replay plays all others of a recording against a node.
+// replay plays all nodes of a recording but one against our node, which stands for that one.
 type replay struct {
 	t     *testing.T
 	node  *engine.Node
 	self  []nid.NID           // NIDs of the recorded node that ours stands for
-	rails map[nid.NID]nid.NID // the first NID of each node with several, by its others
+	rails map[nid.NID]nid.NID // the first NID of a node with several NIDs, by each of its further NIDs
 	now   time.Duration
 	own   []ownRequest // requests that the recorded console made to the node it ran on, which the replay has still to make
 	sent  int          // requests that the recorded node has sent
@@ -75,7 +75,7 @@ var (
 	two, three  = []string{"10.88.0.2@tcp", "10.88.0.102@tcp", "10.89.0.2@tcp"}, []string{"10.88.0.3@tcp", "10.88.0.103@tcp", "10.89.0.3@tcp"}
 )
 
-// roles are all nodes of all recordings that have such messages, but for tcp-err-put-noportal,
+// roles are all nodes of all recordings that have messages of selftest, but for tcp-err-put-noportal,
 // whose node has no selftest.
 func roles() (list []role) {
 	add := func(file string, client, server []string, of, to counts) {

@@ -156,8 +156,9 @@ func TestBRWServer(t *testing.T) {
 	}
 }
 
-// TestBulkBounds: if a client has a quarter of MaxBulk in transfer, its further requests wait; those beyond MaxWaiting
-// are dropped. A transfer that fails or never ends gets no reply, and its memory is freed.
+// TestBulkBounds: if a client has a quarter of MaxBulk in transfer, its further requests wait; those
+// beyond MaxWaiting are dropped. The request of a transfer that fails or never ends gets no reply, and
+// the memory of the transfer is freed.
 func TestBulkBounds(t *testing.T) {
 	spec.Covers(t, "ST-19")
 	l := newLab(t, engine.Config{MaxBulk: 8 << 20, MaxWaiting: 2}, node1)

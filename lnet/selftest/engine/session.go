@@ -10,7 +10,7 @@ import (
 
 type deadline = machine.Deadline[func()]
 
-// after calls f after a time, which is without end if it is negative.
+// after calls f after the time wait; if wait is negative, f is never called.
 func (n *Node) after(d *deadline, wait time.Duration, f func()) {
 	if wait >= 0 {
 		d.Of = f

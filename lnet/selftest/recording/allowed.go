@@ -11,7 +11,7 @@ import (
 
 // allowed are all differences between a message of our node and that of the recorded kernel, with
 // the section and the words of docs/spec/selftest.md that allow each. adapt changes the recorded
-// message into the one that our node must send. Of bulk data see AdaptData.
+// message into the one that our node must send. For bulk data see AdaptData.
 var allowed = []struct {
 	what, section, sentence string
 	adapt                   func(d *Differences, want, ours *wire.Message) error
@@ -24,7 +24,8 @@ var allowed = []struct {
 		(*Differences).adaptName,
 	},
 	{"messages under way", "9", "msgs_alloc is the number of LNet messages under way, and msgs_max the most so far: both follow from when a node's threads run.", (*Differences).adaptUnderWay},
-	// So a node begins with what it did before the recording; between two samples all grow by the same.
+	// The recorded node begins with the counts of what it did before the recording. Between two samples
+	// each counter grows by the same at both nodes.
 	{"counters at the beginning", "9", "None of these counters is reset by a new session", (*Differences).adaptCounters},
 	{"time in a STAT", "4", "running_ms — ms since session start on the node", (*Differences).adaptRunning},
 }

@@ -7,8 +7,8 @@ import (
 	"ulnet/lnet/selftest/wire"
 )
 
-// TestAdaptData: our bytes stand where the recorded check reads nothing, and where nothing is known
-// of the data the recorded ones stand. Data in parts are compared as the whole.
+// TestAdaptData: AdaptData returns our bytes where the recorded check reads nothing, and the recorded
+// bytes for data of which no request is known. Data in parts are compared as the whole.
 func TestAdaptData(t *testing.T) {
 	const size = 2*page + 64
 	recorded, ours := bytes.Repeat([]byte{1}, size), bytes.Repeat([]byte{2}, size)

@@ -139,7 +139,7 @@ func (d *Differences) Substitute(recorded []byte) []byte {
 	}
 	*s = own
 	b, err := m.AppendBinary(nil)
-	if err != nil { // it was parsed, so that it has a form
+	if err != nil { // does not happen: what was parsed can be encoded
 		return recorded
 	}
 	return b

@@ -16,9 +16,9 @@ const key = 100
 
 // Step is a command that a recorded console must have got, and when.
 type Step struct {
-	Due     int            // begins when the recording comes to this request of the console to another node, the first has the number 1
-	Tests   int            // if more than at the step before: and the console's node has sent so many requests of tests, as client
-	Running bool           // these go on; false: their RPCs have ended
+	Due     int            // number of the recorded request of the console to another node at which the step begins; the first has the number 1
+	Tests   int            // if greater than that of the step before: the step also waits until the console's node has sent so many requests of tests as client
+	Running bool           // the RPCs of tests go on when the step begins; false: they have ended
 	Command engine.Command // the command
 	Status  syscall.Errno  // status with which all nodes answer
 	Stamp   int64          // NewSession: stamp of the session in the recording
@@ -29,7 +29,8 @@ func process(id nid.NID) nid.ProcessID { return nid.ProcessID{NID: id, PID: nid.
 
 // Steps returns the commands of the console that has the first of some NIDs, for recordings of
 // consoles whose tests have the console's node alone as client, one unit, and one server.
-// Kernels number batches over all sessions, so that there are sessions without nodes first.
+// Kernels number batches over all sessions, so the commands begin with sessions without nodes, which use
+// up the numbers of earlier batches.
 func Steps(t testing.TB, list []Message, self []nid.NID) []Step {
 	t.Helper()
 	s := script{self: self, due: 1}
@@ -100,8 +101,8 @@ func rpcs(list []Message, self []nid.NID) (count int32) {
 	return count
 }
 
-// earlier makes sessions as the recorded console must have made before: each test is in the
-// second batch of its session.
+// earlier adds sessions without nodes, of two batches each, so that the batch of the first recorded test
+// gets its recorded number: that batch is the second one of its session.
 func (s *script) earlier(t testing.TB, list []Message) {
 	for i := range list {
 		if !list[i].IsRequest() {

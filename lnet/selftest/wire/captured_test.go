@@ -22,8 +22,8 @@ import (
 	lnetwire "ulnet/lnet/wire"
 )
 
-// captureDirs have captures of kernel nodes, with the counts of another parser: those of the
-// repository, and all of them, if they are beside the repository.
+// captureDirs have captures of kernel nodes, with the counts of another parser: two directories of the
+// repository, and two with all captures, which may exist beside the repository.
 var captureDirs = []string{
 	"../../../lnd/capture/testdata", "../../../lnd/capture/testdata/captures2",
 	"../../../../shared/captures", "../../../../shared/captures2",

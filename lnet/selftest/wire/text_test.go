@@ -17,7 +17,7 @@ type named struct {
 	Check   wire.Check
 }
 
-// TestJSON: people and programs read names in JSON, and what they send back is the same.
+// TestJSON: values are names in JSON, or numbers if they have no name, and are read back unchanged.
 func TestJSON(t *testing.T) {
 	spec.Covers(t, "ST-46")
 	id := wire.Session{Console: nid.MustParse("10.77.0.10@tcp"), Stamp: -5}
@@ -40,7 +40,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestJSONRefused: named that stand for nothing are errors, and change nothing else.
+// TestJSONRefused: texts that stand for no value are errors, and the field does not change.
 func TestJSONRefused(t *testing.T) {
 	spec.Covers(t, "ST-46")
 	for _, text := range []string{

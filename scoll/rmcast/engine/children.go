@@ -61,8 +61,8 @@ func (s *stream) rewire() {
 	}
 }
 
-// adopt makes c a child of this node or, if c has failed, the children of c. A failed child
-// has acknowledged only what all members below it have.
+// adopt makes c a child of this node or, if c has failed, the children of c. What a failed child has
+// acknowledged counts as acknowledged by its children, because all members below it have that.
 func (s *stream) adopt(shape tree.Tree, c tree.Child, before []*child, heir *child) {
 	if s.roster.peers[c.Rank].dead {
 		if k := find(before, c.Rank); k != nil {

@@ -49,8 +49,9 @@
 //
 // A datagram costs the same whatever its length. Messages that wait for room in the window, or
 // for the pace, and then leave together share datagrams; so do those that are resent together,
-// and those whose sends wait to be applied, see [Merge]. No message waits for others to come. All that a member says to another one in a step is one
-// control message. Acknowledgements that are delayed go with it, or with data by PUT.
+// and those whose sends wait to be applied, see [Merge]. No message waits for others to come. All that
+// a member says to another one in a step is one control message. Acknowledgements that are delayed go
+// with it, or with data by PUT.
 //
 // # Versions
 //

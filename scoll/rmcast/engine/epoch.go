@@ -7,8 +7,8 @@ import (
 
 // outranked answers an order whose epoch is not the highest that this member knows. Either two
 // managers are active, or the manager with the higher epoch has died and this member would
-// refuse the other one forever. So if its own manager is silent for HealAfter, this member ends
-// and joins as a new member, unless it can return to the earlier manager.
+// refuse the manager with the lower epoch forever. So if its own manager is silent for HealAfter,
+// this member ends and joins as a new member, unless it can return to the earlier manager.
 func (m *Machine) outranked(from nid.NID, o *wire.Order) {
 	if m.now-m.orderAt >= m.cfg.HealAfter {
 		m.stats.Healed++

@@ -10,7 +10,7 @@ import (
 
 // instructed handles a message of a manager.
 func (m *Machine) instructed(from nid.NID, b []byte) {
-	if len(b) > wire.OrderSize && !slices.Contains(m.cfg.Managers, from) { // with lists: orders with lists of other nodes are not even parsed
+	if len(b) > wire.OrderSize && !slices.Contains(m.cfg.Managers, from) { // only an order with lists is longer than OrderSize: it is not even parsed unless a manager sent it
 		if !slices.Contains(m.cfg.Managers, m.cfg.Self) {
 			m.stats.Stranger++
 		}
@@ -121,7 +121,7 @@ func (m *Machine) install(o *wire.Order) bool {
 }
 
 // depart marks members as failed: their messages end, and others adopt their children (RM-A8).
-// Members from index silent on may be alive.
+// The members ids[silent:] were only silent, and may be alive.
 func (m *Machine) depart(ids []wire.ID, silent int) {
 	news := false
 	for i, id := range ids {

@@ -20,7 +20,7 @@ type Machine struct {
 	sender  sender
 	rtt     rtt
 	acks    [maxLevels]rtt // acknowledgement times of children, by the height of their subtrees
-	late    peak           // delays of datagrams: how long after the control messages about them they arrived
+	late    peak           // delays of datagrams: the time from a control message about a datagram to its arrival
 	relation
 	held     []held
 	heldN    int      // number of bytes in held

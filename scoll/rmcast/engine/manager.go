@@ -126,7 +126,7 @@ func (g *Manager) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 
 // arrive handles a message of a member, or of another manager.
 func (g *Manager) arrive(from nid.NID, b []byte) {
-	if len(b) > wire.OrderSize && !g.admitted.has(from) { // with lists: messages with lists of strangers are not even parsed
+	if len(b) > wire.OrderSize && !g.admitted.has(from) { // only a message with lists is longer than OrderSize: it is not even parsed unless an admitted node sent it
 		g.stats.Stranger++
 		return
 	}

@@ -63,10 +63,10 @@ func sumOf(members []wire.Member, o *wire.Order) uint64 {
 
 // backed returns the list from which this manager may continue the group, or nil. More than half of
 // the members on that list must answer and know no later list. Then no manager can have continued
-// from a later list without them, because for that more than half of these members must have the
-// later list or have ended. Several lists can qualify if members that still answer are reported as
-// ended. Then the list with the largest number of backers wins, and among equals the latest, so few
-// members that claim that all others have ended cannot change the list.
+// from a later list without them: for that, more than half of the members on this list would have to
+// have the later list, or to have ended. Several lists can qualify if members that still answer are
+// reported as ended. Then the list with the largest number of backers wins, and among equals the latest,
+// so few members that claim that all others have ended cannot change the list.
 func (g *Manager) backed() (best *ballot) {
 	c := &g.collect
 	var answers map[wire.ID]*probe

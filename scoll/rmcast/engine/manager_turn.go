@@ -112,7 +112,7 @@ func (g *Manager) elect() {
 	g.members, g.leavers, g.departed, g.claims, g.changed, g.base = nil, nil, nil, nil, false, electorate{}
 	g.latest = wire.Order{}
 	if g.next = max(w.list.Next, 1); g.next > maxNumber {
-		g.next = 1 // the reported members know their communication numbers
+		g.next = 1 // the answers of the members raise it above the numbers that are in use
 	}
 	for i, id := range w.list.Departed {
 		g.departed = append(g.departed, departure{id, g.version, i >= len(w.list.Departed)-int(w.list.Silent)})

@@ -55,7 +55,7 @@ func TestPacked(t *testing.T) {
 	spec.Covers(t, "RM-43", "RM-A25")
 	for _, tree := range []bool{false, true} {
 		for _, tt := range []struct{ size, count, datagrams int }{
-			{8, 17, 9 + 1}, // 8 messages of 10 bytes go at once, alone; then 8 are released one by one, or together
+			{8, 17, 9 + 1}, // 8 messages go alone, at once; as they are released, the other 9 follow in at most 2 datagrams
 			{98, 24, 24},   // two do not fit in a fragment of 100 bytes
 		} {
 			const n = 4

@@ -331,7 +331,7 @@ func TestExpelled(t *testing.T) {
 	}
 }
 
-// TestRestart: RM-A8: when a node joins again as another member, the previous member has
+// TestRestart: RM-A8: when a node joins again as another member, the previous member counts as
 // failed, without any other report.
 func TestRestart(t *testing.T) {
 	spec.Covers(t, "RM-A8")

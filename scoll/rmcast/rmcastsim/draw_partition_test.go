@@ -60,7 +60,8 @@ func (p *partitionPlan) episode(at time.Duration) time.Duration {
 	return at
 }
 
-// traffic makes nodes of all sides send; a node that dies sends before.
+// traffic makes nodes of all sides send. The node victim, which dies during the episode, sends only
+// before its death.
 func (p *partitionPlan) traffic(from, length time.Duration, victim int) {
 	for range 3 + p.IntN(8) {
 		node, span := 1+p.IntN(p.nodes), length

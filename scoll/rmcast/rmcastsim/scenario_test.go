@@ -65,7 +65,7 @@ expect over
 }
 
 // TestLeaveUnfinished: RM-A11: a member leaves while a message of another one waits for a
-// paused node. It ends after LeaveAfter, and the message is released later.
+// paused node. The member is gone after LeaveAfter, and the message is released later.
 func TestLeaveUnfinished(t *testing.T) {
 	spec.Covers(t, "RM-A11")
 	levels(t, `protocol rmcast

@@ -213,7 +213,8 @@ func (e *NoInterfaceError) Error() string { return fmt.Sprintf("No interface mat
 // Unwrap returns the error of the node.
 func (e *NoInterfaceError) Unwrap() error { return e.Err }
 
-// routeErrors gives the error of a route the text of Lustre's tool.
+// routeErrors is explain for the error of a route: its text is the one that Lustre's tool has for the
+// errno.
 func routeErrors(i Item, err error) []*Error {
 	text := "invalid settings for route creation"
 	switch errnoOf(err) {
@@ -225,7 +226,7 @@ func routeErrors(i Item, err error) []*Error {
 	return explain(i, err, text)
 }
 
-// explain gives an error that the node returned the text of Lustre's tool.
+// explain wraps an error that the node returned, with the text that Lustre's tool prints in that case.
 func explain(i Item, err error, text string) []*Error {
 	if err == nil {
 		return nil

@@ -100,7 +100,7 @@ func (d *differ) route(line int, r *Route) {
 	d.same(line, what, "priority", has.Priority, r.Priority)
 }
 
-// same reports that a value differs if import cannot change that value.
+// same adds a failure if a value differs, because import cannot change values of an existing item.
 func (d *differ) same(line int, what, name string, has, want *int) {
 	if want != nil && has != nil && *has != *want {
 		d.add(line, Fails, "%s: %s is %d here and %d in the file; remove it first", what, name, *has, *want)

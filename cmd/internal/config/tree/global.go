@@ -18,12 +18,12 @@ type Global struct {
 	RecoveryInterval   *int64 `json:"recovery_interval,omitempty"`          // kept, without effect since Lustre 2.14
 	RouterSensitivity  *int64 `json:"router_sensitivity,omitempty"`         // percent
 	LNDTimeout         *int64 `json:"lnd_timeout,omitempty"`                // follows from other settings; only shown
-	ResponseTracking   *int64 `json:"response_tracking,omitempty"`          // whose answers are awaited no longer than transaction_timeout, 0 to 3
+	ResponseTracking   *int64 `json:"response_tracking,omitempty"`          // which answers transaction_timeout bounds; 1: to GETs, 2: ACKs, 3: both, 0: as the MD says
 	RecoveryLimit      *int64 `json:"recovery_limit,omitempty"`             // seconds; 0: no limit
 	MaxRecoveryPing    *int64 `json:"max_recovery_ping_interval,omitempty"` // seconds
 
 	// ulnet's additions: module parameters of routes, for which Lustre's tool has no key.
-	AvoidAsymmetric *int64 `json:"avoid_asym_router_failure,omitempty"`   // 1: a route is down while its gateway says that its NIs beyond are
+	AvoidAsymmetric *int64 `json:"avoid_asym_router_failure,omitempty"`   // 1: a route to a next net is down while its gateway reports its NIs on that net as down
 	CheckInterval   *int64 `json:"alive_router_check_interval,omitempty"` // seconds; 0: gateways are not checked
 	PingTimeout     *int64 `json:"router_ping_timeout,omitempty"`         // seconds
 }

@@ -39,7 +39,7 @@ func forgetPeak(t *testing.T) int {
 }
 
 // TestLargeFile reads files of the largest size, or of 1.25 MiB, in bounded memory: 64 MiB plus
-// 16 times the size of the text. Without reading it in pieces, a text takes a hundred times its
+// 16 times the size of the text. A text that is read as a whole takes a hundred times its
 // size.
 func TestLargeFile(t *testing.T) {
 	// What counts is the memory in use. Garbage would add as much again, and more of it on a

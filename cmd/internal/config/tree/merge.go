@@ -2,9 +2,9 @@ package tree
 
 import "slices"
 
-// Merge adds the items of a file to the tree as importing the file into a node that starts does:
-// NIs of the file replace those of the tree, and its settings count; a route, a rule or a peer
-// that the tree has stays as it is, and a peer gets further NIDs.
+// Merge adds the items of a file to the tree, as importing the file adds them to a node that starts. NIs
+// and settings of the file replace those of the tree. A route, a rule or a peer that the tree already has
+// stays as it is, but such a peer gets the further NIDs that the file has for it.
 func (t *Tree) Merge(f *File) {
 	t.Peer, t.Net = slices.Clone(t.Peer), slices.Clone(t.Net) // a configuration may share them
 	for i := range t.Net {
@@ -45,7 +45,7 @@ func (t *Tree) merge(i Item) {
 	}
 }
 
-// mergeNI puts in an NI of a network, in place of one on the same interface.
+// mergeNI adds an NI of a network. It replaces an NI of that network on the same interface or address.
 func (t *Tree) mergeNI(net string, ni NI) {
 	if net == Loopback {
 		return

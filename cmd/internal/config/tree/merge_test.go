@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestMerge: a file counts more than the tree for NIs and settings, adds what the tree does not
-// have, and leaves routes, rules and peers of the tree as they are.
+// TestMerge: NIs and settings of a file replace those of the tree. Routes and rules of the tree stay as
+// they are, its peers get the further NIDs that the file has, and what only the file has is added.
 func TestMerge(t *testing.T) {
 	base, err := Parse([]byte(`net:
   - net type: tcp

@@ -59,7 +59,7 @@ type Statistics struct {
 type Tunables struct {
 	PeerTimeout       *int `json:"peer_timeout,omitempty"`        // seconds
 	PeerCredits       *int `json:"peer_credits,omitempty"`        // messages in flight to a peer
-	PeerBufferCredits *int `json:"peer_buffer_credits,omitempty"` // messages of a peer that wait for router buffers
+	PeerBufferCredits *int `json:"peer_buffer_credits,omitempty"` // messages of a peer that are forwarded at a time
 	Credits           *int `json:"credits,omitempty"`             // messages in flight of the NI
 }
 

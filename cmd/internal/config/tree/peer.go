@@ -33,7 +33,7 @@ type Credits struct {
 	Max             int `json:"max_ni_tx_credits"`     // number of all credits
 	Available       int `json:"available_tx_credits"`  // free credits; negative: number of messages that wait
 	Min             int `json:"min_tx_credits"`        // smallest number of free credits so far
-	QueuedBytes     int `json:"tx_q_num_of_buf"`       // bytes of messages that wait for a credit
+	QueuedBytes     int `json:"tx_q_num_of_buf"`       // bytes, with headers, of messages that the driver has
 	AvailableRouter int `json:"available_rtr_credits"` // free router credits; of a node that is no router: as available_tx_credits
 	MinRouter       int `json:"min_rtr_credits"`       // smallest number of free router credits so far
 	References      int `json:"refcount"`              // 1, and 1 more for each message

@@ -44,8 +44,8 @@ func (p *piece) parse() (*ast.File, error) {
 
 // Values in place of the column of a list's dashes.
 const (
-	noList        = -1 // there is no list
-	unknownIndent = -2 // no line so far could have a dash
+	noList        = -1 // what is below the key is no list that is read item by item
+	unknownIndent = -2 // only blank lines and comments have followed the key so far
 )
 
 // pieces splits a text into pieces that are not much longer than size, provided that no item of

@@ -169,7 +169,7 @@ type Event struct {
 	Epoch       uint32    `json:"epoch,omitempty"`       // number of the client's choice of a master
 	Cause       string    `json:"cause,omitempty"`       // at a server: reason of suspended and evicted
 	Master      string    `json:"master,omitempty"`      // at a server: the client's master
-	Peer        string    `json:"peer,omitempty"`        // process of the client, at a server; node of the later incarnation, of superseded
+	Peer        string    `json:"peer,omitempty"`        // at a server: process of the client; with superseded: node of the later incarnation
 	Server      string    `json:"server,omitempty"`      // the server that an event of a client is about
 	Code        string    `json:"code,omitempty"`        // at a client: the reason
 	// Missed is how many events before this one were dropped, because they came faster than they

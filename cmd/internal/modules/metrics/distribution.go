@@ -42,7 +42,8 @@ func distribution(from *latency.Snapshot) *dto.Histogram {
 	return m.Histogram
 }
 
-// classic returns cumulative buckets. That for all operations is left out, as the count has them.
+// classic returns cumulative buckets. It leaves out the bucket +Inf, which has all operations, because
+// the histogram's count is that number.
 func classic(from *latency.Snapshot) (buckets []*dto.Bucket) {
 	sum, rest := uint64(0), from.Buckets
 	for e := firstBound; e <= lastBound; e++ {

@@ -120,7 +120,7 @@ func TestNativeHistogram(t *testing.T) {
 	for _, d := range times {
 		want[d] = 1
 	}
-	delete(want, time.Hour) // above the last bound, so its bucket is too short for it
+	delete(want, time.Hour) // in the bucket of the longest times, which each leaves out
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -23,9 +23,9 @@ import (
 )
 
 // TestPrometheus: Prometheus finds the median of a histogram, with and without its feature of native
-// histograms, by the expression of dashboards and alerts. A native histogram is more exact: of 500 ms,
-// its bucket begins at 420 ms, and the classic one at 250 ms. The expression of the alerts is evaluated
-// here because promtool of version 2.42 takes no native histograms as input.
+// histograms, by the expression of dashboards and alerts. A native histogram is more exact: its
+// bucket for 500 ms begins at 420 ms, and the classic bucket at 250 ms. The expression of the alerts is
+// evaluated here because promtool of version 2.42 takes no native histograms as input.
 func TestPrometheus(t *testing.T) {
 	if !effort.Long() {
 		t.Skip("runs Prometheus twice, with ULNET_LONG=1")

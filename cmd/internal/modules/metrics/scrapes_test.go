@@ -62,8 +62,9 @@ func ours(text []byte) []byte { return text[bytes.Index(text, []byte("# HELP "+n
 
 func btoi(b bool) int { return int(oneIf(b)) }
 
-// TestFloodOfScrapes: all scrapes of a flood are answered, in each format, compressed or not, but the counters are
-// read for a burst of them, and then four times a second; the others get the last answer.
+// TestFloodOfScrapes: each scrape of a flood is answered, in each format, compressed or not. The
+// counters are read only for the first answerBurst scrapes, and then four times a second; the other
+// scrapes get the last answer.
 func TestFloodOfScrapes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		made, source := 0, gathererOf(crowdOf(1), 1000)

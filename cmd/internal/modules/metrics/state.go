@@ -28,8 +28,8 @@ type state struct {
 
 	captured       bool   // the daemon can capture
 	captureDropped uint64 // packets that viewers were too slow for
-	guarded        bool   // the page has captures, for those with a token
-	wrongTokens    uint64 // requests for these without the token
+	guarded        bool   // the page offers captures, to clients with the token
+	wrongTokens    uint64 // requests for such captures without the token
 
 	gossip   *gossip.Status
 	zone     *zone.Status

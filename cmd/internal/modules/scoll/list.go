@@ -72,7 +72,8 @@ func (c *collective) isStranger(id nid.NID) bool {
 	return l != nil && id != c.self && !l.has(id)
 }
 
-// distrust returns the setting that allows any process to have a NID, "" if there is none.
+// distrust returns the setting because of which any process could use the NID of parent; "": there is
+// none.
 func (c *collective) distrust(parent nid.NID) string {
 	if c.cfg.Keys.Len() > 0 || c.cfg.Admin.Unidentified {
 		return ""

@@ -20,7 +20,7 @@ type NewSessionRequest struct {
 // JoinRequest has the test node join a session.
 type JoinRequest struct {
 	Console nid.ProcessID `json:"console"` // the node of the console
-	Group   string        `json:"group"`   // group of the console, which makes it if it is not there
+	Group   string        `json:"group"`   // group of the console to join; the console creates it if it does not exist
 }
 
 // Named asks for a group or a batch.

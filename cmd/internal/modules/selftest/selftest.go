@@ -49,7 +49,8 @@ func (m *Module) Open() (err error) {
 	return nil
 }
 
-// allow sets the nodes that allows returns true for.
+// allow sets the nodes for which allows returns true: a list of NIDs; empty: those on this node's
+// networks.
 func (m *Module) allow(list string) error {
 	if list == "" {
 		m.allowed.Store(nil)
@@ -63,8 +64,8 @@ func (m *Module) allow(list string) error {
 	return nil
 }
 
-// Reload implements node.Reloader: it sets the nodes that may use this test node from now on. A
-// session of others, or with tests of others, ends.
+// Reload implements node.Reloader: it sets the nodes that may use this test node from now on. A session
+// ends if its console, or a destination of its tests, is not one of these nodes.
 func (m *Module) Reload(to *config.Config) {
 	if err := m.allow(to.SelftestAllow); err != nil { // cannot be, because package config checks the list
 		m.Log.Error("selftest", slog.Any("err", err))

@@ -89,8 +89,8 @@ func TestEnabled(t *testing.T) {
 	}
 }
 
-// TestAllows: without selftest_allow the nodes on the own networks are allowed, with it those
-// that it lists, and the node itself in any case. A reload replaces the list.
+// TestAllows: without selftest_allow, nodes on this node's networks are allowed, and with it the nodes
+// that it lists. The node itself is always allowed. A reload replaces the list.
 func TestAllows(t *testing.T) {
 	for list, want := range map[string]map[string]bool{
 		"":                       {"0@lo": true, "10.0.0.1@tcp": false, "10.0.0.2@o2ib": false},

@@ -31,8 +31,8 @@ type Manager struct {
 	stored map[string]*os.File // descriptors by their names; guarded by mu
 }
 
-// Start returns a manager whose socket has a path. It calls heard with the text of each message
-// after it has done what the message asks for; nil: it does not.
+// Start returns a manager whose socket has a path. The manager calls heard with the text of each message
+// after it has done what the message asks for; heard may be nil.
 func Start(path string, heard func(text string)) (*Manager, error) {
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {
@@ -63,10 +63,10 @@ func (m *Manager) Stored() []string {
 	return slices.Sorted(maps.Keys(m.stored))
 }
 
-// Equip gives a command that has not started the variables and the descriptors of the store, from
-// number 3 on, behind more files that wrongly are among them. A shell, which the command replaces,
-// learns the number of the process. The descriptors are duplicates, which release closes: call it
-// when the command has started.
+// Equip gives a command that has not started the variables of the protocol and, from number 3 on,
+// descriptors: first the files more, which a correct manager would not hand over, then duplicates of
+// those in the store. It makes the command start as a shell, which sets LISTEN_PID and then executes the
+// command. Call release, which closes the duplicates, when the command has started.
 func (m *Manager) Equip(cmd *exec.Cmd, more ...*os.File) (release func(), err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -231,8 +231,8 @@ func (d *Daemon) Kill() {
 }
 
 // Freeze stops the process (SIGSTOP): its connections stay open, but it does not read them until
-// Thaw. Freeze returns when all threads have stopped, which run until one of them has handled
-// the signal.
+// Thaw. Freeze returns when all threads have stopped; they run until one of them has handled the
+// signal.
 func (d *Daemon) Freeze() {
 	d.t.Helper()
 	d.signal(syscall.SIGSTOP)

@@ -32,7 +32,7 @@ func (d *Daemon) Reasons() map[string]uint64 {
 	return all
 }
 
-// Count returns the number of drops for a reason.
+// Count returns how often connections were refused, closed or could not be opened for a reason.
 func (d *Daemon) Count(why fmt.Stringer) uint64 {
 	d.t.Helper()
 	return d.Reasons()[why.String()]

@@ -180,8 +180,8 @@ func (l *loader) open(ends [2]netip.AddrPort, seq uint32, at time.Duration) {
 	l.flows[[2]netip.AddrPort{ends[1], ends[0]}] = &flow{conn: conn, from: Acceptor}
 }
 
-// forgetUnanswered removes a connection whose SYN got no answer, not even a refusal, because
-// this SYN repeats it.
+// forgetUnanswered removes the last connection if its SYN got no answer, not even a refusal: the SYN
+// that begins a connection between the same ends is then a repetition.
 func (l *loader) forgetUnanswered(ends [2]netip.AddrPort) {
 	f, last := l.flows[ends], len(l.script.Conns)-1
 	back := l.flows[[2]netip.AddrPort{ends[1], ends[0]}]
@@ -200,7 +200,7 @@ func (l *loader) segment(f *flow, tcp *layers.TCP, at time.Duration) error {
 		f.next, f.answered = tcp.Seq+1, true
 	case f.from == Acceptor && !f.answered && tcp.RST:
 		l.script.Conns[f.conn].Refused = true
-	case f.from == Acceptor && !f.answered: // this SYN belongs to an earlier connection with the same ports
+	case f.from == Acceptor && !f.answered: // not a SYN: the segment belongs to an earlier connection with the same ports
 	case int32(tcp.Seq-f.next) > 0 && !tcp.RST:
 		f.later = append(f.later, tcp)
 	default:

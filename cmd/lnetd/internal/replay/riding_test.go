@@ -38,7 +38,7 @@ func withoutAck(r *capture.Record) *capture.Record {
 	s.Ksock.Cookies[1] = 0
 	good := s.Ksock.Checksum != 0 && hasGoodChecksum(r)
 	b, err := s.AppendBinary(nil)
-	if err != nil { // it was parsed, so that it has a form
+	if err != nil { // cannot happen: the message was parsed from bytes
 		return r
 	}
 	if good {

@@ -55,8 +55,8 @@ func (r *role) test(t *testing.T, name string, script *replay.Script, side repla
 	r.samples = max(r.samples-1, 0)
 }
 
-// withoutKernelAlone takes the requests out of a script that a kernel's console sends and ours
-// does not, and their replies.
+// withoutKernelAlone removes from a script the requests that a kernel's console sends and ours does not,
+// and the replies to them.
 func withoutKernelAlone(script *replay.Script) {
 	left := script.Events[:0]
 	gone := map[uint64]bool{} // match bits of the replies
@@ -82,7 +82,7 @@ type tester struct {
 	users   *users
 	steps   []recording.Step
 	due     chan int      // numbers of the requests of the framework that the player comes to
-	given   int           // how many of these there have been
+	given   int           // number of requests that were put into due
 	done    atomic.Int64  // number of commands that the console has done
 	tests   int           // requests of tests that the player has come to
 	stopped chan struct{} // closed when the tests without end have been stopped
@@ -158,8 +158,8 @@ func (x *tester) play() error {
 	return nil
 }
 
-// commanded waits until the console has done all commands up to the player's event, if they need
-// no test that the player has a part in.
+// commanded waits until the console has done all commands that precede the player's event. It does not
+// wait for commands that come after tests, because these need replies of the player.
 func (x *tester) commanded() error {
 	due := int64(0)
 	for i := range x.steps {

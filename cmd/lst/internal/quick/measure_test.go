@@ -153,7 +153,8 @@ func TestInterruptBesideDead(t *testing.T) {
 	})
 }
 
-// TestSlowStop: a client that does not answer the end of a round costs seconds, and no more.
+// TestSlowStop: a client that does not answer at the end of a round delays the measurement by a
+// few seconds only.
 func TestSlowStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(rate)

@@ -66,7 +66,7 @@ func TestPlanShort(t *testing.T) {
 	}
 }
 
-// TestPlanRefuses: too many nodes, one that is named twice, and no pair at all.
+// TestPlanRefuses: plan refuses too many nodes, a node that is named twice, and sides without any pair.
 func TestPlanRefuses(t *testing.T) {
 	many := make([]int, MaxNodes+1)
 	for i := range many {

@@ -37,9 +37,9 @@ type Pair struct {
 }
 
 // Latency has quantiles of the time that an RPC takes. If the client is the node of the console's
-// process or daemon (Single), each sample is one RPC; a time is right to 1/32. Of other clients a
-// console cannot see single RPCs: each sample is the mean of one interval of at least 100 ms,
-// concurrency times its length, by the number of its RPCs (Little's law).
+// process or daemon (Single), each sample is one RPC; a time is right to 1/32. The console cannot see
+// single RPCs of other clients: each sample is then the mean time of an RPC in one interval of at least
+// 100 ms. By Little's law that is the concurrency times the interval's length, divided by its RPCs.
 type Latency struct {
 	Mean   time.Duration `json:"mean_ns"` // of all RPCs
 	P50    time.Duration `json:"p50_ns"`  // median of the samples

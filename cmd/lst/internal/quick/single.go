@@ -58,7 +58,7 @@ func between(before, after []selftest.Latency) (list []selftest.Latency) {
 	return list
 }
 
-// singleLatency returns the quantiles of single RPCs, without their mean. There is one at least.
+// singleLatency returns the quantiles of single RPCs, without their mean. The list must not be empty.
 func singleLatency(list []selftest.Latency) Latency {
 	var all uint64
 	for _, b := range list {
@@ -72,7 +72,7 @@ func singleLatency(list []selftest.Latency) Latency {
 			}
 			rank -= b.RPCs
 		}
-		return 0 // not reached: the ranks end with the RPCs
+		return 0 // not reached: no rank is above the number of RPCs
 	}
 	return Latency{P50: quantile(50), P90: quantile(90), P99: quantile(99), Max: list[len(list)-1].UpTo, Single: true}
 }

@@ -23,7 +23,7 @@ func sampled(servers int) *Result {
 	for i := range r.From {
 		for j := range servers {
 			if i == 0 && j == 0 {
-				continue // as if it was the same node
+				continue // left out, as if the client and the server were the same node
 			}
 			rate := float64(1000*(i+1) + 16*j)
 			pairs = append(pairs, Pair{
@@ -118,7 +118,7 @@ func TestPlot(t *testing.T) {
 	}
 }
 
-// TestColour: the fastest pair is green, a slow one is red, and nothing is outside.
+// TestColour: the fastest pair is green, a slow one is red. Shares below 0 and above 1 count as 0 and 1.
 func TestColour(t *testing.T) {
 	for share, want := range map[float64]string{-1: "#eb6e6e", 0: "#eb6e6e", 0.5: "#ebeb6e", 1: "#5aeb6e", 2: "#5aeb6e"} {
 		if got := colour(share); got != want {

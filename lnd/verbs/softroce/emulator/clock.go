@@ -58,8 +58,8 @@ func (t *call) Stop() bool {
 	return t.clock.calls.Clear(&t.due)
 }
 
-// Step advances time to the next timer and runs it. It returns false, and does nothing, if none
-// is due until then.
+// Step advances time to the next timer and runs it. It returns false, and does nothing, if no timer
+// is due at the time until or earlier.
 func (c *Clock) Step(until time.Duration) bool {
 	c.mu.Lock()
 	due := c.calls.Pop(until)

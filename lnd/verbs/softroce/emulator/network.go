@@ -18,7 +18,7 @@ import (
 // Faults are what a Network does to datagrams. The zero value is a perfect wire.
 type Faults struct {
 	Delay  time.Duration // delay of each datagram; at least a microsecond
-	Jitter time.Duration // most random delay added to Delay; datagrams that are sent closer together may be reordered
+	Jitter time.Duration // upper bound of a random delay added to Delay; datagrams sent within this time of each other may be reordered
 	// Loss, Duplicate, Corrupt and Reorder are probabilities. A corrupted datagram has
 	// one bit changed; a reordered one is delayed by Hold.
 	Loss, Duplicate, Corrupt, Reorder float64

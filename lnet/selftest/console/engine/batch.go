@@ -174,7 +174,8 @@ func (q *Query) begin(c *Console, o *operation) error {
 	return nil
 }
 
-// ask asks the clients of a batch or, with the numbers that it has there, of a test.
+// ask asks nodes, clients of a batch, how much of the batch runs; with numbers, it asks how much of one
+// test runs: numbers[i] is the number that the test has at nodes[i].
 func (q *Query) ask(c *Console, o *operation, s *session, b *batch, nodes []*node, numbers []int32) {
 	c.ask(&transaction{
 		of: o, service: wire.BatchService, nodes: nodes, wait: q.Timeout,

@@ -112,7 +112,8 @@ func TestRun(t *testing.T) {
 	l.fails(0, &engine.AddTest{Key: key, Test: short}, syscall.ENOSPC)
 }
 
-// TestEnds: a batch that a query sees at its end is not running any more.
+// TestEnds: when a query of a batch finds that none of its tests runs, the console no longer reports the
+// batch as running. A query of one test does not change what it reports.
 func TestEnds(t *testing.T) {
 	spec.Covers(t, "ST-27")
 	l := newLab(t, 3, engine.Config{})

@@ -25,7 +25,7 @@ func endlessBatch(t *testing.T) *lab {
 	return l
 }
 
-// TestNodeDies: a client that dies is Down. The other one goes on, until the batch is stopped.
+// TestNodeDies: a client that dies is Down. The other client goes on, until the batch is stopped.
 func TestNodeDies(t *testing.T) {
 	spec.Covers(t, "ST-48")
 	l := endlessBatch(t)
@@ -49,8 +49,8 @@ func TestNodeDies(t *testing.T) {
 	}
 }
 
-// TestHeir: the nodes of a console that died go to another one by force alone, which ends their
-// tests.
+// TestHeir: another console gets the nodes of a console that died only with Force. When a node changes
+// to that console, its tests end.
 func TestHeir(t *testing.T) {
 	spec.Covers(t, "ST-48")
 	l := endlessBatch(t)

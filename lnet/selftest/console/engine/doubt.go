@@ -7,19 +7,19 @@ import (
 	"ulnet/lnet/selftest/wire"
 )
 
-// doubt says that the console does not know how many tests of a batch a node has. A node numbers
-// the tests of a batch that it has, and a query of one of them names its number there, so that the
-// console asks before it needs a number: a query of a test that the node does not have is
-// refused with ENOENT (selftest §6).
+// doubt says that the console does not know how many tests of a batch a node has. A node numbers the
+// tests of a batch from 1 on, as it gets them, and a query of a test must have the node's number.
+// Before the console needs a number, it finds out how many tests the node has: the node refuses a
+// query of a test that it does not have with ENOENT (selftest §6).
 type doubt struct {
 	test   *test // the test whose request had no answer; nil: none
 	client int   // index of the node in test.from, if the request was for a client; -1: for a server
 	anew   bool  // the node has been asked to make the session again, which it may have lost with its tests
-	number int32 // the test that the node is asked for
+	number int32 // number in the query that settle sends to the node
 }
 
-// doubtAnswers notes the nodes that have not answered to a TEST request. clients says for which
-// role it was.
+// doubtAnswers notes the nodes that have not answered a TEST request. clients: the request was for
+// clients of the test; false: for servers.
 func (b *batch) doubtAnswers(t *test, nodes []*node, answers []Answer, clients bool) {
 	for i, n := range nodes {
 		if answers[i].Failed == 0 {
@@ -51,8 +51,8 @@ func (b *batch) doubt(n *node) *doubt {
 	return b.doubts[n]
 }
 
-// settle asks those of some nodes about which there are doubts, and calls then. The answers are
-// no part of the result.
+// settle asks those of the nodes about which there are doubts which tests they have. When they have
+// answered or were given up, it calls the function then. The answers are no part of o's result.
 func (c *Console) settle(o *operation, s *session, b *batch, nodes []*node, then func()) {
 	var list []*node
 	for _, n := range nodes {
@@ -85,7 +85,7 @@ func (c *Console) settle(o *operation, s *session, b *batch, nodes []*node, then
 }
 
 // settled takes the answer of a node to a query of one test, and returns true if the node has to
-// be asked for another one.
+// be asked about another test.
 func (b *batch) settled(n *node, status wire.Status) (again bool) {
 	d, added := b.doubts[n], b.added[n]
 	switch {

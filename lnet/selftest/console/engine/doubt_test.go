@@ -93,8 +93,8 @@ func TestLostTestAsked(t *testing.T) {
 	}
 }
 
-// TestNodeStartsAnew: a node that was down and has started anew has no tests any more, and counts
-// later ones from 1 on.
+// TestNodeStartsAnew: a node that was down and has started anew has no tests any more, and numbers
+// the tests that it gets then from 1 on.
 func TestNodeStartsAnew(t *testing.T) {
 	spec.Covers(t, "ST-27")
 	l := clientOfTwo(t)

@@ -2,7 +2,7 @@ package engine
 
 import "fmt"
 
-// Invariants returns what of the machine's own accounts does not add up.
+// Invariants returns an error if two of the machine's own counts contradict each other.
 func (c *Console) Invariants() error {
 	held, uses := map[*node]int{}, map[*group]int{}
 	for _, o := range c.operations {

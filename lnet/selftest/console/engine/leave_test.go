@@ -48,8 +48,8 @@ func TestLeaveUnderWay(t *testing.T) {
 	}
 }
 
-// TestLeaveDown: a node that has missed one answer is asked to leave; one that is gone is waited
-// for as short as possible, and reported.
+// TestLeaveDown: a node that has missed one answer is asked to leave. For a node that is gone the console
+// waits only the shortest time, and the answers of the command report that node.
 func TestLeaveDown(t *testing.T) {
 	spec.Covers(t, "ST-24", "ST-30")
 	l := newLab(t, 4, engine.Config{})

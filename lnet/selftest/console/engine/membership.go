@@ -33,7 +33,7 @@ func (c *Console) makeSession(o *operation, nodes []*node, then func()) {
 }
 
 // madeSession takes the reply to MAKE_SESSION. The first node that joins decides the features of
-// the session; nodes with others leave it at once (selftest §10).
+// the session; a node with other features is asked to leave it at once (selftest §10).
 func (c *Console) madeSession(s *session, a *Answer, n *node, m *wire.Message) {
 	b := m.Body.(*wire.MakeSessionReply)
 	if m.Status != wire.OK {
@@ -63,8 +63,8 @@ func (c *Console) madeSession(s *session, a *Answer, n *node, m *wire.Message) {
 
 // remove asks nodes to leave the session. When they have answered or were given up, it calls the
 // function then. A node that has counted several MAKE_SESSION requests, because their replies were
-// lost, is asked as often. A node that has no session of ours has left it (selftest §10). Nodes that
-// are not active get the shortest time to answer: they may be gone.
+// lost, is asked as many times. The answer ESRCH, that the node does not have our session, counts as
+// success (selftest §10). Nodes that are not active get the shortest time to answer: they may be gone.
 func (c *Console) remove(o *operation, nodes []*node, then func()) {
 	s := c.session
 	c.ask(&transaction{

@@ -239,7 +239,7 @@ func (r *replay) compare(q *recorded, e *engine.Effect) {
 	}
 }
 
-// over fails the test if the recorded console has sent more.
+// over fails the test if the recorded console has sent a request that ours has not sent.
 func (r *replay) over(console nid.NID) {
 	r.t.Helper()
 	for _, q := range r.requests[console] {

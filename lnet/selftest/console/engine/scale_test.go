@@ -57,8 +57,8 @@ func TestThousandNodes(t *testing.T) {
 	}
 }
 
-// TestParallel: no more RPCs are under way than Config.MaxCalls allows, and nodes that do not
-// answer do not hold up those of another command for longer than their time.
+// TestParallel: no more RPCs are under way than Config.MaxCalls allows. Nodes that do not answer delay
+// the RPCs of another command for no longer than the time-out of one RPC.
 func TestParallel(t *testing.T) {
 	spec.Covers(t, "ST-30")
 	l := newLab(t, 65, engine.Config{MaxCalls: 8})
