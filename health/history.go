@@ -9,7 +9,7 @@ import (
 // keptHistory is how many evictions an agent remembers; newer ones overwrite the oldest.
 const keptHistory = 4096
 
-// Past is an eviction that a server has made.
+// Past is the end of a client's connection at a server: an event ClientEvicted, with its time.
 type Past struct {
 	At time.Time `json:"time"` // time of the wall clock; zero if the agent has none
 	Event

@@ -64,7 +64,7 @@ const (
 	OldEpoch      = wire.OldEpoch      // a later choice of a master is known
 	NotConnected  = wire.NotConnected  // the server does not know the client
 	Busy          = wire.Busy          // the client's earlier incarnation is being evicted: try again later
-	Orphaned      = wire.Orphaned      // the client's master is dead or unsure
+	Orphaned      = wire.Orphaned      // the client's master is dead, or has not confirmed the client
 	OtherMaster   = wire.OtherMaster   // the client has another master
 	Full          = wire.Full          // no room for more clients
 	Flapping      = wire.Flapping      // the client connects too often
@@ -96,7 +96,7 @@ const (
 	ClientRecovered = engine.ClientRecovered // the client was connected before this server's restart, and is connected again
 	ClientSuspended = engine.ClientSuspended // the client's eviction begins: do not serve it any more
 	ClientEvicted   = engine.ClientEvicted   // the client was evicted, for the reason Cause
-	ClientOrphaned  = engine.ClientOrphaned  // the client's master is dead or unsure
+	ClientOrphaned  = engine.ClientOrphaned  // the client's master is dead, or does not know the client
 	ClientRehomed   = engine.ClientRehomed   // the client has chosen another master, or its old one is confirmed
 	QuorumLost      = engine.QuorumLost      // this server is cut off from most others
 	QuorumWon       = engine.QuorumWon

@@ -3,7 +3,8 @@ package lnd
 // Batcher is an Upcalls that receives in batches. lnet fulfils it. A driver may leave all of this
 // out: then it makes the calls of Upcalls for each message, and sets none of the fields below.
 //
-// A batch is the messages of one Delivery that came with one read. For these, the driver may
+// A batch is the messages that came with one read, and that the driver passes to Parse one by one in the
+// same Delivery. For these, the driver may
 //
 //   - set Delivery.More, while it has the beginning of another message. It calls EndBatch before it
 //     waits for anything: for bytes, or for Recv of a held message;
@@ -12,7 +13,7 @@ package lnd
 //   - set Delivery.Repeats, so that lnet need not judge the same header fields again.
 type Batcher interface {
 	Upcalls
-	// EndBatch ends a batch, in which a message had More set. lnet does what it has put off,
-	// and keeps no reference to the Delivery. The driver may call it while lnet holds a message.
+	// EndBatch ends a batch in which a message had More set. lnet does what it has put off during the
+	// batch, and keeps no reference to the Delivery. The driver may call it while lnet holds a message.
 	EndBatch(d *Delivery)
 }

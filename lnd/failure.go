@@ -30,11 +30,11 @@ const (
 	LocalAborted                  // the device gave the message up
 	LocalNoRoute                  // this NI has no way to the peer
 	LocalError                    // this NI cannot send the message
-	LocalTimeout                  // the message did not leave this NI in time
+	LocalTimeout                  // the message did not leave this NI before its time-out
 	RemoteError                   // the peer cannot take the message, broke the protocol, or broke off a message that it was sending
 	RemoteDropped                 // the peer refused or reset the connection
 	RemoteTimeout                 // the peer took no bytes for too long
-	NetworkTimeout                // no connection was made, or no answer came, in time
+	NetworkTimeout                // no connection was made, or no answer came, before the time-out
 	NumFailures                   // number of failures above
 )
 

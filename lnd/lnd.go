@@ -221,8 +221,8 @@ func Timeout(transaction time.Duration, retries int) time.Duration {
 	return max((transaction-time.Second)/time.Duration(retries+1), time.Second).Truncate(time.Second)
 }
 
-// WithDefaults returns t with every zero field replaced by its default and
-// PeerCredits capped to Credits.
+// WithDefaults returns t with defaults for PeerTimeout, PeerCredits and Credits where these are
+// zero, and PeerCredits capped to Credits.
 func (t Tunables) WithDefaults() Tunables {
 	if t.PeerTimeout == 0 {
 		t.PeerTimeout = 180 * time.Second

@@ -57,7 +57,7 @@ func (h *harness) suggested(d time.Duration) (to map[nid.NID]int, clients map[wi
 // cut off.
 func TestBalance(t *testing.T) {
 	h := balanced(t, 100)
-	h.says(otherA, 10, wire.OK) // otherA has 10 clients, this server 100; each of three live servers moves a third
+	h.says(otherA, 10, wire.OK) // otherA has 10 clients, this server 100; it moves a third of the difference, as three servers are alive
 	to, clients, most := h.suggested(h.s.cfg.Evict)
 	if to[otherA] != 30 || len(to) != 1 || len(clients) != 30 || most > 2 || h.s.Stats().Shed != 30 {
 		t.Errorf("suggested %v to %d, %d at a time", to, len(clients), most)
@@ -128,7 +128,7 @@ func TestBalanceReturned(t *testing.T) {
 	h.says(otherA, 0, wire.OK)
 	h.says(otherA, 0, wire.Draining)
 	h.says(otherA, 0, wire.OK)
-	if to, _, _ := h.suggested(h.s.cfg.Evict); to[otherA] != 3 { // 8 clients on 3 servers: at most 3 each
+	if to, _, _ := h.suggested(h.s.cfg.Evict); to[otherA] != 3 { // a third of the difference of 8, rounded up: three servers are alive
 		t.Errorf("suggested %v", to)
 	}
 }

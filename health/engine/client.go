@@ -98,7 +98,7 @@ const (
 	MasterLost                          // sets Server, Code: the server is no longer the master; the client looks for another one
 	Attached                            // sets Server: the client is connected to the server
 	Dropped                             // sets Server, Code: the client is no longer connected to the server
-	Refused                             // sets Server, Code; with Code OtherTimes also Evict: the server refuses the connection; Code NotConnected: Attach came while there was no master
+	Refused                             // sets Server, Code (with OtherTimes also Evict): the server refuses the connection, or the client does, with Code NotConnected, because it has no master
 	Evicted                             // sets Server, Code, Incarnation: all servers have evicted the client, whose next incarnation begins
 	Superseded                          // sets Server, Incarnation, Peer: a later incarnation runs elsewhere; this one tries again after some minutes
 	clientEvents
@@ -248,8 +248,8 @@ func (c *Client) apply(in *ClientInput) {
 	case ClientStart:
 		if c.phase == resting {
 			c.farewells, c.unaware = nil, nil
-			// The first number is higher than those of an earlier client of this node and incarnation,
-			// because its messages may still arrive.
+			// The first sequence number is higher than those of an earlier client of this node and
+			// incarnation, whose messages may still arrive.
 			c.sequence = max(c.sequence, uint64(c.now))
 			c.elect(election{})
 		}

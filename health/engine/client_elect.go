@@ -72,7 +72,7 @@ func (c *Client) accused(list []nid.NID) []nid.NID {
 	return list
 }
 
-// suggested begins an election that first asks the server that the master has suggested.
+// suggested makes an election that has just begun ask the server first that the master has suggested.
 func (c *Client) suggested(id nid.NID) {
 	if c.phase == electing && id.IsValid() && id != c.master && slices.Contains(c.cfg.Servers, id) {
 		c.election.prefer = id
@@ -119,7 +119,7 @@ func (c *Client) pick() (nid.NID, bool) {
 		}
 	}
 	if len(list) == 0 {
-		for range 4 { // usually one of the first draws is a server that may be asked, and no list of those is needed
+		for range 4 { // draw at random first: usually one of four draws may be asked, which saves making a list
 			if id := c.cfg.Servers[c.rng.IntN(len(c.cfg.Servers))]; !bad(id) {
 				return id, true
 			}
@@ -161,8 +161,8 @@ func (c *Client) nominate(id nid.NID) {
 // elected handles the answer in which a candidate agrees to be the master.
 func (c *Client) elected(p *peer, m *wire.Message) {
 	if m.Kind == wire.Accept && m.Epoch != c.epoch {
-		// The candidate has accepted an earlier connect of this incarnation, so a choice of a master
-		// is enough now.
+		// The candidate has accepted an earlier connect of this incarnation, so the client sends it a
+		// Choose this time, instead of another Connect.
 		c.setAttached(p)
 		c.election.again = true
 		c.nominate(p.id)

@@ -19,9 +19,9 @@ func (c *Client) evicted(from nid.NID, m *wire.Message) {
 	c.nextIncarnation(m.Incarnation, had)
 }
 
-// nextIncarnation begins an incarnation after one that has ended. If the client had a master,
-// it first waits for a random time. So clients that are evicted together do not all connect at
-// once.
+// nextIncarnation begins an incarnation after one that has ended, with a number above last. If pause is
+// set, the client first waits for a random time, so that clients that are evicted together do not all
+// connect at once.
 func (c *Client) nextIncarnation(last uint64, pause bool) {
 	c.own++
 	if c.incarnation = max(c.incarnation, last); c.incarnation < math.MaxUint64-1 {

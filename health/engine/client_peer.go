@@ -29,7 +29,7 @@ type peer struct {
 	sequence uint64        // sequence number of the latest message that needs an answer
 	at       time.Duration // active time at which to repeat that message
 	wait     time.Duration // back-off: time between repetitions
-	since    time.Duration // active time when the server was first told of the present master
+	since    time.Duration // active time from which the client waits for the server: it gives the server up T_orphan later
 	asked    time.Duration // active time when the message of the field sequence was last sent
 	said     wire.Code     // the server's latest refusal to be the master; OK: no refusal since it last agreed
 	evict    time.Duration // T_evict of the server, if that refusal was OtherTimes

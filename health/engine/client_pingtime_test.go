@@ -25,8 +25,8 @@ func (h *clientHarness) pings() wire.Message {
 }
 
 // TestClientPingTime: the step that handles the answer to a ping says how long it took, once, from the
-// first ping that the master has not answered, whichever ping the answer is to. Numbers that no ping
-// had, and answers of others, count as nothing.
+// first ping that the master has not answered, whichever ping the answer is to. Answers with a sequence
+// number that no ping had, and answers of other servers, are not measured.
 func TestClientPingTime(t *testing.T) {
 	spec.Covers(t, "OP-91")
 	h := newClientHarness(t, me, otherA)
@@ -66,5 +66,5 @@ func TestClientPingTime(t *testing.T) {
 	want(h.now - began)
 
 	h.from(master, pong(h.pings()))
-	want(1) // at the same instant; 0 would say that there was no answer
+	want(1) // the answer came at the instant of the ping: 1 ns, because 0 means that there was no answer
 }

@@ -53,9 +53,9 @@ func (c *Client) arrived(in *ClientInput) {
 	}
 }
 
-// inquired answers a master's question whether this client is there. A server that is not the
-// master, or soon will not be, gets no such answer: the client sends it the choice of a master
-// instead.
+// inquired answers a master's question whether this client is there. A server that is not the master by
+// the client's latest choice gets no answer: inform tells it that choice. But every server gets an answer
+// about an incarnation that has ended, and while another process wants this client's id.
 func (c *Client) inquired(p *peer, m *wire.Message) {
 	a := wire.Message{Kind: wire.Here, Sequence: m.Sequence, Epoch: m.Epoch}
 	switch {
@@ -115,8 +115,8 @@ func (c *Client) answered(p *peer, m *wire.Message) {
 	}
 }
 
-// accepted records a connection. If the client no longer waits for this connection, it must tell
-// the server which server is the master.
+// accepted records a connection. If the server has accepted a connect with an earlier choice of a
+// master, the client sends it its latest choice.
 func (c *Client) accepted(p *peer, m *wire.Message) {
 	c.setAttached(p)
 	if c.phase == electing && !c.election.candidate.IsValid() {
@@ -289,7 +289,8 @@ func (c *Client) outdated(p *peer, m *wire.Message) bool {
 	return true
 }
 
-// orphaned handles a server's notice that this client's master is dead or unsure.
+// orphaned handles a server's notice that this client's master is dead or has not confirmed the
+// client.
 func (c *Client) orphaned(p *peer, m *wire.Message) {
 	switch {
 	case c.phase != settled: // the client is electing already, and the server repeats the notice

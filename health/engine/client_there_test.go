@@ -8,8 +8,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestAnswersItsMaster: CH-8: a client answers only its own master, in the present epoch, and
-// answers that an earlier incarnation has ended if it is asked about one.
+// TestAnswersItsMaster: CH-8: to a question about its present incarnation, a client answers only its
+// own master, in the present epoch. To a question about an earlier incarnation, it answers any server
+// that the incarnation has ended.
 func TestAnswersItsMaster(t *testing.T) {
 	spec.Covers(t, "CH-8")
 	h := newClientHarness(t, me, otherA)

@@ -55,7 +55,7 @@ type batch struct {
 	inFlight bool
 	sent     bool
 	ready    bool // the batch will be sent in this step
-	settled  bool // all live servers have answered; dead servers get the batch if they come back within T_q
+	settled  bool // all live servers have answered, and are enough (see judge); dead servers get the batch if they come back within T_q
 }
 
 // suspect records that a client has been silent for T_evict.

@@ -52,7 +52,8 @@ func ofOrphan(e *wire.Entry, c *conn) bool {
 // EvictionStatus is the progress of an eviction that this server makes.
 type EvictionStatus struct {
 	Incarnation uint64 // incarnation of the client that was evicted
-	// Settled means that all live servers have answered the batch.
+	// Settled means that all live servers have answered the batch, and are more than half of all
+	// servers.
 	Settled bool
 	Missing []nid.NID // live servers that have not answered the batch
 	Owed    []nid.NID // dead servers that have not answered; they get the batch if they come back within T_q

@@ -29,7 +29,7 @@ func TestEvictBuriesWhatWasNamed(t *testing.T) {
 }
 
 // TestEvictionOfReturned: CH-62, CH-A8: a client chose another master, and then this server
-// again. This master's eviction succeeds, although one server knows only of the other master.
+// again. The eviction by this server succeeds, although one server still has the other one as master.
 func TestEvictionOfReturned(t *testing.T) {
 	spec.Covers(t, "CH-62", "CH-A8")
 	h := newHarness(t, nil)

@@ -22,7 +22,7 @@ type flapping struct {
 }
 
 type flap struct {
-	last  uint64 // the highest incarnation that was counted
+	last  uint64 // the incarnation that was counted last
 	count int    // number of incarnations counted in the present window
 }
 

@@ -167,7 +167,7 @@ func TestReplayedConnect(t *testing.T) {
 	h.wantState("connected 5 10.0.0.1@tcp/1")
 	h.advance(h.s.cfg.Evict + h.s.cfg.Tick)
 	h.wantState("evicting 5 10.0.0.1@tcp/1")
-	h.raw(host, at(7, 1, 20)) // before that, the client itself connects
+	h.raw(host, at(7, 1, 20)) // the client itself connects while that eviction is under way
 	h.done(wire.Reply{Evicted: 1}, gone)
 	h.wantState("connected 7 10.0.0.1@tcp/1")
 }

@@ -181,7 +181,8 @@ func (s *Server) refusedToo(q *asked) {
 	}
 }
 
-// here handles the answer to an Ask; a later incarnation of the client may have sent it.
+// here handles the answer to an Ask. An answer that the incarnation has ended may come from a later
+// incarnation of the client.
 func (s *Server) here(q *asked) {
 	i, c, code := s.lookup(q)
 	if code != wire.OK || q.m.Code == wire.OK {

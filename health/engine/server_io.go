@@ -103,7 +103,7 @@ const (
 	ClientRecovered                  // the client was connected before this server's restart, and is connected again
 	ClientSuspended                  // the client's eviction begins: do not serve it any more
 	ClientEvicted                    // the client was evicted, for the reason Cause
-	ClientOrphaned                   // the client's master is dead or unsure
+	ClientOrphaned                   // the client's master is dead, or does not know the client
 	ClientRehomed                    // the client has chosen another master, or its old one is confirmed
 	QuorumLost                       // this server is cut off from most others
 	QuorumWon

@@ -71,7 +71,7 @@ type ServerStatus struct {
 	Draining   bool      `json:"draining"`              // the server asks its clients to choose other masters
 	Clients    int       `json:"clients"`               // number of connections, in any state
 	Mastered   int       `json:"mastered"`              // number of connected clients whose master this server is
-	Orphaned   int       `json:"orphaned"`              // number of clients whose master is dead
+	Orphaned   int       `json:"orphaned"`              // number of clients whose master is dead, or does not know them
 	Recovering int       `json:"recovering"`            // clients from before a restart that are not confirmed
 	Evicting   int       `json:"evicting"`              // number of clients that this server is evicting
 	Waiting    int       `json:"waiting"`               // number of connects that wait for an eviction

@@ -40,10 +40,10 @@ type conn struct {
 	// seen is when the last message of the client's node was received. In the states orphaned and
 	// recovering, seen is the time when the state began. It is in active time, like the field due.
 	seen     time.Duration
-	said     time.Duration // active time of the client's last message of client health, or T_evict before its first Ask
+	said     time.Duration // active time of the client's last message of client health; set to T_evict ago by the first Ask
 	carrier  uint64        // incarnation of the NI that sent the client's last message of client health
 	due      time.Duration
-	sequence uint64 // sequence number of the connect that is answered once the record is saved
+	sequence uint64 // sequence number of the message to answer once the record is saved; later of the latest connect: older disconnects are ignored
 	name     string
 	epoch    uint32
 	gen      uint32 // generation: tells successive connections in one slot apart
@@ -170,9 +170,9 @@ func (s *Server) end(i int32, cause wire.Cause, bury bool) {
 	s.finally(i, s.conn(i).incarnation, cause, bury)
 }
 
-// finally ends a connection as end does, and adds a tombstone for all incarnations up to the
-// given one. That may be a later one than the connected incarnation, because a connect of the
-// later one may be on its way (CH-A20).
+// finally ends a connection as end does. If bury is set, its tombstone is for all incarnations up to the
+// given one. That may be later than the connected one, because a connect of the later incarnation may be
+// on its way (CH-A20).
 func (s *Server) finally(i int32, incarnation uint64, cause wire.Cause, bury bool) {
 	c := s.conn(i)
 	s.stats.Ended[cause]++

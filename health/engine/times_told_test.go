@@ -114,8 +114,8 @@ func TestTooSlowToBeChosen(t *testing.T) {
 	}
 }
 
-// TestLeastEvict: a server refuses exactly those times of a client with which Timing would be
-// invalid as one configuration.
+// TestLeastEvict: a server refuses a client's times if and only if a Timing that has these times and
+// the server's Evict and RTT would be invalid.
 func TestLeastEvict(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := func(name string, most int64) time.Duration {

@@ -26,7 +26,8 @@ type tombstone struct {
 	void        bool          // the eviction was withdrawn: the tombstone refuses no incarnation, and late copies of the eviction are ignored
 }
 
-// unnamed is the number for another server that was not recorded by its own number.
+// unnamed is the value of tombstone.from if another server ordered the eviction, and this server does
+// not know which one: it has the tombstone from its store or by read repair.
 const unnamed = noSlot - 1
 
 // slot is an entry of the queue of tombstones. If its time differs from the time at which its

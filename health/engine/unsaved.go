@@ -12,7 +12,7 @@ import "time"
 // unsaved is whether this server can save records.
 type unsaved struct {
 	on   bool          // the latest write whose result is known has failed
-	told bool          // the other servers have been told so
+	told bool          // the other servers were last told that this server takes no clients
 	at   time.Duration // active time of the latest write that failed
 }
 
@@ -23,7 +23,8 @@ func (u *unsaved) wrote(s *Server, failed bool) {
 	}
 }
 
-// run tells changes to all live servers, once per tick: on a bad disk every other write may fail.
+// run reports a change to all live servers. It runs once per tick, so that a disk on which every other
+// write fails does not cause a report for each write.
 func (u *unsaved) run(s *Server) {
 	if u.on && s.now-u.at >= s.cfg.Orphan {
 		u.on = false

@@ -11,8 +11,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// In the digest of a simulation, events have numbers: those of servers follow the kinds of
-// health.Event, those of clients the kinds of health.ClientEvent.
+// In the digest of a simulation, events have numbers: an event of a server is serverEvents plus
+// its kind in health.Event, one of a client is clientEvents plus its kind in health.ClientEvent.
 const (
 	serverEvents = history.Own
 	clientEvents = history.Own + 0x80
@@ -51,7 +51,7 @@ type entry struct {
 	spoke       time.Duration // time at which the client last sent a message
 	incarnation uint64        // the highest incarnation that was evicted from all servers
 	first       time.Duration // when the first server evicted that incarnation
-	evicted     int           // how often the client was told of that eviction
+	evicted     int           // how often the client on this node was told that all servers had evicted it
 	timed       bool          // the reason of that eviction was the client's silence
 
 	judged uint64        // the highest incarnation that a server suspended or evicted for a cause that counts for all servers
@@ -169,7 +169,7 @@ func (l *ledger) accuse(format string, args ...any) {
 	}
 }
 
-// gone is called when a server has evicted an incarnation, as one of all servers.
+// gone is called when a server has evicted an incarnation for a cause that counts for all servers.
 func (l *ledger) gone(c *entry, e *health.Event) {
 	now := l.net.Now()
 	if e.Incarnation > c.incarnation {

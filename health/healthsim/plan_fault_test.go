@@ -114,7 +114,7 @@ func (p *plan) serverFault() {
 	}
 }
 
-// minorities cuts some servers off, or one minority of the servers after the other.
+// minorities cuts a minority of the servers off, up to three times, one after the other.
 func (p *plan) minorities() {
 	for range []int{1, 1, 1, 2, 3}[p.IntN(5)] {
 		list := p.well(1 + p.IntN(3))

@@ -10,7 +10,7 @@ import (
 // Each kind of message uses some of the codes.
 type Code uint16
 
-// The codes. Those of notices are Global, NoQuorum, Orphaned and Draining (CH-68).
+// The codes. Notices have Global, NoQuorum, Orphaned (CH-68), Stale, OtherMaster and Draining.
 const (
 	OK            Code = iota
 	Global             // this incarnation of the client was evicted from all servers
@@ -20,7 +20,7 @@ const (
 	OldEpoch           // a later choice of a master is known: Message.Epoch
 	NotConnected       // the server does not know the client
 	Busy               // the client's earlier incarnation is being evicted: try again later
-	Orphaned           // the client's master, Message.Server, is dead, or no server can say whether it is alive
+	Orphaned           // the client's master, Message.Server, is dead, or has not confirmed that it watches over the client
 	OtherMaster        // the client's master is Message.Server
 	Full               // no room for more clients
 	Flapping           // the client connects too often

@@ -69,7 +69,7 @@ const (
 	HeaderSize = 84
 	MaxName    = 255
 	TokenSize  = 32
-	MaxEntries = 1024 // bound of the number of entries in a digest
+	MaxEntries = 1024 // bound of the number of entries in a message
 	MaxMessage = HeaderSize + MaxName + TokenSize + MaxEntries*EntrySize
 )
 
@@ -118,7 +118,7 @@ type Message struct {
 	Server            nid.NID       // a server, depending on Kind; zero: none
 	Name              []byte        // name of the client, printable, up to MaxName bytes
 	Token             []byte        // signature of a claim: empty, or TokenSize bytes
-	Entries           Entries       // entries of a digest, at most MaxEntries
+	Entries           Entries       // entries of a message between servers, at most MaxEntries
 	Proof             []byte        // authentication code of a signed Connect: empty or keyring.CodeSize bytes
 }
 

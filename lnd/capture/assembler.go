@@ -37,11 +37,11 @@ type waiting struct {
 
 func (w *waiting) after() uint32 { return w.seq + uint32(len(w.b)) }
 
-// pages returns what the segment counts for the bounds: more than the memory that it keeps alive.
+// pages returns for how many pages the segment counts: for more than the memory that it keeps alive.
 func (w *waiting) pages() int { return 1 + cap(w.b)>>11 }
 
-// part returns bytes from one sequence number to another of a segment that has them, as a segment
-// that does not keep the others alive.
+// part returns the bytes of w from one sequence number to another, as a segment with memory of its own,
+// which does not keep the rest of w alive.
 func (w *waiting) part(from, to uint32) waiting {
 	return waiting{seq: from, b: bytes.Clone(w.b[from-w.seq : to-w.seq]), end: w.end && to == w.after(), seen: w.seen}
 }
@@ -74,8 +74,8 @@ func (a *assembler) segment(f *flow, side Side, tcp *headers.TCP) {
 	}
 }
 
-// accept reports whether a segment counts. It cuts off what was seen before. A capture may begin in
-// mid-stream; the decoder then looks for a message.
+// accept reports whether a segment is to be processed. It cuts off bytes that were seen before. A capture
+// may begin in mid-stream: then bare ACKs do not begin the stream, and the decoder looks for a message.
 func (f *flow) accept(s *stream, tcp *headers.TCP) bool {
 	switch {
 	case f.ending && s.begun:
@@ -118,8 +118,8 @@ func (a *assembler) keep(f *flow, side Side, w waiting) {
 	}
 }
 
-// overlapped returns where in the queue the segments begin and end that have bytes of w. If there are
-// none, both is the place of w.
+// overlapped returns the part [i:j] of the queue whose segments have bytes of w, too. If there are none,
+// i and j are both the place at which to insert w.
 func (s *stream) overlapped(w *waiting) (i, j int) {
 	i, _ = slices.BinarySearchFunc(s.queue, w.seq, func(q waiting, seq uint32) int { return int(int32(q.after() - seq - 1)) })
 	for j = i; j < len(s.queue) && int32(s.queue[j].seq-w.after()) < 0; {
@@ -128,7 +128,7 @@ func (s *stream) overlapped(w *waiting) (i, j int) {
 	return i, j
 }
 
-// among returns w, with what segments that it overlaps have before and behind it.
+// among returns w, and the bytes before and behind w of the segments old, which overlap with w.
 func (w waiting) among(old []waiting) (parts []waiting) {
 	if len(old) == 0 {
 		return []waiting{w}
@@ -184,8 +184,8 @@ func (a *assembler) skip(f *flow, side Side) {
 	a.deliver(f, side, int(lost), first.b, first.end)
 }
 
-// deliver hands out bytes that begin at s.next, and what waited for them, segment by segment: it
-// copies nothing, and a segment that was captured begins one for the decoder.
+// deliver hands out bytes that begin at s.next, and the segments that waited for them, one by one. It
+// joins none, so it copies nothing, and the decoder sees where each captured segment begins.
 func (a *assembler) deliver(f *flow, side Side, lost int, b []byte, end bool) {
 	s := &f.streams[side]
 	a.hand(f, side, lost, b, end)

@@ -39,7 +39,7 @@ func pieces(t *rapid.T, n int) (list [][2]int) {
 	return list
 }
 
-// sums are what a stream has become.
+// sums count the records that a Dissector has made of a stream.
 type sums struct {
 	hellos, messages, lost int
 	bytes, missing         uint64

@@ -129,7 +129,7 @@ func datagramHeaders(b []byte) int {
 }
 
 // concealPacket returns a packet of RoCEv2 without the payload of LNet and the keys of
-// memory, and with a correct ICRC. Messages of the connection manager stay, except for the
+// memory, and with a correct ICRC. Messages of the connection manager stay as they are, with the
 // private data that o2iblnd has in them.
 func concealPacket(p lnd.Packet) []byte {
 	b := append([]byte(nil), p.Bytes...)

@@ -33,7 +33,7 @@ type Options struct {
 // Counts are the packets that a Dissector has seen, by what became of them.
 type Counts struct {
 	Packets   uint64 // all packets of the capture
-	Other     uint64 // packets that are neither TCP of the ports in Options nor RoCE
+	Other     uint64 // packets that are neither TCP of the ports in Options, nor RoCE, nor multicast datagrams of LNet
 	Fragments uint64 // IP fragments; they are not put together
 	Truncated uint64 // packets that were captured in part
 	Malformed uint64 // packets with unreadable headers or of unknown link types; without package encap also those with tags of VLANs
@@ -69,7 +69,7 @@ type Dissector struct {
 	ending    []*flow   // flows that both sides finished, but whose bytes are incomplete
 	held      []*Record // records of a flush, which are sorted before they are emitted
 	holding   bool
-	decoding  bool // whether our own code runs inside the assembler
+	decoding  bool // whether the decoder or the caller's emit runs inside the assembler
 }
 
 // NewDissector returns a dissector that hands its Records to emit.
@@ -94,7 +94,7 @@ func NewDissector(opt Options, emit func(*Record)) *Dissector {
 func (d *Dissector) Counts() Counts { return d.counts }
 
 // Packet takes the next packet of a capture. It keeps no reference to data. It returns true
-// if the packet belongs to one of the ports, or to RoCE.
+// if the packet belongs to one of the ports or to RoCE, or is a multicast datagram of LNet.
 func (d *Dissector) Packet(at time.Time, link LinkType, data []byte) bool {
 	d.at = Stamp{Time: at, Frame: d.at.Frame + 1}
 	d.counts.Packets++

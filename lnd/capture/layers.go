@@ -159,7 +159,7 @@ func readPingInfo(b []byte) (any, []byte, gopacket.LayerType, error) {
 	return &info, rest, gopacket.LayerTypeZero, err
 }
 
-// beginsPingInfo reports whether b begins with the magic of a ping info.
+// beginsPingInfo reports whether b begins with a complete ping info.
 func beginsPingInfo(b []byte) bool {
 	_, _, err := wire.ParsePingInfo(b)
 	return err == nil

@@ -15,7 +15,7 @@ type ngWriter struct {
 	buf []byte // head of a block
 }
 
-// Types of blocks, and codes of options: those of one block each.
+// Types of blocks, and codes of options; the name of a code begins with the block that it belongs to.
 const (
 	blockSection    = 0x0A0D0D0A
 	blockInterface  = 1
@@ -27,8 +27,8 @@ const (
 	statisticsReceived, statisticsDropped                   = 4, 5
 )
 
-// newNgWriter returns a writer for a file that begins here. The beginning reaches out with the first
-// flush.
+// newNgWriter returns a writer for a file that begins here. The first flush writes the file's header
+// blocks to out.
 func newNgWriter(out io.Writer) *ngWriter {
 	w := &ngWriter{out: bufio.NewWriter(out)}
 	const magic, major, minor = 0x1A2B3C4D, 1, 0
@@ -64,7 +64,7 @@ func (w *ngWriter) packet(at time.Time, data []byte) error {
 	return err
 }
 
-// statistics writes how many packets there were, with those that were dropped.
+// statistics writes how many packets there were, dropped ones included, and how many were dropped.
 func (w *ngWriter) statistics(at time.Time, received, dropped uint64) {
 	b := ngTime(binary.LittleEndian.AppendUint32(nil, 0), at)
 	b = ngOption(b, statisticsDropped, binary.LittleEndian.AppendUint64(nil, dropped))

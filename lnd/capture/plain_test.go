@@ -73,8 +73,8 @@ func frames(stream []byte) []byte {
 	return file
 }
 
-// TestPlainPackets: packets whose headers are decoded in the short way give the same records and
-// counts as with a VLAN tag, with which gopacket decodes them.
+// TestPlainPackets: packets that takePlain dissects give the same records and counts as the same packets
+// with a VLAN tag, whose headers gopacket decodes.
 func TestPlainPackets(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.pcap")
 	if err != nil || len(files) < 20 {
@@ -104,7 +104,7 @@ func dissected(packets []capture.Packet) (lines []string) {
 	return append(lines, fmt.Sprintf("%+v", d.Counts()))
 }
 
-// TestPlainCutHeaders: packets that end inside their headers are counted as before.
+// TestPlainCutHeaders: each packet that ends inside its headers is counted once, by what it lacks.
 func TestPlainCutHeaders(t *testing.T) {
 	effort.OneGoroutine(t)
 	whole := segment{seq: 1, flags: ackFlag, window: 1, data: []byte("data")}.frame()

@@ -95,8 +95,8 @@ type ChecksumState uint8
 const (
 	ChecksumNone      ChecksumState = iota // the sender sent no checksum
 	ChecksumGood                           // the checksum is correct
-	ChecksumBad                            // the checksum is wrong, and the connection is a v2 one
-	ChecksumUnchecked                      // the checksum was not checked: bytes are missing, or the connection is not v2
+	ChecksumBad                            // the checksum is wrong, in socklnd's v2 or in a message of o2iblnd without payload
+	ChecksumUnchecked                      // none of these: bytes are missing, or in v3, v4 and messages of o2iblnd with payload a sum that differs proves nothing
 )
 
 // Record is one thing that a capture shows. It and everything that it points to belong to the
@@ -136,8 +136,8 @@ func (r *Record) Src() netip.AddrPort { return r.Conn.Ends[r.From] }
 // Dst returns the address of the receiving side.
 func (r *Record) Dst() netip.AddrPort { return r.Conn.Ends[r.From.Other()] }
 
-// Type returns the kind of a message on the wire in one word: ACCEPTOR, HELLO, NOOP, ACK,
-// PUT, GET or REPLY; empty for all other records.
+// Type returns the kind of a message on the wire in one word: ACCEPTOR, HELLO, NOOP, ACK, PUT,
+// GET, REPLY, CM, or for an Exchange o2iblnd's type; empty for all other records.
 func (r *Record) Type() string {
 	switch r.Kind {
 	case Request, Refusal:
@@ -172,7 +172,8 @@ func (r *Record) Portal() (uint32, bool) {
 }
 
 // PingInfo returns the ping info that r carries: a push, or a REPLY whose payload begins like
-// one. If the payload was cut off, the result has the part that is there.
+// one. If the record keeps only a part of the payload, the result has that part. PingInfo returns
+// false if the capture lacks some of the payload.
 func (r *Record) PingInfo() (wire.PingInfo, bool) {
 	if r.Kind != Message || r.Missing > 0 || len(r.Payload) < 4 {
 		return wire.PingInfo{}, false

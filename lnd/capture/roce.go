@@ -21,7 +21,7 @@ var (
 type RoCE struct {
 	// Packet is the captured packet; for a message in several SEND packets, the last one.
 	Packet ibta.Packet
-	// CM is the message of the connection manager, if Kind is CM.
+	// CM is the message of the connection manager, if Kind is CMMessage.
 	CM CM
 	// Msg is the message of o2iblnd: of a Message and Exchange, and of the CM
 	// messages REQ and REP if HasMsg.

@@ -19,7 +19,7 @@ type roceConn struct {
 	age    *list.Element
 	flows  [2]*roceFlow // flow of packets of each side, by sending side
 	qps    [2]qpEnd     // the queue pair at which each side receives; zero: not known
-	ids    [2]commEnd   // communication id and queue pair of each side
+	ids    [2]commEnd   // addresses and communication id of each side; zero: not known
 	closed bool         // the record Closed has been emitted
 	moving []*Transfer  // transfers that are not complete, the oldest first
 }

@@ -62,7 +62,7 @@ func TestRoCEStrange(t *testing.T) {
 	send(ibta.SendFirst, strings.Repeat("x", 256))  // a first packet without a last one
 	send(ibta.SendOnly, "")                         // an empty message
 	send(ibta.SendFirst, strings.Repeat("x", 4096)) // a message that is too long
-	send(ibta.SendLast, strings.Repeat("x", 4096))  //
+	send(ibta.SendLast, strings.Repeat("x", 4096))  // the last packet of that message
 	send(ibta.SendMiddle, "x")                      // a middle packet without a first one
 	send(ibta.WriteOnly, "x")                       // an RDMA WRITE to an unknown address
 	send(ibta.WriteLast, "x")                       // a last packet without a first one

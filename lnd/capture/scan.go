@@ -13,7 +13,7 @@ import (
 const longestHeader = ksock.MsgHeaderSize + wire.LargeHeaderSize
 
 // rescan gives up the message whose headers are in buf and looks for another
-// one behind its first byte.
+// one, from the second byte of these headers on.
 func (d *Decoder) rescan(h *half, cause error) {
 	head := bytes.Clone(h.buf)
 	h.cause, h.phase = cause, phaseScan

@@ -27,7 +27,7 @@ func ethernet(typ uint16, payload ...byte) []byte {
 	return append(binary.BigEndian.AppendUint16(make([]byte, 12), typ), payload...)
 }
 
-// over returns an Ethernet frame with a packet of IPv4 of another protocol, and its field of fragments.
+// over returns an Ethernet frame with an IPv4 packet of the given protocol and fragment field.
 func over(protocol byte, fragment uint16) []byte {
 	b := segment{data: make([]byte, 20)}.frame()
 	b[14+9] = protocol

@@ -98,8 +98,8 @@ func TestWaitingIsBounded(t *testing.T) {
 	}
 }
 
-// TestWaitingMemory: what waits keeps no more memory alive than what it is counted for, and what
-// waits no longer keeps none.
+// TestWaitingMemory: segments that wait keep no more memory alive than they are counted for, and segments
+// that wait no longer keep none.
 func TestWaitingMemory(t *testing.T) {
 	const large = 60 << 10
 	ports := make([]uint16, 32)

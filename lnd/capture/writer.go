@@ -36,7 +36,7 @@ type Writer struct {
 	dropped   uint64 // packets dropped because viewers read too slowly
 }
 
-// maxViewers bounds the viewers of one Writer.
+// maxViewers bounds the recorders of one Writer: those of its viewers, and that of its file.
 const maxViewers = 16
 
 // Errors of [Writer.View].
@@ -129,8 +129,8 @@ func (w *Writer) Rotate(file io.Writer) error {
 // If out is too slow, packets are dropped, because drivers must not wait. Gaps in the
 // sequence numbers show that, and the interface statistics at the end of the capture count
 // them. If out has a method Dropped(packets uint64), it is called before each write with the
-// number so far; if it has a method Flush(), that is called after each write. Besides the errors of out there are
-// ErrClosed and ErrViewers.
+// number so far; if it has a method Flush(), that is called after each write. Besides the errors of
+// out there are ErrClosed and ErrViewers.
 func (w *Writer) View(ctx context.Context, out io.Writer) error { return w.view(ctx, out, false) }
 
 // ViewHeaders is View for viewers that may see headers alone: payload, checksums and

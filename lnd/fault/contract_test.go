@@ -71,8 +71,8 @@ func planOf(t testing.TB, rules []string) *Plan {
 	return p
 }
 
-// promptClock is the real clock, except that very short times pass on time: the runtime's timers
-// take a millisecond for them.
+// promptClock is the real clock, except that its timers for very short times are exact. Those of the
+// runtime take a millisecond.
 type promptClock struct{ machine.Clock }
 
 type promptTimer struct{ done atomic.Bool }

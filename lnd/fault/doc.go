@@ -51,8 +51,8 @@
 // Messages with a latency that varies overtake each other. The kept messages are bounded
 // in number and bytes. A message beyond the bounds is lost and counted, or passes the
 // others if it is kept only because it is behind them. A driver that shuts down
-// finalizes kept messages with ESHUTDOWN, and [Close] and [Plan.Stop] do so before;
-// other faults last until the end.
+// finalizes kept messages with ESHUTDOWN, and [Close] and [Plan.Stop] do so before. All
+// other faults, such as loss, act until the driver has shut down.
 //
 // PeerUp and PeerDown are passed on at once: a kept message may arrive after the end of
 // the connection that brought it.

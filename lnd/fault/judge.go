@@ -6,8 +6,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// Counts are the effects of a rule, in messages. Of several rules that match a message,
-// the one that determined the effect counts it.
+// Counts are the effects of a rule, in messages. Each rule that is tried on a message and
+// matches it counts the match; the one rule that determined an effect counts the effect.
 type Counts struct {
 	Matched    uint64 `json:"matched"`    // messages that match the rule
 	Lost       uint64 `json:"lost"`       // messages lost by "loss"

@@ -214,7 +214,7 @@ func (p *Plan) reserve(bytes int, mayPass bool) bool {
 	return true
 }
 
-// release subtracts a kept message's bytes. The caller holds mu.
+// release takes one message with that many bytes off the count of kept messages. The caller holds mu.
 func (p *Plan) release(bytes int) {
 	p.held--
 	p.heldBytes -= bytes

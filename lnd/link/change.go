@@ -194,7 +194,8 @@ func ParseProbability(s string) (float64, error) {
 	return math.Abs(p), nil // turns -0 into 0
 }
 
-// FormatProbability returns p in percent, exactly enough to parse it again.
+// FormatProbability returns a text that [ParseProbability] turns into exactly p: in percent if there
+// is one, else as a fraction.
 func FormatProbability(p float64) string {
 	if text := strconv.FormatFloat(p*100, 'g', -1, 64) + "%"; mustBe(text, p) {
 		return text

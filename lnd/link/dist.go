@@ -48,8 +48,8 @@ func (d Dist) Mean() time.Duration {
 	return d.Base
 }
 
-// Max is a duration that few draws exceed: none if the shape has bounds, else one in ten
-// million.
+// Max is a duration that few draws exceed: none if the shape has bounds, else about one in ten
+// million, or fewer.
 func (d Dist) Max() time.Duration {
 	switch d.Shape {
 	case Uniform:

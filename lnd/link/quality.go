@@ -17,14 +17,14 @@ type Quality struct {
 	Loss      float64 // probability that a message is lost
 	Duplicate float64 // probability that a message arrives twice
 	Reorder   float64 // probability that a message is held back for Hold
-	Hold      Dist    // how long Reorder holds a message; zero means DefaultHold
+	Hold      Dist    // how long a message is held back; zero: DefaultHold plus the message's latency
 	// Rate is the bandwidth in bits per second; 0 is unlimited. It has no effect on a message's
 	// Outcome, because the delay that it causes depends on earlier messages.
 	Rate int64
 }
 
-// DefaultHold is how long a reordered message is held back at least, together
-// with its latency: enough for others to pass.
+// DefaultHold is for qualities without Hold: they hold a message back for DefaultHold plus its
+// latency, on top of that latency. That is long enough for others to pass.
 const DefaultHold = time.Millisecond
 
 // Outcome describes the transmission of one message.

@@ -65,8 +65,8 @@ type message struct {
 	addr        netip.Addr
 }
 
-// parse calls the function each with every message in b about a link, an address or the end of a
-// dump. It ignores all other messages, among them those of bridges about their ports, which have
+// parse calls the function each with every message in b about a link, an address, an error or the
+// end of a dump. It ignores all other messages, among them those of bridges about their ports, which have
 // the same types as messages about links.
 func parse(b []byte, each func(message)) error {
 	for len(b) >= headerSize {

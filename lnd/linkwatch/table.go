@@ -122,8 +122,8 @@ func (t *table) sweepAddrs() {
 }
 
 // state returns the reason why nothing can be sent from an address, or nil. If no interface has
-// had the address since the first call for it, the address counts as up. It can be local
-// nevertheless, because a route can make a whole network local, as the route of 127.0.0.0/8
+// the address, nor had it at an earlier call, the address counts as up: it can be local all the
+// same, because a route can make a whole network local, as the route of 127.0.0.0/8
 // does.
 func (t *table) state(a netip.Addr) error {
 	owners := t.addrs[a]

@@ -8,7 +8,7 @@ import (
 const (
 	// pollInterval is the interval at which the tracker asks for the links of the addresses
 	// in use. The kernel reports the loss of a carrier at once, but a second loss within a
-	// second, on any interface, only at the end of that second (linkwatch).
+	// second, on any interface, only at the end of that second (net/core/link_watch.c).
 	pollInterval = 100 * time.Millisecond
 	// idleInterval replaces pollInterval while no address is in use.
 	idleInterval = time.Second
@@ -40,7 +40,7 @@ type tracker struct {
 type Stats struct {
 	Changes   uint64 `json:"changes"`   // changes of links and addresses that the kernel reported
 	Lost      uint64 `json:"lost"`      // times that messages were lost because the socket had no room
-	Rounds    uint64 `json:"rounds"`    // rounds of dumps that were completed
+	Rounds    uint64 `json:"rounds"`    // rounds of dumps that were begun
 	Malformed uint64 `json:"malformed"` // messages of the kernel that were invalid
 }
 
@@ -80,8 +80,8 @@ func (t *tracker) heard(m message) {
 	}
 }
 
-// endDump ends the dump under way. One that failed or that changes interrupted removes
-// nothing from the table.
+// endDump ends the dump under way. The dump removes nothing from the table if it failed, if changes
+// interrupted it, or if messages were lost or malformed since it was requested.
 func (t *tracker) endDump(m message) {
 	ended := t.dumping
 	t.dumping = 0

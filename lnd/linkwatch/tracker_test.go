@@ -129,7 +129,8 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestRounds checks after which ends of a dump of the kernel's links the dump is requested again.
+// TestRounds checks after which outcomes of a dump of links the tracker requests the dump again, and that
+// an incomplete dump removes no links.
 func TestRounds(t *testing.T) {
 	spec.Covers(t, "NS-9")
 	for name, c := range map[string]struct {

@@ -35,7 +35,7 @@ type Watcher struct {
 // source is the kernel, or its stand-in in tests.
 type source interface {
 	// receive waits for a message of the kernel until an instant. Its error is errLost if the
-	// kernel has dropped messages, errLate if none came in time.
+	// kernel has dropped messages, errLate if none came until that instant.
 	receive(until time.Time) ([]byte, error)
 	send(requests []byte) error
 	close() error // closes the socket, which ends receive
@@ -49,9 +49,9 @@ var (
 // startWithin is how long Start waits for the first answers.
 const startWithin = time.Second
 
-// Start begins to watch. It knows the links when it returns, and calls changed in a
-// goroutine of its own whenever the state of one may have changed; changed must not call
-// Close. The error is that of the socket.
+// Start begins to watch. It returns when it knows the links, or after a second at the latest.
+// The watcher calls changed in a goroutine of its own whenever the state of a link may have
+// changed; changed must not call Close. The error is that of the socket.
 func Start(changed func()) (*Watcher, error) {
 	s, err := listen()
 	switch {
@@ -78,8 +78,8 @@ func start(s source, changed func()) *Watcher {
 }
 
 // State returns a *[StateError] that says why nothing can be sent from an address of this
-// machine. It returns nil if the link is up, if no interface has had the address since the
-// first call for it, as with most of 127.0.0.0/8, or if links are not watched here.
+// machine. It returns nil if the link is up, if no interface has the address nor had it at
+// an earlier call, as with most of 127.0.0.0/8, or if links are not watched here.
 func (w *Watcher) State(a netip.Addr) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -111,7 +111,7 @@ func (w *Watcher) Stats() Stats {
 	return w.tracker.stats
 }
 
-// Err says why links are not watched any more, nil while they are.
+// Err says why links are not watched, or not any more; nil while they are.
 func (w *Watcher) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -28,8 +28,8 @@ type Harness struct {
 	Start func(t *testing.T, a, b lnd.Upcalls) (lnd.NI, lnd.NI)
 	// Incarnation returns the incarnation with which Start has started one of the two.
 	Incarnation func(lnd.NI) uint64
-	// Await returns true when cond holds, or false if it does not for some seconds. Nil waits
-	// in real time.
+	// Await waits until cond holds and returns true, or gives up after a while and returns false.
+	// Nil: Poll.
 	Await func(cond func() bool) bool
 	// Unreachable is a NID on the driver's net that no node has; invalid
 	// where the driver reaches all NIDs.
@@ -51,8 +51,7 @@ func Poll(cond func() bool) bool {
 	return true
 }
 
-// shutdownLimit is the time after which a Shutdown counts as hung, if its context ended long
-// before.
+// shutdownLimit is how long the Shutdowns of both NIs may take together, before they count as hung.
 const shutdownLimit = 60 * time.Second
 
 // fabric is a pair of NIs under test, connected with each other.

@@ -67,7 +67,7 @@ func testTooLong(t *testing.T, f *casters) {
 	f.wantOnly(1, 2)
 }
 
-// testGroups: an NI is in several groups, and there are no others.
+// testGroups: an NI can be in several groups, and cannot join a group with an invalid number.
 func testGroups(t *testing.T, f *casters) {
 	f.join(1, 1, 2)
 	f.join(2, 1)
@@ -85,7 +85,7 @@ func testGroups(t *testing.T, f *casters) {
 	}
 }
 
-// testLeave: an NI that has left gets nothing, and one that joins twice leaves once.
+// testLeave: an NI that has left a group gets nothing. One Leave is enough after two Joins.
 func testLeave(t *testing.T, f *casters) {
 	f.join(1, 1, 1, 2)
 	f.cast(0, 1)

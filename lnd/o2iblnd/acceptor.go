@@ -57,7 +57,7 @@ func (d *Driver) join(ni *NI, cfg lnd.Config) error {
 		}
 	}
 	if err != nil {
-		if d.acceptors[ni.addr] != a { // the NI joined an acceptor that was replaced meanwhile
+		if d.acceptors[ni.addr] != a { // a is new, so no other NI uses its device
 			err = errors.Join(err, a.dev.Close())
 		}
 		return err
@@ -114,7 +114,7 @@ func (a *acceptor) find(id nid.NID) *NI {
 }
 
 // first returns the NI that counts refusals which belong to no NI, or nil without an NI. early
-// reports whether an NI is starting.
+// reports whether an NI is starting, or none has started.
 func (a *acceptor) first() (ni *NI, early bool) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -151,7 +151,7 @@ func (a *acceptor) request(r verbs.Request) {
 // maxPrivilegedPort is the last port that only the privileged may bind.
 const maxPrivilegedPort = 1023
 
-// refuse rejects a request for which there is no NI. The counters of the NI in the parameter some
+// refuse rejects a request that no NI has been given. The counters of the NI in the parameter some
 // count the refusal; nil: none do.
 func refuse(r verbs.Request, some *NI, why kib.Why, reason Reason, version kib.Version, err error) {
 	from := r.Peer()

@@ -157,8 +157,8 @@ func (u watched) Finalize(m *lnd.Message, err error) {
 	u.Upcalls.Finalize(m, err)
 }
 
-// TestPostedBeforeUpcalls: a goroutine posts, and then finalizes a message. What another goroutine has
-// sent while it posted does not wait for lnet, whose handlers may take long: it is posted before.
+// TestPostedBeforeUpcalls: a goroutine posts, and then finalizes a message. A message that another
+// goroutine sends in between is posted before that Finalize, because lnet's handlers may take long.
 func TestPostedBeforeUpcalls(t *testing.T) {
 	_, ends := newMetered(t, 8, 8)
 	e := ends[0]

@@ -58,7 +58,7 @@ type conn struct {
 	spares    int                // number of receive structures in spare
 	held      []*rx
 	ended     bool // the device sends no more events of this connection
-	told      bool // the peer knows that the connection is over
+	told      bool // the peer's set of connections (peerSet) was told that this one is over
 	abandoned bool // nothing uses the held deliveries any more
 	closed    bool // vc is closed
 
@@ -145,7 +145,7 @@ func (c *conn) free() {
 }
 
 // abandon ends a connection that the device could not make. It returns false if the connection had
-// ended before; then the peer knows of the end already.
+// ended before; then the peer's set of connections (peerSet) was told already.
 func (c *conn) abandon() bool {
 	c.mu.Lock()
 	opening := c.state == connOpening
@@ -170,7 +170,8 @@ func (c *conn) made(vc verbs.Conn) {
 	}
 }
 
-// giveUp ends a connection that is not established and whose end was reported to the peer.
+// giveUp ends a connection that is not established, and whose end was reported to the peer's set of
+// connections (peerSet).
 func (c *conn) giveUp() {
 	c.vc.Close()
 	c.mu.Lock()

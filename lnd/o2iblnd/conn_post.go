@@ -24,7 +24,8 @@ func (c *conn) flush() {
 	outs.Put(out)
 }
 
-// tellEnded finalizes the messages that the steps have ended. mu is held before and after.
+// tellEnded carries out the effects of the steps besides work requests: it counts reasons, finalizes
+// messages that have ended, and ends the connection. mu is held before and after.
 func (c *conn) tellEnded() {
 	for _, why := range c.out.Counted {
 		c.ni.counts.count(why)

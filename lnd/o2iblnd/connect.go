@@ -118,7 +118,7 @@ func (ni *NI) request(r verbs.Request, m *kib.Msg) {
 	for p := ni.peer(m.SrcNID); p != nil; p = ni.peer(m.SrcNID) {
 		if p.request(r, m) {
 			return
-		} // c was removed from the table meanwhile
+		} // p was removed from the NI's table meanwhile
 	}
 	ni.reject(r, kib.Early)
 }

@@ -19,7 +19,7 @@ const (
 	RequestType      // the request holds a message, but no CONNREQ
 	ForeignNID       // no NI of this address has the NID that the request wants
 	RequestSource    // the request's source NID does not have the address that it came from
-	RefusedEarly     // refused because this NI is starting
+	RefusedEarly     // refused because no NI has the NID that the request wants, but one is starting
 	RefusedStale     // the request is meant for an earlier incarnation of this NI
 	RefusedDepth     // refused because the peer's queue depth exceeds our peer_credits
 	RefusedFrags     // the request wants more fragments than a transfer can have
@@ -46,7 +46,7 @@ const (
 	AckBad          // the peer's CONNACK is not valid
 	AckParams       // the peer's CONNACK has parameters beyond what was asked for
 	AckPeer         // the peer's CONNACK comes from another NID or incarnation, or has another version
-	QueueTimeout    // no connection was established in time for a message
+	QueueTimeout    // no connection was established before the deadline of a message
 
 	// Established connections:
 	PeerClosed       // the peer closed the connection

@@ -83,10 +83,10 @@
 //
 // # Held messages
 //
-// A PUT_REQ that lnet holds keeps its credit: seven of them hold up all further messages of
-// their peer, except for a priority message. The payload of an IMMEDIATE that lnet holds is
-// copied to memory of its own, and the buffer is returned at once; its credit too, up to 64
-// for each connection.
+// A PUT_REQ that lnet holds keeps its credit: with a queue depth of 8, seven of them hold up all
+// further messages of their peer, except for a priority message. The payload of an IMMEDIATE that
+// lnet holds is copied to memory of its own, and the buffer is returned at once; its credit too,
+// up to 64 for each connection.
 //
 // # Buffers
 //

@@ -56,7 +56,7 @@ func (t *tx) bulk() bool {
 	return t.phase == phaseWriting || t.phase == phaseWaiting && (t.kind == kib.GetReq || t.kind == kib.PutAck)
 }
 
-// isBulk reports whether a work request is an RDMA WRITE.
+// isBulk reports whether a work request is the last RDMA WRITE of a turn.
 func isBulk(id uint32) bool { return id != noopID && id != silentID && id&turnMark != 0 }
 
 // close ends the connection. Transfers that have posted nothing end at once, others with

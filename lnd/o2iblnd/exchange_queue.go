@@ -65,7 +65,7 @@ func (x *exchange) nextSend() *tx {
 	return x.credited.pop()
 }
 
-// blocked reports whether no message may be posted that needs a credit.
+// blocked reports whether no message that needs a credit waits, or none may be posted.
 func (x *exchange) blocked() bool {
 	t := x.credited.peek()
 	return t == nil || x.credits == 0 || x.credits <= x.kept() && !t.priority

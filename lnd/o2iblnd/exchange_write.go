@@ -10,8 +10,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// write queues the transfer of n bytes of p to t.frags by WRITEs, which t.kind, a PUT_DONE or
-// GET_DONE, follows.
+// write queues the WRITEs that transfer n bytes of p to t.frags. After them the message of t, a
+// PUT_DONE or GET_DONE, is sent.
 func (x *exchange) write(now time.Duration, t *tx, p lnd.Payload, n int, out *exchangeOut) {
 	x.list(now, t)
 	t.src, t.left, t.frag, t.fragOff = newCursor(p), n, 0, 0

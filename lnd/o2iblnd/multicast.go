@@ -171,7 +171,7 @@ func (c *casting) address(g lnd.Group) netip.Addr {
 	return netip.AddrFrom4(b)
 }
 
-// groupAt returns the group that has an address; 0 if it is in no range.
+// groupAt returns the group that has an address; 0 if no group has it.
 func (c *casting) groupAt(a netip.Addr) lnd.Group {
 	if !a.Is4() {
 		return 0
@@ -252,7 +252,7 @@ func (ni *NI) Leave(g lnd.Group) error {
 // follows it. The error is ctx's if datagrams were lost.
 func (c *casting) shutdown(ctx context.Context) error {
 	if c.ni == nil {
-		return nil // multicast was never used on this NI
+		return nil // init was not called
 	}
 	err := c.sending.drain(ctx)
 	c.mu.Lock()

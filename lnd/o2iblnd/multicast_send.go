@@ -44,7 +44,7 @@ func (s *castQueue) init() {
 }
 
 // Multicast implements lnd.Multicaster. If the device has room, the datagram is posted in
-// this goroutine; otherwise later, when the device has room.
+// this goroutine or in the one that runs the queue; otherwise later, when the device has room.
 func (ni *NI) Multicast(m *lnd.Message) {
 	s := &ni.cast.sending
 	s.mu.Lock()

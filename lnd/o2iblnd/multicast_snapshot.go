@@ -19,7 +19,7 @@ type MulticastSnapshot struct {
 func (ni *NI) multicastSnapshot() MulticastSnapshot {
 	c := &ni.cast
 	if c.ni == nil {
-		return MulticastSnapshot{} // multicast was never used on this NI
+		return MulticastSnapshot{} // casting.init was not called
 	}
 	s := MulticastSnapshot{
 		QKey: ni.cfg.MulticastQKey, Limits: ni.MulticastLimits(), Groups: *c.joined.Load(),

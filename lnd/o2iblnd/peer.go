@@ -18,7 +18,7 @@ import (
 type peer struct {
 	ni   *NI
 	id   nid.NID
-	gets atomic.Int64 // number of GET_REQs that lnet has not answered
+	gets atomic.Int64 // number of GET_REQs of the peer whose GET_DONEs have not ended
 	gone atomic.Bool  // the peer is no longer in the NI's table; set under mu
 
 	mu      sync.Mutex
@@ -198,7 +198,7 @@ func (p *peer) closed(c *conn, cause *Error) {
 	p.unlock()
 }
 
-// fail ends all connections, because the peer broke the protocol on one.
+// fail ends all connections because of cause: lnet refuses a header of the peer, or closes the peer.
 func (p *peer) fail(cause *Error) {
 	p.mu.Lock()
 	conns := p.conns
@@ -216,7 +216,7 @@ func (p *peer) shutdown() {
 	p.unlock()
 }
 
-// scan fails the messages that have waited too long for a connection.
+// scan fails all messages that wait for a connection once one of them has waited too long.
 func (p *peer) scan(now time.Duration) {
 	p.mu.Lock()
 	if p.pending.priority.due(now) || p.pending.normal.due(now) {

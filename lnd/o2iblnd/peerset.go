@@ -160,8 +160,8 @@ func (s *peerSet) closed(now time.Duration, err *Error, out *peerOut) {
 }
 
 // failed handles a request that failed and is not repeated. The last request that fails ends the
-// waiting messages with its error (kiblnd_peer_connect_failed), unless it was given up in favour
-// of the peer's request.
+// waiting messages with its error (kiblnd_peer_connect_failed). But if messages wait and a request
+// was given up in favour of the peer's, or was a redial, this side requests a connection again.
 func (s *peerSet) failed(now time.Duration, err *Error, out *peerOut) {
 	s.peerWins = s.peerWins || s.have == 0 && err.Reason == RejectedRace
 	if s.expecting() || s.acceptPending(now) {

@@ -30,8 +30,9 @@ func (s *peerSet) request(now time.Duration, in peerIn, out *peerOut) {
 	s.accept(now, out)
 }
 
-// accept expects a connection from a request of the peer, and withdraws this side's own
-// requests unless the oldest accepted request is older than acceptTimeout.
+// accept expects a connection from a request of the peer. Unless the oldest accepted request is
+// older than acceptTimeout, it drops this side's requests that wait to be repeated and, if the
+// peer's NID is the higher one, withdraws those without an answer.
 func (s *peerSet) accept(now time.Duration, out *peerOut) {
 	if s.accepting++; s.accepting == 1 {
 		s.acceptedAt = now

@@ -43,7 +43,7 @@ type ask struct {
 // peerOut is what the peer has to do after a step, in this order.
 type peerOut struct {
 	why     kib.Why // for peerRequest: why to reject it; 0: accept
-	reason  Reason  // reason to count, of the rejection or of a request that is repeated
+	reason  Reason  // reason to count: why one side has rejected a request of the other
 	refused *Error  // for peerConnected: why to end the connection; nil: use it
 	ack     kib.ConnParams
 

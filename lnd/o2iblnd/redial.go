@@ -19,7 +19,7 @@ import (
 // The sender of such a packet can be forged, so the requests that such packets cause are
 // bounded: one per address in redialPause, a token bucket for all addresses together, and none
 // to an address outside the subnets of the device's address. A request without an answer is
-// sent 4 times in redialTimeout and then withdrawn: 5 packets of 308 bytes of IP, 97 KiB/s for
+// sent 4 times in redialTimeout and then withdrawn: 5 packets of 308 bytes of IP, 96 KiB/s for
 // the refilled bucket. No message of lnet depends on it. A peer that has a connection, or is
 // expected to get one, gets no such request. The bounds are local policy.
 const (
@@ -76,7 +76,7 @@ func (a *acceptor) unknown(from netip.Addr) {
 	nis := a.nis
 	a.mu.RUnlock()
 	if len(nis) == 0 || !isNeighbor(a.subnets, a.addr, from) {
-		return // no NI has started: the peer repeats its packet
+		return // no NI has started, and the peer repeats its packet; or from is no neighbor
 	}
 	a.redialMu.Lock()
 	outcome := a.redials.allow(nis[0].clock.Now(), from)

@@ -22,7 +22,7 @@ type Snapshot struct {
 	Peers    []PeerSnapshot   // peers, ordered by NID
 	Counters Counters         // number of occurrences of each Reason
 
-	Multicast MulticastSnapshot // state of multicast; zero if the device has none
+	Multicast MulticastSnapshot // state of multicast; Limits.MaxPayload is 0 if there is none
 }
 
 // PeerSnapshot is the state of one peer.

@@ -19,7 +19,8 @@ func (n *Network[M]) arrive(id NodeID, i int32) {
 	}
 }
 
-// handle steps node id with the message of flight i.
+// handle steps node id with flight i, unless that is a Refused, Reset or Command for an incarnation
+// that has ended.
 func (n *Network[M]) handle(id NodeID, i int32) {
 	f, in := n.flights.at(i), &n.in
 	in.Kind, in.From, in.Msg = f.kind, f.from, f.msg
@@ -45,8 +46,9 @@ func (n *Network[M]) input(kind Kind) {
 	n.in = Input[M]{Kind: kind}
 }
 
-// refuse handles a flight to a node without a process: its host, if it has one, sends a
-// Refused to the sender, if that still runs in the same incarnation.
+// refuse handles a flight to a node without a process: the node's host, if it is up, sends a Refused
+// to the sender, if that still runs in the same incarnation and can be reached. The second copy of
+// a duplicate, and what is no message, gets no Refused.
 func (n *Network[M]) refuse(id NodeID, i int32) {
 	f := n.flights.at(i)
 	if f.kind != Message {

@@ -10,10 +10,10 @@ func (n *Network[M]) Pause(id NodeID) {
 }
 
 // Resume ends a pause. The program gets the waiting messages in the order in which they
-// arrived. A timer that came due during the pause runs between two of them, at a position drawn
-// from the seed. If a message before that position makes the program set another wake, the timer
-// runs at this position only if the wake is the earliest possible instant; a later wake runs at
-// its own time.
+// arrived. A timer that came due during the pause runs before, between or after them, at a position
+// drawn from the seed. If a message before that position makes the program set another wake, the
+// timer runs at this position only if the wake is the earliest possible instant; a later wake runs
+// at its own time.
 func (n *Network[M]) Resume(id NodeID) {
 	nd := &n.nodes[id]
 	if nd.state&statePaused == 0 {

@@ -1,9 +1,9 @@
 // Package analyze says of a capture what was slow and what is missing: it pairs PUTs with ACKs, GETs
 // with REPLYs, and requests of protocols above LNet with their replies, and follows connections.
 //
-// An [Analyzer] takes the records of a [capture.Dissector] and makes a [Report], at the end or in
-// between. It is a machine: no clock, no I/O, no goroutine; equal records give equal reports. Its
-// memory has bounds whatever a capture has in it, and the report counts what it had to forget.
+// An [Analyzer] takes the records of a [capture.Dissector] and makes a [Report], at the end of the
+// capture or before. It is a machine: no clock, no I/O, no goroutine; equal records give equal reports.
+// Its memory is bounded whatever a capture has in it, and the report counts what the Analyzer forgot.
 //
 //	a := analyze.New(analyze.Config{Services: []analyze.Service{analyze.Ptlrpc()}})
 //	d := capture.NewDissector(capture.Options{KeepPayload: 256}, a.Record)
@@ -22,11 +22,11 @@
 // The latency is the time from the frame that completes the message to the one that completes its
 // answer, at the point of capture.
 //
-// A message that was seen before has the same handle, portal, match bits and length. On another
-// connection, or between other NIDs, it is a resend of the same operation. On the same connection it
-// is a copy; a copy that gets an answer of its own counts as an operation, because a program may send
-// several messages from one MD. A request of a service has a new handle each time: with a number
-// that is still waited for it is a resend.
+// A message with the same handle, portal, match bits and length as an earlier one was seen before. On
+// another connection, or between other NIDs, it is a resend of the same operation. On the same connection
+// it is a copy; a copy that gets an answer of its own counts as an operation, because a program may send
+// several messages from one MD. A resent request of a service has a new handle: it is recognized by its
+// number. If the reply was seen already, the resend is also an operation, which waits for another reply.
 //
 // Where a capture has both sides of a router, each routed message is in it twice. The report counts
 // the second as forwarded. An operation is measured where its first message was seen: on the
@@ -43,7 +43,8 @@ import (
 
 // Config of an Analyzer. The zero value pairs no requests of protocols above LNet.
 type Config struct {
-	// Services say how requests are paired with replies. The first that knows a PUT counts.
+	// Services say how requests are paired with replies. A PUT belongs to the first service that takes
+	// it for a request or a reply.
 	Services []Service
 	// Listed is the number of entries of each list in a report, such as the slowest operations; 0
 	// means 10.
@@ -100,7 +101,7 @@ func newAnalyzer(cfg Config, l limits) *Analyzer {
 	return a
 }
 
-// Record takes the next record. It keeps no reference to it but for its Conn, until that is closed.
+// Record takes the next record. It keeps no reference to r, but one to r.Conn until that is closed.
 func (a *Analyzer) Record(r *capture.Record) {
 	now := a.time(r.Time)
 	switch r.Kind {

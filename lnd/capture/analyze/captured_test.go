@@ -23,11 +23,12 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// captureDirs have captures of kernel nodes: those of the repository, and all if they are beside it.
+// captureDirs are the directories with captures of kernel nodes: those in the repository, and the
+// complete sets, if these are beside the repository.
 var captureDirs = []string{"../testdata", "../testdata/captures2", "../../../../shared/captures", "../../../../shared/captures2"}
 
-// selftest is the service of lnet_selftest, read by hand (selftest §3): the number is in the request,
-// and the match bits of the reply.
+// selftest pairs the messages of lnet_selftest, whose bytes it reads itself (selftest §3): a request has
+// the number in its payload, and the reply has the number as its match bits.
 var selftest = Service{
 	Name: "selftest",
 	Request: func(put wire.PutCmd, payload []byte) (uint64, bool) {
@@ -177,7 +178,7 @@ func object(v any) map[string]any {
 	return m
 }
 
-// compareLinks puts what is known of connections into both maps.
+// compareLinks adds what the report says of connections to got, and what expected.json says to count.
 func compareLinks(r *Report, want map[string]any, got, count map[string]uint64) {
 	for _, l := range r.Links {
 		got["established"] += l.Connections
@@ -210,7 +211,8 @@ func compareLinks(r *Report, want map[string]any, got, count map[string]uint64) 
 	}
 }
 
-// TestCapturedRDMA: the same of o2iblnd, with the credits that were given back.
+// TestCapturedRDMA: over o2iblnd, operations of kernel nodes, and the credits that they gave back, are as
+// many as another parser has counted.
 func TestCapturedRDMA(t *testing.T) {
 	spec.Covers(t, "DG-1", "DG-7")
 	eachCapture(t, "o2ib", func(t *testing.T, file string, want map[string]any) {
@@ -302,7 +304,7 @@ func readMessages(t *testing.T, file string) (list []message) {
 }
 
 // search finds all operations: each message that asks, unless the same was seen before, with the
-// first message behind it that answers it and was seen on the same side of a router.
+// first later message that answers it and was seen on the same side of a router.
 func search(all []message) (list []found) {
 	for i := range all {
 		for k := range kinds {

@@ -52,7 +52,7 @@ func (c *conn) join() *link {
 	return c.link
 }
 
-// hello takes a HELLO. With that of the other side the connection is established.
+// hello takes a HELLO. Once both sides have sent one of the same version, the connection is established.
 func (c *conn) hello(now time.Duration, r *capture.Record) {
 	if r.Err != nil {
 		return
@@ -70,7 +70,7 @@ func (c *conn) hello(now time.Duration, r *capture.Record) {
 	}
 }
 
-// establish begins the connection's time in its link.
+// establish counts the connection in its link, and notes the incarnations of both sides there.
 func (c *conn) establish(now time.Duration) {
 	l := c.join()
 	c.established = true
@@ -135,8 +135,8 @@ func (c *conn) traffic(now time.Duration, r *capture.Record) {
 	l.zeroCopy(a, now, side, r)
 }
 
-// assume begins the time of a connection that was open before the capture, with its first message.
-// The NIDs in the header of that are those of the connection, unless a router is at an end.
+// assume counts a connection that was open before the capture as established, at its first message. It
+// takes the NIDs in the message's header for those of the connection, unless a router is at an end.
 func (c *conn) assume(now time.Duration, r *capture.Record) {
 	if r.Kind == capture.Message && !c.of.RoCE {
 		var ends [2]End
@@ -147,8 +147,8 @@ func (c *conn) assume(now time.Duration, r *capture.Record) {
 	c.establish(now)
 }
 
-// guess returns the end of a connection without a HELLO: a NID that its messages name, or the
-// address if that is not the NID's.
+// guess returns an end of a connection without a HELLO: the NID n, which a message names, or the IP
+// address of the end if n has another address.
 func (c *conn) guess(s capture.Side, n nid.NID) End {
 	if isEnd(c.of, s, n) {
 		return End{NID: n}
@@ -176,7 +176,7 @@ func (c *conn) close(now time.Duration, cause error) {
 		return
 	}
 	l, a := c.join(), c.ls.a
-	openEnd := cause == capture.ErrOpenEnd // the connection goes on behind the end of the capture
+	openEnd := cause == capture.ErrOpenEnd // the connection goes on after the end of the capture
 	if c.established {
 		l.hear(a, now, c.keepalive())
 		if !openEnd {
@@ -205,7 +205,7 @@ func (c *conn) close(now time.Duration, cause error) {
 	}
 }
 
-// disown takes a connection out of its link that turned out to be a direction of another one.
+// disown takes the connection out of the counts of its link: it is one direction of another connection.
 func (c *conn) disown() {
 	if c.established {
 		c.link.sum.Connections--

@@ -19,7 +19,7 @@ const (
 	perOctave = 32
 	octaves   = 36                        // up to 2^42 ns, more than an hour
 	buckets   = (octaves + 2) * perOctave // the first two octaves have buckets of 1 ns
-	longest   = 1<<(octaves+6) - 1        // what is longer counts as this, but for the maximum
+	longest   = 1<<(octaves+6) - 1        // a longer time counts as this one, except in the maximum
 )
 
 // bucketOf returns the index of the bucket of a length of time.

@@ -121,7 +121,7 @@ func (ls *links) between(a, b End, roce bool) (l *link, swapped bool) {
 	if l = ls.byKey[k]; l != nil {
 		return l, swapped
 	}
-	if l = ls.byIP[k]; l != nil { // an attempt that ended before the HELLOs
+	if l = ls.byIP[k]; l != nil { // the connection ended before the HELLOs, so its ends are addresses
 		return l, l.key[0].NID.Addr() != a.Addr
 	}
 	if len(ls.list) >= ls.a.limits.links {

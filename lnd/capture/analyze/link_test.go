@@ -25,8 +25,8 @@ func (t *tape) onlyLink(tb testing.TB) Link {
 	return links[0]
 }
 
-// TestReconnects: a connection in the place of an ended one of the same type is a reconnect, of either
-// side. Further connections of the same type are none.
+// TestReconnects: a connection that replaces an ended one of the same type is a reconnect, whichever side
+// opens it. A further connection of a type of which none has ended is no reconnect.
 func TestReconnects(t *testing.T) {
 	spec.Covers(t, "DG-5")
 	p := newTape(Config{})
@@ -37,8 +37,8 @@ func TestReconnects(t *testing.T) {
 	}
 	p.close(control, nil)
 	p.close(bulk, capture.ErrReset)
-	p.dial(nodeB, nodeA, ksock.BulkOut, 7, 5) // bulk data go the same way; node B was started again
-	p.dial(nodeA, nodeB, ksock.BulkOut, 5, 7) // there was none before
+	p.dial(nodeB, nodeA, ksock.BulkOut, 7, 5) // replaces bulk: its data go the same way, from B to A; B was started again
+	p.dial(nodeA, nodeB, ksock.BulkOut, 5, 7) // no connection for bulk data from A to B has ended
 	refused := p.attempt(nodeA, nodeB)
 	p.hello(refused, near, ksock.Control, nil)
 	p.hello(refused, far, ksock.None, nil)
@@ -47,7 +47,7 @@ func TestReconnects(t *testing.T) {
 	p.give(capture.Record{Kind: capture.Request, Conn: failed, Request: wire.AcceptorRequest{NID: nodeB}})
 	p.hello(failed, near, ksock.Control, nil)
 	p.close(failed, capture.ErrReset)
-	p.close(p.attempt(nodeB, nodeA), capture.ErrReset) // without a word of either side
+	p.close(p.attempt(nodeB, nodeA), capture.ErrReset) // neither side has sent a HELLO
 	got := p.onlyLink(t)
 	want := LinkCounts{Connections: 5, Open: 3, MostOpen: 3, Ended: 2, Reset: 1, Reconnects: 1, Refused: 1, Failed: 2}
 	if diff := diff.Diff(want, got.LinkCounts); diff != "" {
@@ -123,7 +123,7 @@ func TestZeroCopy(t *testing.T) {
 	zc(far, 2, 3) // has a cookie of its own, and brings one back
 	p.now = 4 * time.Second
 	p.noop(c, far, 2, 4)
-	p.noop(c, far, 2, 4) // again, of nothing
+	p.noop(c, far, 2, 4) // the same again: these cookies are not under way any more
 	want := ZeroCopy{Requests: 3, Acked: 3, Slowest: 4 * time.Second, Mean: 10 * time.Second / 3, Full: Stalls{1, 2 * time.Second, 2 * time.Second}}
 	got := p.onlyLink(t).Sides
 	if diff := diff.Diff(want, got[0].ZeroCopy); diff != "" {

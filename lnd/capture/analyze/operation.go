@@ -52,8 +52,8 @@ func (a *Analyzer) ask(s *sighting, k key, service string) {
 	}
 }
 
-// again takes a message that was seen before as known, and reports whether it begins an operation
-// all the same.
+// again takes the message e, which repeats that of the operation known. It reports whether e begins an
+// operation of its own.
 func (a *Analyzer) again(s *sighting, known, e *entry) bool {
 	switch {
 	case known.side != e.side:

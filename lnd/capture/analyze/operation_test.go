@@ -120,8 +120,8 @@ func TestResends(t *testing.T) {
 	}
 }
 
-// TestRequestAgain: a request with the number of one that waits is sent again; with that of one that
-// was answered it is sent again too, and waits for another reply.
+// TestRequestAgain: a request with the number of an earlier request is a resend. If the earlier one has
+// been answered, the resend is also an operation, which waits for another reply.
 func TestRequestAgain(t *testing.T) {
 	spec.Covers(t, "DG-2")
 	p := newTape(Config{Services: []Service{Ptlrpc()}})
@@ -231,8 +231,8 @@ func TestFailedTransfer(t *testing.T) {
 	}
 }
 
-// TestForgotten: beyond the bounds the operation that has waited longest is forgotten, which the
-// report says, and its answer is that of nothing.
+// TestForgotten: beyond the bounds the operation that has waited longest is forgotten. The report counts
+// it, and counts its answer as unmatched.
 func TestForgotten(t *testing.T) {
 	spec.Covers(t, "DG-8")
 	l := usualLimits
@@ -248,7 +248,7 @@ func TestForgotten(t *testing.T) {
 		p.send(c, far, ack(nodeB, nodeA, 2+n))
 	}
 	p.send(c, far, ack(nodeB, nodeA, 4)) // a second answer
-	p.send(c, far, ack(nodeB, nodeA, 2)) // of one that was answered and forgotten
+	p.send(c, far, ack(nodeB, nodeA, 2)) // a second answer to an operation that was answered and then forgotten: unmatched
 	r := p.report()
 	if got := p.only(t, PutAck).short(); got != (counts{asked: 5, answered: 3, unanswered: 2, repeated: 1}) {
 		t.Errorf("%+v", got)

@@ -31,8 +31,8 @@ type plot struct {
 	y     int     // where the next panel begins
 }
 
-// Plot draws the report as an SVG that needs no other file: latencies over time for each kind of
-// operation, the darker the more there are, and below them what happened besides.
+// Plot draws the report as an SVG that needs no other file. It has a panel of latencies over time for
+// each kind of operation, darker where there are more, and below the panels a lane for each kind of mark.
 func (r *Report) Plot(w io.Writer) error {
 	p := &plot{w: bufio.NewWriter(w), r: r, t: r.timeline, y: plotTop}
 	if p.t.width == 0 {
@@ -148,7 +148,7 @@ func step(whole time.Duration) time.Duration {
 	return whole
 }
 
-// shade returns a blue that is the darker the more there are, by logarithm.
+// shade returns the blue for a cell with n operations: darker if n is larger, by its logarithm.
 func shade(n, most uint32) string {
 	f := math.Log1p(float64(n)) / math.Log1p(float64(most))
 	return fmt.Sprintf("#%02x%02x%02x", int(200-180*f), int(220-150*f), int(245-110*f))

@@ -28,7 +28,7 @@ type Totals struct {
 	Unmatched   Unmatched `json:"unmatched"`              // answers to messages that are not in the capture, or were forgotten
 	LostBytes   uint64    `json:"lost_bytes,omitempty"`   // bytes of TCP that the capture lacks
 	LostPackets uint64    `json:"lost_packets,omitempty"` // packets of RoCE that the capture lacks
-	Unknown     uint64    `json:"unknown,omitempty"`      // runs of bytes without meaning
+	Unknown     uint64    `json:"unknown,omitempty"`      // runs of bytes that could not be parsed
 	Forgotten   Forgotten `json:"forgotten"`              // what was not followed to its end
 }
 
@@ -51,9 +51,9 @@ type Forgotten struct {
 // KindRow is about the operations of one kind.
 type KindRow struct {
 	Kind    Kind   `json:"kind"`              // what asks and what answers
-	Service string `json:"service,omitempty"` // of a request
+	Service string `json:"service,omitempty"` // name of the service, for requests
 	Portal  uint32 `json:"portal"`            // portal of the message that asks
-	Other   bool   `json:"other,omitempty"`   // the row is about all portals that have none
+	Other   bool   `json:"other,omitempty"`   // the row is about all portals of this kind without a row of their own
 	Counts
 }
 
@@ -61,7 +61,7 @@ type KindRow struct {
 type PairRow struct {
 	From  nid.NID `json:"src_nid"`         // the requester
 	To    nid.NID `json:"dest_nid"`        // the target
-	Other bool    `json:"other,omitempty"` // the row is about all pairs that have none
+	Other bool    `json:"other,omitempty"` // the row is about all pairs without a row of their own
 	Counts
 }
 
@@ -83,7 +83,7 @@ type LinkCounts struct {
 	Reset       uint64 `json:"reset,omitempty"`      // of these, by a reset
 	Reconnects  uint64 `json:"reconnects,omitempty"` // connections in the place of one that had ended
 	Refused     uint64 `json:"refused,omitempty"`    // attempts that were refused in the protocol
-	Failed      uint64 `json:"failed,omitempty"`     // attempts that were not answered, or ended in disorder
+	Failed      uint64 `json:"failed,omitempty"`     // attempts that ended without being accepted or refused
 }
 
 // SideCounts are about what one end of a link did.
@@ -98,8 +98,8 @@ type SideCounts struct {
 	TCP             TCP      `json:"tcp"`                        // what TCP did; nothing for RDMA
 }
 
-// TCP is about what TCP did for one end, on connections that have ended or are at the end of the
-// capture.
+// TCP is about what TCP did for one end. The counts of a connection are added when it ends, or when the
+// capture ends.
 type TCP struct {
 	Repeated    uint64        `json:"repeated"`       // segments that it sent again
 	Late        uint64        `json:"late"`           // segments that came behind later ones
@@ -114,8 +114,8 @@ func (t *TCP) add(c capture.TCPCounts) {
 	t.ZeroWindow += c.ZeroWindow
 }
 
-// Report returns what was found so far. Operations without an answer wait until now; the zero Time
-// stands for the time of the last record.
+// Report returns what was found so far. Operations without an answer count as waiting until the time now;
+// the zero Time stands for the time of the last record.
 func (a *Analyzer) Report(now time.Time) *Report {
 	r := &Report{Start: a.start, Duration: a.last, Totals: a.sum, Slowest: append([]Operation{}, a.slowest.list...)}
 	if a.begun && !now.IsZero() {

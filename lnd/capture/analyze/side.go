@@ -32,8 +32,8 @@ func sideOf(r *capture.Record, from, to nid.NID, answer bool) side {
 	return s
 }
 
-// isEnd reports whether a NID is that of an end of a connection. Without a HELLO in the capture the
-// address of the NID tells; a NID without an IP address counts as an end then.
+// isEnd reports whether a NID is that of an end of a connection. If the capture lacks the HELLO, isEnd
+// compares the NID's IP address with that of the end; it then returns true for a NID that has none.
 func isEnd(c *capture.Conn, end capture.Side, n nid.NID) bool {
 	if named := c.NIDs[end]; named.IsValid() {
 		return named == n

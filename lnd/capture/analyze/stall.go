@@ -7,7 +7,7 @@ import (
 	"ulnet/lnd/o2iblnd/kib"
 )
 
-// Stalls are times in which a side could not send, for want of something.
+// Stalls are times in which a side could not send, because it had no credit.
 type Stalls struct {
 	Count   uint64        `json:"count"`      // how often
 	Total   time.Duration `json:"total_ns"`   // all times together
@@ -66,8 +66,8 @@ func (c *conn) credit(now time.Duration, r *capture.Record) {
 	to.out.set(c.ls.a, now, to.left == 0, &sides[c.side(r.From.Other())].sum.NoCredit)
 }
 
-// ZeroCopy is about messages whose payload TCP sends from the memory of the sender, which waits for
-// a cookie to come back (lnet-wire §8).
+// ZeroCopy is about messages whose payload TCP sends from the sender's memory. The sender waits for the
+// cookie of each such message to come back (lnet-wire §8).
 type ZeroCopy struct {
 	Requests uint64        `json:"requests"`            // messages with a cookie
 	Acked    uint64        `json:"acked"`               // cookies that came back

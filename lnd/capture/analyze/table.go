@@ -76,8 +76,8 @@ type waiting struct {
 	answered    int32 // latest entry with an answer, or none
 }
 
-// table has the operations that wait for an answer, and the latest ones that got it. Entries are
-// used again.
+// table has the operations that wait for an answer, and those that got one last. The memory of an entry
+// that was removed is reused.
 type table struct {
 	entries  []entry
 	free     []int32
@@ -135,7 +135,7 @@ func (t *table) slot() int32 {
 	return int32(len(t.entries) - 1)
 }
 
-// answer moves the oldest open entry of a key to the answered ones, which has one of each key.
+// answer moves the oldest open entry of a key to the answered ones, of which each key keeps the last.
 func (t *table) answer(k key) {
 	i := t.takeOldest(k)
 	if old := t.find(k).answered; old != none {
@@ -160,7 +160,7 @@ func (t *table) takeOldest(k key) int32 {
 	return i
 }
 
-// put stores the entries of a key, or removes the key without any.
+// put stores the entries of a key, or removes the key if it has no entries.
 func (t *table) put(k key, w waiting) {
 	if w == (waiting{none, none, none}) {
 		delete(t.byKey, k)

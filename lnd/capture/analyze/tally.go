@@ -20,7 +20,8 @@ type tally struct {
 	latency   histogram
 }
 
-// rowKey is what a table of tallies has a row for. The row of other is for all keys that have none.
+// rowKey is the key of a row in a table of tallies. The row of the key that other returns is for all keys
+// without a row of their own.
 type rowKey[K any] interface {
 	comparable
 	other() K
@@ -84,7 +85,7 @@ func (r *rows[K]) sorted(compare func(a, b K) int) []K {
 type Counts struct {
 	Asked      uint64  `json:"asked"`               // operations
 	Answered   uint64  `json:"answered"`            // operations with an answer
-	Failed     uint64  `json:"failed,omitempty"`    // operations that ended without one: their payload could not be moved
+	Failed     uint64  `json:"failed,omitempty"`    // operations that ended without an answer: their payload could not be moved
 	Unanswered uint64  `json:"unanswered"`          // operations that wait for an answer at the end of the capture
 	Resent     uint64  `json:"resent,omitempty"`    // messages that were sent again, on another connection or between other NIDs
 	Copies     uint64  `json:"copies,omitempty"`    // messages seen again on the same connection, without an answer of their own
@@ -93,10 +94,10 @@ type Counts struct {
 	Latency    Latency `json:"latency"`             // times to the answers
 }
 
-// Latency is the distribution of the times to the answers. Least, mean and most are exact,
-// percentiles too large by 1/32 at most.
+// Latency is the distribution of the times to the answers. Min, Mean and Max are exact; percentiles are
+// too large by 1/32 at most.
 type Latency struct {
-	Min  time.Duration `json:"min_ns"`  // the shortest; 0 without an answer, as all others
+	Min  time.Duration `json:"min_ns"`  // the shortest; all fields are 0 if there was no answer
 	Mean time.Duration `json:"mean_ns"` // arithmetic mean
 	P50  time.Duration `json:"p50_ns"`  // median
 	P90  time.Duration `json:"p90_ns"`  // 90th percentile

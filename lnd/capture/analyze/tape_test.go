@@ -12,7 +12,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// tape gives an Analyzer records of a capture that never was.
+// tape gives an Analyzer the records of a made-up capture.
 type tape struct {
 	*Analyzer
 	now   time.Duration
@@ -110,7 +110,7 @@ func request(from, to nid.NID, portal uint32, n uint64) wire.Header {
 	})
 }
 
-// send gives a message of the side whose NID or address is the first on its way.
+// send gives the Analyzer a message that side from has sent on connection c.
 func (t *tape) send(c *capture.Conn, from capture.Side, h wire.Header) {
 	t.give(capture.Record{Kind: capture.Message, Conn: c, From: from, Header: h, Framed: true, Ksock: ksock.MsgHeader{Type: ksock.LNet}})
 }

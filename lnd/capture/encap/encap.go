@@ -4,7 +4,7 @@
 //
 //	import _ "ulnet/lnd/capture/encap"
 //
-// Without it a Dissector counts those with tags of VLANs and of other link types as malformed, and the
+// Without it a Dissector counts packets with tags of VLANs or other link types as malformed, and the
 // rest as packets of other protocols. It takes 6 MB and, at the start of the program, tens of
 // milliseconds, which is why the choice is the program's.
 package encap

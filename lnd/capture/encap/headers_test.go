@@ -87,8 +87,8 @@ func envelope(t *rapid.T) headers.Envelope {
 
 func payload(t *rapid.T) []byte { return rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "payload") }
 
-// TestAppendAsGopacket: packets are those that gopacket makes, with its checksums, and one of 0xFFFF
-// where that of UDP is 0.
+// TestAppendAsGopacket: packets are the same as gopacket makes them, checksums included. Only where
+// gopacket writes a UDP checksum of 0, this package writes 0xFFFF.
 func TestAppendAsGopacket(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e, seq, data := envelope(t), rapid.Uint32().Draw(t, "seq"), payload(t)

@@ -34,8 +34,8 @@ func Some[T any](nth int, cases []T) []T {
 	return some
 }
 
-// Variants reports whether a test has variants that differ from its other ones only in what these
-// have, too. Long runs have them, and those under the race detector that are not short.
+// Variants reports whether a test also runs those of its cases that only combine what its other cases
+// test already. Long runs have them, and runs under the race detector that are not short.
 func Variants() bool { return Long() || Race && !testing.Short() }
 
 // OneGoroutine leaves a test out of short runs under the race detector: one goroutine does

@@ -18,10 +18,11 @@ const attempts = 100
 const minPort = 10_000
 
 // FreePort returns a TCP port above 1023 that is free on all of the addresses at the moment.
-// On Linux no other call returns it, also in other processes of this network namespace, until
-// this process has ended; elsewhere it is not reserved, so listen soon. It is outside the range
-// from which the kernel chooses for sockets that ask for any port, unless that range has all
-// ports. So a connection that another process opens in between cannot take it.
+// On Linux it is reserved until this process has ended: other calls, also in other processes of this
+// network namespace, return it only after 100 tries without an unreserved port. Elsewhere it is not
+// reserved, so listen soon. It is outside the range from which the kernel chooses for sockets that
+// ask for any port, unless that range has all ports. So a connection that another process opens in
+// between cannot take it.
 func FreePort(addrs ...netip.Addr) (uint16, error) {
 	kernels := kernelsOwn()
 	var err error

@@ -95,8 +95,8 @@ func sides(lines string) (before, after string) {
 	return b.String(), a.String()
 }
 
-// check finds what makes a patch worthless without a compiler: Go that does not
-// parse, and tests that no longer exist.
+// check finds, without a compiler, what makes a patch worthless: Go that does
+// not parse, and tests that no longer exist.
 // names lists the tests of the package in a folder.
 func (p *patch) check(names func(dir string) ([]string, error)) error {
 	for file, text := range p.files {

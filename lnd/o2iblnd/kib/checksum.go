@@ -3,8 +3,8 @@ package kib
 import "math/bits"
 
 // Counting tells how a checksum counts bytes: the C type char is signed on x86
-// before Linux 6.2, and unsigned everywhere from then on. A node checks checksums by
-// its own counting alone.
+// before Linux 6.2, and unsigned everywhere from then on. A kernel checks checksums
+// by its own counting alone.
 type Counting uint8
 
 // The two ways. The zero value means that it is not known yet.

@@ -19,7 +19,7 @@ const (
 	datagramVersion uint16 = 1
 )
 
-// Sizes in bytes of what precedes the LNet header of a datagram, and its payload.
+// Sizes in bytes of what precedes the LNet header of a datagram, and of what precedes its payload.
 const (
 	datagramPrefixSize = 8
 	DatagramOverhead   = datagramPrefixSize + wire.HeaderSize

@@ -8,9 +8,9 @@ import (
 )
 
 // ExactFailureSet checks each Completion: a node must report as Unreached exactly those members
-// that had no Delivery before. Two kinds of members may be reported or not: a member that had the
-// Delivery and whose incarnation then ended, and one that was paused or separated from the
-// sender before the Completion. The sender itself counts as reached.
+// that had no Delivery before. A member that had the Delivery may be reported or not if, between
+// the first record of the message and the Completion, its incarnation ended or it was paused or
+// separated from the sender. The sender itself counts as reached.
 func ExactFailureSet(l *Log, members sim.NodeSet) []Violation {
 	f := findings{rule: "ExactFailureSet", log: l}
 	t := groundTruthOf(l)

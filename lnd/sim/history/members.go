@@ -34,7 +34,7 @@ func Alternation(l *Log) []Violation {
 
 // Agreement: the observers that run at the end of the log have the same members then, by the
 // joins and ends that their incarnations reported. It reports each observer whose members
-// differ from those of the majority.
+// differ from the most common ones.
 func Agreement(l *Log, observers sim.NodeSet) []Violation {
 	f := findings{rule: "Agreement", log: l}
 	t := groundTruthOf(l)

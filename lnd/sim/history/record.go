@@ -20,8 +20,8 @@ const (
 	_                          // unused: the digests of runs contain the numbers of kinds
 	Send                       // Node sends Value to all
 	Delivery                   // Value, which Subject sent, arrived at Node
-	Completion                 // Value, which Node sent, has reached all
-	Unreached                  // reported before the Completion: Subject has not got Value
+	Completion                 // Value, which Node sent, has reached all but those reported as Unreached
+	Unreached                  // Node says, before the Completion, that Subject has not got Value
 )
 
 // The ground truth: what was done to Node, or to the network.
@@ -77,9 +77,9 @@ type Record struct {
 	Text        string        // text whose meaning depends on Kind
 }
 
-// String returns the record as one line:
+// String returns the record as one line, such as this one of the first incarnation of node 3:
 //
-//	1.5s node 3.0 (its first incarnation): death of 7
+//	1.5s node 3.0: death of 7
 func (r Record) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v ", r.At)

@@ -14,7 +14,7 @@ type check struct {
 	// The time at which an expect is checked. At most one of these three and window is set; none:
 	// the end of the run.
 	within, by, at time.Duration
-	window         fault  // only from and to are used; to is 0 for the end of the run
+	window         fault  // only windowed, from and to are used; to is 0 for the end of the run
 	after          *fault // the last fault before the check; the limit of a check "within" counts from that fault
 
 	from, to time.Duration // times between which the check is evaluated, after parsing

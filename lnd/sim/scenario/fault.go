@@ -49,7 +49,7 @@ func (f *fault) window() string {
 	return text
 }
 
-// end returns the time of the fault's last step.
+// end returns the latest time that a step of the fault can have.
 func (f *fault) end(length time.Duration) time.Duration {
 	switch {
 	case f.when == whenAt:

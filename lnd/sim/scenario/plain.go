@@ -60,7 +60,7 @@ func (f *File) head() []line {
 }
 
 // tail returns the checks and comments behind the head. A check whose times count from the
-// statement before it gets absolute times instead.
+// last fault before it gets absolute times instead.
 func (f *File) tail() []line {
 	var tail []line
 	begun := false
@@ -108,7 +108,7 @@ func (f *File) number() {
 	}
 }
 
-// with returns the file with only some of its faults, which must be plain.
+// with returns the file with the given faults, which are of kind whenAt, in place of its own.
 func (f *File) with(faults []*fault) *File {
 	p := f.copy()
 	p.lines = f.head()

@@ -119,7 +119,7 @@ type Arg struct {
 
 // Quantity is something that can be measured at any time.
 type Quantity struct {
-	Name, Unit, Doc string // one word; "B", "ms" or another unit, may be empty; one line that explains the quantity
+	Name, Unit, Doc string // Name is one word; Unit is "B", "ms" or another unit, or empty; Doc is one line that explains the quantity
 }
 
 // Network describes what nodes run on, by fields of sim.Config.

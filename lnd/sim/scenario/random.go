@@ -94,8 +94,8 @@ func round(d time.Duration) time.Duration {
 	return d
 }
 
-// divide draws the two sides of a partition or cut: some neighbours in the
-// numbering, and the rest.
+// divide draws some neighbours in the numbering. A partition separates them from the rest; a cut
+// stops what they send to any node.
 func (x *expansion) divide(kind string, rng *rand.Rand) (from, to set, sets []set) {
 	size := 1 + rng.IntN(max(1, x.nodes/2))
 	first := rng.IntN(max(1, x.nodes-size+1))

@@ -191,7 +191,7 @@ func (p *playback) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// pass parses a checkpoint and keeps its time.
+// pass parses a checkpoint and keeps its time and digest.
 func (p *playback) pass(content []byte) error {
 	if len(content) < 9 {
 		return ErrRecording

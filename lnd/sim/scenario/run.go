@@ -87,7 +87,8 @@ type Series struct {
 }
 
 // Run runs a scenario. The error is that of the file, of a machine that broke
-// its contract or was not deterministic, of ctx, or a [*MemoryError]; a failed expect is none.
+// its contract or was not deterministic, of the recording, of ctx, or a [*MemoryError]; a failed
+// expect is none.
 func Run(ctx context.Context, f *File, o Options) (*Result, error) {
 	r, err := newRunner(f, o)
 	if err != nil {
@@ -98,7 +99,7 @@ func Run(ctx context.Context, f *File, o Options) (*Result, error) {
 	} else {
 		err = r.run(ctx)
 	}
-	// The recording of a run that failed is worth the most.
+	// The recording of a run that failed is completed, too: it is the one that is most likely replayed.
 	if failed := r.end(err == nil); err == nil {
 		err = failed
 	}

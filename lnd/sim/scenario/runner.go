@@ -115,7 +115,7 @@ func (r *runner) run(ctx context.Context) error {
 // reports is how often a run reports its progress.
 const reports = 100
 
-// report reports progress, and writes a checkpoint, every now and then.
+// report reports progress and writes a checkpoint, after each hundredth of the run and at its end.
 func (r *runner) report(now time.Duration) {
 	if now < r.reportAt && now < r.file.Length {
 		return

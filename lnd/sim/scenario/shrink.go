@@ -76,7 +76,7 @@ func (s *shrinker) shrink() error {
 	}
 }
 
-// find runs the whole file to find the failing checks.
+// find runs the whole file to find the first check that fails.
 func (s *shrinker) find() error {
 	res, err := Run(s.ctx, s.plain, s.options)
 	s.runs++

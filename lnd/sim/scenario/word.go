@@ -119,7 +119,7 @@ func (c *cursor) choice(what string, of []string) string {
 	return w.text
 }
 
-// value takes a word of a form and returns it in its usual form.
+// value takes a word that f allows, and returns it in its usual spelling.
 func (c *cursor) value(f form) string {
 	w := c.take(f.describe())
 	text, err := f.normal(w.text)
@@ -192,8 +192,8 @@ func (c *cursor) set() set {
 	return s
 }
 
-// change takes a change of a link, up to the end of the line. Bandwidths are
-// those of racks and of access links.
+// change takes a change of a link, up to the end of the line. It refuses a
+// rate: only racks and access links have bandwidths.
 func (c *cursor) change() link.Change {
 	if c.err != nil {
 		return link.Change{}

@@ -106,7 +106,7 @@ func sum(s uint64, b []byte) uint64 {
 	return s
 }
 
-// fold makes the checksum of a sum: the complement of its sum of words in one's complement.
+// fold makes the checksum of a sum: it adds carries to the lower 16 bits, and returns the complement.
 func fold(s uint64) uint16 {
 	for s > 0xFFFF {
 		s = s>>16 + s&0xFFFF

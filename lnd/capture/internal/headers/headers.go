@@ -1,6 +1,6 @@
-// Package headers reads the headers of IP, TCP and UDP for package capture, which most programs
-// that have it use for little else: gopacket/layers, which knows several hundred protocols, takes
-// 6 MB and tens of milliseconds of each process that is linked with it.
+// Package headers reads the headers of IP, TCP and UDP for package capture. Most programs need no other
+// headers, and gopacket/layers, which knows several hundred protocols, takes 6 MB and tens of
+// milliseconds of each process that is linked with it.
 package headers
 
 import (
@@ -33,8 +33,9 @@ type IP struct {
 	Cut      bool       // the end of the packet was not captured
 }
 
-// ParseIP reads the header of a packet that is no fragment of IPv4, which is ErrFragment; all that it
-// cannot read is ErrHeader. Extension headers of IPv6 are the protocol. The result refers to b.
+// ParseIP reads the header of a packet. The error is ErrFragment for a fragment of IPv4, and ErrHeader
+// for any header that ParseIP cannot read. It reads no extension headers of IPv6: if there are any,
+// Protocol is the number of the first one. The result refers to b.
 func ParseIP(b []byte) (IP, error) {
 	switch {
 	case len(b) >= 20 && b[0]>>4 == 4:
@@ -45,8 +46,8 @@ func ParseIP(b []byte) (IP, error) {
 	return IP{}, ErrHeader
 }
 
-// parseIPv4 reads a header (RFC 791 section 3.1). A length of 0 stands for all of b: the network
-// card divides the packet, behind the point of capture.
+// parseIPv4 reads a header (RFC 791 section 3.1). A length of 0 stands for all of b: the network card
+// will divide the packet after the point of capture, and set the lengths then.
 func parseIPv4(b []byte) (ip IP, err error) {
 	const fragment = 0x3FFF // more fragments, or an offset
 	header, length := int(b[0]&0x0F)*4, int(binary.BigEndian.Uint16(b[2:]))

@@ -29,7 +29,7 @@ type Counters struct {
 	Lost       uint64 `json:"lost"`       // frames that Plan.Loss lost
 	Overflowed uint64 `json:"overflowed"` // frames dropped because the queue was full
 	Duplicated uint64 `json:"duplicated"` // frames that were delivered twice
-	Corrupted  uint64 `json:"corrupted"`  // frames in which a byte was changed
+	Corrupted  uint64 `json:"corrupted"`  // frames in which a 16-bit word was changed
 	Reordered  uint64 `json:"reordered"`  // frames that were held back
 }
 

@@ -104,9 +104,8 @@ func reseal(d *replay.Datagram) {
 	d.Bytes = ibta.NewPath(d.From, d.To).AppendICRC(d.ID, d.Bytes[:n])
 }
 
-// TestSpoiled changes a bit of each byte of what was recorded, one at a time; of one byte
-// in five, unless ULNET_LONG is set. The receiver detects it, unless it is one of the
-// differences that are allowed.
+// TestSpoiled changes one bit of a recording at a time: in every byte if ULNET_LONG is set, otherwise
+// in every fifth. The receiver detects the change, unless it is one of the allowed differences.
 func TestSpoiled(t *testing.T) {
 	stride := 5
 	if os.Getenv("ULNET_LONG") != "" {
@@ -147,7 +146,7 @@ func (p *pair) receiver(q *replay.Packet) *replay.Player {
 	return p.players[1]
 }
 
-// mayDiffer reports whether a bit of a packet may be another one.
+// mayDiffer reports whether a bit of a packet may differ from the recorded one.
 func mayDiffer(s *replay.Script, p *replay.Packet, at, bit int) bool {
 	const (
 		flags, path, ask, psn = 1, 4, 8, 9
