@@ -11,6 +11,7 @@ import (
 	"ulnet/cmd/internal/commands"
 	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/modules/selftest"
+	"ulnet/cmd/internal/node"
 	"ulnet/cmd/internal/transcript"
 	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/netlab"
@@ -42,6 +43,16 @@ func newSite(t *testing.T, bin, network string) *site {
 	s.must("add_group three " + s.nid("3"))
 	s.must("add_group all " + s.nid("[1-3]"))
 	return s
+}
+
+// slow gives messages from the nodes 1 and 3 to node 2 a latency. RPCs go on one after the other,
+// and tests without an end do not take all processors.
+func (s *site) slow() {
+	s.T.Helper()
+	rule := node.AddFault{Statement: "from " + s.nid("[1,3]") + " to " + s.nid("2") + " latency 20ms"}
+	if _, err := node.OpAddFault.Call(s.T.Context(), control.NewClient(s.Socket("2")), rule); err != nil {
+		s.T.Fatal(err)
+	}
 }
 
 // nid returns the NID of a node, or of nodes in brackets.
@@ -92,6 +103,7 @@ func TestAcceptance(t *testing.T) {
 			s := newSite(t, bin, network)
 			s.distributions()
 			s.sizes()
+			s.slow()
 			s.stops()
 			s.deadNode()
 			s.deadConsole()
