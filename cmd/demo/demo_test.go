@@ -8,11 +8,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"ulnet/cmd/internal/commands"
 	"ulnet/lnd/capture/capturetest"
+	"ulnet/lnd/lndtest/effort"
 )
 
 // build builds the commands that the demonstration needs and returns their folder.
@@ -45,11 +47,14 @@ func wantEmpty(t *testing.T, dir string) {
 	}
 }
 
+// TestDemo plays all acts over TCP. Over RDMA it plays them all in the long form; otherwise those that
+// show the network itself, the death of a peer, and a tree of peers.
 func TestDemo(t *testing.T) {
 	bin := build(t)
+	onRDMA := effort.Of(nil, []string{"messages", "gossip", "scoll"}, nil)
 	for name, test := range map[string]func(*testing.T){
 		"undisturbed":      func(t *testing.T) { undisturbed(t, bin, "tcp") },
-		"on RDMA":          func(t *testing.T) { undisturbed(t, bin, "o2ib") },
+		"on RDMA":          func(t *testing.T) { undisturbed(t, bin, "o2ib", onRDMA...) },
 		"interrupted":      func(t *testing.T) { interrupted(t, bin) },
 		"output closed":    func(t *testing.T) { outputClosed(t, bin) },
 		"without commands": func(t *testing.T) { withoutCommands(t, bin) },
@@ -69,9 +74,9 @@ var columns = regexp.MustCompile(` {2,}`)
 
 // undisturbed checks the output of the demonstration on a network. Before the check it replaces the
 // addresses in the output, which vary, by 127.0.0.N@tcp.
-func undisturbed(t *testing.T, bin, net string) {
+func undisturbed(t *testing.T, bin, net string, only ...string) {
 	file := filepath.Join(t.ArtifactDir(), net+".pcapng")
-	cmd, temp := demo(t, bin, "--net", net, "--capture", file)
+	cmd, temp := demo(t, bin, "--net", net, "--capture", file, "--act", strings.Join(only, ","))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -91,57 +96,14 @@ func undisturbed(t *testing.T, bin, net string) {
 		text = strings.ReplaceAll(strings.ReplaceAll(text, m[1]+".", "127.0.0."), "@"+net, "@tcp")
 	}
 	text = columns.ReplaceAllString(text, "  ")
-	asked := 1 // number of times that the dump shows the PUT with bulk data
-	if net == "o2ib" {
-		asked = 2 // at the request, and again when its RDMA transfer is complete
-	}
-	for _, want := range []struct {
-		count int
-		what  string
-	}{
-		{6, "  answered  "},
-		{1, "  acknowledged, content equal  "},
-		{1, "  replied, content equal  "},
-		{1, "  dropped, drop_count 0 -> 1  "},
-		{1, " of 64 PUTs of 1 MiB"},
-		{1, "brw write of 64 KiB, 8 at a time, "},
-		{1, "fastest  127.0.0."},
-		{0, "overtook 0 of"},
-		{0, "  failed  "},
-		{asked, "PUT of 1048576 bytes to portal 20, match bits 0x1, wants an ACK"},
-		{1, "ACK of 1048576 bytes"},
-		{1, "GET of up to 1048576 bytes from portal 21"},
-		{1, "REPLY of 1048576 bytes"},
-		{1, "PUT of 10 bytes to portal 22"},
-		{1, " connections, 0 bytes lost, 0 bytes not understood\n"}, // packets with a bad ICRC would be counted here, too
-		{2, "PUT of 48 bytes to portal 0 (push 2: 127.0.0.1@tcp), wants an ACK"},
-		{1, " died        127.0.0.3@tcp (has died once)\n"},
-		{2, "\n    clock "}, // one line is the first one of the watch, the other one is of the status
-		{1, "    127.0.0.1@tcp  0    alive   0  (this node)\n"},
-		{1, "\n1000 whole LNet nodes began "},
-		{0, " kept back 0 of "},
-		{1, "none was delivered twice, and in the end every credit was back.\nThat was 25s of virtual time in "},
-		{1, "\n    8 of 8 members answered in "},
-		{1, "\n      received: 8 members: "},
-		{1, "\n    4 of 8 members answered in "},
-		{1, "\n      exit code 0: 4 members: 127.0.0.1@tcp 127.0.0.2@tcp 127.0.0.3@tcp 127.0.0.4@tcp\n"},
-		{1, "\n    not reached:\n      127.0.0.5@tcp  timed out\n      127.0.0.6@tcp  below 127.0.0.5@tcp: timed out\n" +
-			"      127.0.0.7@tcp  below 127.0.0.5@tcp: timed out\n      127.0.0.8@tcp  below 127.0.0.5@tcp: timed out\n"},
-		{2, "\n    CLIENT    127.0.0.1@tcp  127.0.0.2@tcp  127.0.0.3@tcp\n    client-a  "},
-		{1, "\n    client-c (killed)  evicted        evicted        evicted\n"},
-		{3, " \"client-c\": timed-out, master 127.0.0."},
-		{1, " after the client's death, the last one "},
-		{1, "left       n23=127.0.0.24@tcp "},
-		{1, " (said, code 7)\n"},
-		{1, "left       n24=127.0.0.25@tcp "},
-		{1, " (dead)\n"},
-		{1, "\n    1 zone, 22 members\n"},
-		{1, "\n    1 message, 10 bytes, with all members of version "},
-		{1, "\n    2000 messages of 2048 bytes to 8 members, by multicast, 32 at a time, in "},
-		{0, " 0 repairs and "},
-	} {
-		if got := strings.Count(text, columns.ReplaceAllString(want.what, "  ")); got != want.count {
-			t.Errorf("%q appears %d times, want %d", want.what, got, want.count)
+	for act, all := range wants(net) {
+		if len(only) > 0 && !slices.Contains(only, act) {
+			continue
+		}
+		for _, want := range all {
+			if got := strings.Count(text, columns.ReplaceAllString(want.what, "  ")); got != want.count {
+				t.Errorf("%s: %q appears %d times, want %d", act, want.what, got, want.count)
+			}
 		}
 	}
 	if t.Failed() {

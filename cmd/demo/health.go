@@ -17,8 +17,9 @@ import (
 const (
 	// The first wardServers daemons are servers, the others clients.
 	wardServers, wardClients = 3, 3
-	// wardLook is the interval at which the servers are asked for their clients.
-	wardLook = 100 * time.Millisecond
+	// wardLook is the interval at which the servers are asked for their clients on a terminal,
+	// where the table changes with their answers, and wardWait the one elsewhere.
+	wardLook, wardWait = 100 * time.Millisecond, 500 * time.Millisecond
 )
 
 // clientHealth runs three servers and three clients, kills a client, and prints how all
@@ -94,7 +95,11 @@ func (b *board) lose(ctx context.Context, victim *node) error {
 // until draws the table repeatedly until a condition holds. If the board is not live, it draws
 // the table only once, at the end.
 func (b *board) until(ctx context.Context, holds func([]map[string]string) bool) error {
-	return until(ctx, wardLook, func() (missing string, err error) {
+	every := wardWait
+	if b.live {
+		every = wardLook
+	}
+	return until(ctx, every, func() (missing string, err error) {
 		var held []map[string]string
 		for _, n := range b.l.nodes[:wardServers] {
 			states, err := b.l.held(ctx, n)

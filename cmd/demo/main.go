@@ -23,6 +23,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -43,20 +45,22 @@ func run(ctx context.Context, env cli.Env, args []string) int {
 
 func root(env cli.Env) *cobra.Command {
 	var bin, capture, net string
+	var only []string
 	c := &cobra.Command{
 		Use:     "demo",
 		Short:   "Show three LNet nodes at work on this machine, and a thousand simulated ones",
-		Example: "  demo --capture demo.pcapng",
+		Example: "  demo --capture demo.pcapng\n  demo --net o2ib --act messages,zone",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(c.Context(), demoTimeout)
 			defer cancel()
-			return demonstrate(ctx, env, net, bin, capture)
+			return demonstrate(ctx, env, net, bin, capture, only)
 		},
 	}
 	c.Flags().StringVar(&bin, "bin", besideSelf(), "folder of lnetd, lnetctl, lst, lnetsim, gossipctl, scollctl and lnetdump")
 	c.Flags().StringVar(&net, "net", "tcp", "type of network: tcp, or o2ib for RDMA in software")
-	c.Flags().StringVar(&capture, "capture", "", "keep the first node's capture in this file")
+	c.Flags().StringVar(&capture, "capture", "", "keep the first node's capture of the act messages in this file")
+	c.Flags().StringSliceVar(&only, "act", nil, "play only these `ACTS`, separated by commas: "+strings.Join(actNames(), ", "))
 	return c
 }
 
@@ -68,7 +72,12 @@ func besideSelf() string {
 	return filepath.Dir(self)
 }
 
-func demonstrate(ctx context.Context, env cli.Env, net, bin, capture string) (err error) {
+func demonstrate(ctx context.Context, env cli.Env, net, bin, capture string, only []string) (err error) {
+	for _, name := range only {
+		if !slices.Contains(actNames(), name) {
+			return cli.Usagef("--act: want some of %s, not %q", strings.Join(actNames(), ", "), name)
+		}
+	}
 	// Pdeathsig kills a child process when the thread that has started it ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -88,6 +97,9 @@ func demonstrate(ctx context.Context, env cli.Env, net, bin, capture string) (er
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	for i, a := range acts {
+		if len(only) > 0 && !slices.Contains(only, a.name) {
+			continue
+		}
 		l := &lab{ground: g, bin: bin, dir: filepath.Join(dir, a.name), size: a.size}
 		if i == 0 {
 			l.capture = cmp.Or(capture, filepath.Join(dir, "demo.pcapng"))
@@ -101,7 +113,7 @@ func demonstrate(ctx context.Context, env cli.Env, net, bin, capture string) (er
 
 // act is one part of the demonstration, with daemons of its own.
 type act struct {
-	name   string                     // name of the act's folder
+	name   string                     // name of the act, and of its folder
 	size   int                        // number of daemons
 	config func(l *lab, i int) string // returns the configuration file of daemon i; nil: none has one
 	play   func(ctx context.Context, w io.Writer, l *lab) error
@@ -116,6 +128,14 @@ var acts = []act{
 	{"health", wardServers + wardClients, wardConfig, clientHealth},
 	{"zone", 1 + zoneMembers, zoneConfig, zones},
 	{"rmcast", groupSize, castConfig, multicast},
+}
+
+// actNames returns the names of all acts.
+func actNames() (names []string) {
+	for _, a := range acts {
+		names = append(names, a.name)
+	}
+	return names
 }
 
 // perform starts the daemons of an act, runs the act, and stops the daemons.

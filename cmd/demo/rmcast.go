@@ -43,7 +43,7 @@ func castConfig(l *lab, _ int) string {
 
 // untilMembers waits until all daemons are members.
 func (l *lab) untilMembers(ctx context.Context) error {
-	return until(ctx, 20*time.Millisecond, func() (missing string, err error) {
+	return until(ctx, 100*time.Millisecond, func() (missing string, err error) {
 		said, err := output(l.scollctl(ctx, "mcast", "status", "news"))
 		if !allMembers.MatchString(said) {
 			missing = "not all are members of the group:\n" + said

@@ -12,7 +12,7 @@ const (
 	// zoneMembers is the number of daemons in the base zone. One more is its supervisor.
 	zoneMembers = 24
 	// zoneLook is the interval between two requests for the census.
-	zoneLook = 50 * time.Millisecond
+	zoneLook = 200 * time.Millisecond
 )
 
 // zones runs a zone of daemons below a supervisor. One of them leaves and one is killed: a
