@@ -21,6 +21,7 @@ type Inline struct {
 	Header wire.Header   // complete header
 	To     nid.ProcessID // next hop, whose connection is used
 	Lazy   bool          // the message answers one of a batch (Batcher), and may wait until that batch ends
+	Owner  any           // lnet's: the peer; the driver keeps that of the first message in a buffer
 	Record
 }
 
@@ -35,7 +36,6 @@ type Record struct {
 	Pinned  bool                // the upper layer's: the header has the NID to send from
 	Opens   bool                // set by the driver: the message is the first one in its buffer
 	Expires time.Duration       // lnet's: instant at which a message expires that had to queue; else 0
-	Owner   any                 // lnet's: the peer
 	Upper   any                 // the upper layer's
 	Ptr     any                 // the upper layer's
 }
@@ -52,7 +52,7 @@ func (i *Inline) AppendRecord(list []Record, opens bool) []Record {
 	i.Opens, r.Opens = opens, opens
 	r.Body, r.Type, r.Length = h.Body, h.Type, int32(h.PayloadLength)
 	r.Copies, r.PID, r.Pinned, r.Expires = i.Copies, i.PID, i.Pinned, i.Expires
-	r.Owner, r.Upper, r.Ptr = i.Owner, i.Upper, i.Ptr
+	r.Upper, r.Ptr = i.Upper, i.Ptr
 	return list
 }
 
@@ -69,6 +69,10 @@ type Inliner interface {
 	// If f is not nil, the caller has to call f.Flush without locks, because no other
 	// goroutine writes the message.
 	Post(i *Inline, payload Payload, open bool) (f Flusher, taken bool)
+
+	// Joined returns how many messages to a process have joined the first one in their buffer and have not
+	// ended, and how many bytes of payload they have.
+	Joined(to nid.ProcessID) (messages, bytes int)
 }
 
 // Flusher writes the messages that wait on a connection.
@@ -79,8 +83,9 @@ type Flusher interface{ Flush() }
 type InlineUpcalls interface {
 	Upcalls
 	// Left reports that messages to a process left at an instant on Config.Clock, with their copies; 0: now.
-	Left(list []Record, to nid.ProcessID, at time.Duration)
+	// The owner is that of the buffer.
+	Left(owner any, list []Record, to nid.ProcessID, at time.Duration)
 	// Lost reports that the last n of the messages that r stands for failed; the others have left. h is
 	// the header of each, payload is valid until Lost returns.
-	Lost(r *Record, h *wire.Header, to nid.ProcessID, n int, payload []byte, err error)
+	Lost(owner any, r *Record, h *wire.Header, to nid.ProcessID, n int, payload []byte, err error)
 }

@@ -44,11 +44,26 @@ func (n *Node) Post(i *Inline, payload lnd.Payload) bool {
 		return false
 	}
 	n.fillIn(&i.Header, p.ni)
-	flush, taken := p.post(i, payload)
+	flush, taken := p.join(i, payload)
+	if !taken {
+		flush, taken = p.post(i, payload)
+	}
 	if flush != nil {
 		flush.Flush()
 	}
 	return taken
+}
+
+// join gives a message to the driver without a lock, if a buffer of the driver has room and nothing waits
+// that the message could overtake. A message that begins to wait while join runs was sent at the same time,
+// so either may leave first. If the buffer belongs to another peerNI of the same NID by then, the message
+// counts for that one.
+func (p *peerNI) join(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken bool) {
+	if !p.open.Load() {
+		return nil, false
+	}
+	p.address(i)
+	return p.ni.poster.Post(&i.Inline, payload, false)
 }
 
 // post gives a message to the driver, if there are credits and nothing waits. The driver's Post
@@ -61,6 +76,7 @@ func (p *peerNI) post(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken 
 	}
 	p.address(i)
 	flush, taken, undo := p.fill(i, payload)
+	p.mayJoin()
 	p.mu.Unlock()
 	if undo {
 		p.ni.undoCredit(p)
@@ -74,49 +90,60 @@ func (p *peerNI) address(i *Inline) {
 	i.To.PID, i.Expires = i.Header.DestPID, 0
 }
 
+// mayJoin decides anew whether messages may join the driver's buffers without p.mu: there is a buffer, and
+// nothing waits that they could overtake. It is called after each change that makes messages wait. The
+// caller holds p.mu.
+func (p *peerNI) mayJoin() {
+	if may := p.buffers > 0 && p.mayPost(); may != p.open.Load() {
+		p.open.Store(may)
+	}
+}
+
 // fill copies a message to a buffer of the driver. For another buffer it takes a peer credit and
 // an NI credit, which the first message in the buffer holds. The caller holds p.mu. If undo is
 // true, the caller must give an NI credit back after it has released p.mu.
 func (p *peerNI) fill(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken, undo bool) {
-	i.Owner = p
-	if p.posted > 0 { // so there may be a buffer with room
-		flush, taken = p.ni.poster.Post(&i.Inline, payload, false)
-	}
-	if !taken {
-		if flush, taken, undo = p.fillAnother(i, payload); !taken {
-			return flush, taken, undo
+	if p.buffers > 0 { // so there may be one with room
+		if flush, taken = p.ni.poster.Post(&i.Inline, payload, false); taken {
+			return flush, true, false
 		}
 	}
-	p.posted++
-	p.uncounted += i.Messages()
-	p.queuedBytes += i.Messages() * (headerBytes + payload.Length)
-	return flush, taken, undo
+	return p.fillAnother(i, payload)
 }
 
-// fillAnother is fill for a message that may be the first one in a buffer.
+// fillAnother is fill for a message that may be the first one in a buffer. lnet counts only that one in
+// p.queuedBytes and as in flight; the driver counts those that join it.
 func (p *peerNI) fillAnother(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken, undo bool) {
 	if p.credits <= 0 || !p.ni.postCredit(p) {
 		return nil, false, false
 	}
+	i.Owner = p
 	p.ni.pending.Add(1) // before the driver has the buffer, and another goroutine can end it
 	flush, taken = p.ni.poster.Post(&i.Inline, payload, true)
 	if !taken || !i.Opens {
 		p.ni.ended()
 		return flush, taken, true
 	}
-	p.countPosted()
+	p.ni.node.inFlight.add(i.Messages())
+	p.buffers++
+	p.queuedBytes += i.Messages() * (headerBytes + payload.Length)
 	p.credits--
 	p.minCredits = min(p.minCredits, p.credits)
 	return flush, taken, false
 }
 
-// countPosted adds the messages that were posted to those in flight. It is called for each buffer, and
-// not for each message, because all cores share that counter. The caller holds p.mu.
-func (p *peerNI) countPosted() {
-	if p.uncounted > 0 {
-		p.ni.node.inFlight.add(p.uncounted)
-		p.uncounted = 0
+// joined returns how many inline messages have joined the first one in their buffer, and their bytes,
+// headers included. The caller holds p.mu.
+func (p *peerNI) joined() (messages, bytes int) {
+	if p.buffers == 0 {
+		return 0, 0
 	}
+	for _, pid := range p.connected {
+		n, payload := p.ni.poster.Joined(nid.ProcessID{NID: p.nid, PID: pid})
+		messages += n
+		bytes += n*headerBytes + payload
+	}
+	return messages, bytes
 }
 
 // postAtOnce is how many queued messages become inline ones without giving peerNI.mu up.
@@ -142,8 +169,8 @@ func (p *peerNI) postQueued() (flush lnd.Flusher, undo, taken bool) {
 		if flush, taken, undo = p.fill(i, m.Payload); taken {
 			p.queue.Pop()
 			p.ni.node.backlog.leave(m)
-			p.uncounted -= i.Messages() // Send has counted m as in flight, and
-			p.ni.ended()                // as pending, for which the buffer stands now
+			p.ni.node.inFlight.dec() // Send has counted m as in flight, and
+			p.ni.ended()             // as pending, for which the buffer stands now
 			upper.Posted(m)
 		}
 		if !taken || flush != nil || undo {
@@ -164,13 +191,13 @@ func (m *Message) mayPost() bool {
 }
 
 // Left implements lnd.InlineUpcalls.
-func (ni *NI) Left(list []lnd.Record, to nid.ProcessID, at time.Duration) {
-	p := list[0].Owner.(*peerNI)
+func (ni *NI) Left(owner any, list []lnd.Record, to nid.ProcessID, at time.Duration) {
+	p := owner.(*peerNI)
 	var sum departed
 	for n := range list {
 		sum.count(&list[n])
 	}
-	p.restore(len(list), &sum)
+	p.restore(&sum)
 	ni.traffic.countDeparted(&sum)
 	p.traffic.countDeparted(&sum)
 	if at == 0 {
@@ -178,7 +205,7 @@ func (ni *NI) Left(list []lnd.Record, to nid.ProcessID, at time.Duration) {
 	}
 	ni.heal()
 	p.contacts.of(to.PID).sent.advance(at)
-	ni.node.inFlight.sub(sum.all)
+	ni.node.inFlight.left(sum.counted, sum.all)
 	ni.node.upper.(InlineUpper).Left(list, to.NID)
 	p.goOn()
 	ni.endedAll(sum.credits)
@@ -189,15 +216,22 @@ type departed struct {
 	messages [wire.Hello + 1]uint64 // number of messages by type
 	all      int                    // number of messages
 	bytes    int                    // bytes of their payloads
-	credits  int                    // number of credits that they held
+	credits  int                    // number of credits that they held, one for each buffer
+	counted  int                    // number of messages that lnet counted as in flight
+	queued   int                    // bytes that lnet counted as queued
 }
 
 func (d *departed) count(r *lnd.Record) {
 	d.add(r, r.Messages())
 	if r.Opens {
 		d.credits++
+		d.counted += r.Messages()
+		d.queued += wireBytes(r, r.Messages())
 	}
 }
+
+// wireBytes is the size that the statistics of a peer's queue count for n of the messages that r stands for.
+func wireBytes(r *lnd.Record, n int) int { return n * (headerBytes + int(r.Length)) }
 
 // add adds n of the messages that r stands for.
 func (d *departed) add(r *lnd.Record, n int) {
@@ -206,16 +240,15 @@ func (d *departed) add(r *lnd.Record, n int) {
 	d.bytes += n * int(r.Length)
 }
 
-// restore returns the credits of n records whose messages have left, and takes the size of the messages off the
-// queued bytes. It runs before the handlers of their events, so that a handler can send. But peers that
+// restore returns the credits of messages that have left, and takes their size off the queued bytes. It runs before the handlers of their events, so that a handler can send. But peers that
 // wait for credits of the NI get them first: otherwise a handler that sends again and again would take
 // all of them. Other messages to p that wait go on after these events.
-func (p *peerNI) restore(n int, sum *departed) {
+func (p *peerNI) restore(sum *departed) {
 	p.mu.Lock()
-	p.countPosted()
 	p.credits += sum.credits
-	p.posted -= n
-	p.queuedBytes -= sum.all*headerBytes + sum.bytes
+	p.buffers -= sum.credits
+	p.queuedBytes -= sum.queued
+	p.mayJoin()
 	p.mu.Unlock()
 	if sum.credits > 0 {
 		p.ni.returnCredits(p, sum.credits)
@@ -223,8 +256,8 @@ func (p *peerNI) restore(n int, sum *departed) {
 }
 
 // Lost implements lnd.InlineUpcalls. Each message that has failed becomes an ordinary one.
-func (ni *NI) Lost(r *lnd.Record, h *wire.Header, to nid.ProcessID, n int, payload []byte, err error) {
-	p := r.Owner.(*peerNI)
+func (ni *NI) Lost(owner any, r *lnd.Record, h *wire.Header, to nid.ProcessID, n int, payload []byte, err error) {
+	p := owner.(*peerNI)
 	p.lose(r, n)
 	for range n {
 		m := ni.node.upper.(InlineUpper).Lost(r, h, to.NID, payload)
@@ -241,10 +274,11 @@ func (ni *NI) Lost(r *lnd.Record, h *wire.Header, to nid.ProcessID, n int, paylo
 func (p *peerNI) lose(r *lnd.Record, n int) {
 	var left departed
 	left.add(r, r.Messages()-n)
-	credits := n
+	credits, buffers, counted := n, 0, n // the driver does not count messages any more that have joined the first one
 	if r.Opens {
-		credits--
+		credits, buffers, counted = n-1, 1, -left.all
 	}
+	p.ni.node.inFlight.add(counted)
 	p.ni.pending.Add(int64(credits))
 	if credits > 0 {
 		p.ni.mu.Lock()
@@ -255,14 +289,13 @@ func (p *peerNI) lose(r *lnd.Record, n int) {
 		p.ni.mu.Unlock()
 	}
 	p.mu.Lock()
-	p.countPosted()
-	p.posted--
+	p.buffers -= buffers
 	p.credits -= credits
-	p.queuedBytes -= left.all*headerBytes + left.bytes
+	p.queuedBytes += wireBytes(r, counted)
+	p.mayJoin()
 	p.mu.Unlock()
 	if left.all > 0 {
 		p.ni.traffic.countDeparted(&left)
 		p.traffic.countDeparted(&left)
-		p.ni.node.inFlight.sub(left.all)
 	}
 }

@@ -23,6 +23,7 @@ type poster struct {
 	room   int          // number of messages for which the latest buffer still has room
 	full   bool         // there is no further buffer
 	posted []lnd.Inline // messages with the driver
+	owner  any          // owner of its buffers
 	flush  int
 	left   []uint64        // match bits of messages that have left
 	onLeft func()          // called when messages have left; nil: no call
@@ -39,7 +40,7 @@ func (p *poster) Post(i *lnd.Inline, _ lnd.Payload, open bool) (lnd.Flusher, boo
 		if !open || p.full {
 			return nil, false
 		}
-		p.room = p.size
+		p.room, p.owner = p.size, i.Owner
 	}
 	p.room--
 	p.posted = append(p.posted, *i)
@@ -47,6 +48,17 @@ func (p *poster) Post(i *lnd.Inline, _ lnd.Payload, open bool) (lnd.Flusher, boo
 }
 
 func (p *poster) Flush() { p.flush++ }
+
+// Joined implements lnd.Inliner.
+func (p *poster) Joined(to nid.ProcessID) (messages, bytes int) {
+	for n := range p.posted {
+		if i := &p.posted[n]; !i.Opens && i.To == to {
+			messages += i.Messages()
+			bytes += i.Messages() * int(i.Header.PayloadLength)
+		}
+	}
+	return messages, bytes
+}
 
 func (p *poster) Shutdown(ctx context.Context) error {
 	p.lose(syscall.ESHUTDOWN)
@@ -63,7 +75,7 @@ func (p *poster) lose(err error) {
 
 // lost fails the last n messages that i stands for.
 func (p *poster) lost(i *lnd.Inline, n int, payload []byte, err error) {
-	p.driver.up.(lnd.InlineUpcalls).Lost(&i.AppendRecord(nil, i.Opens)[0], &i.Header, i.To, n, payload, err)
+	p.driver.up.(lnd.InlineUpcalls).Lost(p.owner, &i.AppendRecord(nil, i.Opens)[0], &i.Header, i.To, n, payload, err)
 }
 
 // leave ends all posted messages.
@@ -74,7 +86,7 @@ func (p *poster) leave() {
 		list = i.AppendRecord(list, i.Opens)
 	}
 	p.posted = nil
-	p.driver.up.(lnd.InlineUpcalls).Left(list, to, 0)
+	p.driver.up.(lnd.InlineUpcalls).Left(p.owner, list, to, 0)
 }
 
 func (p *poster) Left(list []lnd.Record, _ nid.NID) {
@@ -125,6 +137,7 @@ func newPoster(t *testing.T, cfg lnet.Config, tunables lnd.Tunables) (*lnet.Node
 
 // meet sends a first message to peerA, so that later ones can be posted.
 func (p *poster) meet(node *lnet.Node) {
+	p.driver.up.PeerUp(nid.ProcessID{NID: peerA, PID: nid.LustrePID})
 	node.Send(put(peerA, 0))
 	p.driver.finalize(nil)
 }

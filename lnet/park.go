@@ -61,6 +61,7 @@ func (p *peerNI) review() {
 	if p.current {
 		again = p.unpark()
 	}
+	p.mayJoin()
 	p.launch(nil)
 	p.ni.node.sendAllAgain(again)
 }

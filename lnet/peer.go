@@ -50,15 +50,15 @@ type peerNI struct {
 	traffic  traffic
 	contacts contacts
 	evicted  atomic.Bool // no longer in the table: another peerNI stands for nid; set under mu
+	open     atomic.Bool // inline messages may join the driver's buffers without mu; changed under mu by mayJoin
 	index    int         // index of p in peerTable.order; guarded by the table's lock
 
 	mu          sync.Mutex
 	credits     int       // credits of the peer; guarded by mu, like all fields below
 	minCredits  int       // fewest credits so far; negative: messages were queued
 	queue       lnd.Queue // messages that wait for a peer credit or NI credit
-	posted      int       // records of inline messages that the driver has
-	uncounted   int       // inline messages that are not added to those in flight yet
-	queuedBytes int       // bytes of headers and payloads of messages that the driver has
+	buffers     int       // buffers of inline messages that the driver has
+	queuedBytes int       // bytes of headers and payloads of messages that the driver has; of a buffer, those of the first one
 	dialled     int       // messages in the driver that had to wait for a connection
 	launching   bool      // a goroutine is running launch
 	current     bool      // the peer needs no discovery, so nothing is parked
@@ -115,6 +115,7 @@ func (p *peerNI) send(m *Message) bool {
 		m.expires = p.ni.node.cfg.Clock.Now() + p.ni.node.TransactionTimeout()
 	}
 	p.queue.Push(&m.Message)
+	p.mayJoin()
 	p.launch(nil)
 	return true
 }
@@ -242,6 +243,7 @@ var errLate = lnd.Failed(lnd.NetworkTimeout, syscall.ETIMEDOUT)
 func (p *peerNI) failQueued(cause error) {
 	p.mu.Lock()
 	p.gone = cause
+	p.mayJoin()
 	parked := p.parked.Take(func(*lnd.Message) bool { return true })
 	list := p.queue.Take(func(*lnd.Message) bool { return true })
 	p.mu.Unlock()
@@ -295,6 +297,7 @@ func (p *peerNI) evict() bool {
 		return false
 	}
 	p.evicted.Store(true)
+	p.mayJoin()
 	return true
 }
 

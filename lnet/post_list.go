@@ -78,6 +78,7 @@ func (p *peerNI) postList(list []Posting) (flush [2]lnd.Flusher, taken int) {
 			flush[1] = f
 		}
 	}
+	p.mayJoin()
 	p.mu.Unlock()
 	if undo {
 		p.ni.undoCredit(p)

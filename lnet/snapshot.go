@@ -84,13 +84,16 @@ func (n *Node) Overview() Snapshot {
 // Stats returns the node's counters.
 func (n *Node) Stats() Stats {
 	total := n.Traffic()
+	alloc := n.inFlight.now.Load()
 	for _, p := range n.peers.all() {
 		p.mu.Lock()
-		p.countPosted()
+		joined, _ := p.joined()
 		p.mu.Unlock()
+		alloc += int64(joined)
 	}
+	n.inFlight.reach(alloc)
 	return Stats{
-		MsgsAlloc: uint64(n.inFlight.now.Load()), MsgsMax: uint64(n.inFlight.most.Load()),
+		MsgsAlloc: uint64(alloc), MsgsMax: uint64(n.inFlight.most.Load()),
 		Errors:    n.errors.Load(),
 		SendCount: total.Sent.Total() - total.RoutedOut.Count, SendLength: total.SendLength - total.RoutedOut.Length,
 		SendRefused: n.backlog.refused.Load(), ResponseTimeouts: n.unanswered.Load(),
@@ -141,11 +144,12 @@ func (p *peerNI) snapshot() PeerSnapshot {
 	limit, left, lowest := p.routerCredits()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	_, joined := p.joined()
 	s := PeerSnapshot{
 		RouterMaxCredits: limit, RouterCredits: left, RouterMinCredits: lowest,
 		NID: p.nid, Via: p.ni.nid, Primary: p.primary(), State: p.state.String(), Parked: p.parked.Len(),
 		MaxCredits: p.ni.cfg.Tunables.PeerCredits, Credits: p.credits - p.queue.Len(), MinCredits: p.minCredits,
-		QueuedBytes: p.queuedBytes, Queued: p.queue.Len(), Traffic: p.traffic.snapshot(),
+		QueuedBytes: p.queuedBytes + joined, Queued: p.queue.Len(), Traffic: p.traffic.snapshot(),
 		Health: p.remote.Health(), Failures: p.remote.failures.Load().snapshot(),
 	}
 	if p.cause != nil {

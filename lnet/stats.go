@@ -203,8 +203,10 @@ type gauge struct{ now, most atomic.Int64 }
 
 func (g *gauge) inc() { g.add(1) }
 
-func (g *gauge) add(k int) {
-	n := g.now.Add(int64(k))
+func (g *gauge) add(k int) { g.reach(g.now.Add(int64(k))) }
+
+// reach notes that there are n messages.
+func (g *gauge) reach(n int64) {
 	for {
 		most := g.most.Load()
 		if n <= most || g.most.CompareAndSwap(most, n) {
@@ -213,6 +215,7 @@ func (g *gauge) add(k int) {
 	}
 }
 
-func (g *gauge) dec() { g.sub(1) }
+func (g *gauge) dec() { g.now.Add(-1) }
 
-func (g *gauge) sub(n int) { g.now.Add(-int64(n)) }
+// left takes n messages off, which were in flight together with others: all in all.
+func (g *gauge) left(n, all int) { g.reach(g.now.Add(int64(-n)) + int64(all)) }

@@ -47,6 +47,7 @@ func BenchmarkOperation(b *testing.B) {
 type idleWire struct {
 	up     lnd.Upcalls
 	posted []lnd.Record
+	owner  any
 }
 
 func (*idleWire) Type() nid.NetType              { return here.NID.Net().Type() }
@@ -65,16 +66,18 @@ func (w *idleWire) Post(i *lnd.Inline, _ lnd.Payload, open bool) (f lnd.Flusher,
 		if !open {
 			return nil, false
 		}
-		f = w
+		f, w.owner = w, i.Owner
 	}
 	w.posted = i.AppendRecord(w.posted, i.Opens)
 	return f, true
 }
 
+func (*idleWire) Joined(nid.ProcessID) (messages, bytes int) { return 0, 0 }
+
 func (w *idleWire) Flush() {
 	list := w.posted
 	w.posted = list[:0] // nothing is posted during Left
-	w.up.(lnd.InlineUpcalls).Left(list, there, 1)
+	w.up.(lnd.InlineUpcalls).Left(w.owner, list, there, 1)
 }
 
 // BenchmarkPutBatch is the CPU time of portals and lnet for a PUT of 8 bytes to one peer with its SEND

@@ -101,6 +101,9 @@ func (n *network) Post(i *lnd.Inline, payload lnd.Payload, open bool) (lnd.Flush
 	return n, true
 }
 
+// Joined implements lnd.Inliner: no message joins another one.
+func (*network) Joined(nid.ProcessID) (messages, bytes int) { return 0, 0 }
+
 // Flush is called after each message that Post took, or after several of one batch.
 func (n *network) Flush() {
 	if n.onSend != nil {
@@ -115,7 +118,7 @@ func (n *network) finalize(m *lnd.Message, err error) {
 	case !ok:
 		up.Finalize(m, err)
 	case err == nil:
-		up.Left(i.AppendRecord(nil, i.Opens), i.To, m.SentAt)
+		up.Left(i.Owner, i.AppendRecord(nil, i.Opens), i.To, m.SentAt)
 	default:
 		n.lose(m, i.Messages(), err)
 	}
@@ -124,7 +127,7 @@ func (n *network) finalize(m *lnd.Message, err error) {
 // lose fails the last n of the messages that a message which was posted stands for.
 func (n *network) lose(m *lnd.Message, count int, err error) {
 	i := m.Owner.(*lnd.Inline)
-	n.up.(lnd.InlineUpcalls).Lost(&i.AppendRecord(nil, i.Opens)[0], &m.Header, i.To, count, m.Payload.AppendTo(nil), err)
+	n.up.(lnd.InlineUpcalls).Lost(i.Owner, &i.AppendRecord(nil, i.Opens)[0], &m.Header, i.To, count, m.Payload.AppendTo(nil), err)
 }
 
 // leave ends messages that were posted to one process, as one write does.
@@ -134,7 +137,7 @@ func (n *network) leave(list ...*lnd.Message) {
 		i := m.Owner.(*lnd.Inline)
 		records = i.AppendRecord(records, i.Opens)
 	}
-	n.up.(lnd.InlineUpcalls).Left(records, list[0].Target, list[0].SentAt)
+	n.up.(lnd.InlineUpcalls).Left(list[0].Owner.(*lnd.Inline).Owner, records, list[0].Target, list[0].SentAt)
 }
 
 // next removes the oldest message that was sent.

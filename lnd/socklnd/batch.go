@@ -31,6 +31,7 @@ type batch struct {
 	used        int          // number of bytes in use
 	records     []lnd.Record // records of the inline messages
 	copies      int          // number of their copies
+	owner       any          // owner of the first one, which is that of all
 	inlineBytes int          // bytes of the inline messages, the first ones of bytes
 	latest      int          // where the latest inline message begins
 	header      wire.Header  // header of an inline message; the latest one differs from it in the last bytes alone, see varying
@@ -96,6 +97,17 @@ func (b *batch) post(i *lnd.Inline, payload lnd.Payload, c *conn) (size int, ok 
 	b.copies += int(i.Copies)
 	b.records = i.AppendRecord(b.records, len(b.records) == 0)
 	return size, true
+}
+
+// joined returns how many inline messages have joined the first one, and the bytes of their payloads. The
+// batch is sealed.
+func (b *batch) joined(overhead int) (messages, bytes int) {
+	if len(b.records) == 0 {
+		return 0, 0
+	}
+	first := &b.records[0]
+	messages = len(b.records) + b.copies - first.Messages()
+	return messages, b.inlineBytes - messages*overhead - first.Messages()*(overhead+int(first.Length))
 }
 
 // appendHeaders appends the headers of an inline message. Messages of a burst mostly differ from the
@@ -215,6 +227,6 @@ func (b *batch) release() {
 	clear(b.unfit)
 	clear(b.records)
 	b.messages, b.unfit, b.records = b.messages[:0], b.unfit[:0], b.records[:0]
-	b.used, b.size, b.copies, b.inlineBytes, b.whole = 0, 0, 0, 0, 0
+	b.used, b.size, b.copies, b.inlineBytes, b.whole, b.owner = 0, 0, 0, 0, 0, nil
 	batches.Put(b)
 }

@@ -127,7 +127,7 @@ func (l *ledger) send(to nid.ProcessID, payload []byte) {
 	l.h.mu.Lock()
 	l.open[m] = true
 	l.h.mu.Unlock()
-	i := &lnd.Inline{Header: m.Header, To: to, Record: lnd.Record{Owner: m}}
+	i := &lnd.Inline{Header: m.Header, To: to, Record: lnd.Record{Upper: m}}
 	f, taken := l.h.ni.Post(i, m.Payload, true)
 	if !taken {
 		l.h.ni.Send(m)
@@ -137,14 +137,14 @@ func (l *ledger) send(to nid.ProcessID, payload []byte) {
 	}
 }
 
-func (l *ledger) Left(list []lnd.Record, _ nid.ProcessID, _ time.Duration) {
+func (l *ledger) Left(_ any, list []lnd.Record, _ nid.ProcessID, _ time.Duration) {
 	for _, r := range list {
-		l.finalized(r.Owner.(*lnd.Message), nil)
+		l.finalized(r.Upper.(*lnd.Message), nil)
 	}
 }
 
-func (l *ledger) Lost(r *lnd.Record, h *wire.Header, _ nid.ProcessID, _ int, _ []byte, err error) {
-	m := r.Owner.(*lnd.Message)
+func (l *ledger) Lost(_ any, r *lnd.Record, h *wire.Header, _ nid.ProcessID, _ int, _ []byte, err error) {
+	m := r.Upper.(*lnd.Message)
 	if *h != m.Header {
 		l.h.t.Errorf("a message was lost with the header %+v, want %+v", h, m.Header)
 	}

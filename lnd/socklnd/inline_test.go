@@ -31,14 +31,14 @@ type inlines struct {
 	opens int         // number of messages that were the first ones in a buffer
 }
 
-func (u *inlines) Left(list []lnd.Record, to nid.ProcessID, _ time.Duration) {
+func (u *inlines) Left(_ any, list []lnd.Record, to nid.ProcessID, _ time.Duration) {
 	u.change(func() { u.ends = append(u.ends, inlineEnd{left: len(list)}) })
 	if to != probeID {
 		u.t.Errorf("messages to %v left", to)
 	}
 }
 
-func (u *inlines) Lost(_ *lnd.Record, _ *wire.Header, _ nid.ProcessID, n int, payload []byte, err error) {
+func (u *inlines) Lost(_ any, _ *lnd.Record, _ *wire.Header, _ nid.ProcessID, n int, payload []byte, err error) {
 	u.change(func() { u.ends = append(u.ends, inlineEnd{lost: err, n: n}) })
 	if len(payload) == 0 {
 		u.t.Error("the payload of a failed message is gone")
@@ -93,6 +93,9 @@ func TestPostBatch(t *testing.T) {
 			}
 			synctest.Wait()
 		}
+		if messages, bytes := u.ni.Joined(probeID); messages != 3 || bytes != 3+4+5 {
+			t.Errorf("%d messages of %d bytes have joined the first one that waits", messages, bytes)
+		}
 		u.put(probeID, pattern(6))
 		if u.post(probeID, pattern(7)) {
 			t.Error("a message overtakes one that waits")
@@ -106,6 +109,9 @@ func TestPostBatch(t *testing.T) {
 		}
 		if n := u.ni.Snapshot().Peers[0].Conns[0].QueuedBytes; n != 0 {
 			t.Errorf("%d bytes still count as queued", n)
+		}
+		if messages, bytes := u.ni.Joined(probeID); messages != 0 || bytes != 0 {
+			t.Errorf("%d messages of %d bytes still count as joined", messages, bytes)
 		}
 	})
 }

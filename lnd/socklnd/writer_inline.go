@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 )
 
@@ -44,6 +45,35 @@ func (ni *NI) Post(i *lnd.Inline, payload lnd.Payload, open bool) (lnd.Flusher, 
 		return c.tx.post(i, payload, false)
 	}
 	return nil, false
+}
+
+// joined counts inline messages and the bytes of their payloads.
+type joined struct{ messages, bytes int }
+
+// ended takes the messages of a batch off.
+func (j *joined) ended(b *batch, overhead int) {
+	messages, bytes := b.joined(overhead)
+	j.messages -= messages
+	j.bytes -= bytes
+}
+
+// Joined implements lnd.Inliner.
+func (ni *NI) Joined(to nid.ProcessID) (messages, bytes int) {
+	ni.mu.RLock()
+	p := ni.peers[to]
+	ni.mu.RUnlock()
+	if p == nil {
+		return 0, 0
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.conns {
+		c.tx.mu.Lock()
+		messages += c.tx.joined.messages
+		bytes += c.tx.joined.bytes
+		c.tx.mu.Unlock()
+	}
+	return messages, bytes
 }
 
 // latestFor returns the connection that took the latest inline message of the kind, or nil. Only that one
@@ -109,6 +139,10 @@ func (w *writer) encode(i *lnd.Inline, payload lnd.Payload, open bool) (flush, t
 		}
 	}
 	w.queued += int64(size)
+	if !i.Opens {
+		w.joined.messages += i.Messages()
+		w.joined.bytes += i.Messages() * payload.Length
+	}
 	co := &w.coalescing
 	co.posted += size
 	co.lazy = co.lazy || i.Lazy
@@ -140,6 +174,7 @@ func (w *writer) postFirst(i *lnd.Inline, payload lnd.Payload, open bool) (size 
 		b.release()
 		return 0, false
 	}
+	b.owner = i.Owner
 	w.c.peer.ni.messages.Begin() // once for all messages of the batch
 	if w.posted != nil {
 		w.full.push(w.posted)
@@ -192,7 +227,7 @@ func (w *writer) finishInline(b *batch, now time.Duration, err error) (end int) 
 	}
 	defer w.c.peer.ni.messages.End()
 	if err == nil {
-		w.left(b.records, now)
+		w.left(b, b.records, now)
 		return b.inlineBytes
 	}
 	left := 0 // number of records whose ends are reported
@@ -205,26 +240,26 @@ func (w *writer) finishInline(b *batch, now time.Duration, err error) (end int) 
 			}
 		}
 		if failed > 0 {
-			w.left(b.records[left:n], now)
-			w.lost(r, failed, b.bytes[begin:begin+one], err)
+			w.left(b, b.records[left:n], now)
+			w.lost(b, r, failed, b.bytes[begin:begin+one], err)
 			left = n + 1
 		}
 	}
-	w.left(b.records[left:], now)
+	w.left(b, b.records[left:], now)
 	return end
 }
 
-// left reports that inline messages have left.
-func (w *writer) left(list []lnd.Record, now time.Duration) {
+// left reports that inline messages of b have left.
+func (w *writer) left(b *batch, list []lnd.Record, now time.Duration) {
 	if len(list) > 0 {
-		w.c.peer.ni.inline.Left(list, w.c.peer.id, now)
+		w.c.peer.ni.inline.Left(b.owner, list, w.c.peer.id, now)
 	}
 }
 
-// lost reports that n of the messages that r stands for, of which b has the bytes, have failed.
-func (w *writer) lost(r *lnd.Record, n int, b []byte, err error) {
+// lost reports that n of the messages of b that r stands for, which have these bytes, have failed.
+func (w *writer) lost(b *batch, r *lnd.Record, n int, bytes []byte, err error) {
 	f := &w.c.framing
 	var h wire.Header
-	_ = f.parse(&h, b[f.msgSize:]) // cannot fail, because this side has encoded the header
-	w.c.peer.ni.inline.Lost(r, &h, w.c.peer.id, n, b[f.overhead():], err)
+	_ = f.parse(&h, bytes[f.msgSize:]) // cannot fail, because this side has encoded the header
+	w.c.peer.ni.inline.Lost(b.owner, r, &h, w.c.peer.id, n, bytes[f.overhead():], err)
 }
