@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"ulnet/cmd/internal/cli"
 )
@@ -26,13 +28,14 @@ func (t Tool) Run(ctx context.Context, env cli.Env, args []string) int {
 	if len(args) == 1 && (args[0] == "quit" || args[0] == "exit") {
 		return cli.OK
 	}
+	root := t.Root(env)
 	at := slices.IndexFunc(args, isIgnoreErrors)
-	tolerant := at >= 0 && t.onlyFlags(env, args[:at])
+	tolerant := at >= 0 && onlyFlags(root, args[:at])
 	if tolerant {
 		args = slices.Delete(slices.Clone(args), at, at+1)
 	}
-	if !t.onlyFlags(env, args) {
-		return t.exec(ctx, env, args)
+	if !onlyFlags(root, args) {
+		return t.execIn(ctx, env, root, args)
 	}
 	s := Shell{tolerant: tolerant, Env: env, Prompt: t.Name + " > ", Usage: t.Usage, Has: t.has(env)}
 	s.Run = func(words []string) int { return t.exec(ctx, env, append(slices.Clone(args), words...)) }
@@ -40,24 +43,48 @@ func (t Tool) Run(ctx context.Context, env cli.Env, args []string) int {
 	return s.Loop()
 }
 
+// exec runs a command in a new tree.
 func (t Tool) exec(ctx context.Context, env cli.Env, args []string) int {
+	return t.execIn(ctx, env, t.Root(env), args)
+}
+
+func (t Tool) execIn(ctx context.Context, env cli.Env, root *cobra.Command, args []string) int {
 	if i := len(args) - 1; i >= 0 && args[i] == "--list-commands" {
 		args = append(slices.Clone(args[:i]), "list-commands")
 	}
 	if t.Exec == nil {
-		return cli.Run(ctx, env, t.Root(env), args)
+		return cli.Run(ctx, env, root, args)
 	}
-	return t.Exec(ctx, env, t.Root(env), args)
+	return t.Exec(ctx, env, root, args)
 }
 
-// onlyFlags reports whether args consist of flags that every command has.
-func (t Tool) onlyFlags(env cli.Env, args []string) bool {
-	if slices.Contains(args, "--help") || slices.Contains(args, "-h") || len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-		return false // most calls begin with a command, and need no second tree
+// onlyFlags reports whether args consist of flags that every command has. The tree stays as it is,
+// so it can run a command afterwards.
+func onlyFlags(root *cobra.Command, args []string) bool {
+	if slices.Contains(args, "--help") || slices.Contains(args, "-h") || slices.Contains(args, "--") {
+		return false
 	}
-	flags := t.Root(env).PersistentFlags()
+	flags := pflag.NewFlagSet(root.Name(), pflag.ContinueOnError)
 	flags.Usage = func() {}
-	return flags.Parse(args) == nil && flags.NArg() == 0 && !slices.Contains(args, "--")
+	root.PersistentFlags().VisitAll(func(f *pflag.Flag) {
+		probe := *f
+		probe.Value = checked(f.Value.Type())
+		flags.AddFlag(&probe)
+	})
+	return flags.Parse(args) == nil && flags.NArg() == 0
+}
+
+// checked is a flag of a type; what is set is checked if it is a bool, and not kept.
+type checked string
+
+func (c checked) Type() string   { return string(c) }
+func (c checked) String() string { return "" }
+
+func (c checked) Set(value string) (err error) {
+	if c == "bool" {
+		_, err = strconv.ParseBool(value)
+	}
+	return err
 }
 
 // has returns a function that reports whether a word is a command at the top level of the tree.

@@ -77,6 +77,23 @@ func TestTool(t *testing.T) {
 	}
 }
 
+// TestOneTree: a command is executed in one tree, also after flags, which reach it once.
+func TestOneTree(t *testing.T) {
+	tested, trees := tool(), 0
+	root := tested.Root
+	tested.Root = func(env cli.Env) *cobra.Command { trees++; return root(env) }
+	var out strings.Builder
+	for _, args := range []string{"net show", "--socket s net show"} {
+		trees = 0
+		if code := tested.Run(t.Context(), cli.Env{Stdout: &out, Stderr: &out}, strings.Fields(args)); code != 0 || trees != 1 {
+			t.Errorf("%q: exit code %d, %d trees, want 1: %s", args, code, trees, &out)
+		}
+	}
+	if out.String() != "usual []\ns []\n" {
+		t.Errorf("%q", &out)
+	}
+}
+
 // TestComplete: the completions of the last word come from the tree of commands.
 func TestComplete(t *testing.T) {
 	for _, test := range []struct {
