@@ -4,11 +4,9 @@ package main
 
 import (
 	"testing"
-
-	"ulnet/cmd/internal/scripttest"
 )
 
 // TestScripts runs real daemons.
 func TestScripts(t *testing.T) {
-	scripttest.Run(t, "testdata/daemon", "lnetd", "lnetctl", "scollctl", "gossipctl")
+	tool.Scripts(t, "testdata/daemon", "lnetd", "lnetctl", "scollctl", "gossipctl")
 }

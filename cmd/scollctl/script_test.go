@@ -2,9 +2,7 @@ package main
 
 import (
 	"testing"
-
-	"ulnet/cmd/internal/scripttest"
 )
 
 // TestTreeScripts runs the scripts that need no daemon.
-func TestTreeScripts(t *testing.T) { scripttest.Run(t, "testdata/tree", "scollctl") }
+func TestTreeScripts(t *testing.T) { tool.Scripts(t, "testdata/tree", "scollctl") }

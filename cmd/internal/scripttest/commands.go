@@ -75,8 +75,16 @@ func cmdCode(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: code CODE PROGRAM [ARG...]")
 	}
+	want := number(ts, args[0])
+	if s := &all(ts).server; s.has(args[1]) {
+		a := s.run(ts, args[2:])
+		ts.Check(os.WriteFile(ts.MkAbs("code.out"), a.Out, 0o600))
+		ts.Check(os.WriteFile(ts.MkAbs("code.err"), a.Errs, 0o600))
+		checkCode(ts, args[1:], a.Code, want)
+		return
+	}
 	cmd := command(ts, args[1:])
-	runAndCheck(ts, cmd, cmd.Run, number(ts, args[0]))
+	runAndCheck(ts, cmd, cmd.Run, want)
 }
 
 func cmdUntil(ts *testscript.TestScript, neg bool, args []string) {
@@ -87,19 +95,31 @@ func cmdUntil(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	deadline := time.After(waitLimit)
 	for interval := untilInterval; ; interval = min(interval*3/2, longUntilInterval) {
-		var errs bytes.Buffer
-		cmd := command(ts, args[1:])
-		cmd.Stderr = &errs
-		out, err := cmd.Output()
-		if pattern.Match(out) {
+		a := ask(ts, args[1:])
+		if pattern.Match(a.Out) {
 			return
 		}
 		select {
 		case <-time.After(interval):
 		case <-deadline:
-			ts.Fatalf("%v never says %q: %v\n%s%s", args[1:], args[0], err, out, &errs)
+			ts.Fatalf("%v never says %q: exit code %d\n%s%s", args[1:], args[0], a.Code, a.Out, a.Errs)
 		}
 	}
+}
+
+// ask runs a program or the tool.
+func ask(ts *testscript.TestScript, args []string) answer {
+	if s := &all(ts).server; s.has(args[0]) {
+		return s.run(ts, args[1:])
+	}
+	var out, errs bytes.Buffer
+	cmd := command(ts, args)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if cmd.ProcessState == nil {
+		ts.Fatalf("%v: %v", args, err)
+	}
+	return answer{out.Bytes(), errs.Bytes(), cmd.ProcessState.ExitCode()}
 }
 
 func cmdUnprivileged(ts *testscript.TestScript, neg bool, args []string) {
@@ -138,8 +158,13 @@ func runAndCheck(ts *testscript.TestScript, cmd *exec.Cmd, run func() error, wan
 	if cmd.ProcessState == nil {
 		ts.Fatalf("%v: %v", cmd.Args, err)
 	}
-	if code := cmd.ProcessState.ExitCode(); code != want {
-		ts.Fatalf("%v: exit code %d, want %d\n%s%s", cmd.Args, code, want, ts.ReadFile("code.out"), ts.ReadFile("code.err"))
+	checkCode(ts, cmd.Args, cmd.ProcessState.ExitCode(), want)
+}
+
+// checkCode fails the script if an exit code is not want.
+func checkCode(ts *testscript.TestScript, args []string, code, want int) {
+	if code != want {
+		ts.Fatalf("%v: exit code %d, want %d\n%s%s", args, code, want, ts.ReadFile("code.out"), ts.ReadFile("code.err"))
 	}
 }
 

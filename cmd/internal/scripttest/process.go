@@ -19,7 +19,10 @@ const waitLimit = 90 * time.Second
 const raceOptions = "GORACE=atexit_sleep_ms=0"
 
 // processes are the programs that a script has started.
-type processes struct{ byName map[string]*process }
+type processes struct {
+	byName map[string]*process
+	server server
+}
 
 type processesKey struct{}
 
@@ -43,6 +46,7 @@ func (p *processes) find(ts *testscript.TestScript, name string) *process {
 }
 
 func (p *processes) killAll() {
+	p.server.end()
 	for _, c := range p.byName {
 		_ = c.cmd.Process.Kill() // fails if the program has ended
 		<-c.done

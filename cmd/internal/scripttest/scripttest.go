@@ -9,9 +9,13 @@
 //	code CODE PROGRAM [ARG...]     runs a program and wants an exit code; its output is in
 //	                               code.out and code.err
 //	unprivileged PROGRAM [ARG...]  like code 0, or with ! like code 1, without CAP_NET_BIND_SERVICE
+//	TOOL [ARG...]                  like exec TOOL [ARG...], where TOOL is the command of the
+//	                               package under test, but without the start of a process
 //	until PATTERN PROGRAM [ARG...] runs a program repeatedly until the regular expression PATTERN
 //	                               matches its standard output
 //	bigfile NAME SIZE              makes a file whose content does not repeat
+//
+// code and until do not start a process for TOOL either. After stdin it must be exec TOOL.
 //
 // Programs of node and start write to NAME.out and NAME.err and are killed when the
 // script ends. $PORT is a TCP port that is free on 127.0.0.1 to .4, and
@@ -25,6 +29,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -41,9 +46,15 @@ import (
 // killed, and their scripts fail.
 const limit = 25 * time.Minute
 
-// Run runs the scripts of a directory, each as a subtest, with the named commands of this
-// repository in PATH. A short run has every third script.
+// Run runs scripts as Tool.Scripts does, of a package that is no tool.
 func Run(t *testing.T, dir string, names ...string) {
+	t.Helper()
+	Tool{}.Scripts(t, dir, names...)
+}
+
+// Scripts runs the scripts of a directory, each as a subtest, with the named commands of this
+// repository in PATH. A short run has every third script. The package's TestMain must call Main.
+func (tool Tool) Scripts(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	bin, err := commands.Build(t.TempDir(), names...)
 	if err != nil {
@@ -73,17 +84,26 @@ func Run(t *testing.T, dir string, names ...string) {
 				return err
 			}
 			env.Setenv("IB", strings.TrimSuffix(hosts[0].String(), ".1"))
-			p := &processes{byName: map[string]*process{}}
+			p := &processes{byName: map[string]*process{}, server: server{tool: tool, env: slices.Clone(env.Vars)}}
 			env.Values[processesKey{}] = p
 			env.Defer(p.killAll)
 			return nil
 		},
 		Condition: condition,
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"node": cmdNode, "start": cmdStart, "signal": cmdSignal, "await": cmdAwait,
-			"code": cmdCode, "until": cmdUntil, "unprivileged": cmdUnprivileged, "bigfile": cmdBigFile,
-		},
+		Cmds:      tool.cmds(),
 	})
+}
+
+// cmds returns the additional commands of scripts.
+func (tool Tool) cmds() map[string]func(*testscript.TestScript, bool, []string) {
+	cmds := map[string]func(*testscript.TestScript, bool, []string){
+		"node": cmdNode, "start": cmdStart, "signal": cmdSignal, "await": cmdAwait,
+		"code": cmdCode, "until": cmdUntil, "unprivileged": cmdUnprivileged, "bigfile": cmdBigFile,
+	}
+	if tool.Name != "" {
+		cmds[tool.Name] = cmdTool
+	}
+	return cmds
 }
 
 // condition reports whether a line that begins with [name] is executed.

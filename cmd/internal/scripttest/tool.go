@@ -1,0 +1,145 @@
+package scripttest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"ulnet/cmd/internal/cli"
+)
+
+// A Tool is the command of the package under test. A script that runs it hundreds of times would
+// spend most of its CPU time on starts of the program. Therefore the test binary itself runs as one
+// more process for each script, in the script's folder, and executes there what the script's lines
+// "NAME ARG..." say. The other processes of a script are real programs.
+type Tool struct {
+	Name string                                                    // name of the program
+	Run  func(ctx context.Context, env cli.Env, args []string) int // what main calls
+}
+
+// serverEnv is set in the environment of a test binary that executes the lines of a script.
+const serverEnv = "ULNET_SCRIPT_TOOL"
+
+// Main is what TestMain of a package calls that runs scripts with the tool. It returns the exit
+// code for os.Exit.
+func (tool Tool) Main(m *testing.M) int {
+	if os.Getenv(serverEnv) != tool.Name {
+		return m.Run()
+	}
+	if err := tool.serve(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// answer is what a command wrote, and its exit code.
+type answer struct {
+	Out, Errs []byte
+	Code      int // exit code
+}
+
+// serve executes commands until the end of in: lists of arguments and answers, in JSON.
+func (tool Tool) serve(in io.Reader, out io.Writer) error {
+	requests, answers := json.NewDecoder(in), json.NewEncoder(out)
+	for {
+		var args []string
+		if err := requests.Decode(&args); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		var stdout, stderr bytes.Buffer
+		env := cli.Env{Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Getenv: os.Getenv}
+		code := tool.Run(context.Background(), env, args)
+		if err := answers.Encode(answer{stdout.Bytes(), stderr.Bytes(), code}); err != nil {
+			return err
+		}
+	}
+}
+
+// server is the process that executes the tool's commands for one script.
+type server struct {
+	tool     Tool
+	env      []string     // environment of the process
+	cmd      *exec.Cmd    // nil: the process does not run
+	stderr   bytes.Buffer // what the process itself wrote; complete once it has ended
+	requests io.WriteCloser
+	answers  *json.Decoder
+}
+
+// has reports whether the process executes a program's commands.
+func (s *server) has(program string) bool { return program == s.tool.Name }
+
+// begin starts the process unless it runs.
+func (s *server) begin(dir string) error {
+	if s.cmd != nil {
+		return nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(self)
+	cmd.Dir, cmd.Stderr = dir, &s.stderr
+	cmd.Env = append(s.env, serverEnv+"="+s.tool.Name, "PWD="+dir, "GOGC="+os.Getenv("GOGC"))
+	if s.requests, err = cmd.StdinPipe(); err != nil {
+		return err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	s.answers = json.NewDecoder(out)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	s.cmd = cmd
+	return nil
+}
+
+// run executes a command of the tool. A command that does not end is killed with its process.
+func (s *server) run(ts *testscript.TestScript, args []string) answer {
+	ts.Check(s.begin(ts.Getenv("WORK")))
+	stop := time.AfterFunc(waitLimit, func() { _ = s.cmd.Process.Kill() }) // fails if the process has ended
+	defer stop.Stop()
+	var a answer
+	err := json.NewEncoder(s.requests).Encode(args)
+	if err == nil {
+		err = s.answers.Decode(&a)
+	}
+	if err != nil {
+		s.end()
+		ts.Fatalf("%s %q: %v\n%s", s.tool.Name, args, err, &s.stderr)
+	}
+	return a
+}
+
+// end ends the process.
+func (s *server) end() {
+	if s.cmd == nil {
+		return
+	}
+	_ = s.requests.Close()
+	_ = s.cmd.Wait() // an error is ignored: all its answers were complete
+	s.cmd = nil
+}
+
+// cmdTool executes a line that begins with the tool's name.
+func cmdTool(ts *testscript.TestScript, neg bool, args []string) {
+	a := all(ts).server.run(ts, args)
+	_, _ = ts.Stdout().Write(a.Out) // memory
+	_, _ = ts.Stderr().Write(a.Errs)
+	if failed := a.Code != 0; failed != neg {
+		ts.Fatalf("exit code %d", a.Code)
+	}
+}
