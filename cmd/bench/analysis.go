@@ -70,7 +70,7 @@ func analyzeRounds(b *measurement, tool *compiled, segment int, speed, memory *l
 func buildLnetdump(ctx context.Context) (*compiled, error) {
 	for _, folder := range []string{lnetdump, filepath.Join("..", "lnetdump")} { // of bench in the root, and of its tests
 		if _, err := os.Stat(filepath.Join(folder, "main.go")); err == nil {
-			return recipe{tool: "go", before: []string{"build", "-trimpath"}, after: []string{"."}, folder: folder, packages: "Go"}.compile(ctx)
+			return recipe{tool: "go", before: []string{"build", "-trimpath", "-ldflags=-s"}, after: []string{"."}, folder: folder, packages: "Go"}.compile(ctx)
 		}
 	}
 	return &compiled{missing: "its source, " + lnetdump + ", is not below this folder"}, nil

@@ -10,15 +10,12 @@ import (
 	"ulnet/gossip/gossipsim"
 )
 
-// loopbackNodes is the number of processes of which some are killed.
-const loopbackNodes = 64
-
 // measureDetection measures G-GO-3: how soon all nodes detect the death of a node.
 func measureDetection(b *measurement) {
 	for _, s := range []struct {
 		nodes int
 		limit float64
-	}{{64, 3.6}, {1000, 5.4}} {
+	}{{64, 3.6}, {pick(b, 250, 1000, 1000), 5.4}} {
 		seeds := pick(b, 1, 20, 100)
 		var last []float64
 		limit := 0
@@ -34,7 +31,7 @@ func measureDetection(b *measurement) {
 			basis: fmt.Sprintf("median %.2f s of %d deaths, at most %d cycles of 200 ms allowed; memberlist 8.6 to 12.0 s at 64 to 128 nodes", median(last), seeds, limit),
 		})
 	}
-	measureLoopback(b, pick(b, 1, 3, 8))
+	measureLoopback(b, pick(b, 12, 64, 64), pick(b, 1, 3, 8))
 }
 
 // inCycle returns an instant at which all nodes know each other. Where it lies within a cycle
@@ -43,20 +40,20 @@ func inCycle(seed uint64) time.Duration {
 	return 12*time.Second + time.Duration(seed%uint64(gossipsim.Interval))
 }
 
-// measureLoopback kills processes that run gossip over loopback, and measures how soon the
-// others detect it.
-func measureLoopback(b *measurement, deaths int) {
-	c := b.newCluster(system{name: "gossip"}, rival.Node{Nodes: loopbackNodes, Interval: gossipsim.Interval}, nil)
+// measureLoopback kills some of the processes that run gossip over loopback, and measures how soon
+// the others detect it.
+func measureLoopback(b *measurement, nodes, deaths int) {
+	c := b.newCluster(system{name: "gossip"}, rival.Node{Nodes: nodes, Interval: gossipsim.Interval}, nil)
 	defer c.end()
 	c.join()
 	var took []float64
 	for i := range deaths {
-		at, victim := time.Now(), loopbackNodes-1-i
+		at, victim := time.Now(), nodes-1-i
 		c.signal(syscall.SIGKILL, victim)
 		took = append(took, c.told(rival.Down, victim, at).last.Seconds())
 	}
 	b.add(line{
-		what:  fmt.Sprintf("death noticed by the last of %d agents over TCP on loopback, median", loopbackNodes),
+		what:  fmt.Sprintf("death noticed by the last of %d agents over TCP on loopback, median", nodes),
 		ratio: median(took), unit: "s", limit: 3.6,
 		basis: fmt.Sprintf("%d processes killed, %.2f to %.2f s, wall time", deaths, slices.Min(took), slices.Max(took)),
 	})
