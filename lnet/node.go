@@ -259,7 +259,7 @@ func (n *Node) AddNI(driver lnd.Driver, cfg lnd.Config) (*NI, error) {
 		}
 		return nil, err
 	}
-	n.state.setting.Lock() // the settings may have changed since complete read them
+	n.state.setting.Lock() // the settings may have changed since n.complete read them
 	ni.followTimeout()
 	n.state.setting.Unlock()
 	n.niChanged()

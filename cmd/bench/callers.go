@@ -58,7 +58,8 @@ func (c *caller) open(n *node, index uint64, target nid.ProcessID) (err error) {
 	return nil
 }
 
-// run makes some callers exchange count PUTs, waiting by bitsEQ or bitsChannel.
+// run makes the first active callers send count PUTs in total, and returns how long that took. Each
+// caller waits for each answer: in its EQ if how is bitsEQ, on its channel if how is bitsChannel.
 func (c *callers) run(ctx context.Context, how uint64, active, count int) (time.Duration, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

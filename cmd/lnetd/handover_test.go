@@ -23,7 +23,7 @@ import (
 
 // TestHandover: a peer that dials while the daemon is down is not refused, and the next daemon answers
 // it. That holds after a crash, too, and if the next daemon also gets descriptors that it cannot use. The
-// manager forgets the sockets of NIs that are removed.
+// service manager forgets the sockets of NIs that are removed.
 func TestHandover(t *testing.T) {
 	spec.Covers(t, "OP-80", "OP-81", "OP-82")
 	t.Parallel()

@@ -185,7 +185,8 @@ func TestRollCommit(t *testing.T) {
 	}
 }
 
-// TestRollStates: pings and answers show the state of each participant (GO-A21).
+// TestRollStates: a ping or answer shows how far its sender is with the change of the list, such as
+// staged or committed, and RollStatus reports that for each participant (GO-A21).
 func TestRollStates(t *testing.T) {
 	spec.Covers(t, "GO-A21")
 	next := newListOf(t, 0, 10)

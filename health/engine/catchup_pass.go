@@ -36,9 +36,9 @@ func (u *catchup) heard(e *wire.Entry, from int32) {
 	}
 }
 
-// pass sends another answer to servers that have asked recently, unless they themselves have
-// sent all tombstones in the news. It first waits for the answers to this server's own
-// questions, which may bring more news.
+// pass repeats this server's answer, now with the news, to each server that has asked recently,
+// unless that server itself has sent all tombstones in the news. While connects wait for the answers
+// to this server's own questions, which may bring more news, pass does nothing.
 func (u *catchup) pass(s *Server) {
 	if len(u.news) == 0 || u.holds(s) {
 		return

@@ -8,8 +8,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// evicted handles the report of any server that all servers have evicted this client: it drops
-// all connections and begins the next incarnation (CH-61).
+// evicted handles a message by which a server says that all servers have evicted this client. The
+// word of one server, master or not, is enough: the client drops all connections and begins the next
+// incarnation (CH-61).
 func (c *Client) evicted(from nid.NID, m *wire.Message) {
 	had := slices.ContainsFunc(c.peers, func(p peer) bool { return p.state == attached })
 	if had {

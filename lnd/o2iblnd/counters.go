@@ -78,8 +78,8 @@ const (
 	SumNotTrusted // a wrong checksum of an IMMEDIATE with payload, which kernels send
 
 	// Peers that use connections of an earlier incarnation of this NI (see redials).
-	Redialled     // asked the peer to connect, so that it notices the restart
-	RedialLimited // not asked to connect: too many requests at a time
+	Redialled     // requested a connection to the peer, so that it notices the restart
+	RedialLimited // requested no connection to the peer: too many requests at a time
 
 	// Multicast datagrams: those that arrived and were dropped, in the order of the
 	// tests, and those that did not leave.

@@ -41,8 +41,8 @@ type redialOutcome uint8
 
 const (
 	redialNow     redialOutcome = iota
-	redialTooSoon               // the address was asked to dial a moment ago
-	redialLimited               // too many addresses were asked to dial recently
+	redialTooSoon               // a connection to the address was requested a moment ago
+	redialLimited               // too many connections were requested recently
 )
 
 // allow decides about a packet of an address. The table has an entry for each token of the

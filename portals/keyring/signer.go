@@ -28,7 +28,8 @@ type Stats struct {
 	NotSigned uint64
 }
 
-// Signer returns a signer for the protocol with a label.
+// Signer returns a signer for the messages of one protocol, with keys derived from k and the
+// protocol's label.
 func (k Keys) Signer(label string) *Signer {
 	s := &Signer{label: label}
 	if k.Len() > 0 {

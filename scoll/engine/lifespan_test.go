@@ -406,8 +406,8 @@ func TestLiveSubset(t *testing.T) {
 	}
 }
 
-// TestLiveSubsetGivesUp: SC-A20: after three more attempts the members that do not agree are
-// missing.
+// TestLiveSubsetGivesUp: SC-A20: after three more attempts the root gives up, and reports as missing
+// the members that still do not agree with it about which members are alive.
 func TestLiveSubsetGivesUp(t *testing.T) {
 	spec.Covers(t, "SC-A20")
 	h := newHarness(t, 4, 0, nil)

@@ -26,7 +26,8 @@ type writers struct {
 	events map[string][]string // elements of variables eventNames
 }
 
-// parseWriters reads the packages that contain the text or the event of an id.
+// parseWriters collects the log texts and events in the code of those packages that contain the text
+// or the event of an entry of IDs.
 func parseWriters(t *testing.T) *writers {
 	t.Helper()
 	w := &writers{consts: map[string]string{}, texts: map[string][]string{}, events: map[string][]string{}}

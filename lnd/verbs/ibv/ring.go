@@ -53,7 +53,8 @@ func (r *ring) cancel(tail uint64) {
 	}
 }
 
-// settle makes the work requests that were pushed since index complete without the device.
+// settle marks the work requests from index on, except those settled before, so that they complete
+// with this status and without the device.
 func (r *ring) settle(index uint64, status verbs.Status) {
 	for ; index < r.tail; index++ {
 		if s := r.at(index); !s.settled {

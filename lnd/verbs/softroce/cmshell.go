@@ -39,7 +39,7 @@ func newCMShell(h *hub, cfg cmConfig) *cmShell {
 	return s
 }
 
-// arrived takes datagrams that came to QP 1 (endpoint).
+// arrived implements endpoint: it takes the datagrams that came to QP 1.
 func (s *cmShell) arrived(from netip.AddrPort, list []ibta.Packet) {
 	for i := range list {
 		p := &list[i]

@@ -177,8 +177,9 @@ func (c *conn) add(to *outbox, p *rcPacket, out *rcOutput) {
 	to.frame.add(c.route, &p.Packet, payload)
 }
 
-// claim puts the completions of a step in order, and behind them the end of the
-// connection. c.mu is held. box then has the upcalls that the caller is to make.
+// claim reserves the next places in the order of the completion queues: for the completions of a step
+// and then, if last is not nil, for the end of the connection. c.mu is held. box then has the upcalls
+// that the caller is to make. If a queue has a goroutine in run, that goroutine makes them instead.
 func (c *conn) claim(box *outbox, last *conn) {
 	list := box.out.Completions
 	if c.sends == c.recvs {

@@ -165,7 +165,7 @@ func (s *stream) acked(sender int, e *wire.Entry) {
 	}
 	k.low = max(k.low, s.stable)
 	from, end, news := max(e.First, s.stable), min(end, s.stable+uint64(len(s.slots))), uint64(0)
-	if from <= k.low { // most of the range had been acknowledged before
+	if from <= k.low { // the child has acknowledged all datagrams before k.low already
 		from = k.low
 	}
 	for seq := from; seq < end; seq++ {

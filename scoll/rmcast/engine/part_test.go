@@ -11,8 +11,8 @@ import (
 )
 
 // TestNeedlessOfTwo: RM-5: when a member reports a needless repair, it acknowledges both
-// datagrams of the message again. If it acknowledged only one, a parent of an older version
-// would wait forever.
+// datagrams of the message again. If it acknowledged only one, a parent that runs an older version of
+// ulnet would wait forever for the other.
 func TestNeedlessOfTwo(t *testing.T) {
 	spec.Covers(t, "RM-5")
 	w, _ := tallied(t, 8, nil, nil)

@@ -139,7 +139,7 @@ func TestOlderManager(t *testing.T) {
 		denied := 0
 		for now := 2 * time.Second; now < 12*time.Second; now += 100 * time.Millisecond {
 			if version == wire.ProtocolVersion && now < 8*time.Second {
-				m.Step(now, Input{}, &Output{}) // the manager has not been started yet
+				m.Step(now, Input{}, &Output{}) // no manager runs before 8 s: what m sends is lost
 				continue
 			}
 			var asked Output

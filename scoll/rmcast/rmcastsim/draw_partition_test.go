@@ -84,7 +84,7 @@ func (p *partitionPlan) shape() string {
 		return p.sides(2, func(node int) int { return boolInt(node <= p.managers) })
 	case 2:
 		return p.sides(3, func(int) int { return p.IntN(3) })
-	case 3: // cut one direction, or a single pair
+	case 3: // cut one direction: from one node to another one, or from one node to all
 		a, b := 1+p.IntN(p.nodes), 1+p.IntN(p.nodes)
 		if a != b {
 			return fmt.Sprintf("cut %d -> %d", a, b)

@@ -32,8 +32,8 @@ func peerTable() []group {
 	}
 }
 
-// each yields all peers with labels. If all is set and there are other peers, it then yields the sum
-// of these.
+// each yields every peer that has a label, and its label. If all is set and there has been a peer
+// without a label, it then yields the sum of all such peers, with the label other.
 func (s *peerSet) each(all bool, yield func(*peer, ...string)) {
 	for _, id := range s.order {
 		yield(s.own[id], s.own[id].label)

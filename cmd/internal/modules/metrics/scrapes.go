@@ -10,8 +10,8 @@ import (
 	"github.com/prometheus/common/expfmt"
 )
 
-// scrapes answers scrapes. An answer is made in memory, whole: a client that reads slowly keeps no
-// other waiting, and one answer, with those of its forms for which a client has asked, is kept for all.
+// scrapes serves the metrics page. It makes each answer whole, in memory, so that a client that reads
+// slowly delays no other. It keeps the last answer for all clients, in the formats that were asked for.
 type scrapes struct{ answers kept[*answer] }
 
 // newScrapes returns the page of the daemon's metrics.

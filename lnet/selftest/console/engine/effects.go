@@ -70,7 +70,7 @@ type Result struct {
 // Answer is how one node answered one RPC of a command.
 type Answer struct {
 	ID      nid.ProcessID   `json:"id"`                // the node
-	State   State           `json:"state"`             // what the console knows of the node then
+	State   State           `json:"state"`             // how the console saw the node when the RPC ended
 	Failed  syscall.Errno   `json:"failed,omitempty"`  // why there is no reply: ETIMEDOUT, EHOSTUNREACH and others of the network, EINTR or ESHUTDOWN when the command or session has ended, EBADMSG for a malformed reply; 0: there is a reply
 	Status  syscall.Errno   `json:"status,omitempty"`  // status of the reply
 	Latency time.Duration   `json:"latency"`           // from the request to its reply, or to its failure
