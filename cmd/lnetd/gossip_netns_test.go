@@ -73,7 +73,7 @@ type serverRoom struct {
 func newServerRoom(t *testing.T, on network) *serverRoom {
 	t.Helper()
 	lab := netlab.New(t)
-	r := &serverRoom{t: t, on: on, n: on.pick(effort.Of(12, 12, 20), 8), prefix: "10.1.0.", left: lab.Switch("left")}
+	r := &serverRoom{t: t, on: on, n: on.pick(effort.Of(8, 8, 20), 8), prefix: "10.1.0.", left: lab.Switch("left")}
 	right := lab.Switch("right")
 	r.trunk = lab.Cable(r.left, "", right, "")
 	commands := lnetdtest.Build(t)
@@ -88,6 +88,7 @@ func newServerRoom(t *testing.T, on network) *serverRoom {
 	}
 	r.start = func(i int) *lnetdtest.Daemon {
 		return commands.Start(t, lnetdtest.Config{
+			Crowd:    true,
 			Networks: on.eth0(), Port: kernelPort, Within: hosts[i].Do,
 			Settings: append(on.eager(2*time.Second, 200*time.Millisecond, time.Second),
 				"gossip:", "  interval: 500ms", fmt.Sprintf("  nids: ['%s']", on.nid(fmt.Sprintf("10.1.0.[1-%d]", r.n)))),
@@ -169,7 +170,7 @@ func (r *serverRoom) history(i int, nid string, since time.Time) (events []strin
 	return events
 }
 
-// TestGossipOfServers: a dozen daemons, twenty in a long run, detect a crash, a stopped process, a restart and a partition
+// TestGossipOfServers: eight daemons, twenty in a long run, detect a crash, a stopped process, a restart and a partition
 // of the network, and report no other change.
 func TestGossipOfServers(t *testing.T) {
 	if testing.Short() {

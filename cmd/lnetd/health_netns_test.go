@@ -12,7 +12,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestHealthOfClients: there are five servers and a dozen clients, twenty in a long run. A client and a master die,
+// TestHealthOfClients: there are five servers and eight clients, twenty in a long run. A client and a master die,
 // processes are paused, and the cable between the switches is cut. All servers evict the same
 // clients, no eviction is wrong, and at the end each client is connected to all servers that it
 // can reach (CH-17, CH-18, CH-31 to CH-33, CH-35).
@@ -39,7 +39,7 @@ func TestHealthOfClients(t *testing.T) {
 
 // crashed and paused are the numbers of two clients. The crashed one is killed and not
 // restarted.
-const crashed, paused = 4, 10
+const crashed, paused = 2, 6
 
 // clientDies kills a client, which all servers then evict.
 func (w *ward) clientDies(before agreed) agreed {

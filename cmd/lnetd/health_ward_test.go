@@ -82,7 +82,7 @@ func wardTimes() []string {
 
 func newWard(t *testing.T, on network) *ward {
 	t.Helper()
-	return newWardOf(t, on, on.pick(5, 3), on.pick(effort.Of(12, 12, 20), 6))
+	return newWardOf(t, on, on.pick(5, 3), on.pick(effort.Of(8, 8, 20), 6))
 }
 
 func newWardOf(t *testing.T, on network, nServers, nClients int) *ward {
@@ -103,6 +103,7 @@ func newWardOf(t *testing.T, on network, nServers, nClients int) *ward {
 	}
 	start := func(h *netlab.Host, settings ...string) *lnetdtest.Daemon {
 		return commands.Start(t, lnetdtest.Config{
+			Crowd:    true,
 			Networks: on.eth0(), Port: kernelPort, Within: h.Do,
 			Settings: append(on.eager(2*time.Second, 100*time.Millisecond, 500*time.Millisecond), settings...),
 		})

@@ -60,6 +60,7 @@ func newScollSiege(t *testing.T, settings, ofAdmin string) *scollSiege {
 		h := lab.Host(fmt.Sprintf("member %d", i))
 		lab.Cable(h, fmt.Sprintf("10.4.0.%d/24", i+1), sw, "")
 		s.servers = append(s.servers, commands.Start(t, lnetdtest.Config{
+			Crowd:    true,
 			Networks: "tcp(eth0)", Port: scollPort, Within: h.Do,
 			Settings: []string{
 				"scoll:", "  enable: 1", settings, "  groups:", "    all:", "      nids: ['10.4.0.[1-4]@tcp']",

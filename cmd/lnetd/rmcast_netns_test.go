@@ -99,6 +99,7 @@ func newMcastRoom(t *testing.T, on network) *mcastRoom {
 		cable := lab.Cable(h, fmt.Sprintf("10.3.0.%d/24", i+1), s, "")
 		cable.SetLoss(h, mcastLoss)
 		r.daemons = append(r.daemons, commands.Start(t, lnetdtest.Config{
+			Crowd:    true,
 			Networks: on.eth0(), Port: kernelPort, Within: h.Do,
 			Settings: append(on.eager(49*time.Second, 100*time.Millisecond, 500*time.Millisecond),
 				"rmcast:", "  enable: 1", "  groups:", "    news:", "      number: 9",

@@ -51,7 +51,7 @@ func newCutZone(t *testing.T, on network) *cutZone {
 			settings = append(settings, "  name: rack", "  management: "+management, fmt.Sprintf("  bootstrap: [%v, %v]", c.id(2), c.id(3)))
 		}
 		c.hosts = append(c.hosts, h)
-		c.daemons = append(c.daemons, commands.Start(t, lnetdtest.Config{Networks: on.eth0(), Port: kernelPort, Within: h.Do, Settings: settings}))
+		c.daemons = append(c.daemons, commands.Start(t, lnetdtest.Config{Crowd: true, Networks: on.eth0(), Port: kernelPort, Within: h.Do, Settings: settings}))
 	}
 	return c
 }

@@ -81,7 +81,7 @@ func newZoneSystem(t *testing.T, on network) *zoneSystem {
 	for i := range s.nodes() {
 		h := lab.Host(fmt.Sprintf("node %d", i+1))
 		lab.Cable(h, fmt.Sprintf("10.1.0.%d/24", i+1), room, "")
-		s.daemons = append(s.daemons, commands.Start(t, lnetdtest.Config{Networks: on.eth0(), Port: kernelPort, Within: h.Do, Settings: s.settings(i)}))
+		s.daemons = append(s.daemons, commands.Start(t, lnetdtest.Config{Crowd: true, Networks: on.eth0(), Port: kernelPort, Within: h.Do, Settings: s.settings(i)}))
 	}
 	return s
 }
