@@ -60,9 +60,10 @@ func (b *blockade) requests(t *testing.T) {
 				t.Errorf("event %v with reason %d, %v, %v; want %v", e.Kind, e.Reason, reject.Why, err, test.why)
 			}
 			b.wantReasons(t, before, test.want)
-			b.goesOn(t)
+			b.unharmed(t)
 		})
 	}
+	b.goesOn(t)
 }
 
 // rogueMessages are messages that end the connection on which they arrive.
@@ -162,8 +163,9 @@ func (b *blockade) messages(t *testing.T) {
 				t.Errorf("%+v", e)
 			}
 			b.wantReasons(t, before, test.want)
-			b.goesOn(t)
+			b.unharmed(t)
 		})
 	}
+	b.goesOn(t)
 	b.daemon.Until(reaction, "only the good peer's connection", func() bool { return b.daemon.Connections() == 1 })
 }

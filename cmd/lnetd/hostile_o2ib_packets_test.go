@@ -128,6 +128,7 @@ func spoilt(b []byte) []byte {
 
 // packets sends each of rdmaPackets as often as hostileTimes says.
 func (b *blockade) packets(t *testing.T) {
+	began := b.daemon.Reasons()
 	for _, test := range rdmaPackets {
 		t.Run(test.name, func(t *testing.T) {
 			before, reasons := b.device(), b.daemon.Reasons()
@@ -136,13 +137,15 @@ func (b *blockade) packets(t *testing.T) {
 				s.send(t, test.packet(s, &b.heard))
 			}
 			b.rises(t, before, hostileTimes, test.counter)
-			b.goesOn(t)
+			b.unharmed(t)
 			b.wantReasons(t, reasons, 0)
 			if got := b.device()["cm_connections"]; got != before["cm_connections"] {
 				t.Errorf("%d connections at the device, and %d before", got, before["cm_connections"])
 			}
 		})
 	}
+	b.goesOn(t)
+	b.wantReasons(t, began, 0)
 }
 
 // rises waits until the sum of the named counters of the device has risen by the given number.

@@ -89,6 +89,20 @@ func (b *blockade) start(t *testing.T, addr string, settings ...string) *lnetdte
 	})
 }
 
+// unharmed fails the test if the traffic with the peer has ended. In a long run it waits for more
+// data, to tell after which attack there are none; others wait once after all attacks of a kind.
+func (b *blockade) unharmed(t *testing.T) {
+	t.Helper()
+	if effort.Long() {
+		b.goesOn(t)
+	}
+	for _, s := range b.steady {
+		if err := s.failed.Load(); err != nil {
+			t.Fatalf("the traffic from %s has ended: %v", s.from, *err)
+		}
+	}
+}
+
 // goesOn waits until data that was requested after the call has arrived in both directions.
 func (b *blockade) goesOn(t *testing.T) {
 	t.Helper()

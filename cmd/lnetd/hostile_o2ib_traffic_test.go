@@ -32,13 +32,13 @@ const (
 	steadyPortal = 40
 	steadyBits   = 7
 	// steadyPause leaves CPU time to the attackers.
-	steadyPause = 5 * time.Millisecond
+	steadyPause = 20 * time.Millisecond
 )
 
 // exchange makes a daemon fetch data from another, which offers memory for that.
 func exchange(t *testing.T, by *lnetdtest.Daemon, from string, at *lnetdtest.Daemon, target string) *steady {
 	t.Helper()
-	s := &steady{from: from, content: make([]byte, 300_000)}
+	s := &steady{from: from, content: make([]byte, 100_000)}
 	rand.NewChaCha8([32]byte{1}).Read(s.content)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
