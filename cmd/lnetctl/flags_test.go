@@ -165,3 +165,17 @@ func TestParseTargets(t *testing.T) {
 		}
 	}
 }
+
+// TestParts: each command has the name by which its part of the tree is found.
+func TestParts(t *testing.T) {
+	env := cli.Env{Getenv: func(string) string { return "" }}
+	for _, command := range topCommands {
+		list := part(env, command.name).Commands()
+		if len(list) != 1 || list[0].Name() != command.name {
+			t.Errorf("%s: %v", command.name, list)
+		}
+	}
+	if part(env, "nosuch").HasSubCommands() {
+		t.Error("a command that does not exist has a part")
+	}
+}

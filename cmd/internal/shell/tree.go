@@ -18,6 +18,9 @@ type Tool struct {
 	Name  string                       // name of the program
 	Root  func(cli.Env) *cobra.Command // makes a new tree of commands
 	Usage string                       // usage text, as in Shell
+	// Part makes a tree with one of the commands at its top, which is all that most calls need; with
+	// none if there is no command of this name. Nil: calls get the whole tree.
+	Part func(env cli.Env, name string) *cobra.Command
 	// Exec runs a command of a tree and returns its exit code; nil: cli.Run.
 	Exec func(ctx context.Context, env cli.Env, root *cobra.Command, args []string) int
 }
@@ -28,7 +31,7 @@ func (t Tool) Run(ctx context.Context, env cli.Env, args []string) int {
 	if len(args) == 1 && (args[0] == "quit" || args[0] == "exit") {
 		return cli.OK
 	}
-	root := t.Root(env)
+	root := t.tree(env, args)
 	at := slices.IndexFunc(args, isIgnoreErrors)
 	tolerant := at >= 0 && onlyFlags(root, args[:at])
 	if tolerant {
@@ -45,7 +48,24 @@ func (t Tool) Run(ctx context.Context, env cli.Env, args []string) int {
 
 // exec runs a command in a new tree.
 func (t Tool) exec(ctx context.Context, env cli.Env, args []string) int {
-	return t.execIn(ctx, env, t.Root(env), args)
+	return t.execIn(ctx, env, t.tree(env, args), args)
+}
+
+// tree returns a tree that has the command of args: a part if that is possible.
+func (t Tool) tree(env cli.Env, args []string) *cobra.Command {
+	if t.Part == nil {
+		return t.Root(env)
+	}
+	name := ""
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		name = args[0]
+	} else if flags := probes(t.Part(env, "")); flags.Parse(args) == nil {
+		name = flags.Arg(0)
+	}
+	if part := t.Part(env, name); part.HasSubCommands() {
+		return part
+	}
+	return t.Root(env)
 }
 
 func (t Tool) execIn(ctx context.Context, env cli.Env, root *cobra.Command, args []string) int {
@@ -64,14 +84,22 @@ func onlyFlags(root *cobra.Command, args []string) bool {
 	if slices.Contains(args, "--help") || slices.Contains(args, "-h") || slices.Contains(args, "--") {
 		return false
 	}
+	flags := probes(root)
+	return flags.Parse(args) == nil && flags.NArg() == 0
+}
+
+// probes returns flags like those that all commands of a tree have, which keep no values. They are
+// parsed up to the first word that belongs to no flag.
+func probes(root *cobra.Command) *pflag.FlagSet {
 	flags := pflag.NewFlagSet(root.Name(), pflag.ContinueOnError)
 	flags.Usage = func() {}
+	flags.SetInterspersed(false)
 	root.PersistentFlags().VisitAll(func(f *pflag.Flag) {
 		probe := *f
 		probe.Value = checked(f.Value.Type())
 		flags.AddFlag(&probe)
 	})
-	return flags.Parse(args) == nil && flags.NArg() == 0
+	return flags
 }
 
 // checked is a flag of a type; what is set is checked if it is a bool, and not kept.

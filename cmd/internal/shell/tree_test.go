@@ -94,6 +94,44 @@ func TestOneTree(t *testing.T) {
 	}
 }
 
+// TestPart: a command is executed in a part of the tree if that has the command, and in the whole
+// tree otherwise.
+func TestPart(t *testing.T) {
+	tested, whole := tool(), 0
+	root := tested.Root
+	tested.Root = func(env cli.Env) *cobra.Command { whole++; return root(env) }
+	tested.Part = func(env cli.Env, name string) *cobra.Command {
+		part := root(env)
+		for _, c := range part.Commands() {
+			if c.Name() != "net" || name != "net" {
+				part.RemoveCommand(c)
+			}
+		}
+		return part
+	}
+	for _, test := range []struct {
+		args  string
+		code  int
+		trees int // number of whole trees
+		out   string
+	}{
+		{"net show", 0, 0, "usual []\n"},
+		{"--socket s net show a", 0, 0, "s [a]\n"},
+		{"--socket net net show --socket=t", 0, 0, "t []\n"},
+		{"--socket net version", 0, 1, "tool version v1\n"},
+		{"--list-commands", 0, 1, everything},
+		{"nosuch", 2, 1, ""},
+		{"--nosuch net show", 2, 1, ""},
+	} {
+		var out, errs strings.Builder
+		whole = 0
+		code := tested.Run(t.Context(), cli.Env{Stdout: &out, Stderr: &errs}, strings.Fields(test.args))
+		if code != test.code || whole != test.trees || out.String() != test.out {
+			t.Errorf("%s: exit code %d, %d whole trees, %q, want %+v; %s", test.args, code, whole, &out, test, &errs)
+		}
+	}
+}
+
 // TestComplete: the completions of the last word come from the tree of commands.
 func TestComplete(t *testing.T) {
 	for _, test := range []struct {
