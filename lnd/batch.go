@@ -10,10 +10,15 @@ package lnd
 //     waits for anything: for bytes, or for Recv of a held message;
 //   - set Delivery.Data, if it has the whole payload. Parse may then copy the payload itself and
 //     answer Taken;
-//   - set Delivery.Repeats, so that lnet need not judge the same header fields again.
+//   - set Delivery.Repeats, so that lnet need not judge the same header fields again;
+//   - offer messages that are equal to the one before by Again, all at once.
 type Batcher interface {
 	Upcalls
 	// EndBatch ends a batch in which a message had More set. lnet does what it has put off during the
 	// batch, and keeps no reference to the Delivery. The driver may call it while lnet holds a message.
 	EndBatch(d *Delivery)
+	// Again reports whether lnet takes n messages that are equal to the latest one. Parse has answered Taken
+	// to that one, which has no payload, and each of the n has another message behind it. If Again reports
+	// false, the driver passes them to Parse.
+	Again(d *Delivery, n int) bool
 }

@@ -115,6 +115,11 @@ func (ni *NI) addCounts(b *batch) {
 	b.length = 0
 }
 
+// Again implements lnd.Batcher.
+func (ni *NI) Again(d *lnd.Delivery, n int) bool {
+	return ni.repeats(d) && ni.node.upper.Again(d, n)
+}
+
 // EndBatch implements lnd.Batcher.
 func (ni *NI) EndBatch(d *lnd.Delivery) {
 	if d.Upper != nil {

@@ -61,6 +61,41 @@ func TestBatchFails(t *testing.T) {
 	}
 }
 
+// TestBatchAgain: messages that are equal to the latest one go to the upper layer all at once. lnet refuses
+// them if they might not pass the checks that the latest one has passed.
+func TestBatchAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		act   func(t *testing.T, r *rig)
+		takes bool
+	}{
+		"as before": {func(*testing.T, *rig) {}, true},
+		"the sender is evicted": {func(_ *testing.T, r *rig) {
+			r.send(peerB, 1)
+			r.finalize(nil)
+		}, false},
+		"a failure is simulated": {func(t *testing.T, r *rig) {
+			if err := r.node.FailNID(peerA, 1); err != nil {
+				t.Error(err)
+			}
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, lnd.Tunables{}, lnet.Config{MaxPeers: 1})
+			d := arriving(nil)
+			inBatch(t, r, d, 3, nil)
+			c.act(t, r)
+			want := 0
+			if c.takes {
+				want = 4
+			}
+			if takes := r.ni.Again(d, 4); takes != c.takes || r.up.again != want {
+				t.Errorf("takes them: %t; the upper layer got %d", takes, r.up.again)
+			}
+			r.ni.EndBatch(d)
+		})
+	}
+}
+
 // TestBatchHeard: the sender of a batch was last heard at the time at which the driver read
 // the batch.
 func TestBatchHeard(t *testing.T) {

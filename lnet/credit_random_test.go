@@ -281,4 +281,5 @@ func (*creditWorld) Delivered(*NI, *lnd.Delivery, error)                {}
 func (*creditWorld) Abandon(*NI, *lnd.Delivery) bool                    { return false }
 func (*creditWorld) Detach(*NI)                                         {}
 func (*creditWorld) EndBatch(*lnd.Delivery)                             {}
+func (*creditWorld) Again(*lnd.Delivery, int) bool                      { return false }
 func (w *creditWorld) Sent(*Message, error)                             { w.open-- }

@@ -154,6 +154,7 @@ type upper struct {
 	delivered int
 	detached  int
 	held      *lnd.Delivery
+	again     int // messages that came all at once
 }
 
 func (u *upper) Arrive(ni *lnet.NI, d *lnd.Delivery) (lnd.Answer, lnet.DropReason) {
@@ -193,6 +194,11 @@ func (u *upper) Abandon(_ *lnet.NI, d *lnd.Delivery) bool {
 }
 
 func (*upper) EndBatch(*lnd.Delivery) {}
+
+func (u *upper) Again(_ *lnd.Delivery, n int) bool {
+	u.again += n
+	return true
+}
 
 func (u *upper) Detach(*lnet.NI) {
 	u.mu.Lock()

@@ -13,6 +13,9 @@ type Upper interface {
 	// batch until Arrive is called for another message, or EndBatch is called; then it calls
 	// NI.CountAcks instead of NI.Received.
 	Arrive(ni *NI, d *lnd.Delivery) (lnd.Answer, DropReason)
+	// Again reports whether the upper layer takes n messages that are equal to the latest one of a batch,
+	// which Arrive has taken.
+	Again(d *lnd.Delivery, n int) bool
 	// Delivered ends a message that was not dropped: its payload is in the
 	// sink, or err says why it never will be.
 	Delivered(ni *NI, d *lnd.Delivery, err error)

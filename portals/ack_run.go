@@ -9,7 +9,8 @@ import (
 // The ACKs of PUTs from one MD without OpPtr are equal, and the driver may read hundreds of them at
 // once. Equal ACKs that follow each other in a batch (lnd.Batcher) are a run: they are counted, and
 // then taken together, with one lock of the MD and one operation for all their events. The run ends
-// before another message is looked at, and at the latest at the end of the batch.
+// before another message is looked at, and at the latest at the end of the batch. The driver mostly
+// finds the equal messages itself, by comparing bytes, and names their number.
 
 // beginAcks begins a run with an ACK, if more of the batch follows it, and reports whether it did.
 func (t *Table) beginAcks(ni *lnet.NI, d *lnd.Delivery, ack *wire.AckCmd) bool {
@@ -38,6 +39,16 @@ func (t *Table) anotherAck(d *lnd.Delivery) bool {
 		t.endAcks(in, d)
 	}
 	return same
+}
+
+// Again implements lnet.Upper: messages that are equal to an ACK of the run belong to the run.
+func (u *upper) Again(d *lnd.Delivery, n int) bool {
+	in, ok := d.Upper.(*intake)
+	if !ok || in.acks == nil {
+		return false
+	}
+	in.acks.times += n
+	return true
 }
 
 // endAcks ends the run of ACKs, if there is one: it delivers the events of those that were awaited, and

@@ -103,6 +103,39 @@ func TestAckRun(t *testing.T) {
 	}
 }
 
+// TestAckRunAgain: messages that the driver has found to be equal to the latest ACK count like those that
+// it passes one by one. After any other message, they are refused.
+func TestAckRunAgain(t *testing.T) {
+	r := newAckRun(t, 6, portals.MD{Threshold: inf}, portals.Retain)
+	up := r.net.up.(lnd.Batcher)
+	r.arrive(2, r.ack())
+	if !up.Again(&r.d, 3) {
+		t.Error("equal ACKs are refused")
+	}
+	r.expect("before the end of the batch", nil, nil)
+	r.arrive(1, r.ack())
+	if !up.Again(&r.d, 2) {
+		t.Error("further equal ACKs are refused")
+	}
+	r.end()
+	r.expect("two more than were awaited", acks(6), map[string]uint64{"inactive MD": 2})
+	if s := r.Node().Stats(); s.RecvCount != 6 || s.DropCount != 2 {
+		t.Errorf("counters: %+v", s)
+	}
+	if up.Again(&r.d, 1) {
+		t.Error("ACKs are taken after the end of the batch")
+	}
+	r.post(5, portals.Match{Bits: 1}, portals.MD{Segments: []lnd.Segment{make([]byte, 8)}, Threshold: inf, Options: portals.OpPut})
+	r.arrive(1, r.ack())
+	h := r.ack()
+	h.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: 1, Portal: 5})
+	r.arrive(1, h)
+	if up.Again(&r.d, 1) {
+		t.Error("PUTs are taken as ACKs")
+	}
+	r.end()
+}
+
 // TestAckRunLast: the last ACK that came with a read does not wait for the end of the batch.
 func TestAckRunLast(t *testing.T) {
 	r := newAckRun(t, 3, portals.MD{Threshold: inf}, portals.Retain)

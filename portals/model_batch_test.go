@@ -112,7 +112,7 @@ func (r *modelRun) batchedAcks(t *rapid.T) {
 	n := rapid.IntRange(1, 5).Draw(t, "ACKs")
 	last := rapid.IntRange(0, 3).Draw(t, "last") == 3
 	var taken []*modelArrival
-	for i := range n {
+	for i := 0; i < n; i++ {
 		d.Header, d.From, d.Repeats = h, nid.ProcessID{NID: h.SrcNID, PID: h.SrcPID}, i > 0
 		d.Data, d.More = []byte{}, i < n-1 || !last
 		a := r.newArrival(h)
@@ -123,6 +123,7 @@ func (r *modelRun) batchedAcks(t *rapid.T) {
 			t.Fatal(answer, err)
 		case answer == lnd.Taken:
 			taken = append(taken, a)
+			i += r.acksAgain(t, h, n-1-i, last, &taken)
 		default:
 			if r.arrive(a); a.md != nil {
 				r.bring(a, nil)
@@ -139,4 +140,26 @@ func (r *modelRun) batchedAcks(t *rapid.T) {
 		r.model.deliver(a, 0, nil)
 	}
 	r.endBatch()
+}
+
+// acksAgain makes some of the n messages with header h arrive at once that follow the latest one and are
+// equal to it. It returns their number, and adds them to the list. The last of n has another message
+// behind it unless last is set.
+func (r *modelRun) acksAgain(t *rapid.T, h wire.Header, n int, last bool, taken *[]*modelArrival) int {
+	if last {
+		n = max(n-1, 0)
+	}
+	k := rapid.IntRange(0, n).Draw(t, "at once")
+	if k == 0 {
+		return 0
+	}
+	if !r.net.up.(lnd.Batcher).Again(r.batch, k) {
+		t.Fatalf("%d ACKs that are equal to one of a run are refused", k)
+	}
+	for range k {
+		a := r.newArrival(h)
+		r.deliveries[a] = r.batch
+		*taken = append(*taken, a)
+	}
+	return k
 }

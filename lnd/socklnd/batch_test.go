@@ -1,6 +1,7 @@
 package socklnd
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"sync"
@@ -8,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"ulnet/lnd"
+	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet/wire"
 )
 
@@ -18,6 +20,8 @@ type upBatches struct {
 	parsed int                            // messages that came with their payload
 	repeat int                            // messages that repeated a header
 	ended  int
+	again  int  // messages that were offered all at once
+	takes  bool // whether those are taken
 }
 
 // parse checks and notes a message. It returns true for every second message that brings its
@@ -46,6 +50,17 @@ func (b *upBatches) parse(t testing.TB, d *lnd.Delivery) (takes bool) {
 	}
 	b.parsed++
 	return b.parsed%2 == 0
+}
+
+// offered notes n messages that are equal to the latest one.
+func (b *upBatches) offered(t testing.TB, d *lnd.Delivery, n int) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if before, ok := b.open[d]; n < 1 || !ok || !before.More || d.Header.Type != wire.Ack {
+		t.Errorf("%d messages equal to %+v, of an open batch: %t", n, d.Header, ok)
+	}
+	b.again += n
+	return b.takes
 }
 
 // constant returns what a message that repeats a header has in common with the one before.
@@ -123,6 +138,46 @@ func TestBatch(t *testing.T) {
 				}
 				if n != uint64(len(sizes)) {
 					t.Errorf("%d messages were counted", n)
+				}
+			})
+		})
+	}
+}
+
+// TestBatchAgain: ACKs that are equal to the one before are offered all at once, but for the last message
+// of a read. If they are refused, each is parsed. All are counted.
+func TestBatchAgain(t *testing.T) {
+	ack := kernelPut(t, 0, nil)
+	clear(ack[ksock.MsgHeaderSize+24 : ksock.MsgHeaderSize+28]) // the type of an ACK is 0
+	stream := append(bytes.Repeat(ack, 10), kernelPut(t, 0, pattern(8))...)
+	for _, c := range []struct {
+		name    string
+		takes   bool
+		stream  []byte
+		offered int // number of ACKs offered, of those behind the second one, which is the first that is taken
+		parsed  int
+		counted uint64
+	}{
+		{"taken, before a PUT", true, stream, 8, 3, 11},
+		{"taken, to the end of the read", true, stream[:10*len(ack)], 7, 3, 10},
+		{"taken, in a part", true, stream[:10*len(ack)-1], 7, 2, 10},
+		{"refused", false, stream, 8, 11, 11},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				h, k := established(t, Config{Keepalive: -1})
+				h.upBatches.takes = c.takes
+				go func() { _, _ = k.control.Write(c.stream) }()
+				synctest.Wait()
+				if b := &h.upBatches; b.again != c.offered || b.parsed != c.parsed {
+					t.Errorf("%d messages were offered, want %d; %d parsed, want %d", b.again, c.offered, b.parsed, c.parsed)
+				}
+				n := uint64(0)
+				for _, conn := range h.ni.Snapshot().Peers[0].Conns {
+					n += conn.RxMessages
+				}
+				if n != c.counted {
+					t.Errorf("%d messages were counted, want %d", n, c.counted)
 				}
 			})
 		})

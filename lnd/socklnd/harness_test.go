@@ -250,6 +250,8 @@ func (h *host) Parse(d *lnd.Delivery) (answer lnd.Answer, err error) {
 
 func (h *host) EndBatch(d *lnd.Delivery) { h.upBatches.end(h.t, d) }
 
+func (h *host) Again(d *lnd.Delivery, n int) bool { return h.upBatches.offered(h.t, d, n) }
+
 // takeAll gives d a sink for its whole payload.
 func takeAll(d *lnd.Delivery) {
 	b := make([]byte, d.Header.PayloadLength)

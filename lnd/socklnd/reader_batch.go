@@ -43,6 +43,31 @@ func (r *reader) repeat() {
 	r.msgs++
 }
 
+// again offers lnet the messages behind the latest one, which is an ACK, that are equal to it, but for the
+// last one at hand: peers have their ACKs for a burst of PUTs leave together.
+func (r *reader) again() {
+	if r.refused > 0 {
+		r.refused--
+		return
+	}
+	if r.batcher == nil || r.latest < 0 {
+		return
+	}
+	ack, n := r.bytes[r.latest:r.r], 0
+	for at := r.r; at+len(ack) < r.w && bytes.Equal(r.bytes[at:at+len(ack)], ack); at += len(ack) {
+		n++
+	}
+	switch {
+	case n == 0:
+	case r.batcher.Again(&r.d, n):
+		r.latest += n * len(ack)
+		r.r += n * len(ack)
+		r.msgs += uint64(n)
+	default:
+		r.refused = n
+	}
+}
+
 // remember lets the next message repeat the header that was just received. Headers with a cookie or a
 // checksum are different each time.
 func (r *reader) remember(h ksock.MsgHeader) {

@@ -3,6 +3,7 @@ package socklnd
 import (
 	"ulnet/lnd"
 	"ulnet/lnd/socklnd/ksock"
+	"ulnet/lnet/wire"
 )
 
 // message receives one message.
@@ -77,6 +78,9 @@ func (r *reader) handUp(cookie uint64) *Error {
 		return r.error(BadMessage, refused)
 	case answer == lnd.Taken:
 		r.r += int(d.Header.PayloadLength)
+		if d.Header.Type == wire.Ack {
+			r.again()
+		}
 		return nil
 	case answer == lnd.Hold:
 		r.endBatch()

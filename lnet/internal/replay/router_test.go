@@ -47,6 +47,7 @@ func (silentUpper) Abandon(*lnet.NI, *lnd.Delivery) bool     { return false }
 func (silentUpper) Sent(*lnet.Message, error)                {}
 func (silentUpper) Detach(*lnet.NI)                          {}
 func (silentUpper) EndBatch(*lnd.Delivery)                   {}
+func (silentUpper) Again(*lnd.Delivery, int) bool            { return false }
 
 // TestForwardsAsKernels: our node takes the place of each recorded router. It sends each
 // message for the other net on there, with the same header and payload as the kernel.
