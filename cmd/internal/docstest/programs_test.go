@@ -108,12 +108,49 @@ func copyTree(t *testing.T) string {
 }
 
 // TestPrograms: another module builds the program of the README and the programs of other
-// documents, with a clone of this repository next to it.
+// documents, beside this repository. In the long form it requires a clone by a path, as library.md
+// says. That gives the packages another version, so that go compiles all of them again; otherwise
+// both modules are in a workspace, and go has compiled most packages for other tests.
 func TestPrograms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles a module; skipped by -short")
 	}
-	clone, module := copyTree(t), t.TempDir()
+	module := t.TempDir()
+	writePrograms(t, module)
+	text := "module example.org/user\n\ngo 1.26.0\n\n"
+	for _, line := range requirements(t) {
+		text += "require " + line + " // indirect\n"
+	}
+	env := []string{"GOFLAGS=-trimpath -mod=mod", "GOWORK=off"}
+	if effort.Long() {
+		text += "\nrequire ulnet v0.0.0\n\nreplace ulnet => " + copyTree(t) + "\n"
+	} else {
+		here, err := filepath.Abs(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		work := filepath.Join(module, "go.work")
+		writeText(t, work, "go 1.26.0\n\nuse (\n\t.\n\t"+here+"\n)\n")
+		env = []string{"GOFLAGS=-trimpath", "GOWORK=" + work}
+	}
+	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeText(t, filepath.Join(module, "go.sum"), string(sum))
+	writeText(t, filepath.Join(module, "go.mod"), text)
+	for _, args := range [][]string{{"vet", "./..."}, {"build", "-ldflags=-s", "-o", filepath.Join(module, "readme"), "./block1"}} {
+		cmd := exec.CommandContext(t.Context(), "go", args...)
+		cmd.Dir, cmd.Env = module, append(os.Environ(), env...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("go %v in a module that requires this one: %v\n%s", args, err, out)
+		}
+	}
+}
+
+// writePrograms writes the blocks of Go of all documents into a module, each as a package.
+func writePrograms(t *testing.T, module string) {
+	t.Helper()
 	n := 0
 	for _, d := range documents(t) {
 		for _, b := range d.blocks {
@@ -125,34 +162,18 @@ func TestPrograms(t *testing.T) {
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			text := fmt.Sprintf("// %s, line %d.\n%s", d.name, b.line, program(d, b))
-			if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			writeText(t, filepath.Join(dir, "main.go"), fmt.Sprintf("// %s, line %d.\n%s", d.name, b.line, program(d, b)))
 		}
 	}
 	if n < 5 {
 		t.Errorf("the documents have %d blocks of Go", n)
 	}
-	gomod := "module example.org/user\n\ngo 1.26.0\n\nrequire ulnet v0.0.0\n\nreplace ulnet => " + clone + "\n\n"
-	for _, line := range requirements(t) {
-		gomod += "require " + line + " // indirect\n"
-	}
-	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
-	if err != nil {
+}
+
+func writeText(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
-	}
-	for name, text := range map[string][]byte{"go.mod": []byte(gomod), "go.sum": sum} {
-		if err := os.WriteFile(filepath.Join(module, name), text, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, args := range [][]string{{"vet", "./..."}, {"build", "-trimpath", "-o", filepath.Join(module, "readme"), "./block1"}} {
-		cmd := exec.CommandContext(t.Context(), "go", args...)
-		cmd.Dir, cmd.Env = module, append(os.Environ(), "GOFLAGS=-trimpath -mod=mod", "GOWORK=off")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("go %v in a module that requires this one: %v\n%s", args, err, out)
-		}
 	}
 }
 
@@ -195,6 +216,9 @@ func TestModulePath(t *testing.T) {
 		}
 	}
 	if effort.Long() {
+		if out := run(clone, "go", "tool", "gofumpt", "-l", "."); len(out) > 0 {
+			t.Errorf("not formatted:\n%s", out)
+		}
 		run(clone, "go", "vet", "./...")
 		run(clone, "go", "test", "-short", "./cmd/internal/archtest")
 	}

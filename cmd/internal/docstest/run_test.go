@@ -17,7 +17,7 @@ import (
 )
 
 // marks are the words after "sh" in the fences of blocks that no stage runs, each with the
-// reason. TestBlocks still checks the help of the commands in these blocks.
+// reason. TestBlocks checks the help of the commands in these blocks.
 var marks = map[string]string{
 	"in a clone":       "builds, tests or installs everything, which is what make test does around this test",
 	"on a kernel node": "needs Lustre's modules of the kernel",
@@ -93,6 +93,21 @@ func unclaimed(docs []document) (problems []string) {
 		}
 	}
 	return problems
+}
+
+// performed reports whether TestRun runs a block: it can as root alone.
+func performed(d document, b block) bool {
+	for _, s := range stages {
+		if os.Geteuid() != 0 || s.sweeps && testing.Short() {
+			continue
+		}
+		for _, p := range s.parts {
+			if p.claims(d.name, b) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // perform runs the blocks of a stage, and returns what is wrong with them.

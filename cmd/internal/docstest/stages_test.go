@@ -133,7 +133,11 @@ var stages = []stage{
 			{name: "other", address: "10.0.0.2/24", networks: "tcp(eth0)", config: "selftest: 1\n"},
 			{name: "third", address: "10.0.0.3/24", networks: "tcp(eth0)", config: "selftest: 1\n"},
 		},
-		parts: []part{{document: "docs/selftest.md"}},
+		parts: []part{
+			{document: "docs/selftest.md", words: []string{"--loop 200"}},
+			// Tests without an end: messages that take a while leave the processors to other tests.
+			{document: "docs/selftest.md", words: []string{"endless", "lst quick"}, before: `for host in $HOSTS; do on "$host" lnetctl fault add latency 20ms; done`},
+		},
 	},
 	{
 		name: "diagnosis",
