@@ -136,7 +136,7 @@ func TestSoak(t *testing.T) {
 			if tt.long && testing.Short() {
 				t.Skip("takes long; skipped by -short")
 			}
-			code, stdout, stderr := runCommand(t, append([]string{"--seed", "12", "--hosts", "3", "--rate", "100", "--json"}, tt.args...)...)
+			code, stdout, stderr := runCommand(t, append([]string{"--seed", "12", "--hosts", "3", "--rate", effort.Of("30", "30", "100"), "--json"}, tt.args...)...)
 			if code != cli.OK {
 				t.Fatalf("exit %d: %s", code, stderr)
 			}
