@@ -104,7 +104,7 @@ demo: build ## three nodes on loopback exchange messages, decoded; NET=o2ib on R
 	@bin/demo --net $(or $(NET),tcp)
 
 check: static commands ## fast: format, vet, staticcheck, arrows, short tests
-	@GOGC=$(TESTGC) ULNET_BIN=$(CURDIR)/bin/test .ci/each $(GO) test -vet=off -short -ldflags=-s -p 3 -parallel 4 -- ./...
+	@ULNET_RUN=$$$$-$$(date +%s) GOGC=$(TESTGC) ULNET_BIN=$(CURDIR)/bin/test .ci/each $(GO) test -vet=off -short -ldflags=-s -p 3 -parallel 4 -- ./...
 
 test: ## all tests, and under the race detector those with goroutines
 	@.ci/test
@@ -128,22 +128,29 @@ ibverbs:
 		CGO_ENABLED=1 $(GO) test -count=1 -vet=off -race -short -tags ibverbs ./lnd/verbs/ibv; \
 	else echo "lnd/verbs/ibv is not compiled: no gcc, libibverbs-dev or librdmacm-dev" >&2; [ "$${CI:-}" != true ]; fi
 
+# Copies the files that have changed from a folder's folder new into it.
+refresh = for c in $(2); do cmp -s $(1)/new/$$c $(1)/$$c || cp -f $(1)/new/$$c $(1)/; done
+
 # The commands that tests start, compiled as the tests are, so that each package is compiled once.
+# A command that is as before keeps its file and the time of it: Go caches the result of a test with
+# the times of the files that the test looked at. Commits are not stamped on them for the same reason.
 commands:
-	@mkdir -p bin/test
-	@$(GO) build -ldflags=-s -o bin/test/ $(commands:%=./cmd/%)
+	@mkdir -p bin/test/new
+	@$(GO) build -buildvcs=false -ldflags=-s -o bin/test/new/ $(commands:%=./cmd/%)
+	@$(call refresh,bin/test,$(commands))
 
 # Scripts run hundreds of commands that ask lnetd and end. Without the race detector these begin
 # three times faster; the long suite has them with it.
 UNRACED ?= lnetctl lctl gossipctl scollctl
 race-commands: commands
-	@mkdir -p bin/race
-	@$(if $(UNRACED),cp $(UNRACED:%=bin/test/%) bin/race/)
-	@CGO_ENABLED=1 $(GO) build -race -ldflags=-s -o bin/race/ $(patsubst %,./cmd/%,$(filter-out $(UNRACED),$(commands)))
+	@mkdir -p bin/race/new
+	@$(if $(UNRACED),cp $(UNRACED:%=bin/test/%) bin/race/new/)
+	@CGO_ENABLED=1 $(GO) build -buildvcs=false -race -ldflags=-s -o bin/race/new/ $(patsubst %,./cmd/%,$(filter-out $(UNRACED),$(commands)))
+	@$(call refresh,bin/race,$(commands))
 
 race: race-commands ## short tests of the packages with goroutines under the race detector (needs gcc)
 	@packages=$$(.ci/concurrent) && set -x && \
-	CGO_ENABLED=1 GOGC=$(TESTGC) ULNET_BIN=$(CURDIR)/bin/race .ci/each $(GO) test -count=1 -vet=off -race -short -ldflags=-s -p 3 -parallel 4 -timeout 30m -- $$packages
+	CGO_ENABLED=1 GOGC=$(TESTGC) ULNET_BIN=$(CURDIR)/bin/race ULNET_RUN=$${ULNET_RUN:-$$$$-$$(date +%s)} .ci/each $(GO) test -vet=off -race -short -ldflags=-s -p 3 -parallel 4 -timeout 30m -- $$packages
 
 fuzz: ## every fuzz target for FUZZTIME (2m)
 	@.ci/fuzz $(FUZZTIME)

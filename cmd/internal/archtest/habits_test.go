@@ -3,6 +3,7 @@ package archtest
 import (
 	"fmt"
 	"go/ast"
+	"go/types"
 	"slices"
 	"strings"
 )
@@ -41,6 +42,7 @@ func Habits(pkgs []*Package) []string {
 			}
 			bad = append(bad, f.clocks(match(clockless, p.Path), virtual)...)
 		}
+		bad = append(bad, p.unseen()...)
 	}
 	return bad
 }
@@ -76,6 +78,36 @@ func (f *File) clocks(clockless, virtual bool) []string {
 		}
 		return true
 	})
+	return bad
+}
+
+// unseen finds tests that start a program which reads files of this repository, in a package that
+// does not call effort.Anew. Go would take their result from its cache although such a file has
+// changed.
+func (p *Package) unseen() (bad []string) {
+	anew := false
+	for _, f := range p.Files {
+		ast.Inspect(f.AST, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || !f.Test {
+				return true
+			}
+			switch types.ExprString(call.Fun) {
+			case "effort.Anew":
+				anew = true
+			case "exec.Command", "exec.CommandContext":
+				for _, arg := range call.Args {
+					if text, ok := arg.(*ast.BasicLit); ok && slices.Contains([]string{`"make"`, `"go"`, `"git"`}, text.Value) {
+						bad = append(bad, fmt.Sprintf("%s: a test that starts %s calls effort.Anew", f.Fset.Position(n.Pos()), text.Value))
+					}
+				}
+			}
+			return true
+		})
+	}
+	if anew {
+		return nil
+	}
 	return bad
 }
 

@@ -4,6 +4,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"ulnet/lnd/lndtest/effort"
 )
 
 // TestInstall: make install replaces Lustre's lnetctl and lst only if it is told to, and never
@@ -20,6 +22,7 @@ func TestInstall(t *testing.T) {
 		{[]string{"LNETCTL=yes", "LST=yes"}, "lnetctl lst"},
 	} {
 		args := append([]string{"--no-print-directory", "-n", "-C", "../../..", "install", "PREFIX=/p"}, test.args...)
+		effort.Anew()
 		out, err := exec.CommandContext(t.Context(), "make", args...).CombinedOutput()
 		if err != nil {
 			t.Fatalf("make %v: %v\n%s", args, err, out)

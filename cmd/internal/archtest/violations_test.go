@@ -56,6 +56,7 @@ func TestViolationsAreCaught(t *testing.T) {
 		{"no package comment", "health/health.go", "package health\n", "health: no package comment"},
 		{"long file", "lnet/long.go", "package lnet\n" + strings.Repeat("\n", maxLines), "lnet/long.go: 601 lines"},
 		{"sleeping test", "lnet/x_test.go", "package lnet\nimport \"time\"\nfunc g() { time.Sleep(1) }\n", "lnet/x_test.go:3:12: a test must not sleep"},
+		{"unseen files", "lnet/x_test.go", "package lnet\nvar a = exec.Command(\"make\")\n", "lnet/x_test.go:2:9: a test that starts \"make\" calls effort.Anew"},
 		{"clock", "portals/x.go", "package portals\nimport \"time\"\nvar t = time.Now()\n", "portals/x.go:3:9: this package reads no clock"},
 		{"order of a map", "portals/x.go", "package portals\nvar m = map[int]int{}\nfunc f() { for range m {} }\n", "portals/x.go:3:12: a range over a map"},
 		{"order of a field", "portals/x.go", "package portals\ntype t struct { m map[int]int }\nfunc f(x t) { for range x.m {} }\n", "portals/x.go:3:15: a range over a map"},

@@ -15,6 +15,7 @@ import (
 
 	"ulnet/cmd/internal/commands"
 	"ulnet/cmd/internal/config"
+	"ulnet/lnd/lndtest/effort"
 )
 
 // others are the commands in documents that do not belong to this repository. Tests cannot run
@@ -101,6 +102,7 @@ func wrong(bin string, words []string) string {
 	name := strings.TrimPrefix(filepath.Base(words[0]), "ulnet-")
 	switch {
 	case name == "make":
+		effort.Anew()
 		out, err := exec.Command("make", append([]string{"-C", root, "-n"}, words[1:]...)...).CombinedOutput()
 		if err != nil {
 			return string(out)

@@ -93,6 +93,7 @@ func build(t *testing.T, tree, version, formats string) []string {
 // run runs a command that must succeed, and returns its output.
 func run(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
+	effort.Anew() // make, git and contrib's programs read files that Go does not know of
 	var said strings.Builder
 	if cmd.Stderr == nil {
 		cmd.Stderr = &said
