@@ -10,29 +10,27 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/scripttest"
 )
 
-func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"lnetdump": main})
+// tool runs scripts with the commands shorten and spoil. $CAPTURES has captures of kernel nodes.
+var tool = scripttest.Tool{
+	Name: "lnetdump", Run: run, Vars: []string{"CAPTURES=" + captures()},
+	Cmds: map[string]func(*testscript.TestScript, bool, []string){"shorten": shorten, "spoil": spoil},
 }
 
-// TestScripts runs testdata/*.txt. $CAPTURES holds captures of kernel nodes.
-func TestScripts(t *testing.T) {
-	captures, err := filepath.Abs("testdata/captures")
+func captures() string {
+	path, err := filepath.Abs("testdata/captures")
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
-	testscript.Run(t, testscript.Params{
-		Dir: "testdata",
-		Setup: func(e *testscript.Env) error {
-			e.Setenv("CAPTURES", captures)
-			e.Setenv("GORACE", "atexit_sleep_ms=0") // otherwise each command sleeps for a second at its exit
-			return nil
-		},
-		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"shorten": shorten, "spoil": spoil},
-		UpdateScripts: os.Getenv("UPDATE") != "",
-	})
+	return path
 }
+
+func TestMain(m *testing.M) { os.Exit(tool.Main(m)) }
+
+// TestScripts runs testdata/*.txt.
+func TestScripts(t *testing.T) { tool.Scripts(t, "testdata", "lnetdump") }
 
 // shorten FILE N COPY copies the first N bytes of a file.
 func shorten(ts *testscript.TestScript, _ bool, args []string) {

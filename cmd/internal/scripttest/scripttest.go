@@ -18,7 +18,8 @@
 // code and until do not start a process for TOOL either. After stdin it must be exec TOOL.
 //
 // Programs of node and start write to NAME.out and NAME.err and are killed when the
-// script ends. $PORT is a TCP port that is free on 127.0.0.1 to .4, and
+// script ends. With UPDATE in the environment cmp replaces files of a script by what it has got.
+// $PORT is a TCP port that is free on 127.0.0.1 to .4, and
 // $IB.1 to $IB.4 are addresses where RoCE's UDP port is free.
 // The condition [privileged-ports] holds if port 988 needs a privilege and the test has
 // it.
@@ -26,6 +27,7 @@ package scripttest
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -70,7 +72,7 @@ func (tool Tool) Scripts(t *testing.T, dir string, names ...string) {
 		RequireUniqueNames:  true,
 		Deadline:            time.Now().Add(limit),
 		Setup: func(env *testscript.Env) error {
-			env.Vars = append(env.Vars, raceOptions)
+			env.Vars = append(append(env.Vars, raceOptions), tool.Vars...)
 			env.Setenv("PATH", bin+string(filepath.ListSeparator)+env.Getenv("PATH"))
 			port, err := loopback.FreePort(
 				netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2"),
@@ -89,8 +91,9 @@ func (tool Tool) Scripts(t *testing.T, dir string, names ...string) {
 			env.Defer(p.killAll)
 			return nil
 		},
-		Condition: condition,
-		Cmds:      tool.cmds(),
+		Condition:     condition,
+		Cmds:          tool.cmds(),
+		UpdateScripts: os.Getenv("UPDATE") != "",
 	})
 }
 
@@ -100,6 +103,7 @@ func (tool Tool) cmds() map[string]func(*testscript.TestScript, bool, []string) 
 		"node": cmdNode, "start": cmdStart, "signal": cmdSignal, "await": cmdAwait,
 		"code": cmdCode, "until": cmdUntil, "unprivileged": cmdUnprivileged, "bigfile": cmdBigFile,
 	}
+	maps.Copy(cmds, tool.Cmds)
 	if tool.Name != "" {
 		cmds[tool.Name] = cmdTool
 	}

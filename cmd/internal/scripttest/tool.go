@@ -24,6 +24,9 @@ import (
 type Tool struct {
 	Name string                                                    // name of the program
 	Run  func(ctx context.Context, env cli.Env, args []string) int // what main calls
+
+	Vars []string                                                // variables of scripts, as NAME=VALUE
+	Cmds map[string]func(*testscript.TestScript, bool, []string) // commands of scripts besides those of this package
 }
 
 // serverEnv is set in the environment of a test binary that executes the lines of a script.
