@@ -13,8 +13,7 @@ import (
 func (m *Machine) processAlive(p wire.Ref, v wire.Version) {
 	if p == m.self {
 		if m.ver.Less(v) { // only this node raises its version (MS-7): v is of another incarnation, or forged
-			m.stats.Clashes++
-			m.tell(Event{Kind: Clash, Node: m.self, Version: v})
+			m.clashes(m.self, v)
 			m.refute(v)
 		}
 		return
@@ -52,14 +51,23 @@ func (m *Machine) within(v wire.Version, skew uint64) bool {
 	return v.IsValid() && v.Inc < wire.MaxIncarnation && v.Inc <= base+m.cfg.Ahead+skew
 }
 
-// farAheadInterval is the least time between two FarAhead events.
-const farAheadInterval = time.Minute
+// reportInterval is the least time between two FarAhead events, and between two Clash events: any node
+// that can send to this one decides how often there is a reason.
+const reportInterval = time.Minute
 
 // tooFarAhead counts a version that is refused, and reports it.
 func (m *Machine) tooFarAhead(p wire.Ref, v wire.Version) {
 	if m.stats.TooFarAhead++; m.now >= m.farAhead {
-		m.farAhead = m.now + farAheadInterval
+		m.farAhead = m.now + reportInterval
 		m.tell(Event{Kind: FarAhead, Node: p, Version: v})
+	}
+}
+
+// clashes counts a version by which another node has the id or the name of node p, and reports it.
+func (m *Machine) clashes(p wire.Ref, v wire.Version) {
+	if m.stats.Clashes++; m.now >= m.clash {
+		m.clash = m.now + reportInterval
+		m.tell(Event{Kind: Clash, Node: p, Version: v})
 	}
 }
 
@@ -82,8 +90,7 @@ func (m *Machine) enter(p wire.Ref, e entry, v wire.Version) {
 func (m *Machine) joins(p wire.Ref, v wire.Version) {
 	m.tell(Event{Kind: Joined, Node: p, Version: v})
 	if twin := m.cfg.Table.ids[p].twin; twin != 0 && m.view.has(twin) { // a member has the same name, but other endpoints
-		m.stats.Clashes++
-		m.tell(Event{Kind: Clash, Node: p, Version: v})
+		m.clashes(p, v)
 	}
 	m.topology.changed(m)
 	m.attributes.joined(m, p)

@@ -34,7 +34,9 @@ type Machine struct {
 	began time.Duration
 	// farAhead is when a version that is too far ahead may be reported again.
 	farAhead time.Duration
-	rng      rand.PCG
+	// clash is when a clash may be reported again.
+	clash time.Duration
+	rng   rand.PCG
 
 	bootstrap  []wire.Ref
 	view       view

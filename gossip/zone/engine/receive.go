@@ -21,7 +21,7 @@ func (m *Machine) arrived(in *Input) {
 	if err != nil {
 		m.stats.refuse(err)
 		if errors.Is(err, wire.ErrSender) && m.in.From == m.self {
-			m.tell(Event{Kind: Clash, Node: m.self, Version: m.in.Version})
+			m.clashes(m.self, m.in.Version)
 		}
 		return
 	}

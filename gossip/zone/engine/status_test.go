@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"ulnet/gossip/zone/wire"
 	"ulnet/lnd/lndtest/spec"
@@ -57,6 +58,26 @@ func TestStatus(t *testing.T) {
 	}
 	if wire.Kind(99).String() != "?" || (wire.Echo|wire.Later).String() != "echo,later" || wire.Busy.String() != "busy" {
 		t.Error("names")
+	}
+}
+
+// TestClashesAreToldOnceAMinute: a node that can send to a member decides how often its id is claimed.
+// Each claim is counted, and one a minute is reported.
+func TestClashesAreToldOnceAMinute(t *testing.T) {
+	s := newSolo(t, 4, Config{})
+	told := 0
+	const times = 100
+	for range times {
+		s.alive(0, wire.Version{Inc: s.m.ver.Inc, Minor: s.m.ver.Minor + 1})
+		for _, e := range s.out.Events {
+			if e.Kind == Clash {
+				told++
+			}
+		}
+		s.now += time.Second
+	}
+	if told != 2 || s.m.stats.Clashes != times {
+		t.Errorf("told %d of %d clashes in %d s", told, s.m.stats.Clashes, times)
 	}
 }
 
