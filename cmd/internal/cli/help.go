@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"io"
 	"slices"
 	"strings"
 
@@ -43,4 +44,30 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
+}
+
+// watchHelp makes root notice when a help cannot be written, which cobra ignores: the function that it
+// returns has the first such error.
+func watchHelp(root *cobra.Command) func() error {
+	help, out := root.HelpFunc(), &checkedWriter{to: root.OutOrStdout()}
+	root.SetHelpFunc(func(c *cobra.Command, args []string) {
+		root.SetOut(out)
+		help(c, args)
+		root.SetOut(out.to)
+	})
+	return func() error { return out.err }
+}
+
+// checkedWriter keeps the first error of a writer.
+type checkedWriter struct {
+	to  io.Writer
+	err error
+}
+
+func (w *checkedWriter) Write(p []byte) (int, error) {
+	n, err := w.to.Write(p)
+	if w.err == nil {
+		w.err = err
+	}
+	return n, err
 }

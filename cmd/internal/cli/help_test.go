@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"os"
 	"strings"
 	"testing"
 
@@ -35,6 +36,29 @@ func TestHelp(t *testing.T) {
 		}
 		if (out.Len() == 0) != (c.code != OK) || (errs.Len() == 0) != (c.errs == "") {
 			t.Errorf("%s: output %q, errors %q", c.words, &out, &errs)
+		}
+	}
+}
+
+// TestTextsThatCannotBeWritten: a help, a version or a completion for which there is no room is a
+// failure that says so, and none of the command line.
+func TestTextsThatCannotBeWritten(t *testing.T) {
+	for _, words := range []string{"--help", "help", "help noun verb", "noun verb --help", "--version", "completion bash"} {
+		root := &cobra.Command{Use: "tool"}
+		noun := &cobra.Command{Use: "noun"}
+		noun.AddCommand(&cobra.Command{Use: "verb", RunE: func(*cobra.Command, []string) error { return nil }})
+		root.AddCommand(noun)
+		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var errs bytes.Buffer
+		code := Run(t.Context(), Env{Stdin: strings.NewReader(""), Stdout: full, Stderr: &errs}, root, strings.Fields(words))
+		if want := "tool: write /dev/full: no space left on device\n"; code != Failed || errs.String() != want {
+			t.Errorf("%s: exit code %d, errors %q", words, code, &errs)
+		}
+		if err := full.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

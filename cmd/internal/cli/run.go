@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os/signal"
 	"runtime/debug"
 	"strings"
@@ -52,13 +53,18 @@ func RunAs(ctx context.Context, env Env, root *cobra.Command, args []string, dia
 	root.SetHelpCommand(helpCommand(root))
 	running := false
 	prepare(root, &running)
+	helpError := watchHelp(root)
 
 	cmd, err := execute(ctx, root, args)
+	if err == nil {
+		err = helpError()
+	}
 	if err == nil {
 		return OK
 	}
 	_, usage := errors.AsType[*usageError](err)
-	usage = usage || !running
+	_, file := errors.AsType[*fs.PathError](err) // such as that --version or a help cannot be written
+	usage = usage || !running && !file
 	if dialect != nil {
 		err = dialect(cmd, err, usage)
 	}
