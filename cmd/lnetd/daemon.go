@@ -72,8 +72,8 @@ func (p *process) open(ctx context.Context, loaded *config.Loaded) (err error) {
 	for _, w := range loaded.Warnings {
 		p.log.Warn(w.Text, slog.String("file", w.File), slog.Int("line", w.Line))
 	}
-	if err := stateversion.Prepare(p.cfg.StateDir, p.log); err != nil {
-		return cli.Hint(cli.ConfigError(err), "install the newer lnetd again or, if there is none, remove a damaged version file; or name another folder with --state-dir: the node then is as one that never ran")
+	if err := prepareState(p.cfg.StateDir, p.log); err != nil {
+		return err
 	}
 	if p.socket, err = control.Listen(p.cfg.Socket); err != nil {
 		return err
@@ -91,6 +91,16 @@ func (p *process) open(ctx context.Context, loaded *config.Loaded) (err error) {
 		return errors.Join(err, p.close(), p.socket.Close())
 	}
 	return nil
+}
+
+// prepareState brings the state directory to the version of this program. Only what another start
+// cannot mend is an error of the configuration, after which the service manager starts no daemon.
+func prepareState(dir string, log *slog.Logger) error {
+	err := stateversion.Prepare(dir, log)
+	if errors.Is(err, stateversion.ErrVersion) {
+		return cli.Hint(cli.ConfigError(err), "install the newer lnetd again or, if there is none, remove a damaged version file; or name another folder with --state-dir: the node then is as one that never ran")
+	}
+	return cli.Hint(err, "the state directory cannot be read: look at its disk, its owner and the limit of open files (ulimit -n), and start lnetd again")
 }
 
 // start tells that the daemon is ready, and starts what runs beside the control socket until stop is
