@@ -64,8 +64,8 @@ func (v *reportVerb) run(c *cobra.Command, args []string) error {
 	path := ""
 	if len(args) > 0 {
 		path = args[0]
-		if _, err := os.Lstat(path); err == nil && !v.force { // before the work; what counts is the check when the file is made
-			return exists(path)
+		if err := v.mayMake(path); err != nil { // before the work; what counts is the check when the file is made
+			return err
 		}
 	}
 	r, err := bugreport.Collect(c.Context(), v.opts)
@@ -82,6 +82,20 @@ func (v *reportVerb) run(c *cobra.Command, args []string) error {
 		return err
 	}
 	return v.show(c.OutOrStdout(), path, r)
+}
+
+// mayMake returns an error if there is a file that the archive must not replace: without --force any,
+// with it devices, links and others that are no regular file.
+func (v *reportVerb) mayMake(path string) error {
+	switch old, err := os.Lstat(path); {
+	case err != nil:
+		return nil
+	case !v.force:
+		return exists(path)
+	case !old.Mode().IsRegular():
+		return cli.Hint(fmt.Errorf("%s: not a regular file", path), "--force replaces regular files only: name another file")
+	}
+	return nil
 }
 
 func exists(path string) error {

@@ -214,3 +214,50 @@ func TestBugreportNames(t *testing.T) {
 		t.Error("the link was followed")
 	}
 }
+
+// TestBugreportReplacesFilesOnly: --force replaces regular files, and no device or link, which root
+// would lose for all programs of the host.
+func TestBugreportReplacesFilesOnly(t *testing.T) {
+	f := &fakeServer{socket: filepath.Join(t.TempDir(), "none")}
+	dir := t.TempDir()
+	pipe, link := filepath.Join(dir, "pipe"), filepath.Join(dir, "link")
+	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.Symlink("aim", link)); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{pipe, link, dir} {
+		before, err := os.Lstat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code, _, errs := f.lnetctl(t.Context(), "bugreport", "--limit", "1ms", "--force", path)
+		if code != cli.Failed || !strings.Contains(errs, "not a regular file") || !strings.Contains(errs, "name another file") {
+			t.Errorf("%s: exit code %d, %s", path, code, errs)
+		}
+		if after, err := os.Lstat(path); err != nil || after.Mode() != before.Mode() {
+			t.Errorf("%s was replaced: %v", path, err)
+		}
+	}
+}
+
+// TestProfileMakesItsFileFirst: a profile may take minutes, so that its file cannot be made is said
+// before the daemon is asked, and a file that is there stays.
+func TestProfileMakesItsFileFirst(t *testing.T) {
+	f := &fakeServer{socket: filepath.Join(t.TempDir(), "none")}
+	path := filepath.Join(t.TempDir(), "cpu.pprof")
+	if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errs := f.lnetctl(t.Context(), "profile", "cpu", path); code != cli.Failed || !strings.Contains(errs, "file exists") {
+		t.Errorf("exit code %d, %s", code, errs)
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != "mine" {
+		t.Errorf("the file has %q, %v", text, err)
+	}
+	free := path + ".2"
+	if code, _, errs := f.lnetctl(t.Context(), "profile", "cpu", free); code != cli.Failed || !strings.Contains(errs, "no daemon") {
+		t.Errorf("exit code %d, %s", code, errs)
+	}
+	if _, err := os.Lstat(free); err == nil {
+		t.Error("a profile that failed left a file")
+	}
+}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -40,32 +39,42 @@ each goroutine does now. The file must not exist. Root and the user of lnetd may
 		if req.Text && (req.Name == "cpu" || req.Name == "trace") {
 			return cli.Usagef("%s has no text: name a file", req.Name)
 		}
-		in, err := g.client().Profile(c.Context(), req)
-		if err != nil {
-			return err
-		}
-		defer in.Close()
 		if req.Text {
-			_, err = io.Copy(c.OutOrStdout(), in)
+			_, err = writeProfile(c, g, req, c.OutOrStdout())
 			return err
 		}
-		return writeProfile(args[1], in)
+		return newProfile(c, g, req, args[1])
 	}
 	return c
 }
 
-// writeProfile writes a profile to a new file.
-func writeProfile(path string, in io.Reader) error {
+// newProfile writes a profile to a new file, which it makes before it asks for the profile: that may
+// take minutes.
+func newProfile(c *cobra.Command, g *globals, req control.ProfileRequest, path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return cli.Hint(err, "name a file that does not exist, in a folder that can be written")
 	}
-	n, err := io.Copy(f, in)
+	n, err := writeProfile(c, g, req, f)
 	if err == nil && n == 0 {
 		err = fmt.Errorf("the daemon sent an empty profile")
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(path))
+	closed := f.Close()
+	if err == nil {
+		err = closed
 	}
-	return nil
+	if err != nil {
+		_ = os.Remove(path)
+	}
+	return err
+}
+
+// writeProfile writes a profile to out and returns how many bytes it has.
+func writeProfile(c *cobra.Command, g *globals, req control.ProfileRequest, out io.Writer) (int64, error) {
+	in, err := g.client().Profile(c.Context(), req)
+	if err != nil {
+		return 0, err
+	}
+	defer in.Close()
+	return io.Copy(out, in)
 }
