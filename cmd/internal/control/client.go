@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"syscall"
+	"time"
 
 	"ulnet/cmd/internal/cli"
 )
@@ -22,11 +23,21 @@ type Client struct {
 	socket string
 	http   *http.Client
 	warn   io.Writer // where warnings go, see WarnTo
+
+	patience time.Duration // for the answer to a question that is not long
+	most     int64         // most bytes of an answer
 }
+
+// Bounds of what a client takes from a socket behind which there may be a daemon that is stuck, or
+// something else.
+const (
+	patience  = time.Minute // no question takes seconds, also for 200 000 clients
+	maxAnswer = 512 << 20   // several times the answer about these
+)
 
 // NewClient returns a client of the daemon at a socket. It connects for each request.
 func NewClient(socket string) *Client {
-	return &Client{socket: socket, warn: io.Discard, http: &http.Client{Transport: &http.Transport{
+	return &Client{socket: socket, warn: io.Discard, patience: patience, most: maxAnswer, http: &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", socket)
 		},
@@ -83,7 +94,10 @@ func (c *Client) decode(ctx context.Context, body io.ReadCloser, err error, answ
 		return err
 	}
 	defer body.Close()
-	raw, err := io.ReadAll(body)
+	raw, err := io.ReadAll(io.LimitReader(body, c.most+1))
+	if err == nil && int64(len(raw)) > c.most {
+		err = fmt.Errorf("more than %d bytes", c.most)
+	}
 	if err == nil {
 		err = c.decodeAnswer(raw, answer)
 	}
@@ -91,6 +105,16 @@ func (c *Client) decode(ctx context.Context, body io.ReadCloser, err error, answ
 		return c.explain(ctx, fmt.Errorf("answer of the daemon: %w", err))
 	}
 	return nil
+}
+
+// ask sends a question that reads state, and decodes the answer. A daemon that is stuck or stopped is
+// an error after a while: programs that watch it must not hang as well.
+func (c *Client) ask(ctx context.Context, path string, answer any) error {
+	silent := cli.Hint(fmt.Errorf("lnetd has not answered in %v", c.patience),
+		"it is stuck or stopped: see its log, 'lnetctl doctor' and 'lnetctl bugreport' before you restart it")
+	ctx, cancel := context.WithTimeoutCause(ctx, c.patience, silent)
+	defer cancel()
+	return c.call(ctx, http.MethodGet, path, nil, nil, answer)
 }
 
 // do sends a request and returns the body of an answer with status 200.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"time"
 )
 
 // The tests of this package are in an external test package, because they import the operations
@@ -31,6 +32,8 @@ func PeerCredentials(c *net.UnixConn) (uid uint32, groups []uint32, err error) {
 }
 
 func (s *Server) SetAccess(of func(net.Conn) Access) { s.access = of }
+
+func (c *Client) SetBounds(patience time.Duration, most int64) { c.patience, c.most = patience, most }
 
 func (c *Client) DecodeAnswer(raw []byte, answer any) error { return c.decodeAnswer(raw, answer) }
 

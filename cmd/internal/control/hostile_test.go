@@ -3,7 +3,9 @@ package control_test
 import (
 	"context"
 	"io"
+	"net"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -209,5 +211,39 @@ func TestStatusOfRefusals(t *testing.T) {
 	got := d.talk(t, "GET /v1/capture HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
 	if !strings.HasPrefix(got, "HTTP/1.1 404") || !strings.Contains(got, http.StatusText(http.StatusNotFound)) {
 		t.Errorf("capture where there is none: %q", got)
+	}
+}
+
+// TestServerThatDoesNotAnswer: a server that accepts and says nothing, as a daemon does that is stopped,
+// is an error that says so, in time.
+func TestServerThatDoesNotAnswer(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", socket) // connections wait in its backlog
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c := NewClient(socket)
+	c.SetBounds(time.Millisecond, 1<<20)
+	ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
+	defer cancel()
+	_, err = node.OpStatus.Call(ctx, c, None{})
+	if err == nil || err.Error() != "lnetd has not answered in 1ms" || !strings.Contains(cli.HintOf(err), "bugreport") {
+		t.Errorf("error %v, hint %q", err, cli.HintOf(err))
+	}
+}
+
+// TestAnswerWithoutEnd: a client reads a bounded part of an answer.
+func TestAnswerWithoutEnd(t *testing.T) {
+	c := NewClient("")
+	c.SetBounds(waitLimit, 1000)
+	var status node.Status
+	body := io.NopCloser(strings.NewReader(strings.Repeat(" ", 999) + "{}"))
+	if err := c.Decode(t.Context(), body, &status); err == nil || err.Error() != "answer of the daemon: more than 1000 bytes" {
+		t.Errorf("error %v", err)
+	}
+	body = io.NopCloser(strings.NewReader(strings.Repeat(" ", 998) + "{}"))
+	if err := c.Decode(t.Context(), body, &status); err != nil {
+		t.Error(err)
 	}
 }

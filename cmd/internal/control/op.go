@@ -177,9 +177,16 @@ func route[Req, Answer any](method, path, doc string, kind Kind) Route {
 	return Route{Method: method, Path: path, Doc: doc, Request: reflect.TypeFor[Req](), Answer: reflect.TypeFor[Answer](), Kind: kind}
 }
 
-// Call sends the question to the daemon that the client connects to.
+// Call sends the question to the daemon that the client connects to. If it is not Long and has no
+// answer in a minute, that is an error.
 func (o Question[Req, Answer]) Call(ctx context.Context, c *Client, req Req) (answer Answer, err error) {
-	return answer, c.call(ctx, http.MethodGet, encodeQuery(o.Path, req), nil, nil, &answer)
+	path := encodeQuery(o.Path, req)
+	if o.Long {
+		err = c.call(ctx, http.MethodGet, path, nil, nil, &answer)
+	} else {
+		err = c.ask(ctx, path, &answer)
+	}
+	return answer, err
 }
 
 // Call sends the command to the daemon that the client connects to.
