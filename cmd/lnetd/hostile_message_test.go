@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ulnet/cmd/lnetd/internal/lnetdtest"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/socklnd"
 	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet"
@@ -52,7 +53,7 @@ var messages = []struct {
 }
 
 func hostileMessage(t *testing.T, commands lnetdtest.Commands) {
-	for _, test := range messages {
+	for _, test := range effort.Some(3, messages) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			s := newSiege(t, commands, timeouts(test.want)...)

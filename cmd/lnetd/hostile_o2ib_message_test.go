@@ -5,6 +5,7 @@ package main_test
 import (
 	"testing"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/o2iblnd"
 	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnd/verbs"
@@ -44,7 +45,7 @@ var rogueRequests = []struct {
 // requests sends each of rogueRequests.
 func (b *blockade) requests(t *testing.T) {
 	r := b.rogue(t, rogueAddr)
-	for _, test := range rogueRequests {
+	for _, test := range effort.Some(3, rogueRequests) {
 		t.Run(test.name, func(t *testing.T) {
 			before, m := b.daemon.Reasons(), r.request()
 			if test.change != nil {
@@ -152,7 +153,7 @@ func getOf(src, dst nid.NID) wire.Header {
 // messages connects like a good peer, and then sends one of rogueMessages, for each of them.
 func (b *blockade) messages(t *testing.T) {
 	r := b.rogue(t, rogueAddr)
-	for _, test := range rogueMessages {
+	for _, test := range effort.Some(3, rogueMessages) {
 		t.Run(test.name, func(t *testing.T) {
 			r.t = t
 			before, l := b.daemon.Reasons(), r.connect()

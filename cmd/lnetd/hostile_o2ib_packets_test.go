@@ -8,6 +8,7 @@ import (
 	"maps"
 	"testing"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/verbs/ibta"
 )
 
@@ -129,7 +130,7 @@ func spoilt(b []byte) []byte {
 // packets sends each of rdmaPackets as often as hostileTimes says.
 func (b *blockade) packets(t *testing.T) {
 	began := b.daemon.Reasons()
-	for _, test := range rdmaPackets {
+	for _, test := range effort.Some(3, rdmaPackets) {
 		t.Run(test.name, func(t *testing.T) {
 			before, reasons := b.device(), b.daemon.Reasons()
 			s := b.from(t, test.from)

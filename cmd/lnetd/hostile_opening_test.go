@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"ulnet/cmd/lnetd/internal/lnetdtest"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/socklnd"
 	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet"
@@ -57,7 +58,7 @@ var openings = []struct {
 }
 
 func hostileOpening(t *testing.T, commands lnetdtest.Commands) {
-	for _, test := range openings {
+	for _, test := range effort.Some(3, openings) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			s := newSiege(t, commands, timeouts(test.want)...)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ulnet/cmd/internal/chromium"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 )
 
@@ -133,6 +134,9 @@ func rowOf(table, header string) string {
 // TestPageInBrowser: a real browser shows the numbers of the control socket, and a killed server turns
 // dead on the page, without an error on the console and without a request to another host.
 func TestPageInBrowser(t *testing.T) {
+	if effort.Race && testing.Short() {
+		t.Skip("the daemon does for a browser what it does in TestPage and TestPageCapture; left out by -race -short")
+	}
 	t.Parallel()
 	b := openBrowser(t)
 	t.Run("daemon", func(t *testing.T) { testDaemonInBrowser(t, b) })
