@@ -7,8 +7,8 @@ import (
 	"ulnet/gossip/engine"
 )
 
-// TestKinds: handlers and JSON have these words for events and health. Each kind of event that
-// the machine has also has a name in this package.
+// TestKinds: events and health have these names, in JSON and for programs that handle events. Each
+// kind of event that the machine has also has a constant in this package.
 func TestKinds(t *testing.T) {
 	kinds := map[string]gossip.EventKind{
 		"died": gossip.Died, "alive": gossip.CameAlive, "quorum": gossip.QuorumWon, "no-quorum": gossip.QuorumLost,

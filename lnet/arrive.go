@@ -20,7 +20,7 @@ func (ni *NI) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 		return lnd.Accept, err
 	}
 	d.Owner, d.Dropped = nil, false
-	d.Sink = lnd.Payload{} // a statement of its own: an assignment of several values makes copies, which would stall the processor
+	d.Sink = lnd.Payload{} // not in the line above: Go would copy the values first, a stall
 	if d.Group != 0 {
 		ni.parseGroup(d)
 		return lnd.Accept, nil

@@ -157,7 +157,7 @@ type contacts struct {
 type contact struct {
 	next        atomic.Pointer[contact]
 	pid         nid.PID
-	incarnation atomic.Uint64 // incarnation of the NI that was heard last
+	incarnation atomic.Uint64 // incarnation of the NI, from the process's latest message
 	heard, sent instant
 }
 

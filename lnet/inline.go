@@ -86,7 +86,7 @@ func (p *peerNI) post(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken 
 
 // address addresses the messages that i stands for.
 func (p *peerNI) address(i *Inline) {
-	i.To.NID = p.nid // a statement of its own: an assignment of several values makes copies, which would stall the processor
+	i.To.NID = p.nid // not in the line below: Go would copy the values first, a stall
 	i.To.PID, i.Expires = i.Header.DestPID, 0
 }
 

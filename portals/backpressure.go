@@ -8,13 +8,13 @@ import (
 
 // MaxPending bounds the events that wait for the handler of an MD that is attached to an ME;
 // local policy. When that many messages have come while the handler ran, the MD is crowded:
-// the driver holds further messages, unmatched, as it does for a lazy portal, until the handler
+// the driver holds further messages for it, as it does for a lazy portal, until the handler
 // has seen all events. If they were released earlier, the goroutine that happens to run the
 // handler would not get back to reading its own connection.
 //
-// A held message waits in order for the MD that it was matched to. When its turn comes it is
-// matched again, because the MD may be gone by then, and another entry, or none, may take the
-// message. Until then it occupies a connection and a few hundred bytes.
+// A held message waits in order for the MD that it fits, and has taken nothing of that MD. When its
+// turn comes it is matched again, because the MD may be gone by then, and another entry, or none, may
+// take the message. Until then it occupies a connection and a few hundred bytes.
 const MaxPending = 1024
 
 // crowd holds the messages that arrive for d until resume.

@@ -14,7 +14,7 @@ import (
 	"ulnet/portals"
 )
 
-// answerTo returns the answer to a PUT or GET that the network has, and the time at which it arrives.
+// answerTo returns the ACK or REPLY to m, a PUT or GET that was sent. It arrives at the time at.
 func answerTo(m *lnd.Message, at time.Duration) *lnd.Delivery {
 	d := &lnd.Delivery{From: there, ReceivedAt: at}
 	if m.Header.Type == wire.Get {

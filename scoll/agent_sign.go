@@ -48,7 +48,7 @@ func (p *post) isSigned(from nid.NID, bits uint64, length int) bool {
 	return a.signer.Verify(code[:], keyring.Between(from, a.self).Number(bits), cut(p.segments, 0, n)...)
 }
 
-// sumOfBulk returns the digest of bulk data, which a signed request contains.
+// sumOfBulk returns the digest of bulk data. A signed request contains this digest.
 func sumOfBulk(segments []portals.Segment) wire.Digest {
 	h := sha256.New()
 	for _, s := range segments {

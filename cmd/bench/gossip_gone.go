@@ -50,8 +50,8 @@ func gone(b *measurement, nodes, left, loss int, seed uint64, fault string, last
 	return res, after / float64(left) / (before / float64(nodes))
 }
 
-// sent returns how many bytes all nodes sent per second between two instants of a run. It finds
-// the instants in the reports of the run's progress, of which there are about a hundred.
+// sent returns how many bytes all nodes sent per second between two instants of a run. It counts from the
+// first to the last progress report between them; a run makes about a hundred reports.
 func sent(reports []scenario.Progress, from, to time.Duration) float64 {
 	reports = slices.DeleteFunc(slices.Clone(reports), func(p scenario.Progress) bool { return p.Virtual < from || p.Virtual > to })
 	first, last := reports[0], reports[len(reports)-1]

@@ -28,10 +28,10 @@ func tombstoneOf(epoch uint32, age time.Duration) wire.Entry {
 	return wire.Entry{Client: testClient, Incarnation: 5, Epoch: epoch, Mark: uint8(255 - 255*age/(10*time.Minute))}
 }
 
-// TestEvictionOfLaterChoice: CH-62, CH-63: the eviction by the master of a later choice counts,
-// even at servers that did not learn of that choice. So if several servers believe that they are
-// the master of a client that is gone, all of them end its connection. An administrator may
-// evict a client at a server that is not its master.
+// TestEvictionOfLaterChoice: CH-62, CH-63: the eviction by the master that a client chose last
+// also counts at servers that know only an earlier choice, even at one that takes itself for the
+// master. So a client that is gone is evicted everywhere. An administrator's eviction does not
+// prove a later choice, because any server may send it.
 func TestEvictionOfLaterChoice(t *testing.T) {
 	spec.Covers(t, "CH-62", "CH-63")
 	for _, tt := range []struct {

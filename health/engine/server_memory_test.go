@@ -180,7 +180,7 @@ func TestRecovery(t *testing.T) {
 	h.want("rehomed notice:other-master(10.0.0.2@tcp)") // the notice shows the client that it is connected here; the client may have given this server up
 	h.wantState("connected 5 10.0.0.2@tcp/2")
 
-	h = start(otherA) // the client itself can confirm the connection
+	h = start(otherA) // instead of its master, the client itself can end the recovery: by a Choose
 	h.message(host, wire.Message{Kind: wire.Choose, Incarnation: 5, Epoch: 2, Server: otherA})
 	h.want("save rehomed chosen")
 

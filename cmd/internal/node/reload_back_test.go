@@ -135,8 +135,8 @@ func (f onWarning) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// TestReloadBackKeepsCommands: what commands change between a change of a reload and the one that
-// fails is still there when the reload has been taken back.
+// TestReloadBackKeepsCommands: if commands change something while a reload runs, and a later step of
+// the reload fails, what the commands changed stays when the reload is taken back.
 func TestReloadBackKeepsCommands(t *testing.T) {
 	spec.Covers(t, "OP-6", "OP-7")
 	base := freePort(t) + "networks: tcp(127.0.0.81)\n"

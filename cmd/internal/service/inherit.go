@@ -69,7 +69,7 @@ func Inherit(getenv func(string) string) *Inherited {
 	return in
 }
 
-// inherit takes the sockets whose descriptors begin with first.
+// inherit takes the LISTEN_FDS sockets. Their descriptors are the numbers from first on.
 func inherit(getenv func(string) string, first int) *Inherited {
 	in := &Inherited{at: make(map[endpoint]*inherited)}
 	if pid := getenv("LISTEN_PID"); pid != strconv.Itoa(os.Getpid()) {

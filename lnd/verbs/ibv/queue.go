@@ -73,7 +73,7 @@ func (d *device) NewCQ(depth int, done func(batch []verbs.Completion)) (verbs.CQ
 	return q, nil
 }
 
-// open makes what a queue has at the device; free undoes it, also in part.
+// open makes what a queue has at the device; free undoes it, also if open failed halfway.
 func (q *queue) open(depth int) error {
 	q.list = unsafe.Slice((*C.struct_ibv_wc)(C.calloc(pollBatch, C.sizeof_struct_ibv_wc)), pollBatch)
 	if rc := C.ulnet_create_channel(q.dev.context, &q.channel); rc != 0 {

@@ -60,7 +60,7 @@ type GroupStats struct {
 	Missed    uint64 // packets lost because the system's receive buffer was full; as the latest received packet says
 }
 
-// group is a multicast group, which has a port of its own.
+// group is a multicast group, whose packets arrive at a UDP socket of its own.
 type group struct {
 	addr    netip.Addr
 	port    wire.Conn

@@ -19,7 +19,7 @@ import (
 	"ulnet/portals"
 )
 
-// userSink is the size for which pings of lnetctl ask, and no other message of a kernel.
+// userSink is the size that the GETs of 'lnetctl ping' ask for, and no other GET of a kernel node.
 const userSink = 3960
 
 // pair is a message that the recorded node sent, and the message of our node that corresponds
@@ -40,7 +40,7 @@ type player struct {
 	node  *lnet.Node
 	table *portals.Table
 	agent *discovery.Agent
-	tests *tester // nil: users of the player's own stand in for those of the recorded node
+	tests *tester // nil: the player itself repeats all that users of the recorded node did
 	nis   map[nid.NID]*driverNI
 	adds  map[nid.NID]*lnet.NI
 

@@ -49,8 +49,8 @@ type Message struct {
 	Body    Body   // the fields that follow, a pointer to the struct of Type
 }
 
-// Body is the part of a message that depends on its type: a pointer to one of the structs of
-// this package that have a table of fields.
+// Body is the part of a message that depends on its type: a pointer to the struct of a request or
+// of a reply, such as Batch or BatchReply.
 type Body interface {
 	// Type returns the type of messages with this body.
 	Type() Type

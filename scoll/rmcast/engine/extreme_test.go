@@ -62,7 +62,7 @@ func TestExtremeDatagramsStay(t *testing.T) {
 	spec.Covers(t, "RM-39")
 	for i := range 2 * len(extremeDatagrams(begun(t))) {
 		w := begun(t)
-		if i%2 == 1 { // in a version in which the origin has sent nothing yet
+		if i%2 == 1 { // node 3 comes back: a new roster, in whose version the origin has sent nothing yet
 			w.restart(3)
 			w.run(3 * time.Second)
 		}

@@ -96,8 +96,8 @@ func (m *Module) Close(ctx context.Context) error {
 	return nil
 }
 
-// lastIncarnation returns the highest incarnation number that the node raised by itself in
-// earlier incarnations (MS-A2).
+// lastIncarnation returns the highest incarnation number that messages of other nodes made this node
+// take in earlier runs (MS-A2); 0 if none is stored.
 func (z *zoner) lastIncarnation(dir string) uint64 {
 	if dir == "" {
 		return 0

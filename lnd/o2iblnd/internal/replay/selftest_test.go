@@ -60,7 +60,7 @@ func newStack(t *testing.T, s *replay.Script, host netip.Addr) *stack {
 	t.Helper()
 	x := &stack{
 		node: prepare(t, s, host), parts: s.Parts(), due: make(chan struct{}, len(s.Packets)), result: make(chan error, 1),
-		differ: recording.Differences{LNet: true}, // the player leaves out pauses of less than a millisecond
+		differ: recording.Differences{LNet: true}, // no Jitter: the player omits pauses below 1 ms
 	}
 	numbers := s.Numbers(x.addr)
 	cfg := o2iblnd.Config{Open: softroce.NewOpener(softroce.Options{Network: x.Stage, Numbers: numbers}), NoMulticast: true}
