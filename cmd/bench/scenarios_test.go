@@ -5,12 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	suite "ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 )
 
 // TestScenarios: scenarios of collectives yield the values that are measured, and an unmet
 // expectation of a scenario is an error.
 func TestScenarios(t *testing.T) {
+	suite.OneGoroutine(t)
 	b := &bench{rounds: 1}
 	lines, err := b.measure(t.Context(), measureDeaths)
 	if err != nil || len(lines) != 1 || lines[0].ratio <= 0 || !lines[0].met() {
@@ -46,6 +48,7 @@ func TestScenarios(t *testing.T) {
 // TestScenariosOfMembership: the scenarios of gossip and zones yield the values that are measured for
 // goals G-GO-4, G-MS-3, G-MS-8 and G-MS-10.
 func TestScenariosOfMembership(t *testing.T) {
+	suite.OneGoroutine(t)
 	spec.Covers(t, "G-GO-4", "G-MS-3", "G-MS-8", "G-MS-10")
 	ctx, b := t.Context(), &bench{rounds: 1}
 	paused, err := b.measure(ctx, measurePauses)
@@ -70,6 +73,7 @@ func TestScenariosOfMembership(t *testing.T) {
 // TestScenariosOfHealth: the scenarios of client health reach goals G-CH-1, G-CH-2, G-CH-3,
 // G-CH-4 and G-CH-6.
 func TestScenariosOfHealth(t *testing.T) {
+	suite.OneGoroutine(t)
 	spec.Covers(t, "G-CH-1", "G-CH-2", "G-CH-3", "G-CH-4", "G-CH-6")
 	ctx, b := t.Context(), &bench{rounds: 1}
 	lines, err := b.measure(ctx, measureEvictions)

@@ -11,6 +11,7 @@ import (
 
 // TestWholeSystem: a system without stubs can be measured (G-MS-4).
 func TestWholeSystem(t *testing.T) {
+	suite.OneGoroutine(t)
 	spec.Covers(t, "G-MS-4")
 	lines, err := new(bench).measure(t.Context(), func(b *measurement) { measureWholeSystem(b, 4, 2, 40) })
 	if err != nil || len(lines) != 2 {
