@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,7 +57,7 @@ func newDump(o *options, env cli.Env) (d *dump, err error) {
 	if d.members, err = dissection.ParseMembers(o.list); err != nil {
 		return nil, cli.Usagef("--members: %w", err)
 	}
-	if err = o.needless(); err != nil {
+	if err = cmp.Or(o.needless(), o.overwrites(env.Stdin)); err != nil {
 		return nil, err
 	}
 	switch {
@@ -222,7 +223,7 @@ func (d *dump) remark(src source, in packets, c capture.Counts) {
 	}
 	say(c.Truncated, "packets are cut: capture with a larger snapshot length")
 	say(c.Fragments, "IP fragments not put together")
-	say(c.Malformed, "packets with headers that cannot be read")
+	say(c.Malformed, "packets with headers that cannot be read, or of an unknown link type")
 	say(c.BadICRC, "packets of RoCE are damaged: their ICRC is wrong")
 	say(c.Evicted, "connections given up because too many were open")
 	say(c.Broken, "connections given up in disorder")
