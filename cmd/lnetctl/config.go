@@ -66,10 +66,14 @@ a whole, or stays as it is.`,
 }
 
 // replaceFile writes a file beside path and renames it, so that the file at path is never
-// incomplete. A symbolic link stays, and the file that it names is replaced, or created.
+// incomplete. A symbolic link stays, and the file that it names is replaced, or created. What is no
+// regular file stays, too: root would take a device from all programs of the host.
 func replaceFile(path string, text []byte) (err error) {
 	if path, err = linked(path); err != nil {
 		return err
+	}
+	if old, err := os.Lstat(path); err == nil && !old.Mode().IsRegular() {
+		return fmt.Errorf("%s: not a regular file", path)
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {

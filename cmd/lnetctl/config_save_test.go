@@ -2,11 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"ulnet/cmd/internal/config"
@@ -195,5 +198,23 @@ func TestReplaceDangling(t *testing.T) {
 		if to, err := os.Readlink(filepath.Join(dir, link)); err != nil || to != want {
 			t.Errorf("%s leads to %q, %v", link, to, err)
 		}
+	}
+}
+
+// TestReplaceFileKeepsDevices: only regular files are replaced, also behind links: for root
+// 'config save /dev/null' would otherwise replace the device.
+func TestReplaceFileKeepsDevices(t *testing.T) {
+	dir := t.TempDir()
+	pipe, link := filepath.Join(dir, "pipe"), filepath.Join(dir, "link")
+	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.Symlink("pipe", link)); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{pipe, link, dir} {
+		if err := replaceFile(path, []byte("new")); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+			t.Errorf("%s: error %v", path, err)
+		}
+	}
+	if is, err := os.Lstat(pipe); err != nil || is.Mode()&fs.ModeNamedPipe == 0 {
+		t.Errorf("the pipe is %v now, %v", is, err)
 	}
 }
