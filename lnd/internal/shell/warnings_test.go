@@ -39,6 +39,7 @@ func TestWarnOnce(t *testing.T) {
 			}
 			ws.Refused(log, r, netip.MustParseAddrPort("10.0.0.1:1000"), nil)
 			ws.Refused(log, r, netip.MustParseAddrPort("10.0.0.1:1001"), nil) // the same address as before, another port
+			ws.Refused(log, r, netip.AddrPort{}, errors.New("too many open files"))
 		}
 	}
 	for line, want := range map[string]int{
@@ -48,8 +49,10 @@ func TestWarnOnce(t *testing.T) {
 		`level=DEBUG msg=peer peer=peer0 reason=usual`:                                   3,
 		`level=WARN msg="connection refused" reason=broken from=10.0.0.1:1000 err=<nil>`: 1,
 		`level=WARN msg="connection refused" reason=lost from=10.0.0.1:1000 err=<nil>`:   1,
-		`level=WARN`: 6,
-		`msg=`:       12,
+		`level=WARN msg="connection refused" reason=broken err="too many open files"`:    1,
+		`level=WARN msg="connection refused" reason=lost err="too many open files"`:      1,
+		`level=WARN`: 8,
+		`msg=`:       14,
 	} {
 		if got := strings.Count(text.String(), line); got != want {
 			t.Errorf("%d times, not %d: %s", got, want, line)
