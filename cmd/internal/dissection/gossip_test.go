@@ -9,6 +9,7 @@ import (
 	gossipwire "ulnet/gossip/wire"
 	"ulnet/lnd/capture"
 	"ulnet/lnd/capture/capturetest"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnet/wire"
 )
 
@@ -41,7 +42,10 @@ func TestGossipDecodes(t *testing.T) {
 }
 
 // TestGossipTshark: Wireshark reads the same capture.
-func TestGossipTshark(t *testing.T) { capturetest.AgreeWithTshark(t, gossipFile) }
+func TestGossipTshark(t *testing.T) {
+	effort.OneGoroutine(t)
+	capturetest.AgreeWithTshark(t, gossipFile)
+}
 
 // TestGossipHostile: a payload that is not gossip is shown as bytes. If only the header of a
 // message is valid, only the header is shown.

@@ -8,6 +8,7 @@ import (
 	healthwire "ulnet/health/wire"
 	"ulnet/lnd/capture"
 	"ulnet/lnd/capture/capturetest"
+	"ulnet/lnd/lndtest/effort"
 )
 
 // healthFile is the capture that testdata/health.txt prints, recorded by healthExchange.
@@ -30,7 +31,10 @@ func TestHealthExchange(t *testing.T) {
 func TestHealthRecorded(t *testing.T) { checkHealth(t, healthFile) }
 
 // TestHealthTshark: Wireshark reads the same capture.
-func TestHealthTshark(t *testing.T) { capturetest.AgreeWithTshark(t, healthFile) }
+func TestHealthTshark(t *testing.T) {
+	effort.OneGoroutine(t)
+	capturetest.AgreeWithTshark(t, healthFile)
+}
 
 // checkHealth fails the test unless a capture has the messages of the exchange and all of them
 // are parsed.

@@ -15,6 +15,7 @@ import (
 
 	"ulnet/lnd/capture"
 	"ulnet/lnd/capture/capturetest"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
@@ -77,6 +78,7 @@ func TestRmcastDecodes(t *testing.T) {
 // TestRmcastTshark: Wireshark shows the datagrams as UDP to the address and port of the group,
 // with the same lengths, and the other messages as LNet.
 func TestRmcastTshark(t *testing.T) {
+	effort.OneGoroutine(t)
 	path, err := exec.LookPath("tshark")
 	if err != nil {
 		if os.Getenv("CI") == "true" {

@@ -15,6 +15,7 @@ import (
 	"ulnet/lnd/capture"
 	"ulnet/lnd/capture/capturetest"
 	"ulnet/lnd/lndtest"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnet"
 	"ulnet/lnet/discovery"
@@ -219,4 +220,7 @@ func TestScollExchange(t *testing.T) {
 func TestScollRecorded(t *testing.T) { checkExchange(t, scollFile) }
 
 // TestScollTshark: tshark and lnetdump find the same messages in the capture of TestScollRecorded.
-func TestScollTshark(t *testing.T) { capturetest.AgreeWithTshark(t, scollFile) }
+func TestScollTshark(t *testing.T) {
+	effort.OneGoroutine(t)
+	capturetest.AgreeWithTshark(t, scollFile)
+}

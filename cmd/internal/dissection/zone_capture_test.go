@@ -7,6 +7,7 @@ import (
 
 	"ulnet/lnd/capture"
 	"ulnet/lnd/capture/capturetest"
+	"ulnet/lnd/lndtest/effort"
 )
 
 // zoneFile is the capture that testdata/zone.txt prints.
@@ -37,4 +38,7 @@ func TestZoneDecodes(t *testing.T) {
 }
 
 // TestZoneTshark: Wireshark reads the same capture.
-func TestZoneTshark(t *testing.T) { capturetest.AgreeWithTshark(t, zoneFile) }
+func TestZoneTshark(t *testing.T) {
+	effort.OneGoroutine(t)
+	capturetest.AgreeWithTshark(t, zoneFile)
+}
