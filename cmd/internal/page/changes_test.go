@@ -76,7 +76,7 @@ func TestManyChanges(t *testing.T) {
 	var r Recent
 	r.Tell("gossip.died", nil)
 	l.at(nil, aPeer)
-	for round := range 2 * maxEvents {
+	for round := range 4 * maxEvents / maxChanges { // brings four times as many events as are kept
 		many := map[subject]condition{}
 		for i := range 1000 * (1 - round%2) {
 			many[subject{kind: aPeer, nid: nid.MustParse(fmt.Sprintf("10.%d.%d.1@tcp", i/250, i%250))}] = condition{down: true}
