@@ -138,7 +138,7 @@ func TestBesideDeadAndStuck(t *testing.T) {
 	for i, d := range b.stuck {
 		d.Thaw()
 		b.a.Until(time.Minute, "an answer of a peer that was stuck", func() bool {
-			return ping(t, b.a, b.stuckIDs[i].NID.String(), "5s") == nil
+			return ping(t, b.a, b.stuckIDs[i].NID.String(), 5*time.Second) == nil
 		})
 	}
 }

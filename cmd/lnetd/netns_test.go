@@ -4,14 +4,16 @@ package main_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/node"
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/netlab"
 	"ulnet/lnd/lndtest/netlab/netem"
+	"ulnet/lnet/nid"
 )
 
 // kernelPort is the port of kernel nodes, where lnetd accepts privileged
@@ -56,26 +58,27 @@ func newTwoHosts(t *testing.T, on network, options ...hostsOption) *twoHosts {
 	return h
 }
 
-// ping makes a daemon ping a NID.
-func ping(t *testing.T, d *lnetdtest.Daemon, nid, timeout string) error {
+// ping makes a daemon ping a NID, over the control socket: a start of lnetctl costs more than the ping.
+func ping(t *testing.T, d *lnetdtest.Daemon, id string, timeout time.Duration) error {
 	t.Helper()
-	out, err := d.Lnetctl(t.Context(), "ping", "--timeout", timeout, nid)
-	if err == nil && !strings.Contains(out, "- nid: "+nid) {
-		t.Errorf("ping of %s answers without that NID:\n%s", nid, out)
+	target := nid.ProcessID{NID: nid.MustParse(id), PID: nid.LustrePID}
+	reply, err := node.OpPing.Call(t.Context(), d.Control(), node.PingRequest{Target: target, Timeout: timeout})
+	if err == nil && !slices.ContainsFunc(reply.NIs, func(ni node.PingedNI) bool { return ni.NID == target.NID }) {
+		t.Errorf("ping of %s answers without that NID: %+v", id, reply)
 	}
 	return err
 }
 
-func mustPing(t *testing.T, d *lnetdtest.Daemon, nid string) {
+func mustPing(t *testing.T, d *lnetdtest.Daemon, id string) {
 	t.Helper()
-	if err := ping(t, d, nid, "20s"); err != nil {
+	if err := ping(t, d, id, 20*time.Second); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func wantNoAnswer(t *testing.T, d *lnetdtest.Daemon, nid string) {
+func wantNoAnswer(t *testing.T, d *lnetdtest.Daemon, id string) {
 	t.Helper()
-	if err := ping(t, d, nid, "1s"); err == nil || !strings.Contains(err.Error(), "1 of 1 nodes did not answer") {
+	if err := ping(t, d, id, time.Second); err == nil || !control.FromNode(err) {
 		t.Errorf("ping over a pulled cable: got %v, want no answer", err)
 	}
 }
@@ -198,7 +201,7 @@ func (h *twoHosts) diesUnheard(t *testing.T) {
 }
 
 // awaitPing pings until there is an answer: a driver waits between attempts to reconnect.
-func (h *twoHosts) awaitPing(t *testing.T, d *lnetdtest.Daemon, nid string) {
+func (h *twoHosts) awaitPing(t *testing.T, d *lnetdtest.Daemon, id string) {
 	t.Helper()
-	d.Until(90*time.Second, "answer of "+nid, func() bool { return ping(t, d, nid, "1s") == nil })
+	d.Until(90*time.Second, "answer of "+id, func() bool { return ping(t, d, id, time.Second) == nil })
 }
