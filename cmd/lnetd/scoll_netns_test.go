@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/modules/gossip"
 	"ulnet/cmd/internal/modules/scoll"
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/lnd/lndtest/effort"
@@ -257,9 +258,8 @@ func (r *scollRoom) startGossip() {
 	}
 	for i, d := range r.servers {
 		r.until(fmt.Sprintf("all of them at member %d", i), func() bool {
-			var v view
-			out, err := d.Gossipctl(r.t.Context(), "status", "--json")
-			return err == nil && json.Unmarshal([]byte(out), &v) == nil && v.Alive == r.members
+			s, err := gossip.OpStatus.Call(r.t.Context(), d.Control(), control.None{})
+			return err == nil && s.Snapshot != nil && s.Snapshot.Alive == r.members
 		})
 	}
 	r.until("an answer of everybody", func() bool {
