@@ -1,10 +1,15 @@
 package main
 
 import (
+	"os"
 	"testing"
 
 	"ulnet/cmd/internal/scripttest"
 )
 
+var tool = scripttest.Tool{Name: "lctl", Run: run}
+
+func TestMain(m *testing.M) { os.Exit(tool.Main(m)) }
+
 // TestScripts runs lctl against real daemons.
-func TestScripts(t *testing.T) { scripttest.Run(t, "testdata", "lctl", "lnetctl", "lnetd") }
+func TestScripts(t *testing.T) { tool.Scripts(t, "testdata", "lctl", "lnetctl", "lnetd") }
