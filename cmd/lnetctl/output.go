@@ -17,9 +17,11 @@ type output struct {
 	command *cobra.Command
 	stream  io.Writer // standard output; nil if the payload does not go there
 	file    *os.File  // the file; nil if the payload does not go to a file
+	emptied bool      // what the file had before is gone
 }
 
-// createOutput opens an output by the value of --out: empty for none, "-" for standard output.
+// createOutput opens an output by the value of --out: empty for none, "-" for standard output. What a
+// file has stays until there is something to put in its place.
 func createOutput(c *cobra.Command, path string) (*output, error) {
 	o := &output{command: c}
 	switch path {
@@ -28,7 +30,7 @@ func createOutput(c *cobra.Command, path string) (*output, error) {
 		o.stream = c.OutOrStdout()
 	default:
 		var err error
-		if o.file, err = os.Create(path); err != nil {
+		if o.file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o666); err != nil {
 			return nil, cli.Hint(err, "choose a file that can be written with --out")
 		}
 	}
@@ -46,7 +48,11 @@ func (o *output) events() io.Writer {
 // write writes the payload of a step: after what was written before or, with atOffset, at the
 // offset in the event.
 func (o *output) write(s node.Step, atOffset bool) (err error) {
+	if len(s.Payload) > 0 {
+		err = o.empty()
+	}
 	switch {
+	case err != nil:
 	case o.stream != nil:
 		_, err = o.stream.Write(s.Payload)
 	case o.file != nil && atOffset && s.Event != nil:
@@ -55,15 +61,30 @@ func (o *output) write(s node.Step, atOffset bool) (err error) {
 		_, err = o.file.Write(s.Payload)
 	}
 	if err != nil {
-		return fmt.Errorf("write data: %w", err)
+		return cli.Hint(fmt.Errorf("write data: %w", err), "what came is not all there: make room, or choose another file with --out")
 	}
 	return nil
 }
 
-// closeAfter closes the file and joins its error with err.
-func (o *output) closeAfter(err error) error {
-	if o.file != nil {
-		return errors.Join(err, o.file.Close())
+// empty removes what a regular file had before, once.
+func (o *output) empty() error {
+	if o.file == nil || o.emptied {
+		return nil
 	}
-	return err
+	o.emptied = true
+	if is, err := o.file.Stat(); err != nil || !is.Mode().IsRegular() {
+		return err
+	}
+	return o.file.Truncate(0)
+}
+
+// closeAfter closes the file and joins its error with err, which is nil if all data have come.
+func (o *output) closeAfter(err error) error {
+	if o.file == nil {
+		return err
+	}
+	if err == nil {
+		err = o.empty()
+	}
+	return errors.Join(err, o.file.Close())
 }
