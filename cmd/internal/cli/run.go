@@ -82,7 +82,7 @@ func execute(ctx context.Context, root *cobra.Command, args []string) (*cobra.Co
 		cmd, _, _ := root.Find(args)
 		return cmd, err
 	}
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // not nil, for which cobra takes those of the process
 	return root.ExecuteContextC(ctx)
 }
 

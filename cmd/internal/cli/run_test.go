@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -91,6 +92,19 @@ func TestRun(t *testing.T) {
 				t.Errorf("stderr (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestNoArguments: nil stands for a command line without arguments, and not for that of this process,
+// which cobra would take.
+func TestNoArguments(t *testing.T) {
+	defer func(args []string) { os.Args = args }(os.Args)
+	os.Args = []string{"program", "--unknown"}
+	root := tool()
+	root.RunE = done
+	env := cli.Env{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }}
+	if code := cli.Run(t.Context(), env, root, nil); code != cli.OK {
+		t.Errorf("exit code %d, want %d", code, cli.OK)
 	}
 }
 
