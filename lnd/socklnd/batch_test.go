@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet/wire"
 )
@@ -147,6 +148,7 @@ func TestBatch(t *testing.T) {
 // TestBatchAgain: ACKs that are equal to the one before are offered all at once, but for the last message
 // of a read. If they are refused, each is parsed. All are counted.
 func TestBatchAgain(t *testing.T) {
+	spec.Covers(t, "SK-9")
 	ack := kernelPut(t, 0, nil)
 	clear(ack[ksock.MsgHeaderSize+24 : ksock.MsgHeaderSize+28]) // the type of an ACK is 0
 	stream := append(bytes.Repeat(ack, 10), kernelPut(t, 0, pattern(8))...)
@@ -182,6 +184,23 @@ func TestBatchAgain(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestBatchAgainRefused: that ACKs of one read are refused says nothing about those of the next one.
+func TestBatchAgainRefused(t *testing.T) {
+	ack := kernelPut(t, 0, nil)
+	clear(ack[ksock.MsgHeaderSize+24 : ksock.MsgHeaderSize+28]) // the type of an ACK is 0
+	bubble(t, func(t *testing.T) {
+		h, k := established(t, Config{Keepalive: -1})
+		for n, want := range []int{8, 16} {
+			h.upBatches.takes = n > 0
+			go func() { _, _ = k.control.Write(append(bytes.Repeat(ack, 11), kernelPut(t, 0, pattern(8))...)) }()
+			synctest.Wait()
+			if again := h.upBatches.again; again < want {
+				t.Errorf("after %d reads, %d messages were offered", n+1, again)
+			}
+		}
+	})
 }
 
 // TestBatchHold: a message in the middle of a batch is held. The batch ends, and the rest is

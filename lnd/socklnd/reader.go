@@ -42,7 +42,7 @@ type reader struct {
 	batcher lnd.Batcher // the layer above, if it receives in batches; nil: it does not
 	batched bool        // a message since the last EndBatch had More set
 	latest  int         // where the latest message begins in bytes, if the next one may repeat its header; else -1
-	refused int         // number of next messages that lnet has refused to take all at once
+	refused int         // where the messages end in bytes that lnet has refused to take all at once, until the batch ends
 	msgs    uint64      // messages that are not counted in rxMsgs yet
 
 	corked   int           // messages since the connection was corked last, modulo corkCheck

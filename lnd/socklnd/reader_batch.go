@@ -46,11 +46,7 @@ func (r *reader) repeat() {
 // again offers lnet the messages behind the latest one, which is an ACK, that are equal to it, but for the
 // last one at hand: peers have their ACKs for a burst of PUTs leave together.
 func (r *reader) again() {
-	if r.refused > 0 {
-		r.refused--
-		return
-	}
-	if r.batcher == nil || r.latest < 0 {
+	if r.batcher == nil || r.latest < 0 || r.r < r.refused {
 		return
 	}
 	ack, n := r.bytes[r.latest:r.r], 0
@@ -64,7 +60,7 @@ func (r *reader) again() {
 		r.r += n * len(ack)
 		r.msgs += uint64(n)
 	default:
-		r.refused = n
+		r.refused = r.r + n*len(ack)
 	}
 }
 
@@ -122,7 +118,7 @@ func (r *reader) cork() {
 // endBatch ends a batch, if there is one.
 func (r *reader) endBatch() {
 	r.countMessages()
-	r.latest = -1
+	r.latest, r.refused = -1, 0
 	if r.batched {
 		r.batched, r.corked = false, 0
 		r.batcher.EndBatch(&r.d)
