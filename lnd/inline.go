@@ -21,7 +21,8 @@ type Inline struct {
 	Header wire.Header   // complete header
 	To     nid.ProcessID // next hop, whose connection is used
 	Lazy   bool          // the message answers one of a batch (Batcher), and may wait until that batch ends
-	Owner  any           // lnet's: the peer; the driver keeps that of the first message in a buffer
+	Owner  any           // lnet's: the peer; Post reads it only if it takes another buffer, whose owner it becomes
+	Opens  bool          // set by Post: the message is the first one in its buffer
 	Record
 }
 
@@ -34,7 +35,7 @@ type Record struct {
 	Copies  int32               // number of further messages, equal to this one, that leave behind it
 	PID     nid.PID             // the upper layer's: PID that the sender asked for
 	Pinned  bool                // the upper layer's: the header has the NID to send from
-	Opens   bool                // set by the driver: the message is the first one in its buffer
+	Closes  bool                // set by the driver: the record is the last one of its buffer whose end is reported
 	Expires time.Duration       // lnet's: instant at which a message expires that had to queue; else 0
 	Upper   any                 // the upper layer's
 	Ptr     any                 // the upper layer's
@@ -43,13 +44,13 @@ type Record struct {
 // Messages returns the number of messages that r stands for.
 func (r *Record) Messages() int { return 1 + int(r.Copies) }
 
-// AppendRecord appends what a driver keeps of a message to a list, and sets Opens.
-func (i *Inline) AppendRecord(list []Record, opens bool) []Record {
+// AppendRecord appends what a driver keeps of a message to a list.
+func (i *Inline) AppendRecord(list []Record) []Record {
 	n := len(list)
 	list = slices.Grow(list, 1)[:n+1]
 	r, h := &list[n], &i.Header
-	// Field by field, and Opens not from i, because a copy of fields that were just written would stall the processor.
-	i.Opens, r.Opens = opens, opens
+	// Field by field, because a copy of fields that were just written would stall the processor.
+	r.Closes = false
 	r.Body, r.Type, r.Length = h.Body, h.Type, int32(h.PayloadLength)
 	r.Copies, r.PID, r.Pinned, r.Expires = i.Copies, i.PID, i.Pinned, i.Expires
 	r.Upper, r.Ptr = i.Upper, i.Ptr
@@ -70,16 +71,17 @@ type Inliner interface {
 	// goroutine writes the message.
 	Post(i *Inline, payload Payload, open bool) (f Flusher, taken bool)
 
-	// Joined returns how many messages to a process have joined the first one in their buffer and have not
-	// ended, and how many bytes of payload they have.
-	Joined(to nid.ProcessID) (messages, bytes int)
+	// Buffered returns how many messages to a process are in buffers, and how many bytes of payload they
+	// have. A driver may leave those of a connection out that is closed, although their ends follow.
+	Buffered(to nid.ProcessID) (messages, bytes int)
 }
 
 // Flusher writes the messages that wait on a connection.
 type Flusher interface{ Flush() }
 
 // InlineUpcalls are upcalls that also take the ends of inline messages. Exactly one of them is
-// called for each Inline, in the order of Post. The records are the driver's again when the call returns.
+// called for each Inline, in the order of Post. Of the records of a buffer, the last one has Closes set. The
+// records are the driver's again when the call returns.
 type InlineUpcalls interface {
 	Upcalls
 	// Left reports that messages to a process left at an instant on Config.Clock, with their copies; 0: now.

@@ -59,15 +59,15 @@ func (n *Node) Post(i *Inline, payload lnd.Payload) bool {
 // so either may leave first. If the buffer belongs to another peerNI of the same NID by then, the message
 // counts for that one.
 func (p *peerNI) join(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken bool) {
-	if !p.open.Load() {
+	if !p.joinable.Load() {
 		return nil, false
 	}
 	p.address(i)
 	return p.ni.poster.Post(&i.Inline, payload, false)
 }
 
-// post gives a message to the driver, if there are credits and nothing waits. The driver's Post
-// makes no upcall, so p.mu keeps the order of the messages.
+// post gives a message to the driver, if there are credits and nothing waits. p.mu keeps it in order with
+// messages that wait. The driver's Post makes no upcall, so the lock may be held.
 func (p *peerNI) post(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken bool) {
 	p.mu.Lock()
 	if !p.mayPost() {
@@ -90,17 +90,17 @@ func (p *peerNI) address(i *Inline) {
 	i.To.PID, i.Expires = i.Header.DestPID, 0
 }
 
-// mayJoin decides anew whether messages may join the driver's buffers without p.mu: there is a buffer, and
-// nothing waits that they could overtake. It is called after each change that makes messages wait. The
-// caller holds p.mu.
+// mayJoin decides anew whether messages may join the driver's buffers without p.mu. The invariant is: if p
+// is joinable, the driver has a buffer, nothing is queued or parked, and the NI is there. So mayJoin is called
+// before p.mu is released after a change that may break this. The caller holds p.mu.
 func (p *peerNI) mayJoin() {
-	if may := p.buffers > 0 && p.mayPost(); may != p.open.Load() {
-		p.open.Store(may)
+	if may := p.buffers > 0 && p.mayPost(); may != p.joinable.Load() {
+		p.joinable.Store(may)
 	}
 }
 
 // fill copies a message to a buffer of the driver. For another buffer it takes a peer credit and
-// an NI credit, which the first message in the buffer holds. The caller holds p.mu. If undo is
+// an NI credit, which the buffer holds until its last message has ended. The caller holds p.mu. If undo is
 // true, the caller must give an NI credit back after it has released p.mu.
 func (p *peerNI) fill(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken, undo bool) {
 	if p.buffers > 0 { // so there may be one with room
@@ -111,8 +111,8 @@ func (p *peerNI) fill(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken,
 	return p.fillAnother(i, payload)
 }
 
-// fillAnother is fill for a message that may be the first one in a buffer. lnet counts only that one in
-// p.queuedBytes and as in flight; the driver counts those that join it.
+// fillAnother is fill for a message that may be the first one in a buffer. lnet counts the buffer; the driver
+// counts the messages in it.
 func (p *peerNI) fillAnother(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken, undo bool) {
 	if p.credits <= 0 || !p.ni.postCredit(p) {
 		return nil, false, false
@@ -124,26 +124,25 @@ func (p *peerNI) fillAnother(i *Inline, payload lnd.Payload) (flush lnd.Flusher,
 		p.ni.ended()
 		return flush, taken, true
 	}
-	p.ni.node.inFlight.add(i.Messages())
 	p.buffers++
-	p.queuedBytes += i.Messages() * (headerBytes + payload.Length)
 	p.credits--
 	p.minCredits = min(p.minCredits, p.credits)
 	return flush, taken, false
 }
 
-// joined returns how many inline messages have joined the first one in their buffer, and their bytes,
-// headers included. The caller holds p.mu.
-func (p *peerNI) joined() (messages, bytes int) {
+// buffered returns how many inline messages to p have not ended, and their bytes, headers included. While
+// the ends of a buffer are reported, the driver may count fewer; then each buffer counts as one message, so that
+// p does not look idle. The caller holds p.mu.
+func (p *peerNI) buffered() (messages, bytes int) {
 	if p.buffers == 0 {
 		return 0, 0
 	}
 	for _, pid := range p.connected {
-		n, payload := p.ni.poster.Joined(nid.ProcessID{NID: p.nid, PID: pid})
+		n, payload := p.ni.poster.Buffered(nid.ProcessID{NID: p.nid, PID: pid})
 		messages += n
 		bytes += n*headerBytes + payload
 	}
-	return messages, bytes
+	return max(messages, p.buffers), bytes
 }
 
 // postAtOnce is how many queued messages become inline ones without giving peerNI.mu up.
@@ -169,8 +168,8 @@ func (p *peerNI) postQueued() (flush lnd.Flusher, undo, taken bool) {
 		if flush, taken, undo = p.fill(i, m.Payload); taken {
 			p.queue.Pop()
 			p.ni.node.backlog.leave(m)
-			p.ni.node.inFlight.dec() // Send has counted m as in flight, and
-			p.ni.ended()             // as pending, for which the buffer stands now
+			p.ni.node.inFlight.dec() // Send has counted m as in flight, which the driver does now, and
+			p.ni.ended()             // as pending, for which the buffer stands
 			upper.Posted(m)
 		}
 		if !taken || flush != nil || undo {
@@ -197,15 +196,14 @@ func (ni *NI) Left(owner any, list []lnd.Record, to nid.ProcessID, at time.Durat
 	for n := range list {
 		sum.count(&list[n])
 	}
-	p.restore(&sum)
 	ni.traffic.countDeparted(&sum)
 	p.traffic.countDeparted(&sum)
+	p.restore(&sum)
 	if at == 0 {
 		at = ni.node.cfg.Clock.Now()
 	}
 	ni.heal()
 	p.contacts.of(to.PID).sent.advance(at)
-	ni.node.inFlight.left(sum.counted, sum.all)
 	ni.node.upper.(InlineUpper).Left(list, to.NID)
 	p.goOn()
 	ni.endedAll(sum.credits)
@@ -216,22 +214,15 @@ type departed struct {
 	messages [wire.Hello + 1]uint64 // number of messages by type
 	all      int                    // number of messages
 	bytes    int                    // bytes of their payloads
-	credits  int                    // number of credits that they held, one for each buffer
-	counted  int                    // number of messages that lnet counted as in flight
-	queued   int                    // bytes that lnet counted as queued
+	credits  int                    // number of credits that come back, one for each buffer that has ended
 }
 
 func (d *departed) count(r *lnd.Record) {
 	d.add(r, r.Messages())
-	if r.Opens {
+	if r.Closes {
 		d.credits++
-		d.counted += r.Messages()
-		d.queued += wireBytes(r, r.Messages())
 	}
 }
-
-// wireBytes is the size that the statistics of a peer's queue count for n of the messages that r stands for.
-func wireBytes(r *lnd.Record, n int) int { return n * (headerBytes + int(r.Length)) }
 
 // add adds n of the messages that r stands for.
 func (d *departed) add(r *lnd.Record, n int) {
@@ -240,16 +231,19 @@ func (d *departed) add(r *lnd.Record, n int) {
 	d.bytes += n * int(r.Length)
 }
 
-// restore returns the credits of messages that have left, and takes their size off the queued bytes. It runs before the handlers of their events, so that a handler can send. But peers that
-// wait for credits of the NI get them first: otherwise a handler that sends again and again would take
-// all of them. Other messages to p that wait go on after these events.
+// restore returns the credits of buffers that have ended, and notes how many messages were in flight
+// together with those that have left. It runs before the handlers of their events, so that a handler can
+// send. But peers that wait for credits of the NI get them first: otherwise a handler that sends again and
+// again would take all of them. Other messages to p that wait go on after these events.
 func (p *peerNI) restore(sum *departed) {
 	p.mu.Lock()
 	p.credits += sum.credits
 	p.buffers -= sum.credits
-	p.queuedBytes -= sum.queued
+	buffered, _ := p.buffered()
 	p.mayJoin()
 	p.mu.Unlock()
+	flight := &p.ni.node.inFlight
+	flight.reach(flight.now.Load() + int64(buffered+sum.all))
 	if sum.credits > 0 {
 		p.ni.returnCredits(p, sum.credits)
 	}
@@ -267,18 +261,17 @@ func (ni *NI) Lost(owner any, r *lnd.Record, h *wire.Header, to nid.ProcessID, n
 	}
 }
 
-// lose accounts for n messages of r that have failed, before each becomes a Message: it takes a credit
-// for each, which Finalize gives back, and counts each as pending. If r is the first record in its
-// buffer, one of the messages takes over the credit and the count of the buffer. The other messages of
-// r have left.
+// lose accounts for n messages of r that have failed, before each becomes a Message: it counts each as in
+// flight and pending, and takes a credit for each, which Finalize gives back. If r is the last record of its
+// buffer, one of the messages takes over the buffer's credit. The other messages of r have left.
 func (p *peerNI) lose(r *lnd.Record, n int) {
 	var left departed
 	left.add(r, r.Messages()-n)
-	credits, buffers, counted := n, 0, n // the driver does not count messages any more that have joined the first one
-	if r.Opens {
-		credits, buffers, counted = n-1, 1, -left.all
+	credits, buffers := n, 0
+	if r.Closes {
+		credits, buffers = n-1, 1
 	}
-	p.ni.node.inFlight.add(counted)
+	p.ni.node.inFlight.add(n)
 	p.ni.pending.Add(int64(credits))
 	if credits > 0 {
 		p.ni.mu.Lock()
@@ -291,7 +284,7 @@ func (p *peerNI) lose(r *lnd.Record, n int) {
 	p.mu.Lock()
 	p.buffers -= buffers
 	p.credits -= credits
-	p.queuedBytes += wireBytes(r, counted)
+	p.queuedBytes += n * (headerBytes + int(r.Length))
 	p.mayJoin()
 	p.mu.Unlock()
 	if left.all > 0 {

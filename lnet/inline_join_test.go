@@ -1,6 +1,8 @@
 package lnet_test
 
 import (
+	"errors"
+	"syscall"
 	"testing"
 
 	"ulnet/lnd"
@@ -91,5 +93,66 @@ func TestPostJoinsCounted(t *testing.T) {
 	if s := node.Snapshot(); s.Stats.MsgsAlloc != 0 || s.Peers[0].QueuedBytes != 0 || s.Stats.MsgsMax != 5 || s.Stats.SendCount != 6 {
 		t.Errorf("%d messages are in flight, %d bytes; at most %d were in flight, %d have left",
 			s.Stats.MsgsAlloc, s.Peers[0].QueuedBytes, s.Stats.MsgsMax, s.Stats.SendCount)
+	}
+}
+
+// TestPostFailsInPart: a buffer fails after some of its messages have left. Until the last one has ended, the
+// peer is not idle, so that no other peer takes its place in a full table, and its failures count for it.
+func TestPostFailsInPart(t *testing.T) {
+	spec.Covers(t, "LN-6")
+	node, p := newPoster(t, lnet.Config{MaxPeers: 1}, lnd.Tunables{PeerCredits: 1})
+	p.size = 10
+	p.meet(node)
+	for bits := range uint64(5) {
+		post(node, peerA, bits+1)
+	}
+	p.driver.up.PeerDown(nid.ProcessID{NID: peerA, PID: nid.LustrePID}, syscall.ECONNRESET)
+	p.onLeft = func() {
+		if s := node.Snapshot(); s.Stats.MsgsAlloc == 0 || s.Peers[0].Credits != 0 {
+			t.Errorf("%d messages are in flight, %d credits are free", s.Stats.MsgsAlloc, s.Peers[0].Credits)
+		}
+		node.Send(put(peerB, 9))
+	}
+	p.leaveFirst(2)
+	if err, ended := p.result(9); !ended || !errors.Is(err, syscall.ENOBUFS) {
+		t.Errorf("a message to another peer ended %t with %v", ended, err)
+	}
+	p.lose(lnd.Failed(lnd.RemoteDropped, syscall.ECONNRESET))
+	s := node.Snapshot()
+	if a := s.Peers[0]; a.NID != peerA || a.Failures.RemoteDropped != 3 || a.Credits != 1 || a.QueuedBytes != 0 || s.Stats.MsgsAlloc != 0 {
+		t.Errorf("afterwards the peer is %+v, and %d messages are in flight", a, s.Stats.MsgsAlloc)
+	}
+	if node.Send(put(peerB, 10)); !p.driver.finalize(nil) {
+		t.Error("the peer still counts as busy")
+	}
+}
+
+// TestPostMax: the most messages that were in flight at once are counted, those in several buffers, which
+// end one by one, and one that waits and then goes into a buffer, once each.
+func TestPostMax(t *testing.T) {
+	node, p := newPoster(t, lnet.Config{}, lnd.Tunables{PeerCredits: 8})
+	p.size = 10
+	p.meet(node)
+	p.driver.onSend = func(d *driver, m *lnd.Message) {
+		p.driver.onSend = nil
+		d.Send(m)
+		node.Send(put(peerA, 1)) // waits, because another message is on its way to the driver
+	}
+	sendLong(node)
+	if n := node.Stats().MsgsMax; n != 2 || len(p.posted) != 1 {
+		t.Errorf("at most %d messages were in flight, want 2; %d were posted", n, len(p.posted))
+	}
+	p.driver.finalize(nil)
+	for bits := range uint64(79) {
+		if !post(node, peerA, bits+2) {
+			t.Fatalf("message %d was not posted", bits+2)
+		}
+	}
+	p.room = 0
+	for range 8 {
+		p.leaveFirst(10)
+	}
+	if n := node.Stats().MsgsMax; n != 80 {
+		t.Errorf("at most %d messages were in flight, want 80", n)
 	}
 }

@@ -49,10 +49,10 @@ func (p *poster) Post(i *lnd.Inline, _ lnd.Payload, open bool) (lnd.Flusher, boo
 
 func (p *poster) Flush() { p.flush++ }
 
-// Joined implements lnd.Inliner.
-func (p *poster) Joined(to nid.ProcessID) (messages, bytes int) {
+// Buffered implements lnd.Inliner.
+func (p *poster) Buffered(to nid.ProcessID) (messages, bytes int) {
 	for n := range p.posted {
-		if i := &p.posted[n]; !i.Opens && i.To == to {
+		if i := &p.posted[n]; i.To == to {
 			messages += i.Messages()
 			bytes += i.Messages() * int(i.Header.PayloadLength)
 		}
@@ -67,25 +67,40 @@ func (p *poster) Shutdown(ctx context.Context) error {
 
 // lose fails all posted messages.
 func (p *poster) lose(err error) {
-	for _, i := range slices.Clone(p.posted) {
+	p.room = 0
+	for range len(p.posted) {
+		i := p.posted[0]
+		i.Closes = p.closes(0)
 		p.posted = p.posted[1:]
 		p.lost(&i, i.Messages(), []byte{1, 2, 3, 4}, err)
 	}
 }
 
+// closes reports whether a message that was posted is the last one in its buffer.
+func (p *poster) closes(n int) bool { return n+1 == len(p.posted) || p.posted[n+1].Opens }
+
 // lost fails the last n messages that i stands for.
 func (p *poster) lost(i *lnd.Inline, n int, payload []byte, err error) {
-	p.driver.up.(lnd.InlineUpcalls).Lost(p.owner, &i.AppendRecord(nil, i.Opens)[0], &i.Header, i.To, n, payload, err)
+	r := i.AppendRecord(nil)
+	r[0].Closes = i.Closes
+	p.driver.up.(lnd.InlineUpcalls).Lost(p.owner, &r[0], &i.Header, i.To, n, payload, err)
 }
 
 // leave ends all posted messages.
 func (p *poster) leave() {
+	p.room = 0
+	p.leaveFirst(len(p.posted))
+}
+
+// leaveFirst ends the first n posted messages.
+func (p *poster) leaveFirst(n int) {
 	var list []lnd.Record
 	to := p.posted[0].To
-	for _, i := range p.posted {
-		list = i.AppendRecord(list, i.Opens)
+	for k := range n {
+		list = p.posted[k].AppendRecord(list)
+		list[k].Closes = p.closes(k)
 	}
-	p.posted = nil
+	p.posted = p.posted[n:]
 	p.driver.up.(lnd.InlineUpcalls).Left(p.owner, list, to, 0)
 }
 
@@ -248,11 +263,10 @@ func TestPostCopiesLost(t *testing.T) {
 			}
 			sent := node.Stats().MsgsAlloc - 2
 			if !opens {
-				p.posted = p.posted[:1]
-				p.leave()
+				p.leaveFirst(1)
 			}
+			p.posted, i.Closes = nil, true
 			p.lost(&i.Inline, 2, nil, syscall.EPROTO)
-			p.posted = nil
 			if s := node.Stats(); s.MsgsAlloc != 0 || s.SendCount != before.Stats.SendCount+sent || len(p.again) != 2 {
 				t.Errorf("%d messages have not ended, %d left, want %d; %d failed", s.MsgsAlloc, s.SendCount-before.Stats.SendCount, sent, len(p.again))
 			}

@@ -41,7 +41,8 @@ func (s PeerState) String() string {
 //
 // At most one goroutine at a time hands its messages to the driver, which keeps them in order.
 // Any other goroutine leaves its message in the queue. So a handler that sends from inside
-// Finalize does not recurse either.
+// Finalize does not recurse either. Inline messages are an exception: any goroutine may give one to the
+// driver while nothing waits, see join.
 type peerNI struct {
 	nid      nid.NID
 	ni       *NI
@@ -50,15 +51,15 @@ type peerNI struct {
 	traffic  traffic
 	contacts contacts
 	evicted  atomic.Bool // no longer in the table: another peerNI stands for nid; set under mu
-	open     atomic.Bool // inline messages may join the driver's buffers without mu; changed under mu by mayJoin
+	joinable atomic.Bool // inline messages may join the driver's buffers without mu; changed under mu by mayJoin
 	index    int         // index of p in peerTable.order; guarded by the table's lock
 
 	mu          sync.Mutex
 	credits     int       // credits of the peer; guarded by mu, like all fields below
 	minCredits  int       // fewest credits so far; negative: messages were queued
 	queue       lnd.Queue // messages that wait for a peer credit or NI credit
-	buffers     int       // buffers of inline messages that the driver has
-	queuedBytes int       // bytes of headers and payloads of messages that the driver has; of a buffer, those of the first one
+	buffers     int       // buffers of inline messages whose ends the driver has not all reported
+	queuedBytes int       // bytes of headers and payloads of messages that the driver has, inline ones left out
 	dialled     int       // messages in the driver that had to wait for a connection
 	launching   bool      // a goroutine is running launch
 	current     bool      // the peer needs no discovery, so nothing is parked
@@ -296,8 +297,7 @@ func (p *peerNI) evict() bool {
 	if !p.unused() {
 		return false
 	}
-	p.evicted.Store(true)
-	p.mayJoin()
+	p.evicted.Store(true) // p is not joinable: it has no buffers
 	return true
 }
 
@@ -310,5 +310,5 @@ func (p *peerNI) idle() (idle, met bool) {
 }
 
 func (p *peerNI) unused() bool {
-	return p.queue.Len() == 0 && p.parked.Len() == 0 && p.queuedBytes == 0 && !p.launching && p.state != PeerStateUp
+	return p.queue.Len() == 0 && p.parked.Len() == 0 && p.queuedBytes == 0 && p.buffers == 0 && !p.launching && p.state != PeerStateUp
 }

@@ -87,13 +87,12 @@ func (n *Node) Stats() Stats {
 	alloc := n.inFlight.now.Load()
 	for _, p := range n.peers.all() {
 		p.mu.Lock()
-		joined, _ := p.joined()
+		buffered, _ := p.buffered()
 		p.mu.Unlock()
-		alloc += int64(joined)
+		alloc += int64(buffered)
 	}
-	n.inFlight.reach(alloc)
 	return Stats{
-		MsgsAlloc: uint64(alloc), MsgsMax: uint64(n.inFlight.most.Load()),
+		MsgsAlloc: uint64(alloc), MsgsMax: uint64(max(alloc, n.inFlight.most.Load())),
 		Errors:    n.errors.Load(),
 		SendCount: total.Sent.Total() - total.RoutedOut.Count, SendLength: total.SendLength - total.RoutedOut.Length,
 		SendRefused: n.backlog.refused.Load(), ResponseTimeouts: n.unanswered.Load(),
@@ -144,12 +143,12 @@ func (p *peerNI) snapshot() PeerSnapshot {
 	limit, left, lowest := p.routerCredits()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_, joined := p.joined()
+	_, buffered := p.buffered()
 	s := PeerSnapshot{
 		RouterMaxCredits: limit, RouterCredits: left, RouterMinCredits: lowest,
 		NID: p.nid, Via: p.ni.nid, Primary: p.primary(), State: p.state.String(), Parked: p.parked.Len(),
 		MaxCredits: p.ni.cfg.Tunables.PeerCredits, Credits: p.credits - p.queue.Len(), MinCredits: p.minCredits,
-		QueuedBytes: p.queuedBytes + joined, Queued: p.queue.Len(), Traffic: p.traffic.snapshot(),
+		QueuedBytes: p.queuedBytes + buffered, Queued: p.queue.Len(), Traffic: p.traffic.snapshot(),
 		Health: p.remote.Health(), Failures: p.remote.failures.Load().snapshot(),
 	}
 	if p.cause != nil {

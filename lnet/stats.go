@@ -65,7 +65,7 @@ func (t *Traffic) add(u Traffic) {
 // names.
 type Stats struct {
 	MsgsAlloc        uint64 `json:"msgs_alloc"`             // messages being sent now; LNet counts those being received too
-	MsgsMax          uint64 `json:"msgs_max"`               // highest MsgsAlloc so far
+	MsgsMax          uint64 `json:"msgs_max"`               // highest MsgsAlloc so far; may be too low, because of small messages only those to one peer are counted at a time
 	Errors           uint64 `json:"errors"`                 // sends that failed
 	SendCount        uint64 `json:"send_count"`             // messages that left
 	SendRefused      uint64 `json:"send_refused_count"`     // the part of Errors that failed because too many messages waited for discovery or a connection
@@ -216,6 +216,3 @@ func (g *gauge) reach(n int64) {
 }
 
 func (g *gauge) dec() { g.now.Add(-1) }
-
-// left takes n messages off, which were in flight together with others: all in all.
-func (g *gauge) left(n, all int) { g.reach(g.now.Add(int64(-n)) + int64(all)) }

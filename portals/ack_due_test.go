@@ -145,6 +145,7 @@ func TestEqualAcksEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAcker(t)
+			a.net.up.PeerUp(there)
 			free := a.Node().Snapshot().NIs[0].Credits
 			b := newBatch(t, a.net)
 			for range 8 {

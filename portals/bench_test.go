@@ -68,15 +68,16 @@ func (w *idleWire) Post(i *lnd.Inline, _ lnd.Payload, open bool) (f lnd.Flusher,
 		}
 		f, w.owner = w, i.Owner
 	}
-	w.posted = i.AppendRecord(w.posted, i.Opens)
+	w.posted = i.AppendRecord(w.posted)
 	return f, true
 }
 
-func (*idleWire) Joined(nid.ProcessID) (messages, bytes int) { return 0, 0 }
+func (*idleWire) Buffered(nid.ProcessID) (messages, bytes int) { return 0, 0 }
 
 func (w *idleWire) Flush() {
 	list := w.posted
 	w.posted = list[:0] // nothing is posted during Left
+	list[len(list)-1].Closes = true
 	w.up.(lnd.InlineUpcalls).Left(w.owner, list, there, 1)
 }
 

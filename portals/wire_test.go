@@ -101,8 +101,18 @@ func (n *network) Post(i *lnd.Inline, payload lnd.Payload, open bool) (lnd.Flush
 	return n, true
 }
 
-// Joined implements lnd.Inliner: no message joins another one.
-func (*network) Joined(nid.ProcessID) (messages, bytes int) { return 0, 0 }
+// Buffered implements lnd.Inliner.
+func (n *network) Buffered(to nid.ProcessID) (messages, bytes int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, m := range n.sent {
+		if i, ok := m.Owner.(*lnd.Inline); ok && i.To == to {
+			messages += i.Messages()
+			bytes += i.Messages() * m.Payload.Length
+		}
+	}
+	return messages, bytes
+}
 
 // Flush is called after each message that Post took, or after several of one batch.
 func (n *network) Flush() {
@@ -118,16 +128,23 @@ func (n *network) finalize(m *lnd.Message, err error) {
 	case !ok:
 		up.Finalize(m, err)
 	case err == nil:
-		up.Left(i.Owner, i.AppendRecord(nil, i.Opens), i.To, m.SentAt)
+		up.Left(i.Owner, lastRecord(nil, i), i.To, m.SentAt)
 	default:
 		n.lose(m, i.Messages(), err)
 	}
 }
 
+// lastRecord appends the record of a message that is alone in its buffer.
+func lastRecord(list []lnd.Record, i *lnd.Inline) []lnd.Record {
+	list = i.AppendRecord(list)
+	list[len(list)-1].Closes = true
+	return list
+}
+
 // lose fails the last n of the messages that a message which was posted stands for.
 func (n *network) lose(m *lnd.Message, count int, err error) {
 	i := m.Owner.(*lnd.Inline)
-	n.up.(lnd.InlineUpcalls).Lost(i.Owner, &i.AppendRecord(nil, i.Opens)[0], &m.Header, i.To, count, m.Payload.AppendTo(nil), err)
+	n.up.(lnd.InlineUpcalls).Lost(i.Owner, &lastRecord(nil, i)[0], &m.Header, i.To, count, m.Payload.AppendTo(nil), err)
 }
 
 // leave ends messages that were posted to one process, as one write does.
@@ -135,7 +152,7 @@ func (n *network) leave(list ...*lnd.Message) {
 	var records []lnd.Record
 	for _, m := range list {
 		i := m.Owner.(*lnd.Inline)
-		records = i.AppendRecord(records, i.Opens)
+		records = lastRecord(records, i)
 	}
 	n.up.(lnd.InlineUpcalls).Left(list[0].Owner.(*lnd.Inline).Owner, records, list[0].Target, list[0].SentAt)
 }

@@ -95,19 +95,9 @@ func (b *batch) post(i *lnd.Inline, payload lnd.Payload, c *conn) (size int, ok 
 	b.used += size
 	b.size += int64(size)
 	b.copies += int(i.Copies)
-	b.records = i.AppendRecord(b.records, len(b.records) == 0)
+	i.Opens = len(b.records) == 0
+	b.records = i.AppendRecord(b.records)
 	return size, true
-}
-
-// joined returns how many inline messages have joined the first one, and the bytes of their payloads. The
-// batch is sealed.
-func (b *batch) joined(overhead int) (messages, bytes int) {
-	if len(b.records) == 0 {
-		return 0, 0
-	}
-	first := &b.records[0]
-	messages = len(b.records) + b.copies - first.Messages()
-	return messages, b.inlineBytes - messages*overhead - first.Messages()*(overhead+int(first.Length))
 }
 
 // appendHeaders appends the headers of an inline message. Messages of a burst mostly differ from the

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,19 +28,33 @@ type inlineEnd struct {
 type inlines struct {
 	*host
 	ends  []inlineEnd // guarded by host.mu
+	last  []bool      // for each of ends, whether it was the last one of the buffer; guarded by host.mu
+	onEnd func()      // called at the beginning of each end; nil: no call
 	spent bool        // there is no credit for another buffer
 	opens int         // number of messages that were the first ones in a buffer
 }
 
 func (u *inlines) Left(_ any, list []lnd.Record, to nid.ProcessID, _ time.Duration) {
-	u.change(func() { u.ends = append(u.ends, inlineEnd{left: len(list)}) })
+	u.end(inlineEnd{left: len(list)}, list[len(list)-1].Closes)
+	for _, r := range list[:len(list)-1] {
+		if r.Closes {
+			u.t.Error("a record closes its buffer that is not the last one")
+		}
+	}
 	if to != probeID {
 		u.t.Errorf("messages to %v left", to)
 	}
 }
 
-func (u *inlines) Lost(_ any, _ *lnd.Record, _ *wire.Header, _ nid.ProcessID, n int, payload []byte, err error) {
-	u.change(func() { u.ends = append(u.ends, inlineEnd{lost: err, n: n}) })
+func (u *inlines) end(e inlineEnd, last bool) {
+	if u.onEnd != nil {
+		u.onEnd()
+	}
+	u.change(func() { u.ends, u.last = append(u.ends, e), append(u.last, last) })
+}
+
+func (u *inlines) Lost(_ any, r *lnd.Record, _ *wire.Header, _ nid.ProcessID, n int, payload []byte, err error) {
+	u.end(inlineEnd{lost: err, n: n}, r.Closes)
 	if len(payload) == 0 {
 		u.t.Error("the payload of a failed message is gone")
 	}
@@ -93,8 +108,8 @@ func TestPostBatch(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		if messages, bytes := u.ni.Joined(probeID); messages != 3 || bytes != 3+4+5 {
-			t.Errorf("%d messages of %d bytes have joined the first one that waits", messages, bytes)
+		if messages, bytes := u.ni.Buffered(probeID); messages != 5 || bytes != 1+2+3+4+5 {
+			t.Errorf("%d messages of %d bytes are buffered", messages, bytes)
 		}
 		u.put(probeID, pattern(6))
 		if u.post(probeID, pattern(7)) {
@@ -110,17 +125,30 @@ func TestPostBatch(t *testing.T) {
 		if n := u.ni.Snapshot().Peers[0].Conns[0].QueuedBytes; n != 0 {
 			t.Errorf("%d bytes still count as queued", n)
 		}
-		if messages, bytes := u.ni.Joined(probeID); messages != 0 || bytes != 0 {
-			t.Errorf("%d messages of %d bytes still count as joined", messages, bytes)
+		if messages, bytes := u.ni.Buffered(probeID); messages != 0 || bytes != 0 {
+			t.Errorf("%d messages of %d bytes still count as buffered", messages, bytes)
 		}
 	})
 }
 
 // TestPostCut: the connection ends while it takes a batch. The messages that it took whole have
-// left; each of the others fails.
+// left; each of the others fails, and counts as buffered until then. Only the last one closes the buffer.
 func TestPostCut(t *testing.T) {
+	spec.Covers(t, "LN-6")
 	bubble(t, func(t *testing.T) {
 		u, k := postingHost(t)
+		var counts []buffered // messages that count as buffered at each end
+		conns := slices.Clone(u.ni.allPeers()[0].conns)
+		u.onEnd = func() {
+			sum := buffered{}
+			for _, c := range conns {
+				c.tx.mu.Lock()
+				sum.messages += c.tx.buffered.messages
+				sum.bytes += c.tx.buffered.bytes
+				c.tx.mu.Unlock()
+			}
+			counts = append(counts, sum)
+		}
 		u.post(probeID, pattern(1))
 		synctest.Wait()
 		for range 4 {
@@ -135,6 +163,9 @@ func TestPostCut(t *testing.T) {
 		u.await("end", func() bool { return len(u.ends) == 4 && len(u.finished) == 1 })
 		if u.ends[0] != (inlineEnd{left: 1}) || u.ends[1] != (inlineEnd{left: 2}) {
 			t.Errorf("messages ended as %v", u.ends)
+		}
+		if want := []buffered{{4, 32}, {2, 16}, {1, 8}, {}}; !slices.Equal(counts, want) || !slices.Equal(u.last, []bool{true, false, false, true}) {
+			t.Errorf("at the ends, %v messages were buffered, want %v; the buffer closed: %t", counts, want, u.last)
 		}
 		for _, err := range []error{u.ends[2].lost, u.ends[3].lost, u.finished[0]} {
 			if e, ok := errors.AsType[*Error](err); !ok || e.Reason != PeerClosed && e.Reason != WriteFailed {

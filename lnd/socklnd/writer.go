@@ -32,7 +32,7 @@ type writer struct {
 	corked    bool      // the sending side is owned by the reader, which flushes after its batch; guarded by mu
 	answers   bool      // a drain is scheduled, and the reader writes in its place if it ends its batch first; guarded by mu
 	queued    int64     // bytes of messages taken for sending, until they have left; guarded by mu
-	joined    joined    // inline messages that have joined the first one of their batch, until they have left; guarded by mu
+	buffered  buffered  // inline messages in batches, until their ends are reported; guarded by mu
 	closed    error     // why nothing is sent any more; guarded by mu
 	alone     bool      // the reader has ended; guarded by mu
 
@@ -289,7 +289,10 @@ func (w *writer) finish(b *batch, err error) {
 	ni := w.c.peer.ni
 	w.mu.Lock()
 	w.queued -= b.size
-	w.joined.ended(b, w.c.framing.overhead())
+	if err == nil {
+		messages := len(b.records) + b.copies
+		w.buffered.remove(messages, b.inlineBytes-messages*w.c.framing.overhead())
+	}
 	w.mu.Unlock()
 	w.c.txMsgs.Add(uint64(len(b.messages) + len(b.records) + b.copies))
 	now := ni.clock.Now() // read once: many small messages leave together

@@ -47,18 +47,16 @@ func (ni *NI) Post(i *lnd.Inline, payload lnd.Payload, open bool) (lnd.Flusher, 
 	return nil, false
 }
 
-// joined counts inline messages and the bytes of their payloads.
-type joined struct{ messages, bytes int }
+// buffered counts inline messages and the bytes of their payloads.
+type buffered struct{ messages, bytes int }
 
-// ended takes the messages of a batch off.
-func (j *joined) ended(b *batch, overhead int) {
-	messages, bytes := b.joined(overhead)
-	j.messages -= messages
-	j.bytes -= bytes
+func (b *buffered) remove(messages, bytes int) {
+	b.messages -= messages
+	b.bytes -= bytes
 }
 
-// Joined implements lnd.Inliner.
-func (ni *NI) Joined(to nid.ProcessID) (messages, bytes int) {
+// Buffered implements lnd.Inliner.
+func (ni *NI) Buffered(to nid.ProcessID) (messages, bytes int) {
 	ni.mu.RLock()
 	p := ni.peers[to]
 	ni.mu.RUnlock()
@@ -69,8 +67,8 @@ func (ni *NI) Joined(to nid.ProcessID) (messages, bytes int) {
 	defer p.mu.Unlock()
 	for _, c := range p.conns {
 		c.tx.mu.Lock()
-		messages += c.tx.joined.messages
-		bytes += c.tx.joined.bytes
+		messages += c.tx.buffered.messages
+		bytes += c.tx.buffered.bytes
 		c.tx.mu.Unlock()
 	}
 	return messages, bytes
@@ -139,10 +137,8 @@ func (w *writer) encode(i *lnd.Inline, payload lnd.Payload, open bool) (flush, t
 		}
 	}
 	w.queued += int64(size)
-	if !i.Opens {
-		w.joined.messages += i.Messages()
-		w.joined.bytes += i.Messages() * payload.Length
-	}
+	w.buffered.messages += i.Messages()
+	w.buffered.bytes += i.Messages() * payload.Length
 	co := &w.coalescing
 	co.posted += size
 	co.lazy = co.lazy || i.Lazy
@@ -226,6 +222,7 @@ func (w *writer) finishInline(b *batch, now time.Duration, err error) (end int) 
 		return 0
 	}
 	defer w.c.peer.ni.messages.End()
+	b.records[len(b.records)-1].Closes = true
 	if err == nil {
 		w.left(b, b.records, now)
 		return b.inlineBytes
@@ -240,13 +237,27 @@ func (w *writer) finishInline(b *batch, now time.Duration, err error) (end int) 
 			}
 		}
 		if failed > 0 {
+			w.cut(b.records[left:n])
 			w.left(b, b.records[left:n], now)
+			w.cut(b.records[n : n+1])
 			w.lost(b, r, failed, b.bytes[begin:begin+one], err)
 			left = n + 1
 		}
 	}
+	w.cut(b.records[left:])
 	w.left(b, b.records[left:], now)
 	return end
+}
+
+// cut takes messages of a batch that has failed off those that count as buffered, just before their ends
+// are reported: there may be many more, whose ends follow one by one.
+func (w *writer) cut(list []lnd.Record) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for n := range list {
+		r := &list[n]
+		w.buffered.remove(r.Messages(), r.Messages()*int(r.Length))
+	}
 }
 
 // left reports that inline messages of b have left.
