@@ -9,11 +9,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"ulnet/cmd/internal/commands"
+	"ulnet/lnd/lndtest/netlab"
 )
 
 // marks are the words after "sh" in the fences of blocks that no stage runs, each with the
@@ -95,10 +97,13 @@ func unclaimed(docs []document) (problems []string) {
 	return problems
 }
 
-// performed reports whether TestRun runs a block: it can as root alone.
+// lab reports whether TestRun can run blocks here.
+var lab = sync.OnceValue(func() bool { return os.Geteuid() == 0 && netlab.Possible() == nil })
+
+// performed reports whether TestRun runs a block.
 func performed(d document, b block) bool {
 	for _, s := range stages {
-		if os.Geteuid() != 0 || s.sweeps && testing.Short() {
+		if !lab() || s.sweeps && testing.Short() {
 			continue
 		}
 		for _, p := range s.parts {

@@ -60,6 +60,14 @@ type Lab struct{ t T }
 // privilege does not permit one.
 func New(t T) *Lab {
 	t.Helper()
+	if err := Possible(); err != nil {
+		t.Skipf("no network namespaces with virtual cables here: %v", err)
+	}
+	return &Lab{t: t}
+}
+
+// Possible returns nil if this process may make labs, and otherwise the reason why it may not.
+func Possible() error {
 	ns, err := newNamespace()
 	if err == nil {
 		err = within(ns, func() error {
@@ -69,10 +77,7 @@ func New(t T) *Lab {
 		})
 		ns.Close()
 	}
-	if err != nil {
-		t.Skipf("no network namespaces with virtual cables here: %v", err)
-	}
-	return &Lab{t: t}
+	return err
 }
 
 // Host is one network namespace with its loopback interface up.
