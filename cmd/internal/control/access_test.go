@@ -181,3 +181,11 @@ func TestClientWithoutDaemon(t *testing.T) {
 		t.Errorf("error %v, hint %q", err, cli.HintOf(err))
 	}
 }
+
+// TestLongPath: a tool says what is wrong with a socket path that no daemon can have.
+func TestLongPath(t *testing.T) {
+	_, err := node.OpStatus.Call(t.Context(), NewClient("/"+strings.Repeat("x", 107)), None{})
+	if err == nil || !strings.Contains(err.Error(), "path longer than 107 bytes") || cli.HintOf(err) != "see --socket" {
+		t.Error(err, cli.HintOf(err))
+	}
+}

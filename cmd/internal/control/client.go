@@ -181,6 +181,8 @@ func (c *Client) explain(ctx context.Context, err error) error {
 		return cli.Hint(err, "%s", failure.Hint)
 	case fromDaemon || cli.HintOf(err) != "":
 		return err
+	case len(c.socket) > maxSocketPath:
+		return cli.Hint(fmt.Errorf("control socket %s: path longer than %d bytes", c.socket, maxSocketPath), "see --socket")
 	case errors.Is(err, os.ErrPermission):
 		return cli.Hint(fmt.Errorf("control socket %s: %w", c.socket, syscall.EACCES),
 			"members of the socket's group may look, its owner and root may do everything; see --socket")
