@@ -21,8 +21,8 @@ type Inline struct {
 	Header wire.Header   // complete header
 	To     nid.ProcessID // next hop, whose connection is used
 	Lazy   bool          // the message answers one of a batch (Batcher), and may wait until that batch ends
-	Owner  any           // lnet's: the peer; Post reads it only if it takes another buffer, whose owner it becomes
 	Opens  bool          // set by Post: the message is the first one in its buffer
+	Owner  any           // lnet's: the peer; Post reads it only if it takes another buffer, whose owner it becomes
 	Record
 }
 
