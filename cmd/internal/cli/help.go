@@ -49,13 +49,18 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 // watchHelp makes root notice when a help cannot be written, which cobra ignores: the function that it
 // returns has the first such error.
 func watchHelp(root *cobra.Command) func() error {
-	help, out := root.HelpFunc(), &checkedWriter{to: root.OutOrStdout()}
+	help := root.HelpFunc()
+	var failed error
 	root.SetHelpFunc(func(c *cobra.Command, args []string) {
-		root.SetOut(out)
+		out := &checkedWriter{to: c.OutOrStdout()}
+		c.SetOut(out)
 		help(c, args)
-		root.SetOut(out.to)
+		c.SetOut(out.to)
+		if failed == nil {
+			failed = out.err
+		}
 	})
-	return func() error { return out.err }
+	return func() error { return failed }
 }
 
 // checkedWriter keeps the first error of a writer.

@@ -62,3 +62,24 @@ func TestTextsThatCannotBeWritten(t *testing.T) {
 		}
 	}
 }
+
+// TestHelpElsewhere: a dialect can take the help of a command, of the root as well, by giving the
+// command another output. The output of the program gets nothing then.
+func TestHelpElsewhere(t *testing.T) {
+	for _, words := range []string{"--", "noun"} {
+		root := &cobra.Command{Use: "tool"}
+		noun := &cobra.Command{Use: "noun"}
+		noun.AddCommand(&cobra.Command{Use: "verb", RunE: func(*cobra.Command, []string) error { return nil }})
+		root.AddCommand(noun)
+		var out, errs, help bytes.Buffer
+		env := Env{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs}
+		RunAs(t.Context(), env, root, strings.Fields(words), func(cmd *cobra.Command, err error, _ bool) error {
+			cmd.SetOut(&help)
+			_ = cmd.Help() // never fails
+			return err
+		})
+		if !strings.Contains(help.String(), "Available Commands") || out.Len() > 0 {
+			t.Errorf("%s: help %q, output %q, errors %q", words, &help, &out, &errs)
+		}
+	}
+}
