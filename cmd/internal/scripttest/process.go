@@ -45,11 +45,15 @@ func (p *processes) find(ts *testscript.TestScript, name string) *process {
 	return c
 }
 
-func (p *processes) killAll() {
-	p.server.end()
+// killAll ends all programs. The script fails if the one that executes the tool's commands fails.
+func (p *processes) killAll(t testscript.T) {
+	failed := p.server.end()
 	for _, c := range p.byName {
 		_ = c.cmd.Process.Kill() // fails if the program has ended
 		<-c.done
+	}
+	if failed != nil {
+		t.Fatal(failed)
 	}
 }
 

@@ -15,7 +15,9 @@
 //	                               matches its standard output
 //	bigfile NAME SIZE              makes a file whose content does not repeat
 //
-// code and until do not start a process for TOOL either. After stdin it must be exec TOOL.
+// code and until do not start a process for TOOL either. Lines of TOOL do not see what env and stdin
+// set: after these it must be exec TOOL, and scripts with cd are refused. A script fails if TOOL has a
+// data race, or writes to the standard error of its process.
 //
 // Programs of node and start write to NAME.out and NAME.err and are killed when the
 // script ends. With UPDATE in the environment cmp replaces files of a script by what it has got.
@@ -66,8 +68,22 @@ func (tool Tool) Scripts(t *testing.T, dir string, names ...string) {
 	if err != nil || len(scripts) == 0 {
 		t.Fatalf("no scripts in %s: %v", dir, err)
 	}
-	testscript.Run(t, testscript.Params{
-		Files:               effort.Some(3, scripts),
+	for _, path := range scripts {
+		script, err := os.ReadFile(path)
+		if err == nil {
+			err = tool.check(path, string(script))
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	testscript.Run(t, tool.params(bin, effort.Some(3, scripts)))
+}
+
+// params returns how scripts run with the commands in the folder bin.
+func (tool Tool) params(bin string, scripts []string) testscript.Params {
+	return testscript.Params{
+		Files:               scripts,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Deadline:            time.Now().Add(limit),
@@ -88,13 +104,13 @@ func (tool Tool) Scripts(t *testing.T, dir string, names ...string) {
 			env.Setenv("IB", strings.TrimSuffix(hosts[0].String(), ".1"))
 			p := &processes{byName: map[string]*process{}, server: server{tool: tool, env: slices.Clone(env.Vars)}}
 			env.Values[processesKey{}] = p
-			env.Defer(p.killAll)
+			env.Defer(func() { p.killAll(env.T()) })
 			return nil
 		},
 		Condition:     condition,
 		Cmds:          tool.cmds(),
 		UpdateScripts: os.Getenv("UPDATE") != "",
-	})
+	}
 }
 
 // cmds returns the additional commands of scripts.

@@ -2,8 +2,10 @@ package scripttest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -27,7 +29,12 @@ type Tool struct {
 
 	Vars []string                                                // variables of scripts, as NAME=VALUE
 	Cmds map[string]func(*testscript.TestScript, bool, []string) // commands of scripts besides those of this package
+
+	limit time.Duration // bounds the time of a command; 0: commandLimit
 }
+
+// commandLimit bounds the time of one command of the tool.
+const commandLimit = 5 * time.Minute
 
 // serverEnv is set in the environment of a test binary that executes the lines of a script.
 const serverEnv = "ULNET_SCRIPT_TOOL"
@@ -94,7 +101,7 @@ func (s *server) begin(dir string) error {
 	}
 	cmd := exec.Command(self)
 	cmd.Dir, cmd.Stderr = dir, &s.stderr
-	cmd.Env = append(s.env, serverEnv+"="+s.tool.Name, "PWD="+dir, "GOGC="+os.Getenv("GOGC"))
+	cmd.Env = append(s.env, serverEnv+"="+s.tool.Name, "PWD="+dir, "GOGC="+os.Getenv("GOGC"), raceOptions+" halt_on_error=1")
 	if s.requests, err = cmd.StdinPipe(); err != nil {
 		return err
 	}
@@ -113,28 +120,35 @@ func (s *server) begin(dir string) error {
 // run executes a command of the tool. A command that does not end is killed with its process.
 func (s *server) run(ts *testscript.TestScript, args []string) answer {
 	ts.Check(s.begin(ts.Getenv("WORK")))
-	stop := time.AfterFunc(waitLimit, func() { _ = s.cmd.Process.Kill() }) // fails if the process has ended
-	defer stop.Stop()
+	limit, process := cmp.Or(s.tool.limit, commandLimit), s.cmd.Process
+	kill := time.AfterFunc(limit, func() { _ = process.Kill() }) // fails if the process has ended
 	var a answer
 	err := json.NewEncoder(s.requests).Encode(args)
 	if err == nil {
 		err = s.answers.Decode(&a)
 	}
-	if err != nil {
-		s.end()
-		ts.Fatalf("%s %q: %v\n%s", s.tool.Name, args, err, &s.stderr)
+	if inTime := kill.Stop(); err != nil {
+		if !inTime {
+			err = fmt.Errorf("did not end in %v", limit)
+		}
+		ts.Fatalf("%s %q: %v", s.tool.Name, args, errors.Join(err, s.end()))
 	}
 	return a
 }
 
-// end ends the process.
-func (s *server) end() {
+// end ends the process. It fails if the process has failed, such as by a data race after its last
+// answer, or has written to its own standard error, which scripts do not see.
+func (s *server) end() error {
 	if s.cmd == nil {
-		return
+		return nil
 	}
-	_ = s.requests.Close()
-	_ = s.cmd.Wait() // an error is ignored: all its answers were complete
+	_ = s.requests.Close() // fails if the process has ended
+	err, state := s.cmd.Wait(), s.cmd.ProcessState
 	s.cmd = nil
+	if err == nil && s.stderr.Len() == 0 {
+		return nil
+	}
+	return fmt.Errorf("the process of %s: %v; on its own standard error:\n%s", s.tool.Name, state, &s.stderr)
 }
 
 // cmdTool executes a line that begins with the tool's name.

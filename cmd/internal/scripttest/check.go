@@ -1,0 +1,67 @@
+package scripttest
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// commandOf matches a line of a script up to its command, or after code and until up to the program
+// that these run.
+var commandOf = regexp.MustCompile(`^\s*(?:\[[^]]*\]\s*)*(?:!\s+)?(?:code\s+\S+\s+|until\s+(?:'[^']*'|[^'\s])+\s+)?(\S+)`)
+
+// check refuses a script in which the tool's process would have to follow the script's folder,
+// environment or standard input, which it does not.
+func (tool Tool) check(path, script string) error {
+	if tool.Name == "" {
+		return nil
+	}
+	var above settings
+	line := 0
+	for text := range strings.Lines(script) {
+		if line++; strings.HasPrefix(text, "-- ") { // files follow
+			break
+		}
+		command := commandOf.FindStringSubmatch(text)
+		if command == nil {
+			continue
+		}
+		if err := above.follow(tool.Name, command[1], text); err != nil {
+			return fmt.Errorf("%s:%d: %w", path, line, err)
+		}
+	}
+	return nil
+}
+
+// settings say what a script has set for programs that it executes.
+type settings struct {
+	env   bool
+	stdin bool // for the next program
+}
+
+// follow adds a line of the script. It refuses a line of the tool that would need the settings.
+func (s *settings) follow(tool, command, text string) error {
+	const why = "which runs in one process all the time"
+	switch command {
+	case "cd":
+		return fmt.Errorf("cd has no effect on %s, %s: write paths instead", tool, why)
+	case "env":
+		s.env = s.env || strings.Contains(text, "=")
+	case "stdin":
+		s.stdin = true
+	case "exec":
+		s.stdin = false
+	case tool:
+		if s.env || s.stdin {
+			return fmt.Errorf("the %s above has no effect on %s, %s: write exec %[2]s", s.name(), tool, why)
+		}
+	}
+	return nil
+}
+
+func (s *settings) name() string {
+	if s.env {
+		return "env"
+	}
+	return "stdin"
+}
