@@ -13,7 +13,7 @@ import (
 func (m *Machine) processAlive(p wire.Ref, v wire.Version) {
 	if p == m.self {
 		if m.ver.Less(v) { // only this node raises its version (MS-7): v is of another incarnation, or forged
-			m.clashes(m.self, v)
+			m.claimed(v)
 			m.refute(v)
 		}
 		return
@@ -51,8 +51,8 @@ func (m *Machine) within(v wire.Version, skew uint64) bool {
 	return v.IsValid() && v.Inc < wire.MaxIncarnation && v.Inc <= base+m.cfg.Ahead+skew
 }
 
-// reportInterval is the least time between two FarAhead events, and between two Clash events: any node
-// that can send to this one decides how often there is a reason.
+// reportInterval is the least time between two FarAhead events, and between two Clash events of each
+// reason: any node that can send to this one decides how often there is one.
 const reportInterval = time.Minute
 
 // tooFarAhead counts a version that is refused, and reports it.
@@ -63,11 +63,11 @@ func (m *Machine) tooFarAhead(p wire.Ref, v wire.Version) {
 	}
 }
 
-// clashes counts a version by which another node has the id or the name of node p, and reports it.
-func (m *Machine) clashes(p wire.Ref, v wire.Version) {
-	if m.stats.Clashes++; m.now >= m.clash {
-		m.clash = m.now + reportInterval
-		m.tell(Event{Kind: Clash, Node: p, Version: v})
+// claimed counts a version with which another node claims this node's id, and reports it.
+func (m *Machine) claimed(v wire.Version) {
+	if m.stats.Clashes++; m.now >= m.claim {
+		m.claim = m.now + reportInterval
+		m.tell(Event{Kind: Clash, Node: m.self, Version: v})
 	}
 }
 
@@ -89,9 +89,7 @@ func (m *Machine) enter(p wire.Ref, e entry, v wire.Version) {
 // joins reports a node that is new in the view (NOTIFY-JOIN).
 func (m *Machine) joins(p wire.Ref, v wire.Version) {
 	m.tell(Event{Kind: Joined, Node: p, Version: v})
-	if twin := m.cfg.Table.ids[p].twin; twin != 0 && m.view.has(twin) { // a member has the same name, but other endpoints
-		m.clashes(p, v)
-	}
+	m.twins.joined(m, p)
 	m.topology.changed(m)
 	m.attributes.joined(m, p)
 	if m.delegate != nil {

@@ -40,6 +40,7 @@ func (m *Machine) heartbeat() {
 		m.view.share()
 	}
 	m.attributes.compact(m)
+	m.twins.report(m)
 }
 
 // beaten handles a heartbeat.

@@ -34,8 +34,9 @@ type Machine struct {
 	began time.Duration
 	// farAhead is when a version that is too far ahead may be reported again.
 	farAhead time.Duration
-	// clash is when a clash may be reported again.
-	clash time.Duration
+	// claim is when a claim of this node's id may be reported again.
+	claim time.Duration
+	twins twinReports
 	rng   rand.PCG
 
 	bootstrap  []wire.Ref

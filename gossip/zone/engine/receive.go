@@ -21,7 +21,7 @@ func (m *Machine) arrived(in *Input) {
 	if err != nil {
 		m.stats.refuse(err)
 		if errors.Is(err, wire.ErrSender) && m.in.From == m.self {
-			m.clashes(m.self, m.in.Version)
+			m.claimed(m.in.Version)
 		}
 		return
 	}

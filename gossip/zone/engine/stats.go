@@ -50,7 +50,7 @@ type Stats struct {
 	Collected        uint64        // times that unused ids were removed from the table
 	SupervisorsLost  uint64        // supervisors that did not answer this delegate
 	Contested        uint64        // times that this supervisor saw two active delegates of a zone, or this delegate was told so
-	Clashes          uint64        // times that another node claimed this node's id
+	Clashes          uint64        // times that another node claimed this node's id, or joined with the name of a member
 	Late             uint64        // messages processed long after their arrival
 	Pauses           uint64        // pauses of this node
 	Missed           time.Duration // length of all pauses together

@@ -1,0 +1,51 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/gossip/zone/wire"
+)
+
+// maxTwins bounds the number of twins that wait to be reported.
+const maxTwins = 16
+
+// twinReports reports members that have the name of another member. Any node that can send to this one decides
+// how often such members join, but not whether others are reported: after a report, those that join are
+// reported together when a reportInterval is over.
+type twinReports struct {
+	at      time.Duration // when twins may be reported again
+	waiting []wire.Ref    // twins to be reported then
+}
+
+// joined handles a node that is new in the view.
+func (t *twinReports) joined(m *Machine, p wire.Ref) {
+	if !m.hasTwin(p) {
+		return
+	}
+	m.stats.Clashes++
+	if len(t.waiting) < maxTwins && !slices.Contains(t.waiting, p) {
+		t.waiting = append(t.waiting, p)
+	}
+	t.report(m)
+}
+
+// report reports the twins that wait and still are members, if it is time.
+func (t *twinReports) report(m *Machine) {
+	if len(t.waiting) == 0 || m.now < t.at {
+		return
+	}
+	for _, p := range t.waiting {
+		if m.hasTwin(p) {
+			t.at = m.now + reportInterval
+			m.tell(Event{Kind: Clash, Node: p, Version: m.view.at(p).version()})
+		}
+	}
+	t.waiting = t.waiting[:0]
+}
+
+// hasTwin reports whether p and another node with its name, but other endpoints, are members.
+func (m *Machine) hasTwin(p wire.Ref) bool {
+	twin := m.cfg.Table.ids[p].twin
+	return twin != 0 && m.view.has(p) && m.view.has(twin)
+}
