@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"ulnet/cmd/internal/cli"
@@ -72,7 +73,7 @@ func (p *process) open(ctx context.Context, loaded *config.Loaded) (err error) {
 	for _, w := range loaded.Warnings {
 		p.log.Warn(w.Text, slog.String("file", w.File), slog.Int("line", w.Line))
 	}
-	if err := prepareState(p.cfg.StateDir, p.log); err != nil {
+	if err := stateError(stateversion.Prepare(p.cfg.StateDir, p.log)); err != nil {
 		return err
 	}
 	if p.socket, err = control.Listen(p.cfg.Socket); err != nil {
@@ -93,14 +94,19 @@ func (p *process) open(ctx context.Context, loaded *config.Loaded) (err error) {
 	return nil
 }
 
-// prepareState brings the state directory to the version of this program. Only what another start
-// cannot mend is an error of the configuration, after which the service manager starts no daemon.
-func prepareState(dir string, log *slog.Logger) error {
-	err := stateversion.Prepare(dir, log)
-	if errors.Is(err, stateversion.ErrVersion) {
+// lasting are errors that every start meets until an administrator changes the state directory.
+var lasting = []error{syscall.ENOTDIR, syscall.EACCES, syscall.EPERM, syscall.ELOOP, syscall.EISDIR, syscall.ENAMETOOLONG}
+
+// stateError adds to an error of stateversion.Prepare what to do. Only one that another start cannot mend
+// is an error of the configuration, after which the service manager starts no daemon.
+func stateError(err error) error {
+	switch is := func(target error) bool { return errors.Is(err, target) }; {
+	case is(stateversion.ErrVersion):
 		return cli.Hint(cli.ConfigError(err), "install the newer lnetd again or, if there is none, remove a damaged version file; or name another folder with --state-dir: the node then is as one that never ran")
+	case slices.ContainsFunc(lasting, is):
+		return cli.Hint(cli.ConfigError(err), "lnetd needs a folder that it may read and write, with files of its own: mend the owner, the mode or the kind of the file that the error names, or name another folder with --state-dir")
 	}
-	return cli.Hint(err, "the state directory cannot be read: look at its disk, its owner and the limit of open files (ulimit -n), and start lnetd again")
+	return cli.Hint(err, "the state directory cannot be read or written: look at its disk and the limit of open files (ulimit -n), and start lnetd again")
 }
 
 // start tells that the daemon is ready, and starts what runs beside the control socket until stop is

@@ -32,7 +32,7 @@ func run(ctx context.Context, env cli.Env, args []string) int {
 const exitStatus = `0 The daemon was told to end (SIGTERM, SIGINT) and has ended in order.
 1 The daemon did not start, or could not go on: an interface, port or socket cannot be used. Standard error says what, and what to do next.
 2 The command line is not valid.
-78 A file of its configuration is not valid or cannot be read, or its state is of a newer version, so that another start fails, too.`
+78 A file of its configuration is not valid or cannot be read, or its state is of a newer version or has a version file that it may not read, so that another start fails, too.`
 
 func root(env cli.Env) *cobra.Command {
 	c := &cobra.Command{

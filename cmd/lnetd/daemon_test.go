@@ -1,0 +1,39 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+	"testing"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/stateversion"
+)
+
+// TestStateErrors: what an error of the state directory says, and whether the service manager starts
+// the daemon again (exit code 1): not if the next start must meet the same error.
+func TestStateErrors(t *testing.T) {
+	for code, errs := range map[int][]error{
+		cli.Config: {
+			stateversion.ErrVersion, syscall.ENOTDIR, syscall.EACCES, syscall.EPERM, syscall.ELOOP, syscall.EISDIR, syscall.ENAMETOOLONG,
+		},
+		cli.Failed: {
+			syscall.EMFILE, syscall.ENFILE, syscall.EIO, syscall.ENOMEM, syscall.ENOSPC, syscall.EROFS, syscall.ESTALE, fs.ErrInvalid,
+		},
+	} {
+		for _, cause := range errs {
+			err := stateError(fmt.Errorf("migration: %w", &fs.PathError{Op: "open", Path: "state/version", Err: cause}))
+			if got := cli.ExitCode(err); got != code || !strings.Contains(err.Error(), "state/version") {
+				t.Errorf("%v: exit code %d, want %d: %v", cause, got, code, err)
+			}
+			newer, retry := strings.Contains(cli.HintOf(err), "newer lnetd"), strings.Contains(cli.HintOf(err), "start lnetd again")
+			if newer != (cause == stateversion.ErrVersion) || retry != (code == cli.Failed) {
+				t.Errorf("%v: hint %q", cause, cli.HintOf(err))
+			}
+		}
+	}
+	if err := stateError(nil); err != nil {
+		t.Error(err)
+	}
+}
