@@ -64,7 +64,7 @@ func (v *reportVerb) run(c *cobra.Command, args []string) error {
 	path := ""
 	if len(args) > 0 {
 		path = args[0]
-		if err := v.mayMake(path); err != nil { // before the work; what counts is the check when the file is made
+		if err := v.mayMake(path); err != nil { // before the work, and again when the file gets its name
 			return err
 		}
 	}
@@ -113,6 +113,9 @@ func (v *reportVerb) write(path string, r *bugreport.Report) (err error) {
 		return err
 	}
 	if v.force {
+		if err := v.mayMake(path); err != nil { // again: the collection has taken up to --limit
+			return err
+		}
 		return os.Rename(f.Name(), path)
 	}
 	if err := os.Link(f.Name(), path); errors.Is(err, os.ErrExist) { // unlike Rename, it replaces nothing

@@ -239,6 +239,26 @@ func TestBugreportReplacesFilesOnly(t *testing.T) {
 	}
 }
 
+// TestBugreportChecksAgain: the collection takes up to a minute, and what takes the name of the report
+// meanwhile is not replaced, either, unless it is a regular file.
+func TestBugreportChecksAgain(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "report")
+	v := &reportVerb{force: true}
+	if err := errors.Join(v.mayMake(path), syscall.Mkfifo(path, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.write(path, new(bugreport.Report)); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("error %v", err)
+	}
+	if info, err := os.Lstat(path); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
+		t.Errorf("the pipe was replaced: %v, %v", info, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, ".bugreport-*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
 // TestProfileMakesItsFileFirst: a profile may take minutes, so that its file cannot be made is said
 // before the daemon is asked, and a file that is there stays.
 func TestProfileMakesItsFileFirst(t *testing.T) {
