@@ -76,7 +76,6 @@ func (k *intake) start(early bool) *lnetdtest.Daemon {
 func (k *intake) startAt(addr, state string, early bool) *lnetdtest.Daemon {
 	k.t.Helper()
 	return k.commands.Start(k.t, lnetdtest.Config{
-		Crowd:    true,
 		Networks: "tcp(" + addr + ")", Port: k.port, StateDir: state, Early: early,
 		Settings: []string{
 			"min_reconnectms: 20", "max_reconnectms: 100",

@@ -20,6 +20,7 @@ import (
 
 	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/procstate"
 )
 
@@ -55,7 +56,7 @@ type Config struct {
 	Within func(f func() error) error
 	// Crowd is set for daemons of which a test has more than a small machine has cores. Go gives each
 	// of them one thread for its goroutines, which takes a fifth less CPU time than threads that wake
-	// each other.
+	// each other. In the long form of the tests they run as users run them.
 	Crowd bool
 	// Early makes Start return as soon as the process runs.
 	Early bool
@@ -95,7 +96,7 @@ func (c Commands) Start(t testing.TB, cfg Config) *Daemon {
 		"--config", file, "--networks", cfg.Networks, "--accept-port", strconv.Itoa(int(cfg.Port)),
 		"--socket", d.socket, "--state-dir", state, "--runtime-dir", dir)
 	d.cmd.Env = append(os.Environ(), raceOptions, usualGC)
-	if cfg.Crowd {
+	if cfg.Crowd && !effort.Long() {
 		d.cmd.Env = append(d.cmd.Env, "GOMAXPROCS=1")
 	}
 	release := func() {}
