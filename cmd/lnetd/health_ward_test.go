@@ -67,16 +67,17 @@ func clientName(i int) string { return fmt.Sprintf("client-%02d", i) }
 
 // wardTimes returns short times that are long enough for a busy machine. T_evict is longer than
 // gossip takes to detect a death, 3.6 s, so that a master that is cut off learns that before it
-// evicts clients that the majority has.
+// evicts clients that the majority has; it also is longer than that and T_q together. T_client leaves
+// 1.2 s for the answer to a ping: longer times between pings would leave less.
 func wardTimes() []string {
 	unit := 100 * time.Millisecond
 	if effort.Race {
 		unit = unit * 3 / 2
 	}
 	return []string{
-		"  times:", fmt.Sprintf("    ping: %v", 3*unit), fmt.Sprintf("    client: %v", 10*unit), fmt.Sprintf("    elect: %v", 10*unit),
+		"  times:", fmt.Sprintf("    ping: %v", 3*unit), fmt.Sprintf("    client: %v", 15*unit), fmt.Sprintf("    elect: %v", 10*unit),
 		fmt.Sprintf("    try: %v", 2*unit), fmt.Sprintf("    evict: %v", 55*unit), fmt.Sprintf("    orphan: %v", 30*unit),
-		fmt.Sprintf("    quorum: %v", 5*unit), fmt.Sprintf("    tick: %v", 2*unit),
+		fmt.Sprintf("    quorum: %v", 10*unit), fmt.Sprintf("    tick: %v", 2*unit),
 	}
 }
 
@@ -116,7 +117,7 @@ func newWardOf(t *testing.T, on network, nServers, nClients int) *ward {
 	w.startServer = func(i int) *lnetdtest.Daemon {
 		return start(hosts[i], append([]string{
 			"gossip:", "  interval: 200ms", "  cold_start: 1", "  nids: " + all,
-			"scoll:", "  enable: 1", "  rtt: 50ms", "  guard: 300ms",
+			"scoll:", "  enable: 1", "  rtt: 50ms", "  guard: 600ms",
 			"health:", "  server: 1",
 		}, wardTimes()...)...)
 	}
