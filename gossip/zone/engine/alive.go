@@ -89,7 +89,7 @@ func (m *Machine) enter(p wire.Ref, e entry, v wire.Version) {
 // joins reports a node that is new in the view (NOTIFY-JOIN).
 func (m *Machine) joins(p wire.Ref, v wire.Version) {
 	m.tell(Event{Kind: Joined, Node: p, Version: v})
-	m.twins.joined(m, p)
+	m.joinedTwin(p)
 	m.topology.changed(m)
 	m.attributes.joined(m, p)
 	if m.delegate != nil {

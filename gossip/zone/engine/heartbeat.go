@@ -40,7 +40,9 @@ func (m *Machine) heartbeat() {
 		m.view.share()
 	}
 	m.attributes.compact(m)
-	m.twins.report(m)
+	if m.twins != nil {
+		m.twins.report(m)
+	}
 }
 
 // beaten handles a heartbeat.

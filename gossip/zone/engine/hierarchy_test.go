@@ -229,8 +229,8 @@ func TestAlarm(t *testing.T) {
 	}
 }
 
-// TestTwoActive: after a partition of a base zone one delegate stays active, the one with the
-// later activation, and the census follows (MS-A24).
+// TestTwoActive: a partition gives a base zone two active delegates. When it is healed, only the one
+// with the later activation stays active, and the census is right again (MS-A24).
 func TestTwoActive(t *testing.T) {
 	spec.Covers(t, "MS-A24")
 	s := newSystem(t, 3, 1, 12, 3)

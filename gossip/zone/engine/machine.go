@@ -36,7 +36,7 @@ type Machine struct {
 	farAhead time.Duration
 	// claim is when a claim of this node's id may be reported again.
 	claim time.Duration
-	twins twinReports
+	twins *twinReports // nil until a member has had the name of another one
 	rng   rand.PCG
 
 	bootstrap  []wire.Ref

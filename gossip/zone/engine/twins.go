@@ -11,19 +11,23 @@ import (
 const maxTwins = 16
 
 // twinReports reports members that have the name of another member. Any node that can send to this one decides
-// how often such members join, but not whether others are reported: after a report, those that join are
-// reported together when a reportInterval is over.
+// how often such members join: after a report, up to maxTwins that join are reported together when a
+// reportInterval is over, and further ones are only counted.
 type twinReports struct {
 	at      time.Duration // when twins may be reported again
 	waiting []wire.Ref    // twins to be reported then
 }
 
-// joined handles a node that is new in the view.
-func (t *twinReports) joined(m *Machine, p wire.Ref) {
+// joinedTwin reports a node that is new in the view, if it has the name of another member.
+func (m *Machine) joinedTwin(p wire.Ref) {
 	if !m.hasTwin(p) {
 		return
 	}
 	m.stats.Clashes++
+	if m.twins == nil {
+		m.twins = new(twinReports)
+	}
+	t := m.twins
 	if len(t.waiting) < maxTwins && !slices.Contains(t.waiting, p) {
 		t.waiting = append(t.waiting, p)
 	}
