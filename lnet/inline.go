@@ -23,9 +23,9 @@ type InlineUpper interface {
 	Upper
 	// Left reports that messages to a process have left this node.
 	Left(list []lnd.Record, to nid.NID)
-	// Lost reports that a message to a process at a NID has failed. It returns a Message with the header h
-	// and a copy of the payload, which is valid until Lost returns. lnet may send the Message again; Sent
-	// ends it. Of a record that stands for several messages, lnet calls Lost for each one that has failed.
+	// Lost reports that a message to a process at a NID has failed; payload is valid until Lost returns.
+	// Lost returns a Message with the header h and a copy of the payload. lnet may send it again; Sent
+	// ends it. Of a record that stands for several messages, lnet calls Lost for each that has failed.
 	Lost(r *lnd.Record, h *wire.Header, to nid.NID, payload []byte) *Message
 	// Inline fills in the inline form of a message that waits for credits, for another try of Post, and
 	// returns true, or returns false if m has to stay as it is. lnet calls Inline, and Posted if lnet sends
@@ -198,7 +198,7 @@ func (ni *NI) Left(owner any, list []lnd.Record, to nid.ProcessID, at time.Durat
 	}
 	ni.traffic.countDeparted(&sum)
 	p.traffic.countDeparted(&sum)
-	p.restore(&sum)
+	p.restore(&sum, to)
 	if at == 0 {
 		at = ni.node.cfg.Clock.Now()
 	}
@@ -231,18 +231,18 @@ func (d *departed) add(r *lnd.Record, n int) {
 	d.bytes += n * int(r.Length)
 }
 
-// restore returns the credits of buffers that have ended, and notes how many messages were in flight
-// together with those that have left. It runs before the handlers of their events, so that a handler can
+// restore returns the credits of buffers to a process that have ended, and notes how many messages were in
+// flight together with those that have left; those to other processes of p are left out. It runs before the handlers of their events, so that a handler can
 // send. But peers that wait for credits of the NI get them first: otherwise a handler that sends again and
 // again would take all of them. Other messages to p that wait go on after these events.
-func (p *peerNI) restore(sum *departed) {
+func (p *peerNI) restore(sum *departed, to nid.ProcessID) {
 	p.mu.Lock()
 	p.credits += sum.credits
 	p.buffers -= sum.credits
-	buffered, _ := p.buffered()
 	p.mayJoin()
 	p.mu.Unlock()
 	flight := &p.ni.node.inFlight
+	buffered, _ := p.ni.poster.Buffered(to)
 	flight.reach(flight.now.Load() + int64(buffered+sum.all))
 	if sum.credits > 0 {
 		p.ni.returnCredits(p, sum.credits)
