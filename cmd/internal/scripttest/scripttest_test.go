@@ -40,6 +40,9 @@ func runProbe(_ context.Context, env cli.Env, args []string) int {
 		exitAtEnd = 3
 	case "stderr":
 		fmt.Fprintln(os.Stderr, "past the environment")
+	case "noise": // an answer that cannot be read, of a process that does not end
+		fmt.Println("noise")
+		<-time.After(time.Hour)
 	case "hang":
 		<-time.After(time.Hour) // the process is killed long before; Go ends one that only waits
 	case "race":
@@ -116,6 +119,7 @@ func TestProcessOfTheTool(t *testing.T) {
 		{probe, "probe exit\n", "exits at once"},
 		{probe, "probe exit-at-end\nprobe say\n", "the process of probe: exit status 3"},
 		{probe, "probe stderr\n", "past the environment"},
+		{probe, "probe noise\n", "the process of probe: signal: killed"},
 		{quick, "probe hang\n", `probe ["hang"]: did not end in 1ms`},
 	} {
 		r := play(t, c.tool, c.script)

@@ -131,6 +131,9 @@ func (s *server) run(ts *testscript.TestScript, args []string) answer {
 		if !inTime {
 			err = fmt.Errorf("did not end in %v", limit)
 		}
+		if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			_ = process.Kill() // it runs on, and nobody reads what it writes
+		}
 		ts.Fatalf("%s %q: %v", s.tool.Name, args, errors.Join(err, s.end()))
 	}
 	return a
@@ -143,6 +146,9 @@ func (s *server) end() error {
 		return nil
 	}
 	_ = s.requests.Close() // fails if the process has ended
+	process := s.cmd.Process
+	kill := time.AfterFunc(cmp.Or(s.tool.limit, commandLimit), func() { _ = process.Kill() }) // fails if it has ended
+	defer kill.Stop()
 	err, state := s.cmd.Wait(), s.cmd.ProcessState
 	s.cmd = nil
 	if err == nil && s.stderr.Len() == 0 {
