@@ -13,7 +13,7 @@ import (
 type batch struct {
 	peer     *peerNI // the sender of the latest message, if it may repeat its header; else nil
 	nis      *[]*NI  // the NIs of this node when the sender was checked
-	known    *Peer   // what was known of the sender when it was checked
+	known    *Peer   // what discovery knew of the sender when its latest message was checked
 	received [wire.Hello + 1]uint64
 	length   int // payload bytes of received
 }

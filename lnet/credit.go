@@ -171,8 +171,9 @@ func (c *niCredits) anyWaits() bool {
 	return c.waiters[normal].head != nil || c.waiters[urgent].head != nil || c.relief.head != nil
 }
 
-// review finds the peers that have stalled since the last call. If there is
-// a spare credit afterwards, each waiting peer may send one message.
+// review finds the peers that have stalled since the last call. If there are spare credits then,
+// each peer that waits with normal messages gets a turn, in which it may have one message under
+// way even if no credit is left.
 func (c *niCredits) review() {
 	for _, p := range c.holders {
 		a := &p.account

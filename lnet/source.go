@@ -23,11 +23,12 @@ func (ni *NI) checkSource(d *lnd.Delivery) DropReason {
 // tellsProcesses reports whether the drivers of a net distinguish the processes at a NID.
 func tellsProcesses(net nid.Net) bool { return net.Type().HasProcesses() }
 
-// Responder replaces id by the process that answers messages to it, as [NI.Source] will name
-// it. PID 0 and PIDAny become LustrePID, as in [Node.Send]; on RDMA every PID does; and all
-// NIDs of this node become one. It is called for each message that awaits an answer, and mostly
-// changes nothing. It changes id in place, because a NID that is copied twice in a row stalls
-// the processor for longer than all the comparisons take.
+// Responder takes the target of a message in id, and replaces it by the process that [NI.Source]
+// will return for the answer. PID 0 and PIDAny become LustrePID, as in [Node.Send]; on RDMA every
+// PID becomes LustrePID; a process at a NID of this node becomes the node itself at its NID of lo.
+// Responder is called for each message that awaits an answer, and mostly changes nothing. It
+// changes id in place, because a NID that is copied twice in a row stalls the processor for
+// longer than all the comparisons take.
 func (n *Node) Responder(id *nid.ProcessID) {
 	AnswersAs(id)
 	for _, ni := range *n.nis.Load() {

@@ -80,7 +80,7 @@ func TestInboxHandleFirst(t *testing.T) {
 		}
 		busy = true
 		if len(lengths) == 0 {
-			h.arrivePut(net, 2, 2) // come on other connections, while this handler runs
+			h.arrivePut(net, 2, 2) // both PUTs come on other connections, while this handler runs
 			h.arrivePut(net, 3, 3)
 		}
 		lengths = append(lengths, e.MLength)

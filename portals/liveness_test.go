@@ -198,7 +198,7 @@ func TestLastSent(t *testing.T) {
 	l.net.finalize(m, nil)
 	want(4*time.Second, true)
 	m = put()
-	l.net.finalize(m, nil) // a time that the message had before does not count
+	l.net.finalize(m, nil) // the driver gives no time; that of the message before does not count
 	want(5*time.Second, true)
 	if at, ok := l.LastSent(nid.ProcessID{NID: there.NID, PID: 7}); ok {
 		t.Errorf("sent to another process at %v", at)

@@ -177,7 +177,7 @@ func (d *handling) incomingRequest(r *Request) error {
 	}
 	q.Payload = slices.Clone(q.Payload) // the handler may run longer than the request exists
 	if r.root {
-		q.Bulk = slices.Clone(q.Bulk) // on other members the buffer belongs to the handler
+		q.Bulk = slices.Clone(q.Bulk) // the caller's buffer; members below the root have their own
 	}
 	ctx := newHandlerContext(d.a, r.processing, at.own)
 	d.a.work(func() {

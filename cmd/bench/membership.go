@@ -19,7 +19,7 @@ type membershipTrial struct {
 	calm     time.Duration // time before the traffic is measured; for gossip it is at least as many cycles as there are nodes
 	measured time.Duration // time over which traffic and CPU time are measured
 	paused   int           // number of nodes that are paused: stopped and continued
-	pauses   int           // how often each of them is stopped
+	pauses   int           // how often each of the paused nodes is stopped
 }
 
 // membership has the measurements of one system.

@@ -178,7 +178,7 @@ type loader struct {
 // loadSize is the payload of each PUT of a load.
 const loadSize = 64 << 10
 
-// next begins an operation, or ends the lane. The caller holds l.mu.
+// next begins the next PUT of a lane, or none if the load is over or has failed. The caller holds l.mu.
 func (l *loader) next() {
 	if time.Now().After(l.until) || l.err != nil {
 		if l.open == 0 {

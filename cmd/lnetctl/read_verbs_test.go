@@ -37,7 +37,7 @@ func verbs(c *cobra.Command) (list []*cobra.Command) {
 var notReading = strings.Fields("add del set reset evict drain undrain reload watch ping discover configure unconfigure import save " +
 	"put get sink serve partition heal pause resume fail level profile doctor bugreport setup-mrrouting setup-sysctl list-commands version help quit exit")
 
-// arguments are the arguments that verbs which read require.
+// arguments has, by verb, the arguments of those reading verbs that need some.
 var arguments = map[string]string{
 	"lnetctl path": "0@lo", "lnetctl cpt-of-nid": "0@lo", "lnetctl client show": "nosuch", "lnetctl debug recovery": "--local",
 	"lnetctl debug nidlist": "0@lo", "lnetctl debug peer": "--nid 127.0.0.1@tcp", "lnetctl diff": "{empty}", "lnetctl config diff": "{empty}",

@@ -155,7 +155,8 @@ func (e *end) provide(t *tx, n, frags int) {
 	}
 }
 
-// send sends a PUT, or a GET whose length is want, and returns its message.
+// send sends a PUT of n bytes in the given number of segments, or a GET of n bytes into the given
+// number of fragments, and returns its message.
 func (e *end) send(typ wire.MsgType, n, segments, frags int, priority bool) *lnd.Message {
 	m := &lnd.Message{Priority: priority, Target: lustre(e.other.x.cfg.local)}
 	m.Header = wire.Header{SrcNID: e.x.cfg.local, DestNID: e.other.x.cfg.local}

@@ -36,7 +36,7 @@ type packet struct {
 	src    uint64        // connection number that the sender chose
 	dst    uint64        // connection number that the receiver chose; 0: unknown
 	sent   [lanes]uint64 // bytes sent by the sender so far, this packet included
-	taken  [lanes]uint64 // by lane: bytes that the sender has taken so far
+	taken  [lanes]uint64 // by lane: bytes from the receiver that the sender has taken so far
 	next   *packet       // next packet in a packetList or in the pool
 	header wire.Header   // LNet header of a packetData or packetCast
 	data   []byte        // payload of the LNet message

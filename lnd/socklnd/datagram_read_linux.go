@@ -21,8 +21,8 @@ type datagramReader struct {
 	poll   *polling
 	look   bool // the next read may busy-poll: the last one brought datagrams for lnet
 
-	fn     func(fd uintptr) bool // method try, bound once and not for each call, like once in onceFn
-	onceFn func(fd uintptr) bool
+	fn     func(fd uintptr) bool // method try as a function value, made once and not for each read
+	onceFn func(fd uintptr) bool // method once, likewise
 	slots  []datagramSlot
 	msgs   []unix.Mmsghdr
 	n      int // number of datagrams that the last call read

@@ -157,7 +157,8 @@ type probes struct {
 	failed                 string // first probe that failed, with its error
 }
 
-// begin returns the round of the probes of an instant.
+// begin returns the number of the round to which the probes of this instant belong; the first of
+// them begins the round.
 func (p *probes) begin(now time.Duration) int {
 	if p.round == 0 || p.at != now {
 		*p = probes{round: p.round + 1, at: now}

@@ -15,7 +15,7 @@ import (
 type sender struct {
 	table *portals.Table
 	puts  portals.PutBatchRequest
-	left  int // events of this group that have not come
+	left  int // events of the current group that have not come yet
 	gone  chan struct{}
 }
 

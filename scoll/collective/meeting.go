@@ -112,7 +112,8 @@ func (m *meeting) wait(ctx context.Context, name string, brings []byte) ([]byte,
 	return nil, ctx.Err()
 }
 
-// lead enters a point, waits for all others, and opens it.
+// lead enters a point as its leader, waits until all other members are there, and lets them go on.
+// If some do not come, the others get ErrIncomplete.
 func (m *meeting) lead(ctx context.Context, g *scoll.Group, name string, brings []byte) (*scoll.Result, error) {
 	if err := isOf(g, m.id); err != nil {
 		return nil, err

@@ -87,7 +87,7 @@ func (m *Machine) appendKept(r *request) Range {
 	return Range{begin, len(m.out.Buf)}
 }
 
-// nameLost adds the members whose answers are lost to the trailer, unless it has them.
+// nameLost adds to the trailer those members whose answers are lost and that it does not name yet.
 func (r *request) nameLost() {
 	if len(r.lost) == 0 {
 		return

@@ -45,8 +45,8 @@ func (s *Sockets) reachedLocked(path string) (endpoint, *inherited) {
 	return endpoint{}, nil
 }
 
-// fileName returns the name, in the form of [endpoint.name], of the file that a Unix socket made when it
-// was bound at an endpoint. A stored socket has this name; of another one, it takes the file there now.
+// fileName returns the name, as [endpoint.name] forms it, of the file that a Unix socket made when it was
+// bound. For a stored socket this is i.name; for another one, the name of the file that is there now.
 func (i *inherited) fileName(at endpoint) string {
 	if i.stored(at) {
 		return i.name

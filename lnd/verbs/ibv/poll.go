@@ -97,7 +97,7 @@ func (q *queue) collect() bool {
 func (q *queue) harvest() {
 	q.polling.Lock()
 	for q.list != nil && len(q.pending) < mostPending && q.collect() {
-		// Take the next completions.
+		// The call of collect in the condition took a batch: take the next one.
 	}
 	q.polling.Unlock()
 	q.mu.Lock()

@@ -153,7 +153,7 @@ func (w *world) disorder() {
 		if len(w.open) > 0 {
 			w.see(Input{Kind: Failed, Exchange: w.open[w.r.IntN(len(w.open))].Exchange, Err: syscall.EIO})
 		}
-	case 7: // a process of a dishonest node at the address of another node, or an answer that was not requested
+	case 7: // a dishonest node pushes as a user process at any node's NID, or answers any open exchange
 		liar := w.tell(w.hosts[len(w.hosts)-1], w.someOf(h.ids), Input{Kind: Pushed})
 		liar.User = true
 		if from := w.hosts[len(w.hosts)-1].ids[0]; len(w.open) > 0 && w.r.IntN(2) == 0 {

@@ -38,7 +38,7 @@ type Input struct {
 type EffectKind uint8
 
 // The kinds of effects, and the fields of [Effect] that they use. Head is a range of
-// Output.Buf, Failed one of Output.IDs.
+// Output.Buf, and Failed is a range of Output.IDs.
 const (
 	DoMulticast EffectKind = 1 + iota // uses Head, Data: send a datagram to the group
 	DoRepair                          // uses To, Head, Data: send a datagram to a member

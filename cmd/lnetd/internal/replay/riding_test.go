@@ -7,10 +7,10 @@ import (
 	"ulnet/lnd/socklnd/ksock"
 )
 
-// takeAck handles a zero-copy ACK in a message of the node for which the recording has a NOOP, at
-// event i or later on the same connection: a node that has a message to send may put the ACK into
-// that message (lnet-wire §8.2). takeAck returns the message without the ACK, and the player does not
-// wait for the NOOP any more.
+// takeAck handles a zero-copy ACK that the node has put into a message, while the recording has
+// it in a NOOP, at event i or later on the same connection: a node that has a message to send may put the
+// ACK into that message (lnet-wire §8.2). takeAck returns the message without the ACK, and the player
+// does not wait for the NOOP any more.
 func (p *Player) takeAck(i int, got *capture.Record) *capture.Record {
 	if got.Kind != capture.Message || !got.Framed || got.Ksock.Cookies[1] == 0 {
 		return got
