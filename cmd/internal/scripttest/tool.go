@@ -132,7 +132,7 @@ func (s *server) run(ts *testscript.TestScript, args []string) answer {
 			err = fmt.Errorf("did not end in %v", limit)
 		}
 		if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			_ = process.Kill() // it runs on, and nobody reads what it writes
+			_ = process.Kill() // it runs on, and what it writes is not read
 		}
 		ts.Fatalf("%s %q: %v", s.tool.Name, args, errors.Join(err, s.end()))
 	}
