@@ -4,10 +4,17 @@ import (
 	"bytes"
 	"compress/gzip"
 	"sync"
+	"sync/atomic"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 )
+
+// zippers has writers for compression: each of them has about a megabyte of memory.
+var zippers = sync.Pool{New: func() any {
+	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // it fails for unknown levels only
+	return z
+}}
 
 // answer is the answer to a scrape in all formats, each of which is made when a client first wants it.
 // Many requests read it at the same time.
@@ -15,7 +22,11 @@ type answer struct {
 	families []*dto.MetricFamily
 	err      error // the metrics could not be read
 	forms    [len(formats)]form
+	sizes    *sizes
 }
+
+// sizes are those of the last answer in each format, and so nearly those of the next one.
+type sizes [len(formats)]atomic.Int64
 
 // form is an answer in one format.
 type form struct {
@@ -34,10 +45,12 @@ func (a *answer) in(f format) ([]byte, error) {
 	}
 	to := &a.forms[f]
 	to.once.Do(func() {
+		to.plain.Grow(int(a.sizes[f].Load()))
 		e := expfmt.NewEncoder(&to.plain, formats[f])
 		for i := 0; i < len(a.families) && to.err == nil; i++ {
 			to.err = e.Encode(a.families[i])
 		}
+		a.sizes[f].Store(int64(to.plain.Len()) * 9 / 8) // values get longer
 	})
 	return to.plain.Bytes(), to.err
 }
@@ -46,9 +59,12 @@ func (a *answer) in(f format) ([]byte, error) {
 func (a *answer) compressed(f format) []byte {
 	of := &a.forms[f]
 	of.zipOnce.Do(func() {
-		z := gzip.NewWriter(&of.zip)
+		z := zippers.Get().(*gzip.Writer)
+		defer zippers.Put(z)
+		z.Reset(&of.zip)
 		_, _ = z.Write(of.plain.Bytes()) // a buffer takes everything
 		_ = z.Close()
+		z.Reset(nil) // it must not keep the answer
 	})
 	return of.zip.Bytes()
 }

@@ -61,29 +61,41 @@ func (m *metric) family() *dto.MetricFamily {
 // share them.
 func pairsOf(names, values []string) []*dto.LabelPair {
 	pairs := make([]*dto.LabelPair, len(names))
+	all := make([]dto.LabelPair, len(names))
 	for i := range names {
-		pairs[i] = &dto.LabelPair{Name: &names[i], Value: &values[i]}
+		all[i].Name, all[i].Value = &names[i], &values[i]
+		pairs[i] = &all[i]
 	}
 	slices.SortFunc(pairs, func(a, b *dto.LabelPair) int { return cmp.Compare(*a.Name, *b.Name) })
 	return pairs
 }
 
-// sample returns a value of a metric.
-func (m *metric) sample(labels []*dto.LabelPair, value float64) *dto.Metric {
+// series returns the values of the metric, one for each element of labels. It allocates all that Prometheus
+// wants around the values at once: with a thousand peers, one by one would take as long as encoding them.
+func (m *metric) series(labels [][]*dto.LabelPair, value func(i int) float64) []*dto.Metric {
+	series := make([]*dto.Metric, len(labels))
 	if m.counter {
-		c := new(struct { // one allocation for all
+		all := make([]struct {
 			metric dto.Metric
 			of     dto.Counter
 			value  float64
-		})
-		c.value, c.of.Value, c.metric.Label, c.metric.Counter = value, &c.value, labels, &c.of
-		return &c.metric
+		}, len(labels))
+		for i := range all {
+			c := &all[i]
+			c.value, c.of.Value, c.metric.Label, c.metric.Counter = value(i), &c.value, labels[i], &c.of
+			series[i] = &c.metric
+		}
+		return series
 	}
-	g := new(struct {
+	all := make([]struct {
 		metric dto.Metric
 		of     dto.Gauge
 		value  float64
-	})
-	g.value, g.of.Value, g.metric.Label, g.metric.Gauge = value, &g.value, labels, &g.of
-	return &g.metric
+	}, len(labels))
+	for i := range all {
+		g := &all[i]
+		g.value, g.of.Value, g.metric.Label, g.metric.Gauge = value(i), &g.value, labels[i], &g.of
+		series[i] = &g.metric
+	}
+	return series
 }

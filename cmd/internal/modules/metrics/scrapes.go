@@ -20,12 +20,13 @@ func (m *Module) newScrapes() *scrapes {
 }
 
 func newScrapes(g prometheus.Gatherer, log *slog.Logger) *scrapes {
+	last := new(sizes)
 	return &scrapes{kept[*answer]{limit: scrapeLimit, make: func() *answer {
 		families, err := g.Gather()
 		if err != nil {
 			log.Error("metrics cannot be read", slog.Any("err", err))
 		}
-		return &answer{families: families, err: err}
+		return &answer{families: families, err: err, sizes: last}
 	}}}
 }
 

@@ -59,16 +59,18 @@ func (o *objects[T]) metrics() []metric {
 
 // collect implements group.
 func (o *objects[T]) collect(s *state) (families []*dto.MetricFamily) {
-	all := o.metrics()
-	for i := range all {
-		families = append(families, all[i].family())
-	}
-	o.each(s, func(of T, labels ...string) {
-		pairs := pairsOf(o.labels, labels)
-		for i, f := range families {
-			f.Metric = append(f.Metric, all[i].sample(pairs, o.rows[i].value(of)))
-		}
+	var all []T
+	var labels [][]*dto.LabelPair // of each element of all
+	o.each(s, func(of T, values ...string) {
+		all = append(all, of)
+		labels = append(labels, pairsOf(o.labels, values))
 	})
+	metrics := o.metrics()
+	for i := range metrics {
+		f, value := metrics[i].family(), o.rows[i].value
+		f.Metric = metrics[i].series(labels, func(i int) float64 { return value(all[i]) })
+		families = append(families, f)
+	}
 	return families
 }
 
