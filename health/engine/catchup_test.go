@@ -178,13 +178,17 @@ func TestTombstoneTakenBack(t *testing.T) {
 }
 
 // TestChooseWhileSaving: a client sends Choose while the server still saves the record of its
-// connection. The server answers with Accept once the record is durable.
+// connection. The server answers with Accept once the record is durable, to the latest of such messages.
 func TestChooseWhileSaving(t *testing.T) {
 	h := newHarness(t, nil)
 	h.hold = true
 	h.connect(5, me, 1)
 	save := h.effects[0].ID
-	h.message(host, wire.Message{Kind: wire.Choose, Incarnation: 5, Epoch: 1, Server: me, Sequence: 11})
+	choose := wire.Message{Kind: wire.Choose, Incarnation: 5, Epoch: 1, Server: me, Sequence: 11}
+	h.message(host, choose)
+	h.want("")
+	choose.Sequence = 8 // a late copy of an earlier message; the connect has sequence number 9
+	h.message(host, choose)
 	h.want("")
 	h.step(ServerInput{Kind: Saved, ID: save})
 	h.want("connected accept")

@@ -10,7 +10,7 @@ func (s *Server) choose(q *asked) {
 		code = s.chosen(i, c, q)
 	}
 	if k, ok := s.find(q.m.Client); ok && code == wire.Busy && c == nil && s.conn(k).state == saving {
-		s.conn(k).sequence = q.m.Sequence // no answer yet: Server.saved sends it once the record is durable
+		s.conn(k).sequence = max(s.conn(k).sequence, q.m.Sequence) // no answer yet: Server.saved sends it once the record is durable
 		return
 	}
 	s.stats.Choices[code]++
