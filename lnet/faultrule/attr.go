@@ -86,7 +86,7 @@ func (a *Attr) invalid(k Kind) string {
 		return fmt.Sprintf("interval %v: want whole seconds", a.Interval)
 	case a.Portals != 0 && a.types() == 0:
 		return "portals belong to PUT and GET, and the rule is about other messages"
-	case a.Classes&^AnyClass != 0:
+	case a.Classes&^anyClass != 0:
 		return fmt.Sprintf("health errors %#x: want classes from 1 to %d", uint16(a.Classes), lnd.NumFailures-1)
 	}
 	if k == Delay {

@@ -11,15 +11,15 @@ import (
 // Classes is a set of classes of failure, bit 1<<c for class c.
 type Classes uint16
 
-// AnyClass is the set of all classes ("random").
-const AnyClass Classes = 1<<lnd.NumFailures - 1<<lnd.LocalInterrupt
+// anyClass is the set of all classes ("random").
+const anyClass Classes = 1<<lnd.NumFailures - 1<<lnd.LocalInterrupt
 
-// randomWord is the text of AnyClass.
+// randomWord is the text of anyClass.
 const randomWord = "random"
 
 // String returns the text, such as "local_dropped,remote_error" or "random".
 func (s Classes) String() string {
-	if s == AnyClass {
+	if s == anyClass {
 		return randomWord
 	}
 	return strings.Join(s.names(), ",")
@@ -41,7 +41,7 @@ func ParseClasses(s string) (Classes, error) {
 next:
 	for name := range strings.SplitSeq(s, ",") {
 		if name == randomWord {
-			set = AnyClass
+			set = anyClass
 			continue
 		}
 		for c := lnd.LocalInterrupt; c < lnd.NumFailures; c++ {
@@ -50,7 +50,7 @@ next:
 				continue next
 			}
 		}
-		return 0, fmt.Errorf("%q is no health error: want %s, %s, or several separated by commas", name, strings.Join(AnyClass.names(), ", "), randomWord)
+		return 0, fmt.Errorf("%q is no health error: want %s, %s, or several separated by commas", name, strings.Join(anyClass.names(), ", "), randomWord)
 	}
 	return set, nil
 }

@@ -114,7 +114,7 @@ func TestInvalid(t *testing.T) {
 		{"a latency", Drop, func(a *Attr) { a.Latency = time.Second }, false},
 		{"no class", Drop, func(a *Attr) { a.Classes = 1 }, false},
 		{"class 11", Drop, func(a *Attr) { a.Classes = 1 << 11 }, false},
-		{"any class", Drop, func(a *Attr) { a.Classes = AnyClass }, true},
+		{"any class", Drop, func(a *Attr) { a.Classes = anyClass }, true},
 		{"a portal of ACKs", Drop, func(a *Attr) { a.Portals, a.Types = 1, 1<<wire.Ack }, false},
 		{"a portal of ACKs and GETs", Drop, func(a *Attr) { a.Portals, a.Types = 1, 1<<wire.Ack|1<<wire.Get }, true},
 		{"a delay", Delay, func(*Attr) {}, true},
@@ -123,7 +123,7 @@ func TestInvalid(t *testing.T) {
 		{"too long a latency", Delay, func(a *Attr) { a.Latency = longest + 1 }, false},
 		{"both, of a delay", Delay, func(a *Attr) { a.Interval = time.Second }, false},
 		{"the local NID of a delay", Delay, func(a *Attr) { a.Local = here }, false},
-		{"the class of a delay", Delay, func(a *Attr) { a.Classes = AnyClass }, false},
+		{"the class of a delay", Delay, func(a *Attr) { a.Classes = anyClass }, false},
 		{"a random delay", Delay, func(a *Attr) { a.Random = true }, false},
 		{"a delay of all", Delay, func(a *Attr) { a.All = true }, false},
 	} {
@@ -178,7 +178,7 @@ func TestSides(t *testing.T) {
 		t.Errorf("a rule without health errors fails what leaves with %v", c)
 	}
 	anything := all(1)
-	anything.Classes = AnyClass
+	anything.Classes = anyClass
 	s = newSet(t, 1, Drop, anything)
 	got = map[lnd.Failure]int{}
 	for range 2000 {
