@@ -3,7 +3,7 @@ package gossip
 import "ulnet/gossip/engine"
 
 // Error is an error of a configuration, a list or a change of the list. If it has NIDs, these
-// are the participants of which this node does not know that they have staged the list.
+// are the live participants that have not staged the list, as far as this node knows.
 type Error = engine.Error
 
 // Health is whether this node considers a participant alive.

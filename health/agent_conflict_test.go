@@ -28,8 +28,8 @@ func (c *cluster) redial(i int, cfg health.DialConfig) {
 // node takes its id in a later incarnation, and the client comes back. The other node answers
 // the servers, so it stays connected, and the client is refused. If the id is derived from the
 // client's own NID and PID, the client is accepted instead, and the other node is not. The
-// result is the same for every later incarnation of the other node, even for the one that the
-// client takes next.
+// result does not depend on the other node's incarnation number, even if it is the one that the
+// client itself takes when it begins its next incarnation.
 func TestTakenWhileAway(t *testing.T) {
 	spec.Covers(t, "CH-61", "CH-A21")
 	const away, taker = servers, servers + 1

@@ -276,9 +276,9 @@ func (c *Connection) Stats() (s ClientStats) {
 	return s
 }
 
-// PingLatency returns how long the masters of this client took to answer its pings, each from the first
-// ping that the master had not answered, without pauses of this process. All answers are counted. A
-// client that exchanges other messages with its master sends few pings.
+// PingLatency returns how long the masters of this client took to answer its pings. Each time is
+// measured from the first ping that the master had not answered, without pauses of this process. All
+// answers are counted. A client that exchanges other messages with its master sends few pings.
 func (c *Connection) PingLatency() latency.Snapshot { return c.pings.Snapshot() }
 
 // SetKeys replaces the keys that sign connects from now on. The error is [keyring.ErrOnOff] if

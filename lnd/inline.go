@@ -36,7 +36,7 @@ type Record struct {
 	PID     nid.PID             // the upper layer's: PID that the sender asked for
 	Pinned  bool                // the upper layer's: the header has the NID to send from
 	Closes  bool                // set by the driver: the record is the last one of its buffer whose end is reported
-	Expires time.Duration       // lnet's: instant at which a message expires that had to queue; else 0
+	Expires time.Duration       // lnet's: instant at which the message expires, if it had to queue; else 0
 	Upper   any                 // the upper layer's
 	Ptr     any                 // the upper layer's
 }

@@ -30,7 +30,7 @@ type Value struct {
 	Set         func(int)   // stores the number, which is in the unit of users
 	unset       func() bool // reports whether the configuration has the zero value
 	number      func() int  // returns the configured value, as users give it; nil: a flag
-	inForce     func() any  // an int in the form of users, or a bool
+	inForce     func() any  // returns the value in force: an int as users give it, or a bool
 	negative    bool        // whether the configuration may have a negative value
 }
 

@@ -20,7 +20,7 @@ func (ni *NI) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 		return lnd.Accept, err
 	}
 	d.Owner, d.Dropped = nil, false
-	d.Sink = lnd.Payload{} // not in the line above: Go would copy the values first, a stall
+	d.Sink = lnd.Payload{} // a statement of its own: one with the line above would copy the values first, which stalls the processor
 	if d.Group != 0 {
 		ni.parseGroup(d)
 		return lnd.Accept, nil
@@ -133,7 +133,7 @@ func (ni *NI) drop(d *lnd.Delivery, why DropReason) {
 	if p, ok := d.Cache.(*peerNI); ok {
 		p.traffic.countDropped(d.Header.Type, d.Header.PayloadLength)
 	}
-	if d.Owner != nil { // without an owner Abandon may still read the delivery
+	if d.Owner != nil { // no write if it is nil already: Abandon may read it at the same time
 		d.Owner = nil
 	}
 	d.Sink, d.Dropped = lnd.Payload{}, true

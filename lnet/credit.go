@@ -309,7 +309,8 @@ func (ni *NI) watchCredits() {
 	ni.node.cfg.Clock.AfterFunc(stallTime, ni.checkCredits)
 }
 
-// checkCredits does what the timer of watchCredits has to.
+// checkCredits is the function of the timer that watchCredits sets: it finds the peers that have stalled,
+// and lets waiting peers go on.
 func (ni *NI) checkCredits() {
 	ni.mu.Lock()
 	defer ni.mu.Unlock()

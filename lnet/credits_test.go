@@ -58,7 +58,7 @@ func TestRDMAReply(t *testing.T) {
 	r.send(peerA, 1, 2, 3)
 	before, ni := r.peer(peerA), r.node.Snapshot().NIs[0]
 	reply := func(bits uint64) {
-		m := put(peerA, bits) // by the match bits the rig tells messages apart
+		m := put(peerA, bits) // a PUT with match bits, by which the rig tells messages apart
 		m.Answers, m.Asker, m.RDMAReply = r.ni, nid.ProcessID{NID: peerA, PID: nid.LustrePID}, true
 		r.node.Send(m)
 	}
@@ -110,7 +110,7 @@ func TestPriorityCredits(t *testing.T) {
 		tunables       lnd.Tunables
 		flying, waits  []uint64 // 1 to 9 are normal messages to one peer, 11 to 19 priority messages to another or the same
 		to             nid.NID
-		credits, least int // credits of the peer of the priority messages, with all in flight
+		credits, least int // Credits and MinCredits of the peer to, after all messages were sent
 	}{
 		"peer": {lnd.Tunables{PeerCredits: 2}, []uint64{1, 2, 11, 12}, []uint64{13, 3}, peerA, -4, -4},
 		"NI":   {lnd.Tunables{PeerCredits: 2, Credits: 2}, []uint64{1, 2, 11, 12}, []uint64{13, 3}, peerB, -1, -1},

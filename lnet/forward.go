@@ -43,7 +43,7 @@ type transit struct {
 	ticket router.Ticket
 	ni     *NI           // NI at which the message arrived
 	from   *peerNI       // peer from which the message came
-	d      *lnd.Delivery // while it waits for a buffer; guarded by forwarder.mu
+	d      *lnd.Delivery // delivery of a message that waits for a buffer; guarded by forwarder.mu
 	buffer []byte
 	memory [1]lnd.Segment // the part of buffer that holds the payload
 }

@@ -69,7 +69,7 @@ func (n *Node) AddRoutes(list []route.Route) error {
 // DeleteRoutes removes the routes for which del returns true, as one change, and returns them. del
 // must not call methods of the node.
 func (n *Node) DeleteRoutes(del func(route.Route) bool) (deleted []route.Route) {
-	_ = n.changeRoutes(func(g *gateways) error { // returns the error of the function, which has none
+	_ = n.changeRoutes(func(g *gateways) error { // changeRoutes returns the error of this function, which is always nil
 		deleted = g.table.DeleteFunc(del)
 		return nil
 	})
@@ -289,8 +289,8 @@ func (n *Node) GatewaysChecked() bool {
 	return !slices.ContainsFunc(n.gateways.routers, func(gw *gateway) bool { return !gw.state.Checked })
 }
 
-// OnRouteChange calls f after every change of the routes, of the NIDs of their gateways, and
-// after each check of one. f must not block.
+// OnRouteChange calls f after every change of the routes or of the NIDs of their gateways, and
+// after each check of a gateway. f must not block.
 func (n *Node) OnRouteChange(f func()) {
 	n.gateways.mu.Lock()
 	n.gateways.watchers = append(n.gateways.watchers, f)

@@ -86,7 +86,7 @@ func (p *peerNI) post(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken 
 
 // address addresses the messages that i stands for.
 func (p *peerNI) address(i *Inline) {
-	i.To.NID = p.nid // not in the line below: Go would copy the values first, a stall
+	i.To.NID = p.nid // a statement of its own: one with the line below would copy the values first, which stalls the processor
 	i.To.PID, i.Expires = i.Header.DestPID, 0
 }
 
@@ -103,7 +103,7 @@ func (p *peerNI) mayJoin() {
 // an NI credit, which the buffer holds until its last message has ended. The caller holds p.mu. If undo is
 // true, the caller must give an NI credit back after it has released p.mu.
 func (p *peerNI) fill(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken, undo bool) {
-	if p.buffers > 0 { // so there may be one with room
+	if p.buffers > 0 { // one of these buffers may have room
 		if flush, taken = p.ni.poster.Post(&i.Inline, payload, false); taken {
 			return flush, true, false
 		}
@@ -118,7 +118,7 @@ func (p *peerNI) fillAnother(i *Inline, payload lnd.Payload) (flush lnd.Flusher,
 		return nil, false, false
 	}
 	i.Owner = p
-	p.ni.pending.Add(1) // before the driver has the buffer, and another goroutine can end it
+	p.ni.pending.Add(1) // counted before Post, because another goroutine can end the buffer as soon as the driver has it
 	flush, taken = p.ni.poster.Post(&i.Inline, payload, true)
 	if !taken || !i.Opens {
 		p.ni.ended()
@@ -168,8 +168,8 @@ func (p *peerNI) postQueued() (flush lnd.Flusher, undo, taken bool) {
 		if flush, taken, undo = p.fill(i, m.Payload); taken {
 			p.queue.Pop()
 			p.ni.node.backlog.leave(m)
-			p.ni.node.inFlight.dec() // Send has counted m as in flight, which the driver does now, and
-			p.ni.ended()             // as pending, for which the buffer stands
+			p.ni.node.inFlight.dec() // Send has counted m as in flight; from now on the driver counts it
+			p.ni.ended()             // Send has counted m as pending; from now on its buffer counts instead
 			upper.Posted(m)
 		}
 		if !taken || flush != nil || undo {
@@ -231,10 +231,11 @@ func (d *departed) add(r *lnd.Record, n int) {
 	d.bytes += n * int(r.Length)
 }
 
-// restore returns the credits of buffers to a process that have ended, and notes how many messages were in
-// flight together with those that have left; those to other processes of p are left out. It runs before the handlers of their events, so that a handler can
-// send. But peers that wait for credits of the NI get them first: otherwise a handler that sends again and
-// again would take all of them. Other messages to p that wait go on after these events.
+// restore returns the credits of the buffers that have ended. For the maximum of messages in flight, it
+// notes how many there were before the messages in sum left; it leaves out inline messages to other
+// processes than to. It runs before the handlers of the SEND events, so that a handler can send. But peers
+// that wait for credits of the NI get them first: otherwise a handler that sends again and again would take
+// all of them. Other messages to p that wait go on after these events.
 func (p *peerNI) restore(sum *departed, to nid.ProcessID) {
 	p.mu.Lock()
 	p.credits += sum.credits

@@ -127,8 +127,8 @@ func TestPostFailsInPart(t *testing.T) {
 	}
 }
 
-// TestPostMax: the most messages that were in flight at once are counted, those in several buffers, which
-// end one by one, and one that waits and then goes into a buffer, once each.
+// TestPostMax: MsgsMax, the most messages that were in flight at once, counts each message once: also
+// messages in several buffers, which end one by one, and a message that waits before it goes into a buffer.
 func TestPostMax(t *testing.T) {
 	node, p := newPoster(t, lnet.Config{}, lnd.Tunables{PeerCredits: 8})
 	p.size = 10

@@ -308,7 +308,7 @@ func TestRemovedTwice(t *testing.T) {
 }
 
 // TestNIGoesWithItsMessages: when an NI is removed, its messages that wait for discovery, for
-// a peer credit or for an NI credit fail, and no messages of another NI.
+// a peer credit or for an NI credit fail. Messages of another NI do not.
 func TestNIGoesWithItsMessages(t *testing.T) {
 	r := newRig(t, lnd.Tunables{Credits: 2, PeerCredits: 1}, lnet.Config{})
 	other := &driver{id: self1}

@@ -65,7 +65,7 @@ func (t *Traffic) add(u Traffic) {
 // names.
 type Stats struct {
 	MsgsAlloc        uint64 `json:"msgs_alloc"`             // messages being sent now; LNet counts those being received too
-	MsgsMax          uint64 `json:"msgs_max"`               // highest MsgsAlloc so far; may be too low, because of small messages only those to one peer are counted at a time
+	MsgsMax          uint64 `json:"msgs_max"`               // highest MsgsAlloc so far; may be too low: of the small messages, only those to one process are counted at a time
 	Errors           uint64 `json:"errors"`                 // sends that failed
 	SendCount        uint64 `json:"send_count"`             // messages that left
 	SendRefused      uint64 `json:"send_refused_count"`     // the part of Errors that failed because too many messages waited for discovery or a connection

@@ -237,7 +237,7 @@ func TestAskingAllocates(t *testing.T) {
 	}
 	table, net := newWire(t)
 	table.TimeOneIn(0)
-	net.whole = func() bool { return true } // the copy that this network makes is allocated
+	net.whole = func() bool { return true } // the network makes no copy of the messages, which would be allocated
 	for name, targets := range map[string][]nid.ProcessID{"one": {there, there}, "several": {there, beside, stranger}} {
 		md := bound([]lnd.Segment{make([]byte, 8)}, inf)(t, table, net)
 		d := new(lnd.Delivery)

@@ -167,7 +167,7 @@ func TestOpPtr(t *testing.T) {
 func TestOperationTimeout(t *testing.T) {
 	spec.Covers(t, "PT-34")
 	for name, c := range map[string]struct {
-		steps string // p: PUT with ACK, g: GET, for 3 s; q: PUT with ACK for 1 s; s: sent, f: failed; a: answer to the latest; u: unlink; digits: seconds
+		steps string // p: PUT with ACK, g: GET, for 3 s; q: PUT with ACK for 1 s; s: sent, f: failed; a: answer to the latest operation; u: unlink; digits: seconds
 		want  []string
 		late  uint64
 	}{

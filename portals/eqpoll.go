@@ -34,7 +34,7 @@ func (t *Table) PollEQs(queues []*EQ, timeout time.Duration) (e Event, which int
 		case !ok && err == nil && timeout != 0:
 			continue
 		case woken >= 0 && woken != which:
-			queues[woken].notify() // it may have an event, and other calls may be waiting for that
+			queues[woken].notify() // the queue that woke this call may still have an event, for which others may wait
 		}
 		return e, which, ok, err
 	}

@@ -94,8 +94,8 @@ func (f *eventFixture) compare(run func(f *eventFixture) portals.MDHandle, want 
 	}
 }
 
-// TestEventFieldsAtInitiator (PT-16) checks every field of the events of an active MD (struct
-// lnet_event).
+// TestEventFieldsAtInitiator (PT-16) checks every field of the events of a bound MD, with which
+// this node puts and gets (struct lnet_event).
 func TestEventFieldsAtInitiator(t *testing.T) {
 	spec.Covers(t, "PT-16")
 	anyone := nid.ProcessID{NID: nid.Any(), PID: nid.LustrePID}

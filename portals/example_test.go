@@ -36,7 +36,7 @@ func Example() {
 		stdlog.Fatal(err)
 	}
 
-	// The sender: the PUT takes one of the threshold, its ACK the other.
+	// The sender: the threshold is 2, because the PUT and its ACK are two operations.
 	md, err := table.MDBind(portals.MD{
 		Segments:  []lnd.Segment{[]byte("hello")},
 		Threshold: 2,

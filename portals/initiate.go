@@ -25,7 +25,7 @@ type PutRequest struct {
 	OpPtr       any           // value that the events of this operation have
 	Timeout     time.Duration // with Ack: how long the ACK may take; 0: as the MD says
 
-	recovery bool // the same as GetRequest.recovery
+	recovery bool // the same as GetRequest.Recovery
 }
 
 // Put sends an MD's data to a target (LNetPut). A nil error means that a SEND event will

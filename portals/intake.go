@@ -18,7 +18,7 @@ type intake struct {
 	usual Event // what the events of messages for md have in common
 
 	acks *operation // run of equal ACKs that have come; nil: none
-	due  acksDue    // ACKs of the PUTs before
+	due  acksDue    // ACKs of earlier PUTs of the batch that are not posted yet
 
 	md      *md // the MD that took the latest message; nil: none that may take the next one
 	handle  MDHandle

@@ -251,7 +251,7 @@ func TestPlacement(t *testing.T) {
 func TestMEInsert(t *testing.T) {
 	for name, c := range map[string]struct {
 		match portals.Match // Match of all entries
-		calls []string      // "before 0", "after 0": beside which entry; numbers in the order of the calls
+		calls []string      // "before 0": before entry 0; entries are numbered as they are made
 		want  []int         // numbers of the entries, in the order of trying
 	}{
 		"before the first":    {portals.Match{}, []string{"before 0"}, []int{1, 0}},

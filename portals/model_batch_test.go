@@ -142,9 +142,9 @@ func (r *modelRun) batchedAcks(t *rapid.T) {
 	r.endBatch()
 }
 
-// acksAgain makes some of the n messages with header h arrive at once that follow the latest one and are
-// equal to it. It returns their number, and adds them to the list. The last of n has another message
-// behind it unless last is set.
+// acksAgain calls Again for some of the n messages that follow the latest one and are equal to it; all have
+// the header h. It adds those that it passes to Again to taken, and returns their number. If last is set, the
+// last of the n messages ends the batch, and is not passed to Again.
 func (r *modelRun) acksAgain(t *rapid.T, h wire.Header, n int, last bool, taken *[]*modelArrival) int {
 	if last {
 		n = max(n-1, 0)

@@ -102,7 +102,7 @@ func (t *Table) left(d *md, list []lnd.Record, to nid.NID) {
 	}
 	d.handling = true
 	d.mu.Unlock()
-	o := t.newOperation() // for the events
+	o := t.newOperation() // holds the events, one after another
 	usual := t.sendEvent(d, to)
 	last := len(list) - 1
 	for n := range list {
@@ -112,7 +112,7 @@ func (t *Table) left(d *md, list []lnd.Record, to nid.NID) {
 			d.refs -= int32(len(list))
 			o.event.Unlinked = t.isOver(d)
 			o.event.Err = d.eventError(nil, o.event.Unlinked)
-			if d.pending.n > 0 { // those events came first, and this one may be the MD's last
+			if d.pending.n > 0 { // pending events go first, because this one may be the MD's last
 				d.pending.push(o)
 				t.handle(d)
 				return

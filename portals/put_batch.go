@@ -98,7 +98,7 @@ func (t *Table) launchRun(b *batch, puts []PutRequest, first int) (n int) {
 		taken += n
 		more = n > 0
 	}
-	for i := range b.run[taken:] { // they have to wait
+	for i := range b.run[taken:] { // PUTs that PostList did not take, which may have to wait
 		t.send(&b.puts[first+taken+i], wire.Put, &puts[first+taken+i])
 	}
 	n = len(b.run)

@@ -77,8 +77,9 @@ func (l *log) pointers() (list []string) {
 	return list
 }
 
-// TestPutBatchOneSend (PT-38): one SEND event follows the last of the PUTs, whether these leave as inline
-// messages in one write, alone, or not inline, and beside a PUT with an event of its own.
+// TestPutBatchOneSend (PT-38): PUTs of a batch leave as inline messages, several in one write or one alone,
+// or not inline. One SEND event follows the last of them. A PUT outside the batch, which leaves in the
+// same write as the first ones, has an event of its own.
 func TestPutBatchOneSend(t *testing.T) {
 	spec.Covers(t, "PT-38")
 	table, net := newWire(t)

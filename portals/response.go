@@ -87,7 +87,7 @@ type response struct {
 	typ  wire.MsgType // type of the message that the response answers
 	part
 	ptr    any
-	sample sample // of the operation that take has ended
+	sample sample // timing of the operation that the method take has ended
 }
 
 // responseTo finds the MD, and the call if there is one, by the handle in an ACK or REPLY. It

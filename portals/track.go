@@ -126,7 +126,7 @@ func (t *Table) sweep() {
 		switch since := d.awaited; {
 		case since == 0:
 			d.mu.Unlock()
-		case round < since+patience: // since may be the round of the next sweep, if this one is slow
+		case round < since+patience: // if this sweep is slow, the value of since may already be the round of the next one
 			more = true
 			d.mu.Unlock()
 		default:

@@ -141,7 +141,7 @@ func lastRecord(list []lnd.Record, i *lnd.Inline) []lnd.Record {
 	return list
 }
 
-// lose fails the last n of the messages that a message which was posted stands for.
+// lose fails some of the messages for which m, a posted message, stands: the last ones, as many as count says.
 func (n *network) lose(m *lnd.Message, count int, err error) {
 	i := m.Owner.(*lnd.Inline)
 	n.up.(lnd.InlineUpcalls).Lost(i.Owner, &lastRecord(nil, i)[0], &m.Header, i.To, count, m.Payload.AppendTo(nil), err)

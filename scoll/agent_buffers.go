@@ -55,7 +55,7 @@ func (b *buffers) add(r *Request, child int, buf []byte) *post {
 	return p
 }
 
-// recycle returns posts that the network does not use any more to the pool.
+// recycle returns to the pool the posts of a request that has ended, as far as they are not in use.
 func (r *Request) recycle() {
 	b := &r.buffers
 	b.mu.Lock()

@@ -58,14 +58,14 @@ type fetch struct {
 	segments []portals.Segment
 	length   int
 	chunk    int         // bytes that one GET asks for
-	partly   bool        // the machine wants to be told of each progress
+	partly   bool        // the machine wants to be told whenever more bytes have arrived
 	sum      wire.Digest // digest of the bulk data; zero: not known
 
 	mu     sync.Mutex
 	limit  int        // bytes that the parent has so far; guarded by mu, like all below
 	next   int        // offset of the next GET
 	under  []*getting // GETs under way, in the order of their offsets
-	there  int        // bytes before those of the GETs under way, as told to the machine
+	there  int        // bytes that have arrived without a gap from the beginning, as last told to the machine
 	status Status
 	told   bool // the machine was told that the fetch has ended
 }

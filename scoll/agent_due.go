@@ -27,7 +27,7 @@ type due struct {
 
 	mu     sync.Mutex
 	idle   chan struct{} // closed when the last call has ended after the agent closed
-	queue  []*call       // guarded by mu, like all below; from head on
+	queue  []*call       // the calls to be made are those from index head on; guarded by mu, like all below
 	head   int
 	free   []*call
 	making int  // number of goroutines that make calls, including workers

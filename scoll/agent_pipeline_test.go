@@ -20,7 +20,7 @@ func TestAgentsPipeline(t *testing.T) {
 	for _, size := range []int{1, 4096, 4097, 2<<20 + 17} {
 		for _, segment := range []int{1, 5000, 1 << 20, 2 << 20} {
 			if segment > 1 && segment < size>>7 {
-				continue // the same as 1
+				continue // SetSegment gets size>>7, as for segment 1
 			}
 			t.Run(fmt.Sprintf("%d in %d", size, segment), func(t *testing.T) {
 				s := newStacks(t, 12, nil)
@@ -56,8 +56,8 @@ func (s *stacks) same(bulk []byte) {
 	}
 }
 
-// TestAgentsPipelineFaster: SC-A17: in segments, 4 MiB of bulk data reach all nodes of a tree
-// of depth 3 in at most half the time, with whole stacks at 10 Gb/s.
+// TestAgentsPipelineFaster: SC-A17: with whole stacks at 10 Gb/s, 4 MiB of bulk data in segments
+// reach all nodes of a tree of depth 3 in at most half the time that they take without segments.
 func TestAgentsPipelineFaster(t *testing.T) {
 	spec.Covers(t, "SC-A17")
 	effort.OneGoroutine(t)

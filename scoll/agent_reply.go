@@ -12,8 +12,8 @@ import (
 // belongs to the module until ReplyOut.
 //
 //	EAGAIN    PostReply was not called yet
-//	EALREADY  there was a last message, of the service or, because that took too
-//	          long, of the module; or IncomingRequest has failed, see ReplyBelow
+//	EALREADY  the last message was made before: by the service or, because the service took
+//	          too long, by the module; or IncomingRequest has failed, see ReplyBelow
 //	EINVAL    this is the root
 //	EMSGSIZE  more than a message can carry: use ReplyPart
 //	ESTALE    the handle has ended

@@ -129,7 +129,8 @@ func (g *Group) MaxPayload() (bytes int, err error) {
 //
 //	EALREADY      it was sent before
 //	ECANCELED     it was aborted, or the agent has stopped
-//	EBUSY         Last while others are under way, or 4096 of the group wait
+//	EBUSY         Last is set while other broadcasts over the group are under way, or 4096
+//	              requests over the group wait
 //	EAGAIN        the group is being created
 //	ENOGROUP      the group is gone
 //	EINVAL        this is not the root, a child has no reply buffer, or the timeouts

@@ -238,7 +238,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 	dropped := func() uint64 { return s.nodes[0].table.Node().Snapshot().Stats.DropReasons[lnet.NoMatch.String()] }
 	before, child := dropped(), 1
-	for step := range uint64(4) { // the sequences of the creation and of the broadcast
+	for step := range uint64(4) { // the match bits of the creation and of the broadcast, two each
 		s.fabric.Do(sim.NodeID(child), func(*simlnd.Host) {
 			table := s.nodes[child].table
 			md, err := table.MDBind(portals.MD{Segments: [][]byte{make([]byte, 60)}, Threshold: 1}, portals.Unlink)

@@ -15,8 +15,8 @@ import (
 const keyLabel = "scoll"
 
 // SetKeys replaces the keys from now on; docs/keys.md has the steps for changing the keys of a
-// cluster. The error is [keyring.ErrOnOff] if either the agent has no keys now, or none are in
-// keys, but not both.
+// cluster. The error is [keyring.ErrOnOff] if the agent has keys and the new value has none, or the
+// agent has none and the new value has some.
 func (a *Agent) SetKeys(keys keyring.Keys) error { return a.signer.Set(keys) }
 
 // KeyStats returns counters of signed messages.

@@ -213,7 +213,7 @@ func TestDeadMember(t *testing.T) {
 		}
 	})
 	g := s.group(0, false, scoll.Tree{})
-	view.alive = append(view.alive, simlnd.NID(2)) // a death that this node has not learned of yet
+	view.alive = append(view.alive, simlnd.NID(2)) // node 2 is alive, but the view has not reported it: the agent has to ask
 	_, err := g.NewRequest(scoll.RequestConfig{})
 	var dead *scoll.Error
 	if !errors.As(err, &dead) || !slices.Equal(dead.Dead, []nid.NID{simlnd.NID(3)}) || !errors.Is(err, scoll.EHOSTDOWN) {

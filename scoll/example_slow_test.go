@@ -48,8 +48,8 @@ func ExampleRequest_Reply() {
 				return w.prepare(r)
 			},
 			IncomingRequest: func(r *scoll.Request) error {
-				// The work is here. Servers that have run an earlier attempt of a
-				// broadcast to the live members do not come here: see Repeated.
+				// The work is done here. IncomingRequest is not called on servers that have
+				// run an earlier attempt of a broadcast to the live members: see Repeated.
 				r.Data.(*work).step(r)
 				return nil
 			},

@@ -9,7 +9,7 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// portion is a payload to be merged, of the answer of this node or of one below it.
+// portion is a payload to be merged: an answer of this node or of a node below.
 type portion struct {
 	rank    int
 	members []int // ranks of the members whose answers are in it

@@ -157,8 +157,8 @@ func (k *stack) careful() scoll.Service {
 	return s
 }
 
-// TestBlockedRoot: SC-57: the root's own IncomingRequest blocks. After T of the tree, or after
-// Abort, the root gets its result, in which the root itself is unreached. Its buffers are free
+// TestBlockedRoot: SC-57: the root's own IncomingRequest blocks. After the timeout T of the tree,
+// or after Abort, the root gets its result, in which the root itself is unreached. Its buffers are free
 // in ReplyOut, which is called when IncomingRequest has returned.
 func TestBlockedRoot(t *testing.T) {
 	spec.Covers(t, "SC-57")

@@ -10,7 +10,7 @@ import (
 	"ulnet/scoll"
 )
 
-// meeting makes callbacks wait for each other, for ten seconds at most.
+// meeting makes callbacks wait for each other, for a minute at most.
 type meeting struct {
 	t    *testing.T
 	want int32

@@ -51,7 +51,7 @@ func analyzeRounds(b *measurement, tool *compiled, segment int, speed, memory *l
 	path := filepath.Join(tool.folder, "bulk.pcap")
 	messages := analyzedMessages
 	if b.rounds == 1 {
-		messages = b.some(messages) // only to see that it works
+		messages = b.some(messages) // a single round only checks that the measurement works
 	}
 	size := must(writeBulkCapture(path, messages, segment))
 	defer os.Remove(path)
@@ -68,7 +68,7 @@ func analyzeRounds(b *measurement, tool *compiled, segment int, speed, memory *l
 
 // buildLnetdump compiles lnetdump from the tree in which bench runs.
 func buildLnetdump(ctx context.Context) (*compiled, error) {
-	for _, folder := range []string{lnetdump, filepath.Join("..", "lnetdump")} { // of bench in the root, and of its tests
+	for _, folder := range []string{lnetdump, filepath.Join("..", "lnetdump")} { // as seen from the root of the tree, and from the tests of bench
 		if _, err := os.Stat(filepath.Join(folder, "main.go")); err == nil {
 			return recipe{tool: "go", before: []string{"build", "-trimpath", "-ldflags=-s"}, after: []string{"."}, folder: folder, packages: "Go"}.compile(ctx)
 		}
@@ -110,8 +110,8 @@ func analyzeOnce(ctx context.Context, tool, capture string, messages int) (u ana
 }
 
 // peakMemory reads the most resident memory of a process (VmHWM) every few milliseconds until the
-// returned function is called, which returns it in MiB. The field ru_maxrss of its usage would not
-// do: it begins with that of the process from which it was forked.
+// returned function is called, which returns it in MiB. The field ru_maxrss of its resource
+// usage is no alternative: it starts at the memory of the parent from which the process was forked.
 func peakMemory(pid int) (end func() float64) {
 	stop, peak := make(chan struct{}), make(chan float64)
 	go func() {

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 
 func runBench(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	suite.Anew() // goals compile and start commands of another module than this one
+	suite.Anew() // goals compile programs of another module, whose changes Go's test cache does not notice
 	var out bytes.Buffer
 	var errs sharedBuffer
 	env := cli.Env{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }}

@@ -36,8 +36,8 @@ func pick[T any](b *measurement, glance, usual, long T) T {
 // some returns the number of operations per round: it is n, or much less at the effort aGlance.
 func (b *measurement) some(n int) int { return pick(b, max(n/20, 1), n, n) }
 
-// newcomers is the number of nodes that join in a run. Large simulations track only what all nodes know
-// of the first nodes of the list, as many as this number.
+// newcomers is the number of nodes that join in a run. In large simulations, each node tracks only this
+// many participants: the first ones of the list.
 const newcomers = 64
 
 // propagation is a cluster size of goal G-GO-1, with the bounds for it in cycles.

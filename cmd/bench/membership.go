@@ -90,8 +90,8 @@ func (t *membershipTrial) run(b *measurement, of system) *membership {
 // traffic measures bytes and CPU while nothing happens.
 func (t *membershipTrial) traffic(c *cluster, m *membership) {
 	calm := t.calm
-	// Gossip is the only system without changes. In its first cycles, as many as the cluster has nodes,
-	// each node puts its parameters into all messages. The calm traffic is measured after these cycles.
+	// Gossip is the only system whose nodes cannot change. In its first cycles, as many as the cluster has
+	// nodes, each node puts its parameters into all messages. The traffic is measured after these cycles.
 	if !m.system.changes {
 		calm = max(calm, min(time.Duration(t.nodes+5)*t.interval, time.Minute))
 	}

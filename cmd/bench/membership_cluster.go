@@ -45,8 +45,8 @@ type event struct {
 	rival.News
 }
 
-// newCluster starts the nodes of a system. If node has no base address, they run on loopback.
-// Otherwise the function that within returns for a node starts it.
+// newCluster starts the nodes of a system. If node.Base is not valid, the nodes run on loopback.
+// Otherwise within(i) returns the function that starts node i.
 func (b *measurement) newCluster(of system, node rival.Node, within func(i int) func(func() error) error) *cluster {
 	if !node.Base.IsValid() {
 		node.Base = netip.AddrFrom4([4]byte{127, 0, 77, 1})
@@ -149,8 +149,8 @@ func (c *cluster) signal(s syscall.Signal, nodes ...int) {
 	}
 }
 
-// observe waits until all other live nodes, or all nodes in the list by if that is not nil, have
-// reported an event about a node. It returns, for each of these nodes, the time between the instant
+// observe waits until other nodes have reported an event about a node: the nodes in the argument by or,
+// if by is nil, all other live nodes. It returns, for each of these nodes, the time between the instant
 // from and its first report.
 func (c *cluster) observe(what string, node int, from time.Time, by []int, is func(event) bool) (list []time.Duration) {
 	if by == nil {
@@ -176,8 +176,8 @@ func (c *cluster) observe(what string, node int, from time.Time, by []int, is fu
 	return list
 }
 
-// told returns the times until the other live nodes knew of a change of a node. If the list by
-// is not empty, only the nodes in it count.
+// told returns the mean and the longest time until the other live nodes knew of a change of a node. If
+// nodes are listed in the argument by, only these count.
 func (c *cluster) told(kind rival.Change, node int, from time.Time, by ...int) sideSpread {
 	return spreadOf(c.observe(fmt.Sprintf("node %d, which is %s,", node, kind), node, from, by, func(e event) bool { return e.Kind == kind }))
 }

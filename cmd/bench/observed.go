@@ -108,7 +108,7 @@ func socketOf(b *measurement) string {
 // seen is what an observer got in a round.
 type seen struct {
 	Scrapes  uint64
-	Messages uint64 // of the page
+	Messages uint64 // lines of the event stream of the page
 }
 
 // observer scrapes metrics and follows the page of a node.

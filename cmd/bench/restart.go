@@ -182,7 +182,7 @@ func (p *retrier) try(put bool) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = p.table.MDUnlink(md) }() // an error means that it is gone
+	defer func() { _ = p.table.MDUnlink(md) }() // an error means that the MD was unlinked already
 	if put {
 		err = p.table.Put(portals.PutRequest{MD: md, Ack: true, Target: p.target, Portal: restartPortal, Timeout: restartTry})
 	} else {

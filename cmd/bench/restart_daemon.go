@@ -58,7 +58,7 @@ func newRestarted(b *measurement) *restarted {
 
 func (d *restarted) path(name string) string { return filepath.Join(d.folder, name) }
 
-// start starts lnetd with the sockets that its manager has kept. The process is killed when this one
+// start starts lnetd with the sockets that its manager has kept. The kernel kills lnetd when this process
 // dies.
 func (d *restarted) start() {
 	cmd := exec.Command(d.program, "--config", d.path("lnetd.yaml"), "--networks", fmt.Sprintf("tcp(%v)", peerAddr),
@@ -69,12 +69,12 @@ func (d *restarted) start() {
 	started, ended := make(chan error), make(chan struct{})
 	go func() {
 		defer close(ended)
-		runtime.LockOSThread() // the process would end with the thread
+		runtime.LockOSThread() // Pdeathsig kills lnetd when the thread that has started it ends
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			_ = cmd.Wait() // a daemon that fails gives no answer
+			_ = cmd.Wait() // the exit status is not needed: if lnetd fails, operations get no answer
 		}
 	}()
 	succeed(<-started)

@@ -16,7 +16,7 @@ var plainGroup = netip.MustParseAddr("239.77.0.1")
 
 // The first byte of a plain datagram tells receivers how to handle it.
 const (
-	plainAnswered = 1 // receivers acknowledge the datagram; its next 8 bytes are the time to poll before waits, in ns
+	plainAnswered = 1 // receivers acknowledge the datagram; the next 8 bytes are the time to poll before waiting, in ns
 	plainCounted  = 2
 )
 

@@ -139,7 +139,7 @@ func (m *member) service() scoll.Service {
 	}
 }
 
-// post attaches a state to a request, which contains a buffer for each child's answer.
+// post attaches a state to a request. The state contains a buffer for each child's answer.
 func (m *member) post(r *scoll.Request) error {
 	s := m.states.Get().(*sums)
 	r.Data = s

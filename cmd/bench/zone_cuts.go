@@ -11,7 +11,7 @@ import (
 // others.
 type cutZone struct {
 	nodes, first int
-	step         time.Duration // partitions last for its multiples, up to the longest partition
+	step         time.Duration // partitions last for multiples of step, up to longestCut
 	seeds        int
 }
 

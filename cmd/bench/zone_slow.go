@@ -41,7 +41,7 @@ func measureZoneSlow(b *measurement) {
 	}
 }
 
-// removals counts reported removals of nodes; others are those of them that removed healthy nodes.
+// removals has the number of reported removals of nodes, and in others how many of these were of healthy nodes.
 type removals struct{ removed, others float64 }
 
 // add adds the results of all seeds.

@@ -17,8 +17,8 @@ import (
 const (
 	// The first wardServers daemons are servers, the others clients.
 	wardServers, wardClients = 3, 3
-	// wardLook is the interval at which the servers are asked for their clients on a terminal,
-	// where the table changes with their answers, and wardWait the one elsewhere.
+	// The demonstration asks the servers for their clients at the interval wardLook if the output is a
+	// terminal, where it redraws the table after each answer, and otherwise at the interval wardWait.
 	wardLook, wardWait = 100 * time.Millisecond, 500 * time.Millisecond
 )
 

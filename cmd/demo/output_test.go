@@ -43,7 +43,7 @@ func wants(net string) map[string][]wanted {
 		},
 		"gossip": {
 			{1, " died        127.0.0.3@tcp (has died once)\n"},
-			{2, "\n    clock "}, // one line is the first one of the watch, the other one is of the status
+			{2, "\n    clock "}, // once at the beginning of the output of watch, and once in that of status
 			{1, "    127.0.0.1@tcp  0    alive   0  (this node)\n"},
 		},
 		"simulation": {
@@ -80,7 +80,7 @@ func wants(net string) map[string][]wanted {
 	}
 }
 
-// TestUnknownAct: an act that is none starts nothing, and the error names all acts.
+// TestUnknownAct: if --act names an act that does not exist, no act starts, and the error names all acts.
 func TestUnknownAct(t *testing.T) {
 	var out, errs bytes.Buffer
 	env := cli.Env{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }}

@@ -64,7 +64,7 @@ func (v *reportVerb) run(c *cobra.Command, args []string) error {
 	path := ""
 	if len(args) > 0 {
 		path = args[0]
-		if err := v.mayMake(path); err != nil { // before the work, and again when the file gets its name
+		if err := v.mayMake(path); err != nil { // checked before the work, and again when the file gets its name
 			return err
 		}
 	}
@@ -108,7 +108,7 @@ func (v *reportVerb) write(path string, r *bugreport.Report) (err error) {
 	if err != nil {
 		return cli.Hint(err, "name a file in a folder that can be written")
 	}
-	defer os.Remove(f.Name()) // an error means that it has its name
+	defer os.Remove(f.Name()) // an error means that Rename has moved the file to its name
 	if err = errors.Join(r.Write(f), f.Close()); err != nil {
 		return err
 	}

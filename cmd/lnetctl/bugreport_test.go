@@ -133,7 +133,7 @@ func unpacked(t *testing.T, path string) (files map[string]string, all string) {
 // TestBugreport: the report of a daemon has its state, and none of the secrets that configuration,
 // files, environments and the log have. The file is the user's alone, and replaces nothing.
 func TestBugreport(t *testing.T) {
-	t.Parallel() // it waits for programs
+	t.Parallel() // the test mostly waits for programs
 	spec.Covers(t, "OP-44", "OP-45", "OP-47")
 	bin, err := commands.Build(t.TempDir(), "lnetd", "lnetctl")
 	if err != nil {
@@ -195,8 +195,8 @@ func indexOf(t *testing.T, files map[string]string) (i bugreport.Index) {
 	return i
 }
 
-// TestBugreportNames: a link in the place of the file is not followed, a folder that is not there is
-// an error with what to do.
+// TestBugreportNames: a link in the place of the file is not followed. If the folder of the file does not
+// exist, the error says what to do.
 func TestBugreportNames(t *testing.T) {
 	spec.Covers(t, "OP-47")
 	f := &fakeServer{socket: filepath.Join(t.TempDir(), "none")}
@@ -259,8 +259,8 @@ func TestBugreportChecksAgain(t *testing.T) {
 	}
 }
 
-// TestProfileMakesItsFileFirst: a profile may take minutes, so that its file cannot be made is said
-// before the daemon is asked, and a file that is there stays.
+// TestProfileMakesItsFileFirst: a profile may take minutes. If its file cannot be made, the command
+// therefore reports that before it asks the daemon. A file that exists already stays as it is.
 func TestProfileMakesItsFileFirst(t *testing.T) {
 	f := &fakeServer{socket: filepath.Join(t.TempDir(), "none")}
 	path := filepath.Join(t.TempDir(), "cpu.pprof")

@@ -100,7 +100,7 @@ func (v *doctorVerb) list(w io.Writer) error {
 
 // diagnosis is the JSON of doctor.
 type diagnosis struct {
-	Outcome  doctor.Outcome   `json:"outcome"` // the gravest one
+	Outcome  doctor.Outcome   `json:"outcome"` // the gravest outcome of all findings
 	Findings []doctor.Finding `json:"findings"`
 }
 
@@ -150,5 +150,5 @@ func (quietExit) Error() string { return "something is wrong" }
 // ExitCode implements cli.Shown.
 func (e quietExit) ExitCode() int { return int(e) }
 
-// Show implements cli.Shown: the findings have said it.
+// Show implements cli.Shown. It prints nothing, because the findings have been printed.
 func (quietExit) Show(io.Writer, io.Writer) {}

@@ -16,10 +16,10 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestDoctor examines a daemon with a peer on another host: their queues of RDMA are unequal and
-// all else is well, then the peer is cut off.
+// TestDoctor examines a daemon with a peer on another host. At first their peer_credits over RDMA differ
+// and all else is well; later the peer is cut off.
 func TestDoctor(t *testing.T) {
-	t.Parallel() // it waits for answers that do not come
+	t.Parallel() // the test mostly waits for answers that do not come
 	spec.Covers(t, "OP-40", "OP-43")
 	bin, err := commands.Build(t.TempDir(), "lnetd", "lnetctl")
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"ulnet/cmd/internal/node"
 )
 
-// TestOutputKeepsFileWithoutData: the file of --out keeps what it has if nothing comes, and loses it
-// with the first data, or if there are none to come.
+// TestOutputKeepsFileWithoutData: the file of --out keeps its content if the operation fails before any
+// data arrive. The content is lost when the first data arrive, or when the operation succeeds without data.
 func TestOutputKeepsFileWithoutData(t *testing.T) {
 	failed := errors.New("no REPLY")
 	for name, test := range map[string]struct {

@@ -11,8 +11,8 @@ import (
 	"ulnet/cmd/internal/stateversion"
 )
 
-// TestStateErrors: what an error of the state directory says, and whether the service manager starts
-// the daemon again (exit code 1): not if the next start must meet the same error.
+// TestStateErrors: an error of the state directory says what to do. Its exit code lets the service manager
+// start the daemon again (exit code 1), unless the next start would have the same error.
 func TestStateErrors(t *testing.T) {
 	for code, errs := range map[int][]error{
 		cli.Config: {

@@ -53,7 +53,8 @@ func TestMetricsHandover(t *testing.T) {
 	}
 }
 
-// answerFrom asks a host for a page that it does not have, however busy it is, and returns the answer.
+// answerFrom sends a request with a Host header and returns the answer. The requested page does not
+// exist, so the answer does not depend on how busy the daemon is.
 func answerFrom(t *testing.T, c net.Conn, host string) string {
 	t.Helper()
 	defer c.Close()

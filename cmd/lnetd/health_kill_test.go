@@ -101,7 +101,7 @@ func (k *intake) connect(stop <-chan struct{}) {
 	err = inbox.Open(n.Table(), portals.InboxConfig{Portal: healthwire.ClientPortal, Size: healthwire.MaxMessage, Handle: func(_ *portals.Event, data []byte) {
 		m, err := healthwire.ParseMessage(data)
 		if err != nil || m.Kind != healthwire.Accept {
-			return // the program sends the connect again at the next tick
+			return // flood sends the connect again at its next tick
 		}
 		k.mu.Lock()
 		again := k.accepted[m.Client]

@@ -67,8 +67,8 @@ func clientName(i int) string { return fmt.Sprintf("client-%02d", i) }
 
 // wardTimes returns short times that are long enough for a busy machine. T_evict is longer than
 // gossip takes to detect a death, 3.6 s, so that a master that is cut off learns that before it
-// evicts clients that the majority has; it also is longer than that and T_q together. T_client leaves
-// 1.2 s for the answer to a ping: longer times between pings would leave less.
+// evicts clients that the majority has. T_evict is also longer than these 3.6 s and T_q together.
+// T_client leaves 1.2 s for the answer to a ping: longer times between pings would leave less.
 func wardTimes() []string {
 	unit := 100 * time.Millisecond
 	if effort.Race {

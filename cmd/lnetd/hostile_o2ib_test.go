@@ -89,8 +89,9 @@ func (b *blockade) start(t *testing.T, addr string, settings ...string) *lnetdte
 	})
 }
 
-// unharmed fails the test if the traffic with the peer has ended. In a long run it waits for more
-// data, to tell after which attack there are none; others wait once after all attacks of a kind.
+// unharmed fails the test if the traffic with the peer has ended. In a long run it also waits for more
+// data, to show after which attack no data arrive. A short run waits only once, after all attacks of a
+// kind.
 func (b *blockade) unharmed(t *testing.T) {
 	t.Helper()
 	if effort.Long() {

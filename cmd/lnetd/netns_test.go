@@ -33,7 +33,8 @@ type twoHosts struct {
 // hostsOption changes what newTwoHosts does.
 type hostsOption int
 
-// usualKeepalive leaves TCP's keepalive as it is: an idle connection to a host that is dead lasts.
+// usualKeepalive leaves TCP's keepalive as it is: an idle connection to a host that is dead stays open
+// for a long time.
 const usualKeepalive hostsOption = 1
 
 func newTwoHosts(t *testing.T, on network, options ...hostsOption) *twoHosts {
@@ -164,7 +165,7 @@ func TestProcessFaults(t *testing.T) {
 }
 
 func testProcessFaults(t *testing.T, on network) {
-	h := newTwoHosts(t, on, usualKeepalive) // diesUnheard may take long to start the next daemon
+	h := newTwoHosts(t, on, usualKeepalive) // diesUnheard may need longer than a short keepalive allows
 	mustPing(t, h.a, h.bb)
 
 	h.b.Freeze()

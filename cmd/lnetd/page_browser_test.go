@@ -126,7 +126,8 @@ func (p *tab) clean() {
 	}
 }
 
-// rowOf is an expression for the texts of the cells of the row of a table whose header is a text.
+// rowOf returns an expression for one row of a table, the row whose first cell has the text header. Its
+// value is the list of the texts of the cells.
 func rowOf(table, header string) string {
 	return fmt.Sprintf(`([...document.querySelectorAll("#%s tbody tr")].filter(r => r.cells[0].textContent === %q).map(r => [...r.cells].map(c => c.textContent))[0] ?? [])`, table, header)
 }

@@ -194,7 +194,8 @@ func testBrokenCapture(p *tab) {
 	_ = eval[bool](p, `(window.fetch = window.fetchOfNode, true)`)
 }
 
-// testWrongToken: a wrong token starts no capture, and the page says why. The console has the refusal.
+// testWrongToken: a wrong token starts no capture, and the page says why. The console of
+// the browser shows one error, the status 401.
 func testWrongToken(p *tab) {
 	p.t.Helper()
 	p.capture("wrong", 600)

@@ -114,7 +114,7 @@ func demoMembers(s *page.State) {
 
 func demoNID(i int, net string) nid.NID { return nid.MustParse(fmt.Sprintf("10.7.0.%d@%s", i, net)) }
 
-// demoCount returns the count of n messages and as many further ones as more says, all of the same size.
+// demoCount returns a count of n plus more messages, each of the given size in bytes.
 func demoCount(n uint64, more float64, size uint64) page.Count {
 	n += uint64(more)
 	return page.Count{Messages: n, Bytes: n * size}

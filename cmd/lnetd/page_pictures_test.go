@@ -81,7 +81,7 @@ func testPictures(t *testing.T, b *chromium.Browser) {
 	p.clean()
 }
 
-// take takes a picture, and checks that the one in docs has its size.
+// take takes a picture, and checks that the file of that picture in docs has the same size in pixels.
 func take(p *tab, one picture) {
 	p.t.Helper()
 	p.prefer(one.scheme)
@@ -177,7 +177,7 @@ func serveDemo(t *testing.T) (url string) {
 	p := page.New(func() *page.State {
 		readings++
 		s := demo(min(readings, demoReadings))
-		s.Node.Incarnation = uint64(readings / 100) // a change that is not shown: a page to which nothing comes for 10 s says so
+		s.Node.Incarnation = uint64(readings / 100) // a change that the page does not show: without new states for 10 s, the page would show a warning
 		return s
 	}, page.Interval/100)
 	s := web.New(web.Config{Log: slog.New(slog.DiscardHandler)})

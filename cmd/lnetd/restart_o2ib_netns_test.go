@@ -15,8 +15,9 @@ import (
 // retries.
 const recoveryBound = 3 * time.Second
 
-// recoveryTries is how often a ping may take longer: a busy machine may take so long once, and the
-// queue pair uses up its retries each time.
+// recoveryTries is how many crashes the test tries: it fails only if the first ping takes longer than
+// recoveryBound after each of them. A busy machine may delay one ping so long. Without the connection
+// request, each ping would take too long.
 const recoveryTries = 3
 
 // TestPingAfterCrashRDMA kills lnetd with SIGKILL and starts it again. The peer sends its first

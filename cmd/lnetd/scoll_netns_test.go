@@ -278,7 +278,7 @@ func (r *scollRoom) diesNoticed(t *testing.T) {
 	}
 }
 
-// death returns when the first server detected the victim's death.
+// death returns the time at which the first server detected the victim's death.
 func (r *scollRoom) death() (at time.Time) {
 	r.t.Helper()
 	var changes []change
@@ -297,7 +297,7 @@ func (r *scollRoom) death() (at time.Time) {
 	return at
 }
 
-// end returns when the first server's latest broadcast ended.
+// end returns the time at which the first server's latest broadcast ended.
 func (r *scollRoom) end() time.Time {
 	r.t.Helper()
 	s, err := scoll.OpStatus.Call(r.t.Context(), r.servers[0].Control(), control.None{})

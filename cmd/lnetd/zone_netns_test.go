@@ -114,8 +114,8 @@ func (s *zoneSystem) kill(id zone.ID) {
 	s.t.Fatalf("no node %v", id)
 }
 
-// told returns the last time at which node i was told of an event for which is returns true;
-// zero if there was none.
+// told returns the last time at which node i was told of an event that the function is accepts; zero if
+// there was none.
 func (s *zoneSystem) told(i int, is func(*zonemod.Event) bool) (at time.Time) {
 	s.t.Helper()
 	list, err := zonemod.OpEvents.Call(s.t.Context(), s.daemons[i].Control(), zonemod.EventsFrom{From: 0})
@@ -130,8 +130,8 @@ func (s *zoneSystem) told(i int, is func(*zonemod.Event) bool) (at time.Time) {
 	return at
 }
 
-// known waits until all nodes in a range of numbers know that a node has left, and returns when
-// the last of them learned that.
+// known waits until all nodes in a range of numbers know that a node has left, and returns the time at
+// which the last of them learned that.
 func (s *zoneSystem) known(id zone.ID, from, to int) (last time.Time) {
 	s.t.Helper()
 	for i := from; i < to; i++ {

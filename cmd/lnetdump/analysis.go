@@ -68,8 +68,8 @@ func (a *analysis) locked(f func()) {
 	f()
 }
 
-// record analyzes a record. It leaves out messages and exchanges that the filter does not select, but no
-// record of a connection: report filters connections, as links.
+// record analyzes a record, unless the record is a message or an exchange that the filter does not select.
+// Records about connections are always analyzed: the method report selects links by the NIDs at their ends.
 func (a *analysis) record(f *dissection.Filter, r *capture.Record) {
 	if (r.Kind == capture.Message || r.Kind == capture.Exchange) && !f.Match(r) {
 		return

@@ -33,7 +33,7 @@ func TestFollowFile(t *testing.T) {
 	grow(0, 3)
 	lines := startWatch(t, "--follow", file)
 	reports := startWatch(t, "--analyze", "--follow", "--json", "--interval", "5ms", file)
-	grow(3, 2850) // up to the header of a packet
+	grow(3, 2850) // the file now ends inside the header of a packet
 	lines.expect(t, "HELLO")
 	reports.expect(t, `"connections":3,"open":3`)
 	grow(2850, len(whole))
@@ -54,7 +54,7 @@ func TestFollowDaemon(t *testing.T) {
 	flow := tap.Flow(netip.MustParseAddrPort("127.0.0.2:1000"), netip.MustParseAddrPort("127.0.0.1:10988"), true)
 	flow.Sent(opening)
 	w := startWatch(t, "--analyze", "--follow", "--interval", "5ms", "--socket", serveTap(t, tap))
-	w.expect(t, "0 messages") // it watches
+	w.expect(t, "0 messages") // lnetdump's first report
 	flow.Received(opening[16:])
 	get := unhex("c1000000 00000000 0000000000000000 0000000000000000" +
 		"0100007f00000200 0200007f00000200 39300000 39300000 02000000 00000000" +

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) { os.Exit(tool.Main(m)) }
 
 // TestScripts runs testdata/*.txt.
 func TestScripts(t *testing.T) {
-	effort.Anew() // the process that runs the commands reads the captures, not this one
+	effort.Anew() // the captures are read by other processes, so Go does not see that this test depends on them
 	tool.Scripts(t, "testdata", "lnetdump")
 }
 

@@ -45,8 +45,8 @@ func newSite(t *testing.T, bin, network string) *site {
 	return s
 }
 
-// slow gives messages from the nodes 1 and 3 to node 2 a latency. RPCs go on one after the other,
-// and tests without an end do not take all processors.
+// slow adds a latency to messages from the nodes 1 and 3 to node 2. Tests without an end then send fewer
+// RPCs, and do not take all processors.
 func (s *site) slow() {
 	s.T.Helper()
 	rule := node.AddFault{Statement: "from " + s.nid("[1,3]") + " to " + s.nid("2") + " latency 20ms"}

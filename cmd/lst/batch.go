@@ -194,7 +194,7 @@ func (l *batchLister) summary(w io.Writer, b *console.Batch) error {
 	return nil
 }
 
-// sides are the lines of the numbers of clients and servers.
+// sides returns the lines with the numbers of clients and servers in each state.
 func sides(clients, servers console.Counts) string {
 	return stateHeader + "client" + countsText(clients) + "\nserver" + countsText(servers) + "\n"
 }

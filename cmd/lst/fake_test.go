@@ -19,7 +19,7 @@ import (
 type daemon struct {
 	run, query, stop, stat func(context.Context) ([]console.Answer, error)
 	remove                 []console.Answer      // answers of nodes that shall leave the session
-	add                    func(context.Context) // called when a group is made; nil: nothing is
+	add                    func(context.Context) // called when a group is made; nil: no function is called
 
 	mu      sync.Mutex
 	stops   int      // how often a batch was to be stopped; guarded by mu

@@ -129,7 +129,7 @@ it times out.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			answers, err := selftest.OpEndSession.Call(c.Context(), g.client(), control.None{})
 			if errors.Is(err, syscall.ESRCH) {
-				err = nil // Lustre's tool does not mind either
+				err = nil // no session: Lustre's tool does not report an error then, either
 			}
 			if err != nil {
 				return refusal(err, "session", "Failed to end session")

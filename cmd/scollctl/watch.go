@@ -18,7 +18,7 @@ import (
 const (
 	// lookInterval is the time between two requests to the daemon.
 	lookInterval = 200 * time.Millisecond
-	// shownOver is how many broadcasts that have ended a terminal shows.
+	// shownOver is the number of ended broadcasts that are shown on a terminal.
 	shownOver = 10
 )
 

@@ -60,7 +60,7 @@ type soak struct {
 	since  map[*fault]time.Time // when each fault that has not ended began
 	notes  *os.File             // log of all actions, with times
 	states int                  // number of collections of states
-	stated time.Time            // when the last one was
+	stated time.Time            // when the states were last collected
 
 	inbox     chan news
 	over      chan struct{} // closed when inbox is not read any more

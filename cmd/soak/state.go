@@ -26,7 +26,7 @@ const (
 // state is the state of a worker at one instant.
 type state struct {
 	Open        int                 `json:"open"`    // number of operations in flight
-	Overdue     []string            `json:"overdue"` // the oldest of these
+	Overdue     []string            `json:"overdue"` // the oldest operations that are overdue
 	NIs         []niState           `json:"nis"`
 	Peers       []lnet.PeerSnapshot `json:"peers"`
 	Connections []drivers.Peer      `json:"connections"`

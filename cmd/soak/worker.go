@@ -60,7 +60,7 @@ const (
 	transactionTimeout = 10 * time.Second
 	// calmTimeout is the timeout in a run without faults, in which every operation must succeed however
 	// slow and busy the machine is. A driver may try for a third of that time, which is longer than
-	// patience: so a time-out that is too short for the machine is never the reason of a failure.
+	// patience. So no operation fails within patience because a timeout is too short for the machine.
 	calmTimeout = 210 * time.Second
 	// patience bounds two times: until an operation has its last event, whatever its outcome is,
 	// and until nothing is in flight after cmdStop. LNet gives up after one and a half transaction

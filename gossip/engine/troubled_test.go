@@ -198,7 +198,7 @@ func (c *troubled) agree(list *List) {
 		}
 	}
 	if 2*runs <= list.Len() {
-		return // most pings go to dead participants, and news is too slow
+		return // with so many dead participants, news may spread too slowly for the nodes to agree
 	}
 	for _, n := range c.nodes {
 		if n.m == nil || list.Index(n.id) < 0 {

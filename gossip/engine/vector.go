@@ -141,9 +141,9 @@ func olderByte(a byte) byte {
 }
 
 // alive finds the entries that are alive: it sets their bits in the bitmap set, and returns
-// their number. The other bitmap has the entries that were alive before: such an entry is alive
-// if its age is at most limit, any other entry if its age is at most again. Both limits are below
-// oldest, so an unheard entry is not alive.
+// their number. The bitmap was has the entries that were alive before. An entry in was is alive if its
+// age is at most limit, any other entry if its age is at most again. Both limits are below oldest, so
+// an unheard entry is not alive.
 func (v ageVector) alive(limit, again byte, was, set []byte) int {
 	count := 0
 	l, a := uint64(limit)*ones, uint64(again)*ones

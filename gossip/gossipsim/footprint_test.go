@@ -43,7 +43,7 @@ func TestFootprint(t *testing.T) {
 
 func heap() uint64 {
 	runtime.GC()
-	runtime.GC() // a second time, for what pools and finalizers held
+	runtime.GC() // a second time: what pools and finalizers hold is freed only then
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc

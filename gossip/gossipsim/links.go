@@ -171,7 +171,7 @@ func (w *paths) leads(subject, observer sim.NodeID) bool {
 	return w.open[from][to] && w.linked(from) && w.linked(to)
 }
 
-// linked reports whether a node of a class is directly connected, in both directions, with half
+// linked reports whether a node of a class is directly connected, in both directions, with at least half
 // of the nodes that it can reach, or that can reach it, by any path.
 func (w *paths) linked(class int32) bool {
 	directly, all := 0, 0

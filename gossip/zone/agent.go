@@ -183,7 +183,7 @@ func (a *Agent) Remove(id ID) (err error) {
 // Errors: [ErrNotJoined], [ErrKey], [ErrTable], [ErrKeys]; Stats.NotWritten counts them.
 func (a *Agent) Set(key string, value []byte) error { return a.write(engine.Set, key, value) }
 
-// Delete deletes an attribute of this node; one that is not there is no error.
+// Delete deletes an attribute of this node. It is no error if the attribute does not exist.
 func (a *Agent) Delete(key string) error { return a.write(engine.Delete, key, nil) }
 
 func (a *Agent) write(kind engine.InputKind, key string, value []byte) error {

@@ -157,7 +157,7 @@ func TestAgentsAnytime(t *testing.T) {
 	go func() { busy.Wait(); close(idle) }()
 	select {
 	case <-told:
-	case <-idle: // the calls have ended before the watch began, and nothing happens any more
+	case <-idle: // all calls ended before Watch was called, so there may be no event
 	}
 	closed(t, agents[n-1])
 	sent := last.sent.Load()

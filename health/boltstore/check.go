@@ -121,7 +121,7 @@ func inspect(path string) (records, tombstones int, err error) {
 	if err != nil {
 		return 0, 0, errors.Join(err, db.Close())
 	}
-	if err := newer(tx); err != nil { // its pages may have rules of their own
+	if err := newer(tx); err != nil { // checked first: other rules may hold for the pages of a newer version
 		return 0, 0, errors.Join(err, tx.Rollback(), db.Close())
 	}
 	if err := sound(tx); err != nil {

@@ -170,7 +170,7 @@ func TestCrash(t *testing.T) {
 				if most < 2*phase.rounds || most < 2 {
 					t.Fatalf("%d calls of %s in %d commits", most, call, phase.rounds)
 				}
-				every := effort.Of(most/4+1, most/4+1, 1) // all commits are alike: of 2 writes, or 2 syncs
+				every := effort.Of(most/4+1, most/4+1, 1) // a few are enough outside long runs: all commits are alike, with 2 writes and 2 syncs each
 				for n := 1; n <= most; n += every {
 					t.Run(fmt.Sprintf("%s %d of %d", call, n, most), func(t *testing.T) {
 						path := dbPath(t)

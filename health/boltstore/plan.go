@@ -17,7 +17,7 @@ import (
 type plan struct {
 	changes    []change // sorted by key
 	tombstones []call
-	voids      map[health.ClientID]uint64 // clients whose tombstones up to this incarnation are removed before others are added
+	voids      map[health.ClientID]uint64 // by client: its tombstones up to this incarnation are removed before others are added
 	next       uint64
 	counts     counts // counts after the commit; write adds the number of tombstones
 }
@@ -68,7 +68,8 @@ func (s *Store) plan(batch []call) plan {
 	return p
 }
 
-// void removes the tombstones that a call takes back, also those of this batch.
+// void removes from the plan the tombstones that a call takes back, and records in p.voids that unbury
+// has to remove them from the database.
 func (p *plan) void(c *call) {
 	if p.voids == nil {
 		p.voids = make(map[health.ClientID]uint64)

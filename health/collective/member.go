@@ -43,7 +43,7 @@ func (b *Broadcaster) preRequest(r *scoll.Request) error {
 		return err
 	}
 	r.Data = p
-	if r.Repeated() { // an earlier attempt has run already: evictions are idempotent, and the answer is needed
+	if r.Repeated() { // scoll does not call incomingRequest again; evictions are idempotent, so make them again for the answer
 		b.run(r, p)
 	}
 	return nil
@@ -103,7 +103,7 @@ func (b *Broadcaster) postReply(r *scoll.Request) {
 		if answer == nil {
 			b.stats.absent.Add(1)
 		}
-		_ = r.Reply(p.with(r.NID(), answer)) // an error: scoll has answered, as this server took too long
+		_ = r.Reply(p.with(r.NID(), answer)) // an error means that this server took too long, so scoll has answered
 	})
 	if late {
 		t := b.cfg.Clock.AfterFunc(max(p.until-b.cfg.Clock.Now(), 0), func() { p.own.set(nil) })

@@ -21,7 +21,7 @@ type balance struct {
 	mine    int           // number of clients whose master this server is
 	cursor  int32         // slot of the table at which the method ask continues
 	turn    int32         // number of the next server to report to
-	shed    bool          // this server has a surplus over another one, and has not asked all clients in it yet
+	shed    bool          // the surplus of some server is above 0: there are clients still to be asked
 }
 
 // burden is the reported load of another server.

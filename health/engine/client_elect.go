@@ -72,7 +72,7 @@ func (c *Client) accused(list []nid.NID) []nid.NID {
 	return list
 }
 
-// suggested makes an election that has just begun ask the server first that the master has suggested.
+// suggested makes an election that has just begun ask first the server that the master has suggested.
 func (c *Client) suggested(id nid.NID) {
 	if c.phase == electing && id.IsValid() && id != c.master && slices.Contains(c.cfg.Servers, id) {
 		c.election.prefer = id
@@ -119,7 +119,7 @@ func (c *Client) pick() (nid.NID, bool) {
 		}
 	}
 	if len(list) == 0 {
-		for range 4 { // draw at random first: usually one of four draws may be asked, which saves making a list
+		for range 4 { // usually one of four servers drawn at random may be asked, so no list is needed
 			if id := c.cfg.Servers[c.rng.IntN(len(c.cfg.Servers))]; !bad(id) {
 				return id, true
 			}
@@ -267,7 +267,7 @@ func (c *Client) belated(p *peer, m *wire.Message) {
 		c.late(p, m)
 		c.previous(m.Server)
 	case c.phase == electing && !e.belated:
-		c.epoch++ // a new epoch, because the present candidate may still agree in the epoch of the question to it
+		c.epoch++ // a new epoch, because the present candidate may still agree in the old one
 		e.candidate, e.again, e.belated, e.at = p.id, false, true, c.now+c.cfg.Try/2
 		c.nominate(p.id)
 	}

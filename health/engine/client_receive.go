@@ -80,7 +80,7 @@ func (c *Client) about(m *wire.Message) bool {
 		return m.Incarnation > c.incarnation
 	case (m.Kind == wire.Reject || m.Kind == wire.Notice) && m.Code == wire.Global:
 		return m.Incarnation >= c.incarnation
-	case m.Kind == wire.Ask: // the answer to the server then ends the earlier incarnation there
+	case m.Kind == wire.Ask: // also about an earlier incarnation: the client's answer ends that one at the server
 		return m.Incarnation <= c.incarnation
 	}
 	return m.Incarnation == c.incarnation

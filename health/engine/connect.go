@@ -126,7 +126,7 @@ func (s *Server) again(i int32, q *asked) {
 		s.reject(q, wire.Message{Code: wire.Draining})
 		return
 	}
-	c.sequence = max(c.sequence, q.m.Sequence) // otherwise, after a late copy of this connect, an old disconnect would be valid again
+	c.sequence = max(c.sequence, q.m.Sequence) // never lowered: after a late copy of a connect, older disconnects must still be ignored
 	if c.state == saving {
 		return // no answer yet: Server.saved sends it once the record is durable
 	}

@@ -80,7 +80,8 @@ func TestLateEvictionOfEarlierChoice(t *testing.T) {
 }
 
 // TestTwoMastersEvict: CH-63: two servers both believe that they are a client's master, and both
-// evict it at once. The eviction by the other server makes neither of them keep the client.
+// evict it at once. Each names itself as the master in its answer to the other's eviction. The
+// client is evicted all the same.
 func TestTwoMastersEvict(t *testing.T) {
 	spec.Covers(t, "CH-29", "CH-63")
 	h := newHarness(t, nil)

@@ -43,7 +43,7 @@ type conn struct {
 	said     time.Duration // active time of the client's last message of client health; set to T_evict ago by the first Ask
 	carrier  uint64        // incarnation of the NI that sent the client's last message of client health
 	due      time.Duration
-	sequence uint64 // sequence number of the message to answer once the record is saved; later of the latest connect: older disconnects are ignored
+	sequence uint64 // first that of the message to answer once the record is saved, then of the latest connect; older disconnects are ignored
 	name     string
 	epoch    uint32
 	gen      uint32 // generation: tells successive connections in one slot apart

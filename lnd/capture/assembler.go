@@ -128,7 +128,8 @@ func (s *stream) overlapped(w *waiting) (i, j int) {
 	return i, j
 }
 
-// among returns w, and the bytes before and behind w of the segments old, which overlap with w.
+// among returns w and, as segments of their own, the bytes before and behind w that are in old. The
+// segments old are those that overlap with w.
 func (w waiting) among(old []waiting) (parts []waiting) {
 	if len(old) == 0 {
 		return []waiting{w}

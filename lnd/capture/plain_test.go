@@ -175,7 +175,7 @@ func TestPlainAllocations(t *testing.T) {
 	for range 100 {
 		give()
 	}
-	if n := testing.AllocsPerRun(600, give); n > 0 { // all of them in one message
+	if n := testing.AllocsPerRun(600, give); n > 0 { // all these segments are in one message
 		t.Errorf("%v allocations for a segment", n)
 	}
 }

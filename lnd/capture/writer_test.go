@@ -22,8 +22,8 @@ import (
 	"ulnet/lnd/capture/capturetest"
 )
 
-// clock returns a now function that advances by a second and a nanosecond at each call; the
-// nanosecond shows that the file keeps it.
+// clock returns a now function that advances by a second and a nanosecond at each call. The
+// nanosecond is there to test that files keep the full precision of time stamps.
 func clock() func() time.Time {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	return func() time.Time {

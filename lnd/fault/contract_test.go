@@ -29,7 +29,7 @@ var plans = map[string][]string{
 // TestContract runs the suite for all drivers on wrapped ones.
 func TestContract(t *testing.T) {
 	for name, rules := range plans {
-		few := rules == nil && !effort.Variants() // without rules two nodes are enough
+		few := rules == nil && !effort.Variants() // without rules, usually only the case of two nodes runs
 		t.Run("lo, "+name, func(t *testing.T) {
 			if few {
 				t.Skip("left to ULNET_LONG=1, and to -race without -short")

@@ -43,7 +43,7 @@ func (p *Plan) judge(h *wire.Header, to nid.NID) link.Outcome {
 	return f
 }
 
-// authors are the rules that determined each aspect of a link.
+// authors has, for each aspect of the transmission of a message, the last rule that set it.
 type authors struct{ latency, loss, duplicate, reorder *activeRule }
 
 func (a *authors) note(r *activeRule) {

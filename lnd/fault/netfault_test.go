@@ -240,7 +240,7 @@ func TestNoRulesNoLock(t *testing.T) {
 	b.plan.RemoveRules(faultrule.Drop, nid.Any(), nid.Any(), false)
 	b.plan.RemoveRules(faultrule.Delay, nid.Any(), nid.Any(), false)
 	if b.plan.active.Load() {
-		t.Fatal("without rules messages still ask the plan") // mu is locked here, so that a message would wait for ever
+		t.Fatal("without rules messages still ask the plan") // a message would wait for ever for mu, which is locked below
 	}
 	b.plan.mu.Lock()
 	defer b.plan.mu.Unlock()

@@ -18,8 +18,8 @@ type Portals = faultrule.Portals
 // allWord matches every NID, type or portal.
 const allWord = faultrule.AllWord
 
-// Rule says which messages are spoiled, and how. The zero value of a field
-// stands for all messages.
+// Rule says which messages a fault affects, and what it does to them. The zero
+// value of a field stands for all messages.
 type Rule struct {
 	From, To nid.Set // sets that contain the header's source and destination NID
 	Types    Types   // types of the messages that match
@@ -29,9 +29,9 @@ type Rule struct {
 	Change link.Change // the change of a perfect link; it has no rate
 }
 
-// matches reports whether the rule applies to a message. The rule's destinations are compared with
-// the one in the header and, if the parameter to is valid, with that too: it is the NID of the
-// receiver of a multicast datagram.
+// matches reports whether the rule applies to a message. The set r.To must contain the destination
+// in the header or, if the parameter to is valid, the NID to: that of the receiver of a multicast
+// datagram.
 func (r *Rule) matches(h *wire.Header, to nid.NID) bool {
 	return r.Types.Has(h.Type) && r.Portals.Has(h) && r.From.Has(h.SrcNID) && (r.To.Has(h.DestNID) || to.IsValid() && r.To.Has(to))
 }

@@ -10,7 +10,7 @@ import (
 // Field names one field of a [Quality], such as its latency, that a word of a scenario changes.
 type Field uint8
 
-// The fields; a set of them is the sum.
+// The fields. Each is one bit, so that a set of fields is the sum of its members.
 const (
 	FieldLatency   Field = 1 << iota // in texts: latency DIST
 	FieldLoss                        // in texts: loss P

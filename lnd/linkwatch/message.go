@@ -137,10 +137,11 @@ func attributes(b []byte, each func(kind uint16, value []byte)) error {
 	return nil
 }
 
-// maxName is the longest name of an interface (IFNAMSIZ without the end).
+// maxName is the longest name of an interface (IFNAMSIZ without the terminating NUL).
 const maxName = 15
 
-// text returns the name in b up to its end, or nothing if no interface can have that name.
+// text returns the name in b up to its terminating NUL, or nothing if no interface can have that
+// name.
 func text(b []byte) []byte {
 	for i, c := range b {
 		switch {

@@ -167,7 +167,8 @@ func (t *tracker) poll(b []byte) []byte {
 // ready reports whether the table has been filled.
 func (t *tracker) ready() bool { return t.rounds > 0 }
 
-// forget ends the interest in addresses that are not in use any more.
+// forget removes the addresses that are not in use any more, so that the tracker no longer asks for
+// their links.
 func (t *tracker) forget(used func(netip.Addr) bool) {
 	for a := range t.homes { // any order: each address is judged by itself
 		if !used(a) {

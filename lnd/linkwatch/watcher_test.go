@@ -15,8 +15,9 @@ func (b broken) receive(time.Time) ([]byte, error) { return nil, b.err }
 func (b broken) send([]byte) error                 { return nil }
 func (b broken) close() error                      { return nil }
 
-// TestFailAtStart: a watcher that fails at once returns from start at once, also if the function
-// changed waits until start has returned, as with a lock that the caller of start holds.
+// TestFailAtStart: a watcher that fails at once returns from start at once. That holds even if the
+// callback, changed, waits until start has returned, as it does if it needs a lock that the caller
+// of start holds.
 func TestFailAtStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		err, began, started := errors.New("no kernel"), time.Now(), make(chan struct{})

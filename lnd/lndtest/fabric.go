@@ -246,8 +246,8 @@ func (r *recorder) note(peer nid.ProcessID, up bool) {
 	r.mu.Unlock()
 }
 
-// told returns a condition: up and down were reported in this order, and perhaps
-// down again, as when another message tries to reach the peer.
+// told returns a condition: PeerUp (true) and PeerDown (false) were reported in the order of want.
+// Further PeerDowns may follow, as when another message tries to reach the peer.
 func (r *recorder) told(want ...bool) func() bool {
 	return func() bool {
 		r.mu.Lock()

@@ -81,8 +81,9 @@ func testUnreachable(t *testing.T, f *fabric) {
 	})
 }
 
-// testPeers: the first connection to a peer is reported, and the end of the last
-// one: at the other end too when the NI there is shut down.
+// testPeers: each end reports PeerUp once, when the first connection to the peer exists,
+// and PeerDown when the last one has ended. If one NI is shut down, the other end reports
+// PeerDown too.
 func testPeers(t *testing.T, f *fabric) {
 	if !f.h.Unreachable.IsValid() {
 		t.Skip("this driver has no peers to miss")

@@ -11,11 +11,13 @@ import (
 // queued because the reader has stopped. The driver may already have given some of the
 // 32 MiB to the network, but not all of them.
 //
-// Messages leave while the reader holds one of 1 MiB. A driver with a single
-// stream to the peer has to read what lnet holds into memory of its own for that.
+// lnet at the receiver holds the first bulk message, of 1 MiB, until all others are
+// queued, and the sender goes on sending meanwhile. So a driver with a single stream to
+// the peer has to read the payload of the held message into memory of its own.
 //
-// With several connections to the peer it is up to the scheduler which of them is read first, so one
-// of three priority messages has to pass. Without priority none does.
+// With several connections to the peer the scheduler decides which of them is read first, so it is
+// enough if one of three priority messages arrives before the last bulk message. Without priority
+// none does.
 func testPriority(t *testing.T, f *fabric) {
 	for range 3 {
 		if passesBulk(f) {

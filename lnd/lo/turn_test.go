@@ -14,12 +14,12 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// chatter answers each message with another one, until it has sent most.
+// chatter answers each message with another one, until it has sent as many as the field most says.
 type chatter struct {
 	lnd.Upcalls
 	ni        lnd.NI
-	sent      int // of the goroutine that delivers
-	most      int // -1: no bound
+	sent      int // messages sent so far; used only by the goroutine that delivers
+	most      int // bound of sent; -1: none
 	delivered atomic.Int64
 }
 
@@ -39,8 +39,9 @@ func (c *chatter) send() {
 	}
 }
 
-// TestTurn: a conversation of a node with itself that does not end does not keep the goroutine that
-// has begun it. It goes on in others, until the NI is shut down.
+// TestTurn: if a node answers its own messages without end, the goroutine that sent the first
+// message is not kept for ever. Other goroutines deliver further messages, until the NI is shut
+// down.
 func TestTurn(t *testing.T) {
 	spec.Covers(t, "PT-39")
 	for _, most := range []int{1, turn, turn + 1, 10 * turn, -1} {

@@ -25,7 +25,7 @@ type acceptor struct {
 
 	subnets  []netip.Prefix // IP networks of addr on this host
 	redialMu sync.Mutex
-	redials  redials // connections requested to peers that have restarted; guarded by redialMu
+	redials  redials // requests by which peers notice that this node has restarted; guarded by redialMu
 }
 
 // join opens the device of ni's address, if need be, and accepts requests for ni. The caller

@@ -29,7 +29,7 @@ func (ni *NI) Adopt(a Adoption) error {
 	}
 	switch why, reason, ok := p.admit(a.PeerStamp, kib.V2); {
 	case !ok:
-		return newError(ShuttingDown, lustre(a.Peer), nil) // or the peer was removed as idle just now
+		return newError(ShuttingDown, lustre(a.Peer), nil) // the NI shuts down, or has just removed the peer as idle
 	case why != 0:
 		return newError(reason, lustre(a.Peer), nil)
 	}

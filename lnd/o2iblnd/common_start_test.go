@@ -102,8 +102,8 @@ func (x *crowd) check(most int) (surplus int) {
 			}
 			conns[[2]nid.NID{n.ni.nid, p.ID.NID}] = len(p.Conns)
 		}
-		// For each connection for which a peer's request wins, the node's own request loses that
-		// race, and at most three earlier ones.
+		// For each connection that comes from a peer's request, the node's own request has lost
+		// one race against that request, and at most three races before.
 		if races := s.Counters.Of(RejectedRace); races > uint64(4*most*(len(x.nodes)-1)) || len(n.errs)+len(n.downs) > 0 {
 			x.t.Errorf("%v: %v; %v %v", n.ni.nid, n.ni.counts.nonzero(), n.errs, n.downs)
 		}

@@ -28,9 +28,9 @@ type Config struct {
 	ConnsPerPeer    int    // conns_per_peer: default 1, at most 127
 	NTX             int    // ntx, 512: bound of the messages of the NI that are under way, besides three times the queue depth of each connection
 
-	// Timeout (timeout) is how long a message may wait, for credits, for its completion and for
-	// the peer's answer. The driver notices the end of that time at most a quarter of it too late.
-	// 0: lnd.Tunables.Timeout, 49 s with LNet's defaults.
+	// Timeout (timeout) is how long a message may wait, for credits, for its completion and for the
+	// peer's answer. The driver may notice a timeout late, by a quarter of this time at most. 0:
+	// lnd.Tunables.Timeout, 49 s with LNet's defaults.
 	Timeout time.Duration
 	// RetryCount (retry_count, 5) is how often a queue pair retransmits a packet without an
 	// answer, 1 to 7; negative: 0.

@@ -53,7 +53,7 @@ type conn struct {
 	flushed   []uint32           // work requests that were flushed because of an error that is not known yet
 	handling  bool               // a goroutine hands arrivals to lnet
 	behind    int                // number of messages that wait for that goroutine to end its present batch, without those in waiting
-	rxs       int                // number of messages that lnet has, or that are on their way there and back
+	rxs       int                // number of messages that lnet has, or that are on their way to lnet or back
 	spare     *rx                // receive structures for the next messages, linked by next
 	spares    int                // number of receive structures in spare
 	held      []*rx

@@ -26,7 +26,7 @@ const (
 	RefusedSize      // refused because the peer wants longer messages than o2iblnd has
 	RefusedRestart   // the peer has a new incarnation or version: its old connections are closed first
 	RefusedRace      // refused because both sides connect, and our request wins
-	RefusedLimit     // too many connections: see max_conns, or 508 of one peer
+	RefusedLimit     // too many connections: max_conns of the NI, or 508 of one peer
 	AcceptFailed     // the device could not accept the request
 	ShuttingDown     // refused because this NI shuts down
 

@@ -89,7 +89,8 @@ func TestHeldReplyGone(t *testing.T) {
 	}
 }
 
-// TestOldest: a snapshot says what has waited longest, for what, and whether the device goes on.
+// TestOldest: a snapshot says what has waited longest, for what, and whether the device makes
+// progress.
 func TestOldest(t *testing.T) {
 	at := loopbackAddrs(2)
 	x := start(t, at[0], softroce.Open, Config{}, new(sink))

@@ -35,8 +35,8 @@ type exchange struct {
 	turns int // turns of WRITEs that are posted and not completed
 
 	// answering counts answers to GET_REQs that are under way: GET_DONEs and the WRITEs before them. lnet
-	// gives REPLYs to the exchange without credits, so the credits of the GET_REQs bound them: as many
-	// credits as answering exceeds the queue depth by are held back from the peer.
+	// gives REPLYs to the exchange without credits, so the credits of the GET_REQs bound them: if answering
+	// exceeds the queue depth by n, n credits are held back from the peer.
 	answering int
 
 	uncredited txQueue

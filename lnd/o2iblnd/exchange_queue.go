@@ -65,7 +65,8 @@ func (x *exchange) nextSend() *tx {
 	return x.credited.pop()
 }
 
-// blocked reports whether no message that needs a credit waits, or none may be posted.
+// blocked reports whether no message that needs a credit can be posted: none waits, or the credits
+// that are left do not allow the next one.
 func (x *exchange) blocked() bool {
 	t := x.credited.peek()
 	return t == nil || x.credits == 0 || x.credits <= x.kept() && !t.priority
@@ -175,7 +176,7 @@ func (x *exchange) noop(now time.Duration, out *exchangeOut) {
 	silent := x.cfg.keepalive > 0 && now >= x.sentAt+x.cfg.keepalive
 	due := x.owed > 0 && x.owed >= x.cfg.highWater || silent
 	if silent {
-		x.sentAt = now // set even if no NOOP is posted below: then other messages are posted or can be
+		x.sentAt = now // set even if no NOOP is posted below: other messages are under way then, or can be posted
 	}
 	if !due || x.uncredited.n > 0 || !x.blocked() || x.noops >= maxNoops || x.sends >= x.cfg.concurrent {
 		return

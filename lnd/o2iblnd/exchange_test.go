@@ -106,7 +106,8 @@ func TestCreditTrace(t *testing.T) {
 		b.send(wire.Put, 160, 1, 1, false)
 		p.settle()
 	}
-	// The sender's credits of GET_REQ and reply come back with the request.
+	// Each request but the first returns to b the two credits that b spent on its GET_REQ and
+	// reply.
 	if want := []uint8{0, 0, 2, 0, 2, 0}; !slices.Equal(b.give, want) {
 		t.Errorf("the server got credits %v with %v, want %v", b.give, b.types, want)
 	}

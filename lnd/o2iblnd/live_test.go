@@ -215,7 +215,7 @@ func TestHeldGone(t *testing.T) {
 // nothing is left on the devices.
 func TestStorm(t *testing.T) {
 	at := loopbackAddrs(3)
-	rounds := effort.Of(4, 6, 15) // after six the kinds of rounds repeat
+	rounds := effort.Of(4, 6, 15) // six rounds in a row include every kind of round
 	for round := range rounds {
 		var nis [3]*NI
 		var sinks [3]*sink

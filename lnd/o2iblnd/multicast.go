@@ -151,7 +151,7 @@ func (ni *NI) MulticastLimits() lnd.MulticastLimits {
 	if len(c.groups) == 0 {
 		return l
 	}
-	const least = 1024 // what Burst counts for a datagram, in bytes, besides twice its payload
+	const least = 1024 // bytes that MulticastLimits.Burst adds to twice the payload of a datagram
 	l.ReceiveBuffer = max(ni.cfg.MulticastBuffers*least, 2*c.limit+least)
 	if q, ok := c.ends.qp.(interface{ ReceiveBuffer() int }); ok { // the system's receive buffer is the limit, if the device has one
 		l.ReceiveBuffer = q.ReceiveBuffer()

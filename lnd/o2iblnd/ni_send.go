@@ -98,7 +98,7 @@ func protocolOf(m *lnd.Message) kib.MsgType {
 
 // prepare makes the tx of a message. It registers the memory of the message if the device is to
 // read it or the peer to write to it. A REPLY that answers a GET_REQ is sent at once: t is nil
-// then. It fails if the GET_REQ does not wait any more. p may be nil if the NI ends.
+// then. If that GET_REQ does not wait any more, prepare fails. p may be nil if the NI ends.
 func (ni *NI) prepare(p *peer, m *lnd.Message) (t *tx, e *Error) {
 	t = newTx()
 	t.msg, t.priority, t.kind = m, m.Priority, protocolOf(m)

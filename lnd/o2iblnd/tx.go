@@ -116,8 +116,8 @@ func (c *cursor) next(n int) []byte {
 	return nil
 }
 
-// take appends up to n bytes, in at most most pieces, to list and steps over them. It returns the
-// number of these bytes: fewer than n if the pieces are short or the memory ends.
+// take appends up to n bytes to list, in no more pieces than most says, and steps over them. It
+// returns the number of these bytes: fewer than n if the pieces are short or the memory ends.
 func (c *cursor) take(n, most int, mr verbs.MR, list []verbs.SGE) (out []verbs.SGE, took int) {
 	for ; most > 0 && took < n; most-- {
 		s := c.next(n - took)
@@ -130,7 +130,7 @@ func (c *cursor) take(n, most int, mr verbs.MR, list []verbs.SGE) (out []verbs.S
 	return list, took
 }
 
-// pass moves the position over what take would have taken.
+// pass moves the position as take would, without making a list.
 func (c *cursor) pass(n, most int) (passed int) {
 	for ; most > 0 && passed < n; most-- {
 		s := c.next(n - passed)

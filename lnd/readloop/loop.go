@@ -50,7 +50,7 @@ type Loop struct {
 	interrupted bool         // a read deadline in the past ended the follower's read
 	unread      bool         // the watchdog's last check of the idle loop found something unread
 	uses        int          // calls of Receive that have ended since the hand-over, or since a follower last came back late
-	delays      int          // hand-overs that have delayed a message; every provenUses-th of uses subtracts one
+	delays      int          // hand-overs that have delayed a message; every provenUses calls counted in uses subtract one
 	refuse      int          // requests to refuse before the next hand-over
 	handOvers   int          // hand-overs so far
 	refused     int          // requests that were refused so far

@@ -9,7 +9,7 @@ import (
 // Verb is what is done to nodes or links.
 type Verb uint8
 
-// The verbs, with the fields of [Act] that they use besides those of nodes.
+// The verbs, with the fields of [Act] that they use besides Verb and Changes.
 const (
 	Kill       Verb = iota // uses Node
 	Crash                  // uses Node
@@ -19,9 +19,9 @@ const (
 	Slow                   // uses Node and Extra
 	Partition              // uses Sets
 	Cut                    // uses From and To
-	Heal                   //
+	Heal                   // uses none of them
 	SetLink                // uses From, To and Change
-	ResetLinks             //
+	ResetLinks             // uses none of them
 )
 
 // Act is something that is done to nodes or links.

@@ -26,7 +26,7 @@ func (n *Network[M]) Resume(id NodeID) {
 	n.drain(id)
 }
 
-// SetSlow makes every step of a node cost the CPU time extra in addition; 0 ends that.
+// SetSlow adds extra to the CPU time of every step of a node; 0 ends that.
 func (n *Network[M]) SetSlow(id NodeID, extra time.Duration) {
 	if n.slow == nil {
 		n.slow = make([]int64, len(n.nodes))

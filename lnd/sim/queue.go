@@ -166,7 +166,7 @@ func (q *queue) refill(until int64) bool {
 		s := &lv.slots[d]
 		switch {
 		case l == 0 && s.count > blockLen:
-			q.near = q.blocks.cut(s, q.near) // events that are pushed while these are handled come after the block's
+			q.near = q.blocks.cut(s, q.near) // an event that is pushed for this instant meanwhile joins the end of the slot
 			q.end = start
 			return true
 		case l == 0 || s.count <= sortMax:

@@ -89,7 +89,7 @@ func (n *Network[M]) step(id NodeID, size int) {
 	}
 }
 
-// tell reports a step to OnStep and to those who observe the network.
+// tell reports a step to Config.OnStep and to the function that was given to Observe.
 func (n *Network[M]) tell(id NodeID, now, wake time.Duration) {
 	s := n.info(id, now, wake)
 	if n.cfg.OnStep != nil {

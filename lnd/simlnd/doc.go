@@ -33,8 +33,8 @@
 //	what happens                     what the sender's lnet is told
 //	the process there is down        waiting messages fail, PeerDown: ECONNREFUSED
 //	it dies                          ECONNRESET likewise, one latency later
-//	the host is silent for           ETIMEDOUT likewise; silence is asked about
-//	Tunables.Timeout                 after half of it
+//	the host is silent for           ETIMEDOUT likewise; the sender asks a silent
+//	Tunables.Timeout                 host for a sign after half of that time
 //	it is there and takes nothing    ETIMEDOUT likewise
 //	for as long
 //	no host has the NID              EHOSTUNREACH at once

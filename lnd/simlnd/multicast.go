@@ -144,7 +144,7 @@ func (f *Fabric) quit(k groupKey, id sim.NodeID) {
 	f.remove(k, id)
 }
 
-// remove takes a host out of a group, as quit does. The caller holds f.mu.
+// remove does the work of quit: it takes a host out of a group. The caller holds f.mu.
 func (f *Fabric) remove(k groupKey, id sim.NodeID) {
 	list := f.members[k]
 	i, found := slices.BinarySearch(list, id)

@@ -101,7 +101,8 @@ func TestDuplicates(t *testing.T) {
 	}
 }
 
-// TestHold: priority messages pass one that is held, bulk waits in its order.
+// TestHold: while lnet holds a bulk message, a priority message passes it, and later bulk messages
+// wait in their order.
 func TestHold(t *testing.T) {
 	n := newNet(t, 2, millisecond(), 0)
 	b := n.ends[1]

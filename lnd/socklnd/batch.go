@@ -31,7 +31,7 @@ type batch struct {
 	used        int          // number of bytes in use
 	records     []lnd.Record // records of the inline messages
 	copies      int          // number of their copies
-	owner       any          // owner of the first one, which is that of all
+	owner       any          // Owner of the inline messages, the same for all of them
 	inlineBytes int          // bytes of the inline messages, the first ones of bytes
 	latest      int          // where the latest inline message begins
 	header      wire.Header  // header of an inline message; the latest one differs from it in the last bytes alone, see varying

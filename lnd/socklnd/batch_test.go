@@ -22,7 +22,7 @@ type upBatches struct {
 	repeat int                            // messages that repeated a header
 	ended  int
 	again  int  // messages that were offered all at once
-	takes  bool // whether those are taken
+	takes  bool // what offered returns: whether it takes the messages
 }
 
 // parse checks and notes a message. It returns true for every second message that brings its
@@ -156,7 +156,7 @@ func TestBatchAgain(t *testing.T) {
 		name    string
 		takes   bool
 		stream  []byte
-		offered int // number of ACKs offered, of those behind the second one, which is the first that is taken
+		offered int // ACKs offered at once, all behind the second ACK: that is the first one that parse takes
 		parsed  int
 		counted uint64
 	}{

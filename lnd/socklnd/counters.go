@@ -80,7 +80,7 @@ const (
 	DatagramVersion   // a datagram of an unknown version
 	DatagramHeader    // a datagram whose LNet header is not of the size that the NI's NID needs
 	DatagramLength    // a datagram whose payload is not as long as its header says
-	DatagramType      // a datagram that is not a PUT without ACK
+	DatagramType      // a datagram whose message is not a PUT, or is a PUT that asks for an ACK
 	DatagramOwn       // a datagram of this NI, which the system looped back
 	DatagramNet       // a datagram for another net on the same interface
 	DatagramSource    // a datagram whose source NID does not have the address that it came from

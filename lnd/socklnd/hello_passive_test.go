@@ -233,7 +233,7 @@ func TestPassiveSet(t *testing.T) {
 				second.expectEnd()
 				synctest.Wait()
 				h.wantCount(tt.why, 1)
-				if tt.firstEnds { // after its end the repeated dial is accepted
+				if tt.firstEnds { // the first connection has ended, so the same HELLO is accepted now
 					third := n.connect(t, "10.0.0.1:1021", "10.0.0.2:988")
 					go third.send(request, tt.second)
 					third.read(56)

@@ -104,7 +104,7 @@ func TestHoldOverTCP(t *testing.T) {
 	for i := range messages {
 		d := <-deliveries
 		if i%2 == 0 {
-			for range i { // the reader gets time to wait for the socket
+			for range i { // gives the reader time to begin its wait at the socket
 				runtime.Gosched()
 			}
 		}

@@ -137,7 +137,7 @@ func TestPostCut(t *testing.T) {
 	spec.Covers(t, "LN-6")
 	bubble(t, func(t *testing.T) {
 		u, k := postingHost(t)
-		var counts []buffered // messages that count as buffered at each end
+		var counts []buffered // messages that count as buffered when each end is reported
 		conns := slices.Clone(u.ni.allPeers()[0].conns)
 		u.onEnd = func() {
 			sum := buffered{}
@@ -175,8 +175,8 @@ func TestPostCut(t *testing.T) {
 	})
 }
 
-// TestPostCopies: an inline message leaves as often as it has copies, and one more. If the connection ends
-// meanwhile, the messages that it did not take whole fail.
+// TestPostCopies: an inline message leaves once for itself and once for each of its copies. If the connection
+// ends meanwhile, the messages that it did not take whole fail.
 func TestPostCopies(t *testing.T) {
 	spec.Covers(t, "PT-40")
 	bubble(t, func(t *testing.T) {
@@ -332,7 +332,7 @@ func TestNoopsHaveRoom(t *testing.T) {
 		}
 		c.peer.mu.Lock()
 		for i := range uint64(maxBatchNoops) {
-			if _, why := c.tx.pushNoop(i*3 + 10); why != ReasonNone { // these do not merge
+			if _, why := c.tx.pushNoop(i*3 + 10); why != ReasonNone { // cookies that do not merge into a pair or a range
 				t.Error(why)
 			}
 		}
@@ -388,7 +388,7 @@ func TestPostEncodes(t *testing.T) {
 // handler sends a message through the queue, or posts one that is not lazy, or takes long.
 func TestPostAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
-		least, most int            // number of answers that leave with the first write
+		least, most int            // smallest and largest number of answers that may leave with the first write
 		others      int            // number of messages that the third handler sends besides
 		third       func(*inlines) // what the third handler does besides
 	}{

@@ -68,7 +68,7 @@ func BenchmarkMulticast(b *testing.B) {
 	}
 }
 
-// BenchmarkRawMulticast measures the same with a plain Go program over UDP.
+// BenchmarkRawMulticast measures what BenchmarkMulticast does, with a plain Go program over UDP.
 func BenchmarkRawMulticast(b *testing.B) {
 	for _, size := range []int{8, 2048} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {

@@ -116,7 +116,7 @@ func TestHostileDatagrams(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		n := i + 1 + int(want[ReasonNone]) // one good datagram each time, and the good ones of the table
+		n := i + 1 + int(want[ReasonNone]) // a good datagram after each row of the table, and the rows that are good themselves
 		h.await(tt.name, func() bool { return len(h.arrived) >= n })
 		lndtest.Poll(func() bool { return tt.want == ReasonNone || h.ni.counts[tt.want].Load() >= want[tt.want] })
 		if got := h.ni.counts[tt.want].Load(); len(h.arrivals()) != n || tt.want != ReasonNone && got != want[tt.want] {

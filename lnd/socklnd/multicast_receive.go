@@ -47,7 +47,8 @@ func (c *casting) receive(rx *datagramReader) {
 			rx.packet(i, &p)
 			c.take(&p, &g, &d)
 		}
-		// After datagrams that were dropped it is not likely that another one comes soon.
+		// The next read busy-polls only if this one has brought datagrams for lnet: after dropped ones it is
+		// not likely that another one comes soon.
 		rx.look = c.rxMsgs.Load() > before
 	}
 	c.ni.log.Warn("no longer receives multicast: reading failed again and again")

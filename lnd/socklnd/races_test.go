@@ -197,7 +197,7 @@ func TestConnsPerPeer(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		cfg  Config
-		want []int // number of the BULK_OUT for each of four messages
+		want []int // for each of four messages: index of the BULK_OUT connection that it takes
 	}{
 		{"in turn", Config{ConnsPerPeer: 4}, []int{0, 1, 2, 3}},
 		{"always the first", Config{ConnsPerPeer: 4, FirstIdle: true}, []int{0, 0, 0, 0}},

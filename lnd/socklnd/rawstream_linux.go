@@ -185,7 +185,7 @@ func (s *rawStream) awaitHangUp() bool {
 func (s *rawStream) unread() bool {
 	there := true
 	_ = s.rc.Control(func(fd uintptr) { // an error means that the socket is closed; its end counts as unread
-		n, _ := unix.IoctlGetInt(int(fd), unix.SIOCINQ) // polled alone finds data only from SO_RCVLOWAT bytes on
+		n, _ := unix.IoctlGetInt(int(fd), unix.SIOCINQ) // polled alone would find data only once SO_RCVLOWAT bytes have come
 		there = n > 0 || polled(fd, unix.POLLIN)
 	})
 	return there
@@ -206,7 +206,7 @@ func polled(fd uintptr, events int16) bool {
 	}
 }
 
-// fill writes the pieces that are left to iov, for the system call.
+// fill makes iov describe the pieces that are left, for the system call.
 func (v *vector) fill() {
 	v.iov = v.iov[:0]
 	left := v.left()

@@ -42,7 +42,7 @@ type reader struct {
 	batcher lnd.Batcher // the layer above, if it receives in batches; nil: it does not
 	batched bool        // a message since the last EndBatch had More set
 	latest  int         // where the latest message begins in bytes, if the next one may repeat its header; else -1
-	refused int         // where the messages end in bytes that lnet has refused to take all at once, until the batch ends
+	refused int         // offset in bytes of the end of those messages that lnet has refused to take all at once; 0: none in this batch
 	msgs    uint64      // messages that are not counted in rxMsgs yet
 
 	corked   int           // messages since the connection was corked last, modulo corkCheck
@@ -56,7 +56,7 @@ type reader struct {
 	ended *Error // the end of the connection, which a follower has noticed
 
 	left   int    // bytes of the present payload that are to be read to its sink; the places are in buf.vec
-	slop   int64  // bytes of the present payload that are to be discarded after those
+	slop   int64  // bytes of the present payload that are to be discarded after the bytes in left
 	cookie uint64 // cookie of the present message
 }
 
@@ -328,7 +328,7 @@ func (r *reader) releaseBuffer() {
 	r.bytes, r.r, r.w, r.latest = nil, 0, 0, -1
 }
 
-// use makes buf the buffer, the small one if it is nil.
+// use makes buf the buffer of the reader, or the small buffer if buf is nil.
 func (r *reader) use(buf *readBuffer) {
 	r.buf, r.bytes, r.r, r.w, r.latest = buf, r.small, 0, 0, -1
 	if buf != nil {

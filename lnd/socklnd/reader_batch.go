@@ -43,8 +43,9 @@ func (r *reader) repeat() {
 	r.msgs++
 }
 
-// again offers lnet the messages behind the latest one, which is an ACK, that are equal to it, but for the
-// last one at hand: peers have their ACKs for a burst of PUTs leave together.
+// again offers lnet, all at once, the messages that follow the latest one, which is an ACK, and are equal to
+// it: the ACKs of a peer for a burst of PUTs come together. It leaves out a message that ends where the
+// buffered bytes end.
 func (r *reader) again() {
 	if r.batcher == nil || r.latest < 0 || r.r < r.refused {
 		return
@@ -95,8 +96,8 @@ func (r *reader) offer(cookie uint64) {
 	r.batched = r.batched || d.More
 }
 
-// corkTime and corkCheck bound how long answers wait for the end of a batch: each corkCheck messages the
-// reader looks at the clock.
+// corkTime and corkCheck bound how long answers wait for the end of a batch: after every corkCheck messages
+// the reader looks at the clock.
 const (
 	corkTime  = 50 * time.Microsecond
 	corkCheck = 8

@@ -66,7 +66,7 @@ func (r *reader) beginSum(h ksock.MsgHeader) {
 // has been read.
 func (r *reader) spoilt() bool { return r.sums && r.sum != r.want }
 
-// handUp gives a message whose header has been received to lnet, receives its payload, and
+// handUp gives lnet a message whose header has been received, receives the payload, and
 // acknowledges cookie, if there is one.
 func (r *reader) handUp(cookie uint64) *Error {
 	d, ni := &r.d, r.c.peer.ni

@@ -18,8 +18,8 @@ var _ readloop.Source = (*reader)(nil)
 // keeps what has come, and the connection goes on.
 var interrupted = &Error{Err: errors.New("socklnd: the follower waits no more")}
 
-// maxAbsence is how long the read loop may be idle. A follower that writes a large message between
-// two waits needs some hundred microseconds for it.
+// maxAbsence is how long the read loop may be idle, with no goroutine that reads, while bytes lie unread.
+// A follower that writes a large message between two waits needs some hundred microseconds for it.
 const maxAbsence = time.Millisecond
 
 // MayHandOver implements readloop.Source. It refuses while bytes that have come are not consumed:

@@ -261,7 +261,7 @@ func TestReadLoopEnds(t *testing.T) {
 // TestReadLoopUnused: an unused loop goes back to the connection.
 func TestReadLoopUnused(t *testing.T) {
 	l := newReadLoopPair(t)
-	l.loop.SetMaxAbsence(200 * time.Millisecond) // while nothing is unread the loop stays away 20 times as long: longer than until the second message
+	l.loop.SetMaxAbsence(200 * time.Millisecond) // a loop without unread bytes is taken back only after 20 times as long: the second message comes before that
 	l.request()
 	loop := l.loop
 	l.put(8)

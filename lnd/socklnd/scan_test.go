@@ -48,7 +48,7 @@ func TestSlowSender(t *testing.T) {
 }
 
 // TestSendTimeout (SK-21): a peer that reads nothing loses its connections; another
-// peer is not concerned.
+// peer is not affected.
 func TestSendTimeout(t *testing.T) {
 	spec.Covers(t, "SK-21")
 	bubble(t, func(t *testing.T) {

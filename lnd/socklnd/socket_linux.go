@@ -17,7 +17,7 @@ type socketOptions struct {
 	nagle                            bool
 	userTimeout                      time.Duration
 	keepalive                        net.KeepAliveConfig
-	bind                             func(how net.ListenConfig, local netip.AddrPort) (net.Listener, error) // nil: a new socket
+	bind                             func(how net.ListenConfig, local netip.AddrPort) (net.Listener, error) // the function Config.Bind; nil: package net opens the socket
 }
 
 // listen opens a listener on local.
@@ -60,7 +60,7 @@ func (l *tunedListener) Accept() (net.Conn, error) {
 	if err == nil {
 		l.opts.tune(c)
 		if tc, ok := c.(*net.TCPConn); ok {
-			_ = tc.SetKeepAliveConfig(l.opts.keepalive) // Config.Bind does not set it
+			_ = tc.SetKeepAliveConfig(l.opts.keepalive) // here, because a listener of Config.Bind need not set it
 		}
 	}
 	return c, err

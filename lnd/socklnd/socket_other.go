@@ -17,7 +17,7 @@ type socketOptions struct {
 	nagle                            bool
 	userTimeout                      time.Duration
 	keepalive                        net.KeepAliveConfig
-	bind                             func(how net.ListenConfig, local netip.AddrPort) (net.Listener, error) // nil: a new socket
+	bind                             func(how net.ListenConfig, local netip.AddrPort) (net.Listener, error) // the function Config.Bind; nil: package net opens the socket
 }
 
 func (o socketOptions) listen(local netip.AddrPort) (net.Listener, error) {

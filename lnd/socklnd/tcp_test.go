@@ -124,7 +124,7 @@ func TestSecure(t *testing.T) {
 		}
 	}
 	c, err := net.Dial("tcp", f.real(b.ni.addr).String())
-	if err == nil { // an error means that it was closed even sooner
+	if err == nil { // an error means that the connection was closed before Dial returned
 		defer c.Close()
 		if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
 			t.Errorf("unprivileged connection: read %d, %v", n, err)

@@ -257,8 +257,8 @@ func (w *writer) next() *batch {
 	return b
 }
 
-// nextInline takes the next batch of inline messages, or begins a batch without. The caller
-// holds mu.
+// nextInline takes the next batch of inline messages. If without is set, or there is none, it makes
+// an empty batch. The caller holds mu.
 func (w *writer) nextInline(without bool) *batch {
 	if without || w.posted == nil {
 		return newBatch()

@@ -86,8 +86,8 @@ func (p *peer) latestFor(length int) *conn {
 	return nil
 }
 
-// post posts a message on the connection that suits it, as the first one in a buffer if need be. A peer
-// that needs more connections is left to send, which dials them.
+// post posts a message on the connection that suits it, as the first one in a buffer if need be. It refuses
+// a message to a peer that needs more connections: NI.Send dials them.
 func (p *peer) post(i *lnd.Inline, payload lnd.Payload) (lnd.Flusher, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -249,8 +249,8 @@ func (w *writer) finishInline(b *batch, now time.Duration, err error) (end int) 
 	return end
 }
 
-// cut takes messages of a batch that has failed off those that count as buffered, just before their ends
-// are reported: there may be many more, whose ends follow one by one.
+// cut makes messages of a batch that has failed no longer count as buffered, just before their ends are
+// reported. The other messages of the batch, perhaps many, count until their own ends are reported.
 func (w *writer) cut(list []lnd.Record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

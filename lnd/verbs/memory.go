@@ -6,7 +6,7 @@ type Access uint8
 
 // Rights of access to a region.
 const (
-	LocalWrite  Access = 1 // the own device may write: RemoteWrite needs it
+	LocalWrite  Access = 1 // the device of this side may write; RemoteWrite requires it
 	RemoteWrite Access = 2
 )
 

@@ -194,7 +194,7 @@ func putMany(t *testing.T, table *portals.Table, to nid.NID, n int) {
 }
 
 // TestCrowd: many peers get their first messages while a step is in progress. The inbox holds
-// one input for each; all of these messages end like the first.
+// one input for each; all of these messages fail with the same error as the first.
 func TestCrowd(t *testing.T) {
 	effort.OneGoroutine(t)
 	const peers = 20000

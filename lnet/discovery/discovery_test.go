@@ -159,7 +159,7 @@ func TestPingRetry(t *testing.T) {
 		wire.PingInfoSize(3):     1,
 		wire.PingInfoSize(3) - 1: 2,
 		wire.PingInfoSize(1):     2,
-		1:                        3, // too short a buffer for the number of NIDs
+		1:                        3, // the answer is cut off before the field with the number of NIDs
 	} {
 		before := table.Node().Snapshot().NIs[0].Traffic.Sent.Get
 		info, err := discovery.Ping(t.Context(), table, self, discovery.PingOptions{Size: size})

@@ -30,7 +30,7 @@ type Target struct {
 	table     *portals.Table
 	published func(wire.PingInfo) // called after each change; may be nil
 
-	mu       sync.Mutex // held across the swap of entries, so that they stay in order
+	mu       sync.Mutex // held while the entry is replaced, so that the latest info is the one that answers
 	features wire.Features
 	info     wire.PingInfo // the ping info with which entry answers
 	spent    time.Duration // when the rate of changes of links allows a full burst again

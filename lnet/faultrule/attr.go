@@ -16,7 +16,7 @@ type Kind uint8
 
 // Kinds of rules.
 const (
-	Drop  Kind = iota // discard on arrival, or fail when it is sent
+	Drop  Kind = iota // the rule discards messages that arrive, or fails messages that are sent
 	Delay             // the rule delays messages
 	kinds             // number of kinds; not a kind
 )

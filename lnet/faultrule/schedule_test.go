@@ -186,7 +186,7 @@ func record(t *rapid.T, s *Set, list []*naive, h *wire.Header, portal uint32, fi
 	}
 }
 
-// check fails if a window has not exactly one hit; the last window, if incomplete, may have none.
+// check fails unless each window has one hit. The last window may have none if it is incomplete.
 func (n *naive) check(t *rapid.T) {
 	rate := int(n.attr.Rate)
 	for w := range slices.Chunk(n.hit, rate) {

@@ -21,7 +21,7 @@ type ID uint64
 // Stats are what a rule has counted (struct lnet_fault_stat), in messages.
 type Stats struct {
 	Matched uint64 `json:"matched"` // messages that the rule is about, unless a newer rule has hit them
-	Hit     uint64 `json:"hit"`     // messages dropped, failed or delayed; next their number by type
+	Hit     uint64 `json:"hit"`     // messages dropped, failed or delayed; the fields below count them by type
 	Put     uint64 `json:"put"`     // PUTs in Hit
 	Ack     uint64 `json:"ack"`     // ACKs in Hit
 	Get     uint64 `json:"get"`     // GETs in Hit

@@ -25,7 +25,7 @@ var typesInOrder = [...]wire.MsgType{wire.Put, wire.Ack, wire.Get, wire.Reply}
 // Has reports whether t is in the set.
 func (s Types) Has(t wire.MsgType) bool { return s == 0 || t <= wire.Reply && s&(1<<t) != 0 }
 
-// Names are the names of the types, in the order of their text; none for all types.
+// Names returns the names of the types in the order of typesInOrder, or nothing if s has all types.
 func (s Types) Names() (names []string) {
 	for _, t := range typesInOrder {
 		if s != 0 && s.Has(t) {
@@ -43,7 +43,7 @@ func (s Types) String() string {
 	return strings.Join(s.Names(), ",")
 }
 
-// ParseTypes parses such as "PUT,ACK", in any case, or "all".
+// ParseTypes parses a list such as "PUT,ACK", in upper or lower case, or "all".
 func ParseTypes(s string) (Types, error) {
 	if s == AllWord {
 		return 0, nil

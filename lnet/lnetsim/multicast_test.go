@@ -202,7 +202,8 @@ func TestPutMulticastErrors(t *testing.T) {
 	}
 }
 
-// A user of multicast gets an error that says that there is none, and can fall back (RM-A22).
+// If no NI has multicast, each call returns errors.ErrUnsupported, so that the caller can fall back to
+// unicast (RM-A22).
 func TestPutMulticastUnsupported(t *testing.T) {
 	spec.Covers(t, "RM-A22")
 	w := newTown(t, 2, -1)

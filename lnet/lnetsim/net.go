@@ -24,7 +24,7 @@ type config struct {
 	scenario.Network
 	// Window is the Window of simlnd.Config.
 	Window int
-	Kind   kind // kind of the operations at Rate
+	Kind   kind // kind of the operations that Rate starts
 	// Rate is the operations that each node starts per second of its clock; 0: only those of
 	// commands.
 	Rate float64

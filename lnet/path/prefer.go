@@ -3,7 +3,7 @@ package path
 // score is the value by which NIs, or nets, are compared: the most significant field comes
 // first, and less is better. It has few words so that it stays in registers.
 type score struct {
-	first   uint64 // of an NI: harm, priority, and a bit that is set without preference; of a net: harm
+	first   uint64 // of an NI: harm, priority, and a bit that is 0 if a rule prefers the NI; of a net: harm
 	second  uint64 // of an NI: lack of credits; of a net: priority
 	lastUse uint64
 }
@@ -22,7 +22,7 @@ func (a score) beats(b score) bool {
 // lack converts credits for a score: the result is smaller for more credits.
 func lack(credits int64) uint64 { return uint64(-credits) ^ 1<<63 }
 
-// First bits of the fields of score.first.
+// Positions in score.first: harm begins at bit priorityBits, the priority at bit preferredBits.
 const (
 	preferredBits = 1
 	priorityBits  = preferredBits + 32

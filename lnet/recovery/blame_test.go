@@ -24,7 +24,7 @@ func TestJudge(t *testing.T) {
 	for name, c := range map[string]struct {
 		Case
 		local, remote           bool // whether the local or remote NI may be blamed
-		localAgain, remoteAgain bool // whether such a message may be sent again
+		localAgain, remoteAgain bool // whether the message may be sent again after a local or a remote failure
 	}{
 		"one NI each":             {Case{}, false, false, false, false},
 		"two NIs here":            {Case{Rails: true}, true, false, true, false},

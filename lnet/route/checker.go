@@ -156,7 +156,7 @@ func (t *checked) setNets(now time.Duration, ids []nid.NID) {
 	}
 }
 
-// hurry moves the next check by each net to the given instant, unless it is due earlier.
+// hurry moves the next check on each net to the given instant, unless it is due earlier.
 func (t *checked) hurry(until time.Duration) {
 	for i := range t.nets {
 		t.nets[i].at = min(t.nets[i].at, until)

@@ -64,7 +64,7 @@ type Neighbour struct {
 	outlet
 }
 
-// want is the part of a neighbour's messages that have a credit and wait for a buffer.
+// want has the messages of a neighbour that have a credit and wait for a buffer of one class.
 type want struct {
 	list   list
 	after  *Neighbour // next neighbour in the ring

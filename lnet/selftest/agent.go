@@ -66,7 +66,7 @@ type Agent struct {
 	closed   bool                           // guarded by mu
 }
 
-// note is the number of the RPC whose request a message of the outbox is.
+// note is what the outbox keeps with the message of a request: the number of the RPC.
 type note struct{ call uint64 }
 
 // New makes the node a test node. Errors: ErrTaken; [portals.ErrNoLoopback] or

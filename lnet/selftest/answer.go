@@ -11,7 +11,7 @@ import (
 type answer struct {
 	call     uint64 // number of the RPC
 	data     [wire.MessageSize]byte
-	segments [1]lnd.Segment // data
+	segments [1]lnd.Segment // the array data, as the segments of an MD
 }
 
 // mostAnswers is how many answers are kept for later RPCs.

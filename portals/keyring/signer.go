@@ -44,8 +44,8 @@ func (s *Signer) set(keys Keys) {
 	s.now.Store(k)
 }
 
-// Set replaces the keys. It cannot turn signing on or off: the error is [ErrOnOff] if only one
-// of the present keys and the new ones is empty.
+// Set replaces the keys. It cannot turn signing on or off: the error is [ErrOnOff] if there are
+// keys now and no new ones, or new ones and none now.
 func (s *Signer) Set(keys Keys) error {
 	if s.On() != (keys.Len() > 0) {
 		return ErrOnOff

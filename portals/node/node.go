@@ -57,15 +57,15 @@ type Config struct {
 	Tap      lnd.Tap       // gets the bytes of all NIs; nil captures nothing
 	Tunables lnd.Tunables  // tunables of all NIs
 
-	// Few programs set the rest. Where one of these has the same field as above, the
-	// field above counts unless it is zero.
+	// Few programs set the fields below. If one of these structs has a field that this struct
+	// has above, the field above counts unless it is zero.
 
 	LNet      lnet.Config      // Incarnation is by default the wall clock in nanoseconds
 	Discovery discovery.Config // discovery; the zero Limits.Timeout means the transaction timeout
 	TCP       socklnd.Config   // configuration of all NIs on TCP
 	O2IB      o2iblnd.Config   // configuration of all NIs on O2IB; zero Open means softroce's
 
-	// Drivers are those of further types of networks, or take the place of one above.
+	// Drivers are drivers of further types of networks, or replace the driver of TCP or O2IB.
 	Drivers []lnd.Driver
 
 	// Wrap gets every driver, that of 0@lo included, and returns the driver to use instead,
@@ -105,7 +105,7 @@ type Node struct {
 	discovery *discovery.Agent
 	drivers   []driver // one for each network type: two NIs on one address share its listener
 	links     links
-	clock     *timerfd.Clock // nil: the caller's
+	clock     *timerfd.Clock // clock that Start made, and Close ends; nil: the caller gave one
 }
 
 // Start starts a node. Errors: a *networks.Error if Networks cannot be parsed; a *[StartError],

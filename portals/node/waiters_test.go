@@ -211,14 +211,14 @@ func TestWaitersFollow(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 				defer cancel()
 				a.converse(ctx, t, 1, b)
-				for a.conns() < 1+2*conns || b.conns() < 1+2*conns { // CONTROL, and as many of both bulk types
+				for a.conns() < 1+2*conns || b.conns() < 1+2*conns { // one of type CONTROL, and conns of each bulk type
 					if ctx.Err() != nil {
 						t.Fatalf("%d and %d connections are open", a.conns(), b.conns())
 					}
 					runtime.Gosched()
 				}
 				a.converse(ctx, t, settle, b)
-				var least int64 // messages of a round that the goroutine that waits has received itself, at the worse node
+				var least int64 // at the worse node: messages of a round that the waiting goroutine received itself
 				// On a busy machine a pause of that goroutine may spoil a round, and some of those after it.
 				for began := time.Now(); time.Since(began) < time.Minute; {
 					before := [2]int64{a.followed.Load(), b.followed.Load()}

@@ -6,9 +6,10 @@ import (
 	"testing"
 )
 
-// ConfigReaches checks that the machine's configuration, which engine makes from the agent's,
-// has the value of the agent's field of the same name in each field. Only the fields in unset
-// have none. odd has values for the fields that are neither numbers, strings nor booleans.
+// ConfigReaches checks the function engine, which makes a machine's configuration from an agent's:
+// each field of the machine's configuration must get the value of the agent's field of the same
+// name, except the fields that unset names. odd has values for the fields that are neither
+// numbers, strings nor booleans.
 func ConfigReaches[A, M any](t *testing.T, engine func(A) M, odd map[string]any, unset ...string) {
 	t.Helper()
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[M]()) {

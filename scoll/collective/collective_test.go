@@ -126,7 +126,7 @@ func TestBarrierMissing(t *testing.T) {
 		}
 		return barriers[i].Wait(t.Context(), "begin")
 	})
-	// A pause of the process near the end of a round spoils it.
+	// A pause of the process near the end of a round makes the round fail, so three are tried.
 	point, err := "", error(nil)
 	for round := range 3 {
 		point = fmt.Sprint("x", round)

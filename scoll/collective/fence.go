@@ -21,7 +21,7 @@ type Fence struct {
 
 	mu     sync.Mutex
 	epoch  uint64         // the present epoch; guarded by mu, like all below
-	atWork map[uint64]int // number of works under way, by epoch
+	atWork map[uint64]int // number of Enter calls whose work has not ended, by epoch
 	left   chan struct{}  // closed when some work of an epoch has ended
 }
 

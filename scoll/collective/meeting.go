@@ -21,7 +21,7 @@ var (
 )
 
 const (
-	come byte = iota // the question whether the member has arrived: it waits until it has, and answers with its data
+	come byte = iota // asks a member to answer with its data, once it has arrived
 	open             // the message that all have arrived; the bulk data is the data of all members
 	fail             // the leader says that not all members have arrived
 )

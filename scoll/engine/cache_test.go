@@ -196,7 +196,8 @@ func TestLeastRecentlyUsed(t *testing.T) {
 	}
 }
 
-// ours broadcasts from this node over an out-of-band group; the other one is dead.
+// ours broadcasts from this node over an out-of-band group. The other member does not answer, and Abort
+// ends the broadcast.
 func (h *harness) ours(index uint64) {
 	h.t.Helper()
 	o := Outgoing{Token: 1, Service: testService, Group: wire.GroupID{Index: index}, Flags: wire.FlagOOB, Members: h.members}

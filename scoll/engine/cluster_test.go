@@ -225,7 +225,7 @@ func (n *simNode) command(text string) {
 		for _, id := range slices.Sorted(maps.Keys(n.work)) {
 			n.queue = append(n.queue, Input{Kind: Abort, ID: id})
 		}
-	case "lose": // lose the messages of the fetch under way
+	case "lose": // the fetch under way fails
 		for id := range n.fetches { // any order: there is only one
 			delete(n.fetches, id)
 			n.queue = append(n.queue, Input{Kind: InFetched, ID: id, Status: wire.EIO})

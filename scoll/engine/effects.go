@@ -125,7 +125,7 @@ const (
 	CallPostReply  // ID, Busy, Missing and Status (at the root): why the broadcast was never sent
 	CallReplyOut   // uses ID, Status: call reply-out
 	CallMap        // uses ID, Service, Group: the service maps the group
-	WarnAhead      // To, Bits (an incarnation; 0: in a request that this node sent), Status: this node refused a request of To or, with EAHEAD, To refused one of this node
+	WarnAhead      // To, Bits, Status: this node refused a message of To, because of the incarnation Bits; or, with Status EAHEAD, To refused a request of this node
 )
 
 // Range is the elements from Begin to before End of one of an Output's buffers.

@@ -54,8 +54,8 @@ func (m *Machine) healthChanged(in *Input) {
 	}
 }
 
-// endWaits gives up a node as a child in all requests that were forwarded to it not later
-// than since.
+// endWaits ends the waits for a node, as a child or as the parent that has pipelined bulk data, in
+// all requests that were forwarded to the children at the instant since or earlier.
 func (m *Machine) endWaits(id nid.NID, s wire.Status, since time.Duration) {
 	for _, r := range m.requests.slots {
 		if r.phase != running || r.since > since {

@@ -102,7 +102,7 @@ func (m *Machine) heardOfHolding(in *Input) {
 		m.stats.Late++ // each node below sends a Hold and a release at most once
 		return
 	}
-	if c.word, c.held = w.Number, w.Held; c.at != machine.Never { // if Never, loaded sets the timer later
+	if c.word, c.held = w.Number, w.Held; c.at != machine.Never { // if c.at is Never, the method loaded sets it later
 		c.at = c.until
 		if !c.held {
 			c.at = min(m.now+max(childTimeout(&r.header, c.Depth, r.processing), 1), c.until)

@@ -64,7 +64,7 @@ func TestLastOutOfBand(t *testing.T) {
 	o := Outgoing{Members: c.members, Flags: wire.FlagOOB | wire.FlagLast, Payload: []byte("last")}
 	group := wire.GroupID{Index: 5}
 	c.run(0)
-	c.nodes[2].service.reject = wire.EBUSY // this node refuses the last broadcast, and so keeps the group
+	c.nodes[2].service.reject = wire.EBUSY // node 2 refuses the first broadcast, and node 3 below does not get it
 	c.want(c.broadcast(0, group, Outgoing{Members: c.members, Flags: wire.FlagOOB}), 0, 2, 3)
 	c.nodes[2].service.reject = wire.OK
 	c.want(c.broadcast(0, group, o), 0)
@@ -74,7 +74,7 @@ func TestLastOutOfBand(t *testing.T) {
 		}
 	}
 	c.want(c.broadcast(0, group, Outgoing{Members: c.members, Flags: wire.FlagOOB}), 0)
-	c.nodes[4].service.reject = wire.EBUSY // 5, 6 and 7 do not get the last broadcast
+	c.nodes[4].service.reject = wire.EBUSY // node 4 refuses the last broadcast, and nodes 5, 6 and 7 do not get it
 	c.want(c.broadcast(0, group, o), 0, 4, 5, 6, 7)
 	c.nodes[4].service.reject = wire.OK
 	c.want(c.broadcast(0, group, Outgoing{Members: c.members, Flags: wire.FlagOOB}), 0)

@@ -8,8 +8,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// TestRootItself: SC-57: a root waits for its own incoming-request for T of the whole tree, or
-// until Abort. Then the root itself is missing in the result. Its buffers stay in use after
+// TestRootItself: SC-57: a root waits for its own incoming-request for the timeout T of the whole
+// tree, or until Abort. Then the root itself is missing in the result. Its buffers stay in use after
 // post-reply, until incoming-request has returned and reply-out is called.
 func TestRootItself(t *testing.T) {
 	spec.Covers(t, "SC-57")

@@ -20,7 +20,7 @@ func (m *Machine) prepared(r *request, in *Input) {
 	case r.aborted:
 		m.refuseFor(r, wire.ECANCELED)
 	}
-	if r.answered { // too late: reply-out ends the request for the service
+	if r.answered { // the module has answered already: the request is not forwarded, and ends with reply-out
 		if r.failed = wire.ETIMEDOUT; r.aborted {
 			r.failed = wire.ECANCELED
 		}

@@ -15,13 +15,13 @@ import (
 // own: a flood of them does not make the node forget other groups.
 type graveyard struct {
 	of     map[groupKey]*tombstone
-	queues [2][]*tombstone // the oldest first; may have entries that were removed from of
+	queues [2][]*tombstone // tombstones, the oldest first, also some that the map does not have any more
 }
 
 type tombstone struct {
 	key   groupKey
 	at    time.Duration // when the entry expires
-	roots []rootState   // with a ghost: the roots of the group
+	roots []rootState   // of a ghost: the roots of its group
 }
 
 // mostTombstones bounds the queue of a graveyard.

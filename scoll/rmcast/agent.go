@@ -67,7 +67,7 @@ type Agent struct {
 	manages      atomic.Pointer[map[GroupID]*managing] // managers by group; replaced as a whole, under mu
 	mu           sync.Mutex
 	stopped      bool               // the agent is closed; guarded by mu, like incarnations
-	incarnations map[GroupID]uint64 // by group that was left: incarnation of this node's next member
+	incarnations map[GroupID]uint64 // by group that this node has left: incarnation with which it would join again
 
 	strays atomic.Uint64 // messages for groups that this node is not in
 }

@@ -70,7 +70,7 @@ func TestWaitInHandler(t *testing.T) {
 				})
 				e := r.ends[0]
 				var err error
-				other, err = e.agent.Join(rmcast.GroupConfig{ // no node runs its manager
+				other, err = e.agent.Join(rmcast.GroupConfig{ // no node runs the manager of this group
 					Group: group + 1, Managers: []nid.NID{r.ends[1].NID()},
 					Handle: func(*rmcast.Message) {},
 				})

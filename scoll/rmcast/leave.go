@@ -72,7 +72,7 @@ func (g *Group) close(by time.Duration) (over bool) {
 	}
 	incarnation := g.farewell()
 	a.mu.Lock()
-	a.incarnations[g.cfg.Group] = incarnation + 2 // farewell has announced the end of the incarnation between these
+	a.incarnations[g.cfg.Group] = incarnation + 2 // incarnation + 1 may be used: farewell sends it to the managers
 	all := maps.Clone(*a.groups.Load())
 	if all[g.cfg.Group] == g {
 		delete(all, g.cfg.Group)

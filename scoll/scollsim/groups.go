@@ -17,7 +17,7 @@ type namedGroup struct {
 	name    string
 	oob     bool
 	members *scoll.Membership
-	id      scoll.GroupID // once it is known; of an out-of-band group Index is its number
+	id      scoll.GroupID // zero until the group is created; of an out-of-band group Index is its number
 	made    bool
 	ending  bool         // the group is being destroyed
 	failed  scoll.Status // status of the group's creation or destruction

@@ -10,8 +10,8 @@ import (
 // goldenSpoken is the header of a reply that a module sends in place of its service.
 var goldenSpoken = ReplyHeader{RootIncarnation: 0x2122, Sequence: 0x1112, Flags: ReplyLast, Status: EIO, Trailer: 1, Carried: 0x1314}
 
-// TestSpokenHeader: the test compares the header's bytes of a reply in which the module answers
-// in place of the service, and checks the fields that only such a reply can have.
+// TestSpokenHeader checks the bytes of the header of a reply in which the module answers in place of
+// the service. A header with carried answers is refused if its other fields do not fit such a reply.
 func TestSpokenHeader(t *testing.T) {
 	got := goldenSpoken.AppendTo(nil)
 	if status, carried := hex.EncodeToString(got[28:32]), hex.EncodeToString(got[52:]); status != "05000000" || carried != "14130000" {

@@ -37,7 +37,7 @@ func (n Node) Self() netip.Addr { return n.Addr(n.Index) }
 // At returns the index of the node with an address.
 func (n Node) At(a netip.Addr) int { return int(a.As4()[3]) - int(n.Base.As4()[3]) }
 
-// News is an event that the system of a node reported to it.
+// News is an event that a membership system has reported at a node.
 type News struct {
 	At    time.Time // time of the event, by the wall clock
 	Kind  Change    // what happened to Node

@@ -20,7 +20,7 @@ const Grace = time.Second
 type Order struct {
 	Verb   Verb   // verb of the request to be sent
 	Action string // with Run: name of the action to run
-	Text   []byte // text for the verb
+	Text   []byte // with Text: the text to digest; with Run: standard input; with Clients: the question
 	Room   int    // with Clients: largest size of an answer in bytes
 	Bulk   []byte // bulk data to be sent; nil: there are none
 	Live   bool   // send to the live members alone

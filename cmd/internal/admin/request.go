@@ -69,7 +69,7 @@ type Request struct {
 	Answer  uint32 // largest size of a member's answer, in bytes
 	Limit   uint32 // time limit of an action in ms
 	Name    string // with Run: name of the action
-	Text    []byte // text for the verb
+	Text    []byte // with Text: the text to digest; with Run: standard input; with Clients: the question
 }
 
 const (

@@ -30,8 +30,8 @@ type task struct {
 	at      int64 // time at which the request arrived
 	bad     error // why the request cannot be parsed; nil: it can
 	mayAct  bool
-	// distrust is the name of the setting because of which the root's NID proves nothing: any
-	// process can have it. It is empty if there is no such setting.
+	// distrust is the name of a setting that lets any process use the root's NID, so that this NID
+	// proves nothing; "": there is no such setting.
 	distrust string
 }
 

@@ -40,7 +40,7 @@ func ParseTrace(b []byte) (t Trace, err error) {
 		return t, ErrReply
 	}
 	le := binary.LittleEndian
-	t.Reading, _ = ParseReading(b[:clockSize]) // the only error is another length
+	t.Reading, _ = ParseReading(b[:clockSize]) // cannot fail, because the length is right
 	b = b[clockSize:]
 	t.Forwarded, t.Last = int64(le.Uint64(b)), int64(le.Uint64(b[8:]))
 	if b = b[16:]; t.Last != 0 {
@@ -81,8 +81,8 @@ func (c *collector) read() collections {
 	return collections{c.stats.NumGC, c.stats.PauseTotal}
 }
 
-// stamped returns the answer to the verb Clock or Tracing with what is known only when it is
-// sent; other answers it returns as they are.
+// stamped completes an answer to the verb Clock or Tracing: it adds what is known only when the
+// answer is sent. It returns other answers unchanged.
 func (s *Service) stamped(g *gathering, answer []byte) []byte {
 	a, err := ParseAnswer(answer)
 	if err != nil || !g.request.isTimed() {

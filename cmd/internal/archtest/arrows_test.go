@@ -48,8 +48,8 @@ var Rules = []Rule{
 	{Package: "lnd/o2iblnd/kib", May: "lnet/nid lnet/wire"},
 	{Package: "lnd/lo", May: driverMay},
 	{Package: "lnd/socklnd/...", May: driverMay + "lnd/internal/shell lnd/readloop lnd/socklnd/..."},
-	// This package plays recordings against the driver, also below a whole node, and consists of
-	// tests.
+	// This package plays recordings against the driver, alone and as part of a whole node, and consists
+	// of tests.
 	{Package: "lnd/o2iblnd/internal/replay", Tests: driverMay + "lnd/o2iblnd lnd/o2iblnd/kib lnd/verbs/... lnet lnet/discovery portals lnet/selftest lnet/selftest/console lnet/selftest/recording lnet/selftest/wire"},
 	{Package: "lnd/o2iblnd/...", May: driverMay + "lnd/internal/shell lnd/o2iblnd/... lnd/verbs", Tests: "lnd/verbs/..."},
 	{Package: "lnd/verbs", May: "lnd lnet/nid lnet/machine"},
@@ -131,7 +131,7 @@ var Rules = []Rule{
 	{Package: "health/engine", May: "health/wire portals/keyring lnet/nid lnet/machine"},
 	{Package: "health", May: userMay + "lnet/latency health/engine health/wire", Tests: nodesMay},
 
-	// This program runs the tests of others, and so uses their harness.
+	// This program tests nodes in network namespaces, and so uses netlab, a harness for tests.
 	{Package: "cmd/soak", May: "cmd/internal/... lnet/... portals lnd lnd/lndtest/netlab/..."},
 	// This package is the harness of tests that play transcripts on hosts.
 	{Package: "cmd/internal/transcript", May: "cmd/internal/... lnd/lndtest/netlab"},
@@ -142,7 +142,7 @@ var Rules = []Rule{
 	{Package: "cmd/bench/rival", May: "cmd/bench/worker"},
 	{Package: "cmd/bench/...", May: "cmd/bench/... cmd/internal/... lnet/... portals portals/keyring portals/node gossip/... scoll/... health/... lnd lnd/lo lnd/socklnd/... lnd/o2iblnd/... " +
 		"lnd/verbs/... lnd/link lnd/sim/... lnd/simlnd lnd/lndtest/netlab lnd/lndtest/loopback"},
-	// Package encap makes each start of a program longer, so that lnetd must not have it.
+	// A program that imports package encap takes longer to start, so lnetd must not import it.
 	{Package: "cmd/lnetdump", May: commandsMay + " lnd/capture/encap"},
 	{Package: "cmd/...", May: commandsMay},
 }
@@ -161,8 +161,8 @@ type Limit struct {
 // systemCallers are the only packages that open sockets and make system calls.
 const systemCallers = "lnet/machine/timerfd lnd/readloop lnd/linkwatch lnd/socklnd lnd/o2iblnd lnd/o2iblnd/internal/replay lnd/verbs/softroce lnd/verbs/ibv lnd/lndtest/cputime lnd/lndtest/netlab lnd/lndtest/smalldisk cmd/internal/... cmd/bench/..."
 
-// The packages, and those with tests, that may import gopacket/layers, directly or through another
-// package of gopacket. It costs every process that contains it 6 MB and tens of milliseconds.
+// The packages that may import gopacket/layers, directly or through another package of gopacket, and
+// the packages whose tests may. It costs every process that contains it 6 MB and tens of milliseconds.
 const (
 	withGopacket  = "lnd/capture/encap cmd/lnetdump"
 	gopacketTests = "lnd/capture/... lnd/verbs/softroce cmd/..."

@@ -125,7 +125,7 @@ func (s *Spec) idsIn(body string) []string {
 // before a section, and the text is itself one of the specifications, the document is own, the
 // name of the text.
 func (s *Spec) danglingSections(body, own string, report func(what, why string)) {
-	last := "" // the document that was named with the section before
+	last := "" // the document that was named with the previous section
 	for _, at := range sectionName.FindAllStringSubmatchIndex(body, -1) {
 		number := strings.TrimRight(body[at[2]:at[3]], ".")
 		before := body[max(0, at[0]-80):at[0]]

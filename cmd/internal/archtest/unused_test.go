@@ -169,7 +169,7 @@ func (f *File) exported(pkg string) []symbol {
 				case *ast.TypeSpec:
 					kind := errorKind(s.Name.Name, "Error")
 					switch {
-					case s.Assign.IsValid(): // an alias, by which the package gives users a name of its engine
+					case s.Assign.IsValid(): // an alias, by which the package exports a type of its engine
 						kind = "signature"
 					case match("lnd/capture", pkg) && s.Name.Name == "Layer":
 						kind = "layer"

@@ -82,7 +82,7 @@ func Collect(ctx context.Context, o Options) (*Report, error) {
 	}
 	limited, cancel := context.WithTimeout(ctx, o.Limit)
 	defer cancel()
-	host, _ := os.Hostname() // "" is a name, too
+	host, _ := os.Hostname() // if this fails, the report has no host name
 	r := &Report{answer: o.Answer, Index: Index{Created: o.Now().UTC(), Version: cli.Version(), Host: host, Files: []File{}, Missing: []Missing{}}}
 	r.clean.environment(o.Environ)
 	r.daemon(limited, &o)

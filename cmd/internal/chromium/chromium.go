@@ -164,7 +164,7 @@ func (b *Browser) call(ctx context.Context, session, method string, params, resu
 		}
 		return json.Unmarshal(m.Result, result)
 	case <-b.ends:
-		said, _ := os.ReadFile(filepath.Join(b.profile, stderrFile)) // without it the error is less clear
+		said, _ := os.ReadFile(filepath.Join(b.profile, stderrFile)) // if this fails, the error below lacks the browser's own messages
 		return fmt.Errorf("chromium has ended before %s: %s", method, said[max(len(said)-maxSaid, 0):])
 	case <-ctx.Done():
 		return fmt.Errorf("chromium: %s: %w", method, context.Cause(ctx))

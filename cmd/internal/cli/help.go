@@ -46,8 +46,8 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// watchHelp makes root notice when a help cannot be written, which cobra ignores: the function that it
-// returns has the first such error.
+// watchHelp records errors of writing a help of root or of a command below it, which cobra ignores. It
+// returns a function that returns the first of these errors.
 func watchHelp(root *cobra.Command) func() error {
 	help := root.HelpFunc()
 	var failed error

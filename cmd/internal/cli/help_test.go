@@ -40,8 +40,8 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestTextsThatCannotBeWritten: a help, a version or a completion for which there is no room is a
-// failure that says so, and none of the command line.
+// TestTextsThatCannotBeWritten: if a help, a version or a completion cannot be written, because there
+// is no room, the command fails with an error that says so. It is not an error of the command line.
 func TestTextsThatCannotBeWritten(t *testing.T) {
 	for _, words := range []string{"--help", "help", "help noun verb", "noun verb --help", "--version", "completion bash"} {
 		root := &cobra.Command{Use: "tool"}
@@ -63,8 +63,8 @@ func TestTextsThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestHelpElsewhere: a dialect can take the help of a command, of the root as well, by giving the
-// command another output. The output of the program gets nothing then.
+// TestHelpElsewhere: a dialect can redirect the help of a command, also that of the root, by setting
+// another output of the command. Nothing is written to the output of the program then.
 func TestHelpElsewhere(t *testing.T) {
 	for _, words := range []string{"--", "noun"} {
 		root := &cobra.Command{Use: "tool"}

@@ -63,7 +63,7 @@ func RunAs(ctx context.Context, env Env, root *cobra.Command, args []string, dia
 		return OK
 	}
 	_, usage := errors.AsType[*usageError](err)
-	_, file := errors.AsType[*fs.PathError](err) // such as that --version or a help cannot be written
+	_, file := errors.AsType[*fs.PathError](err) // for instance, --version or a help could not be written
 	usage = usage || !running && !file
 	if dialect != nil {
 		err = dialect(cmd, err, usage)
@@ -82,7 +82,7 @@ func execute(ctx context.Context, root *cobra.Command, args []string) (*cobra.Co
 		cmd, _, _ := root.Find(args)
 		return cmd, err
 	}
-	root.SetArgs(append([]string{}, args...)) // not nil, for which cobra takes those of the process
+	root.SetArgs(append([]string{}, args...)) // never nil: for nil, cobra takes the arguments of the process
 	return root.ExecuteContextC(ctx)
 }
 

@@ -88,7 +88,7 @@ var atRunTime = sync.OnceValue(func() map[string]bool {
 		"networks", "ip2nets", "net", "peer", "route", "routes", "udsp",
 		"routing", "forwarding", "buffers", "global",
 		"faults", "handlers", "selftest_allow", "metrics_hosts", "log_level", "log_format",
-		"modprobe", "lnet_conf", // what their files contain is compared by its own keys
+		"modprobe", "lnet_conf", // the contents of these files are compared as the keys that they set
 		"eager_ack", "nonblk_zcack", "zc_min_payload", "nscheds", "nconnds", "nconnds_max", // without effect
 	} {
 		all[key] = true

@@ -30,7 +30,7 @@ type Config struct {
 	ResponseTracking   int           // lnet_response_tracking, see lnet.Config
 	NUMARange          int           // lnet_numa_range: kept and shown, without effect
 	MaxInterfaces      int           // lnet_interfaces_max: NIs of a peer at most
-	SourceCheck        bool          // source_check: a connection carries messages of its own NID only
+	SourceCheck        bool          // source_check: drop messages whose source is not the peer of their connection
 	PeerIdle           time.Duration // lnet_peer_idle_timeout, in seconds; 0: never
 
 	Forwarding string  // forwarding: enabled, disabled or empty, which means that the routes decide

@@ -191,7 +191,7 @@ func assignOne(settings map[string]setting, name string, e *ast.MappingValueNode
 		return nil
 	}
 	if _, positioned := errors.AsType[*Error](err); positioned {
-		return err // err is of a section, and has its position
+		return err // an error in a section, which already has a position
 	}
 	at := e.Value.GetToken()
 	if entry, ok := errors.AsType[*entryError](err); ok {

@@ -122,8 +122,8 @@ func (f *Flags) Reload(system bool) (*Loaded, error) {
 	return l, errors.Join(l.ImportErrors()...)
 }
 
-// files reads the daemon's file and the options of Lustre's modules. The daemon's file says
-// which options apply, so it is read first, and once more after them.
+// files reads the daemon's file and the options of Lustre's modules. The daemon's file can name the files
+// with these options, so it is parsed first. It is parsed again after the options, because it overrides them.
 func (f *Flags) files(system bool) (l *Loaded, err error) {
 	l = &Loaded{Config: Default()}
 	var text []byte
@@ -165,8 +165,8 @@ func (f *Flags) onModules(modprobe, lnetConf string, text []byte) (*Loaded, erro
 	return l, err
 }
 
-// present returns path if a file or folder exists there, otherwise "". It records path for missing,
-// unless the given flag names another file, so that this one is not used.
+// present returns path if a file or folder exists there, otherwise "". It also records path for the
+// method missing, unless the given flag is set: then the value of the flag is used in place of path.
 func (f *Flags) present(path, flag string) string {
 	if !exists(path) {
 		return ""

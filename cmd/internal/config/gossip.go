@@ -174,8 +174,8 @@ func (g *Gossip) check(file string, at map[string]*token.Token) error {
 	return g.checkNumbers(file, at, len(g.NIDs))
 }
 
-// checkNumbers checks the numbers for n participants. The error names a number that, if it were
-// left out, would make all others valid.
+// checkNumbers checks the numbers for n participants. The error names a number without which all
+// others would be valid, if there is one.
 func (g *Gossip) checkNumbers(file string, at map[string]*token.Token, n int) error {
 	_, err := g.Agent().Engine().Limits(n)
 	if err == nil {

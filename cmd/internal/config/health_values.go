@@ -60,9 +60,9 @@ func (h *Health) takeTimes(file string, value ast.Node) error {
 	return err
 }
 
-// checkTimes checks whether the times fit together. The error names a time that, if it were left
-// out, would make all others valid, or else the first one in the list below. The map at has the
-// positions of the keys.
+// checkTimes checks whether the times fit together. The error names a time without which all others
+// would be valid or, if there is none, the first time of the list below that the file sets. The map at
+// has the positions of the keys.
 func checkTimes(t health.Timing, file string, at map[string]*token.Token) error {
 	_, err := t.Filled()
 	wrong, ours := errors.AsType[*health.Error](err)

@@ -141,7 +141,7 @@ func FuzzModprobe(f *testing.F) {
 	})
 }
 
-// TestKernelOnly: no option that sets a key of lnetd's file is in kernelOnly, the options without one.
+// TestKernelOnly: kernelOnly does not contain options that set a key of lnetd's file.
 func TestKernelOnly(t *testing.T) {
 	c := Default()
 	for module, names := range kernelOnly {

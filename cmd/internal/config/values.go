@@ -55,7 +55,7 @@ func originOf(from string) Origin {
 var defaults = sync.OnceValue(func() []Source {
 	file, err := parser.ParseBytes([]byte(Reference()), 0)
 	if err != nil {
-		panic(err) // a test parses the reference
+		panic(err) // does not happen: a test parses the reference
 	}
 	entries, err := mapping("", file.Docs[0].Body)
 	if err != nil {
@@ -171,7 +171,7 @@ func canonical(s Source) []Source {
 	return []Source{s}
 }
 
-// keyValue returns the value of a module parameter for that of a setting in the section global.
+// keyValue converts the value of a setting in the section global to that of the module parameter for it.
 func keyValue(n tree.NodeSetting, value string) string {
 	if set, err := strconv.ParseInt(value, 0, 64); err == nil && n.Inverse {
 		return strconv.FormatInt(1-set, 10)

@@ -149,7 +149,7 @@ func (z *Zone) check(file string, at map[string]*token.Token) (err error) {
 		return errorAt(file, at["management"], errors.New("management: a supervisor is in the management zone itself: list others there with bootstrap"))
 	}
 	c := z.Agent()
-	c.Self = zone.MustParseID("node=127.0.0.1@tcp") // the check needs some id, whichever
+	c.Self = zone.MustParseID("node=127.0.0.1@tcp") // the check needs an id; any id will do
 	if z.Node != "" {
 		if c.Self, err = zone.NewID(z.Node, c.Self.Endpoints()...); err != nil {
 			return errorAt(file, at["node"], fmt.Errorf("node: %w", err))

@@ -24,15 +24,15 @@ type Client struct {
 	http   *http.Client
 	warn   io.Writer // where warnings go, see WarnTo
 
-	patience time.Duration // for the answer to a question that is not long
+	patience time.Duration // longest wait for the answer to a question that is not Long
 	most     int64         // most bytes of an answer
 }
 
 // Bounds of what a client takes from a socket behind which there may be a daemon that is stuck, or
 // something else.
 const (
-	patience  = time.Minute // no question takes seconds, also for 200 000 clients
-	maxAnswer = 512 << 20   // several times the answer about these
+	patience  = time.Minute // enough for every question that is not Long, even with 200 000 clients
+	maxAnswer = 512 << 20   // several times the length of an answer that lists 200 000 clients
 )
 
 // NewClient returns a client of the daemon at a socket. It connects for each request.

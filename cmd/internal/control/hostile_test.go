@@ -56,7 +56,7 @@ func TestHostileRequests(t *testing.T) {
 			}
 			var got string
 			answered := func() bool { got = d.talk(t, test.raw); return strings.Contains(got, test.want) }
-			if ok := answered(); !ok && (d == patient || !lndtest.Poll(answered)) { // what is sent on a busy machine can be late for hasty
+			if ok := answered(); !ok && (d == patient || !lndtest.Poll(answered)) { // on a busy machine, the request can reach hasty too late
 				t.Errorf("answer %.300q, want %q", got, test.want)
 			}
 			var err error

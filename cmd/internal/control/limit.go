@@ -123,10 +123,10 @@ func (c *admittedConn) Close() error {
 }
 
 // refuse answers that there are too many connections. The buffer of a Unix socket has room for
-// the answer. It waits for the request first, and leaves the connection open until the client
-// closes it, each for at most a second: HTTP libraries take an answer before the request for an
-// error, and if the connection were closed, the client's write could fail, and the client would not
-// read the answer.
+// the answer. refuse first waits for the request, because HTTP libraries take an answer before the
+// request for an error. It then leaves the connection open until the client closes it: otherwise the
+// client's write could fail, and the client would not read the answer. Each of these waits lasts a
+// second at most. If maxRefusals connections wait already, refuse answers and closes at once.
 func (a *admission) refuse(c net.Conn) {
 	select {
 	case a.refusals <- struct{}{}:

@@ -6,8 +6,8 @@ import (
 	. "ulnet/cmd/internal/control"
 )
 
-// TestLongQuestionsMayTakeLong: a client does not limit the time for the answer to a Long question. Its
-// patience is over before it asks here, which ends a question that is not long.
+// TestLongQuestionsMayTakeLong: a client does not limit the time for the answer to a Long question. The
+// client of this test waits 0 s for other answers: a Long question succeeds, and another question fails.
 func TestLongQuestionsMayTakeLong(t *testing.T) {
 	quick := Question[None, string]{Path: "/v1/quick", Doc: "answers"}
 	long := Question[None, string]{Path: "/v1/long", Doc: "answers after long", Long: true}

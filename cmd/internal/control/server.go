@@ -112,7 +112,7 @@ func (s *Server) Serve(ctx context.Context, socket *Socket) error {
 	case <-ctx.Done():
 		cancel(ErrShutdown)
 		s.stop(h)
-		<-failed // failed has ErrServerClosed
+		<-failed // wait until h.Serve has returned; its error is ErrServerClosed
 	}
 	s.active.Wait()
 	return err

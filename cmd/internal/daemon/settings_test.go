@@ -16,7 +16,7 @@ import (
 )
 
 // TestSettings: each reload is announced to the service manager at its beginning and its end, also if
-// it fails, and logged. After Close there is none.
+// it fails, and logged. After Close, a reload is refused.
 func TestSettings(t *testing.T) {
 	spec.Covers(t, "OP-3", "OP-7", "OP-8")
 	var calls []string

@@ -233,8 +233,8 @@ func (m *healthMessage) serverKey() string {
 }
 
 // incarnationObjects returns the entries of a list as JSON. In digests the mark is
-// "to confirm", "known" or "unknown"; in a batch it is the cause of the eviction. The field epoch has
-// the last 24 bits of the number of that choice of a master to which the eviction belongs.
+// "to confirm", "known" or "unknown"; in a batch it is the cause of the eviction. An eviction belongs to
+// one choice of a master: the field epoch has the last 24 bits of the number of that choice.
 func incarnationObjects(list healthwire.Entries, mark func(healthwire.Entry) string) (objects []object) {
 	for i := range list.Len() {
 		e := list.At(i)

@@ -64,8 +64,9 @@ func (m *healthMessage) header() string {
 	return s + fmt.Sprintf(", server's life %d, epoch %d, retry after %v", m.ServerIncarnation, m.Epoch, m.Retry)
 }
 
-// putTimes puts the timeouts into o, or, in other messages, the values of the fields that
-// timeouts share.
+// putTimes puts the server's incarnation, the sequence number, the epoch, the time to wait before the
+// next attempt, and the timeouts into o. If a field of the message carries a timeout, the value that the
+// field has in other messages is 0 in o, or absent.
 func (m *healthMessage) putTimes(o *object) {
 	ping, found := m.clientTimes()
 	evict, epoch, incarnation := m.evict(), m.Epoch, m.ServerIncarnation

@@ -21,11 +21,12 @@ var rmcastPortals = capture.Portals{
 // mcastFrame is what all messages of reliable multicast have.
 type mcastFrame struct {
 	version int  // version of the protocol
-	signed  bool // a code ends the message
+	signed  bool // an authentication code ends the message
 }
 
-// readMcastFrame returns a message without its code, in the present version of the protocol if
-// the message is of an older one, whose messages have the same layout.
+// readMcastFrame returns a message without its authentication code, and what all messages have. If the
+// message has an older version of the protocol, the returned one has the present version, because both
+// versions have the same layout.
 func readMcastFrame(portal int, payload []byte) ([]byte, mcastFrame) {
 	payload, signed := rmcastwire.Unsigned(portal, payload)
 	f := mcastFrame{rmcastwire.VersionOf(payload), signed}

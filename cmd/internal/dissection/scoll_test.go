@@ -10,8 +10,9 @@ import (
 )
 
 // checkExchange fails the test unless a capture has all messages of the exchange and all of them
-// can be parsed. The exchange consists of seven broadcasts and creations of groups, over trees
-// of five hops. Two of the broadcasts have bulk data.
+// can be parsed. The exchange consists of seven requests, each over the five hops of a tree: the
+// creation of a group, five broadcasts, and the destruction of the group. Two of the broadcasts have
+// bulk data.
 func checkExchange(t *testing.T, file string) {
 	known := NewProtocols(nil)
 	seen := map[string]int{}
@@ -55,7 +56,8 @@ func checkExchange(t *testing.T, file string) {
 	delete(seen, "fetch")
 	delete(seen, "data")
 	delete(seen, "progress")
-	// Two members do not answer. Rank 3 is reported by 2, and rank 5 by 5 and by 4.
+	// Rank 3 refuses a request, and the service of rank 5 does not answer it. Rank 2 reports rank 3 as
+	// missing; the module of rank 5 and then rank 4 report rank 5.
 	want := map[string]int{"create": 5, "broadcast": 25, "destroy": 5, "reply": 35, "missing": 3}
 	if diff := cmp.Diff(want, seen); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

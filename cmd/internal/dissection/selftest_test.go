@@ -57,8 +57,8 @@ func TestSelftestRecorded(t *testing.T) {
 	}
 }
 
-// TestSelftestTshark: Wireshark reads the captures that testdata/selftest.txt prints, in the long form
-// all of them: its start takes most of a second.
+// TestSelftestTshark: Wireshark reads the captures that testdata/selftest.txt prints. The test checks all
+// of them only in the long form, and otherwise one, because each start of tshark takes most of a second.
 func TestSelftestTshark(t *testing.T) {
 	effort.OneGoroutine(t)
 	files := []string{"tcp-lst-two-consoles.pcap", "tcp-csum-v3-lst.pcap", "tcp-lst-brw-read-4K-simple.pcap"}

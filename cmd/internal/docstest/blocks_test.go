@@ -39,8 +39,8 @@ var keyFile = regexp.MustCompile(`key_file: \S+`)
 var operand = regexp.MustCompile(`\b[A-Z]{2,}`)
 
 // TestBlocks: configurations and JSON in documents are valid, and the commands of this
-// repository have all verbs and flags that the documents show. Commands that TestRun runs fail there
-// if they have not. TestPrograms compiles Go, and the tests of protocols run scenarios.
+// repository have all verbs and flags that the documents show. It skips blocks that other tests check:
+// those that TestRun runs, Go, which TestPrograms compiles, and scenarios, which tests of protocols run.
 func TestBlocks(t *testing.T) {
 	bin, err := commands.Build(t.TempDir(), ours...)
 	if err != nil {

@@ -124,7 +124,7 @@ func (m member) start(t *testing.T, host *netlab.Host, bin, work string) {
 		_ = cmd.Process.Kill()
 		_ = process.Wait() // returns an error, because the test has killed the process
 		if t.Failed() {
-			text, _ := os.ReadFile(m.log(work)) // the error says nothing of the test
+			text, _ := os.ReadFile(m.log(work)) // an error does not matter: the text is only logged
 			t.Logf("%s:\n%s", m.name, text)
 		}
 	})

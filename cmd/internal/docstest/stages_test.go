@@ -135,7 +135,8 @@ var stages = []stage{
 		},
 		parts: []part{
 			{document: "docs/selftest.md", words: []string{"--loop 200"}},
-			// Tests without an end: messages that take a while leave the processors to other tests.
+			// These selftests run without an end. The delay of 20 ms per message keeps them from taking the CPU time
+			// of other tests.
 			{document: "docs/selftest.md", words: []string{"endless", "lst quick"}, before: `for host in $HOSTS; do on "$host" lnetctl fault add latency 20ms; done`},
 		},
 	},

@@ -39,9 +39,9 @@ func (e *exam) clock() {
 	e.skew()
 }
 
-// steps finds out whether the time of day was set since lnetd began. It compares the time that lnetd's
-// clock has counted with now minus the incarnation, which is the time of day when lnetd began. The
-// argument now has the clocks of the host when lnetd reported its status.
+// steps finds out whether the time of day was set since lnetd began. The incarnation is the time of day
+// when lnetd began. steps compares the time of day minus the incarnation with the time that lnetd's own
+// clock has counted. The argument now has the clocks of the host when lnetd reported its status.
 func (e *exam) steps(now Clock) {
 	began := time.Unix(0, int64(e.status.Incarnation))
 	step := now.Wall.Sub(began) - e.status.Clock

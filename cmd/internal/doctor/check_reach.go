@@ -120,7 +120,7 @@ func reason(err error) error {
 	return err
 }
 
-// dialsUs reports whether a peer has a connection to an NI that it has dialled.
+// dialsUs reports whether a peer has dialed a connection to an NI of this node.
 func (e *exam) dialsUs(ni *node.NIStatus, peer nid.NID) bool {
 	for _, p := range e.connections(ni) {
 		if p.ID.NID != peer {

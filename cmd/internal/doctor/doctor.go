@@ -111,7 +111,7 @@ func Run(ctx context.Context, h Host, n Node, o Options) ([]Finding, error) {
 	limited, cancel := context.WithTimeout(ctx, o.Limit)
 	defer cancel()
 	e := &exam{ctx: limited, host: h, node: bounded{n, max(answerLimit, o.Timeout)}, opts: o}
-	e.clocks[0], _ = h.Clock() // the check of clocks has the error
+	e.clocks[0], _ = h.Clock() // the check of clocks reports the error
 	for _, c := range Checks() {
 		e.make(&c)
 		if err := ctx.Err(); err != nil {

@@ -37,10 +37,10 @@ type world struct {
 	deaf      map[nid.NID]bool // NIs from which no ping is answered
 	members   []Member
 	memberErr error
-	pingErr   error                       // how all pings fail
+	pingErr   error                       // error of all pings, if not nil
 	pingHang  func(context.Context) error // what all pings do, if not nil
 	hang      func(context.Context) error // what all questions to the daemon do, if not nil
-	ctx       context.Context             // of the test
+	ctx       context.Context             // context of the test
 }
 
 var (

@@ -9,10 +9,10 @@ import (
 
 // Errors of a Host.
 var (
-	ErrNotPermitted = errors.New("not permitted")      // it takes a capability that this process lacks
-	ErrNoAnswer     = errors.New("no answer")          // nothing came in time
-	ErrTooLong      = errors.New("packet is too long") // the system knows that the path does not carry it
-	ErrNotThere     = errors.New("not on this system") // the system has no such thing, or not the tool
+	ErrNotPermitted = errors.New("not permitted")      // the operation needs a capability that this process lacks
+	ErrNoAnswer     = errors.New("no answer")          // no answer came in time
+	ErrTooLong      = errors.New("packet is too long") // the system knows that the path does not carry a packet of this size
+	ErrNotThere     = errors.New("not on this system") // the system lacks what was asked for, or the program that reads it
 )
 
 // Host is the system that lnetd runs on. All methods return soon after their context ends.

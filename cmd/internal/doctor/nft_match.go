@@ -28,9 +28,9 @@ func known(is bool) match {
 // statements are the expressions of nft that set no condition, so that every packet fulfils them.
 var statements = []string{"counter", "log", "comment", "mangle", "notrack", "accept", "drop", "reject", "queue", "return", "vmap", "jump", "goto"}
 
-// matches reports whether a packet fulfils an expression. Statements, such as counters, are
-// fulfilled; what depends on something that is not known, such as the source, may be, and so may
-// what this package does not understand, such as the extensions of iptables (xt).
+// matches reports whether a packet fulfills an expression. Every packet fulfills a statement, such as a
+// counter. The result is maybe if it depends on something that is not known, such as the source, or if
+// this package does not understand the expression, such as an extension of iptables (xt).
 func (p packet) matches(x map[string]json.RawMessage) match {
 	body, ok := x["match"]
 	if !ok {
@@ -123,8 +123,9 @@ func isInterface(name, iface string) bool {
 	return name == iface || wild && strings.HasPrefix(iface, prefix)
 }
 
-// contains tells whether is holds for a value on the right side of a match, which is a value, a list or a
-// set of values. For a named set it returns maybe, because its elements are not known.
+// contains calls the function is with each value on the right side of a match, which is a value, a list or
+// a set of values. It returns yes if one result is yes, and otherwise maybe if one is maybe. For a named
+// set it returns maybe, because the elements of the set are not known.
 func contains(right json.RawMessage, is func(json.RawMessage) match) match {
 	if strings.HasPrefix(text(right), "@") {
 		return maybe
@@ -159,8 +160,8 @@ func text(v json.RawMessage) (s string) {
 	return s
 }
 
-// says returns a function that tells whether the predicate is holds for a text. It returns maybe for
-// values that are no texts.
+// says returns a function that calls the predicate is with a text, and returns its result as yes or no. For
+// a value that is not a text, the function returns maybe.
 func says(is func(string) bool) func(json.RawMessage) match {
 	return func(v json.RawMessage) match {
 		var s string

@@ -250,7 +250,7 @@ func TestRules(t *testing.T) {
 		missing(t, err)
 	}
 	expect(accepts)
-	s.a.Block(addrB.String()) // all from one address
+	s.a.Block(addrB.String()) // host A drops all packets from one address
 	expect(depends)
 	s.a.Block()
 	expect(accepts)

@@ -71,7 +71,7 @@ type Config struct {
 // Set has the handlers of a node. A nil Set has no handlers. All methods are safe for
 // concurrent use.
 type Set struct {
-	cfg   Config // Handlers are those at the start
+	cfg   Config // cfg.Handlers are the handlers at the start
 	run   runFunc
 	watch atomic.Pointer[func(event string, record any)] // nil: events go to the handlers alone
 	list  atomic.Pointer[[]*handler]
@@ -79,7 +79,7 @@ type Set struct {
 	ctx    context.Context // ends with the Set
 	cancel context.CancelFunc
 	loops  sync.WaitGroup
-	change sync.Mutex // held while handlers are replaced, and while ctx ends
+	change sync.Mutex // held while handlers are replaced, and while ctx is canceled
 }
 
 // Start starts handlers, each with a goroutine until [Set.End].

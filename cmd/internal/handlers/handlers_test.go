@@ -341,7 +341,7 @@ func TestReplace(t *testing.T) {
 		if text := strings.Join(names, " "); text != "new[] 1 changes[zone] 1 stays[] 2" {
 			t.Errorf("handlers %s", text)
 		}
-		f.set.Replace([]Handler{handlerOf("late")}, all) // after the end
+		f.set.Replace([]Handler{handlerOf("late")}, all) // Replace after End has no effect
 		if n := len(f.set.Status()); n != 3 {
 			t.Errorf("%d handlers after the end", n)
 		}

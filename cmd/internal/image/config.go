@@ -58,7 +58,7 @@ func (o *options) config(layer string) imageConfig {
 			Env:          []string{"PATH=/usr/bin", "STATE_DIRECTORY=/" + stateDir, "RUNTIME_DIRECTORY=/" + runtimeDir},
 			Entrypoint:   []string{"/usr/bin/lnetd"},
 			Cmd:          []string{"--config", "/etc/ulnet/lnetd.yaml"},
-			// The node pings itself: it goes by the control socket, portals and lnet, and by no network.
+			// The node pings itself. The ping uses the control socket, portals and lnet, and no network.
 			Healthcheck: healthcheck{
 				Test:     []string{"CMD", "/usr/bin/ulnet-lnetctl", "ping", "--timeout", "3s", "0@lo"},
 				Interval: 10 * time.Second, Timeout: 5 * time.Second, StartPeriod: 10 * time.Second, Retries: 3,

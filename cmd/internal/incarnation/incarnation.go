@@ -30,9 +30,8 @@ const (
 
 // Next returns the number of an incarnation that begins now, and stores it in dir. The number is
 // the wall clock in nanoseconds since 1970, or one more than the previous number if that is
-// larger. Next always returns a number. If the previous number is not known, or the new one
-// cannot be stored, the number may be one that was used before if the clock was put back, and
-// Next logs that.
+// larger. Next always returns a number, and logs a warning if it does not know the previous number
+// or cannot store the new one: if the clock is put back then, a number may be used twice.
 func Next(dir string, now time.Time, log *slog.Logger) uint64 {
 	path := filepath.Join(dir, File)
 	next := uint64(max(now.UnixNano(), 1))

@@ -53,7 +53,7 @@ func TestActionsDropIn(t *testing.T) {
 	lab := netlab.New(t)
 	host, other := lab.Host("a"), lab.Host("b")
 	lab.Cable(host, "10.9.2.1/24", other, "10.9.2.2/24")
-	dir, err := os.MkdirTemp("", "actions") // users other than root can read it, unlike those of the test
+	dir, err := os.MkdirTemp("", "actions") // unlike t.TempDir, one that users other than root can read
 	if err != nil {
 		t.Fatal(err)
 	}

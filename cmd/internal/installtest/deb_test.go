@@ -37,7 +37,8 @@ func TestDeb(t *testing.T) {
 	browser := tool(t, "chromium", "chromium")
 	tree := needTree(t)
 	older, newer := build(t, tree, "0.0.1~dev.1", "deb")[0], build(t, tree, "0.0.1~dev.2", "deb")[0]
-	// A systemd that runs, as far as scripts of packages see.
+	// The fake systemctl and the folder run/systemd/system make a package's scripts believe that systemd
+	// is running.
 	writeFile(t, d.path("usr/local/bin/systemctl"), fakeSystemctl)
 	if err := os.Chmod(d.path("usr/local/bin/systemctl"), 0o755); err != nil {
 		t.Fatal(err)
@@ -183,7 +184,7 @@ func (d debian) scraped(on *netlab.Host, prometheus, promtool string) {
 	writeFile(d.t, filepath.Join(dir, "prometheus.yml"), "global: {scrape_interval: 1s}\nscrape_configs:\n  - job_name: lnetd\n    static_configs:\n      - targets: ['localhost:9420']\n")
 	cmd := exec.Command(prometheus, "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address=127.0.0.1:9090")
 	p := on.Start(cmd)
-	defer func() { _ = p.Signal(os.Kill); _ = p.Wait() }() // errors are ignored: it is of no further use
+	defer func() { _ = p.Signal(os.Kill); _ = p.Wait() }() // errors are ignored: Prometheus is not needed any more
 	const query = `ulnet_ni_up{nid="10.9.0.1@tcp"} == 1 and on(instance) up{job="lnetd"} == 1`
 	late := time.After(time.Minute)
 	tick := time.NewTicker(200 * time.Millisecond)

@@ -18,9 +18,9 @@ import (
 // journald is where Debian's package systemd has the program.
 const journald = "/lib/systemd/systemd-journald"
 
-// inJournal runs lnetd with a journald of its own, in namespaces that end with it, and prints the
-// lines of the node that is ready and of the node that has stopped. $1 is the folder of the
-// commands, $2 an empty folder, $3 and $4 are the message ids.
+// inJournal runs lnetd with a journald of its own, in namespaces that end with the script, and prints
+// the two log lines that say that the node is ready and that it has stopped. $1 is the folder of the
+// commands, $2 an empty folder, $3 and $4 are the message ids of these lines.
 const inJournal = `
 await() { for _ in $(seq 600); do "$@" && return; sleep 0.05; done; echo "$* is late" >&2; exit 1; }
 mount -t tmpfs tmpfs /run

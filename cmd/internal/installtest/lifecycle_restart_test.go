@@ -66,8 +66,8 @@ func dial(on *netlab.Host, addrs ...string) (stop func() error) {
 	return func() error { cancel(); return <-result }
 }
 
-// keeps checks that an action replaces the processes of units, keeps their listening sockets, and
-// that no peer on a host is refused meanwhile at addresses.
+// keeps checks that an action replaces the processes of units but keeps their listening sockets, and
+// that meanwhile no connection from a host to the addresses is refused.
 func (s *system) keeps(from *netlab.Host, units, addrs []string, action func()) {
 	s.t.Helper()
 	pids := func() (list []string) {

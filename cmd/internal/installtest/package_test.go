@@ -217,9 +217,9 @@ func withoutGit(environ []string) (list []string) {
 	return append(list, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
 }
 
-// TestVersion: a version of a commit without a tag is older than the next release, and one with a
-// later time is newer. The test leaves the repository of its caller alone when git runs it in a
-// hook.
+// TestVersion: the version of a commit without a tag is older than the next release. Of two such
+// versions, the one of the later commit is newer. The test leaves the repository of its caller alone
+// when git runs it in a hook.
 func TestVersion(t *testing.T) {
 	dpkg := tool(t, "dpkg", "dpkg")
 	caller := filepath.Join(t.TempDir(), "repository")

@@ -80,13 +80,14 @@ func begin(t *testing.T, cmd *exec.Cmd, on *netlab.Host, socket string) *service
 	s.process = on.Start(cmd)
 	go func() {
 		_ = s.process.Wait()                     // the method stop reports errors
-		_ = s.notify.SetReadDeadline(time.Now()) // no message comes any more; an error: it is closed
+		_ = s.notify.SetReadDeadline(time.Now()) // ends a wait for a message; fails if the socket is closed
 	}()
 	s.await("READY=1")
 	return s
 }
 
-// setpriv returns a command that gives up what a unit does not have.
+// setpriv returns the beginning of a command line, which runs a program with the user, the group and the
+// capabilities of a unit, and with NoNewPrivileges if the unit has it.
 func setpriv(u unit) []string {
 	capabilities := func(key string) string {
 		set := "-all"
@@ -109,7 +110,7 @@ func setpriv(u unit) []string {
 // listen opens a socket for messages to the service manager.
 func listen(t *testing.T, path string) *net.UnixConn {
 	t.Helper()
-	_ = os.Remove(path) // of a service before
+	_ = os.Remove(path) // the socket of an earlier service, if there is one
 	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {
 		t.Fatal(err)

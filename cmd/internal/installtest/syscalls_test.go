@@ -101,7 +101,7 @@ func trace(t *testing.T, strace, bin string) (calls, families []string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	end := func(s syscall.Signal) { _ = syscall.Kill(-cmd.Process.Pid, s) } // an error: it has ended
+	end := func(s syscall.Signal) { _ = syscall.Kill(-cmd.Process.Pid, s) } // fails if the daemon has ended
 	defer end(syscall.SIGKILL)
 	awaitState(t, manager, "READY=1", said)
 	if out, err := exec.CommandContext(t.Context(), filepath.Join(bin, "lnetctl"), "--socket", filepath.Join(dir, "lnetd.sock"), "ping", "127.0.0.1@tcp", "127.0.0.1@o2ib").CombinedOutput(); err != nil {

@@ -35,7 +35,7 @@ exit "$status"
 `
 
 // boots runs systemd in the root $1 as the first process, with the file systems that container
-// managers give it. It writes the number of the process outside to the file $2.
+// managers give it. To the file $2 it writes the process id of systemd outside its namespaces.
 const boots = `
 root=$1 file=$2
 mount --bind "$root" "$root"
@@ -111,7 +111,7 @@ exit 1
 // system is a Debian root that runs under its own systemd on a host of a lab.
 type system struct {
 	debian
-	pid string // number of systemd, outside
+	pid string // process id of systemd outside its namespaces
 }
 
 // boot starts systemd in the root, and waits until it has started all units. It skips the test as
@@ -140,7 +140,7 @@ func (d debian) boot(on *netlab.Host) *system {
 	}
 	process := on.Start(cmd)
 	ended := make(chan struct{})
-	go func() { _ = process.Wait(); close(ended) }() // an error: said has the reason
+	go func() { _ = process.Wait(); close(ended) }() // after an error, its reason is in said
 	d.t.Cleanup(func() { _ = input.Close(); <-ended })
 	s := &system{debian: d}
 	d.t.Cleanup(s.showJournal)
@@ -163,7 +163,7 @@ func (s *system) awaitStart(file string, ended <-chan struct{}, said fmt.Stringe
 		}
 		if b, err := os.ReadFile(file); err == nil && strings.HasSuffix(string(b), "\n") {
 			s.pid = strings.TrimSpace(string(b))
-			state, _ = s.run("systemctl", "is-system-running", "--wait") // an error: not yet
+			state, _ = s.run("systemctl", "is-system-running", "--wait") // errors are ignored: the state decides
 			state = strings.TrimSpace(state)
 		}
 	}

@@ -52,8 +52,8 @@ type handler struct {
 	name     string
 	level    slog.Leveler
 	fallback slog.Handler
-	fields   []field // of WithAttrs
-	group    string  // of WithGroup: the prefix of the names of further attributes
+	fields   []field // attributes that WithAttrs has added
+	group    string  // prefix that WithGroup gives the names of further attributes
 }
 
 // Enabled implements slog.Handler.

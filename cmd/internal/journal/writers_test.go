@@ -73,7 +73,7 @@ func (w *writers) noteTexts(n ast.Node) bool {
 	switch x := n.(type) {
 	case *ast.CallExpr:
 		if f, ok := x.Fun.(*ast.SelectorExpr); ok && slices.Contains(logCalls, f.Sel.Name) {
-			w.note(w.texts, x.Args[:min(len(x.Args), 3)]) // the text is no later argument
+			w.note(w.texts, x.Args[:min(len(x.Args), 3)]) // the text is one of the first three arguments
 		}
 	case *ast.ValueSpec:
 		to := map[string]map[string][]string{"eventTexts": w.texts, "eventNames": w.events}[x.Names[0].Name]

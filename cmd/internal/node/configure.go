@@ -26,7 +26,7 @@ type ConfigureRequest struct {
 // Configure configures LNet on the node, or takes it down. While LNet is down, the node has no
 // networks, routes, rules and peers, and accepts none. Configure does nothing if the node is
 // already in the wanted state. An error says what could not be started; LNet is then as it was
-// before. Configure waits for a reload that goes on.
+// before. Configure first waits for the end of a running reload.
 func (n *Node) Configure(ctx context.Context, r ConfigureRequest) error {
 	n.reloading.Lock()
 	defer n.reloading.Unlock()

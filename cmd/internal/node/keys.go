@@ -16,7 +16,7 @@ type KeysStatus struct {
 	Section  string    `json:"section"`  // name of the section
 	File     string    `json:"file"`     // path of the section's key_file
 	Keys     int       `json:"keys"`     // number of keys: 1, or 2 while keys change
-	Verified [2]uint64 `json:"verified"` // messages that each key has verified since it was read
+	Verified [2]uint64 `json:"verified"` // messages that each key has verified since the key was read
 	Refused  uint64    `json:"refused"`  // messages that no key has verified
 }
 

@@ -37,7 +37,7 @@ const removeTimeout = 5 * time.Second
 //	EINVAL     no networks, no driver for them, or an invalid tunable
 //	EEXIST     the node has an NI with this NID
 //	ENETDOWN   an interface does not exist, is down or has no address
-//	ESHUTDOWN  the node is going down, or has
+//	ESHUTDOWN  the node is going down, or is down
 //
 // and the errno of the listener, such as EADDRINUSE, where kernels return ENETDOWN.
 func (n *Node) AddNetworks(r AddRequest) error {

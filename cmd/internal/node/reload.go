@@ -123,8 +123,8 @@ func (r *reload) compare() (err error) {
 	return r.handlers()
 }
 
-// wanted sets was and will: what the two configurations want the node to have. Routes by the node itself
-// are left out of both. Its NIDs are those of the configured NIs and of NIs that commands have started.
+// wanted sets was and will: what the two configurations want the node to have. It leaves out routes whose
+// gateway is the node itself, by a NID of a configured NI or of an NI that a command has started.
 func (r *reload) wanted() (err error) {
 	if r.was, err = wantedTree(r.from); err != nil {
 		return err

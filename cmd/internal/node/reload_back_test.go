@@ -122,7 +122,7 @@ func TestReloadImportWithoutLNet(t *testing.T) {
 	}
 }
 
-// onWarning calls itself at each warning of the log.
+// onWarning is a slog.Handler: a function that is called for each warning of the log.
 type onWarning func()
 
 func (f onWarning) Enabled(context.Context, slog.Level) bool { return true }

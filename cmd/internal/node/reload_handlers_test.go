@@ -10,8 +10,8 @@ import (
 )
 
 // TestReloadHandlers: a reload replaces event handlers that have changed, and lets the others go on.
-// If a new handler cannot run, the reload fails and changes nothing. In TestReloadFailsAtKeys another
-// change fails than that of the handlers.
+// If a new handler cannot run, the reload fails and changes nothing. TestReloadFailsAtKeys tests that
+// handlers stay unchanged if some other change fails.
 func TestReloadHandlers(t *testing.T) {
 	spec.Covers(t, "OP-6", "OP-7")
 	port := freePort(t)

@@ -176,7 +176,7 @@ lnet_numa_range: 4
 routing: {tiny: 200}
 `
 
-// gateways are routes by addresses of the node itself.
+// gateways has routes whose gateways are addresses of the node itself.
 const gateways = "routes: tcp8 127.0.0.83@tcp; tcp9 127.0.0.82@tcp5\n"
 
 // TestReload: after a reload, a node has the same state as a node that has started with the new

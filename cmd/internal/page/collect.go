@@ -30,7 +30,7 @@ type Sources struct {
 	Health *health.Module // its clients
 	Recent *Recent        // what happened last
 
-	Capture func() *Capture // returns the status of captures, nil without captures; nil: there are none
+	Capture func() *Capture // returns the status of captures; a nil function or result: there are none
 }
 
 // Read returns a new copy of the state of the node.

@@ -68,7 +68,7 @@ func (s *Sources) servers() *Servers {
 	if r.Clients > maxScan {
 		return h
 	}
-	servers, _ := s.Health.Servers() // none while the role waits for gossip, like clients
+	servers, _ := s.Health.Servers() // no servers, and no clients below, while the role waits for gossip
 	for i := range min(len(servers), MaxRows) {
 		p := &servers[i]
 		h.Masters = append(h.Masters, Master{p.NID, p.Alive, p.Self, p.Draining != nil && *p.Draining, p.Clients})

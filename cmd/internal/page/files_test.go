@@ -12,7 +12,7 @@ import (
 )
 
 // TestFiles: each file of the page has its type and a policy that allows no code or style within the
-// page, and nothing from another host. The files need neither.
+// page, and nothing from another host. The files themselves have no such code, style or address.
 func TestFiles(t *testing.T) {
 	spec.Covers(t, "OP-60")
 	p := New(func() *State { return &State{} }, Interval)

@@ -21,7 +21,7 @@ type browser struct {
 	status   int
 	deadline time.Time
 	text     bytes.Buffer
-	messages int // that have come
+	messages int // number of messages that have come
 }
 
 func (b *browser) Header() http.Header { return b.header }
@@ -79,7 +79,7 @@ type source struct {
 	mu       sync.Mutex
 	state    State
 	reads    int
-	timeless bool      // the time stays
+	timeless bool      // each reading returns the same time
 	stuck    chan bool // not nil: a reading waits until it is closed
 }
 

@@ -129,7 +129,7 @@ func TestSlowBrowser(t *testing.T) {
 }
 
 // TestStuck: while the node does not answer, requests get 503 within seconds, streams stay, and one
-// goroutine waits for the node, however many ask. Later all goes on.
+// goroutine waits for the node, however many ask. When the node answers again, all goes on.
 func TestStuck(t *testing.T) {
 	spec.Covers(t, "OP-63")
 	synctest.Test(t, func(t *testing.T) {

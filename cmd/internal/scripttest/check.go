@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// commandOf matches a line of a script up to its command, or after code and until up to the program
-// that these run.
+// commandOf matches a line of a script up to its command. In a line of the command code or the command
+// until, it matches up to the program that this command runs.
 var commandOf = regexp.MustCompile(`^\s*(?:\[[^]]*\]\s*)*(?:!\s+)?(?:code\s+\S+\s+|until\s+(?:'[^']*'|[^'\s])+\s+)?(\S+)`)
 
 // check refuses a script in which the tool's process would have to follow the script's folder,
@@ -19,7 +19,7 @@ func (tool Tool) check(path, script string) error {
 	var above settings
 	line := 0
 	for text := range strings.Lines(script) {
-		if line++; strings.HasPrefix(text, "-- ") { // files follow
+		if line++; strings.HasPrefix(text, "-- ") { // the files of the script follow
 			break
 		}
 		command := commandOf.FindStringSubmatch(text)
@@ -36,7 +36,7 @@ func (tool Tool) check(path, script string) error {
 // settings say what a script has set for programs that it executes.
 type settings struct {
 	env   bool
-	stdin bool // for the next program
+	stdin bool // the script has set standard input for its next exec
 }
 
 // follow adds a line of the script. It refuses a line of the tool that would need the settings.

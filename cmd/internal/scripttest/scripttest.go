@@ -50,7 +50,7 @@ import (
 // killed, and their scripts fail.
 const limit = 25 * time.Minute
 
-// Run runs scripts as Tool.Scripts does, of a package that is no tool.
+// Run runs the scripts of a package that is no tool, as Tool.Scripts does.
 func Run(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	Tool{}.Scripts(t, dir, names...)

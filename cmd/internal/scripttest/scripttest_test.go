@@ -44,7 +44,7 @@ func runProbe(_ context.Context, env cli.Env, args []string) int {
 		fmt.Println("noise")
 		<-time.After(time.Hour)
 	case "hang":
-		<-time.After(time.Hour) // the process is killed long before; Go ends one that only waits
+		<-time.After(time.Hour) // killed long before; without a timer, Go would end the process as a deadlock
 	case "race":
 		race()
 	}
@@ -115,7 +115,7 @@ func TestProcessOfTheTool(t *testing.T) {
 		script, want string // want: "" if the script passes
 	}{
 		{probe, "probe say\nstdout said\ncode 0 probe say\nuntil said probe say\n", ""},
-		{probe, "exists script\n-- script --\n", ""}, // no process
+		{probe, "exists script\n-- script --\n", ""}, // the process of the tool is not started
 		{probe, "probe exit\n", "exits at once"},
 		{probe, "probe exit-at-end\nprobe say\n", "the process of probe: exit status 3"},
 		{probe, "probe stderr\n", "past the environment"},
@@ -129,8 +129,8 @@ func TestProcessOfTheTool(t *testing.T) {
 	}
 }
 
-// TestScriptsAreChecked: what sets the folder, environment or standard input of a command is refused
-// if the command is the tool's and does not get it.
+// TestScriptsAreChecked: a script is refused if it sets the folder, environment or standard input for a
+// command of the tool, because the tool's process does not get that setting.
 func TestScriptsAreChecked(t *testing.T) {
 	const environment = "the env above has no effect on probe, which runs in one process all the time: write exec probe"
 	for _, c := range []struct{ script, want string }{

@@ -39,8 +39,8 @@ const commandLimit = 5 * time.Minute
 // serverEnv is set in the environment of a test binary that executes the lines of a script.
 const serverEnv = "ULNET_SCRIPT_TOOL"
 
-// Main is what TestMain of a package calls that runs scripts with the tool. It returns the exit
-// code for os.Exit.
+// Main must be called by the function TestMain of a package that runs scripts with the tool. It returns
+// the exit code for os.Exit.
 func (tool Tool) Main(m *testing.M) int {
 	if os.Getenv(serverEnv) != tool.Name {
 		return m.Run()
@@ -132,7 +132,7 @@ func (s *server) run(ts *testscript.TestScript, args []string) answer {
 			err = fmt.Errorf("did not end in %v", limit)
 		}
 		if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			_ = process.Kill() // it runs on, and what it writes is not read
+			_ = process.Kill() // otherwise the process would run on, with its output unread
 		}
 		ts.Fatalf("%s %q: %v", s.tool.Name, args, errors.Join(err, s.end()))
 	}
@@ -160,7 +160,7 @@ func (s *server) end() error {
 // cmdTool executes a line that begins with the tool's name.
 func cmdTool(ts *testscript.TestScript, neg bool, args []string) {
 	a := all(ts).server.run(ts, args)
-	_, _ = ts.Stdout().Write(a.Out) // memory
+	_, _ = ts.Stdout().Write(a.Out) // cannot fail: a buffer in memory
 	_, _ = ts.Stderr().Write(a.Errs)
 	if failed := a.Code != 0; failed != neg {
 		ts.Fatalf("exit code %d", a.Code)

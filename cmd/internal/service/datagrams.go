@@ -26,7 +26,7 @@ func (s *Sockets) ListenPacket(how net.ListenConfig, local netip.AddrPort) (net.
 	}
 	udp := c.(*net.UDPConn)
 	name := udpAt(addressOf(udp.LocalAddr())).name()
-	_ = s.manager.store(udp, name) // it logs errors
+	_ = s.manager.store(udp, name) // store logs its errors
 	return &datagrams{UDPConn: udp, stored: name, sockets: s}, nil
 }
 

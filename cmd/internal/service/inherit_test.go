@@ -14,7 +14,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// numbered gives files the descriptors from a number on, which it returns. A nil file leaves a gap.
+// numbered duplicates the files to consecutive descriptors, and returns the number of the first one. A
+// nil file leaves a gap.
 func numbered(t *testing.T, files ...*os.File) (first int) {
 	t.Helper()
 	const above = 500 // other tests do not open so many files
@@ -26,7 +27,7 @@ func numbered(t *testing.T, files ...*os.File) (first int) {
 		if err != nil || fd != above+i {
 			t.Fatalf("descriptor %d, want %d: %v", fd, above+i, err)
 		}
-		t.Cleanup(func() { _ = unix.Close(fd) }) // fails if the code has closed it
+		t.Cleanup(func() { _ = unix.Close(fd) }) // fails if the tested code has closed it
 	}
 	return above
 }

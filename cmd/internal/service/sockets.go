@@ -57,7 +57,7 @@ func (s *Sockets) Listen(how net.ListenConfig, local netip.AddrPort) (net.Listen
 	}
 	tcp := l.(*net.TCPListener)
 	name := tcpAt(addressOf(tcp.Addr())).name()
-	_ = s.manager.store(tcp, name) // it logs errors
+	_ = s.manager.store(tcp, name) // store logs its errors
 	return &listener{TCPListener: tcp, stored: name, sockets: s}, nil
 }
 
@@ -106,7 +106,7 @@ func (s *Sockets) useLocked(from *inherited, at endpoint) (name string) {
 		return ""
 	}
 	delete(s.inherited, at)
-	_ = from.file.Close() // what was made of it has a descriptor of its own
+	_ = from.file.Close() // the listener or UDP socket made from it has its own descriptor
 	return from.name
 }
 
@@ -122,7 +122,7 @@ func (s *Sockets) Started() {
 		}
 		s.dropLocked(at, from, "nothing here listens on "+at.address)
 		if at.network == "unix" && from.name == at.name() {
-			_ = os.Remove(at.address) // an error: it stays, and clients are refused there
+			_ = os.Remove(at.address) // after an error the file stays, and clients that connect are refused
 		}
 	}
 }

@@ -158,8 +158,8 @@ func TestForgotten(t *testing.T) {
 	}
 }
 
-// TestOtherAddress: a socket of another address is not used, whatever its name is, and closed. The
-// manager forgets it if it was in its store.
+// TestOtherAddress: a socket of another address is closed and not used, whatever its name is. If the
+// socket was in the manager's store, the manager forgets it.
 func TestOtherAddress(t *testing.T) {
 	spec.Covers(t, "OP-81")
 	for _, own := range []bool{false, true} {

@@ -102,7 +102,8 @@ func probes(root *cobra.Command) *pflag.FlagSet {
 	return flags
 }
 
-// checked is a flag of a type; what is set is checked if it is a bool, and not kept.
+// checked is the value of a flag; the text is the flag's type. Set checks its argument if the type is
+// bool, and keeps nothing.
 type checked string
 
 func (c checked) Type() string   { return string(c) }

@@ -76,11 +76,11 @@ func TestLeaving(t *testing.T) {
 	c.note(first, http.StateActive)
 	c.note(second, http.StateActive)
 	c.note(first, http.StateIdle)
-	c.note(first, http.StateActive) // has a younger request than the second
+	c.note(first, http.StateActive) // its request is now younger than that of the second
 	join(third)
 	c.note(fourth, http.StateActive)
 	join(second)
-	c.note(second, http.StateActive) // has left
+	c.note(second, http.StateActive) // no effect: it has left
 	c.note(first, http.StateIdle)
 	c.note(first, http.StateClosed)
 	if len(c.open) != 4 {

@@ -60,8 +60,8 @@ func startWith(t *testing.T, address string, pages map[string]http.HandlerFunc, 
 	return l.Addr()
 }
 
-// ask sends a request as it stands, with the headers of the lines, and returns the status and
-// the answer.
+// ask sends a request that consists of the given lines, unchanged, and of Connection: close. It returns
+// the status and the answer.
 func ask(t *testing.T, at net.Addr, lines ...string) (status int, body string) {
 	t.Helper()
 	return askWith(t, at, "", lines...)

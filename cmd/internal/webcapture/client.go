@@ -12,7 +12,7 @@ type client struct {
 	http.ResponseWriter
 
 	mu   sync.Mutex
-	last time.Time // no deadline is later; zero: there is no such time. Guarded by mu
+	last time.Time // latest time that a deadline may have; zero: any. Guarded by mu
 }
 
 // Unwrap lets http.ResponseController find the other methods.
@@ -28,7 +28,7 @@ func (c *client) SetWriteDeadline(t time.Time) error {
 	return http.NewResponseController(c.ResponseWriter).SetWriteDeadline(t)
 }
 
-// endBy sets the time at which the present write ends at the latest, and with it all later ones.
+// endBy sets the time by which the present write, and each later one, must end.
 func (c *client) endBy(t time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -23,7 +23,7 @@ func (r *rig) try(from, authorization string) int {
 	return r.get(q).Code
 }
 
-// TestToken: only the token opens, in exactly its form.
+// TestToken: a request passes only with the exact token in a header of exactly the expected form.
 func TestToken(t *testing.T) {
 	spec.Covers(t, "OP-70")
 	bubble(t, func(t *testing.T, r *rig) {
@@ -47,8 +47,8 @@ func TestToken(t *testing.T) {
 	})
 }
 
-// TestWrongTokens: each wrong token is counted, few are in the log, and however many there are, from
-// whatever address, the right one opens.
+// TestWrongTokens: each wrong token is counted, and few of them are logged. However many there are, from
+// whatever address, a request with the right token passes.
 func TestWrongTokens(t *testing.T) {
 	spec.Covers(t, "OP-70")
 	bubble(t, func(t *testing.T, r *rig) {

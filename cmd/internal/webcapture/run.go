@@ -58,8 +58,8 @@ type run struct {
 	lines *lines
 }
 
-// watch captures and sends reports until the capture has ended, and returns why it has. Then nothing
-// of it runs any more.
+// watch captures and sends reports until the capture has ended, and returns why it has ended. When watch
+// returns, no goroutine of the capture runs any more.
 func (r *run) watch(parent context.Context, payload bool) (why string) {
 	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
@@ -79,7 +79,7 @@ func (r *run) watch(parent context.Context, payload bool) (why string) {
 		select {
 		case <-tick.C:
 		case err = <-failed:
-			failed <- nil // for the reader below
+			failed <- nil // for the receive after the loop
 			goes = false
 		case <-r.done:
 			goes = false

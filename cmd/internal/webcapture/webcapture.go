@@ -38,7 +38,7 @@ type Config struct {
 	View func(ctx context.Context, out io.Writer, payload bool) error
 	// Token reads the token that clients must know. Nil: there is none, and all requests are refused.
 	Token func() ([]byte, error)
-	Name  string       // of the file that is downloaded, without .pcapng
+	Name  string       // name of the file that is downloaded, without .pcapng
 	Log   *slog.Logger // required
 }
 
@@ -97,7 +97,7 @@ func (c *Capture) Close(ctx context.Context) error {
 	if c.forget != nil {
 		c.forget.Stop()
 	}
-	c.running = true // no other begins
+	c.running = true // so that no other capture begins
 	c.mu.Unlock()
 	ended := make(chan struct{})
 	go func() { defer close(ended); c.ended.Wait() }()

@@ -310,7 +310,7 @@ func TestDefect(t *testing.T) {
 		run := &run{Capture: r.Capture, kept: newKeeper(1 << 20), lines: newLines(nil, false)}
 		go func() { ended <- run.capture(t.Context(), false) }()
 		synctest.Wait()
-		r.put("x") // the filter is missing
+		r.put("x") // decoding it panics, because the filter is nil
 		synctest.Wait()
 		r.put("x")
 		if err := <-ended; err == nil || !strings.Contains(err.Error(), "a decoder has a defect: ") {
@@ -377,7 +377,7 @@ func TestFitting(t *testing.T) {
 	}
 }
 
-// TestShortened: no text of another node is long.
+// TestShortened: texts from other nodes are cut to maxText characters.
 func TestShortened(t *testing.T) {
 	for text, want := range map[string]int{"x": 1, strings.Repeat("x", maxText): maxText, strings.Repeat("ä", 1000): maxText, strings.Repeat("\xff", 1000): maxText} {
 		if got := shortened(text); len([]rune(got)) != want {

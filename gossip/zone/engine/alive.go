@@ -52,7 +52,7 @@ func (m *Machine) within(v wire.Version, skew uint64) bool {
 }
 
 // reportInterval is the least time between two FarAhead events, and between two Clash events of each
-// reason: any node that can send to this one decides how often there is one.
+// reason. Without this limit, any node that can send to this one could cause any number of such events.
 const reportInterval = time.Minute
 
 // tooFarAhead counts a version that is refused, and reports it.

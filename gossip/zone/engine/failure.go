@@ -146,7 +146,7 @@ func (m *Machine) suspect(p wire.Ref, v wire.Version, silent bool) {
 	known := len(m.delta.suspicions) + len(m.delta.silences)
 	m.processSuspicion(&s, silent)
 	if len(m.delta.suspicions)+len(m.delta.silences) == known {
-		return // the same report was filed before
+		return // no new report for the neighbours
 	}
 	m.stats.Filed++
 	m.filings.note(m, p, v.Inc)

@@ -103,7 +103,7 @@ func TestOneWay(t *testing.T) {
 		}
 	}
 	s := acquainted(t, 6, Config{Threshold: 3, Successors: 3})
-	for filed := uint64(1); filed < 4; filed++ { // the dead node is reported again as soon as that is allowed
+	for filed := uint64(1); filed < 4; filed++ { // node 2 refutes each report of it: the back-off doubles
 		s.suspicion(0, 2, v(7, uint32(2+filed)))
 		s.alive(2, v(7, uint32(3+filed)))
 		if s.m.stats.Filed != filed || !s.m.filings.early(s.m.now, s.ref[2], 7) || s.m.filings.early(s.m.now, s.ref[2], 8) {

@@ -100,8 +100,8 @@ func (m *Machine) historyAge() time.Duration {
 	return max(minHistoryAge, 10*time.Duration(m.diameter()+2)*m.cfg.Aggregation)
 }
 
-// diameter returns an upper bound of the overlay's diameter: ⌈log N⌉ + 1 to the base K_r
-// (MS-25).
+// diameter returns an upper bound of the overlay's diameter: ⌈log N⌉ + 1, where the base of the logarithm
+// is K_r (MS-25).
 func (m *Machine) diameter() int {
 	base := uint64(max(m.cfg.Random, 2))
 	hops := 1

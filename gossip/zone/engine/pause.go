@@ -36,8 +36,8 @@ func (p *pauses) enter(now time.Duration) (active, missed time.Duration) {
 }
 
 // late returns by how much a step is later than the wake that the machine asked for. It adds up
-// the delays of consecutive late steps, because a node that never catches up handles no
-// message.
+// the delays of consecutive late steps: if every step is a little late, the node never catches up, and
+// messages of others may wait here all the time.
 func (p *pauses) late(now time.Duration) time.Duration {
 	by := now - p.wake
 	if !p.began || p.wake == machine.Never || by < p.limit/200 {

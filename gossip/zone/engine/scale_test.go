@@ -12,7 +12,7 @@ import (
 func heapBytes() int64 {
 	var s runtime.MemStats
 	runtime.GC()
-	runtime.GC() // a second time, for what pools and finalizers held
+	runtime.GC() // a second time: what pools and finalizers hold is freed only then
 	runtime.ReadMemStats(&s)
 	return int64(s.HeapAlloc)
 }

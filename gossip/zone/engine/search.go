@@ -16,7 +16,7 @@ import (
 // answers.
 type search struct {
 	supervisors []wire.Named // each known supervisor once, in the order of preference
-	known       uint64       // hash of all supervisors that a supervisor sent with its list of them
+	known       uint64       // hash of all supervisors, which a supervisor sent with their list
 	learned     []wire.Named // supervisors that other members published
 	troubles    []trouble
 	failures    int // number of supervisors given up since one last answered

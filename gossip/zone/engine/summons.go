@@ -58,7 +58,7 @@ func (m *Machine) summon(p wire.Ref, v wire.Version, why reason) {
 		return
 	}
 	s := summons{node: p, version: v, next: m.now, why: why}
-	if why == doubted { // the refutation usually comes with the updates of one round, so few nodes are left to ask after it
+	if why == doubted { // wait a round, in which the refutation usually arrives
 		s.next += m.cfg.Aggregation
 	}
 	ss.list = append(ss.list, s)
@@ -100,8 +100,9 @@ func (m *Machine) summonAll() {
 }
 
 // overFor reports whether a notification is over: the notified node has refuted the suspicion, or is
-// gone. A doubted node may refute one suspicion and be suspected again before this function is
-// called: then its notification goes on, unless this node notifies it of its own report as well.
+// gone. A doubted node may refute one suspicion and be suspected again before this function is called:
+// then the notification goes on. It ends if this node has also reported the suspect as silent, because
+// then the notification for the reason reported goes on instead.
 func (m *Machine) overFor(s *summons) bool {
 	if s.why == doubted {
 		return !m.suspicions.graced(s.node) || m.summonses.marked[reported].has(s.node)
@@ -112,7 +113,7 @@ func (m *Machine) overFor(s *summons) bool {
 
 func (m *Machine) sendSummons(s *summons) {
 	switch {
-	case s.why == doubted: // this ends with the grace period
+	case s.why == doubted: // the notifications end with the grace period
 		s.version = m.view.at(s.node).version()
 	case s.until > 0:
 	case s.why == reported:

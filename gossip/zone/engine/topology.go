@@ -55,10 +55,10 @@ func (m *Machine) chooseNeighbours() {
 }
 
 // chooseSuccessors chooses successors as a function of the view (MS-24, MS-27) and of which
-// successors do not answer. While an unanswering one is in the view, the node also monitors the
-// member after it: if it did not, each of two dead neighbours could be the only monitor of the
-// other (MS-26). If many successors in a row do not answer, the node asks as many more at once,
-// so that a few survivors find all dead nodes in a few rounds.
+// successors do not answer. While a successor that does not answer is in the view, this node also
+// monitors the member after that successor. Otherwise each of two dead neighbours could be the only
+// monitor of the other (MS-26). If many successors in a row do not answer, this node asks as many
+// more at once, so that a few survivors find all dead nodes in a few rounds.
 func (m *Machine) chooseSuccessors() {
 	t := m.cfg.Table
 	var silent, want bitmap

@@ -255,7 +255,7 @@ func TestConnectFails(t *testing.T) {
 }
 
 // TestBehindSuspected: while a successor is suspected, the node also monitors the member after
-// its last successor, because the nodes between the two may be dead as well (MS-26).
+// its last successor, because its other successors may be dead as well (MS-26).
 func TestBehindSuspected(t *testing.T) {
 	spec.Covers(t, "MS-26")
 	s := newSolo(t, 30, Config{})

@@ -73,7 +73,8 @@ func (w *world) write(x *node) {
 	}
 }
 
-// forge delivers to x, in the name of a neighbour, that y has left, or that all suspect it.
+// forge delivers a message to x in the name of one of x's neighbours. It says that y has left, or that all
+// neighbours of x suspect y.
 func (w *world) forge(x, y *node) {
 	about, neighbours := x.m.Table().Lookup(y.id), x.m.Neighbours(nil)
 	v, there := x.m.Has(about)

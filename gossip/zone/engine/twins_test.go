@@ -33,7 +33,7 @@ func (s *solo) clashes() (list []wire.Ref) {
 	return list
 }
 
-// later lets so much time pass, and returns the nodes of all Clash events.
+// later lets the time d pass, and returns the nodes of all Clash events in that time.
 func (s *solo) later(d time.Duration) (list []wire.Ref) {
 	s.t.Helper()
 	for end := s.now + d; s.now < end; {
@@ -56,7 +56,7 @@ func TestTwinsAreAllTold(t *testing.T) {
 	if got := s.clashes(); len(got) != 1 || got[0] != s.m.self {
 		t.Fatalf("told %v of a claim of this node's id", got)
 	}
-	var twins, now []wire.Ref // now: those told at once
+	var twins, now []wire.Ref // now has the twins that are reported at once
 	for i := 2; i < 5; i++ {
 		s.alive(i, v(7, 1))
 		r := s.twinOf(i)

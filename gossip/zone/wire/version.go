@@ -22,8 +22,8 @@ func (v Version) Less(w Version) bool { return v.Inc < w.Inc || v.Inc == w.Inc &
 // String returns the incarnation and the minor number with a dot between.
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Inc, v.Minor) }
 
-// Next returns the version after v; after the highest minor number that is the first of a new
-// incarnation.
+// Next returns the version after v: the next minor number or, after the highest minor number, the first
+// version of the next incarnation.
 func (v Version) Next() Version {
 	if v.Minor == 1<<32-1 {
 		return Version{v.Inc + 1, 1}

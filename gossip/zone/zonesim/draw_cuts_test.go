@@ -35,7 +35,7 @@ func cutPlan(seed uint64) string {
 // sides divides all nodes into two or three sets.
 func (p *plan) sides() (list []string) {
 	sides := make([][]string, 2+p.IntN(2))
-	weight := 1 + p.IntN(8) // how many times as likely as each other set the first one is to get a node
+	weight := 1 + p.IntN(8) // the first set gets a node this many times as often as each other set
 	for k := range p.nodes() {
 		i := p.IntN(len(sides) + weight - 1)
 		i = max(i-weight+1, 0)

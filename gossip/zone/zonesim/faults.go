@@ -25,7 +25,7 @@ type mended struct {
 
 // nodeState is the ground truth about a node.
 type nodeState struct {
-	fine    time.Duration // time since when the node has run without a fault; never: it does not now
+	fine    time.Duration // time since which the node has run; never: it is down, is paused, or has left
 	was     time.Duration // value that fine would have without the present pause
 	pausing time.Duration // beginning of the latest pause
 	resumed time.Duration // end of the latest pause that has ended
@@ -37,7 +37,7 @@ type nodeState struct {
 	monitor bool // the node has declared itself a monitor
 }
 
-// never marks an event that does not happen.
+// never is the time of an event that has not happened.
 const never = time.Duration(-1)
 
 func (t *faults) init(nodes int, clock func() time.Duration, grace time.Duration) {

@@ -38,8 +38,9 @@ type Config struct {
 	Zone zone.Config
 	// Stacks runs agents above portals and LNet instead of bare machines. Stub must then be 0.
 	Stacks bool
-	// Check checks the invariants of every machine from time to time, and that the events of each
-	// node alternate and give its view.
+	// Check checks the invariants of every machine from time to time. It also checks that in the
+	// events of each node every member joins and leaves in turn, and that the list of members from
+	// these events equals the node's view.
 	Check bool
 	// Tell is called for all events of nodes.
 	Tell func(at time.Duration, node sim.NodeID, e *engine.Event)

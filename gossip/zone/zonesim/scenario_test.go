@@ -66,8 +66,8 @@ always no-false-removal
 always alternating
 `
 
-// TestFaults (MS-9, MS-10): the same file gives the same run each time, and the events of
-// listeners give the views.
+// TestFaults (MS-9, MS-10): the same file gives the same run each time, and the list of members
+// from a node's events equals its view.
 func TestFaults(t *testing.T) {
 	spec.Covers(t, "MS-9", "MS-10")
 	f := parse(t, faults)

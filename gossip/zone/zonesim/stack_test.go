@@ -37,7 +37,7 @@ func TestFaultsOnStacks(t *testing.T) {
 	f := parse(t, faults)
 	first := scenariotest.Run(t, f, scenario.Options{Level: scenario.Stacks})
 	scenariotest.Holds(t, first)
-	if !effort.Long() { // TestFaults runs it twice with machines
+	if !effort.Long() { // the repetition is left to TestFaults, which runs machines, and to long runs
 		return
 	}
 	if again := scenariotest.Run(t, f, scenario.Options{Level: scenario.Stacks}); again.Digest != first.Digest {

@@ -199,8 +199,8 @@ func (n *Net) census(id sim.NodeID, sizes map[string]int) string {
 	return ""
 }
 
-// guard returns the supervisor of a base zone, whose number counts from 0, and its active
-// delegate, according to the first supervisor that takes part.
+// guard returns the supervisor and the active delegate of a base zone, according to the first
+// supervisor that takes part. Base zones are numbered from 0.
 func (n *Net) guard(base int) (supervisor, delegate sim.NodeID, ok bool) {
 	for id := range n.taking(n.supervisors) {
 		if e, known := n.entry(id, n.bases()[base]); known {

@@ -202,7 +202,7 @@ func compareLinks(r *Report, want map[string]any, got, count map[string]uint64) 
 	}
 	count["keepalives"] = number(want, "ksock", "noop_keepalive")
 	count["cookies"] = number(want, "zero_copy", "requests")
-	count["cookies back"] = count["cookies"] // each is acknowledged once
+	count["cookies back"] = count["cookies"] // each cookie comes back once
 	for k := range count {
 		got[k] += 0
 	}

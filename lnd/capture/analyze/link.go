@@ -112,7 +112,7 @@ func (ls *links) opened(of *capture.Conn) *conn {
 	return c
 }
 
-// between returns the link between two ends, and whether the first one is the greater.
+// between returns the link between two ends, and whether a is greater than b.
 func (ls *links) between(a, b End, roce bool) (l *link, swapped bool) {
 	k := linkKey{a, b}
 	if swapped = a.Compare(b) > 0; swapped {

@@ -37,7 +37,7 @@ func TestReconnects(t *testing.T) {
 	}
 	p.close(control, nil)
 	p.close(bulk, capture.ErrReset)
-	p.dial(nodeB, nodeA, ksock.BulkOut, 7, 5) // replaces bulk: its data go the same way, from B to A; B was started again
+	p.dial(nodeB, nodeA, ksock.BulkOut, 7, 5) // replaces bulk, whose data also went from B to A; B has a new incarnation
 	p.dial(nodeA, nodeB, ksock.BulkOut, 5, 7) // no connection for bulk data from A to B has ended
 	refused := p.attempt(nodeA, nodeB)
 	p.hello(refused, near, ksock.Control, nil)
@@ -118,7 +118,7 @@ func TestZeroCopy(t *testing.T) {
 	zc(near, 2, 0)
 	zc(near, 3, 0)
 	p.now = time.Second
-	zc(near, 4, 0) // the third: stalled
+	zc(near, 4, 0) // the third cookie under way: the side is stalled
 	p.now = 3 * time.Second
 	zc(far, 2, 3) // has a cookie of its own, and brings one back
 	p.now = 4 * time.Second

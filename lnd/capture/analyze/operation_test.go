@@ -37,7 +37,7 @@ func TestPairs(t *testing.T) {
 	p.send(c, far, reply(nodeB, nodeA, 2))
 	p.now = 9 * time.Millisecond
 	p.send(c, far, ack(nodeB, nodeA, 4))
-	p.send(c, far, ack(nodeB, nodeA, 99)) // of nothing
+	p.send(c, far, ack(nodeB, nodeA, 99)) // no PUT asked for this ACK
 	p.now = 10 * time.Millisecond
 	p.send(c, far, request(nodeB, nodeA, 5, 3)) // a portal of no service
 	r := p.report()
@@ -243,7 +243,7 @@ func TestForgotten(t *testing.T) {
 		p.now = time.Duration(n)
 		p.send(c, near, put(nodeA, nodeB, n))
 	}
-	p.send(c, far, ack(nodeB, nodeA, 1)) // forgotten
+	p.send(c, far, ack(nodeB, nodeA, 1)) // the answer to a forgotten operation: unmatched
 	for n := range uint64(3) {
 		p.send(c, far, ack(nodeB, nodeA, 2+n))
 	}

@@ -104,7 +104,7 @@ type TCP struct {
 	Repeated    uint64        `json:"repeated"`       // segments that it sent again
 	Late        uint64        `json:"late"`           // segments that came behind later ones
 	ZeroWindows uint64        `json:"zero_windows"`   // how often it closed its receive window
-	ZeroWindow  time.Duration `json:"zero_window_ns"` // for how long together
+	ZeroWindow  time.Duration `json:"zero_window_ns"` // for how long the window was closed, in total
 }
 
 func (t *TCP) add(c capture.TCPCounts) {

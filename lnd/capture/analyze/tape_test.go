@@ -28,7 +28,7 @@ func small(l limits) *tape { return &tape{Analyzer: newAnalyzer(Config{Listed: 3
 var (
 	nodeA   = nid.MustParse("10.0.0.1@tcp")
 	nodeB   = nid.MustParse("10.0.0.2@tcp")
-	second  = nid.MustParse("10.0.1.1@tcp") // of node A
+	second  = nid.MustParse("10.0.1.1@tcp") // another NID of node A
 	routerA = nid.MustParse("10.0.0.9@tcp")
 	routerB = nid.MustParse("10.1.0.9@tcp1")
 	nodeC   = nid.MustParse("10.1.0.3@tcp1")

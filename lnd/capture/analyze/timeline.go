@@ -28,7 +28,7 @@ const (
 	columns    = 240
 	firstWidth = time.Millisecond // width of a column at first
 	rowsFrom   = 7                // row 0 has latencies below 2^7 ns
-	latencies  = 32               // rows: each has latencies to twice those of the row before
+	latencies  = 32               // number of rows; each has latencies up to twice those of the row before
 )
 
 // timeline has latencies and marks over time, in a fixed number of columns. When the time exceeds

@@ -81,7 +81,8 @@ func TestWait(t *testing.T) {
 }
 `
 
-// shapesPatches are patches of shapes: those of the first line survive, the others are killed.
+// shapesPatches are patches of shapes. The mutants "alive" and "hung" survive, the others are
+// killed.
 var shapesPatches = map[string]string{
 	"alive":     "the sum is counted otherwise\ntests: TestAdd|TestZero\n--- shapes.go\n-\t\ttotal += more[0]\n+\t\ttotal += more[len(more)-1]\n",
 	"hung":      "nothing is closed\ntests: TestWait\n--- shapes.go\n-func wait(done chan bool) { close(done) }\n+func wait(done chan bool) {}\n",
@@ -160,8 +161,9 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// TestCheck: without compiling, Check finds a patch whose lines are not in the source any
-// more, that is not valid Go, or that names a test that does not exist any more.
+// TestCheck: without compiling, readPatches or check finds a patch whose lines are not in
+// the source any more, that is not valid Go, or that names a test that does not exist any
+// more.
 func TestCheck(t *testing.T) {
 	for _, test := range []struct{ name, patch, want string }{
 		{"gone", "x\n--- shapes.go\n-\ttotal := 0\n+\ttotal := 1\n", "0 times"},

@@ -85,7 +85,7 @@ func (d *Disk) Do(f func() error) error {
 	})
 }
 
-// Fill fills the disk, so that no byte has room.
+// Fill writes a file until the disk has no room for one more byte.
 func (d *Disk) Fill() {
 	d.t.Helper()
 	d.must(func() error {

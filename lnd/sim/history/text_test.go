@@ -16,9 +16,10 @@ import (
 //	2s 3 delivery 1 =42
 //	9s - partition 1-2 | 3
 //
-// with the time, the node (or - for the network), the kind, the subject and the value. Text
-// stands where it belongs. The incarnation of a node is the number of its kills and crashes so
-// far, and the nodes that "up 4" names begin at 0.
+// with the time, the node (or - for the network), the kind, the subject and the value. In a
+// record of the ground truth, all words after the kind are its text. The incarnation of a node
+// is the number of its kills and crashes so far. A line "up 4" starts the first four nodes at
+// time 0.
 func script(t *testing.T, lines string) *Log {
 	t.Helper()
 	l := New()

@@ -94,7 +94,7 @@ func round(d time.Duration) time.Duration {
 	return d
 }
 
-// divide draws some neighbours in the numbering. A partition separates them from the rest; a cut
+// divide draws nodes with consecutive numbers. A partition separates them from the rest; a cut
 // stops what they send to any node.
 func (x *expansion) divide(kind string, rng *rand.Rand) (from, to set, sets []set) {
 	size := 1 + rng.IntN(max(1, x.nodes/2))

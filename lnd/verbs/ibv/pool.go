@@ -211,7 +211,7 @@ func (p *pool) end() {
 		}
 	}
 	if p.mr != nil && !p.domain.deregister(p.mr, func() {}) {
-		p.freed = true // only marked: its memory is never freed
+		p.freed = true // keeps freeIfDone from freeing the memory: the device may still write to it
 	}
 	p.domain.mu.Lock()
 	delete(p.domain.pools, p)

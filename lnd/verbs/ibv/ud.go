@@ -76,7 +76,7 @@ func (u *datagrams) open(token uint32) error {
 	if rc := C.ulnet_bind(u.id, sockaddr(at), 0); rc != 0 {
 		return bindError(at, errno(rc))
 	}
-	_ = C.ulnet_set_tos(u.id, C.uint8_t(u.cfg.TrafficClass)) // it affects only the packets of joins
+	_ = C.ulnet_set_tos(u.id, C.uint8_t(u.cfg.TrafficClass)) // the class affects only the packets of joins, so an error does no harm
 	cfg := verbs.QPConfig{
 		ID: u.cfg.ID, PD: u.cfg.PD, Sends: u.cfg.Sends, Recvs: u.cfg.Recvs, Pool: u.cfg.Pool, MaxSends: u.cfg.MaxSends,
 	}

@@ -71,8 +71,9 @@ func (c *rc) acknowledged(now time.Duration, last ibta.PSN, out *rcOutput) {
 	}
 }
 
-// missing retransmits all packets from psn on, a packet that the responder misses. It does so
-// once: further NAKs for this packet were caused by packets that were in flight.
+// missing handles a NAK that says that the responder misses the packet psn: it retransmits that packet
+// and all later ones. It does so once: further NAKs for this packet were caused by packets that were
+// in flight.
 func (c *rc) missing(now time.Duration, psn ibta.PSN, out *rcOutput) {
 	r := &c.req
 	if r.nakPending && r.nakked == psn {

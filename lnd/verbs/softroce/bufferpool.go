@@ -18,7 +18,7 @@ type bufferPool struct {
 
 	mu     sync.Mutex // guards all fields below
 	made   []poolBuffer
-	free   []uint32 // made buffers that are free; the last one is used next
+	free   []uint32 // indexes in made of the buffers that are free; the last one is used next
 	empty  uint64
 	closed bool
 }

@@ -122,7 +122,7 @@ type CMStats struct {
 	Malformed  uint64 // datagrams that are not CM messages
 	Ignored    uint64 // CM messages of a kind that we do not take (SIDR, LAP)
 	Unknown    uint64 // messages for a connection that does not exist
-	Forged     uint64 // messages from another host than the peer, or with another number
+	Forged     uint64 // messages from another host than the peer, or with a wrong communication id or queue pair number
 	OutOfState uint64 // messages that do not fit the connection's state
 	Duplicates uint64 // messages that the peer repeated
 	Resent     uint64 // messages that this side repeated

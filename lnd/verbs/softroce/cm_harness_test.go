@@ -41,7 +41,7 @@ type cmNet struct {
 	t     testing.TB
 	now   time.Duration
 	nodes []*cmNode
-	link  weather // faults of the network, without drop
+	link  weather // faults of the network; its function drop is not used
 	drop  func(from int, m ibta.MAD) bool
 	rng   *rand.Rand
 	air   []cmFlight
@@ -129,7 +129,7 @@ func (x *cmNet) put(from netip.Addr, to int, b []byte) {
 	x.air = slices.Insert(x.air, i, f)
 }
 
-// do makes a call of a consumer, which succeeds.
+// do makes a call of node i's consumer, which must succeed.
 func (x *cmNet) do(i int, call cmCall) ibta.CommID {
 	x.t.Helper()
 	id, err := x.step(i, cmInput{Call: call})

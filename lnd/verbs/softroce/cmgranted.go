@@ -54,7 +54,7 @@ func (g *grants) remove(n *cmConn) {
 	n.granted = granted{}
 }
 
-// makeRoom evicts connections above the limits, after one of a peer was granted.
+// makeRoom evicts connections above the limits. It is called after a connection of peer was granted.
 func (c *cm) makeRoom(peer netip.Addr, out *cmOutput) {
 	if own := c.grants.of[peer]; own.Len() > c.cfg.MaxGrantedEach {
 		c.crowdOut(own.Front().Value.(*cmConn), out)

@@ -58,7 +58,7 @@ var (
 
 // Bounds of connections, our own choice.
 const (
-	maxWindow      = 256     // packets: 1 MiB, two round trips at full speed
+	maxWindow      = 256     // packets: 1 MiB at the largest MTU, which is sent in two round trips at full speed
 	longestMessage = 1 << 30 // bytes of the longest message
 	maxGather      = 1024    // most pieces of memory in a work request
 	maxPosted      = 1 << 22 // packets of all posted work requests: PSNs have 24 bits

@@ -50,7 +50,7 @@
 //
 // A window bounds the packets in flight: it begins with 16, grows by one for each
 // window that is acknowledged, and is halved for a loss. The last packet of a message
-// asks for an acknowledgement, and of a long one four of each window.
+// asks for an acknowledgement. In a long message, up to four packets of each window ask for one.
 //
 // Messages of one packet that are posted while at least 16 others are in flight are held back, and
 // leave in one burst: with the next ACK, or when 16 are held back. They also leave when a timer for

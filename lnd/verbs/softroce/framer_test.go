@@ -41,9 +41,9 @@ func cut(t *testing.T, f *framer, b *burst, payload []byte) []byte {
 	return payload
 }
 
-// TestFramer frames a WRITE and a SEND of a connection. The same bytes come out again. The
-// first packet of the WRITE leaves by itself because it is longer, and the others leave in as
-// few bursts as possible.
+// TestFramer frames a WRITE and a SEND of a connection. The same bytes come out again. The first
+// packet of the WRITE is longer than the second, which therefore ends the first burst. The others
+// leave in as few bursts as possible.
 func TestFramer(t *testing.T) {
 	bulk := bytes.Repeat([]byte("0123456789abcdefg"), 4000)[:65*testMTU+1]
 	for _, test := range []struct {
@@ -102,8 +102,8 @@ func TestFramerRoutes(t *testing.T) {
 		cut(t, &f, &f.bursts[i], nil)
 		segments = append(segments, f.bursts[i].segments)
 	}
-	// The bursts of urgent have payloads of 8 and 4 bytes; of 4, because a longer packet follows;
-	// and of 8 and 3 bytes, which are padded to 4.
+	// The packets to urgent make three bursts: with payloads of 8 and 4 bytes; of 4 bytes alone, because
+	// a longer packet follows; of 8 and 3 bytes, where the 3 bytes are padded to 4.
 	want := []int{2, 1, 1, 2, 1, 2}
 	if len(segments) != len(want) {
 		t.Fatalf("bursts of %v", segments)

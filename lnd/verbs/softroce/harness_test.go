@@ -136,7 +136,7 @@ func (p *pair) step(i int, in rcInput) error {
 	return out.Err
 }
 
-// send puts a packet on the link, through its bytes.
+// send encodes a packet, parses the bytes, and puts the result on the link.
 func (p *pair) send(from int, q ibta.Packet) {
 	p.sent[from]++
 	p.trace = append(p.trace, fmt.Sprintf("%v %d %v %#x ask=%v %v %d bytes", p.now, from, q.OpCode, uint32(q.PSN), q.AckReq, q.AETH.Syndrome, len(q.Payload)))

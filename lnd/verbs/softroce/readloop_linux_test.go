@@ -233,9 +233,9 @@ func TestDelayedACK(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newReadLoopPair(t)
-			defer d.endHandOver() // Close needs the read loop in a goroutine
+			defer d.endHandOver() // the Close of the device needs a goroutine that runs the read loop
 			for begun := false; !begun; {
-				begun = take(t, d.sent) == ibta.UDSendOnly // a datagram is of the connection manager
+				begun = take(t, d.sent) == ibta.UDSendOnly // until the node has sent the REP: only the connection manager sends datagrams
 			}
 			d.handOver()
 			select {

@@ -190,7 +190,7 @@ func (r *region) is(key ibta.RKey) bool {
 }
 
 // holds reports whether [address, address+n) is part of the region. Nothing can
-// overflow: at and length are compared before they are subtracted.
+// overflow: two numbers are compared before their difference is used.
 func (r *region) holds(address, n uint64) bool {
 	at := address - r.base
 	return address >= r.base && at <= r.length && n <= r.length-at

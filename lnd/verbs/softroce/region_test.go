@@ -122,7 +122,7 @@ func (r *repeatingNumbers) RKey() ibta.RKey {
 }
 
 // TestRegionNumbers: although the source of numbers repeats itself, keys differ, and none is
-// 0. Addresses are those of pages.
+// 0. Each region begins at the address of a page.
 func TestRegionNumbers(t *testing.T) {
 	table := newRegionTable(&repeatingNumbers{})
 	d := &domain{table}

@@ -88,7 +88,7 @@ func TestOneNak(t *testing.T) {
 		{[]int{1}, "ACK 1"},
 		{[]int{3}, "NAK sequence error 2"},
 		{[]int{2, 3, 4}, "ACK 4"},
-		{[]int{6, 5}, "NAK sequence error 6"}, // the earlier packet 6 was dropped
+		{[]int{6, 5}, "NAK sequence error 6"}, // packet 6 came before 5, and was dropped
 		{[]int{7, 0}, "ACK 5"},
 		{[]int{7, 6, 7}, "ACK 7"},
 		{[]int{9, 8, 10}, "NAK sequence error 9"},

@@ -60,7 +60,7 @@ func TestUnknownReported(t *testing.T) {
 // wrap around.
 func TestHadNumbers(t *testing.T) {
 	d := newDemultiplexer(ibta.MulticastQPN - 2)
-	for range 4 { // 0xFFFFFD is free; 0 and 1 are no queue pairs; the last is 3
+	for range 4 { // reserves 0xFFFFFD, 0xFFFFFE, 2 and 3: 0 and 1 cannot be queue pairs of connections
 		d.reserve()
 	}
 	for q, want := range map[ibta.QPN]bool{

@@ -32,7 +32,7 @@ func TestCable(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if effort.Race {
-				tt.amount = min(tt.amount, 8) // a longer round is rarely without a pause of the process
+				tt.amount = min(tt.amount, 8) // in a longer round the process is likely to be paused
 			}
 			lab := netlab.New(t)
 			hosts := [2]*netlab.Host{lab.Host("a"), lab.Host("b")}

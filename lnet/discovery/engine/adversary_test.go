@@ -31,7 +31,7 @@ type world struct {
 	r     *rand.Rand
 	hosts []*host
 	known map[nid.NID]lnet.Peer     // peers by NID, as the machine told lnet
-	asked map[nid.NID]time.Duration // NIDs of honest nodes whose discovery is awaited, since when
+	asked map[nid.NID]time.Duration // by NID of an honest node: since when its discovery is awaited
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
@@ -125,7 +125,8 @@ func (w *world) see(in Input) {
 	}
 }
 
-// answer answers a ping or push if the node to which it was sent answers any.
+// answer answers a ping or push as the node that has the NID would. If no node has the NID any more, the
+// exchange fails.
 func (w *world) answer(s Send) {
 	in := Input{Kind: Acked, Exchange: s.Exchange, Local: us, Remote: s.To, Sequence: w.m.self.Sequence}
 	h := w.owner(s.To)

@@ -139,10 +139,11 @@ var _ machine.Machine[Input, Output] = (*Machine)(nil)
 // a ping or push to the peer is under way, the first row that applies says what happens
 // next:
 //
-//	MARK_DELETION      forget the peer
+//	MARK_DELETION      forget the peer, see recreate
 //	DATA_PRESENT       merge the ping info, set NIDS_UPTODATE
-//	PING_FAILED        set FORCE_PING; end with the error, or go on if the
-//	                   only fault was the info, and not too often
+//	PING_FAILED        set FORCE_PING; end with the error, or go on if an
+//	                   answer came whose only fault was its info, in fewer
+//	                   than maxBadInfos pings in a row
 //	PUSH_FAILED        end with the error
 //	FORCE_PING         ping
 //	FORCE_PUSH         push, if the peer is multi-rail

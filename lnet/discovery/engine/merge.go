@@ -173,8 +173,8 @@ func (m *Machine) absorb(p, part *peer, out *Output) {
 	m.relist(part)
 }
 
-// recreate replaces a peer that turned its discovery off with a new one. Messages to its NIDs
-// wait for the discovery of the new peer, which inherits the limits of its probes.
+// recreate forgets a peer that has turned its discovery off. If messages to its NIDs wait, these NIDs
+// are discovered anew. The limit on the rate of the peer's probes stays in force.
 func (m *Machine) recreate(now time.Duration, p *peer, out *Output) {
 	waiting, by, spent := p.waiting, p.by, p.spent
 	p.waiting = nil

@@ -135,7 +135,7 @@ func (m *Machine) sendProbe(now time.Duration, p *peer, r *rail, out *Output) {
 // beginPatience makes the discovery of p wait for its probes, if it does not already.
 func (m *Machine) beginPatience(now time.Duration, p *peer) {
 	until := now + probePatience
-	if len(p.claimed) > 0 && (!p.patience.IsSet() || p.patience.At() > until) { // see the function remember
+	if len(p.claimed) > 0 && (!p.patience.IsSet() || p.patience.At() > until) { // remember may have set a later time
 		m.patient.Set(&p.patience, until)
 	}
 }

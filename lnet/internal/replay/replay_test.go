@@ -27,14 +27,14 @@ type recorded struct {
 	name  string
 	files []string // files of the recording; nil: one file with its name
 	nodes [][]nid.NID
-	// routes are those of each node, in the form of the tunable.
+	// routes has, for each node, its routes as a value of the tunable routes.
 	routes []string
 	// differ has, for each node, how often each difference occurs. The keys are the beginnings of
 	// differences that are the keys of reasons and routerReasons.
 	differ []map[string]int
 	// selftest says that the first two nodes have lnet_selftest, and the first one is a console.
-	// samples says, for each of the two, how often the test compares how much the counters of
-	// selftest have grown from one sample to the next.
+	// samples has, for each of the two, the number of comparisons that the test must make of the growth
+	// of the selftest counters. Each compares the growth between two replies to STAT.
 	selftest bool
 	samples  []int
 }

@@ -22,10 +22,10 @@ type tester struct {
 	agent   *selftest.Agent
 	console *console.Console // nil: the node has none
 	steps   []recording.Step // commands that the console has not got yet
-	due     int              // requests of the framework to which the player has come
+	due     int              // number of recorded requests at FrameworkPortal that the player has come to
 	tests   int              // requests of tests that the latest command waited for
-	under   chan error       // receives the end of the command under way; nil: none is
-	ctx     context.Context  // of the commands
+	under   chan error       // receives the error of the command under way; nil: no command is
+	ctx     context.Context  // context in which the commands run
 	stop    context.CancelFunc
 
 	differ recording.Differences
@@ -68,8 +68,9 @@ func (x *tester) isRPC(h *wire.Header) bool {
 	return portal >= selftestwire.TestPortal && portal <= selftestwire.BulkPortal
 }
 
-// ends returns the ends by which messages of lnet_selftest are compared. Our client sends its requests on rails of its
-// own choice, and gets the answers on these.
+// ends returns the source and the destination under which a message of lnet_selftest is compared. The node
+// with the console is the client of the tests. It chooses the rails of its requests itself, and gets the
+// answers on these. For its messages, ends therefore returns names of nodes, not NIDs of rails.
 func (x *tester) ends(h *wire.Header) (src, dst nid.NID) {
 	if x.console != nil {
 		return x.p.first(h.SrcNID), x.p.first(h.DestNID)
@@ -109,7 +110,7 @@ func (x *tester) next() {
 }
 
 // sent reports whether the node has sent the given number of requests of tests, and their RPCs have
-// ended.
+// ended. It also returns true if the latest command waited for the same number.
 func (x *tester) sent(tests int) bool {
 	status := x.agent.Status()
 	return tests == x.tests || int(status.Sent) >= tests && status.Calls == 0

@@ -95,7 +95,7 @@ func (c *Console) Ping(ctx context.Context, key uint32, target Target, timeout t
 	return r.Answers, err
 }
 
-// look looks at the machine, which counts as use of the session.
+// look restarts the idle timer of the session, and calls f, which reads the state of the machine.
 func (c *Console) look(f func()) {
 	c.runner.Do(engine.Input{Kind: engine.Used})
 	c.runner.Inspect(f)

@@ -25,7 +25,7 @@ func TestConfig(t *testing.T) {
 	for i := range to.NumField() {
 		name := to.Type().Field(i).Name
 		switch f := from.FieldByName(name); {
-		case name == "FirstID", name == "FirstStamp": // they are the node's
+		case name == "FirstID", name == "FirstStamp": // New derives these from the node
 		case !f.IsValid() || !f.Equal(to.Field(i)):
 			t.Errorf("%s is %v", name, to.Field(i))
 		}

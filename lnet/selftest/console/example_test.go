@@ -33,7 +33,7 @@ func Example() {
 		tables, ids = append(tables, n), append(ids, nid.ProcessID{NID: n.NIDs()[0], PID: nid.LustrePID})
 	}
 
-	const key = 100 // of this user's session
+	const key = 100 // the key of this user's session
 	c, err := console.New(tables[0].Table(), nil, console.Config{})
 	check(err)
 	defer c.Close(ctx)

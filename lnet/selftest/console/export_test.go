@@ -14,7 +14,7 @@ func (c *Console) Begin(command engine.Command, done func(engine.Result, error))
 func (c *Console) UnderWay() (id uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for id = range c.posted { // tests have one
+	for id = range c.posted { // in tests at most one RPC is under way
 	}
 	return id
 }

@@ -82,7 +82,7 @@ func TestJoin(t *testing.T) {
 			t.Error(err)
 		}
 		stop()
-		if err := l.consoles[0].Close(over); !errors.Is(err, context.Canceled) { // it asks node 1 to leave and does not wait
+		if err := l.consoles[0].Close(over); !errors.Is(err, context.Canceled) { // Close asks node 1 to leave and does not wait
 			t.Error(err)
 		}
 	})

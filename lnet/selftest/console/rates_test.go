@@ -69,7 +69,7 @@ func TestRecordedRates(t *testing.T) {
 	if len(list) != 10 {
 		t.Fatalf("%d samples", len(list))
 	}
-	for i := 2; i < 10; i += 2 { // the first two are of show_error
+	for i := 2; i < 10; i += 2 { // the first two samples were taken for the command show_error
 		r := console.Rates(list[i], list[i+1], time.Second)
 		got := fmt.Sprintf("%-8.0f %-8.0f %-8.2f %-8.2f", r.Received.Avg, r.Sent.Max, r.ReceivedBytes.Min/(1<<20), r.SentBytes.Avg/(1<<20))
 		if want := "1        1        0.00     0.00    "; got != want {

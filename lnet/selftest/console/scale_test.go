@@ -19,7 +19,7 @@ func TestThousandNodes(t *testing.T) {
 	spec.Covers(t, "G-ST-3")
 	nodes := effort.Of(200, 1000, 1000)
 	if effort.Race {
-		nodes = 100 // the detector makes stacks slow and large
+		nodes = 100 // the race detector makes stacks slow and large
 	}
 	l := newLab(t, 1+nodes, 1, selftest.Config{})
 	ids := make([]nid.ProcessID, nodes)

@@ -76,7 +76,7 @@ func TestRun(t *testing.T) {
 	l.addClient(node1, brw(wire.Write, 4096+8, wire.CheckSimple, 1), node2)
 	l.batch(node1, wire.RunBatch, 0, 0)
 	client, server := l.stat(node1), l.stat(node2)
-	const pings = 3 * 2 // to each destination
+	const pings = 3 * 2 // RPCs of the PING test to each of its two destinations
 	if got, want := client.RPC.Sent, uint32(2*pings+2+1); got != want {
 		t.Errorf("%d RPCs were sent, want %d", got, want)
 	}
@@ -89,7 +89,7 @@ func TestRun(t *testing.T) {
 	if active := l.batch(node1, wire.QueryBatch, 0, 0).Active; active != 0 {
 		t.Errorf("%d tests run", active)
 	}
-	l.batch(node1, wire.RunBatch, 0, 0) // once more
+	l.batch(node1, wire.RunBatch, 0, 0) // runs the batch a second time
 	if got, want := l.stat(node1).RPC.Sent, 2*(2*uint32(pings)+2+1); got != want {
 		t.Errorf("%d RPCs after the second run, want %d", got, want)
 	}
@@ -98,15 +98,15 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestQueryAndStop: a batch without end is counted, stops after its RPCs or, by force, at once,
-// and takes no test while it runs.
+// TestQueryAndStop: a query counts what runs of a batch without end. The batch stops after its RPCs
+// or, by force, at once, and takes no test while it runs.
 func TestQueryAndStop(t *testing.T) {
 	spec.Covers(t, "ST-14", "ST-16")
 	l := newLab(t, engine.Config{RPCTimeout: -1}, node1)
 	l.join(node1)
 	test := ping(1, 1)
 	test.Session, test.Batch = id1, 2
-	l.want(node1, &test, wire.OK) // a server
+	l.want(node1, &test, wire.OK) // test 1, for which node1 is a server
 	l.addClient(node1, ping(-1, 3), node2, node2)
 	var calls []engine.Effect
 	l.lost = func(_ nid.NID, e *engine.Effect) bool {
@@ -116,7 +116,7 @@ func TestQueryAndStop(t *testing.T) {
 		return e.Kind == engine.DoCall
 	}
 	l.batch(node1, wire.RunBatch, 0, 0)
-	l.batch(node1, wire.RunBatch, 0, 0) // it runs already
+	l.batch(node1, wire.RunBatch, 0, 0) // no effect: the batch runs already
 	if len(calls) != 6 {
 		t.Fatalf("%d RPCs under way", len(calls))
 	}
@@ -138,7 +138,7 @@ func TestQueryAndStop(t *testing.T) {
 	if got := l.batch(node1, wire.QueryBatch, 0, 0).Active; got != 0 || l.seen[engine.DoCancel] != 5 {
 		t.Errorf("after a stop by force %d tests are active, effects %v", got, l.seen)
 	}
-	l.endPing(calls[1]) // too late
+	l.endPing(calls[1]) // too late: the stop has aborted this RPC
 	if got := l.stat(node1); got.Framework.PingErrors != 0 || got.Framework.Batches != 0 {
 		t.Errorf("%+v", got)
 	}

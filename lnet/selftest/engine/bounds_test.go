@@ -76,13 +76,13 @@ func TestShare(t *testing.T) {
 		moves  int // transfers under way afterwards
 	}{
 		{"10.0.0.1@tcp", 1 << 20, 1},
-		{"10.0.0.1@tcp", 1 << 20, 1}, // beyond its share
+		{"10.0.0.1@tcp", 1 << 20, 1}, // waits: the client has used its quarter
 		{"10.0.0.1@tcp", 4096, 1},
 		{"10.0.0.2@tcp", 1 << 20, 2},
 		{"10.0.0.3@tcp", 1 << 20, 3},
 		{"10.0.0.4@tcp", 1 << 19, 4},
-		{"10.0.0.5@tcp", 1 << 20, 4}, // no memory is left
-		{"10.0.0.6@tcp", 4096, 4},    // does not overtake
+		{"10.0.0.5@tcp", 1 << 20, 4}, // waits: not enough memory is left
+		{"10.0.0.6@tcp", 4096, 4},    // waits behind the request of 10.0.0.5
 	} {
 		l.console = process(want.client)
 		if l.read(want.length); len(*moves) != want.moves {

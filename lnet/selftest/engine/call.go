@@ -13,9 +13,9 @@ type unit struct {
 	dest    nid.ProcessID
 	loop    int32 // RPCs that are left, negative: without end
 	running bool
-	failed  int      // RPCs that have failed since the last one that did not
+	failed  int      // number of RPCs that have failed one after the other
 	call    *call    // the RPC under way, which is own; nil: none
-	again   deadline // the next RPC after one that failed
+	again   deadline // time of the next RPC after one that failed
 	own     call     // memory of all RPCs of the unit
 }
 
@@ -49,7 +49,7 @@ func (n *Node) call(u *unit) {
 	} else {
 		c.bulk, e.Bits, e.Op, e.Check = true, n.nextID(), t.params.Op, t.params.Check
 		if e.Check == wire.CheckDiscard {
-			e.Check = wire.CheckNone // a kernel sends it so
+			e.Check = wire.CheckNone // kernel nodes send CheckNone, too
 		}
 		e.Length, e.Offset = int(bulkLength(&t.params, t.features)), int(t.params.Offset%pageSize)
 		n.brwCall = wire.BRW{BulkID: e.Bits, Op: e.Op, Length: uint32(e.Length), Check: e.Check}
@@ -119,7 +119,7 @@ func (n *Node) progress(in *Input) {
 	}
 }
 
-// replied takes a reply, and reports whether it is one to the request.
+// replied takes a reply, and reports whether it answers the request.
 func (n *Node) replied(c *call, data []byte) bool {
 	if c.replied {
 		return true // a second reply changes nothing

@@ -21,13 +21,13 @@ func (l *lab) endWrite(call engine.Effect) {
 	}
 }
 
-// TestCallMemory: the bulk data of the node's own RPCs are bounded, those of all tests together.
-// Units wait in order for memory, which counts a page at least and the offset.
+// TestCallMemory: MaxBulk bounds the bulk data of the node's own RPCs, of all tests together. Units wait
+// in order for memory. An RPC counts for at least a page, and its offset counts, too.
 func TestCallMemory(t *testing.T) {
 	spec.Covers(t, "ST-19")
 	for _, tt := range []struct {
 		length, offset uint32
-		most           int // RPCs under way in 4 MiB
+		most           int // RPCs that may be under way if MaxBulk is 4 MiB
 	}{{1 << 20, 0, 4}, {1 << 20, 8, 3}, {8, 0, 1024}} {
 		l := newLab(t, engine.Config{MaxBulk: 4 << 20}, node1)
 		l.join(node1)
@@ -73,7 +73,7 @@ func TestStopWaiting(t *testing.T) {
 }
 
 // TestBackOff: a unit whose RPCs fail one after the other waits longer each time, up to a second.
-// After an RPC that did not fail the next failure waits for the shortest time again.
+// After an RPC that succeeds, the wait after the next failure is the shortest one again.
 func TestBackOff(t *testing.T) {
 	spec.Covers(t, "ST-16")
 	l := newLab(t, engine.Config{}, node1)

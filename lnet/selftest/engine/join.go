@@ -27,7 +27,7 @@ type joining struct {
 	id       uint64 // number of the RPC
 	in       Input
 	features wire.Features
-	again    bool // the console has refused other features
+	again    bool // the console has refused our features, so the request was sent again with the console's
 	due      deadline
 }
 
@@ -59,7 +59,7 @@ func (n *Node) askToJoin() {
 	j := n.joining
 	j.id = n.nextID()
 	m := wire.Message{Header: wire.Header{Features: j.features}, ReplyID: j.id, Body: &wire.Join{Session: wire.NoSession(), Group: j.in.Group}}
-	data, _ := m.AppendBinary(make([]byte, 0, wire.MessageSize)) // the group was checked
+	data, _ := m.AppendBinary(make([]byte, 0, wire.MessageSize)) // cannot fail: join has checked the name of the group
 	n.stats.Sent++
 	n.after(&j.due, joinTimeout, func() {
 		n.stats.Expired++
@@ -87,7 +87,7 @@ func (n *Node) endJoin(end Joined) {
 	n.do(Effect{Kind: DoAnswer, ID: j.command, Joined: end})
 }
 
-// progressJoin takes the end of a part of the RPC.
+// progressJoin handles an input about the RPC: its request cannot be sent, or its reply has arrived.
 func (n *Node) progressJoin(in *Input) {
 	j := n.joining
 	switch {

@@ -100,7 +100,7 @@ func TestJoins(t *testing.T) {
 	}
 }
 
-// TestJoinRefused: what this node, the console or the network refuses.
+// TestJoinRefused checks how a Join ends if this node, the console or the network refuses it.
 func TestJoinRefused(t *testing.T) {
 	spec.Covers(t, "ST-33")
 	stranger := process("10.9.9.9@tcp")
@@ -137,7 +137,7 @@ func TestJoinRefused(t *testing.T) {
 		"the same meanwhile": {node2, "g", func(j *joiner) {
 			j.want(node1, &wire.MakeSession{Session: id1}, wire.OK)
 			j.reply(1, wire.OK, &wire.JoinReply{Session: id1})
-			j.want(node1, &wire.RemoveSession{Session: id1}, wire.OK) // one of two references
+			j.want(node1, &wire.RemoveSession{Session: id1}, wire.OK) // the session has two references, and loses one
 			j.want(node1, &wire.Debug{Session: id1}, wire.OK)
 		}, engine.Joined{Session: id1, Features: 1}},
 	} {
@@ -147,7 +147,7 @@ func TestJoinRefused(t *testing.T) {
 				t.Fatalf("sent: %t", sent)
 			}
 			if tt.then != nil {
-				j.step(node1.NID, engine.Input{Kind: engine.Cancel, ID: 8}) // of no Join
+				j.step(node1.NID, engine.Input{Kind: engine.Cancel, ID: 8}) // no effect: there is no Join with this number
 				tt.then(j)
 			}
 			if !tt.want.Session.Console.IsValid() {
@@ -172,7 +172,7 @@ func TestJoinBusy(t *testing.T) {
 	if _, sent := j.join(node2, "h"); sent || len(j.end) != 3 || j.end[2].Errno != syscall.EBUSY || j.end[2].Session != id1 {
 		t.Errorf("%+v", j.end)
 	}
-	j.reply(1, wire.OK, &wire.JoinReply{Session: id2}) // late, or forged
+	j.reply(1, wire.OK, &wire.JoinReply{Session: id2}) // no effect: no Join is under way
 	if got := j.nodes[node1.NID].Stats(); got.Session != id1 {
 		t.Errorf("%+v", got)
 	}

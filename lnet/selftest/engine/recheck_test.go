@@ -46,7 +46,7 @@ func TestJoinNoLongerAllowed(t *testing.T) {
 			t.Errorf("%+v", j.end)
 		}
 	}
-	j.reply(1, wire.OK, &wire.JoinReply{Session: id1}) // late
+	j.reply(1, wire.OK, &wire.JoinReply{Session: id1}) // no effect: the Join has ended
 	if got := j.nodes[node1.NID].Stats(); len(j.end) != 1 || j.end[0].Errno != syscall.EPERM || got.Session != wire.NoSession() || got.NotAllowed != 1 {
 		t.Errorf("%+v, %+v", j.end, got)
 	}

@@ -65,7 +65,7 @@ func consoleA() []ownRequest {
 	batch := func(number uint64, op wire.BatchOp) *wire.Batch {
 		return &wire.Batch{Session: id, Batch: number, Op: op}
 	}
-	const ( // how many requests the console sends to others before
+	const ( // how many requests the console sends to other nodes before its own node gets the named request
 		session    = 1            // MAKE_SESSION
 		firstTest  = 4            // two DEBUG, TEST
 		secondTest = 5            // TEST

@@ -177,7 +177,7 @@ func TestBulkBounds(t *testing.T) {
 	}
 	l.step(node1.NID, engine.Input{Kind: engine.Moved, ID: moves[0].ID})
 	l.step(node1.NID, engine.Input{Kind: engine.Moved, ID: moves[1].ID, Failed: true})
-	l.step(node1.NID, engine.Input{Kind: engine.Moved, ID: moves[1].ID}) // too late
+	l.step(node1.NID, engine.Input{Kind: engine.Moved, ID: moves[1].ID}) // too late: this transfer has failed already
 	if len(moves) != 4 || len(l.replies) != 1 {
 		t.Fatalf("%d transfers, %d replies", len(moves), len(l.replies))
 	}

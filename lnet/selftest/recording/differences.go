@@ -16,7 +16,7 @@ type Differences struct {
 	Jitter time.Duration
 	// LNet says that the node counts the messages of LNet; false: it is a machine without LNet.
 	LNet bool
-	// Samples is how many differences of two samples were compared.
+	// Samples counts comparisons of how much the counters of both nodes grew between two replies to STAT.
 	Samples int
 
 	numbers  map[uint64]uint64             // numbers of our node by the recorded ones
@@ -25,7 +25,7 @@ type Differences struct {
 	sessions map[wire.Session]wire.Session // sessions of our console by the recorded ones
 	checks   map[uint64]wire.Check         // checks of bulk data, by their recorded match bits
 	stale    string                        // name in a reply of the recorded node
-	samples  [2]*wire.StatReply            // the latest of the recorded node and of ours
+	samples  [2]*wire.StatReply            // latest replies to STAT: of the recorded node, and of ours
 }
 
 // Adapt returns the message that our node must send in the place of a recorded one, and an error

@@ -53,7 +53,7 @@ func do(ctx context.Context, c *console.Console, command engine.Command) ([]cons
 	return doBatch(ctx, c, command)
 }
 
-// doBatch is the second half of do.
+// doBatch is do for the commands about batches.
 func doBatch(ctx context.Context, c *console.Console, command engine.Command) ([]console.Answer, error) {
 	switch d := command.(type) {
 	case *engine.AddBatch:

@@ -175,7 +175,7 @@ func newBody(t Type) Body {
 	return newOther(t)
 }
 
-// newOther is the second half of newBody.
+// newOther is newBody for the types that newBody itself does not list.
 func newOther(t Type) Body {
 	switch t {
 	case TypeDebug:

@@ -277,7 +277,7 @@ func (g *Manager) report(from nid.NID, o *wire.Order) {
 		g.spoke(from, o.Incarnation)
 		g.fail(false, func(m *managed) bool { return m.NID == from && m.Incarnation < o.Incarnation }) // an earlier incarnation has ended (RM-A8)
 		if g.isDeparted(id) || !o.Version.IsValid() || o.Version.Epoch == g.epoch || g.collect.over {
-			g.expel(id) // the member may have been silent when the search asked the others
+			g.expel(id) // the member may not have answered when the search asked all members
 		} else if g.collect.againAt > g.now {
 			g.deny(from, o, wire.RefusedQuorum)
 		} else {

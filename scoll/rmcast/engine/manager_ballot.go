@@ -87,8 +87,8 @@ func (g *Manager) backed() (best *ballot) {
 }
 
 // leftBehind reports whether the member p cannot be on the list b that the majority has. There
-// are two cases. If p has an earlier list and b was made without it, p missed messages. If p
-// has a later list with fewer backers, the other members do not know that list.
+// are two cases. If p has an earlier list and is not on b, p missed messages. If p has a later
+// list with fewer backers, the other members do not know that list.
 func (b *ballot) leftBehind(p *probe, all []ballot) bool {
 	if p.version.Compare(b.version) < 0 {
 		return !slices.ContainsFunc(b.members, func(m wire.Member) bool { return m.ID == p.ID })

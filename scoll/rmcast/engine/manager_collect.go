@@ -28,7 +28,7 @@ func (c *collect) end() { c.probes, c.ballots, c.answered, c.heard = nil, nil, 0
 // Bounds on the work that members can cause.
 const (
 	maxNumber = 1 << 31 // communication numbers from here on are reassigned
-	maxNamed  = 4       // a named member is not asked while so many on its node have not answered
+	maxNamed  = 4       // a named member is not asked while this many incarnations on its node have not answered
 )
 
 // probe is a member that is being asked.
@@ -72,7 +72,7 @@ func (g *Manager) ask(m wire.Member, named int) {
 	g.question(m.NID)
 }
 
-// question sends a member the query what it knows. A manager on standby sends a pre-vote, which also
+// question asks a member which lists and members it knows. A manager on standby sends a pre-vote, which also
 // asks whether this manager may become the active one.
 func (g *Manager) question(id nid.NID) {
 	o := g.state(wire.OrderCollect)
@@ -286,7 +286,7 @@ func (g *Manager) unbacked() {
 	switch {
 	case g.role == standby && !w.list.Version.IsValid() && w.joinAt+g.cfg.Takeover > g.now && w.joinAt > 0:
 		w.list = wire.Order{}
-		g.elect() // only members reported the list: nodes that want to join need not wait for its members
+		g.elect() // no manager has sent the list that members reported: nodes that want to join need not wait for them
 	case g.role == standby:
 		g.setAlone(true)
 		w.manager, w.heardAt = nid.NID{}, g.now

@@ -85,7 +85,7 @@ type ManagerStats struct {
 	Ahead                   uint64 // messages with epochs or incarnations far above the wall clock
 	Claims                  uint64 // reports of later epochs that members sent
 	Contradicted            uint64 // members that alone reported live ones as failed
-	Denied                  uint64 // refusals by members of this manager's messages
+	Denied                  uint64 // messages of this manager that members refused
 	Canvasses               uint64 // pre-votes that this manager has begun
 	Alone                   uint64 // times that too few members were heard
 	Silent                  uint64 // members left behind because they were silent

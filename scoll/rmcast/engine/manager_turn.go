@@ -120,7 +120,7 @@ func (g *Manager) elect() {
 	g.out.emit(Effect{Kind: Elected, Version: g.version})
 	g.collect = collect{}
 	for _, m := range w.list.Members {
-		g.ask(m, wire.MaxMembers) // the answer has all members that were reported
+		g.ask(m, wire.MaxMembers) // counts as named by all: m was listed, or reported to be a member
 	}
 	g.tellRivals(false)
 }

@@ -72,9 +72,9 @@ func TestMerge(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("sent %q, want %q", got, want)
 	}
-	// These are the datagrams: three with 8, with 8, and with 4 messages and the empty one;
-	// two with the fragments of the long message; and one each for "after", for the 98 bytes,
-	// and for "last".
+	// The datagrams are: three that pack 8, 8 and 5 messages, the empty one among the 5; two with
+	// the fragments of the long message; and one each for "after", for the 98 bytes, and for
+	// "last".
 	if datagrams != 8 || gone != merged || merged != 21-3 || packed != 21 || shared != 21 {
 		t.Errorf("%d datagrams, %d of %d merged, %d of %d packed", datagrams, gone, merged, packed, shared)
 	}

@@ -39,9 +39,10 @@ func (s *stream) send(rank int, run span, flags wire.DatagramFlags) (puts int) {
 	return puts
 }
 
-// datagramOf returns a datagram that this node has, or one that contains several messages. The
-// payload is a copy in the output, because further steps may reuse the buffers of the messages
-// before the effect is applied.
+// datagramOf returns the datagram for a range of numbers that leave together (see the method together):
+// the one datagram as this node has it, or a datagram that packs the messages of several. The payload is
+// a copy in the output, because further steps may reuse the buffers of the messages before the effect
+// is applied.
 func (s *stream) datagramOf(what span, flags wire.DatagramFlags) (d wire.Datagram, data []byte) {
 	m, n := s.m, what.end-what.first
 	d = s.header(what.first, flags)

@@ -120,8 +120,9 @@ func TestOlderMember(t *testing.T) {
 }
 
 // TestOlderManager: RM-41: a node whose manager has version 1, which does not answer messages of
-// this version, inquires in version 1 and learns why it does not become a member. It says so
-// once. A manager of this version is not told of other versions by inquiries.
+// this version, inquires in version 1 and learns why it does not become a member. The
+// user is told once. A manager of this version ignores inquiries: it does not take their sender for a
+// node of version 1.
 func TestOlderManager(t *testing.T) {
 	spec.Covers(t, "RM-41", "RM-A23")
 	for _, version := range []int{1, wire.ProtocolVersion} {

@@ -107,8 +107,9 @@ func TestMemberReportedFailed(t *testing.T) {
 }
 
 // relisted gives a member a list on which a host has failed, and then one that has the host's
-// member again. All versions up to before are obsolete according to the second list. It returns
-// the effects of the second list.
+// member again. The function before gets the version of the first list, and returns the
+// version below which all are obsolete according to the second list. The result is the effects
+// of the second list.
 func (w *world) relisted(h *host, failed sim.NodeID, before func(without wire.Version) wire.Version) (effects []Effect) {
 	w.t.Helper()
 	with, without := w.hosts[0].g.published(), w.hosts[0].g.published()

@@ -65,7 +65,8 @@ func TestCompletion(t *testing.T) {
 
 // TestPace: RM-34 and RM-A21: a burst takes half of the room of the smallest receiver, shared
 // with other origins. Repairs halve the limit, but not below three quarters of the initial limit.
-// The limit rises again by one each time, up to the room.
+// The limit rises again by one each time that as many datagrams are released as it allows, up to the
+// whole room.
 func TestPace(t *testing.T) {
 	spec.Covers(t, "RM-34", "RM-A21")
 	r := &roster{window: 128, fragment: 2048}

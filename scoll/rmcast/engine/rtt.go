@@ -55,7 +55,7 @@ func (s *stream) sampleAck(k *child, ks *childSlot, seq uint64, e *wire.Entry) {
 	}
 }
 
-// overtaken samples how much later than control messages about it a datagram arrived.
+// overtaken samples the time from the first control message about a datagram to its arrival.
 func (s *stream) overtaken(sl *slot) {
 	if sl.noticedAt != 0 {
 		s.m.late.sample(s.m.now-sl.noticedAt, s.m.now)

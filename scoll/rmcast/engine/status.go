@@ -39,7 +39,7 @@ type StreamStatus struct {
 	Stable  uint64       // all members have all datagrams below this number
 	Next    uint64       // all datagrams below this number are delivered here
 	Head    uint64       // all datagrams below this number were sent, as far as this node knows
-	Waits   []Wait       // what the oldest message waits for among those that were delivered here, but not at all members below
+	Waits   []Wait       // the children for which a message waits: the oldest one that is delivered here, but not at all members below
 }
 
 // Wait is a child in the tree that has not acknowledged a message.

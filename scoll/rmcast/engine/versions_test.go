@@ -116,7 +116,7 @@ func TestUnknownVersion(t *testing.T) {
 	w := newWorld(t, 4, nil)
 	w.form(3)
 	w.run(time.Second)
-	// The list to node 2 gets lost and its acknowledgement is forged, so no other node knows.
+	// The list to node 2 gets lost and its acknowledgement is forged, so no other node knows of the loss.
 	lost := 0
 	w.loss = func(from, to sim.NodeID, p *packet) bool {
 		o, err := wire.ParseOrder(p.data)

@@ -2,8 +2,8 @@ package tree
 
 import "context"
 
-// RoutesAtOnce is how many routes of a file are added by one request. A request to the control socket
-// with as many is shorter than the longest that the socket takes.
+// RoutesAtOnce is how many routes of a file are added by one request. A request with so many routes is
+// not longer than the control socket allows.
 const RoutesAtOnce = 256
 
 // addRoutes adds the routes with which items begins, at most as many as given, by one request: a node

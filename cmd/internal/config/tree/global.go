@@ -9,7 +9,7 @@ import (
 // Global are the settings of a node. A nil field is not set.
 type Global struct {
 	NUMARange          *int64 `json:"numa_range,omitempty"`                 // kept, without effect in ulnet
-	MaxInterfaces      *int64 `json:"max_interfaces,omitempty"`             // kept, without effect in ulnet
+	MaxInterfaces      *int64 `json:"max_interfaces,omitempty"`             // how many NIs a peer may have
 	Discovery          *int64 `json:"discovery,omitempty"`                  // 1: peers are discovered
 	DropAsymRoute      *int64 `json:"drop_asym_route,omitempty"`            // 1: drop messages that come by another router than the route back
 	RetryCount         *int64 `json:"retry_count,omitempty"`                // how often a message is sent again

@@ -6,7 +6,7 @@ import "slices"
 // and settings of the file replace those of the tree. A route, a rule or a peer that the tree already has
 // stays as it is, but such a peer gets the further NIDs that the file has for it.
 func (t *Tree) Merge(f *File) {
-	t.Peer, t.Net = slices.Clone(t.Peer), slices.Clone(t.Net) // a configuration may share them
+	t.Peer, t.Net = slices.Clone(t.Peer), slices.Clone(t.Net) // copied, because a configuration may share these slices
 	for i := range t.Net {
 		t.Net[i].NIs = slices.Clone(t.Net[i].NIs)
 	}

@@ -10,7 +10,7 @@ import (
 const Loopback = "lo"
 
 // Net is a network of the node. The keys of the types below are those of Lustre's lnetctl, except
-// for those marked "ours".
+// for those marked "ulnet's addition".
 type Net struct {
 	Type string `json:"net type"`              // name of the network, such as tcp1
 	NIs  []NI   `json:"local NI(s),omitempty"` // NIs of this node on the network

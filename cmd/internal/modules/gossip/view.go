@@ -6,8 +6,8 @@ import (
 	"ulnet/scoll"
 )
 
-// An agent of gossip is itself a scoll.View; the type view is one, too, and goes on when the
-// agent is stopped or replaced.
+// An agent of gossip is itself a scoll.View. The type view is one, too, and unlike an agent it can
+// still be used when the agent is stopped or replaced.
 var (
 	_ scoll.View = (*gossip.Agent)(nil)
 	_ scoll.View = (*view)(nil)

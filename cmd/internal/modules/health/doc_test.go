@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestHealthDocument: docs/client-health.md tells what an operator does about each reason for
-// which a server refuses a client, and has no other words in that place.
+// TestHealthDocument: the table for operators in docs/client-health.md has a row for each reason why a
+// server has no quorum, and no row for another word in backquotes, except other-times.
 func TestHealthDocument(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "client-health.md"))
 	if err != nil {
@@ -16,7 +16,7 @@ func TestHealthDocument(t *testing.T) {
 	}
 	_, table, _ := strings.Cut(string(b), "<!-- operator -->\n")
 	table, _, _ = strings.Cut(table, "\n\n")
-	known := map[string]bool{"other-times": true} // a reason that only clients report, not about the quorum
+	known := map[string]bool{"other-times": true} // not about the quorum: a reason why a client has no master
 	for _, why := range []QuorumLack{LackGossip, LackParams, LackListening, LackStarting, LackUnsure, LackCutOff, LackNone} {
 		known[string(why)] = true
 		if !strings.Contains(table, "\n| `"+string(why)+"` | ") {

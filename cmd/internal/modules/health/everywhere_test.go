@@ -19,7 +19,7 @@ import (
 func TestHealthEverywhere(t *testing.T) {
 	spec.Covers(t, "CH-61")
 	t.Parallel()
-	h := newHealthNodes(t, 3, 2, func(_ int, c *config.Config) { // a server dies: clients wait so long for it
+	h := newHealthNodes(t, 3, 2, func(_ int, c *config.Config) { // short times: clients wait that long for the server that dies
 		times := &c.Health.Times
 		times.Client, times.Elect, times.Orphan = 2*time.Second, 500*time.Millisecond, 3*time.Second
 	})

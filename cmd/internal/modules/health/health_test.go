@@ -155,8 +155,8 @@ func (h *healthNodes) settled(i, n int) bool {
 }
 
 // TestHealthRoles: CH-1, CH-2, CH-7, CH-15, CH-51: clients and servers run, and the list of
-// servers comes from gossip. All clients are connected. An administrator evicts one, which only
-// its master obeys, and drains a server. Names and filters find clients.
+// servers comes from gossip. All clients are connected. An administrator orders the eviction of a
+// client, which only its master carries out, and drains a server. Names and filters find clients.
 func TestHealthRoles(t *testing.T) {
 	spec.Covers(t, "CH-1", "CH-2", "CH-7", "CH-15", "CH-51")
 	h := newHealthNodes(t, 3, 2, nil)

@@ -92,8 +92,9 @@ func FuzzPage(f *testing.F) {
 	})
 }
 
-// TestMergePages: if a server has more pages, it has not yet reported about the clients after its
-// page. The result ends with the first such end of a page, and leaves out the clients after that.
+// TestMergePages: a server that has more clients than fit its page has not yet reported about the
+// clients after that page. The result ends where the first such page ends: it leaves out all later
+// clients.
 func TestMergePages(t *testing.T) {
 	one, two := nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@tcp")
 	info := func(id byte, epoch uint32) health.ClientInfo {

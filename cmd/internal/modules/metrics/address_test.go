@@ -8,7 +8,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestServesPage: where other hosts reach the address of metrics, only "on" gives them the page.
+// TestServesPage: at an address that other hosts can reach, the page is served only if metrics_page is
+// "on".
 func TestServesPage(t *testing.T) {
 	spec.Covers(t, "OP-68")
 	for text, local := range map[string]bool{

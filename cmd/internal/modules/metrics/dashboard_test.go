@@ -187,7 +187,8 @@ func (m *metric) quantile(q, selector, interval string) string {
 	return fmt.Sprintf(of, q, m.name, selector, interval) + " or " + fmt.Sprintf(of, q, m.name+"_bucket", selector, interval)
 }
 
-// filter leaves out series that are zero, for metrics of which most are that all the time.
+// filter returns the end of an expression, which leaves out series with the value 0. It is empty except
+// for metrics most of whose series are always 0.
 func (m *metric) filter() string {
 	if n := len(m.labels); n > 0 && m.labels[n-1] != "nid" {
 		return " != 0"

@@ -35,9 +35,9 @@ func distribution(from *latency.Snapshot) *dto.Histogram {
 	var m dto.Metric
 	err := prometheus.MustNewConstNativeHistogram(undescribed, from.Count(), from.Sum.Seconds(), positive, nil, zero, latency.Schema, threshold, time.Time{}).Write(&m)
 	if err != nil {
-		panic(err) // it only copies
+		panic(err) // cannot happen: Write only copies
 	}
-	m.Histogram.CreatedTimestamp = nil // counters have none either
+	m.Histogram.CreatedTimestamp = nil // the counters have no such timestamp either
 	m.Histogram.Bucket = classic(from)
 	return m.Histogram
 }

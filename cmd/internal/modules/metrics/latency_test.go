@@ -120,7 +120,7 @@ func TestNativeHistogram(t *testing.T) {
 	for _, d := range times {
 		want[d] = 1
 	}
-	delete(want, time.Hour) // in the bucket of the longest times, which each leaves out
+	delete(want, time.Hour) // its bucket is the one that the function each leaves out
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -144,7 +144,7 @@ func (m *Module) Close(ctx context.Context) error {
 		return nil
 	}
 	if m.page != nil {
-		m.page.Close() // the server would wait for its streams
+		m.page.Close() // first, because m.server waits for the streams of the page
 		m.unwatch(ctx)
 		if err := m.capture.Close(ctx); err != nil {
 			m.Log.Warn("metrics", slog.Any("err", err))

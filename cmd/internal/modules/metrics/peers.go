@@ -61,7 +61,7 @@ type counting interface {
 
 // read takes the state of all peers of a node, and then its counters.
 func (s *peerSet) read(n counting) {
-	for _, p := range s.own { // any order: each for itself
+	for _, p := range s.own { // any order: peers are independent
 		*p = peer{label: p.label, base: p.base, before: p.peerCounts}
 	}
 	s.rest.peerGauges, s.count = peerGauges{}, 0
@@ -74,8 +74,8 @@ func (s *peerSet) read(n counting) {
 		}
 	})
 	s.count += len(s.own)
-	for id, p := range s.own { // any order: each for itself
-		if p.fresh && others { // the others have its counts so far
+	for id, p := range s.own { // any order: peers are independent
+		if p.fresh && others { // s.rest already includes its counts so far
 			p.base = p.peerCounts
 		}
 		s.settle(id, p)

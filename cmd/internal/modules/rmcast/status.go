@@ -18,7 +18,7 @@ type Status struct {
 	Strays uint64        `json:"strays"` // messages for groups that this node is not in
 	// Keys is the number of keys; 0: messages are not signed.
 	Keys      int       `json:"keys"`
-	Verified  [2]uint64 `json:"verified"`   // messages that each key has verified since it was read
+	Verified  [2]uint64 `json:"verified"`   // messages that each key has verified since the key was read
 	NotSigned uint64    `json:"not_signed"` // messages dropped because of a missing, wrong or unexpected code
 }
 

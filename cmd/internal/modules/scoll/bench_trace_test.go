@@ -155,7 +155,7 @@ func TestBenchTrace(t *testing.T) {
 		}
 		// The path ends at the first member whose own work took longer than its child's answer.
 		last := len(trace.Steps) - 1
-		if last > 0 && trace.Steps[last].Kind == StepGC { // follows the step in which the collection was
+		if last > 0 && trace.Steps[last].Kind == StepGC { // it follows the step that the collection interrupted
 			last--
 		}
 		if last < 0 || trace.Steps[last].NID != nid.MustParse("127.0.0.71@tcp") || trace.Steps[last].Kind != StepWork {

@@ -53,8 +53,8 @@ func TestWhoIsListed(t *testing.T) {
 	}
 }
 
-// TestDistrust: actions run only if ports are used that only root can have, or there is a key,
-// or actions_without_identity is set.
+// TestDistrust: actions run only if peers must send from ports that only root may use, or there is a
+// key, or actions_without_identity is set.
 func TestDistrust(t *testing.T) {
 	key, err := keyring.NewKeys([]byte("sixteen bytes at least"))
 	if err != nil {

@@ -31,7 +31,7 @@ import (
 // Gossip is the interface to the module of gossip.
 type Gossip interface {
 	Now() (participants *engine.List, agent *gossip.Agent) // the list is nil before init; the agent is nil unless gossip runs
-	View() scoll.View                                      // the health of nodes; usable while gossip does not run
+	View() scoll.View                                      // which nodes are alive; usable while gossip does not run
 	OnChange(func())                                       // calls a function when the participants change
 }
 

@@ -37,7 +37,7 @@ func call[T any](m *Module, f func(*console.Console) (T, error)) (answer T, err 
 	return answer, explain(err)
 }
 
-// ask is the function call for functions f that return answers of nodes.
+// ask is a method that does what call does, for functions f that return answers of nodes.
 func (m *Module) ask(f func(*console.Console) ([]console.Answer, error)) ([]console.Answer, error) {
 	return call(m, f)
 }

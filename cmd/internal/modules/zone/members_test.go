@@ -24,7 +24,7 @@ func TestZoneFilter(t *testing.T) {
 		{"", nil, true},
 		{"member", nil, true},
 		{"left|member", nil, true},
-		{"m", []string{"role"}, false}, // members without any state
+		{"m", []string{"role"}, false}, // "m" matches no state as a whole
 		{"le.t|dead", nil, false},
 		{"", []string{"role"}, true},
 		{"", []string{"role=mds", "text=two.*", "empty="}, true},

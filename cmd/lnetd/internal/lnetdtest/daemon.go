@@ -54,9 +54,9 @@ type Config struct {
 	// Within runs a function on a thread in the network namespace of the daemon, until
 	// the function returns; nil: the namespace of the test.
 	Within func(f func() error) error
-	// Crowd is set for daemons of which a test has more than a small machine has cores. Go gives each
-	// of them one thread for its goroutines, which takes a fifth less CPU time than threads that wake
-	// each other. In the long form of the tests they run as users run them.
+	// Crowd is set if a test starts more daemons than a small machine has cores. Each daemon then runs
+	// its goroutines on one thread (GOMAXPROCS=1), which takes a fifth less CPU time than several
+	// threads that wake each other. In long runs of the tests, Crowd has no effect.
 	Crowd bool
 	// Early makes Start return as soon as the process runs.
 	Early bool

@@ -48,8 +48,8 @@ func NewManager(t testing.TB, watchdog time.Duration) *Manager {
 	return m
 }
 
-// equip gives a daemon that has not started what it gets from its manager. Call release when it has
-// started.
+// equip adds to the command of a daemon the files and environment variables that the daemon gets from its
+// manager. Call release when the daemon has started.
 func (m *Manager) equip(cmd *exec.Cmd, more []*os.File) (release func()) {
 	m.t.Helper()
 	release, err := m.Equip(cmd, more...)

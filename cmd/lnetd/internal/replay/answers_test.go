@@ -110,7 +110,8 @@ const (
 	recordReply
 )
 
-// pingFrom returns these records as the node with the given address would have sent them.
+// pingFrom returns the records of the first connection of tcp-ping, with the given address in place of the
+// address of the node that pings.
 func pingFrom(t *testing.T, addr netip.Addr) (records []*capture.Record) {
 	t.Helper()
 	kernel := load(t, "tcp-ping").Records()

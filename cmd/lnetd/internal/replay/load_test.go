@@ -118,7 +118,7 @@ func Load(path string) (*Script, error) {
 	return &l.script, nil
 }
 
-// loader makes a Script of packets.
+// loader makes a Script from packets.
 type loader struct {
 	script Script
 	start  time.Time

@@ -100,7 +100,7 @@ func TestCommanded(t *testing.T) {
 		}
 	}
 	send(request(1), 1)
-	p.noteRPC(request(2), request(2)) // the node asks
+	p.noteRPC(request(2), request(2)) // the node sends request 2, which has no reply yet
 	send(request(3), 1)
 	send(rpcRecord(t, selftest.BulkPortal, 2, nil, &reply), 1)
 	send(request(4), 2)

@@ -43,8 +43,8 @@ func (d *Differences) adaptRPC(want, node *capture.Record) (err error) {
 	return err
 }
 
-// noteRPC notes the numbers in a message of the node that stands for a recorded one, and that a
-// request to a framework is not answered yet.
+// noteRPC records which numbers the node uses in place of the recorded ones. If the message is a request
+// to a framework, noteRPC also records that the request is not answered yet.
 func (d *Differences) noteRPC(recorded, node *capture.Record) {
 	if isRPC(recorded) && recorded.Header.Type == wire.Put {
 		d.RPCs.Note(recorded.Payload, node.Payload)
@@ -57,8 +57,8 @@ func (d *Differences) noteRPC(recorded, node *capture.Record) {
 	}
 }
 
-// substituteRPC changes a recorded message of lnet_selftest into the one that the node gets: to
-// the node's match bits, and with the node's sessions.
+// substituteRPC changes a recorded message of lnet_selftest into the one that the player sends to the node:
+// it puts in the match bits and sessions that the node uses in this run.
 func (d *Differences) substituteRPC(s *capture.Record) {
 	if s.Kind != capture.Message || !isRPC(s) {
 		return
@@ -115,7 +115,7 @@ func (d *Differences) rpc(r *capture.Record) uint64 {
 	if p := r.Header.Put(); p.Portal == selftest.BulkPortal {
 		return d.RPCs.RPC(p.MatchBits)
 	}
-	m, _ := selftest.ParseMessage(r.Payload) // 0 for what is no request
+	m, _ := selftest.ParseMessage(r.Payload) // ReplyID is 0 if the message is not a request
 	return m.ReplyID
 }
 

@@ -81,8 +81,8 @@ func withoutKernelAlone(script *replay.Script) {
 type tester struct {
 	users   *users
 	steps   []recording.Step
-	due     chan int      // numbers of the requests of the framework that the player comes to
-	given   int           // number of requests that were put into due
+	due     chan int      // has a token for each request to a framework that the player has come to
+	given   int           // number of tokens that were put into due
 	done    atomic.Int64  // number of commands that the console has done
 	tests   int           // requests of tests that the player has come to
 	stopped chan struct{} // closed when the tests without end have been stopped

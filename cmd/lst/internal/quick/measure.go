@@ -43,12 +43,12 @@ type Config struct {
 const (
 	shortestRound    = time.Second
 	shortestInterval = 100 * time.Millisecond // kernel nodes count milliseconds
-	intervals        = 50                     // the intervals of a round, unless these would be too short
+	intervals        = 50                     // intervals in a round; fewer if they would be too short
 	statTimeout      = 10 * time.Second
 	runTimeout       = 20 * time.Second
 	stopTimeout      = 5 * time.Second
 	cleanTimeout     = 10 * time.Second
-	mostBatches      = 48          // of a session: test nodes of ours have 64 at most
+	mostBatches      = 48          // bound of the batches of a session; test nodes of ulnet accept 64
 	idleTimeout      = time.Minute // the session of a measurement that was killed ends by itself
 )
 
@@ -112,7 +112,7 @@ func (m *measurement) lose(answers []console.Answer, what string) {
 }
 
 // begin makes a session with all nodes, unless there is one with fewer than mostBatches batches. It
-// replaces a session with more, because batches cannot be removed from a session.
+// replaces a session that has mostBatches, because batches cannot be removed from a session.
 func (m *measurement) begin(ctx context.Context) error {
 	if m.session && m.batches < mostBatches {
 		return nil

@@ -8,7 +8,7 @@ import (
 )
 
 // TestPlan: whatever the sides have in common, each pair of two nodes is in one round, no two
-// pairs of a round share a node, and the rounds are not many.
+// pairs of a round share a node, and there are at most twice as many rounds as the longer side has nodes.
 func TestPlan(t *testing.T) {
 	for seed := range uint64(100) {
 		random := rand.New(rand.NewPCG(seed, 1))

@@ -37,9 +37,10 @@ type Pair struct {
 }
 
 // Latency has quantiles of the time that an RPC takes. If the client is the node of the console's
-// process or daemon (Single), each sample is one RPC; a time is right to 1/32. The console cannot see
-// single RPCs of other clients: each sample is then the mean time of an RPC in one interval of at least
-// 100 ms. By Little's law that is the concurrency times the interval's length, divided by its RPCs.
+// process or daemon (Single), each sample is one RPC; a time is accurate to 1/32 of its value. The
+// console cannot see single RPCs of other clients: each sample is then the mean time of an RPC in one
+// interval of at least 100 ms. By Little's law that is the concurrency times the interval's length,
+// divided by its RPCs.
 type Latency struct {
 	Mean   time.Duration `json:"mean_ns"` // of all RPCs
 	P50    time.Duration `json:"p50_ns"`  // median of the samples

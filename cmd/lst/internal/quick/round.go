@@ -84,7 +84,7 @@ func (m *measurement) start(ctx context.Context, running []*track) error {
 	}
 	answers, err := m.console.AddTest(ctx, m.Key, console.Test{
 		Batch: batch, From: clients, To: servers, Service: m.Service, BRW: m.BRW,
-		Loop: -1, Concurrency: m.Concurrency, Distribute: 1, Span: 1, // the client i of the group has the server i
+		Loop: -1, Concurrency: m.Concurrency, Distribute: 1, Span: 1, // client i of the first group sends to server i of the second
 	})
 	m.lose(answers, "add test")
 	if err != nil || !m.takes(running) {

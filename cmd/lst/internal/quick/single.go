@@ -12,7 +12,7 @@ import (
 // Own tells of a node whose RPCs can be timed one by one: that of the console's process or daemon.
 type Own struct {
 	NIDs []nid.NID // its NIDs
-	// Latencies returns how many RPCs of the node as client took how long, since its start.
+	// Latencies returns a histogram: how long the RPCs took that the node has sent as a client since its start.
 	Latencies func(context.Context) ([]selftest.Latency, error)
 }
 
@@ -28,8 +28,9 @@ func (o *Own) find(running []*track) *track {
 	return running[i]
 }
 
-// time notes the RPCs of the own node, if it is a client: call the result at the end of a round.
-// A node that cannot say how long its RPCs took has intervals like others.
+// time measures the RPCs of the own node in a round, if that node is a client. Call the result at the end of
+// the round. If the node cannot say how long its RPCs took, its latencies come from intervals, like those of
+// other clients.
 func (m *measurement) time(ctx context.Context, running []*track) (end func()) {
 	t := m.Own.find(running)
 	if t == nil {
@@ -44,7 +45,7 @@ func (m *measurement) time(ctx context.Context, running []*track) (end func()) {
 	}
 }
 
-// between returns the RPCs that ended between two looks.
+// between returns the RPCs that ended between two calls of Latencies, given the results of both.
 func between(before, after []selftest.Latency) (list []selftest.Latency) {
 	had := make(map[time.Duration]uint64, len(before))
 	for _, b := range before {

@@ -99,7 +99,7 @@ func (r *Result) quantities() (list []quantity) {
 	)
 }
 
-// short leaves three or four digits of a time.
+// short rounds a time to at most four digits.
 func short(d time.Duration) time.Duration {
 	unit := time.Nanosecond
 	for d/unit >= 10_000 {

@@ -77,8 +77,8 @@ func parseIPv6(b []byte) (ip IP, err error) {
 	return ip, nil
 }
 
-// optionsValid reports whether options of IPv4 or TCP can be read, of which each but the end of the
-// list (0) and padding (1) has its length, at least the given one, in its second byte.
+// optionsValid reports whether options of IPv4 or TCP can be read. The end of the list (0) and padding (1)
+// are one byte each. Any other option has its length in its second byte, which must be at least least.
 func optionsValid(b []byte, least int) bool {
 	for len(b) > 0 && b[0] != 0 {
 		n := 1

@@ -18,11 +18,11 @@ const (
 // corrupt changes one 16-bit word of the IP packet in frame and reports
 // whether there was one.
 //
-// The word w becomes w XOR mask. An Internet checksum is a sum modulo 0xFFFF, which does not
-// change only if w' - w is a multiple of that: when 0 becomes 0xFFFF or the reverse. With a
-// mask that is neither 0 nor 0xFFFF that cannot happen. Words are counted from the start of the
-// packet, because the sums over header, TCP and UDP all begin at even offsets in it. A last odd
-// byte is not changed.
+// The word w becomes w' = w XOR mask. An Internet checksum is a sum modulo 0xFFFF. It stays the
+// same only if w' - w is a multiple of 0xFFFF, that is, if 0 becomes 0xFFFF or 0xFFFF becomes 0.
+// A mask that is neither 0 nor 0xFFFF makes no such change. Words are counted from the start of
+// the packet, because the sums over header, TCP and UDP all begin at even offsets in it. A last
+// odd byte is not changed.
 func corrupt(frame []byte, random *rand.Rand) bool {
 	if len(frame) < etherSize {
 		return false

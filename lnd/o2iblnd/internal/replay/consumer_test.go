@@ -89,8 +89,8 @@ func (c *consumer) register(m *kib.Msg) {
 	}
 }
 
-// write posts the RDMA WRITE whose first packet is at a place, in one piece as a
-// kernel does, with the SEND that follows it.
+// write posts the RDMA WRITE whose first packet has the index at in the script, together
+// with the SEND that follows it. It posts the WRITE in one piece, as a kernel does.
 func (c *consumer) write(at int) error {
 	first := &c.script.Packets[at]
 	var data []byte

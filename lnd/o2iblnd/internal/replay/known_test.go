@@ -130,7 +130,7 @@ func TestRestartedPeer(t *testing.T) {
 	good := other.Cut(14, 20).Edit(func(p *replay.Packet) {
 		switch {
 		case p.CM == nil:
-			if p.DestQP == 0x15 { // number of the kernel's queue pair in this recording, in which the kernel had made others before
+			if p.DestQP == 0x15 { // the kernel's queue pair in the recording rejects, where the kernel had made other queue pairs before
 				p.DestQP = qpn
 			}
 		case p.CM.MAD.Attribute == ibta.AttrREQ:

@@ -2,8 +2,8 @@ package replay
 
 import "ulnet/lnd/verbs/ibta"
 
-// OlderAndImprovised are differences to the nodes of the recordings that set
-// connections up: kernels of version 6.1, and an improvised peer.
+// OlderAndImprovised are the further differences that are permitted in recordings of
+// connection setups: their nodes were kernels of version 6.1 and an improvised peer.
 var OlderAndImprovised = []Difference{olderLifetime, improvisedRate, improvisedLabel}
 
 // olderLifetime is what kernels up to 6.1 say: a packet lives for 2^18 units of

@@ -20,7 +20,7 @@ type Console struct {
 	batches    uint64   // number of the latest batch, of all sessions
 	operations []*operation
 	calls      map[uint64]*call
-	queue      []*transaction // transactions with requests that are not sent yet, in turn
+	queue      []*transaction // transactions with requests that are not sent yet, in the order of their turns
 	lastID     uint64         // number of the latest RPC
 }
 

@@ -89,7 +89,7 @@ func (c *Console) settle(o *operation, s *session, b *batch, nodes []*node, then
 func (b *batch) settled(n *node, status wire.Status) (again bool) {
 	d, added := b.doubts[n], b.added[n]
 	switch {
-	case d == nil: // another command has settled it
+	case d == nil: // another command has settled the doubt
 		return false
 	case status == wire.OK && d.number > added:
 		if b.added[n] = d.number; d.client >= 0 {

@@ -41,8 +41,8 @@ func endless(units int) engine.Test {
 }
 
 // TestLostTest: a client that got a test, and whose reply was lost, is asked whether it has the
-// test before the number of that test, or of a later one, matters. The same for one that did not
-// get the test.
+// test before the number of that test, or of a later one, matters. So is a client that did not get
+// the test because the request was lost.
 func TestLostTest(t *testing.T) {
 	spec.Covers(t, "ST-27")
 	for name, tt := range map[string]struct {

@@ -50,7 +50,7 @@ const (
 // Effect is something that the shell has to do.
 type Effect struct {
 	Kind    EffectKind    // selects the fields that are used
-	ID      uint64        // number of the RPC, which is also the match bits of its reply, or of the command; match bits of the reply to JOIN
+	ID      uint64        // number of the RPC, also match bits of its reply; DoAnswer: number of the command; DoReply: match bits
 	Peer    nid.ProcessID // the node to send to
 	Self    nid.NID       // NID of this node to send the reply from
 	Service wire.Service  // service of the request

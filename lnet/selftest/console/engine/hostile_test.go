@@ -35,7 +35,7 @@ func TestWrongReplies(t *testing.T) {
 		for id, service := range l.host(0).services {
 			if service == wire.DebugService {
 				l.host(0).stepConsole(engine.Input{Kind: engine.Replied, ID: id, Data: reply})
-				l.host(0).stepConsole(engine.Input{Kind: engine.Replied, ID: id, Data: good}) // too late
+				l.host(0).stepConsole(engine.Input{Kind: engine.Replied, ID: id, Data: good}) // too late: the RPC has ended
 			}
 		}
 		if !ping.over || ping.Answers[0].Failed != syscall.EBADMSG || ping.Answers[0].State == engine.Unknown {

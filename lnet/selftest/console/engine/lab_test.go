@@ -21,13 +21,13 @@ const latency = 100 * time.Microsecond
 type lab struct {
 	t       *testing.T
 	now     time.Duration
-	latency time.Duration // of each message
+	latency time.Duration // time that each message takes
 	events  machine.Deadlines[func()]
 	hosts   map[nid.NID]*host
-	lost    func(from, to *host, service wire.Service) bool // messages that do not arrive; of replies with the service of their request
+	lost    func(from, to *host, service wire.Service) bool // whether a message is lost; a reply has the service of its request
 	refuse  syscall.Errno                                   // error with which sending a request to a dead host fails; 0: the request is sent and gets lost
 	answers map[uint64]*answer
-	id      uint64 // of the latest command
+	id      uint64 // number of the latest command
 	sent    map[wire.Service]int
 	most    int // most RPCs of consoles under way at one time
 	under   int
@@ -39,7 +39,7 @@ type host struct {
 	id       nid.ProcessID
 	console  *engine.Console
 	node     *node.Node
-	wakes    [2]machine.Deadline[func()] // of the console and of the node
+	wakes    [2]machine.Deadline[func()] // next steps of the console and of the test node
 	lists    map[uint64][]byte           // lists of the console's RPCs, by their match bits
 	bits     map[uint64]uint64           // match bits of the lists of RPCs
 	services map[uint64]wire.Service     // services of RPCs
@@ -113,7 +113,7 @@ func (h *host) stepConsole(in engine.Input) {
 	}
 	var out engine.Output
 	h.wake(0, h.console.Step(h.lab.now, in, &out), func() { h.stepConsole(engine.Input{}) })
-	if len(h.lab.hosts) < 100 { // they take time
+	if len(h.lab.hosts) < 100 { // in larger networks the check takes too long
 		if err := h.console.Invariants(); err != nil {
 			h.lab.t.Fatal(err)
 		}

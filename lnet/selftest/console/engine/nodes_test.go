@@ -50,7 +50,7 @@ func TestStates(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	l.refuse = 0
-	l.host(2).dead = true // and one that does not answer
+	l.host(2).dead = true // an active node that does not answer is down, too
 	if got := l.do(0, ping).Answers; got[1].Failed != syscall.ETIMEDOUT || got[1].Latency != 3*time.Second {
 		t.Errorf("%+v", got)
 	}

@@ -102,7 +102,8 @@ func openReplay(t *testing.T, file string, consoles ...nid.NID) *replay {
 	return r
 }
 
-// earlier is the time before the first recorded session, in which there may have been others.
+// earlier is when the first recorded session begins, on the clock of the replay. Sessions that send
+// nothing may come before.
 const earlier = time.Second
 
 func (r *replay) addNode(id nid.NID) {

@@ -110,7 +110,7 @@ func (c *Console) nextID() uint64 {
 	return c.lastID
 }
 
-// progress takes the end of an RPC from the network.
+// progress ends an RPC: its reply has arrived, or the shell reports that the request or the reply failed.
 func (c *Console) progress(in *Input) {
 	r := c.calls[in.ID]
 	if r == nil {
@@ -137,7 +137,7 @@ func (c *Console) progress(in *Input) {
 	c.answered(t, i, 0)
 }
 
-// free ends an RPC at the shell.
+// free forgets an RPC, and makes the shell free the memory of the RPC.
 func (c *Console) free(r *call) {
 	if delete(c.calls, r.id); r.of.service == wire.MakeSessionService {
 		r.of.nodes[r.i].making--
@@ -151,7 +151,7 @@ func (c *Console) over(r *call, errno syscall.Errno) {
 	t, n := r.of, r.of.nodes[r.i]
 	c.free(r)
 	t.answers[r.i].Latency = c.now - r.at
-	if errno == syscall.EHOSTUNREACH && t.service == wire.MakeSessionService { // there was no connection
+	if errno == syscall.EHOSTUNREACH && t.service == wire.MakeSessionService { // the node did not get the request
 		n.made = max(n.made-1, n.making)
 	}
 	if errno == syscall.ETIMEDOUT || n.state == Active && errno != syscall.EINTR && errno != syscall.ESHUTDOWN {

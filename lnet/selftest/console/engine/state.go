@@ -43,7 +43,7 @@ func (s *State) UnmarshalText(text []byte) error {
 
 // Node is a test node and its state.
 type Node struct {
-	ID    nid.ProcessID `json:"id"`    // where it is
+	ID    nid.ProcessID `json:"id"`    // its NID and PID
 	State State         `json:"state"` // what the console knows of it
 }
 
