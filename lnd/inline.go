@@ -29,7 +29,7 @@ type Inline struct {
 // Record is what a driver keeps of an inline message until that has ended. The records of the messages
 // in one buffer lie next to each other in memory, so that hundreds of messages end at a small cost.
 type Record struct {
-	Body    [wire.BodySize]byte // set by the driver: command of the header
+	Body    [wire.BodySize]byte // set by the driver: copy of Header.Body, the part of the header that depends on Type
 	Type    wire.MsgType        // set by the driver: type of the message
 	Length  int32               // set by the driver: number of payload bytes
 	Copies  int32               // number of further messages, equal to this one, that leave behind it

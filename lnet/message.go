@@ -48,7 +48,7 @@ type Message struct {
 	backlog bool          // the message is counted in Node.backlog
 	transit *transit      // the transit that it is part of; nil for a message of this node
 	retries int           // number of times that the message was sent again
-	chosen  bool          // the path has been chosen, so Target is valid
+	chosen  bool          // sendChosen has chosen the path, so Target is valid
 }
 
 // Init ties the embedded driver part to m. Call it once, before the first
@@ -68,7 +68,8 @@ func (m *Message) reset() {
 	m.retries, m.chosen = 0, false
 }
 
-// NextHop returns the NID to which m was sent. ok says that there was a choice.
+// NextHop returns the NID to which m was sent. ok is false if lnet did not choose this next hop,
+// because only one was possible, or because m ended before the choice.
 func (m *Message) NextHop() (id nid.NID, ok bool) { return m.Target.NID, m.chosen }
 
 func owner(m *lnd.Message) *Message { return m.Owner.(*Message) }

@@ -71,9 +71,10 @@
 //
 // An ACK or REPLY that does not come within one to one and a half transaction timeouts
 // (lnet.Config) of the MD's latest Put or Get unlinks the MD. Its last event is then an UNLINK
-// event, although no program called MDUnlink. If another operation is still under way and ends
-// well, the last event is the event of that operation, with the error ETIMEDOUT. This is LNet's
-// response tracking; the options TrackResponse and NoTrackResponse of an MD turn it on and off.
+// event, although no program called MDUnlink. If another operation on the MD is still under way
+// then, the last event is that operation's event instead, with the error ETIMEDOUT even if the
+// operation itself succeeds. This is LNet's response tracking; the options TrackResponse and
+// NoTrackResponse of an MD turn it on and off.
 //
 // Errors of calls carry Linux's errno values
 // (errors.Is with syscall.ENOENT and so on), under the names of the C API.
@@ -103,12 +104,12 @@
 // # Latency
 //
 // [Table.Latencies] returns how long Puts with Ack and Gets of this node took, as histograms
-// (package lnet/latency) of one operation in 64, drawn at random. Such an operation, like one with an
-// OpPtr, has a handle of its own, so that only its own answer ends its time: if its ACK is lost on a
-// network that doubles messages, the second copy of another ACK does not count instead. A timed
-// operation reads the clock, and takes the locks of the table's handles. The other operations only draw
-// a number: they read no clock, take no lock and allocate nothing more. While an MD awaits the answers
-// of 8 timed operations, none of its further operations is timed.
+// (package lnet/latency) of one operation in 64, drawn at random. Like an operation with an OpPtr, a
+// timed operation has a handle of its own, so that only its own answer ends the measurement. With the
+// handle of the MD, a duplicate of another operation's ACK could be taken for the operation's own ACK,
+// which was lost. A timed operation reads the clock, and takes the locks of the table's handles. The
+// other operations only draw a number: they read no clock, take no lock and allocate nothing more.
+// While an MD awaits the answers of 8 timed operations, none of its further operations is timed.
 //
 // # Concurrency
 //

@@ -42,8 +42,8 @@ func (t *Table) ClearLazy(index int) error {
 }
 
 // tryHeld matches the held PUTs that wait for any MD, oldest first, against the MD that was
-// just attached to e, until that MD is exhausted. It returns the PUTs that the MD accepts
-// and, with a nil md, those that are too long for it (lnet_ptl_attach_md). The caller holds
+// just attached to e, until that MD is exhausted. It returns the PUTs that the MD accepts, and
+// those that are too long for it, whose field md is nil (lnet_ptl_attach_md). The caller holds
 // p.mu.
 func (t *Table) tryHeld(p *portal, e *me) (ready operationList) {
 	var kept operationList

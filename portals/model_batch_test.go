@@ -10,8 +10,10 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// batchedPut makes PUTs arrive in a batch (lnd.Batcher). Other steps may come between the PUTs of a
-// batch, but not if ACKs may wait for the next PUT, because in the model no ACK waits for a later step.
+// batchedPut makes PUTs arrive in a batch (lnd.Batcher). If the table posts each ACK alone (r.acks is 1),
+// one PUT arrives and the batch may go on, so that other steps can come between its PUTs. Otherwise an ACK
+// can wait in the table until the next PUT of the batch. In the model no ACK waits for a later step, so the
+// whole batch then arrives in this step.
 func (r *modelRun) batchedPut(t *rapid.T) {
 	if r.acks == 1 {
 		r.putInBatch(t)

@@ -216,7 +216,8 @@ func (r *Request) SetArrived() error {
 	return nil
 }
 
-// hasArrived reports whether there is nothing to fetch.
+// hasArrived reports whether the bulk data need not be fetched, because the service has called
+// SetArrived.
 func (r *Request) hasArrived() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -197,7 +197,7 @@ func forwarded(r *analyze.Report) (n uint64) {
 	return n
 }
 
-// short rounds a length of time to three or four digits.
+// short rounds a duration to three or four digits.
 func short(d time.Duration) time.Duration {
 	unit := time.Nanosecond
 	for d/unit >= 10_000 {

@@ -109,11 +109,13 @@ func (m *Machine) cancel() {
 	m.roll = roll{}
 }
 
-// spoken returns the list that a message uses, or nil if it uses neither of this node's lists.
-// Without parameters in the message, the number of participants decides. If both lists have the
-// same number, the sender decides. A sender that is in only one of the lists uses that list. A
-// sender that has used the new list before still uses it. Any other sender uses this node's
-// current list, because its messages would have parameters if it knew of a change.
+// spoken returns the list that a message uses: m.list or, during a change, the other list of the
+// change. It returns nil if the message uses neither. Each message has the number of participants of
+// its list; if it also has parameters, their digest tells which list it is. For a message without
+// parameters, if both lists have that number, it depends on the sender:
+//   - a sender that is on only one of the lists uses that list
+//   - a sender that has committed to the new list uses the new list
+//   - any other sender uses m.list: if it knew of a change, its messages would have parameters
 func (m *Machine) spoken(msg *incoming) *List {
 	r := &m.roll
 	is := func(l *List) bool {

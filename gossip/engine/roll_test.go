@@ -10,8 +10,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// newListOf returns the list of some participants of testNIDs: the first one has the index
-// from, and the last one the index before to.
+// newListOf returns the list of the participants testNIDs(to)[from:], of which there are to-from.
 func newListOf(t testing.TB, from, to int) *List {
 	t.Helper()
 	l, err := NewList(testNIDs(to)[from:])

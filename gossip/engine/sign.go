@@ -22,8 +22,8 @@ func binding(from, to nid.NID, reply bool) keyring.Binding {
 	return keyring.Between(from, to).Number(bits)
 }
 
-// queue appends a message, and signs it if there are keys. Its data begins at the offset from
-// in out.Buf.
+// queue appends a message to out.Sends. Its data is out.Buf[from:]; if there are keys, queue appends
+// the authentication code to it.
 func (m *Machine) queue(to nid.NID, reply bool, from int, out *Output) {
 	out.Buf = m.ring.Append(out.Buf, from, binding(m.list.NID(m.self), to, reply))
 	out.Sends = append(out.Sends, Send{To: to, Reply: reply, Begin: from, End: len(out.Buf)})

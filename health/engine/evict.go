@@ -54,7 +54,7 @@ type batch struct {
 	withdraw bool    // the batch withdraws earlier evictions
 	inFlight bool
 	sent     bool
-	ready    bool // the batch will be sent in this step
+	ready    bool // the batch waits to be broadcast, see run
 	settled  bool // all live servers have answered, and are enough (see judge); dead servers get the batch if they come back within T_q
 }
 
@@ -263,7 +263,8 @@ func (e *evictions) retry(s *Server) {
 	}
 }
 
-// returned marks a batch as ready if the server that has come back has not answered it.
+// returned handles that server i has come back: each batch that it has not answered becomes ready to
+// be broadcast again, unless a broadcast of the batch is under way.
 func (e *evictions) returned(s *Server, i int32) {
 	for _, b := range e.batches {
 		if !b.inFlight && !b.ready && slices.Contains(b.missing, i) {

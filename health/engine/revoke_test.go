@@ -146,9 +146,10 @@ func TestMinorityDoesNotSettle(t *testing.T) {
 	}
 }
 
-// TestOutdatedNotice: CH-61, CH-A13: a client has chosen another server as its master, which
-// agreed. A notice that the master of its earlier choice has evicted it does not end the client,
-// which asks the sender. A notice of an eviction by the present choice ends it.
+// TestOutdatedNotice: CH-61, CH-A13: a client has replaced its master, and the new master has agreed.
+// A notice that the earlier master (epoch 1) has evicted the client does not end the client's
+// incarnation: the client asks the sender whether it is still connected. A notice that the present
+// master (epoch 2) has evicted the client ends the incarnation.
 func TestOutdatedNotice(t *testing.T) {
 	spec.Covers(t, "CH-61", "CH-A13")
 	for _, epoch := range []uint32{1, 2} {

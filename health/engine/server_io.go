@@ -35,7 +35,7 @@ const (
 	Restore                          // uses Record: a record saved before a restart
 	RestoreTombstone                 // uses Client, Incarnation, For: a tombstone from before a restart
 	EvictClient                      // uses Client, Token: an administrator orders the client's eviction; the effect DoResult has the answer
-	Drain                            // uses Alive: draining begins or ends; Count: ask only that many clients to choose other masters, once
+	Drain                            // uses Alive: true begins draining, false ends it; or Count > 0: only ask Count clients, once, to choose other masters
 	SetServers                       // uses Servers: all servers from now on
 )
 
@@ -43,10 +43,10 @@ const (
 // be valid during Step.
 type ServerInput struct {
 	Kind            ServerInputKind // which of the other fields are used
-	Alive           bool            // the server is alive, there is a quorum, or draining begins
+	Alive           bool            // true: the server is alive, there is a quorum, or draining begins; false: the opposite
 	Unsure          bool            // discovery does not know at present whether there is a quorum
 	Failed          bool            // the write or the broadcast failed
-	Count           int             // number of clients to ask to choose other masters while draining; 0: all clients
+	Count           int             // number of clients to ask, once, to choose other masters; 0: draining begins or ends
 	ID              uint64          // ID of the DoSave or DoBroadcast that has ended
 	Incarnation     uint64          // incarnation of Client
 	Lifetime        uint64          // how often Server has died, as discovery counts

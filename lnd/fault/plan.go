@@ -29,11 +29,11 @@ type Config struct {
 	// Seed of all random numbers. The same messages in the same order have the same
 	// outcomes.
 	Seed uint64
-	// MaxHeld and MaxHeldBytes bound what is kept because of delays, pauses
-	// and duplication, for all NIs together; zero means the default. The bytes
-	// are those of payload.
+	// MaxHeld and MaxHeldBytes bound the messages that the plan holds back because of
+	// delays, pauses and duplication, for all NIs together; zero means the default. The
+	// bytes are those of payload.
 	MaxHeld      int
-	MaxHeldBytes int // bound of the payload bytes that are kept; see MaxHeld
+	MaxHeldBytes int // bound of the payload bytes that are held back; see MaxHeld
 }
 
 // Plan is the set of faults at one node. All methods are safe for concurrent use, and
@@ -53,11 +53,11 @@ type Plan struct {
 	resume    machine.Timer // timer that ends a pause of limited length
 	resumesAt time.Duration // when the pause ends by itself; 0: never
 	stopped   bool
-	held      int // number of messages that are kept
-	heldBytes int // payload bytes of the messages that are kept
+	held      int // number of messages that are held back now
+	heldBytes int // payload bytes of the messages that are held back now
 	overflow  uint64
 	refused   uint64
-	seq       uint64 // sequence number of the last message that was kept
+	seq       uint64 // sequence number of the message that was held back last
 	nis       []*netIf
 	quiet     sync.Cond // signalled when an NI's goroutine in drain, or in end, is done
 }
@@ -128,7 +128,7 @@ func (p *Plan) Separate(to Partition) {
 	p.settle()
 }
 
-// Pause keeps all messages of the node, in both directions, for d, or until Resume if d is
+// Pause holds back all messages of the node, in both directions, for d, or until Resume if d is
 // 0. A second Pause replaces the end of the first.
 func (p *Plan) Pause(d time.Duration) {
 	p.mu.Lock()
@@ -143,7 +143,7 @@ func (p *Plan) Pause(d time.Duration) {
 	p.settle()
 }
 
-// Resume ends a pause: kept messages that are due go first, in order.
+// Resume ends a pause: messages that were held back and are due go first, in order.
 func (p *Plan) Resume() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -177,8 +177,8 @@ func (p *Plan) stopResuming() {
 	p.resume, p.resumesAt = nil, 0
 }
 
-// Stop prepares the end of the node: kept messages fail with ESHUTDOWN, and so do
-// messages that would have to be kept from now on.
+// Stop prepares the end of the node: messages that are held back fail with ESHUTDOWN, and so
+// do messages that would have to be held back from now on.
 func (p *Plan) Stop() {
 	p.mu.Lock()
 	p.stopped = true
@@ -200,8 +200,9 @@ func (p *Plan) settle() {
 	p.active.Store(busy || len(p.rules) > 0 || !p.lnet.IsEmpty() || len(p.partition.sets) > 0 || p.paused || p.stopped)
 }
 
-// reserve takes room for a kept message with bytes of payload. It returns false if there
-// is none; a message that must not pass others then counts as lost. The caller holds mu.
+// reserve takes room for a message that is to be held back, with bytes of payload. It returns
+// false if there is no room; a message that must not pass others then counts as lost. The caller
+// holds mu.
 func (p *Plan) reserve(bytes int, mayPass bool) bool {
 	if p.held >= p.cfg.MaxHeld || p.heldBytes+bytes > p.cfg.MaxHeldBytes {
 		if !mayPass {
@@ -214,7 +215,7 @@ func (p *Plan) reserve(bytes int, mayPass bool) bool {
 	return true
 }
 
-// release takes one message with that many bytes off the count of kept messages. The caller holds mu.
+// release takes one message with that many bytes off the counts of what is held back. The caller holds mu.
 func (p *Plan) release(bytes int) {
 	p.held--
 	p.heldBytes -= bytes

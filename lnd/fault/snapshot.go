@@ -16,10 +16,10 @@ type Snapshot struct {
 	Cut        uint64            `json:"cut"`                  // messages that the present and earlier partitions stopped
 	Paused     bool              `json:"paused"`               // no message leaves or arrives
 	PauseLeft  time.Duration     `json:"pause_left,omitempty"` // time until the pause ends by itself; 0: it never does
-	Held       int               `json:"held"`                 // messages kept at the moment, copies included
+	Held       int               `json:"held"`                 // messages held back at the moment, copies included
 	HeldBytes  int               `json:"held_bytes"`           // payload bytes of the messages in held
-	Overflowed uint64            `json:"overflowed"`           // messages and copies lost because too much was kept
-	Refused    uint64            `json:"refused"`              // kept arrivals refused because they broke the protocol
+	Overflowed uint64            `json:"overflowed"`           // messages and copies lost because too much was held back
+	Refused    uint64            `json:"refused"`              // arrivals that were held back and then refused, because they broke the protocol
 }
 
 // RuleState is a rule and what it has done.
@@ -30,7 +30,7 @@ type RuleState struct {
 	Counts
 }
 
-// Active reports whether faults are in force, or messages are still kept.
+// Active reports whether faults are in force, or messages are still held back.
 func (s *Snapshot) Active() bool {
 	return len(s.Rules)+len(s.Drop)+len(s.Delay) > 0 || s.Partition != "" || s.Paused || s.Held > 0
 }

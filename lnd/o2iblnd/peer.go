@@ -227,7 +227,8 @@ func (p *peer) scan(now time.Duration) {
 	p.unlock()
 }
 
-// remove marks p as removed if it has no state.
+// remove marks p as gone if p has no connection and expects none, and no message or event of p waits. It
+// reports whether p is gone, now or before; the caller then deletes p from the NI's table.
 func (p *peer) remove() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -210,7 +210,8 @@ func TestReadLoopBesideTransfers(t *testing.T) {
 	t.Logf("the goroutine that waits has read %d of %d small messages, %d of %d transfers", small[0].followed, trips, large[0].followed, transfers)
 }
 
-// TestNoReadLoop: a device without a socket of the system has no read loop to hand over.
+// TestNoReadLoop: a device on an emulated network, which has no socket of the operating system, has no
+// read loop to hand over.
 func TestNoReadLoop(t *testing.T) {
 	open := softroce.NewOpener(softroce.Options{Network: emulator.New(emulator.Config{Clock: machine.RealClock()})})
 	at := loopbackAddrs(2)

@@ -177,7 +177,9 @@ func (w *Watchdog) running() bool {
 	return w.timer != nil
 }
 
-// TestGrant checks which requests count towards a hand-over.
+// TestGrant: after a hand-over that has delayed a message, the loop refuses some requests of followers
+// for the loop, as many as the field refuse says. The test checks which requests lower that number, and
+// that each further delay doubles it, up to a bound.
 func TestGrant(t *testing.T) {
 	s := newManual(t)
 	request := func(f *waiter, waits bool) bool {

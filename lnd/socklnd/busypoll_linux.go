@@ -13,12 +13,12 @@ import (
 // epoll instance of the Go runtime, in which readers block.
 type pollSet struct {
 	once   sync.Once
-	file   *os.File // nil: the system gives none; closed with the driver, by the garbage collector
+	file   *os.File // the epoll instance, nil if the system made none; the garbage collector closes it after the end of the driver
 	fd     uintptr
 	events [8]unix.EpollEvent // memory for events; used only by the reader that polls
 }
 
-// add adds a socket. The system removes the socket when it is closed.
+// add adds a socket. The operating system removes the socket when it is closed.
 func (n *pollSet) add(fd uintptr) {
 	n.once.Do(func() {
 		if epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC); err == nil {

@@ -16,7 +16,7 @@ type Error struct {
 	Reason Reason        // reason of the failure, which also has a counter
 	Peer   nid.ProcessID // the peer; zero while unknown
 	Errno  syscall.Errno // error number that LNet reports
-	Err    error         // error of the system; nil if there is none
+	Err    error         // error of the operating system; nil if there is none
 }
 
 func (e *Error) Error() string {

@@ -17,8 +17,8 @@ import (
 )
 
 // tcpFabric is real TCP on loopback addresses. The accept port is a name only: each listener gets
-// a free port of the system. IPv6 addresses are only names, too: all stand for ::1, since loopback
-// has no other.
+// a free port of the operating system. IPv6 addresses are only names, too: all stand for ::1, since
+// loopback has no other.
 type tcpFabric struct {
 	mu    sync.Mutex
 	ports map[netip.Addr]uint16

@@ -121,7 +121,7 @@ func (c *casting) transmit(m *lnd.Message, wait bool) (done bool, err error) {
 	return done || c.hasEnded(), c.failed(m, err)
 }
 
-// failed translates an error of the system about a datagram.
+// failed translates an error of the operating system about a datagram.
 func (c *casting) failed(m *lnd.Message, err error) error {
 	switch {
 	case err == nil:

@@ -66,8 +66,8 @@ func (b *readBuffer) release() {
 	readBuffers.Put(b)
 }
 
-// plainStream is the stream over a net.Conn that is no socket of the system:
-// connections in memory. It holds a buffer while it waits.
+// plainStream is the stream over a net.Conn that is no socket of the operating system, but a connection in
+// memory. It holds a buffer while it waits.
 type plainStream struct{ conn net.Conn }
 
 func (s *plainStream) readIdle(small []byte, limit int) (*readBuffer, int, error) {

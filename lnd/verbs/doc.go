@@ -95,7 +95,7 @@ type DeviceAttr struct {
 // PD is a protection domain: queue pairs can use only the memory of their own domain.
 type PD interface {
 	// Register registers memory, in pieces that follow each other as seen by the peer.
-	// It fails with ErrTooLarge, and with errors of the system.
+	// It fails with ErrTooLarge, and with errors of the operating system.
 	Register(pieces [][]byte, access Access) (MR, error)
 	// NewPool makes a pool of receive buffers.
 	NewPool(cfg PoolConfig) (Pool, error)

@@ -81,6 +81,6 @@ type PoolStats struct {
 
 // Buffer is a received message, or for datagrams a packet. Token is for the use of the pool.
 type Buffer struct {
-	Bytes []byte // memory of the buffer, with the message
+	Bytes []byte // the bytes that were received; they lie in a buffer of the pool
 	Token uint64 // number by which the provider knows the buffer
 }

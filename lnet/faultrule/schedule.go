@@ -10,7 +10,7 @@ import (
 type schedule struct {
 	index uint64        // rate: the number, from 0, of the message that is hit
 	at    time.Duration // interval: the first message from this instant on is hit
-	ends  time.Duration // interval: the end of the window that at lies in
+	ends  time.Duration // interval: the end of the window in which the instant in the field at lies
 }
 
 // begin draws which message is the first to be hit.

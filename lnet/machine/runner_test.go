@@ -207,7 +207,7 @@ func TestRunnerQueue(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		all.Go(func() { r.Run(ctx) })
-		synctest.Wait() // the output of a is being applied
+		synctest.Wait() // the output of "a" is being applied
 		for _, in := range []string{"b", "c", "d"} {
 			offer(in)
 		}
@@ -217,7 +217,7 @@ func TestRunnerQueue(t *testing.T) {
 		r.Do("now") // Do does not wait for room in the queue
 		held <- struct{}{}
 		held <- struct{}{}
-		synctest.Wait() // a and now have been applied, b is being applied
+		synctest.Wait() // the outputs of "a" and "now" have been applied, that of "b" is being applied
 		offer("g")
 		close(held)
 		synctest.Wait()

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// histogram counts lengths of time in buckets whose width is 1/32 of their lower bound, as HDR
-// histograms do. Its size does not depend on what it counts.
+// histogram counts durations in buckets whose width is 1/32 of their lower bound, as HDR histograms
+// do. Its size does not depend on the number of durations, nor on how long they are.
 type histogram struct {
-	buckets  []uint32 // allocated with the first length of time
+	buckets  []uint32 // allocated when the first duration is counted
 	n        uint64
 	sum      float64
 	min, max time.Duration
@@ -19,23 +19,23 @@ const (
 	perOctave = 32
 	octaves   = 36                        // up to 2^42 ns, more than an hour
 	buckets   = (octaves + 2) * perOctave // the first two octaves have buckets of 1 ns
-	longest   = 1<<(octaves+6) - 1        // a longer time counts as this one, except in the maximum
+	longest   = 1<<(octaves+6) - 1        // a longer duration counts as this one, except in the maximum
 )
 
-// bucketOf returns the index of the bucket of a length of time.
+// bucketOf returns the index of the bucket in which a duration is counted.
 func bucketOf(d time.Duration) int {
 	v := uint64(min(d, longest))
 	shift := max(0, bits.Len64(v)-6)
 	return shift*perOctave + int(v>>shift)
 }
 
-// upper returns the longest time of a bucket.
+// upper returns the longest duration that is counted in a bucket.
 func upper(bucket int) time.Duration {
 	shift := max(0, bucket/perOctave-1)
 	return time.Duration(bucket-shift*perOctave+1)<<shift - 1
 }
 
-// add counts a length of time, which must not be negative.
+// add counts a duration, which must not be negative.
 func (h *histogram) add(d time.Duration) {
 	if h.n == 0 {
 		h.buckets, h.min = make([]uint32, buckets), d
@@ -48,7 +48,7 @@ func (h *histogram) add(d time.Duration) {
 	}
 }
 
-// percentile returns a length of time that the given share of all does not exceed.
+// percentile returns a duration that the given share of all durations does not exceed.
 func (h *histogram) percentile(share float64) time.Duration {
 	rank := uint64(max(1, math.Ceil(share*float64(h.n)-1e-9)))
 	for i, n := range h.buckets {

@@ -46,7 +46,7 @@ func TestPercentiles(t *testing.T) {
 	}
 }
 
-// TestBuckets: every length of time is in the bucket whose bounds it lies between.
+// TestBuckets: every duration is in the bucket whose bounds it lies between.
 func TestBuckets(t *testing.T) {
 	for v := time.Duration(0); v < longest; v += 1 + v/7 {
 		b := bucketOf(v)

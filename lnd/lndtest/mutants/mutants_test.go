@@ -81,8 +81,8 @@ func TestWait(t *testing.T) {
 }
 `
 
-// shapesPatches are patches of shapes. The mutants "alive" and "hung" survive, the others are
-// killed.
+// shapesPatches has the mutants of the package in the constant shapes, as patches by name. The tests in
+// shapesTest do not kill the mutants "alive" and "hung", but all others.
 var shapesPatches = map[string]string{
 	"alive":     "the sum is counted otherwise\ntests: TestAdd|TestZero\n--- shapes.go\n-\t\ttotal += more[0]\n+\t\ttotal += more[len(more)-1]\n",
 	"hung":      "nothing is closed\ntests: TestWait\n--- shapes.go\n-func wait(done chan bool) { close(done) }\n+func wait(done chan bool) {}\n",

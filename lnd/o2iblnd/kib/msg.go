@@ -62,9 +62,10 @@ func (m *Msg) immediate(b []byte) error {
 	return nil
 }
 
-// AppendBinary appends the message with the length that it has as Nob, and
-// with Checksum as it is. The errors are ErrType, ErrLargeNID, errFrags for a
-// descriptor without fragments, and ErrTooLong; b is returned unchanged then.
+// AppendBinary appends the wire form of m. There, Nob is the actual length of the
+// message, whatever m.Nob is, and Checksum is m.Checksum. The errors are ErrType,
+// ErrLargeNID, errFrags for a descriptor without fragments, and ErrTooLong; in case
+// of an error b is returned unchanged.
 func (m *Msg) AppendBinary(b []byte) ([]byte, error) {
 	h := m.Header
 	n := uint64(h.Type.minNob()) + uint64(len(m.Payload))

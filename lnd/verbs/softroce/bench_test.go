@@ -33,7 +33,7 @@ func (p *pinger) completed(batch []verbs.Completion) {
 	}
 }
 
-// pingers returns two connected pingers over sockets of the system. The test sets their
+// pingers returns two connected pingers over sockets of the operating system. The test sets their
 // answers.
 func pingers(tb testing.TB) [2]*pinger {
 	var ends [2]*pinger

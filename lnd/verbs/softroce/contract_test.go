@@ -35,7 +35,7 @@ func openTwo(t testing.TB, open verbs.Opener, cfg verbs.OpenConfig, addr func(i 
 	return list
 }
 
-// TestContract runs the contract of package verbs over sockets of the system.
+// TestContract runs the contract of package verbs over sockets of the operating system.
 func TestContract(t *testing.T) {
 	verbstest.Run(t, verbstest.Harness{Open: func(t testing.TB) [2]verbs.Device {
 		return openTwo(t, softroce.Open, verbs.OpenConfig{Clock: machine.RealClock()}, loopback)

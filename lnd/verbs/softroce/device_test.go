@@ -128,8 +128,8 @@ func connect(t testing.TB, a, b *testNode) [2]verbs.Conn {
 	return [2]verbs.Conn{c, take(t, b.conns)}
 }
 
-// TestDevice connects two devices over sockets of the system: ten times, they exchange messages
-// and write a megabyte into each other's memory. Then they disconnect.
+// TestDevice connects two devices over sockets of the operating system: ten times, they exchange
+// messages and write a megabyte into each other's memory. Then they disconnect.
 func TestDevice(t *testing.T) {
 	var nodes [2]*testNode
 	for i := range nodes {

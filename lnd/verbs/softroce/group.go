@@ -23,7 +23,7 @@ func (u udp) openPort(cfg wire.Config) (*socket, error) {
 	}
 	s, err := u.openSocket(cfg.Local, cfg.ReceiveBuffer)
 	if err == nil {
-		_ = s.castBy() // an address of no interface is refused by Join
+		_ = s.castBy() // fails if no interface has the address; then Join fails, too, but the device works without groups
 	}
 	return s, err
 }

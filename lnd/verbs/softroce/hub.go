@@ -53,7 +53,7 @@ type hub struct {
 	past   TransportStats // counters of ended connections; guarded by pastMu
 	pastUD UDStats        // counters of closed queue pairs for datagrams; guarded by pastMu
 
-	refs int           // number of handles, guarded by the lock of the opener
+	refs int           // number of open handles; guarded by opener.mu
 	gone chan struct{} // closed when the port has been closed
 }
 

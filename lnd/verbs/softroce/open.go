@@ -17,12 +17,12 @@ var (
 	errParts  = errors.New("protection domain, completion queues and pool of a queue pair must be of its device")
 )
 
-// Options are for devices over another network than the sockets of the system, and for tests.
-// The zero value of a field means its default.
+// Options are for devices over another network than the sockets of the operating system, and for
+// tests. The zero value of a field means its default.
 type Options struct {
-	Network wire.Network // network of UDP ports; nil: the system's
+	Network wire.Network // network of UDP ports; nil: that of the operating system
 	Numbers Numbers      // source of ids and keys; nil: random ones
-	// Bind makes the UDP socket of a device of the system's network, with the options in how. It may
+	// Bind makes the UDP socket of a device if Network is nil, with the options in how. It may
 	// instead return a socket that an earlier process has opened. nil: how.ListenPacket. The result
 	// is a *net.UDPConn or embeds one. Sockets of multicast groups are always new.
 	Bind func(how net.ListenConfig, local netip.AddrPort) (net.PacketConn, error)

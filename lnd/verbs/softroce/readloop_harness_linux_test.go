@@ -18,8 +18,8 @@ type waiter struct{ waiting atomic.Bool }
 
 func (w *waiter) Waiting() bool { return w.waiting.Load() }
 
-// readLoopPair is two nodes over sockets of the system; by is a follower of the second node's
-// read loop. Each message to the second node ends the follower's wait. No time passes on the
+// readLoopPair is two nodes over sockets of the operating system; by is a follower of the second
+// node's read loop. Each message to the second node ends the follower's wait. No time passes on the
 // clock: no node probes, and the follower is never late.
 type readLoopPair struct {
 	*testing.T

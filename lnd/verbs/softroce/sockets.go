@@ -12,7 +12,7 @@ import (
 	"ulnet/lnd/verbs/softroce/wire"
 )
 
-// udp is the network of the system: UDP sockets (wire.Network).
+// udp is the network of the operating system: UDP sockets (wire.Network).
 type udp struct {
 	bind func(how net.ListenConfig, local netip.AddrPort) (net.PacketConn, error) // see Options; nil: a new socket
 }
@@ -58,7 +58,7 @@ func (u udp) Open(cfg wire.Config) (wire.Conn, error) {
 	return p, nil
 }
 
-// udpPort is an open port of the system (wire.Conn).
+// udpPort is an open UDP port of the operating system (wire.Conn).
 type udpPort struct {
 	socket  *socket
 	attr    wire.Attr

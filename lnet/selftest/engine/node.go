@@ -39,9 +39,9 @@ var _ machine.Machine[Input, Output] = (*Node)(nil)
 // request is a request that has arrived.
 type request struct {
 	wire.Message
-	peer nid.ProcessID // its sender
-	self nid.NID       // the NID of this node that it was sent to
-	at   time.Duration // when it arrived
+	peer nid.ProcessID // the process that sent the request
+	self nid.NID       // the NID of this node to which the request was sent
+	at   time.Duration // when the request arrived
 	lnet wire.LNetStats
 }
 

@@ -15,7 +15,7 @@ import (
 	lnetwire "ulnet/lnet/wire"
 )
 
-// The recordings: those of lnd/capture, and those that the tests of the console brought.
+// The directories of the recordings: that of package lnd/capture, and that of the tests of the console.
 const (
 	recordings        = "../../../lnd/capture/testdata/"
 	consoleRecordings = "../console/engine/testdata/"

@@ -16,9 +16,9 @@ const key = 100
 
 // Step is a command that a recorded console must have got, and when.
 type Step struct {
-	Due     int            // number of the recorded request of the console to another node at which the step begins; the first has the number 1
-	Tests   int            // if greater than that of the step before: the step also waits until the console's node has sent so many requests of tests as client
-	Running bool           // the RPCs of tests go on when the step begins; false: they have ended
+	Due     int            // the step begins at the recorded request of the console with this number, from 1 on
+	Tests   int            // if greater than in the step before: the step also waits until the console's node has sent so many requests of tests
+	Running bool           // RPCs of tests are still under way when the step begins; false: they have ended
 	Command engine.Command // the command
 	Status  syscall.Errno  // status with which all nodes answer
 	Stamp   int64          // NewSession: stamp of the session in the recording

@@ -19,7 +19,7 @@ type collect struct {
 	ballots  []ballot      // lists that members have reported
 	over     bool          // all known members have been asked: the search is over
 	againAt  time.Duration // after a failed search: when members that report are asked again
-	heard    int           // members that this manager heard when it took over from a manager that hears fewer
+	heard    int           // number of members that this manager heard when it took over from a manager that hears fewer; else 0
 }
 
 // end drops the data of the search.

@@ -16,11 +16,12 @@ const controlSigned = 1
 // EntryKind is a kind of [Entry].
 type EntryKind uint8
 
-// The kinds of entries.
+// The kinds of entries. The sender is the member that sends the entry; "these datagrams" are the Count
+// datagrams from First on.
 const (
 	Ack       EntryKind = 1 + iota // the sender and all members below it have these datagrams (RM-5)
-	Pending                        // the sender has these datagrams, and waits for Member (RM-A20)
-	Need                           // the sender lacks these datagrams and requests them
+	Pending                        // the sender has these datagrams, but not yet the acknowledgement of Member, which is below it (RM-A20)
+	Need                           // the sender lacks these datagrams, and requests them
 	Poll                           // asks the child for Ack, Pending or Need
 	Query                          // asks the origin which datagrams are stable (RM-A6)
 	Stable                         // all members have all datagrams below First; Count more were sent

@@ -155,7 +155,9 @@ func (m *measurement) reading(data []byte) (admin.Reading, error) {
 // another round, in which case its bound grows with the time between the two.
 func (m *measurement) best(clocks []clockAt, round int) (best admin.Reading) {
 	best.Bound = admin.Unbounded
-	const near = 50 // number of rounds before and after that are searched; rounds further away are rarely better
+	// Only the readings of about this many rounds before and after the given round are compared: those of
+	// rounds further away rarely have a smaller bound.
+	const near = 50
 	for _, c := range clocks[max(round-near, 0):min(round+near, len(clocks))] {
 		between := m.rounds[c.round].Sent - m.rounds[round].Sent
 		age := time.Duration(max(between, -between))

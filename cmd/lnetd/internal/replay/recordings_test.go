@@ -34,7 +34,7 @@ type role struct {
 	shutdown bool              // the node is shut down during the recording
 	selftest bool              // the node is a test node of lnet_selftest
 	steps    []recording.Step  // commands of its console
-	samples  int               // how many times two successive samples of its counters are compared with the recording
+	samples  int               // how many times the growth of its counters between two STAT replies is compared with the recorded one
 
 	deviations
 }

@@ -81,10 +81,10 @@ func withoutKernelAlone(script *replay.Script) {
 type tester struct {
 	users   *users
 	steps   []recording.Step
-	due     chan int      // has a token for each request to a framework that the player has come to
-	given   int           // number of tokens that were put into due
+	due     chan int      // gets a token whenever the player reaches a recorded request of the console (to wire.FrameworkPortal)
+	given   int           // number of tokens that were put into due so far
 	done    atomic.Int64  // number of commands that the console has done
-	tests   int           // requests of tests that the player has come to
+	tests   int           // number of recorded requests of tests (to wire.TestPortal) that the player has reached
 	stopped chan struct{} // closed when the tests without end have been stopped
 	over    chan struct{} // closed after the last command, or one that failed
 }
@@ -97,7 +97,7 @@ func newTester(u *users, steps []recording.Step) *tester {
 	return x
 }
 
-// operate is called when the player comes to a message that the node sends by itself.
+// operate is called when the player reaches a recorded message that the node sends of its own accord.
 func (x *tester) operate(m *capture.Record) {
 	portal, _ := m.Portal()
 	switch portal {

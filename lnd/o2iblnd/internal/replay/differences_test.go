@@ -75,8 +75,8 @@ var allowed = []Difference{
 	},
 }
 
-// longestTurn is how many bytes one RDMA WRITE of the node may move in place of a longer one of
-// a kernel.
+// longestTurn is the most bytes that a WRITE of the node may move if the recorded kernel moved them
+// in a longer WRITE: the node splits its transfers into turns.
 const longestTurn = 512 << 10
 
 // Differences compares packets of a node with recorded ones.

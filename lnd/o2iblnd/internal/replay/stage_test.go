@@ -75,14 +75,15 @@ func (s *Stage) Close() error {
 	return nil
 }
 
-// toNode takes a packet of the player.
+// toNode queues a packet that the player sends to the node; deliver hands it to the node.
 func (s *Stage) toNode(d Datagram) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue = append(s.queue, wire.Datagrams{From: d.From, Class: d.Class, Size: len(d.Bytes), Bytes: d.Bytes})
 }
 
-// deliver makes the node receive what the player sent.
+// deliver makes the node receive the packets that toNode has queued, until no more are queued. It
+// reports whether there were any.
 func (s *Stage) deliver() (busy bool) {
 	for {
 		s.mu.Lock()

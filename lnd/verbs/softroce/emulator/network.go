@@ -47,7 +47,7 @@ type Stats struct {
 	Duplicated uint64 // datagrams delivered twice at random
 	Corrupted  uint64 // datagrams damaged at random
 	Reordered  uint64 // datagrams delayed at random, so that others overtake them
-	Unknown    uint64 // datagrams to an address without a port
+	Unknown    uint64 // unicast datagrams to an address and UDP port that no node has opened
 	TooLong    uint64 // datagrams longer than the MTU
 }
 
