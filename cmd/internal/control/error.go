@@ -71,11 +71,12 @@ func (r *refusal) Unwrap() error { return r.err }
 
 // fail answers with an error. An error without an HTTP status is a command that did not
 // succeed (422).
-func fail(w http.ResponseWriter, err error) {
+func (s *Server) fail(w http.ResponseWriter, err error) {
 	status := http.StatusUnprocessableEntity
 	if r, ok := errors.AsType[*refusal](err); ok {
 		status = r.status
 	}
+	s.writeNow(w)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(errorJSON(err)) // fails if the client has closed the connection

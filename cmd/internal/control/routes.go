@@ -58,12 +58,12 @@ func (s *Server) handle(pattern string, need access, h handler) {
 		defer s.active.Done()
 		s.deadlines(w)
 		if accessOf(r) < need {
-			fail(w, &refusal{http.StatusForbidden, cli.Hint(errors.New(deniedText),
+			s.fail(w, &refusal{http.StatusForbidden, cli.Hint(errors.New(deniedText),
 				"root and the user of lnetd may do everything, the group of its socket may look")})
 			return
 		}
 		if err := h(w, r); err != nil {
-			fail(w, err)
+			s.fail(w, err)
 		}
 	})
 }
@@ -90,12 +90,16 @@ func (s *Server) stream(h handler) handler {
 	}
 }
 
-// deadlines bounds the reading of a request and the writing of its answer.
+// deadlines bounds the reading of a request, and the writing of what is sent before its answer (100 Continue).
 func (s *Server) deadlines(w http.ResponseWriter) {
-	rc := http.NewResponseController(w)
-	now := time.Now()
-	_ = rc.SetReadDeadline(now.Add(s.cfg.RequestTimeout)) // cannot fail on Unix sockets
-	_ = rc.SetWriteDeadline(now.Add(s.cfg.StallTimeout))
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.cfg.RequestTimeout)) // cannot fail on Unix sockets
+	s.writeNow(w)
+}
+
+// writeNow begins the time in which the client must take what is written next. The
+// operation may have taken longer than StallTimeout, so an earlier deadline may have passed.
+func (s *Server) writeNow(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.cfg.StallTimeout)) // cannot fail on Unix sockets
 }
 
 // request reads the JSON object of a request into v and returns a reader of the data that
@@ -139,7 +143,7 @@ func (s *Server) answer(w http.ResponseWriter, v any, err error) error {
 	if err != nil {
 		return err
 	}
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.cfg.StallTimeout)) // cannot fail on Unix sockets
+	s.writeNow(w)
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(append(text, '\n')) // fails if the client has closed the connection
 	return nil
