@@ -58,8 +58,10 @@ func (n *Node) Keys() (list []KeysStatus) {
 
 // KeysReload reads the key files again and uses the new keys from then on. If one of the
 // files cannot be read nothing changes. EINVAL: a file has no valid key. ESRCH: no section
-// has keys.
+// has keys. KeysReload first waits for the end of a running reload.
 func (n *Node) KeysReload() error {
+	n.reloading.Lock()
+	defer n.reloading.Unlock()
 	users := n.keys()
 	if len(users) == 0 {
 		return cli.Hint(cli.Errno(syscall.ESRCH, fmt.Errorf("no section of the configuration has keys")),
@@ -74,10 +76,24 @@ func (n *Node) KeysReload() error {
 		all = append(all, keys)
 	}
 	for i, u := range users {
-		if err := u.Set(all[i]); err != nil {
+		if err := n.setKeys(u, all[i]); err != nil {
 			return cli.Errno(syscall.EINVAL, fmt.Errorf("key_file of the section %s: %w", u.Section, err))
 		}
 		n.cfg.Log.Info("keys were read again", slog.String("section", u.Section), slog.Int("keys", all[i].Len()))
 	}
 	return nil
+}
+
+// setKeys replaces the keys of a section. The caller holds the mutex reloading.
+func (n *Node) setKeys(u *Keys, keys keyring.Keys) error {
+	err := u.Set(keys)
+	if err == nil {
+		n.inForce[u.Section] = keys
+	}
+	return err
+}
+
+// keysOf returns the keys of a configuration by section.
+func keysOf(c *config.Config) map[string]keyring.Keys {
+	return map[string]keyring.Keys{"gossip": c.Gossip.Keys, "scoll": c.Scoll.Keys, "rmcast": c.Rmcast.Keys, "zone": c.Zone.Keys, "health": c.Health.Keys}
 }

@@ -33,6 +33,7 @@ import (
 	"ulnet/lnet/nid"
 	"ulnet/lnet/recovery"
 	"ulnet/portals"
+	"ulnet/portals/keyring"
 	"ulnet/portals/node"
 )
 
@@ -85,9 +86,10 @@ type Node struct {
 	// current is the configuration of networks, peers, rules and routes that is in effect: cfg, or
 	// that of the last Reload. For everything else, cfg is read.
 	current   atomic.Pointer[config.Config]
-	reloading sync.Mutex       // held by Reload and Configure
-	damage    error            // why the node is not as its configuration says, see Reload; nil: it is; guarded by reloading
-	given     map[string][]int // numbers of the fault rules of the configuration, by their texts; guarded by reloading
+	reloading sync.Mutex              // held by Reload, KeysReload and Configure
+	damage    error                   // why the node is not as its configuration says, see Reload; nil: it is; guarded by reloading
+	given     map[string][]int        // numbers of the fault rules of the configuration, by their texts; guarded by reloading
+	inForce   map[string]keyring.Keys // keys that sections of the configuration have now; guarded by reloading
 
 	dialsOnly bool // an NI has no listener because binding was not permitted
 }
@@ -104,7 +106,7 @@ func New(cfg Config) (*Node, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	n := &Node{cfg: cfg, clock: timerfd.NewClock()}
+	n := &Node{cfg: cfg, clock: timerfd.NewClock(), inForce: keysOf(&cfg.Config)}
 	n.current.Store(&n.cfg.Config)
 	if err := n.startBase(); err != nil {
 		n.clock.Close()

@@ -16,7 +16,6 @@ import (
 	"ulnet/cmd/internal/config/tree"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/udsp"
-	"ulnet/portals/keyring"
 )
 
 // A Reloader is a module that follows changes of the configuration.
@@ -33,7 +32,8 @@ var errNotTakenBack = errors.New("not taken back")
 const hintDamaged = "the node is not as its configuration says: restart lnetd (systemctl restart lnetd); until then reloads are refused"
 
 // Reload changes the node where the configurations from and to differ, by the operations that the control
-// socket has. What does not differ stays as it is, even if a command has changed it since the start. It
+// socket has. What does not differ stays as it is, even if a command has changed it since the start, except
+// for keys: a section gets those of to if it has others in force, such as those of [Node.KeysReload]. Reload
 // returns texts about what it has changed.
 //
 // If a change fails, Reload takes the earlier ones back. The error names the change that failed, its
@@ -242,20 +242,16 @@ func (r *reload) modules() {
 	}})
 }
 
-// keys replaces the keys of the sections whose files have other keys.
+// keys replaces the keys of the sections whose files have other keys than those in force.
 func (r *reload) keys() {
-	was, will := keysOf(&r.from.Config), keysOf(&r.to.Config)
+	will := keysOf(&r.to.Config)
 	for _, u := range r.n.keys() {
-		if was[u.Section].Equal(will[u.Section]) {
+		was := r.n.inForce[u.Section]
+		if was.Equal(will[u.Section]) {
 			continue
 		}
 		r.add(u.Section+".key_file", "keys of the section "+u.Section, func(context.Context) (func(context.Context) error, error) {
-			return func(context.Context) error { return u.Set(was[u.Section]) }, u.Set(will[u.Section])
+			return func(context.Context) error { return r.n.setKeys(u, was) }, r.n.setKeys(u, will[u.Section])
 		})
 	}
-}
-
-// keysOf returns the keys of a configuration by section.
-func keysOf(c *config.Config) map[string]keyring.Keys {
-	return map[string]keyring.Keys{"gossip": c.Gossip.Keys, "scoll": c.Scoll.Keys, "rmcast": c.Rmcast.Keys, "zone": c.Zone.Keys, "health": c.Health.Keys}
 }

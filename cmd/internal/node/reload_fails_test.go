@@ -118,7 +118,9 @@ func TestReloadFailsAtRestart(t *testing.T) {
 
 // keyed is a module with keys, which refuses some.
 type keyed struct {
+	section string // its section of the configuration
 	refuses string // part of the keys that it refuses
+	file    string // path of its key_file
 	now     keyring.Keys
 	told    []string // selftest_allow of each configuration with which Reload was called
 }
@@ -140,13 +142,28 @@ func (m *keyed) Files() *statefiles.Config { return nil }
 
 // Keys implements node.Module.
 func (m *keyed) Keys() *node.Keys {
-	return &node.Keys{Section: "gossip", Count: func(*node.KeysStatus) {}, Set: func(k keyring.Keys) error {
+	return &node.Keys{Section: m.section, File: m.file, Count: func(s *node.KeysStatus) { s.Keys = m.now.Len() }, Set: func(k keyring.Keys) error {
 		if refused, err := keyring.Parse([]byte(m.refuses)); err == nil && refused.Equal(k) {
 			return errors.New("the keys are refused")
 		}
 		m.now = k
 		return nil
 	}}
+}
+
+// startKeyed starts a node with a configuration and modules.
+func startKeyed(t *testing.T, l *config.Loaded, list ...node.Module) *node.Node {
+	t.Helper()
+	n, err := node.New(node.Config{Config: l.Config, Modules: func(node.Host) []node.Module { return list }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := n.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return n
 }
 
 // TestReloadFailsAtKeys: if a module refuses new keys, it keeps the old ones, and all other changes are
@@ -166,16 +183,8 @@ func TestReloadFailsAtKeys(t *testing.T) {
 		return "selftest_allow: " + allow + "\nhandlers: {changes: {on: [" + on + "], run: [/bin/true]}}\n"
 	}
 	from, to := with(first, full+handler("127.0.0.7@tcp", "gossip")), with(second, other+handler("127.0.0.8@tcp", "gossip.died"))
-	m := &keyed{refuses: second, now: from.Gossip.Keys}
-	n, err := node.New(node.Config{Config: from.Config, Modules: func(node.Host) []node.Module { return []node.Module{m} }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := n.Shutdown(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	m := &keyed{section: "gossip", refuses: second, now: from.Gossip.Keys}
+	n := startKeyed(t, from, m)
 	if _, err := n.TestHandler(t.Context(), node.HandlerName{Name: "changes"}); err != nil {
 		t.Fatal(err)
 	}
