@@ -14,8 +14,9 @@
 // If both sides connect at once the request of the higher NID wins, unless the other side
 // repeats its own after 10 ms: then the winner's request was lost, or came before the other
 // side listened. A node that accepts a request withdraws its own, so that one of the two
-// remains. If no connection follows within a second it requests one again, because the accepted
-// request may have been forged: every host can send one in a peer's name.
+// remains. If no connection follows within a second, or the accepted request fails, a node with
+// waiting messages requests one itself, because the accepted request may have been forged: every
+// host can send one in a peer's name.
 //
 // A node that finds a new stamp of a peer ends the old connections and makes the peer
 // request one again, so a restarted node connects twice. A node adopts what a reject offers:
@@ -48,7 +49,7 @@
 //
 //	the message                             at the sender         at the receiver
 //	waits for a first connection            waits; an error if    nothing
-//	                                        all attempts fail
+//	                                        all own requests fail
 //	queued, or under way                    ends with the cause   all, or nothing, or Delivered with an error
 //	finalized without error: the peer's     nothing more          all, unless the process ends first
 //	device has it, PUT_DONE included

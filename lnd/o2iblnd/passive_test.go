@@ -80,8 +80,8 @@ func TestAcceptedInVain(t *testing.T) {
 			if s.Accepting != 0 || s.Connecting != 0 || ni.conns.len() != 0 || a.closed != 1 {
 				t.Errorf("left: %+v, %d connections, closed %d times", s, ni.conns.len(), a.closed)
 			}
-			if len(up.downs) != 1 {
-				t.Errorf("down: %v", up.downs)
+			if len(up.downs) > 0 {
+				t.Errorf("down because of a request that anyone can forge: %v", up.downs)
 			}
 		})
 	}

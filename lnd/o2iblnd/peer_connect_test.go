@@ -35,6 +35,30 @@ func TestWithdrawn(t *testing.T) {
 	}
 }
 
+// TestNeverAsked: an accepted request fails because the peer does not know it: it was forged, or is of
+// an incarnation that has died. This side has not requested a connection yet, so a waiting message is
+// no failure: this side requests one for it. If no message waits lnet is not told anything.
+func TestNeverAsked(t *testing.T) {
+	for _, waits := range []int{0, 1} {
+		up := new(sink)
+		at := loopbackAddrs(2)
+		ni := start(t, at[0], softroce.Open, Config{}, up)
+		a := &asked{from: netip.AddrPortFrom(at[1], 1023)}
+		ni.request(a, a.request(ni))
+		for range waits {
+			ni.Send(newMessage(ni, nid.FromAddr(ni.nid.Net(), at[1]), 100))
+		}
+		a.events(a, verbs.Event{Kind: verbs.Rejected, Reason: 6})
+		if p := ni.Snapshot().Peers[0]; p.Accepting != 0 || p.Connecting != waits || p.Pending != waits {
+			t.Errorf("%d messages: %+v", waits, p)
+		}
+		if len(up.errs)+len(up.downs) > 0 {
+			t.Errorf("%d messages: %v %v", waits, up.errs, up.downs)
+		}
+		shut(ni)
+	}
+}
+
 // TestNeedless: a request that was not sent yet is dropped when the peer's is accepted.
 func TestNeedless(t *testing.T) {
 	ni := start(t, loopbackAddrs(1)[0], softroce.Open, Config{}, new(sink))

@@ -81,8 +81,7 @@ func (s *peerSet) Step(now time.Duration, in peerIn, out *peerOut) time.Duration
 		s.accepting--
 		s.established(in.stamp, in.version, out)
 	case peerAcceptFailed:
-		s.accepting--
-		s.failed(now, in.err, out)
+		s.acceptFailed(now, out)
 	case peerConnected:
 		s.connected(now, in, out)
 	case peerRejected:
@@ -159,26 +158,41 @@ func (s *peerSet) closed(now time.Duration, err *Error, out *peerOut) {
 	s.send(now, out)
 }
 
-// failed handles a request that failed and is not repeated. The last request that fails ends the
-// waiting messages with its error (kiblnd_peer_connect_failed). But if messages wait and a request
-// was given up in favour of the peer's, or was a redial, this side requests a connection again.
+// failed handles a request of this side that failed and is not repeated. The last request that fails
+// ends the waiting messages with its error (kiblnd_peer_connect_failed). But if messages wait and a
+// request was given up in favour of the peer's, or was a redial, this side requests a connection again.
 func (s *peerSet) failed(now time.Duration, err *Error, out *peerOut) {
-	s.peerWins = s.peerWins || s.have == 0 && err.Reason == RejectedRace
+	s.peerWins = s.peerWins || err.Reason == RejectedRace
 	if s.expecting() || s.acceptPending(now) {
 		return
 	}
 	redial := s.redial
-	again := (s.peerWins || redial) && s.queued
-	s.peerWins, s.redial = false, false
-	if again {
-		s.reconnect(now, out)
-		return
-	}
-	s.lost, s.reconnects = 0, 0
-	if redial {
+	if s.again(now, s.peerWins || redial, out) || redial {
 		return
 	}
 	out.failPending, out.down, out.err = true, true, err
+}
+
+// acceptFailed handles a request of the peer that has failed. That says nothing about whether the peer
+// can be reached, because the request may have been forged, or sent by an earlier incarnation. So this
+// side requests a connection for the messages that wait, and lnet is not told.
+func (s *peerSet) acceptFailed(now time.Duration, out *peerOut) {
+	s.accepting--
+	if !s.expecting() && !s.acceptPending(now) {
+		s.again(now, true, out)
+	}
+}
+
+// again ends an attempt to get a connection that has failed. If it may be repeated, and messages wait,
+// again requests a connection and returns true.
+func (s *peerSet) again(now time.Duration, allowed bool, out *peerOut) bool {
+	s.peerWins, s.redial = false, false
+	if allowed && s.queued {
+		s.reconnect(now, out)
+		return true
+	}
+	s.lost, s.reconnects = 0, 0
+	return false
 }
 
 // retry repeats the requests whose pause is over.

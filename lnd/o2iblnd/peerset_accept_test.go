@@ -7,7 +7,6 @@ import (
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnet/machine"
-	"ulnet/lnet/nid"
 )
 
 // fails makes a request of either side fail while a message waits.
@@ -75,30 +74,32 @@ func TestRaceForgedPause(t *testing.T) {
 func TestRaceYields(t *testing.T) {
 	spec.Covers(t, "OB-1")
 	for _, tt := range []struct {
-		name       string
-		self, peer nid.NID
-		last       func(h *setHarness) peerOut
-		again      bool
+		name  string
+		last  func(h *setHarness) peerOut
+		again bool
 	}{
-		{"refused, then accepted", lowNID, highNID, func(h *setHarness) peerOut {
+		{"refused, then accepted", func(h *setHarness) peerOut {
 			h.reject(h.connect(), kib.ConnRace, kib.Reject{})
 			h.request()
 			return h.fails(peerAcceptFailed, PeerClosed)
 		}, true},
-		{"withdrawn after the other was established", highNID, lowNID, func(h *setHarness) peerOut {
+		{"one of two refused, then accepted", func(h *setHarness) peerOut {
+			h.s.cfg.connsPerPeer = 2
+			h.step(peerIn{kind: peerSend, queued: true})
+			h.reject(h.s.ask(), kib.ConnRace, kib.Reject{})
+			h.request()
+			h.fails(peerAcceptFailed, PeerClosed)
+			return h.fails(peerFailed, Unreachable)
+		}, true},
+		{"withdrawn after the winner has failed", func(h *setHarness) peerOut {
 			h.connect()
 			h.request()
-			h.now += freshAttempt
-			h.request()
-			if out := h.step(peerIn{kind: peerAccepted, stamp: 5, version: kib.V2}); !out.withdraw {
-				h.t.Errorf("%+v", out)
+			if out := h.fails(peerAcceptFailed, PeerClosed); out.connect != 0 || out.failPending {
+				h.t.Errorf("its own request has no answer yet: %+v", out)
 			}
-			h.fails(peerFailed, RejectedRace)
-			h.request()
-			h.step(peerIn{kind: peerClosed, err: newError(PeerClosed, lustre(lowNID), nil)})
-			return h.fails(peerAcceptFailed, PeerClosed)
-		}, false},
-		{"withdrawn, a second ago", lowNID, highNID, func(h *setHarness) peerOut {
+			return h.fails(peerFailed, RejectedRace)
+		}, true},
+		{"withdrawn, a second ago", func(h *setHarness) peerOut {
 			h.connect()
 			h.request()
 			h.fails(peerFailed, RejectedRace)
@@ -108,7 +109,7 @@ func TestRaceYields(t *testing.T) {
 		}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			out := tt.last(newSetHarness(t, tt.self, tt.peer))
+			out := tt.last(newSetHarness(t, lowNID, highNID))
 			if (out.connect == 1) != tt.again || out.failPending == tt.again {
 				t.Errorf("%+v", out)
 			}

@@ -101,7 +101,7 @@ func TestRaceLost(t *testing.T) {
 				t.Errorf("%s: still asking: %+v", name, h.s)
 			}
 			out := h.step(peerIn{kind: peerAcceptFailed, queued: queued, err: newError(PeerClosed, lustre(highNID), nil)})
-			if (out.connect == 1) != queued || out.failPending == queued {
+			if (out.connect == 1) != queued || out.failPending {
 				t.Errorf("%s, messages %v: %+v", name, queued, out)
 			}
 			if !queued {

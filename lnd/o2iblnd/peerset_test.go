@@ -256,16 +256,43 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestAcceptFailed: if the peer's request fails this side sends its own for waiting messages.
+// TestAcceptFailed: if the peer's request fails this side sends its own for waiting messages, and
+// only the failure of that one ends them. If no message waits lnet is not told.
 func TestAcceptFailed(t *testing.T) {
+	failed := func(h *setHarness, queued bool) peerOut {
+		return h.step(peerIn{kind: peerAcceptFailed, queued: queued, err: newError(PeerClosed, lustre(highNID), nil)})
+	}
 	h := newSetHarness(t, lowNID, highNID)
-	h.step(peerIn{kind: peerRequest, stamp: 5, version: kib.V2})
+	h.request()
+	if out := failed(h, false); out.failPending || out.down || !h.s.idle() {
+		t.Errorf("no message waits: %+v", out)
+	}
+	h.request()
 	if out := h.step(peerIn{kind: peerSend, queued: true}); out.connect != 0 {
 		t.Errorf("%+v", out)
 	}
-	out := h.step(peerIn{kind: peerAcceptFailed, queued: true, err: newError(PeerClosed, lustre(highNID), nil)})
-	if !out.failPending || !out.down {
-		t.Errorf("%+v", out)
+	if out := failed(h, true); out.failPending || out.down || out.connect != 1 {
+		t.Errorf("a message waits: %+v", out)
+	}
+	if out := h.fails(peerFailed, Unreachable); !out.failPending || !out.down || !h.s.idle() {
+		t.Errorf("its own request failed: %+v", out)
+	}
+}
+
+// TestAcceptFailedOften: requests that fail one after the other, as if they were forged, do not make
+// this side request connections without a pause.
+func TestAcceptFailedOften(t *testing.T) {
+	h := newSetHarness(t, lowNID, highNID)
+	asked := 0
+	for range 3 * fastReconnects {
+		h.request()
+		if h.s.connecting > 0 {
+			h.fails(peerFailed, RejectedRace) // withdrawn in favour of the request
+		}
+		asked += h.fails(peerAcceptFailed, PeerClosed).connect
+	}
+	if asked > fastReconnects {
+		t.Errorf("requested %d connections at once", asked)
 	}
 }
 
