@@ -61,7 +61,7 @@ func (s *stream) allCast(first uint64, count uint16) bool {
 	return true
 }
 
-// discard drops a message that is not complete; its datagrams are missing again.
+// discard drops a message; its datagrams are missing again.
 func (s *stream) discard(first uint64, count uint16) {
 	for i := range uint64(count) {
 		seq := first + i
@@ -77,6 +77,17 @@ func (s *stream) discard(first uint64, count uint16) {
 		if askAt != 0 {
 			s.askAt = min(s.askAt, askAt)
 			s.wantAt(s.askAt)
+		}
+	}
+}
+
+// discardAt drops a message that begins below a sequence number and ends above it.
+func (s *stream) discardAt(end uint64) {
+	for seq := end; s.inWindow(seq); seq++ {
+		if sl := s.slot(seq); sl.have && seq-uint64(sl.index) < end {
+			first := seq - uint64(sl.index)
+			s.discard(first, s.slot(first).count)
+			return
 		}
 	}
 }

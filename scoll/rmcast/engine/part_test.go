@@ -91,3 +91,60 @@ func TestAckOfPartInherited(t *testing.T) {
 	w.await(s)
 	w.want(text, 0, 1, 2, 3, 4, 5, 7)
 }
+
+// TestStableOfPart: RM-39: a child, another member, a multicast in the origin's name and the
+// origin itself declare the first of two datagrams of a message stable. A message is released as
+// a whole, so the member keeps both, and acknowledges the message when its child has done so.
+func TestStableOfPart(t *testing.T) {
+	spec.Covers(t, "RM-39")
+	for name, send := range map[string]struct {
+		from sim.NodeID
+		cast bool
+		kind wire.EntryKind
+	}{
+		"child":     {6, false, wire.Ack},
+		"member":    {1, false, wire.Query},
+		"multicast": {0, true, 0},
+		"origin":    {0, false, wire.Stable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, _ := tallied(t, 8, nil, nil)
+			text := long(3000)
+			w.net.Pause(6)
+			s := w.send(0, text)
+			w.run(2 * oneWay)
+			o := w.hosts[0].m.sender.stream
+			e := wire.Entry{Kind: send.kind, Origin: o.number(), Version: o.roster.version, First: s.seq, Count: 2, Stable: s.seq + 1}
+			data := wire.AppendControl(nil, testGroup, wire.Version{}, []wire.Entry{e})
+			p := &packet{Control, data, false}
+			if send.cast {
+				d := wire.Datagram{Group: testGroup, Version: e.Version, Origin: e.Origin, Seq: s.seq + 2, Stable: e.Stable, First: o.first}
+				p = &packet{Arrival, d.AppendTo(nil), true}
+			}
+			w.inject(4, send.from, p)
+			w.net.Resume(6)
+			w.await(s)
+			w.want(text, w.all()...)
+		})
+	}
+}
+
+// TestStableOfPartLacked: RM-39: an origin declares the first of two datagrams of a message
+// stable, at a member that has only the second one. That drops the rest of the message: nothing is
+// left of a message that can never be complete.
+func TestStableOfPartLacked(t *testing.T) {
+	spec.Covers(t, "RM-39")
+	w, _ := tallied(t, 5, func(to sim.NodeID, d *wire.Datagram) bool { return to == 3 && d.Index == 0 }, nil)
+	w.net.Pause(1)
+	s := w.send(0, long(3000))
+	w.run(oneWay)
+	h, o := w.hosts[3], w.hosts[0].m.sender.stream
+	e := wire.Entry{Kind: wire.Stable, Origin: o.number(), Version: o.roster.version, First: s.seq + 1, Stable: s.seq + 1}
+	if at := h.m.group.byID[w.hosts[0].m.self].stream; !at.slot(s.seq+1).have || at.slot(s.seq).have {
+		t.Fatal("the member has another part of the message")
+	}
+	w.inject(3, 0, &packet{Control, wire.AppendControl(nil, testGroup, wire.Version{}, []wire.Entry{e}), false})
+	if h.m.stats.LeftOut != 1 {
+		t.Errorf("%+v", h.m.stats)
+	}
+}

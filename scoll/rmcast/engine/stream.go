@@ -104,13 +104,13 @@ func (s *stream) enter(r *roster, first, base uint64) {
 }
 
 // whole returns the first datagram of the message to which a datagram in the window belongs,
-// and whether the message is complete.
+// and whether the message is complete. A message of which a part is released is not.
 func (s *stream) whole(seq uint64) (first uint64, ok bool) {
 	sl := s.slot(seq)
-	if !sl.have {
+	first = seq - uint64(sl.index)
+	if !sl.have || first < s.stable {
 		return 0, false
 	}
-	first = seq - uint64(sl.index)
 	f := s.slot(first)
 	return first, f.here == f.count
 }
@@ -122,14 +122,16 @@ func (s *stream) wantAt(at time.Duration) {
 }
 
 // freeTo records that everything below stable is released, and frees its payload (RM-A6).
+// Messages are released as a whole, so it keeps a delivered message that stable divides.
 func (s *stream) freeTo(stable uint64) {
-	if stable <= s.stable {
+	if stable = s.boundary(stable); stable <= s.stable {
 		return
 	}
 	if stable > s.next { // the other members have released it without this one
 		s.m.stats.LeftOut++
 		s.lost = true
 		s.m.leftOut()
+		s.discardAt(stable)
 		s.next = stable
 	}
 	for seq := s.stable; seq < min(stable, s.stable+uint64(len(s.slots))); seq++ {
@@ -141,6 +143,19 @@ func (s *stream) freeTo(stable uint64) {
 	}
 	s.stable, s.head = stable, max(s.head, stable)
 	s.up, s.confirmed = below(s.up, stable), below(s.confirmed, stable)
+}
+
+// boundary returns the end of the last delivered message that ends at a sequence number or before
+// it. A number above all delivered messages is returned as it is.
+func (s *stream) boundary(seq uint64) uint64 {
+	if seq > s.next {
+		return seq
+	}
+	end := s.stable
+	for end < seq && end+uint64(s.slot(end).count) <= seq {
+		end += uint64(s.slot(end).count)
+	}
+	return end
 }
 
 // advance raises next past the delivered messages.
