@@ -9,8 +9,10 @@ import (
 )
 
 const (
-	probeTimeout = 3 * time.Second  // how long a request of /healthz or /readyz waits for the node
-	scrapeLimit  = 10 * time.Second // how long a scrape waits; Prometheus waits as long by default
+	probeTimeout = 3 * time.Second // how long a request of /healthz or /readyz waits for the node
+	// scrapeLimit is how long a scrape waits. Package web ends an answer after 10 s, and Prometheus waits
+	// as long by default: the rest of that time is for sending the 503.
+	scrapeLimit = 8 * time.Second
 )
 
 var errStuck = errors.New("the node does not answer: SIGABRT makes lnetd write where its goroutines wait, and end")
