@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"syscall"
 	"testing"
+	"time"
 
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
@@ -61,6 +63,29 @@ func TestProbesBeyond(t *testing.T) {
 	}
 	if !probed {
 		t.Errorf("not probed: %v", b.open)
+	}
+}
+
+// TestForcedAgain: a forced discovery pings even while an earlier ping or push has no answer. The
+// exchange that it replaces passes on its deadline, so that the discovery ends however often it is
+// forced.
+func TestForcedAgain(t *testing.T) {
+	spec.Covers(t, "RT-6")
+	b := newBench(t, Limits{MaxInFlight: 1, Timeout: 150 * time.Second})
+	forced := Input{Kind: Refresh, NID: them, Force: true}
+	b.step(forced)
+	b.step(discover(other)) // waits for the only slot
+	b.now = 60 * time.Second
+	b.want(b.step(forced), "cancel", "10.0.0.2@tcp: DISCOVERING|PING_SENT|FORCE_PUSH", "ping 10.0.0.2@tcp 272")
+	b.now = 120 * time.Second
+	b.step(b.reply(info(full, 2, them)))
+	b.want(b.step(forced), "cancel", "10.0.0.2@tcp: MULTI_RAIL|DISCOVERING|PING_SENT|FORCE_PUSH", "ping 10.0.0.2@tcp 272")
+	b.now = 180 * time.Second
+	b.step(forced)
+	b.now = 270 * time.Second
+	b.step(Input{})
+	if d := b.out.Done; len(d) != 1 || d[0].NID != them || d[0].Err != syscall.ETIMEDOUT || b.last.To != other {
+		t.Errorf("150 s after the first exchange without an answer: %+v", b.out)
 	}
 }
 

@@ -102,13 +102,28 @@ func (m *Machine) sendPing(now time.Duration, p *peer, out *Output) bool {
 	if !m.begin(now, p) {
 		return false
 	}
+	m.ping(p, out)
+	return true
+}
+
+// ping sends the ping of the exchange that has just begun.
+func (m *Machine) ping(p *peer, out *Output) {
 	m.stats.Pings++
 	p.asked = p.latest()
 	p.flags &^= lnet.PeerForcePing
 	p.flags |= lnet.PeerPingSent
 	room := max(p.room, wire.PingInfoSize(wire.MinPingEntries))
 	out.Sends = append(out.Sends, Send{Exchange: p.exchange, To: m.pingAt(p), Room: room})
-	return true
+}
+
+// pingAnew pings in place of the exchange under way. The ping has the slot and the deadline of that
+// exchange, so the discovery ends in time even if it is forced again and again.
+func (m *Machine) pingAnew(p *peer, out *Output) {
+	out.Cancelled = append(out.Cancelled, p.exchange)
+	m.last++
+	p.exchange = m.last
+	p.flags &^= lnet.PeerPushSent
+	m.ping(p, out)
 }
 
 // sendPush sends a push. It goes by the path on which the peer last answered, and that path is

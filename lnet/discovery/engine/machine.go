@@ -283,6 +283,9 @@ func (m *Machine) ask(now time.Duration, in Input, out *Output) {
 		if in.Force {
 			p.flags |= lnet.PeerForcePing | lnet.PeerForcePush
 			p.askAt = in.NID
+			if p.exchange != 0 {
+				m.pingAnew(p, out)
+			}
 		}
 	}
 	m.start(now, p, out)
