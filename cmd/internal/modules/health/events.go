@@ -24,7 +24,8 @@ type events struct {
 	worker sync.WaitGroup
 
 	mu     sync.Mutex
-	missed uint64 // events dropped since the latest one in the queue; guarded by mu
+	missed uint64 // events dropped since the latest one in the queue; guarded by mu, like all below
+	closed bool   // further events are dropped
 }
 
 // startEvents starts a goroutine that writes events until close. The function tell is called
@@ -35,9 +36,12 @@ func startEvents(log *slog.Logger, tell func(*Event)) *events {
 	return e
 }
 
-// close writes the queued events. After close, no event may be reported.
+// close writes the queued events. Events that are reported later are dropped.
 func (e *events) close() {
+	e.mu.Lock()
+	e.closed = true
 	close(e.queue)
+	e.mu.Unlock()
 	e.worker.Wait()
 }
 
@@ -46,6 +50,9 @@ func (e *events) report(event Event) {
 	e.tell(&event)
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.closed {
+		return
+	}
 	event.Missed = e.missed
 	select {
 	case e.queue <- event:

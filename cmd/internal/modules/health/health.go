@@ -4,7 +4,6 @@ package health
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -56,7 +55,7 @@ func New(host node.Host, g Gossip, c Collectives) *Module {
 	c.AnswerClients(m.answerClients)
 	if cfg := host.Config.Health; cfg.Enabled() {
 		m.roles = &roles{
-			m: m, cfg: cfg, log: host.Log, keys: cfg.Keys, changed: make(chan struct{}, 1), quit: make(chan struct{}),
+			m: m, cfg: cfg, open: openBolt, log: host.Log, keys: cfg.Keys, changed: make(chan struct{}, 1), quit: make(chan struct{}),
 			view: newView(cfg.Servers, func(id nid.NID) bool { return slices.Contains(m.NIDs(), id) }),
 		}
 		g.Follow(func(a *gossip.Agent) { m.roles.view.attach(a, m.Clock.Now()) }, m.roles.view.detach)
@@ -75,6 +74,7 @@ type roles struct {
 	events *events
 	store  *lateStore // store of records; nil: records are off
 	path   string     // path of the store; "": records are off
+	open   func(path string, log *slog.Logger) (recordStore, error)
 
 	changed chan struct{} // has a token if gossip may have changed; capacity 1
 	quit    chan struct{}
@@ -87,6 +87,7 @@ type roles struct {
 	mu      sync.Mutex
 	servers []nid.NID // servers at present; guarded by mu, like all below
 	silent  []nid.NID // elements of servers that take no part in gossip
+	closed  bool      // no role starts any more
 	failure string    // why a role could not be started; "": none has failed
 	server  *health.ServerAgent
 	all     *broadcast.Broadcaster
@@ -174,8 +175,14 @@ func (h *roles) sync() error {
 	if len(servers) == 0 {
 		return nil
 	}
+	if h.cfg.Server && h.server == nil && now.agent != nil { // only sync writes h.server
+		h.store.fetch() // without h.mu: the disk may be slow
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.closed {
+		return nil
+	}
 	if !slices.Equal(servers, h.servers) {
 		if err := h.setServers(servers); err != nil {
 			return err
@@ -250,47 +257,4 @@ func (h *roles) roles() (*health.ServerAgent, *health.Connection) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.server, h.client
-}
-
-// farewellWithin bounds the time in which a client that stops disconnects from its servers. It
-// is enough to send the message three times to a server that does not answer, and leaves most of
-// the time of a shutdown to other modules.
-const farewellWithin = 2 * time.Second
-
-// farewell closes the connection of the client. Servers that do not receive its message evict
-// the client.
-func (h *roles) farewell(ctx context.Context, client *health.Connection) {
-	ctx, cancel := context.WithTimeout(ctx, farewellWithin)
-	defer cancel()
-	if err := client.Close(ctx); err != nil {
-		h.log.Warn("client health: stopped without an answer", slog.Any("err", err))
-	}
-}
-
-// Close ends the roles: first the client, which disconnects from its servers. Collectives and
-// gossip are closed later.
-func (m *Module) Close(ctx context.Context) error {
-	h := m.roles
-	if h == nil {
-		return nil
-	}
-	close(h.quit)
-	h.workers.Wait()
-	server, client := h.roles()
-	if client != nil {
-		h.farewell(ctx, client)
-	}
-	var err error
-	if server != nil {
-		err = server.Close(ctx)
-	}
-	if h.all != nil {
-		h.all.Close()
-	}
-	err = errors.Join(err, h.store.close())
-	h.events.close()
-	if err != nil {
-		return errors.Join(errors.New("close the records of connections"), err)
-	}
-	return nil
 }

@@ -28,13 +28,17 @@ type started struct {
 	gossip *gossipmod.Module
 }
 
-func start(cfg config.Config) (s *started, err error) {
+func start(cfg config.Config) (s *started, err error) { return startWith(cfg, func(*Module) {}) }
+
+// startWith starts a node, and calls prepare with the module before that is opened.
+func startWith(cfg config.Config, prepare func(*Module)) (s *started, err error) {
 	s = new(started)
 	s.node, err = node.New(node.Config{Config: cfg, Modules: func(h node.Host) []node.Module {
 		s.gossip = gossipmod.New(h)
 		r := rmcast.New(h, s.gossip.View())
 		c := scollmod.New(h, s.gossip, r)
 		s.Module = New(h, s.gossip, c)
+		prepare(s.Module)
 		return []node.Module{s.gossip, c, r, s.Module}
 	}})
 	return s, err

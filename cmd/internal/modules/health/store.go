@@ -47,12 +47,28 @@ func (h *roles) missStore(err error) {
 	h.workers.Go(h.reopenStore)
 }
 
+// A recordStore is a store of records on a disk: a [boltstore.Store], or a replacement in tests.
+type recordStore interface {
+	health.Store
+	Stats() boltstore.Stats
+	Close() error
+}
+
+// openBolt opens the store of records at a path.
+func openBolt(path string, log *slog.Logger) (recordStore, error) {
+	store, err := boltstore.Open(boltstore.Config{Path: path, Log: log})
+	if err != nil {
+		return nil, err
+	}
+	return store, nil
+}
+
 // tryStore tries to open the store, and remembers the error.
 func (h *roles) tryStore() error {
 	err := os.MkdirAll(filepath.Dir(h.path), 0o755) // each time, since the disk may have been full before
-	var store *boltstore.Store
+	var store recordStore
 	if err == nil {
-		store, err = boltstore.Open(boltstore.Config{Path: h.path, Log: h.log})
+		store, err = h.open(h.path, h.log)
 	}
 	h.store.set(store, err)
 	if err != nil {
@@ -112,37 +128,69 @@ func (h *roles) storeStatus() *StoreStatus {
 type lateStore struct {
 	lost func(error) // called when the store had to be closed
 
-	mu    sync.Mutex
-	store *boltstore.Store // the open store; nil: it is not open; guarded by mu
-	err   error            // why the store is not open; guarded by mu
+	mu      sync.Mutex
+	store   recordStore // the open store; nil: it is not open; guarded by mu, like all below
+	err     error       // why the store is not open
+	fetched *fetched    // for Load; nil: nothing was fetched since the last Load
+	closed  bool        // a store that is opened from now on is closed at once
 }
 
-func (l *lateStore) set(store *boltstore.Store, err error) {
+// fetched are the records and tombstones of a store.
+type fetched struct {
+	records    []health.Record
+	tombstones []health.Tombstone
+}
+
+// set keeps a store that was opened, or the error with which it could not be opened.
+func (l *lateStore) set(store recordStore, err error) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.store, l.err = store, err
+	closed := l.closed
+	l.mu.Unlock()
+	if closed && store != nil {
+		_ = store.Close() // nothing was saved with this store
+	}
 }
 
-func (l *lateStore) get() (*boltstore.Store, error) {
+func (l *lateStore) get() (recordStore, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.store, l.err
 }
 
-// Load returns the stored records and tombstones, if the store is open and can be read.
-func (l *lateStore) Load() ([]health.Record, []health.Tombstone, error) {
-	store, _ := l.get()
-	if store == nil {
-		return nil, nil, nil
+// fetch reads the records for the next Load, if the store is open and can be read. It may wait for the
+// disk; Load does not, so that locks can be held around it. On a nil store fetch does nothing.
+func (l *lateStore) fetch() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	store, has := l.store, l.fetched != nil
+	l.mu.Unlock()
+	if store == nil || has {
+		return
 	}
 	records, tombstones, err := store.Load()
 	if err != nil {
 		err = errors.Join(err, store.Close())
 		l.set(nil, err)
 		l.lost(err)
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fetched = &fetched{records, tombstones}
+}
+
+// Load returns the records and tombstones that fetch has read.
+func (l *lateStore) Load() ([]health.Record, []health.Tombstone, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := l.fetched
+	if l.fetched = nil; f == nil {
 		return nil, nil, nil
 	}
-	return records, tombstones, nil
+	return f.records, f.tombstones, nil
 }
 
 // Save stores a record.
@@ -163,13 +211,14 @@ func (l *lateStore) Remove(t health.Tombstone, done func(error)) {
 	}
 }
 
-// close closes the store, if it is open.
-func (l *lateStore) close() error {
+// end returns the store for the caller to close, or nil if it is not open. A store that is opened later
+// is closed at once.
+func (l *lateStore) end() recordStore {
 	if l == nil {
 		return nil
 	}
-	if store, _ := l.get(); store != nil {
-		return store.Close()
-	}
-	return nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	return l.store
 }

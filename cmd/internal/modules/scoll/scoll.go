@@ -18,6 +18,7 @@ import (
 	"ulnet/cmd/internal/admin"
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/deadline"
 	"ulnet/cmd/internal/node"
 	"ulnet/cmd/internal/program"
 	"ulnet/cmd/internal/statefiles"
@@ -196,17 +197,10 @@ func (m *Module) Close(ctx context.Context) error {
 
 // within calls wait, and returns when wait returns or ctx ends.
 func within(ctx context.Context, wait func()) error {
-	over := make(chan struct{})
-	go func() {
-		wait()
-		close(over)
-	}()
-	select {
-	case <-over:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("collectives: closed, but a worker has not ended: %w", context.Cause(ctx))
+	if err := deadline.Wait(ctx, wait); err != nil {
+		return fmt.Errorf("collectives: closed, but a worker has not ended: %w", err)
 	}
+	return nil
 }
 
 // Files implements [node.Module].
