@@ -24,10 +24,17 @@ func (x *exchange) sent(id uint32, err *Error, out *exchangeOut) {
 	}
 	t := x.slots[id]
 	t.posted--
-	if err != nil && t.err == nil {
+	if err != nil && t.err == nil && !t.answered() {
 		t.err = err
 	}
 	x.finish(t, out)
+}
+
+// answered reports whether the peer has answered the message of t, and its answer was no error. Then
+// the peer has got the message, even if the device reports that it could not be sent: the
+// acknowledgement was lost.
+func (t *tx) answered() bool {
+	return t.phase == phaseLast && (t.kind == kib.PutAck || t.kind == kib.GetReq || t.kind == kib.PutReq)
 }
 
 // expire ends the connection if a message has waited too long. A GET_REQ that lnet does not
