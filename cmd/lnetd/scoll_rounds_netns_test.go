@@ -24,7 +24,7 @@ const (
 	roundsRTT     = 20 * time.Millisecond
 	// roundsProcessing is the time that a member may take for its answer. Busy processes may delay
 	// the member by that much.
-	roundsProcessing = time.Second
+	roundsProcessing = 3 * time.Second
 )
 
 // roundsRoom is eight servers with collectives but without gossip, on a machine that other

@@ -1,6 +1,7 @@
 package cputime
 
 import (
+	"os"
 	"testing"
 	"time"
 )
@@ -24,5 +25,21 @@ func TestOf(t *testing.T) {
 	})
 	if computed == 0 || other < time.Millisecond || own > other/2 {
 		t.Errorf("a goroutine computed for %v, and %v passed for the one that waited", other, own)
+	}
+}
+
+// TestOfProcess: the CPU time of a process grows by that of its goroutines.
+func TestOfProcess(t *testing.T) {
+	before, err := OfProcess(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := Of(func() { _ = compute() })
+	after, err := OfProcess(os.Getpid())
+	if err != nil || after-before < own {
+		t.Errorf("%v before, %v after a goroutine took %v: %v", before, after, own, err)
+	}
+	if _, err := OfProcess(1<<22 + 1); err == nil { // above the highest PID of Linux
+		t.Error("the CPU time of no process")
 	}
 }
