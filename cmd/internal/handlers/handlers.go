@@ -22,6 +22,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"ulnet/cmd/internal/deadline"
 	"ulnet/cmd/internal/program"
 )
 
@@ -154,11 +155,25 @@ func (s *Set) End() {
 	}
 }
 
-// Wait waits until no program runs any more. Call it after End.
-func (s *Set) Wait() {
-	if s != nil {
-		s.loops.Wait()
+// Wait waits until no program runs any more, or ctx ends. Call it after End. The error names the handlers
+// whose programs have not ended, as one that waits for a disk and that no signal ends.
+func (s *Set) Wait(ctx context.Context) error {
+	if s == nil {
+		return nil
 	}
+	err := deadline.Wait(ctx, s.loops.Wait)
+	if err == nil {
+		return nil
+	}
+	var names []string
+	for _, h := range *s.list.Load() {
+		select {
+		case <-h.done:
+		default:
+			names = append(names, h.cfg.Name)
+		}
+	}
+	return fmt.Errorf("programs of handlers have not ended: %s: %w", strings.Join(names, ", "), err)
 }
 
 // Watch calls f with each event from now on, selected or not, in the goroutine that reports it.

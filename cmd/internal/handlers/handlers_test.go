@@ -79,7 +79,9 @@ func (f *fake) next(takes time.Duration, result program.Result, err error) {
 
 func (f *fake) end() {
 	f.set.End()
-	f.set.Wait()
+	if err := f.set.Wait(context.Background()); err != nil {
+		f.t.Error(err)
+	}
 }
 
 // numbers returns those events of a batch that are numbers.
@@ -302,7 +304,9 @@ func TestEnd(t *testing.T) {
 		var none *Set
 		none.Tell("e", 1)
 		none.End()
-		none.Wait()
+		if err := none.Wait(t.Context()); err != nil {
+			t.Error(err)
+		}
 		if _, err := none.Test(t.Context(), "a"); !errors.Is(err, ErrNone) || len(none.Status()) != 0 {
 			t.Error(err)
 		}

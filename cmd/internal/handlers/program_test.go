@@ -18,7 +18,7 @@ func TestProgram(t *testing.T) {
 	h.Interval = 100 * time.Millisecond
 	t.Setenv("PATH", "/bin:/usr/bin")
 	s := Start(Config{Handlers: []Handler{h}, Env: func() []string { return []string{"LNETD_NIDS=10.0.0.1@tcp"} }, Log: slog.New(slog.DiscardHandler)})
-	defer s.Wait()
+	defer s.Wait(t.Context())
 	defer s.End()
 	r, err := s.Test(t.Context(), "h")
 	if err != nil {
@@ -45,7 +45,7 @@ func TestHang(t *testing.T) {
 	h := handlerOf("h")
 	h.Program, h.Timeout, h.Interval = []string{"/bin/sh", "-c", "exec sleep 1000"}, 50*time.Millisecond, 100*time.Millisecond
 	s := Start(Config{Handlers: []Handler{h}, Log: slog.New(slog.DiscardHandler)})
-	defer s.Wait()
+	defer s.Wait(t.Context())
 	defer s.End()
 	for range 2 {
 		r, err := s.Test(t.Context(), "h")
@@ -72,5 +72,7 @@ func TestMissingProgram(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	s.End()
-	s.Wait()
+	if err := s.Wait(t.Context()); err != nil {
+		t.Error(err)
+	}
 }

@@ -21,6 +21,5 @@ func TestWatch(t *testing.T) {
 	if len(got) != 2 || got[0] != "gossip.died" || got[1] != "zone.left" {
 		t.Errorf("%q", got)
 	}
-	f.set.End()
-	f.set.Wait()
+	f.end()
 }

@@ -94,6 +94,9 @@ type Node struct {
 	dialsOnly bool // an NI has no listener because binding was not permitted
 }
 
+// failedWithin bounds the end of a node that could not start.
+const failedWithin = 5 * time.Second
+
 // New starts a node. Errors carry a hint for the user (cli.HintOf).
 func New(cfg Config) (*Node, error) {
 	if err := cfg.ResolveNetworks(LocalAddresses); err != nil {
@@ -113,7 +116,9 @@ func New(cfg Config) (*Node, error) {
 		return nil, err
 	}
 	if err := n.start(list); err != nil {
-		return nil, errors.Join(err, n.Shutdown(context.Background()))
+		ctx, cancel := context.WithTimeout(context.Background(), failedWithin)
+		defer cancel()
+		return nil, errors.Join(err, n.Shutdown(ctx))
 	}
 	return n, nil
 }
@@ -248,15 +253,21 @@ func (n *Node) explain(driver drivers.Driver, err error) error {
 	return cli.Hint(err, "%s", driver.HintStart(n.cfg.Settings, err))
 }
 
-// Shutdown stops the node. It waits until queued messages are sent or ctx ends; an error
-// says that some could not be sent.
+// killWithin is how long Shutdown waits for programs of handlers: until those that ignore SIGTERM have
+// got SIGKILL, and a second more.
+const killWithin = handlers.Grace + time.Second
+
+// Shutdown stops the node. It waits until queued messages are sent or ctx ends, and for programs of
+// handlers until they are killed. An error says what could not be sent, or has not ended.
 func (n *Node) Shutdown(ctx context.Context) error {
 	n.handlers.End()
-	defer n.handlers.Wait()
+	killed, cancel := context.WithTimeout(context.WithoutCancel(ctx), killWithin)
+	defer cancel()
 	errs := n.closeModules(ctx)
 	n.plan.Stop()
-	defer n.clock.Close()
-	return errors.Join(append(errs, n.base.Close(ctx))...)
+	errs = append(errs, n.base.Close(ctx))
+	n.clock.Close()
+	return errors.Join(append(errs, n.handlers.Wait(killed))...)
 }
 
 // DialsOnly reports whether the node runs without a listener because binding was not
