@@ -54,8 +54,7 @@ type handler func(http.ResponseWriter, *http.Request) error
 // handle registers the handler of a pattern, for clients with at least the access need.
 func (s *Server) handle(pattern string, need access, h handler) {
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-		s.active.Add(1)
-		defer s.active.Done()
+		defer s.active.begin(pattern)()
 		s.deadlines(w)
 		if accessOf(r) < need {
 			s.fail(w, &refusal{http.StatusForbidden, cli.Hint(errors.New(deniedText),

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 )
 
@@ -29,6 +28,7 @@ type Config struct {
 	MaxStreams     int           // bound of the streams, for the same two kinds of clients; default 64
 	RequestTimeout time.Duration // time to read a request without its data; default 10 s
 	StallTimeout   time.Duration // longest time in which an answer makes no progress; default 30 s
+	EndTimeout     time.Duration // how long Serve waits for operations that ignore the end of their context; default 2 s
 }
 
 func (c Config) withDefaults() Config {
@@ -46,6 +46,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.StallTimeout == 0 {
 		c.StallTimeout = 30 * time.Second
+	}
+	if c.EndTimeout == 0 {
+		c.EndTimeout = 2 * time.Second
 	}
 	return c
 }
@@ -65,7 +68,7 @@ type Server struct {
 	mux     *http.ServeMux
 	streams [accessWrite + 1]chan struct{} // by access of the client: a token for each stream
 	access  func(net.Conn) access          // returns the access of a client; set by Serve unless a test has set it
-	active  sync.WaitGroup
+	active  running
 }
 
 // New returns a server.
@@ -80,7 +83,8 @@ func New(cfg Config) *Server {
 }
 
 // Serve serves the socket until ctx ends. Then it ends running operations with
-// ErrShutdown, waits for them and closes the socket.
+// ErrShutdown, waits for them and closes the socket. For operations that do not end it waits no longer
+// than Config.EndTimeout, and logs which ones they are.
 func (s *Server) Serve(ctx context.Context, socket *Socket) error {
 	who, err := policyOf(socket.Addr().String())
 	if err != nil {
@@ -114,8 +118,18 @@ func (s *Server) Serve(ctx context.Context, socket *Socket) error {
 		s.stop(h)
 		<-failed // wait until h.Serve has returned; its error is ErrServerClosed
 	}
-	s.active.Wait()
+	s.awaitOperations()
 	return err
+}
+
+// awaitOperations waits for operations that still run, but not for those that ignore the end of their
+// context, such as one that waits for a disk.
+func (s *Server) awaitOperations() {
+	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.EndTimeout)
+	defer cancel()
+	if late := s.active.await(ctx); late != "" {
+		s.cfg.Log.Warn("operations on the control socket have not ended: lnetd ends without waiting for them", slog.String("operations", late))
+	}
 }
 
 // stop gives answers that are being written one second to end.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"ulnet/cmd/internal/cli"
 	. "ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -309,4 +311,31 @@ func TestCommandsDoNotWaitForEachOther(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// TestServeEndsInTime: OP-93: an operation that ignores its context holds Serve only for a time after the
+// end, and the log names it.
+func TestServeEndsInTime(t *testing.T) {
+	spec.Covers(t, "OP-93")
+	begun, stuck, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	op := Question[None, string]{Path: "/v1/stuck", Doc: "does not answer"}
+	answer := Told(func() string {
+		defer close(ended)
+		close(begun)
+		<-stuck
+		return ""
+	})
+	var log bytes.Buffer
+	d := serve(t, Config{Routes: []Route{op.Do(answer)}, EndTimeout: 10 * time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	c := d.dial(t)
+	if _, err := io.WriteString(c, "GET /v1/stuck HTTP/1.1\r\nHost: lnetd\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	<-begun
+	d.end(t)
+	if !strings.Contains(log.String(), "GET /v1/stuck") {
+		t.Errorf("log %q does not name the operation", &log)
+	}
+	close(stuck)
+	<-ended
 }
