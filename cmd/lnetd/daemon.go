@@ -118,13 +118,14 @@ func (p *process) start(ctx context.Context) (stop func()) {
 	p.ready()
 	stopping := p.manager.Stopping(ctx)
 	stopWatch := p.manager.Watch(p.node.Alive)
-	stopFlushing := p.tap.keep(p.log)
+	p.tap.keep(p.log)
 	return func() {
 		stopping()
 		p.sockets.Stopping()
 		stopWatch()
-		stopFlushing()
-		stopFiles()
+		if err := waitBriefly(stopFiles); err != nil {
+			p.log.Warn("the files that show the state are not removed", slog.String("dir", p.cfg.RuntimeDir), slog.Any("err", err))
+		}
 		p.log.Info("stopping")
 	}
 }

@@ -40,10 +40,10 @@ func (h *hangups) serve(do func()) {
 	}()
 }
 
-// stop waits until no call is running. SIGHUPs after it have no effect.
+// stop waits until no call is running, but not for one that hangs. SIGHUPs after it have no effect.
 func (h *hangups) stop() {
 	close(h.stopped)
 	if h.ended != nil {
-		<-h.ended
+		_ = waitBriefly(func() { <-h.ended }) // closeSettings has logged it and waited, too
 	}
 }

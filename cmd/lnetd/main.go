@@ -30,7 +30,7 @@ func run(ctx context.Context, env cli.Env, args []string) int {
 
 // exitStatus describes the exit codes for manual pages.
 const exitStatus = `0 The daemon was told to end (SIGTERM, SIGINT) and has ended in order.
-1 The daemon did not start, or could not go on: an interface, port or socket cannot be used. Standard error says what, and what to do next.
+1 The daemon did not start, or could not go on: an interface, port or socket cannot be used. Or it did not end in 20 s, because something did not answer. Standard error says what, and what to do next.
 2 The command line is not valid.
 78 A file of its configuration is not valid or cannot be read, or its state is of a newer version or has a version file that it may not read, so that another start fails, too.`
 
@@ -67,24 +67,34 @@ Options of Lustre's modules in modprobe.d, and lnet.conf, are read as 'lnetd con
 		}
 		dirs := config.Dirs{Getenv: env.Getenv, UID: os.Getuid()}
 		loaded.Resolve(dirs)
-		if err := makeDirs(loaded.Config, dirs); err != nil {
-			return cli.Hint(err, "choose directories of yours with --state-dir and --runtime-dir")
-		}
-		unlock, err := lockState(loaded.StateDir)
-		if err != nil {
-			return err
-		}
-		defer unlock()
-		return failure(serve(c.Context(), env, loaded, func() (*config.Loaded, error) {
-			next, err := flags.Reload(os.Getuid() == 0)
-			if err == nil {
-				next.Resolve(dirs)
-			}
-			return next, err
-		}), &loaded.Config)
+		cfg := loaded.Config // serve may still change loaded when endsWithin returns
+		return failure(endsWithin(c.Context(), endTimeout, func() error {
+			return own(cfg, dirs, func() error {
+				return serve(c.Context(), env, loaded, func() (*config.Loaded, error) {
+					next, err := flags.Reload(os.Getuid() == 0)
+					if err == nil {
+						next.Resolve(dirs)
+					}
+					return next, err
+				})
+			})
+		}), &cfg)
 	}
 	c.AddCommand(configCommand())
 	return c
+}
+
+// own makes the directories of a daemon, and calls serve while the state directory is locked.
+func own(cfg config.Config, dirs config.Dirs, serve func() error) error {
+	if err := makeDirs(cfg, dirs); err != nil {
+		return cli.Hint(err, "choose directories of yours with --state-dir and --runtime-dir")
+	}
+	unlock, err := lockState(cfg.StateDir)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return serve()
 }
 
 // makeDirs makes the directories that lnetd writes to. If the disk is full or read-only it does

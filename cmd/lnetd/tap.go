@@ -31,6 +31,8 @@ type tap struct {
 	file   *countedFile // nil: no file is configured, or the file has failed
 	began  time.Time    // time at which the present file was begun
 	failed time.Time    // time at which a rotation last failed
+
+	quit, ended chan struct{} // quit is closed to end the goroutine of keep, which closes ended; nil: there is none
 }
 
 // countedFile is a file that counts the bytes written to it.
@@ -74,14 +76,14 @@ func create(cfg config.Config) (*countedFile, error) {
 }
 
 // keep flushes the file at short intervals, so that it can be read while the daemon runs. It
-// rotates the file when that is too large or too old. It does so until stop is called.
-func (t *tap) keep(log *slog.Logger) (stop func()) {
+// rotates the file when that is too large or too old. It does so until close is called.
+func (t *tap) keep(log *slog.Logger) {
 	if t.file == nil {
-		return func() {}
+		return
 	}
-	quit, ended := make(chan struct{}), make(chan struct{})
+	t.quit, t.ended = make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(ended)
+		defer close(t.ended)
 		tick := time.NewTicker(flushInterval)
 		defer tick.Stop()
 		for {
@@ -90,12 +92,11 @@ func (t *tap) keep(log *slog.Logger) (stop func()) {
 				if err := t.tend(now); err != nil {
 					log.Error("capture", slog.Any("err", err))
 				}
-			case <-quit:
+			case <-t.quit:
 				return
 			}
 		}
 	}()
-	return func() { close(quit); <-ended }
 }
 
 // tend flushes the file and rotates it if that is due. If writing to the file fails, tend
@@ -126,13 +127,28 @@ func (t *tap) tend(now time.Time) error {
 	return err
 }
 
+// close completes the file, but does not wait for a disk that does not answer.
 func (t *tap) close() error {
-	err := t.writer.Close()
-	if t.file != nil {
-		err = errors.Join(err, t.file.Close())
+	var err error
+	late := waitBriefly(func() { err = t.end() })
+	if late != nil { // err must not be read: it may still change
+		return cli.Hint(fmt.Errorf("capture: its disk is slow or does not answer: %w", late), "the file is not complete")
 	}
 	if err != nil {
 		return cli.Hint(fmt.Errorf("capture: %w", err), "the file is not complete")
 	}
 	return nil
+}
+
+// end ends the goroutine of keep, and closes the file.
+func (t *tap) end() error {
+	if t.quit != nil {
+		close(t.quit)
+		<-t.ended
+	}
+	err := t.writer.Close()
+	if t.file != nil {
+		err = errors.Join(err, t.file.Close())
+	}
+	return err
 }

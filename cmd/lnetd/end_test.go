@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
+	"ulnet/lnd/lndtest/spec"
+)
+
+// TestEndsWithin: OP-93: a daemon that does not end after a signal, or does not even start, ends with a
+// failure after a while; one that ends returns what it returned.
+func TestEndsWithin(t *testing.T) {
+	spec.Covers(t, "OP-93")
+	synctest.Test(t, func(t *testing.T) {
+		ctx, signalled := context.WithCancel(t.Context())
+		time.AfterFunc(time.Hour, signalled)
+		began, stuck := time.Now(), make(chan struct{})
+		err := endsWithin(ctx, endTimeout, func() error { <-stuck; return nil })
+		if took := time.Since(began); took != time.Hour+endTimeout || err == nil || cli.ExitCode(err) != cli.Failed || cli.HintOf(err) == "" {
+			t.Errorf("after %v: %v, hint %q", took, err, cli.HintOf(err))
+		}
+		close(stuck)
+		broken := errors.New("broken")
+		for _, ctx := range []context.Context{ctx, t.Context()} { // told to end, and not
+			if err := endsWithin(ctx, endTimeout, func() error { time.Sleep(endTimeout / 2); return broken }); err != broken {
+				t.Errorf("%v, want %v", err, broken)
+			}
+		}
+	})
+}
+
+// TestHangupsStopInTime: OP-93: a reload that hangs does not hold the end.
+func TestHangupsStopInTime(t *testing.T) {
+	spec.Covers(t, "OP-93")
+	synctest.Test(t, func(t *testing.T) {
+		h := &hangups{signals: make(chan os.Signal, 1), stopped: make(chan struct{})}
+		stuck := make(chan struct{})
+		h.serve(func() { <-stuck })
+		h.signals <- syscall.SIGHUP
+		synctest.Wait()
+		began := time.Now()
+		h.stop()
+		if took := time.Since(began); took != stopWithin {
+			t.Errorf("stop took %v, want %v", took, stopWithin)
+		}
+		close(stuck)
+		<-h.ended
+	})
+}
+
+// TestTapClosesInTime: OP-93: a capture whose disk does not answer does not hold the end, and the error
+// says that its file is not complete.
+func TestTapClosesInTime(t *testing.T) {
+	spec.Covers(t, "OP-93")
+	synctest.Test(t, func(t *testing.T) {
+		tap, err := openTap(config.Default())
+		if err != nil {
+			t.Fatal(err)
+		}
+		tap.quit, tap.ended = make(chan struct{}), make(chan struct{})
+		began := time.Now()
+		err = tap.close()
+		if took := time.Since(began); took != stopWithin || err == nil || !strings.Contains(cli.HintOf(err), "not complete") {
+			t.Errorf("after %v: %v", took, err)
+		}
+		close(tap.ended)
+	})
+}
