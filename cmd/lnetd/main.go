@@ -9,11 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/journal"
 	"ulnet/health/boltstore"
 )
 
@@ -24,7 +26,13 @@ func main() {
 	os.Exit(run(context.Background(), cli.OS(), os.Args[1:]))
 }
 
+// flushWithin bounds the wait for the last lines on standard error.
+const flushWithin = time.Second
+
 func run(ctx context.Context, env cli.Env, args []string) int {
+	stderr := journal.NewStream(env.Stderr)
+	defer stderr.Flush(flushWithin)
+	env.Stderr = stderr
 	return cli.Run(ctx, env, root(env), args)
 }
 

@@ -32,15 +32,20 @@ type LogLevel struct {
 
 // NewLog returns the log that the configuration describes. Lines for listeners are JSON whatever
 // the format is. If standard error is a stream of journald, as the environment says, lines in
-// format text go there with their fields.
+// format text go there with their fields. If nothing reads standard error, lines are dropped (see
+// [journal.Stream]).
 func NewLog(env cli.Env, listeners io.Writer, c *config.Config) *Log {
 	l := new(Log)
 	l.SetFormat(c.LogFormat)
 	l.level.Set(c.LogLevel)
 	options := &slog.HandlerOptions{Level: &l.level}
+	stderr := journal.NewStream(env.Stderr)
+	stderr.SetFormat(func(w io.Writer) slog.Handler {
+		return either{&l.json, slog.NewJSONHandler(w, nil), slog.NewTextHandler(w, nil)}
+	})
 	lines := either{
-		json: &l.json, ifJSON: slog.NewJSONHandler(env.Stderr, options),
-		ifText: journal.Handler(env.Getenv, env.Stderr, "lnetd", &l.level, slog.NewTextHandler(env.Stderr, options)),
+		json: &l.json, ifJSON: slog.NewJSONHandler(stderr, options),
+		ifText: journal.Handler(env.Getenv, stderr, "lnetd", &l.level, slog.NewTextHandler(stderr, options)),
 	}
 	events := slog.NewJSONHandler(listeners, &slog.HandlerOptions{Level: atMostInfo{&l.level}})
 	l.Logger = slog.New(slog.NewMultiHandler(lines, events))

@@ -32,8 +32,12 @@ func Handler(getenv func(string) string, stderr io.Writer, name string, level sl
 	return &handler{socket: newSocket(address), name: name, level: level, fallback: fallback}
 }
 
-// streams reports whether w is the file that $JOURNAL_STREAM names by its device and inode.
+// streams reports whether w, or what a Stream writes to, is the file that $JOURNAL_STREAM names by its
+// device and inode.
 func streams(stream string, w io.Writer) bool {
+	if s, ok := w.(*Stream); ok {
+		w = s.w
+	}
 	f, ok := w.(*os.File)
 	if !ok || stream == "" {
 		return false
