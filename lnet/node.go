@@ -103,6 +103,7 @@ func (c Config) withDefaults() Config {
 // methods are safe for concurrent use.
 type Node struct {
 	cfg   Config
+	began time.Duration // when New made the node, by cfg.Clock
 	self  nid.ProcessID // this node in the role of a peer
 	upper Upper         // the layer above; set once, before the first NI
 
@@ -142,6 +143,7 @@ type Node struct {
 // New returns a node without NIs. SetUpper comes next, then AddNI.
 func New(cfg Config) *Node {
 	n := &Node{cfg: cfg.withDefaults()}
+	n.began = n.cfg.Clock.Now()
 	n.self = nid.ProcessID{NID: nid.Lo0(), PID: n.cfg.PID}
 	n.nis.Store(&[]*NI{})
 	n.peers.init(n.cfg.MaxPeers)
@@ -170,6 +172,9 @@ func (n *Node) Incarnation() uint64 { return n.cfg.Incarnation }
 
 // Clock returns the clock that the node was given.
 func (n *Node) Clock() machine.Clock { return n.cfg.Clock }
+
+// Age returns how long ago [New] made the node, by the node's clock.
+func (n *Node) Age() time.Duration { return n.cfg.Clock.Now() - n.began }
 
 // TransactionTimeout returns how long an operation may take.
 func (n *Node) TransactionTimeout() time.Duration { return n.state.settings.Load().TransactionTimeout }

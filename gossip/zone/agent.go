@@ -65,7 +65,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 	ec := cfg.Engine()
 	ec.Wire = true
 	if ec.Wall == 0 {
-		ec.Wall = table.Node().Incarnation()
+		ec.Wall = table.Node().Incarnation() + uint64(max(table.Node().Age(), 0))
 	}
 	var err error
 	if !ec.Self.IsValid() {
@@ -89,6 +89,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 		Machine: a.stepper, Clock: a.clock, Apply: a.apply,
 		Fault: func(err error) { a.log.Error("zone timer", slog.Any("err", err)) },
 	})
+	a.runner.Do(engine.AddressedInput{}) // from now on the machine adds the time that passes to Config.Wall
 	if err := a.inbox.Open(table, portals.InboxConfig{Portal: wire.Portal, Size: a.m.Config().MaxMessage, Handle: a.arrived}); err != nil {
 		a.runner.Close()
 		return nil, fmt.Errorf("zone: post buffers: %w", err)

@@ -65,10 +65,10 @@ type Config struct {
 	Keys keyring.Keys
 	// Seed seeds all random choices, combined with Self.
 	Seed uint64
-	// Wall is the time of the wall clock now, in the unit of incarnations. Default the node's
-	// incarnation, which is the wall clock in nanoseconds. Versions whose incarnation exceeds
-	// the wall clock by more than Ahead are refused, because their owners could not refute them
-	// (MS-A2).
+	// Wall is the time of the wall clock now, in the unit of incarnations; the agent adds the time
+	// that passes. Default the incarnation of the LNet node, which is the wall clock in nanoseconds
+	// at its start, and the node's age. Versions whose incarnation exceeds the wall clock by more than
+	// Ahead are refused, because their owners could not refute them (MS-A2).
 	Wall uint64
 	// Ahead is how far incarnations may be ahead of the clock. Default 2^44: with
 	// incarnations in nanoseconds clocks may differ by some hours.

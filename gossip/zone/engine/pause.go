@@ -14,24 +14,29 @@ import (
 type pauses struct {
 	limit time.Duration
 	skew  time.Duration // sum of all pauses so far
+	first time.Duration // when the machine was stepped first, in the caller's time; machine.Never before that step
 	last  time.Duration // when the machine was stepped last, in the caller's time
 	wake  time.Duration // when the machine asked to be stepped next, in the caller's time
-	began bool
 	owed  time.Duration // sum of the delays of consecutive late steps
 	until time.Duration // active time before which this node files no suspicion, because it was paused or slow
 }
 
-func (p *pauses) init(limit time.Duration) { p.limit, p.wake = limit, machine.Never }
+func (p *pauses) init(limit time.Duration) {
+	p.limit, p.first, p.wake = limit, machine.Never, machine.Never
+}
 
 // enter begins a step. It returns the active time and the length of the pause that has just ended,
 // or 0. A machine that waits for something asks to be stepped at each heartbeat, so a gap of more
 // than two heartbeats is a pause.
 func (p *pauses) enter(now time.Duration) (active, missed time.Duration) {
-	if p.began && p.wake < machine.Never && now-p.last > p.limit && now > p.wake {
+	if p.wake < machine.Never && now-p.last > p.limit && now > p.wake {
 		missed = now - max(p.wake, p.last)
 		p.skew += missed
 	}
-	p.began, p.last = true, now
+	if p.first == machine.Never {
+		p.first = now
+	}
+	p.last = now
 	return now - p.skew, missed
 }
 
@@ -40,7 +45,7 @@ func (p *pauses) enter(now time.Duration) (active, missed time.Duration) {
 // messages of others may wait here all the time.
 func (p *pauses) late(now time.Duration) time.Duration {
 	by := now - p.wake
-	if !p.began || p.wake == machine.Never || by < p.limit/200 {
+	if p.wake == machine.Never || by < p.limit/200 {
 		p.owed = 0
 		return 0
 	}
