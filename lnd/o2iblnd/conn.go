@@ -180,6 +180,12 @@ func (c *conn) giveUp() {
 	c.dropWaiting()
 }
 
+// receives reports whether messages that arrive go to lnet: while c is open, and those that the device
+// still has when c ends. The caller holds mu.
+func (c *conn) receives() bool {
+	return c.state == connOpen || c.state == connClosing && c.x != nil && c.x.takesLate()
+}
+
 // dropWaiting returns the buffers of messages that will not be handled any more, and
 // unlocks.
 func (c *conn) dropWaiting() {
@@ -211,12 +217,15 @@ func (c *conn) tellPeer(cause *Error) {
 	c.unlock()
 }
 
-// down handles the failure of an established connection, once.
+// down handles the failure of an established connection, once. The device has been told to end it.
 func (c *conn) down(cause *Error) {
-	c.vc.Disconnect()
 	c.abandonHeld(cause)
 	c.mu.Lock()
-	c.dropWaiting()
+	if c.receives() { // the goroutine that hands arrivals to lnet takes these, too
+		c.unlock()
+	} else {
+		c.dropWaiting()
+	}
 	c.peer.closed(c, cause)
 	c.mu.Lock()
 	c.told = true

@@ -18,7 +18,7 @@ const maxWaiting = 2*maxPeerCredits + maxNoops + 1
 func (c *conn) receive(list []verbs.Completion) {
 	c.mu.Lock()
 	switch {
-	case c.state >= connClosing:
+	case c.state != connOpening && !c.receives():
 		c.mu.Unlock()
 		c.ni.giveBack(list)
 	case c.state == connOpening || c.handling:
@@ -46,7 +46,7 @@ func (ni *NI) giveBack(list []verbs.Completion) {
 
 // handleWaiting handles the messages that wait, and unlocks. c.handling is set.
 func (c *conn) handleWaiting() {
-	for len(c.waiting) > 0 && c.state == connOpen {
+	for len(c.waiting) > 0 && c.receives() {
 		list := c.waiting
 		c.waiting = nil
 		c.handle(list)
@@ -103,7 +103,7 @@ func (c *conn) handleBatch(list []verbs.Completion) {
 // arrived steps the exchange with a message, and returns the rx of one that is for lnet. c.mu is
 // held.
 func (c *conn) arrived(b verbs.Buffer) *rx {
-	if c.state != connOpen {
+	if !c.receives() {
 		return nil
 	}
 	c.stepAt(c.now, exchangeIn{kind: exchangeArrived, bytes: b.Bytes})

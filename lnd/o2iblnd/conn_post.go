@@ -42,6 +42,9 @@ func (c *conn) tellEnded() {
 	}
 	c.ending++
 	c.mu.Unlock()
+	if closed != nil {
+		c.vc.Disconnect() // before lnet is called, which may take long: until then the device takes messages of the peer
+	}
 	for t := done.pop(); t != nil; t = done.pop() {
 		c.endTx(t)
 	}

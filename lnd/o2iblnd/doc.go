@@ -51,11 +51,14 @@
 //	waits for a first connection            waits; an error if    nothing
 //	                                        all own requests fail
 //	queued, or under way                    ends with the cause   all, or nothing, or Delivered with an error
-//	finalized without error: the peer's     nothing more          all, unless the process ends first
-//	device has it, PUT_DONE included
+//	finalized without error: the peer's     nothing more          all, unless the process ends first;
+//	device has it, PUT_DONE included                              see below
 //	arrived; lnet has it on hold            -                     given up, or Delivered with an error
 //
-// A message is finalized when the peer's device has acknowledged it. Memory that the peer may
+// A message is finalized when the peer's device has acknowledged it. So lnet also gets IMMEDIATEs that
+// arrive while a connection ends, unless the peer has broken the protocol, lnet has refused one of its
+// messages, or the NI shuts down. If the other side ends the connection when a PUT_DONE is on its way,
+// the message is Delivered with an error. Memory that the peer may
 // write to is deregistered before lnet hears of the end of its transfer: a WRITE that comes
 // late finds no memory.
 //

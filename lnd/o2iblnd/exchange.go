@@ -109,7 +109,9 @@ func newExchange(cfg exchangeConfig, now time.Duration) *exchange {
 func (x *exchange) Step(now time.Duration, in exchangeIn, out *exchangeOut) time.Duration {
 	out.arrival, out.refused = arrivalNone, false
 	if x.failed != nil && in.kind != exchangeSent {
-		out.refused = true
+		if out.refused = true; in.kind == exchangeArrived {
+			x.arrivedLate(in.bytes, out)
+		}
 		return x.wake()
 	}
 	x.owed += in.consumed

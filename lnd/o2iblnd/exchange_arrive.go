@@ -27,6 +27,30 @@ func (x *exchange) arrived(now time.Duration, b []byte, out *exchangeOut) {
 	}
 }
 
+// arrivedLate handles a message that comes after the exchange has ended. The peer's device may have
+// been told that it has arrived, so an IMMEDIATE is for lnet. As this side gives no more credits, there
+// are no more of them than the peer had credits for.
+func (x *exchange) arrivedLate(b []byte, out *exchangeOut) {
+	if !x.takesLate() {
+		return
+	}
+	why, _ := x.inspect(b, &out.Message, out)
+	if why == ReasonNone && out.Message.Type == kib.Immediate {
+		x.counts.received++
+		out.arrival = arrivalDeliver
+	}
+}
+
+// takesLate reports whether the peer may be believed after the end of the exchange: it has not broken
+// the protocol, lnet has refused none of its messages, and the NI does not shut down.
+func (x *exchange) takesLate() bool {
+	switch x.failed.Reason {
+	case SendTimeout, CreditTimeout, TransportFailed, PeerClosed, PeerRestarted:
+		return true
+	}
+	return false
+}
+
 // inspect parses a message and checks what all messages have in common (o2iblnd-wire
 // §3.1, §9).
 func (x *exchange) inspect(b []byte, m *kib.Msg, out *exchangeOut) (why Reason, err error) {
