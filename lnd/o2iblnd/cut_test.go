@@ -9,9 +9,12 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/softroce"
 	"ulnet/lnd/verbs/softroce/emulator"
 	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
 )
 
 // virtual is two NIs on a wire in virtual time.
@@ -139,30 +142,53 @@ func TestStuckPeer(t *testing.T) {
 	v.shut(1)
 }
 
-// TestQueueTimeout: an accepted request never becomes a connection. The messages that wait for the
-// connection, with priority or without, end with the reason QueueTimeout.
+// TestQueueTimeout: a peer refuses each request for a connection in a way that makes this side repeat
+// it. Each message that waits for the connection, with priority or without, ends when its own time is
+// over, with the reason QueueTimeout (o2iblnd-wire §10).
 func TestQueueTimeout(t *testing.T) {
 	v := newVirtual(t, Config{})
-	a := v.ups[0]
-	p := v.nis[0].peer(v.nis[1].nid)
-	p.mu.Lock()
-	p.set.accepting++ // as if a request were being accepted for ever
-	p.mu.Unlock()
-	v.nis[0].Send(newMessage(v.nis[0], v.nis[1].nid, 10))
-	v.clock.Run(v.clock.Now() + 20*time.Second)
-	urgent := newMessage(v.nis[0], v.nis[1].nid, 10)
+	defer v.shut(1)
+	defer v.shut(0)
+	ni, a := v.nis[0], v.ups[0]
+	target := v.neverAccepts("10.0.0.3")
+	urgent := newMessage(ni, target, 10)
 	urgent.Priority = true
-	v.nis[0].Send(urgent)
-	if len(a.errs) > 0 {
-		t.Fatalf("too early: %v", a.errs)
+	ni.Send(urgent)
+	v.clock.Run(v.clock.Now() + 20*time.Second)
+	ni.Send(newMessage(ni, target, 10))
+	if len(a.errs) > 0 || ni.counts[RejectedStale].Load() < 20 {
+		t.Fatalf("too early: %v, %v", a.errs, ni.counts.nonzero())
 	}
-	v.until("end", 5*time.Second, func(s *sink) bool { return s.finished == 2 }, a)
+	v.until("end of the first", 4*time.Second, func(s *sink) bool { return s.finished > 0 }, a)
+	v.clock.Run(v.clock.Now() + 18*time.Second)
+	if a.finished != 1 {
+		t.Errorf("%d messages have ended, want the one that is due: %v", a.finished, a.errs)
+	}
+	v.until("end of the second", 4*time.Second, func(s *sink) bool { return s.finished == 2 }, a)
 	for _, err := range a.errs {
 		if e := new(Error); !errors.As(err, &e) || e.Reason != QueueTimeout || e.Errno != syscall.ETIMEDOUT {
 			t.Errorf("ended with %v", err)
 		}
 	}
-	p.acceptFailed(newError(PeerClosed, lustre(p.id), nil))
-	v.shut(0)
-	v.shut(1)
+	if len(a.errs) != 2 || len(a.downs) > 1 || ni.counts[QueueTimeout].Load() != 2 {
+		t.Errorf("errors %v, down %v, %v", a.errs, a.downs, ni.counts.nonzero())
+	}
+}
+
+// neverAccepts makes a peer that refuses each request as stale, and returns its NID.
+func (v *virtual) neverAccepts(addr string) nid.NID {
+	v.t.Helper()
+	at := netip.MustParseAddr(addr)
+	dev, err := softroce.NewOpener(softroce.Options{Network: v.net})(verbs.OpenConfig{Addr: at, Clock: v.clock})
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	_, err = dev.Listen(v.nis[0].cfg.Service, func(r verbs.Request) {
+		stale := kib.Reject{Version: kib.V2, Why: kib.ConnStale, Stamp: 5}
+		_ = r.Reject(stale.AppendTo(nil)) // an error means that the NI has gone
+	})
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	return nid.FromAddr(v.nis[0].nid.Net(), at)
 }

@@ -216,13 +216,19 @@ func (p *peer) shutdown() {
 	p.unlock()
 }
 
-// scan fails all messages that wait for a connection once one of them has waited too long.
+// scan fails the messages that have waited too long for a connection.
 func (p *peer) scan(now time.Duration) {
 	p.mu.Lock()
-	if p.pending.priority.due(now) || p.pending.normal.due(now) {
+	var late txQueue
+	for _, q := range []*txQueue{&p.pending.priority, &p.pending.normal} {
+		for q.due(now) {
+			late.push(q.pop())
+		}
+	}
+	if late.n > 0 {
 		e := newError(QueueTimeout, lustre(p.id), nil)
 		p.events.Add(event{kind: eventNoted, err: e})
-		p.failPending(e)
+		p.events.Add(event{kind: eventFailed, failed: late.head, err: e})
 	}
 	p.unlock()
 }
