@@ -26,7 +26,8 @@ type peerSet struct {
 	have       int           // number of established connections
 	connecting int           // number of this side's requests without an answer yet
 	accepting  int           // number of accepted requests not established yet
-	acceptedAt time.Duration // when the first of the accepting requests was accepted
+	acceptedAt time.Duration // when the first of the accepting requests was accepted, or the first of those in vain
+	vain       bool          // accepted requests have failed since messages wait
 	queued     bool          // whether messages wait for a connection
 
 	version  kib.Version // protocol version of the peer; 0 while unknown
@@ -143,7 +144,7 @@ func (s *peerSet) established(stamp uint64, version kib.Version, out *peerOut) {
 	out.closeStale = s.have > 0 && (s.stamp != stamp || s.version != version)
 	s.stamp, s.version = stamp, version
 	s.have++
-	s.races, s.lost, s.peerWins, s.redial, s.reconnects, s.retries, s.retryAt = 0, 0, false, false, 0, 0, 0
+	s.races, s.lost, s.peerWins, s.redial, s.reconnects, s.retries, s.retryAt, s.vain = 0, 0, false, false, 0, 0, 0, false
 	out.up = s.have == 1
 	out.withdraw = s.connecting > 0 && s.have >= s.cfg.connsPerPeer
 }
@@ -179,7 +180,7 @@ func (s *peerSet) failed(now time.Duration, err *Error, out *peerOut) {
 func (s *peerSet) acceptFailed(now time.Duration, out *peerOut) {
 	s.accepting--
 	if !s.expecting() && !s.acceptPending(now) {
-		s.again(now, true, out)
+		s.vain = s.again(now, true, out)
 	}
 }
 
@@ -191,7 +192,7 @@ func (s *peerSet) again(now time.Duration, allowed bool, out *peerOut) bool {
 		s.reconnect(now, out)
 		return true
 	}
-	s.lost, s.reconnects = 0, 0
+	s.lost, s.reconnects, s.vain = 0, 0, false
 	return false
 }
 

@@ -34,7 +34,7 @@ func (s *peerSet) request(now time.Duration, in peerIn, out *peerOut) {
 // older than acceptTimeout, it drops this side's requests that wait to be repeated and, if the
 // peer's NID is the higher one, withdraws those without an answer.
 func (s *peerSet) accept(now time.Duration, out *peerOut) {
-	if s.accepting++; s.accepting == 1 {
+	if s.accepting++; s.accepting == 1 && !s.vain {
 		s.acceptedAt = now
 	}
 	if !s.acceptPending(now) {

@@ -296,6 +296,23 @@ func TestAcceptFailedOften(t *testing.T) {
 	}
 }
 
+// TestAcceptFailedForEver: requests that come whenever this side has sent one of its own, and fail, as if
+// they were forged by an attacker who knows when to send them, hold it up for two seconds at most.
+func TestAcceptFailedForEver(t *testing.T) {
+	h := newSetHarness(t, lowNID, highNID)
+	began := h.now
+	for out := h.request(); h.s.connecting == 0 || out.withdraw; out = h.request() {
+		if h.now > began+2*time.Second {
+			t.Fatalf("after %v: %+v", h.now-began, h.s)
+		}
+		h.now += time.Millisecond
+		if h.s.connecting > 0 {
+			h.fails(peerFailed, RejectedRace) // withdrawn in favour of the request
+		}
+		h.fails(peerAcceptFailed, PeerClosed)
+	}
+}
+
 // TestInspectRequest: each kind of request that is invalid by itself is refused (o2iblnd-wire
 // §7.1).
 func TestInspectRequest(t *testing.T) {
