@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ulnet/lnd/lndtest"
+	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/softroce"
 	"ulnet/lnet/nid"
@@ -103,6 +104,34 @@ func TestForged(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestForgedRestart: a request in the name of a connected peer, with another stamp, ends the connections
+// to the peer, as o2iblnd-wire §7.1 step 6 demands; security.md says that every host can send one. The
+// next messages, both ways, make new connections.
+func TestForgedRestart(t *testing.T) {
+	v := newVirtual(t, Config{})
+	ni := v.nis[0]
+	ni.Send(newMessage(ni, v.nis[1].nid, 100))
+	v.until("message", time.Second, func(s *sink) bool { return s.finished == 1 }, v.ups[0])
+	a := &asked{from: netip.AddrPortFrom(v.at[1], 1023)}
+	m := a.request(ni)
+	m.SrcStamp += 100
+	ni.request(a, m)
+	v.until("end", time.Second, func(s *sink) bool { return len(s.downs) == 1 }, v.ups[0])
+	v.until("end", time.Second, func(s *sink) bool { return len(s.downs) == 1 }, v.ups[1])
+	if a.why != kib.ConnStale || ni.counts[PeerRestarted].Load() != 1 || ni.counts[RefusedRestart].Load() != 1 {
+		t.Errorf("refused with %v, %v", a.why, ni.counts.nonzero())
+	}
+	for i := range v.nis {
+		v.nis[i].Send(newMessage(v.nis[i], v.nis[1-i].nid, 100))
+		v.until("message after it", 100*time.Millisecond, func(s *sink) bool { return s.arrived == 2-i }, v.ups[1-i])
+	}
+	if len(v.ups[0].errs)+len(v.ups[1].errs) > 0 {
+		t.Errorf("%v %v", v.ups[0].errs, v.ups[1].errs)
+	}
+	v.shut(0)
+	v.shut(1)
 }
 
 // TestCommonStartSockets: nodes start together over sockets, each sending requests to nodes
