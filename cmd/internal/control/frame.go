@@ -77,6 +77,7 @@ type stallWriter struct {
 	w       http.ResponseWriter
 	rc      *http.ResponseController
 	timeout time.Duration
+	begun   bool // Write was called, so that the status of the answer is 200
 }
 
 func (s *Server) stallWriter(w http.ResponseWriter) *stallWriter {
@@ -84,10 +85,11 @@ func (s *Server) stallWriter(w http.ResponseWriter) *stallWriter {
 	_ = rc.EnableFullDuplex() // cannot fail: HTTP/1.1 supports full duplex
 	// Clear the read deadline of the request, so that a client that only reads is not cut off.
 	_ = rc.SetReadDeadline(time.Time{})
-	return &stallWriter{w, rc, s.cfg.StallTimeout}
+	return &stallWriter{w: w, rc: rc, timeout: s.cfg.StallTimeout}
 }
 
 func (s *stallWriter) Write(b []byte) (int, error) {
+	s.begun = true
 	_ = s.rc.SetWriteDeadline(time.Now().Add(s.timeout)) // cannot fail on Unix sockets
 	return s.w.Write(b)
 }

@@ -77,15 +77,24 @@ func accessOf(r *http.Request) access {
 // time.
 func (s *Server) stream(h handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		streams := s.streams[accessOf(r)]
-		select {
-		case streams <- struct{}{}:
-		default:
-			return &refusal{http.StatusServiceUnavailable, cli.Hint(errors.New("too many operations at a time"),
-				"end some of them and try again")}
+		leave, err := enter(s.streams[accessOf(r)], "operations")
+		if err != nil {
+			return err
 		}
-		defer func() { <-streams }()
+		defer leave()
 		return h(w, r)
+	}
+}
+
+// enter takes a token, until leave is called. It refuses a request for which none is left; what names, for
+// the error, the operations that hold the tokens.
+func enter(tokens chan struct{}, what string) (leave func(), err error) {
+	select {
+	case tokens <- struct{}{}:
+		return func() { <-tokens }, nil
+	default:
+		return nil, &refusal{http.StatusServiceUnavailable, cli.Hint(fmt.Errorf("too many %s at a time", what),
+			"end some of them and try again")}
 	}
 }
 

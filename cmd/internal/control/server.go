@@ -11,7 +11,8 @@ import (
 )
 
 // Capture writes every message from now on to w as pcapng until ctx ends. Its two methods write
-// messages with and without their payload.
+// messages with and without their payload. If there are too many captures, they return an error and write
+// nothing.
 type Capture interface {
 	View(ctx context.Context, w io.Writer) error
 	ViewHeaders(ctx context.Context, w io.Writer) error
@@ -57,6 +58,10 @@ const (
 	maxRequest  = 64 << 10 // largest request, without the data after it, in bytes
 	maxHeader   = 16 << 10 // largest headers of a request, in bytes
 	idleTimeout = time.Minute
+
+	// maxGroupCaptures bounds the captures of the socket's group. It leaves most of the 16 places that a
+	// capture.Writer has to root, to the file of --capture and to the page.
+	maxGroupCaptures = 6
 )
 
 // ErrShutdown is the cause with which operations end when the server stops.
@@ -67,6 +72,7 @@ type Server struct {
 	cfg     Config
 	mux     *http.ServeMux
 	streams [accessWrite + 1]chan struct{} // by access of the client: a token for each stream
+	viewers chan struct{}                  // a token for each capture of the socket's group
 	access  func(net.Conn) access          // returns the access of a client; set by Serve unless a test has set it
 	active  running
 }
@@ -74,7 +80,7 @@ type Server struct {
 // New returns a server.
 func New(cfg Config) *Server {
 	cfg = cfg.withDefaults()
-	s := &Server{cfg: cfg, mux: http.NewServeMux()}
+	s := &Server{cfg: cfg, mux: http.NewServeMux(), viewers: make(chan struct{}, maxGroupCaptures)}
 	for i := range s.streams {
 		s.streams[i] = make(chan struct{}, cfg.MaxStreams)
 	}

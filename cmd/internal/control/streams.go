@@ -101,19 +101,23 @@ func (s *Server) capture(w http.ResponseWriter, r *http.Request) error {
 	if s.cfg.Capture == nil {
 		return &refusal{http.StatusNotFound, cli.Hint(errors.New("this daemon captures nothing"), "try --capture of lnetd")}
 	}
-	view := s.cfg.Capture.ViewHeaders // members of the socket's group must not see payload
-	if accessOf(r) >= accessWrite {
-		view = s.cfg.Capture.View
-	} else {
+	view := s.cfg.Capture.View
+	if accessOf(r) < accessWrite {
+		leave, err := enter(s.viewers, "captures")
+		if err != nil {
+			return err
+		}
+		defer leave()
+		view = s.cfg.Capture.ViewHeaders // members of the socket's group must not see payload
 		w.Header().Set(headersOnlyHeader, "true")
 	}
 	w.Header().Set("Content-Type", "application/x-pcapng")
 	out := s.stallWriter(w)
-	w.WriteHeader(http.StatusOK)
-	if out.flush() == nil {
-		_ = view(r.Context(), out) // ends when the client closes the connection
+	err := view(r.Context(), out) // ends when the client closes the connection
+	if err == nil || out.begun {
+		return nil
 	}
-	return nil
+	return &refusal{http.StatusServiceUnavailable, cli.Hint(err, "end other captures, such as lnetdump --daemon, and try again")}
 }
 
 // headersOnlyHeader marks a capture in which payload is replaced by zeros.
