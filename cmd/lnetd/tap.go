@@ -116,12 +116,22 @@ func (t *tap) tend(now time.Time) error {
 	if !large && !old || now.Sub(t.failed) < rotateRetry || !capturefile.Rotates(t.file.File) {
 		return nil
 	}
+	return t.rotate(now)
+}
+
+// rotate continues the capture in a new file. If it fails to begin that, the capture continues in
+// the present file, under the name that this file had.
+func (t *tap) rotate(now time.Time) error {
 	next, err := create(t.cfg)
 	if err != nil {
 		t.failed = now
 		return fmt.Errorf("no new file, the old one grows on: %w", err)
 	}
 	err = t.writer.Rotate(next)
+	if errors.Is(err, capture.ErrNotRotated) {
+		t.failed = now
+		return fmt.Errorf("the old file grows on: %w", errors.Join(err, capturefile.Undo(t.cfg.Capture, next.File, t.file.File)))
+	}
 	err = errors.Join(err, t.file.Close())
 	t.file, t.began, t.failed = next, now, time.Time{}
 	return err

@@ -3,6 +3,7 @@ package capture_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -312,6 +313,25 @@ func TestRotate(t *testing.T) {
 				t.Fatalf("%s, another file after %d runs (-want +got):\n%s", file, cut, diff)
 			}
 		}
+	}
+}
+
+// TestRotateToFull: if the beginning of the new file cannot be written, the capture continues in the old one.
+func TestRotateToFull(t *testing.T) {
+	var out bytes.Buffer
+	w, err := capture.NewWriter(&out, clock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Rotate(&failing{}); !errors.Is(err, errFull) || !errors.Is(err, capture.ErrNotRotated) {
+		t.Errorf("%v, want ErrNotRotated and the error of the file", err)
+	}
+	play(taps(w, 1, true), bulkRuns(0)[:2], capture.Initiator)
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	if got := decodeStream(t, &out); len(got) < 3 {
+		t.Errorf("the old file has %d records", len(got))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/netip"
 	"slices"
@@ -39,10 +40,11 @@ type Writer struct {
 // maxViewers bounds the recorders of one Writer: those of its viewers, and that of its file.
 const maxViewers = 16
 
-// Errors of [Writer.View].
+// Errors of [Writer.View] and [Writer.Rotate].
 var (
-	ErrClosed  = errors.New("capture is closed")
-	ErrViewers = errors.New("too many viewers of the capture")
+	ErrClosed     = errors.New("capture is closed")
+	ErrViewers    = errors.New("too many viewers of the capture")
+	ErrNotRotated = errors.New("the new file cannot be begun")
 )
 
 var _ lnd.Tap = (*Writer)(nil)
@@ -93,13 +95,16 @@ func (w *Writer) Flow(local, remote netip.AddrPort, dialled bool) lnd.Flow {
 
 // Rotate completes the file and continues in another one, which begins like the capture of a
 // viewer, with the connections that are open. A message that is being sent meanwhile may be cut
-// off in both files. The caller closes the old file when Rotate has returned, except after
-// ErrClosed: then nothing has changed, and there may have been no file at all. Any other error
-// is the first one of either file.
+// off in both files.
+//
+// An error that wraps ErrNotRotated means that the beginning of the new file could not be written, and the
+// capture continues in the old one. After ErrClosed nothing has changed either, and there may have been no
+// file at all. In both cases the caller closes the new file, and otherwise the old one; any other error is
+// the first one of either file.
 func (w *Writer) Rotate(file io.Writer) error {
 	r, err := newRecorder(file)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrNotRotated, err)
 	}
 	w.mu.Lock()
 	old := w.file

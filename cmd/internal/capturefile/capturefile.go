@@ -55,6 +55,30 @@ func Create(name string, keep int) (*os.File, error) {
 	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
+// Undo takes back a Create that renamed the capture which is still being written, live: it closes the file
+// created and gives live its name back. If the name leads to another file now, Undo leaves that alone. Older
+// captures keep the names that Create has given them, and the oldest stays deleted.
+func Undo(name string, created, live *os.File) error {
+	defer created.Close()
+	switch {
+	case !leadsTo(name, created):
+		return nil
+	case leadsTo(name+".1", live):
+		return os.Rename(name+".1", name)
+	}
+	return os.Remove(name)
+}
+
+// leadsTo reports whether name is that of an open file.
+func leadsTo(name string, f *os.File) bool {
+	there, err := os.Lstat(name)
+	if err != nil {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && os.SameFile(there, info)
+}
+
 // Rotates reports whether a file that Create returned can be rotated. Only a regular file can.
 func Rotates(f *os.File) bool {
 	info, err := f.Stat()

@@ -67,6 +67,56 @@ func TestKeepsOldCaptures(t *testing.T) {
 	}
 }
 
+// TestUndo: the capture that is being written gets its name back. If it had none any more, the new file is
+// removed. A file that another program has put at the name stays.
+func TestUndo(t *testing.T) {
+	for _, test := range []struct {
+		name            string
+		before, between func(name string) error // done before and after the second Create; nil: nothing
+		want            map[string]string       // content of files by the end of their name
+	}{
+		{"renamed", nil, nil, map[string]string{"": "live", ".1": "", ".2": "older"}},
+		{"removed by hand", os.Remove, nil, map[string]string{"": "", ".1": "older"}},
+		{"replaced", nil, func(name string) error {
+			return errors.Join(os.Remove(name), os.WriteFile(name, []byte(capture+"other"), 0o600))
+		}, map[string]string{"": "other", ".1": "live", ".2": "older"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			name := filepath.Join(t.TempDir(), "lnet.pcapng")
+			write(t, name+".1", capture+"older", 0o600)
+			create := func() *os.File {
+				f, err := capturefile.Create(name, 2)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return f
+			}
+			live := create()
+			defer live.Close()
+			if _, err := live.WriteString(capture + "live"); err != nil {
+				t.Fatal(err)
+			}
+			var next *os.File
+			for _, do := range []func(string) error{test.before, func(string) error { next = create(); return nil }, test.between} {
+				if do == nil {
+					continue
+				}
+				if err := do(name); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := capturefile.Undo(name, next, live); err != nil {
+				t.Error(err)
+			}
+			for suffix, text := range test.want {
+				if b, err := os.ReadFile(name + suffix); text == "" && !errors.Is(err, fs.ErrNotExist) || text != "" && string(b) != capture+text {
+					t.Errorf("%s%s: %q, %v, want %q", name, suffix, b, err, text)
+				}
+			}
+		})
+	}
+}
+
 // TestLeavesOthersAlone: Create refuses each name at which there is a file of another kind, and
 // that file keeps its content and its mode.
 func TestLeavesOthersAlone(t *testing.T) {
