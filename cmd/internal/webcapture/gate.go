@@ -11,17 +11,22 @@ import (
 	"time"
 )
 
-// logInterval is the time between two lines of the log about wrong tokens.
+// logInterval is the time between two lines of the log of one kind.
 const logInterval = time.Minute
 
 // gate lets requests with the token pass. A token is too long to be guessed, so however many wrong ones
 // come, no request with the right one is refused: both may have the same address
 // behind ssh or a proxy. The zero value is ready for use.
 type gate struct {
-	wrong atomic.Uint64 // requests with a wrong token or without one
+	wrong  atomic.Uint64 // requests with a wrong token or without one
+	denied seldom        // lines of the log about wrong tokens
+	unread seldom        // lines of the log about a token that cannot be read
+}
 
+// seldom bounds how often a line is logged for which requests without a token are enough.
+type seldom struct {
 	mu     sync.Mutex
-	logged time.Time // when the log last told of a wrong token; guarded by mu
+	logged time.Time // when the line was last logged; guarded by mu
 }
 
 // guarded returns a handler that answers only requests with the token.
@@ -33,7 +38,9 @@ func (c *Capture) guarded(next http.HandlerFunc) http.Handler {
 		}
 		token, err := c.cfg.Token()
 		if err != nil {
-			c.cfg.Log.Error("the token of captures cannot be read", slog.Any("err", err))
+			if c.gate.unread.tells(time.Now()) {
+				c.cfg.Log.Error("the token of captures cannot be read", slog.Any("err", err))
+			}
 			http.Error(w, "the token cannot be read: the log of lnetd says why", http.StatusServiceUnavailable)
 			return
 		}
@@ -55,20 +62,20 @@ func hasToken(r *http.Request, token []byte) bool {
 // denied answers a request without the token.
 func (c *Capture) denied(w http.ResponseWriter, r *http.Request) {
 	n := c.gate.wrong.Add(1)
-	if c.gate.tells(time.Now()) {
+	if c.gate.denied.tells(time.Now()) {
 		c.cfg.Log.Warn("a request for a capture had a wrong token", slog.String("from", r.RemoteAddr), slog.Uint64("wrong", n))
 	}
 	w.Header().Set("WWW-Authenticate", "Bearer")
 	http.Error(w, "the token is wrong: it is in the file that metrics_capture_token names", http.StatusUnauthorized)
 }
 
-// tells reports whether the log is to tell of a wrong token.
-func (g *gate) tells(now time.Time) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if !g.logged.IsZero() && now.Sub(g.logged) < logInterval {
+// tells reports whether the line is to be logged now.
+func (s *seldom) tells(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.logged.IsZero() && now.Sub(s.logged) < logInterval {
 		return false
 	}
-	g.logged = now
+	s.logged = now
 	return true
 }

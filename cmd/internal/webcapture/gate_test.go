@@ -69,6 +69,33 @@ func TestWrongTokens(t *testing.T) {
 	})
 }
 
+// TestUnreadToken: few of the requests that find no readable token are logged, also beside wrong tokens, of
+// which the log tells by itself.
+func TestUnreadToken(t *testing.T) {
+	spec.Covers(t, "OP-70")
+	bubble(t, func(t *testing.T, r *rig) {
+		read := r.cfg.Token
+		r.try("10.0.0.1:5", "Bearer x")
+		r.cfg.Token = func() ([]byte, error) { return nil, errors.New("/etc/secret is not there") }
+		unread := func() int { return strings.Count(r.log.String(), "cannot be read") }
+		for range 1000 {
+			if status := r.try("10.0.0.1:5", ""); status != http.StatusServiceUnavailable {
+				t.Fatalf("without a token: status %d", status)
+			}
+		}
+		if n := unread(); n != 1 {
+			t.Errorf("1000 requests at one instant: %d lines in the log", n)
+		}
+		time.Sleep(logInterval)
+		r.try("10.0.0.1:5", "")
+		r.cfg.Token = read
+		r.try("10.0.0.1:5", "Bearer x")
+		if n := unread(); n != 2 || strings.Count(r.log.String(), "wrong token") != 2 {
+			t.Errorf("after %v the log: %d lines, %s", logInterval, n, r.log)
+		}
+	})
+}
+
 // TestNoToken: without a token everything is refused, with a text that says what to set. A token that
 // cannot be read is an error, which the client does not get.
 func TestNoToken(t *testing.T) {
