@@ -98,7 +98,7 @@ func (p *peerNI) send(m *Message) bool {
 		p.answer(m)
 		return true
 	}
-	if !p.current && !m.found && m.wantsDiscovery() {
+	if !p.current && !m.found && m.Header.DestNID == p.nid && m.wantsDiscovery() { // gateways are discovered by their checks
 		p.park(m)
 		return true
 	}

@@ -288,6 +288,25 @@ func TestSendByGateway(t *testing.T) {
 	r.wantResult(2, syscall.EHOSTUNREACH)
 }
 
+// TestGatewayInDiscovery: messages to nodes beyond a gateway do not wait for the discovery of the gateway.
+// With it they would fail when it fails, although another gateway may be well.
+func TestGatewayInDiscovery(t *testing.T) {
+	spec.Covers(t, "RT-15")
+	r := newRouted(t)
+	asked := r.asked()
+	r.node.SetPeer(upToDate(peer1))
+	r.node.SetPeer(lnet.Peer{Primary: peerA, NIs: upToDate(peerA).NIs, Flags: lnet.PeerMultiRail | lnet.PeerDiscovered | lnet.PeerDiscovering})
+	r.send(peer1, 1)
+	if len(r.sent) != 1 || r.sent[0].Target.NID != peerA || len(*asked) > 0 {
+		t.Fatalf("left: %v; asked for %v", r.sent, *asked)
+	}
+	r.finalize(nil)
+	r.wantResult(1, nil)
+	r.send(peerA, 2) // a message to the gateway itself waits
+	r.node.Discovered(peerA, syscall.EHOSTUNREACH)
+	r.wantResult(2, syscall.EHOSTUNREACH)
+}
+
 // TestAnswerThroughGateway: an answer leaves by the gateway that brought the request, and by
 // a route if that is no gateway any more.
 func TestAnswerThroughGateway(t *testing.T) {
