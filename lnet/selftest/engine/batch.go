@@ -140,6 +140,9 @@ func (n *Node) addClient(q *request, b *wire.Test, data []byte) wire.Status {
 		return wire.EINVAL
 	}
 	for _, d := range list {
+		if d.PID == 0 || d.PID == nid.PIDAny { // an ME that matches any process must not be the first of a portal
+			return wire.EINVAL
+		}
 		if !n.cfg.Allow(d.NID) {
 			n.stats.NotAllowed++
 			return wire.EPERM

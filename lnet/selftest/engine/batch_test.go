@@ -24,6 +24,9 @@ func TestAddTest(t *testing.T) {
 	l := newLab(t, engine.Config{MaxUnits: 4, MaxBatches: 2, MaxTests: 3}, node1)
 	l.join(node1)
 	l.lists[1], _ = wire.AppendDestinations(nil, []wire.Destination{node2, node2}, false)
+	for bits, pid := range map[uint64]nid.PID{7: 0, 8: nid.PIDAny} {
+		l.lists[bits], _ = wire.AppendDestinations(nil, []wire.Destination{node2, {NID: node2.NID, PID: pid}}, false)
+	}
 	for _, tt := range []struct {
 		name   string
 		change func(*wire.Test)
@@ -43,6 +46,8 @@ func TestAddTest(t *testing.T) {
 		{"more than 1 MiB", func(b *wire.Test) { clientOf(b, 1<<20+8, 0) }, wire.EINVAL},
 		{"offset", func(b *wire.Test) { clientOf(b, 16, 4) }, wire.EINVAL},
 		{"check", func(b *wire.Test) { clientOf(b, 16, 0); b.BRW.Check = 5 }, wire.EINVAL},
+		{"PID 0", func(b *wire.Test) { clientOf(b, 16, 0); b.BulkID = 7 }, wire.EINVAL},
+		{"any PID", func(b *wire.Test) { clientOf(b, 16, 0); b.BulkID = 8 }, wire.EINVAL},
 		{"server", func(*wire.Test) {}, wire.OK},
 		{"client", func(b *wire.Test) { clientOf(b, 16, 4096+8) }, wire.OK},
 		{"another batch", func(b *wire.Test) { b.Batch = 3 }, wire.OK},

@@ -117,6 +117,8 @@ func checkID(id nid.ProcessID) error {
 	switch {
 	case !id.NID.IsValid() || id.NID.IsAny():
 		return fail(syscall.EINVAL, "use the NID of a node, as 10.0.0.1@tcp", "%v names no node", id)
+	case id.PID == 0 || id.PID == nid.PIDAny: // an ME that matches any process must not be the first of a portal
+		return fail(syscall.EINVAL, "use the PID of a node, 12345", "%v names no process", id)
 	case id.NID.IsLo():
 		return fail(syscall.EINVAL, "use another NID of the node", "%v is another node at each test client", id)
 	case !id.NID.Is4():

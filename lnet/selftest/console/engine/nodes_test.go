@@ -179,6 +179,9 @@ func TestGroupErrors(t *testing.T) {
 		l.fails(0, &engine.Ping{Key: key, Target: engine.Target{Nodes: []nid.ProcessID{process(id)}}}, want)
 	}
 	l.fails(0, &engine.AddNodes{Key: key, Group: "g", IDs: []nid.ProcessID{{}}}, syscall.EINVAL)
+	for _, pid := range []nid.PID{0, nid.PIDAny} {
+		l.fails(0, &engine.AddNodes{Key: key, Group: "g", IDs: []nid.ProcessID{{NID: hostIDs(1)[0].NID, PID: pid}}}, syscall.EINVAL)
+	}
 	l.fails(0, &engine.Ping{Key: key, Target: engine.Target{Nodes: hostIDs(3)}}, syscall.ENOSPC)
 	l.fails(0, &engine.AddGroup{Key: key, Name: "h", IDs: hostIDs(1, 2)}, syscall.ENOSPC)
 	l.must(0, &engine.AddGroup{Key: key, Name: "h", IDs: hostIDs(1)}, &engine.AddBatch{Key: key, Name: "b"})
