@@ -97,11 +97,11 @@ func TestSelf(t *testing.T) {
 	b.step(b.reply(info(off, 2, other)))
 	b.want(b.step(Input{Kind: SelfIs, Self: Self{Sequence: 2, Discovery: true}}), []string{}...)
 	b.want(b.step(Input{Kind: SelfIs, Self: Self{Sequence: 3, NIDs: []nid.NID{also}, Discovery: true}}),
-		"10.0.0.2@tcp: MULTI_RAIL|DISCOVERED|DISCOVERING|NIDS_UPTODATE|PUSH_SENT", "push 10.0.0.2@tcp")
+		"10.0.0.2@tcp: MULTI_RAIL|DISCOVERED|NIDS_UPTODATE|PUSH_SENT", "push 10.0.0.2@tcp")
 	// The info changes during the push, so another push follows.
 	before := b.ack()
 	b.step(Input{Kind: SelfIs, Self: Self{Sequence: 4, NIDs: []nid.NID{also}, Discovery: true}})
-	b.want(b.step(before), "10.0.0.2@tcp: MULTI_RAIL|DISCOVERED|DISCOVERING|NIDS_UPTODATE|PUSH_SENT", "push 10.0.0.2@tcp")
+	b.want(b.step(before), "10.0.0.2@tcp: MULTI_RAIL|DISCOVERED|NIDS_UPTODATE|PUSH_SENT", "push 10.0.0.2@tcp")
 	b.want(b.step(b.ack()), "10.0.0.2@tcp: "+upToDate)
 }
 
@@ -111,7 +111,7 @@ func TestTurnedOff(t *testing.T) {
 	b := newBench(t, Limits{})
 	b.meet(them)
 	b.want(b.step(Input{Kind: SelfIs, Self: Self{Sequence: 3, NIDs: ours}}),
-		"10.0.0.2@tcp: MULTI_RAIL|DISCOVERED|DISCOVERING|NIDS_UPTODATE|PUSH_SENT", "push 10.0.0.2@tcp")
+		"10.0.0.2@tcp: MULTI_RAIL|DISCOVERED|NIDS_UPTODATE|PUSH_SENT", "push 10.0.0.2@tcp")
 	b.step(b.ack())
 	b.step(Input{Kind: Refresh, NID: other})
 	b.want(b.step(b.reply(info(full, 2, other, also))),

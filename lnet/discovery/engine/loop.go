@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"slices"
 	"syscall"
 	"time"
 
@@ -145,36 +144,6 @@ func (m *Machine) sendPush(now time.Duration, p *peer, out *Output) bool {
 	return true
 }
 
-// begin gives a peer's exchange an ID and one of MaxInFlight slots, or
-// queues the peer for one.
-func (m *Machine) begin(now time.Duration, p *peer) bool {
-	if len(m.sent) >= m.limits.MaxInFlight {
-		switch {
-		case len(p.waiting) > 0 && !p.urgent:
-			p.queued, p.urgent = true, true
-			m.urgent = append(m.urgent, p)
-		case !p.queued:
-			p.queued = true
-			m.ready = append(m.ready, p)
-		}
-		return false
-	}
-	m.last++
-	p.exchange = m.last
-	p.deadline = now + m.limits.Timeout
-	m.sent = append(m.sent, p)
-	return true
-}
-
-// end ends a peer's exchange and frees its slot.
-func (m *Machine) end(p *peer) {
-	i := slices.Index(m.sent, p)
-	m.sent = slices.Delete(m.sent, i, i+1)
-	p.exchange = 0
-	p.flags &^= lnet.PeerPingSent | lnet.PeerPushSent
-	m.changed(p)
-}
-
 // expire fails the exchanges whose deadline has passed without an answer, and starts exchanges of
 // peers that wait for a slot.
 func (m *Machine) expire(now time.Duration, out *Output) {
@@ -186,29 +155,9 @@ func (m *Machine) expire(now time.Duration, out *Output) {
 		m.fail(p, syscall.ETIMEDOUT)
 		m.advance(now, p, out)
 	}
-	for len(m.sent) < m.limits.MaxInFlight {
-		p := m.next()
-		if p == nil {
-			return
-		}
+	for p := m.next(); p != nil; p = m.next() {
 		m.advance(now, p, out)
 	}
-}
-
-// next takes the next peer that waits for a slot. A peer may be on both lists, or still
-// on one when it does not wait any more.
-func (m *Machine) next() *peer {
-	for _, list := range []*[]*peer{&m.urgent, &m.ready} {
-		for len(*list) > 0 {
-			p := (*list)[0]
-			(*list)[0] = nil
-			if *list = (*list)[1:]; p.queued {
-				p.queued, p.urgent = false, false
-				return p
-			}
-		}
-	}
-	return nil
 }
 
 // fail ends the exchange with p because of err.

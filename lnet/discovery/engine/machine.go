@@ -16,7 +16,7 @@ type Limits struct {
 	Timeout       time.Duration // time limit of a ping or push; default 150 s (lnet_transaction_timeout)
 	MaxInterfaces int           // limit of a peer's NIs, 0@lo included; default 200 (lnet_interfaces_max)
 	MaxNIDs       int           // limit of the NIDs of all peers together; default 262144. Idle peers are removed to make room
-	MaxInFlight   int           // limit of the pings and pushes in progress; default 1024. Further peers wait; those for which messages wait come first
+	MaxInFlight   int           // limit of the pings and pushes in progress; default 1024. Further peers wait; those for which messages wait come first, and a quarter is for them alone
 	MaxProbes     int           // limit of the probes in progress; default 256. Further ones wait
 	// MaxClaims bounds the claimed NIDs of all peers together that wait for a probe or were
 	// probed without an answer. Default 65536, not counting the first 8 of each peer. Further
@@ -159,8 +159,8 @@ type Machine struct {
 	beyond   []nid.Net // nets to which gateways lead
 	last     uint64    // ID of the last exchange
 	sent     []*peer
-	urgent   []*peer                  // peers that wait for a slot in sent and for which messages wait; see next
-	ready    []*peer                  // peers without urgency that wait for a slot
+	inFlight [numClasses]int          // number of the exchanges in sent by class
+	ready    [numClasses][]*peer      // peers that wait for a slot in sent, by class; see next
 	probes   []*probe                 // probes in progress, ordered by deadline
 	agenda   machine.Deadlines[*peer] // times of the next probes, of peers with claims
 	patient  machine.Deadlines[*peer] // times until which the discoveries of peers wait for probes

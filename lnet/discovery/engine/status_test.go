@@ -41,7 +41,7 @@ func TestPushAvoidsDeadRails(t *testing.T) {
 	change := func(sequence uint32, down ...nid.NID) []string {
 		return b.step(Input{Kind: SelfIs, Self: Self{Sequence: sequence, NIDs: ours, Down: down, Discovery: true}})
 	}
-	const sent = "10.0.0.2@tcp 10.1.0.2@tcp1: MULTI_RAIL|DISCOVERED|DISCOVERING|NIDS_UPTODATE|PUSH_SENT"
+	const sent = "10.0.0.2@tcp 10.1.0.2@tcp1: MULTI_RAIL|DISCOVERED|NIDS_UPTODATE|PUSH_SENT"
 	heard(3, also)
 	b.want(change(3), sent, "push 10.1.0.2@tcp1 from 10.0.0.1@tcp")
 	b.step(b.ack())

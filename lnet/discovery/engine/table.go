@@ -69,8 +69,9 @@ type peer struct {
 
 	exchange uint64        // ID of the ping or push under way, else 0
 	deadline time.Duration // time at which the exchange times out
-	queued   bool          // the peer is in Machine.ready or Machine.urgent
-	urgent   bool          // the peer is in Machine.urgent
+	class    class         // class of that exchange
+	queued   bool          // the peer is in a queue of Machine.ready
+	queue    class         // the first of these queues, if queued
 	changed  bool          // the peer is in Machine.dirty
 	dropped  bool          // the peer is no longer in the table
 
@@ -226,7 +227,7 @@ func (m *Machine) drop(p *peer, out *Output) {
 		out.Cancelled = append(out.Cancelled, p.exchange)
 		m.end(p)
 	}
-	p.queued, p.urgent, p.dropped = false, false, true
+	p.queued, p.dropped = false, true
 	m.peers.unlink(p)
 }
 
@@ -244,7 +245,7 @@ func (m *Machine) publish(out *Output) {
 		m.dirty[i], p.changed = nil, false
 		if !p.dropped {
 			out.Peers = append(out.Peers, lnet.Peer{
-				Primary: p.primary, NIs: p.nis, Claimed: p.claimed, Features: p.features, Flags: p.flags,
+				Primary: p.primary, NIs: p.nis, Claimed: p.claimed, Features: p.features, Flags: m.shown(p),
 			})
 		}
 	}

@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/lnet"
+)
+
+// class says which of the MaxInFlight slots the exchange of a peer may take. Nodes that do not answer keep their
+// slots until the exchanges time out, so each class leaves slots to those before it.
+type class uint8
+
+const (
+	awaited  class = iota // a message or a call waits for the discovery: any slot
+	known                 // a peer that was discovered before gets a push: three quarters of the slots
+	stranger              // a peer that has made itself known by a push: a quarter of the slots
+	numClasses
+)
+
+// classOf returns the class of the next exchange with p.
+func classOf(p *peer) class {
+	switch {
+	case len(p.waiting) > 0:
+		return awaited
+	case p.flags&(lnet.PeerDiscovered|lnet.PeerConfigured) != 0:
+		return known
+	}
+	return stranger
+}
+
+// hasSlot reports whether an exchange of a class may begin.
+func (m *Machine) hasSlot(c class) bool {
+	all := m.limits.MaxInFlight
+	if len(m.sent) >= all {
+		return false
+	}
+	switch c {
+	case known:
+		return m.inFlight[known]+m.inFlight[stranger] < max(1, all*3/4)
+	case stranger:
+		return m.inFlight[stranger] < max(1, all/4)
+	}
+	return true
+}
+
+// begin gives a peer's exchange an ID and one of MaxInFlight slots, or
+// queues the peer for one.
+func (m *Machine) begin(now time.Duration, p *peer) bool {
+	c := classOf(p)
+	if !m.hasSlot(c) {
+		if !p.queued || c < p.queue {
+			p.queued, p.queue = true, c
+			m.ready[c] = append(m.ready[c], p)
+		}
+		return false
+	}
+	m.last++
+	p.exchange, p.class = m.last, c
+	p.deadline = now + m.limits.Timeout
+	m.sent = append(m.sent, p)
+	m.inFlight[c]++
+	return true
+}
+
+// end ends a peer's exchange and frees its slot.
+func (m *Machine) end(p *peer) {
+	i := slices.Index(m.sent, p)
+	m.sent = slices.Delete(m.sent, i, i+1)
+	m.inFlight[p.class]--
+	p.exchange = 0
+	p.flags &^= lnet.PeerPingSent | lnet.PeerPushSent
+	m.changed(p)
+}
+
+// next takes the next peer that waits for a slot and may have one. A peer may be in several queues, or
+// still in one when it does not wait any more.
+func (m *Machine) next() *peer {
+	for c := range numClasses {
+		for list := &m.ready[c]; len(*list) > 0 && m.hasSlot(c); {
+			p := (*list)[0]
+			(*list)[0] = nil
+			if *list = (*list)[1:]; p.queued {
+				p.queued = false
+				return p
+			}
+		}
+	}
+	return nil
+}
+
+// shown returns the flags of p that lnet is told. LNet holds messages during every discovery; here a peer whose
+// NIDs are known, and that only lacks a push of this node, is not shown as DISCOVERING: nothing about
+// the way to it will change, and a peer that is dead on one rail may leave the push without an answer for long.
+func (m *Machine) shown(p *peer) lnet.PeerFlags {
+	const settled = lnet.PeerDiscovered | lnet.PeerNIDsUpToDate | lnet.PeerMultiRail
+	const asks = lnet.PeerPingSent | lnet.PeerForcePing | lnet.PeerDataPresent
+	pushes := p.flags.Has(lnet.PeerPushSent) || p.queued && m.needsPush(p)
+	if pushes && p.flags.Has(settled) && p.flags&asks == 0 && !m.awaitsProbes(p) {
+		return p.flags &^ lnet.PeerDiscovering
+	}
+	return p.flags
+}

@@ -1,0 +1,78 @@
+package engine
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/nid"
+)
+
+// TestStrangersShare: pings that pushes of unknown nodes cause leave slots to other peers.
+func TestStrangersShare(t *testing.T) {
+	spec.Covers(t, "RT-7", "PD-13")
+	b := newBench(t, Limits{MaxInFlight: 4})
+	b.meet(them)
+	b.meet(other)
+	for i := range 4 {
+		in := pushFrom(nid.MustParse(fmt.Sprintf("10.0.7.%d@tcp", i)), info(full, 2))
+		in.Err = syscall.EIO
+		b.step(in)
+	}
+	if len(b.open) != 1 {
+		t.Errorf("open for strangers: %v", b.open)
+	}
+	b.step(selfIs(3))
+	if len(b.open) != 3 {
+		t.Errorf("with pushes to known peers: %v", b.open)
+	}
+	b.step(Input{Kind: Refresh, NID: also, Force: true})
+	if len(b.open) != 4 || b.last.To != also {
+		t.Errorf("with the check of a gateway: %v", b.open)
+	}
+	b.settle(info(full, 3, them), info(full, 3, other), info(full, 3, also))
+	if len(b.open) != 1 {
+		t.Errorf("the strangers have %v", b.open)
+	}
+	b.now = 150 * time.Second
+	b.step(Input{})
+	if len(b.open) != 1 {
+		t.Errorf("after the first stranger: %v", b.open)
+	}
+}
+
+// TestPushesShare: pushes to known peers, which nothing waits for, leave slots to a peer that is forced.
+func TestPushesShare(t *testing.T) {
+	spec.Covers(t, "RT-7")
+	b := newBench(t, Limits{MaxInFlight: 4})
+	for i := range 6 {
+		b.meet(nid.MustParse(fmt.Sprintf("10.0.7.%d@tcp", i)))
+	}
+	b.step(selfIs(3))
+	if len(b.open) != 3 {
+		t.Errorf("open: %v", b.open)
+	}
+	b.step(Input{Kind: Refresh, NID: them, Force: true})
+	if b.last.To != them {
+		t.Errorf("open: %v", b.open)
+	}
+}
+
+// TestPushHoldsNothing: a peer that lacks nothing but a push stays up to date for messages.
+func TestPushHoldsNothing(t *testing.T) {
+	spec.Covers(t, "NS-2")
+	b := newBench(t, Limits{MaxInFlight: 1})
+	b.meet(them)
+	b.meet(other)
+	b.step(selfIs(3))
+	for _, p := range b.out.Peers {
+		if !p.Flags.UpToDate() {
+			t.Errorf("%v has %v", p.Primary, p.Flags)
+		}
+	}
+	if len(b.out.Peers) != 2 || len(b.open) != 1 {
+		t.Errorf("peers %v, open %v", b.out.Peers, b.open)
+	}
+}
