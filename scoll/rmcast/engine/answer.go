@@ -80,6 +80,7 @@ func (s *stream) answer(to int, poll *wire.Entry) {
 	end := first + uint64(poll.Count)
 	if first < s.stable {
 		s.m.tell(s.roster, to, s.entry(wire.Stable, s.stable, 0))
+		s.ackReleased(s.roster, to, span{max(first, s.base), min(end, s.stable)})
 	}
 	var run wire.Entry
 	for seq := max(first, s.stable); seq < end && s.inWindow(seq); seq++ {
@@ -108,6 +109,18 @@ func (s *stream) answer(to int, poll *wire.Entry) {
 	if run.Kind != 0 {
 		s.m.tell(s.roster, to, run)
 	}
+}
+
+// ackReleased acknowledges datagrams that are released here. The parent, which polls for them, has
+// not received the acknowledgement, and does not believe other members that they are stable.
+func (s *stream) ackReleased(r *roster, to int, what span) {
+	if s.lost || s.isRoot() || what.first >= what.end {
+		return
+	}
+	s.m.tell(r, to, wire.Entry{
+		Kind: wire.Ack, Flags: wire.FlagAnswer, Origin: r.number(r.rankOf(s.origin.id.NID)), Version: r.version,
+		First: what.first, Count: uint32(what.end - what.first), Stable: s.stable,
+	})
 }
 
 // askedInVain reports whether a datagram was requested at least a round trip ago.

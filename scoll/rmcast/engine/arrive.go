@@ -93,7 +93,7 @@ func (m *Machine) datagram(s *stream, r *roster, d *wire.Datagram, fragment []by
 		return
 	}
 	s.first = max(s.first, min(d.First, s.stable))
-	s.freeTo(s.stableFrom(sender, d.Stable))
+	s.freeTo(s.stableFrom(sender, d.Stable, cast))
 	if sender == s.root {
 		s.heard()
 	}

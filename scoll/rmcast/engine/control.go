@@ -71,17 +71,31 @@ func (m *Machine) entry(r *roster, from nid.NID, e *wire.Entry) {
 		s.stale(r, sender, e)
 		return
 	}
-	s.freeTo(s.stableFrom(sender, e.Stable))
+	s.freeTo(s.stableFrom(sender, e.Stable, false))
 	s.said(sender, e)
 }
 
-// stableFrom limits what a sender can declare stable: only the origin can go beyond what is
-// delivered here.
-func (s *stream) stableFrom(sender int, stable uint64) uint64 {
-	if sender == s.root {
+// stableFrom limits what a message can declare stable. Messages of other members, and multicasts,
+// which can be forged, only free what this member has acknowledged: no message of an honest node
+// says more.
+func (s *stream) stableFrom(sender int, stable uint64, cast bool) uint64 {
+	if sender == s.root && !cast {
 		return stable
 	}
-	return min(stable, s.next)
+	return s.acknowledgedTo(stable)
+}
+
+// acknowledgedTo returns the end of the messages that end at a sequence number or before it, and
+// whose acknowledgement was sent to the parent.
+func (s *stream) acknowledgedTo(stable uint64) uint64 {
+	end, seq := s.stable, min(stable, s.next)
+	for _, sp := range s.up {
+		seq = min(seq, sp.first)
+	}
+	for end < seq && s.slot(end).complete && end+uint64(s.slot(end).count) <= seq {
+		end += uint64(s.slot(end).count)
+	}
+	return end
 }
 
 // ours handles an entry about this node's own messages.
@@ -106,6 +120,9 @@ func (s *stream) stale(r *roster, sender int, e *wire.Entry) {
 	answer := wire.Entry{Kind: wire.Stable, Origin: e.Origin, Version: e.Version, First: s.stable, Stable: s.stable}
 	if r.version.Compare(s.roster.version) < 0 {
 		s.m.tell(r, sender, answer)
+		if e.Kind == wire.Poll {
+			s.ackReleased(r, sender, span{e.First, min(e.First+uint64(e.Count), s.base)})
+		}
 	}
 }
 

@@ -45,6 +45,7 @@ type stream struct {
 	roster *roster
 	root   int // rank of the origin
 	first  uint64
+	base   uint64 // all datagrams below this number were released before the version began
 	stable uint64
 	next   uint64 // all datagrams below this number are delivered
 	head   uint64 // end of the datagrams that are known to be sent or, at the origin, accepted
@@ -91,7 +92,7 @@ func (s *stream) enter(r *roster, first, base uint64) {
 	if s.roster != nil {
 		s.freeTo(base)
 	}
-	s.roster, s.root, s.first = r, r.rankOf(s.origin.id.NID), first
+	s.roster, s.root, s.first, s.base = r, r.rankOf(s.origin.id.NID), first, base
 	s.stable, s.next, s.head, s.castTo, s.probed = base, base, base, base, false
 	s.forgetAll()
 	if len(s.slots) != r.window {
