@@ -13,8 +13,9 @@ import (
 
 // Leave leaves the group. Before that, it waits for at most LeaveAfter: first until this node's
 // messages in flight are released, and then until those are released that this node passes on
-// for other members (RM-A11). The error is that of ctx, or ErrUnfinished after LeaveAfter; if
-// managers do not answer, ErrUnfinished has the reason. This node leaves the group in any case,
+// for other members (RM-A11). The error is that of ctx, or ErrUnfinished: after LeaveAfter, or
+// if the manager counts this node as failed while messages of it are in flight. If managers do
+// not answer, ErrUnfinished has the reason. This node leaves the group in any case,
 // but after an error other members may lack messages of this node. Called by a handler, Leave
 // does nothing and returns ErrInHandler. Leave waits up to a second longer for a handler that
 // is running.

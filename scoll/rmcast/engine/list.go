@@ -72,10 +72,14 @@ func (m *Machine) instructed(from nid.NID, b []byte) {
 
 // reason returns the error with which this node ceases to be a member.
 func (m *Machine) reason() error {
-	if m.state == leaving {
-		return ErrLeft
+	s := m.sender.stream
+	switch {
+	case m.state != leaving:
+		return ErrExpelled
+	case s != nil && s.stable < s.head: // messages of this node are in flight
+		return ErrUnfinished
 	}
-	return ErrExpelled
+	return ErrLeft
 }
 
 // list handles a list of members.

@@ -221,6 +221,22 @@ func TestLeaverGivesUp(t *testing.T) {
 	}
 }
 
+// TestLeaverDeclaredDead: RM-A11: discovery reports a leaving member dead before its message is
+// released. The member learns that its message may be lost.
+func TestLeaverDeclaredDead(t *testing.T) {
+	spec.Covers(t, "RM-A11")
+	w, _ := tallied(t, 8, nil, nil)
+	w.net.Pause(5)
+	s := w.send(4, "x")
+	w.net.Command(4, "leave")
+	w.run(100 * time.Millisecond)
+	w.net.Command(0, "dead 4")
+	w.run(5 * time.Second)
+	if gone := w.hosts[4].gone; len(gone) != 1 || gone[0] != ErrUnfinished || s.lost == nil {
+		t.Errorf("left with %v, the message ends with %v", gone, s.lost)
+	}
+}
+
 // TestDeath: RM-28, RM-A8 and G-RM-6: an inner node dies before it has acknowledged. Its
 // children are adopted, and the origin is told which member failed. The message is released after
 // the detection, the way up the tree, and the polls, at the latest.
