@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -68,6 +69,7 @@ type Agent struct {
 	mu           sync.Mutex
 	stopped      bool               // the agent is closed; guarded by mu, like incarnations
 	incarnations map[GroupID]uint64 // by group that this node has left: incarnation with which it would join again
+	handling     []*Group           // groups that were left while a handler was running; guarded by mu
 
 	strays atomic.Uint64 // messages for groups that this node is not in
 }
@@ -158,21 +160,21 @@ func orDefault(n, d int) int {
 // get ErrClosed. Managers are told that this node is not a member any more. Close waits for
 // running handlers for up to a second, and then returns ErrHandling; it does not wait if ctx
 // has ended or a handler calls it. A handler that still runs continues in its goroutine, and no
-// handler is called again.
+// handler is called again. A further call waits for it as well.
 func (a *Agent) Close(ctx context.Context) error {
 	a.mu.Lock()
 	again := a.stopped
 	a.stopped = true
-	groups, manages := *a.groups.Load(), *a.manages.Load()
+	groups := slices.AppendSeq(slices.Clone(a.handling), maps.Values(*a.groups.Load())) // any order: the groups are independent
+	manages := *a.manages.Load()
 	a.mu.Unlock()
-	if again {
-		return nil
+	if !again {
+		a.data.Close()
+		a.control.Close()
+		a.orders.Close()
 	}
-	a.data.Close()
-	a.control.Close()
-	a.orders.Close()
 	by, over := a.closeBy(ctx), true
-	for _, g := range groups { // any order: the groups are independent
+	for _, g := range groups {
 		over = g.close(by) && over
 	}
 	for _, m := range manages { // any order: the managers are independent

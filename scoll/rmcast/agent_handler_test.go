@@ -200,9 +200,15 @@ func TestEndWithStuckHandler(t *testing.T) {
 					if err := end(e); err != nil {
 						t.Error(err)
 					}
+					if err := e.agent.Close(context.Background()); err != rmcast.ErrHandling {
+						t.Errorf("then closed with %v", err)
+					}
 				})
 				close(release)
 				<-over
+				if err := e.agent.Close(context.Background()); err != nil {
+					t.Errorf("closed at last with %v", err)
+				}
 				if len(told) != 2 || !errors.Is(told[0], rmcast.ErrClosed) || !errors.Is(told[1], rmcast.ErrClosed) || handled != 1 {
 					t.Errorf("%d messages handled, told %v", handled, told)
 				}

@@ -57,17 +57,17 @@ func (g *Group) BeginLeave() {
 }
 
 // close leaves the group at once. It waits for a running handler until the instant by, and
-// reports whether no handler runs any more.
+// reports whether no handler runs any more. A second call waits as well.
 func (g *Group) close(by time.Duration) (over bool) {
 	g.mu.Lock()
 	again := g.closed
 	g.closed, g.left = true, true
 	g.mu.Unlock()
-	if again {
-		return true
-	}
 	a := g.a
 	wait := by - a.cfg.Clock.Now()
+	if again {
+		return g.runner.CloseWithin(wait)
+	}
 	if over = g.runner.CloseWithin(wait); !over && wait > 0 {
 		a.log.Warn("rmcast: a handler does not return; the group is left without it", slog.Any("group", g.cfg.Group))
 	}
@@ -78,6 +78,9 @@ func (g *Group) close(by time.Duration) (over bool) {
 	if all[g.cfg.Group] == g {
 		delete(all, g.cfg.Group)
 		a.groups.Store(&all)
+	}
+	if !over {
+		a.handling = append(a.handling, g)
 	}
 	a.mu.Unlock()
 	g.unlisten()
