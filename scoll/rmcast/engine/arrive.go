@@ -86,7 +86,8 @@ func (s *stream) enterVersion(r *roster, first, base uint64) bool {
 }
 
 func (m *Machine) datagram(s *stream, r *roster, d *wire.Datagram, fragment []byte, sender int, cast bool) {
-	if cast && s.doubts(r, d) {
+	hearsay := sender != r.rankOf(s.origin.id.NID) && s.roster != r // another member says that the origin has begun a version
+	if (cast || hearsay) && s.doubts(r, d.Stable) {
 		return
 	}
 	if !s.enterVersion(r, d.First, d.Stable) {

@@ -67,6 +67,9 @@ func (m *Machine) entry(r *roster, from nid.NID, e *wire.Entry) {
 		m.ours(s, r, sender, e)
 		return
 	}
+	if sender != origin && s.roster != r && s.doubts(r, e.Stable) {
+		return
+	}
 	if !s.enterVersion(r, 0, e.Stable) {
 		s.stale(r, sender, e)
 		return

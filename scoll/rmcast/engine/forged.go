@@ -10,14 +10,15 @@ import (
 // replaces it. But if the multicast datagram says something about messages that this member has not
 // received, the member first asks the origin whether that is true.
 
-// doubts reports whether a multicast datagram claims that its origin has released messages that
-// this member lacks, or has begun a version at another sequence number than this member
-// expects. If so, it queries the origin over its connection.
-func (s *stream) doubts(r *roster, d *wire.Datagram) bool {
+// doubts reports whether a multicast datagram, or a message of another member, claims that the
+// origin has released messages that this member lacks, or has begun a version at another sequence
+// number than this member expects, or although this member owes an acknowledgement of the previous
+// version. If so, it queries the origin over its connection.
+func (s *stream) doubts(r *roster, stable uint64) bool {
 	switch {
 	case s.roster == nil || r.version.Compare(s.roster.version) < 0:
 		return false // the stream is new, or the datagram is of an old version
-	case s.roster == r && d.Stable <= s.next, s.roster != r && d.Stable == s.next:
+	case s.roster == r && stable <= s.next, s.roster != r && stable == s.next && s.acknowledgedTo(stable) == stable:
 		return false
 	}
 	s.m.stats.Unproven++

@@ -21,7 +21,7 @@ func said(w *world, s *sent, cast bool) *packet {
 	return &packet{Control, wire.AppendControl(nil, testGroup, wire.Version{}, []wire.Entry{e}), false}
 }
 
-// TestReleasedByOthers: RM-39: another member, a child and a multicast that anybody can forge
+// TestReleasedByOthers: RM-39: another member, a child and a multicast that any host can forge
 // declare a message stable that a child of this member has not acknowledged yet. The message is
 // kept, and the child's acknowledgement is passed on.
 func TestReleasedByOthers(t *testing.T) {
@@ -90,5 +90,40 @@ func TestReleasedLeft(t *testing.T) {
 	w.inject(6, 4, &packet{Control, wire.AppendControl(nil, testGroup, wire.Version{}, []wire.Entry{e}), false})
 	if acks > 0 {
 		t.Error("it acknowledges them")
+	}
+}
+
+// TestVersionBegunByOthers: RM-39: a multicast that any host can forge, or another member, says
+// that an origin has begun a version, while a child of this member has not acknowledged a message
+// of the previous one. The message is not released before the child has it.
+func TestVersionBegunByOthers(t *testing.T) {
+	spec.Covers(t, "RM-2", "RM-39")
+	for name, from := range map[string]sim.NodeID{"member": 1, "multicast": 0} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 9, nil)
+			w.form(8)
+			w.net.Pause(5)
+			s := w.send(0, "x")
+			w.run(2 * oneWay)
+			w.net.Command(8, "join")
+			w.run(200 * time.Millisecond)
+			o, r := w.hosts[0].m.sender.stream, w.hosts[4].m.group.latest()
+			if r.version == o.roster.version {
+				t.Fatal("there is no later list")
+			}
+			e := wire.Entry{Kind: wire.Query, Origin: o.number(), Version: r.version, First: s.seq + 1, Stable: s.seq + 1}
+			p := &packet{Control, wire.AppendControl(nil, testGroup, wire.Version{}, []wire.Entry{e}), false}
+			if from == 0 {
+				d := wire.Datagram{Group: testGroup, Version: r.version, Origin: o.number(), Seq: e.Stable, Stable: e.Stable, First: e.Stable}
+				p = &packet{Arrival, d.AppendTo(nil), true}
+			}
+			w.inject(4, from, p)
+			if w.run(500 * time.Millisecond); s.done {
+				t.Error("it is released before node 5 has it")
+			}
+			w.net.Resume(5)
+			w.await(s)
+			w.want("x", 0, 1, 2, 3, 4, 5, 6, 7)
+		})
 	}
 }
