@@ -14,16 +14,17 @@ import (
 type collect struct {
 	began    time.Duration
 	by       time.Duration
-	probes   []*probe      // members to which the manager has sent its query
-	answered int           // number of probes that have been answered
-	ballots  []ballot      // lists that members have reported
-	over     bool          // all known members have been asked: the search is over
-	againAt  time.Duration // after a failed search: when members that report are asked again
-	heard    int           // number of members that this manager heard when it took over from a manager that hears fewer; else 0
+	probes   []*probe           // members to which the manager has sent its query
+	byID     map[wire.ID]*probe // the same, by member
+	answered int                // number of probes that have been answered
+	ballots  []ballot           // lists that members have reported
+	over     bool               // all known members have been asked: the search is over
+	againAt  time.Duration      // after a failed search: when members that report are asked again
+	heard    int                // number of members that this manager heard when it took over from a manager that hears fewer; else 0
 }
 
 // end drops the data of the search.
-func (c *collect) end() { c.probes, c.ballots, c.answered, c.heard = nil, nil, 0, 0 }
+func (c *collect) end() { c.probes, c.byID, c.ballots, c.answered, c.heard = nil, nil, nil, 0, 0 }
 
 // Bounds on the work that members can cause.
 const (
@@ -46,12 +47,7 @@ type probe struct {
 }
 
 // probe returns the probe of a member, or nil.
-func (c *collect) probe(id wire.ID) *probe {
-	if i := slices.IndexFunc(c.probes, func(p *probe) bool { return p.ID == id }); i >= 0 {
-		return c.probes[i]
-	}
-	return nil
-}
+func (c *collect) probe(id wire.ID) *probe { return c.byID[id] }
 
 // ask adds m to the members that the manager queries, and sends it the query. The parameter named is
 // how many members have named m.
@@ -65,10 +61,11 @@ func (g *Manager) ask(m wire.Member, named int) {
 	}
 	if len(c.probes) == 0 {
 		g.stats.Collections++
-		c.began, c.heard = g.now, 0
+		c.began, c.heard, c.byID = g.now, 0, make(map[wire.ID]*probe)
 	}
 	c.by = min(g.now+g.cfg.Collect, c.began+3*g.cfg.Collect)
-	c.probes = append(c.probes, &probe{Member: m, named: named})
+	p := &probe{Member: m, named: named}
+	c.probes, c.byID[m.ID] = append(c.probes, p), p
 	g.question(m.NID)
 }
 
