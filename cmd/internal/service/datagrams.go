@@ -19,8 +19,11 @@ func (s *Sockets) ListenPacket(how net.ListenConfig, local netip.AddrPort) (net.
 	if from := s.inherited[udpAt(local)]; from != nil {
 		return s.resumePacket(from, how, network, local)
 	}
-	s.awaitForgotten()
-	c, err := how.ListenPacket(context.Background(), network, local.String())
+	var c net.PacketConn
+	err := s.bindLocked(udpAt(local), func() (err error) {
+		c, err = how.ListenPacket(context.Background(), network, local.String())
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ func TestDatagrams(t *testing.T) {
 		}
 	}
 	_ = c.Close()
-	next.manager.barrier() // the manager has read all messages
+	_ = next.manager.barrier(waitLimit) // the manager has read all messages
 	if len(k.Stored()) > 0 {
 		t.Errorf("stored %v", k.Stored())
 	}

@@ -88,28 +88,31 @@ func (m *Manager) Stopping(ctx context.Context) (now func()) {
 	return now
 }
 
-// tell sends a message, and logs when it cannot be sent.
-func (m *Manager) tell(state string) {
+// tell sends a message. If it cannot be sent, tell logs that and returns false.
+func (m *Manager) tell(state string) (sent bool) {
 	if m.send == nil {
-		return
+		return true
 	}
-	if err := m.send(state); err != nil {
+	err := m.send(state)
+	if err != nil {
 		first, _, _ := strings.Cut(state, "\n")
 		m.log.Warn("service manager not notified", slog.String("state", first), slog.Any("err", err))
 	}
+	return err == nil
 }
 
 // send sends a datagram to the Unix socket of an address.
 func send(address, state string) error {
-	return exchange(address, func(c *net.UnixConn) error {
+	return exchange(address, sendTimeout, func(c *net.UnixConn) error {
 		_, err := c.Write([]byte(state))
 		return err
 	})
 }
 
 // exchange runs a function, which sends a datagram, with a connection to the Unix socket of an
-// address: a path or, behind @, an abstract name.
-func exchange(address string, write func(*net.UnixConn) error) error {
+// address: a path or, behind @, an abstract name. The datagram waits at most as long as limit for a place
+// in the queue.
+func exchange(address string, limit time.Duration, write func(*net.UnixConn) error) error {
 	if rest, abstract := strings.CutPrefix(address, "@"); abstract {
 		address = "\x00" + rest
 	} else if !strings.HasPrefix(address, "/") {
@@ -119,6 +122,6 @@ func exchange(address string, write func(*net.UnixConn) error) error {
 	if err != nil {
 		return err
 	}
-	_ = c.SetWriteDeadline(time.Now().Add(sendTimeout)) // cannot fail on Unix sockets
+	_ = c.SetWriteDeadline(time.Now().Add(limit)) // cannot fail on Unix sockets
 	return errors.Join(write(c), c.Close())
 }

@@ -17,12 +17,14 @@ func (s *Sockets) ListenUnix(path string, fresh func(path string) (*net.UnixList
 		return l.(*net.UnixListener), nil
 	}
 	s.dropUnreachableLocked()
-	s.awaitForgotten()
+	_ = s.awaitForgotten(barrierTimeout) // barrier logs its errors
 	l, err := fresh(path)
 	if err != nil {
 		return nil, err
 	}
-	if s.manager.store(l, unixAt(path).name()) {
+	name := unixAt(path).name()
+	delete(s.forgetting, name) // a socket whose file had this inode before
+	if s.manager.store(l, name) {
 		l.SetUnlinkOnClose(false)
 	}
 	return l, nil

@@ -126,7 +126,7 @@ func TestUnixSpelling(t *testing.T) {
 		}
 		reaches(t, l)
 		_ = c.Close()
-		next.manager.barrier() // the manager has read all messages
+		_ = next.manager.barrier(waitLimit) // the manager has read all messages
 		if !slices.Equal(k.Stored(), []string{name}) {
 			t.Errorf("%s: stored %v", spelling, k.Stored())
 		}
@@ -154,7 +154,7 @@ func TestUnixSameInode(t *testing.T) {
 		t.Fatal(err)
 	}
 	next.Started()
-	next.manager.barrier() // the manager has read all messages
+	_ = next.manager.barrier(waitLimit) // the manager has read all messages
 	c, err := net.Dial("unix", path)
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -22,10 +21,10 @@ import (
 type Sockets struct {
 	manager *Manager
 
-	mu        sync.Mutex
-	inherited map[endpoint]*inherited // sockets that the manager has handed over; guarded by mu, like all below
-	forget    bool                    // the manager shall forget a socket that is closed
-	forgot    bool                    // the manager was told to forget a socket, and may still have it open
+	mu         sync.Mutex
+	inherited  map[endpoint]*inherited // sockets that the manager has handed over; guarded by mu, like all below
+	forget     bool                    // the manager shall forget a socket that is closed
+	forgetting map[string]bool         // by name: sockets that the manager shall forget, and may still have open; false: it could not be told
 }
 
 // Sockets returns the sockets of this process, which has inherited some. It logs the inherited sockets
@@ -34,7 +33,7 @@ func (m *Manager) Sockets(in *Inherited) *Sockets {
 	for _, err := range in.refused {
 		m.log.Warn("socket of the service manager not used", slog.Any("err", err))
 	}
-	s := &Sockets{manager: m, inherited: in.at}
+	s := &Sockets{manager: m, inherited: in.at, forgetting: make(map[string]bool)}
 	for _, name := range in.unusable() {
 		s.removeLocked(name) // no other goroutine has s yet
 	}
@@ -50,8 +49,11 @@ func (s *Sockets) Listen(how net.ListenConfig, local netip.AddrPort) (net.Listen
 	if from := s.inherited[tcpAt(local)]; from != nil {
 		return s.resume(from, how, local)
 	}
-	s.awaitForgotten()
-	l, err := how.Listen(context.Background(), "tcp", local.String())
+	var l net.Listener
+	err := s.bindLocked(tcpAt(local), func() (err error) {
+		l, err = how.Listen(context.Background(), "tcp", local.String())
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -86,15 +88,6 @@ func setUp(how net.ListenConfig, network string, local netip.AddrPort, of syscal
 		return err
 	}
 	return how.Control(network, local.String(), rc)
-}
-
-// awaitForgotten waits until the manager has closed the sockets that it was told to forget, so that
-// their addresses can be bound. The caller holds s.mu.
-func (s *Sockets) awaitForgotten() {
-	if s.forgot {
-		s.forgot = false
-		s.manager.barrier()
-	}
 }
 
 // useLocked notes that an inherited socket is used, and returns its name in the manager's store. The
@@ -157,12 +150,6 @@ func (s *Sockets) closed(err error, name string) error {
 	return err
 }
 
-// removeLocked removes a socket from the manager's store. The caller holds s.mu.
-func (s *Sockets) removeLocked(name string) {
-	s.manager.tell("FDSTOREREMOVE=1\nFDNAME=" + name)
-	s.forgot = true
-}
-
 // listener is a listener whose socket the manager has, too. Close closes this process's
 // descriptor alone.
 type listener struct {
@@ -183,7 +170,7 @@ func (m *Manager) store(from syscall.Conn, name string) bool {
 	rc, err := from.SyscallConn()
 	if err == nil {
 		controlErr := rc.Control(func(fd uintptr) {
-			err = pass(m.address, "FDSTORE=1\nFDNAME="+name+"\nFDPOLL=0", int(fd))
+			err = pass(m.address, "FDSTORE=1\nFDNAME="+name+"\nFDPOLL=0", int(fd), sendTimeout)
 		})
 		err = errors.Join(err, controlErr)
 	}
@@ -193,32 +180,9 @@ func (m *Manager) store(from syscall.Conn, name string) bool {
 	return err == nil
 }
 
-// barrier waits until the manager has handled what it was told before, for sendTimeout at most: the
-// manager then closes the descriptor that it gets (sd_notify_barrier(3)).
-func (m *Manager) barrier() {
-	if m.send == nil {
-		return
-	}
-	r, w, err := os.Pipe()
-	if err == nil {
-		err = pass(m.address, "BARRIER=1", int(w.Fd()))
-		_ = w.Close()                                      // nothing was written
-		_ = r.SetReadDeadline(time.Now().Add(sendTimeout)) // cannot fail on pipes
-		if err == nil {
-			if _, err = r.Read(make([]byte, 1)); errors.Is(err, io.EOF) {
-				err = nil
-			}
-		}
-		_ = r.Close() // nothing was written
-	}
-	if err != nil {
-		m.log.Warn("service manager does not answer", slog.Any("err", err))
-	}
-}
-
-// pass sends a datagram with a file descriptor to the Unix socket of an address.
-func pass(address, state string, fd int) error {
-	return exchange(address, func(c *net.UnixConn) error {
+// pass sends a datagram with a file descriptor to the Unix socket of an address, as exchange does.
+func pass(address, state string, fd int, limit time.Duration) error {
+	return exchange(address, limit, func(c *net.UnixConn) error {
 		rc, err := c.SyscallConn()
 		if err != nil {
 			return err

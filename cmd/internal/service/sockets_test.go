@@ -24,7 +24,7 @@ const waitLimit = 60 * time.Second
 
 // TestMain gives the manager, which runs in this process, time to answer on a busy machine.
 func TestMain(m *testing.M) {
-	sendTimeout = waitLimit
+	sendTimeout, barrierTimeout, busyTimeout = waitLimit, waitLimit, waitLimit // TestBusyManager has other limits
 	os.Exit(m.Run())
 }
 
@@ -112,7 +112,7 @@ func TestHandover(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	first.manager.barrier() // the manager has read all messages
+	_ = first.manager.barrier(waitLimit) // the manager has read all messages
 	c, err := net.Dial("tcp", local.String())
 	if err != nil {
 		t.Fatalf("while no process listens: %v", err)
@@ -146,7 +146,7 @@ func TestForgotten(t *testing.T) {
 		l, _ = listen(t, s, local)
 	}
 	_ = l.Close()
-	s.manager.barrier() // the manager has read all messages
+	_ = s.manager.barrier(waitLimit) // the manager has read all messages
 	if len(k.Stored()) > 0 {
 		t.Errorf("stored %v", k.Stored())
 	}

@@ -1,0 +1,94 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"syscall"
+	"time"
+)
+
+// closePause is the pause between two attempts to bind an address of which the manager still has a socket.
+const closePause = 20 * time.Millisecond
+
+// Limits of the wait for a manager that was told to forget a socket; tests change them.
+var (
+	barrierTimeout = time.Second      // before an address is bound
+	busyTimeout    = 10 * time.Second // when the address turns out to be one at which the manager still has a socket
+)
+
+// removeLocked removes a socket from the manager's store. The caller holds s.mu.
+func (s *Sockets) removeLocked(name string) {
+	s.forgetting[name] = s.manager.tell("FDSTOREREMOVE=1\nFDNAME=" + name)
+}
+
+// bindLocked calls bind, which binds a new socket to the address of at. If the manager was told to forget a
+// socket there and the address is in use, bindLocked repeats that until the manager has closed its socket:
+// it may be busy, and systemd closes descriptors in a thread of their own. The caller holds s.mu.
+func (s *Sockets) bindLocked(at endpoint, bind func() error) error {
+	name := at.name()
+	_, given := s.forgetting[name]
+	late := s.awaitForgotten(barrierTimeout)
+	err := bind()
+	if given && errors.Is(err, syscall.EADDRINUSE) {
+		s.manager.log.Warn("service manager still has a socket that it was told to forget: waiting", slog.String("address", at.address), slog.Duration("limit", busyTimeout))
+		for end := time.Now().Add(busyTimeout); errors.Is(err, syscall.EADDRINUSE) && time.Now().Before(end); err = bind() {
+			late = s.awaitForgotten(time.Until(end))
+			time.Sleep(closePause)
+		}
+		if err != nil && late != nil {
+			err = fmt.Errorf("%w: the service manager was told to close its socket there, and does not answer: %w", err, late)
+		}
+	}
+	if err == nil {
+		delete(s.forgetting, name)
+	}
+	return err
+}
+
+// awaitForgotten waits until the manager has closed the sockets that it was told to forget, so that
+// their addresses can be bound. It first tells of those of which the manager could not be told. After an
+// error the manager may still have the sockets. The caller holds s.mu.
+func (s *Sockets) awaitForgotten(limit time.Duration) error {
+	if len(s.forgetting) == 0 {
+		return nil
+	}
+	for name, told := range s.forgetting {
+		if !told {
+			s.removeLocked(name)
+		}
+	}
+	err := s.manager.barrier(limit)
+	if err == nil {
+		maps.DeleteFunc(s.forgetting, func(_ string, told bool) bool { return told })
+	}
+	return err
+}
+
+// barrier waits until the manager has handled what it was told before: the manager then closes the
+// descriptor that it gets (sd_notify_barrier(3)). It logs its errors; os.ErrDeadlineExceeded: the manager
+// did not answer within the limit.
+func (m *Manager) barrier(limit time.Duration) error {
+	if m.send == nil {
+		return nil
+	}
+	r, w, err := os.Pipe()
+	if err == nil {
+		err = pass(m.address, "BARRIER=1", int(w.Fd()), limit)
+		_ = w.Close()                                // nothing was written
+		_ = r.SetReadDeadline(time.Now().Add(limit)) // cannot fail on pipes
+		if err == nil {
+			if _, err = r.Read(make([]byte, 1)); errors.Is(err, io.EOF) {
+				err = nil
+			}
+		}
+		_ = r.Close() // nothing was written
+	}
+	if err != nil {
+		m.log.Warn("service manager does not answer", slog.Any("err", err))
+	}
+	return err
+}
