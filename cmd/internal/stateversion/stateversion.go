@@ -56,7 +56,8 @@ func prepare(dir string, log *slog.Logger, migrations []func(string) error) erro
 	version, err := read(path)
 	if errors.Is(err, errCut) {
 		log.Warn("the version of the state directory is lost, and taken for that of this program", slog.String("file", path))
-		version, err = len(migrations), write(path, len(migrations))
+		store(path, len(migrations), log)
+		return nil
 	}
 	if err != nil {
 		return err
@@ -68,11 +69,7 @@ func prepare(dir string, log *slog.Logger, migrations []func(string) error) erro
 		if err := migrations[version](dir); err != nil {
 			return fmt.Errorf("%s: migration from version %d to %d: %w", dir, version, version+1, err)
 		}
-		if err := write(path, version+1); err != nil {
-			log.Warn("the version of the state directory is not kept: make room, or see --state-dir", slog.Any("err", err))
-			continue
-		}
-		if len(files) == 0 { // a new directory
+		if !store(path, version+1, log) || len(files) == 0 { // without files the directory is new
 			continue
 		}
 		log.Info("state directory brought to another version", slog.String("dir", dir), slog.Int("from", version), slog.Int("to", version+1))
@@ -104,6 +101,15 @@ func read(path string) (int, error) {
 		return 0, fmt.Errorf("%w: %s has no version: %.20q", ErrVersion, path, text)
 	}
 	return int(n), nil
+}
+
+// store replaces the file. If that fails, store logs it and returns false.
+func store(path string, version int, log *slog.Logger) bool {
+	err := write(path, version)
+	if err != nil {
+		log.Warn("the version of the state directory is not kept: make room, or see --state-dir", slog.Any("err", err))
+	}
+	return err == nil
 }
 
 // write replaces the file atomically.

@@ -118,18 +118,26 @@ func TestMigrations(t *testing.T) {
 	}
 }
 
-// TestNotKept: if the version cannot be stored, Prepare succeeds all the same, with a warning, and
-// there is no version file.
+// TestNotKept: if the version cannot be stored, Prepare succeeds all the same, with a warning, and the
+// directory stays as it is: without a version file, or with one that is cut.
 func TestNotKept(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, File+".new"), 0o700); err != nil { // the new file cannot be made
-		t.Fatal(err)
-	}
-	var log bytes.Buffer
-	if err := Prepare(dir, slog.New(slog.NewTextHandler(&log, nil))); err != nil || !strings.Contains(log.String(), "is not kept") {
-		t.Errorf("%v, log %s", err, &log)
-	}
-	if _, err := os.Stat(filepath.Join(dir, File)); err == nil {
-		t.Error("there is a version")
+	spec.Covers(t, "OP-9")
+	for name, cut := range map[string]bool{"no file": false, "cut": true} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if cut {
+				put(t, dir, File, "ulnet ")
+			}
+			if err := os.MkdirAll(filepath.Join(dir, File+".new", "x"), 0o700); err != nil { // the new file cannot be made
+				t.Fatal(err)
+			}
+			var log bytes.Buffer
+			if err := Prepare(dir, slog.New(slog.NewTextHandler(&log, nil))); err != nil || !strings.Contains(log.String(), "is not kept") {
+				t.Errorf("%v, log %s", err, &log)
+			}
+			if text, err := os.ReadFile(filepath.Join(dir, File)); cut != (err == nil) || cut && string(text) != "ulnet " {
+				t.Errorf("the version file has %q, %v", text, err)
+			}
+		})
 	}
 }
