@@ -20,6 +20,7 @@ import (
 	"ulnet/cmd/internal/modules"
 	"ulnet/cmd/internal/node"
 	"ulnet/cmd/internal/service"
+	"ulnet/cmd/internal/smallfile"
 	"ulnet/cmd/internal/statefiles"
 	"ulnet/cmd/internal/stateversion"
 	"ulnet/lnet/nid"
@@ -95,7 +96,7 @@ func (p *process) open(ctx context.Context, loaded *config.Loaded) (err error) {
 }
 
 // lasting are errors that every start meets until an administrator changes the state directory.
-var lasting = []error{syscall.ENOTDIR, syscall.EACCES, syscall.EPERM, syscall.ELOOP, syscall.EISDIR, syscall.ENAMETOOLONG}
+var lasting = []error{smallfile.ErrNotRegular, syscall.ENOTDIR, syscall.EACCES, syscall.EPERM, syscall.ELOOP, syscall.EISDIR, syscall.ENAMETOOLONG}
 
 // stateError adds to an error of stateversion.Prepare what to do. Only one that another start cannot mend
 // is an error of the configuration, after which the service manager starts no daemon.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/smallfile"
 	"ulnet/cmd/internal/stateversion"
 )
 
@@ -16,7 +17,7 @@ import (
 func TestStateErrors(t *testing.T) {
 	for code, errs := range map[int][]error{
 		cli.Config: {
-			stateversion.ErrVersion, syscall.ENOTDIR, syscall.EACCES, syscall.EPERM, syscall.ELOOP, syscall.EISDIR, syscall.ENAMETOOLONG,
+			stateversion.ErrVersion, smallfile.ErrNotRegular, syscall.ENOTDIR, syscall.EACCES, syscall.EPERM, syscall.ELOOP, syscall.EISDIR, syscall.ENAMETOOLONG,
 		},
 		cli.Failed: {
 			syscall.EMFILE, syscall.ENFILE, syscall.EIO, syscall.ENOMEM, syscall.ENOSPC, syscall.EROFS, syscall.ESTALE, fs.ErrInvalid,

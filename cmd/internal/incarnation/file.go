@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
+
+	"ulnet/cmd/internal/smallfile"
 )
 
 // A file has a number, big-endian, and the CRC-32C of the number, big-endian.
@@ -22,14 +23,13 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // errDamaged means that the content of a file is not as it was written.
 var errDamaged = errors.New("the file is damaged")
 
-// read returns the number in a file. Errors are errDamaged and those of the system.
+// read returns the number in a file. Errors are errDamaged, also for what is not a regular file, and those
+// of the system.
 func read(path string) (uint64, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return 0, err
+	b, err := smallfile.Read(path, fileSize+1)
+	if errors.Is(err, smallfile.ErrNotRegular) {
+		return 0, fmt.Errorf("%w: %w", errDamaged, err)
 	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, fileSize+1))
 	if err != nil {
 		return 0, err
 	}
@@ -61,29 +61,13 @@ func write(path string, n uint64) error {
 	b := binary.BigEndian.AppendUint64(nil, n)
 	b = binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 	part := path + ".new"
-	if err := create(part, b); err != nil {
+	if err := smallfile.Create(part, b); err != nil {
 		return err
 	}
 	if err := os.Rename(part, path); err != nil {
 		return errors.Join(err, os.Remove(part))
 	}
 	return syncDir(filepath.Dir(path))
-}
-
-// create writes and syncs a file, or leaves no file.
-func create(path string, b []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(path))
-	}
-	return nil
 }
 
 // syncDir makes the names in a directory durable. It is a variable for tests.

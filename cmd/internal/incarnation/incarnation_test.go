@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -217,6 +218,42 @@ func TestNoDirectory(t *testing.T) {
 			t.Errorf("%s: life %d, want the clock's number", name, n)
 		}
 		wantSaid(t, said, "level=WARN", "is not kept", "see --state-dir")
+	}
+}
+
+// TestPipe: a pipe or a directory in the place of a file counts as damaged, and nothing waits for a pipe.
+func TestPipe(t *testing.T) {
+	spec.Covers(t, "CH-4")
+	for name, make := range map[string]func(string) error{
+		"pipe":      func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"directory": func(path string) error { return os.Mkdir(path, 0o700) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := incarnation.Keep(dir, "zone", 7); err != nil {
+				t.Fatal(err)
+			}
+			files, err := filepath.Glob(filepath.Join(dir, incarnation.File+"-*"))
+			if err != nil || len(files) != 1 || os.Remove(files[0]) != nil {
+				t.Fatal(files, err)
+			}
+			for _, path := range []string{filepath.Join(dir, incarnation.File), files[0]} {
+				if err := errors.Join(make(path), make(path+".new")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, said := next(dir, time.Unix(7, 0))
+			wantSaid(t, said, "level=WARN", "damaged", "set aside as")
+			if _, err := incarnation.Kept(dir, "zone"); err == nil || !strings.Contains(err.Error(), "set aside as "+files[0]+".aside") {
+				t.Errorf("%v", err)
+			}
+			if n := mustNext(t, dir, time.Unix(8, 0)); n != 8e9 {
+				t.Errorf("the number after it is %d", n)
+			}
+			if err := incarnation.Keep(dir, "zone", 8); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

@@ -7,13 +7,14 @@ package stateversion
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"ulnet/cmd/internal/smallfile"
 )
 
 // File is the name of the file in the state directory.
@@ -44,7 +45,8 @@ var migrations = []func(dir string) error{
 // its own. If the directory does not exist, Prepare does nothing. It logs migrations, and a version that
 // cannot be stored, such as on a full disk.
 //
-//	ErrVersion  the directory is of a newer version, or its file has no version
+//	ErrVersion               the directory is of a newer version, or its file has no version
+//	smallfile.ErrNotRegular  what has the name of the version file is a pipe, a directory or a device
 func Prepare(dir string, log *slog.Logger) error { return prepare(dir, log, migrations) }
 
 func prepare(dir string, log *slog.Logger, migrations []func(string) error) error {
@@ -79,15 +81,10 @@ func prepare(dir string, log *slog.Logger, migrations []func(string) error) erro
 
 // read returns the version in a file, 0 if there is no file.
 func read(path string) (int, error) {
-	f, err := os.Open(path)
+	text, err := smallfile.Read(path, maxSize+1)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxSize+1))
 	if err != nil {
 		return 0, err
 	}
@@ -115,33 +112,15 @@ func store(path string, version int, log *slog.Logger) bool {
 // write replaces the file atomically.
 func write(path string, version int) error {
 	part := path + ".new"
-	err := create(part, fmt.Sprintf("%s%d\n", prefix, version))
-	if err == nil {
-		err = os.Rename(part, path)
+	if err := smallfile.Create(part, fmt.Appendf(nil, "%s%d\n", prefix, version)); err != nil {
+		return err
 	}
-	if err != nil {
-		return errors.Join(err, remove(part))
+	if err := os.Rename(part, path); err != nil {
+		return errors.Join(err, os.Remove(part))
 	}
 	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
 	return errors.Join(dir.Sync(), dir.Close())
-}
-
-func create(path, text string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(text)
-	return errors.Join(err, f.Sync(), f.Close())
-}
-
-func remove(path string) error {
-	err := os.Remove(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }

@@ -7,8 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
+	"ulnet/cmd/internal/smallfile"
 	"ulnet/lnd/lndtest/spec"
 )
 
@@ -115,6 +117,25 @@ func TestMigrations(t *testing.T) {
 	}
 	if n := strings.Count(log.String(), "brought to another version"); n != 3 {
 		t.Errorf("%d lines: %s", n, &log)
+	}
+}
+
+// TestPipe: a version file that is a pipe is refused at once. A pipe that has the name of the new file is replaced.
+func TestPipe(t *testing.T) {
+	spec.Covers(t, "OP-9")
+	dir := t.TempDir()
+	path := filepath.Join(dir, File)
+	if err := errors.Join(syscall.Mkfifo(path, 0o600), syscall.Mkfifo(path+".new", 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Prepare(dir, slog.New(slog.DiscardHandler)); !errors.Is(err, smallfile.ErrNotRegular) || !strings.Contains(err.Error(), path) {
+		t.Errorf("a pipe: %v", err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := Prepare(dir, slog.New(slog.DiscardHandler)); err != nil || content(t, dir) != "version=ulnet state 1\n;" {
+		t.Errorf("%v, %s", err, content(t, dir))
 	}
 }
 
