@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"ulnet/cmd/internal/cli"
@@ -20,7 +19,6 @@ import (
 	"ulnet/cmd/internal/modules"
 	"ulnet/cmd/internal/node"
 	"ulnet/cmd/internal/service"
-	"ulnet/cmd/internal/smallfile"
 	"ulnet/cmd/internal/statefiles"
 	"ulnet/cmd/internal/stateversion"
 	"ulnet/lnet/nid"
@@ -93,21 +91,6 @@ func (p *process) open(ctx context.Context, loaded *config.Loaded) (err error) {
 		return errors.Join(err, p.close(), p.socket.Close())
 	}
 	return nil
-}
-
-// lasting are errors that every start meets until an administrator changes the state directory.
-var lasting = []error{smallfile.ErrNotRegular, syscall.ENOTDIR, syscall.EACCES, syscall.EPERM, syscall.ELOOP, syscall.EISDIR, syscall.ENAMETOOLONG}
-
-// stateError adds to an error of stateversion.Prepare what to do. Only one that another start cannot mend
-// is an error of the configuration, after which the service manager starts no daemon.
-func stateError(err error) error {
-	switch is := func(target error) bool { return errors.Is(err, target) }; {
-	case is(stateversion.ErrVersion):
-		return cli.Hint(cli.ConfigError(err), "install the newer lnetd again or, if there is none, remove a damaged version file; or name another folder with --state-dir: the node then is as one that never ran")
-	case slices.ContainsFunc(lasting, is):
-		return cli.Hint(cli.ConfigError(err), "lnetd needs a folder that it may read and write, with files of its own: mend the owner, the mode or the kind of the file that the error names, or name another folder with --state-dir")
-	}
-	return cli.Hint(err, "the state directory cannot be read or written: look at its disk and the limit of open files (ulimit -n), and start lnetd again")
 }
 
 // start tells that the daemon is ready, and starts what runs beside the control socket until stop is

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,7 +38,7 @@ func run(ctx context.Context, env cli.Env, args []string) int {
 const exitStatus = `0 The daemon was told to end (SIGTERM, SIGINT) and has ended in order.
 1 The daemon did not start, or could not go on: an interface, port or socket cannot be used. Or it did not end in 20 s, because something did not answer. Standard error says what, and what to do next.
 2 The command line is not valid.
-78 A file of its configuration is not valid or cannot be read, or its state is of a newer version or has a version file that it may not read, so that another start fails, too.`
+78 A file of its configuration is not valid or cannot be read, its state is of a newer version or has a version file that it may not read, or it may not use its directories, so that another start fails, too.`
 
 func root(env cli.Env) *cobra.Command {
 	c := &cobra.Command{
@@ -94,8 +92,8 @@ Options of Lustre's modules in modprobe.d, and lnet.conf, are read as 'lnetd con
 
 // own makes the directories of a daemon, and calls serve while the state directory is locked.
 func own(cfg config.Config, dirs config.Dirs, serve func() error) error {
-	if err := makeDirs(cfg, dirs); err != nil {
-		return cli.Hint(err, "choose directories of yours with --state-dir and --runtime-dir")
+	if err := dirError(makeDirs(cfg, dirs)); err != nil {
+		return err
 	}
 	unlock, err := lockState(cfg.StateDir)
 	if err != nil {
@@ -103,19 +101,4 @@ func own(cfg config.Config, dirs config.Dirs, serve func() error) error {
 	}
 	defer unlock()
 	return serve()
-}
-
-// makeDirs makes the directories that lnetd writes to. If the disk is full or read-only it does
-// not create the state directory; the modules that need the directory report that.
-func makeDirs(cfg config.Config, dirs config.Dirs) error {
-	err := os.MkdirAll(cfg.StateDir, 0o755)
-	if err != nil && !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EROFS) {
-		return err
-	}
-	for _, dir := range []string{cfg.RuntimeDir, filepath.Dir(cfg.Socket)} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return err
-		}
-	}
-	return dirs.CheckOwner(cfg.RuntimeDir)
 }

@@ -20,7 +20,7 @@ func lockState(dir string) (unlock func(), err error) {
 		return func() {}, nil
 	}
 	if err != nil {
-		return nil, cli.Hint(err, "choose a directory of yours with --state-dir")
+		return nil, dirError(err)
 	}
 	switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
 	case errors.Is(err, syscall.EWOULDBLOCK):

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
+)
+
+// TestDirErrors: an error of a directory that every start meets has the exit code 78, so that systemd does not
+// start lnetd again, and says what is there. After others, such as too many open files, another start may
+// succeed.
+func TestDirErrors(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(dir, "nothing"), link); err != nil {
+		t.Fatal(err)
+	}
+	for bad, want := range map[string]string{
+		file: "not a directory", filepath.Join(file, "x"): "not a directory",
+		link: link + " is a symbolic link to what does not exist", filepath.Join(link, "x"): link + " is a symbolic link to what does not exist",
+	} {
+		for _, dirs := range [][2]string{{bad, dir}, {dir, bad}} {
+			cfg := config.Config{StateDir: dirs[0], RuntimeDir: dirs[1], Socket: filepath.Join(dir, "s")}
+			err := dirError(makeDirs(cfg, config.Dirs{UID: os.Getuid()}))
+			if cli.ExitCode(err) != cli.Config || err == nil || !strings.Contains(err.Error(), want) || cli.HintOf(err) == "" {
+				t.Errorf("%s: %v, want %q", dirs, err, want)
+			}
+		}
+	}
+	for cause, code := range map[error]int{syscall.EACCES: cli.Config, syscall.EMFILE: cli.Failed, syscall.ENOSPC: cli.Failed} {
+		if err := dirError(&os.PathError{Op: "mkdir", Path: dir, Err: cause}); cli.ExitCode(err) != code {
+			t.Errorf("%v: exit code %d, want %d", cause, cli.ExitCode(err), code)
+		}
+	}
+	if err := dirError(nil); err != nil {
+		t.Error(err)
+	}
+}
