@@ -3,6 +3,7 @@ package portals_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"syscall"
 	"testing"
@@ -214,6 +215,33 @@ func TestOperationTimeout(t *testing.T) {
 				t.Error("a timer runs when nothing is awaited")
 			}
 		})
+	}
+}
+
+// TestEndlessTimeout (PT-34): an operation with the longest Timeout, whose deadline would lie beyond the range
+// of the clock, does not keep later operations from their deadlines.
+func TestEndlessTimeout(t *testing.T) {
+	spec.Covers(t, "PT-34")
+	h, net, clock := timed(t, lnet.Config{TransactionTimeout: 100 * time.Second}, lnd.Tunables{})
+	var got []string
+	md := h.bind(portals.MD{
+		Segments: []portals.Segment{make([]byte, 8)}, Threshold: inf,
+		Handler: func(e *portals.Event) { got = append(got, fmt.Sprint(clock.now, " ", short(e))) },
+	})
+	clock.advance(time.Second)
+	if err := h.Get(portals.GetRequest{MD: md, Target: there, Timeout: math.MaxInt64}); err != nil {
+		t.Fatal(err)
+	}
+	endless := net.next()
+	back := endless.Header.Get().ReturnMD
+	net.finalize(endless, nil)
+	var answer wire.Header
+	for _, step := range "gs 9" {
+		answer = h.callStep(net, clock, md, step, answer)
+	}
+	net.mustArrive(t, replyHeader(8, back))
+	if diff := cmp.Diff([]string{"1s SEND", "1s SEND", "4s REPLY connection timed out", "10s REPLY"}, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }
 

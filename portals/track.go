@@ -5,6 +5,7 @@ import (
 	"syscall"
 	"time"
 
+	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 )
@@ -80,7 +81,7 @@ func (t *Table) awaitCall(d *md, c *call, asked nid.ProcessID, timeout time.Dura
 		c.sample.began = t.node.Clock().Now()
 	}
 	if timeout > 0 {
-		t.deadlines.add(c, c.sample.began+timeout)
+		t.deadlines.add(c, c.sample.began+min(timeout, machine.Never-c.sample.began)) // the sum may not overflow
 		return false
 	}
 	if c.tracked = t.tracks(d.options, c.typ); c.tracked {

@@ -37,7 +37,7 @@ func (c *fakeClock) Now() time.Duration {
 }
 
 func (c *fakeClock) AfterFunc(d time.Duration, f func()) machine.Timer {
-	timer := &fakeTimer{clock: c, at: c.now + d, f: f}
+	timer := &fakeTimer{clock: c, at: c.now + min(d, machine.Never-c.now), f: f}
 	c.timers = append(c.timers, timer)
 	slices.SortStableFunc(c.timers, func(a, b *fakeTimer) int { return cmp.Compare(a.at, b.at) })
 	return timer
