@@ -104,20 +104,24 @@ func TestAgentOvertakes(t *testing.T) {
 	}
 }
 
-// TestAgentBuffers: four messages may arrive at once; a fifth one waits and is not lost. A
+// arriving is the number of messages of any size that may arrive at once: 64 MiB of them, and one for each
+// of the four buffers that are posted.
+const arriving = 64 + 4
+
+// TestAgentBuffers: a message waits and is not lost when as many arrive at once as may. A
 // buffer is posted again before the agent processes its message (GO-47, GO-50, GO-51, GO-54).
 func TestAgentBuffers(t *testing.T) {
 	spec.Covers(t, "GO-47", "GO-50", "GO-51", "GO-53", "GO-54")
-	const n = 8
+	const n, total = 8, arriving + 2
 	s := newStation(t, n, testNIDs(n)[0])
 	ni := s.nis[0]
 	s.start(nil)
 	s.clock.advance(interval)
 	var all []*lnd.Delivery
-	for i := 1; i <= 6; i++ {
-		d := s.delivery(s.list.NID(i), wire.PingBits, portals.MaxPayload)
-		if v := s.parse(d); (v == lnd.Hold) != (i > 4) {
-			t.Fatalf("message %d: verdict %v", i, v)
+	for i := range total {
+		d := s.delivery(s.list.NID(1+i%(n-1)), wire.PingBits, portals.MaxPayload)
+		if answer := s.parse(d); (answer == lnd.Hold) != (i >= arriving) {
+			t.Fatalf("message %d: answer %v", i, answer)
 		}
 		all = append(all, d)
 	}
@@ -125,7 +129,7 @@ func TestAgentBuffers(t *testing.T) {
 		d.Sink.CopyIn(append(s.ping(1), make([]byte, portals.MaxPayload)...)[:portals.MaxPayload])
 		ni.up.Delivered(d, nil)
 	}
-	for i, d := range all[:4] {
+	for i, d := range all[:arriving] {
 		fill(d)
 		if held := min(i+1, 2); len(ni.recv) != held {
 			t.Errorf("%d messages have arrived: %d of those that waited got a buffer", i+1, len(ni.recv))
@@ -134,8 +138,8 @@ func TestAgentBuffers(t *testing.T) {
 	for _, d := range ni.recv {
 		fill(d)
 	}
-	if got := s.agent.Status().Stats.Malformed; got != 6 {
-		t.Errorf("the machine saw %d of 6 messages: %+v", got, s.agent.Status().Stats)
+	if got := s.agent.Status().Stats.Malformed; got != total {
+		t.Errorf("the machine saw %d of %d messages: %+v", got, total, s.agent.Status().Stats)
 	}
 	if posted := s.agent.inbox.Posted(); posted != 4 {
 		t.Errorf("%d buffers are posted, want 4", posted)
@@ -156,8 +160,8 @@ func TestAgentStops(t *testing.T) {
 	for round := range 3 {
 		s.start(nil)
 		s.clock.advance(interval)
-		for i := 1; i <= 5; i++ { // the fifth message still waits when the agent stops
-			s.parse(s.delivery(s.list.NID(i), wire.PingBits, 8))
+		for i := range arriving + 1 { // the last message still waits when the agent stops
+			s.parse(s.delivery(s.list.NID(1+i%(n-1)), wire.PingBits, 8))
 		}
 		before := len(ni.tap)
 		s.stop()

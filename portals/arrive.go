@@ -100,6 +100,7 @@ func (t *Table) arriveRequest(ni *lnet.NI, d *lnd.Delivery, index uint32, kind E
 	}
 	o := t.arrival(ni, d, kind)
 	o.accept(d, md, offset, mlength)
+	o.begun()
 	return lnd.Accept, lnet.NotDropped
 }
 

@@ -12,8 +12,12 @@ import (
 
 // InboxConfig says which messages an inbox receives.
 type InboxConfig struct {
-	Portal  int // portal index, 0 to Portals-1
-	Buffers int // number of buffers posted at any time, and the most that are cached; 0: 4
+	Portal int // portal index, 0 to Portals-1
+	// Buffers is the number of buffers posted at any time, and the most that are cached. A buffer whose
+	// message has begun to arrive is not counted, as long as there are 256 of them at most, and 64 MiB: without
+	// HandleFirst, peers that do not send the rest of their messages keep no message of another peer waiting.
+	// 0: 4.
+	Buffers int
 	Size    int // bytes of each buffer: the largest message; 0: MaxPayload
 	// MaxKept bounds the buffers that handlers keep, see [Inbox.Keep]: while that many are
 	// kept, no further buffer is posted, and messages wait. Messages in buffers that were
@@ -44,17 +48,20 @@ type Inbox struct {
 	event     func(*Event) // event handler, made once
 	notPosted atomic.Uint64
 
-	mu      sync.Mutex
-	posted  []*inboxBuffer // buffers that are attached; guarded by mu, like all below
-	spare   []*inboxBuffer
-	kept    int  // number of buffers that handlers keep
-	filling bool // a goroutine is running refill
-	closed  bool
+	mu       sync.Mutex
+	posted   []*inboxBuffer // buffers that wait for a message; guarded by mu, like all below
+	arriving int            // number of buffers whose message has begun to arrive
+	spare    []*inboxBuffer
+	kept     int  // number of buffers that handlers keep
+	filling  bool // a goroutine is running refill
+	closed   bool
 }
 
 type inboxBuffer struct {
+	inbox    *Inbox
 	segments [1]Segment
 	entry    MEHandle
+	arriving bool   // a message has begun to arrive in this buffer
 	handled  bool   // a Handle is running with this buffer
 	kept     bool   // a handler keeps this buffer
 	turn     uint64 // number of times that the buffer was kept
@@ -159,7 +166,7 @@ func (in *Inbox) refill() error {
 	}
 	in.filling = true
 	defer func() { in.filling = false }()
-	for !in.closed && len(in.posted) < in.cfg.Buffers && in.kept < in.cfg.MaxKept {
+	for !in.closed && len(in.posted)+in.excess() < in.cfg.Buffers && in.kept < in.cfg.MaxKept {
 		b := in.take()
 		entry, err := in.table.MEAttach(in.cfg.Portal, fromAny, Unlink, After)
 		if err == nil {
@@ -206,7 +213,7 @@ func (in *Inbox) take() *inboxBuffer {
 		in.spare = in.spare[:n-1]
 		return b
 	}
-	return &inboxBuffer{segments: [1]Segment{make([]byte, in.cfg.Size)}}
+	return &inboxBuffer{inbox: in, segments: [1]Segment{make([]byte, in.cfg.Size)}}
 }
 
 // give caches a buffer, or leaves it to the garbage collector if there are enough. The
@@ -228,7 +235,12 @@ func (in *Inbox) withdraw(b *inboxBuffer) {
 func (in *Inbox) arrived(e *Event) {
 	b := e.UserPtr.(*inboxBuffer)
 	in.mu.Lock()
-	in.withdraw(b)
+	if b.arriving {
+		b.arriving = false
+		in.arriving--
+	} else {
+		in.withdraw(b)
+	}
 	b.handled = true
 	in.mu.Unlock()
 	if e.Kind == EventPut && !in.cfg.HandleFirst {

@@ -7,7 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ulnet/lnd"
 	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/wire"
 	"ulnet/portals"
 )
 
@@ -148,6 +150,62 @@ func TestInboxKeepsBuffer(t *testing.T) {
 	}
 }
 
+// TestInboxUnfinished: messages whose payload does not come occupy a buffer each, but others still find one.
+func TestInboxUnfinished(t *testing.T) {
+	spec.Covers(t, "PT-35")
+	h, net := newLazy(t)
+	got := 0
+	in := openInbox(t, h, func(*portals.Event, []byte) { got++ })
+	begun := make([]*lnd.Delivery, 8)
+	for i := range begun {
+		begun[i] = &lnd.Delivery{Header: putHeader(4, wire.PutCmd{AckMD: wire.NoHandle(), Portal: 5}), From: there}
+		if answer, err := net.up.Parse(begun[i]); answer != lnd.Accept || err != nil {
+			t.Fatalf("message %d: answer %v, %v", i, answer, err)
+		}
+	}
+	if n := in.Posted(); n != 2 {
+		t.Errorf("%d buffers wait, want 2", n)
+	}
+	h.arrivePut(net, 1, 4)
+	if got != 1 || net.holding() != 0 {
+		t.Errorf("%d messages came and %d are held, want 1 and 0", got, net.holding())
+	}
+	for _, d := range begun {
+		net.receive(d, nil)
+	}
+	if posted, spare := in.Posted(), in.Spare(); got != 9 || posted != 2 || spare > 2 {
+		t.Errorf("in the end %d messages came, %d buffers wait and %d are cached, want 9, 2 and 2 at most", got, posted, spare)
+	}
+}
+
+// TestInboxUnfinishedBound: the memory of messages that have begun to arrive is bounded. Beyond the bound
+// messages wait until an earlier one has arrived.
+func TestInboxUnfinishedBound(t *testing.T) {
+	h, net := newLazy(t)
+	in, got := new(portals.Inbox), 0
+	err := in.Open(h.Table, portals.InboxConfig{Portal: 5, Buffers: 1, Size: 32 << 20, Handle: func(*portals.Event, []byte) { got++ }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := make([]*lnd.Delivery, 3)
+	for i := range begun {
+		begun[i] = &lnd.Delivery{Header: putHeader(4, wire.PutCmd{AckMD: wire.NoHandle(), Portal: 5}), From: there}
+		if answer, err := net.up.Parse(begun[i]); answer != lnd.Accept || err != nil {
+			t.Fatalf("message %d: answer %v, %v", i, answer, err)
+		}
+	}
+	h.arrivePut(net, 1, 4)
+	if in.Posted() != 0 || net.holding() != 1 {
+		t.Errorf("%d buffers wait and %d messages are held, want 0 and 1", in.Posted(), net.holding())
+	}
+	for _, d := range begun {
+		net.receive(d, nil)
+	}
+	if got != 4 || net.holding() != 0 || in.Posted() != 1 {
+		t.Errorf("in the end %d messages came, %d are held and %d buffers wait, want 4, 0 and 1", got, net.holding(), in.Posted())
+	}
+}
+
 // TestInboxClose: a closed inbox keeps no goroutine waiting, and can be closed and opened
 // again.
 func TestInboxClose(t *testing.T) {
@@ -179,6 +237,7 @@ func TestInboxClose(t *testing.T) {
 func TestInboxErrors(t *testing.T) {
 	h := newHarness(t)
 	var in portals.Inbox
+	in.Refill() // agents may start before their inbox is open
 	if err := in.Open(h.Table, portals.InboxConfig{Portal: 5}); err == nil {
 		t.Error("an inbox without a handler was opened")
 	}

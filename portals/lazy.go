@@ -94,6 +94,7 @@ func (t *Table) release(ready operationList) {
 			ni.Discard(d, why)
 			continue
 		}
+		o.begun()
 		ni.Recv(d)
 	}
 }
