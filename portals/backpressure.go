@@ -77,9 +77,13 @@ func (t *Table) resume(d *md) {
 }
 
 // takeWaiting matches the messages that wait for d and returns those that need not wait
-// any more, oldest first. If there is none, d is not crowded any more. The caller holds
-// p.mu.
+// any more, oldest first. If there is none, d is not crowded any more. If the handler is too far behind
+// again, takeWaiting returns none and d stays crowded: the goroutine that runs the handler releases them
+// later. The caller holds p.mu.
 func (t *Table) takeWaiting(p *portal, d *md) (ready operationList) {
+	if d.behindAgain() {
+		return ready
+	}
 	var kept operationList
 	for o := p.held.pop(); o != nil; o = p.held.pop() {
 		if o.waits != d || !t.rematch(p, o) {
@@ -96,6 +100,18 @@ func (t *Table) takeWaiting(p *portal, d *md) (ready operationList) {
 		d.mu.Unlock()
 	}
 	return ready
+}
+
+// behindAgain reports whether the handler of d, which is releasing messages, is too far behind to be given
+// more, and ends the release if so. The caller holds p.mu.
+func (d *md) behindAgain() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.handling || d.taken < MaxPending {
+		return false
+	}
+	d.crowded, d.releasing = true, false
+	return true
 }
 
 // rematch matches a held message as if it had just come. It returns false if the

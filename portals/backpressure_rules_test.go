@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/wire"
 	"ulnet/portals"
 )
@@ -98,6 +99,48 @@ func TestBackPressureAgain(t *testing.T) {
 				t.Errorf("%d events, want %d", len(g.bits), want)
 			}
 			g.gates[len(g.bits)+1] = make(chan struct{})
+		}
+	})
+}
+
+// TestBackPressureReleased: messages that are released while the handler is slow again count, too: a connection whose
+// messages are released one after another does not fill the memory.
+func TestBackPressureReleased(t *testing.T) {
+	spec.Covers(t, "PT-33")
+	synctest.Test(t, func(t *testing.T) {
+		h, net := newLazy(t)
+		const first, all = portals.MaxPending + 1, 4 * portals.MaxPending
+		var gates [2]chan struct{}
+		gates[0], gates[1] = make(chan struct{}), make(chan struct{})
+		handled, sent := 0, 0
+		h.post(5, portals.Match{Ignore: ^uint64(0)}, portals.MD{
+			Segments: []lnd.Segment{make([]byte, 64)}, Threshold: inf, Options: portals.OpPut | portals.ManageRemote | portals.MayBlock,
+			Handler: func(*portals.Event) {
+				if handled++; handled == 1 || handled == first+1 {
+					<-gates[handled/first]
+				}
+			},
+		})
+		arrive := func() {
+			if sent < all {
+				sent++
+				h.arrivePut(net, 1, 4)
+			}
+		}
+		for range first + 1 {
+			arrive()
+			synctest.Wait()
+		}
+		net.onRecv = arrive // the connection brings its next message
+		close(gates[0])
+		synctest.Wait()
+		if most := 2*portals.MaxPending + 4; sent > most || net.holding() != 1 {
+			t.Errorf("%d messages came and %d are held, want %d at most, and 1", sent, net.holding(), most)
+		}
+		close(gates[1])
+		synctest.Wait()
+		if handled != all || net.holding() != 0 {
+			t.Errorf("%d events and %d messages are held, want %d and 0", handled, net.holding(), all)
 		}
 	})
 }

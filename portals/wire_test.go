@@ -33,6 +33,7 @@ type network struct {
 	fails  error       // error that Startup returns
 	onSend func()      // called at each Send; nil: no call
 	onStop func()      // called at Shutdown; nil: no call
+	onRecv func()      // called when Recv has brought a payload, unless it comes later; nil: no call
 	later  bool        // Recv brings the payload in a goroutine of its own
 	single bool        // the network takes no copies of a small message
 	whole  func() bool // whether the network leaves the next small message to Send; nil: it takes all
@@ -183,8 +184,11 @@ func (n *network) Recv(d *lnd.Delivery) {
 	n.mu.Unlock()
 	if later {
 		go n.receive(d, nil)
-	} else {
-		n.receive(d, nil)
+		return
+	}
+	n.receive(d, nil)
+	if n.onRecv != nil {
+		n.onRecv()
 	}
 }
 
