@@ -77,3 +77,27 @@ func TestAnswersGoBack(t *testing.T) {
 		}
 	}
 }
+
+// TestAckToAnyPID (PT-23): the ACK to a process whose PID stands for any process goes back to that process, not to
+// another one of its host.
+func TestAckToAnyPID(t *testing.T) {
+	spec.Covers(t, "PT-23")
+	for _, pid := range []nid.PID{0, nid.PIDAny} {
+		table, net := newWire(t)
+		passive([]lnd.Segment{make([]byte, 8)}, portals.OpPut|portals.ManageRemote)(t, table, net)
+		other := nid.ProcessID{NID: there.NID, PID: nid.UserPID | 7}
+		for _, id := range []nid.ProcessID{other, {NID: there.NID, PID: pid}} {
+			if err := net.arriveFrom(id, from(id, putHeader(8, wire.PutCmd{AckMD: handle(99)})), nil); err != nil {
+				t.Fatal(err)
+			}
+			m := net.next()
+			if m == nil || m.Target != id {
+				t.Fatalf("the ACK to %v: %+v", id, m)
+			}
+			if _, posted := m.Owner.(*lnd.Inline); posted && id != other {
+				t.Errorf("the ACK to %v is posted, and posts without a PID leave for any process", id)
+			}
+			net.finalize(m, nil)
+		}
+	}
+}
