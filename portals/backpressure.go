@@ -14,7 +14,8 @@ import (
 //
 // A held message waits in order for the MD that it fits, and has taken nothing of that MD. When its
 // turn comes it is matched again, because the MD may be gone by then, and another entry, or none, may
-// take the message. Until then it occupies a connection and a few hundred bytes.
+// take the message. Until then it occupies a connection and a few hundred bytes, and on TCP up to 64 KiB that
+// were read behind it.
 const MaxPending = 1024
 
 // crowd holds the messages that arrive for d until resume.
