@@ -84,10 +84,10 @@ func (d *due) judge(c *call, now time.Duration, returned bool) {
 	d.warns.Store(true)
 }
 
-// service returns the number of the service that is called.
+// service returns the number of the service that is called, 0 if it has been unregistered meanwhile.
 func (c *call) service() ServiceID {
 	switch {
-	case c.r != nil:
+	case c.r != nil && c.r.service != nil:
 		return c.r.service.ID
 	case c.made != nil:
 		return c.made.service

@@ -73,11 +73,10 @@ func (m *Machine) mayHear(in *Input, err error, signed bool) bool {
 // request is refused.
 func (m *Machine) admissible(from nid.NID, h *wire.RequestHeader, wall uint64) wire.Status {
 	service := m.services[h.Service]
-	destroys := h.Flags&(wire.FlagModule|wire.FlagLast) == wire.FlagModule|wire.FlagLast
 	switch {
 	case m.ahead(from, h, wall):
 		return wire.EAHEAD
-	case service == nil && !destroys:
+	case service == nil && !destroys(h):
 		m.stats.NoService++
 		return wire.ENOSERVICE
 	case service != nil && h.Flags&wire.FlagOOB != 0 && !service.oob:

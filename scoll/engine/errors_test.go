@@ -76,6 +76,31 @@ func TestUnregistered(t *testing.T) {
 	}
 }
 
+// TestUnregisteredMeanwhile: SC-12: requests of a service that wait when it is unregistered, for a slot, for
+// the list of members or for the members of an out-of-band group, are refused at once. A request that runs
+// keeps its service, and after its end no other one begins.
+func TestUnregisteredMeanwhile(t *testing.T) {
+	spec.Covers(t, "SC-12")
+	h := crowded(t, 1)
+	h.another(1, nil)
+	first := h.id
+	h.another(2, nil)
+	h.want("tell-1")
+	h.step(Input{Kind: Unregister, Service: testService})
+	h.refusedAs(wire.ENOSERVICE)
+	h.step(Input{Kind: InPreRequest, ID: first, Status: wire.EPERM})
+	h.want("refuse free")
+	if h.m.requests.active != 0 {
+		t.Errorf("%d requests are left", h.m.requests.active)
+	}
+
+	h = newHarness(t, 8, 4, nil)
+	h.admitted(func(r *wire.RequestHeader) { r.Flags, r.List = wire.FlagList, wire.RMA{Bits: 1, Length: 300} })
+	h.want("fetch")
+	h.step(Input{Kind: Unregister, Service: testService})
+	h.refusedAs(wire.ENOSERVICE)
+}
+
 // TestUnknownGroup: SC-81: a request without a list is refused if its group is unknown. A
 // request with a list creates the group, once.
 func TestUnknownGroup(t *testing.T) {

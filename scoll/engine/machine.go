@@ -94,8 +94,7 @@ func (m *Machine) apply(in *Input) {
 	case Register:
 		m.services[in.Service] = &registration{in.OOB, in.Pinned}
 	case Unregister:
-		delete(m.services, in.Service)
-		m.unpin(in.Service)
+		m.unregister(in.Service)
 	case Listed:
 		m.shares.listed = in.Listed
 	case Health:

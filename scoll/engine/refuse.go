@@ -53,3 +53,21 @@ func (m *Machine) discard(r *request) {
 	m.freeSlot(r)
 	m.requests.drop(r)
 }
+
+// unregister removes a service, and refuses the requests of other nodes for it that wait (SC-12).
+func (m *Machine) unregister(id wire.ServiceID) {
+	delete(m.services, id)
+	m.unpin(id)
+	for _, r := range m.requests.slots {
+		waits := r.phase == mapping || r.phase == listing || r.phase == held
+		if h := &r.header; waits && !r.root && h.Service == id && !destroys(h) {
+			m.stats.NoService++
+			m.reject(r, wire.ENOSERVICE)
+		}
+	}
+}
+
+// destroys reports whether a request destroys its group, for which no service is needed.
+func destroys(h *wire.RequestHeader) bool {
+	return h.Flags&(wire.FlagModule|wire.FlagLast) == wire.FlagModule|wire.FlagLast
+}
