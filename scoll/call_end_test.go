@@ -163,6 +163,26 @@ func TestCallDead(t *testing.T) {
 // ran the first attempt.
 func TestCallRepeated(t *testing.T) {
 	spec.Covers(t, "SC-166", "SC-A20")
+	repeatCall(t, func(*stacks, []*view) {})
+}
+
+// TestCallRepeatedAfterFlap: SC-166, SC-160: between the attempts, discovery reports to a member that the
+// node that asks, which created the group, is dead, and alive again. The member runs the question once.
+func TestCallRepeatedAfterFlap(t *testing.T) {
+	spec.Covers(t, "SC-160", "SC-166")
+	repeatCall(t, func(s *stacks, views []*view) {
+		s.fabric.Do(5, func(*simlnd.Host) {
+			root := simlnd.NID(0)
+			views[5].tell(root, false, 1)
+			views[5].tell(root, true, 1)
+		})
+	})
+}
+
+// repeatCall makes a call that needs a second attempt, and checks that each live member runs the question once. The function between
+// is called between the attempts.
+func repeatCall(t *testing.T, between func(*stacks, []*view)) {
+	t.Helper()
 	s, views := watched(t, 16)
 	ran := make([]int, 16)
 	for id, k := range s.nodes {
@@ -193,6 +213,7 @@ func TestCallRepeated(t *testing.T) {
 			}
 		}})
 	})
+	s.fabric.At(s.fabric.Now()+15*time.Millisecond, func() { between(s, views) })
 	s.run(time.Minute)
 	r, err, ended := end()
 	if !ended || err != nil || r.Answered != 15 || len(r.Unreached) != 1 || r.Unreached[0].Status != scoll.EHOSTDOWN {

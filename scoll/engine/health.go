@@ -74,12 +74,13 @@ func (m *Machine) endWaits(id nid.NID, s wire.Status, since time.Duration) {
 	}
 }
 
-// endGroups ends groups that other nodes created.
+// endGroups ends groups that other nodes created. It remembers which requests ran over them: if the report
+// was wrong, another attempt of such a request must not run it again (SC-160).
 func (m *Machine) endGroups(which func(*group) bool) {
 	for _, g := range slices.Clone(m.table.list) {
 		if !g.creator && which(g) {
 			m.stats.Destroyed++
-			m.table.remove(g)
+			m.table.displace(g, m.now+2*m.cfg.MaxTimeout)
 		}
 	}
 }

@@ -115,6 +115,24 @@ func TestKnownList(t *testing.T) {
 	}
 }
 
+// TestCreatorFlaps: SC-160: discovery reports the creator of a group dead, and alive again. A copy of a request
+// that has run over the group does not run again.
+func TestCreatorFlaps(t *testing.T) {
+	spec.Covers(t, "SC-160")
+	h := newHarness(t, 2, 1, nil)
+	h.regular(1, 5)
+	h.end()
+	h.step(Input{Kind: Health, From: h.members.NID(0), Alive: true, Lifetime: 1})
+	h.step(Input{Kind: Health, From: h.members.NID(0), Lifetime: 1})
+	h.step(Input{Kind: Health, From: h.members.NID(0), Alive: true, Lifetime: 1})
+	if h.regular(1, 5) || h.m.Stats().Replayed != 1 {
+		t.Errorf("%+v, %+v", h.effects, h.m.Stats())
+	}
+	if !h.regular(1, 6) {
+		t.Errorf("the next request is refused: %v", h.refusal().Status)
+	}
+}
+
 // TestGhostSize: the ghost of a displaced group has a bounded size, whatever roots and
 // broadcasts a parent has forged: it keeps the latest ones.
 func TestGhostSize(t *testing.T) {
