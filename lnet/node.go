@@ -143,7 +143,9 @@ type Node struct {
 // New returns a node without NIs. SetUpper comes next, then AddNI.
 func New(cfg Config) *Node {
 	n := &Node{cfg: cfg.withDefaults()}
-	n.began = n.cfg.Clock.Now()
+	if n.cfg.Clock != nil { // a node without a clock has no NIs
+		n.began = n.cfg.Clock.Now()
+	}
 	n.self = nid.ProcessID{NID: nid.Lo0(), PID: n.cfg.PID}
 	n.nis.Store(&[]*NI{})
 	n.peers.init(n.cfg.MaxPeers)
