@@ -137,9 +137,13 @@ func (a *ServerAgent) effect(e *engine.ServerEffect, out *engine.ServerOutput) {
 	case engine.DoAnswer:
 		e.Token.(func([]byte))(slices.Clone(out.Data(e)))
 	case engine.DoLook:
+		in := engine.ServerInput{Kind: engine.Seen, Client: e.Client}
 		if at, ok := a.transport.table.LastHeardFrom(e.To, e.Incarnation); ok {
-			a.runner.Do(engine.ServerInput{Kind: engine.Seen, Client: e.Client, At: a.transport.stamp(a.cfg.Clock, at)})
+			in.At = a.transport.stamp(a.cfg.Clock, at)
+		} else {
+			in.Failed = true
 		}
+		a.runner.Do(in)
 	case engine.DoTell:
 		a.remember(&e.Event)
 		if a.cfg.Notify != nil {

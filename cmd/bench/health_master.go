@@ -83,9 +83,9 @@ func (c *crowd) step(in engine.ServerInput) {
 		switch e := &c.out.Effects[i]; {
 		case e.Kind == engine.DoSave && e.ID != 0:
 			c.wake = c.server.Step(c.now, engine.ServerInput{Kind: engine.Saved, ID: e.ID}, &c.out)
-		case e.Kind == engine.DoLook && c.busy:
+		case e.Kind == engine.DoLook:
 			c.looks++
-			c.wake = c.server.Step(c.now, engine.ServerInput{Kind: engine.Seen, Client: e.Client, At: c.now}, &c.out)
+			c.wake = c.server.Step(c.now, engine.ServerInput{Kind: engine.Seen, Client: e.Client, At: c.now, Failed: !c.busy}, &c.out)
 		case e.Kind == engine.DoSend && c.busy:
 			c.answer(e)
 		}

@@ -20,16 +20,24 @@ type evictions struct {
 	urgent   bool // a connect waits for an eviction: form a batch without waiting for the next tick
 }
 
-// suspect is a client that sent no message for T_evict. The next tick decides whether to evict
-// it, once the transport has had time to report other messages of the client's node.
+// suspect is a client that sent no message for T_evict. The first tick after the transport has said
+// when it last received a message of the client's node decides whether to evict the client.
 type suspect struct {
 	slot int32
 	gen  uint32
-	at   time.Duration
 }
 
-// lookShare gives the time that the transport has for the answer to DoLook: a tick divided by
-// lookShare.
+// look says what the server knows from the transport about the node of a client.
+type look uint8
+
+const (
+	lookNone look = iota // the client is not a suspect
+	lookSent             // the transport was asked, and has not answered
+	lookDone             // the transport has answered: conn.seen is up to date
+)
+
+// lookShare gives the longest time that passes between a late answer of the transport and the decision
+// about the client: a tick divided by lookShare.
 const lookShare = 10
 
 // eviction is the eviction of one incarnation of a client.
@@ -58,9 +66,21 @@ type batch struct {
 	settled  bool // all live servers have answered, and are enough (see judge); dead servers get the batch if they come back within T_q
 }
 
-// suspect records that a client has been silent for T_evict.
+// suspect records that a client has been silent for T_evict, and asks the transport about the
+// client's node. A client can stay a suspect for a long time while there is no quorum.
 func (s *Server) suspect(i int32, c *conn) {
-	s.evictions.suspects = append(s.evictions.suspects, suspect{i, c.gen, s.now})
+	if c.look == lookNone {
+		s.evictions.suspects = append(s.evictions.suspects, suspect{i, c.gen})
+	}
+	c.look = lookSent
+	s.emit(ServerEffect{Kind: DoLook, Client: c.id, To: c.peer, Incarnation: c.carrier})
+}
+
+// suspected reports whether a suspect is still one. It is none if its connection has ended, or if the
+// client or its master has chosen a master since.
+func (s *Server) suspected(x suspect) bool {
+	c := s.conn(x.slot)
+	return c.gen == x.gen && c.look != lookNone && c.state == connected && s.ours(c)
 }
 
 // evict begins to evict a client whose master this server is. From then on this server does not
@@ -80,27 +100,40 @@ func (s *Server) evict(i int32, cause wire.Cause) {
 // (CH-30).
 func (e *evictions) flush(s *Server) {
 	if e.urgent = false; !s.quorum.have {
+		e.suspects = slices.DeleteFunc(e.suspects, func(x suspect) bool { return !s.keepSuspect(x) })
 		return
 	}
 	s.decide()
 	e.pack(s)
 }
 
+// keepSuspect reports whether a suspect stays in the list. If it does not, its connection, if it
+// still exists, can be listed again.
+func (s *Server) keepSuspect(x suspect) bool {
+	keep := s.suspected(x)
+	if c := s.conn(x.slot); !keep && c.gen == x.gen {
+		c.look = lookNone
+	}
+	return keep
+}
+
 // decide evicts suspects whose nodes are silent too, and clients that did not answer an Ask.
-// It sends an Ask to the other suspects.
+// It sends an Ask to the other suspects. A suspect about which the transport has not answered yet
+// stays a suspect: the answer may be late because the shell is busy, and may say that the client's
+// node is alive.
 func (s *Server) decide() {
 	kept := s.evictions.suspects[:0]
 	for _, x := range s.evictions.suspects {
+		if !s.keepSuspect(x) {
+			continue
+		}
 		c := s.conn(x.slot)
-		watched := c.gen == x.gen && c.state == connected && s.ours(c)
-		silent := watched && (c.seen+s.cfg.Evict <= s.now || s.unanswered(c))
-		switch answered := x.at + s.cfg.Tick/lookShare; {
-		case silent && s.now >= answered:
+		switch silent := c.seen+s.cfg.Evict <= s.now || s.unanswered(c); {
+		case silent && c.look == lookDone:
 			s.evict(x.slot, wire.TimedOut)
 		case silent:
 			kept = append(kept, x)
-			s.tick = min(s.tick, max(c.seen+s.cfg.Evict+s.cfg.Tick, answered))
-		case watched && c.pos != noSlot && c.told:
+		default:
 			s.inquire(x.slot, c)
 		}
 	}

@@ -49,6 +49,8 @@ func Example() {
 				tellServer(engine.ServerInput{Kind: engine.Saved, ID: e.ID})
 			case engine.DoBroadcast: // there is no other server
 				tellServer(engine.ServerInput{Kind: engine.BroadcastDone, ID: e.ID, Data: (&wire.Reply{}).AppendTo(nil)})
+			case engine.DoLook: // the client's node sends no other messages
+				tellServer(engine.ServerInput{Kind: engine.Seen, Client: e.Client, Failed: true})
 			case engine.DoTell:
 				fmt.Println("server:", e.Event.Kind, "after", now)
 			}

@@ -33,3 +33,64 @@ func TestLookBeforeTick(t *testing.T) {
 	h.advance(last + evict + tick - h.now)
 	h.want("look suspended broadcast1")
 }
+
+// TestLateLook: the answer of the transport arrives after the tick that could evict the client, because
+// a large output keeps the shell busy. A client without pings, which its node's other messages keep
+// alive, is not evicted meanwhile, nor after the answer (CH-8).
+func TestLateLook(t *testing.T) {
+	spec.Covers(t, "CH-8", "CH-26")
+	h := newHarness(t, nil)
+	tick, evict := h.s.cfg.Tick, h.s.cfg.Evict
+	h.connect(5, me, 1)
+	h.slowLook = true
+	h.advance(evict)
+	h.want("look")
+	asked := h.now
+	for range 3 {
+		h.advance(tick)
+		h.want("")
+	}
+	h.step(ServerInput{Kind: Seen, Client: testClient, At: asked})
+	h.advance(tick)
+	h.want("ask")
+}
+
+// TestLateLookAtTheDead: a late answer that says that the transport has received nothing lets the
+// server evict the client within a tenth of a tick, because the client is overdue (CH-26).
+func TestLateLookAtTheDead(t *testing.T) {
+	spec.Covers(t, "CH-26")
+	h := newHarness(t, nil)
+	tick := h.s.cfg.Tick
+	h.connect(5, me, 1)
+	h.slowLook = true
+	h.advance(h.s.cfg.Evict)
+	h.want("look")
+	h.advance(tick * 5 / 2)
+	h.want("")
+	h.step(ServerInput{Kind: Seen, Client: testClient, Failed: true})
+	h.want("")
+	h.advance(tick / lookShare)
+	h.want("suspended broadcast1")
+}
+
+// TestFewSuspects: while discovery is not sure of the quorum, the server evicts none of its clients.
+// It lists each of them once, however long that lasts, and evicts them when the quorum is back.
+func TestFewSuspects(t *testing.T) {
+	const n = 20
+	h := newHarness(t, nil)
+	h.step(ServerInput{Kind: QuorumIs, Unsure: true})
+	for k := range byte(n) {
+		h.step(ServerInput{Kind: Restore, Record: &Record{Client: wire.ClientID{1, k}, Incarnation: 5, Master: me, Epoch: 1, Peer: host, Name: "host"}})
+	}
+	for range 10 {
+		h.advance(10 * h.s.cfg.Evict)
+		if count := len(h.s.evictions.suspects); count > n {
+			t.Fatalf("%d suspects with %d clients", count, n)
+		}
+	}
+	h.step(ServerInput{Kind: QuorumIs, Alive: true})
+	h.advance(h.s.cfg.Tick)
+	if count := len(h.s.evictions.suspects); count > 0 || h.s.stats.Evictions != n {
+		t.Errorf("%d suspects, %d of %d evicted", count, h.s.stats.Evictions, n)
+	}
+}

@@ -20,17 +20,15 @@ func (s *Server) due(i int32) {
 
 // silent checks whether the client has sent a message since its deadline was set. If it has not,
 // silent asks the transport, which may have received messages of other protocols from the
-// client's node. The next tick decides whether to evict the client.
+// client's node. The first tick after the answer decides whether to evict the client.
 func (s *Server) silent(i int32, c *conn) {
 	switch {
 	case !s.ours(c):
 		s.unset(i)
 	case c.said+s.cfg.Evict > s.now:
-		c.told, c.asked = false, false
+		c.asked = false
 		s.set(i, c.said+s.cfg.Evict)
 	default:
-		c.told = true
-		s.emit(ServerEffect{Kind: DoLook, Client: c.id, To: c.peer, Incarnation: c.carrier})
 		s.suspect(i, c)
 		s.set(i, s.now+s.cfg.Evict)
 		s.tick = min(s.tick, min(c.seen+s.cfg.Evict, s.now)+s.cfg.Tick)
@@ -40,7 +38,7 @@ func (s *Server) silent(i int32, c *conn) {
 // inquire sends an Ask to a client that is silent itself while its node sends other messages.
 // These messages may come from other programs, and do not show that the client is alive.
 func (s *Server) inquire(i int32, c *conn) {
-	c.told = false
+	c.look = lookNone
 	if c.said+s.cfg.Evict > s.now {
 		s.set(i, c.said+s.cfg.Evict)
 		return

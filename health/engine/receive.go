@@ -194,9 +194,19 @@ func (s *Server) here(q *asked) {
 	}
 }
 
-// seen handles the transport's answer to DoLook.
+// seen handles the transport's answer to DoLook. If the answer is late, the next tick comes earlier
+// for it.
 func (s *Server) seen(in *ServerInput) {
-	if i, ok := s.find(in.Client); ok {
-		s.touch(s.conn(i), min(s.pauses.stamp(in.At), s.now))
+	i, ok := s.find(in.Client)
+	if !ok {
+		return
+	}
+	c := s.conn(i)
+	if !in.Failed {
+		s.touch(c, min(s.pauses.stamp(in.At), s.now))
+	}
+	if c.look == lookSent {
+		c.look = lookDone
+		s.tick = min(s.tick, max(c.seen+s.cfg.Evict+s.cfg.Tick, s.now+s.cfg.Tick/lookShare))
 	}
 }

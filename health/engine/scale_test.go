@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -110,9 +111,13 @@ func TestManyDeaths(t *testing.T) {
 	}
 	var flying []broadcast
 	evicted, broadcasts := 0, 0
-	look := func() {
-		for _, e := range c.out.Effects {
+	var look func()
+	look = func() {
+		for _, e := range slices.Clone(c.out.Effects) {
 			switch {
+			case e.Kind == DoLook: // the node is silent, too
+				c.step(ServerInput{Kind: Seen, Client: e.Client, Failed: true})
+				look()
 			case e.Kind == DoBroadcast:
 				broadcasts++
 				flying = append(flying, broadcast{e.ID, c.now + 100*time.Millisecond})

@@ -25,15 +25,16 @@ var (
 // harness is one server. Its methods deliver messages to the server, and compare its effects,
 // written as words.
 type harness struct {
-	t       *testing.T
-	s       *Server
-	now     time.Duration
-	wake    time.Duration
-	out     ServerOutput
-	effects []ServerEffect // effects of the latest step
-	hold    bool           // DoSave is not answered at once
-	mute    bool           // the other servers do not answer when they are asked for tombstones
-	batch   uint64         // the id of the latest broadcast
+	t        *testing.T
+	s        *Server
+	now      time.Duration
+	wake     time.Duration
+	out      ServerOutput
+	effects  []ServerEffect // effects of the latest step
+	hold     bool           // DoSave is not answered at once
+	slowLook bool           // DoLook is not answered
+	mute     bool           // the other servers do not answer when they are asked for tombstones
+	batch    uint64         // the id of the latest broadcast
 }
 
 // newHarness returns a server that has a quorum, with two live servers and a dead one beside
@@ -65,6 +66,8 @@ func (h *harness) step(in ServerInput) {
 	for k := 0; k < len(h.effects); k++ {
 		if e := h.effects[k]; e.Kind == DoSave && e.ID != 0 && !h.hold {
 			h.one(ServerInput{Kind: Saved, ID: e.ID})
+		} else if e.Kind == DoLook && !h.slowLook {
+			h.one(ServerInput{Kind: Seen, Client: e.Client, Failed: true})
 		}
 	}
 	h.answerTombstones()

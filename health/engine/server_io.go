@@ -26,7 +26,7 @@ type ServerInputKind uint8
 const (
 	ServerTimer      ServerInputKind = iota
 	Arrived                          // uses From, PeerIncarnation, At, Data: a message arrived
-	Seen                             // uses Client, At: the transport's answer to DoLook: when it last received a message of that node
+	Seen                             // uses Client, At or Failed: the transport's answer to DoLook: when it last received a message of that NI; Failed: it received none
 	ServerHealth                     // uses Server, Alive, Lifetime: a report of discovery
 	QuorumIs                         // uses Alive, Unsure: whether there is a quorum, or discovery does not know, as after a pause (CH-A6)
 	Saved                            // uses ID, Failed: DoSave has ended: the record is durable or, if Failed is true, cannot be saved
@@ -45,7 +45,7 @@ type ServerInput struct {
 	Kind            ServerInputKind // which of the other fields are used
 	Alive           bool            // true: the server is alive, there is a quorum, or draining begins; false: the opposite
 	Unsure          bool            // discovery does not know at present whether there is a quorum
-	Failed          bool            // the write or the broadcast failed
+	Failed          bool            // the write or the broadcast failed, or the transport has received no message
 	Count           int             // number of clients to ask, once, to choose other masters; 0: draining begins or ends
 	ID              uint64          // ID of the DoSave or DoBroadcast that has ended
 	Incarnation     uint64          // incarnation of Client
@@ -73,7 +73,7 @@ const (
 	DoRemove                            // uses Client, Incarnation, For: remove the record; add a tombstone if For > 0, remove it if For < 0
 	DoBroadcast                         // uses ID, Data: send a batch to all live servers, then report BroadcastDone
 	DoAnswer                            // uses Token, Data: send the reply to EvictArrived
-	DoLook                              // uses Client, To, Incarnation (of the NI): report Seen if the transport has received a message of that NI
+	DoLook                              // uses Client, To, Incarnation (of the NI): report Seen, also if the transport has received no message of that NI
 	DoTell                              // uses Event: report the event to the program
 	DoResult                            // uses Token, Code, Server, Incarnation: the result of EvictClient; OK: the eviction has begun
 )

@@ -51,7 +51,7 @@ type conn struct {
 	previous int32 // master of the previous incarnation; in the state evicting: another server that evicts this client
 	pos      int32 // position in the heap of deadlines
 	state    state
-	told     bool // the client is suspected, and the transport was asked about its node
+	look     look // whether the client is a suspect: then it is in evictions.suspects
 	asked    bool // the client was sent an Ask, and has not answered
 	waited   bool // the client's connect had to wait, so the client may be gone by now
 }
@@ -148,7 +148,6 @@ func (s *Server) ours(c *conn) bool { return c.master == s.members.self }
 
 // watch starts the deadline of a client if this server is its master, and stops it otherwise.
 func (s *Server) watch(i int32, c *conn) {
-	c.told = false
 	if !s.ours(c) {
 		s.unset(i)
 		return

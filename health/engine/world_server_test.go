@@ -127,6 +127,10 @@ func (s *server) effect(e *ServerEffect, data []byte) {
 		})
 	case DoBroadcast:
 		s.broadcast(e.ID, data)
+	case DoLook: // nodes send nothing but messages of client health
+		w.at(w.now, func() {
+			s.run(incarnation, func() { s.step(ServerInput{Kind: Seen, Client: e.Client, Failed: true}) })
+		})
 	case DoAnswer:
 		e.Token.(func([]byte))(data)
 	case DoTell:

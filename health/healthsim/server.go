@@ -192,9 +192,8 @@ func (s *server) apply(e *healthengine.ServerEffect) {
 			s.answered(r, slices.Clone(n.serverOut.Data(e)), nil)
 		}
 	case healthengine.DoLook:
-		if at, ok := s.heard[ni{nodeOfNID(e.To.NID), e.Incarnation}]; ok {
-			s.input(healthengine.ServerInput{Kind: healthengine.Seen, Client: e.Client, At: max(at, 1)})
-		}
+		at, ok := s.heard[ni{nodeOfNID(e.To.NID), e.Incarnation}]
+		s.input(healthengine.ServerInput{Kind: healthengine.Seen, Client: e.Client, At: max(at, 1), Failed: !ok})
 	case healthengine.DoTell:
 		n.serverTold(s.id, &e.Event)
 		s.out.Events = append(s.out.Events, serverEvent(&e.Event))
