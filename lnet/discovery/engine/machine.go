@@ -256,6 +256,9 @@ func (m *Machine) selfIs(now time.Duration, self Self, out *Output) {
 	turnedOff := m.self.Discovery && !self.Discovery
 	m.self = self
 	for _, p := range m.peers.inOrder() {
+		if m.disown(p, out); p.dropped {
+			continue
+		}
 		if !m.isOwn(p.from) || slices.Contains(self.Down, p.from) {
 			p.from, p.to = nid.NID{}, nid.NID{}
 		}

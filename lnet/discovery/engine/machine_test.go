@@ -352,3 +352,20 @@ func TestRouter(t *testing.T) {
 		t.Errorf("flags %v", flags)
 	}
 }
+
+// TestOwnNID: a NID that this node gets is no longer one of a peer, which may have given it up.
+func TestOwnNID(t *testing.T) {
+	spec.Covers(t, "PD-14")
+	b := newBench(t, Limits{})
+	b.meet(them, also)
+	b.meet(other)
+	in := selfIs(3)
+	in.Self.NIDs = append(slices.Clone(ours), also, other)
+	b.step(in)
+	if b.m.peers.of(also) != nil || b.m.peers.of(other) != nil || !slices.Contains(b.out.Gone, also) || !slices.Contains(b.out.Gone, other) {
+		t.Errorf("gone %v", b.out.Gone)
+	}
+	if p := b.m.peers.of(them); p == nil || len(p.nis) != 1 || p.nis[0].NID != them {
+		t.Errorf("the peer is %+v", p)
+	}
+}
