@@ -2,13 +2,16 @@ package node
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"syscall"
+	"time"
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/deadline"
 	"ulnet/cmd/internal/handlers"
 	"ulnet/cmd/internal/statefiles"
 	"ulnet/cmd/internal/web"
@@ -108,12 +111,34 @@ func (n *Node) openModules() error {
 	return nil
 }
 
-// closeModules closes the modules, the last one first.
+// closeSlack is how long a module may take after the context of its Close has ended.
+const closeSlack = 250 * time.Millisecond
+
+// closeModules closes the modules, the last one first. Each may take half of the time that is left until
+// the deadline of ctx, so that there is time for the others, and for messages in queues. closeModules does
+// not wait for a module that does not close, such as one whose lock is held by an operation on a disk that
+// does not answer.
 func (n *Node) closeModules(ctx context.Context) (errs []error) {
-	for i := len(n.modules) - 1; i >= 0; i-- {
-		errs = append(errs, n.modules[i].Close(ctx))
+	for _, m := range slices.Backward(n.modules) {
+		errs = append(errs, closeModule(ctx, m))
 	}
 	return errs
+}
+
+func closeModule(ctx context.Context, m Module) error {
+	at, bounded := ctx.Deadline()
+	if !bounded {
+		return m.Close(ctx)
+	}
+	share, cancel := context.WithTimeout(ctx, time.Until(at)/2)
+	defer cancel()
+	late, cancelLate := context.WithTimeout(context.WithoutCancel(ctx), max(time.Until(at)/2, 0)+closeSlack)
+	defer cancelLate()
+	var err error
+	if stuck := deadline.Wait(late, func() { err = m.Close(share) }); stuck != nil {
+		return fmt.Errorf("%T is not closed: %w", m, stuck) // err may still change
+	}
+	return err
 }
 
 // StateFiles returns the state files of all modules.

@@ -3,11 +3,14 @@ package node
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/statefiles"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // noted is a module that records which of its methods are called.
@@ -62,5 +65,44 @@ func TestModuleOrder(t *testing.T) {
 	}
 	if !slices.Equal(notes, want) {
 		t.Errorf("%q, want %q", notes, want)
+	}
+}
+
+// deaf is a module whose Close ignores its context.
+type deaf struct {
+	noted
+	stuck chan struct{}
+}
+
+func (m *deaf) Close(context.Context) error {
+	<-m.stuck
+	return nil
+}
+
+// TestStuckModule: OP-93: a module that does not close keeps no other from closing, and the error names it.
+func TestStuckModule(t *testing.T) {
+	spec.Covers(t, "OP-93")
+	var notes []string
+	cfg := config.Default()
+	cfg.Networks = "lo"
+	stuck := make(chan struct{})
+	defer close(stuck)
+	n, err := New(Config{Config: cfg, Modules: func(Host) []Module {
+		return []Module{&noted{"first", &notes}, &deaf{noted{"deaf", &notes}, stuck}}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- n.Shutdown(ctx) }()
+	select {
+	case err := <-ended:
+		if err == nil || !strings.Contains(err.Error(), "*node.deaf") || notes[len(notes)-1] != "close first" {
+			t.Errorf("%v after %q", err, notes)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("Shutdown waits for a module that does not close")
 	}
 }
