@@ -2,10 +2,17 @@
 // does not answer. The end of the daemon uses it, so that one wait does not take the time of all others.
 package deadline
 
-import "context"
+import (
+	"context"
+	"time"
+)
+
+// last is the time that the function of Wait has if the context has ended already: enough if there is
+// nothing to wait for.
+const last = 10 * time.Millisecond
 
 // Wait calls f in a goroutine of its own, and returns nil when f has returned. If ctx ends first, Wait
-// returns the cause, and f goes on.
+// returns the cause a moment later, and f goes on.
 func Wait(ctx context.Context, f func()) error {
 	over := make(chan struct{})
 	go func() {
@@ -16,6 +23,11 @@ func Wait(ctx context.Context, f func()) error {
 	case <-over:
 		return nil
 	case <-ctx.Done():
+	}
+	select {
+	case <-over:
+		return nil
+	case <-time.After(last):
 		return context.Cause(ctx)
 	}
 }

@@ -23,4 +23,7 @@ func TestWait(t *testing.T) {
 		t.Errorf("%v, want %v", err, cause)
 	}
 	close(stuck)
+	if err := Wait(ctx, func() {}); err != nil {
+		t.Errorf("nothing to wait for: %v", err)
+	}
 }

@@ -111,7 +111,8 @@ func (n *Node) openModules() error {
 	return nil
 }
 
-// closeSlack is how long a module may take after the context of its Close has ended.
+// closeSlack is how long a module may take after the context of its Close has ended, or after the second
+// that each module has in any case: the one for multicast takes that much to leave its groups.
 const closeSlack = 250 * time.Millisecond
 
 // closeModules closes the modules, the last one first. Each may take half of the time that is left until
@@ -132,7 +133,7 @@ func closeModule(ctx context.Context, m Module) error {
 	}
 	share, cancel := context.WithTimeout(ctx, time.Until(at)/2)
 	defer cancel()
-	late, cancelLate := context.WithTimeout(context.WithoutCancel(ctx), max(time.Until(at)/2, 0)+closeSlack)
+	late, cancelLate := context.WithTimeout(context.WithoutCancel(ctx), max(time.Until(at)/2, time.Second)+closeSlack)
 	defer cancelLate()
 	var err error
 	if stuck := deadline.Wait(late, func() { err = m.Close(share) }); stuck != nil {

@@ -135,6 +135,26 @@ func TestBusyForLong(t *testing.T) {
 	}
 }
 
+// TestNoManagerToForget: without a service manager, an address that another program has taken since is refused
+// at once.
+func TestNoManagerToForget(t *testing.T) {
+	spec.Covers(t, "OP-80")
+	for network, bind := range binders {
+		t.Run(network, func(t *testing.T) {
+			s := New(environment(nil), slog.New(onLine(func(text string) { t.Error(text) }))).Sockets(inherit(environment(nil), firstDescriptor))
+			local := bound(t, s, bind)
+			other, _, err := bind(New(environment(nil), slog.New(slog.DiscardHandler)).Sockets(inherit(environment(nil), firstDescriptor)), local)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer other.Close()
+			if _, _, err := bind(s, local); !errors.Is(err, syscall.EADDRINUSE) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
 // TestNotTold: if the manager cannot be told to forget a socket, it is told before the address is bound again.
 func TestNotTold(t *testing.T) {
 	spec.Covers(t, "OP-80")

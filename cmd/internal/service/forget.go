@@ -18,10 +18,17 @@ const closePause = 20 * time.Millisecond
 var (
 	barrierTimeout = time.Second      // before an address is bound
 	busyTimeout    = 10 * time.Second // when the address turns out to be one at which the manager still has a socket
+	closeTimeout   = time.Second      // for the manager to close its socket once it has answered
 )
+
+// errUntold means that the manager has answered, but could not be told of all sockets before.
+var errUntold = errors.New("it could not be told of a socket")
 
 // removeLocked removes a socket from the manager's store. The caller holds s.mu.
 func (s *Sockets) removeLocked(name string) {
+	if s.manager.send == nil {
+		return
+	}
 	s.forgetting[name] = s.manager.tell("FDSTOREREMOVE=1\nFDNAME=" + name)
 }
 
@@ -34,9 +41,17 @@ func (s *Sockets) bindLocked(at endpoint, bind func() error) error {
 	late := s.awaitForgotten(barrierTimeout)
 	err := bind()
 	if given && errors.Is(err, syscall.EADDRINUSE) {
-		s.manager.log.Warn("service manager still has a socket that it was told to forget: waiting", slog.String("address", at.address), slog.Duration("limit", busyTimeout))
-		for end := time.Now().Add(busyTimeout); errors.Is(err, syscall.EADDRINUSE) && time.Now().Before(end); err = bind() {
-			late = s.awaitForgotten(time.Until(end))
+		s.manager.log.Warn("service manager still has a socket that it was told to forget: waiting", slog.String("address", at.address), slog.Any("err", late))
+		limit := busyTimeout
+		if late == nil {
+			limit = closeTimeout
+		}
+		for end := time.Now().Add(limit); errors.Is(err, syscall.EADDRINUSE) && time.Now().Before(end); err = bind() {
+			if late != nil {
+				if late = s.awaitForgotten(time.Until(end)); late == nil {
+					end = time.Now().Add(closeTimeout)
+				}
+			}
 			time.Sleep(closePause)
 		}
 		if err != nil && late != nil {
@@ -65,6 +80,9 @@ func (s *Sockets) awaitForgotten(limit time.Duration) error {
 	if err == nil {
 		maps.DeleteFunc(s.forgetting, func(_ string, told bool) bool { return told })
 	}
+	if err == nil && len(s.forgetting) > 0 {
+		err = errUntold
+	}
 	return err
 }
 
@@ -75,11 +93,12 @@ func (m *Manager) barrier(limit time.Duration) error {
 	if m.send == nil {
 		return nil
 	}
+	end := time.Now().Add(limit)
 	r, w, err := os.Pipe()
 	if err == nil {
 		err = pass(m.address, "BARRIER=1", int(w.Fd()), limit)
-		_ = w.Close()                                // nothing was written
-		_ = r.SetReadDeadline(time.Now().Add(limit)) // cannot fail on pipes
+		_ = w.Close()              // nothing was written
+		_ = r.SetReadDeadline(end) // cannot fail on pipes
 		if err == nil {
 			if _, err = r.Read(make([]byte, 1)); errors.Is(err, io.EOF) {
 				err = nil
