@@ -39,6 +39,9 @@ func (m *Machine) hasSlot(c class) bool {
 	case known:
 		return m.inFlight[known]+m.inFlight[stranger] < max(1, all*3/4)
 	case stranger:
+		if !m.hasSlot(known) {
+			return false
+		}
 		return m.inFlight[stranger] < max(1, all/4)
 	}
 	return true

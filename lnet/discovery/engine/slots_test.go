@@ -54,6 +54,11 @@ func TestPushesShare(t *testing.T) {
 	if len(b.open) != 3 {
 		t.Errorf("open: %v", b.open)
 	}
+	in := pushFrom(other, info(full, 2))
+	in.Err = syscall.EIO
+	if b.step(in); len(b.open) != 3 {
+		t.Errorf("with a stranger: %v", b.open)
+	}
 	b.step(Input{Kind: Refresh, NID: them, Force: true})
 	if b.last.To != them {
 		t.Errorf("open: %v", b.open)
