@@ -99,14 +99,37 @@ func (r *ring) deliver(m *lnd.Message) {
 	}
 }
 
-// newRing makes a group whose timers are too long to expire.
+// ringClock is a clock whose timers do not expire while a test runs: the ring has no locks, so no
+// goroutine of a timer may send.
+type ringClock struct{ machine.Clock }
+
+func (c ringClock) AfterFunc(_ time.Duration, f func()) machine.Timer {
+	return ringTimer{time.AfterFunc(time.Hour, f)}
+}
+
+type ringTimer struct{ *time.Timer }
+
+func (t ringTimer) Reset(time.Duration) bool { return t.Timer.Reset(time.Hour) }
+
+// newRing makes a group whose timers are long.
 func newRing(t testing.TB, n int) *ring {
 	t.Helper()
 	return newRingWith(t, n, func(int, *rmcast.GroupConfig) {})
 }
 
+// newStillRing makes a group whose timers do not expire.
+func newStillRing(t testing.TB, n int) *ring {
+	t.Helper()
+	return newRingOn(t, n, ringClock{machine.RealClock()}, func(int, *rmcast.GroupConfig) {})
+}
+
 // newRingWith makes a group as newRing does, and lets change modify the nodes' configurations.
 func newRingWith(t testing.TB, n int, change func(id int, cfg *rmcast.GroupConfig)) *ring {
+	t.Helper()
+	return newRingOn(t, n, machine.RealClock(), change)
+}
+
+func newRingOn(t testing.TB, n int, clock machine.Clock, change func(id int, cfg *rmcast.GroupConfig)) *ring {
 	t.Helper()
 	r := &ring{}
 	const ever = time.Hour
@@ -114,7 +137,7 @@ func newRingWith(t testing.TB, n int, change func(id int, cfg *rmcast.GroupConfi
 	for id := range n {
 		e := &ringEnd{ring: r, id: id}
 		r.ends = append(r.ends, e)
-		node := lnet.New(lnet.Config{Incarnation: uint64(id) + 1, Clock: machine.RealClock()})
+		node := lnet.New(lnet.Config{Incarnation: uint64(id) + 1, Clock: clock})
 		e.table = portals.New(node)
 		for _, d := range []lnd.Driver{e, lo.Driver{}} {
 			if _, err := node.AddNI(d, lnd.Config{Net: nid.MakeNet(d.Type(), 0)}); err != nil {
@@ -159,7 +182,7 @@ func newRingWith(t testing.TB, n int, change func(id int, cfg *rmcast.GroupConfi
 // SendAsync when the message is in flight. In both cases the buffer may then be reused.
 func TestSend(t *testing.T) {
 	spec.Covers(t, "RM-31", "RM-33", "RM-A16", "RM-A17")
-	r := newRing(t, 5)
+	r := newStillRing(t, 5)
 	data := []byte("first")
 	for i, e := range r.ends {
 		result, err := e.group.Send(t.Context(), data)
@@ -231,7 +254,7 @@ func TestSendAllocations(t *testing.T) {
 		t.Skip("sync.Pool drops values at random under the race detector")
 	}
 	const n = 8
-	r := newRing(t, n)
+	r := newStillRing(t, n)
 	data := make([]byte, 2048)
 	send := func() {
 		if _, err := r.ends[3].group.Send(t.Context(), data); err != nil {
@@ -264,7 +287,7 @@ func (r *ring) traffic() (datagrams, acks uint64) {
 
 // TestAgentErrors: calls that cannot succeed return the right errors, also after the agent has ended.
 func TestAgentErrors(t *testing.T) {
-	r := newRing(t, 2)
+	r := newStillRing(t, 2)
 	a := r.ends[0].agent
 	if _, err := a.Join(rmcast.GroupConfig{Group: group}); !errors.Is(err, rmcast.ErrTaken) {
 		t.Errorf("a second time: %v", err)

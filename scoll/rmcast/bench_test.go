@@ -4,7 +4,7 @@ import "testing"
 
 // BenchmarkSend sends a message to seven others in one process, without a network.
 func BenchmarkSend(b *testing.B) {
-	r := newRing(b, 8)
+	r := newStillRing(b, 8)
 	data := make([]byte, 2048)
 	b.ReportAllocs()
 	for b.Loop() {
