@@ -88,7 +88,7 @@ func (s *Server) suspected(x suspect) bool {
 func (s *Server) evict(i int32, cause wire.Cause) {
 	c := s.conn(i)
 	s.become(c, evicting)
-	c.previous = noSlot
+	c.previous, c.look = noSlot, lookNone
 	s.unset(i)
 	s.takeovers.grant(s, c.id)
 	s.tell(ClientSuspended, c, cause)

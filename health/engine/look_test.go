@@ -94,3 +94,19 @@ func TestFewSuspects(t *testing.T) {
 		t.Errorf("%d suspects, %d of %d evicted", count, h.s.stats.Evictions, n)
 	}
 }
+
+// TestSuspectedAgain: CH-26, CH-A8: another server has recorded a later master, so the client is not evicted. It
+// chooses this server again, and dies: it is evicted then.
+func TestSuspectedAgain(t *testing.T) {
+	spec.Covers(t, "CH-26", "CH-A8")
+	h := newHarness(t, nil)
+	h.connect(5, me, 1)
+	h.advance(h.s.cfg.Evict + h.s.cfg.Tick)
+	h.want("look suspended broadcast1")
+	h.done(wire.Reply{Exceptions: []wire.Exception{{Code: wire.OtherMaster, Epoch: 2, Incarnation: 5, Master: otherA}}}, gone)
+	h.message(host, wire.Message{Kind: wire.Choose, Incarnation: 5, Epoch: 3, Server: me})
+	h.wantState("connected 5 10.0.0.1@tcp/3")
+	h.advance(h.s.cfg.Evict)
+	h.advance(h.s.cfg.Tick)
+	h.want("suspended broadcast1")
+}
