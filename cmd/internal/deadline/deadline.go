@@ -7,13 +7,18 @@ import (
 	"time"
 )
 
-// last is the time that the function of Wait has if the context has ended already: enough if there is
-// nothing to wait for.
+// last is the time that the function of Wait has if the context has ended before.
 const last = 10 * time.Millisecond
 
 // Wait calls f in a goroutine of its own, and returns nil when f has returned. If ctx ends first, Wait
-// returns the cause a moment later, and f goes on.
+// returns the cause, and f goes on. If ctx has ended before, f has a moment, for the case that there is
+// nothing to wait for.
 func Wait(ctx context.Context, f func()) error {
+	if ctx.Err() != nil {
+		late, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), last, context.Cause(ctx))
+		defer cancel()
+		ctx = late
+	}
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
@@ -23,11 +28,6 @@ func Wait(ctx context.Context, f func()) error {
 	case <-over:
 		return nil
 	case <-ctx.Done():
-	}
-	select {
-	case <-over:
-		return nil
-	case <-time.After(last):
 		return context.Cause(ctx)
 	}
 }
