@@ -72,8 +72,23 @@ func (s *Server) suspect(i int32, c *conn) {
 	if c.look == lookNone {
 		s.evictions.suspects = append(s.evictions.suspects, suspect{i, c.gen})
 	}
+	s.askTransport(c)
+}
+
+// askTransport asks the transport when it last received a message of a suspect's node.
+func (s *Server) askTransport(c *conn) {
 	c.look = lookSent
 	s.emit(ServerEffect{Kind: DoLook, Client: c.id, To: c.peer, Incarnation: c.carrier})
+}
+
+// won asks the transport about all suspects again when the quorum returns. Without a quorum there were no
+// decisions, so an answer can be as old as T_evict, and the client's node can have sent messages since.
+func (e *evictions) won(s *Server) {
+	for _, x := range e.suspects {
+		if s.suspected(x) {
+			s.askTransport(s.conn(x.slot))
+		}
+	}
 }
 
 // suspected reports whether a suspect is still one. It is none if its connection has ended, or if the

@@ -110,3 +110,32 @@ func TestSuspectedAgain(t *testing.T) {
 	h.advance(h.s.cfg.Tick)
 	h.want("suspended broadcast1")
 }
+
+// TestLookAfterQuorum: CH-8, CH-26: the transport answered while this server had no quorum, and the
+// client's node has sent messages since. When the quorum returns, the server asks the transport again,
+// and evicts the client only if the answer to that question shows that the node is silent.
+func TestLookAfterQuorum(t *testing.T) {
+	spec.Covers(t, "CH-8", "CH-26")
+	for _, heard := range []bool{true, false} {
+		h := newHarness(t, nil)
+		tick, evict := h.s.cfg.Tick, h.s.cfg.Evict
+		h.connect(5, me, 1)
+		h.step(ServerInput{Kind: QuorumIs, Unsure: true})
+		h.advance(evict)
+		h.want("look")
+		h.advance(evict / 2)
+		h.want("")
+		h.slowLook = true
+		h.step(ServerInput{Kind: QuorumIs, Alive: true})
+		h.want("quorum-won look")
+		h.advance(2 * tick)
+		h.want("")
+		if heard {
+			h.step(ServerInput{Kind: Seen, Client: testClient, At: h.now - tick})
+		} else {
+			h.step(ServerInput{Kind: Seen, Client: testClient, Failed: true})
+		}
+		h.advance(tick)
+		h.want(map[bool]string{true: "ask", false: "suspended broadcast1"}[heard])
+	}
+}
