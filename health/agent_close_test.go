@@ -10,6 +10,7 @@ import (
 	"ulnet/health"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
+	"ulnet/lnet/nid"
 )
 
 // TestLeave: CH-8: a client leaves while all messages are lost. All servers forget the client
@@ -53,7 +54,7 @@ func TestLeave(t *testing.T) {
 		}
 	}
 	closed := c.hangUp(i)
-	c.dialAgain(t, i)
+	c.dialAgain(t, i, c.ids)
 	c.run(4 * time.Second)
 	if *closed != nil {
 		t.Error(*closed)
@@ -71,12 +72,12 @@ func (c *cluster) hangUp(i int) *error {
 	return err
 }
 
-// dialAgain makes a host that has closed its connection a client again.
-func (c *cluster) dialAgain(t *testing.T, i int) {
+// dialAgain makes a host that has no connection, or has closed it, a client.
+func (c *cluster) dialAgain(t *testing.T, i int, attach []nid.NID) {
 	t.Helper()
 	c.hosts[i].Do(func() {
 		var err error
-		c.conns[i], err = health.Dial(c.tables[i], health.DialConfig{Name: "client", Servers: c.ids, Attach: c.ids})
+		c.conns[i], err = health.Dial(c.tables[i], health.DialConfig{Name: "client", Servers: c.ids, Attach: attach})
 		if err != nil {
 			t.Error(err)
 		}
@@ -93,7 +94,7 @@ func TestCloseThenDial(t *testing.T) {
 	const i = servers
 	c.fabric.Cut(sim.Nodes(sim.NodeID(i)), sim.AllNodes)
 	closed, again := c.hangUp(i), c.hangUp(i) // the second Close returns the same error as the first, and does not wait
-	c.dialAgain(t, i)
+	c.dialAgain(t, i, c.ids)
 	c.run(time.Second)
 	for _, err := range []error{*closed, *again} {
 		if !errors.Is(err, health.ErrUnaware) || !strings.Contains(err.Error(), c.ids[0].String()) || !strings.Contains(err.Error(), c.ids[servers-1].String()) {

@@ -15,11 +15,16 @@ type view struct {
 	alive        []bool
 	incarnations []uint64
 	f            func(nid.NID, bool, uint64)
+	asked        func(nid.NID) // called, if set, when an answer of Alive is made but not returned yet
 }
 
-func (v *view) Alive(id nid.NID) (bool, uint64) {
+func (v *view) Alive(id nid.NID) (alive bool, deaths uint64) {
 	i := slices.Index(v.c.ids, id)
-	return v.alive[i], v.incarnations[i]
+	alive, deaths = v.alive[i], v.incarnations[i]
+	if v.asked != nil {
+		v.asked(id)
+	}
+	return alive, deaths
 }
 
 func (v *view) Counts() (alive, known int) {

@@ -44,10 +44,22 @@ func (a *ServerAgent) Shed(count int) {
 func (a *ServerAgent) SetServers(ids []nid.NID) {
 	a.runner.Do(engine.ServerInput{Kind: engine.SetServers, Servers: ids})
 	for _, id := range ids { // discovery may have reported new servers before they were on the list
-		alive, lifetime := a.cfg.View.Alive(id)
-		a.runner.Do(engine.ServerInput{Kind: engine.ServerHealth, Server: id, Alive: alive, Lifetime: lifetime})
+		a.repeat(id)
 	}
 	a.quorum()
+}
+
+// repeat passes the present state of a server to the machine. Discovery may report a change meanwhile, and
+// the machine then gets the older state last. So repeat asks again, until the answer is the one that it
+// has passed on.
+func (a *ServerAgent) repeat(id nid.NID) {
+	alive, lifetime := a.cfg.View.Alive(id)
+	for changed := true; changed; {
+		a.runner.Do(engine.ServerInput{Kind: engine.ServerHealth, Server: id, Alive: alive, Lifetime: lifetime})
+		before, deaths := alive, lifetime
+		alive, lifetime = a.cfg.View.Alive(id)
+		changed = alive != before || lifetime != deaths
+	}
 }
 
 // evictOrder is an administrator's order to evict a client.

@@ -1,0 +1,57 @@
+package health_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/nid"
+)
+
+// setServers sets the list of servers of server k. Discovery reports a change of server i while the agent
+// asks about that server: the agent gets the answer from before the change after the report.
+func (c *cluster) setServers(k, i int, alive bool) {
+	v := c.views[k]
+	v.asked = func(id nid.NID) {
+		if id != c.ids[i] {
+			return
+		}
+		v.asked = nil
+		v.report(i, alive)
+	}
+	c.hosts[k].Do(func() { c.agents[k].SetServers(c.ids) })
+	c.run(time.Millisecond)
+}
+
+// report makes discovery report that server i is alive or has died.
+func (v *view) report(i int, alive bool) {
+	if v.alive[i] = alive; !alive {
+		v.incarnations[i]++
+	}
+	v.f(v.c.ids[i], alive, v.incarnations[i])
+}
+
+// TestSetServersChanged: CH-A11, CH-40: a server dies or comes back while another one sets its list of
+// servers. From then on the other server accepts clients of that server, or refuses them, and they choose
+// another master.
+func TestSetServersChanged(t *testing.T) {
+	spec.Covers(t, "CH-A11", "CH-40")
+	const client = servers
+	for _, alive := range []bool{true, false} {
+		c := newCluster(t, 1)
+		c.bare[client] = true
+		c.run(time.Second)
+		c.dialAgain(t, client, nil)
+		c.run(10 * time.Second)
+		master := slices.Index(c.ids, c.conns[client].Status().Master)
+		other := (master + 1) % servers
+		c.hosts[other].Do(func() { c.views[other].report(master, !alive) })
+		c.setServers(other, master, alive)
+		c.hosts[client].Do(func() { c.conns[client].Attach(c.ids[other]) })
+		c.run(time.Second)
+		if st := c.conns[client].Status(); (st.Master == c.ids[master]) != alive {
+			t.Errorf("alive %v: %+v", alive, st)
+		}
+	}
+}
