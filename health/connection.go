@@ -206,6 +206,8 @@ func (c *Connection) Wait(ctx context.Context) (master nid.NID, err error) {
 		ready, master, superseded := c.ready, c.master, c.superseded
 		c.mu.Unlock()
 		switch {
+		case c.hasLeft(): // a step from before Leave can tell of a master after it
+			return nid.NID{}, ErrClosed
 		case master.IsValid():
 			return master, nil
 		case superseded:

@@ -19,6 +19,16 @@ func (c *Connection) Leave() (over <-chan struct{}) {
 	return c.left
 }
 
+// hasLeft reports whether Leave or Close was called.
+func (c *Connection) hasLeft() bool {
+	select {
+	case <-c.closed:
+		return true
+	default:
+		return false
+	}
+}
+
 // Close disconnects from all servers, as Leave does, and waits until all of them know that this
 // client has left, for T_evict at most. If ctx ends or T_evict has passed before that, the error
 // names the servers that have not answered. Each of them was told at least once; a server that
