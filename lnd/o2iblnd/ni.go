@@ -90,8 +90,9 @@ func (ni *NI) open(a *acceptor, cfg Config, t lnd.Tunables) (err error) {
 	return nil
 }
 
-// The completion queue has room for the work requests of ntx messages and of answers to peers, but
-// for no more than mostCQ, the limit of the device with the shortest queue (rdma_rxe).
+// The completion queue begins with room for the work requests of ntx messages and of answers to peers,
+// but for no more than mostCQ, the limit of the device with the shortest queue (rdma_rxe). The device
+// makes it longer if all connections together may post more.
 const (
 	wrsPerTx = 32
 	leastCQ  = 1 << 14

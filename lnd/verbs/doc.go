@@ -66,9 +66,10 @@ type Device interface {
 	Attr() DeviceAttr
 	// NewPD makes a protection domain.
 	NewPD() (PD, error)
-	// NewCQ makes a completion queue for at most depth posted work requests, those of
-	// all its queue pairs together. done gets the completions, some at a time; the
-	// batch is valid during the call.
+	// NewCQ makes a completion queue for at least depth posted work requests, those of
+	// all its queue pairs together. It becomes longer if need be, so that each of them can
+	// have its MaxSends, also if all others have theirs. done gets the completions, some at
+	// a time; the batch is valid during the call.
 	NewCQ(depth int, done func(batch []Completion)) (CQ, error)
 	// Listen takes requests for connections to a port. request is called once for each.
 	// Then, or later, the consumer answers with Accept or Reject.

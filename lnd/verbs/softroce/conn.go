@@ -87,8 +87,10 @@ func newConn(dev *device, cfg verbs.QPConfig, qpn ibta.QPN, events func(verbs.Co
 		wake: machine.Never, timerAt: machine.Never,
 	}
 	c.timer.expired = c.expired
-	c.events.upcall, c.events.done, c.events.silent = events, func() { dev.remove(c) }, true
+	sends.enter(cfg.MaxSends)
+	c.events.upcall, c.events.done, c.events.silent = events, c.gone, true
 	if err := dev.add(c); err != nil {
+		sends.leave(cfg.MaxSends)
 		h.demux.remove(qpn)
 		return nil, err
 	}
@@ -96,6 +98,12 @@ func newConn(dev *device, cfg verbs.QPConfig, qpn ibta.QPN, events func(verbs.Co
 }
 
 const psnMask = 1<<24 - 1
+
+// gone gives back what the connection has of its device, after its last event.
+func (c *conn) gone() {
+	c.sends.leave(c.qp.MaxSends)
+	c.dev.remove(c)
+}
 
 // open gives the connection its transport, unless it has ended. From now on it takes the
 // peer's packets.

@@ -16,6 +16,7 @@ type cq struct {
 	depth  int
 	done   func([]verbs.Completion)
 	posted atomic.Int64 // work requests that may still complete, or whose completion has not been given to the consumer
+	most   atomic.Int64 // sum of MaxSends of the queue pairs that complete here
 
 	mu      sync.Mutex // guards all fields below
 	idle    sync.Cond
@@ -41,9 +42,15 @@ func newCQ(dev *device, depth int, done func([]verbs.Completion)) *cq {
 	return q
 }
 
+// enter makes room for the work requests of a queue pair, until leave: otherwise those of queue pairs
+// whose peers do not answer would fill the queue, and the other queue pairs could not post.
+func (q *cq) enter(maxSends int) { q.most.Add(int64(maxSends)) }
+
+func (q *cq) leave(maxSends int) { q.most.Add(int64(-maxSends)) }
+
 // reserve takes room for work requests to be posted.
 func (q *cq) reserve(n int) bool {
-	if q.posted.Add(int64(n)) <= int64(q.depth) {
+	if q.posted.Add(int64(n)) <= max(int64(q.depth), q.most.Load()) {
 		return true
 	}
 	q.release(n)

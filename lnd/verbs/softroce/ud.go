@@ -58,6 +58,7 @@ func (d *device) NewUD(cfg verbs.UDConfig) (verbs.UD, error) {
 		return nil, verbs.ErrClosed
 	}
 	d.uds[u] = struct{}{}
+	sends.enter(cfg.MaxSends)
 	u.qpn = d.hub.demux.reserve()
 	d.hub.demux.put(u.qpn, u)
 	return u, nil
@@ -200,6 +201,7 @@ func (u *ud) Close() {
 	u.ended = true
 	u.out.drop()
 	u.finish()
+	u.sends.leave(u.cfg.MaxSends)
 	u.hub.timers.remove(&u.retry)
 	u.hub.demux.remove(u.qpn)
 	u.hub.groups.leaveAll(u)
