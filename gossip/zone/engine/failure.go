@@ -102,13 +102,14 @@ func (m *Machine) lost(l *link) {
 	}
 }
 
-// excuse gives the peer of a link another timeout.
+// excuse gives the peer of a link another timeout. A request that failed is repeated after a back-off,
+// because the next one may fail as quickly.
 func (m *Machine) excuse(l *link) {
 	m.stats.Excused++
 	l.heard, l.probing, l.doubted = m.now, false, false
 	switch l.state {
 	case connecting:
-		m.request(l)
+		m.retry(l)
 	case held:
 		l.state = up
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnd/lndtest/spec"
 )
 
@@ -47,5 +48,38 @@ func TestLateTimer(t *testing.T) {
 	n.resume()
 	if s := n.m.Status(); s.Stats.Late == 0 || s.Stats.Pauses != 0 || !s.Paused {
 		t.Errorf("late %d, pauses %d", s.Stats.Late, s.Stats.Pauses)
+	}
+}
+
+// TestLateReconnects: a node that was slow suspects no member yet, and asks a member whose process is gone
+// for a link again only after a back-off, however fast the requests fail (MS-A2, MS-A29, MS-A30).
+func TestLateReconnects(t *testing.T) {
+	spec.Covers(t, "MS-A2", "MS-A29", "MS-A30")
+	s := newSolo(t, 9, Config{})
+	for i := 1; i < 9; i++ {
+		s.link(i, v(7, 1))
+	}
+	s.step(Input{Kind: Delivered, At: s.now - 600*time.Millisecond, Message: &wire.Message{Kind: wire.Heartbeat, From: s.ref[1], Version: v(7, 1)}})
+	s.step(Input{Kind: Failed, Node: s.ref[2], Local: true})
+	s.step(Input{Kind: Down, Node: s.ref[2]})
+	s.step(Input{Kind: Failed, Node: s.ref[2]})
+	if l := s.m.links.get(s.ref[2]); l.state != connecting || s.count(wire.LinkRequest) != 1 {
+		t.Fatalf("the link is %v, %d requests", l.state, s.count(wire.LinkRequest))
+	}
+	requests := 0
+	for range 100 {
+		s.step(Input{Kind: Failed, Node: s.ref[2]})
+		requests += s.count(wire.LinkRequest)
+	}
+	if requests > 0 {
+		t.Errorf("%d more requests at once", requests)
+	}
+	for _, sent := range s.pass(s.m.cfg.Heartbeat) {
+		if sent.To == s.ref[2] && sent.Message.Kind == wire.LinkRequest {
+			requests++
+		}
+	}
+	if requests != 1 || s.m.stats.Filed > 0 {
+		t.Errorf("%d requests in a heartbeat, %d suspicions", requests, s.m.stats.Filed)
 	}
 }
