@@ -205,3 +205,25 @@ func TestClosedLater(t *testing.T) {
 	}
 	_ = again.Close()
 }
+
+// TestStopWhileBusy: while a reload waits for the manager, sockets can be closed once the process ends:
+// otherwise an end beside a reload would take as long as the manager is busy.
+func TestStopWhileBusy(t *testing.T) {
+	spec.Covers(t, "OP-80")
+	s := newKeeper(t).process(t, "")
+	l, _ := listen(t, s, anyPort)
+	s.Started()
+	s.mu.Lock() // as bindLocked's caller has it during the wait
+	defer s.mu.Unlock()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.Stopping()
+		_ = l.Close()
+	}()
+	select {
+	case <-ended:
+	case <-time.After(waitLimit):
+		t.Fatal("the end waits for the manager")
+	}
+}

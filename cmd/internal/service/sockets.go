@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -20,10 +21,10 @@ import (
 // connections and datagrams, which wait for the next process.
 type Sockets struct {
 	manager *Manager
+	forget  atomic.Bool // the manager shall forget a socket that is closed; not under mu, which a reload holds while it waits for the manager
 
 	mu         sync.Mutex
 	inherited  map[endpoint]*inherited // sockets that the manager has handed over; guarded by mu, like all below
-	forget     bool                    // the manager shall forget a socket that is closed
 	forgetting map[string]bool         // by name: sockets that the manager shall forget, and may still have open; false: it could not be told
 }
 
@@ -108,7 +109,7 @@ func (s *Sockets) useLocked(from *inherited, at endpoint) (name string) {
 func (s *Sockets) Started() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.forget = true
+	s.forget.Store(true)
 	for at, from := range s.inherited {
 		if from.used {
 			continue
@@ -131,23 +132,23 @@ func (s *Sockets) dropLocked(at endpoint, from *inherited, why string) {
 	}
 }
 
-// Stopping says that this process ends: the manager keeps its sockets for the next one.
-func (s *Sockets) Stopping() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.forget = false
-}
+// Stopping says that this process ends: the manager keeps its sockets for the next one. From now on a
+// socket is closed without a wait for the manager, also while a reload waits for it.
+func (s *Sockets) Stopping() { s.forget.Store(false) }
 
 // closed is called after a socket was closed, with the error of that and the socket's name in the
 // manager's store, and returns the error. Between Started and Stopping it makes the manager forget the
 // socket.
 func (s *Sockets) closed(err error, name string) error {
+	if err != nil || name == "" || !s.forget.Load() {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err == nil && name != "" && s.forget {
+	if s.forget.Load() { // it may have changed during a long wait for mu
 		s.removeLocked(name)
 	}
-	return err
+	return nil
 }
 
 // listener is a listener whose socket the manager has, too. Close closes this process's
