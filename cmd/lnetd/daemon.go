@@ -107,7 +107,7 @@ func (p *process) start(ctx context.Context) (stop func()) {
 		stopping()
 		p.sockets.Stopping()
 		stopWatch()
-		if err := waitBriefly(stopFiles); err != nil {
+		if err := waitBriefly(stopWithin, stopFiles); err != nil {
 			p.log.Warn("the files that show the state are not removed", slog.String("dir", p.cfg.RuntimeDir), slog.Any("err", err))
 		}
 		p.log.Info("stopping")

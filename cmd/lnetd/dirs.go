@@ -30,11 +30,12 @@ func makeDirs(cfg config.Config, dirs config.Dirs) error {
 	return cli.ConfigError(dirs.CheckOwner(cfg.RuntimeDir))
 }
 
-// makeDir makes a directory with those above it. ENOTDIR: there is a file, or a symbolic link to nothing.
+// makeDir makes a directory with those above it. ENOTDIR: there is a file. ENOENT: there is a symbolic link
+// to nothing, which a mount may mend that comes later than lnetd.
 func makeDir(dir string) error {
 	err := os.MkdirAll(dir, 0o755)
 	if failed, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s is a symbolic link to what does not exist: %w", failed.Path, syscall.ENOTDIR)
+		return fmt.Errorf("%s is a symbolic link to what does not exist: %w", failed.Path, syscall.ENOENT)
 	}
 	return err
 }

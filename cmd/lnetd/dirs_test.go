@@ -12,8 +12,8 @@ import (
 )
 
 // TestDirErrors: an error of a directory that every start meets has the exit code 78, so that systemd does not
-// start lnetd again, and says what is there. After others, such as too many open files, another start may
-// succeed.
+// start lnetd again, and says what is there. After others, such as too many open files or a symbolic link to
+// a mount that is late, another start may succeed.
 func TestDirErrors(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
@@ -23,15 +23,19 @@ func TestDirErrors(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "nothing"), link); err != nil {
 		t.Fatal(err)
 	}
-	for bad, want := range map[string]string{
-		file: "not a directory", filepath.Join(file, "x"): "not a directory",
-		link: link + " is a symbolic link to what does not exist", filepath.Join(link, "x"): link + " is a symbolic link to what does not exist",
+	linked := link + " is a symbolic link to what does not exist"
+	for bad, want := range map[string]struct {
+		code int
+		text string
+	}{
+		file: {cli.Config, "not a directory"}, filepath.Join(file, "x"): {cli.Config, "not a directory"},
+		link: {cli.Failed, linked}, filepath.Join(link, "x"): {cli.Failed, linked},
 	} {
 		for _, dirs := range [][2]string{{bad, dir}, {dir, bad}} {
 			cfg := config.Config{StateDir: dirs[0], RuntimeDir: dirs[1], Socket: filepath.Join(dir, "s")}
 			err := dirError(makeDirs(cfg, config.Dirs{UID: os.Getuid()}))
-			if cli.ExitCode(err) != cli.Config || err == nil || !strings.Contains(err.Error(), want) || cli.HintOf(err) == "" {
-				t.Errorf("%s: %v, want %q", dirs, err, want)
+			if cli.ExitCode(err) != want.code || err == nil || !strings.Contains(err.Error(), want.text) || cli.HintOf(err) == "" {
+				t.Errorf("%s: %v (exit code %d), want %+v", dirs, err, cli.ExitCode(err), want)
 			}
 		}
 	}

@@ -16,6 +16,8 @@ const (
 	endTimeout = 20 * time.Second
 	// stopWithin bounds the wait for one thing that is of no use to other nodes, such as a file.
 	stopWithin = time.Second
+	// captureWithin bounds the wait for the disk of a capture, which may be busy with what was captured.
+	captureWithin = 5 * time.Second
 )
 
 // endsWithin calls serve, and returns its error. If serve goes on for longer than limit after ctx has
@@ -40,9 +42,9 @@ func endsWithin(ctx context.Context, limit time.Duration, serve func() error) er
 		"something does not answer, such as a disk: see the lines before this one, and the log of the kernel (dmesg)")
 }
 
-// waitBriefly calls f and returns when f has returned, or with an error after stopWithin.
-func waitBriefly(f func()) error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopWithin)
+// waitBriefly calls f and returns when f has returned, or with an error after limit.
+func waitBriefly(limit time.Duration, f func()) error {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	return deadline.Wait(ctx, f)
 }

@@ -68,7 +68,7 @@ func TestTapClosesInTime(t *testing.T) {
 		tap.quit, tap.ended = make(chan struct{}), make(chan struct{})
 		began := time.Now()
 		err = tap.close()
-		if took := time.Since(began); took != stopWithin || err == nil || !strings.Contains(cli.HintOf(err), "not complete") {
+		if took := time.Since(began); took != captureWithin || err == nil || !strings.Contains(cli.HintOf(err), "not complete") {
 			t.Errorf("after %v: %v", took, err)
 		}
 		close(tap.ended)

@@ -44,6 +44,6 @@ func (h *hangups) serve(do func()) {
 func (h *hangups) stop() {
 	close(h.stopped)
 	if h.ended != nil {
-		_ = waitBriefly(func() { <-h.ended }) // closeSettings has logged it and waited, too
+		_ = waitBriefly(stopWithin, func() { <-h.ended }) // closeSettings has logged it and waited, too
 	}
 }

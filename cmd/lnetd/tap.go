@@ -140,7 +140,7 @@ func (t *tap) rotate(now time.Time) error {
 // close completes the file, but does not wait for a disk that does not answer.
 func (t *tap) close() error {
 	var err error
-	late := waitBriefly(func() { err = t.end() })
+	late := waitBriefly(captureWithin, func() { err = t.end() })
 	if late != nil { // err must not be read: it may still change
 		return cli.Hint(fmt.Errorf("capture: its disk is slow or does not answer: %w", late), "the file is not complete")
 	}

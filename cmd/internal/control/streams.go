@@ -117,7 +117,7 @@ func (s *Server) capture(w http.ResponseWriter, r *http.Request) error {
 	if err == nil || out.begun {
 		return nil
 	}
-	return &refusal{http.StatusServiceUnavailable, cli.Hint(err, "end other captures, such as lnetdump --daemon, and try again")}
+	return &refusal{http.StatusServiceUnavailable, cli.Hint(err, "if there are too many captures end some, such as those of lnetdump --daemon; try again")}
 }
 
 // headersOnlyHeader marks a capture in which payload is replaced by zeros.
