@@ -66,14 +66,18 @@ a whole, or stays as it is.`,
 }
 
 // replaceFile writes a file beside path and renames it, so that the file at path is never
-// incomplete. A symbolic link stays, and the file that it names is replaced, or created. What is no
-// regular file stays, too: root would take a device from all programs of the host.
+// incomplete. A symbolic link stays, and the file that it names is replaced, or created. The new file has
+// the permissions of the one that it replaces. What is no regular file stays, too: root would take a device
+// from all programs of the host.
 func replaceFile(path string, text []byte) (err error) {
 	if path, err = linked(path); err != nil {
 		return err
 	}
-	if old, err := os.Lstat(path); err == nil && !old.Mode().IsRegular() {
-		return fmt.Errorf("%s: not a regular file", path)
+	mode := fs.FileMode(0o644)
+	if old, err := os.Lstat(path); err == nil {
+		if mode = old.Mode().Perm(); !old.Mode().IsRegular() {
+			return fmt.Errorf("%s: not a regular file", path)
+		}
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
@@ -85,7 +89,7 @@ func replaceFile(path string, text []byte) (err error) {
 		}
 	}()
 	_, err = f.Write(text)
-	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
+	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
 	if err != nil {
 		return err
 	}

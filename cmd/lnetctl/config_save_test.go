@@ -218,3 +218,17 @@ func TestReplaceFileKeepsDevices(t *testing.T) {
 		t.Errorf("the pipe is %v now, %v", is, err)
 	}
 }
+
+// TestReplaceFileMode: a file that only its owner may read stays so.
+func TestReplaceFileMode(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lnetd.yaml")
+	if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := replaceFile(path, []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	if is, err := os.Stat(path); err != nil || is.Mode() != 0o600 {
+		t.Errorf("%v, mode %v, want %v", err, is.Mode(), os.FileMode(0o600))
+	}
+}
