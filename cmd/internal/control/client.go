@@ -25,6 +25,7 @@ type Client struct {
 	warn   io.Writer // where warnings go, see WarnTo
 
 	patience time.Duration // longest wait for the answer to a question that is not Long
+	watch    time.Duration // interval of the questions beside other requests, see watched
 	most     int64         // most bytes of an answer
 }
 
@@ -37,7 +38,7 @@ const (
 
 // NewClient returns a client of the daemon at a socket. It connects for each request.
 func NewClient(socket string) *Client {
-	return &Client{socket: socket, warn: io.Discard, patience: patience, most: maxAnswer, http: &http.Client{Transport: &http.Transport{
+	return &Client{socket: socket, warn: io.Discard, patience: patience, watch: watchInterval, most: maxAnswer, http: &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", socket)
 		},
@@ -110,9 +111,7 @@ func (c *Client) decode(ctx context.Context, body io.ReadCloser, err error, answ
 // ask sends a question that reads state, and decodes the answer. A daemon that is stuck or stopped is
 // an error after a while: programs that watch it must not hang as well.
 func (c *Client) ask(ctx context.Context, path string, answer any) error {
-	silent := cli.Hint(fmt.Errorf("lnetd has not answered in %v", c.patience),
-		"it is stuck or stopped: see its log, 'lnetctl doctor' and 'lnetctl bugreport' before you restart it")
-	ctx, cancel := context.WithTimeoutCause(ctx, c.patience, silent)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.patience, c.silent())
 	defer cancel()
 	return c.call(ctx, http.MethodGet, path, nil, nil, answer)
 }

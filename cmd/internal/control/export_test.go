@@ -35,6 +35,9 @@ func (s *Server) SetAccess(of func(net.Conn) Access) { s.access = of }
 
 func (c *Client) SetBounds(patience time.Duration, most int64) { c.patience, c.most = patience, most }
 
+// SetWatch sets the interval of the questions by which the client notices a daemon that does not answer.
+func (c *Client) SetWatch(interval time.Duration) { c.watch = interval }
+
 func (c *Client) DecodeAnswer(raw []byte, answer any) error { return c.decodeAnswer(raw, answer) }
 
 func (c *Client) Decode(ctx context.Context, body io.ReadCloser, answer any) error {

@@ -178,10 +178,14 @@ func route[Req, Answer any](method, path, doc string, kind Kind) Route {
 }
 
 // Call sends the question to the daemon that the client connects to. If it is not Long and has no
-// answer in a minute, that is an error.
+// answer in a minute, that is an error. All other requests may take as long as they need, but while one of
+// them waits the client asks for the status of the daemon now and then, and if that has no answer in a minute
+// the request ends with an error.
 func (o Question[Req, Answer]) Call(ctx context.Context, c *Client, req Req) (answer Answer, err error) {
 	path := encodeQuery(o.Path, req)
 	if o.Long {
+		ctx, stop := c.watched(ctx)
+		defer stop()
 		err = c.call(ctx, http.MethodGet, path, nil, nil, &answer)
 	} else {
 		err = c.ask(ctx, path, &answer)
@@ -196,7 +200,10 @@ func (o Command[Req, Answer]) Call(ctx context.Context, c *Client, req Req) (Ans
 
 // CallWith is Call with data after the request. The reader data may be nil.
 func (o Command[Req, Answer]) CallWith(ctx context.Context, c *Client, req Req, data io.Reader) (answer Answer, err error) {
-	return answer, c.call(ctx, http.MethodPost, o.Path, req, data, &answer)
+	ctx, stop := c.watched(ctx)
+	defer stop()
+	err = c.call(ctx, http.MethodPost, o.Path, req, data, &answer)
+	return answer, err
 }
 
 // Call sends the action to the daemon that the client connects to.
@@ -206,6 +213,8 @@ func (o Action[Req]) Call(ctx context.Context, c *Client, req Req) error {
 
 // CallWith is Call with data after the request. The reader data may be nil.
 func (o Action[Req]) CallWith(ctx context.Context, c *Client, req Req, data io.Reader) error {
+	ctx, stop := c.watched(ctx)
+	defer stop()
 	return c.act(ctx, o.Path, req, data)
 }
 
@@ -217,8 +226,8 @@ func (o Operation[Req, S]) Call(ctx context.Context, c *Client, req Req, report 
 
 // CallWith is Call with data after the request. The reader data may be nil.
 func (o Operation[Req, S]) CallWith(ctx context.Context, c *Client, req Req, data io.Reader, report func(S) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // ends the operation if report has returned an error
+	ctx, stop := c.watched(ctx)
+	defer stop() // ends the operation if report has returned an error
 	body, err := c.do(ctx, http.MethodPost, o.Path, req, data)
 	if err != nil {
 		return err
