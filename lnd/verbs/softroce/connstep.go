@@ -30,6 +30,9 @@ func (c *conn) step(in rcInput, box *outbox) {
 		}
 	}
 	c.sends.release(silent)
+	if box.out.Starved {
+		c.dev.starved(c.now)
+	}
 	if box.out.Failed != verbs.Success && c.status == verbs.Success {
 		c.status = box.out.Failed
 	}

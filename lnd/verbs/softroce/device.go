@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"ulnet/lnd/verbs"
 )
@@ -12,7 +13,9 @@ import (
 // device is a handle of the device of an address (verbs.Device). Objects that are made with
 // the handle belong to it; packets, numbers and the connection manager belong to the hub.
 type device struct {
-	hub *hub
+	hub      *hub
+	yielding timed        // makes connections free receive buffers that they do not use
+	yieldAt  atomic.Int64 // earliest time for that
 
 	mu        sync.Mutex // guards all fields below
 	idle      sync.Cond  // signalled when a connection or an upcall has ended
@@ -32,6 +35,7 @@ func newDevice(h *hub) *device {
 		uds: make(map[*ud]struct{}),
 	}
 	d.idle.L = &d.mu
+	d.yielding.expired = d.yield
 	return d
 }
 
@@ -177,6 +181,7 @@ func (d *device) Close() error {
 	for _, q := range cqs {
 		q.wait()
 	}
+	d.hub.timers.remove(&d.yielding)
 	d.hub.opener.release(d.hub)
 	return nil
 }

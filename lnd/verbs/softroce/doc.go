@@ -60,7 +60,8 @@
 //
 // A SEND that finds no receive buffer is dropped without an answer, and its sender
 // retransmits it. An RNR NAK would cost the sender one of the few tries after which the
-// connection ends.
+// connection ends. Meanwhile the device frees the buffers of SENDs whose next packet does not
+// come: what has come of them waits in other memory.
 //
 // # Connection manager
 //

@@ -46,6 +46,7 @@ type rcInput struct {
 	Packets []ibta.Packet  // packets that arrived, in order
 	Post    []verbs.SendWR // work requests to post
 	Later   bool           // send nothing yet: another step follows soon
+	Yield   bool           // free the receive buffer of a SEND that makes no progress
 	Fail    verbs.Status   // the connection is over: posted work requests are Flushed
 }
 
@@ -56,6 +57,7 @@ type rcOutput struct {
 	pieces      [][]byte
 	Err         error        // error of Post: none of the work requests was taken
 	Failed      verbs.Status // why the connection is over, from this step on
+	Starved     bool         // a SEND found no receive buffer
 }
 
 // rcPacket is a packet to send. Its payload is Payload of the output, not that of
@@ -125,6 +127,9 @@ func (c *rc) Step(now time.Duration, in rcInput, out *rcOutput) time.Duration {
 	}
 	if in.Fail != verbs.Success {
 		c.fail(in.Fail, out)
+	}
+	if in.Yield {
+		c.resp.yield(c.cfg.Pool)
 	}
 	if len(in.Post) > 0 {
 		c.post(in.Post, out)

@@ -23,6 +23,8 @@ type responder struct {
 
 	in      message
 	buffer  verbs.Buffer // receive buffer of the SEND in progress
+	apart   bool         // buffer is memory of this connection, not of the pool, see yield
+	seen    ibta.PSN     // expected at the last yield
 	length  int          // bytes received of the SEND in progress
 	key     ibta.RKey    // remote key of the WRITE in progress
 	address uint64       // address at which the WRITE continues
@@ -35,10 +37,35 @@ type responder struct {
 
 // drop gives back the buffer of a message that will not be complete.
 func (r *responder) drop(p pool) {
-	if r.in == aSend {
+	if r.in == aSend && !r.apart {
 		p.Return(r.buffer)
 	}
-	r.in, r.buffer = noMessage, verbs.Buffer{}
+	r.in, r.buffer, r.apart = noMessage, verbs.Buffer{}, false
+}
+
+// yield frees the receive buffer of the SEND in progress if no packet of it has come since the last
+// yield: its sender may have died, or may never send the rest. What has come stays in memory of the
+// connection.
+func (r *responder) yield(p pool) {
+	stuck := r.in == aSend && !r.apart && r.seen == r.expected
+	if r.seen = r.expected; !stuck {
+		return
+	}
+	b := make([]byte, len(r.buffer.Bytes))
+	copy(b, r.buffer.Bytes[:r.length])
+	p.Return(r.buffer)
+	r.buffer, r.apart = verbs.Buffer{Bytes: b}, true
+}
+
+// returns takes a receive buffer for the last packet of a SEND whose buffer was freed by yield. It
+// returns false if there is none.
+func (r *responder) returns(p pool) bool {
+	b, ok := p.Take()
+	if ok {
+		copy(b.Bytes, r.buffer.Bytes[:r.length])
+		r.buffer, r.apart = b, false
+	}
+	return ok
 }
 
 // reply sets the answer to send at the end of the step. Of several ACKs the last one counts. A NAK
@@ -88,7 +115,7 @@ func (c *rc) request(p *ibta.Packet, out *rcOutput) {
 		}
 		return
 	}
-	why, dropped := c.execute(p)
+	why, dropped := c.execute(p, out)
 	if dropped {
 		return
 	}
@@ -128,7 +155,7 @@ func (r *responder) arrived() {
 
 // execute executes a packet. It drops a SEND for which there is no buffer. It returns the
 // syndrome of a refusal, else 0.
-func (c *rc) execute(p *ibta.Packet) (refusal ibta.Syndrome, dropped bool) {
+func (c *rc) execute(p *ibta.Packet, out *rcOutput) (refusal ibta.Syndrome, dropped bool) {
 	r := &c.resp
 	kind := aSend
 	if p.OpCode.IsWrite() {
@@ -144,19 +171,30 @@ func (c *rc) execute(p *ibta.Packet) (refusal ibta.Syndrome, dropped bool) {
 	if kind == aWrite {
 		return c.write(p), false
 	}
-	if p.OpCode.IsFirst() {
-		b, ok := c.cfg.Pool.Take()
-		if !ok {
-			c.counters.NoBuffer++
-			return 0, true
-		}
-		r.in, r.buffer, r.length = aSend, b, 0
+	if !c.buffered(p) {
+		c.counters.NoBuffer++
+		out.Starved = true
+		return 0, true
 	}
 	if r.length+n > min(len(r.buffer.Bytes), c.cfg.MaxMessage) {
 		return ibta.NakInvalid, false
 	}
 	r.length += copy(r.buffer.Bytes[r.length:], p.Payload)
 	return 0, false
+}
+
+// buffered reports whether there is memory for a packet of a SEND: its first and last ones may need a
+// buffer.
+func (c *rc) buffered(p *ibta.Packet) bool {
+	r := &c.resp
+	if p.OpCode.IsFirst() {
+		b, ok := c.cfg.Pool.Take()
+		if ok {
+			r.in, r.buffer, r.length = aSend, b, 0
+		}
+		return ok
+	}
+	return !r.apart || !p.OpCode.IsLast() || r.returns(c.cfg.Pool)
 }
 
 // write carries out one packet of an RDMA WRITE.
