@@ -50,13 +50,13 @@ type Config struct {
 	// MaxMembers bounds the number of members in the view. Default 16384.
 	MaxMembers int
 	// MaxAttributes bounds the attributes of a node, as [Attribute.Size] counts.
-	// Default 256 KiB, at most 512 KiB.
+	// Default 256 KiB, at most 512 KiB, and never more than fits a message of MaxMessage bytes.
 	MaxAttributes int
 	// MaxKeys bounds how many attributes a node has, including deleted ones whose death
 	// certificates are still kept. Default 8192, at most 16384.
 	MaxKeys int
 	// MaxMessage bounds the size of a message, in bytes. Default and at most 1 MiB, what LNet
-	// carries.
+	// carries. All nodes of a zone have the same bound, or a node drops longer messages of others.
 	MaxMessage int
 
 	// Keys are the keys of the cluster, if it has any. Each message then carries a code that only

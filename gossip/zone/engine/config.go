@@ -67,13 +67,13 @@ type Config struct {
 	// MaxMembers bounds the number of members in the view. Default 16384.
 	MaxMembers int
 	// MaxAttributes bounds the attributes of a node, as [Attribute.Size] counts.
-	// Default 256 KiB, at most wire.MaxTable.
+	// Default 256 KiB, at most wire.MaxTable, and never more than wire.TableRoom(MaxMessage).
 	MaxAttributes int
 	// MaxKeys bounds how many attributes a node has, including deleted ones whose death
 	// certificates are still kept. Default 8192, at most wire.MaxTableKeys.
 	MaxKeys int
 	// MaxMessage bounds the size of a message, in bytes. Default and at most 1 MiB, what LNet
-	// carries.
+	// carries. All nodes of a zone have the same bound, or a node drops longer messages of others.
 	MaxMessage int
 }
 
@@ -107,9 +107,9 @@ func (c Config) Filled() (Config, error) {
 	c.Retry = orDefault(c.Retry, 200*time.Millisecond)
 	c.Delegates = orDefault(c.Delegates, 3)
 	c.MaxMembers = orDefault(c.MaxMembers, 16384)
-	c.MaxAttributes = orDefault(c.MaxAttributes, 256<<10)
-	c.MaxKeys = orDefault(c.MaxKeys, 8192)
 	c.MaxMessage = orDefault(c.MaxMessage, wire.MaxMessage)
+	c.MaxAttributes = orDefault(c.MaxAttributes, min(256<<10, wire.TableRoom(c.MaxMessage)))
+	c.MaxKeys = orDefault(c.MaxKeys, 8192)
 	if why := c.wrong(); why != "" {
 		return c, &Error{why}
 	}
@@ -143,12 +143,12 @@ func (c *Config) wrong() string {
 		return "incarnations can be 2^62 ahead of the clock at most"
 	case c.MaxMembers < 2 || c.MaxMembers > 1<<20:
 		return "the view has room for 2 to 1048576 members"
-	case c.MaxAttributes < 0 || c.MaxAttributes > wire.MaxTable:
-		return fmt.Sprintf("the attributes of a node have %d bytes at most", wire.MaxTable)
-	case c.MaxKeys < 0 || c.MaxKeys > wire.MaxTableKeys:
-		return fmt.Sprintf("a node has %d attributes at most", wire.MaxTableKeys)
 	case c.MaxMessage < wire.MinMessage || c.MaxMessage > wire.MaxMessage:
 		return fmt.Sprintf("messages have %d to %d bytes", wire.MinMessage, wire.MaxMessage)
+	case c.MaxAttributes < 0 || c.MaxAttributes > wire.TableRoom(c.MaxMessage):
+		return fmt.Sprintf("the attributes of a node have %d bytes at most, so that they fit a message of %d bytes", wire.TableRoom(c.MaxMessage), c.MaxMessage)
+	case c.MaxKeys < 0 || c.MaxKeys > wire.MaxTableKeys:
+		return fmt.Sprintf("a node has %d attributes at most", wire.MaxTableKeys)
 	}
 	return ""
 }

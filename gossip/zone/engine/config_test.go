@@ -7,6 +7,7 @@ import (
 
 	"ulnet/gossip/zone/wire"
 	"ulnet/lnd/lndtest/spec"
+	"ulnet/portals/keyring"
 )
 
 // TestConfig checks the defaults (MS-A12), and that invalid configurations are refused (MS-39).
@@ -32,6 +33,7 @@ func TestConfig(t *testing.T) {
 		"many attributes":    func(c *Config) { c.MaxKeys = wire.MaxTableKeys + 1 },
 		"large attributes":   func(c *Config) { c.MaxAttributes = wire.MaxTable + 1 },
 		"small messages":     func(c *Config) { c.MaxMessage = 100 },
+		"larger than these":  func(c *Config) { c.MaxMessage, c.MaxAttributes = 64<<10, 64<<10 },
 		"large messages":     func(c *Config) { c.MaxMessage = wire.MaxMessage + 1 },
 		"many delegates":     func(c *Config) { c.Delegates = 99 },
 		"table of another zone": func(c *Config) {
@@ -49,4 +51,23 @@ func TestConfig(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, m, err)
 		}
 	}
+}
+
+// TestTableFitsMessage: MS-39: the attributes of a node fit one message of the longest size that is configured.
+func TestTableFitsMessage(t *testing.T) {
+	spec.Covers(t, "MS-39")
+	s := newSolo(t, 2, Config{Wire: true, MaxMessage: 64 << 10})
+	size := s.m.cfg.MaxAttributes - (&wire.Attribute{Key: "k"}).Size()
+	if err := s.m.Fits("k", make([]byte, size)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.m.Fits("k", make([]byte, size+1)); err == nil {
+		t.Error("a larger value is accepted")
+	}
+	table := &wire.Lists{Data: []wire.TableData{{Owner: s.ref[0], Entries: []wire.Attribute{{Key: "k", Value: make([]byte, size)}}}}}
+	s.m.codec.AppendParts(nil, &wire.Message{Kind: wire.AttributeData, Lists: table}, 0, func(begin, end int) {
+		if n := end - begin; n != s.m.cfg.MaxMessage-keyring.CodeSize { // without a key there is no code
+			t.Errorf("%d bytes of %d", n, s.m.cfg.MaxMessage)
+		}
+	})
 }

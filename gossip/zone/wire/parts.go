@@ -173,7 +173,7 @@ func (e *encoder) tableVersion(v *TableVersion) {
 	e.count[0]++
 }
 
-// tableData appends entries of a table, which always fit one message: see MaxTable.
+// tableData appends entries of a table, which always fit one message: see TableRoom.
 func (e *encoder) tableData(d *TableData) {
 	le := binary.LittleEndian
 	e.room(dataSize(d))

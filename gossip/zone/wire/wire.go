@@ -51,6 +51,12 @@ const (
 	MinMessage = HeaderSize + countsSize + 2*(memberOverhead+maxID) + codeSize
 )
 
+// TableRoom returns the size up to which a node's attributes fit one message of maxBytes bytes with a code.
+func TableRoom(maxBytes int) int {
+	const entries = 4 // size of their number
+	return min(maxBytes-HeaderSize-entries-tableDataSize-codeSize, MaxTable)
+}
+
 const magic = "ZONE"
 
 // Why a message is not valid.
