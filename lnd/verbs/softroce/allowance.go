@@ -10,7 +10,8 @@ import "sync/atomic"
 // threshold, as in switches with shared memory): a single one takes 4/5, n take equal parts,
 // and a new one finds room at once. Each may have one packet in flight in any case. That
 // packet requests an ACK, whose arrival lets the queue pair go on, so no queue pair has to be
-// woken when others free room.
+// woken when others free room. Packets to a peer that is silent for longer than lapse do not count:
+// otherwise many peers that are gone would use up the allowance.
 type allowance struct {
 	most int64
 	used atomic.Int64

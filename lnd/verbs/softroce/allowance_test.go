@@ -133,3 +133,46 @@ func TestAllowanceUsedUp(t *testing.T) {
 	}
 	p.explain()
 }
+
+// besideSilent returns how long a connection takes to write 1 MiB, while others with the same allowance
+// have sent to hosts that are gone.
+func besideSilent(t *testing.T, silent int) time.Duration {
+	a := &allowance{most: 8}
+	shared := func(c *rcConfig) {
+		if c.ID == 0 {
+			c.Allowance = a
+		}
+	}
+	var pairs []*pair
+	for i := range silent {
+		p := newPair(t, uint64(i), weather{drop: func(int, *ibta.Packet) bool { return true }}, shared)
+		p.post(0, send(1, make([]byte, 3000)))
+		pairs = append(pairs, p)
+	}
+	live := newPair(t, 100, weather{delay: 200 * time.Microsecond}, shared)
+	live.post(0, live.write(0, 1, 0, make([]byte, 1<<20)), send(2, nil))
+	for now := time.Duration(0); len(live.done[0]) == 0; now += 100 * time.Microsecond {
+		if now > time.Minute {
+			t.Fatalf("nothing is done beside %d", silent)
+		}
+		for _, p := range append(pairs, live) {
+			p.run(now)
+		}
+	}
+	took := live.now
+	for _, p := range pairs {
+		p.run(time.Minute)
+	}
+	if n := a.used.Load(); n != 0 {
+		t.Errorf("%d packets are not given back", n)
+	}
+	return took
+}
+
+// TestAllowanceBesideSilent: packets to hosts that do not answer take no part of the allowance for long.
+func TestAllowanceBesideSilent(t *testing.T) {
+	alone := besideSilent(t, 0)
+	if took := besideSilent(t, 10); took > 2*alone {
+		t.Errorf("1 MiB take %v beside connections to silent hosts, %v alone", took, alone)
+	}
+}

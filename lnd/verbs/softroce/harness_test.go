@@ -229,7 +229,7 @@ func (c *rc) invariants() error {
 	if r.window < 1 || r.window > r.maxWindow {
 		return fmt.Errorf("window of %d packets", r.window)
 	}
-	if n := r.next.Sub(r.unacked); c.failed == verbs.Success && r.charged != n || c.failed != verbs.Success && r.charged != 0 {
+	if n := r.next.Sub(r.unacked); c.failed == verbs.Success && (r.charged > n || r.charged < n && !r.lapsed) || c.failed != verbs.Success && r.charged != 0 {
 		return fmt.Errorf("%d packets on the way, %d of the allowance", n, r.charged)
 	}
 	if c.sends.len() > c.cfg.MaxSends {

@@ -157,7 +157,7 @@ func (c *rc) fail(why verbs.Status, out *rcOutput) {
 	}
 	c.failed, out.Failed = why, why
 	c.resp.drop(c.cfg.Pool)
-	c.releaseAllowance(0)
+	c.charge(0)
 	for c.sends.len() > 0 {
 		c.complete(c.sends.pop(), verbs.Flushed, out)
 	}

@@ -19,6 +19,10 @@ const (
 	probeTrips     = 3        // round trips of silence before a probe
 	maxGatherTrip  = minProbe // shortest round trip for which no packet waits for others
 	unlimitedRetry = 7        // the retry count that means for ever (IBTA)
+
+	// lapse is the silence after which packets in flight no longer count towards the allowance. By then
+	// they are lost, or the peer has read them: they occupy no room in its socket.
+	lapse = 50 * time.Millisecond
 )
 
 // requester is the sending half of a connection: it sends packets and tracks which of
@@ -33,6 +37,7 @@ type requester struct {
 	ackAsked            ibta.PSN // PSN of the last packet that requested an ACK
 	sinceAckAsked       int      // number of packets sent after that packet
 	charged             int      // number of packets taken from the allowance
+	lapsed              bool     // whether packets in flight do not count towards the allowance
 
 	window, acked int // window in packets; packets acknowledged in this window
 	maxWindow     int
@@ -175,10 +180,23 @@ func (c *rc) goBack(psn ibta.PSN) {
 	c.sends.seek(psn)
 }
 
-// releaseAllowance gives back the allowance of packets that are no longer in flight.
-func (c *rc) releaseAllowance(inFlight int) {
-	c.cfg.Allowance.give(c.req.charged - inFlight)
-	c.req.charged = inFlight
+// grant returns how many packets may be sent, of want.
+func (c *rc) grant(inFlight, want int) int {
+	r := &c.req
+	n := c.cfg.Allowance.take(inFlight, want)
+	if n == 0 && r.ackAsked.Sub(r.unacked) < 0 {
+		n = c.cfg.Allowance.take(0, min(want, 1)) // this packet requests an ACK, which lets the queue pair go on
+	}
+	if r.charged += n; r.lapsed {
+		c.charge(0)
+	}
+	return n
+}
+
+// charge makes n packets of this queue pair count towards the allowance.
+func (c *rc) charge(n int) {
+	c.cfg.Allowance.give(c.req.charged - n)
+	c.req.charged = n
 }
 
 // transmit sends the packets that window and allowance permit.
@@ -188,15 +206,16 @@ func (c *rc) transmit(now time.Duration, out *rcOutput) {
 		return
 	}
 	inFlight := r.next.Sub(r.unacked)
-	c.releaseAllowance(inFlight)
+	if r.lapsed = inFlight > 0 && now-r.silentSince >= lapse; r.lapsed {
+		c.charge(0)
+	} else {
+		c.charge(inFlight)
+	}
 	if r.waitingForRNR {
 		return
 	}
 	want := max(0, min(r.window-inFlight, c.sends.end.Sub(r.next)))
-	n := c.cfg.Allowance.take(inFlight, want)
-	if n == 0 && r.ackAsked.Sub(r.unacked) < 0 {
-		n = c.cfg.Allowance.take(0, min(want, 1)) // this packet requests an ACK, which lets the queue pair go on
-	}
+	n := c.grant(inFlight, want)
 	if n > 0 && inFlight == 0 {
 		r.silentSince = now
 	}
@@ -205,7 +224,6 @@ func (c *rc) transmit(now time.Duration, out *rcOutput) {
 		p := c.sends.take(r.next, out)
 		c.address(p)
 		r.next = r.next.Add(1)
-		r.charged++
 		p.AckReq = c.wantACK(p.OpCode.IsLast(), n == 1, scarce)
 		if again {
 			c.counters.Resent++
