@@ -223,6 +223,10 @@ func (m *Machine) confirm(now time.Duration, b *probe, in Input, out *Output) {
 		m.stats.Denied++
 		p.rail(id).state = denied
 		return
+	case in.Incarnation != 0 && in.Info.Sequence < p.newest(): // the node has started again, and p is what was known of it before
+		m.stats.OldInfos++
+		m.unanswered(now, p.rail(id))
+		return
 	case part != nil:
 		if !m.isNews(now, part, in, b.asked, out) {
 			m.unanswered(now, p.rail(id))

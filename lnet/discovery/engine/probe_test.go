@@ -9,6 +9,7 @@ import (
 
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
 )
 
 // TestRecreatedRemembersProbes: turning its discovery off and on does not give a peer a new
@@ -29,6 +30,26 @@ func TestRecreatedRemembersProbes(t *testing.T) {
 	}
 	if n := b.m.Stats().Probes; n != probeBurst {
 		t.Errorf("%d probes at once, want %d", n, probeBurst)
+	}
+}
+
+// TestProbeAfterRestart: the answer to a probe shows that the node has started again. Its NID does not join what
+// was known of the node before, because all later infos of that NID would then count as old.
+func TestProbeAfterRestart(t *testing.T) {
+	spec.Covers(t, "PD-23")
+	b := newBench(t, Limits{})
+	before := pushFrom(them, info(full, 9, them, also))
+	before.Incarnation = 1
+	b.step(before)
+	after := b.reply(info(full, 2, them, also)) // the last message was the probe of the NID also
+	after.Incarnation = 7
+	b.step(after)
+	down := pushFrom(also, info(full, 3, them, also))
+	down.Incarnation = 7
+	down.Info.NIs[1].Status = wire.StatusDown
+	b.step(down)
+	if got := b.status(also); got != wire.StatusDown {
+		t.Errorf("%v is %v after its push, want down", also, got)
 	}
 }
 
