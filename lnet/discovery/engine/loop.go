@@ -27,7 +27,10 @@ func (m *Machine) start(now time.Duration, p *peer, out *Output) {
 // advance takes the steps of the table of states, until the peer waits for an answer or
 // discovery ends.
 func (m *Machine) advance(now time.Duration, p *peer, out *Output) {
-	for p.exchange == 0 && p.flags.Has(lnet.PeerDiscovering) {
+	for p.flags.Has(lnet.PeerDiscovering) {
+		if p.exchange != 0 && p.flags&(lnet.PeerMarkDeletion|lnet.PeerDataPresent) == 0 {
+			return
+		}
 		m.changed(p)
 		switch {
 		case p.flags.Has(lnet.PeerMarkDeletion):

@@ -135,9 +135,9 @@ var _ machine.Machine[Input, Output] = (*Machine)(nil)
 
 // Machine discovers peers (the discovery part of LNet's peer.c): which NIDs are one
 // node's, what it can do, and whether it has this node's latest info. It is a
-// machine.Machine for all peers of a node. The state of a peer is a set of flags. Unless
-// a ping or push to the peer is under way, the first row that applies says what happens
-// next:
+// machine.Machine for all peers of a node. The state of a peer is a set of flags. The
+// first row that applies says what happens next; while a ping or push to the peer is under
+// way, only the first two rows do:
 //
 //	MARK_DELETION      forget the peer, see recreate
 //	DATA_PRESENT       merge the ping info, set NIDS_UPTODATE

@@ -52,6 +52,29 @@ func TestPushAvoidsDeadRails(t *testing.T) {
 	b.want(change(5), sent, "push 10.0.0.2@tcp")
 }
 
+// TestStatusDuringExchange: the statuses that a peer pushes count at once, even while a ping or push to that
+// peer has no answer.
+func TestStatusDuringExchange(t *testing.T) {
+	spec.Covers(t, "NS-2", "PD-11")
+	for name, open := range map[string]Input{"push": selfIs(3), "ping": {Kind: Refresh, NID: them}} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, Limits{})
+			b.meet(them, also)
+			b.step(open)
+			down := info(full, 3, them, also)
+			down.NIs[0].Status = wire.StatusDown
+			b.step(pushFrom(also, down))
+			if got := b.status(them); got != wire.StatusDown || len(b.open) != 1 {
+				t.Errorf("%v is %v, open %v", them, got, b.open)
+			}
+			b.settle(down)
+			if p := b.m.peers.of(them); !p.flags.UpToDate() || b.status(them) != wire.StatusDown {
+				t.Errorf("after the answer: %v, %v is %v", p.flags, them, b.status(them))
+			}
+		})
+	}
+}
+
 // TestOldInfoOverAnotherRail: an old info of a node arrives from one of its NIDs after a newer
 // info has arrived from another one. The old info changes nothing.
 func TestOldInfoOverAnotherRail(t *testing.T) {
