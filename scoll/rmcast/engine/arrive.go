@@ -86,8 +86,10 @@ func (s *stream) enterVersion(r *roster, first, base uint64) bool {
 }
 
 func (m *Machine) datagram(s *stream, r *roster, d *wire.Datagram, fragment []byte, sender int, cast bool) {
-	hearsay := sender != r.rankOf(s.origin.id.NID) && s.roster != r // another member says that the origin has begun a version
-	if (cast || hearsay) && s.doubts(r, d.Stable) {
+	switch own := !cast && sender == r.rankOf(s.origin.id.NID); {
+	case own:
+		s.confirm(r, d.Stable, d.Seq+uint64(min(d.Count, 1)))
+	case (cast || s.roster != r) && s.doubts(r, d.Stable):
 		return
 	}
 	if !s.enterVersion(r, d.First, d.Stable) {

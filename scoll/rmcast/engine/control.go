@@ -67,7 +67,10 @@ func (m *Machine) entry(r *roster, from nid.NID, e *wire.Entry) {
 		m.ours(s, r, sender, e)
 		return
 	}
-	if sender != origin && s.roster != r && s.doubts(r, e.Stable) {
+	switch {
+	case sender == origin:
+		s.confirm(r, e.Stable, e.First+uint64(e.Count))
+	case s.roster != r && s.doubts(r, e.Stable):
 		return
 	}
 	if !s.enterVersion(r, 0, e.Stable) {
@@ -115,17 +118,33 @@ func (m *Machine) ours(s *stream, r *roster, sender int, e *wire.Entry) {
 }
 
 // stale answers questions about a version that the origin has left. It ignores versions of
-// which this node has heard nothing.
+// which this node has heard nothing. If others ask for datagrams after the end of the version,
+// forged messages may have said that the origin has left it.
 func (s *stream) stale(r *roster, sender int, e *wire.Entry) {
-	if s.roster == nil || e.Kind != wire.Need && e.Kind != wire.Poll && e.Kind != wire.Query {
+	switch {
+	case s.roster == nil || e.Kind != wire.Need && e.Kind != wire.Poll && e.Kind != wire.Query:
+		return
+	case r.version.Compare(s.roster.version) > 0:
+		s.notBegun(r, sender, e)
 		return
 	}
-	answer := wire.Entry{Kind: wire.Stable, Origin: e.Origin, Version: e.Version, First: s.stable, Stable: s.stable}
-	if r.version.Compare(s.roster.version) < 0 {
-		s.m.tell(r, sender, answer)
-		if e.Kind == wire.Poll {
-			s.ackReleased(r, sender, span{e.First, min(e.First+uint64(e.Count), s.base)})
-		}
+	s.m.tell(r, sender, wire.Entry{Kind: wire.Stable, Origin: e.Origin, Version: e.Version, First: s.stable, Stable: s.stable})
+	p, left := s.leftVersion(r)
+	end := e.First + uint64(e.Count)
+	if e.Kind == wire.Poll {
+		s.ackReleased(r, sender, span{max(e.First, p.base), min(end, p.end)})
+	}
+	if left && end > p.end {
+		s.inquire(r)
+	}
+}
+
+// notBegun answers, at the origin, a query about a version that it has not begun: with the state of
+// the present one.
+func (s *stream) notBegun(r *roster, sender int, e *wire.Entry) {
+	if e.Kind == wire.Query {
+		at := s.roster.rankOf(r.peers[sender].id.NID)
+		s.m.tell(s.roster, at, s.entry(wire.Stable, s.stable, int(s.sentHead()-s.stable)))
 	}
 }
 

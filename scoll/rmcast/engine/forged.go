@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"ulnet/scoll/rmcast/wire"
 )
 
@@ -10,24 +12,89 @@ import (
 // replaces it. But if the multicast datagram says something about messages that this member has not
 // received, the member first asks the origin whether that is true.
 
+// A member does not query the origin about what it expects: the first datagram of an origin has
+// number 1, and a version begins after all datagrams that the member has acknowledged. When the
+// origin's own words contradict that, they undo what others have said, see confirm.
+
+// past is a version that a stream has left. This member had, and has acknowledged or seen released,
+// all datagrams of the version: those from base to end.
+type past struct {
+	roster    *roster
+	base, end uint64
+}
+
 // doubts reports whether a multicast datagram, or a message of another member, claims that the
 // origin has released messages that this member lacks, or has begun a version at another sequence
-// number than this member expects, or although this member owes an acknowledgement of the previous
-// version. If so, it queries the origin over its connection.
+// number than this member expects, or although messages of the previous one are under way. If so, it
+// queries the origin over its connection.
 func (s *stream) doubts(r *roster, stable uint64) bool {
 	switch {
-	case s.roster == nil || r.version.Compare(s.roster.version) < 0:
-		return false // the stream is new, or the datagram is of an old version
-	case s.roster == r && stable <= s.next, s.roster != r && stable == s.next && s.acknowledgedTo(stable) == stable:
+	case s.roster == nil && stable == 1:
+		s.guessed = true
+		return false
+	case s.roster == nil:
+	case r.version.Compare(s.roster.version) < 0:
+		return false // the datagram is of an old version
+	case s.roster == r && stable <= s.next, s.roster != r && s.endsAt(stable):
 		return false
 	}
 	s.m.stats.Unproven++
+	s.inquire(r)
+	return true
+}
+
+// endsAt reports whether a sequence number is the end of all messages that this member knows to be
+// sent, and it has acknowledged them.
+func (s *stream) endsAt(seq uint64) bool {
+	return seq == s.next && s.head == s.next && s.acknowledgedTo(seq) == seq
+}
+
+// inquire queries the origin about a version, at a limited rate.
+func (s *stream) inquire(r *roster) {
 	if s.doubtAt <= s.m.now {
 		s.doubtAt = s.m.now + s.m.cfg.ReportInterval/8
 		root := r.rankOf(s.origin.id.NID)
 		s.m.tell(r, root, wire.Entry{Kind: wire.Query, Origin: r.number(root), Version: r.version, First: s.stable, Stable: s.stable})
 	}
-	return true
+}
+
+// leaveVersion records that the present version ended at a sequence number.
+func (s *stream) leaveVersion(end uint64) {
+	s.past = slices.DeleteFunc(s.past, func(p past) bool { return s.m.group.get(p.roster.version) != p.roster })
+	if !s.lost && !s.isRoot() {
+		s.past = append(s.past, past{s.roster, s.base, end})
+	}
+}
+
+// leftVersion returns what this member had of a version that the stream has left. Of an origin whose
+// first datagram it has only heard of from others, it had nothing in earlier versions.
+func (s *stream) leftVersion(r *roster) (p past, ok bool) {
+	if i := slices.IndexFunc(s.past, func(p past) bool { return p.roster == r }); i >= 0 {
+		return s.past[i], true
+	}
+	return past{r, 1, 1}, s.guessed
+}
+
+// confirm compares what this member knows with the origin's own word on a version: that it has
+// released the datagrams below stable, and sent those below end. An origin begins a version when
+// nothing is in flight, so datagrams after the end of a version that the stream has left show that
+// the origin has not left it.
+func (s *stream) confirm(r *roster, stable, end uint64) {
+	p, left := s.leftVersion(r)
+	switch {
+	case s.roster == nil || r.version.Compare(s.roster.version) > 0:
+		return
+	case s.roster == r && !(s.guessed && stable > s.next):
+		s.guessed = false
+		return
+	case s.roster != r && (!left || end <= p.end):
+		return
+	case s.guessed && stable > p.end:
+		p.base, p.end = stable, stable
+	}
+	s.guessed = false
+	s.past = slices.DeleteFunc(s.past, func(p past) bool { return p.roster.version.Compare(r.version) >= 0 })
+	s.begin(r, 0, p.base, p.end)
 }
 
 // yields drops undelivered multicast data that contradicts a datagram from a connection. It

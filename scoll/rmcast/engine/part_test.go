@@ -139,7 +139,9 @@ func TestStableOfPartLacked(t *testing.T) {
 	s := w.send(0, long(3000))
 	w.run(oneWay)
 	h, o := w.hosts[3], w.hosts[0].m.sender.stream
-	e := wire.Entry{Kind: wire.Stable, Origin: o.number(), Version: o.roster.version, First: s.seq + 1, Stable: s.seq + 1}
+	e := wire.Entry{Kind: wire.Stable, Origin: o.number(), Version: o.roster.version, First: s.seq, Stable: s.seq}
+	w.inject(3, 0, &packet{Control, wire.AppendControl(nil, testGroup, wire.Version{}, []wire.Entry{e}), false}) // now the member knows where the version began
+	e.First, e.Stable = s.seq+1, s.seq+1
 	if at := h.m.group.byID[w.hosts[0].m.self].stream; !at.slot(s.seq+1).have || at.slot(s.seq).have {
 		t.Fatal("the member has another part of the message")
 	}

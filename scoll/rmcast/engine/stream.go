@@ -69,6 +69,8 @@ type stream struct {
 	repairs int           // repairs in a row, without a datagram by multicast between them
 	lost    bool          // messages were released without this member
 	doubtAt time.Duration // when the origin may be queried again
+	past    []past        // the versions that the stream has left and this member still knows
+	guessed bool          // only others have said that the origin's first datagram here is number 1
 }
 
 // span is a range of sequence numbers: first up to but not including end.
@@ -91,9 +93,16 @@ func (s *stream) inWindow(seq uint64) bool {
 func (s *stream) enter(r *roster, first, base uint64) {
 	if s.roster != nil {
 		s.freeTo(base)
+		s.leaveVersion(base)
 	}
+	s.begin(r, first, base, base)
+}
+
+// begin starts with an empty window in version r, which began at base and in which all datagrams
+// below stable are released or acknowledged.
+func (s *stream) begin(r *roster, first, base, stable uint64) {
 	s.roster, s.root, s.first, s.base = r, r.rankOf(s.origin.id.NID), first, base
-	s.stable, s.next, s.head, s.castTo, s.probed = base, base, base, base, false
+	s.stable, s.next, s.head, s.castTo, s.probed = stable, stable, stable, stable, false
 	s.forgetAll()
 	if len(s.slots) != r.window {
 		s.slots = make([]slot, r.window)
