@@ -110,7 +110,16 @@ func (a *acceptor) serve(h *handshake) *refusal {
 	if ni == nil {
 		return &refusal{why: ForeignNID, err: errors.New(want.String())}
 	}
-	return ni.serve(h.shake)
+	return ni.serve(h.shake, func() bool { return a.settle(h) })
+}
+
+// settle takes h out of the list before its connection is given to the peer: from then on it must not be
+// evicted. It returns false if h has been evicted already.
+func (a *acceptor) settle(h *handshake) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.handshakes.remove(h)
+	return !h.evicted.Load()
 }
 
 // choose returns the NI with this NID, or nil. From now on h belongs to it.
@@ -123,7 +132,7 @@ func (a *acceptor) choose(h *handshake, want nid.NID) *NI {
 	return h.ni
 }
 
-// leave takes h out of the list when its handshake has ended.
+// leave ends h. It takes it out of the list, unless settle has.
 func (a *acceptor) leave(h *handshake) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -19,13 +19,14 @@ type refusal struct {
 
 // serve runs the passive side of the handshake after the acceptor request: HELLO and answer
 // (socklnd ksocknal_recv_hello, ksocknal_create_conn). A nil result means that the connection now
-// belongs to a peer.
-func (ni *NI) serve(s *shake) *refusal {
+// belongs to a peer. settle is called just before that: if it returns false, the handshake has been
+// evicted, and fails.
+func (ni *NI) serve(s *shake, settle func() bool) *refusal {
 	h, r := ni.checkHello(s)
 	if r != nil {
 		return r
 	}
-	return ni.welcome(s, &h)
+	return ni.welcome(s, &h, settle)
 }
 
 // readRefusal makes the refusal for a failed read.
@@ -116,8 +117,8 @@ func (ni *NI) answer(h *ksock.Hello, peer nid.NID, t ksock.ConnType) []byte {
 	return b
 }
 
-// welcome decides about the connection and writes the answer.
-func (ni *NI) welcome(s *shake, h *ksock.Hello) *refusal {
+// welcome decides about the connection.
+func (ni *NI) welcome(s *shake, h *ksock.Hello, settle func() bool) *refusal {
 	id, renamed := ni.identity(s, h)
 	if !renamed {
 		if r := ni.checkIdentity(s, id.NID); r != nil {
@@ -137,16 +138,20 @@ func (ni *NI) welcome(s *shake, h *ksock.Hello) *refusal {
 		return r
 	}
 	s.generation = out.generation
-	if err := s.write(ni.answer(h, id.NID, h.ConnType.Invert())); err != nil {
-		p.acceptFailed(s)
-		ni.forget(p)
-		return &refusal{why: HelloWriteFailed, err: err}
-	}
-	r := p.accepted(s)
+	r := p.finish(s, ni.answer(h, id.NID, h.ConnType.Invert()), settle)
 	if r != nil {
 		ni.forget(p)
 	}
 	return r
+}
+
+// finish writes the answer that accepts a connection, and gives the connection to the peer.
+func (p *peer) finish(s *shake, answer []byte, settle func() bool) *refusal {
+	if err := s.write(answer); err != nil || !settle() {
+		p.acceptFailed(s)
+		return &refusal{why: HelloWriteFailed, err: err}
+	}
+	return p.accepted(s)
 }
 
 var refusalReasons = map[setOutcome]Reason{
@@ -192,7 +197,8 @@ func (p *peer) accepted(s *shake) *refusal {
 	return nil
 }
 
-// acceptFailed tells the connSet that our answer could not be written: the connection no longer counts.
+// acceptFailed tells the connSet that our answer could not be written, or that the handshake was evicted:
+// the connection no longer counts.
 func (p *peer) acceptFailed(s *shake) {
 	p.mu.Lock()
 	defer p.unlock()
