@@ -20,10 +20,10 @@ type kernel struct {
 }
 
 // established brings up our NI and a kernel that has dialled it.
-func established(t *testing.T, cfg Config) (*host, *kernel) {
+func established(t *testing.T, cfg Config, tweaks ...func(*lnd.Config)) (*host, *kernel) {
 	t.Helper()
 	n := newMemNet()
-	h := start(t, "10.0.0.2", n.config(cfg))
+	h := start(t, "10.0.0.2", n.config(cfg), tweaks...)
 	h.parse, h.patience = validate, time.Hour
 	k := &kernel{net: n}
 	for i, c := range []struct {

@@ -90,8 +90,8 @@ func (p *probe) expectPayload(want []byte) {
 	}
 }
 
-func postingHost(t *testing.T) (*inlines, *kernel) {
-	h, k := established(t, Config{Keepalive: -1})
+func postingHost(t *testing.T, tweaks ...func(*lnd.Config)) (*inlines, *kernel) {
+	h, k := established(t, Config{Keepalive: -1}, tweaks...)
 	u := &inlines{host: h}
 	h.ni.up, h.ni.inline = u, u
 	return u, k

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -113,6 +114,36 @@ func TestTapOfRefusals(t *testing.T) {
 		f := tap.flows[0]
 		if f.received.Len() != 8 || f.sent.Len() != 16 || f.closed != 1 {
 			t.Errorf("received %d, sent %d bytes, closed %d times", f.received.Len(), f.sent.Len(), f.closed)
+		}
+	})
+}
+
+// TestTapOfFailed: a connection fails while a buffer of messages is written, and more buffers wait. These
+// never leave, and so the capture does not show them.
+func TestTapOfFailed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var tap recordingTap
+		u, k := postingHost(t, func(c *lnd.Config) { c.Tap = &tap })
+		u.post(probeID, pattern(1))
+		synctest.Wait() // the peer does not read: from now on the messages wait
+		for u.opens = 0; u.post(probeID, pattern(800)); {
+			u.spent = u.opens == 3
+		}
+		k.control.expectPayload(pattern(1))
+		k.control.read(50)
+		synctest.Wait()
+		sent := func() (n int) {
+			for _, f := range tap.flows {
+				n += f.sent.Len()
+			}
+			return n
+		}
+		before := sent()
+		k.control.Close()
+		u.await("the end", func() bool { return slices.Contains(u.last, true) && len(u.downs) == 1 })
+		synctest.Wait()
+		if now := sent(); now != before {
+			t.Errorf("%d bytes are shown after the end of the connection", now-before)
 		}
 	})
 }

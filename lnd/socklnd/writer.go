@@ -221,13 +221,20 @@ func (w *writer) drain() {
 }
 
 // take returns the next batch, and shows it to the tap before it is written, so that a
-// capture has no answer ahead of its request.
+// capture has no answer ahead of its request. When the connection is closed, the write fails and the
+// batch is not shown.
 func (w *writer) take() *batch {
 	b := w.next()
-	if b != nil && w.c.flow != nil {
+	if b != nil && w.c.flow != nil && !w.isClosed() {
 		b.vec.each(b.vec.total, w.c.flow.Sent)
 	}
 	return b
+}
+
+func (w *writer) isClosed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.closed != nil
 }
 
 // next returns the next messages as one batch: the inline ones, then those of the queue, each
