@@ -1,6 +1,7 @@
 package zone
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -208,8 +209,8 @@ func (a *Agent) SetKeys(keys keyring.Keys) { a.runner.Inspect(func() { a.m.SetKe
 
 // Close ends the node's membership without a goodbye: the others will consider it dead, unless
 // [Agent.Leave] said goodbye before. Close waits for running calls of functions given to
-// [Agent.Watch]; if ctx ends before they return, the error says so. A function given to Watch
-// or to [Agent.Query], and Config.Keep, must not call Close, because Close would wait for it.
+// [Agent.Watch] and [Agent.Query]; if ctx ends before they return, the error says so. Such a function,
+// and Config.Keep, must not call Close, because Close would wait for it.
 func (a *Agent) Close(ctx context.Context) error {
 	if !a.closed.Swap(true) {
 		a.runner.Close()
@@ -220,7 +221,22 @@ func (a *Agent) Close(ctx context.Context) error {
 			stop()
 		}
 	}
-	return a.watchers.wait(ctx)
+	return cmp.Or(returned(ctx, a.watchers.idle, "Watch"), returned(ctx, a.queries.idle, "Query"))
+}
+
+// returned waits until all calls of functions given to a method have returned, or ctx ends.
+func returned(ctx context.Context, idle <-chan struct{}, method string) error {
+	select {
+	case <-idle:
+		return nil
+	default:
+	}
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("zone: closed, but a function given to %s has not returned: %w", method, context.Cause(ctx))
+	}
 }
 
 // apply sends the messages and reports the events of a step.

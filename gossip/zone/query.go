@@ -19,9 +19,11 @@ const (
 // queries are the pending queries for members of base zones.
 type queries struct {
 	clock  machine.Clock
+	idle   chan struct{} // closed once close was called, no query is pending and no function of one is being called
 	mu     sync.Mutex
 	last   uint64 // number of the latest query; guarded by mu, like all below
 	open   map[uint64]*query
+	calls  int // number of functions of queries that are being called
 	closed bool
 }
 
@@ -33,7 +35,7 @@ type query struct {
 
 // init begins with a number that other nodes cannot guess, and that no earlier agent used.
 func (q *queries) init(clock machine.Clock, secret uint64) {
-	q.clock, q.open, q.last = clock, make(map[uint64]*query), secret
+	q.clock, q.idle, q.open, q.last = clock, make(chan struct{}), make(map[uint64]*query), secret
 }
 
 // Query asks for the members of a base zone; only members of the management zone can do that
@@ -86,11 +88,9 @@ func (q *queries) listed(e *Event) {
 	}
 }
 
+// end calls the function of a query, unless the query has ended already.
 func (q *queries) end(n uint64, err error) {
-	q.mu.Lock()
-	one := q.open[n]
-	delete(q.open, n)
-	q.mu.Unlock()
+	one := q.take(n)
 	if one == nil {
 		return
 	}
@@ -99,12 +99,38 @@ func (q *queries) end(n uint64, err error) {
 		one.members = nil
 	}
 	one.done(one.members, err)
+	q.mu.Lock()
+	q.calls--
+	q.rest()
+	q.mu.Unlock()
 }
 
+// take removes a pending query whose function is called next, and counts that call. It returns nil if
+// the query is not pending.
+func (q *queries) take(n uint64) *query {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	one := q.open[n]
+	if one != nil {
+		delete(q.open, n)
+		q.calls++
+	}
+	return one
+}
+
+// rest closes idle when nothing is left to be called after close. The caller holds q.mu.
+func (q *queries) rest() {
+	if q.closed && q.calls == 0 && len(q.open) == 0 {
+		close(q.idle)
+	}
+}
+
+// close ends all pending queries.
 func (q *queries) close() {
 	q.mu.Lock()
 	q.closed = true
 	numbers := slices.Sorted(maps.Keys(q.open))
+	q.rest()
 	q.mu.Unlock()
 	for _, n := range numbers {
 		q.end(n, ErrNotJoined)

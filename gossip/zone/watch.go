@@ -1,8 +1,6 @@
 package zone
 
 import (
-	"context"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -123,21 +121,6 @@ func (w *watchers) close() {
 	w.mu.Unlock()
 	for _, u := range list {
 		u.stop()
-	}
-}
-
-// wait returns when no call of a watcher's function is under way after close, or when ctx ends.
-func (w *watchers) wait(ctx context.Context) error {
-	select {
-	case <-w.idle:
-		return nil
-	default:
-	}
-	select {
-	case <-w.idle:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("zone: closed, but a function given to Watch has not returned: %w", context.Cause(ctx))
 	}
 }
 
