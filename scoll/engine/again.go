@@ -28,7 +28,7 @@ func (m *Machine) rest(r *request) bool {
 // stays among those under way, so it must be within the windows by which members detect
 // duplicates.
 func (r *request) mayRepeat() bool {
-	return r.attempts < maxAttempts && r.group.index >= 0 && r.group.hasRoom()
+	return r.attempts < maxAttempts && r.group.index >= 0 && !r.group.orphaned && r.group.hasRoom()
 }
 
 // again begins another attempt, or ends the broadcast if another attempt is not possible (mayRepeat).

@@ -124,9 +124,9 @@ func (m *Machine) enter(r *request) {
 			return
 		}
 		m.ask(r)
-	case g != nil:
+	case g != nil && !m.hasEnded(g):
 		m.admit(r, g)
-	case h.Group.Creator == m.cfg.Self: // if this node had created it, it would be in the table
+	case g != nil, h.Group.Creator == m.cfg.Self: // if this node had created it, it would be in the table
 		m.stats.NoGroup++
 		m.reject(r, wire.ENOGROUP)
 	case h.ListSize > 0:

@@ -75,14 +75,25 @@ func (m *Machine) endWaits(id nid.NID, s wire.Status, since time.Duration) {
 }
 
 // endGroups ends groups that other nodes created. It remembers which requests ran over them: if the report
-// was wrong, another attempt of such a request must not run it again (SC-160).
+// was wrong, another attempt of such a request must not run it again (SC-160). A group with requests under way
+// stays until these end, because they may still run.
 func (m *Machine) endGroups(which func(*group) bool) {
 	for _, g := range slices.Clone(m.table.list) {
-		if !g.creator && which(g) {
-			m.stats.Destroyed++
+		if g.creator || g.orphaned || !which(g) {
+			continue
+		}
+		m.stats.Destroyed++
+		if g.orphaned = g.inFlight > 0; !g.orphaned {
 			m.table.displace(g, m.now+2*m.cfg.MaxTimeout)
 		}
 	}
+}
+
+// hasEnded reports whether a group in the table has ended, because its creator is dead, or came back in another
+// incarnation.
+func (m *Machine) hasEnded(g *group) bool {
+	id := &g.key.id
+	return g.orphaned && (!m.isAlive(id.Creator) || m.isPast(id.Creator, id.Incarnation))
 }
 
 // liveSet has the live members of a group, as of an epoch.

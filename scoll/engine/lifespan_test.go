@@ -197,6 +197,7 @@ func TestCreatorDies(t *testing.T) {
 		t.Errorf("%v", h.refusal())
 	}
 	h.one("destroyed", h.m.Stats().Destroyed)
+	h.drain() // the group leaves the table
 	h.step(Input{Kind: Health, From: h.members.NID(0), Alive: true, Lifetime: 1})
 	h.group.Index++
 	h.admitted(nil)

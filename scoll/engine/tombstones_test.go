@@ -122,14 +122,48 @@ func TestCreatorFlaps(t *testing.T) {
 	h := newHarness(t, 2, 1, nil)
 	h.regular(1, 5)
 	h.end()
-	h.step(Input{Kind: Health, From: h.members.NID(0), Alive: true, Lifetime: 1})
-	h.step(Input{Kind: Health, From: h.members.NID(0), Lifetime: 1})
-	h.step(Input{Kind: Health, From: h.members.NID(0), Alive: true, Lifetime: 1})
+	h.flap()
 	if h.regular(1, 5) || h.m.Stats().Replayed != 1 {
 		t.Errorf("%+v, %+v", h.effects, h.m.Stats())
 	}
 	if !h.regular(1, 6) {
 		t.Errorf("the next request is refused: %v", h.refusal().Status)
+	}
+}
+
+// flap reports the creator of the group dead, and alive again.
+func (h *harness) flap() {
+	h.t.Helper()
+	for _, alive := range []bool{true, false, true} {
+		h.step(Input{Kind: Health, From: h.members.NID(0), Alive: alive, Lifetime: 1})
+	}
+}
+
+// TestCreatorFlapsInFlight: SC-160: discovery reports the creator of a group dead, and alive again, while a
+// request is under way. Another attempt of it does not run, neither at once nor after the request.
+func TestCreatorFlapsInFlight(t *testing.T) {
+	spec.Covers(t, "SC-101", "SC-160")
+	h := newHarness(t, 8, 7, nil)
+	h.attempt(1, "pre")
+	h.flap()
+	if h.attempt(2, "refuse"); h.refusal().Status != wire.ESTALE {
+		t.Errorf("refused with %v", h.refusal().Status)
+	}
+	h.step(Input{Kind: InPreRequest})
+	h.want("incoming post")
+	first := h.id
+	h.attempt(3, "pre")
+	if !h.find(CallPreRequest).Again {
+		t.Error("an attempt runs beside the first")
+	}
+	h.id = first
+	h.drain()
+	if len(h.m.table.list) != 0 || h.m.Stats().Destroyed != 1 {
+		t.Errorf("%d groups, %+v", len(h.m.table.list), h.m.Stats())
+	}
+	h.attempt(4, "pre")
+	if !h.find(CallPreRequest).Again {
+		t.Error("an attempt runs after the first")
 	}
 }
 
