@@ -193,7 +193,7 @@ func (n *Node) sendChosen(m *Message) {
 	}
 	m.chosen = true
 	if m.expires == 0 && !m.Routed {
-		m.expires = n.cfg.Clock.Now() + n.TransactionTimeout()
+		m.expires = n.within(n.TransactionTimeout())
 	}
 	c.Use(&p.remote.Remote, n.sent.Add(1))
 	m.hop = &p.remote.Remote

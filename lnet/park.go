@@ -32,7 +32,7 @@ func (p *peerNI) park(m *Message) {
 		n.finish(m, errBacklog)
 		return
 	}
-	m.expires = n.cfg.Clock.Now() + n.TransactionTimeout()
+	m.expires = n.within(n.TransactionTimeout())
 	p.parked.Push(&m.Message)
 	ask := !p.asked
 	p.asked = true

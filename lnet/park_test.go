@@ -2,6 +2,7 @@ package lnet_test
 
 import (
 	"context"
+	"math"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -142,6 +143,33 @@ func TestParkUnfit(t *testing.T) {
 		r.wantResult(1, syscall.ETIMEDOUT)
 		wantBits(t, "in flight", r.inFlight(), 2)
 		r.finalize(nil)
+	})
+}
+
+// TestEndlessTimeout: with the longest TransactionTimeout, whose end lies beyond the range of the clock, no
+// message is late: neither one that waited for discovery, nor one that waited for credits, nor one that fails
+// and is sent again.
+func TestEndlessTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := lnet.Config{TransactionTimeout: math.MaxInt64}
+		r := newRig(t, lnd.Tunables{PeerCredits: 1}, cfg)
+		r.asked()
+		<-time.After(time.Second)
+		r.send(peerA, 1, 2)
+		<-time.After(time.Second)
+		r.node.SetPeer(upToDate(peerA))
+		r.send(peerA, 3)
+		for n := range uint64(3) {
+			wantBits(t, "in flight", r.inFlight(), n+1)
+			r.finalize(nil)
+		}
+		two := newRailed(t, cfg, 2, 1)
+		two.onTry = fails(lnd.LocalDropped)
+		<-time.After(time.Second)
+		two.put(1)
+		if len(two.tries) < 2 {
+			t.Errorf("tries: %v", two.tries)
+		}
 	})
 }
 

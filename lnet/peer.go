@@ -113,7 +113,7 @@ func (p *peerNI) send(m *Message) bool {
 		return true
 	}
 	if m.expires == 0 && !m.Routed {
-		m.expires = p.ni.node.cfg.Clock.Now() + p.ni.node.TransactionTimeout()
+		m.expires = p.ni.node.within(p.ni.node.TransactionTimeout())
 	}
 	p.queue.Push(&m.Message)
 	p.mayJoin()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnet/machine"
 )
 
 // resender sends messages again whose try has failed, in the order of their failures and
@@ -88,12 +89,17 @@ func (m *Message) late(n *Node) bool {
 	if m.Routed {
 		return false // the sender has a deadline of its own
 	}
-	now := n.cfg.Clock.Now()
 	if m.expires == 0 {
 		s := n.Health()
-		m.expires = now + max(s.TransactionTimeout-s.LNDTimeout(), time.Second)
+		m.expires = n.within(max(s.TransactionTimeout-s.LNDTimeout(), time.Second))
 	}
-	return now >= m.expires
+	return n.cfg.Clock.Now() >= m.expires
+}
+
+// within returns the time after d, or machine.Never if that is beyond the range of the clock.
+func (n *Node) within(d time.Duration) time.Duration {
+	now := n.cfg.Clock.Now()
+	return now + min(d, machine.Never-now)
 }
 
 func (m *Message) aborted() bool { return m.Aborted != nil && m.Aborted.Load() }
