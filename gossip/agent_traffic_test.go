@@ -104,12 +104,12 @@ func TestAgentOvertakes(t *testing.T) {
 	}
 }
 
-// arriving is the number of messages of any size that may arrive at once: 64 MiB of them, and one for each
-// of the four buffers that are posted.
+// arriving is the number of messages of the largest size (1 MiB) that may arrive at once: 64 MiB of them,
+// and one for each of the four buffers that are posted.
 const arriving = 64 + 4
 
-// TestAgentBuffers: a message waits and is not lost when as many arrive at once as may. A
-// buffer is posted again before the agent processes its message (GO-47, GO-50, GO-51, GO-54).
+// TestAgentBuffers: while the largest number of messages is arriving, a further message waits and is
+// not lost. A buffer is posted again before the agent processes its message (GO-47, GO-50, GO-51, GO-54).
 func TestAgentBuffers(t *testing.T) {
 	spec.Covers(t, "GO-47", "GO-50", "GO-51", "GO-53", "GO-54")
 	const n, total = 8, arriving + 2

@@ -13,7 +13,7 @@ import (
 	"ulnet/portals/node"
 )
 
-// servers are all of the cluster, the same on each.
+// servers are the NIDs of all servers of the cluster. The list is the same on each of them.
 var servers = []nid.NID{nid.MustParse("127.0.86.1@tcp"), nid.MustParse("127.0.86.2@tcp")}
 
 // server is a node that takes part in the gossip.

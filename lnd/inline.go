@@ -22,7 +22,7 @@ type Inline struct {
 	To     nid.ProcessID // next hop, whose connection is used
 	Lazy   bool          // the message answers one of a batch (Batcher), and may wait until that batch ends
 	Opens  bool          // set by Post: the message is the first one in its buffer
-	Owner  any           // lnet's: the peer; Post reads it only if it takes another buffer, whose owner it becomes
+	Owner  any           // lnet's: the peer; if Post takes another buffer, this becomes the owner of that buffer
 	Record
 }
 
@@ -37,8 +37,8 @@ type Record struct {
 	Pinned  bool                // the upper layer's: the header has the NID to send from
 	Closes  bool                // set by the driver: the record is the last one of its buffer whose end is reported
 	Expires time.Duration       // lnet's: instant at which the message expires, if it had to queue; else 0
-	Upper   any                 // the upper layer's
-	Ptr     any                 // the upper layer's
+	Upper   any                 // any data of the upper layer
+	Ptr     any                 // further data of the upper layer
 }
 
 // Messages returns the number of messages that r stands for.
@@ -72,7 +72,8 @@ type Inliner interface {
 	Post(i *Inline, payload Payload, open bool) (f Flusher, taken bool)
 
 	// Buffered returns how many messages to a process are in buffers, and how many bytes of payload they
-	// have. A driver may leave those of a connection out that is closed, although their ends follow.
+	// have. A driver may leave out the messages of a closed connection, although it has not reported their
+	// ends yet.
 	Buffered(to nid.ProcessID) (messages, bytes int)
 }
 

@@ -133,7 +133,7 @@ var ErrWithdrawn = fmt.Errorf("nothing of the message had left when its link wen
 
 // TimeoutSetter is an NI whose Tunables.Timeout can be changed while it runs.
 type TimeoutSetter interface {
-	// SetTimeout changes how long the driver tries, also with what is under way. It does
+	// SetTimeout changes how long the driver tries, also for messages under way. It does
 	// nothing if a tunable of the driver says how long.
 	SetTimeout(d time.Duration)
 }

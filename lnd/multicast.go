@@ -32,7 +32,7 @@ type Multicaster interface {
 	// again does nothing. The error is the system's; it is EOPNOTSUPP, as
 	// errors.ErrUnsupported, if the network has no multicast.
 	Join(g Group) error
-	// Leave ends Join. Datagrams that have arrived already may still be delivered.
+	// Leave ends what Join has begun. Datagrams that have arrived already may still be delivered.
 	Leave(g Group) error
 	// Multicast sends m as one datagram to its Group, which is set. It never blocks, and
 	// reports every failure through Upcalls.Finalize. The sender need not have joined.

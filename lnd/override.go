@@ -8,7 +8,7 @@ import (
 )
 
 // Override sets the tunables that one NI has for itself: values has their names, and numbers in the
-// unit that users write. An error wraps EINVAL; other tunables of values may be set by then.
+// unit that users write. An error wraps EINVAL; some of the tunables in values may be set by then.
 func Override(list []Tunable, values map[string]int) error {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		n := values[name]

@@ -37,8 +37,8 @@ type PacketTap interface {
 	Packet(p Packet)
 }
 
-// Packet is a packet of RoCEv2 on its way between two UDP ports. A Tap has it during
-// the call.
+// Packet is a packet of RoCEv2 on its way between two UDP ports. A Tap may use it only
+// until PacketTap.Packet returns.
 type Packet struct {
 	From, To     netip.AddrPort // IP addresses and UDP ports
 	Sent         bool           // true: this node sent the packet; false: received it

@@ -17,7 +17,7 @@ type Tunable struct {
 	Text string
 }
 
-// Tune makes a tunable whose value is v.
+// Tune makes a tunable whose number is stored and bounded as v says.
 func Tune(name string, byDefault int, v Value, text string) Tunable {
 	return Tunable{Name: name, Default: byDefault, Value: v, Text: text}
 }

@@ -6,8 +6,8 @@ import (
 	"ulnet/lnd"
 )
 
-// stallTime is how long a peer that holds NI credits may leave others waiting
-// without one of its messages leaving, until it counts as stalled.
+// stallTime is the time after which a peer counts as stalled: it holds NI credits while others
+// wait, and none of its messages has left for so long.
 const stallTime = 100 * time.Millisecond
 
 // Indexes of the classes of messages.
@@ -46,8 +46,8 @@ type niCredits struct {
 	relief  peerQueue    // moved from waiters[normal] by review: each may send one message with a spare credit
 	holders []*peerNI    // peers that hold credits, in any order
 
-	waking  bool // a goroutine is running wake
-	watched bool // the timer of the function check is set
+	waking  bool // a goroutine is running wakeWaiting
+	watched bool // the timer of checkCredits is set
 }
 
 // account is a peer's part in niCredits.

@@ -110,7 +110,7 @@ func TestPriorityCredits(t *testing.T) {
 		tunables       lnd.Tunables
 		flying, waits  []uint64 // 1 to 9 are normal messages to one peer, 11 to 19 priority messages to another or the same
 		to             nid.NID
-		credits, least int // Credits and MinCredits of the peer to, after all messages were sent
+		credits, least int // Credits and MinCredits of the peer that to names, after all messages were sent
 	}{
 		"peer": {lnd.Tunables{PeerCredits: 2}, []uint64{1, 2, 11, 12}, []uint64{13, 3}, peerA, -4, -4},
 		"NI":   {lnd.Tunables{PeerCredits: 2, Credits: 2}, []uint64{1, 2, 11, 12}, []uint64{13, 3}, peerB, -1, -1},
@@ -304,7 +304,8 @@ func TestSendFromSent(t *testing.T) {
 // TestCreditsUnderLoad: many goroutines send, and the driver finalizes from goroutines of its own.
 // Every message ends once, and all credits come back.
 func TestCreditsUnderLoad(t *testing.T) {
-	// Without timers no peer counts as stalled, however slow the machine is: then others may have more.
+	// Without timers no peer counts as stalled, however slow the machine is. A stalled peer would
+	// let other peers have more messages in flight.
 	r := newRig(t, lnd.Tunables{Credits: 4, PeerCredits: 3}, lnet.Config{Clock: timerless{machine.RealClock()}})
 	work := make(chan *lnd.Message, 100)
 	var inFlight, most atomic.Int64

@@ -33,9 +33,9 @@ type PathCandidate struct {
 	Credits  int    `json:"credits"`  // credits that a local NI has; for others: minus the messages in progress
 }
 
-// Path tells which path a PUT to a NID would take now, and why it would not take each of the
-// other paths. src is the NID from which it leaves; a zero src allows any. Path sends no
-// message and starts no discovery.
+// Path tells which path a PUT to a NID would take now, and for each other path the reason why not.
+// src is the NID from which it leaves; a zero src allows any. Path sends no message and starts no
+// discovery.
 //
 //	EINVAL  dst is no NID, or src is none of this node's
 func (n *Node) Path(src, dst nid.NID) (Path, error) {

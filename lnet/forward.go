@@ -79,7 +79,8 @@ func (p *peerNI) routerAccount() *router.Neighbour {
 	return p.neighbour
 }
 
-// routerCredits returns the router credits of a peer, those that are left, and the fewest so far.
+// routerCredits returns how many router credits a peer has in all, how many are left, and the
+// fewest that were left so far.
 func (p *peerNI) routerCredits() (limit, left, lowest int) {
 	f := &p.ni.node.forward
 	f.mu.Lock()

@@ -243,8 +243,8 @@ func (ni *NI) heal() {
 	ni.tellHealth(recovery.Heard)
 }
 
-// heal raises the health of the peer NI, because a message has come from it. If the peer NI is
-// one of a router, or if this node is a router, it raises the health to the full value.
+// heal raises the health of the peer NI, because a message has come from it. If the peer NI is one
+// of a router, or if this node is a router, heal raises the health to the full value.
 func (p *peerNI) heal() {
 	if p.remote.Health() == path.MaxHealth {
 		return

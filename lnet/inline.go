@@ -27,9 +27,9 @@ type InlineUpper interface {
 	// Lost returns a Message with the header h and a copy of the payload. lnet may send it again; Sent
 	// ends it. Of a record that stands for several messages, lnet calls Lost for each that has failed.
 	Lost(r *lnd.Record, h *wire.Header, to nid.NID, payload []byte) *Message
-	// Inline fills in the inline form of a message that waits for credits, for another try of Post, and
-	// returns true, or returns false if m has to stay as it is. lnet calls Inline, and Posted if lnet sends
-	// i in the place of m, with a lock held.
+	// Inline fills in i as the inline form of m, which waits for credits, so that lnet can post it.
+	// It returns false if m has to stay as it is. lnet calls Inline, and Posted if lnet sends i in
+	// the place of m, with a lock held.
 	Inline(m *Message, i *Inline) bool
 	Posted(m *Message)
 }
@@ -231,11 +231,12 @@ func (d *departed) add(r *lnd.Record, n int) {
 	d.bytes += n * int(r.Length)
 }
 
-// restore returns the credits of the buffers that have ended. For the maximum of messages in flight, it
-// notes how many there were before the messages in sum left; it leaves out inline messages to other
-// processes than to. It runs before the handlers of the SEND events, so that a handler can send. But peers
-// that wait for credits of the NI get them first: otherwise a handler that sends again and again would take
-// all of them. Other messages to p that wait go on after these events.
+// restore returns the credits of the buffers that have ended. For the maximum of messages in
+// flight, it notes how many there were before the messages in sum left; it leaves out inline
+// messages to processes other than the one in to. It runs before the handlers of the SEND events,
+// so that a handler can send. But peers that wait for credits of the NI get them first: otherwise a
+// handler that sends again and again would take all of them. Other messages to p that wait go on
+// after these events.
 func (p *peerNI) restore(sum *departed, to nid.ProcessID) {
 	p.mu.Lock()
 	p.credits += sum.credits

@@ -65,8 +65,8 @@ func (s *linkState) set(ni *NI, down error) bool {
 	if was.Down != next.Down {
 		next.Changed = ni.node.cfg.Clock.Now()
 	}
-	// SetDown comes before Store: a message that reads in s.now that the link is down chooses another
-	// path, and that choice must already know it.
+	// SetDown comes before Store: a message that reads in s.now that the link is down chooses
+	// another path, and that choice must see the NI as down.
 	if next.Down {
 		ni.rail.SetDown(true)
 	}

@@ -288,8 +288,9 @@ func TestSendByGateway(t *testing.T) {
 	r.wantResult(2, syscall.EHOSTUNREACH)
 }
 
-// TestGatewayInDiscovery: messages to nodes beyond a gateway do not wait for the discovery of the gateway.
-// With it they would fail when it fails, although another gateway may be well.
+// TestGatewayInDiscovery: messages to nodes beyond a gateway do not wait for the discovery of the
+// gateway. If they waited, they would fail with that discovery, although another gateway may be
+// well.
 func TestGatewayInDiscovery(t *testing.T) {
 	spec.Covers(t, "RT-15")
 	r := newRouted(t)

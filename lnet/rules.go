@@ -10,8 +10,8 @@ import (
 type Rules interface {
 	// Local is the priority of an NI of this node, and of its net.
 	Local(id nid.NID) (ni, net path.Priority)
-	// Remote is the priority of an NI of another node, and of the nets of nodes that are on
-	// its net, and its preferences, nil for none.
+	// Remote is the priority of an NI of another node, the priority of that node's net with the NI,
+	// and the preferences of the NI, nil for none.
 	Remote(id nid.NID) (ni, net path.Priority, prefers *path.Preference)
 }
 

@@ -79,7 +79,7 @@ func (s *watches) remove(w *watch) {
 	s.some.Store(len(s.list) > 0)
 }
 
-// of returns the watches of processes of a node under one of its NIDs.
+// of returns the watches that were given one of these NIDs, which all belong to one node.
 func (s *watches) of(names []nid.NID) (found []*watch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,8 +161,8 @@ type watch struct {
 	telling bool
 }
 
-// begin reports the present state to f. A change that comes at that time waits for w.mu, so that it is
-// reported after the present state, as a change.
+// begin reports the present state to f. A change that comes meanwhile waits for w.mu, and so is
+// reported after the present state.
 func (w *watch) begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

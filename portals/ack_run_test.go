@@ -180,7 +180,8 @@ func TestAckRunForged(t *testing.T) {
 }
 
 // TestAckRunUnlinks: a run of ACKs uses up the threshold of an MD. The last event has Unlinked set, and
-// no other event has. The MD of the ACK behind it is gone, as it would be without a run.
+// no other event has. The ACK after the last one that the threshold allows finds no MD, as it would
+// without a run.
 func TestAckRunUnlinks(t *testing.T) {
 	r := newAckRun(t, 3, portals.MD{Threshold: 5}, portals.Unlink)
 	r.arrive(3, r.ack())

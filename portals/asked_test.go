@@ -82,7 +82,8 @@ func ask(t *testing.T, table *portals.Table, net *network, md portals.MDHandle, 
 	net.finalize(net.next(), nil)
 }
 
-// TestAnswersByKind: of each process an MD takes only as many answers of a kind as it awaits.
+// TestAnswersByKind: an MD takes from each process only as many ACKs, and only as many REPLYs,
+// as it awaits from that process.
 func TestAnswersByKind(t *testing.T) {
 	table, net := newWire(t)
 	md := bound([]lnd.Segment{make([]byte, 8)}, inf)(t, table, net)

@@ -29,7 +29,7 @@ type EQ struct {
 	wrote  uint64  // sequence number of the last event; guarded by mu
 	read   uint64  // sequence of the latest event read; guarded by mu
 	users  int     // number of MDs that name the EQ; guarded by mu
-	freed  bool    // EQFree was called; guarded by mu
+	freed  bool    // Free was called; guarded by mu
 	closed bool    // the table is closed; guarded by mu
 
 	follower follower

@@ -110,7 +110,7 @@ func TestWaitTakesOver(t *testing.T) {
 			}
 		},
 		"events by another connection": func(t *testing.T, l *readLoop, done chan waited, _ func()) {
-			for n, from := range []*readLoop{other, l, other, other} { // only two in a row move the queue to the other connection
+			for n, from := range []*readLoop{other, l, other, other} { // only two events in a row from another connection move the queue to it
 				l.q.push(&Event{HdrData: 9}, from)
 				if r := <-done; r.err != nil || r.e.HdrData != 9 {
 					t.Errorf("%+v", r)

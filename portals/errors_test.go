@@ -23,8 +23,8 @@ type outcome struct {
 }
 
 // errnos are the errors that LNet's calls return. ENOMEM is missing: here only handles can
-// run out, see TestNoMoreHandles. LNetNIInit also has ENOENT, when no interface matches
-// ip2nets, which package lnet does not have. Other packages test the rest: TestPingFails and
+// run out, see TestNoMoreHandles. LNetNIInit also returns ENOENT when no interface matches
+// ip2nets; package lnet has no ip2nets. Other packages test the rest: TestPingFails and
 // TestDiscoverErrors of lnet/discovery, and TestNIInitErrors of cmd/internal/node for
 // LNetNIInit with real interfaces.
 var errnos = map[string][]error{

@@ -14,9 +14,8 @@ import (
 type InboxConfig struct {
 	Portal int // portal index, 0 to Portals-1
 	// Buffers is the number of buffers posted at any time, and the most that are cached. A buffer whose
-	// message has begun to arrive is not counted, as long as there are 256 of them at most, and 64 MiB: without
-	// HandleFirst, peers that do not send the rest of their messages keep no message of another peer waiting.
-	// 0: 4.
+	// message has begun to arrive is not counted, up to 256 such buffers and 64 MiB. So, without HandleFirst,
+	// peers that do not send the rest of their messages do not make the messages of other peers wait. 0: 4.
 	Buffers int
 	Size    int // bytes of each buffer: the largest message; 0: MaxPayload
 	// MaxKept bounds the buffers that handlers keep, see [Inbox.Keep]: while that many are

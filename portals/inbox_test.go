@@ -134,7 +134,7 @@ func TestInboxKeepsBuffer(t *testing.T) {
 		}
 		inUse[memory] = true
 		if depth++; depth < nested {
-			h.arrivePut(net, 1, 4) // comes on another connection, while this handler runs
+			h.arrivePut(net, 1, 4) // this PUT comes on another connection, while the handler runs
 		}
 	})
 	h.arrivePut(net, 1, 4)

@@ -147,8 +147,8 @@ func (t *Table) check(typ wire.MsgType, r *PutRequest) error {
 	return nil
 }
 
-// prepare fills in b what an operation needs, and changes nothing in the MD but for the number of
-// its operations and the call, which end takes back. The caller holds d.mu.
+// prepare fills in b what an operation needs. In the MD it changes only what callFor changes; the
+// method end takes the call back. The caller holds d.mu.
 func (t *Table) prepare(b *begun, d *md, typ wire.MsgType, r *PutRequest, limit int) (err error) {
 	if !d.allows(1) {
 		return syscall.ENOENT
@@ -211,7 +211,7 @@ func (t *Table) sending(b *begun, typ wire.MsgType, r *PutRequest) *operation {
 	return o
 }
 
-// putHeader fills in what is special in the header of a PUT.
+// putHeader fills in the header fields that only a PUT has, and the payload length.
 func (t *Table) putHeader(h *wire.Header, b *begun, r *PutRequest) {
 	ack := wire.NoHandle()
 	if r.Ack {

@@ -6,9 +6,10 @@ import (
 	"ulnet/lnet/latency"
 )
 
-// On average, one in sampled operations that await an answer is timed. A timed operation has a call of
-// its own, which pairs it with its answer, also if the MD awaits many equal answers. At most maxTimed
-// calls of an MD exist only to time their operations: this bounds the memory for answers that never come.
+// Of the operations that await an answer, one in 64 (the constant sampled) is timed on average. A timed
+// operation has a call of its own, which pairs it with its answer, also if the MD awaits many equal
+// answers. At most maxTimed calls of an MD exist only to time their operations: this bounds the memory
+// for answers that never come.
 const (
 	sampled  = 64
 	maxTimed = 8
@@ -34,7 +35,7 @@ func (t *Table) Latencies() Latencies {
 
 // latencies are the times of operations that were sampled.
 type latencies struct {
-	every            uint8 // one in so many operations is a sample; a power of 2, or 0 for none
+	every            uint8 // one in this many operations is a sample; a power of 2, or 0 for none
 	putAck, getReply latency.Histogram
 }
 

@@ -127,7 +127,7 @@ func TestLatencyOfGets(t *testing.T) {
 }
 
 // TestLatencyOfFailures: an operation that fails, whose answer cannot be received, or whose MD is gone
-// has no time.
+// is not counted.
 func TestLatencyOfFailures(t *testing.T) {
 	spec.Covers(t, "OP-90")
 	h, net, clock := timed(t, lnet.Config{TransactionTimeout: 10 * time.Second}, lnd.Tunables{})

@@ -136,7 +136,7 @@ func TestPutBatchNoMoreHandles(t *testing.T) {
 	puts := []PutRequest{{Target: to, Ack: true, OpPtr: 1}, {Target: to, Ack: true, OpPtr: 2}}
 	slot, _ := table.calls.take()
 	table.calls.put(slot, 0)
-	table.calls.used = maxSlots // that slot is the only one that is left
+	table.calls.used = maxSlots // the slot that was taken and put back is the only free one
 	if err := table.PutBatch(PutBatchRequest{MD: md, Puts: puts}); !errors.Is(err, syscall.ENOMEM) {
 		t.Errorf("error %v", err)
 	}

@@ -86,7 +86,7 @@ func TestLastHeard(t *testing.T) {
 	l.wantHeard(there, 0)
 	l.hear(there, 5*time.Second)
 	l.wantHeard(there, 5*time.Second)
-	l.hear(there, 4*time.Second) // came on another connection, whose reader was busy
+	l.hear(there, 4*time.Second) // this message came on another connection, whose reader was busy
 	l.wantHeard(there, 5*time.Second)
 	for i, h := range []wire.Header{
 		ackHeader(handle(1), 0), replyHeader(0, handle(1)), getHeader(wire.GetCmd{ReturnMD: handle(1), Portal: 9}),
@@ -198,7 +198,7 @@ func TestLastSent(t *testing.T) {
 	l.net.finalize(m, nil)
 	want(4*time.Second, true)
 	m = put()
-	l.net.finalize(m, nil) // the driver gives no time; that of the message before does not count
+	l.net.finalize(m, nil) // the driver gives no time for this message, and its time for the message before does not count
 	want(5*time.Second, true)
 	if at, ok := l.LastSent(nid.ProcessID{NID: there.NID, PID: 7}); ok {
 		t.Errorf("sent to another process at %v", at)

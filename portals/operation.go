@@ -22,7 +22,7 @@ type operation struct {
 	why      lnet.DropReason // the reason to drop the message that was held
 	ack      bool            // whether the PUT that arrived gets an ACK, of Header.PayloadLength bytes
 	from     lnd.ReadLoop    // read loop of the connection that brought the message
-	sample   sample          // of the GET that an incoming REPLY answers; for a PUT that is sent: on says that its call is only for timing
+	sample   sample          // REPLY that came in: that of its GET; PUT that is sent: the field on says that its call is only for timing
 	shared   *sharedSend     // for a PUT that is sent: as in begun
 	times    int             // for a run of equal ACKs that came in: number of events; else 0
 	next     *operation      // next operation in an operationList

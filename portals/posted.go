@@ -90,8 +90,8 @@ func follow[T comparable](list []lnd.Record, owner T) int {
 	return len(list)
 }
 
-// left ends messages from one MD. If another goroutine is delivering events of the MD, it delivers theirs
-// too. If not, the caller delivers them, one after another.
+// left ends messages from one MD. If another goroutine is delivering events of the MD, that goroutine
+// delivers the events of these messages too. If not, the caller delivers them, one after another.
 func (t *Table) left(d *md, list []lnd.Record, to nid.NID) {
 	d.mu.Lock()
 	if d.handling || d.options&MayBlock != 0 {

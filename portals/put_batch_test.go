@@ -47,7 +47,7 @@ func TestPutBatch(t *testing.T) {
 	if err := table.PutBatch(r); err != nil {
 		t.Fatal(err)
 	}
-	clear(r.Puts) // they are the caller's again
+	clear(r.Puts) // after PutBatch, r.Puts is the caller's again
 	for i, to := range []nid.ProcessID{there, stranger, there} {
 		m := net.next()
 		put := m.Header.Put()
@@ -55,7 +55,7 @@ func TestPutBatch(t *testing.T) {
 			t.Errorf("PUT %d to %v: %+v, %q", i, m.Target, put, bytesOf(m))
 		}
 		if i == 2 {
-			net.mustArrive(t, ackHeader(put.AckMD, 1)) // before its SEND event
+			net.mustArrive(t, ackHeader(put.AckMD, 1)) // the ACK arrives before the SEND event of its PUT
 		}
 		net.finalize(m, nil)
 	}

@@ -25,7 +25,7 @@ func (t *Table) share(b *batch, r *PutBatchRequest) {
 	s.o = o
 	s.left.Store(int32(len(b.puts)))
 	o.event.OpPtr = r.OpPtr
-	sum := 0 // at most MaxBatch MDs of 1 MiB
+	sum := 0 // at most MaxBatch times 1 MiB, so it fits in RLength
 	for i := range b.puts {
 		b.puts[i].shared = s
 		sum += b.puts[i].length

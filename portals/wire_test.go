@@ -35,7 +35,7 @@ type network struct {
 	onStop func()      // called at Shutdown; nil: no call
 	onRecv func()      // called when Recv has brought a payload, unless it comes later; nil: no call
 	later  bool        // Recv brings the payload in a goroutine of its own
-	single bool        // the network takes no copies of a small message
+	single bool        // Post refuses a small message that stands for several equal ones
 	whole  func() bool // whether the network leaves the next small message to Send; nil: it takes all
 
 	// memory is held while payload is copied: in TestStress operations put from and get into

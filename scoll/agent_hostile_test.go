@@ -47,7 +47,8 @@ func (s *stacks) put(from, to, portal int, match, answer uint64, message []byte)
 	return buffer[:length]
 }
 
-// quiet fails unless no request is under way at a node and all its buffers are posted again.
+// quiet fails the test if a request is under way at a node, or if one of its buffers is not
+// posted again.
 func (s *stacks) quiet(k *stack, buffers int) {
 	s.t.Helper()
 	requests, lists := k.agent.Held()

@@ -31,8 +31,9 @@ func (t countingTimer) Reset(d time.Duration) bool {
 	return t.Timer.(interface{ Reset(time.Duration) bool }).Reset(d)
 }
 
-// orderly makes a ring of n nodes. Its result broadcast sends a broadcast from the first node. The
-// services are Inline; incoming is called in IncomingRequest with the node's id.
+// orderly makes a ring of n nodes. The function broadcast that it returns sends a broadcast from
+// the first node. The services are Inline; incoming is called in IncomingRequest with the node's
+// id.
 func orderly(t *testing.T, n int, incoming func(id int, r *scoll.Request)) (r *ring, broadcast func() *scoll.Request) {
 	post := func(r *scoll.Request) error { return postSums(r, 8) }
 	ids := map[string]int{}

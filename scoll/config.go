@@ -26,7 +26,8 @@ type Config struct {
 	// Default 100 MB/s.
 	MinBulkRate int
 	// MaxPayload bounds the payload of an LNet message, in bytes: longer data is fetched, and
-	// longer answers are sent, in several messages. Default 1 MiB, LNet's smallest.
+	// longer answers are sent, in several messages. Default 1 MiB, which every LNet can
+	// carry.
 	MaxPayload int
 	// MaxActive bounds the requests of other nodes that run at a time. Further requests are held
 	// until earlier ones are over: up to four times MaxActive (at least 1024), of 8 MiB in all.

@@ -105,7 +105,7 @@ func ExampleGroup_Call() {
 	if err != nil {
 		panic(err)
 	}
-	for _, answer := range result.Each() { // with the NID of the server
+	for _, answer := range result.Each() { // the first value, not used here, is the NID of the server
 		fmt.Printf("%s\n", answer)
 	}
 	// Output:

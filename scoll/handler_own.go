@@ -101,7 +101,7 @@ type answerFor struct {
 }
 
 // of returns the answer to a request of another node: a new one, or that of an earlier attempt.
-// It is an answer with the error ESTALE if the earlier one was dropped.
+// If the answer of an earlier attempt was dropped, of returns an answer with the error ESTALE.
 func (m *ownAnswers) of(r *Request) *ownAnswer {
 	if !r.Live() {
 		return new(ownAnswer)

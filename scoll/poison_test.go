@@ -173,7 +173,8 @@ func (w *spoiled) half(r *scoll.Request, id int, ran bool) {
 	}
 }
 
-// wantEntries fails unless the root got the entries of so many nodes.
+// wantEntries fails the test unless the root got the entries of the given number of
+// nodes.
 func (s *spoiler) wantEntries(w *spoiled, nodes int) {
 	s.t.Helper()
 	w.mu.Lock()

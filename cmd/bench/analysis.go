@@ -16,7 +16,7 @@ const (
 	lnetdump         = "cmd/lnetdump" // folder of the command, relative to the root of the tree
 	analyzedMessages = 512            // PUTs of 1 MiB in a capture
 	analysisRounds   = 5
-	analysisMemory   = 64 // MiB
+	analysisMemory   = 64 // bound of the resident memory, in MiB
 )
 
 // segmentSizes are the sizes of TCP segments in captures of bulk data: those of Ethernet frames, and
@@ -68,7 +68,7 @@ func analyzeRounds(b *measurement, tool *compiled, segment int, speed, memory *l
 
 // buildLnetdump compiles lnetdump from the tree in which bench runs.
 func buildLnetdump(ctx context.Context) (*compiled, error) {
-	for _, folder := range []string{lnetdump, filepath.Join("..", "lnetdump")} { // as seen from the root of the tree, and from the tests of bench
+	for _, folder := range []string{lnetdump, filepath.Join("..", "lnetdump")} { // path from the root of the tree, and from the folder in which the tests of bench run
 		if _, err := os.Stat(filepath.Join(folder, "main.go")); err == nil {
 			return recipe{tool: "go", before: []string{"build", "-trimpath", "-ldflags=-s"}, after: []string{"."}, folder: folder, packages: "Go"}.compile(ctx)
 		}

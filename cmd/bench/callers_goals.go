@@ -7,7 +7,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// callTrips are the round trips per round of one caller, of 8 and of 64.
+// callTrips has the number of round trips per round, for 1, 8 and 64 callers.
 var callTrips = []struct{ callers, trips int }{{1, roundTrips}, {8, 30_000}, {manyCallers, 60_000}}
 
 // callWays are the ways in which a caller can wait for its answer.

@@ -77,8 +77,7 @@ func (c *contender) against(other *contender, what string, part, limit float64) 
 	return beside(other.name, what, limit, c.each(part), other.each(part), 1e-3, "%.0f µs")
 }
 
-// half returns the line that compares half of the median round-trip time with that of another
-// contender.
+// half returns the line that compares half of the median round-trip times of both contenders.
 func (c *contender) half(other *contender, what string, limit float64) line {
 	return beside(other.name, what, limit, c.each(0.5), other.each(0.5), 0.5e-3, "%.2f µs")
 }

@@ -44,9 +44,9 @@ func serveSpoke(w *worker.Worker, s spoke) (bool, error) {
 	return true, nil
 }
 
-// serveHub starts the node that sends to the spokes. The orders get a number of messages, and return
-// how long these took: "put" sends so many PUTs, spread over all spokes, and "call" makes 64 callers
-// exchange so many PUTs with the spokes.
+// serveHub starts the node that sends to the spokes. The argument of its orders is a number of messages, and
+// their result is how long these took: "put" sends this number of PUTs, spread over all spokes, and "call"
+// makes 64 callers exchange this number of PUTs with the spokes.
 func serveHub(w *worker.Worker, s star) (bool, error) {
 	n, err := newNode(s.Addrs[0], s.Port, manyCredits)
 	if err != nil {
@@ -100,7 +100,7 @@ func measureCores(b *measurement) {
 		b.add(skipped(coreFigures(), fmt.Sprintf("%d core", len(cores)))...)
 		return
 	}
-	var all []*contender // by setup, and then by kind
+	var all []*contender // in the order of the setups and, within a setup, of the kinds
 	for i, s := range setups {
 		hub := b.startStar(i, s.peers, cores[:s.cores])
 		for _, k := range coreKinds {

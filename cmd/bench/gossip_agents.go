@@ -26,7 +26,7 @@ type agents struct {
 	ends  []func() // functions, each of which closes an agent
 
 	gathered func() bool                     // reports whether all agents know each other
-	sent     func() (counted, others uint64) // numbers of the messages that were sent: counted are those that the cost is divided by
+	sent     func() (counted, others uint64) // numbers of messages sent so far: those by which the cost is divided, and all others
 }
 
 // newAgents starts a number of nodes, fewNodes, with an agent on each, and waits until they know

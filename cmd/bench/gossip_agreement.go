@@ -46,7 +46,7 @@ func measureAgreement(b *measurement, nodes int) {
 func sampleTwice(b *measurement, nodes int, loss float64) (sum gossipsim.Samples) {
 	want, patience := pick[uint64](b, 200_000, 1_000_000_000, 4_000_000_000), 110*time.Second
 	if nodes < 10 {
-		patience *= 2 // a cycle yields few samples
+		patience *= 2 // with so few nodes, a cycle yields few samples
 	}
 	if loss > 0.1 {
 		want, patience = want/10, 25*time.Second

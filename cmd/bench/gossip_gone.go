@@ -36,8 +36,8 @@ func measureGone(b *measurement) {
 	}
 }
 
-// gone runs nodes before and after a fault. It also returns a ratio: the traffic of a node that
-// is left after the deaths were noticed, divided by that of a node before the fault. Traffic is
+// gone runs nodes before and after a fault. It also returns a ratio: the traffic of a live node once
+// the deaths have been noticed, divided by the traffic of a node before the fault. Traffic is
 // not counted in the first cycles, when messages also carry parameters.
 func gone(b *measurement, nodes, left, loss int, seed uint64, fault string, lasting time.Duration) (*scenario.Result, float64) {
 	settled := time.Duration(nodes+60) * gossipsim.Interval

@@ -25,7 +25,7 @@ import (
 const (
 	observedRound  = 2 * time.Second // length of a round
 	observedTrips  = 2000            // round trips between two checks whether the round is over
-	observedStream = 64              // PUTs of 1 MiB between two such checks
+	observedStream = 64              // PUTs of 1 MiB between two checks whether the round is over
 	scrapeInterval = time.Second
 	observedLimit  = 1.03
 )

@@ -12,10 +12,10 @@ import (
 // Parameters of goal G-OP-2.
 const (
 	scrapedPeers = 1000
-	firstScrapes = 8                      // one right after the other: each of so many gets a new answer
+	firstScrapes = 8                      // number of scrapes one right after the other; each of them gets a new answer
 	scrapePause  = 300 * time.Millisecond // long enough for each later scrape to get a new answer
-	scrapeTime   = 20                     // ms
-	scrapeSize   = 1                      // MiB
+	scrapeTime   = 20                     // bound of the time of a scrape, in ms
+	scrapeSize   = 1                      // bound of the size of an answer, in MiB
 )
 
 // measureScrape measures goal G-OP-2: time and size of a scrape of a node with many connected peers.

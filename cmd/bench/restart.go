@@ -17,7 +17,7 @@ const (
 	restartRest   = 5 * restartTry / 2   // between two restarts: longer than both tries of an operation take
 	restartEvery  = 5 * time.Millisecond // between two operations of the peer
 	restartTry    = time.Second          // how long the peer waits for an answer before it tries again
-	restartAnswer = 300                  // ms
+	restartAnswer = 300                  // bound of the time until the next lnetd answers, in ms
 	restartPortal = 30
 	restartBytes  = 4 << 10
 )
@@ -52,7 +52,7 @@ func measureRestart(b *measurement) {
 type outcome struct {
 	began, ended time.Time
 	tries        int
-	err          error // of the last try
+	err          error // error of the last try; nil: it was answered
 }
 
 // retrier is a peer whose operations begin at regular intervals, even if earlier ones have not ended.

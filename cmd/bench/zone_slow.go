@@ -9,7 +9,7 @@ import (
 )
 
 // slowSteps are the delays of slow nodes, one for each series of runs: for a minute, each step of some
-// nodes takes so much longer. In further runs, these nodes are stopped and continued as for goal G-GO-4.
+// nodes takes longer by this delay. In further runs, these nodes are stopped and continued as for goal G-GO-4.
 var slowSteps = []time.Duration{50 * time.Millisecond, 150 * time.Millisecond, 500 * time.Millisecond}
 
 const standStill = "every 8.1s from 12s to 72s pause 1-4 for 8s"
@@ -41,7 +41,7 @@ func measureZoneSlow(b *measurement) {
 	}
 }
 
-// removals has the number of reported removals of nodes, and in others how many of these were of healthy nodes.
+// removals counts reported removals: removed those of all nodes, and others those of healthy nodes.
 type removals struct{ removed, others float64 }
 
 // add adds the results of all seeds.

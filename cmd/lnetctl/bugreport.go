@@ -84,8 +84,8 @@ func (v *reportVerb) run(c *cobra.Command, args []string) error {
 	return v.show(c.OutOrStdout(), path, r)
 }
 
-// mayMake returns an error if there is a file that the archive must not replace: without --force any,
-// with it devices, links and others that are no regular file.
+// mayMake returns an error if there is a file that the archive must not replace: without --force any
+// file, with --force anything but a regular file, such as a device or a link.
 func (v *reportVerb) mayMake(path string) error {
 	switch old, err := os.Lstat(path); {
 	case err != nil:
@@ -113,7 +113,7 @@ func (v *reportVerb) write(path string, r *bugreport.Report) (err error) {
 		return err
 	}
 	if v.force {
-		if err := v.mayMake(path); err != nil { // again: the collection has taken up to --limit
+		if err := v.mayMake(path); err != nil { // checked again, because the collection may have taken as long as --limit
 			return err
 		}
 		return os.Rename(f.Name(), path)

@@ -109,8 +109,8 @@ type statsDoc struct {
 type latencyDoc struct {
 	Timed  uint64  `json:"timed"` // number of operations that were timed
 	Mean   float64 `json:"mean_us"`
-	Median float64 `json:"median_us"` // half of them took no longer; too high by 19 % at most
-	P99    float64 `json:"p99_us"`    // 99 of 100 took no longer
+	Median float64 `json:"median_us"` // median; the value is at most 19 % too high
+	P99    float64 `json:"p99_us"`    // 99th percentile
 }
 
 // newLatencyDoc returns nil if no operation was timed.

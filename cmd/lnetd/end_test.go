@@ -16,7 +16,7 @@ import (
 )
 
 // TestEndsWithin: OP-93: a daemon that does not end after a signal, or does not even start, ends with a
-// failure after a while; one that ends returns what it returned.
+// failure after a while. If the daemon ends by itself, endsWithin returns the daemon's own error.
 func TestEndsWithin(t *testing.T) {
 	spec.Covers(t, "OP-93")
 	synctest.Test(t, func(t *testing.T) {
@@ -29,7 +29,7 @@ func TestEndsWithin(t *testing.T) {
 		}
 		close(stuck)
 		broken := errors.New("broken")
-		for _, ctx := range []context.Context{ctx, t.Context()} { // told to end, and not
+		for _, ctx := range []context.Context{ctx, t.Context()} { // once when the daemon was told to end, and once when it was not
 			if err := endsWithin(ctx, endTimeout, func() error { time.Sleep(endTimeout / 2); return broken }); err != broken {
 				t.Errorf("%v, want %v", err, broken)
 			}

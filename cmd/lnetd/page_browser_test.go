@@ -53,7 +53,7 @@ func openBrowser(t *testing.T) *chromium.Browser {
 	return b
 }
 
-// tab is a tab with a page of ours.
+// tab is a browser tab that shows a page of this project.
 type tab struct {
 	*chromium.Tab
 	t   *testing.T

@@ -25,8 +25,8 @@ import (
 // captureToken is the token of the daemons of these tests.
 const captureToken = "0123456789abcdef-0123456789abcdef"
 
-// startCapturing starts the daemons of startWatched. The one with the page lets clients capture that have
-// the token in the returned file.
+// startCapturing starts the daemons of startWatched. The daemon with the page lets a client capture if the
+// client has the token that is in the returned file.
 func startCapturing(t *testing.T) (w *watched, file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "token")
@@ -41,7 +41,7 @@ func setToken(t *testing.T, file, token string) {
 	}
 }
 
-// order asks for a capture with headers.
+// order sends an HTTP request for a capture, with the given headers.
 func (w *watched) order(ctx context.Context, t *testing.T, body string, headers ...string) *http.Response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url+"capture", strings.NewReader(body))
@@ -205,7 +205,7 @@ func testWrongToken(p *tab) {
 	}
 }
 
-// saysOfCapture is an expression for whether the page says something of its capture.
+// saysOfCapture returns an expression that is true if the page shows the text in its line about the capture.
 func saysOfCapture(text string) string {
 	return fmt.Sprintf(`document.getElementById("say-capture").textContent.includes(%q)`, text)
 }

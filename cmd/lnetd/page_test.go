@@ -30,7 +30,7 @@ const pageTimeout = time.Minute
 type watched struct {
 	*lnetdtest.Daemon
 	other *lnetdtest.Daemon
-	url   string // of the page, with a slash at its end
+	url   string // address of the page, with a slash at its end
 }
 
 // startWatched starts both daemons, and waits until each is alive for the other. The settings are for the
@@ -75,7 +75,7 @@ func TestPage(t *testing.T) {
 		{"events", "127.0.0.1.evil.example", 403},
 		{"files/index.html", "", 404},
 		{"capture", "", 405},
-		{"capture.pcapng", "", 404}, // there is no token
+		{"capture.pcapng", "", 404}, // no token is configured, so there are no captures
 		{"..%2f..%2fetc/passwd", "", 404},
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url+c.path, http.NoBody)
@@ -108,7 +108,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// tellsOfRoutes checks that a new route is an event of the page.
+// tellsOfRoutes adds a route, and checks that the page lists that as an event.
 func (w *watched) tellsOfRoutes(t *testing.T, next func() page.State) {
 	t.Helper()
 	if err := node.OpAddRoutes.Call(t.Context(), w.Control(), node.AddRoutesRequest{Nets: []string{"tcp9"}, Gateways: []string{"127.0.0.2@tcp"}, Hops: 1, Sensitivity: 1}); err != nil {

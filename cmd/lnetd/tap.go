@@ -119,8 +119,8 @@ func (t *tap) tend(now time.Time) error {
 	return t.rotate(now)
 }
 
-// rotate continues the capture in a new file. If it fails to begin that, the capture continues in
-// the present file, under the name that this file had.
+// rotate continues the capture in a new file. If the new file cannot be begun, the capture continues in
+// the present file, under the name that this file had before.
 func (t *tap) rotate(now time.Time) error {
 	next, err := create(t.cfg)
 	if err != nil {

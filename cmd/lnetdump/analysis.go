@@ -59,7 +59,7 @@ func (o *options) needless() error {
 	return nil
 }
 
-// locked calls f while no report is made. Without an analysis it only calls f.
+// locked calls f. With --follow it holds a lock meanwhile, so that no report is made at the same time.
 func (a *analysis) locked(f func()) {
 	if a != nil && a.options.follow {
 		a.mu.Lock()

@@ -35,7 +35,7 @@ func (o *analysisOptions) flags(f *pflag.FlagSet) {
 	f.DurationVar(&o.interval, "interval", 2*time.Second, "with --analyze and --follow: time between reports")
 }
 
-// config returns what the flags say.
+// config returns the configuration that the flags describe.
 func (o *analysisOptions) config() (analyze.Config, error) {
 	cfg := analyze.Config{Services: []analyze.Service{selftestService, analyze.Ptlrpc()}, Listed: o.listed, PeerCredits: o.credits}
 	if o.listed < 1 || o.listed > 10_000 {

@@ -115,7 +115,7 @@ func writeSides(w io.Writer, links []analyze.Link) {
 	writeTable(w, &t, rows)
 }
 
-// isQuiet reports whether an end of a link has done nothing that writeSides tells.
+// isQuiet reports whether an end of a link has done nothing that writeSides would show.
 func isQuiet(s analyze.SideCounts) bool {
 	return s.Restarts+s.NoCredit.Count+s.ZeroCopy.Requests+s.TCP.Repeated+s.TCP.Late+s.TCP.ZeroWindows == 0
 }

@@ -10,7 +10,7 @@ import (
 // lookAgain is the time after which the end of a file is read again.
 const lookAgain = 200 * time.Millisecond
 
-// followed returns a file that --follow reads on at its end, or the file itself.
+// followed returns the file or, with --follow, a reader of the file that waits at its end for more data.
 func (o *options) followed(ctx context.Context, f *os.File) io.ReadCloser {
 	if !o.follow {
 		return f

@@ -21,8 +21,8 @@ type sum struct {
 
 type pair struct{ src, dest string }
 
-// stats are the sums over all sources. The capture determines how many different keys there are,
-// so memory is bounded: keys beyond maxKeys are counted as "other".
+// stats are the sums over all sources. A capture can have any number of different keys, so maxKeys
+// bounds the keys of each map: further keys are counted together, as "other".
 type stats struct {
 	counts      capture.Counts
 	connections int

@@ -97,7 +97,7 @@ func numbersOf(t *console.Test, loop, concurrency, distribute string) error {
 	return nil
 }
 
-// serviceOf parses the name of a test and its words.
+// serviceOf parses the name of a test, and the parameters that follow the name on the command line.
 func serviceOf(t *console.Test, name string, words []string) (err error) {
 	switch strings.ToLower(name) {
 	case "ping":

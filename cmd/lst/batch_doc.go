@@ -36,7 +36,7 @@ type testDoc struct {
 	ServerCounts console.Counts `json:"server_counts"`
 }
 
-// brwDoc are the words of a brw test in JSON.
+// brwDoc has the parameters of a brw test in JSON.
 type brwDoc struct {
 	Op     string `json:"op"` // read or write
 	Check  string `json:"check"`

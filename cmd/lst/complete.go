@@ -8,8 +8,8 @@ import (
 	"ulnet/cmd/internal/modules/selftest"
 )
 
-// offers are what shells offer: the groups and batches of the session, and states. Without a
-// session there are no groups and batches.
+// offers returns what shells offer to complete arguments: the groups and batches of the session, and
+// the states of nodes. Without a session there are no groups and batches.
 func (g *globals) offers() cli.Offers {
 	return cli.Offers{
 		"GROUP": func(ctx context.Context) (names []string) {

@@ -147,7 +147,7 @@ func refusal(err error, subject, what string) error {
 	return f
 }
 
-// plainRefusal is refusal for commands of which Lustre's tool only prints the text of the errno.
+// plainRefusal does what refusal does, for commands for which Lustre's tool prints only the text of the errno.
 func plainRefusal(err error, what string) error {
 	errno, ok := errnoOf(err)
 	f, isFailure := errors.AsType[*failure](refusal(err, "", what))

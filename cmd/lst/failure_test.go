@@ -104,7 +104,7 @@ func TestKeyOf(t *testing.T) {
 	}
 }
 
-// TestKeyNote: people who begin a session without a key of their own are told, and programs are not.
+// TestKeyNote: if a session is begun without LST_SESSION, the command says so on a terminal, and nowhere else.
 func TestKeyNote(t *testing.T) {
 	spec.Covers(t, "ST-44")
 	if note := keyNote("", true); !strings.Contains(note, "export LST_SESSION=$$") {

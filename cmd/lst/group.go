@@ -140,7 +140,7 @@ func (a *adder) deleteEmpty() error {
 	}
 }
 
-// pause waits for some time, and reports whether ctx goes on.
+// pause waits for the time d, and returns true. If ctx ends first, it returns false.
 func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):

@@ -37,7 +37,7 @@ func TestLeavers(t *testing.T) {
 }
 
 // TestInterruptedAdd: add_group deletes an empty group also after an interrupt, whatever the
-// console is doing then, and though its command may still use the group for a moment.
+// console is doing then. The console's interrupted command may still use the group for a moment.
 func TestInterruptedAdd(t *testing.T) {
 	spec.Covers(t, "ST-43")
 	waits := func(interrupt func()) func(context.Context) {

@@ -12,12 +12,12 @@ import (
 	"ulnet/lnet/selftest/wire"
 )
 
-// at returns a node of tests.
+// at returns the process ID of a node with a number, for tests.
 func at(number uint32) nid.ProcessID {
 	return nid.ProcessID{NID: nid.FromNumber(nid.MustParseNet("gni"), number), PID: nid.LustrePID}
 }
 
-// TestFailures: a node without an answer counts more than one that refuses.
+// TestFailures: for the exit code, a node without an answer takes precedence over a node that refuses.
 func TestFailures(t *testing.T) {
 	spec.Covers(t, "ST-43")
 	fine, refused := console.Answer{ID: at(1)}, console.Answer{ID: at(2), Status: syscall.EBUSY}
@@ -49,7 +49,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestTally: a query has the words of Lustre's tool for each mixture of answers.
+// TestTally: the output of a query has the words of Lustre's tool, whatever the nodes have answered.
 func TestTally(t *testing.T) {
 	idle, running := console.Answer{}, console.Answer{Active: 2}
 	refused, lost := console.Answer{Status: syscall.ESRCH}, console.Answer{Failed: syscall.ETIMEDOUT}

@@ -68,7 +68,7 @@ func testNumber(text string) (int, error) {
 	return int(n), nil
 }
 
-// query asks what is running.
+// query has the options of the command query, which asks the nodes whether a batch or test is running.
 type query struct {
 	g                         *globals
 	batch                     string
@@ -193,7 +193,7 @@ type queryDoc struct {
 	Nodes []activeDoc `json:"nodes"`
 }
 
-// activeDoc is what a node runs.
+// activeDoc is the answer of a node: how many tests or units it runs.
 type activeDoc struct {
 	answerDoc
 	Active uint32 `json:"active"` // tests of the batch, or units of the test, that are running

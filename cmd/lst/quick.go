@@ -71,7 +71,7 @@ The exit code is 1 if a pair could not be measured, or had errors.`,
 	return c
 }
 
-// config returns what the command line says.
+// config returns the configuration that the command line describes.
 func (f *quickFlags) config(args []string) (cfg quick.Config, err error) {
 	cfg = quick.Config{Service: wire.BRWService, Concurrency: f.concurrency, Time: f.time, Force: f.force, Key: 1 + rand.Uint32N(1<<31)}
 	if cfg.From, err = expandAll(strings.Fields(args[0])); err != nil {

@@ -61,7 +61,8 @@ func (r remote) Stat(ctx context.Context, key uint32, target console.Target, tim
 	return selftest.OpStat.Call(ctx, r.client, selftest.AskRequest{Key: key, Target: target, Timeout: timeout})
 }
 
-// own returns what the daemon's node tells of its RPCs, or nil if it does not tell its NIDs.
+// own returns the NIDs of the daemon's node, and a function that asks it how long its RPCs took. It
+// returns nil if the daemon does not answer.
 func (r remote) own(ctx context.Context) *quick.Own {
 	status, err := node.OpStatus.Call(ctx, r.client, control.None{})
 	if err != nil {
@@ -96,7 +97,8 @@ func (o *ownNode) flags(c *cobra.Command) {
 	c.Flags().IntVar(&o.port, "accept-port", defaults.AcceptPort, "with --standalone: TCP `PORT` to listen on and to dial")
 }
 
-// console returns the console to use, and the node whose RPCs it can time. The caller calls stop.
+// console returns the console to use, and the node whose RPCs can be timed one by one. The caller must
+// call stop at the end.
 func (o *ownNode) console(ctx context.Context, g *globals, measured quick.Config) (c quick.Console, own *quick.Own, stop func(), err error) {
 	if !o.on {
 		for _, name := range []string{"networks", "accept-port"} {
@@ -114,7 +116,8 @@ func (o *ownNode) console(ctx context.Context, g *globals, measured quick.Config
 	return c, own, stop, err
 }
 
-// start starts a node that is a console and a test node, for the nodes that are measured.
+// start starts a node in this process that is a console and a test node. Only the nodes that are measured,
+// and the node itself, may talk to its test node.
 func (o *ownNode) start(ctx context.Context, measured quick.Config) (c quick.Console, tells *quick.Own, stop func(), err error) {
 	cfg := config.Default()
 	cfg.Networks, cfg.AcceptPort = o.networks, o.port

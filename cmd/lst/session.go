@@ -90,7 +90,7 @@ func (g *globals) begin(c *cobra.Command, r selftest.NewSessionRequest) (s conso
 	return s, nil
 }
 
-// seconds parses a number of seconds, at least 1. The option is named by name.
+// seconds parses a number of seconds, at least 1. Its error has the name of the option.
 func seconds(text, name string) (time.Duration, error) {
 	n, err := strconv.ParseUint(text, 10, 31)
 	if err != nil || n == 0 {

@@ -77,7 +77,7 @@ type statTarget struct {
 	name   string // the argument
 	to     console.Target
 	before []console.Answer // latest answers
-	at     time.Time        // when they came
+	at     time.Time        // when the latest answers came
 	rates  console.Traffic  // latest rates
 	nodes  []nodeRates      // latest rates of each node, for JSON and the live table
 	failed int              // nodes without an answer

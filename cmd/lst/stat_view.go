@@ -12,8 +12,8 @@ import (
 	"ulnet/lnet/selftest/console"
 )
 
-// statView is what stat prints of a report. If no option of a kind is given, it prints all of
-// the kind.
+// statView says which values of a report stat prints. If no option of a kind is given (such as read
+// and write), stat prints all values of that kind.
 type statView struct {
 	rate, bandwidth bool
 	read, write     bool
@@ -64,7 +64,7 @@ func (v *statView) directions(b *strings.Builder, received, sent console.Figure,
 	}
 }
 
-// messages is the line of a rate of messages. Lustre's tool leaves no blank behind the last one.
+// messages returns the line with rates of messages. Like Lustre's tool it puts no second blank behind Max.
 func (v *statView) messages(s console.Figure) string {
 	return v.values(s, func(name string, x float64) string {
 		text := fmt.Sprintf("%s: %-8.0f RPC/s", name, x)

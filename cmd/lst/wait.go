@@ -41,7 +41,7 @@ type waiter struct {
 	unanswered int // queries in a row that found no running client, but clients that did not answer
 }
 
-// runDoc is the end of run --wait in JSON.
+// runDoc is what run --wait prints in JSON at its end.
 type runDoc struct {
 	Batch string `json:"batch"`
 	totals

@@ -29,8 +29,8 @@ func TestBRWParams(t *testing.T) {
 	}
 }
 
-// TestBRWParamsRefused: mistakes have the texts of Lustre's tool, and so have parameters by which
-// kernel nodes crash.
+// TestBRWParamsRefused: invalid parameters are refused with the texts of Lustre's tool, and so are
+// parameters by which kernel nodes crash.
 func TestBRWParamsRefused(t *testing.T) {
 	spec.Covers(t, "ST-42")
 	for word, want := range map[string]string{
@@ -105,7 +105,7 @@ func TestNumbersOf(t *testing.T) {
 	}
 }
 
-// TestServiceOf: there are two tests, of which one has words.
+// TestServiceOf: there are two tests, ping and brw, and only brw has parameters.
 func TestServiceOf(t *testing.T) {
 	for line, want := range map[string]string{
 		"PING": "ok", "brw write": "ok", "ping x": "Unknow parameter: x", "nosuch": "Unknow test name nosuch", "brw x": "Unknow parameter: x",

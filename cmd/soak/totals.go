@@ -21,8 +21,8 @@ type totals struct {
 	Broken     int            `json:"broken"`     // number of arrivals that failed
 }
 
-// unlinked is the name under which operations are counted that the worker aborted by itself. It
-// chooses these at random.
+// unlinked is the name under which operations are counted that the worker aborted by itself. The
+// worker chooses at random which operations it aborts.
 const unlinked = "unlinked"
 
 // total sums up the outcomes of all operations.

@@ -251,7 +251,7 @@ func TestShortPause(t *testing.T) {
 	ages := bytes.Repeat([]byte{byte(dead - 4)}, 16)
 	ages[0] = 0
 	h.set(ages...)
-	h.now += time.Duration(dead/2) * interval // one cycle less than that is missed, so there is no resync
+	h.now += time.Duration(dead/2) * interval // the node misses dead/2 - 1 cycles: too few for a resync
 	h.step(Input{})
 	events := append(slices.Clone(h.out.Events), h.meet(3)...)
 	if got, want := kinds(events), []EventKind{Paused}; !slices.Equal(got, want) {

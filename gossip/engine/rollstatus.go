@@ -12,7 +12,7 @@ type RollStatus struct {
 	Digest    string       `json:"digest"`               // SHA-1 digest of the list in force here, in hexadecimal
 	NewN      int          `json:"new_n,omitempty"`      // number of participants in the list that is changed to
 	NewDigest string       `json:"new_digest,omitempty"` // digest of the list to change to
-	Members   []RollMember `json:"members,omitempty"`    // members of both lists, sorted by NID
+	Members   []RollMember `json:"members,omitempty"`    // members of the old or the new list, sorted by NID
 }
 
 // RollMember is a participant of the old or the new list.

@@ -60,7 +60,7 @@ func (n *Net) listed(args scenario.Args) (bool, string) {
 	return true, ""
 }
 
-// history runs the checkers of histories.
+// history runs three checkers of package history on the log: NoFalse, NoResurrection and Alternation.
 func (n *Net) history(scenario.Args) (bool, string) {
 	if n.Log == nil {
 		return false, "there is no history: want 'set history on'"

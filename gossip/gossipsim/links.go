@@ -161,7 +161,7 @@ func (w *paths) close() {
 }
 
 // leads reports whether news of a node can reach an observer before the observer considers the node
-// dead: there is a path, and the class of each has enough links, see linked. A path alone is not
+// dead: there is a path, and the classes of both have enough links, see linked. A path alone is not
 // enough: news over few links takes longer than among as many nodes without faults.
 func (w *paths) leads(subject, observer sim.NodeID) bool {
 	if w.class == nil {

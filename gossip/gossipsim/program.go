@@ -26,7 +26,7 @@ type program struct {
 // those below, have numbers above history.Own.
 const (
 	stopped  = history.Own + history.Kind(engine.Stopped)  // the node has stopped taking part in gossip
-	left     = history.Own + history.Kind(engine.Left)     // takes no part any more, because it is not in the new list
+	left     = history.Own + history.Kind(engine.Left)     // the node has stopped because it is not in the new list
 	speaksUp = history.Own + history.Kind(engine.SpeaksUp) // the node's silence after the start has ended
 )
 

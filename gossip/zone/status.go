@@ -73,8 +73,8 @@ func (a *Agent) History() (list []GoneStatus) {
 	return list
 }
 
-// Roster returns the members, as [Agent.Members] does. It also returns those former members of
-// which this node knows more than that they said goodbye, with the last to leave first.
+// Roster returns the members, as [Agent.Members] does. It also returns the former members, the
+// last to leave first, without those of which this node knows only that they said goodbye.
 func (a *Agent) Roster() (members []MemberStatus, gone []GoneStatus) {
 	a.joined(func(m *engine.Machine) {
 		members, gone = m.Members(), m.History()

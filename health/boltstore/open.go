@@ -202,7 +202,7 @@ func openError(err error) error {
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
 		return ErrInUse
-	case errors.Is(err, bolterrors.ErrVersionMismatch): // the meta pages have right checksums
+	case errors.Is(err, bolterrors.ErrVersionMismatch): // not damage: metas has found the checksums of the meta pages correct
 		return fmt.Errorf("%w: %w", ErrVersion, err)
 	}
 	return err

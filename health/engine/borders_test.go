@@ -58,7 +58,7 @@ func TestDocumentBorders(t *testing.T) {
 	}
 }
 
-// picked returns those of the given words that did contains, each once, in the order of did.
+// picked returns the words of the text did that are among the given words, each once, in the order of did.
 func picked(did string, words ...string) string {
 	var got []string
 	for word := range strings.FieldsSeq(strings.ReplaceAll(did, ":", " ")) {

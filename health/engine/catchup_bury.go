@@ -30,7 +30,7 @@ func (s *Server) buryAlso(e wire.Entry, from int32) {
 	s.stats.Fetched++
 	s.catchup.learned(&e, from)
 	s.emit(ServerEffect{Kind: DoRemove, Client: e.Client, Incarnation: e.Incarnation, For: left})
-	if i, known := s.find(e.Client); known { // the tombstone has removed the record of a later incarnation
+	if i, known := s.find(e.Client); known { // a later incarnation is connected, and DoRemove has removed its record
 		s.save(0, s.conn(i))
 	}
 	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+left, of)
@@ -46,7 +46,7 @@ func (s *Server) buriedElsewhere(i int32, e *wire.Entry, from int32, age time.Du
 		switch {
 		case c.state == evicting, later && !s.catchup.doubts.said(s, c, from, age):
 			return false
-		case later && c.state == connected && s.ours(c): // other servers may know that this server is its master
+		case later && c.state == connected && s.ours(c): // other servers may know this server as the client's master, so the client is evicted from all servers
 			s.evict(i, wire.LostMaster)
 			s.evictions.urgent = true
 			return false

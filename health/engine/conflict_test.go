@@ -141,8 +141,8 @@ func TestPassOnWaits(t *testing.T) {
 	}
 }
 
-// TestDoubt: CH-33: servers that received nothing from this one have evicted a client, because
-// of an earlier choice of a master than the one that the client has made here. This server evicts
+// TestDoubt: CH-33: a client is connected here with a later choice of a master. Other servers, which
+// do not know of that choice, have a tombstone of the client for an earlier choice. This server evicts
 // the client if more than half of the servers have had the tombstone for T_evict and it was not
 // withdrawn. In all other cases the client stays.
 func TestDoubt(t *testing.T) {

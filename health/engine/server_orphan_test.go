@@ -127,7 +127,7 @@ func TestQuorum(t *testing.T) {
 	h.step(ServerInput{Kind: QuorumIs})
 	h.advance(h.s.cfg.Quorum - time.Millisecond)
 	h.want("")
-	h.step(ServerInput{Kind: QuorumIs, Unsure: true}) // discovery has just restarted its own timeouts and cannot tell
+	h.step(ServerInput{Kind: QuorumIs, Unsure: true}) // discovery has just restarted its own timeouts, and is not sure
 	h.advance(10 * time.Second)
 	if s := h.words(); strings.Contains(s, "lost-quorum") {
 		t.Errorf("CH-A6: evicted although discovery is unsure: %q", s)

@@ -28,7 +28,7 @@ type ServerStats struct {
 	Broadcasts   uint64              // broadcasts of evictions, repeated ones included
 	Rebroadcasts uint64              // of these broadcasts, repeated ones
 	Kept         uint64              // evictions that this server ended without effect, because the client has another master
-	Excepted     uint64              // evictions by other servers that were refused
+	Excepted     uint64              // evictions that other servers ordered and this server refused
 	Ghosts       uint64              // clients that their recorded master did not know
 	Shed         uint64              // clients that were asked to choose a server with fewer clients
 	Revoked      uint64              `json:"pardoned"` // tombstones that were withdrawn, or dropped because this server lost its quorum

@@ -40,10 +40,10 @@ type conn struct {
 	// seen is when the last message of the client's node was received. In the states orphaned and
 	// recovering, seen is the time when the state began. It is in active time, like the field due.
 	seen     time.Duration
-	said     time.Duration // active time of the client's last message of client health; set to T_evict ago by the first Ask
+	said     time.Duration // active time of the client's last message of client health; the first Ask sets it to T_evict before now
 	carrier  uint64        // incarnation of the NI that sent the client's last message of client health
 	due      time.Duration
-	sequence uint64 // first that of the message to answer once the record is saved, then of the latest connect; older disconnects are ignored
+	sequence uint64 // number of the message to answer once the record is saved, and then of the latest connect; older disconnects are ignored
 	name     string
 	epoch    uint32
 	gen      uint32 // generation: tells successive connections in one slot apart

@@ -95,8 +95,8 @@ func (f *flow) accept(s *stream, tcp *headers.TCP) bool {
 	return true
 }
 
-// keep keeps a copy of a segment until the bytes before it have come. Of bytes that came twice it
-// keeps the later ones. If too much waits, it gives up bytes that are missing, the first ones first.
+// keep keeps a copy of a segment until the bytes before it have come. If bytes came twice, it keeps those
+// that came last. If too much waits, it gives up bytes that are missing, the first ones first.
 func (a *assembler) keep(f *flow, side Side, w waiting) {
 	s := &f.streams[side]
 	if len(w.b) == 0 || int32(w.after()-s.next) < 0 { // so far ahead that its sequence numbers cannot be compared
@@ -146,7 +146,7 @@ func (w waiting) among(old []waiting) (parts []waiting) {
 	return parts
 }
 
-// count adds pages to what waits.
+// count adds pages to the numbers of pages that wait: that of the stream, and that of all flows.
 func (a *assembler) count(s *stream, pages int) {
 	a.waiting += pages
 	s.queued += pages

@@ -17,7 +17,7 @@ type closedFlows struct {
 type closedFlow struct {
 	id   int
 	key  tuple
-	next [2]uint32 // sequence number after the last byte of each end, as in key
+	next [2]uint32 // sequence number after the last byte of each end, in the order of key
 	syn  [2]bool
 	isn  [2]uint32
 }

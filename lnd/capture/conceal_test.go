@@ -63,7 +63,7 @@ func TestHeadersOfStreams(t *testing.T) {
 	payload := 0
 	for _, file := range files {
 		if filepath.Base(file) == "tcp-err-handshake.pcap" {
-			continue // its handshakes are invalid, so the concealer makes all bytes after them zeros
+			continue // the handshakes in this file are invalid, so the concealer makes all bytes after them zeros
 		}
 		var want []seen
 		decodeFile(t, file, func(r *capture.Record) {
@@ -128,7 +128,7 @@ func TestHeadersOfNoLNet(t *testing.T) {
 	}
 }
 
-// TestHeadersOfDatagrams: a viewer of headers sees the header of a datagram alone.
+// TestHeadersOfDatagrams: a viewer of headers sees only the header of a datagram, not its payload.
 func TestHeadersOfDatagrams(t *testing.T) {
 	const secret = "hello to all"
 	shown := viewHeaders(t, func(w *capture.Writer) {

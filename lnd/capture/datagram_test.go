@@ -106,7 +106,8 @@ func TestDatagrams(t *testing.T) {
 	}
 }
 
-// TestDatagramsCut: bytes that were not kept, or not captured, are missing.
+// TestDatagramsCut: a record has only the bytes of payload that were captured and that it may keep.
+// Bytes that were not captured are counted as missing.
 func TestDatagramsCut(t *testing.T) {
 	b := writeDatagrams(t)
 	list, _ := dissect(t, b, capture.Options{KeepPayload: 5})

@@ -159,8 +159,8 @@ func TestDecoderGap(t *testing.T) {
 	}
 }
 
-// TestDecoderLearnsVersion begins one side in mid-stream on a connection whose
-// other side has said its HELLO.
+// TestDecoderLearnsVersion: the capture of one side begins in mid-stream. The decoder learns the version
+// of the protocol from the HELLO of the other side.
 func TestDecoderLearnsVersion(t *testing.T) {
 	zero := capture.Stamp{}
 	got := story(func(d *capture.Decoder) {

@@ -184,7 +184,7 @@ func TestPortsAreReused(t *testing.T) {
 			})
 		}
 		second := recordWrites(t, func(w *capture.Writer) {
-			w.Flow(netip.MustParseAddrPort("1.1.1.1:1"), netip.MustParseAddrPort("1.1.1.2:2"), true) // so that the next connection has other TCP sequence numbers than that in first
+			w.Flow(netip.MustParseAddrPort("1.1.1.1:1"), netip.MustParseAddrPort("1.1.1.2:2"), true) // so that the connection in second has other TCP sequence numbers than the one in first
 			play(taps(w, 1, true), list, capture.Initiator)
 		})[3:]
 		want := []string{

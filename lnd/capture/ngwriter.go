@@ -35,13 +35,13 @@ func newNgWriter(out io.Writer) *ngWriter {
 	b := binary.LittleEndian.AppendUint32(nil, magic)
 	b = binary.LittleEndian.AppendUint16(b, major)
 	b = binary.LittleEndian.AppendUint16(b, minor)
-	b = binary.LittleEndian.AppendUint64(b, 1<<64-1) // the length is not known
+	b = binary.LittleEndian.AppendUint64(b, 1<<64-1) // the length of the section is not known
 	b = ngOption(b, sectionApplication, []byte("ulnet"))
 	b = ngOption(b, sectionHardware, []byte(runtime.GOARCH))
 	w.block(blockSection, ngOption(ngOption(b, sectionOS, []byte(runtime.GOOS)), 0, nil))
 	b = binary.LittleEndian.AppendUint16(nil, uint16(LinkRaw))
 	b = binary.LittleEndian.AppendUint16(b, 0)
-	b = binary.LittleEndian.AppendUint32(b, 0) // packets of any length
+	b = binary.LittleEndian.AppendUint32(b, 0) // no limit to the length of packets
 	b = ngOption(b, interfaceName, []byte("lnet"))
 	b = ngOption(b, interfaceDescription, []byte("LNet connections, shown as TCP to port 988, and RoCEv2"))
 	w.block(blockInterface, ngOption(ngOption(b, interfaceTimestamp, []byte{9}), 0, nil))

@@ -183,7 +183,7 @@ func (r *Reader) readLong(n int) ([]byte, error) {
 	return r.buf, ofSource(err)
 }
 
-// ofSource marks an error that is not the end of the input.
+// ofSource marks an error as one of the source, unless it is only the end of the input.
 func ofSource(err error) error {
 	if err == nil || err == io.EOF || err == io.ErrUnexpectedEOF {
 		return err
@@ -191,7 +191,7 @@ func ofSource(err error) error {
 	return &sourceError{err}
 }
 
-// inside turns the end of the input into one inside a record.
+// inside turns io.EOF into io.ErrUnexpectedEOF, because the input has ended inside a record.
 func inside(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

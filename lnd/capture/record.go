@@ -41,7 +41,7 @@ type Conn struct {
 // TCPCounts are about the segments that one side of a connection sent.
 type TCPCounts struct {
 	Repeated    uint64        // segments of which all bytes had been captured before: retransmissions
-	Late        uint64        // segments behind later ones: retransmissions of segments lost before the point of capture, or reordered ones
+	Late        uint64        // segments captured after later ones: retransmissions of segments lost before the point of capture, or reordered ones
 	ZeroWindows uint64        // how often the side closed its receive window
 	ZeroWindow  time.Duration // for how long the window was closed, all times together
 }
@@ -96,7 +96,7 @@ const (
 	ChecksumNone      ChecksumState = iota // the sender sent no checksum
 	ChecksumGood                           // the checksum is correct
 	ChecksumBad                            // the checksum is wrong, in socklnd's v2 or in a message of o2iblnd without payload
-	ChecksumUnchecked                      // none of these: bytes are missing, or in v3, v4 and messages of o2iblnd with payload a sum that differs proves nothing
+	ChecksumUnchecked                      // not decided: bytes are missing, or the sum differs in v3, v4 or a message of o2iblnd with payload, where that proves nothing
 )
 
 // Record is one thing that a capture shows. It and everything that it points to belong to the

@@ -23,11 +23,11 @@ type RoCE struct {
 	Packet ibta.Packet
 	// CM is the message of the connection manager, if Kind is CMMessage.
 	CM CM
-	// Msg is the message of o2iblnd: of a Message and Exchange, and of the CM
-	// messages REQ and REP if HasMsg.
+	// Msg is the message of o2iblnd: in records of the kinds Message and Exchange, and in
+	// the CM messages REQ and REP if HasMsg is set.
 	Msg    kib.Msg
 	HasMsg bool // whether Msg is set
-	// Reject is why o2iblnd refuses, in a CM REJ if HasReject.
+	// Reject is why o2iblnd refuses, in the CM message REJ if HasReject is set.
 	Reject    kib.Reject
 	HasReject bool // whether Reject is set
 	// Transfer is what an Exchange is about, nil if its beginning is not in the

@@ -53,7 +53,7 @@ func TestUnreadCounts(t *testing.T) {
 		name  string
 		frame []byte
 		want  capture.Counts
-		encap bool // package encap counts it otherwise
+		encap bool // package encap counts the packet under another reason
 	}{
 		{"ICMP", over(1, 0), other, false},
 		{"IGMP", over(2, 0), other, false},

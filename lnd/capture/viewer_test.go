@@ -148,7 +148,7 @@ func TestViewToTheEnd(t *testing.T) {
 	if got, dropped := viewStalled(t, list, list, list, list, list, list, list, list, list); len(got) < 5 || dropped == 0 {
 		t.Errorf("%d records, %d packets dropped", len(got), dropped)
 	}
-	for range 10 { // ten times, because the viewer finds the packets and the end at once, and handles either first
+	for range 10 { // ten times: the viewer finds packets and end at the same time, and may handle either of them first
 		if got, dropped := viewStalled(t, list[:2]); len(got) != 5 || dropped != 0 {
 			t.Errorf("%d records of 5, %d packets dropped", len(got), dropped)
 		}

@@ -33,19 +33,19 @@ func newGapped(ports ...uint16) *gapped {
 	return g
 }
 
-// send dissects a segment that has another source port.
+// send dissects a segment, with the given source port in place of the usual one.
 func (g *gapped) send(port uint16, s segment) {
 	frame := s.frame()
 	binary.BigEndian.PutUint16(frame[14+20:], port)
 	g.Packet(time.Unix(1, 0), capture.LinkEthernet, frame)
 }
 
-// put dissects n bytes of data.
+// put dissects a segment with n bytes of data that begins at sequence number seq.
 func (g *gapped) put(seq uint32, n int) {
 	g.send(1023, segment{seq: seq, flags: ackFlag, data: make([]byte, n)})
 }
 
-// check checks the bounds of what waits.
+// check checks the bounds of the segments that wait behind gaps.
 func (g *gapped) check(t interface{ Fatalf(string, ...any) }) {
 	segments, pages, size := g.Waiting()
 	if segments > pages || pages >= capture.MaxWaitingPerSide || size > pages*pageSize {
@@ -156,7 +156,7 @@ func TestWaitingMemory(t *testing.T) {
 	}
 }
 
-// heap returns the bytes that are alive.
+// heap returns how many bytes on the heap are in use after a garbage collection.
 func heap() int64 {
 	var m runtime.MemStats
 	runtime.GC()

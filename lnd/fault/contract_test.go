@@ -26,7 +26,7 @@ var plans = map[string][]string{
 	"delays":    {"latency 5µs duplicate 0%", "from 1.2.3.4@tcp cut", "loss 0%"},
 }
 
-// TestContract runs the suite for all drivers on wrapped ones.
+// TestContract runs the suite that all drivers must pass (package lndtest) on wrapped drivers.
 func TestContract(t *testing.T) {
 	for name, rules := range plans {
 		few := rules == nil && !effort.Variants() // without rules, usually only the case of two nodes runs
@@ -155,7 +155,7 @@ func (p *ports) config() socklnd.Config {
 	}
 }
 
-// TestUnwrap: the driver's NI can be found again.
+// TestUnwrap: Unwrap returns the driver's NI below a wrapped one.
 func TestUnwrap(t *testing.T) {
 	ni := startUp(t, lo.Driver{}, planOf(t, nil), lnd.Config{Net: nid.MakeNet(nid.Lo, 0)}, nil)
 	lower := Unwrap(ni)

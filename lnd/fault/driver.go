@@ -14,8 +14,8 @@ import (
 // node share one plan.
 func Wrap(d lnd.Driver, p *Plan) lnd.Driver { return driver{d, p} }
 
-// Unwrap returns the NI of the driver below, for its snapshot, or ni itself if
-// it is not one of a wrapped driver.
+// Unwrap returns the driver's own NI below ni, for example to take its snapshot. It returns ni
+// itself if ni does not belong to a wrapped driver.
 func Unwrap(ni lnd.NI) lnd.NI {
 	if f, ok := ni.(*netIf); ok {
 		return f.lower
@@ -153,15 +153,16 @@ func (ni *netIf) ClosePeer(peer nid.NID, cause error) {
 	}
 }
 
-// SetConnsPerPeer passes a number of connections on, if the driver takes it.
+// SetConnsPerPeer passes the number of connections on to the driver, if the driver has this
+// setting.
 func (ni *netIf) SetConnsPerPeer(n int) {
 	if s, ok := ni.lower.(lnd.ConnsSetter); ok {
 		s.SetConnsPerPeer(n)
 	}
 }
 
-// Withdraw passes lnet's request to the driver, if the driver can withdraw messages. It concerns
-// no copies that this package made.
+// Withdraw passes lnet's request to the driver, if the driver can withdraw messages. Copies that
+// this package made are not withdrawn.
 func (ni *netIf) Withdraw(want func(*lnd.Message) bool) {
 	if w, ok := ni.lower.(lnd.Withdrawer); ok {
 		w.Withdraw(func(m *lnd.Message) bool {
@@ -171,7 +172,7 @@ func (ni *netIf) Withdraw(want func(*lnd.Message) bool) {
 	}
 }
 
-// SetTimeout passes a time-out on, if the driver takes it.
+// SetTimeout passes the time-out on to the driver, if the driver has this setting.
 func (ni *netIf) SetTimeout(d time.Duration) {
 	if s, ok := ni.lower.(lnd.TimeoutSetter); ok {
 		s.SetTimeout(d)

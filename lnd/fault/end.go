@@ -45,8 +45,8 @@ func (ni *netIf) close() {
 	}
 }
 
-// ending reports whether no message is kept any more, because the NI or the node ends. The
-// caller holds plan.mu.
+// ending reports whether the NI or the node ends, so that no further message is kept. The caller
+// holds plan.mu.
 func (ni *netIf) ending() bool { return ni.closed || ni.plan.stopped }
 
 // outcome is a message that is not sent, and the error with which it ends.

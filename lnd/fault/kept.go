@@ -21,8 +21,8 @@ type item struct {
 	failure error        // error with which m is to be finalized; nil: m is sent
 }
 
-// kept are the items of an NI in two classes: of those that are due, priority
-// messages on their way out go first.
+// kept has the items of an NI in two classes. Of the items that are due, priority messages on their
+// way out (urgent) go first.
 type kept struct{ urgent, normal items }
 
 // class returns the queue in which i belongs: urgent or normal.

@@ -30,8 +30,8 @@ type Rule struct {
 }
 
 // matches reports whether the rule applies to a message. The set r.To must contain the destination
-// in the header or, if the parameter to is valid, the NID to: that of the receiver of a multicast
-// datagram.
+// in the header or, if the parameter to is valid, the NID in it, which is that of the receiver of a
+// multicast datagram.
 func (r *Rule) matches(h *wire.Header, to nid.NID) bool {
 	return r.Types.Has(h.Type) && r.Portals.Has(h) && r.From.Has(h.SrcNID) && (r.To.Has(h.DestNID) || to.IsValid() && r.To.Has(to))
 }

@@ -118,8 +118,8 @@ func (w *Watcher) Err() error {
 	return w.failed
 }
 
-// Close ends the watcher. changed is not called any more when it returns. Further calls do
-// nothing.
+// Close ends the watcher. After Close has returned, changed is not called any more. Further calls
+// do nothing.
 func (w *Watcher) Close() error {
 	if w.cancel == nil {
 		return nil

@@ -26,7 +26,7 @@ type Harness struct {
 	// Start returns two NIs that reach each other, with the given upcalls. It need not
 	// arrange for their end: the suite shuts them down.
 	Start func(t *testing.T, a, b lnd.Upcalls) (lnd.NI, lnd.NI)
-	// Incarnation returns the incarnation with which Start has started one of the two.
+	// Incarnation returns the incarnation with which Start has started the given NI.
 	Incarnation func(lnd.NI) uint64
 	// Await waits until cond holds and returns true, or gives up after a while and returns false.
 	// Nil: Poll.
@@ -139,8 +139,8 @@ type recorder struct {
 	waited    map[*lnd.Message]int // number of Waits calls, by message
 	late      int                  // number of Waits calls that came after Finalize
 
-	// bulk, if set, has the memory into which messages of lnd.MaxPayload arrive, and which is used
-	// again: their payload is not kept.
+	// bulk, if set, has the memory for arriving payloads of lnd.MaxPayload bytes. The memory is
+	// used again, so these payloads are not kept.
 	bulk *sync.Pool
 	// parse, if set, answers Parse instead of accept.
 	parse func(d *lnd.Delivery) (lnd.Answer, error)

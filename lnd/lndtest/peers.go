@@ -37,9 +37,9 @@ func testIncarnations(t *testing.T, f *fabric) {
 	}
 }
 
-// testUnreachable: a message to a peer that is not there fails, and the peer is
-// reported down. lnet is told of messages that wait for a connection, before their end,
-// and of no others. It is one test because such a peer costs seconds.
+// testUnreachable: a message to a peer that is not there fails, and the peer is reported down. lnet
+// is told of messages that wait for a connection, before their end, and of no others. All this is
+// one test, because an attempt to reach such a peer takes seconds.
 func testUnreachable(t *testing.T, f *fabric) {
 	if !f.h.Unreachable.IsValid() {
 		t.Skip("this driver has no peers to wait for")
@@ -90,7 +90,7 @@ func testPeers(t *testing.T, f *fabric) {
 	}
 	for range 3 {
 		f.a.Send(f.put(f.a, f.b, []byte("there")))
-		f.b.Send(f.put(f.b, f.a, fill(100000, 6))) // if the driver has types of connection, this uses another one
+		f.b.Send(f.put(f.b, f.a, fill(100000, 6))) // so long that a driver with types of connections uses another type
 	}
 	f.await("arrivals", func() bool { return f.upA.count(3)() && f.upB.count(3)() })
 	f.await("PeerUp at a, once", f.upA.told(true))

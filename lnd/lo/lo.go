@@ -71,7 +71,7 @@ func (ni *loNI) Send(m *lnd.Message) {
 	ni.deliverQueued()
 }
 
-// turn is how many messages a goroutine delivers.
+// turn is how many messages a goroutine delivers in a row; then a timer goes on with the others.
 const turn = 1 << 10
 
 // deliverQueued delivers the messages of the queue, as many as a turn has; a timer goes on with

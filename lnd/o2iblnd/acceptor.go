@@ -151,8 +151,8 @@ func (a *acceptor) request(r verbs.Request) {
 // maxPrivilegedPort is the last port that only the privileged may bind.
 const maxPrivilegedPort = 1023
 
-// refuse rejects a request that no NI has been given. The counters of the NI in the parameter some
-// count the refusal; nil: none do.
+// refuse rejects a request that was not passed to an NI. The NI some counts and logs the refusal;
+// if it is nil, no NI does.
 func refuse(r verbs.Request, some *NI, why kib.Why, reason Reason, version kib.Version, err error) {
 	from := r.Peer()
 	reject := kib.Reject{Version: version, Why: why, Params: kib.ConnParams{MaxMsgSize: kib.MaxMsgSize}}

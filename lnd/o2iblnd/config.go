@@ -24,9 +24,9 @@ type Config struct {
 
 	Service         uint16 // service, default 987: the port of the connection manager
 	PeerCreditsHIW  int    // peer_credits_hiw, default half of peer_credits: when a peer is owed so many credits, a NOOP returns them
-	ConcurrentSends int    // concurrent_sends, default peer_credits: bound of the sends of a connection that are not completed
+	ConcurrentSends int    // concurrent_sends, default peer_credits: most sends of a connection that are posted and not completed
 	ConnsPerPeer    int    // conns_per_peer: default 1, at most 127
-	NTX             int    // ntx, 512: bound of the messages of the NI that are under way, besides three times the queue depth of each connection
+	NTX             int    // ntx, 512: bound of the NI's messages under way, which each connection raises by three times its queue depth
 
 	// Timeout (timeout) is how long a message may wait, for credits, for its completion and for the
 	// peer's answer. The driver may notice a timeout late, by a quarter of this time at most. 0:

@@ -14,7 +14,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestConfig: each field that makes no sense is refused by the name of its tunable.
+// TestConfig: a field whose value makes no sense is refused, with an error that names its tunable.
 func TestConfig(t *testing.T) {
 	if _, err := New(Config{Open: softroce.Open}); err != nil {
 		t.Fatal(err)

@@ -180,8 +180,8 @@ func (c *conn) giveUp() {
 	c.dropWaiting()
 }
 
-// receives reports whether messages that arrive go to lnet: while c is open, and those that the device
-// still has when c ends. The caller holds mu.
+// receives reports whether messages that arrive go to lnet. While c is open, all do. When c ends,
+// so do those that the device still has, unless takesLate excludes them. The caller holds mu.
 func (c *conn) receives() bool {
 	return c.state == connOpen || c.state == connClosing && c.x != nil && c.x.takesLate()
 }
@@ -238,7 +238,7 @@ func (c *conn) scan(now time.Duration) {
 	if c.state == connOpen && now >= c.wakeAt {
 		c.step(exchangeIn{kind: exchangeTimer})
 	}
-	if c.spares > 1 { // more are for batches; if no batch comes they are not needed
+	if c.spares > 1 { // only a batch needs more than one, and makes them anew
 		c.spare.next, c.spares = nil, 1
 	}
 	c.unlock()

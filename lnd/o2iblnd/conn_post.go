@@ -35,15 +35,16 @@ func (c *conn) tellEnded() {
 	if done.n == 0 && closed == nil {
 		return
 	}
-	// Post first, also what other goroutines have left to this one meanwhile: lnet may take long. But no
-	// more than twice: the messages that have ended hold credits of lnet.
+	// Post before the calls of lnet, which may take long; also post what other goroutines have left
+	// to this one meanwhile. But post no more than twice: the messages that have ended hold credits
+	// of lnet until they are finalized.
 	for n := 0; n < 2 && c.out != nil && len(c.out.WRs) > 0 && !c.out.tells() && !c.posting; n++ {
 		c.flush()
 	}
 	c.ending++
 	c.mu.Unlock()
 	if closed != nil {
-		c.vc.Disconnect() // before lnet is called, which may take long: until then the device takes messages of the peer
+		c.vc.Disconnect() // before the calls of lnet, which may take long: until Disconnect the device takes messages of the peer
 	}
 	for t := done.pop(); t != nil; t = done.pop() {
 		c.endTx(t)
@@ -111,8 +112,8 @@ func (ni *NI) completed(batch []verbs.Completion) {
 	}
 }
 
-// alike reports whether two completions are of one connection, and both of work requests, of
-// messages, or of receives that failed.
+// alike reports whether two completions are of the same connection and of the same kind: of work
+// requests, of messages that arrived, or of receives that failed.
 func alike(a, b *verbs.Completion) bool {
 	if a.ID>>32 != b.ID>>32 || (a.Op == verbs.Receive) != (b.Op == verbs.Receive) {
 		return false
@@ -120,7 +121,8 @@ func alike(a, b *verbs.Completion) bool {
 	return a.Op != verbs.Receive || (a.Status == verbs.Success) == (b.Status == verbs.Success)
 }
 
-// notReceived handles receives that failed, or are of no connection: then c is nil.
+// notReceived handles receives that failed, or that belong to no connection: c is nil for the
+// latter.
 func (ni *NI) notReceived(c *conn, list []verbs.Completion) {
 	for i := range list {
 		done := &list[i]

@@ -15,8 +15,9 @@ type connTable struct {
 	list atomic.Pointer[[]*conn]
 }
 
-// restingIDs is how many free numbers are not reused yet: a device may still have completions
-// of a connection that was given up before its last event, which must not reach another one.
+// restingIDs is how many free numbers are not reused yet: if a connection was given up before its
+// last event, a device may still report completions of it, and these must not reach another
+// connection.
 const restingIDs = 32
 
 // add gives c a number and puts it into the table.

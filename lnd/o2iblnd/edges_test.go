@@ -119,7 +119,7 @@ func TestReplyTooLate(t *testing.T) {
 	y := start(t, at[1], softroce.Open, Config{}, b)
 	defer shut(x)
 	defer shut(y)
-	for i, n := range []int{0, 100, 5000} { // without memory, as an IMMEDIATE, and by RDMA
+	for i, n := range []int{0, 100, 5000} { // without payload, short enough for an IMMEDIATE, long enough for RDMA
 		m := newMessage(y, x.nid, n)
 		m.Header.SetReply(lnetwire.ReplyCmd{DstMD: lnetwire.MDHandle{Interface: 1, Object: 2}})
 		m.RDMAReply = true

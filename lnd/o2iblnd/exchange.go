@@ -157,7 +157,7 @@ func (x *exchange) wake() time.Duration {
 	return at
 }
 
-// idle reports whether nothing is under way and posted: an exchange that has failed
+// idle reports whether nothing is under way and nothing is posted. An idle exchange that has failed
 // can be forgotten.
 func (x *exchange) idle() bool { return x.active == 0 && x.sends == 0 && x.turns == 0 }
 

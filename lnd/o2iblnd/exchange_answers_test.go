@@ -8,9 +8,10 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestAnswersBounded (OB-3): a peer that sends a GET_REQ whenever it has a credit, for answers of many
-// small WRITEs, has at most twice the queue depth of answers under way, however slowly they leave.
-// Everything is answered at the end and no credit is lost, also if both sides do so.
+// TestAnswersBounded (OB-3): a peer that sends a GET_REQ whenever it has a credit, for answers of
+// many small WRITEs, has at most twice the queue depth of answers under way, however slowly they
+// leave. Everything is answered at the end and no credit is lost, also if both sides send GET_REQs
+// in this way.
 func TestAnswersBounded(t *testing.T) {
 	spec.Covers(t, "OB-3")
 	for name, askers := range map[string]int{"one side asks": 1, "both sides ask": 2} {
@@ -48,8 +49,8 @@ func TestAnswersBounded(t *testing.T) {
 	}
 }
 
-// askAll spends all credits of e on GET_REQs for 80 fragments of one byte each, even if more of them
-// wait for their answers than e may send.
+// askAll spends all credits of e on GET_REQs for 80 fragments of one byte each. It ignores the
+// reserved credits, which bound how many GET_REQs of a correct peer wait for their answers.
 func (e *end) askAll() {
 	e.x.reserved = e.x.cfg.depth
 	for range e.x.credits {

@@ -281,7 +281,7 @@ func (e *end) resume() bool {
 	return true
 }
 
-// answer answers the GET_REQ that came first with n bytes, or in error.
+// answer answers the oldest GET_REQ, with n bytes or with an error status.
 func (e *end) answer(n int, status int32) bool {
 	if len(e.gets) == 0 {
 		return false

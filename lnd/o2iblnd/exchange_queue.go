@@ -158,7 +158,7 @@ func (x *exchange) summing() bool { return x.cfg.checksum && x.cfg.counting != k
 // or copied if there are too many pieces, or the checksum covers it.
 func (x *exchange) attach(b []byte, at int, t *tx, out *exchangeOut) []byte {
 	p := t.msg.Payload
-	binary.LittleEndian.PutUint32(b[at+8:], uint32(kib.ImmediateSize+p.Length)) // ibm_nob
+	binary.LittleEndian.PutUint32(b[at+8:], uint32(kib.ImmediateSize+p.Length)) // field ibm_nob of struct kib_msg
 	x.counts.bytesOut += uint64(p.Length)
 	if !x.summing() {
 		begin, src, n := len(out.Pieces), newCursor(p), 0

@@ -34,8 +34,8 @@ type exchangeIn struct {
 
 	timeout time.Duration
 
-	// consumed is how many messages of arrivalDeliver lnet has consumed since the last input,
-	// whatever the kind of this one; accepted PUT_REQs and GET_REQs do not count.
+	// consumed is how many messages with arrivalDeliver lnet has consumed since the last input.
+	// Inputs of every kind may have it. Accepted PUT_REQs and GET_REQs do not count.
 	consumed int
 }
 

@@ -68,8 +68,8 @@ func FuzzExchange(f *testing.F) {
 	})
 }
 
-// capturedMessages are the messages of both sides of the recordings, with the NIDs of the
-// ends of a pair.
+// capturedMessages returns the messages of both sides of the recordings. Their NIDs and incarnation
+// stamps are replaced by those of a pair's ends.
 func capturedMessages(t testing.TB) (list [][]byte) {
 	t.Helper()
 	files, err := filepath.Glob("../capture/testdata/o2ib-*.pcap")

@@ -66,8 +66,8 @@ func TestArrivedBeforeEnd(t *testing.T) {
 	}
 }
 
-// TestLateOverdrawn: a peer gets no more messages to lnet after the end of its connection than it has
-// credits for.
+// TestLateOverdrawn: even after the end of a connection lnet gets no more messages from the peer
+// than the peer had credits for.
 func TestLateOverdrawn(t *testing.T) {
 	_, ends := newMetered(t, 8, 8)
 	e := ends[1]

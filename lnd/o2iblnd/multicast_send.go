@@ -15,9 +15,9 @@ import (
 const maxCasts = 64
 
 // castQueue has the datagrams that wait to be sent and those that are posted. One goroutine at a
-// time runs it: the first that finds it not running, which also posts the datagrams that others
-// queue meanwhile. So datagrams leave in order, and a handler that sends from inside Finalize does
-// not recurse.
+// time runs it: the first that finds no other one running it. That goroutine also posts the
+// datagrams that others queue meanwhile. So datagrams leave in order, and a handler that sends from
+// inside Finalize does not recurse.
 type castQueue struct {
 	mu      sync.Mutex // guards the fields up to idle
 	queue   lnd.Queue

@@ -49,9 +49,9 @@ func (ni *NI) Send(m *lnd.Message) {
 }
 
 // full reports whether n messages are too many for the NI. Messages that wait for a connection do
-// not count, and each connection may have as many as fill its queue, and twice as many answers to
-// GET_REQs, which is the most that an exchange lets its peer ask for. So unreachable and stuck peers
-// do not keep messages to other peers from being sent.
+// not count. Each connection raises the bound by three times the queue depth: by the messages that
+// fill its queue, and by twice as many answers to GET_REQs, the most that an exchange lets its peer
+// ask for. So unreachable and stuck peers do not keep messages to other peers from being sent.
 func (ni *NI) full(n int64) bool {
 	return n-ni.waiting.Load() > int64(ni.cfg.NTX+3*ni.depth*ni.conns.len())
 }
@@ -89,7 +89,7 @@ func (ni *NI) sendable(m *lnd.Message) (Reason, error) {
 func protocolOf(m *lnd.Message) kib.MsgType {
 	switch {
 	case m.Header.Type == wire.Get && m.Sink.Length > kib.MaxImmediate && m.Sink.Length <= lnd.MaxPayload && m.Target.NID == m.Header.DestNID:
-		return kib.GetReq // not for more than MaxPayload, which a peer takes for a breach of protocol
+		return kib.GetReq // a sink above MaxPayload in a GET_REQ would be a breach of protocol to the peer
 	case m.Payload.Length > kib.MaxImmediate:
 		return kib.PutReq
 	}

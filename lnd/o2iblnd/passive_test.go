@@ -11,7 +11,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// asked is a device at which a peer has requested a connection, with the result.
+// asked is a request of a peer for a connection. It notes how the NI answers, and what the NI does
+// with the connection.
 type asked struct {
 	from   netip.AddrPort
 	why    kib.Why // reason that the NI gives in its reject

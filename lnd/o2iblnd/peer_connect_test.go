@@ -36,9 +36,10 @@ func TestWithdrawn(t *testing.T) {
 	}
 }
 
-// TestNeverAsked: an accepted request fails because the peer does not know it: it was forged, or is of
-// an incarnation that has died. This side has not requested a connection yet, so a waiting message is
-// no failure: this side requests one for it. If no message waits lnet is not told anything.
+// TestNeverAsked: an accepted request fails because the peer does not know it: the request was
+// forged, or sent by an incarnation that has died. This side has not requested a connection yet. So
+// a waiting message does not fail: this side requests a connection for it. If no message waits,
+// lnet is not told anything.
 func TestNeverAsked(t *testing.T) {
 	for _, waits := range []int{0, 1} {
 		up := new(sink)

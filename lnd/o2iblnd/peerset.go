@@ -26,8 +26,8 @@ type peerSet struct {
 	have       int           // number of established connections
 	connecting int           // number of this side's requests without an answer yet
 	accepting  int           // number of accepted requests not established yet
-	acceptedAt time.Duration // when the first of the accepting requests was accepted, or the first of those in vain
-	vain       bool          // accepted requests have failed since messages wait
+	acceptedAt time.Duration // when the oldest request in accepting was accepted; if vain is set, the first one that failed
+	vain       bool          // an accepted request has failed while messages wait, and no connection was established since
 	queued     bool          // whether messages wait for a connection
 
 	version  kib.Version // protocol version of the peer; 0 while unknown

@@ -69,8 +69,8 @@ func TestRaceForgedPause(t *testing.T) {
 	h.wait()
 }
 
-// TestRaceYields: if the winning request of the peer fails, this side repeats its own request
-// for waiting messages. It does not do so because of a race that is over.
+// TestRaceYields: if the winning request of the peer fails, this side repeats its own request for
+// waiting messages. A race that is over is no reason to repeat the request.
 func TestRaceYields(t *testing.T) {
 	spec.Covers(t, "OB-1")
 	for _, tt := range []struct {

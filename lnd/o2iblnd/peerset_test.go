@@ -256,8 +256,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestAcceptFailed: if the peer's request fails this side sends its own for waiting messages, and
-// only the failure of that one ends them. If no message waits lnet is not told.
+// TestAcceptFailed: if the peer's request fails, this side sends its own for waiting messages. The
+// messages fail only if that request fails, too. If no message waits, lnet is not told.
 func TestAcceptFailed(t *testing.T) {
 	failed := func(h *setHarness, queued bool) peerOut {
 		return h.step(peerIn{kind: peerAcceptFailed, queued: queued, err: newError(PeerClosed, lustre(highNID), nil)})

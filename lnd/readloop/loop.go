@@ -151,9 +151,9 @@ func (l *Loop) setOwn() {
 	l.back <- struct{}{}
 }
 
-// After a hand-over that has delayed a message, minRefusals requests are refused, and twice as
-// many after each further one, up to maxDelays times. provenUses calls of Receive cancel one
-// such hand-over: its delay has cost as much time as several messages take.
+// After a hand-over that has delayed a message, minRefusals requests are refused, and twice as many
+// after each further one, up to maxDelays times. provenUses calls of Receive make up for one such
+// hand-over, whose delay has cost as much time as several messages take.
 const (
 	minRefusals = 2
 	maxDelays   = 10

@@ -84,7 +84,7 @@ func (l *Loop) handBack() {
 
 // finish ends Receive if f waits no more. f keeps the loop if it may stay idle.
 func (l *Loop) finish(f lnd.Follower, read bool) (done, kept bool) {
-	var now time.Duration // time given to ReadAt, which saves reading the clock again
+	var now time.Duration // from ReadAt if something was read, which saves reading the clock again
 	if read {
 		now = l.source.ReadAt()
 	} else {

@@ -28,7 +28,7 @@ func (d *digest) text(s string) {
 	}
 }
 
-// boot adds the begin of an incarnation to the digest.
+// boot adds the beginning of an incarnation to the digest.
 func (d *digest) boot(l Incarnation) { d.mix(l.Seed, uint64(l.Node), l.Number) }
 
 // digestStep adds a step to the digest. hash may be nil.

@@ -90,7 +90,7 @@ type node[M any] struct {
 	program     Program[M] // program of the last incarnation; nil before the first
 	wake        int64      // virtual time at which it wants a Timer, or never
 	armed       int64      // time of the node's next evTimer, in ns, or never
-	rearm       int64      // time of a later evTimer of the node in the queue, which becomes armed after that one; or never
+	rearm       int64      // time of a later evTimer of the node in the queue, or never; becomes armed when the evTimer in armed is handled
 	first       int32      // first of the waiting flights, if waiting > 0
 	last        int32
 	waiting     int32

@@ -35,8 +35,8 @@ func (n *Network[M]) SetSlow(id NodeID, extra time.Duration) {
 	n.slow[id] = max(int64(extra), 0)
 }
 
-// Command steps a node with a Command; if the node is busy or paused, after what waits
-// there. It returns false if the node is down.
+// Command steps a node with a Command. If the node is busy or paused, the Command comes after what
+// waits there already. It returns false if the node is down.
 func (n *Network[M]) Command(id NodeID, text string) bool {
 	nd := &n.nodes[id]
 	if nd.state&stateUp == 0 || n.err != nil {

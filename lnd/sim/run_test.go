@@ -169,8 +169,8 @@ func TestNodeSetRapid(t *testing.T) {
 	})
 }
 
-// TestPanic: a program that panics ends the run with the step, and does so
-// again when the run is recorded.
+// TestPanic: a program that panics ends the run with an error that names the step, whether or not
+// the run is recorded. A replay of the recording ends with the same error.
 func TestPanic(t *testing.T) {
 	bad := errors.New("own invariant")
 	for _, recorded := range []bool{false, true} {

@@ -33,10 +33,10 @@ func (t *Flat) Route(NodeID, NodeID) Route { return Route{Link: &t.Link} }
 // Rates implements Topology.
 func (*Flat) Rates() []int64 { return nil }
 
-// Groups is a network of groups of nodes: racks behind switches, or zones in
-// different places. Nodes of a group reach each other over Inside. A message
-// to another group goes over Between, and through the group's uplink and the
-// other's downlink, which all nodes of a group share.
+// Groups is a network of groups of nodes: racks behind switches, or zones in different places.
+// Nodes of a group reach each other over Inside. A message to another group goes over Between,
+// through the uplink of the sender's group and the downlink of the receiver's group. All nodes of a
+// group share these links.
 type Groups struct {
 	Size            int          // nodes per group; the last one may have fewer
 	Inside, Between link.Quality // quality of paths within a group, and between groups

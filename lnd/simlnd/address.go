@@ -31,7 +31,7 @@ const railShift = 24
 // NID returns the NID of a host on Net, of its rail 0.
 func NID(id sim.NodeID) nid.NID { return NIDOn(Net, id, 0) }
 
-// NIDOn returns the NID of a host on a net of type TCP, of one of its rails.
+// NIDOn returns the NID that a rail of a host has on a net of type TCP.
 func NIDOn(net nid.Net, id sim.NodeID, rail Rail) nid.NID {
 	return nid.FromNumber(net, base+uint32(rail)<<railShift+1+uint32(id))
 }

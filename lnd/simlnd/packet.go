@@ -121,8 +121,8 @@ func (l *pool) take(size int) *packet {
 	return p
 }
 
-// newPacket allocates a packet. Shutdown needs it, which may come from any
-// goroutine.
+// newPacket allocates a packet. It serves callers that cannot use the pool, such as Shutdown, which
+// any goroutine may call.
 func newPacket(size int) *packet {
 	if size == 0 {
 		return new(packet)

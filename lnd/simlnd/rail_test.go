@@ -128,7 +128,8 @@ func TestRailDeath(t *testing.T) {
 	}
 }
 
-// TestRailNames checks names and addresses that are no rail's.
+// TestRailNames: a name of an interface that is no rail is refused, and Node tells which NIDs are
+// addresses of hosts.
 func TestRailNames(t *testing.T) {
 	for _, text := range []string{"eth8", "eth-1", "eth", "ib0", "1"} {
 		if _, err := parseRail(text); !errors.Is(err, syscall.ENODEV) {

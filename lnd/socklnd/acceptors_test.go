@@ -73,7 +73,7 @@ func TestTwoNets(t *testing.T) {
 	}
 }
 
-// TestTwoNetsDialling: NIs that do not listen may have one address, too.
+// TestTwoNetsDialling: NIs that do not listen may share an address, too.
 func TestTwoNetsDialling(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newMemNet()

@@ -127,7 +127,7 @@ func (a *acceptor) choose(h *handshake, want nid.NID) *NI {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if h.ni = a.find(want); h.ni != nil {
-		h.ni.tasks.Add(1) // undone by leave; Shutdown waits for it after it has called remove
+		h.ni.tasks.Add(1) // undone by leave, for which Shutdown waits after it has called remove
 	}
 	return h.ni
 }

@@ -32,7 +32,7 @@ type batch struct {
 	records     []lnd.Record // records of the inline messages
 	copies      int          // number of their copies
 	owner       any          // Owner of the inline messages, the same for all of them
-	inlineBytes int          // bytes of the inline messages, the first ones of bytes
+	inlineBytes int          // bytes of the inline messages, which come first in the array bytes
 	latest      int          // where the latest inline message begins
 	header      wire.Header  // header of an inline message; the latest one differs from it in the last bytes alone, see varying
 	messages    []*lnd.Message

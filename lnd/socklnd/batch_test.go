@@ -156,7 +156,7 @@ func TestBatchAgain(t *testing.T) {
 		name    string
 		takes   bool
 		stream  []byte
-		offered int // ACKs offered at once, all behind the second ACK: that is the first one that parse takes
+		offered int // ACKs after the second one of the stream that the driver offers to the batch at once, without Parse for each
 		parsed  int
 		counted uint64
 	}{
@@ -186,7 +186,8 @@ func TestBatchAgain(t *testing.T) {
 	}
 }
 
-// TestBatchAgainRefused: that ACKs of one read are refused says nothing about those of the next one.
+// TestBatchAgainRefused: after the ACKs of one read were refused, those of the next read are
+// offered all the same.
 func TestBatchAgainRefused(t *testing.T) {
 	ack := kernelPut(t, 0, nil)
 	clear(ack[ksock.MsgHeaderSize+24 : ksock.MsgHeaderSize+28]) // the type of an ACK is 0
@@ -203,8 +204,8 @@ func TestBatchAgainRefused(t *testing.T) {
 	})
 }
 
-// TestBatchHold: a message in the middle of a batch is held. The batch ends, and the rest is
-// another one.
+// TestBatchHold: a message in the middle of a batch is held. The batch ends there, and the messages
+// after it are another batch.
 func TestBatchHold(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, k := established(t, Config{Keepalive: -1})

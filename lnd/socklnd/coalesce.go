@@ -18,7 +18,7 @@ import "time"
 const (
 	coalesceTime  = 50 * time.Microsecond
 	coalesceTicks = 8    // largest number of ticks of a delay that is not in vain, if the ticks are coalesceTime apart
-	maxStretch    = 2    // binary logarithm of the largest time between ticks in coalesceTime
+	maxStretch    = 2    // largest value of coalescing.stretch
 	maxAtOnce     = 1024 // bound for the number of drains that begin at once after a delay in vain
 )
 
@@ -29,7 +29,7 @@ type coalescing struct {
 	ticking bool // the timer of tick is set
 	posted  int  // bytes of inline messages so far
 	fast    int  // value that posted has at the next tick if messages come fast enough that a buffer will be full soon
-	stretch int  // binary logarithm of the time between ticks in coalesceTime
+	stretch int  // the time between ticks is coalesceTime * 2^stretch
 	atOnce  int  // drains that are to begin at once before one is delayed again
 	vain    int  // value of atOnce after the latest delay in vain, halved by each delay that was not
 }

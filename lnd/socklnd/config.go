@@ -72,7 +72,7 @@ type Config struct {
 	MaxReconnect time.Duration // max_reconnectms, default 60 s
 
 	Keepalive         time.Duration // keepalive, 30 s of silence before a NOOP; negative: none
-	KeepaliveIdle     time.Duration // keepalive_idle, 30 s, of TCP; negative: no TCP keepalive
+	KeepaliveIdle     time.Duration // keepalive_idle, default 30 s; negative: TCP sends no keepalives
 	KeepaliveInterval time.Duration // keepalive_intvl, default 5 s
 	KeepaliveCount    int           // keepalive_count, default 5
 

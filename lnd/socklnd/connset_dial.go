@@ -79,9 +79,9 @@ func (s *connSet) wake(now time.Duration) time.Duration {
 
 func (s *connSet) dialVersion() ksock.Version { return cmp.Or(s.version, s.cfg.versions.preferred) }
 
-// dialled adds a dialled connection. It refuses it if the peer has opened connections during the dial
-// that have another incarnation or version. Kernels then dial again at once; the pause is local
-// policy, against a peer whose incarnation changes each time.
+// dialled adds a dialled connection, or refuses it if, during the dial, the peer has opened
+// connections with another incarnation or version. Kernels then dial again at once; the pause is
+// local policy, against a peer whose incarnation changes each time.
 func (s *connSet) dialled(now time.Duration, in setInput, out *setOutput) {
 	s.dialling = false
 	switch {

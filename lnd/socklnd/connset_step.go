@@ -52,7 +52,7 @@ type setOutput struct {
 	closeAll    bool   // close all established connections
 	failPending bool   // fail the messages that wait for a connection with err
 	up          bool   // the first connection with the peer exists
-	down        bool   // connections gone, or none could be had; see err
+	down        bool   // all connections were closed, or none could be made; see err
 	err         error
 	dial        bool // dial a connection of dialType in dialVersion
 	dialType    ksock.ConnType

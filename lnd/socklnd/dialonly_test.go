@@ -66,7 +66,7 @@ func TestDialOnlyBacksOff(t *testing.T) {
 		conns[1].Close()
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
-		h.wantCount(ConnectFailed, 10) // after 1, 2, 4, 8, ... 60, 60 s
+		h.wantCount(ConnectFailed, 10) // dials after 1, 2, 4, 8, ... 60, 60 s
 		h.put(probeID)
 		if err := h.wantFinalized(2)[1]; !errors.Is(err, syscall.EHOSTUNREACH) {
 			t.Errorf("message ended with %v", err)

@@ -9,7 +9,7 @@ import (
 
 // TestHandshakesEnd: a node that shuts down finishes the handshakes that it has begun, and begins
 // no more. Kernels log an error for each handshake that breaks off, and a command that sends one
-// message and ends would often leave one. A peer that does not answer delays the end by
+// message and ends would often cause such an error. A peer that does not answer delays the end by
 // handshakeGrace at most.
 func TestHandshakesEnd(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -37,7 +37,7 @@ func dialLoopback(t *testing.T, f *tcpFabric, h *host, incarnation int) net.Conn
 		if !strings.HasSuffix(fmt.Sprintf("%x", answer), "ffffffff00000000") {
 			return c
 		}
-		_ = c.Close() // the host is taking down the client's last connection
+		_ = c.Close() // refused: the host is still closing the client's last connection
 	}
 }
 

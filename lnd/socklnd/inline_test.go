@@ -16,8 +16,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// inlineEnd is an outcome of inline messages: how many have left together, or the error with which
-// one was lost.
+// inlineEnd is an outcome of inline messages: how many have left together, or how many have failed,
+// and the error.
 type inlineEnd struct {
 	left int
 	lost error

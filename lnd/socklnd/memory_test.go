@@ -41,7 +41,7 @@ func TestIdleMemory(t *testing.T) {
 	x.Send(put)
 	<-b.arrived
 	<-a.left
-	const all = 2*each + 1 // each connections of BULK_IN, as many of BULK_OUT, and CONTROL
+	const all = 2*each + 1 // BULK_IN and BULK_OUT have each connections, CONTROL has one
 	for deadline := time.Now().Add(time.Minute); open(x.(*NI)) < all || open(y.(*NI)) < all; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d and %d of %d connections are open", open(x.(*NI)), open(y.(*NI)), all)

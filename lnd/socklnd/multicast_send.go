@@ -12,8 +12,9 @@ import (
 )
 
 // castQueue is the queue of datagrams to send. One goroutine at a time runs it: the first that
-// finds it not running, which also sends the datagrams that others queue meanwhile. So datagrams
-// leave in order, and a handler that sends from inside Finalize does not recurse.
+// finds no other one running it. That goroutine also sends the datagrams that others queue
+// meanwhile. So datagrams leave in order, and a handler that sends from inside Finalize does not
+// recurse.
 type castQueue struct {
 	mu      sync.Mutex
 	queue   lnd.Queue // messages to send; guarded by mu

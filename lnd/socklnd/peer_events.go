@@ -67,7 +67,7 @@ func (p *peer) failMessage(m *lnd.Message, err error) {
 	p.events.Add(e)
 }
 
-// failPending finalizes all messages that wait for a connection after unlock.
+// failPending has all messages that wait for a connection finalized with err after unlock.
 func (p *peer) failPending(err error) {
 	if p.pending.Len() > 0 {
 		p.events.Add(event{kind: eventFailed, failed: p.pending, err: err})

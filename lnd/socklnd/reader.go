@@ -41,8 +41,8 @@ type reader struct {
 
 	batcher lnd.Batcher // the layer above, if it receives in batches; nil: it does not
 	batched bool        // a message since the last EndBatch had More set
-	latest  int         // where the latest message begins in bytes, if the next one may repeat its header; else -1
-	refused int         // offset in bytes of the end of those messages that lnet has refused to take all at once; 0: none in this batch
+	latest  int         // index in the field bytes where the latest message begins, if the next one may repeat its header; else -1
+	refused int         // index in the field bytes behind the messages that lnet has refused to take all at once; 0: none in this batch
 	msgs    uint64      // messages that are not counted in rxMsgs yet
 
 	corked   int           // messages since the connection was corked last, modulo corkCheck
@@ -65,7 +65,7 @@ type reader struct {
 // message is probably large too, and what is read ahead of its payload has to be copied. In all
 // other cases the window is wide.
 const (
-	smallWindow  = 512                                           // bytes; must be more than maxSmall
+	smallWindow  = 512                                           // bytes; a read that brings fewer makes the window small
 	narrowWindow = 4<<10 + ksock.MsgHeaderSize + wire.HeaderSize // one page of payload comes along, so the rest begins at a page of the sink
 	wideWindow   = readBufferSize
 	largePayload = 16 << 10

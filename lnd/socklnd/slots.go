@@ -5,9 +5,9 @@ import (
 	"net/netip"
 )
 
-// origin is where an accepted connection comes from: the limits count by it. Unprivileged
-// processes of a host have limits of their own, so that their connections do not use up those of
-// the host's kernel and of root.
+// origin is where an accepted connection comes from. Connections of different origins are counted
+// separately. Unprivileged processes of a host have limits of their own, so that their connections
+// do not use up those of the host's kernel and of root.
 type origin struct {
 	addr     netip.Addr
 	reserved bool // the source port is at most 1023

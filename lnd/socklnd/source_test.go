@@ -132,8 +132,8 @@ func TestSourceAddress6(t *testing.T) {
 	})
 }
 
-// TestSourceAddressOff: with source_address off a NID of the net is believed from any
-// address, as kernels do.
+// TestSourceAddressOff: with source_address off a NID of the net is believed from any address, as
+// by kernels.
 func TestSourceAddressOff(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newMemNet()

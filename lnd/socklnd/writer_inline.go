@@ -267,7 +267,8 @@ func (w *writer) left(b *batch, list []lnd.Record, now time.Duration) {
 	}
 }
 
-// lost reports that n of the messages of b that r stands for, which have these bytes, have failed.
+// lost reports that n of the messages that the record r stands for have failed. bytes has the
+// headers and the payload of one of them.
 func (w *writer) lost(b *batch, r *lnd.Record, n int, bytes []byte, err error) {
 	f := &w.c.framing
 	var h wire.Header

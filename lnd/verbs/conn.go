@@ -74,8 +74,8 @@ type Conn interface {
 	// disconnect request, and the event Disconnected follows. Received messages that the
 	// consumer has stay valid. A second call does nothing.
 	Disconnect()
-	// Close frees the connection after its last event; before that it disconnects,
-	// and no event follows.
+	// Close frees the connection if its last event has come. Otherwise it disconnects first, and no
+	// event follows.
 	Close()
 }
 

@@ -19,8 +19,8 @@ import (
 type PingOptions struct {
 	Source  nid.NID       // local NID to ping from; zero lets LNet choose
 	Timeout time.Duration // time limit of the whole exchange; 0 means 5 s
-	// Size is the room for the answer in bytes; 0 means 3960, as lnetctl. An
-	// answer that does not fit is asked for again with enough room.
+	// Size is the room for the answer in bytes; 0 means 3960, as in lnetctl. An answer
+	// that does not fit is asked for again with enough room.
 	Size int
 
 	recovery bool // the ping tests whether an NI works again

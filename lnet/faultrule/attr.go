@@ -75,7 +75,8 @@ func (a *Attr) Validate(k Kind) error {
 	return fmt.Errorf("%s: %w", wrong, syscall.EINVAL)
 }
 
-// invalid says what is wrong; the first sentences are those of the kernel's tools.
+// invalid returns a sentence that says what is wrong, or nothing. The first two sentences are
+// those of the kernel's tools.
 func (a *Attr) invalid(k Kind) string {
 	switch {
 	case !a.Source.IsValid() || !a.Dest.IsValid():

@@ -74,8 +74,8 @@ func (s *Types) UnmarshalText(b []byte) (err error) {
 // maxPortals is how many portals a node has (MAX_PORTALS).
 const maxPortals = 64
 
-// Portals is a set of portals, bit 1<<i for portal i. The zero value stands for
-// messages of any portal or none, any other for PUTs and GETs alone.
+// Portals is a set of portals, bit 1<<i for portal i. The zero value stands for messages of any
+// portal or none. Any other value stands for PUTs and GETs to its portals alone.
 type Portals uint64
 
 // Has reports whether the message is one to a portal of the set.

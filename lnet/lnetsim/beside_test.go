@@ -122,7 +122,7 @@ func (b *beside) ping() {
 	})
 }
 
-// flood sends more to each of the others than its connection can take.
+// flood sends to each dead or stuck peer more than its connection can take.
 func (b *beside) flood() {
 	bulk := make([]byte, 16<<10)
 	for i := range b.others {

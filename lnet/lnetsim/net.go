@@ -25,8 +25,8 @@ type config struct {
 	// Window is the Window of simlnd.Config.
 	Window int
 	Kind   kind // kind of the operations that Rate starts
-	// Rate is the operations that each node starts per second of its clock; 0: only those of
-	// commands.
+	// Rate is how many operations each node starts per second of its clock; 0: only commands
+	// start operations.
 	Rate float64
 	// Operations, if not 0, makes each node do that many operations as fast as it can.
 	Operations  int

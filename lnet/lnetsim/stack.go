@@ -103,7 +103,8 @@ type railNI struct {
 	ni   *lnet.NI
 }
 
-// Ping pings the LNet of a node and ignores the answer, as other programs of this node may do.
+// Ping pings the LNet of a node and ignores the answer. It stands for a ping by another program
+// of this node.
 func (s *Stack) Ping(id nid.NID) {
 	discovery.StartPing(s.Table, nid.ProcessID{NID: id, PID: nid.LustrePID}, discovery.PingOptions{}, func(wire.PingInfo, error) {})
 }
@@ -135,7 +136,7 @@ func (s *Stack) Credits() (missing, queued int) {
 }
 
 // MinCredits is the lowest number of credits that a peer ever had; negative if messages waited
-// for one.
+// for one. some is false if the stack has no peer.
 func (s *Stack) MinCredits() (least int, some bool) {
 	for _, p := range s.Node.Snapshot().Peers {
 		if !some || p.MinCredits < least {

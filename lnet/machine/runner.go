@@ -9,7 +9,7 @@ import (
 
 const (
 	minWake   = time.Millisecond      // a wake that is not later than now is moved this far
-	lateWake  = 10 * time.Millisecond // a timer that comes later than that counts as late
+	lateWake  = 10 * time.Millisecond // a timer that runs later than its wake by more than this counts as late
 	timerSlip = time.Millisecond      // how much too early a timer may run
 	keptOuts  = 16                    // number of outputs whose memory is kept
 )

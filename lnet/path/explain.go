@@ -97,8 +97,8 @@ func (e *explainer) whyLocal(n *Net[*Local], l *Local) Reason {
 	return lostNet(c.nets.score(), nets{n, there}.score())
 }
 
-// netBeside returns the net of the next hop's node that this node is on too, if the message
-// may take that net.
+// netBeside returns the net of a NID, with the NIs that the next hop's node has on it. It
+// returns nil if the message may go to no other NI of that node.
 func (e *explainer) netBeside(id nid.NID) *Net[*Remote] {
 	if g := e.Choice.Gateway; g != nil {
 		if p := g.NI.Peer(); p != nil && p.MultiRail {

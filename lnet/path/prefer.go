@@ -109,7 +109,7 @@ func (n nets) score() score {
 }
 
 // bestNets chooses the net on which this node sends to another one. If the nodes have no net in
-// common, the field there of the result is nil.
+// common, the result's field named there is nil.
 func (t *Table) bestNets(p *Peer) (best nets) {
 	var most score
 	known := false
@@ -148,8 +148,8 @@ func (t *Table) bestBeyond(p *Peer) (best *Net[*Remote]) {
 }
 
 // compareRoutes compares two routes, with the next hops that were chosen for them. order is
-// positive if a is better, and why says by what. routers are the gateways that a rule
-// prefers.
+// positive if a is better, and why is the reason that decided. routers are the gateways
+// that a rule prefers.
 func compareRoutes(a, b *Choice, routers NIDs) (order int64, why Reason) {
 	g, h := a.Gateway, b.Gateway
 	if order = g.in(routers) - h.in(routers); order != 0 {

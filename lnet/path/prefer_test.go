@@ -7,7 +7,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// step makes one change in favour of one of two candidates, alternately.
+// step is a change in favor of one of two candidates; the steps of a list favor the
+// first and the second in turn.
 type step struct {
 	what string
 	do   func()

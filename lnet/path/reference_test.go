@@ -232,8 +232,9 @@ func (f reference) overRails(p *Peer) (from *Local, hop, dest nid.NID) {
 	return from, hop, to.NID
 }
 
-// TestReference compares choices in random worlds with those of the reference, and the text
-// of Explain with both.
+// TestReference compares choices in random worlds with those of the reference. Explain must
+// return the same error as the reference or, without an error, mark exactly one NI of this node
+// as chosen.
 func TestReference(t *testing.T) {
 	spec.Covers(t, "SP-9", "SP-10", "SP-11", "SP-12", "SP-14")
 	rapid.Check(t, func(t *rapid.T) {

@@ -41,8 +41,8 @@ func Judge(c Case) Consequence {
 	return v
 }
 
-// consequences are those of each class of failure, before Judge looks at the rest of the
-// case.
+// consequences has the consequence of each class of failure, before Judge looks at the
+// rest of the case.
 var consequences = [lnd.NumFailures]Consequence{
 	lnd.LocalInterrupt: {Local: true, Resend: true},
 	lnd.LocalDropped:   {Local: true, Resend: true},

@@ -114,7 +114,7 @@ func TestWhoIsRecovered(t *testing.T) {
 	b.step(Input{Kind: Hurt, Target: peer, LastHeard: 8 * time.Second})
 	b.step(Input{Kind: Hurt, Target: mine, LastHeard: -1})
 	b.run(26 * time.Second)
-	b.want("11 11 13 13 17 25") // 9 s after its last message recovery of the peer ends, that of the local NI does not
+	b.want("11 11 13 13 17 25") // recovery of the peer ends 9 s after its last message; recovery of the local NI goes on
 	b.step(Input{Kind: Heard, Target: mine, Whole: true})
 	b.step(Input{Kind: Heard, Target: peer, LastHeard: b.now})
 	b.run(28 * time.Second)

@@ -11,8 +11,8 @@ const maxHealth = 1000
 
 // Settings are the tunables of routes. The zero value is not the default.
 type Settings struct {
-	// AvoidAsymmetric (avoid_asym_router_failure): a route to the next net counts as alive
-	// only while the gateway says that its NI on that net is up.
+	// AvoidAsymmetric (avoid_asym_router_failure): a route with a single hop counts as
+	// alive only while the gateway says that its NI on that net is up.
 	AvoidAsymmetric bool
 	// Sensitivity (router_sensitivity_percentage) is how healthy an NI of a gateway must be
 	// to count as alive, in percent of the full health.

@@ -140,7 +140,7 @@ func TestWatch(t *testing.T) {
 	c.run(10 * time.Second)
 	c.log = nil
 	c.watch(defaults, target("10.88.0.8@tcp"), target("10.88.0.7@tcp"))
-	c.want("10s check 10.88.0.8@tcp at 10.88.0.8@tcp") // the time of the known gateway has not changed
+	c.want("10s check 10.88.0.8@tcp at 10.88.0.8@tcp") // the new gateway is checked at once; the time of the known gateway has not changed
 	second := c.last
 	c.watch(defaults, target("10.88.0.7@tcp"))
 	c.answer(second.Exchange, nil)

@@ -58,7 +58,7 @@ type Neighbour struct {
 	limit   int // number of router credits
 	used    int // number of router credits in use
 	extra   int // extra credits in use, for messages to next hops that have stalled; at most limit
-	lowest  int // fewest credits so far; negative: so many messages waited
+	lowest  int // fewest credits so far; if negative: minus the most messages that waited
 	waiting list
 	wants   [bufferClasses]want
 	outlet
@@ -168,8 +168,8 @@ func (l *Ledger) hasRoom(t *Ticket) bool {
 	return r.used < r.buffers && r.taken+t.memory <= r.bytes
 }
 
-// hasShare reports whether the next hop of t may have another buffer: it has fewer than are
-// free, or none.
+// hasShare reports whether the next hop of t may have another buffer: it holds fewer
+// buffers than are free, or none.
 func (l *Ledger) hasShare(t *Ticket) bool {
 	r, to := &l.rooms[t.class], t.to
 	if to.held[t.class] == 0 {
@@ -212,7 +212,7 @@ func (l *Ledger) hold(t *Ticket, to *Neighbour, sign int) {
 	}
 }
 
-// noteLowest updates lowest to the present credits.
+// noteLowest lowers the field lowest to the present credits, if these are fewer.
 func (n *Neighbour) noteLowest() { n.lowest = min(n.lowest, n.limit-n.used-n.waiting.n) }
 
 // Depart notes that t, whose payload has arrived, is under way to its next hop, which may
@@ -257,7 +257,7 @@ func (l *Ledger) End(t *Ticket, now time.Duration) {
 	}
 	t.granted, t.from, t.to = false, nil, nil
 	l.tickets--
-	l.scan(class, l.scanning) // before advance, because other neighbours have their turn before the sender from
+	l.scan(class, l.scanning) // before advance: the other neighbours take their turns before the sender, which is from
 	l.advance(from)
 }
 

@@ -75,8 +75,8 @@ func (p *Pool) Put(b []byte) {
 	s.list = append(s.list, b)
 }
 
-// makeRoom frees unused buffers, the largest first, until the limit allows to allocate as many
-// bytes as more says. The caller holds mu.
+// makeRoom frees unused buffers, the largest first, until a new buffer of the given size fits
+// within the limit. The caller holds mu.
 func (p *Pool) makeRoom(more int) {
 	for i := sizes - 1; i >= 0; i-- {
 		for len(p.free[i].list) > 0 && p.total+more > p.limit {

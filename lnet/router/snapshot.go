@@ -4,7 +4,7 @@ package router
 type Buffers struct {
 	Pages      int `json:"npages"`     // pages of one buffer
 	Buffers    int `json:"nbuffers"`   // number of buffers configured
-	Credits    int `json:"credits"`    // free buffers; negative: so many messages wait
+	Credits    int `json:"credits"`    // free buffers; if negative: minus the number of waiting messages
 	MinCredits int `json:"mincredits"` // lowest Credits so far
 	Memory     int `json:"memory"`     // bytes of buffers in use
 	MaxMemory  int `json:"max_memory"` // most bytes that may be in use

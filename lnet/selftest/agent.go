@@ -121,9 +121,9 @@ func (a *Agent) open() error {
 	return nil
 }
 
-// firstID returns the number before that of the first RPC. Like the numbers of kernel nodes it has
-// the seconds of the node's start in its highest 16 bits, and nanoseconds below these, so that the
-// numbers of the node's earlier incarnation are not used again.
+// firstID returns one less than the number of the first RPC. Like the numbers of kernel nodes it
+// has the seconds of the node's start in its highest 16 bits, and nanoseconds below these, so that
+// the numbers of the node's earlier incarnation are not used again.
 func firstID(incarnation uint64) uint64 {
 	const second = uint64(time.Second)
 	return max(1, incarnation/second<<48|incarnation%second<<16)

@@ -8,7 +8,8 @@ import (
 	"ulnet/lnet/selftest/wire"
 )
 
-// TestPingMemory: a PING test makes no memory but for the fields of the request and of the reply.
+// TestPingMemory: a PING test allocates no memory except for the fields of the request and of the
+// reply.
 func TestPingMemory(t *testing.T) {
 	l := newLab(t, 2, selftest.Config{})
 	l.want(1, wire.MakeSessionService, &wire.MakeSession{Session: session, Name: "memory"}, wire.OK)

@@ -22,8 +22,8 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// TestSink: memory to receive into has the size that is asked for, up to the most that an RPC
-// needs, and nothing in it passes a check after it was used.
+// TestSink: sink returns as many bytes as it is asked for, up to the most that an RPC needs.
+// They are zero even if an earlier RPC used the memory, so that old data pass no check.
 func TestSink(t *testing.T) {
 	m := newBulkMemory()
 	for _, size := range []int{1, 8, 4095, 4096, 4097, 65536, engine.MaxLength, mostBulk} {

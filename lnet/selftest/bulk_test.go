@@ -50,7 +50,7 @@ func TestBulk(t *testing.T) {
 	}
 }
 
-// TestTakenText: errors of the package are of its type, and say what to do.
+// TestTakenText: the errors of the package are of type Error, and say what to do.
 func TestTakenText(t *testing.T) {
 	for _, err := range []error{selftest.ErrTaken, selftest.ErrBusy} {
 		if e, ok := errors.AsType[*selftest.Error](err); !ok || len(e.Why) < 20 {

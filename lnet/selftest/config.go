@@ -83,8 +83,9 @@ func statusOf(s engine.Stats) Status {
 // Request buffers of each portal. Further requests wait at the portal, which is lazy.
 const buffers = 64
 
-// A goroutine that hands an event to the machine carries out the effects of about turn steps, not
-// more. While the effects of mostPending steps wait, requests are dropped.
+// A goroutine that hands an event to the machine carries out the effects of about as many steps
+// as the constant turn says, and no more. While the effects of mostPending steps wait, requests
+// are dropped.
 const (
 	turn        = 1 << 10
 	mostPending = 1 << 14

@@ -17,8 +17,8 @@ import (
 	"ulnet/portals"
 )
 
-// lab is a network in virtual time: host 0 is a console that a test speaks for, and the others
-// are test nodes.
+// lab is a network in virtual time: host 0 is a console, whose requests the test itself sends;
+// the others are test nodes.
 type lab struct {
 	t      *testing.T
 	fabric *simlnd.Fabric

@@ -17,14 +17,14 @@ type Joined struct {
 	Group   string       `json:"group"`   // the group of the console in which this node is
 }
 
-// Join asks the console of another node for membership of its session, in a group, which the
-// console makes if it is not there. In this way a node can take part that the console does not name, or
-// cannot reach by itself. The node leaves the session as all its nodes do: when the console ends it,
-// or is silent for the time-out of sessions. Errors are an *Error with an Errno: EBUSY if the node
-// is in a session or asks a console already, EINVAL or EAFNOSUPPORT for a NID or group that
-// cannot be, EPERM for a console that Config.Allow refuses, ETIMEDOUT or EHOSTUNREACH if the
-// console cannot be asked, and what the console refuses with. When ctx ends its error is returned; the
-// console may have admitted the node all the same, and sees later that the node is not in the session.
+// Join asks the console of another node for membership of its session, in a group, which the console
+// makes if it is not there. In this way a node can take part that the console does not name, or cannot
+// reach by itself. The node leaves the session as all its nodes do: when the console ends it, or is
+// silent for the time-out of sessions. Errors are an *Error with an Errno: EBUSY if the node is in a
+// session or asks a console already, EINVAL or EAFNOSUPPORT for an invalid NID or group, EPERM for a
+// console that Config.Allow refuses, ETIMEDOUT or EHOSTUNREACH if the console cannot be asked, and what
+// the console refuses with. When ctx ends its error is returned; the console may have admitted the node
+// all the same, and sees later that the node is not in the session.
 func (a *Agent) Join(ctx context.Context, console nid.ProcessID, group string) (Joined, error) {
 	over := make(chan engine.Joined, 1)
 	id := a.beginJoin(console, group, func(end engine.Joined) { over <- end })

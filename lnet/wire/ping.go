@@ -125,8 +125,8 @@ func (p PingInfo) Size() int {
 	return size
 }
 
-// largeEntrySize returns the length of a large entry with so many bytes of
-// address, padding included.
+// largeEntrySize returns the length of a large entry whose address has addrLen bytes,
+// padding included.
 func largeEntrySize(addrLen int) int { return (4 + 4 + addrLen + 3) &^ 3 }
 
 // AppendBinary appends p. The errors are ErrNICount and errAnyNID; b is

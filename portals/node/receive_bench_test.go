@@ -157,7 +157,7 @@ func benchmarkReceive(b *testing.B, ack bool) {
 	b.ReportMetric(float64(processorTime(b)-began)/float64(b.N), "cpu-ns/op")
 }
 
-// processorTime returns the CPU time of this process in nanoseconds, which is fairly the same however
+// processorTime returns the CPU time of this process in nanoseconds, which is about the same however
 // busy the machine is.
 func processorTime(b *testing.B) int64 {
 	var u syscall.Rusage

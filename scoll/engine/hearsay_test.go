@@ -50,8 +50,8 @@ func (h *harness) reboot() {
 }
 
 // TestForgedIncarnation: another member forges in a request an incarnation of the root, or of
-// the group's creator. This does not lock these nodes out, whether the victim knows them or
-// not, nor after the victim's restart.
+// the group's creator. The victim still accepts requests of these two nodes, whether or not
+// it knows them, and also after its own restart.
 func TestForgedIncarnation(t *testing.T) {
 	spec.Covers(t, "SC-164")
 	near := uint64(IncarnationSlack) // close to the highest incarnation that is not refused at once
@@ -203,8 +203,8 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// TestOwnGroupForged: a forged group with this node as its creator is refused, and does not
-// use up a number of this node's groups.
+// TestOwnGroupForged: a forged group with this node as its creator is refused. It does not use
+// up one of the numbers that this node gives to its groups.
 func TestOwnGroupForged(t *testing.T) {
 	h := newHarness(t, 8, 7, nil)
 	h.from(5, func(r *wire.RequestHeader) {
@@ -225,7 +225,7 @@ func extremes(b []byte, at, size int, put func([]byte)) {
 		changed := append([]byte(nil), b...)
 		var word [8]byte
 		binary.LittleEndian.PutUint64(word[:], value)
-		if value == 1<<63 || value == math.MaxUint64>>1 { // this sets the highest bit of shorter fields
+		if value == 1<<63 || value == math.MaxUint64>>1 { // shifted to the size of the field: its highest bit alone, or all other bits
 			binary.LittleEndian.PutUint64(word[:], value>>(64-8*min(size, 8)))
 		}
 		copy(changed[at:at+size], word[:])
@@ -233,8 +233,9 @@ func extremes(b []byte, at, size int, put func([]byte)) {
 	}
 }
 
-// TestExtremeRequests: whatever value a member forges in a field of a request of other nodes,
-// the victim takes their requests as before, also after its restart.
+// TestExtremeRequests: a member forges a request in the name of other nodes, with any value
+// in any field. The victim still accepts the genuine requests of these nodes, also after its
+// own restart.
 func TestExtremeRequests(t *testing.T) {
 	spec.Covers(t, "SC-164")
 	fields := map[string][2]int{
@@ -271,7 +272,7 @@ func TestExtremeRequests(t *testing.T) {
 	}
 }
 
-// drain lets so much time pass that all requests end; all callbacks return.
+// drain lets time pass until all requests have ended, and makes all callbacks return.
 func (h *harness) drain() {
 	h.t.Helper()
 	for rounds := 0; h.m.requests.active > 0; rounds++ {
@@ -329,7 +330,7 @@ func TestExtremeReplies(t *testing.T) {
 }
 
 // TestExtremeWords: a node that is not the parent sends any value in a field of a Progress or
-// an Identity. Bulk data comes as before.
+// an Identity. The bulk data of a request arrives all the same.
 func TestExtremeWords(t *testing.T) {
 	for _, word := range [][]byte{
 		(&wire.Progress{ReplyBits: 77, There: 4096}).AppendTo(nil), (&wire.Identity{Nonce: 1, Incarnation: 2, Kind: wire.Tell}).AppendTo(nil), (&wire.Identity{Nonce: 1, Incarnation: 2, Kind: wire.Ask}).AppendTo(nil),

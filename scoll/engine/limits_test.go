@@ -249,7 +249,7 @@ func active(m *Machine) (ids []RequestID) {
 func TestMemberOrder(t *testing.T) {
 	spec.Covers(t, "SC-126")
 	targets := testTargets(9, 1)
-	slices.Reverse(targets[1:]) // the most distant racks first
+	slices.Reverse(targets[1:]) // an order that a caller may choose: the most distant racks first
 	members, err := wire.NewMembership(targets)
 	if err != nil {
 		t.Fatal(err)

@@ -13,8 +13,8 @@ const maxWaiting = 4096
 // pace is a congestion window: how many broadcasts of this node over a group are under way at a
 // time, with slow start, additive increase and multiplicative decrease. It halves when a member
 // has to hold a request, but only once for all broadcasts under way at that time. Before the
-// first decrease it grows by one for each broadcast that no member held. After it, it grows by
-// one for each window of such broadcasts.
+// first decrease it grows by one for each broadcast that no member held. After the first
+// decrease it grows by one for each window of such broadcasts.
 type pace struct {
 	size   int // window: bound of broadcasts in flight; 0: firstPace
 	credit int

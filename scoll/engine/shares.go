@@ -27,7 +27,7 @@ const (
 	strangerBytes = maxListSize / 16
 	maxDialed     = 16
 	// dialHold is how long an address counts as connected: lnet keeps the connection of an
-	// idle peer for so long.
+	// idle peer for this time.
 	dialHold = 10 * time.Minute
 )
 

@@ -58,7 +58,7 @@ func TestGhosts(t *testing.T) {
 	h = listed(t, few)
 	h.admitted(nil)
 	h.drain()
-	for i := range maxTombstones + 10 { // more ghosts, of the same few groups again and again
+	for i := range maxTombstones + 10 { // adds more ghosts than are kept, again and again of the same few thousand groups
 		h.stranger(i%6, 100+i%2000, 0, 1, func(r *wire.RequestHeader) { r.Sequence, r.First = uint64(i+1), uint64(i+1) })
 		h.drain()
 	}

@@ -79,7 +79,7 @@ func (c keeper) client(i int) (kill func(), err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	kill = func() {
 		cancel()
-		_ = conn.Close() // no one else uses the connection
+		_ = conn.Close() // the connection belongs to this client alone
 	}
 	leases := pb.NewLeaseClient(conn)
 	lease, err := leases.LeaseGrant(ctx, &pb.LeaseGrantRequest{TTL: int64(c.TTL / time.Second)})

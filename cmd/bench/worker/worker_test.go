@@ -192,8 +192,8 @@ func descriptors(t *testing.T) int {
 	return len(open)
 }
 
-// TestStopFrozen: workers that do not react are all killed at the same time: not each after its own
-// time of grace.
+// TestStopFrozen: workers that do not react are all killed at the same time, and not one after the
+// other, each after a grace period of its own.
 func TestStopFrozen(t *testing.T) {
 	const grace = time.Second
 	defer worker.SetGrace(grace)()

@@ -11,7 +11,7 @@ import (
 )
 
 // TestMemoryGivenBack: if no buffers can be posted for a request, its reserved memory is
-// released. Otherwise a member would refuse all requests after some of these.
+// released. Otherwise, after a number of such requests, a member would refuse all others.
 func TestMemoryGivenBack(t *testing.T) {
 	const other = scoll.ServiceID(99)
 	s := newServers(t, 3, func(_ int, cfg *Config, _ *scoll.Config) {

@@ -10,10 +10,11 @@ import (
 	"time"
 )
 
-// nameless matches what Name replaces in a hostname, because the name of a file should not have it.
+// nameless matches the characters of a hostname that the name of a file should not have. Name replaces them.
 var nameless = onUse(`[^A-Za-z0-9.-]+`)
 
-// Name returns the name of the report, which has host and time. The folder in the archive has it.
+// Name returns the name of the report, which contains the hostname and the time. The folder in the archive has
+// the same name.
 func (r *Report) Name() string {
 	return "lnet-bugreport-" + nameless().ReplaceAllString(r.Host, "_") + "-" + r.Created.Format("20060102-150405")
 }

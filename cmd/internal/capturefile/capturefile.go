@@ -50,7 +50,7 @@ func Create(name string, keep int) (*os.File, error) {
 		if err := shift(name, max(keep, 1)); err != nil {
 			return nil, err
 		}
-		break // in between, another process has created a file of that name, which must not be touched
+		break // O_EXCL below leaves a file alone that another process has created under that name in between
 	}
 	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }

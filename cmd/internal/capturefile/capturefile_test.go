@@ -67,8 +67,8 @@ func TestKeepsOldCaptures(t *testing.T) {
 	}
 }
 
-// TestUndo: the capture that is being written gets its name back. If it had none any more, the new file is
-// removed. A file that another program has put at the name stays.
+// TestUndo: the capture that is being written gets its name back. If it had no name any more, because
+// its file was removed by hand, the new file is removed. A file that another program has put at the name stays.
 func TestUndo(t *testing.T) {
 	for _, test := range []struct {
 		name            string

@@ -95,8 +95,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestNoArguments: nil stands for a command line without arguments, and not for that of this process,
-// which cobra would take.
+// TestNoArguments: nil stands for a command line without arguments. With nil, cobra itself would take the
+// arguments of this process.
 func TestNoArguments(t *testing.T) {
 	defer func(args []string) { os.Args = args }(os.Args)
 	os.Args = []string{"program", "--unknown"}

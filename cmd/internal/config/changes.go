@@ -89,7 +89,7 @@ var atRunTime = sync.OnceValue(func() map[string]bool {
 		"routing", "forwarding", "buffers", "global",
 		"faults", "handlers", "selftest_allow", "metrics_hosts", "log_level", "log_format",
 		"modprobe", "lnet_conf", // the contents of these files are compared as the keys that they set
-		"eager_ack", "nonblk_zcack", "zc_min_payload", "nscheds", "nconnds", "nconnds_max", // without effect
+		"eager_ack", "nonblk_zcack", "zc_min_payload", "nscheds", "nconnds", "nconnds_max", // these keys have no effect
 	} {
 		all[key] = true
 	}

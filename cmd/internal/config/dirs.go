@@ -39,9 +39,9 @@ func (p Dirs) stateDir() (dir, variable string) {
 	return filepath.Join(p.Getenv("HOME"), ".local", "state", "lnetd"), "$HOME"
 }
 
-// RuntimeDir is where lnetd keeps its socket. That is $RUNTIME_DIRECTORY of systemd. Without
-// that it is /run/lnetd for root, and for users $XDG_RUNTIME_DIR/lnetd or a directory of their
-// own in the system's directory for temporary files.
+// RuntimeDir is the directory in which lnetd keeps its socket: $RUNTIME_DIRECTORY of systemd. If systemd
+// does not set this variable, the directory is /run/lnetd for root, and for users $XDG_RUNTIME_DIR/lnetd or
+// a directory of their own in the system's directory for temporary files.
 func (p Dirs) RuntimeDir() string {
 	dir, _ := p.runtimeDir()
 	return dir

@@ -15,7 +15,7 @@ import (
 )
 
 // Sections are those parts of lnetd's configuration file that have the format of lnetctl's
-// files. They are read as such because the other keys of lnetd cannot say everything about a
+// files. lnetd accepts this format because its other keys cannot say everything about a
 // network, a peer or a route.
 type Sections struct {
 	Net   []tree.Net    // net: networks and their NIs

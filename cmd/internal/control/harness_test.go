@@ -202,7 +202,7 @@ func (d *daemon) end(t *testing.T) {
 	if err := wait(t, d.done); err != nil {
 		t.Errorf("server: %v", err)
 	}
-	d.done <- nil // for further calls of end
+	d.done <- nil // so that a further call of end does not wait
 }
 
 func wait[T any](t *testing.T, c <-chan T) T {

@@ -214,8 +214,8 @@ func TestStatusOfRefusals(t *testing.T) {
 	}
 }
 
-// TestServerThatDoesNotAnswer: a server that accepts and says nothing, as a daemon does that is stopped,
-// is an error that says so, in time.
+// TestServerThatDoesNotAnswer: if a server accepts a connection and does not answer, like a daemon that
+// is stopped, the client returns in time an error that says so.
 func TestServerThatDoesNotAnswer(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", socket) // connections wait in its backlog

@@ -39,8 +39,8 @@ func (r *running) add(pattern string, n int) {
 	}
 }
 
-// await waits until no request is being answered, or ctx ends. It returns the patterns of those that
-// still are, or "".
+// await waits until no request is being answered, or ctx ends. It returns the patterns of the requests
+// that are still being answered, or "".
 func (r *running) await(ctx context.Context) string {
 	if deadline.Wait(ctx, r.all.Wait) == nil {
 		return ""

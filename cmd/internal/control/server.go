@@ -59,8 +59,8 @@ const (
 	maxHeader   = 16 << 10 // largest headers of a request, in bytes
 	idleTimeout = time.Minute
 
-	// maxGroupCaptures bounds the captures of the socket's group. It leaves most of the 16 places that a
-	// capture.Writer has to root, to the file of --capture and to the page.
+	// maxGroupCaptures bounds the captures of the socket's group. A capture.Writer has 16 places: most of
+	// them remain for root, for the file of --capture and for the page.
 	maxGroupCaptures = 6
 )
 

@@ -313,8 +313,8 @@ func TestCommandsDoNotWaitForEachOther(t *testing.T) {
 	}
 }
 
-// TestServeEndsInTime: OP-93: an operation that ignores its context holds Serve only for a time after the
-// end, and the log names it.
+// TestServeEndsInTime: OP-93: an operation that ignores its context delays the end of Serve only for a
+// limited time, and the log names the operation.
 func TestServeEndsInTime(t *testing.T) {
 	spec.Covers(t, "OP-93")
 	begun, stuck, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})

@@ -20,7 +20,7 @@ func TestLogLevel(t *testing.T) {
 	l := NewLog(cli.Env{Stderr: &stderr, Getenv: func(string) string { return "" }}, &listeners, &c)
 	for _, test := range []struct {
 		level             string
-		stderr, listeners string // levels of which lines come
+		stderr, listeners string // levels of the lines that standard error and listeners get
 	}{
 		{"info", "INFO WARN ERROR", "INFO WARN ERROR"},
 		{"error", "ERROR", "INFO WARN ERROR"},

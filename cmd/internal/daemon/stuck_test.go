@@ -39,7 +39,7 @@ func fill(t *testing.T, w *os.File) (lines int) {
 }
 
 // TestStuckReader: OP-25: a log whose reader stands still stops no goroutine that logs. Lines are dropped;
-// when they are read again, one line says how many were.
+// when the reader goes on, one line says how many were dropped.
 func TestStuckReader(t *testing.T) {
 	spec.Covers(t, "OP-25")
 	for _, format := range []string{config.LogJSON, config.LogText} {

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// last is the time that the function of Wait has if the context has ended before.
+// last is how long Wait waits for its function if the context has ended before the call.
 const last = 10 * time.Millisecond
 
 // Wait calls f in a goroutine of its own, and returns nil when f has returned. If ctx ends first, Wait
-// returns the cause, and f goes on. If ctx has ended before, f has a moment, for the case that there is
-// nothing to wait for.
+// returns the cause, and f goes on. If ctx has ended before the call, Wait still waits for a moment, because
+// there may be nothing that f has to wait for.
 func Wait(ctx context.Context, f func()) error {
 	if ctx.Err() != nil {
 		late, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), last, context.Cause(ctx))

@@ -91,7 +91,7 @@ func (m *healthMessage) Summary() string {
 		s += fmt.Sprintf(" %q", m.Name)
 	}
 	s += fmt.Sprintf(" life %d", m.Incarnation)
-	if m.Code != healthwire.OtherTimes { // such a message has T_evict in the field Epoch
+	if m.Code != healthwire.OtherTimes { // a message with this code has T_evict in the field Epoch
 		s += fmt.Sprintf(", epoch %d", m.Epoch)
 	}
 	if m.Server.IsValid() {

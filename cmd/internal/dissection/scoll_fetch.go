@@ -96,7 +96,7 @@ func (c *collectives) data(r *capture.Record, f *collectiveFetch) (capture.Under
 		err = c.take(f.of, list)
 	}
 	if err == nil && f.of.members == nil {
-		f.of.locate(c) // sets the hop (ranks of sender and receiver) of the request; its reply takes the hop over
+		f.of.locate(c) // sets the hop (ranks of sender and receiver) of the request; the hop of its reply is the reverse of it
 	}
 	return d, err
 }

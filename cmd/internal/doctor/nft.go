@@ -96,7 +96,7 @@ const (
 	passes  decision = iota // no rule of the chain decides
 	accepts                 // the chain lets it in; chains with a later priority may still drop it
 	dropped                 // it is dropped or rejected
-	depends                 // that depends on what is not known of the packet
+	depends                 // it is accepted or dropped, depending on what is not known of it
 )
 
 // result is a decision with the place that decides.

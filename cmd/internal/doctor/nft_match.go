@@ -123,9 +123,9 @@ func isInterface(name, iface string) bool {
 	return name == iface || wild && strings.HasPrefix(iface, prefix)
 }
 
-// contains calls the function is with each value on the right side of a match, which is a value, a list or
-// a set of values. It returns yes if one result is yes, and otherwise maybe if one is maybe. For a named
-// set it returns maybe, because the elements of the set are not known.
+// contains calls its second argument for each value on the right side of a match. That side is a
+// value, a list or a set of values. contains returns yes if one result is yes, and otherwise maybe if one
+// is maybe. For a named set it returns maybe, because the elements of the set are not known.
 func contains(right json.RawMessage, is func(json.RawMessage) match) match {
 	if strings.HasPrefix(text(right), "@") {
 		return maybe

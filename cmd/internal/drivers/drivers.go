@@ -80,9 +80,9 @@ type Driver interface {
 // Sockets makes the sockets at which NIs are reached. An implementation can return a socket that an
 // earlier process has opened, instead of a new one.
 type Sockets interface {
-	// Listen returns a listener for TCP connections, with the options of how.
+	// Listen returns a listener for TCP connections, with the options in how.
 	Listen(how net.ListenConfig, local netip.AddrPort) (net.Listener, error)
-	// ListenPacket returns a UDP socket, with the options of how: a *net.UDPConn, or what embeds one.
+	// ListenPacket returns a UDP socket, with the options in how: a *net.UDPConn, or what embeds one.
 	ListenPacket(how net.ListenConfig, local netip.AddrPort) (net.PacketConn, error)
 }
 
@@ -137,7 +137,7 @@ func (Plain) Shown() string { return "" }
 // Listens returns no address.
 func (Plain) Listens(Settings) string { return "" }
 
-// Believes implements [Driver]: there is no such setting.
+// Believes returns "": no setting lets unprivileged users of a host use the NID of that host.
 func (Plain) Believes(Settings) string { return "" }
 
 // HintStart returns hints about addresses, and about errors of the node.

@@ -56,13 +56,13 @@ type RDMAConn struct {
 	Oldest   float64 `json:"oldest"`              // seconds that the message which times out next has waited; 0: none waits
 	OldestIs string  `json:"oldest_is,omitempty"` // that message, and what it waits for
 
-	// The rest is zero with hardware, which does not tell it.
+	// The fields below are zero with hardware, which does not report them.
 	InFlight int     `json:"in_flight"` // packets that have left and are not acknowledged
 	Unsent   int     `json:"unsent"`    // packets of posted work requests that have not left, or will leave again
 	Window   int     `json:"window"`    // bound of in_flight
 	RTT      float64 `json:"rtt"`       // smoothed round-trip time in seconds
 	Silent   float64 `json:"silent"`    // seconds since the peer's last progress, while packets are in flight
-	Retries  int     `json:"retries"`   // ACK timeouts since then
+	Retries  int     `json:"retries"`   // ACK timeouts since the peer's last progress
 }
 
 func rdmaConn(c *o2iblnd.ConnSnapshot) *RDMAConn {

@@ -14,7 +14,7 @@ import (
 type Flags struct {
 	Source, Dest, Local string        // NIDs of the messages to drop, *@NET or *
 	Rate                uint32        // drop one message out of this number
-	Interval, Latency   time.Duration // drop or delay one message in each such time; how long to delay a message
+	Interval, Latency   time.Duration // Interval: drop or delay one message in each interval of this length; Latency: how long to delay a message
 	Portals             []string      // numbers of portals; an element may have several
 	Types               []string      // types of messages; an element may have several
 	Errors              []string      // names of failures; an element may have several

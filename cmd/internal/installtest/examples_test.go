@@ -60,7 +60,7 @@ func documentsOf(t *testing.T, name string) (list []object) {
 type kubernetes struct {
 	config string   // configuration of lnetd
 	pod    any      // specification of the pods
-	probes []string // URLs
+	probes []string // URLs of the probes
 }
 
 func readKubernetes(t *testing.T) (k kubernetes) {

@@ -43,7 +43,7 @@ func (s *system) extended() {
 			s.pings("127.0.0.1@tcp", "127.0.0.1@o2ib")
 		}},
 		{"capture", "lnetd", "0000000000003400", "networks: tcp(eth0)\ncapture: /var/log/lnetd/lnet.pcapng\n" + gossip + "  record: {on: [gossip], run: [/bin/sh, -c, 'lnetdump -i eth0 | head -n 1'], timeout: 2m}\n", func() {
-			s.contains("10.9.3.2", "gossipctl", "handlers", "test", "record") // lnetdump has shown a message of gossip
+			s.contains("10.9.3.2", "gossipctl", "handlers", "test", "record") // the handler has run lnetdump, which has shown a message of gossip
 			s.pings("10.9.3.2@tcp")
 			s.must("systemctl", "stop", "lnetd")
 			s.contains("10.9.3.2@tcp", "lnetdump", "/var/log/lnetd/lnet.pcapng")

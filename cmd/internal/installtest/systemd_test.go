@@ -61,9 +61,9 @@ echo "$pid" >"run/outside$file"
 exec chroot . sh -c 'umount -l /run/outside && rmdir /run/outside && exec env -i container=ulnet /lib/systemd/systemd'
 `
 
-// probes does, without a system, what inGroup and boots need a kernel and a container to permit: it makes
-// a control group with the name $2 by way of the folder $1, namespaces, mounts of each kind, and
-// another root.
+// probes tries, without a Debian root, those operations of inGroup and boots that a kernel or a container may
+// forbid: it makes a control group with the name $2 by way of the folder $1, namespaces, mounts of each kind,
+// and another root.
 const probes = `
 mount -t cgroup2 cgroup2 "$1"
 mkdir "$1/$2"

@@ -39,7 +39,7 @@ func TestStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := newGate()
 		s.SetFormat(func(w io.Writer) slog.Handler { return slog.NewJSONHandler(w, nil) })
-		const room, more = maxWaiting/1024 + 1, 7 // one line is being written
+		const room, more = maxWaiting/1024 + 1, 7 // one more than the queue has room for, because the first line is being written
 		began := time.Now()
 		for i := range room + more {
 			fmt.Fprintf(s, "%1023d\n", i)
@@ -75,8 +75,8 @@ func TestStream(t *testing.T) {
 	})
 }
 
-// TestStreamIsSynchronous: while the file is read, a line is written when Write returns. What is no file
-// is written to by the goroutine of the caller.
+// TestStreamIsSynchronous: while the file is read, a line is written when Write returns. If the
+// destination is not a file, the goroutine of the caller writes to it.
 func TestStreamIsSynchronous(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := newGate()

@@ -28,8 +28,8 @@ type Keys struct {
 	Count   func(*KeysStatus)        // sets all fields except Section and File
 }
 
-// keySections are the sections that keys lists first, in reverse order: gossip comes first, health last.
-// After them keys lists other sections.
+// keySections are the sections that the method keys lists first, in reverse order: gossip comes first, health
+// last. All other sections follow.
 var keySections = []string{"health", "rmcast", "scoll", "zone", "gossip"}
 
 // keys lists the sections that have keys and use them now.

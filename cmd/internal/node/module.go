@@ -112,7 +112,7 @@ func (n *Node) openModules() error {
 }
 
 // closeSlack is how long a module may take after the context of its Close has ended, or after the second
-// that each module has in any case: the one for multicast takes that much to leave its groups.
+// that each module has in any case, because the module of multicast needs a second to leave its groups.
 const closeSlack = 250 * time.Millisecond
 
 // closeModules closes the modules, the last one first. Each may take half of the time that is left until
@@ -137,7 +137,7 @@ func closeModule(ctx context.Context, m Module) error {
 	defer cancelLate()
 	var err error
 	if stuck := deadline.Wait(late, func() { err = m.Close(share) }); stuck != nil {
-		return fmt.Errorf("%T is not closed: %w", m, stuck) // err may still change
+		return fmt.Errorf("%T is not closed: %w", m, stuck) // without err, which Close may still set
 	}
 	return err
 }

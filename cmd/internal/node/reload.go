@@ -77,7 +77,7 @@ type reload struct {
 
 // A step is one change.
 type step struct {
-	key  string // key of the configuration that asks for it
+	key  string // key of the configuration that asks for the change
 	what string // what changes, for people
 	// do makes the change and returns lines about it for people, none if there was nothing to change,
 	// and the function that takes the change back.
@@ -87,7 +87,7 @@ type step struct {
 // A final is a change that cannot fail. It is made when all steps are done, and never taken back: it
 // can end what does not come back, such as a session of selftest.
 type final struct {
-	what string // line about it for people
+	what string // a line about the change, for people
 	do   func()
 }
 

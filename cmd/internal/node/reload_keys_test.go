@@ -59,8 +59,8 @@ func startWithBoth(t *testing.T, f *keyFile, more ...*keyed) (*node.Node, *confi
 	return n, from, m
 }
 
-// TestReloadWithdrawsKey: a reload takes a key out of force that is no longer in the file, also if only
-// 'lnetctl keys reload' has read it, so that the configuration of the start does not have it either.
+// TestReloadWithdrawsKey: after a reload, a key that is no longer in the file is not in force, even if only
+// 'lnetctl keys reload' had read that key, and the configuration of the start never had it.
 func TestReloadWithdrawsKey(t *testing.T) {
 	spec.Covers(t, "OP-6")
 	f := newKeyFile(t)
@@ -75,8 +75,8 @@ func TestReloadWithdrawsKey(t *testing.T) {
 	}
 }
 
-// TestReloadBackToKeysInForce: when a reload fails after it has changed keys, those come back that
-// 'lnetctl keys reload' had read.
+// TestReloadBackToKeysInForce: when a reload fails after it has changed keys, the keys that
+// 'lnetctl keys reload' had read are in force again.
 func TestReloadBackToKeysInForce(t *testing.T) {
 	spec.Covers(t, "OP-7")
 	f := newKeyFile(t)

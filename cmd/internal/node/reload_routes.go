@@ -50,8 +50,8 @@ func (r *reload) addRoutes() {
 	})
 }
 
-// addLines adds a step that changes the routes of a list, if there are any. do returns those that it
-// has changed, and the function that takes that back.
+// addLines adds a step that changes the routes of a list, if there are any. do returns the routes that
+// it has changed, and the function that takes the change back.
 func (r *reload) addLines(key, what string, list []route.Route, do func(context.Context) ([]route.Route, func(context.Context) error, error)) {
 	if len(list) == 0 {
 		return
@@ -95,7 +95,7 @@ func (n *Node) addRoutes(list []route.Route) error {
 }
 
 // removeRoutes removes the routes to the same nets by the same gateways as those of a list, and
-// returns those that there were.
+// returns the routes that it has removed.
 func (n *Node) removeRoutes(list []route.Route) []route.Route {
 	type way struct {
 		net     nid.Net

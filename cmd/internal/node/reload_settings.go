@@ -90,7 +90,7 @@ func (r *reload) buffers(was, will router.Config) func(context.Context) (func(co
 }
 
 // changeBuffers sets the fields that differ between two configurations, and returns the configuration
-// of before.
+// that the router had before the change.
 func (n *Node) changeBuffers(from, to router.Config) (before router.Config, err error) {
 	n.changing.Lock()
 	defer n.changing.Unlock()

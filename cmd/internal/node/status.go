@@ -20,7 +20,7 @@ type Status struct {
 	Incarnation uint64     `json:"incarnation"`
 	Networks    string     `json:"networks"`            // networks string, as configured
 	LNetConf    string     `json:"lnet_conf,omitempty"` // path of the file that the node imports when it starts
-	SourceCheck bool       `json:"source_check"`        // messages whose source is not that of their connection are dropped
+	SourceCheck bool       `json:"source_check"`        // messages whose source is not the peer of their connection are dropped
 	NIs         []NIStatus `json:"nis"`                 // NIs in the order of the configuration
 	Stats       lnet.Stats `json:"statistics"`          // counters of the node since it started, or since they were reset
 	// Latency is how long PUTs and GETs of the node took since it started, measured for one in 64.
@@ -30,7 +30,7 @@ type Status struct {
 	Faults           Faults              `json:"faults"`                 // faults that are injected at present
 	Health           lnet.HealthSettings `json:"health"`                 // settings of health
 	Recovery         discovery.Recovery  `json:"recovery"`               // NIs that are not healthy, which the node pings
-	Clock            time.Duration       `json:"clock"`                  // present time of the clock on which the times in Recovery are
+	Clock            time.Duration       `json:"clock"`                  // present time of the clock that the times in Recovery refer to
 	ResponseTracking int                 `json:"response_tracking"`      // see lnet.Config; 0 has LNet's meaning
 	Routing          RouteTunables       `json:"route_tunables"`         // the tunables of routes
 	DiscoveryOn      bool                `json:"discovery_on"`           // peers are discovered

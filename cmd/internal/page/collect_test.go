@@ -76,8 +76,8 @@ func TestRecent(t *testing.T) {
 	}
 }
 
-// TestBranches: the tree of a group has this node as its root, and there is none for large groups and
-// those without this node.
+// TestBranches: the tree of a group has this node as its root. Large groups, and groups without this node,
+// have no tree.
 func TestBranches(t *testing.T) {
 	var members []nid.NID
 	for i := range MaxTree + 1 {

@@ -16,8 +16,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestReadOnce: the state is read once a second for all browsers together, and not at all while
-// none asks, also in a flood of requests.
+// TestReadOnce: the state is read once a second for all browsers together, even in a flood of
+// requests, and not at all while no browser asks.
 func TestReadOnce(t *testing.T) {
 	spec.Covers(t, "OP-62")
 	synctest.Test(t, func(t *testing.T) {

@@ -50,7 +50,7 @@ type Now struct {
 	Errors   uint64            `json:"errors"`    // sends that failed
 	Timeouts uint64            `json:"timeouts"`  // operations without an answer in time
 	Resends  uint64            `json:"resends"`   // messages that were sent again
-	Drops    map[string]uint64 `json:"drops"`     // Dropped by reason, those that occurred
+	Drops    map[string]uint64 `json:"drops"`     // number of dropped messages for each reason that has occurred
 }
 
 // Count counts messages and their payload.
@@ -66,7 +66,7 @@ type NI struct {
 	Status      string  `json:"status"`      // up or down, as peers are told
 	Cause       string  `json:"cause"`       // cause of the status down
 	Health      int     `json:"health"`      // 0 to 1000
-	Credits     int     `json:"credits"`     // free credits; negative: so many messages wait for one
+	Credits     int     `json:"credits"`     // free credits; negative: number of messages that wait for one
 	MinCredits  int     `json:"min_credits"` // lowest Credits so far
 	MaxCredits  int     `json:"max_credits"` // value of the tunable credits
 	Peers       int     `json:"peers"`       // peers that the NI reaches
@@ -92,7 +92,7 @@ type Peer struct {
 	State      string  `json:"state"`       // up, down or NA
 	Cause      string  `json:"cause"`       // cause of the state down
 	Health     int     `json:"health"`      // 0 to 1000
-	Credits    int     `json:"credits"`     // free credits; negative: so many messages wait for one
+	Credits    int     `json:"credits"`     // free credits; negative: number of messages that wait for one
 	MinCredits int     `json:"min_credits"` // lowest Credits so far
 	MaxCredits int     `json:"max_credits"` // value of the tunable peer_credits
 	Waiting    int     `json:"waiting"`     // messages that wait for a credit or for discovery

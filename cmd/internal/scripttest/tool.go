@@ -58,7 +58,8 @@ type answer struct {
 	Code      int // exit code
 }
 
-// serve executes commands until the end of in: lists of arguments and answers, in JSON.
+// serve reads commands from in, each a list of arguments in JSON, until the end of in. It executes them, and
+// writes an answer in JSON to out for each.
 func (tool Tool) serve(in io.Reader, out io.Writer) error {
 	requests, answers := json.NewDecoder(in), json.NewEncoder(out)
 	for {

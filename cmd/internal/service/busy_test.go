@@ -56,7 +56,8 @@ func busy(t *testing.T) *Sockets {
 	return m.Sockets(inherit(environment(nil), firstDescriptor))
 }
 
-// binders are the functions that bind an address which a manager may have, and return the address.
+// binders are the functions that bind an address at which the manager may have a socket, and return the
+// address.
 var binders = map[string]func(*Sockets, netip.AddrPort) (io.Closer, netip.AddrPort, error){
 	"tcp": func(s *Sockets, local netip.AddrPort) (io.Closer, netip.AddrPort, error) {
 		l, err := s.Listen(*plain(), local)
@@ -74,8 +75,8 @@ var binders = map[string]func(*Sockets, netip.AddrPort) (io.Closer, netip.AddrPo
 	},
 }
 
-// bound binds any port of 127.0.0.1 and closes the socket. It returns the address, which the manager
-// still has.
+// bound binds any port of 127.0.0.1 and closes the socket. It returns the address, at which the manager
+// may still have the socket.
 func bound(t *testing.T, s *Sockets, bind func(*Sockets, netip.AddrPort) (io.Closer, netip.AddrPort, error)) netip.AddrPort {
 	t.Helper()
 	l, local, err := bind(s, anyPort)
@@ -198,7 +199,7 @@ func TestClosedLater(t *testing.T) {
 		}
 		return nil
 	}}
-	how.SetMultipathTCP(false) // otherwise each attempt is two
+	how.SetMultipathTCP(false) // otherwise each attempt tries Multipath TCP first, and so is two
 	again, err := s.Listen(how, local)
 	if err != nil {
 		t.Fatal(err)

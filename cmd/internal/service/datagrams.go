@@ -49,7 +49,7 @@ func (s *Sockets) resumePacket(from *inherited, how net.ListenConfig, network st
 // datagrams is a UDP socket that the manager has, too. Close closes this process's descriptor alone.
 type datagrams struct {
 	*net.UDPConn
-	stored  string // name in the manager's store; "": it has the socket from elsewhere
+	stored  string // name in the manager's store; "": the socket is not in the store
 	sockets *Sockets
 }
 

@@ -203,7 +203,7 @@ func TestUnixOfUnit(t *testing.T) {
 	}
 }
 
-// TestUnixNoStore: without a manager that takes the socket, its file goes when the process ends.
+// TestUnixNoStore: without a manager that takes the socket, its file is removed when the process ends.
 func TestUnixNoStore(t *testing.T) {
 	spec.Covers(t, "OP-83")
 	for _, address := range []string{"", filepath.Join(t.TempDir(), "missing")} {

@@ -25,7 +25,7 @@ type Sockets struct {
 
 	mu         sync.Mutex
 	inherited  map[endpoint]*inherited // sockets that the manager has handed over; guarded by mu, like all below
-	forgetting map[string]bool         // by name: sockets that the manager shall forget, and may still have open; false: it could not be told
+	forgetting map[string]bool         // by name: sockets that the manager shall forget, and may still have open; false: the manager could not be told
 }
 
 // Sockets returns the sockets of this process, which has inherited some. It logs the inherited sockets
@@ -79,7 +79,7 @@ func (s *Sockets) resume(from *inherited, how net.ListenConfig, local netip.Addr
 	return &listener{TCPListener: tcp, stored: s.useLocked(from, tcpAt(local)), sockets: s}, nil
 }
 
-// setUp sets the options of how for a socket that exists.
+// setUp sets the options in the argument how for a socket that exists.
 func setUp(how net.ListenConfig, network string, local netip.AddrPort, of syscall.Conn) error {
 	if how.Control == nil {
 		return nil
@@ -136,7 +136,7 @@ func (s *Sockets) dropLocked(at endpoint, from *inherited, why string) {
 // socket is closed without a wait for the manager, also while a reload waits for it.
 func (s *Sockets) Stopping() { s.forget.Store(false) }
 
-// closed is called after a socket was closed, with the error of that and the socket's name in the
+// closed is called after a socket was closed, with the error of closing it and the socket's name in the
 // manager's store, and returns the error. Between Started and Stopping it makes the manager forget the
 // socket.
 func (s *Sockets) closed(err error, name string) error {
@@ -155,7 +155,7 @@ func (s *Sockets) closed(err error, name string) error {
 // descriptor alone.
 type listener struct {
 	*net.TCPListener
-	stored  string // name in the manager's store; "": it has the socket from elsewhere
+	stored  string // name in the manager's store; "": the socket is not in the store
 	sockets *Sockets
 }
 

@@ -186,7 +186,7 @@ func TestOtherAddress(t *testing.T) {
 	}
 }
 
-// TestSocketUnit: a socket that the manager has of a socket unit is used again and again, and the
+// TestSocketUnit: a socket that the manager has from a socket unit is used again and again, and the
 // manager is not asked to store or to forget it.
 func TestSocketUnit(t *testing.T) {
 	spec.Covers(t, "OP-81")

@@ -65,7 +65,7 @@ func linesOf(t reflect.Type, fields string) (lines []fieldLine) {
 	return lines
 }
 
-// File returns the file with the present values of the fields of the status of.
+// File returns the file with the values that its fields have now in the status of.
 func (f *Fields[T]) File(of *T) File {
 	return Lines(f.name, func(line func(...any)) {
 		for _, l := range f.lines() {

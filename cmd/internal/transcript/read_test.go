@@ -57,8 +57,8 @@ func TestReadBroken(t *testing.T) {
 	}
 }
 
-// TestDifferences: an entry allows its aspects of its commands in its topics, and is reported
-// while one of these has not occurred, unless it has a question mark.
+// TestDifferences: an entry lets the aspects that it lists differ, for its commands and in its topics. An
+// aspect that has not differed in one of these topics is reported, unless it has a question mark.
 func TestDifferences(t *testing.T) {
 	d, err := ReadDifferences(save(t, "A reason.\n\t01,02 exit,stdout? lst (a|b)\n"))
 	if err != nil {

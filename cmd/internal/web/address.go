@@ -62,7 +62,7 @@ func (a Address) Local() bool {
 
 // Sockets makes listening sockets, or reuses those that an earlier process has opened.
 type Sockets interface {
-	// Listen returns a listener for TCP connections, with the options of how for a new one.
+	// Listen returns a listener for TCP connections. A new socket gets the options in the argument how.
 	Listen(how net.ListenConfig, local netip.AddrPort) (net.Listener, error)
 	// ListenUnix returns a listener at a path, which fresh makes if there is none yet.
 	ListenUnix(path string, fresh func(path string) (*net.UnixListener, error)) (*net.UnixListener, error)

@@ -63,7 +63,7 @@ func (c *crowd) note(conn net.Conn, state http.ConnState) {
 	defer c.mu.Unlock()
 	i := slices.IndexFunc(c.open, func(m *member) bool { return m == conn })
 	if i < 0 {
-		return // closed
+		return // the connection was closed, and is not in the list any more
 	}
 	m := c.open[i]
 	m.busy = state == http.StateActive

@@ -16,7 +16,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// big is more than the socket buffers can hold of an answer that the client does not read.
+// big is an answer that is longer than the socket buffers can hold while the client does not read it.
 var big = make([]byte, 16<<20)
 
 // start serves the pages /page and /big at an address until the test ends.

@@ -23,7 +23,7 @@ type gate struct {
 	unread seldom        // lines of the log about a token that cannot be read
 }
 
-// seldom bounds how often a line is logged for which requests without a token are enough.
+// seldom bounds how often a line is logged that clients without the token can cause.
 type seldom struct {
 	mu     sync.Mutex
 	logged time.Time // when the line was last logged; guarded by mu

@@ -24,7 +24,7 @@ type keeper struct {
 	whole   bool      // there is no more to come
 	left    bool      // the reader is to end
 	read    int       // chunks that the reader has read whole
-	offset  int       // bytes that the reader has read of the chunk after these
+	offset  int       // bytes that the reader has read of the next chunk
 }
 
 func newKeeper(limit int) *keeper {

@@ -22,7 +22,7 @@ const (
 // Order says what to capture.
 type Order struct {
 	Seconds int  `json:"seconds"` // the capture ends after this time, 1 to MaxSeconds; 0: DefaultSeconds
-	MiB     int  `json:"mib"`     // it ends when it has so many MiB, 1 to MaxMiB; 0: DefaultMiB
+	MiB     int  `json:"mib"`     // the capture ends when it has this many MiB, 1 to MaxMiB; 0: DefaultMiB
 	Payload bool `json:"payload"` // with payload, not headers alone
 
 	// The filter selects which messages the stream shows; an empty list selects all. It does

@@ -16,7 +16,7 @@ const (
 	Left                               // sets Version, Cause, Code: the node is no longer in the view (NOTIFY-LEAVE)
 	AttributesChanged                  // sets Keys, Attributes: attributes of the node have changed (MS-85, MS-A23)
 	Suspected                          // sets Version: this node has filed a suspicion
-	Refuted                            // sets Version, the node's new one (MS-A2): see Output.Incarnation
+	Refuted                            // sets Version: this node's new version, which refutes a suspicion (MS-A2); see Output.Incarnation
 	Clash                              // another node claims this node's id, or a member has the name of another; reported once a minute: at most one claim, and up to 16 members
 	Refused                            // sets Keys: an attribute of this node is not written: see Machine.Fits
 	Alarmed                            // sets Zone, Suspect, Reporters: a member of a base zone is suspected (MS-101)

@@ -53,8 +53,8 @@ func TestGone(t *testing.T) {
 	s.went(want[0], want[1], want[3])
 }
 
-// TestGoneBounded: however many nodes report one, and however many leave, the memory for the
-// history is bounded (MS-A10).
+// TestGoneBounded: however many nodes report a member that is then removed, and however many members
+// leave, the memory for the history is bounded (MS-A10).
 func TestGoneBounded(t *testing.T) {
 	spec.Covers(t, "MS-110", "MS-A10")
 	s := acquainted(t, 40, Config{Threshold: 30, Successors: 30})

@@ -7,9 +7,9 @@ import (
 )
 
 // rival is an active delegate of a zone that has another active delegate, which takes
-// precedence. A zone may have two for a moment, while one takes over from the other. If it
-// lasts, either two base zones have the same name, or a zone is partitioned. The supervisor
-// cannot tell these apart, and an administrator has to act in both cases.
+// precedence. A zone may have two for a moment, while one takes over from the other. If both
+// stay active, either two base zones have the same name, or a zone is partitioned. The supervisor
+// cannot tell these cases apart, and an administrator has to act in both.
 type rival struct {
 	wire.Named
 	since, heard time.Duration

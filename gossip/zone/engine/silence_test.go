@@ -131,7 +131,7 @@ func TestSummons(t *testing.T) {
 		said := wire.Message{Kind: wire.Base, Flags: wire.Repair, Lists: &wire.Lists{Removed: []wire.Member{{Node: s.ref[5], Version: v(7, 1)}, {Node: s.ref[6], Version: v(7, 1)}}}}
 		s.hear(1, v(7, 1), said)
 		sent := append(slices.Clone(s.out.Sends), s.pass(300*time.Millisecond)...)
-		s.hear(1, v(7, 1), said) // the sender's notification is under way already
+		s.hear(1, v(7, 1), said) // the same news again does not restart the notifications
 		s.alive(6, v(7, 2))
 		sent = append(sent, s.pass(295*time.Millisecond)...)
 		s.is(5, inView, v(7, 1))

@@ -178,8 +178,8 @@ const graceRounds = 3
 
 // guilty reports whether enough nodes suspect a node to remove it now, and the newest version
 // that they name. If all reports are of silence, the node has a grace period first, because the
-// cause may have been a partition shorter than the timeout. In that period this node notifies it
-// of the reports.
+// cause may have been a partition shorter than the timeout. In that period this node notifies the
+// suspect of the reports.
 func (m *Machine) guilty(s *suspect, enough int) (wire.Version, bool) {
 	all, failures, newest := m.evidence(s)
 	switch {

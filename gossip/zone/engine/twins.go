@@ -10,9 +10,9 @@ import (
 // maxTwins bounds the number of twins that wait to be reported.
 const maxTwins = 16
 
-// twinReports reports members that have the name of another member. Any node that can send to this one decides
-// how often such members join: after a report, up to maxTwins that join are reported together when a
-// reportInterval is over, and further ones are only counted.
+// twinReports reports members that have the name of another member (twins). Any node that can send to this one
+// can make very many twins join. Therefore up to maxTwins that join after a report are reported together, when
+// a reportInterval is over, and further twins are only counted.
 type twinReports struct {
 	at      time.Duration // when twins may be reported again
 	waiting []wire.Ref    // twins to be reported then

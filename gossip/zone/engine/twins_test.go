@@ -56,7 +56,7 @@ func TestTwinsAreAllTold(t *testing.T) {
 	if got := s.clashes(); len(got) != 1 || got[0] != s.m.self {
 		t.Fatalf("told %v of a claim of this node's id", got)
 	}
-	var twins, now []wire.Ref // now has the twins that are reported at once
+	var twins, now []wire.Ref // in now: the twins that are reported at once
 	for i := 2; i < 5; i++ {
 		s.alive(i, v(7, 1))
 		r := s.twinOf(i)
@@ -67,7 +67,7 @@ func TestTwinsAreAllTold(t *testing.T) {
 	if len(now) != 1 || now[0] != twins[0] || s.m.stats.Clashes != 4 {
 		t.Errorf("told %v at once, want the first of %v; counted %d", now, twins, s.m.stats.Clashes)
 	}
-	s.update(wire.Lists{Leaves: []wire.Departure{{Node: twins[1], Version: v(3, 1)}}}) // its name is free again
+	s.update(wire.Lists{Leaves: []wire.Departure{{Node: twins[1], Version: v(3, 1)}}}) // this twin leaves before it is reported
 	if got := s.later(2 * reportInterval); len(got) != 1 || got[0] != twins[2] {
 		t.Errorf("told %v later, want only %d of %v: one has left", got, twins[2], twins)
 	}

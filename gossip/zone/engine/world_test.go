@@ -84,7 +84,7 @@ type node struct {
 	timer       uint64
 	watched     map[int]bool
 	view        map[wire.ID]wire.Version // members according to the events (MS-10)
-	replay      viewState                // what replayed compared with view last
+	replay      viewState                // state at the latest comparison by the method replayed
 	keys        map[wire.ID]map[string]string
 	events      []Event
 }

@@ -60,7 +60,7 @@ type Flags uint16
 const (
 	Signed  Flags = 1 << iota // the message ends with an authentication code made with the cluster's key
 	Echo                      // in Heartbeat: the receiver answers at once
-	Healing                   // discovery: the target was in the history, it is not a bootstrap node (¬boot, MS-17)
+	Healing                   // discovery: the target comes from the history of the sender and is not a bootstrap node (¬boot, MS-17)
 	Third                     // in DiscoveryReply: it answers a reply, not a request
 	Repair                    // in Base: the history is part of it (MS-A9)
 	Ask                       // in Base: the receiver answers with its own view
@@ -107,7 +107,7 @@ const (
 	Redirect        // too many nodes have drawn the sender: About is another node to ask
 	Busy            // the sender has too many neighbours
 	NoLink          // the sender has no such link
-	Unwanted        // the sender does not want the link; it stays if the peer does
+	Unwanted        // the sender does not want the link any more; the link stays if the receiver wants it
 	reasons
 )
 

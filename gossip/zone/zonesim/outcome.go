@@ -21,7 +21,7 @@ type Outcome struct {
 	Broken  string // the first violated invariant of a machine
 
 	Detected kit.Delays // time from the end of a node to each removal of the node
-	Alerted  kit.Delays // time from the end of a node until a monitor was notified that enough nodes miss the node, or that it was removed
+	Alerted  kit.Delays // time from the end of a node until a monitor was notified that enough nodes suspect it, or that it was removed
 }
 
 // Outcome returns what nodes have reported so far, compared with the ground truth.

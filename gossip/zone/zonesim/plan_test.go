@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
-// sweep returns the number of plans.
+// sweep returns the number of plans to run in short, full and long test runs.
 func sweep(short, full, long int) int {
 	if effort.Race && !effort.Long() {
 		return short

@@ -243,8 +243,8 @@ type message struct {
 	conn   *capture.Conn
 	from   capture.Side
 	header wire.Header
-	number uint64 // of a request or reply of selftest
-	ask    bool   // it is a request
+	number uint64 // number of a request of selftest; a reply has that of its request
+	ask    bool   // the message is a request
 }
 
 // meets reports whether a NID is that of one end of the message's connection.
@@ -334,7 +334,7 @@ func (m *message) asks(k Kind) bool {
 	return m.ask
 }
 
-// repeats reports whether m is the message n again.
+// repeats reports whether m repeats the message n.
 func (m *message) repeats(n *message, k Kind) bool {
 	if k == RequestReply {
 		return m.number == n.number && m.header.SrcNID == n.header.SrcNID

@@ -205,7 +205,8 @@ func (c *conn) close(now time.Duration, cause error) {
 	}
 }
 
-// disown takes the connection out of the counts of its link: it is one direction of another connection.
+// disown subtracts the connection from the counts of its link, because it is only one direction of
+// another connection, which is counted.
 func (c *conn) disown() {
 	if c.established {
 		c.link.sum.Connections--

@@ -47,9 +47,9 @@ type link struct {
 	open   int // connections that are open
 	most   int // the most that were open at a time
 	sum    LinkCounts
-	ended  [connTypes]int // connections that ended and were not replaced, by type as the first end has it
+	ended  [connTypes]int // connections that ended and were not replaced, by their type as the first end sees it
 	sides  [2]linkSide
-	heard  time.Duration // when anything came from either side while a connection was open
+	heard  time.Duration // when a message of either side last came, or the first open connection was established
 	silent Silence
 }
 
@@ -60,7 +60,7 @@ type linkSide struct {
 	cookies     cookies
 }
 
-// connTypes is the number of types of connections of socklnd, and one for RDMA.
+// connTypes is the number of types of connections: those of socklnd, and one more for RDMA.
 const connTypes = int(ksock.BulkOut) + 2
 
 // links follows connections.

@@ -37,7 +37,7 @@ func TestReconnects(t *testing.T) {
 	}
 	p.close(control, nil)
 	p.close(bulk, capture.ErrReset)
-	p.dial(nodeB, nodeA, ksock.BulkOut, 7, 5) // replaces bulk, whose data also went from B to A; B has a new incarnation
+	p.dial(nodeB, nodeA, ksock.BulkOut, 7, 5) // replaces the connection bulk, which also carried data from B to A; B has a new incarnation
 	p.dial(nodeA, nodeB, ksock.BulkOut, 5, 7) // no connection for bulk data from A to B has ended
 	refused := p.attempt(nodeA, nodeB)
 	p.hello(refused, near, ksock.Control, nil)
@@ -79,7 +79,7 @@ func TestSilence(t *testing.T) {
 	p.now += 46 * time.Second
 	p.keepalive(c, far)
 	p.close(c, nil)
-	p.now += time.Hour // without a connection
+	p.now += time.Hour // no connection is open in this time
 	c = p.dial(nodeA, nodeB, ksock.Control)
 	p.now += time.Second
 	p.close(c, capture.ErrOpenEnd)
@@ -89,7 +89,7 @@ func TestSilence(t *testing.T) {
 	}
 	old := newTape(Config{})
 	c = old.dial(nodeA, nodeB, ksock.Control)
-	c.Version = ksock.V2 // has no keepalive
+	c.Version = ksock.V2 // this version has no keepalive
 	old.now = time.Hour
 	old.close(c, nil)
 	if got := old.onlyLink(t).Silence; got.Gaps != 0 || got.Longest != time.Hour {
@@ -120,10 +120,10 @@ func TestZeroCopy(t *testing.T) {
 	p.now = time.Second
 	zc(near, 4, 0) // the third cookie under way: the side is stalled
 	p.now = 3 * time.Second
-	zc(far, 2, 3) // has a cookie of its own, and brings one back
+	zc(far, 2, 3) // this message has a cookie of its own, and brings cookie 3 back
 	p.now = 4 * time.Second
 	p.noop(c, far, 2, 4)
-	p.noop(c, far, 2, 4) // the same again: these cookies are not under way any more
+	p.noop(c, far, 2, 4) // a repeated NOOP has no effect: its cookies are not under way any more
 	want := ZeroCopy{Requests: 3, Acked: 3, Slowest: 4 * time.Second, Mean: 10 * time.Second / 3, Full: Stalls{1, 2 * time.Second, 2 * time.Second}}
 	got := p.onlyLink(t).Sides
 	if diff := diff.Diff(want, got[0].ZeroCopy); diff != "" {
@@ -161,7 +161,7 @@ func TestCredits(t *testing.T) {
 	for range 7 {
 		say(near, kib.Immediate, 0)
 	}
-	say(near, kib.PutDone, 0) // takes no credit
+	say(near, kib.PutDone, 0) // a PUT_DONE takes no credit
 	if got := p.onlyLink(t).Sides[0].NoCredit; got.Count != 0 {
 		t.Errorf("with one left: %+v", got)
 	}

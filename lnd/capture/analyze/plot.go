@@ -26,8 +26,8 @@ type plot struct {
 	w     *bufio.Writer
 	r     *Report
 	t     *timeline
-	used  int     // columns that have anything
-	width float64 // of a column
+	used  int     // number of columns that the duration of the report takes
+	width float64 // width of a column
 	y     int     // where the next panel begins
 }
 

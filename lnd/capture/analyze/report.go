@@ -102,7 +102,7 @@ type SideCounts struct {
 // capture ends.
 type TCP struct {
 	Repeated    uint64        `json:"repeated"`       // segments that it sent again
-	Late        uint64        `json:"late"`           // segments that came behind later ones
+	Late        uint64        `json:"late"`           // segments that were captured after later ones
 	ZeroWindows uint64        `json:"zero_windows"`   // how often it closed its receive window
 	ZeroWindow  time.Duration `json:"zero_window_ns"` // for how long the window was closed, in total
 }

@@ -134,7 +134,7 @@ func TestEmpty(t *testing.T) {
 	checkReport(t, New(Config{}), r)
 }
 
-// TestNow: operations wait until the instant of the report, and so does the silence of a link.
+// TestNow: unanswered operations, and the silence of a link, last until the instant of the report.
 func TestNow(t *testing.T) {
 	p := newTape(Config{})
 	c := p.dial(nodeA, nodeB, ksock.Control)

@@ -9,7 +9,7 @@ import (
 
 // Stalls are times in which a side could not send, because it had no credit.
 type Stalls struct {
-	Count   uint64        `json:"count"`      // how often
+	Count   uint64        `json:"count"`      // number of such times
 	Total   time.Duration `json:"total_ns"`   // all times together
 	Longest time.Duration `json:"longest_ns"` // the longest of them
 }
@@ -60,7 +60,7 @@ func (c *conn) credit(now time.Duration, r *capture.Record) {
 	case kib.Immediate, kib.PutReq, kib.GetReq:
 		from.left--
 	}
-	from.left = max(0, from.left) // a capture that lacks packets lacks credits, too
+	from.left = max(0, from.left) // it would be negative if the capture lacks packets that gave credits back
 	to.left = min(to.depth, to.left+int(m.Credits))
 	from.out.set(c.ls.a, now, from.left == 0, &sides[c.side(r.From)].sum.NoCredit)
 	to.out.set(c.ls.a, now, to.left == 0, &sides[c.side(r.From.Other())].sum.NoCredit)
@@ -71,7 +71,7 @@ func (c *conn) credit(now time.Duration, r *capture.Record) {
 type ZeroCopy struct {
 	Requests uint64        `json:"requests"`            // messages with a cookie
 	Acked    uint64        `json:"acked"`               // cookies that came back
-	Slowest  time.Duration `json:"slowest_ns"`          // the longest that one took
+	Slowest  time.Duration `json:"slowest_ns"`          // longest time until a cookie came back
 	Mean     time.Duration `json:"mean_ns"`             // arithmetic mean
 	Full     Stalls        `json:"full"`                // times in which as many cookies as there are peer credits were under way
 	Unknown  uint64        `json:"forgotten,omitempty"` // cookies that were not followed, because too many were under way

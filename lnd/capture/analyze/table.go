@@ -31,8 +31,8 @@ func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 type key struct {
 	kind      Kind
 	service   uint16        // index in Config.Services
-	requester nid.NID       // of a request
-	handle    wire.MDHandle // of a PUT and GET
+	requester nid.NID       // set for a request of a service
+	handle    wire.MDHandle // set for a PUT that asks for an ACK, and for a GET
 	number    uint64        // match bits of a PUT, number of a request
 }
 

@@ -15,7 +15,7 @@ type tally struct {
 	answered  uint64
 	failed    uint64
 	resent    uint64
-	repeated  uint64 // answers behind the first one
+	repeated  uint64 // answers after the first one
 	forwarded uint64 // messages that were seen on another side of a router
 	latency   histogram
 }

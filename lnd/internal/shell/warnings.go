@@ -45,8 +45,9 @@ type warning[R Reason, P Peer] struct {
 	addr   netip.Addr
 }
 
-// Refused logs that a connection from an address was refused, whose peer is not known yet. The zero
-// address means that the system could not accept one. An ordinary reason is not logged.
+// Refused logs that a connection from an address was refused while its peer was not known yet. The
+// zero address means that the system could not accept a connection. An ordinary reason is not
+// logged.
 func (ws *Warnings[R, P]) Refused(log *slog.Logger, why R, from netip.AddrPort, err error) {
 	if !why.Ordinary() && ws.first(&ws.refused, warning[R, P]{reason: why, addr: from.Addr()}) {
 		what := []any{"reason", why.String()}

@@ -21,7 +21,7 @@ type binary struct {
 	dir    string // directory of the package
 	path   string
 	number map[string]int // number of each mutant in the binary, counted from 1
-	chosen []string       // regular expressions of the tests of all mutants inside
+	chosen []string       // regular expressions of the tests of all its mutants
 }
 
 // A build makes binaries and keeps them below dir, which is absolute.
@@ -152,8 +152,8 @@ func overlay(dir string, files map[string]string) (string, error) {
 // errHung says that tests did not end in time.
 var errHung = errors.New("hung")
 
-// run runs short tests of the package with one of the mutants inside, or with none for the
-// empty name.
+// run runs short tests of the package with one of the mutants that it contains, or with none for
+// the empty name.
 func (bin *binary) run(ctx context.Context, mutant, tests string, limit time.Duration) ([]byte, error) {
 	// The binary ends by itself at the limit, with the stacks of its goroutines.
 	ctx, cancel := context.WithTimeout(ctx, limit+time.Minute)

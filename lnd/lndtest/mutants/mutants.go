@@ -30,11 +30,11 @@ import (
 // take on a loaded machine.
 const limit = 3 * time.Minute
 
-// Kill fails the test for each mutant of the package in the working directory that the short
-// tests do not detect. These are the tests of the package, or of the package below it whose
-// files the mutant changes. Without a mutant they have to pass. That takes a minute or two, so
-// it is done with ULNET_LONG=1 only. Without that, Kill checks that each patch still applies
-// and that the tests it names exist.
+// Kill fails the test for each mutant of the package in the working directory that the short tests
+// do not detect. The short tests are those of the package, or of the package below it whose files
+// the mutant changes. Without a mutant they have to pass. All this takes a minute or two, so it is
+// done with ULNET_LONG=1 only. In other runs Kill only checks that each patch still applies and
+// that the tests it names exist.
 func Kill(t *testing.T) {
 	t.Helper()
 	patches, err := readPatches()

@@ -86,8 +86,8 @@ func declarations(file, text string) (map[string]*ast.FuncDecl, string, error) {
 // that positions are offsets plus one.
 func span(text string, n ast.Node) string { return text[n.Pos()-1 : n.End()-1] }
 
-// add adds the changed text of the file as the mutant of a number, and reports
-// whether a switch at run time can express it: only bodies of functions change.
+// add adds the changed text of the file as the mutant with the given number, and reports whether a
+// switch at run time can express it: only bodies of functions change.
 func (s *schema) add(number int, file, mutated string) (bool, error) {
 	funcs, rest, err := declarations(file, mutated)
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The token bucket of SetRate: how many bytes leave at once, and for how long packets wait
-// before others are dropped. From 1 Gbit/s on the burst holds a whole GSO packet. Otherwise the
-// kernel would split the packet in software, which costs more CPU time than the node that is
-// measured; a real interface splits it in hardware.
+// The token bucket of SetRate: how many bytes leave at once, and for how long packets wait before
+// others are dropped. From 1 Gbit/s on the burst holds a whole GSO packet. Otherwise the kernel
+// would split the packet in software, which costs more CPU time than the measured node uses; a real
+// interface splits it in hardware.
 const (
 	leastBurst    = 32 << 10
 	burstSeconds  = 0.001

@@ -77,11 +77,11 @@ func (h *Header) CountingOf(b []byte) Counting {
 // do not know it ignore what is behind a message, as they must: private data is padded.
 const eitherMark = "sum?"
 
-// AppendEither appends to a CONNACK that its sender accepts checksums of either counting.
+// AppendEither appends to a CONNACK that its sender accepts checksums over signed and over unsigned bytes.
 func AppendEither(b []byte) []byte { return append(b, eitherMark...) }
 
 // TakesEither reports whether the sender of the CONNACK in b, whose header is h, accepts checksums
-// of either counting.
+// over signed and over unsigned bytes.
 func (h *Header) TakesEither(b []byte) bool {
 	return uint64(len(b)) >= uint64(h.Nob)+uint64(len(eitherMark)) && string(b[h.Nob:][:len(eitherMark)]) == eitherMark
 }

@@ -129,8 +129,8 @@ func (x *expansion) apart(w *world, a *action, rng *rand.Rand) *mistake {
 	return nil
 }
 
-// pick draws the nodes of a set from those that the step's action can be done
-// to, except for some. It reports whether there is one.
+// pick draws the nodes of a set that is to be drawn: from the nodes to which the step's action can
+// be done and that are not in except. It returns false if there is no such node.
 func (x *expansion) pick(w *world, s *step, set *set, rng *rand.Rand, except map[sim.NodeID]bool) bool {
 	if set.Any == 0 {
 		return true

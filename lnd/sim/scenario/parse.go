@@ -116,7 +116,8 @@ func (p *parser) protocol(c *cursor, l *line) {
 		p.file.Protocol = &Protocol{}
 		return
 	}
-	// If the protocol is unknown, the rest of the file is parsed as one of the first protocol.
+	// If the protocol is unknown, the rest of the file is parsed as if the file named the first
+	// protocol.
 	p.file.Protocol = p.protocols[i]
 	p.file.Options = defaults(p.file.Protocol)
 }
@@ -129,7 +130,7 @@ func defaults(p *Protocol) Values {
 	return v
 }
 
-// finish makes the checks that need the whole file.
+// finish reports the mistakes that only the whole file shows.
 func (p *parser) finish(last int) {
 	f := p.file
 	missing := func(why string) {

@@ -86,7 +86,7 @@ type Option struct {
 	Default string   // default value, as text
 	Kind    Kind     // kind of value
 	Choices []string // allowed words, for a value of kind Choice
-	// Least and Most bound a Count or Number; Most 0 leaves it open.
+	// Least and Most bound a Count or Number; a Most of 0 means that there is no upper bound.
 	Least, Most int
 	Doc         string // one line that explains the option
 }
@@ -112,7 +112,7 @@ type Arg struct {
 	Name    string   // name of the argument in documentation
 	Kind    Kind     // kind of value
 	Choices []string // allowed words, for a value of kind Choice
-	// Least and Most bound a Count or Number; Most 0 leaves it open.
+	// Least and Most bound a Count or Number; a Most of 0 means that there is no upper bound.
 	Least, Most int
 	Optional    bool // may be left out; only the last arguments may be optional
 }

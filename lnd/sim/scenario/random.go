@@ -147,7 +147,8 @@ func (x *expansion) crowded(pair []step) bool {
 	return active
 }
 
-// wholeNetwork groups the verbs of which one undoes the other for all nodes.
+// wholeNetwork returns the group of a verb: a verb of the same group can undo its effect for all
+// nodes. 0 stands for verbs in no group.
 func wholeNetwork(verb string) int {
 	switch verb {
 	case "partition", "cut", "heal":

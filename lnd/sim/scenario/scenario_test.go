@@ -46,7 +46,7 @@ func run(t *testing.T, f *scenario.File, o scenario.Options) *scenario.Result {
 	return res
 }
 
-// expectOK reports the expects of a run that failed.
+// expectOK fails the test for each check of a run that did not hold.
 func expectOK(t *testing.T, f *scenario.File, res *scenario.Result) {
 	t.Helper()
 	for _, o := range res.Expects {

@@ -63,7 +63,7 @@ func (c *cursor) fail(w word, format string, args ...any) {
 	}
 }
 
-// here is the next word, or at the end of the line a word that stands for it.
+// here is the next word, or at the end of the line an empty word that stands for that place.
 func (c *cursor) here() word {
 	if c.i < len(c.words) {
 		return c.words[c.i]

@@ -13,8 +13,7 @@ import (
 	"ulnet/lnd/verbs"
 )
 
-// mostFailures is the number of failures in a row to read an event after which the device is
-// given up.
+// mostFailures is how often in a row reading an event may fail; then the device is given up.
 const mostFailures = 16
 
 // watch takes the events of the connection manager until the device closes.

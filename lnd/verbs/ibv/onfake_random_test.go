@@ -131,8 +131,8 @@ func (c *crowd) find(id uint64) *guest {
 	return c.ends[id]
 }
 
-// completed checks the order of completions and messages. A work request has the guest's ID
-// and its own number; so has each message.
+// completed checks the order of completions and messages. The ID of a work request contains the ID
+// of its guest, the end of the connection, and its own number; a message begins with its number.
 func (c *crowd) completed(batch []verbs.Completion) {
 	for _, w := range batch {
 		if w.Op != verbs.Receive {

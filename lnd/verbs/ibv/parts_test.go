@@ -119,8 +119,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestHandles: the address handle of a group is available at once, that of a node later. All
-// are freed, also one that is found after the last request for it has ended.
+// TestHandles: the address handle of a group is available at once, that of a node later. close
+// frees all of them, also a handle that is made only after close.
 func TestHandles(t *testing.T) {
 	found, looked := make(chan uintptr), make(chan struct{}, 4)
 	live, searches := 0, 0

@@ -221,8 +221,8 @@ func (c *conn) over(q *cq) {
 	c.events.run(c)
 }
 
-// end ends the connection: e is its last event. The caller makes the upcalls of the
-// box that it returns, if any, when it holds no lock, and gives it back.
+// end ends the connection, with e as its last event. It returns a box, or nil. The caller makes the
+// upcalls of the box when it holds no lock, and gives the box back.
 func (c *conn) end(e verbs.Event) *outbox {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/verbs/softroce/wire"
 )
 
-// counted is a network that counts the calls by which the port of an address sends, and the ACKs
+// counted is a network that counts, for the port of one address, the calls of Send and the ACKs
 // that it sends.
 type counted struct {
 	wire.Network

@@ -71,7 +71,7 @@ func (f *framer) add(r route, p *ibta.Packet, pieces [][]byte) {
 // the packet would not join the last one. Sent one by one, each would wake a fast receiver,
 // and a wake-up costs more than a burst.
 func (f *framer) full(r route, p *ibta.Packet, pieces [][]byte) bool {
-	const much = 3*mostBytes - 8192 // about 3 full bursts; before these, the first 2 packets of a WRITE are a short burst
+	const much = 3*mostBytes - 8192 // about 3 full bursts and, before them, the short burst of a WRITE's first 2 packets
 	if len(f.bytes) < much {
 		return false
 	}

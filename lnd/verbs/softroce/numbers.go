@@ -10,10 +10,11 @@ type Numbers interface {
 	GUID() ibta.GUID
 	CommID() ibta.CommID
 	QPN() ibta.QPN
-	// PSN is asked for each connection: the peer's requester begins with it.
+	// PSN returns the number with which the peer's requester begins. It is called for each
+	// connection.
 	PSN() ibta.PSN
-	// RKey and Address are asked for each region, and again if they are taken. A region
-	// of length bytes lies at Address.
+	// RKey and Address are called for each region, and again while their results are taken by other
+	// regions. A region of length bytes lies at Address.
 	RKey() ibta.RKey
 	Address(length uint64) uint64
 }

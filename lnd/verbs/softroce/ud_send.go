@@ -77,9 +77,9 @@ func (s *udSender) route(to netip.Addr) route {
 	return s.to
 }
 
-// Bounds of the backlog of a device's socket, beyond which datagrams wait, and of the time
-// that they wait. Queues of interfaces have room for more, but silently drop what exceeds it.
-// Local policy.
+// Bounds of the backlog of a device's socket, above which datagrams wait, and of how long one of
+// them waits while the backlog stays so long. Queues of interfaces have room for more, but silently
+// drop what exceeds it. Local policy.
 const (
 	mostBacklog = 200 << 10 // most bytes that wait, with the system's overhead
 	longestWait = 2 * time.Millisecond

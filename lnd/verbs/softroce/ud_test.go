@@ -289,8 +289,8 @@ func TestTooManyGroups(t *testing.T) {
 }
 
 // TestDatagramOverrun: a datagram that finds the system's receive buffer full is lost, and is
-// counted as soon as the next one arrives. None is lost of as many as surely fit into
-// ReceiveBuffer bytes.
+// counted as soon as the next one arrives. As many datagrams as surely fit into ReceiveBuffer bytes
+// are all received.
 func TestDatagramOverrun(t *testing.T) {
 	const size = 1000
 	sender, member := openUD(t, Open, loopbackAddr(), testQKey), openUD(t, Open, loopbackAddr(), testQKey)

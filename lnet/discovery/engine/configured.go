@@ -91,8 +91,8 @@ func (m *Machine) checkConfigured(in Input, ids []nid.NID, p *peer) error {
 // errRoom refuses a Configure for which there is no room.
 var errRoom = fmt.Errorf("too many NIDs: %w", syscall.ENOSPC)
 
-// roomFor makes room for those of some NIDs that no peer has. Idle peers without any of them may
-// have to go.
+// roomFor makes room for the given NIDs, as far as no peer has them yet. For that it may forget
+// idle peers that have none of these NIDs.
 func (m *Machine) roomFor(ids []nid.NID, out *Output) bool {
 	fresh := 0
 	for _, id := range ids {
@@ -155,8 +155,8 @@ func (m *Machine) detach(p *peer, id nid.NID, out *Output) {
 	m.relist(p)
 }
 
-// deconfigure removes a peer, or some of its NIDs (lnet_del_peer_ni). With its primary NID the
-// whole peer goes. It may have been discovered.
+// deconfigure removes a peer, or some of its NIDs (lnet_del_peer_ni). If the primary NID is to
+// be removed, the whole peer is. The peer may be one that was discovered, not configured.
 func (m *Machine) deconfigure(in Input, out *Output) {
 	p := m.peers.of(in.NID)
 	if p == nil || p.primary != in.NID {

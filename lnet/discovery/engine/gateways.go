@@ -26,8 +26,9 @@ func (m *Machine) claimsGateway(p *peer) bool {
 	return slices.ContainsFunc(m.gateways, func(id nid.NID) bool { return p.rail(id) != nil })
 }
 
-// vouchFor makes claims of a peer its own NIDs, if the peer is a gateway that vouches for them.
-// A probe may just have confirmed the NID by which the peer is a gateway.
+// vouchFor turns claims of a peer into its own NIDs without a probe, if the peer is a gateway
+// that vouches for them. It is called when a probe has confirmed a NID of the peer, because the
+// peer may be a gateway by that NID.
 func (m *Machine) vouchFor(p *peer, out *Output) {
 	for i := range p.rails {
 		if r := &p.rails[i]; r.state == claim && m.vouches(p, r.NID) && m.room(p, out) {

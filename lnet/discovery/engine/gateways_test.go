@@ -74,7 +74,7 @@ func TestForcedAgain(t *testing.T) {
 	b := newBench(t, Limits{MaxInFlight: 1, Timeout: 150 * time.Second})
 	forced := Input{Kind: Refresh, NID: them, Force: true}
 	b.step(forced)
-	b.step(discover(other)) // waits for the only slot
+	b.step(discover(other)) // this discovery waits for the only slot
 	b.now = 60 * time.Second
 	b.want(b.step(forced), "cancel", "10.0.0.2@tcp: DISCOVERING|PING_SENT|FORCE_PUSH", "ping 10.0.0.2@tcp 272")
 	b.now = 120 * time.Second

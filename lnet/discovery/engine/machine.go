@@ -115,7 +115,7 @@ func (o *Output) Reset() {
 	o.Done, o.Sends, o.Edited = o.Done[:0], o.Sends[:0], o.Edited[:0]
 }
 
-// Done ends every Discover and Refresh of a NID so far.
+// Done reports the end of a discovery to every Discover and Refresh of a NID so far.
 type Done struct {
 	NID nid.NID // NID in the Discover or Refresh
 	Err error   // error of the discovery; nil: the peer is up to date
@@ -159,8 +159,8 @@ type Machine struct {
 	beyond   []nid.Net // nets to which gateways lead
 	last     uint64    // ID of the last exchange
 	sent     []*peer
-	inFlight [numClasses]int          // number of the exchanges in sent by class
-	ready    [numClasses][]*peer      // peers that wait for a slot in sent, by class; see next
+	inFlight [numClasses]int          // number of the exchanges in the field sent, by class
+	ready    [numClasses][]*peer      // peers that wait for a slot in the field sent, by class; see next
 	probes   []*probe                 // probes in progress, ordered by deadline
 	agenda   machine.Deadlines[*peer] // times of the next probes, of peers with claims
 	patient  machine.Deadlines[*peer] // times until which the discoveries of peers wait for probes

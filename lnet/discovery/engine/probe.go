@@ -16,7 +16,8 @@ const (
 	// address that never answers does not occupy a slot of MaxProbes for long.
 	probeTimeout = 5 * time.Second
 	// probePatience is how long the first discovery of a peer, and one that was asked
-	// for, waits for its probes. Other messages to a known peer never wait for them.
+	// for, waits for its probes. Otherwise messages to a known peer do not wait for
+	// probes.
 	probePatience = time.Second
 	// maxProbing bounds the probes under way for one peer.
 	maxProbing = 4
@@ -35,7 +36,7 @@ type probe struct {
 	deadline time.Duration
 	peer     *peer
 	nid      nid.NID
-	asked    uint32 // the value of latest, when the probe was sent, for the peer that has nid
+	asked    uint32 // what latest returned for the peer that had nid when the probe was sent; 0 if no peer had it
 }
 
 // reaches reports whether one of our NIs reaches a NID, or a route does.

@@ -112,7 +112,7 @@ func (p *player) differ(format string, args ...any) { p.seen[fmt.Sprintf(format,
 
 func (p *player) own(id nid.NID) bool { return slices.Contains(p.names, id) }
 
-// first returns the name of the node that a NID belongs to.
+// first returns the first NID of the node that a NID belongs to.
 func (p *player) first(id nid.NID) nid.NID {
 	if to, ok := p.rails[id]; ok {
 		return to
@@ -404,8 +404,9 @@ func (p *player) arrive(s *step) {
 	p.nis[at].deliver(from, s.stamp, head, data)
 }
 
-// back returns the NIDs between which an answer to our node's message travels: those of that
-// message, or of the gateway that brings the answer.
+// back returns the NIDs of the connection by which an answer to our node's message arrives.
+// at is the source NID of that message. from is its destination NID or, if a gateway brings
+// the answer, the gateway's NID.
 func (p *player) back(q *pair, answer *step) (from, at nid.NID) {
 	if from = answer.from.NID; from == answer.head.SrcNID {
 		from = q.ours.head.DestNID

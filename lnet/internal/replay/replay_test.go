@@ -29,8 +29,8 @@ type recorded struct {
 	nodes [][]nid.NID
 	// routes has, for each node, its routes as a value of the tunable routes.
 	routes []string
-	// differ has, for each node, how often each difference occurs. The keys are the beginnings of
-	// differences that are the keys of reasons and routerReasons.
+	// differ has, for each node, how often each difference occurs. Each key is one of the keys of
+	// reasons or routerReasons: the text with which the difference begins.
 	differ []map[string]int
 	// selftest says that the first two nodes have lnet_selftest, and the first one is a console.
 	// samples has, for each of the two, the number of comparisons that the test must make of the growth
@@ -194,7 +194,8 @@ func (r *recorded) replay(t *testing.T, i int) {
 	}
 }
 
-// reason returns the beginning of a difference that has a reason.
+// reason returns the key of reasons, or of routerReasons if the player routes, with
+// which a difference begins; what itself if there is none.
 func (p *player) reason(what string) string {
 	known := reasons
 	if p.routes() {

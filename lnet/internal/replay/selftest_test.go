@@ -23,13 +23,13 @@ type tester struct {
 	console *console.Console // nil: the node has none
 	steps   []recording.Step // commands that the console has not got yet
 	due     int              // number of recorded requests at FrameworkPortal that the player has come to
-	tests   int              // requests of tests that the latest command waited for
+	tests   int              // number of test requests that the latest command waited for
 	under   chan error       // receives the error of the command under way; nil: no command is
 	ctx     context.Context  // context in which the commands run
 	stop    context.CancelFunc
 
 	differ recording.Differences
-	calls  map[uint64]*pair         // requests of the node, by the recorded numbers of their reply and data
+	calls  map[uint64]*pair         // requests of the node, by the recorded match bits of their replies and bulk data
 	bulk   map[wire.MDHandle]uint64 // match bits of the GETs that arrive, by their handles
 }
 
@@ -47,7 +47,8 @@ func newTester(p *player, steps []recording.Step) *tester {
 	return x
 }
 
-// steps returns the commands of the console that a node of a recording is, or nothing.
+// steps returns the commands that a node of the recording got as a console; none if the node is
+// no console.
 func (r *recorded) steps(t *testing.T, node []nid.NID) []recording.Step {
 	file := filesOf(r.files, r.name)[0]
 	return recording.Steps(t, recording.Read(t, filepath.Join(folder, file+".pcap.gz")), node)
@@ -109,8 +110,9 @@ func (x *tester) next() {
 	}
 }
 
-// sent reports whether the node has sent the given number of requests of tests, and their RPCs have
-// ended. It also returns true if the latest command waited for the same number.
+// sent reports whether the node has sent the given number of test requests, and all its RPCs have
+// ended. If the latest command waited for the same number of requests, sent returns true without
+// looking at the RPCs.
 func (x *tester) sent(tests int) bool {
 	status := x.agent.Status()
 	return tests == x.tests || int(status.Sent) >= tests && status.Calls == 0

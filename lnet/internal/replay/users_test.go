@@ -7,7 +7,8 @@ import (
 	"ulnet/portals"
 )
 
-// bind makes the MD of a user's operation, with size bytes, which ends after some events.
+// bind makes the MD of a user's operation, with size bytes. The operation ends after the given
+// number of events.
 func (p *player) bind(what string, size, events int) portals.MDHandle {
 	p.users++
 	md, err := p.table.MDBind(portals.MD{

@@ -1,7 +1,7 @@
 // Package record writes the inputs and outputs of machines to a file, and steps machines with
-// recorded inputs again. In the field that helps to find out later what happened; in a
-// simulation it shows that every run is the same. It depends on the standard library and on the
-// contract of package machine alone.
+// recorded inputs again. A recording of a program in use shows later what happened; recordings
+// of a simulation show that every run is the same. It depends on the standard library and on
+// the contract of package machine alone.
 //
 // A recording may hold many machines of one kind. It is blocks of
 //
@@ -18,7 +18,7 @@
 //	id+2, now less that of the step before in the file (signed), input,
 //	    0 for Never or wake-now+1, form of the output    a step
 //
-// A step that panicked ends behind its input, and its block ends there too.
+// If a step panicked, its record ends after the input, and the block ends there too.
 package record
 
 import (
@@ -85,7 +85,8 @@ func New[In, Out any](w io.Writer, codec Codec[In, Out], mode Mode, config []byt
 
 // Boot notes that m begins an incarnation: the machine's first, or a later one with what was
 // kept from those before. It returns a machine that steps m and records each step. While m is
-// stepped, it must not step another machine of this Recorder. The two largest numbers are no id.
+// stepped, it must not step another machine of this Recorder. id must be none of the two largest
+// numbers.
 func (r *Recorder[In, Out]) Boot(id, incarnation uint64, kept []byte, m machine.Machine[In, Out]) machine.Machine[In, Out] {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -25,7 +25,7 @@ type Boot struct {
 // Result says how much was replayed.
 type Result struct {
 	Steps     uint64 // number of steps of all machines
-	Digest    uint64 // digest of the steps; at the end, that of Recorder.Close
+	Digest    uint64 // digest of the steps; at the end of a recording it equals the result of Recorder.Close
 	Truncated bool   // the recording has no end: the steps after the last Flush are missing
 }
 

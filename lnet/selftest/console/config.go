@@ -56,9 +56,9 @@ const (
 	Down    = engine.Down    // the node does not answer
 )
 
-// firstID returns the number before that of the first RPC. As in package selftest it is made of the
-// time at which the console begins: seconds in the highest 16 bits, nanoseconds below. Bit 47 is
-// set, unlike in package selftest, so that no RPC of this node's test node has the same number.
+// firstID returns one less than the number of the first RPC. As in package selftest it is made of
+// the time at which the console begins: seconds in the highest 16 bits, nanoseconds below. Bit 47
+// is set, unlike in package selftest, so that no RPC of this node's test node has the same number.
 func firstID(incarnation uint64, now time.Duration) uint64 {
 	const second, console = uint64(time.Second), 1 << 47
 	at := incarnation + uint64(now)

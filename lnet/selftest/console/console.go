@@ -38,8 +38,9 @@ type Console struct {
 	closed   bool                           // guarded by mu
 }
 
-// A goroutine that hands an event to the machine carries out the effects of about turn steps, not
-// more. While the effects of mostPending steps wait, JOIN requests are dropped.
+// A goroutine that hands an event to the machine carries out the effects of about as many steps
+// as the constant turn says, and no more. While the effects of mostPending steps wait, JOIN
+// requests are dropped.
 const (
 	turn        = 1 << 10
 	mostPending = 1 << 14

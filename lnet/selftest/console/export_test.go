@@ -22,5 +22,5 @@ func (c *Console) UnderWay() (id uint64) {
 // Replied takes an event of the memory of a reply.
 func (c *Console) Replied(id uint64, b []byte, ev *portals.Event) { c.replied(id, b, ev) }
 
-// FirstID is the number before that of a console's first RPC.
+// FirstID returns one less than the number of a console's first RPC.
 var FirstID = firstID

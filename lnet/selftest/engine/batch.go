@@ -190,7 +190,7 @@ func (n *Node) add(q *request, b *wire.Test, list []wire.Destination) wire.Statu
 	return wire.OK
 }
 
-// run starts all units of a batch, unless it runs.
+// run starts all units of a batch, unless some of them run already.
 func (n *Node) run(b *batch) {
 	if b.active() > 0 {
 		return

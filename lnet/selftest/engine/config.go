@@ -10,8 +10,8 @@ import (
 
 // Config configures a [Node]. The zero value of a field means its default.
 type Config struct {
-	// FirstID is the number before that of the node's first RPC. Kernel nodes take the seconds of
-	// the wall clock, shifted by 48 bits, so that RPCs of an earlier incarnation have other
+	// FirstID is one less than the number of the node's first RPC. Kernel nodes take the seconds
+	// of the wall clock, shifted by 48 bits, so that RPCs of an earlier incarnation have other
 	// numbers. Required.
 	FirstID uint64
 	// Allow reports whether a node may make sessions here and send test RPCs, and whether tests of

@@ -22,8 +22,8 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// TestMessagesApart: the messages of one step do not share memory, and those of a later step use the
-// same again.
+// TestMessagesApart: the messages of one step do not share memory. The messages of a later step use
+// the same memory again.
 func TestMessagesApart(t *testing.T) {
 	const units = 50
 	l := newLab(t, engine.Config{RPCTimeout: -1, SessionTimeout: -1}, node1)

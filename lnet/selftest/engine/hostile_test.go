@@ -11,7 +11,7 @@ import (
 	"ulnet/lnet/selftest/wire"
 )
 
-// TestFirstID: a node without a number to begin from is refused.
+// TestFirstID: NewNode refuses a configuration without a FirstID.
 func TestFirstID(t *testing.T) {
 	if _, err := engine.NewNode(engine.Config{}); err == nil {
 		t.Error("no error")

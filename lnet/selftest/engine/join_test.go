@@ -12,7 +12,8 @@ import (
 	"ulnet/lnet/selftest/wire"
 )
 
-// joiner is a node that joins the session of a console, for which a test answers.
+// joiner is a node that joins the session of a console. The test itself answers in the place of
+// the console.
 type joiner struct {
 	*lab
 	calls []engine.Effect // requests to the console

@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/selftest/wire"
 )
 
-// lab is a network of nodes in virtual time, with a console that a test speaks for. It delivers
-// effects at once and in order.
+// lab is a network of nodes in virtual time, with a console whose requests the test itself
+// sends. It delivers effects at once and in order.
 type lab struct {
 	t       *testing.T
 	now     time.Duration

@@ -8,7 +8,7 @@ import (
 // Latency counts the RPCs of a node as client that took a time in one bucket of a histogram.
 type Latency struct {
 	UpTo time.Duration `json:"up_to_ns"` // the longest time of the bucket; the shortest one is less by 1/32 of it at most
-	RPCs uint64        `json:"rpcs"`     // RPCs that took so long, since the node's start
+	RPCs uint64        `json:"rpcs"`     // number of RPCs with a time in this bucket, since the node's start
 }
 
 // histogram counts times in 32 buckets for each power of two nanoseconds (log-linear, as HDR

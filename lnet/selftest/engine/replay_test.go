@@ -47,7 +47,7 @@ type counts struct{ replies, calls, moves, stats int }
 
 func has(list []nid.NID, id nid.NID) bool { return slices.Contains(list, id) }
 
-// first returns the name of the node that a NID belongs to.
+// first returns the first NID of the node that a NID belongs to.
 func (r *replay) first(id nid.NID) nid.NID {
 	if to, ok := r.rails[id]; ok {
 		return to

@@ -148,8 +148,8 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
-// TestAllow: nodes that are not allowed make no session, and send no RPCs; a test has no
-// destination that is not allowed.
+// TestAllow: a node that is not allowed cannot make a session or send RPCs. A test that
+// has such a node as a destination is refused.
 func TestAllow(t *testing.T) {
 	spec.Covers(t, "ST-12")
 	allowed := false

@@ -8,7 +8,8 @@ import (
 )
 
 // TestAdaptData: AdaptData returns our bytes where the recorded check reads nothing, and the recorded
-// bytes for data of which no request is known. Data in parts are compared as the whole.
+// bytes for data of which no request is known. Data that arrive in parts give the same result as data
+// that arrive whole.
 func TestAdaptData(t *testing.T) {
 	const size = 2*page + 64
 	recorded, ours := bytes.Repeat([]byte{1}, size), bytes.Repeat([]byte{2}, size)

@@ -17,7 +17,7 @@ const key = 100
 // Step is a command that a recorded console must have got, and when.
 type Step struct {
 	Due     int            // the step begins at the recorded request of the console with this number, from 1 on
-	Tests   int            // if greater than in the step before: the step also waits until the console's node has sent so many requests of tests
+	Tests   int            // if greater than in the step before: the step also waits until the console's node has sent this many test requests
 	Running bool           // RPCs of tests are still under way when the step begins; false: they have ended
 	Command engine.Command // the command
 	Status  syscall.Errno  // status with which all nodes answer
@@ -45,7 +45,7 @@ func Steps(t testing.TB, list []Message, self []nid.NID) []Step {
 type script struct {
 	self       []nid.NID
 	steps      []Step
-	batches    uint64 // that the console has made
+	batches    uint64 // number of batches that the console has made
 	due, tests int
 }
 

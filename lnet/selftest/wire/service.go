@@ -68,7 +68,8 @@ func (s Service) Request() (Type, bool) {
 // Type is the type of a message: an even number for a request, and the next one for its reply.
 type Type uint32
 
-// The types of requests (enum srpc_msg_type). That of a reply is Reply of its request.
+// The types of requests (enum srpc_msg_type). The method Reply returns the type of the
+// reply to a request.
 const (
 	TypeMakeSession   Type = 0
 	TypeRemoveSession Type = 2

@@ -20,7 +20,7 @@ var (
 // MarshalText returns the text of String.
 func (s Session) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText parses that text; any other text is an error.
+// UnmarshalText parses the text of String; any other text is an error.
 func (s *Session) UnmarshalText(text []byte) error {
 	if string(text) == NoSession().String() {
 		*s = NoSession()

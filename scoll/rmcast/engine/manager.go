@@ -26,7 +26,7 @@ func (r role) String() string { return [...]string{"standby", "active"}[r] }
 type managed struct {
 	wire.Member
 	mtu, capacity int
-	listed        bool         // the member is on the latest list, or left with it
+	listed        bool         // the member has been on a published list
 	since         wire.Version // version of the first list with this member
 	listedAt      time.Duration
 	known         wire.Version  // version of the newest list that the member has
@@ -310,8 +310,8 @@ func (g *Manager) report(from nid.NID, o *wire.Order) {
 	g.sendState(m)
 }
 
-// limits records the datagram size of a member, unless it is shorter than the group allows, and
-// its memory, as LeastCapacity at least.
+// limits records the datagram size of a member, unless it is shorter than the group allows. It
+// also records the member's memory, if the member reports it, as at least LeastCapacity.
 func (m *managed) limits(cfg *ManagerConfig, o *wire.Order) {
 	if !cfg.tooShort(o) {
 		m.mtu = int(o.MTU)

@@ -130,8 +130,8 @@ func TestStableOfPart(t *testing.T) {
 }
 
 // TestStableOfPartLacked: RM-39: an origin declares the first of two datagrams of a message
-// stable, at a member that has only the second one. That drops the rest of the message: nothing is
-// left of a message that can never be complete.
+// stable, at a member that has only the second one. The member then drops the second one, too,
+// because the message can never be complete there.
 func TestStableOfPartLacked(t *testing.T) {
 	spec.Covers(t, "RM-39")
 	w, _ := tallied(t, 5, func(to sim.NodeID, d *wire.Datagram) bool { return to == 3 && d.Index == 0 }, nil)

@@ -181,9 +181,10 @@ func TestClusterRestarts(t *testing.T) {
 	}
 }
 
-// TestTwoGroups: two managers have started independently. The one that hears more members stays
-// and loses no member, although the other one has a later epoch. The members of the other one
-// join it. The result does not depend on the order of the other one's state and list messages.
+// TestTwoGroups: two managers have started independently. The manager that hears more members
+// stays and loses no member, although the second manager has a later epoch. The members of the
+// second manager join the first one. The result does not depend on whether the state or the
+// list of the second manager arrives first.
 func TestTwoGroups(t *testing.T) {
 	for _, list := range []bool{false, true} {
 		w := newWorld(t, 7, func(w *world, _ *sim.Config[*packet]) { w.managers, w.wall, w.rejoin = 2, testWall, true })
@@ -243,8 +244,8 @@ func TestSilentJoiner(t *testing.T) {
 	}
 }
 
-// TestFloors: the limits of a member do not lower those of the group below the configured
-// ones.
+// TestFloors: a member with little memory does not lower the group's limit below
+// LeastCapacity, and a node with too small datagrams (LeastFragment) is not admitted.
 func TestFloors(t *testing.T) {
 	spec.Covers(t, "RM-40")
 	w := newWorld(t, 4, func(w *world, _ *sim.Config[*packet]) {

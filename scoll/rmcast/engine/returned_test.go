@@ -144,10 +144,10 @@ func TestFailedListedAgain(t *testing.T) {
 	}
 }
 
-// TestFailureForgotten: RM-2, RM-A7: a node whose failure is obsolete, with all versions that had
-// it, is on a list again: it had never become a member. This node stays a member and waits for
-// the acknowledgements of the other one, even if no earlier order has said which versions are
-// obsolete.
+// TestFailureForgotten: RM-2, RM-A7: a node that counted as failed, and had never become a
+// member, is on a list again. All versions in which it counted as failed are obsolete. The member
+// that gets the list stays a member, and waits for the acknowledgements of the listed node, even
+// if no earlier order has said which versions are obsolete.
 func TestFailureForgotten(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-A7")
 	w, _ := tallied(t, 4, nil, nil)

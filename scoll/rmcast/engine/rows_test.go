@@ -128,7 +128,7 @@ func TestPacedSources(t *testing.T) {
 		w.manager.Window = 64
 	})
 	text := long(2048)
-	for range 3 { // enough for each node to hear all others
+	for range 3 { // three rounds are enough for each node to hear all others
 		for id := range sim.NodeID(8) {
 			w.await(w.send(id, text))
 		}

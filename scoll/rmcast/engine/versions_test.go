@@ -167,7 +167,7 @@ func TestNotMember(t *testing.T) {
 func TestLeave(t *testing.T) {
 	spec.Covers(t, "RM-29", "RM-A11")
 	w, _ := tallied(t, 8, nil, nil)
-	w.net.Pause(5) // a child of the leaving member, for messages of node 0
+	w.net.Pause(5) // node 5 is a child of the leaving member in the tree of node 0's messages
 	s := w.send(0, "x")
 	w.net.Command(4, "leave")
 	w.run(time.Second)
@@ -237,9 +237,10 @@ func TestLeaverDeclaredDead(t *testing.T) {
 	}
 }
 
-// TestDeath: RM-28, RM-A8 and G-RM-6: an inner node dies before it has acknowledged. Its
-// children are adopted, and the origin is told which member failed. The message is released after
-// the detection, the way up the tree, and the polls, at the latest.
+// TestDeath: RM-28, RM-A8 and G-RM-6: an inner node dies before it has acknowledged. Its children
+// are adopted, and the origin is told which member failed. After the manager has heard of the
+// death, the message is released within the time that polls and acknowledgements take in the
+// tree.
 func TestDeath(t *testing.T) {
 	spec.Covers(t, "RM-28", "RM-A8", "G-RM-6")
 	for _, dead := range []sim.NodeID{1, 4, 6, 7} {
@@ -279,7 +280,7 @@ func TestDeath(t *testing.T) {
 func TestEarlyAck(t *testing.T) {
 	spec.Covers(t, "RM-A8")
 	w, c := tallied(t, 8, nil, nil)
-	w.net.Crash(7) // for messages of node 1: child of 5, and parent of 0
+	w.net.Crash(7) // node 7: in the tree of node 1's messages a child of node 5 and the parent of node 0
 	lost := 0
 	w.loss = func(_, to sim.NodeID, p *packet) bool {
 		if o, err := wire.ParseOrder(p.data); err != nil || o.Kind != wire.OrderList || to != 5 || lost > 0 {

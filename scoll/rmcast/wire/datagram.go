@@ -113,7 +113,7 @@ func ParseDatagram(b []byte) (d Datagram, fragment []byte, err error) {
 // any control message it has to be parsed.
 func (d *Datagram) ControlIn(b []byte) []byte { return b[HeaderSize+int(d.Size):] }
 
-// ControlSize is the size of a control message with so many entries.
+// ControlSize is the size of a control message with the given number of entries.
 func ControlSize(entries int) int { return controlHeaderSize + entries*entrySize }
 
 // LengthSize is the size of the length that precedes each message in a packed datagram.

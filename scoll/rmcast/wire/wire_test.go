@@ -80,8 +80,8 @@ func samplePacked() []byte {
 	return b
 }
 
-// TestWirePacked: the bytes of a datagram with several messages. A payload that is not exactly so
-// many messages is refused as a whole.
+// TestWirePacked: the bytes of a datagram with several messages. A payload that is not exactly
+// Count messages is refused as a whole.
 func TestWirePacked(t *testing.T) {
 	b := samplePacked()
 	if diff := cmp.Diff(unspaced(t, `05 00 66 69 72 73 74 | length, message

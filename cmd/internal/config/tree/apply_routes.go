@@ -6,8 +6,8 @@ import "context"
 // not longer than the control socket allows.
 const RoutesAtOnce = 256
 
-// addRoutes adds the routes with which items begins, at most as many as given, by one request: a node
-// makes one change of its table for all of them. If one of the routes cannot be added, addRoutes tries
+// addRoutes adds the routes at the beginning of items by one request, for which a node changes its table
+// only once. The argument most bounds their number. If one of the routes cannot be added, addRoutes tries
 // half as many, and so on. It returns how many it has added; 0: the first item has to be applied alone.
 func (r *Result) addRoutes(ctx context.Context, to Target, items []Item, most int) (added int) {
 	var list []Route

@@ -42,8 +42,8 @@ func forgetPeak(t *testing.T) int {
 // 16 times the size of the text. A text that is read as a whole takes a hundred times its
 // size.
 func TestLargeFile(t *testing.T) {
-	// What counts is the memory in use. Garbage would add as much again, and more of it on a
-	// machine that is busy with other work.
+	// Only the memory in use counts. With the default percentage, garbage would add as much again,
+	// and on a machine that is busy with other work even more.
 	defer debug.SetGCPercent(debug.SetGCPercent(25))
 	size, few := effort.Of(5<<18, 5<<18, MaxSize), 4<<20
 	peer := "- primary nid: 10.0.0.1@tcp\n  Multi-Rail: true\n  peer ni:\n  - nid: 10.0.0.1@tcp\n  - nid: 10.0.1.1@tcp1\n"

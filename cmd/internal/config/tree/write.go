@@ -13,7 +13,7 @@ import (
 // column of the key.
 type layout struct {
 	mapping  int       // indentation of the keys of a mapping
-	list     int       // indentation of the dashes of a list inside a mapping of a list
+	list     int       // indentation of the dashes of a list that is not at the top level
 	topList  int       // indentation of the dashes of a top-level list
 	behind   int       // indentation of the keys of a mapping after a dash
 	booleans [2]string // texts of false and of true

@@ -73,7 +73,7 @@ func (h *roles) end() (*health.ServerAgent, *health.Connection) {
 }
 
 // awaitDisk calls wait, which waits for the disk of the records, and returns an error if that takes
-// too long. The text says what the records are meanwhile.
+// too long. The argument doing says in that error what is being done with the records, such as "written".
 func (h *roles) awaitDisk(ctx context.Context, doing string, wait func()) error {
 	ctx, cancel := context.WithTimeout(ctx, recordsWithin)
 	defer cancel()

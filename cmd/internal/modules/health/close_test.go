@@ -149,7 +149,7 @@ func TestStuckLoad(t *testing.T) {
 	if server, _ := n.roles.roles(); server != nil {
 		t.Error("a server has started after Close")
 	}
-	n.Module.roles = nil // closed already
+	n.Module.roles = nil // the roles are closed already
 	if err := n.node.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -31,7 +31,7 @@ func TestHealthStore(t *testing.T) {
 	await(t, "connections", func() bool { return h.settled(3, 3) })
 	var s Status
 	var err error
-	for range 5 { // on a busy machine the client may be confirmed before the first look
+	for range 5 { // more than once, because on a busy machine the client may be confirmed before the first look
 		h.stop(0)
 		h.start(0)
 		if s, err = h.nodes[0].Status(); err == nil && s.Server.Stats["connects"] == 0 {

@@ -2,8 +2,8 @@ package metrics
 
 import "fmt"
 
-// alert is a rule of Prometheus. Its text and its expression name metrics without the namespace,
-// as metricText expands them.
+// alert is a rule of Prometheus. Its expression and its series have {name} in place of a metric,
+// without the namespace: the function expand replaces that by the full name.
 type alert struct {
 	name, expr string
 	wait       string // how long the expression must hold before the alert fires

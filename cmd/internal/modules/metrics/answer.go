@@ -50,12 +50,12 @@ func (a *answer) in(f format) ([]byte, error) {
 		for i := 0; i < len(a.families) && to.err == nil; i++ {
 			to.err = e.Encode(a.families[i])
 		}
-		a.sizes[f].Store(int64(to.plain.Len()) * 9 / 8) // values get longer
+		a.sizes[f].Store(int64(to.plain.Len()) * 9 / 8) // with room for values that get longer
 	})
 	return to.plain.Bytes(), to.err
 }
 
-// compressed returns the answer in a format, as in has made it, compressed by gzip.
+// compressed returns the answer in a format, as the method in has made it, compressed by gzip.
 func (a *answer) compressed(f format) []byte {
 	of := &a.forms[f]
 	of.zipOnce.Do(func() {
@@ -64,7 +64,7 @@ func (a *answer) compressed(f format) []byte {
 		z.Reset(&of.zip)
 		_, _ = z.Write(of.plain.Bytes()) // a buffer takes everything
 		_ = z.Close()
-		z.Reset(nil) // it must not keep the answer
+		z.Reset(nil) // otherwise the writer in the pool would keep the answer in memory
 	})
 	return of.zip.Bytes()
 }

@@ -36,7 +36,7 @@ func (g *gatherer) Gather() ([]*dto.MetricFamily, error) {
 	s := g.read(g.peers)
 	for _, of := range g.table {
 		for _, f := range of.collect(s) {
-			if len(f.Metric) > 0 { // otherwise there is no such object
+			if len(f.Metric) > 0 { // a metric of objects that the node does not have is left out
 				all = append(all, f)
 			}
 		}
@@ -70,8 +70,9 @@ func pairsOf(names, values []string) []*dto.LabelPair {
 	return pairs
 }
 
-// series returns the values of the metric, one for each element of labels. It allocates all that Prometheus
-// wants around the values at once: with a thousand peers, one by one would take as long as encoding them.
+// series returns the values of the metric, one for each element of labels. It allocates the
+// structures of Prometheus around all values at once: with a thousand peers, allocating them one by one would
+// take as long as encoding them.
 func (m *metric) series(labels [][]*dto.LabelPair, value func(i int) float64) []*dto.Metric {
 	series := make([]*dto.Metric, len(labels))
 	if m.counter {

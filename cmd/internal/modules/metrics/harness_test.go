@@ -24,7 +24,7 @@ import (
 // fakeNode is the message layer of a node with peers.
 type fakeNode struct {
 	peers   []lnet.PeerSnapshot
-	traffic lnet.Traffic // of the whole node
+	traffic lnet.Traffic // traffic of the whole node
 }
 
 func (n *fakeNode) EachPeer(f func(*lnet.PeerSnapshot)) {

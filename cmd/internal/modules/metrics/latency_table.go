@@ -32,9 +32,9 @@ func latencyTable() []group {
 type histograms []histogram
 
 type histogram struct {
-	name string                         // without the namespace
+	name string                         // name of the metric without the namespace
 	help string                         // one sentence
-	read func(*state) *latency.Snapshot // nil: there is no such object
+	read func(*state) *latency.Snapshot // returns nil if the module that measures the time does not run
 }
 
 // metrics implements group.

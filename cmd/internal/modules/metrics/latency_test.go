@@ -127,7 +127,7 @@ func TestNativeHistogram(t *testing.T) {
 }
 
 // each calls f with the range and the count of each bucket of a native histogram, by the
-// specification of Prometheus, but for the bucket of the longest times.
+// specification of Prometheus, except the bucket of the longest times.
 func each(h *dto.Histogram, f func(above, upTo float64, count int64)) {
 	f(-1, h.GetZeroThreshold(), int64(h.GetZeroCount()))
 	index, count, deltas := int32(0), int64(0), h.PositiveDelta

@@ -102,7 +102,7 @@ func (m *Module) Open() error {
 	return nil
 }
 
-// Reload implements node.Reloader: it sets what requests may call this host.
+// Reload implements node.Reloader: it sets the names by which requests may call this host.
 func (m *Module) Reload(to *config.Config) {
 	if m.server != nil {
 		m.server.SetHosts(to.MetricsHosts())

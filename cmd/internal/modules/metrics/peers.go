@@ -23,7 +23,7 @@ type peerSet struct {
 	limit int
 	own   map[nid.NID]*peer // peers with labels; at most limit
 	order []nid.NID         // their NIDs, in order
-	rest  peer              // all others
+	rest  peer              // sum of all other peers
 	count int               // number of peers with labels, plus the number of table entries of the other peers
 	more  bool              // there has been a peer without a label
 	left  peerCounts        // what was counted, while they had labels, for peers that have lost them
@@ -52,7 +52,7 @@ type peerGauges struct {
 	queued, queuedBytes             int  // messages that wait, and bytes that have a credit
 }
 
-// counting has those methods of an lnet.Node that read calls.
+// counting has those methods of an lnet.Node that the method read of a peerSet uses.
 type counting interface {
 	EachPeer(f func(*lnet.PeerSnapshot))
 	Traffic() lnet.Traffic
@@ -151,9 +151,9 @@ func (p *peer) count(from *lnet.PeerSnapshot) {
 
 // peerCounts are counters of a peer or of the node.
 type peerCounts struct {
-	sent, received, dropped                uint64 // messages
-	sentBytes, receivedBytes, droppedBytes uint64 // of payload
-	failures                               uint64 // of the classes that blame the peer
+	sent, received, dropped                uint64 // numbers of messages
+	sentBytes, receivedBytes, droppedBytes uint64 // bytes of their payload
+	failures                               uint64 // failures of the classes that blame the peer
 }
 
 func countsOf(t *lnet.Traffic, f *lnet.FailureStats) peerCounts {

@@ -7,8 +7,8 @@ import (
 	"ulnet/cmd/internal/node"
 )
 
-// rdmaTable has what 'lnetctl net show -v 4' shows of NIs on RDMA. Software RoCE counts by itself
-// what hardware counts in its own driver.
+// rdmaTable has what 'lnetctl net show -v 4' shows of NIs on RDMA. softroce has
+// counters of its device. A hardware device has none here: its own driver counts.
 func rdmaTable() []group {
 	type verbs = *drivers.Verbs
 	nid := []string{"nid"}

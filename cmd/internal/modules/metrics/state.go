@@ -29,7 +29,7 @@ type state struct {
 	captured       bool   // the daemon can capture
 	captureDropped uint64 // packets that viewers were too slow for
 	guarded        bool   // the page offers captures, to clients with the token
-	wrongTokens    uint64 // requests for such captures without the token
+	wrongTokens    uint64 // requests for captures of the page that did not have the token
 
 	gossip   *gossip.Status
 	zone     *zone.Status

@@ -18,8 +18,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestStuckScrape: by the server that serves the metrics, a client that waits as long as Prometheus does
-// by default gets the 503 of a node that is stuck, and the answer of a node that is slow.
+// TestStuckScrape: a client that waits as long as Prometheus does by default gets, from the server that
+// serves the metrics, the status 503 if the node is stuck, and the answer if the node is slow.
 func TestStuckScrape(t *testing.T) {
 	spec.Covers(t, "OP-24")
 	const patience = 10*time.Second - 100*time.Millisecond // scrape_timeout of Prometheus, less the time on the way
@@ -38,7 +38,7 @@ func TestStuckScrape(t *testing.T) {
 	}
 }
 
-// scrapeWithin returns the answer of a server with a page to a client that waits for so long.
+// scrapeWithin returns the answer of a server with a page to a client that waits for the time patience.
 func scrapeWithin(t *testing.T, patience time.Duration, page http.Handler) (status int, text string) {
 	t.Helper()
 	s := web.New(web.Config{Log: silent})

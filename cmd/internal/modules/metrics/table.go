@@ -60,7 +60,7 @@ func (o *objects[T]) metrics() []metric {
 // collect implements group.
 func (o *objects[T]) collect(s *state) (families []*dto.MetricFamily) {
 	var all []T
-	var labels [][]*dto.LabelPair // of each element of all
+	var labels [][]*dto.LabelPair // labels[i] are the labels of all[i]
 	o.each(s, func(of T, values ...string) {
 		all = append(all, of)
 		labels = append(labels, pairsOf(o.labels, values))
@@ -96,7 +96,8 @@ func oneIf(b bool) float64 {
 	return 0
 }
 
-// count converts to a value one of several counters that have the same name and different labels.
+// count converts a counter to the value of a row. It is for counters that have the same name and
+// different labels.
 func count(n uint64) float64 { return float64(n) }
 
 // events returns the row for counters of events that have the same name and different labels.

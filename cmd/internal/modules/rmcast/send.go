@@ -171,7 +171,7 @@ func (s *sending) send(data []byte) error {
 		}
 		return explain(err)
 	}
-	s.under <- underWay{sending, len(data), at} // cannot block, because there was a free token
+	s.under <- underWay{sending, len(data), at} // cannot block, because under has as much capacity as room
 	return nil
 }
 

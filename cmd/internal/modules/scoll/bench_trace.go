@@ -12,7 +12,7 @@ import (
 // at the root, down to the member whose answer was latest, and back. Their sum is the time to
 // the answer.
 type BenchTrace struct {
-	Percentile int         `json:"percentile"`  // percentile of the time to the answer that this broadcast is; 100: the longest
+	Percentile int         `json:"percentile"`  // this broadcast is at this percentile of the times to the answer; 100: the longest
 	Round      int         `json:"round"`       // number of the broadcast, from 0
 	Answered   int64       `json:"answered_ns"` // time to the aggregated answer, in ns
 	Steps      []BenchStep `json:"steps"`       // the critical path

@@ -13,8 +13,8 @@ import (
 // us converts µs to ns.
 func us(n int64) int64 { return n * 1000 }
 
-// chain is a broadcast from a root over an inner member to a leaf, whose clocks are a second
-// ahead and a minute behind. Another leaf has answered before.
+// chain is a broadcast from a root over an inner member to a leaf. The clock of the inner member is a
+// second ahead, and that of the leaf a minute behind. Another leaf has answered before.
 func chain(change func(at map[string]*admin.Trace)) (*measurement, int64) {
 	root, inner, leaf, early := nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@tcp"), nid.MustParse("10.0.0.3@tcp"), nid.MustParse("10.0.0.4@tcp")
 	at := map[string]*admin.Trace{
@@ -134,8 +134,8 @@ func TestTracedPercentiles(t *testing.T) {
 	}
 }
 
-// TestBenchTrace: a measurement of nodes returns traces, whose steps add up, and only if it is
-// asked to.
+// TestBenchTrace: a measurement of nodes returns traces only if it is asked to, and the steps
+// of a trace add up.
 func TestBenchTrace(t *testing.T) {
 	n := scollNodes(t, 3, nil)[0]
 	if err := n.CreateGroup(GroupCreate{Name: "g"}, strings.NewReader("127.0.0.[71-73]@tcp")); err != nil {

@@ -35,7 +35,7 @@ type BroadcastRequest struct {
 // BroadcastReply is the result of a broadcast.
 type BroadcastReply struct {
 	Status    BroadcastStatus `json:"status"`              // summary of the result
-	ElapsedUS int64           `json:"elapsed_us"`          // including the time to tell members of the group
+	ElapsedUS int64           `json:"elapsed_us"`          // duration in µs; if a list of members had to be sent first, that time is included
 	Reached   []nid.NID       `json:"reached"`             // members whose answer arrived
 	Unreached []Unreached     `json:"unreached"`           // all other members, sorted by NID
 	Skipped   []nid.NID       `json:"skipped,omitempty"`   // dead members, with BroadcastRequest.Live

@@ -115,7 +115,7 @@ func (c *collective) participants() (*namedGroup, error) {
 
 // GroupCreate describes a group to create. The NIDs of its members follow the request.
 type GroupCreate struct {
-	Name string `json:"name"`           // see config.CheckName
+	Name string `json:"name"`           // name of the group; see config.CheckName
 	Tree string `json:"tree,omitempty"` // tree of the group's broadcasts; "": that of the section admin
 }
 

@@ -46,7 +46,7 @@ type JoinedGroup struct {
 	Root     nid.NID         `json:"root"`      // NID of the node that created it
 	Members  int             `json:"members"`   // number of members
 	Tree     string          `json:"tree"`      // tree of the group's broadcasts
-	InFlight int             `json:"in_flight"` // number of the group's broadcasts at this node
+	InFlight int             `json:"in_flight"` // number of the group's broadcasts that are under way at this node
 }
 
 // Status returns the state of collectives. ESRCH: this node takes no part.

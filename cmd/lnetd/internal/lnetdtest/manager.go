@@ -22,15 +22,15 @@ const messageTimeout = 60 * time.Second
 type Manager struct {
 	*servicetest.Manager
 	t        testing.TB
-	watchdog time.Duration // time in which it wants a message; 0: it wants none
+	watchdog time.Duration // longest time between watchdog messages; 0: none are wanted
 	messages chan string
 }
 
 // mostMessages is the number of messages that a Manager keeps for a test.
 const mostMessages = 10_000
 
-// NewManager returns a manager that wants a message of the watchdog in the given time, or none if
-// that is 0.
+// NewManager returns a manager that wants a watchdog message at least once in the given time, or none
+// if the time is 0.
 func NewManager(t testing.TB, watchdog time.Duration) *Manager {
 	t.Helper()
 	m := &Manager{t: t, watchdog: watchdog, messages: make(chan string, mostMessages)}
@@ -82,7 +82,7 @@ func (m *Manager) Next() map[string]string {
 	return message
 }
 
-// Await returns the next message that has a name, and skips those without.
+// Await returns the next message that has a line with the given name, and discards the messages before it.
 func (m *Manager) Await(name string) map[string]string {
 	m.t.Helper()
 	for {

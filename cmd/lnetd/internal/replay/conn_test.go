@@ -98,8 +98,8 @@ func (c *conn) quiet() error {
 }
 
 // awaitEnd waits until the node closes the connection, by FIN or RST, depending on whether the
-// node has left bytes unread. The node must close it when the recorded node did, after pause,
-// not earlier than by slack and not later than by patience.
+// node has left bytes unread. The recorded node closed it after pause. This node may close it
+// earlier by slack at most, and later by patience at most.
 func (c *conn) awaitEnd(pause, patience time.Duration) error {
 	begin := time.Now()
 	_ = c.SetReadDeadline(begin.Add(pause + patience))

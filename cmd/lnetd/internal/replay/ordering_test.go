@@ -66,8 +66,8 @@ func (p *Player) endsNext(i int) bool {
 
 // mayEndFirst reports whether the node may close a connection before event i, at which the
 // player closes it. That is allowed if both sides have the same reason to close it. There are
-// two such reasons: another connection between the two was closed before, or a message on this
-// connection refused it.
+// two such reasons: another connection between the two sides was closed before, or one of them
+// has sent a HELLO on this connection that refuses the connection.
 func (p *Player) mayEndFirst(i int) bool {
 	if !p.endsNext(i) {
 		return false

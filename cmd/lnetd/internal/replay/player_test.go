@@ -97,8 +97,8 @@ func TestPlayInitiator(t *testing.T) {
 	}
 }
 
-// TestPlayAcceptor plays the other side of that script, against a node that connects once, sends
-// "hello" and keeps the connection open.
+// TestPlayAcceptor plays the other side of the script of TestPlayInitiator, against a node that
+// connects once, sends "hello" and keeps the connection open.
 func TestPlayAcceptor(t *testing.T) {
 	dialled := func(addr string) net.Conn {
 		c, err := net.Dial("tcp4", addr)

@@ -34,7 +34,7 @@ func rpcRecord(t *testing.T, portal uint32, bits uint64, payload []byte, m *self
 func TestSwappedRPC(t *testing.T) {
 	spec.Covers(t, "ST-21")
 	p := &Player{early: map[int]bool{}}
-	for id := uint64(1); id <= 3; id += 2 { // two requests, whose data have the next number
+	for id := uint64(1); id <= 3; id += 2 { // requests 1 and 3, whose bulk data have the numbers 2 and 4
 		m := selftest.Message{ReplyID: id, Body: &selftest.BRW{BulkID: id + 1, Op: selftest.Read, Length: 8, Check: selftest.CheckFull}}
 		m.Type = selftest.TypeBRW
 		p.Substitute(rpcRecord(t, selftest.TestPortal, uint64(selftest.BRWService), nil, &m))

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// isRPC reports whether a record belongs to lnet_selftest: it goes to one of its portals.
+// isRPC reports whether a record is a message to one of the portals of lnet_selftest.
 func isRPC(r *capture.Record) bool {
 	portal, is := r.Portal()
 	return is && portal >= selftest.TestPortal && portal <= selftest.BulkPortal
@@ -119,7 +119,7 @@ func (d *Differences) rpc(r *capture.Record) uint64 {
 	return m.ReplyID
 }
 
-// same reports whether a message of the node is a recorded one of lnet_selftest.
+// same reports whether a message that the node has sent is the given recorded message of lnet_selftest.
 func (p *Player) same(recorded, got *capture.Record) bool {
 	want := recorded.Clone()
 	if want.Kind != got.Kind || want.Header.Type != got.Header.Type || p.adaptRPC(want, got) != nil || !bytes.Equal(want.Payload, got.Payload) {

@@ -222,7 +222,7 @@ func do(ctx context.Context, c *control.Client, command engine.Command) ([]conso
 	return doBatch(ctx, c, command)
 }
 
-// doBatch is the second half of do.
+// doBatch does what do does, for the commands about batches.
 func doBatch(ctx context.Context, c *control.Client, command engine.Command) ([]console.Answer, error) {
 	switch d := command.(type) {
 	case *engine.AddBatch:

@@ -18,7 +18,7 @@ type fake struct {
 	rate    func(from, to nid.ProcessID) float64 // RPCs a second
 	dead    map[nid.ProcessID]time.Time          // when nodes die
 	busy    map[nid.ProcessID]bool               // nodes with another session
-	refuses map[nid.ProcessID]bool               // nodes that take no test
+	refuses map[nid.ProcessID]bool               // nodes that refuse tests
 	errors  map[nid.ProcessID]uint32             // RPCs that fail at a client in each interval
 	fail    map[string]error                     // errors of whole commands
 	stop    time.Duration                        // how long Stop waits for a client

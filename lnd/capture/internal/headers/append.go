@@ -7,7 +7,7 @@ import (
 
 // Envelope has the fields of the headers around a payload.
 type Envelope struct {
-	From, To netip.AddrPort // addresses of IP, both of one version, and ports
+	From, To netip.AddrPort // IP addresses, both of the same version, and ports
 	TOS      uint8          // type of service, or traffic class
 	TTL      uint8          // time to live, or hop limit
 	ID       uint16         // identification of IPv4, with DF set; IPv6 has none
@@ -47,7 +47,8 @@ func (e Envelope) AppendUDP(b []byte, pieces ...[]byte) []byte {
 	return b
 }
 
-// appendIP appends the header of IP, and returns where what follows begins, which has size bytes.
+// appendIP appends the IP header of a packet that has size bytes after this header. at is the offset at
+// which these bytes begin.
 func (e Envelope) appendIP(b []byte, protocol uint8, size int) (_ []byte, at int) {
 	from, to := e.From.Addr(), e.To.Addr()
 	if !from.Is4() || !to.Is4() {
@@ -76,7 +77,7 @@ func (e Envelope) appendPorts(b []byte) []byte {
 	return binary.BigEndian.AppendUint16(b, e.To.Port())
 }
 
-// checksum returns that of a segment or datagram, with the pseudo-header (RFC 9293 section 3.1,
+// checksum returns the checksum of a segment or datagram, with the pseudo-header (RFC 9293 section 3.1,
 // RFC 8200 section 8.1).
 func (e Envelope) checksum(b []byte, protocol uint8) uint16 {
 	from, to := e.From.Addr(), e.To.Addr()
@@ -91,7 +92,8 @@ func (e Envelope) checksum(b []byte, protocol uint8) uint16 {
 	return fold(sum(s, b))
 }
 
-// sum adds words of 16 bits to a sum. The last one may lack its second byte.
+// sum adds the 16-bit words of b to s, two of them at once as a number of 32 bits; fold then adds up the
+// halves. The last word may lack its second byte.
 func sum(s uint64, b []byte) uint64 {
 	for ; len(b) >= 4; b = b[4:] {
 		s += uint64(binary.BigEndian.Uint32(b))

@@ -31,7 +31,8 @@ type Op struct {
 type Delivery struct {
 	Header  wire.Header
 	Payload []byte
-	// ByGet says that it is the REPLY that the data of a GET_REQ stand for.
+	// ByGet says that the message is a REPLY that was not sent itself: the data written for a
+	// GET_REQ stand for it.
 	ByGet bool
 }
 

@@ -120,7 +120,7 @@ func (x *stack) run(ctx context.Context) error {
 				return ctx.Err()
 			}
 		}
-		for ; s.Tests > tests; <-time.After(time.Millisecond) { // of virtual time
+		for ; s.Tests > tests; <-time.After(time.Millisecond) { // looks again after each millisecond of virtual time
 			if status := x.agent.Status(); int(status.Sent) >= s.Tests && status.Calls == 0 {
 				tests = s.Tests
 			} else if ctx.Err() != nil {

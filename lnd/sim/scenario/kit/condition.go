@@ -41,7 +41,8 @@ func (c Conditions[N]) Check(n N, name string, args scenario.Args) (ok bool, why
 	return false, "unknown condition"
 }
 
-// Outcome is the answer to a condition that does not hold if there is an error.
+// Outcome is the answer to a condition that holds if err is nil. If it does not hold, the text of
+// err says why.
 func Outcome(err error) (ok bool, why string) {
 	if err != nil {
 		return false, err.Error()

@@ -45,8 +45,8 @@ type Datagrams struct {
 // Config has the parameters of opening a port.
 type Config struct {
 	Local netip.AddrPort // IP address and UDP port to bind
-	// Group, if it is valid, makes a port that receives the datagrams sent to this group, over the
-	// interface that has Local's address, and that does not send.
+	// Group, if it is valid, is the multicast group whose datagrams the port receives, over the
+	// interface that has Local's address. Such a port does not send.
 	Group netip.Addr
 	// ReceiveBuffer is how many bytes of arriving datagrams may wait; 0: the default.
 	ReceiveBuffer int

@@ -8,8 +8,9 @@ import (
 
 // Config configures a [Console]. The zero value of a field means its default.
 type Config struct {
-	// FirstID is the number before that of the console's first RPC. It must differ from the numbers
-	// of RPCs of the test node that runs on the same node, and of earlier consoles there. Required.
+	// FirstID is one less than the number of the console's first RPC. It must differ from the
+	// numbers of RPCs of the test node that runs on the same node, and of earlier consoles there.
+	// Required.
 	FirstID uint64
 	// FirstStamp is the stamp of a session that would have been made at the zero of the clock, in
 	// milliseconds. It must be greater than those of the sessions of earlier consoles on this node.

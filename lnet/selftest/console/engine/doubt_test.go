@@ -33,7 +33,7 @@ func (l *lab) units(tests int) (list []int) {
 	return list
 }
 
-// endless returns a test without end of some units.
+// endless returns a test without end that has the given number of units.
 func endless(units int) engine.Test {
 	test := ping("c", "s")
 	test.Loop, test.Concurrency = -1, units

@@ -29,7 +29,8 @@ func (s *session) group(name string) (*group, error) {
 	return nil, fail(syscall.ENOENT, "list the groups that there are (lst list_group)", "there is no group %s", name)
 }
 
-// change returns a group that is going to be changed, which no test and no other command may use.
+// change returns a group to a command that changes it. It refuses a group that a test or another
+// command uses.
 func (c *Console) change(o *operation, key uint32, name string) (*session, *group, error) {
 	s, err := c.current(key)
 	if err != nil {

@@ -24,7 +24,8 @@ type node struct {
 	pinging bool          // a DEBUG request of the console itself is under way
 	joined  bool          // it has joined by itself
 	differs bool          // it has the session with features that are not those of the session
-	// features are those with which a node that differs has the session.
+	// features are, if differs is set, the features with which the node has the
+	// session.
 	features wire.Features
 }
 

@@ -10,7 +10,7 @@ import (
 const (
 	word           = 8       // unit of the lengths and offsets that a kernel server can fill
 	mostLength     = 1 << 20 // longest bulk data
-	mostDistribute = 1 << 16 // more clients than a group can have
+	mostDistribute = 1 << 16 // largest value of Distribute: more than the clients that a group can have
 	pageSize       = 4096    // a page of tests without the feature BULK_LEN
 )
 

@@ -148,7 +148,7 @@ func TestReplayTwoConsoles(t *testing.T) {
 	r.want(b, &engine.Run{Key: 2, Batch: "bt"}, 0)
 	r.want(b, &engine.EndSession{Key: 2}, 0)
 
-	r.now += 2811 * time.Millisecond // by so much the stamps of the two recorded sessions of B differ
+	r.now += 2811 * time.Millisecond // the stamps of the two recorded sessions of B differ by this much
 	r.want(b, &engine.NewSession{Key: 2, Name: "two", Timeout: minute, Force: true, Features: 1}, 0)
 	r.want(b, &engine.AddGroup{Key: 2, Name: "a", IDs: both}, 0)
 	for _, got := range r.want(a, &engine.Ping{Key: 1, Target: all}, 0).Answers {

@@ -20,7 +20,7 @@ import (
 
 const shared = "../../../../lnd/capture/testdata/"
 
-// recorded is a request of a recorded console, with what its node answered.
+// recorded is a request of a recorded console, with the answer of the node that got it.
 type recorded struct {
 	to    nid.ProcessID
 	data  []byte
@@ -36,8 +36,9 @@ func (r *recorded) message(t *testing.T) wire.Message {
 	return m
 }
 
-// replay plays recorded consoles: our consoles get the same commands, the replies of the recorded
-// nodes, and for their own nodes, to which kernels send nothing on the wire, replies of ours.
+// replay plays recorded consoles: our consoles get the same commands and the replies of the
+// recorded nodes. What a console sends to its own node is answered by a node of ours, because a
+// kernel sends such requests to itself and no recording shows them.
 type replay struct {
 	t        *testing.T
 	now      time.Duration
@@ -171,7 +172,8 @@ func (r *replay) step(console nid.NID, in engine.Input) {
 	}
 }
 
-// call lets a node answer a request: the recorded one or, if it is the console's own, ours.
+// call lets a node answer a request: the recorded node or, if the request is to the console's
+// own node, a node of ours.
 func (r *replay) call(console nid.NID, e *engine.Effect) {
 	r.t.Helper()
 	to := e.Peer.NID

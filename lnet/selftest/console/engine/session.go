@@ -37,7 +37,7 @@ type Session struct {
 	ID       wire.Session  `json:"id"`       // its id, which nodes compare
 	Key      uint32        `json:"key"`      // the key that commands need
 	Features wire.Features `json:"features"` // its features
-	Timeout  time.Duration `json:"timeout"`  // it ends when there is no command for so long
+	Timeout  time.Duration `json:"timeout"`  // the session ends after this time without a command
 	Nodes    Counts        `json:"nodes"`    // its nodes
 }
 
@@ -46,7 +46,7 @@ type Session struct {
 type NewSession struct {
 	Key      uint32        // the key that further commands need, for example the PID of the user's shell
 	Name     string        // 1 to 31 bytes
-	Timeout  time.Duration // the session ends when there is no command for so long, at least 1 s; 0: 300 s
+	Timeout  time.Duration // the session ends after this time without a command; at least 1 s; 0: 300 s
 	Force    bool          // end an earlier session of this console, and take nodes from other consoles
 	Features wire.Features // features of the session, usually wire.KnownFeatures
 

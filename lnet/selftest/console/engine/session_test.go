@@ -142,12 +142,12 @@ func TestEndStopsCommands(t *testing.T) {
 		t.Errorf("%+v", l.host(1).node.Stats())
 	}
 	if l.run(3 * time.Second); !end.over || end.err != nil || len(end.Answers) != 2 || !end.Answers[0].OK() || end.Answers[1].Failed != syscall.ETIMEDOUT {
-		t.Errorf("%+v", end) // node 2 may have made the session
+		t.Errorf("%+v", end) // node 2 is asked to leave, too, because it may have made the session
 	}
 }
 
-// TestIdle: a session without commands ends after its time-out, and its nodes leave it; commands
-// and looks put the end off.
+// TestIdle: a session without commands ends after its time-out, and its nodes leave it. Commands
+// put the end off, and so does a user that looks at the session.
 func TestIdle(t *testing.T) {
 	spec.Covers(t, "ST-29")
 	l := newLab(t, 2, engine.Config{})

@@ -47,7 +47,7 @@ func (s *set) active() (all, any bool) {
 	return all, any
 }
 
-// in returns the nodes that are in one of some states.
+// in returns the nodes that are in one of the given states.
 func (s *set) in(states []State) (list []*node) {
 	for _, n := range s.nodes {
 		if slices.Contains(states, n.state) {
