@@ -35,7 +35,8 @@ type Agent struct {
 	log      *slog.Logger
 
 	closing  sync.Once
-	changing sync.Mutex // held while the list is staged, committed or given up
+	closed   atomic.Bool // Close was called
+	changing sync.Mutex  // held while the list is staged, committed or given up
 
 	mu      sync.Mutex
 	history history // guarded by mu
@@ -120,6 +121,7 @@ func wrong(format string, args ...any) error {
 // call Close, which would wait for that function.
 func (a *Agent) Close(ctx context.Context) error {
 	a.closing.Do(func() {
+		a.closed.Store(true)
 		a.runner.Close()
 		a.inbox.Close()
 		a.watchers.close()

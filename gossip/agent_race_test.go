@@ -2,6 +2,7 @@ package gossip
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -175,6 +176,26 @@ func TestListChangeAfterEnd(t *testing.T) {
 	}
 	for _, err := range []error{s.agent.Commit(), s.agent.CommitAnyway(), s.agent.Cancel(), s.agent.Stage(without)} {
 		if err == nil || err.Error() != "gossip: stopped" {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// TestListChangeAfterClose: a closed agent refuses changes of the list (GO-48, GO-A21).
+func TestListChangeAfterClose(t *testing.T) {
+	spec.Covers(t, "GO-48", "GO-A21")
+	const n = 4
+	s := newStation(t, n, testNIDs(n)[0])
+	s.start(nil)
+	next := testNIDs(n + 1)
+	if err := s.agent.Stage(next); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.agent.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{s.agent.Commit(), s.agent.CommitAnyway(), s.agent.Cancel(), s.agent.Stage(next)} {
+		if !errors.Is(err, ErrClosed) {
 			t.Errorf("got %v", err)
 		}
 	}

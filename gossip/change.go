@@ -7,7 +7,8 @@ import (
 
 // Stage makes the node understand messages of a new list, which is to replace the current one,
 // besides those of the current one. If this node is not in the new list, it leaves at Commit.
-// Stage replaces a list that was staged before. The error is an *[Error].
+// Stage replaces a list that was staged before. The error is an *[Error]: [ErrClosed] after Close, as for
+// all changes of the list.
 func (a *Agent) Stage(participants []nid.NID) error {
 	list, err := engine.NewList(participants)
 	if err != nil {
@@ -47,13 +48,17 @@ func (a *Agent) Cancel() error {
 	return a.change(engine.Input{Kind: engine.Cancel}, a.m.CanCommit)
 }
 
-// change steps the machine on an input, unless check returns an error.
+// change steps the machine on an input, unless check returns an error. Close may end the steps at any
+// moment, so change asks afterwards whether it has.
 func (a *Agent) change(in engine.Input, check func() error) (err error) {
 	a.changing.Lock()
 	defer a.changing.Unlock()
 	a.runner.Inspect(func() { err = check() })
 	if err == nil {
 		a.runner.Do(in)
+	}
+	if a.closed.Load() {
+		return ErrClosed
 	}
 	return err
 }

@@ -6,6 +6,9 @@ import "ulnet/gossip/engine"
 // are the live participants that have not staged the list, as far as this node knows.
 type Error = engine.Error
 
+// ErrClosed is why an [Agent] refuses a change of the list after [Agent.Close]. It is an *[Error].
+var ErrClosed error = &Error{Why: "the agent was closed"}
+
 // Health is whether this node considers a participant alive.
 type Health = engine.Health
 
