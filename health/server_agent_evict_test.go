@@ -1,6 +1,7 @@
 package health_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -29,5 +30,27 @@ func TestEvictStopped(t *testing.T) {
 		if len(answers) != 1 || answers[0] != health.NotConnected {
 			t.Errorf("server %d answers %v", i, answers)
 		}
+	}
+}
+
+// TestDrainStopped: an agent that has been stopped refuses to begin or end draining.
+func TestDrainStopped(t *testing.T) {
+	spec.Covers(t, "CH-73")
+	c := newCluster(t, 0)
+	c.run(time.Second)
+	a := c.agents[0]
+	c.hosts[0].Do(func() {
+		if err := a.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		for _, err := range []error{a.Drain(true, false), a.Drain(true, true), a.Drain(false, false)} {
+			if !errors.Is(err, health.ErrClosed) {
+				t.Errorf("got %v", err)
+			}
+		}
+	})
+	c.run(time.Second)
+	if a.Status().Draining {
+		t.Error("the agent drains")
 	}
 }

@@ -13,6 +13,7 @@ import (
 // this server are asked to choose other masters, and the server takes no new ones. On the last
 // server that takes clients, Drain returns an [*Error] unless force is set, because the clients would
 // find no other master and stay. If Drain is called on two servers at once, it may succeed on both.
+// After Close the error is [ErrClosed].
 func (a *ServerAgent) Drain(on, force bool) (err error) {
 	a.runner.Inspect(func() {
 		if on && !force {
@@ -22,7 +23,17 @@ func (a *ServerAgent) Drain(on, force bool) (err error) {
 	if err == nil {
 		a.runner.Do(engine.ServerInput{Kind: engine.Drain, Alive: on})
 	}
+	if a.hasStopped() { // perhaps before Do, which then did nothing
+		return ErrClosed
+	}
 	return err
+}
+
+// hasStopped reports whether Close was called.
+func (a *ServerAgent) hasStopped() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.stopped
 }
 
 // SetKeys replaces the keys that verify connect requests from now on, for instance in a key

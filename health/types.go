@@ -13,7 +13,7 @@ type Error = engine.Error
 var (
 	errNoNID   error = &Error{Why: "say which NID of this node takes part"}
 	ErrOutside error = &Error{Why: "a server needs a View, a Broadcaster, and with a Store a wall clock"}
-	ErrClosed  error = &Error{Why: "the connection is closed"}
+	ErrClosed  error = &Error{Why: "the connection of the client, or the agent of the server, was closed"}
 	// ErrSuperseded means that a later incarnation of the same client runs elsewhere. The status of
 	// the connection shows where. The client tries again after some minutes.
 	ErrSuperseded error = &Error{Why: "this client runs on another node, in a later life: give each node an id of its own, or end the other one"}

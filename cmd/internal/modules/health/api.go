@@ -138,13 +138,15 @@ func (m *Module) Evict(ctx context.Context, r EvictRequest) (EvictReply, error) 
 
 // Drain begins draining if r.On is set: all clients choose other masters, and this server refuses to
 // become a master. Otherwise Drain ends draining, which would last until the node ends. The error
-// is EBUSY if no other server takes clients.
+// is EBUSY if no other server takes clients, and EAGAIN if the server stops at the moment.
 func (m *Module) Drain(r DrainRequest) error {
 	agent, err := m.server()
 	if err != nil {
 		return err
 	}
-	if err := agent.Drain(r.On, r.Force); err != nil {
+	if err := agent.Drain(r.On, r.Force); errors.Is(err, health.ErrClosed) {
+		return cli.Errno(syscall.EAGAIN, err)
+	} else if err != nil {
 		return cli.Hint(cli.Errno(syscall.EBUSY, err),
 			"'lnetctl server undrain' at one of the others first; with '--force' the clients stay with this server, until another takes them")
 	}
