@@ -54,7 +54,7 @@ type GetRequest struct {
 	LocalOffset int           // offset in the MD at which the bytes are put
 	Length      int           // how many are asked for; 0: all from LocalOffset on
 	OpPtr       any           // value that the events of this operation have
-	Timeout     time.Duration // how long the REPLY may take; 0: as the MD says
+	Timeout     time.Duration // time until the REPLY begins to arrive, see the package text; 0: as the MD says
 	// Recovery says that the Get is a recovery ping of just the NID of Target, whose health
 	// is low: it takes no other path, and its failure lowers no health.
 	Recovery bool
