@@ -116,6 +116,7 @@ type Group struct {
 	free    []*Sending
 	joined  chan struct{} // closed when this node is a member
 	gone    chan struct{} // closed when this node has left
+	ended   chan struct{} // closed when the functions of all posted messages have returned after that
 	why     error         // the result of Leave
 	member  bool
 	left    bool
@@ -130,10 +131,11 @@ func (a *Agent) Join(cfg GroupConfig) (*Group, error) {
 	if len(cfg.Managers) == 0 {
 		cfg.Managers = []nid.NID{a.cfg.Self}
 	}
-	g := &Group{a: a, cfg: cfg, joined: make(chan struct{}), gone: make(chan struct{})}
+	g := &Group{a: a, cfg: cfg, joined: make(chan struct{}), gone: make(chan struct{}), ended: make(chan struct{})}
 	if err := a.claim(g); err != nil {
 		return nil, err
 	}
+	a.forgetHandled()
 	ec := cfg.Engine()
 	ec.Self, ec.Incarnation = a.cfg.Self, max(a.cfg.Incarnation, a.incarnationAfter(cfg.Group))
 	ec.MTU, ec.Capacity = g.listen()

@@ -17,8 +17,11 @@ var ErrHandling error = &Error{Why: "closed, but a handler of a group has not re
 // stuckAfter is how long closing an agent or a group waits for running handlers.
 const stuckAfter = time.Second
 
-// applyEntry is the entry point of the function that calls all handlers.
-var applyEntry = reflect.ValueOf((*Group).apply).Pointer()
+// applyEntry and tellEntry are the entry points of the functions that call all handlers.
+var (
+	applyEntry = reflect.ValueOf((*Group).apply).Pointer()
+	tellEntry  = reflect.ValueOf((*Group).tell).Pointer()
+)
 
 // inHandler reports whether a handler of a group is its caller. Searching the stack takes a
 // microsecond, so inHandler does that only while a handler may be running.
@@ -30,7 +33,7 @@ func (a *Agent) inHandler() bool {
 	for skip := 2; ; skip += len(frames) {
 		n := runtime.Callers(skip, frames[:])
 		for _, pc := range frames[:n] {
-			if f := runtime.FuncForPC(pc - 1); f != nil && f.Entry() == applyEntry {
+			if f := runtime.FuncForPC(pc - 1); f != nil && (f.Entry() == applyEntry || f.Entry() == tellEntry) {
 				return true
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
+	"slices"
 	"time"
 
 	"ulnet/scoll/rmcast/engine"
@@ -59,16 +60,12 @@ func (g *Group) BeginLeave() {
 // close leaves the group at once. It waits for a running handler until the instant by, and
 // reports whether no handler runs any more. A second call waits as well.
 func (g *Group) close(by time.Duration) (over bool) {
-	g.mu.Lock()
-	again := g.closed
-	g.closed, g.left = true, true
-	g.mu.Unlock()
 	a := g.a
-	wait := by - a.cfg.Clock.Now()
-	if again {
-		return g.runner.CloseWithin(wait)
+	if !a.closes(g) {
+		return g.ends(by)
 	}
-	if over = g.runner.CloseWithin(wait); !over && wait > 0 {
+	wait := by - a.cfg.Clock.Now()
+	if !g.runner.CloseWithin(wait) && wait > 0 {
 		a.log.Warn("rmcast: a handler does not return; the group is left without it", slog.Any("group", g.cfg.Group))
 	}
 	incarnation := g.farewell()
@@ -79,13 +76,62 @@ func (g *Group) close(by time.Duration) (over bool) {
 		delete(all, g.cfg.Group)
 		a.groups.Store(&all)
 	}
-	if !over {
-		a.handling = append(a.handling, g)
-	}
 	a.mu.Unlock()
 	g.unlisten()
 	g.abandon()
+	close(g.ended)
+	return g.ends(0)
+}
+
+// closes begins to close a group, and reports whether that is the first call. From now on, each Close of
+// the agent waits for the handlers of the group.
+func (a *Agent) closes(g *Group) (first bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if first = !g.closed; first {
+		a.handling = append(a.handling, g)
+	}
+	g.closed, g.left = true, true
+	return first
+}
+
+// ends waits until the instant by for the handlers of a group that is being closed, and reports whether
+// none runs any more. The agent then forgets the group.
+func (g *Group) ends(by time.Duration) (over bool) {
+	a := g.a
+	if wait := by - a.cfg.Clock.Now(); wait > 0 {
+		expired := make(chan struct{})
+		timer := a.cfg.Clock.AfterFunc(wait, func() { close(expired) })
+		defer timer.Stop()
+		select {
+		case <-g.ended:
+		case <-expired:
+		}
+	}
+	over = g.runner.CloseWithin(by - a.cfg.Clock.Now())
+	select {
+	case <-g.ended:
+	default:
+		return false
+	}
+	if over {
+		a.mu.Lock()
+		a.handling = slices.DeleteFunc(a.handling, func(h *Group) bool { return h == g })
+		a.mu.Unlock()
+	}
 	return over
+}
+
+// forgetHandled forgets the groups whose handlers have returned since they were left.
+func (a *Agent) forgetHandled() {
+	a.mu.Lock()
+	handling := slices.Clone(a.handling)
+	a.mu.Unlock()
+	for _, g := range handling {
+		g.ends(0)
+	}
 }
 
 // farewell tells the managers that this incarnation has ended, since the node may live on and
@@ -154,6 +200,16 @@ func (g *Group) abandon() {
 	posted := g.posted
 	g.waiting, g.posted = nil, nil
 	g.mu.Unlock()
+	g.tell(posted)
+}
+
+// tell tells the functions of posted messages that the group was left. As for apply, inHandler searches
+// the stack for tell.
+//
+//go:noinline
+func (g *Group) tell(posted []*Sending) {
+	g.a.applying.Add(1)
+	defer g.a.applying.Add(-1)
 	for _, s := range posted {
 		s.done(Result{}, ErrClosed)
 	}

@@ -1,0 +1,8 @@
+package rmcast
+
+// Handling returns the number of groups that were left and for whose handlers Close would wait.
+func (a *Agent) Handling() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.handling)
+}
