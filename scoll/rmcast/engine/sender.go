@@ -18,7 +18,7 @@ var (
 	ErrSplit     = wrong("the group has split: members that were silent, and may live, were left behind and may lack the message; Failed names them")
 
 	// ErrUnfinished wraps ErrLeft.
-	ErrUnfinished = fmt.Errorf("%w without waiting longer than LeaveAfter: others may lack its messages, or no manager answered", ErrLeft)
+	ErrUnfinished = fmt.Errorf("%w, and other members may lack its messages: they were not released within LeaveAfter, the manager counted the node as failed, or no manager answered", ErrLeft)
 )
 
 // sender is the additional state of a node's own stream.

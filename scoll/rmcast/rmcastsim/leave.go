@@ -14,21 +14,31 @@ import (
 // restart, and it may be counted as dead before it has finished leaving. now is by the node's
 // own clock.
 func (n *Net) leaves(id sim.NodeID, now time.Duration) {
-	n.nodes[id].wants, n.nodes[id].excused, n.nodes[id].leaveAt = false, true, now
+	m := &n.nodes[id]
+	m.wants, m.excused, m.leaveAt, m.healedAt = false, true, now, m.healed
 	n.ledger.left[n.id(id)] = true
 }
 
-// left checks the error with which a node leaves. One error is allowed because
+// left checks the error with which a node leaves. One error is allowed, ErrUnfinished, because
 // docs/multicast.md says: "A member waits at most `LeaveAfter`, ten seconds, for messages
 // under way, its own and those that it passes on, and for a manager; then it leaves all the
-// same, and is told `ErrUnfinished`." So ErrUnfinished may come after LeaveAfter, and not
-// before.
+// same, and is told `ErrUnfinished`. It is told so as well if the manager counts it as failed
+// while its own messages are under way." So it may come before LeaveAfter only if the manager
+// may count the node as failed, see mayFail.
 func (n *Net) left(id sim.NodeID, now time.Duration, why error) {
 	waited := now - n.nodes[id].leaveAt
 	switch {
 	case why == nil, why == engine.ErrLeft:
-	case errors.Is(why, engine.ErrUnfinished) && waited >= cmp.Or(n.cfg.Rmcast.LeaveAfter, 10*time.Second):
+	case errors.Is(why, engine.ErrUnfinished) && (n.mayFail(id) || waited >= cmp.Or(n.cfg.Rmcast.LeaveAfter, 10*time.Second)):
 	default:
 		n.Failed(fmt.Errorf("rmcastsim: node %v has left after %v: %w", id, waited, why))
 	}
+}
+
+// mayFail reports whether a leaving node may count as failed: after a fault of the node or its links,
+// while managers hear of its restart or, as docs/multicast.md says of a member whose manager is
+// silent, because "the member gives its membership up (`healed`), and so has ended".
+func (n *Net) mayFail(id sim.NodeID) bool {
+	m := &n.nodes[id]
+	return m.impaired || n.Now() <= n.oracle.news[id] || m.healed > m.healedAt
 }

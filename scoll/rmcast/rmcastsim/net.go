@@ -79,8 +79,10 @@ type membership struct {
 	wants       bool          // the node joins the group when it starts
 	incarnation uint64        // incarnation of the member that the node is, or would be
 	began       uint64        // number of the process's first incarnation
-	excused     bool          // the node may be counted as dead, or be late, because of a fault
+	excused     bool          // the node may be counted as dead, or be late: it was impaired, or leaves
+	impaired    bool          // a fault has affected the node or its links
 	leaveAt     time.Duration // time at which the node was told to leave, by its own clock
+	healedAt    uint64        // healed at that time
 	healed      uint64        // how often the node gave up its membership of a group without a manager
 }
 
@@ -148,7 +150,7 @@ func (n *Net) began(k incarnation, begins sim.Incarnation, incarnation uint64) {
 // excuse records that nodes are impaired: from now on a manager may count them as dead.
 func (n *Net) excuse(set sim.NodeSet) {
 	for id := range set.All(n.cfg.Nodes) {
-		n.nodes[id].excused = true
+		n.nodes[id].excused, n.nodes[id].impaired = true, true
 	}
 }
 

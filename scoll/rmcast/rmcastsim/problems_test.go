@@ -128,6 +128,40 @@ func TestLeftTooEarly(t *testing.T) {
 	}
 }
 
+// TestLeaverCountedFailed: RM-A11: a manager that does not hear a leaving member counts it as failed. When
+// the member hears of that, before LeaveAfter, it leaves with ErrUnfinished, which is no violation.
+func TestLeaverCountedFailed(t *testing.T) {
+	spec.Covers(t, "RM-A11")
+	for name, stacks := range map[string]bool{"machines": false, "stacks": true} {
+		t.Run(name, func(t *testing.T) {
+			n, err := New(Config{
+				Network: scenario.Network{Nodes: 5}, Stacks: stacks, Rmcast: rmcast.GroupConfig{LeaveAfter: time.Minute},
+				Manager: engine.ManagerConfig{MemberTimeout: 2 * time.Second},
+			})
+			if err == nil {
+				err = n.Form()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			n.Cut(sim.Nodes(0), sim.Nodes(1))
+			n.Cut(sim.Nodes(1), sim.Nodes(0))
+			m, err := n.Begin(1, 1, 100)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n.Command(1, "leave")
+			if err = n.Run(n.Now() + 5*time.Second); err == nil {
+				n.Heal()
+				err = n.Run(n.Now() + 5*time.Second)
+			}
+			if err != nil || !errors.Is(m[0].Why, engine.ErrUnfinished) {
+				t.Errorf("%v, the message ends with %v", err, m[0].Why)
+			}
+		})
+	}
+}
+
 // TestDeadIsNoProblem: a member that died, and one that was paused, may be named as failed.
 func TestDeadIsNoProblem(t *testing.T) {
 	n, m := told(t)
