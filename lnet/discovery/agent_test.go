@@ -296,7 +296,8 @@ func TestDiscover(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newCable(t)
-				a, _ := w.node(discovery.Config{}, nidA), w.node(discovery.Config{}, nidB, "10.1.0.2@tcp1")
+				once := discovery.Config{Limits: discovery.Limits{Timeout: 2 * time.Second}} // a ping ends before it would be repeated
+				a, _ := w.node(once, nidA), w.node(discovery.Config{}, nidB, "10.1.0.2@tcp1")
 				if c.before {
 					a.put(nidB, 1)
 					w.settle()

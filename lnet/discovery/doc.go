@@ -49,6 +49,10 @@
 // NI of this node nor a route reaches is never pinged and stays a claim; so the primary NID is
 // the first of the list that could be pinged.
 //
+// A ping or push without an answer is repeated after 3 s, and then each time after twice as long,
+// to the next NID of the peer: until [Limits].Timeout if a message or call waits for it, otherwise
+// five times. Kernels send each of them once, but a message may be lost with its connection.
+//
 // A probe is an ordinary ping. Nodes with one NID cause no probes. Other nodes cause one for
 // each further NID when this node discovers them, when they list the NID anew, and when they have
 // restarted. An info causes one probe of each NID that it claims. For each peer there is a

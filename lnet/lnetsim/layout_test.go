@@ -88,3 +88,34 @@ func TestRailVerbs(t *testing.T) {
 		}
 	}
 }
+
+// TestRailLostAtBothEnds: when all nodes lose the same rail at once, each sends its push to a NID that is out of reach by then.
+// The push is repeated after 3 s by the other rail, and after that no message takes the lost one.
+func TestRailLostAtBothEnds(t *testing.T) {
+	spec.Covers(t, "NS-2", "PD-27")
+	f, err := scenario.Parse("test", []byte(`protocol lnet
+nodes 4
+run 60s
+set rails 2
+set rate 5
+set timeout 30s
+at 5s do all stop
+at 6s do all unplug 1
+at 10s do all probe
+at 11s do all probe
+at 12s do all probe
+expect all-answered within 1s
+`), []*scenario.Protocol{Protocol})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := scenario.Run(t.Context(), f, scenario.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range res.Expects {
+		if !o.OK {
+			t.Errorf("%s at %v: %s", o.Text, o.At, o.Why)
+		}
+	}
+}

@@ -63,10 +63,13 @@ func (m *Machine) vouched(p *peer, list []wire.NIStatus) (good []wire.NIStatus) 
 
 // pingAt returns the NID to which the next ping of a peer goes.
 func (m *Machine) pingAt(p *peer) nid.NID {
-	at := p.askAt
-	p.askAt = nid.NID{}
-	if m.peers.of(at) != p {
-		return p.primary
+	at := p.primary
+	switch {
+	case m.peers.of(p.askAt) == p:
+		at = p.askAt
+	case p.exchange.repeats > 0:
+		at = m.nextNID(p)
 	}
+	p.sendsTo(at)
 	return at
 }

@@ -67,18 +67,18 @@ func TestProbesBeyond(t *testing.T) {
 }
 
 // TestForcedAgain: a forced discovery pings even while an earlier ping or push has no answer. The
-// exchange that it replaces passes on its deadline, so that the discovery ends however often it is
-// forced.
+// deadline of the exchange stays, so that the discovery ends however often it is forced.
 func TestForcedAgain(t *testing.T) {
 	spec.Covers(t, "RT-6")
 	b := newBench(t, Limits{MaxInFlight: 1, Timeout: 150 * time.Second})
 	forced := Input{Kind: Refresh, NID: them, Force: true}
 	b.step(forced)
 	b.step(discover(other)) // this discovery waits for the only slot
-	b.now = 60 * time.Second
+	b.until(60 * time.Second)
 	b.want(b.step(forced), "cancel", "10.0.0.2@tcp: DISCOVERING|PING_SENT|FORCE_PUSH", "ping 10.0.0.2@tcp 272")
-	b.now = 120 * time.Second
+	b.until(120 * time.Second)
 	b.step(b.reply(info(full, 2, them)))
+	b.now += repeatAfter
 	b.want(b.step(forced), "cancel", "10.0.0.2@tcp: MULTI_RAIL|DISCOVERING|PING_SENT|FORCE_PUSH", "ping 10.0.0.2@tcp 272")
 	b.now = 180 * time.Second
 	b.step(forced)
@@ -86,6 +86,32 @@ func TestForcedAgain(t *testing.T) {
 	b.step(Input{})
 	if d := b.out.Done; len(d) != 1 || d[0].NID != them || d[0].Err != syscall.ETIMEDOUT || b.last.To != other {
 		t.Errorf("150 s after the first exchange without an answer: %+v", b.out)
+	}
+}
+
+// TestForcedOften: calls that force a discovery more often than the peer answers do not put off its end.
+func TestForcedOften(t *testing.T) {
+	spec.Covers(t, "RT-6")
+	b := newBench(t, Limits{})
+	forced := Input{Kind: Refresh, NID: them, Force: true}
+	b.step(forced)
+	first := b.reply(info(full, 2, them))
+	answers := []Input{}
+	done := 0
+	for b.now = time.Duration(0); b.now < 30*time.Second && done == 0; b.now += 100 * time.Millisecond {
+		if b.now == 10*time.Second {
+			answers = append(answers, first)
+		}
+		for _, in := range append(answers, forced) {
+			b.step(in)
+			done += len(b.out.Done)
+			if n := len(b.out.Sends); n > 0 && b.last.Push {
+				answers = []Input{b.ack()}
+			}
+		}
+	}
+	if n := b.m.Stats().Pings; done == 0 || n > 5 {
+		t.Errorf("%d ended, after %d pings", done, n)
 	}
 }
 

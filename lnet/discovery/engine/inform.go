@@ -16,35 +16,30 @@ func (m *Machine) answered(now time.Duration, in Input, out *Output) {
 		m.probed(now, probe, in, out)
 		return
 	}
-	p := m.waitingFor(in.Exchange)
-	if p == nil || (in.Kind == Replied && !p.flags.Has(lnet.PeerPingSent)) || (in.Kind == Acked && !p.flags.Has(lnet.PeerPushSent)) {
+	x := m.tries[in.Exchange]
+	if x == nil || (in.Kind == Replied && !x.peer.flags.Has(lnet.PeerPingSent)) || (in.Kind == Acked && !x.peer.flags.Has(lnet.PeerPushSent)) {
 		m.stats.Late++
 		return
 	}
+	p, t := x.peer, x.try(in.Exchange)
 	switch in.Kind {
 	case Replied:
-		m.end(p)
-		m.replied(now, p, in, out)
+		m.end(p, t.id, out)
+		m.replied(now, p, in, t.asked, out)
 	case Acked:
-		m.end(p)
-		p.acked = in.Sequence
+		m.end(p, t.id, out)
+		p.acked, p.repeats = max(p.acked, in.Sequence), 0
 	default:
-		m.fail(p, in.Err)
+		if m.lose(x, t.id) {
+			return
+		}
+		m.fail(p, in.Err, t.id, out)
 	}
 	m.advance(now, p, out)
 }
 
-func (m *Machine) waitingFor(exchange uint64) *peer {
-	for _, p := range m.sent {
-		if p.exchange == exchange {
-			return p
-		}
-	}
-	return nil
-}
-
-// replied takes the info that a ping brought (lnet_discovery_event_reply).
-func (m *Machine) replied(now time.Duration, p *peer, in Input, out *Output) {
+// replied takes the info that a ping brought (lnet_discovery_event_reply); see isNews for asked.
+func (m *Machine) replied(now time.Duration, p *peer, in Input, asked uint32, out *Output) {
 	err := m.check(in)
 	if err == nil && (in.User || m.peers.of(in.Remote) != p) {
 		err = fmt.Errorf("%w: a node answered that was not asked: %v", syscall.EPROTO, in.Remote)
@@ -56,7 +51,7 @@ func (m *Machine) replied(now time.Duration, p *peer, in Input, out *Output) {
 		return
 	}
 	p.from, p.to = in.Local, in.Remote
-	if !m.isNews(now, p, in, p.asked, out) {
+	if !m.isNews(now, p, in, asked, out) {
 		p.flags |= lnet.PeerNIDsUpToDate // the info that is known already is newer
 		return
 	}
@@ -89,7 +84,8 @@ func (m *Machine) pushed(now time.Duration, in Input, out *Output) {
 		m.stats.UnknownPushes++
 		return
 	}
-	if p.exchange == 0 {
+	p.repeats = 0
+	if p.exchange == nil {
 		p.from, p.to = in.Local, in.Remote
 	}
 	if m.tell(now, p, in, out) {

@@ -13,9 +13,13 @@ func (m *Machine) invariants() error {
 			return fmt.Errorf("peer %v: %w", p.primary, err)
 		}
 	}
-	for _, p := range m.sent {
-		if p.exchange == 0 || p.dropped {
-			return fmt.Errorf("peer %v: exchange %d under way, dropped %v", p.primary, p.exchange, p.dropped)
+	under := 0
+	for _, n := range m.inFlight {
+		under += n
+	}
+	for id, x := range m.tries {
+		if p := x.peer; p.exchange != x || p.dropped || !x.due.IsSet() || x.first.id != id && x.latest.id != id {
+			return fmt.Errorf("peer %v: exchange %+v under way, dropped %v", p.primary, p.exchange, p.dropped)
 		}
 	}
 	for i, b := range m.probes {
@@ -25,8 +29,8 @@ func (m *Machine) invariants() error {
 		}
 	}
 	switch {
-	case nids != len(m.peers.byNID) || nids > m.limits.MaxNIDs || len(m.sent) > m.limits.MaxInFlight || len(m.dirty) > 0:
-		return fmt.Errorf("%d NIDs, %d in the table, %d exchanges, %d to publish", nids, len(m.peers.byNID), len(m.sent), len(m.dirty))
+	case nids != len(m.peers.byNID) || nids > m.limits.MaxNIDs || under > m.limits.MaxInFlight || len(m.tries) < under || len(m.dirty) > 0:
+		return fmt.Errorf("%d NIDs, %d in the table, %d exchanges, %d to publish", nids, len(m.peers.byNID), under, len(m.dirty))
 	case probes != len(m.probes) || probes > m.limits.MaxProbes || overflow != m.claims || overflow > m.limits.MaxClaims:
 		return fmt.Errorf("%d of %d probes, %d of %d claims", probes, len(m.probes), overflow, m.claims)
 	}
@@ -38,7 +42,7 @@ func (m *Machine) peerInvariants(p *peer) error {
 	switch {
 	case p.dropped || len(p.nis) == 0 || p.nis[0].NID != p.primary || m.peers.of(p.by) != p:
 		return fmt.Errorf("NIs %v, dropped %v, info from %v", p.nis, p.dropped, p.by)
-	case len(p.waiting) > 0 && p.exchange == 0 && !p.queued && !p.patience.IsSet():
+	case len(p.waiting) > 0 && p.exchange == nil && !p.queued && !p.patience.IsSet():
 		return fmt.Errorf("%v wait for nothing", p.waiting)
 	case p.probing > maxProbing || len(p.rails) != len(p.nis)+len(p.claimed):
 		return fmt.Errorf("%d probes, %d NIDs, %d of its own, %d claimed", p.probing, len(p.rails), len(p.nis), len(p.claimed))

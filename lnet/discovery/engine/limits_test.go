@@ -13,19 +13,18 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestTimeouts (PD-17): a ping and a push that get no answer are given up after Limits.Timeout, and
-// the discovery of the peer fails.
+// TestTimeouts (PD-17): a ping and a push that get no answer, and that something waits for, are given up after
+// Limits.Timeout, and the discovery of the peer fails.
 func TestTimeouts(t *testing.T) {
 	spec.Covers(t, "PD-17")
 	b := newBench(t, Limits{Timeout: time.Minute})
 	b.step(discover(them))
-	if b.wake != time.Minute {
-		t.Fatalf("wakes at %v, want 1m", b.wake)
+	b.until(time.Minute - 1)
+	if b.wake != time.Minute || len(b.open) != 2 {
+		t.Fatalf("wakes at %v, want 1m; open %v", b.wake, b.open)
 	}
-	b.now = time.Minute - 1
-	b.want(b.step(Input{}), []string{}...)
 	b.now = time.Minute
-	b.want(b.step(Input{}), "cancel", "10.0.0.2@tcp: FORCE_PING", "done 10.0.0.2@tcp: connection timed out")
+	b.want(b.step(Input{}), "cancel", "cancel", "10.0.0.2@tcp: FORCE_PING", "done 10.0.0.2@tcp: connection timed out")
 	b.want(b.step(discover(them)), "10.0.0.2@tcp: DISCOVERING|PING_SENT", "ping 10.0.0.2@tcp 272")
 	b.step(b.reply(info(full, 2, them)))
 	b.now += time.Minute

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"syscall"
 	"time"
 
 	"ulnet/lnet"
@@ -28,7 +27,7 @@ func (m *Machine) start(now time.Duration, p *peer, out *Output) {
 // discovery ends.
 func (m *Machine) advance(now time.Duration, p *peer, out *Output) {
 	for p.flags.Has(lnet.PeerDiscovering) {
-		if p.exchange != 0 && p.flags&(lnet.PeerMarkDeletion|lnet.PeerDataPresent) == 0 {
+		if p.exchange != nil && p.flags&(lnet.PeerMarkDeletion|lnet.PeerDataPresent) == 0 {
 			return
 		}
 		m.changed(p)
@@ -39,10 +38,10 @@ func (m *Machine) advance(now time.Duration, p *peer, out *Output) {
 		case p.flags.Has(lnet.PeerDataPresent):
 			m.merge(now, p, out)
 		case p.flags.Has(lnet.PeerPingFailed):
-			m.pingFailed(p, out)
+			m.pingFailed(now, p, out)
 		case p.flags.Has(lnet.PeerPushFailed):
 			p.flags &^= lnet.PeerPushFailed
-			m.complete(p, p.failure, out)
+			m.complete(now, p, p.failure, out)
 		case p.flags.Has(lnet.PeerForcePing) || p.flags&(lnet.PeerForcePush|lnet.PeerNIDsUpToDate) == 0:
 			if !m.sendPing(now, p, out) {
 				return
@@ -56,31 +55,34 @@ func (m *Machine) advance(now time.Duration, p *peer, out *Output) {
 		case m.awaitsProbes(p):
 			return
 		default:
-			m.complete(p, nil, out)
+			m.complete(now, p, nil, out)
 		}
 	}
 }
 
 // pingFailed handles a ping without a valid answer (lnet_peer_ping_failed).
-func (m *Machine) pingFailed(p *peer, out *Output) {
+func (m *Machine) pingFailed(now time.Duration, p *peer, out *Output) {
 	p.flags &^= lnet.PeerPingFailed
 	p.flags |= lnet.PeerForcePing
 	p.badInfos++
 	switch {
 	case p.failure != nil:
-		m.complete(p, p.failure, out)
+		m.complete(now, p, p.failure, out)
 	case p.badInfos >= maxBadInfos:
-		m.complete(p, p.badInfo, out)
+		m.complete(now, p, p.badInfo, out)
 	}
 }
 
 // complete ends the discovery of p (lnet_peer_discovery_complete).
-func (m *Machine) complete(p *peer, err error, out *Output) {
+func (m *Machine) complete(now time.Duration, p *peer, err error, out *Output) {
 	p.flags &^= lnet.PeerDiscovering
 	p.failure, p.badInfo, p.badInfos = nil, nil, 0
-	p.refresh = false
+	p.refresh, p.askAt = false, nid.NID{}
 	m.endPatience(p)
-	if err == nil {
+	if err != nil {
+		m.again(now, p, err)
+	} else {
+		m.forgo(p)
 		p.flags &^= lnet.PeerRediscover
 		p.flags |= lnet.PeerDiscovered
 		if !m.self.Discovery {
@@ -104,72 +106,62 @@ func (m *Machine) sendPing(now time.Duration, p *peer, out *Output) bool {
 	if !m.begin(now, p) {
 		return false
 	}
-	m.ping(p, out)
+	m.ping(now, p, out)
 	return true
 }
 
-// ping sends the ping of the exchange that has just begun.
-func (m *Machine) ping(p *peer, out *Output) {
+// ping sends a ping as the next try of the exchange with p.
+func (m *Machine) ping(now time.Duration, p *peer, out *Output) {
 	m.stats.Pings++
-	p.asked = p.latest()
 	p.flags &^= lnet.PeerForcePing
 	p.flags |= lnet.PeerPingSent
 	room := max(p.room, wire.PingInfoSize(wire.MinPingEntries))
-	out.Sends = append(out.Sends, Send{Exchange: p.exchange, To: m.pingAt(p), Room: room})
+	out.Sends = append(out.Sends, Send{Exchange: m.open(now, p, out), To: m.pingAt(p), Room: room})
 }
 
-// pingAnew pings in place of the exchange under way. The ping has the slot and the deadline of that
-// exchange, so the discovery ends in time even if it is forced again and again.
-func (m *Machine) pingAnew(p *peer, out *Output) {
-	out.Cancelled = append(out.Cancelled, p.exchange)
-	m.last++
-	p.exchange = m.last
-	p.flags &^= lnet.PeerPushSent
-	m.ping(p, out)
-}
-
-// sendPush sends a push. It goes by the path on which the peer last answered, and that path is
-// used only once. If there is no such path, or if the peer says that its NID there is down,
-// LNet chooses the path to the primary NID.
 func (m *Machine) sendPush(now time.Duration, p *peer, out *Output) bool {
 	if !m.begin(now, p) {
 		return false
 	}
-	m.stats.Pushes++
-	p.flags &^= lnet.PeerForcePush
-	p.flags |= lnet.PeerPushSent
-	send := Send{Exchange: p.exchange, Push: true, From: p.from, To: p.to}
-	if m.peers.of(send.To) != p || p.rail(send.To).Status == wire.StatusDown { // send.To is zero, another peer's by now, or down
-		send.From, send.To = nid.NID{}, p.primary
-	}
-	p.from, p.to = nid.NID{}, nid.NID{}
-	out.Sends = append(out.Sends, send)
+	m.push(now, p, out)
 	return true
 }
 
-// expire fails the exchanges whose deadline has passed without an answer, and starts exchanges of
+// push sends a push as the next try of the exchange with p.
+func (m *Machine) push(now time.Duration, p *peer, out *Output) {
+	m.stats.Pushes++
+	p.flags &^= lnet.PeerForcePush
+	p.flags |= lnet.PeerPushSent
+	send := Send{Exchange: m.open(now, p, out), Push: true}
+	send.From, send.To = m.pushBy(p)
+	out.Sends = append(out.Sends, send)
+}
+
+// pushBy returns the path of a push. It is the path on which the peer last answered, and that path is
+// used only once. If there is no such path, or if the peer says that its NID there is down,
+// LNet chooses the path to the primary NID, or to another one if the push is a repetition.
+func (m *Machine) pushBy(p *peer) (from, to nid.NID) {
+	from, to = p.from, p.to
+	if m.peers.of(to) != p || p.rail(to).Status == wire.StatusDown { // to is zero, another peer's by now, or down
+		from, to = nid.NID{}, p.primary
+		if p.repeats > 0 || p.exchange.repeats > 0 {
+			to = m.nextNID(p)
+		}
+	}
+	p.from, p.to = nid.NID{}, nid.NID{}
+	p.sendsTo(to)
+	return from, to
+}
+
+// expire repeats or fails the exchanges that have waited for an answer long enough, and starts exchanges of
 // peers that wait for a slot.
 func (m *Machine) expire(now time.Duration, out *Output) {
 	m.expireProbes(now, out)
-	for len(m.sent) > 0 && m.sent[0].deadline <= now {
-		p := m.sent[0]
-		m.stats.Timeouts++
-		out.Cancelled = append(out.Cancelled, p.exchange)
-		m.fail(p, syscall.ETIMEDOUT)
-		m.advance(now, p, out)
+	for d := m.due.Pop(now); d != nil; d = m.due.Pop(now) {
+		m.overdue(now, d.Of, out)
 	}
 	for p := m.next(); p != nil; p = m.next() {
 		m.advance(now, p, out)
 	}
-}
-
-// fail ends the exchange with p because of err.
-func (m *Machine) fail(p *peer, err error) {
-	failed := lnet.PeerPingFailed
-	if p.flags.Has(lnet.PeerPushSent) {
-		failed = lnet.PeerPushFailed
-	}
-	m.end(p)
-	p.flags |= failed
-	p.failure = err
+	m.pushAgain(now, out)
 }

@@ -13,7 +13,7 @@ import (
 
 // Limits are the limits of a [Machine]. Zero means default.
 type Limits struct {
-	Timeout       time.Duration // time limit of a ping or push; default 150 s (lnet_transaction_timeout)
+	Timeout       time.Duration // time limit of a ping or push with its repetitions, if something waits for it; default 150 s (lnet_transaction_timeout)
 	MaxInterfaces int           // limit of a peer's NIs, 0@lo included; default 200 (lnet_interfaces_max)
 	MaxNIDs       int           // limit of the NIDs of all peers together; default 262144. Idle peers are removed to make room
 	MaxInFlight   int           // limit of the pings and pushes in progress; default 1024. Further peers wait; those for which messages wait come first, and a quarter is for them alone
@@ -156,16 +156,18 @@ type Machine struct {
 	self     Self
 	peers    table
 	gateways []nid.NID
-	beyond   []nid.Net // nets to which gateways lead
-	last     uint64    // ID of the last exchange
-	sent     []*peer
-	inFlight [numClasses]int          // number of the exchanges in the field sent, by class
-	ready    [numClasses][]*peer      // peers that wait for a slot in the field sent, by class; see next
-	probes   []*probe                 // probes in progress, ordered by deadline
-	agenda   machine.Deadlines[*peer] // times of the next probes, of peers with claims
-	patient  machine.Deadlines[*peer] // times until which the discoveries of peers wait for probes
-	claims   int                      // number of claims of all peers, without the first ownClaims of each
-	dirty    []*peer                  // peers that have changed in this step
+	beyond   []nid.Net                    // nets to which gateways lead
+	last     uint64                       // ID of the last ping or push
+	tries    map[uint64]*exchange         // the exchanges under way by the IDs of their tries
+	due      machine.Deadlines[*exchange] // when exchanges are repeated or end
+	retries  machine.Deadlines[*peer]     // when peers get a push again that has failed
+	inFlight [numClasses]int              // number of the exchanges under way by class
+	ready    [numClasses][]*peer          // peers that wait for a slot of MaxInFlight, by class; see next
+	probes   []*probe                     // probes in progress, ordered by deadline
+	agenda   machine.Deadlines[*peer]     // times of the next probes, of peers with claims
+	patient  machine.Deadlines[*peer]     // times until which the discoveries of peers wait for probes
+	claims   int                          // number of claims of all peers, without the first ownClaims of each
+	dirty    []*peer                      // peers that have changed in this step
 	stats    Stats
 }
 
@@ -194,7 +196,7 @@ type Stats struct {
 
 // NewMachine returns a machine that knows no peer. The first input must be SelfIs.
 func NewMachine(limits Limits) *Machine {
-	m := &Machine{limits: limits.withDefaults()}
+	m := &Machine{limits: limits.withDefaults(), tries: make(map[uint64]*exchange)}
 	m.peers.init()
 	return m
 }
@@ -239,12 +241,7 @@ func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 
 // wake returns the next instant at which something is due.
 func (m *Machine) wake() time.Duration {
-	wake := machine.Never
-	if len(m.sent) > 0 {
-		wake = m.sent[0].deadline
-	}
-	wake = min(wake, m.patient.Next())
-	return min(wake, m.nextProbe())
+	return min(m.due.Next(), m.retries.Next(), m.patient.Next(), m.nextProbe())
 }
 
 // selfIs stores the new ping info of this node, and makes the machine push it to the peers that
@@ -266,7 +263,9 @@ func (m *Machine) selfIs(now time.Duration, self Self, out *Output) {
 			p.flags |= lnet.PeerForcePush
 		}
 		if m.needsPush(p) || p.flags.Has(lnet.PeerForcePush) {
+			m.forgo(p) // the new info has all repetitions before it
 			m.start(now, p, out)
+			m.hasten(now, p)
 		}
 		m.plan(p) // this node may now reach other NIDs of p
 	}
@@ -280,18 +279,24 @@ func (m *Machine) ask(now time.Duration, in Input, out *Output) {
 		return
 	}
 	p.await(in.NID)
-	if in.Kind == Refresh {
+	if in.Kind == Refresh && !(in.Force && p.isForced(now, in.NID)) {
 		p.refresh = true
 		p.flags &^= lnet.PeerNIDsUpToDate
 		if in.Force {
 			p.flags |= lnet.PeerForcePing | lnet.PeerForcePush
 			p.askAt = in.NID
-			if p.exchange != 0 {
-				m.pingAnew(p, out)
+			if x := p.exchange; x != nil && now-x.sentAt >= repeatAfter {
+				m.repeat(now, p, out)
 			}
 		}
 	}
 	m.start(now, p, out)
+}
+
+// isForced reports whether the discovery of p was forced a moment ago, by the same NID. Its ping serves a call that forces
+// it now, too. Otherwise calls that come faster than the answers of the peer would put off the end for ever.
+func (p *peer) isForced(now time.Duration, at nid.NID) bool {
+	return p.exchange != nil && p.askAt == at && now-p.exchange.sentAt < repeatAfter
 }
 
 func (m *Machine) isOwn(id nid.NID) bool {

@@ -65,6 +65,11 @@ func (p *peer) relist() {
 	p.primary = p.nis[0].NID
 }
 
+// sendsTo notes that a ping or push goes to a NID of p.
+func (p *peer) sendsTo(id nid.NID) {
+	p.tried = slices.IndexFunc(p.rails, func(r rail) bool { return r.NID == id })
+}
+
 // isNews reports whether the machine takes a ping info from a NID of p. It must not be older
 // than the latest one from any NID of p, because all are of one incarnation of the node. An
 // equal one is taken, because routers change statuses without a new sequence number. If the NID
@@ -78,10 +83,12 @@ func (m *Machine) isNews(now time.Duration, p *peer, in Input, asked uint32, out
 		switch {
 		case r.incarnation == 0:
 		case p.flags.Has(lnet.PeerConfigured): // an administrator has said that these NIDs belong together, so they stay one peer; none of them knows the new incarnation yet
+			m.restarted(p, out)
 			for i := range p.rails {
 				p.rails[i].incarnation = 0
 			}
 		default:
+			m.restarted(p, out)
 			m.separate(now, p, in.Remote, out)
 			r = p.rail(in.Remote)
 		}

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"slices"
 	"time"
 
 	"ulnet/lnet"
@@ -14,6 +13,7 @@ type class uint8
 const (
 	awaited  class = iota // a message or a call waits for the discovery: any slot
 	known                 // a peer that was discovered before gets a push: three quarters of the slots
+	repeated              // such a push is sent again: a quarter of the slots
 	stranger              // a peer that has made itself known by a push: a quarter of the slots
 	numClasses
 )
@@ -23,32 +23,30 @@ func classOf(p *peer) class {
 	switch {
 	case len(p.waiting) > 0:
 		return awaited
-	case p.flags&(lnet.PeerDiscovered|lnet.PeerConfigured) != 0:
-		return known
+	case p.flags&(lnet.PeerDiscovered|lnet.PeerConfigured) == 0:
+		return stranger
+	case p.repeats > 0:
+		return repeated
 	}
-	return stranger
+	return known
 }
 
 // hasSlot reports whether an exchange of a class may begin.
 func (m *Machine) hasSlot(c class) bool {
 	all := m.limits.MaxInFlight
-	if len(m.sent) >= all {
+	others := m.inFlight[known] + m.inFlight[repeated] + m.inFlight[stranger] // nothing waits for these
+	switch {
+	case m.inFlight[awaited]+others >= all:
+		return false
+	case c == awaited:
+		return true
+	case others >= max(1, all*3/4):
 		return false
 	}
-	switch c {
-	case known:
-		return m.inFlight[known]+m.inFlight[stranger] < max(1, all*3/4)
-	case stranger:
-		if !m.hasSlot(known) {
-			return false
-		}
-		return m.inFlight[stranger] < max(1, all/4)
-	}
-	return true
+	return c == known || m.inFlight[c] < max(1, all/4)
 }
 
-// begin gives a peer's exchange an ID and one of MaxInFlight slots, or
-// queues the peer for one.
+// begin gives a peer an exchange in one of MaxInFlight slots, or queues the peer for one.
 func (m *Machine) begin(now time.Duration, p *peer) bool {
 	c := classOf(p)
 	if !m.hasSlot(c) {
@@ -58,22 +56,10 @@ func (m *Machine) begin(now time.Duration, p *peer) bool {
 		}
 		return false
 	}
-	m.last++
-	p.exchange, p.class = m.last, c
-	p.deadline = now + m.limits.Timeout
-	m.sent = append(m.sent, p)
+	p.exchange = &exchange{peer: p, class: c, deadline: now + m.limits.Timeout}
+	p.exchange.due.Of = p.exchange
 	m.inFlight[c]++
 	return true
-}
-
-// end ends a peer's exchange and frees its slot.
-func (m *Machine) end(p *peer) {
-	i := slices.Index(m.sent, p)
-	m.sent = slices.Delete(m.sent, i, i+1)
-	m.inFlight[p.class]--
-	p.exchange = 0
-	p.flags &^= lnet.PeerPingSent | lnet.PeerPushSent
-	m.changed(p)
 }
 
 // next takes the next peer that waits for a slot and may have one. A peer may be in several queues, or

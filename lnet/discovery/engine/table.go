@@ -53,13 +53,12 @@ type peer struct {
 	features wire.Features
 	flags    lnet.PeerFlags
 	acked    uint32 // lp_node_seqno: the latest info of ours that the peer has
-	asked    uint32 // value of latest when the last ping was sent
 	room     int    // lp_data_bytes: bytes of the peer's largest info
 
 	data     []wire.NIStatus // info that is to be merged, with flag DATA_PRESENT
 	by       nid.NID         // NID that the last info came from
 	from, to nid.NID         // lp_disc_src_nid, lp_disc_dst_nid: path of the last message
-	askAt    nid.NID         // the NID that the next ping goes to; if p does not have it, the ping goes to the primary NID
+	askAt    nid.NID         // the NID that the pings of a forced discovery go to; if p does not have it, they go to any of its NIDs
 	failure  error           // why a ping or push failed, with flag PING_FAILED or PUSH_FAILED; nil: the info was invalid
 	badInfo  error           // why the last info was invalid; nil: it was valid
 	badInfos int             // number of invalid infos in a row
@@ -67,13 +66,14 @@ type peer struct {
 	refresh  bool            // a call has asked for the state of the peer
 	spent    time.Duration   // when its rate of probes allows a full burst again
 
-	exchange uint64        // ID of the ping or push under way, else 0
-	deadline time.Duration // time at which the exchange times out
-	class    class         // class of that exchange
-	queued   bool          // the peer is in a queue of Machine.ready
-	queue    class         // the first of these queues, if queued
-	changed  bool          // the peer is in Machine.dirty
-	dropped  bool          // the peer is no longer in the table
+	exchange *exchange                // the ping or push under way, or nil
+	retry    *machine.Deadline[*peer] // when to push again after a push that has failed; nil: never
+	repeats  uint8                    // how often that push was sent again
+	tried    int                      // index in rails of the NID that the latest ping or push went to
+	queued   bool                     // the peer is in a queue of Machine.ready
+	queue    class                    // the first of these queues, if queued
+	changed  bool                     // the peer is in Machine.dirty
+	dropped  bool                     // the peer is no longer in the table
 
 	older, newer *peer // neighbours in the ring of all peers, ordered by use
 }
@@ -87,7 +87,7 @@ func (p *peer) await(id nid.NID) {
 
 // idle reports whether a peer can be evicted without loss.
 func (p *peer) idle() bool {
-	return !p.flags.Has(lnet.PeerConfigured) && p.exchange == 0 && !p.queued && len(p.waiting) == 0 && !p.flags.Has(lnet.PeerDiscovering)
+	return !p.flags.Has(lnet.PeerConfigured) && p.exchange == nil && !p.queued && len(p.waiting) == 0 && !p.flags.Has(lnet.PeerDiscovering)
 }
 
 // table finds peers by each of their NIDs and keeps them in the order of use.
@@ -223,9 +223,9 @@ func (m *Machine) drop(p *peer, out *Output) {
 	m.disclaim(p, out)
 	m.patient.Clear(&p.patience)
 	p.rails, p.nis = nil, nil
-	if p.exchange != 0 {
-		out.Cancelled = append(out.Cancelled, p.exchange)
-		m.end(p)
+	m.forgo(p)
+	if p.exchange != nil {
+		m.end(p, 0, out)
 	}
 	p.queued, p.dropped = false, true
 	m.peers.unlink(p)

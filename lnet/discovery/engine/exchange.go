@@ -1,0 +1,211 @@
+package engine
+
+import (
+	"syscall"
+	"time"
+
+	"ulnet/lnet"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// How pings and pushes are repeated; local policy, since kernels send each of them once. A message may be lost with
+// the connection that it was written to, and nothing tells its sender.
+const (
+	// repeatAfter is how long a ping or push may stay without an answer before it is sent again. Each further
+	// repetition waits twice as long as the one before.
+	repeatAfter = 3 * time.Second
+	// maxRepeats bounds how often a push that nothing waits for is sent again.
+	maxRepeats = 5
+)
+
+// exchange is a ping or a push with its repetitions, the tries. Of these the first and the latest are open, and the
+// answer to either ends the exchange. So it ends also if a slow peer takes longer than the time until the next try.
+type exchange struct {
+	peer          *peer
+	first, latest try                         // first is zero while latest is the only one
+	due           machine.Deadline[*exchange] // time of the next try, or of the end
+	deadline      time.Duration               // time at which the exchange fails
+	sentAt        time.Duration               // time of the latest try
+	repeats       int                         // number of the tries after the first
+	class         class
+}
+
+// try is one message of an exchange. The zero try is none.
+type try struct {
+	id    uint64 // Send.Exchange
+	asked uint32 // value of peer.latest when the message was sent
+}
+
+// try returns the try with an ID.
+func (x *exchange) try(id uint64) try {
+	if x.first.id == id {
+		return x.first
+	}
+	return x.latest
+}
+
+// open adds a try to the exchange with p and returns its ID.
+func (m *Machine) open(now time.Duration, p *peer, out *Output) uint64 {
+	x := p.exchange
+	if x.first.id == 0 {
+		x.first = x.latest
+	} else {
+		m.cancel(x.latest, out)
+	}
+	m.last++
+	x.latest, x.sentAt = try{m.last, p.latest()}, now
+	m.tries[m.last] = x
+	m.due.Set(&x.due, min(x.deadline, now+waitFor(x.repeats)))
+	return m.last
+}
+
+// waitFor returns how long a try waits for an answer before the next one.
+func waitFor(repeats int) time.Duration { return repeatAfter << min(repeats, maxRepeats) }
+
+func (m *Machine) cancel(t try, out *Output) {
+	if t.id != 0 {
+		delete(m.tries, t.id)
+		out.Cancelled = append(out.Cancelled, t.id)
+	}
+}
+
+// end ends a peer's exchange and frees its slot. It cancels all tries but the one that has ended; 0: all.
+func (m *Machine) end(p *peer, ended uint64, out *Output) {
+	x := p.exchange
+	for _, t := range []try{x.first, x.latest} {
+		if t.id == ended {
+			delete(m.tries, ended)
+		} else {
+			m.cancel(t, out)
+		}
+	}
+	m.due.Clear(&x.due)
+	m.inFlight[x.class]--
+	p.exchange = nil
+	p.flags &^= lnet.PeerPingSent | lnet.PeerPushSent
+	m.changed(p)
+}
+
+// lose notes that a try has failed, and reports whether the exchange goes on with another one. That may have gone
+// to another NID of the peer, if the peer has several.
+func (m *Machine) lose(x *exchange, id uint64) bool {
+	if x.first.id == 0 || len(x.peer.nis) == 1 {
+		return false
+	}
+	if x.latest.id == id {
+		x.latest = x.first
+	}
+	x.first = try{}
+	delete(m.tries, id)
+	return true
+}
+
+// fail ends the exchange with p because of err, with which the try ended has failed; 0: none has.
+func (m *Machine) fail(p *peer, err error, ended uint64, out *Output) {
+	failed := lnet.PeerPingFailed
+	if p.flags.Has(lnet.PeerPushSent) {
+		failed = lnet.PeerPushFailed
+	}
+	m.end(p, ended, out)
+	p.flags |= failed
+	p.failure = err
+}
+
+// overdue repeats an exchange that has no answer yet, or ends it. One that nothing waits for ends at once, so that
+// peers that do not answer have slots for a short time only; see again.
+func (m *Machine) overdue(now time.Duration, x *exchange, out *Output) {
+	p := x.peer
+	if now < x.deadline && len(p.waiting) > 0 {
+		m.repeat(now, p, out)
+		return
+	}
+	m.stats.Timeouts++
+	m.fail(p, syscall.ETIMEDOUT, 0, out)
+	m.advance(now, p, out)
+}
+
+// repeat adds a try to the exchange under way: a ping in place of a push, if the peer has to be pinged by now.
+func (m *Machine) repeat(now time.Duration, p *peer, out *Output) {
+	x := p.exchange
+	x.repeats++
+	pings := p.flags&(lnet.PeerPingSent|lnet.PeerForcePing) != 0 || !p.flags.Has(lnet.PeerNIDsUpToDate)
+	if pings && p.flags.Has(lnet.PeerPushSent) {
+		m.cancel(x.first, out)
+		m.cancel(x.latest, out)
+		x.first, x.latest = try{}, try{}
+		p.flags &^= lnet.PeerPushSent
+		m.changed(p)
+	}
+	if pings {
+		m.ping(now, p, out)
+	} else {
+		m.push(now, p, out)
+	}
+}
+
+// restarted ends the exchange with a peer whose node has started again: the earlier incarnation will not answer.
+func (m *Machine) restarted(p *peer, out *Output) {
+	p.repeats = 0
+	if p.exchange != nil {
+		m.end(p, 0, out)
+	}
+}
+
+// again plans another push to p after one has failed, or the ping before it.
+func (m *Machine) again(now time.Duration, p *peer, err error) {
+	timedOut := err == syscall.ETIMEDOUT
+	if timedOut && len(p.waiting) > 0 { // overdue has repeated it until its deadline
+		return
+	}
+	if p.retry != nil || p.repeats >= maxRepeats || !m.needsPush(p) {
+		return
+	}
+	pause := waitFor(int(p.repeats))
+	if timedOut {
+		pause -= repeatAfter // the machine has waited for an answer that long
+	}
+	p.retry = &machine.Deadline[*peer]{Of: p}
+	m.retries.Set(p.retry, now+pause)
+}
+
+// pushAgain sends the pushes that are due to be repeated.
+func (m *Machine) pushAgain(now time.Duration, out *Output) {
+	for d := m.retries.Pop(now); d != nil; d = m.retries.Pop(now) {
+		p := d.Of
+		p.retry = nil
+		if p.repeats++; m.needsPush(p) {
+			m.start(now, p, out)
+		}
+	}
+}
+
+// forgo takes back what again has planned.
+func (m *Machine) forgo(p *peer) {
+	p.repeats = 0
+	if p.retry != nil {
+		m.retries.Clear(p.retry)
+		p.retry = nil
+	}
+}
+
+// hasten makes an exchange under way be repeated soon, because this node has news for the peer.
+func (m *Machine) hasten(now time.Duration, p *peer) {
+	if x := p.exchange; x != nil && p.flags.Has(lnet.PeerPushSent) {
+		x.repeats = 0
+		m.due.Set(&x.due, min(x.due.At(), now+repeatAfter))
+	}
+}
+
+// nextNID returns the NID of p to which a repetition goes: the next one after that of the message before, of those
+// that this node reaches and p does not call down.
+func (m *Machine) nextNID(p *peer) nid.NID {
+	for i := range p.rails {
+		r := &p.rails[(p.tried+1+i)%len(p.rails)]
+		if r.state == confirmed && r.Status != wire.StatusDown && m.reaches(r.NID) {
+			return r.NID
+		}
+	}
+	return p.primary
+}
