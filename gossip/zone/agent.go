@@ -41,6 +41,7 @@ type Agent struct {
 	watchers watchers
 	queries  queries
 	watched  map[ID]func() // functions that end watching a connection; used by apply, and by Close afterwards
+	lines    memberLines   // used by apply
 
 	changing sync.Mutex // held while the node joins, leaves or writes
 	closed   atomic.Bool

@@ -258,10 +258,8 @@ func unite(queue []Event, events []int) (keys []string) {
 // happened passes an event to the watchers.
 func (a *Agent) happened(e *Event, step uint64) {
 	switch e.Kind {
-	case Joined:
-		a.log.Info("node joined the zone", slog.String("node", e.ID.Name()), slog.Any("version", e.Version))
-	case Left:
-		a.log.Info("node left the zone", slog.String("node", e.ID.Name()), slog.String("cause", e.Cause.String()), slog.Int("code", int(e.Code)))
+	case Joined, Left:
+		a.logMember(e)
 	case Clash:
 		a.log.Error("another node has the name of one of the zone", slog.String("node", e.ID.String()))
 	case FarAhead:

@@ -1,0 +1,52 @@
+package zone
+
+import (
+	"log/slog"
+	"time"
+)
+
+// Bounds of the lines about members in the log: in a zone without a key, any host can have nodes join and
+// leave, as fast as messages travel. A zone of some thousand members can be restarted as a whole in an
+// hour without loss of a line (local policy).
+const (
+	maxMemberLines  = 16 << 10  // lines about members that joined or left, in an hour
+	memberLinesLast = time.Hour // time after which as many lines may follow
+	memberTrickle   = 10 * time.Second
+)
+
+// memberLines counts the log lines about members.
+type memberLines struct {
+	began  time.Duration // when the present hour began
+	latest time.Duration // when the latest line was logged
+	said   int           // number of lines in the present hour
+	unsaid uint64        // number of lines that were not logged since the latest one
+}
+
+// next reports whether a line is logged. Above the bound it is one each ten seconds. The attribute more is
+// the number of lines that were not logged before it, or empty if there are none.
+func (l *memberLines) next(now time.Duration) (more slog.Attr, logged bool) {
+	if l.said == 0 || now-l.began >= memberLinesLast {
+		l.began, l.said = now, 0
+	}
+	if l.said >= maxMemberLines && now-l.latest < memberTrickle {
+		l.unsaid++
+		return more, false
+	}
+	if l.unsaid > 0 {
+		more = slog.Uint64("unsaid", l.unsaid)
+	}
+	l.latest, l.unsaid = now, 0
+	l.said++
+	return more, true
+}
+
+// logMember logs that a member joined or left.
+func (a *Agent) logMember(e *Event) {
+	switch more, logged := a.lines.next(a.clock.Now()); {
+	case !logged:
+	case e.Kind == Joined:
+		a.log.Info("node joined the zone", slog.String("node", e.ID.Name()), slog.Any("version", e.Version), more)
+	default:
+		a.log.Info("node left the zone", slog.String("node", e.ID.Name()), slog.String("cause", e.Cause.String()), slog.Int("code", int(e.Code)), more)
+	}
+}

@@ -1,0 +1,54 @@
+package zone
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/machine"
+)
+
+// setClock has the time that the test sets.
+type setClock struct {
+	machine.Clock
+	now time.Duration
+}
+
+func (c *setClock) Now() time.Duration { return c.now }
+
+// TestFewMemberLines: MS-110: strangers that join a zone without a key, and leave it, cannot fill the log: the lines
+// about members are bounded in each hour. Above the bound there is a line now and then, which says how many
+// are missing.
+func TestFewMemberLines(t *testing.T) {
+	spec.Covers(t, "MS-110")
+	var log bytes.Buffer
+	clock := &setClock{now: time.Hour}
+	a := &Agent{clock: clock, log: slog.New(slog.NewTextHandler(&log, nil))}
+	a.watchers.init(clock)
+	come := func() {
+		a.happened(&Event{Kind: Joined, ID: nth(1), Version: Version{Inc: 1, Minor: 1}}, 1)
+		a.happened(&Event{Kind: Left, ID: nth(1), Version: Version{Inc: 1, Minor: 1}}, 1)
+	}
+	want := func(what string, lines int, last string) {
+		t.Helper()
+		if text := log.String(); strings.Count(text, "\n") != lines || !strings.HasSuffix(text, last+"\n") {
+			t.Errorf("%s: %d lines, want %d; the last one is %s", what, strings.Count(text, "\n"), lines, text[strings.LastIndex(text, "time="):])
+		}
+		log.Reset()
+	}
+	const extra = 100
+	for range maxMemberLines/2 + extra {
+		come()
+	}
+	want("many at once", maxMemberLines, "cause=said code=0")
+	clock.now += memberTrickle
+	come()
+	want("later", 1, fmt.Sprintf("unsaid=%d", 2*extra))
+	clock.now += time.Hour
+	come()
+	want("an hour later", 2, "cause=said code=0")
+}
