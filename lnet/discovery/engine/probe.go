@@ -103,7 +103,10 @@ func (m *Machine) nextProbe() time.Duration {
 func (m *Machine) probeDue(now time.Duration, out *Output) {
 	for m.patient.Next() <= now {
 		p := m.patient.First().Of
-		m.endPatience(p)
+		before := m.shown(p)
+		if m.endPatience(p); m.shown(p) != before {
+			m.changed(p)
+		}
 		if p.isBlank() {
 			m.discard(p, out)
 		} else {
@@ -183,7 +186,8 @@ func (m *Machine) withdraw(p *peer, id nid.NID, out *Output) {
 
 // probed handles the answer to a probe, or its failure.
 func (m *Machine) probed(now time.Duration, b *probe, in Input, out *Output) {
-	p, r := b.peer, m.endProbe(b)
+	p, before := b.peer, m.shown(b.peer)
+	r := m.endProbe(b)
 	switch {
 	case in.Kind == Failed:
 		m.unanswered(now, r)
@@ -199,6 +203,9 @@ func (m *Machine) probed(now time.Duration, b *probe, in Input, out *Output) {
 		r.state = denied
 	default:
 		m.confirm(now, b, in, out)
+	}
+	if m.shown(p) != before {
+		m.changed(p)
 	}
 	m.plan(p)
 	m.advance(now, p, out)

@@ -53,6 +53,34 @@ func TestProbeAfterRestart(t *testing.T) {
 	}
 }
 
+// TestPatiencePublished: a peer whose push is under way, and whose discovery waited for a probe until now, is up to date
+// for messages when that wait ends.
+func TestPatiencePublished(t *testing.T) {
+	spec.Covers(t, "NS-2")
+	for name, end := range map[string]func(b *bench, probe Input){
+		"over": func(b *bench, _ Input) { b.now = probePatience; b.step(Input{}) },
+		"fails": func(b *bench, probe Input) {
+			probe.Kind, probe.Err = Failed, syscall.EHOSTUNREACH
+			b.step(probe)
+		},
+		"denied": func(b *bench, probe Input) { b.step(probe) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, Limits{})
+			b.meet(them)
+			b.step(Input{Kind: Refresh, NID: them})
+			b.step(b.reply(info(full, 3, them, also)))
+			probe := b.reply(info(full, 3, also))
+			if b.step(selfIs(3)); b.out.Peers[0].Flags.UpToDate() || !b.last.Push {
+				t.Fatalf("waits for the probe: %v", b.did())
+			}
+			if end(b, probe); len(b.out.Peers) != 1 || !b.out.Peers[0].Flags.UpToDate() {
+				t.Errorf("published %v", b.did())
+			}
+		})
+	}
+}
+
 // TestProbeRate: the claims of a peer are probed four at a time, in a burst of 16 and then
 // one a second.
 func TestProbeRate(t *testing.T) {
