@@ -16,7 +16,7 @@ type Limits struct {
 	Timeout       time.Duration // time limit of a ping or push with its repetitions, if something waits for it; default 150 s (lnet_transaction_timeout)
 	MaxInterfaces int           // limit of a peer's NIs, 0@lo included; default 200 (lnet_interfaces_max)
 	MaxNIDs       int           // limit of the NIDs of all peers together; default 262144. Idle peers are removed to make room
-	MaxInFlight   int           // limit of the pings and pushes in progress; default 1024. Further peers wait; those for which messages wait come first, and a quarter is for them alone
+	MaxInFlight   int           // limit of the pings and pushes in progress; default 1024. Further peers wait; those for which messages wait come first, and a quarter is for them alone; see class
 	MaxProbes     int           // limit of the probes in progress; default 256. Further ones wait
 	// MaxClaims bounds the claimed NIDs of all peers together that wait for a probe or were
 	// probed without an answer. Default 65536, not counting the first 8 of each peer. Further

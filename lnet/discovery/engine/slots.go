@@ -11,7 +11,8 @@ import (
 type class uint8
 
 const (
-	awaited  class = iota // a message or a call waits for the discovery: any slot
+	forced   class = iota // the check of a gateway, or a call that insists: any slot
+	awaited               // a message or a call waits for the discovery: all slots but a sixteenth
 	known                 // a peer that was discovered before gets a push: three quarters of the slots
 	repeated              // such a push is sent again: a quarter of the slots
 	stranger              // a peer that has made itself known by a push: a quarter of the slots
@@ -21,6 +22,8 @@ const (
 // classOf returns the class of the next exchange with p.
 func classOf(p *peer) class {
 	switch {
+	case p.askAt.IsValid():
+		return forced
 	case len(p.waiting) > 0:
 		return awaited
 	case p.flags&(lnet.PeerDiscovered|lnet.PeerConfigured) == 0:
@@ -36,7 +39,11 @@ func (m *Machine) hasSlot(c class) bool {
 	all := m.limits.MaxInFlight
 	others := m.inFlight[known] + m.inFlight[repeated] + m.inFlight[stranger] // nothing waits for these
 	switch {
-	case m.inFlight[awaited]+others >= all:
+	case m.inFlight[forced]+m.inFlight[awaited]+others >= all:
+		return false
+	case c == forced:
+		return true
+	case m.inFlight[awaited]+others >= all-all/16:
 		return false
 	case c == awaited:
 		return true

@@ -65,6 +65,26 @@ func TestPushesShare(t *testing.T) {
 	}
 }
 
+// TestForcedShare: however many first messages wait for peers that do not answer, a slot is left for a gateway's check.
+func TestForcedShare(t *testing.T) {
+	spec.Covers(t, "RT-7")
+	b := newBench(t, Limits{MaxInFlight: 16})
+	for i := range 20 {
+		b.step(discover(nid.MustParse(fmt.Sprintf("10.0.7.%d@tcp", i))))
+	}
+	if len(b.open) != 15 {
+		t.Errorf("open for messages: %v", b.open)
+	}
+	b.step(Input{Kind: Refresh, NID: them, Force: true})
+	if len(b.open) != 16 || b.last.To != them {
+		t.Errorf("with the check of a gateway: %v", b.open)
+	}
+	b.settle(info(full, 2, them))
+	if p := b.m.peers.of(them); !p.flags.UpToDate() {
+		t.Errorf("the gateway is %v", p.flags)
+	}
+}
+
 // TestPushHoldsNothing: a peer that lacks nothing but a push stays up to date for messages.
 func TestPushHoldsNothing(t *testing.T) {
 	spec.Covers(t, "NS-2")
