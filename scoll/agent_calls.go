@@ -106,6 +106,7 @@ func (r *Request) again(e *engine.Effect, out *engine.Output) {
 	r.mu.Lock()
 	r.stage, r.Data = preparingStage, nil
 	r.mu.Unlock()
+	r.unlinkAll() // more buffers may have been posted than parts arrived
 	r.buffers.reset()
 	r.members, r.whole, r.rank = e.Members, e.Whole, e.Members.Rank(r.agent.self)
 	r.children = append(r.children[:0:0], out.Children[e.Children.Begin:e.Children.End]...)

@@ -89,6 +89,43 @@ func TestAgentsLive(t *testing.T) {
 	}
 }
 
+// TestLiveSurplus: SC-29: the root posts more buffers than its children need. The second attempt withdraws
+// those of the first: none stays posted when the request is over.
+func TestLiveSurplus(t *testing.T) {
+	spec.Covers(t, "SC-29", "SC-72")
+	s, views := watched(t, 16)
+	g := s.group(0, true, scoll.Tree{})
+	s.fabric.Kill(8)
+	for i := range s.nodes {
+		if i != 8 && i != 12 {
+			s.died(views, i, 8)
+		}
+	}
+	s.run(time.Millisecond)
+	s.fabric.At(s.fabric.Now()+10*time.Millisecond, func() { s.died(views, 12, 8) })
+	k := s.nodes[0]
+	k.parts = 2
+	var r *scoll.Request
+	s.fabric.Do(0, func(*simlnd.Host) {
+		var err error
+		if r, err = g.NewRequest(scoll.RequestConfig{Payload: []byte("x"), Live: true}); err == nil {
+			if err = k.post(r); err == nil {
+				err = r.Send()
+			}
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	s.run(10 * time.Second)
+	if again := k.agent.Stats().Again; again != 1 || len(k.done) != 1 || len(k.done[0].answered) != 15 {
+		t.Fatalf("%d more attempts, %v", again, k.done)
+	}
+	if n := r.Linked(); n != 0 {
+		t.Errorf("%d buffers stay posted", n)
+	}
+}
+
 // TestAgentsDeath: SC-137, G-SC-7: when a view reports a death, the wait for that node ends at
 // once.
 func TestAgentsDeath(t *testing.T) {

@@ -24,6 +24,13 @@ func (r *Request) Attached() (n int) {
 	return n
 }
 
+// Linked returns how many buffers of a request, of all its attempts, the network may still use.
+func (r *Request) Linked() int {
+	r.buffers.mu.Lock()
+	defer r.buffers.mu.Unlock()
+	return r.buffers.linked
+}
+
 // Buffers returns how many buffers for requests are posted, and how many there are.
 func (a *Agent) Buffers() (posted, all int) {
 	return a.inbox.Posted(), a.inbox.Posted() + a.inbox.Spare()
