@@ -62,6 +62,7 @@ type GroupConfig struct {
 //	EINVAL      this node is not a member, or there is no such tree
 //	EMSGSIZE    too many members
 //	EHOSTDOWN   with Now: a member is dead
+//	ECANCELED   the agent was closed
 //	and others  with Now: an *Error whose Unreached names members, and what they said
 func (a *Agent) CreateGroup(cfg GroupConfig) {
 	g := &Group{
@@ -69,8 +70,8 @@ func (a *Agent) CreateGroup(cfg GroupConfig) {
 		members: cfg.Members,
 	}
 	o := engine.Outgoing{Service: cfg.Service, Members: cfg.Members, Tree: cfg.Tree}
-	if !cfg.Now { // the result is set when tell returns, whichever goroutine applies the effects
-		o.Status = ECANCELED // remains set if the agent has stopped
+	o.Status = ECANCELED // remains set if the agent has stopped
+	if !cfg.Now {        // the result is set when tell returns, whichever goroutine applies the effects
 		a.tell(engine.Input{Kind: engine.Create, Broadcast: &o})
 		g.id = o.Group
 		g.done(g, o.Status.Err())
@@ -82,7 +83,9 @@ func (a *Agent) CreateGroup(cfg GroupConfig) {
 		a.runner.Inspect(func() { dead = a.m.NotAlive(cfg.Members) })
 		a.ask(dead)
 	}
-	a.tell(engine.Input{Kind: engine.Create, Broadcast: &o})
+	if a.tell(engine.Input{Kind: engine.Create, Broadcast: &o}); o.Status == ECANCELED {
+		g.done(nil, ECANCELED)
+	}
 }
 
 // OOBGroup returns a handle of an out-of-band group; nothing is sent. An unused group takes no
@@ -101,7 +104,8 @@ func (a *Agent) OOBGroup(service ServiceID, name string, id OOBID, t Tree, priva
 }
 
 // Destroy ends a group on all members. done is called once. Its error is the status of the
-// first member that was not reached, if any. EBUSY: broadcasts over the group are under way.
+// first member that was not reached, if any. EBUSY: broadcasts over the group are under way;
+// ECANCELED: the agent was closed.
 func (g *Group) Destroy(done func(error)) {
 	pending := *g
 	pending.done = func(_ *Group, err error) { done(err) }
@@ -111,7 +115,10 @@ func (g *Group) Destroy(done func(error)) {
 		done(ENOTSUP) // only its service ends an out-of-band group
 		return
 	}
-	g.agent.tell(engine.Input{Kind: engine.Broadcast, Broadcast: &o})
+	o.Status = ECANCELED // remains set if the agent has stopped
+	if g.agent.tell(engine.Input{Kind: engine.Broadcast, Broadcast: &o}); o.Status == ECANCELED {
+		done(ECANCELED)
+	}
 }
 
 // hold keeps the group of a handle in the table until the handle is garbage collected, because

@@ -60,6 +60,9 @@ func (a *Agent) NewGroup(ctx context.Context, service ServiceID, nodes ...nid.NI
 	})
 	select {
 	case m := <-done:
+		if m.err == ECANCELED { // CreateGroup was called after Close
+			return nil, ErrStopped
+		}
 		if m.err != nil {
 			return nil, m.err
 		}
@@ -81,8 +84,9 @@ func (a *Agent) NewGroup(ctx context.Context, service ServiceID, nodes ...nid.NI
 // An error without a Result means that no member has run the question. The errors are those of
 // ctx, of [Group.NewRequest], of [Request.Send], and these:
 //
-//	ENOTSUP  the service is not a Handler
-//	EINVAL   a NID in Only is not a member's
+//	ENOTSUP     the service is not a Handler
+//	EINVAL      a NID in Only is not a member's
+//	ErrStopped  the agent was closed meanwhile; in the Result all members are Unreached (ECANCELED)
 func (g *Group) Call(ctx context.Context, cfg CallConfig) (*Result, error) {
 	live := false
 	for try := 0; ; try++ {
@@ -105,26 +109,38 @@ func (g *Group) call(ctx context.Context, cfg CallConfig, live bool) (*Result, e
 	case <-c.done:
 		return c.result, c.err
 	case <-g.agent.ctx.Done():
-		return nil, ErrStopped
+		return c.stopped(), ErrStopped
 	case <-ctx.Done():
 	}
 	c.r.Abort()
 	c.own.giveUp()
 	select {
 	case <-c.done:
-		if c.err == nil {
+		if c.err == nil || c.err == ECANCELED { // ECANCELED: the call was waiting to be sent
 			return c.result, ctx.Err()
 		}
 		return nil, c.err
 	case <-g.agent.ctx.Done():
-		return nil, ErrStopped
+		return c.stopped(), ErrStopped
 	}
+}
+
+// stopped returns the result of a call whose agent was closed meanwhile: any member may have run the
+// question.
+func (c *calling) stopped() *Result {
+	whole := c.where.whole
+	missing := make([]Unreached, whole.Len())
+	for rank := range missing {
+		missing[rank] = Unreached{whole.NID(rank), ECANCELED}
+	}
+	return newResult(nil, &c.where, c.only, missing)
 }
 
 // calling is a call in progress, at its root.
 type calling struct {
 	d      *handling
 	r      *Request
+	where  positions // of the first attempt
 	own    *ownAnswer
 	only   rankSet
 	data   []byte
@@ -158,6 +174,7 @@ func (g *Group) begin(ctx context.Context, cfg CallConfig, live bool) (*calling,
 	if c.r, err = g.NewRequest(rc); err != nil {
 		return nil, err
 	}
+	c.where = positions{c.r.whole, c.r.members, c.r.tree}
 	if c.r.processing, err = c.timeFor(ctx); err != nil {
 		return nil, err
 	}

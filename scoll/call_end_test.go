@@ -3,7 +3,9 @@ package scoll_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -97,7 +99,7 @@ func TestCallCanceled(t *testing.T) {
 	}
 }
 
-// TestCallStopped: a call ends when its agent is stopped.
+// TestCallStopped: a call ends when its agent is stopped. Its result says that members may have run it.
 func TestCallStopped(t *testing.T) {
 	spec.Covers(t, "SC-166")
 	w := newWires(t, 2, scoll.Config{RTT: time.Minute})
@@ -115,8 +117,82 @@ func TestCallStopped(t *testing.T) {
 		<-asked
 		closeAgent(t, w.nodes[0].agent)
 	}()
-	if _, err := w.ask(t.Context(), 0, scoll.Tree{}, scoll.CallConfig{}); !errors.Is(err, scoll.ErrStopped) {
-		t.Errorf("%v", err)
+	r, err := w.ask(t.Context(), 0, scoll.Tree{}, scoll.CallConfig{Only: []nid.NID{wireNID(1)}})
+	lost := []scoll.Lost{{Unreached: scoll.Unreached{NID: wireNID(1), Status: scoll.ECANCELED}, Rank: 1}}
+	if !errors.Is(err, scoll.ErrStopped) || r == nil || r.Asked != 1 || !slices.Equal(r.Unreached, lost) {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestCallWaiting: the context of a call ends while the call waits for others over its group. No member has
+// run it, so the error of the context comes without a result.
+func TestCallWaiting(t *testing.T) {
+	spec.Covers(t, "SC-166")
+	const window = 64
+	w := newWires(t, 2, scoll.Config{RTT: time.Minute, MaxActive: 2 * window})
+	begun, release := make(chan struct{}, window), make(chan struct{})
+	w.handle(func(id int) scoll.Handler {
+		return scoll.Handler{Answer: func(context.Context, *scoll.Question) ([]byte, error) {
+			if id == 1 {
+				begun <- struct{}{}
+				<-release
+			}
+			return nil, nil
+		}}
+	})
+	a := w.nodes[0].agent
+	g, err := a.NewGroup(t.Context(), handled, wireNID(0), wireNID(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls sync.WaitGroup
+	for range window {
+		calls.Go(func() { _, _ = g.Call(t.Context(), scoll.CallConfig{}) })
+	}
+	for range window {
+		<-begun
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	waits := make(chan struct{})
+	go func() {
+		defer close(waits)
+		if r, err := g.Call(ctx, scoll.CallConfig{}); r != nil || err != context.Canceled {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}()
+	for a.Stats().Waited == 0 {
+		runtime.Gosched()
+	}
+	cancel()
+	<-waits
+	close(release)
+	calls.Wait()
+}
+
+// TestGroupStopped: an agent that was closed tells that a group is not created, or destroyed.
+func TestGroupStopped(t *testing.T) {
+	spec.Covers(t, "SC-17")
+	w := newWires(t, 2, scoll.Config{RTT: time.Minute})
+	w.handle(func(int) scoll.Handler {
+		return scoll.Handler{Answer: func(context.Context, *scoll.Question) ([]byte, error) { return nil, nil }}
+	})
+	a := w.nodes[0].agent
+	g, err := a.NewGroup(t.Context(), handled, wireNID(0), wireNID(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAgent(t, a)
+	for _, now := range []bool{false, true} {
+		var told []error
+		a.CreateGroup(scoll.GroupConfig{Service: handled, Members: w.members(), Now: now, Done: func(_ *scoll.Group, err error) { told = append(told, err) }})
+		if len(told) != 1 || !errors.Is(told[0], scoll.ECANCELED) {
+			t.Errorf("now %v: told %v", now, told)
+		}
+	}
+	var told []error
+	g.Destroy(func(err error) { told = append(told, err) })
+	if len(told) != 1 || !errors.Is(told[0], scoll.ECANCELED) {
+		t.Errorf("told %v", told)
 	}
 }
 
