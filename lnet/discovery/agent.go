@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -33,6 +34,8 @@ type Config struct {
 	// CheckTimeout (router_ping_timeout) is how long a gateway may take to answer a check;
 	// 0 means 50 s.
 	CheckTimeout time.Duration
+	// Limits are limits of the machine. If its Timeout is 0, it is the transaction timeout of the
+	// node, and follows that when it changes.
 	Limits
 }
 
@@ -63,14 +66,18 @@ type Agent struct {
 	edits     map[uint64]chan error     // channels for the answers about configured peers, by key; each channel has room for its answer
 	lastEdit  uint64                    // last key that was used in edits
 	closed    bool
+	timeout   time.Duration // Limits.Timeout of the machine
+	fixed     bool          // Config has a Timeout; otherwise it follows the node's transaction timeout; constant
 }
 
 // New makes a node's agent. Call it after 0@lo was added and before the other
 // NIs, so that sequence numbers count like a kernel's: 1 is the list with 0@lo
 // alone, and a node with one NI answers with 2.
 func New(table *portals.Table, cfg Config) (*Agent, error) {
+	fixed := cfg.Timeout != 0
+	cfg.Timeout = cmp.Or(cfg.Timeout, table.Node().TransactionTimeout())
 	a := &Agent{
-		table: table, node: table.Node(), machine: engine.NewMachine(cfg.Limits),
+		table: table, node: table.Node(), machine: engine.NewMachine(cfg.Limits), timeout: cfg.Timeout, fixed: fixed,
 		exchanges: make(map[uint64]portals.MDHandle), asked: make(map[nid.NID][]func(error)),
 	}
 	a.pushes = pushTarget{table: table, maxSize: a.machine.MaxInfoSize(), push: a.input}
@@ -275,6 +282,10 @@ func (a *Agent) input(in engine.Input) {
 // step steps the machine on one input and carries out its output. The caller holds a.mu, which
 // step releases while it carries out the output.
 func (a *Agent) step(in engine.Input) {
+	if timeout := a.node.TransactionTimeout(); timeout != a.timeout && !a.fixed {
+		a.timeout = timeout
+		a.step(engine.Input{Kind: engine.LimitIs, Timeout: timeout})
+	}
 	a.out.Reset()
 	a.setTimer(a.machine.Step(a.node.Clock().Now(), in, &a.out))
 	a.mu.Unlock()

@@ -81,6 +81,9 @@ func (a *Agent) bind(exchange uint64, buffer []byte, event func(*portals.Event))
 		Handler: func(e *portals.Event) {
 			switch {
 			case e.Kind == portals.EventUnlink:
+				if a.forget(exchange) != 0 { // the agent did not unlink the MD: no answer came within the transaction timeout
+					a.input(engine.Input{Kind: engine.Failed, Exchange: exchange, Err: syscall.ETIMEDOUT})
+				}
 			case e.Err != nil:
 				a.unlink(exchange)
 				a.input(engine.Input{Kind: engine.Failed, Exchange: exchange, Err: e.Err})

@@ -83,7 +83,6 @@ func (cfg Config) withDefaults() Config {
 	if cfg.Log != nil {
 		cfg.LNet.Log = cfg.Log
 	}
-	cfg.Discovery.Timeout = cmp.Or(cfg.Discovery.Timeout, cfg.LNet.TransactionTimeout)
 	cfg.TCP.AcceptPort = cmp.Or(cfg.AcceptPort, cfg.TCP.AcceptPort)
 	if cfg.DialOnly {
 		cfg.TCP.Accept = socklnd.AcceptNone

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"math/rand/v2"
 	"syscall"
 	"testing"
@@ -31,6 +32,16 @@ func TestTimeouts(t *testing.T) {
 	b.want(b.step(Input{}), "cancel", "10.0.0.2@tcp: MULTI_RAIL|NIDS_UPTODATE", "done 10.0.0.2@tcp: connection timed out")
 	if s := b.m.Stats(); s.Timeouts != 2 || b.wake != machine.Never {
 		t.Errorf("counters %+v, wakes at %v", s, b.wake)
+	}
+}
+
+// TestEndlessTimeout: with the longest Timeout, whose end lies beyond the range of the clock, an exchange does not end.
+func TestEndlessTimeout(t *testing.T) {
+	b := newBench(t, Limits{Timeout: math.MaxInt64})
+	b.now = time.Second
+	b.step(discover(them))
+	if b.until(time.Hour); len(b.open) == 0 || b.m.Stats().Timeouts > 0 {
+		t.Errorf("open %v", b.open)
 	}
 }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 	"syscall"
 	"time"
@@ -62,7 +63,7 @@ const (
 	RoutesAre               // this node's routes have changed; uses Gateways, Beyond
 	Configure               // an administrator adds a peer, or NIDs to it; uses NID, NIDs, Plain, Edit
 	Deconfigure             // an administrator removes a peer, or NIDs of it; uses NID, NIDs, Edit
-	LimitIs                 // Limits.MaxInterfaces, how many NIs a peer may have, has changed; uses Interfaces
+	LimitIs                 // a limit has changed: Limits.MaxInterfaces, how many NIs a peer may have, or Limits.Timeout, for exchanges that begin later; uses Interfaces, Timeout
 	Pushed                  // a push arrived; uses Local, Remote, User, Incarnation, Known, Info, Need, Err
 )
 
@@ -87,7 +88,8 @@ type Input struct {
 	NIDs        []nid.NID     // NIDs of a configured peer besides NID, its primary one
 	Plain       bool          // the configured peer is not multi-rail
 	Edit        uint64        // ID that the answer to this input, an Edited, will have
-	Interfaces  int           // new value of Limits.MaxInterfaces
+	Interfaces  int           // new value of Limits.MaxInterfaces, or 0
+	Timeout     time.Duration // new value of Limits.Timeout, or 0
 	Err         error         // why the ping or push failed; with Replied and Pushed: why the info is invalid
 }
 
@@ -227,7 +229,8 @@ func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 	case Deconfigure:
 		m.deconfigure(in, out)
 	case LimitIs:
-		m.limits.MaxInterfaces = in.Interfaces
+		m.limits.MaxInterfaces = cmp.Or(in.Interfaces, m.limits.MaxInterfaces)
+		m.limits.Timeout = cmp.Or(in.Timeout, m.limits.Timeout)
 	case Forget:
 		m.forgets(in.NID, out)
 	case Pushed:
