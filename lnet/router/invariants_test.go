@@ -43,6 +43,9 @@ func (l *Ledger) invariants(neighbours []*Neighbour, tickets []*Ticket) error {
 		if r.used != want.used || r.taken != want.taken || r.waiting != want.waiting {
 			return fmt.Errorf("%v: have %+v, want %+v", c, r, want)
 		}
+		if at := l.rings[c].cursor; at != nil && !at.wants[c].inRing {
+			return fmt.Errorf("%v: a scan would go on behind a neighbour that waits no more", c)
+		}
 	}
 	for i, n := range neighbours {
 		if n.used != used[n] || n.extra != extra[n] || n.held != *held[n] {

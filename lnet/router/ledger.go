@@ -81,8 +81,8 @@ type outlet struct {
 	index   int // index in Ledger.busy, unless out is empty
 }
 
-// scanWidth bounds the neighbours that one call of End looks at. The next call goes on with the
-// neighbours after them.
+// scanWidth is how many neighbours one call of End looks at, those whose turn is next, and as many
+// again if all of these have to wait; see Ledger.scan.
 const scanWidth = 256
 
 // New makes a ledger in which all buffers are free.

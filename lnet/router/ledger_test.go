@@ -217,3 +217,38 @@ func TestThousandSenders(t *testing.T) {
 		t.Errorf("%d of %d neighbours had %d to %d messages passed", len(passed), senders, least, most)
 	}
 }
+
+// TestBehindACrowd: messages to one next hop wait while buffers are free, because that hop has its share. A message to another
+// next hop gets a buffer after a few Ends, however many senders come before its own.
+func TestBehindACrowd(t *testing.T) {
+	t.Parallel()
+	spec.Covers(t, "RO-6")
+	b := newBook(t, Config{Small: 10})
+	slow, free := NewNeighbour(8), NewNeighbour(8)
+	ask := func(to *Neighbour) (*Ticket, Outcome) {
+		ticket := new(Ticket)
+		return ticket, b.Ask(ticket, NewNeighbour(8), to, 1)
+	}
+	var held []*Ticket
+	for i := range 10 {
+		to := NewNeighbour(8)
+		if i < 4 {
+			to = slow
+		}
+		ticket, outcome := ask(to)
+		if outcome != Granted {
+			t.Fatalf("ticket %d: %v", i, outcome)
+		}
+		held = append(held, ticket)
+	}
+	for range 3 * scanWidth {
+		ask(slow)
+	}
+	last, _ := ask(free)
+	for _, ticket := range held[6:] {
+		b.End(ticket, b.now)
+	}
+	if next, granted := b.Next(); next != last || !granted {
+		t.Errorf("after four Ends: %v, granted %v", next, granted)
+	}
+}

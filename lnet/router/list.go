@@ -46,6 +46,7 @@ func (l *list) pop() *Ticket {
 type ring struct {
 	class      bufferClass
 	head, tail *Neighbour
+	cursor     *Neighbour // the last neighbour at which a scan has looked; see Ledger.scan. Nil: none
 }
 
 func (r *ring) push(n *Neighbour) {
@@ -67,6 +68,9 @@ func (r *ring) pop() *Neighbour {
 	if n == nil {
 		return nil
 	}
+	if r.cursor == n {
+		r.cursor = nil
+	}
 	w := &n.wants[r.class]
 	r.head, w.after, w.inRing = w.after, nil, false
 	if r.head == nil {
@@ -77,6 +81,9 @@ func (r *ring) pop() *Neighbour {
 
 // remove takes n, which follows prev or is the first one, off the ring.
 func (r *ring) remove(prev, n *Neighbour) {
+	if r.cursor == n {
+		r.cursor = prev
+	}
 	w := &n.wants[r.class]
 	if prev == nil {
 		r.head = w.after

@@ -26,17 +26,34 @@ func (l *Ledger) advance(n *Neighbour) {
 	}
 }
 
-// scan gives buffers of a class to the neighbours that wait for one, in turn, and looks at as
-// many of them as tries says. A message whose next hop has its full share of buffers keeps
-// its position, and one whose next hop has stalled is refused.
-//
-// scan need not reach every neighbour. If none of the messages that it looks at may take a free
-// buffer, their next hops have buffers, and each End that gives one of those back looks at the
-// next neighbours.
+// scan gives buffers of a class to the neighbours that wait for one, in turn. It looks at as many of them
+// as tries says. If all of these have to wait, it looks at as many again, after those at which the last such scan has
+// ended: behind a crowd of messages for one next hop there may be some for others.
 func (l *Ledger) scan(class bufferClass, tries int) {
+	last := l.look(nil, class, tries)
+	if last == nil {
+		return
+	}
 	ring := &l.rings[class]
-	var prev *Neighbour
-	for n := l.first(class); n != nil && tries > 0; tries-- {
+	if ring.cursor != nil {
+		last = ring.cursor
+	}
+	ring.cursor = l.look(last, class, tries)
+}
+
+// look gives buffers to some of the neighbours behind prev, or to the first ones. A message whose next hop has its full
+// share of buffers keeps its position, and one whose next hop has stalled is refused. It returns the last neighbour
+// that it looked at, if others follow and nothing has changed; otherwise nil.
+func (l *Ledger) look(prev *Neighbour, class bufferClass, tries int) (last *Neighbour) {
+	ring := &l.rings[class]
+	settled := l.settled.n
+	var n *Neighbour
+	if prev == nil {
+		n = l.first(class)
+	} else {
+		n = prev.wants[class].after
+	}
+	for ; n != nil && tries > 0; tries-- {
 		t, next := n.wants[class].list.head, n.wants[class].after
 		switch room := t != nil && l.hasRoom(t); {
 		case t == nil:
@@ -63,12 +80,16 @@ func (l *Ledger) scan(class bufferClass, tries int) {
 			l.advance(n)
 			prev, next = nil, l.first(class)
 		case !room:
-			return // the next free buffers are for the message of n
+			return nil // the next free buffers are for the message of n
 		default:
 			prev = n // n keeps its position in the ring
 		}
 		n = next
 	}
+	if n == nil || l.settled.n != settled {
+		return nil
+	}
+	return prev
 }
 
 // after returns the neighbour behind prev, or the first one.
