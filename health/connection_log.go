@@ -13,7 +13,7 @@ var hints = []struct {
 	code Code
 	text string
 }{
-	{Ahead, "ahead: the number of this node's life is far above the clocks of the servers. Set the clock that is wrong; " +
+	{Ahead, "ahead: the number of this node's incarnation is far above the clocks of the servers. Set the clock that is wrong; " +
 		"if all are right this one's was ahead once: stop lnetd, remove the file 'incarnation' of its state directory, and start it again"},
 	{OtherTimes, "other-times: give this client the times of the servers (section health, times, in lnetd's configuration), and start it again; " +
 		"or raise evict on all servers to what this client needs"},
@@ -62,7 +62,7 @@ func logSuperseded(log *slog.Logger, e *ClientEvent) {
 	if e.Peer.IsValid() {
 		by = e.Peer.String()
 	}
-	log.Warn("health: the same client runs elsewhere in a later life, and this one rests for some minutes", slog.String("elsewhere", by),
+	log.Warn("health: the same client runs elsewhere in a later incarnation, and this one rests for some minutes", slog.String("elsewhere", by),
 		slog.Any("server", e.Server), slog.Uint64("life", e.Incarnation),
 		slog.String("hint", "give each node an NID, and each program a client id, of its own; if it was moved on purpose there is nothing to do"))
 }

@@ -16,7 +16,7 @@ var (
 	ErrClosed  error = &Error{Why: "the connection of the client, or the agent of the server, was closed"}
 	// ErrSuperseded means that a later incarnation of the same client runs elsewhere. The status of
 	// the connection shows where. The client tries again after some minutes.
-	ErrSuperseded error = &Error{Why: "this client runs on another node, in a later life: give each node an id of its own, or end the other one"}
+	ErrSuperseded error = &Error{Why: "this client runs on another node, in a later incarnation: give each node an id of its own, or end the other one"}
 	// ErrUnaware means that some servers have not acknowledged that this client leaves. They find
 	// out by asking the client, and evict it within 2·T_evict after its last message.
 	ErrUnaware error = &Error{Why: "servers may not know that this client left, and evict it within 2·T_evict"}

@@ -30,7 +30,7 @@ func TestStatuses(t *testing.T) {
 		scoll.ECANCELED:   "canceled",
 		scoll.ENOGROUP:    "no such group",
 		scoll.ENOSERVICE:  "no such service",
-		scoll.EREBOOT:     "of an earlier life of the root",
+		scoll.EREBOOT:     "of an earlier incarnation of the root",
 		scoll.EKEY:        "not signed with the key",
 		scoll.EAHEAD:      "incarnation ahead of the clock",
 		scoll.ENOTLISTED:  "not on the list of nodes",

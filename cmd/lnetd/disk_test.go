@@ -77,7 +77,7 @@ func TestBadDisk(t *testing.T) {
 				}
 				d := start()
 				wantRecords(d, true)
-				for _, text := range []string{"the number of this node's last life is lost", "records of connections were damaged"} {
+				for _, text := range []string{"the number of this node's last incarnation is lost", "records of connections were damaged"} {
 					if !strings.Contains(d.Log(), text) {
 						t.Errorf("damage: it does not say %q:\n%s", text, d.Log())
 					}

@@ -181,7 +181,7 @@ func (l *ledger) finish(flawless bool) error {
 			}
 		}
 		if again := lf.again(); !lf.killed && again > lf.resends {
-			return fmt.Errorf("%d messages arrived again, and %d were sent again: worker %d, life %d", again, lf.resends, id.Worker, id.Incarnation)
+			return fmt.Errorf("%d messages arrived again, and %d were sent again: worker %d, incarnation %d", again, lf.resends, id.Worker, id.Incarnation)
 		}
 	}
 	return nil

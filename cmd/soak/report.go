@@ -58,7 +58,7 @@ func (r *report) print(w io.Writer) error {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "\n%d frames on the wires: %d lost, %d found no room, %d duplicated, %d corrupted, %d held back\n"+
-		"%d workers with %d lives, %.0f s, seed %d: every operation accounted for\n",
+		"%d workers with %d incarnations, %.0f s, seed %d: every operation accounted for\n",
 		r.Frames.Frames, r.Frames.Lost, r.Frames.Overflowed, r.Frames.Duplicated, r.Frames.Corrupted, r.Frames.Reordered,
 		r.Workers, r.Incarnations, r.Seconds, r.Seed)
 	return err
@@ -98,7 +98,7 @@ func (p *progress) show(s *soak) {
 	for _, n := range s.counts {
 		faults += n.Times
 	}
-	line := fmt.Sprintf("%5.0f of %.0f s: %d operations begun, %d ended, %d faults, %d lives",
+	line := fmt.Sprintf("%5.0f of %.0f s: %d operations begun, %d ended, %d faults, %d incarnations",
 		time.Since(s.began).Seconds(), s.cfg.length.Seconds(), began, over, faults, len(s.ledger.incarnations))
 	if p.terminal {
 		fmt.Fprintf(p.w, "\r\033[K%s", line)

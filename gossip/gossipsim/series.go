@@ -15,7 +15,7 @@ var series = []scenario.Quantity{
 	{Name: "deaths", Unit: "told", Doc: "deaths that nodes were told of so far"},
 	{Name: "false-deaths", Unit: "told", Doc: "those of nodes that were fine"},
 	{Name: "resurrections", Unit: "told", Doc: "returns of nodes that have been down for long"},
-	{Name: "obsolete", Unit: "messages", Doc: "messages dropped for their old clock, by nodes in their latest lives"},
+	{Name: "obsolete", Unit: "messages", Doc: "messages dropped for their old clock, by nodes in their latest incarnations"},
 }
 
 // Sample implements [scenario.Instance].

@@ -18,8 +18,8 @@ var series = []scenario.Quantity{
 	{Name: "changes", Unit: "told", Doc: "times that a client lost its master"},
 	{Name: "dropped", Unit: "told", Doc: "times that a client lost another connection"},
 	{Name: "superseded", Unit: "told", Doc: "clients that were told that they run elsewhere"},
-	{Name: "pings", Unit: "messages", Doc: "pings of clients in their latest lives"},
-	{Name: "broadcasts", Unit: "broadcasts", Doc: "broadcasts of servers in their latest lives"},
+	{Name: "pings", Unit: "messages", Doc: "pings of clients in their latest incarnations"},
+	{Name: "broadcasts", Unit: "broadcasts", Doc: "broadcasts of servers in their latest incarnations"},
 	{Name: "skew", Unit: "ms", Doc: "the longest time between the first and the last server that evicted a silent client"},
 }
 
@@ -58,7 +58,7 @@ func (n *network) Measures() []scenario.Measure {
 	return []scenario.Measure{
 		{Name: "evictions by all", Value: float64(v.evicted)},
 		{Name: "false evictions", Value: float64(v.falsely)},
-		{Name: "evicted lives taken again", Value: float64(v.revived)},
+		{Name: "evicted incarnations taken again", Value: float64(v.revived)},
 		{Name: "clients superseded", Value: float64(v.superseded)},
 		{Name: "masters lost", Value: float64(v.changes)},
 		{Name: "connections lost", Value: float64(v.dropped)},

@@ -278,7 +278,7 @@ func TestContractError(t *testing.T) {
 	if !ok || e.Step.Number != 8 || e.Step.Node != 1 || e.Step.At != 2*time.Second || n.Now() != 2*time.Second {
 		t.Fatalf("got %v", err)
 	}
-	const want = "step 8 (timer), node 2 in life 0 at 2s: the program wants to wake at 2s when its clock shows 2s: want later, or machine.Never"
+	const want = "step 8 (timer), node 2 in incarnation 0 at 2s: the program wants to wake at 2s when its clock shows 2s: want later, or machine.Never"
 	if err.Error() != want {
 		t.Errorf("got %q, want %q", err, want)
 	}

@@ -108,7 +108,7 @@ func TestReplayFinds(t *testing.T) {
 	if !ok || at.Number == 0 || e.Diff.Step != at.Number || e.Diff.Now != at.At || e.Node != 2 || e.Incarnation != 0 {
 		t.Fatalf("got %v, want step %d of node 3", err, at.Number)
 	}
-	if want := fmt.Sprintf("step %d, node 3 in life 0 at %v: answer from byte ", at.Number, at.At); !strings.HasPrefix(err.Error(), want) {
+	if want := fmt.Sprintf("step %d, node 3 in incarnation 0 at %v: answer from byte ", at.Number, at.At); !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %q, want %q…", err, want)
 	}
 }

@@ -63,7 +63,7 @@ func (e *ReplayError) Error() string {
 	if !d.Panicked {
 		what = fmt.Sprintf("answer from byte %d is %.32x, recorded %.32x", d.At, d.Out[d.At:], d.WantOut[d.At:])
 	}
-	return fmt.Sprintf("step %d, node %v in life %d at %v: %s", d.Step, e.Node, e.Incarnation, d.Now, what)
+	return fmt.Sprintf("step %d, node %v in incarnation %d at %v: %s", d.Step, e.Node, e.Incarnation, d.Now, what)
 }
 
 // Unwrap returns the error in Diff.

@@ -192,7 +192,7 @@ func TestPanic(t *testing.T) {
 		}
 		n.At(1500*time.Millisecond, func() { n.Kill(1); n.Start(1, false); n.Command(1, "break") })
 		err = n.Run(time.Minute)
-		const want = "step 8 (command), node 2 in life 1 at 1.5s: the program panicked: own invariant"
+		const want = "step 8 (command), node 2 in incarnation 1 at 1.5s: the program panicked: own invariant"
 		broken, ok := errors.AsType[*ContractError](err)
 		if !ok || err.Error() != want || !errors.Is(err, bad) || !strings.Contains(string(broken.Stack), "run_test.go") {
 			t.Errorf("recorded %v: error %v: want %s, with its stack", recorded, err, want)

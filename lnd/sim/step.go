@@ -34,7 +34,7 @@ type ContractError struct {
 
 func (e *ContractError) Error() string {
 	s := &e.Step
-	return fmt.Sprintf("step %d (%v), node %v in life %d at %v: %s", s.Number, s.Kind, s.Node, s.Incarnation, s.At, e.Why)
+	return fmt.Sprintf("step %d (%v), node %v in incarnation %d at %v: %s", s.Number, s.Kind, s.Node, s.Incarnation, s.At, e.Why)
 }
 
 // Unwrap returns the value of a panic, if that is an error.

@@ -24,7 +24,7 @@ func describe(s *Step) string {
 	if s.Kind == Message || s.Kind == Refused || s.Kind == Reset {
 		input += " from " + s.From.String()
 	}
-	return fmt.Sprintf("node %v at %v, life %d, %s: %d messages, %d events, wake %v, digest %016x",
+	return fmt.Sprintf("node %v at %v, incarnation %d, %s: %d messages, %d events, wake %v, digest %016x",
 		s.Node, s.At, s.Incarnation, input, s.Sends, s.Events, s.Wake, s.Digest)
 }
 

@@ -46,7 +46,7 @@ var Protocol = &scenario.Protocol{
 		{Name: "abort", Doc: "the node ends what it waits for"},
 		{Name: "service", Args: []scenario.Arg{
 			{Name: "kind", Kind: scenario.Choice, Choices: serviceKinds}, {Name: "time", Kind: scenario.Duration, Optional: true},
-		}, Doc: "from now on, in later lives too, the service of the node works, is mute (never replies), slow (takes so long), rejects requests, fails to run them, is stuck in them, aborts them, replies for those below it alone, replies with parts but no last one, or wants to send a large reply"},
+		}, Doc: "from now on, in later incarnations too, the service of the node works, is mute (never replies), slow (takes so long), rejects requests, fails to run them, is stuck in them, aborts them, replies for those below it alone, replies with parts but no last one, or wants to send a large reply"},
 	},
 	Conditions:   conditions.Declared(),
 	Series:       series,

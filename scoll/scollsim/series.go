@@ -13,7 +13,7 @@ var series = []scenario.Quantity{
 	{Name: "under-way", Unit: "broadcasts", Doc: "broadcasts under way"},
 	{Name: "missing", Unit: "members", Doc: "members that the latest broadcast did not reach"},
 	{Name: "elapsed", Unit: "ms", Doc: "how long the latest broadcast took to its result"},
-	{Name: "timed-out", Unit: "waits", Doc: "waits for children that a time-out ended, by nodes in their latest lives"},
+	{Name: "timed-out", Unit: "waits", Doc: "waits for children that a time-out ended, by nodes in their latest incarnations"},
 	{Name: "died", Unit: "waits", Doc: "waits for children that news of a death ended"},
 	{Name: "relisted", Unit: "requests", Doc: "requests sent again with the list of members, to nodes that did not know the group"},
 }

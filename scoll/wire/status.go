@@ -49,7 +49,7 @@ var statusTexts = map[Status]string{
 	OK: "ok", EPERM: "not the parent", EIO: "failed", EAGAIN: "too early", EBUSY: "busy", EINVAL: "invalid",
 	EPROTO: "not understood", EMSGSIZE: "too large", ENOTSUP: "not supported", ETIMEDOUT: "timed out",
 	EHOSTDOWN: "node is down", EALREADY: "done already", ESTALE: "out of date", ECANCELED: "canceled",
-	ENOGROUP: "no such group", ENOSERVICE: "no such service", EREBOOT: "of an earlier life of the root",
+	ENOGROUP: "no such group", ENOSERVICE: "no such service", EREBOOT: "of an earlier incarnation of the root",
 	EKEY: "not signed with the key", EAHEAD: "incarnation ahead of the clock", ENOTLISTED: "not on the list of nodes",
 	ELOST:      "answered, but that was lost above it",
 	EMAXACTIVE: "busy: max_active", EMAXGROUPS: "busy: max_groups", EMAXLISTS: "busy: lists of members",

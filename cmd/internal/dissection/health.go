@@ -55,9 +55,9 @@ func (m *healthMessage) tombstones() bool {
 func (m *healthMessage) role() string {
 	if m.Code == healthwire.Stale {
 		if m.Kind == healthwire.Ask {
-			return "is it there? a later life connects at"
+			return "is it there? a later incarnation connects at"
 		}
-		return "later life at" // servers of older versions name the master in this field
+		return "later incarnation at" // servers of older versions name the master in this field
 	}
 	switch m.Kind {
 	case healthwire.Accept:
@@ -90,7 +90,7 @@ func (m *healthMessage) Summary() string {
 	if len(m.Name) > 0 {
 		s += fmt.Sprintf(" %q", m.Name)
 	}
-	s += fmt.Sprintf(" life %d", m.Incarnation)
+	s += fmt.Sprintf(" incarnation %d", m.Incarnation)
 	if m.Code != healthwire.OtherTimes { // a message with this code has T_evict in the field Epoch
 		s += fmt.Sprintf(", epoch %d", m.Epoch)
 	}
@@ -159,7 +159,7 @@ func (m *healthMessage) mark(e healthwire.Entry) string {
 func (m *healthMessage) Details() []string {
 	lines := []string{m.header()}
 	if m.Client.IsValid() {
-		line := fmt.Sprintf("client %v, life %d", m.Client, m.Incarnation)
+		line := fmt.Sprintf("client %v, incarnation %d", m.Client, m.Incarnation)
 		if len(m.Name) > 0 {
 			line += fmt.Sprintf(", name %q", m.Name)
 		}
@@ -186,7 +186,7 @@ func (m *healthMessage) token() string { return fmt.Sprintf("%x", m.Token[:min(l
 func entryLines(list healthwire.Entries, mark func(healthwire.Entry) string) []string {
 	return boundedLines(list.Len(), "%d more", func(i int) string {
 		e := list.At(i)
-		line := fmt.Sprintf("%d: client %v, life %d", i, e.Client, e.Incarnation)
+		line := fmt.Sprintf("%d: client %v, incarnation %d", i, e.Client, e.Incarnation)
 		if word := mark(e); word != "" {
 			line += ", " + word
 		}

@@ -40,7 +40,7 @@ func (b *evictionBatch) summary() string {
 	fmt.Fprintf(&s, "health %s %d:", b.verb(), b.Entries.Len())
 	for i := range min(b.Entries.Len(), maxShownIncarnations) {
 		e := b.Entries.At(i)
-		fmt.Fprintf(&s, " %v life %d %s", e.Client, e.Incarnation, cause(e))
+		fmt.Fprintf(&s, " %v incarnation %d %s", e.Client, e.Incarnation, cause(e))
 		if e.Epoch > 0 {
 			fmt.Fprintf(&s, " epoch %d", e.Epoch)
 		}
@@ -52,7 +52,7 @@ func (b *evictionBatch) summary() string {
 }
 
 func (b *evictionBatch) details() []string {
-	lines := []string{fmt.Sprintf("health %s %d, master's life %d", b.verb(), b.Entries.Len(), b.Incarnation)}
+	lines := []string{fmt.Sprintf("health %s %d, master's incarnation %d", b.verb(), b.Entries.Len(), b.Incarnation)}
 	for _, line := range entryLines(b.Entries, cause) {
 		lines = append(lines, map[bool]string{false: "evict ", true: "withdraw "}[b.Withdraw]+line)
 	}
@@ -90,7 +90,7 @@ func exception(e healthwire.Exception) string {
 	if e.Code == healthwire.OtherMaster {
 		return s + fmt.Sprintf(" %v by epoch %d", e.Master, e.Epoch)
 	}
-	return s + fmt.Sprintf(" life %d", e.Incarnation)
+	return s + fmt.Sprintf(" incarnation %d", e.Incarnation)
 }
 
 func (r *evictionReply) details() []string {

@@ -26,7 +26,7 @@ func TestEvictions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("health evicts 138: %v life 5 timed-out %v life 5 rebooted %v life 5 by-admin …",
+	want := fmt.Sprintf("health evicts 138: %v incarnation 5 timed-out %v incarnation 5 rebooted %v incarnation 5 by-admin …",
 		healthwire.ClientIDOf("0"), healthwire.ClientIDOf("1"), healthwire.ClientIDOf("2"))
 	if b.summary() != want {
 		t.Errorf("%s\nwant %s", b.summary(), want)
@@ -38,7 +38,7 @@ func TestEvictions(t *testing.T) {
 		{Index: 1, Code: healthwire.OtherMaster, Epoch: 4, Master: nid.MustParse("10.0.0.2@tcp")}, {Index: 5, Code: healthwire.Newer, Incarnation: 6},
 	}}
 	r := evictionReply{collective.Answer{Reply: reply, Absent: []nid.NID{nid.MustParse("10.0.0.9@tcp")}}}
-	if got, want := r.summary(), "health evicted 3, not connected 1, 1 without an answer, not 1: other-master 10.0.0.2@tcp by epoch 4, not 5: newer life 6"; got != want {
+	if got, want := r.summary(), "health evicted 3, not connected 1, 1 without an answer, not 1: other-master 10.0.0.2@tcp by epoch 4, not 5: newer incarnation 6"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	text, err := json.Marshal(r.entry())
@@ -60,10 +60,10 @@ func TestEvictionEpochs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := b.summary(), fmt.Sprintf("health withdraws evictions of 1: %v life 5 timed-out epoch 7", id); got != want {
+	if got, want := b.summary(), fmt.Sprintf("health withdraws evictions of 1: %v incarnation 5 timed-out epoch 7", id); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
-	if got, want := b.details()[1], fmt.Sprintf("withdraw 0: client %v, life 5, timed-out, epoch 7", id); got != want {
+	if got, want := b.details()[1], fmt.Sprintf("withdraw 0: client %v, incarnation 5, timed-out, epoch 7", id); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	text, err := json.Marshal(b.entry())
@@ -83,11 +83,11 @@ func TestLoadsAndSuggestions(t *testing.T) {
 		{healthwire.Message{Kind: healthwire.Digest, Code: healthwire.Draining, Epoch: 12}, "health digest, clients: 0, load 12, draining", `"load":12`},
 		{
 			healthwire.Message{Kind: healthwire.Notice, Code: healthwire.Draining, Client: healthwire.ClientIDOf("a"), Incarnation: 5, Epoch: 3, Server: other},
-			"health notice draining, client " + healthwire.ClientIDOf("a").String() + " life 5, epoch 3, ask 10.0.0.2@tcp", `"ask":"10.0.0.2@tcp"`,
+			"health notice draining, client " + healthwire.ClientIDOf("a").String() + " incarnation 5, epoch 3, ask 10.0.0.2@tcp", `"ask":"10.0.0.2@tcp"`,
 		},
 		{
 			healthwire.Message{Kind: healthwire.Ask, Code: healthwire.Stale, Client: healthwire.ClientIDOf("a"), Incarnation: 5, Epoch: 3, Server: other},
-			"health ask stale, client " + healthwire.ClientIDOf("a").String() + " life 5, epoch 3, is it there? a later life connects at 10.0.0.2@tcp", `"later_life_at":"10.0.0.2@tcp"`,
+			"health ask stale, client " + healthwire.ClientIDOf("a").String() + " incarnation 5, epoch 3, is it there? a later incarnation connects at 10.0.0.2@tcp", `"later_life_at":"10.0.0.2@tcp"`,
 		},
 	} {
 		m := &healthMessage{Message: test.m}

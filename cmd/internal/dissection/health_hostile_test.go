@@ -42,18 +42,18 @@ func TestHealthKinds(t *testing.T) {
 		portal       uint32
 		line, detail string
 	}{
-		{healthwire.Connect, 57, "health connect, client " + id + ` "compute-17" life 7, epoch 2, master 10.0.0.1@tcp`, "token 00000000…"},
-		{healthwire.Accept, 58, "health accept ok, client " + id + " life 7, epoch 2, previous master 10.0.0.1@tcp", "previous master 10.0.0.1@tcp"},
-		{healthwire.Reject, 58, "health reject busy, client " + id + " life 7, epoch 2, master 10.0.0.1@tcp, come back after 1.5s", "retry after 1.5s"},
-		{healthwire.Ping, 57, "health ping, client " + id + " life 7, epoch 2, master 10.0.0.1@tcp", "sequence 3"},
-		{healthwire.Pong, 58, "health pong ok, client " + id + " life 7, epoch 2, master 10.0.0.1@tcp", "server's life 9223372036854775808"},
-		{healthwire.Choose, 57, "health choose, client " + id + " life 7, epoch 2, new master 10.0.0.1@tcp", "new master"},
-		{healthwire.Chosen, 58, "health chosen ok, client " + id + " life 7, epoch 2, master 10.0.0.1@tcp", "code 0 (ok)"},
-		{healthwire.Disconnect, 57, "health disconnect ok, client " + id + " life 7, epoch 2, master 10.0.0.1@tcp", "disconnect"},
-		{healthwire.Notice, 58, "health notice ok, client " + id + " life 7, epoch 2, master 10.0.0.1@tcp", "notice"},
-		{healthwire.Digest, 57, "health digest, clients: 2, to confirm: 1, load 2", "1: client " + healthwire.ClientIDOf("b").String() + ", life 2, to confirm"},
-		{healthwire.DigestReply, 57, "health digest-reply, clients: 2, known: 1, load 2", "0: client " + healthwire.ClientIDOf("a").String() + ", life 1, unknown"},
-		{healthwire.TombstonesReply, 57, "health tombstones-reply, clients: 2, message 1 of 2", "1: client " + healthwire.ClientIDOf("b").String() + ", life 2, 1/255 of its time left"},
+		{healthwire.Connect, 57, "health connect, client " + id + ` "compute-17" incarnation 7, epoch 2, master 10.0.0.1@tcp`, "token 00000000…"},
+		{healthwire.Accept, 58, "health accept ok, client " + id + " incarnation 7, epoch 2, previous master 10.0.0.1@tcp", "previous master 10.0.0.1@tcp"},
+		{healthwire.Reject, 58, "health reject busy, client " + id + " incarnation 7, epoch 2, master 10.0.0.1@tcp, come back after 1.5s", "retry after 1.5s"},
+		{healthwire.Ping, 57, "health ping, client " + id + " incarnation 7, epoch 2, master 10.0.0.1@tcp", "sequence 3"},
+		{healthwire.Pong, 58, "health pong ok, client " + id + " incarnation 7, epoch 2, master 10.0.0.1@tcp", "server's incarnation 9223372036854775808"},
+		{healthwire.Choose, 57, "health choose, client " + id + " incarnation 7, epoch 2, new master 10.0.0.1@tcp", "new master"},
+		{healthwire.Chosen, 58, "health chosen ok, client " + id + " incarnation 7, epoch 2, master 10.0.0.1@tcp", "code 0 (ok)"},
+		{healthwire.Disconnect, 57, "health disconnect ok, client " + id + " incarnation 7, epoch 2, master 10.0.0.1@tcp", "disconnect"},
+		{healthwire.Notice, 58, "health notice ok, client " + id + " incarnation 7, epoch 2, master 10.0.0.1@tcp", "notice"},
+		{healthwire.Digest, 57, "health digest, clients: 2, to confirm: 1, load 2", "1: client " + healthwire.ClientIDOf("b").String() + ", incarnation 2, to confirm"},
+		{healthwire.DigestReply, 57, "health digest-reply, clients: 2, known: 1, load 2", "0: client " + healthwire.ClientIDOf("a").String() + ", incarnation 1, unknown"},
+		{healthwire.TombstonesReply, 57, "health tombstones-reply, clients: 2, message 1 of 2", "1: client " + healthwire.ClientIDOf("b").String() + ", incarnation 2, 1/255 of its time left"},
 	} {
 		m := sample(c.kind)
 		data := m.AppendTo(nil)

@@ -57,11 +57,11 @@ func (m *healthMessage) header() string {
 	case ping > 0:
 		return s + fmt.Sprintf(", epoch %d, T_ping %v, T_client + T_elect %v", m.Epoch, ping, found)
 	case m.Code == healthwire.OtherTimes:
-		return s + fmt.Sprintf(", server's life %d, T_evict %v, retry after %v", m.ServerIncarnation, evict, m.Retry)
+		return s + fmt.Sprintf(", server's incarnation %d, T_evict %v, retry after %v", m.ServerIncarnation, evict, m.Retry)
 	case evict > 0:
-		return s + fmt.Sprintf(", server's life %d, epoch %d, T_evict %v", m.ServerIncarnation, m.Epoch, evict)
+		return s + fmt.Sprintf(", server's incarnation %d, epoch %d, T_evict %v", m.ServerIncarnation, m.Epoch, evict)
 	}
-	return s + fmt.Sprintf(", server's life %d, epoch %d, retry after %v", m.ServerIncarnation, m.Epoch, m.Retry)
+	return s + fmt.Sprintf(", server's incarnation %d, epoch %d, retry after %v", m.ServerIncarnation, m.Epoch, m.Retry)
 }
 
 // putTimes puts the server's incarnation, the sequence number, the epoch, the time to wait before the

@@ -15,7 +15,7 @@ import (
 // carry no timeouts, and none are shown for them.
 func TestHealthTimes(t *testing.T) {
 	id, server := healthwire.ClientIDOf("a"), nid.MustParse("10.0.0.1@tcp")
-	about := "client " + id.String() + " life 5"
+	about := "client " + id.String() + " incarnation 5"
 	for _, test := range []struct {
 		m                       healthwire.Message
 		text, detail, has, lack string
@@ -36,11 +36,11 @@ func TestHealthTimes(t *testing.T) {
 		},
 		{
 			healthwire.Message{Kind: healthwire.Connect, Epoch: 3, Server: server, ServerIncarnation: 7},
-			"health connect, " + about + ", epoch 3, master 10.0.0.1@tcp", "server's life 7, epoch 3, retry after 0s", `"server_life":"7"`, "ping_ms",
+			"health connect, " + about + ", epoch 3, master 10.0.0.1@tcp", "server's incarnation 7, epoch 3, retry after 0s", `"server_life":"7"`, "ping_ms",
 		},
 		{
 			healthwire.Message{Kind: healthwire.Accept, Epoch: 3, ServerIncarnation: 9, Retry: 17500 * time.Millisecond},
-			"health accept ok, " + about + ", epoch 3, evicts after 17.5s", "server's life 9, epoch 3, T_evict 17.5s", `"evict_ms":17500`, "retry_ms",
+			"health accept ok, " + about + ", epoch 3, evicts after 17.5s", "server's incarnation 9, epoch 3, T_evict 17.5s", `"evict_ms":17500`, "retry_ms",
 		},
 		{
 			healthwire.Message{Kind: healthwire.Chosen, Epoch: 3, Server: server, Retry: 17500 * time.Millisecond},
@@ -49,7 +49,7 @@ func TestHealthTimes(t *testing.T) {
 		{
 			healthwire.Message{Kind: healthwire.Reject, Code: healthwire.OtherTimes, Epoch: 3500, ServerIncarnation: 9, Server: server, Retry: time.Second},
 			"health reject other-times, " + about + ", master 10.0.0.1@tcp, evicts after 3.5s",
-			"server's life 9, T_evict 3.5s, retry after 1s", `"epoch":0,"retry_ms":1000,"evict_ms":3500`, "ping_ms",
+			"server's incarnation 9, T_evict 3.5s, retry after 1s", `"epoch":0,"retry_ms":1000,"evict_ms":3500`, "ping_ms",
 		},
 		{
 			healthwire.Message{Kind: healthwire.Reject, Code: healthwire.Busy, Epoch: 3, Server: server, Retry: time.Second},

@@ -44,7 +44,7 @@ func (o *mcastOrder) Summary() string {
 	}
 	switch o.Kind {
 	case rmcastwire.OrderJoin:
-		s += fmt.Sprintf(", life %d", o.Incarnation)
+		s += fmt.Sprintf(", incarnation %d", o.Incarnation)
 	case rmcastwire.OrderList:
 		s += fmt.Sprintf(" of %d", len(o.Members))
 		if o.You != 0 {
@@ -72,15 +72,15 @@ func (o *mcastOrder) Summary() string {
 func (o *mcastOrder) Details() []string {
 	lines := []string{
 		fmt.Sprintf("%s, version %d, group %d, flags %s, epoch %d", o.Kind, o.version, o.Group, o.flags(), o.Epoch),
-		fmt.Sprintf("list %v, usable %v, oldest %v, life %d, you #%d, next #%d", o.Version, o.Usable, o.Oldest, o.Incarnation, o.You, o.Next),
+		fmt.Sprintf("list %v, usable %v, oldest %v, incarnation %d, you #%d, next #%d", o.Version, o.Usable, o.Oldest, o.Incarnation, o.You, o.Next),
 		fmt.Sprintf("MTU %d, capacity %d, window %d", o.MTU, o.Capacity, o.Window),
 		fmt.Sprintf("members below #%d had the list before, %d of them count, %d of those that failed were silent", o.Voters, o.Of, o.Silent),
 	}
 	lines = append(lines, boundedLines(len(o.Members), "%d more members", func(i int) string {
 		m := &o.Members[i]
-		return fmt.Sprintf("member #%d: %v, life %d", m.Number, m.NID, m.Incarnation)
+		return fmt.Sprintf("member #%d: %v, incarnation %d", m.Number, m.NID, m.Incarnation)
 	})...)
 	return append(lines, boundedLines(len(o.Departed), "%d more that failed", func(i int) string {
-		return fmt.Sprintf("failed: %v, life %d", o.Departed[i].NID, o.Departed[i].Incarnation)
+		return fmt.Sprintf("failed: %v, incarnation %d", o.Departed[i].NID, o.Departed[i].Incarnation)
 	})...)
 }

@@ -193,11 +193,11 @@ func (m *zoneMessage) lists(l *zonewire.Lists) (lines []string) {
 	bounded(len(l.Removed), func(i int) { say("removed: %s %v", m.name(l.Removed[i].Node), l.Removed[i].Version) })
 	bounded(len(l.Tables), func(i int) {
 		t := &l.Tables[i]
-		say("table: %s life %d, version %d", m.name(t.Owner), t.Inc, t.U)
+		say("table: %s incarnation %d, version %d", m.name(t.Owner), t.Inc, t.U)
 	})
 	bounded(len(l.Data), func(i int) {
 		d := &l.Data[i]
-		say("table: %s life %d, from %d to %d, last %v", m.name(d.Owner), d.Inc, d.From, d.To, d.Last)
+		say("table: %s incarnation %d, from %d to %d, last %v", m.name(d.Owner), d.Inc, d.From, d.To, d.Last)
 		bounded(len(d.Entries), func(k int) { say("  %s", zoneEntry(&d.Entries[k])) })
 	})
 	return lines

@@ -41,7 +41,7 @@ func Next(dir string, now time.Time, log *slog.Logger) uint64 {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		log.Warn("the number of this node's last life is lost; this one's is the clock's. If the clock was put back since, peers take this node for its "+
+		log.Warn("the number of this node's last incarnation is lost; this one's is the clock's. If the clock was put back since, peers take this node for its "+
 			"earlier self until the clock has caught up", slog.String("file", path), slog.Any("err", errors.Join(err, setAside(path, err))))
 	case last >= next:
 		next = last + 1
@@ -67,7 +67,7 @@ func setAsideDatabase(dir string, log *slog.Logger) {
 	}
 	switch {
 	case err == nil:
-		log.Info("the file of an earlier version is set aside unread, and this life's number is the clock's", slog.String("file", path+aside))
+		log.Info("the file of an earlier version is set aside unread, and this incarnation's number is the clock's", slog.String("file", path+aside))
 	case !errors.Is(err, fs.ErrNotExist):
 		log.Warn("the file of an earlier version stays, unread: remove it", slog.String("file", path), slog.Any("err", err))
 	}

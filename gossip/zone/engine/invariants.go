@@ -122,7 +122,7 @@ func (m *Machine) checkAttributes() error {
 	for _, p := range a.order {
 		r := a.of[p]
 		if r == nil || !m.view.has(p) || r.inc != m.view.at(p).inc {
-			return fmt.Errorf("attributes of %v, who is not in the view in that life (MS-88)", m.cfg.Table.ID(p))
+			return fmt.Errorf("attributes of %v, who is not in the view in that incarnation (MS-88)", m.cfg.Table.ID(p))
 		}
 		hash ^= m.hashOf(r)
 		if r.target != 0 {

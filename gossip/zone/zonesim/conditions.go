@@ -15,7 +15,7 @@ var (
 var conditions = kit.Conditions[*Net]{
 	kit.Ask("views-equal", "in each zone all nodes, or these, that take part have the same members",
 		func(n *Net, a scenario.Args) (bool, string) { return n.Equal(a.Among(0), false) }, byArg),
-	kit.Ask("views-right", "and these are the nodes of the zone that run, in their latest lives",
+	kit.Ask("views-right", "and these are the nodes of the zone that run, in their latest incarnations",
 		func(n *Net, a scenario.Args) (bool, string) { return n.Equal(a.Among(0), true) }, byArg),
 	kit.Ask("members", "each node that takes part has so many members, itself included",
 		func(n *Net, a scenario.Args) (bool, string) { return n.Members(a.Int(0), a.Among(1)) }, numberArg, byArg),

@@ -11,8 +11,8 @@ import (
 
 var forgeries = []scenario.Verb{
 	{Name: "accuse", Args: []scenario.Arg{nodesArg}, Doc: "the node tells its neighbours that it suspects all of these; machines only, like all below"},
-	{Name: "bury", Args: []scenario.Arg{nodesArg}, Doc: "it tells them that these said goodbye in their latest lives"},
-	{Name: "replay", Args: []scenario.Arg{nodesArg}, Doc: "it repeats what was said of these in their lives before: that they live, are suspected by itself, and said goodbye"},
+	{Name: "bury", Args: []scenario.Arg{nodesArg}, Doc: "it tells them that these said goodbye in their latest incarnations"},
+	{Name: "replay", Args: []scenario.Arg{nodesArg}, Doc: "it repeats what was said of these in their earlier incarnations: that they live, are suspected by itself, and said goodbye"},
 	{Name: "exalt", Args: []scenario.Arg{nodesArg}, Doc: "it tells them of incarnations of these that no node could ever refute"},
 	{Name: "disagree", Args: []scenario.Arg{{Name: "on", Kind: scenario.Switch}}, Doc: "its hashes of views and attributes agree with no other node's from now on"},
 }

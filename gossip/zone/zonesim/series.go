@@ -14,8 +14,8 @@ var series = []scenario.Quantity{
 	{Name: "bytes", Unit: "B", Doc: "what all nodes have sent so far, payload only"},
 	{Name: "removals", Unit: "told", Doc: "removals because of suspicions that nodes were told of so far"},
 	{Name: "false-removals", Unit: "told", Doc: "those of nodes that were fine"},
-	{Name: "repairs", Unit: "views", Doc: "views that neighbours exchanged again, by nodes in their latest lives"},
-	{Name: "refused", Unit: "messages", Doc: "messages that nodes did not understand, in their latest lives"},
+	{Name: "repairs", Unit: "views", Doc: "views that neighbours exchanged again, by nodes in their latest incarnations"},
+	{Name: "refused", Unit: "messages", Doc: "messages that nodes did not understand, in their latest incarnations"},
 }
 
 // Sample implements [scenario.Instance].

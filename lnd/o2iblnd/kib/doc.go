@@ -83,6 +83,6 @@ var (
 
 	errStaleSrcNID   = fmt.Errorf("%w: from another NID", errStale)
 	errStaleDstNID   = fmt.Errorf("%w: to another NID", errStale)
-	errStaleSrcStamp = fmt.Errorf("%w: from another life of the peer", errStale)
-	errStaleDstStamp = fmt.Errorf("%w: to an earlier life of this node", errStale)
+	errStaleSrcStamp = fmt.Errorf("%w: from another incarnation of the peer", errStale)
+	errStaleDstStamp = fmt.Errorf("%w: to an earlier incarnation of this node", errStale)
 )

@@ -41,9 +41,9 @@ var conditions = kit.Conditions[*network]{
 		(*network).heard, nodesArg, optional(rumour)),
 	kit.Ask("unheard", "none of these nodes, where they are up, has heard a rumour",
 		(*network).unheard, nodesArg, rumour),
-	kit.Ask("heard-once", "no node has heard a rumour twice in one life",
+	kit.Ask("heard-once", "no node has heard a rumour twice in one incarnation",
 		(*network).heardOnce),
-	kit.Ask("remembered", "every node knows all that it heard in its life",
+	kit.Ask("remembered", "every node knows all that it heard in its incarnation",
 		(*network).remembered),
 }
 

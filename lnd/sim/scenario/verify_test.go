@@ -52,7 +52,7 @@ func TestVerify(t *testing.T) {
 		if found != verify || !verify && err != nil {
 			t.Errorf("verify %v: error %v", verify, err)
 		}
-		const want = "FILE: seed 0: step 1 differs between two runs of one seed: node 1 at 0s, life 0, start: "
+		const want = "FILE: seed 0: step 1 differs between two runs of one seed: node 1 at 0s, incarnation 0, start: "
 		if verify && !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v: want %s", err, want)
 		}
@@ -94,7 +94,7 @@ func TestPanic(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = scenario.Run(t.Context(), f, scenario.Options{})
-	const want = "(command), node 4 in life 0 at 4s: the program panicked: broken"
+	const want = "(command), node 4 in incarnation 0 at 4s: the program panicked: broken"
 	if err == nil || !strings.HasPrefix(err.Error(), "FILE: seed 7: step ") || !strings.HasSuffix(err.Error(), want) {
 		t.Fatalf("error %v: want %s", err, want)
 	}

@@ -101,7 +101,7 @@ func TestDifference(t *testing.T) {
 				if !ok || diff.Step != wrong || diff.ID != 5 || diff.Incarnation != 1 || diff.Now != wrong*time.Second || res.Steps != wrong {
 					t.Fatalf("result %+v, error %+v", res, err)
 				}
-				if want := "step 1234 at 20m34s of machine 5 in life 1: "; !strings.HasPrefix(err.Error(), want) {
+				if want := "step 1234 at 20m34s of machine 5 in incarnation 1: "; !strings.HasPrefix(err.Error(), want) {
 					t.Errorf("error %q, want %q", err, want)
 				}
 				if m == record.Full && !strings.Contains(err.Error(), a.text) {
@@ -237,7 +237,7 @@ func TestErrorsOfUser(t *testing.T) {
 	_, err := record.Replay(bytes.NewReader(file.Bytes()), codec{}, func(record.Boot) (machine.Machine[input, output], error) {
 		return nil, io.ErrNoProgress
 	})
-	if !errors.Is(err, io.ErrNoProgress) || !strings.Contains(err.Error(), "machine 9 life 3") {
+	if !errors.Is(err, io.ErrNoProgress) || !strings.Contains(err.Error(), "machine 9 incarnation 3") {
 		t.Error("boot error became", err)
 	}
 	if _, err := record.Replay(failingReader{}, codec{}, boot); !errors.Is(err, io.ErrClosedPipe) {

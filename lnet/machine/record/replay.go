@@ -47,7 +47,7 @@ func (e *DiffError) Error() string {
 	} else if e.Wake != e.WantWake {
 		what = fmt.Sprintf("wake is %v, recorded %v", e.Wake, e.WantWake)
 	}
-	return fmt.Sprintf("step %d at %v of machine %d in life %d: %s", e.Step, e.Now, e.ID, e.Incarnation, what)
+	return fmt.Sprintf("step %d at %v of machine %d in incarnation %d: %s", e.Step, e.Now, e.ID, e.Incarnation, what)
 }
 
 // Replay makes machines with boot and steps them on the inputs of a recording, until the end,
@@ -148,7 +148,7 @@ func (p *replayer[In, Out]) begin() error {
 	}
 	m, err := p.boot(boot)
 	if err != nil {
-		return fmt.Errorf("boot machine %d life %d: %w", boot.ID, boot.Incarnation, err)
+		return fmt.Errorf("boot machine %d incarnation %d: %w", boot.ID, boot.Incarnation, err)
 	}
 	p.incarnations[boot.ID] = &incarnation[In, Out]{m, boot.Incarnation, math.MinInt64}
 	return nil

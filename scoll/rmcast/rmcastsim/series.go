@@ -13,7 +13,7 @@ var series = []scenario.Quantity{
 	{Name: "under-way", Unit: "messages", Doc: "messages that are not over"},
 	{Name: "deliveries", Unit: "messages", Doc: "messages delivered, summed over nodes"},
 	{Name: "elapsed", Unit: "ms", Doc: "how long the latest message that was released took to that"},
-	{Name: "repairs", Unit: "datagrams", Doc: "datagrams sent again, by nodes in their latest lives"},
+	{Name: "repairs", Unit: "datagrams", Doc: "datagrams sent again, by nodes in their latest incarnations"},
 	{Name: "fetches", Unit: "requests", Doc: "requests for datagrams that did not come"},
 	{Name: "versions", Unit: "lists", Doc: "lists of members that a node keeps, at most"},
 	{Name: "kept", Unit: "datagrams", Doc: "datagrams of all origins that a node keeps, at most"},

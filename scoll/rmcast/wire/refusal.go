@@ -19,7 +19,7 @@ const (
 func (r Refusal) String() string {
 	switch r {
 	case RefusedAhead:
-		return "an epoch or life is more than a day above the wall clock: set the clocks right, and restart lnetd where they were wrong"
+		return "an epoch or incarnation is more than a day above the wall clock: set the clocks right, and restart lnetd where they were wrong"
 	case RefusedStranger:
 		return "the node is not on the list of those that may be members: add it to Admit of Manage and Join (members of the group)"
 	case RefusedQuorum:

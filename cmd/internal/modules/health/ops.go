@@ -13,7 +13,7 @@ var (
 	OpServers    = control.Question[control.None, []Peer]{Path: "/v1/health/servers", Doc: "the servers as this one knows them"}
 	OpEverywhere = control.Question[EverywhereFilter, EverywhereList]{Path: "/v1/health/everywhere", Doc: "what all servers say of clients", Long: true}
 	OpHistory    = control.Question[PastFilter, PastList]{Path: "/v1/health/history", Doc: "evictions by this server"}
-	OpTombstones = control.Question[TombstoneFilter, TombstoneList]{Path: "/v1/health/tombstones", Doc: "lives of clients that this server refuses"}
+	OpTombstones = control.Question[TombstoneFilter, TombstoneList]{Path: "/v1/health/tombstones", Doc: "incarnations of clients that this server refuses"}
 	OpEviction   = control.Question[EvictionQuery, EvictionStatus]{Path: "/v1/health/eviction", Doc: "how far an eviction is"}
 	OpEvict      = control.Command[EvictRequest, EvictReply]{Path: "/v1/health/evict", Doc: "evicts a client from all servers"}
 	OpDrain      = control.Action[DrainRequest]{Path: "/v1/health/drain", Doc: "has clients choose other masters, or takes that back"}
