@@ -21,7 +21,7 @@ type Joined struct {
 // makes if it is not there. In this way a node can take part that the console does not name, or cannot
 // reach by itself. The node leaves the session as all its nodes do: when the console ends it, or is
 // silent for the time-out of sessions. Errors are an *Error with an Errno: EBUSY if the node is in a
-// session or asks a console already, EINVAL or EAFNOSUPPORT for an invalid NID or group, EPERM for a
+// session or asks a console already, EINVAL or EAFNOSUPPORT for an invalid NID, PID or group, EPERM for a
 // console that Config.Allow refuses, ETIMEDOUT or EHOSTUNREACH if the console cannot be asked, and what
 // the console refuses with. When ctx ends its error is returned; the console may have admitted the node
 // all the same, and sees later that the node is not in the session.
@@ -95,7 +95,7 @@ func explainJoin(console nid.ProcessID, group string, end *engine.Joined) error 
 	case syscall.EBUSY:
 		return fail("this node is in session %v, or asks a console already: end that first (lst end_session at its console)", end.Session)
 	case syscall.EINVAL:
-		return fail("console %v or group %q cannot be: use the NID of a node, and a name of 1 to 31 bytes", console.NID, group)
+		return fail("console %v or group %q cannot be: use the NID of a node, its PID 12345, and a name of 1 to 31 bytes", console, group)
 	case syscall.EAFNOSUPPORT:
 		return fail("%v has no form in selftest: use a NID of the console with an IPv4 address", console.NID)
 	case syscall.EPERM:

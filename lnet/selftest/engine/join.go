@@ -5,6 +5,7 @@ import (
 	"syscall"
 	"time"
 
+	"ulnet/lnet/nid"
 	"ulnet/lnet/selftest/wire"
 )
 
@@ -39,6 +40,8 @@ func (n *Node) join(in *Input) {
 	case n.joining != nil || n.session != nil:
 		errno = syscall.EBUSY
 	case !in.Peer.NID.IsValid() || in.Peer.NID.IsAny() || in.Group == "" || len(in.Group) > wire.MaxName || strings.IndexByte(in.Group, 0) >= 0:
+		errno = syscall.EINVAL
+	case in.Peer.PID == 0 || in.Peer.PID == nid.PIDAny: // an ME that matches any process must not be the first of a portal
 		errno = syscall.EINVAL
 	case !in.Peer.NID.Is4():
 		errno = syscall.EAFNOSUPPORT

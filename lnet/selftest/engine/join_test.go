@@ -117,6 +117,8 @@ func TestJoinRefused(t *testing.T) {
 		"long group":   {node2, strings.Repeat("g", 32), nil, engine.Joined{Errno: syscall.EINVAL}},
 		"zero":         {node2, "a\x00b", nil, engine.Joined{Errno: syscall.EINVAL}},
 		"any node":     {nid.ProcessID{NID: nid.Any()}, "g", nil, engine.Joined{Errno: syscall.EINVAL}},
+		"PID 0":        {nid.ProcessID{NID: node2.NID}, "g", nil, engine.Joined{Errno: syscall.EINVAL}},
+		"any PID":      {nid.ProcessID{NID: node2.NID, PID: nid.PIDAny}, "g", nil, engine.Joined{Errno: syscall.EINVAL}},
 		"IPv6":         {six, "g", nil, engine.Joined{Errno: syscall.EAFNOSUPPORT}},
 		"not allowed":  {stranger, "g", nil, engine.Joined{Errno: syscall.EPERM}},
 		"no session":   {node2, "g", func(j *joiner) { j.reply(1, wire.ESRCH, &wire.JoinReply{Session: wire.NoSession()}) }, engine.Joined{Errno: syscall.ESRCH, Refused: true, Features: 1}},
