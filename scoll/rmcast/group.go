@@ -301,7 +301,7 @@ func (g *Group) apply(out *engine.Output) {
 		case engine.DoControl:
 			g.a.put(e.To, wire.ControlPortal, true, head, nil)
 		case engine.DoReport:
-			g.a.put(e.To, wire.ManagerPortal, false, head, nil)
+			g.a.put(e.To, wire.ManagerPortal, false, head, e.Data)
 		case engine.Deliver:
 			g.message = Message{e.Origin, e.Number, e.Seq, e.Data}
 			g.cfg.Handle(&g.message)

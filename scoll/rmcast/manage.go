@@ -87,7 +87,7 @@ func (m *managing) apply(out *engine.Output) {
 		e := &out.Effects[i]
 		switch e.Kind {
 		case engine.DoReport:
-			m.a.put(e.To, wire.ManagerPortal, false, out.Buf[e.Head.Begin:e.Head.End], nil)
+			m.a.put(e.To, wire.ManagerPortal, false, out.Buf[e.Head.Begin:e.Head.End], e.Data)
 		case engine.Elected:
 			m.a.log.Info("rmcast: this node manages the group", slog.Any("group", m.group), slog.Uint64("epoch", e.Version.Epoch))
 		case engine.Refused:

@@ -70,7 +70,7 @@ func electionOf(t *testing.T, ended []uint32, answers []told) (members, expelled
 		if e.Kind != DoReport {
 			continue
 		}
-		o, err := wire.ParseOrder(out.Buf[e.Head.Begin:e.Head.End])
+		o, err := wire.ParseOrder(out.message(&e))
 		if err == nil && o.Kind == wire.OrderExpelled && slices.ContainsFunc(answers, func(a told) bool { return a.counter > 0 && node(a.id) == e.To }) {
 			expelled = append(expelled, e.To.Number())
 		}

@@ -43,7 +43,7 @@ const (
 	DoMulticast EffectKind = 1 + iota // uses Head, Data: send a datagram to the group
 	DoRepair                          // uses To, Head, Data: send a datagram to a member
 	DoControl                         // uses To, Head: send a control message
-	DoReport                          // uses To, Head: send a message to a manager
+	DoReport                          // uses To, Head, Data: send a message to a manager, or from one
 
 	Deliver  // Origin, Number, Seq, Data: deliver a message to the user
 	Accepted // Token, Seq: the message was taken and will be sent
@@ -77,7 +77,7 @@ type Effect struct {
 	Token   any          // Token of the Input that asked for the sending
 	Why     error        // reason of the failure; nil: success
 	Head    Range        // header of the message, in Output.Buf
-	Data    []byte       // payload of the message
+	Data    []byte       // payload of the message, or its lists, which follow Head
 	Failed  Range        // members that have failed, in Output.IDs
 }
 
@@ -102,6 +102,13 @@ func (o *Output) order(to nid.NID, m *wire.Order) {
 	begin := len(o.Buf)
 	o.Buf = m.AppendTo(o.Buf)
 	o.emit(Effect{Kind: DoReport, To: to, Head: Range{begin, len(o.Buf)}})
+}
+
+// shared appends the effect that sends a message whose lists are encoded already.
+func (o *Output) shared(to nid.NID, m *wire.Order, lists []byte) {
+	begin := len(o.Buf)
+	o.Buf = m.AppendHead(o.Buf)
+	o.emit(Effect{Kind: DoReport, To: to, Head: Range{begin, len(o.Buf)}, Data: lists})
 }
 
 // keptBuf bounds the memory of an Output that Reset keeps, in bytes.

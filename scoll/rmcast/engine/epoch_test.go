@@ -214,7 +214,7 @@ func TestRefusedOrders(t *testing.T) {
 				if e.Kind != DoReport {
 					continue
 				}
-				r, err := wire.ParseOrder(out.Buf[e.Head.Begin:e.Head.End])
+				r, err := wire.ParseOrder(out.message(&e))
 				if err == nil && e.To == hostNID(tt.from) && r.Kind == wire.OrderRefused && wire.Refusal(r.You) == tt.reason && r.Incarnation == tt.incarnation {
 					replies++
 				}

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"ulnet/lnet/nid"
@@ -28,7 +29,7 @@ func Example() {
 		for k := range out.Effects {
 			switch e := &out.Effects[k]; e.Kind {
 			case engine.DoReport:
-				step(1-i, now, engine.Input{Kind: engine.Instructed, From: from, Data: out.Buf[e.Head.Begin:e.Head.End]})
+				step(1-i, now, engine.Input{Kind: engine.Instructed, From: from, Data: slices.Concat(out.Buf[e.Head.Begin:e.Head.End], e.Data)})
 			case engine.Joined:
 				fmt.Println("joined with list", e.Version)
 			case engine.Deliver:

@@ -57,6 +57,7 @@ type Manager struct {
 	epoch    uint64
 	version  wire.Version // version of the latest list
 	latest   wire.Order   // the latest list
+	lists    []byte       // its lists of members, encoded; not overwritten, since effects refer to it
 	members  []*managed
 	leavers  []*managed
 	departed []departure

@@ -61,6 +61,7 @@ func (g *Manager) publish() {
 	before := g.version
 	g.version = wire.Version{Epoch: g.epoch, Counter: g.version.Counter + 1}
 	g.latest = g.list()
+	g.lists = g.latest.AppendLists(nil)
 	g.stats.Lists++
 	g.out.emit(Effect{Kind: Changed, Version: g.version})
 	for m := range g.all() {

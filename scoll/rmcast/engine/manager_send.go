@@ -74,7 +74,7 @@ func (g *Manager) sendList(m *managed) {
 	if slices.Contains(g.leavers, m) {
 		o.You = 0
 	}
-	g.out.order(m.NID, &o)
+	g.out.shared(m.NID, &o, g.lists)
 }
 
 func (g *Manager) sendState(m *managed) {

@@ -110,7 +110,7 @@ func (g *Manager) elect() {
 	g.role, g.epoch = active, g.ownEpoch(max(g.cfg.Incarnation, w.epoch+1))
 	g.version, g.usable, g.free = wire.Version{Epoch: g.epoch}, wire.Version{}, wire.Version{}
 	g.members, g.leavers, g.departed, g.claims, g.changed, g.base = nil, nil, nil, nil, false, electorate{}
-	g.latest = wire.Order{}
+	g.latest, g.lists = wire.Order{}, nil
 	if g.next = max(w.list.Next, 1); g.next > maxNumber {
 		g.next = 1 // the answers of the members raise it above the numbers that are in use
 	}

@@ -151,7 +151,7 @@ func TestOlderManager(t *testing.T) {
 					denied++
 				}
 				if e.Kind == DoReport {
-					step(now, 5, Instructed, asked.Buf[e.Head.Begin:e.Head.End])
+					step(now, 5, Instructed, asked.message(&e))
 				}
 			}
 			answers := out
@@ -161,7 +161,7 @@ func TestOlderManager(t *testing.T) {
 					continue
 				}
 				var heard Output
-				m.Step(now+1, Input{Kind: Instructed, From: hostNID(0), Data: versioned(answers.Buf[e.Head.Begin:e.Head.End], version)}, &heard)
+				m.Step(now+1, Input{Kind: Instructed, From: hostNID(0), Data: versioned(answers.message(&e), version)}, &heard)
 				for _, e := range heard.Effects {
 					if e.Kind == Denied && errors.Is(e.Why, ErrVersion) {
 						denied++

@@ -62,7 +62,7 @@ func (s *search) publishes(t *testing.T, members, expelled []sim.NodeID) {
 		if e.Kind != DoReport {
 			continue
 		}
-		if o, err := wire.ParseOrder(s.out.Buf[e.Head.Begin:e.Head.End]); err == nil && o.Kind == wire.OrderExpelled {
+		if o, err := wire.ParseOrder(s.out.message(&e)); err == nil && o.Kind == wire.OrderExpelled {
 			ended = append(ended, hostID(e.To))
 		}
 	}

@@ -248,7 +248,7 @@ func (h *host) apply(now time.Duration, e *Effect, out *sim.Output[*packet]) {
 	case DoControl:
 		h.put(hostID(e.To), &packet{Control, slices.Clone(head), false}, out)
 	case DoReport:
-		if p := (&packet{Instructed, slices.Clone(head), false}); e.To == hostNID(h.id) {
+		if p := (&packet{Instructed, slices.Concat(head, e.Data), false}); e.To == hostNID(h.id) {
 			h.arrived(h.id, p)
 		} else {
 			h.put(hostID(e.To), p, out)

@@ -22,7 +22,7 @@ func (p *program) apply(e *engine.Effect) {
 	case engine.DoControl:
 		p.put(kit.NodeOf(e.To), newMessage(Control, head, nil))
 	case engine.DoReport:
-		to, m := kit.NodeOf(e.To), newMessage(order, head, nil)
+		to, m := kit.NodeOf(e.To), newMessage(order, head, e.Data)
 		if to == p.id {
 			p.take(to, m)
 		} else {

@@ -97,7 +97,10 @@ type Order struct {
 }
 
 // AppendTo appends the message.
-func (o *Order) AppendTo(b []byte) []byte {
+func (o *Order) AppendTo(b []byte) []byte { return o.AppendLists(o.AppendHead(b)) }
+
+// AppendHead appends the first OrderSize bytes of the message: all but the lists. These follow, see AppendLists.
+func (o *Order) AppendHead(b []byte) []byte {
 	le := binary.LittleEndian
 	b = appendBegin(b, managerMagic, int(o.Kind)|int(o.Flags)<<8)
 	b = le.AppendUint32(b, uint32(o.Group))
@@ -115,9 +118,13 @@ func (o *Order) AppendTo(b []byte) []byte {
 	b = le.AppendUint32(b, uint32(len(o.Departed)))
 	b = le.AppendUint32(b, o.Voters)
 	b = le.AppendUint16(b, o.Of)
-	b = le.AppendUint16(b, o.Silent)
+	return le.AppendUint16(b, o.Silent)
+}
+
+// AppendLists appends the end of the message: Members and Departed.
+func (o *Order) AppendLists(b []byte) []byte {
 	for _, m := range o.Members {
-		b = le.AppendUint32(b, m.Number)
+		b = binary.LittleEndian.AppendUint32(b, m.Number)
 		b = m.ID.AppendTo(b)
 	}
 	for _, id := range o.Departed {
