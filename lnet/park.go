@@ -42,6 +42,17 @@ func (p *peerNI) park(m *Message) {
 	}
 }
 
+// discoversGateway returns the function that requests a discovery, if m goes by p to a node beyond it, and nothing is
+// known of p. In general the checks of gateways discover them, but these may be off. The caller holds p.mu.
+func (p *peerNI) discoversGateway(m *Message) (discover *func(nid.NID)) {
+	if p.current || p.asked || p.known.Load() != nil || m.Header.DestNID == p.nid || !m.wantsDiscovery() || p.evicted.Load() || p.gone != nil {
+		return nil
+	}
+	discover = p.ni.node.discover.Load()
+	p.asked = discover != nil
+	return discover
+}
+
 // know stores what discovery knows of the peer. If the peer needs no more discovery, know
 // sends the parked messages.
 func (p *peerNI) know(known *Peer) {

@@ -85,6 +85,11 @@ type peerNI struct {
 // m, if p is no longer in the table of peers: discovery would not find a message that waits in p.
 func (p *peerNI) send(m *Message) bool {
 	p.mu.Lock()
+	if discover := p.discoversGateway(m); discover != nil {
+		p.mu.Unlock()
+		(*discover)(p.nid)
+		p.mu.Lock()
+	}
 	if p.evicted.Load() {
 		p.mu.Unlock()
 		return false
@@ -98,7 +103,7 @@ func (p *peerNI) send(m *Message) bool {
 		p.answer(m)
 		return true
 	}
-	if !p.current && !m.found && m.Header.DestNID == p.nid && m.wantsDiscovery() { // gateways are discovered by their checks
+	if !p.current && !m.found && m.Header.DestNID == p.nid && m.wantsDiscovery() { // a message beyond p does not wait: see discoversGateway
 		p.park(m)
 		return true
 	}

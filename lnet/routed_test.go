@@ -308,6 +308,30 @@ func TestGatewayInDiscovery(t *testing.T) {
 	r.wantResult(2, syscall.EHOSTUNREACH)
 }
 
+// TestUnknownGateway: a gateway that was never discovered, as its checks may be off, is discovered when a message leaves
+// by it. The message does not wait for that.
+func TestUnknownGateway(t *testing.T) {
+	spec.Covers(t, "RT-15")
+	r := newRouted(t)
+	asked := r.asked()
+	r.node.SetPeer(upToDate(peer1))
+	for i, want := range []int{1, 1, 2} {
+		if i == 2 {
+			r.node.Discovered(peerA, syscall.EHOSTUNREACH)
+		}
+		r.send(peer1, uint64(i))
+		if len(r.sent) != 1 || r.sent[0].Target.NID != peerA || len(*asked) != want || (*asked)[0] != peerA.String() {
+			t.Fatalf("message %d left: %v; asked for %v", i, r.sent, *asked)
+		}
+		r.finalize(nil)
+	}
+	r.node.SetPeer(upToDate(peerA))
+	if r.send(peer1, 3); len(*asked) != 2 {
+		t.Errorf("asked for %v", *asked)
+	}
+	r.finalize(nil)
+}
+
 // TestAnswerThroughGateway: an answer leaves by the gateway that brought the request, and by
 // a route if that is no gateway any more.
 func TestAnswerThroughGateway(t *testing.T) {
