@@ -67,17 +67,15 @@ a whole, or stays as it is.`,
 
 // replaceFile writes a file beside path and renames it, so that the file at path is never
 // incomplete. A symbolic link stays, and the file that it names is replaced, or created. The new file has
-// the permissions of the one that it replaces. What is no regular file stays, too: root would take a device
-// from all programs of the host.
+// the permissions and the owner of the one that it replaces. What is no regular file stays, too: root would
+// take a device from all programs of the host.
 func replaceFile(path string, text []byte) (err error) {
 	if path, err = linked(path); err != nil {
 		return err
 	}
-	mode := fs.FileMode(0o644)
-	if old, err := os.Lstat(path); err == nil {
-		if mode = old.Mode().Perm(); !old.Mode().IsRegular() {
-			return fmt.Errorf("%s: not a regular file", path)
-		}
+	old, oldErr := os.Lstat(path)
+	if oldErr == nil && !old.Mode().IsRegular() {
+		return fmt.Errorf("%s: not a regular file", path)
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
@@ -89,11 +87,24 @@ func replaceFile(path string, text []byte) (err error) {
 		}
 	}()
 	_, err = f.Write(text)
-	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
-	if err != nil {
+	if oldErr == nil {
+		err = errors.Join(err, makeLike(f, old))
+	} else {
+		err = errors.Join(err, f.Chmod(0o644))
+	}
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), path)
+}
+
+// makeLike gives a file the owner, the group and the permissions of another: lnetd, which runs as a user of
+// its own, may read its configuration as a member of the file's group.
+func makeLike(f *os.File, old fs.FileInfo) (err error) {
+	if is := old.Sys().(*syscall.Stat_t); int(is.Uid) != os.Geteuid() || int(is.Gid) != os.Getegid() {
+		err = f.Chown(int(is.Uid), int(is.Gid))
+	}
+	return errors.Join(err, f.Chmod(old.Mode().Perm()))
 }
 
 // maxLinks is how many symbolic links, each of which names the next one, are followed; Linux has

@@ -219,16 +219,29 @@ func TestReplaceFileKeepsDevices(t *testing.T) {
 	}
 }
 
-// TestReplaceFileMode: a file that only its owner may read stays so.
-func TestReplaceFileMode(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "lnetd.yaml")
-	if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
+// TestReplaceFileLike: a file that only its owner and its group may read stays theirs: lnetd could otherwise
+// not read its configuration after root has saved it.
+func TestReplaceFileLike(t *testing.T) {
+	path, group := filepath.Join(t.TempDir(), "lnetd.yaml"), os.Getegid()
+	if err := os.WriteFile(path, []byte("old"), 0o640); err != nil {
 		t.Fatal(err)
 	}
+	if os.Geteuid() == 0 {
+		group = 987 // root may give files to any group
+		if err := os.Chown(path, 986, group); err != nil {
+			t.Fatal(err)
+		}
+	}
+	was, _ := os.Stat(path)
 	if err := replaceFile(path, []byte("new")); err != nil {
 		t.Fatal(err)
 	}
-	if is, err := os.Stat(path); err != nil || is.Mode() != 0o600 {
-		t.Errorf("%v, mode %v, want %v", err, is.Mode(), os.FileMode(0o600))
+	is, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, now := was.Sys().(*syscall.Stat_t), is.Sys().(*syscall.Stat_t)
+	if is.Mode() != 0o640 || now.Uid != old.Uid || int(now.Gid) != group {
+		t.Errorf("mode %v, owner %d, group %d; want those of %v, %d, %d", is.Mode(), now.Uid, now.Gid, was.Mode(), old.Uid, group)
 	}
 }
