@@ -16,7 +16,7 @@ import (
 // root waits.
 func (m *Machine) rest(r *request) bool {
 	stale := slices.ContainsFunc(r.trailer, func(e wire.Missing) bool { return e.Status == wire.ESTALE })
-	if !r.root || !stale || r.header.Flags&wire.FlagSubset == 0 || r.aborted || r.exposed && !r.withdrawn || !r.mayRepeat() {
+	if !r.root || !stale || r.header.Flags&wire.FlagSubset == 0 || r.aborted || r.exposed && !r.withdrawn || !m.mayRepeat(r) {
 		return false
 	}
 	r.phase, r.until = resting, m.now+m.cfg.Propagation
@@ -27,13 +27,13 @@ func (m *Machine) rest(r *request) bool {
 // mayRepeat reports whether another attempt is possible. The sequence of the first attempt
 // stays among those under way, so it must be within the windows by which members detect
 // duplicates.
-func (r *request) mayRepeat() bool {
-	return r.attempts < maxAttempts && r.group.index >= 0 && !r.group.orphaned && r.group.hasRoom()
+func (m *Machine) mayRepeat(r *request) bool {
+	return r.attempts < maxAttempts && r.group.index >= 0 && !m.hasEnded(r.group) && r.group.hasRoom()
 }
 
 // again begins another attempt, or ends the broadcast if another attempt is not possible (mayRepeat).
 func (m *Machine) again(r *request) {
-	if !r.mayRepeat() {
+	if !m.mayRepeat(r) {
 		r.attempts = maxAttempts
 		m.postReply(r)
 		return

@@ -222,11 +222,15 @@ func (m *Machine) learn(r *request, list []byte) {
 		if known := m.table.lists.of(members.Digest()); known != nil {
 			members = known
 		}
-		g := m.table.groups[keyOf(r.header.Group, r.header.Service)]
-		if g == nil {
-			g = m.fresh(&r.header, members)
+		switch g := m.table.groups[keyOf(r.header.Group, r.header.Service)]; {
+		case g == nil:
+			m.admit(r, m.fresh(&r.header, members))
+		case m.hasEnded(g):
+			m.stats.NoGroup++
+			m.reject(r, wire.ENOGROUP)
+		default:
+			m.admit(r, g)
 		}
-		m.admit(r, g)
 	}
 }
 

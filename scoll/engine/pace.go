@@ -88,7 +88,7 @@ func (m *Machine) letGo() {
 		for g := m.opening[i]; len(g.waiting) > 0 && g.isOpen(); {
 			r := g.waiting[0]
 			g.waiting = slices.Delete(g.waiting, 0, 1)
-			if g.index < 0 || g.orphaned { // the group has ended meanwhile, and perhaps another one has the same key
+			if g.index < 0 || m.hasEnded(g) { // the group has ended meanwhile, and perhaps another one has the same key
 				m.cancel(r, wire.ENOGROUP)
 				continue
 			}

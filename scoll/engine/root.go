@@ -69,7 +69,7 @@ func (m *Machine) target(o *Outgoing) (*group, *wire.Membership, wire.Status) {
 		}
 	}
 	switch {
-	case g == nil || g.last || g.orphaned:
+	case g == nil || g.last || m.hasEnded(g):
 		return nil, nil, wire.ENOGROUP
 	case m.services[o.Service] == nil && o.Flags&wire.FlagModule == 0:
 		return nil, nil, wire.ENOSERVICE

@@ -188,3 +188,37 @@ func TestGhostSize(t *testing.T) {
 		}
 	}
 }
+
+// TestMemberAfterFlap: SC-160: after a false report about the creator of a group, a member begins broadcasts over
+// the group again, also while requests that came before the report are under way.
+func TestMemberAfterFlap(t *testing.T) {
+	spec.Covers(t, "SC-160")
+	h := newHarness(t, 8, 7, nil)
+	h.attempt(1, "pre")
+	h.flap()
+	h.step(Input{Kind: Broadcast, Broadcast: &Outgoing{Group: h.group, Service: testService, Token: 2}})
+	if h.find(Began).Token != 2 {
+		t.Errorf("%+v", h.effects)
+	}
+}
+
+// TestListAfterCreator: SC-101: a request whose list of members arrives after the creator of the group has died is
+// refused, also while another request keeps the group.
+func TestListAfterCreator(t *testing.T) {
+	spec.Covers(t, "SC-101")
+	h := newHarness(t, 8, 7, nil)
+	h.admitted(func(r *wire.RequestHeader) {
+		r.Flags, r.List = r.Flags|wire.FlagList, wire.RMA{Bits: 9, Length: uint64(h.members.Size())}
+	})
+	h.want("fetch")
+	fetching := h.id
+	h.admitted(func(r *wire.RequestHeader) { r.Sequence, r.First = 2, 2 })
+	h.want("pre")
+	for _, alive := range []bool{true, false} {
+		h.step(Input{Kind: Health, From: h.members.NID(0), Alive: alive, Lifetime: 1})
+	}
+	h.step(Input{Kind: InFetched, ID: fetching, Data: h.members.AppendTo(nil)})
+	if h.refusal().Status != wire.ENOGROUP {
+		t.Errorf("refused with %v", h.refusal().Status)
+	}
+}
