@@ -117,9 +117,10 @@ func (m *Machine) ours(s *stream, r *roster, sender int, e *wire.Entry) {
 	s.said(sender, e)
 }
 
-// stale answers questions about a version that the origin has left. It ignores versions of
-// which this node has heard nothing. If others ask for datagrams after the end of the version,
-// forged messages may have said that the origin has left it.
+// stale answers questions about a version that the origin has left: all its messages have numbers
+// below those of the present version, and are released. It ignores versions of which this node has
+// heard nothing. If others ask for datagrams after the end of the version, forged messages may have
+// said that the origin has left it.
 func (s *stream) stale(r *roster, sender int, e *wire.Entry) {
 	switch {
 	case s.roster == nil || e.Kind != wire.Need && e.Kind != wire.Poll && e.Kind != wire.Query:
@@ -128,7 +129,7 @@ func (s *stream) stale(r *roster, sender int, e *wire.Entry) {
 		s.notBegun(r, sender, e)
 		return
 	}
-	s.m.tell(r, sender, wire.Entry{Kind: wire.Stable, Origin: e.Origin, Version: e.Version, First: s.stable, Stable: s.stable})
+	s.m.tell(r, sender, wire.Entry{Kind: wire.Stable, Origin: e.Origin, Version: e.Version, First: s.base, Stable: s.base})
 	p, left := s.leftVersion(r)
 	end := e.First + uint64(e.Count)
 	if e.Kind == wire.Poll {

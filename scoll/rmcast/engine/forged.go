@@ -77,8 +77,9 @@ func (s *stream) leftVersion(r *roster) (p past, ok bool) {
 
 // confirm compares what this member knows with the origin's own word on a version: that it has
 // released the datagrams below stable, and sent those below end. An origin begins a version when
-// nothing is in flight, so datagrams after the end of a version that the stream has left show that
-// the origin has not left it.
+// nothing is in flight, so datagrams in flight after the end of a version that the stream has left
+// show that the origin has not left it. A higher number up to which all is released does not: it may
+// be of a later version, as an origin releases no datagram of the version before this member has it.
 func (s *stream) confirm(r *roster, stable, end uint64) {
 	p, left := s.leftVersion(r)
 	switch {
@@ -87,7 +88,7 @@ func (s *stream) confirm(r *roster, stable, end uint64) {
 	case s.roster == r && !(s.guessed && stable > s.next):
 		s.guessed = false
 		return
-	case s.roster != r && (!left || end <= p.end):
+	case s.roster != r && (!left || end <= max(p.end, stable)):
 		return
 	case s.guessed && stable > p.end:
 		p.base, p.end = stable, stable

@@ -1,0 +1,109 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnd/sim"
+	"ulnet/scoll/rmcast/wire"
+)
+
+// later makes a group in which an origin, node 0, has left the first version for one that is n
+// versions later, and has released two messages in it. The messages "c" and "d" are under way, and node 7
+// has delivered them. All nodes still know the first version, because node 5 keeps another origin
+// from leaving it. The returned function ends that, and lets "c" and "d" be released.
+func later(t *testing.T, n int) (w *world, left *roster, heal func()) {
+	t.Helper()
+	w = newWorld(t, 8+n, nil)
+	w.form(8)
+	w.await(w.send(0, "before"))
+	left = w.hosts[0].m.sender.stream.roster
+	held, other := false, w.hosts[1].m.Status().Number
+	w.loss = func(from, _ sim.NodeID, p *packet) bool {
+		return from == 5 && slices.ContainsFunc(entries(p), func(e wire.Entry) bool { return e.Origin == other }) || held && from == 6 && has(p, wire.Ack)
+	}
+	w.send(1, "holds the version")
+	for i := range n {
+		w.net.Command(sim.NodeID(8+i), "join")
+		w.run(time.Second)
+		w.await(w.send(0, fmt.Sprint("a", i)))
+		w.await(w.send(0, fmt.Sprint("b", i)))
+	}
+	held = true
+	w.send(0, "c")
+	w.send(0, "d")
+	w.run(4 * oneWay)
+	return w, left, func() { w.loss = nil }
+}
+
+// isLater checks that node 7 is where the origin is, and has acknowledged more than is released.
+func isLater(t *testing.T, w *world, left *roster) {
+	t.Helper()
+	o, at := w.hosts[0].m.sender.stream, w.hosts[7].m.group.byID[w.hosts[0].m.self].stream
+	if at.roster.version != o.roster.version || at.roster.version == left.version || o.stable <= o.base || at.next <= o.stable {
+		t.Fatalf("node 7 is in %v at %d, the origin in %v at %d", at.roster.version, at.next, o.roster.version, o.stable)
+	}
+	if w.hosts[7].m.roster(left.version) == nil || w.hosts[0].m.roster(left.version) == nil {
+		t.Fatal("the version that the origin has left is not known any more")
+	}
+}
+
+// TestAskedOfLeftVersion: RM-39: a member of a later version is polled for messages of one that the
+// origin has left, which have never been, and asks the origin. The honest answer does not take the
+// member back there, and nothing is delivered twice.
+func TestAskedOfLeftVersion(t *testing.T) {
+	spec.Covers(t, "RM-2", "RM-39")
+	for _, n := range []int{1, 2} {
+		for name, guessed := range map[string]bool{"heard from the origin": false, "heard by multicast only": true} {
+			t.Run(fmt.Sprint(name, ", ", n), func(t *testing.T) {
+				w, left, heal := later(t, n)
+				isLater(t, w, left)
+				at := w.hosts[7].m.group.byID[w.hosts[0].m.self].stream
+				at.guessed = guessed
+				e := wire.Entry{Kind: wire.Poll, Origin: left.number(left.rankOf(hostNID(0))), Version: left.version, First: at.next, Count: 1, Stable: at.next}
+				w.inject(7, 3, &packet{Control, wire.AppendControl(nil, testGroup, wire.Version{}, []wire.Entry{e}), false})
+				w.run(4 * oneWay)
+				isLater(t, w, left)
+				heal()
+				w.await(w.send(0, "e"))
+				for _, text := range []string{"a0", "b0", "c", "d", "e"} {
+					w.want(text, 0, 1, 2, 3, 4, 5, 6, 7)
+				}
+				if left := w.hosts[7].m.stats.LeftOut; left > 0 {
+					t.Errorf("node 7 was left behind %d times", left)
+				}
+			})
+		}
+	}
+}
+
+// TestLeaverAsksOfLeftVersion: RM-A11, RM-17: a leaver, which still serves a version that an origin has
+// left, asks the origin about it. The answer says where that version ended: the leaver has no part in
+// the messages of the later one, and misses none.
+func TestLeaverAsksOfLeftVersion(t *testing.T) {
+	spec.Covers(t, "RM-17", "RM-A11")
+	w, _ := tallied(t, 8, nil, nil)
+	w.await(w.send(0, "before"))
+	other := w.hosts[1].m.Status().Number
+	w.loss = func(from, to sim.NodeID, p *packet) bool { // no heartbeat tells node 4 that the first message is released
+		return from == 0 && to == 4 && p.cast || from == 5 && slices.ContainsFunc(entries(p), func(e wire.Entry) bool { return e.Origin == other })
+	}
+	s := w.send(1, "holds the version")
+	h, o := w.hosts[4], w.hosts[0].m.sender.stream
+	at := h.m.group.byID[w.hosts[0].m.self].stream
+	w.net.Command(4, "leave")
+	w.run(200 * time.Millisecond)
+	w.await(w.send(0, "a"))
+	if o.roster.version == at.roster.version || o.stable == o.base || at.stable == at.head || h.m.state != leaving {
+		t.Fatalf("the origin is in %v at %d, node 4 in %v at %d", o.roster.version, o.stable, at.roster.version, at.stable)
+	}
+	w.run(5 * time.Second)
+	if at.stable != o.base || h.m.stats.LeftOut > 0 {
+		t.Errorf("node 4 is at %d, want %d; left behind %d times", at.stable, o.base, h.m.stats.LeftOut)
+	}
+	w.loss = nil
+	w.await(s)
+}
