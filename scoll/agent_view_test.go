@@ -78,9 +78,9 @@ func TestAgentsLive(t *testing.T) {
 		}
 		repeated += k.repeated
 	}
-	// All members ran the first attempt but these: node 0, which is the root, node 8, which
-	// is dead, and nodes 12 and 15, which refused it. Both are leaves in the tree of the live
-	// members.
+	// 12 of the 16 members got a request that said it was a repeated one. The others are node 0, the root; node 8,
+	// which is dead; and nodes 12 and 15, which refused the first attempt. These two are leaves in the tree
+	// of the live members, so no other node missed the first attempt.
 	if repeated != 12 || s.nodes[12].repeated+s.nodes[15].repeated != 0 {
 		t.Errorf("repeated at %d nodes", repeated)
 	}

@@ -21,9 +21,9 @@ const (
 	redialsPerS     = 64 // number of further requests that lnetd may send each second
 )
 
-// strangers sends packets because of which the daemon takes the senders for peers of its earlier
-// incarnation. The daemon requests a connection from each of them once, limited by a token
-// bucket, but from no peer that has a connection.
+// strangers sends packets to unknown queue pairs, so that the daemon takes their senders for peers from
+// before its restart. The daemon may request one connection from each sender, at the rate of a token bucket,
+// and none from a peer that is connected already.
 func (b *blockade) strangers(t *testing.T) {
 	before, waiting := b.daemon.Reasons(), b.handshakes()
 	risen := func(why o2iblnd.Reason) int { return int(b.daemon.Count(why) - before[why.String()]) }

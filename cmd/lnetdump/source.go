@@ -22,7 +22,7 @@ type source struct {
 	open    func(context.Context) (packets, error)
 }
 
-// packets is an open source.
+// packets reads the packets of a source that was opened.
 type packets interface {
 	Next() (capture.Packet, error)
 	Close() error

@@ -12,11 +12,15 @@ import (
 //	            connect           saved
 //	(none)     ---------> saving ------> connected
 //	connected  -- master died, or does not know the client --> orphaned
-//	orphaned   -- choice of a master --> connected, or (none) after T_orphan
+//	orphaned   -- the client chooses a master --> connected
+//	orphaned   -- T_orphan is over --> (none)
 //	connected  -- this server is the master, and the client is silent or has rebooted,
 //	              or an administrator orders its eviction --> evicting
 //	evicting   -- all live servers answered --> (none), or connected if another is the master
-//	(restart)  --> recovering -- master confirms, or client --> connected; otherwise as orphaned
+//	(restart)  --> recovering
+//	recovering -- the master or the client confirms the connection --> connected
+//	recovering -- the master died, or does not know the client --> orphaned
+//	recovering -- T_orphan is over --> (none)
 type state uint8
 
 const (

@@ -78,8 +78,9 @@ func (n *network) incarnations(nodes []sim.NodeID, incarnation uint64) bool {
 	return slices.ContainsFunc(nodes, func(k sim.NodeID) bool { return n.client(k).Status().Incarnation <= incarnation })
 }
 
-// lingers describes a server that still has a connection of an incarnation that ended long ago.
-// Messages that other programs of the client's node have sent since make no difference.
+// lingers describes a server that still has a connection of an incarnation that ended long ago, or returns ""
+// if there is none. Messages that other programs of the client's node send may delay the end of the connection
+// (see endIn), but must not prevent it.
 func (n *network) lingers(id sim.NodeID, calm time.Duration) string {
 	f, c := &n.groundTruth.nodes[id], n.ledger.of(id)
 	nodes, ended := n.claimants(id), f.ended

@@ -67,7 +67,8 @@ func (q *Quality) copyTo(to *Quality, f Field) {
 	}
 }
 
-// Words lists the words of a change, for error messages.
+// Words returns the keywords that a change may contain, separated by ", ": for error messages, and for parsers
+// that need the list.
 func Words() string {
 	names := make([]string, len(words))
 	for i, w := range words {

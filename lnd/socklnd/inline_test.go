@@ -389,8 +389,8 @@ func TestPostEncodes(t *testing.T) {
 func TestPostAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
 		least, most int            // smallest and largest number of answers that may leave with the first write
-		others      int            // number of messages that the third handler sends besides
-		third       func(*inlines) // what the third handler does besides
+		others      int            // number of messages that the third handler call sends besides its answer
+		third       func(*inlines) // what the third handler call does after it has posted its answer
 	}{
 		"lazy":          {5, 5, 0, func(*inlines) {}},
 		"then another":  {3, 3, 1, func(u *inlines) { u.put(probeID, pattern(8)) }},

@@ -8,7 +8,7 @@ type Stats struct {
 	Actions    uint64 `json:"actions"`    // actions that were run
 	Malformed  uint64 `json:"malformed"`  // malformed requests
 	Versions   uint64 `json:"versions"`   // requests of other versions of the format
-	Denied     uint64 `json:"denied"`     // refused actions, bulk data and questions for clients
+	Denied     uint64 `json:"denied"`     // refused requests: to run an action, to send bulk data, or to list the clients of this node
 	Distrusted uint64 `json:"distrusted"` // refused actions of allowed roots whose NID any process can have
 	Unknown    uint64 `json:"unknown"`    // requests for actions that are not configured
 	Busy       uint64 `json:"busy"`       // actions refused because MaxActions were running

@@ -44,8 +44,8 @@ func newSystem(t *testing.T, seed uint64, zones, size, supervisors int) *system 
 	return s
 }
 
-// right reports whether every supervisor's census has the right size of every zone, and an
-// active delegate that is up (MS-98).
+// right reports whether the census of each supervisor that is up has, for every zone, the right size and
+// number of delegates, and an active delegate and a supervisor that are up (MS-98).
 func (s *system) right() bool {
 	for _, n := range s.supervisors {
 		if !n.up {

@@ -169,7 +169,8 @@ func (t *table) put(k key, w waiting) {
 	}
 }
 
-// forgetOpen gives up the operation that has waited longest. It is the first one of its key.
+// forgetOpen gives up the open operation that has waited longest. It is also the oldest of its key, so
+// takeOldest takes it.
 func (t *table) forgetOpen() entry {
 	i := t.takeOldest(t.entries[t.open.first].key)
 	t.free = append(t.free, i)

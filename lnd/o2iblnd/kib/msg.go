@@ -52,7 +52,8 @@ func ParseMsg(b []byte) (m Msg, err error) {
 	return m, err
 }
 
-// immediate takes the payload, which must have arrived, whatever Nob says.
+// immediate takes as much payload from b as the LNet header says. It ignores Nob: the payload may extend
+// beyond what Nob counts. errPayload: less has arrived.
 func (m *Msg) immediate(b []byte) error {
 	payload := b[ImmediateSize:]
 	if uint64(m.LNet.PayloadLength) > uint64(len(payload)) {

@@ -96,7 +96,7 @@ func (k *stack) changed(_ rmcast.Version, err error) {
 	}
 }
 
-// note records the node's present incarnation, and the newest list.
+// note records the node's present incarnation, and the newest list of members that it has.
 func (k *stack) note() {
 	s := k.group.Status()
 	k.net.nodes[k.host.ID()].incarnation = s.Self.Incarnation
