@@ -11,7 +11,8 @@ import "sync/atomic"
 // and a new one finds room at once. Each may have one packet in flight in any case. That
 // packet requests an ACK, whose arrival lets the queue pair go on, so no queue pair has to be
 // woken when others free room. Packets to a peer that is silent for longer than lapse do not count:
-// otherwise many peers that are gone would use up the allowance.
+// otherwise many peers that are gone would use up the allowance. Until it answers, it gets
+// no new packets, see grant.
 type allowance struct {
 	most int64
 	used atomic.Int64

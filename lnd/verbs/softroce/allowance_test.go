@@ -176,3 +176,47 @@ func TestAllowanceBesideSilent(t *testing.T) {
 		t.Errorf("1 MiB take %v beside connections to silent hosts, %v alone", took, alone)
 	}
 }
+
+// TestAllowanceOfStopped: connections whose peer is stopped for 100 ms send no more than the allowance in
+// that time, and go on as soon as it answers. The packets wait in its socket meanwhile.
+func TestAllowanceOfStopped(t *testing.T) {
+	const most, ends, stopped, trip = 20, 4, 100 * time.Millisecond, 50 * time.Microsecond
+	a := &allowance{most: most}
+	var pairs []*pair
+	for i := range uint64(ends) {
+		p := newPair(t, i, weather{delay: stopped}, func(c *rcConfig) {
+			if c.ID == 0 {
+				c.Allowance = a
+			}
+		})
+		p.post(0, p.write(0, 1, 0, make([]byte, 60*testMTU)), send(2, nil))
+		pairs = append(pairs, p)
+	}
+	for now := time.Duration(0); now < stopped; now += time.Millisecond {
+		for _, p := range pairs {
+			p.run(now)
+			p.link.delay = max(trip, stopped-now)
+		}
+	}
+	sent := 0
+	for _, p := range pairs {
+		sent += p.sent[0] - int(p.ends[0].counters.Probes)
+	}
+	if sent > most+ends {
+		t.Errorf("%d packets wait in the socket of the peer, of %d", sent, most)
+	}
+	for now := stopped; now < stopped+10*time.Millisecond; now += trip {
+		for _, p := range pairs {
+			p.run(now)
+			p.link.delay = trip
+		}
+	}
+	for i, p := range pairs {
+		if c := p.ends[0].counters; len(p.done[0]) != 1 || c.Timeouts+c.Resent != 0 {
+			t.Errorf("pair %d: %d done, %+v", i, len(p.done[0]), c)
+		}
+	}
+	if n := a.used.Load(); n != 0 {
+		t.Errorf("%d packets are not given back", n)
+	}
+}

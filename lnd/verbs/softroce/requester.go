@@ -20,8 +20,8 @@ const (
 	maxGatherTrip  = minProbe // shortest round trip for which no packet waits for others
 	unlimitedRetry = 7        // the retry count that means for ever (IBTA)
 
-	// lapse is the silence after which packets in flight no longer count towards the allowance. By then
-	// they are lost, or the peer has read them: they occupy no room in its socket.
+	// lapse is the silence after which packets in flight no longer count towards the allowance, as the
+	// peer may be gone. It may also be stopped, and the packets may wait in its socket: see grant.
 	lapse = 50 * time.Millisecond
 )
 
@@ -180,10 +180,15 @@ func (c *rc) goBack(psn ibta.PSN) {
 	c.sends.seek(psn)
 }
 
-// grant returns how many packets may be sent, of want.
+// grant returns how many packets may be sent, of want. While packets in flight do not count towards the
+// allowance, no others follow them until an ACK comes, but for one that requests this ACK if none has:
+// a peer that is stopped reads nothing, and more packets of all queue pairs would overrun its socket.
 func (c *rc) grant(inFlight, want int) int {
 	r := &c.req
-	n := c.cfg.Allowance.take(inFlight, want)
+	n := 0
+	if !r.lapsed {
+		n = c.cfg.Allowance.take(inFlight, want)
+	}
 	if n == 0 && r.ackAsked.Sub(r.unacked) < 0 {
 		n = c.cfg.Allowance.take(0, min(want, 1)) // this packet requests an ACK, which lets the queue pair go on
 	}
