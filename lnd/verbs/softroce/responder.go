@@ -1,6 +1,8 @@
 package softroce
 
 import (
+	"bytes"
+
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/ibta"
 )
@@ -45,14 +47,13 @@ func (r *responder) drop(p pool) {
 
 // yield frees the receive buffer of the SEND in progress if no packet of it has come since the last
 // yield: its sender may have died, or may never send the rest. What has come stays in memory of the
-// connection.
+// connection, which grows with what comes.
 func (r *responder) yield(p pool) {
 	stuck := r.in == aSend && !r.apart && r.seen == r.expected
 	if r.seen = r.expected; !stuck {
 		return
 	}
-	b := make([]byte, len(r.buffer.Bytes))
-	copy(b, r.buffer.Bytes[:r.length])
+	b := bytes.Clone(r.buffer.Bytes[:r.length])
 	p.Return(r.buffer)
 	r.buffer, r.apart = verbs.Buffer{Bytes: b}, true
 }
@@ -66,6 +67,21 @@ func (r *responder) returns(p pool) bool {
 		r.buffer, r.apart = b, false
 	}
 	return ok
+}
+
+// store appends b to the SEND in progress. It returns false if the SEND would be longer than longest, or
+// than its buffer.
+func (r *responder) store(b []byte, longest int) bool {
+	switch n := r.length + len(b); {
+	case n > longest || !r.apart && n > len(r.buffer.Bytes):
+		return false
+	case r.apart:
+		r.buffer.Bytes = append(r.buffer.Bytes, b...)
+	default:
+		copy(r.buffer.Bytes[r.length:], b)
+	}
+	r.length += len(b)
+	return true
 }
 
 // reply sets the answer to send at the end of the step. Of several ACKs the last one counts. A NAK
@@ -176,10 +192,9 @@ func (c *rc) execute(p *ibta.Packet, out *rcOutput) (refusal ibta.Syndrome, drop
 		out.Starved = true
 		return 0, true
 	}
-	if r.length+n > min(len(r.buffer.Bytes), c.cfg.MaxMessage) {
+	if !r.store(p.Payload, c.cfg.MaxMessage) {
 		return ibta.NakInvalid, false
 	}
-	r.length += copy(r.buffer.Bytes[r.length:], p.Payload)
 	return 0, false
 }
 

@@ -134,3 +134,32 @@ func TestYield(t *testing.T) {
 		t.Errorf("%d buffers are free of 64 after the end", pool.free)
 	}
 }
+
+// TestYieldMemory: a SEND whose buffer was freed takes memory for what has come of it, not for the
+// longest message, and may still not be longer than that.
+func TestYieldMemory(t *testing.T) {
+	passes := map[ibta.OpCode]bool{ibta.SendFirst: true}
+	p := newPair(t, 1, weather{delay: time.Millisecond, drop: func(from int, q *ibta.Packet) bool {
+		return from == 0 && !passes[q.OpCode]
+	}}, nil)
+	r := &p.ends[1].resp
+	p.post(0, send(1, make([]byte, 5*testMTU))) // buffers have four times testMTU
+	p.run(p.now + 5*time.Millisecond)
+	for range 2 {
+		_ = p.step(1, rcInput{Yield: true, Later: true})
+	}
+	if n := cap(r.buffer.Bytes); !r.apart || r.length != testMTU || n > 2*testMTU {
+		t.Errorf("%d bytes of memory for %d, apart: %v", n, r.length, r.apart)
+	}
+	passes[ibta.SendMiddle] = true
+	p.run(p.now + time.Second)
+	if len(r.buffer.Bytes) != 4*testMTU || p.failed[1] != verbs.Success {
+		t.Errorf("%d bytes have come: %v", len(r.buffer.Bytes), p.failed[1])
+	}
+	passes[ibta.SendLast] = true
+	p.run(p.now + time.Minute)
+	if len(p.got[1]) != 0 || p.failed[0] != verbs.RemoteInvalid || p.pools[1].taken != 0 {
+		t.Errorf("%d messages, %v, %d buffers are taken", len(p.got[1]), p.failed[0], p.pools[1].taken)
+	}
+	p.explain()
+}
