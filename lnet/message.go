@@ -41,7 +41,7 @@ type Message struct {
 	peer    *peerNI
 	ni      *NI
 	dest    nid.NID       // the destination given to Send; Header.DestNID is the one that was chosen
-	hop     *path.Remote  // the state of the next hop that counts m; nil if there was nothing to choose
+	hop     *path.Remote  // next hop, whose messages under way include m; nil if there was nothing to choose
 	expires time.Duration // deadline; set when the message has to queue or its path is chosen, else 0
 	waited  bool          // the message had to wait for its connection, and has given its NI credit back
 	found   bool          // the message has waited for discovery

@@ -9,7 +9,7 @@ import (
 // Bounds of the requests that have no admission slot, including those that wait for their list
 // of members. One peer may have three quarters of them, all strangers together a quarter.
 const (
-	minHeld      = 1024    // number of requests; more if four times MaxActive is more
+	minHeld      = 1024    // number of requests, or four times MaxActive if that is more
 	maxHeldBytes = 8 << 20 // bytes of the bodies of held requests
 	maxLevels    = 64      // requests with more levels count as having this many; only chains have more
 )

@@ -84,7 +84,7 @@ type Outgoing struct {
 	Token      any              // value that Began, Refused and Created return
 	Group      wire.GroupID     // the group to send to; set by Create without FlagModule
 	Service    wire.ServiceID   // the service that runs the request
-	Members    *wire.Membership // members of an out-of-band group, and for Create
+	Members    *wire.Membership // members of an out-of-band group; for Create, the members that the group is to have
 	Tree       wire.Tree        // tree of an out-of-band group; for Create, the tree that the group is to have
 	Flags      wire.Flags       // FlagLast, FlagModule, FlagOOB, FlagSubset
 	Payload    []byte           // copied by Step

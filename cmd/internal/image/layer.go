@@ -135,6 +135,6 @@ func bindCapability() string {
 		bind      = 10         // CAP_NET_BIND_SERVICE
 	)
 	b := binary.LittleEndian.AppendUint32(nil, revision2|effective)
-	b = binary.LittleEndian.AppendUint32(b, 1<<bind) // permitted, low half
-	return string(append(b, make([]byte, 12)...))    // inheritable, and the high halves
+	b = binary.LittleEndian.AppendUint32(b, 1<<bind) // permitted capabilities, the low 32 bits
+	return string(append(b, make([]byte, 12)...))    // inheritable capabilities, and the high 32 bits of both
 }

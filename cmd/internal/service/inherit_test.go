@@ -27,7 +27,7 @@ func numbered(t *testing.T, files ...*os.File) (first int) {
 		if err != nil || fd != above+i {
 			t.Fatalf("descriptor %d, want %d: %v", fd, above+i, err)
 		}
-		t.Cleanup(func() { _ = unix.Close(fd) }) // fails if the tested code has closed it
+		t.Cleanup(func() { _ = unix.Close(fd) }) // an error means that the tested code has closed it already
 	}
 	return above
 }

@@ -84,7 +84,7 @@ type node struct {
 	timer       uint64
 	watched     map[int]bool
 	view        map[wire.ID]wire.Version // members according to the events (MS-10)
-	replay      viewState                // state at the latest comparison by the method replayed
+	replay      viewState                // state of the view when the method replayed last compared it with the events
 	keys        map[wire.ID]map[string]string
 	events      []Event
 }

@@ -10,7 +10,7 @@ import (
 // Bounds of the steps that a file expands to.
 const (
 	maxSteps  = 100_000
-	maxVisits = 1 << 25 // most nodes that all steps together name
+	maxVisits = 1 << 25 // most visits: the nodes that a step names, added up over all steps, and stepVisits for each step
 	// stepVisits is what a step adds to the count of visits, besides its nodes, each time that
 	// resolve goes through all steps.
 	stepVisits = 32

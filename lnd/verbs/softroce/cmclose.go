@@ -58,7 +58,8 @@ func (c *cm) unknown(to netip.Addr, tid uint64, remote, id ibta.CommID, out *cmO
 func (c *cm) refused(now time.Duration, from netip.Addr, r *ibta.REJ, out *cmOutput) {
 	n := c.conns[r.RemoteID]
 	if r.Reason == ibta.RejectTimeout && r.InfoLength >= 8 {
-		// A peer that withdraws its request does not know an id of this side.
+		// A peer that withdraws its request may not have got an id of this side yet: RemoteID does not say
+		// which connection it means, but its own id does.
 		guid := ibta.GUID(binary.BigEndian.Uint64(r.Info[:]))
 		if m := c.remotes[cmRemote{from, guid, r.LocalID}]; m != nil {
 			n = m

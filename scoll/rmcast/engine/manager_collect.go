@@ -283,7 +283,9 @@ func (g *Manager) unbacked() {
 	switch {
 	case g.role == standby && !w.list.Version.IsValid() && w.joinAt+g.cfg.Takeover > g.now && w.joinAt > 0:
 		w.list = wire.Order{}
-		g.elect() // no manager has sent the list that members reported: nodes that want to join need not wait for them
+		// The list comes from members, not from a manager, and most of these members do not answer. The group
+		// begins without them, so that the nodes that want to join need not wait for them.
+		g.elect()
 	case g.role == standby:
 		g.setAlone(true)
 		w.manager, w.heardAt = nid.NID{}, g.now

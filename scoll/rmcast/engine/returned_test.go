@@ -128,9 +128,9 @@ func (w *world) relisted(h *host, failed sim.NodeID, before func(without wire.Ve
 	return effects
 }
 
-// TestFailedListedAgain: RM-2, RM-A8: a list has a member that this node counts as failed in a
-// version that is still in use. This node stops being a member: its messages would not wait for the
-// listed member, and would end without an error.
+// TestFailedListedAgain: RM-2, RM-A8: a new list names a member that this node counts as failed in an older
+// version that is still in use. This node stops being a member: otherwise its messages would not wait for that
+// member's acknowledgements, and would end without an error although the member may lack them.
 func TestFailedListedAgain(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-A8")
 	w, _ := tallied(t, 4, nil, nil)
