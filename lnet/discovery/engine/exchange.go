@@ -89,9 +89,11 @@ func (m *Machine) end(p *peer, ended uint64, out *Output) {
 }
 
 // lose notes that a try has failed, and reports whether the exchange goes on with another one. That may have gone
-// to another NID of the peer, if the peer has several.
-func (m *Machine) lose(x *exchange, id uint64) bool {
-	if x.first.id == 0 || len(x.peer.nis) == 1 {
+// to another NID of the peer, or over a newer connection. If the peer has one NID only, the exchange ends when the
+// latest try fails, or when LNet gives up the first one because no answer came in time.
+func (m *Machine) lose(x *exchange, id uint64, err error) bool {
+	only := len(x.peer.nis) == 1
+	if x.first.id == 0 || only && (x.latest.id == id || err == syscall.ETIMEDOUT) {
 		return false
 	}
 	if x.latest.id == id {

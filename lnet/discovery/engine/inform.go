@@ -30,7 +30,7 @@ func (m *Machine) answered(now time.Duration, in Input, out *Output) {
 		m.end(p, t.id, out)
 		p.acked, p.repeats = max(p.acked, in.Sequence), 0
 	default:
-		if m.lose(x, t.id) {
+		if m.lose(x, t.id, in.Err) {
 			return
 		}
 		m.fail(p, in.Err, t.id, out)

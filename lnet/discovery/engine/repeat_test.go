@@ -161,3 +161,19 @@ func TestRepeatsShare(t *testing.T) {
 		t.Errorf("%d pushes, want %d", n, want)
 	}
 }
+
+// TestFirstTryRefused: the first try fails with the connection that it was written to. A later try, on a new
+// connection, may still be answered, also if the peer has one NID only.
+func TestFirstTryRefused(t *testing.T) {
+	spec.Covers(t, "PD-27")
+	b := newBench(t, Limits{})
+	b.step(discover(them))
+	first := b.last.Exchange
+	b.until(3 * time.Second)
+	if did := b.step(Input{Kind: Failed, Exchange: first, Err: syscall.ECONNRESET}); len(did) > 0 || len(b.open) != 1 {
+		t.Fatalf("after the failure of the first try: %v, open %v", did, b.open)
+	}
+	if b.step(b.reply(info(full, 2, them))); !b.last.Push {
+		t.Errorf("after the answer to the second: %v", b.did())
+	}
+}
