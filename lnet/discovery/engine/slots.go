@@ -12,7 +12,7 @@ import (
 type class uint8
 
 const (
-	forced   class = iota // the check of a gateway, or a call that insists: any slot
+	checked  class = iota // the check of a gateway: any slot
 	awaited               // a message or a call waits for the discovery: all slots but a sixteenth
 	known                 // a peer that was discovered before gets a push: three quarters of the slots
 	repeated              // such a push is sent again: a quarter of the slots
@@ -21,10 +21,10 @@ const (
 )
 
 // classOf returns the class of the next exchange with p.
-func classOf(p *peer) class {
+func (m *Machine) classOf(p *peer) class {
 	switch {
-	case p.askAt.IsValid():
-		return forced
+	case p.askAt.IsValid() && m.isGateway(p):
+		return checked
 	case len(p.waiting) > 0:
 		return awaited
 	case p.flags&(lnet.PeerDiscovered|lnet.PeerConfigured) == 0:
@@ -40,9 +40,9 @@ func (m *Machine) hasSlot(c class) bool {
 	all := m.limits.MaxInFlight
 	others := m.inFlight[known] + m.inFlight[repeated] + m.inFlight[stranger] // nothing waits for these
 	switch {
-	case m.inFlight[forced]+m.inFlight[awaited]+others >= all:
+	case m.inFlight[checked]+m.inFlight[awaited]+others >= all:
 		return false
-	case c == forced:
+	case c == checked:
 		return true
 	case m.inFlight[awaited]+others >= all-all/16:
 		return false
@@ -56,7 +56,7 @@ func (m *Machine) hasSlot(c class) bool {
 
 // begin gives a peer an exchange in one of MaxInFlight slots, or queues the peer for one.
 func (m *Machine) begin(now time.Duration, p *peer) bool {
-	c := classOf(p)
+	c := m.classOf(p)
 	if !m.hasSlot(c) {
 		if !p.queued || c < p.queue {
 			p.queued, p.queue = true, c

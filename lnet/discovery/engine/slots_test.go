@@ -65,15 +65,20 @@ func TestPushesShare(t *testing.T) {
 	}
 }
 
-// TestForcedShare: however many first messages wait for peers that do not answer, a slot is left for a gateway's check.
+// TestForcedShare: however many first messages wait for peers that do not answer, and however many calls force the discovery
+// of such peers, a slot is left for a gateway's check.
 func TestForcedShare(t *testing.T) {
 	spec.Covers(t, "RT-7")
 	b := newBench(t, Limits{MaxInFlight: 16})
+	b.step(Input{Kind: RoutesAre, Gateways: []nid.NID{them}})
 	for i := range 20 {
 		b.step(discover(nid.MustParse(fmt.Sprintf("10.0.7.%d@tcp", i))))
 	}
 	if len(b.open) != 15 {
 		t.Errorf("open for messages: %v", b.open)
+	}
+	if b.step(Input{Kind: Refresh, NID: other, Force: true}); len(b.open) != 15 {
+		t.Errorf("with a forced discovery: %v", b.open)
 	}
 	b.step(Input{Kind: Refresh, NID: them, Force: true})
 	if len(b.open) != 16 || b.last.To != them {
