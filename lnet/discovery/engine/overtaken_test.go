@@ -95,3 +95,29 @@ func TestOvertakenReplyBesideProbe(t *testing.T) {
 		t.Errorf("%v by an old answer", got)
 	}
 }
+
+// TestOvertakenProbe: a push overtakes the answer to a probe of the same incarnation. The claim is probed anew at once, and
+// no try is counted.
+func TestOvertakenProbe(t *testing.T) {
+	spec.Covers(t, "PD-20")
+	b := newBench(t, Limits{})
+	push := func(sequence uint32) Input {
+		in := pushFrom(them, info(full, sequence, them, also))
+		in.Incarnation = 1
+		return in
+	}
+	b.step(push(5))
+	answer := b.reply(info(full, 5, them, also)) // the last message was the probe of the NID also
+	answer.Incarnation = 2
+	probes := b.m.Stats().Probes
+	b.step(push(6))
+	b.step(answer)
+	if r := b.m.peers.of(them).rail(also); r.tries != 0 || r.state != probing || b.m.Stats().Probes != probes+1 {
+		t.Fatalf("after the answer: %+v, %d probes", *r, b.m.Stats().Probes)
+	}
+	answer = b.reply(info(full, 6, them, also))
+	answer.Incarnation = 2
+	if b.step(answer); b.m.peers.of(also) != b.m.peers.of(them) {
+		t.Error("the answer to the second probe did not confirm the claim")
+	}
+}

@@ -37,6 +37,7 @@ type probe struct {
 	peer     *peer
 	nid      nid.NID
 	asked    uint32 // what latest returned for the peer that had nid when the probe was sent; 0 if no peer had it
+	newest   uint32 // what newest returned for peer when the probe was sent
 }
 
 // reaches reports whether one of our NIs reaches a NID, or a route does.
@@ -123,7 +124,7 @@ func (m *Machine) probeDue(now time.Duration, out *Output) {
 func (m *Machine) sendProbe(now time.Duration, p *peer, r *rail, out *Output) {
 	m.last++
 	m.stats.Probes++
-	b := &probe{exchange: m.last, deadline: now + min(probeTimeout, m.limits.Timeout), peer: p, nid: r.NID}
+	b := &probe{exchange: m.last, deadline: now + min(probeTimeout, m.limits.Timeout), peer: p, nid: r.NID, newest: p.newest()}
 	if of := m.peers.of(r.NID); of != nil {
 		b.asked = of.latest()
 	}
@@ -221,6 +222,15 @@ func (m *Machine) unanswered(now time.Duration, r *rail) {
 	r.retryAt = now + time.Second<<r.tries
 }
 
+// old handles the answer to a probe that is older than another info; before is the latest sequence number when the probe was
+// sent. If the answer is older than that, its node has started again, and the peer is what was known of it before. Otherwise
+// a newer info has overtaken the answer, so the claim is probed anew at once.
+func (m *Machine) old(now time.Duration, b *probe, in Input, before uint32) {
+	if in.Info.Sequence < before {
+		m.unanswered(now, b.peer.rail(b.nid))
+	}
+}
+
 // confirm adds the NID of a probe to its peer p when both list each other: p lists the NID, and
 // the node at the NID lists p.by.
 func (m *Machine) confirm(now time.Duration, b *probe, in Input, out *Output) {
@@ -231,13 +241,13 @@ func (m *Machine) confirm(now time.Duration, b *probe, in Input, out *Output) {
 		m.stats.Denied++
 		p.rail(id).state = denied
 		return
-	case in.Incarnation != 0 && in.Info.Sequence < p.newest(): // the node has started again, and p is what was known of it before
+	case in.Incarnation != 0 && in.Info.Sequence < p.newest():
 		m.stats.OldInfos++
-		m.unanswered(now, p.rail(id))
+		m.old(now, b, in, b.newest)
 		return
 	case part != nil:
 		if !m.isNews(now, part, in, b.asked, out) {
-			m.unanswered(now, p.rail(id))
+			m.old(now, b, in, b.asked)
 			return
 		}
 		m.absorb(p, part, out)
