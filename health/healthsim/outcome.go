@@ -2,6 +2,7 @@ package healthsim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"ulnet/health"
@@ -56,6 +57,8 @@ type entry struct {
 
 	judged uint64        // the highest incarnation that a server suspended or evicted for a cause that counts for all servers
 	just   bool          // the eviction of the incarnation in judged had a cause that exempt.go accepts
+	by     []sim.NodeID  // servers that suspended or evicted the incarnation in judged, and have not connected it again or kept it
+	back   bool          // by was not empty, and is empty again: further evictions of the incarnation are judged on their own
 	taken  bool          // the latest incarnation runs on another node, and there was a cause to evict the one before
 	ending uint64        // the highest incarnation that servers have begun to evict, for any cause
 	ends   time.Duration // when servers began to evict the incarnation in ending
@@ -123,8 +126,11 @@ func (l *ledger) judge(c *entry, server sim.NodeID, e *health.Event) {
 		return
 	}
 	n := l.net
-	if e.Incarnation > c.judged {
-		c.judged, c.just = e.Incarnation, false
+	if e.Incarnation > c.judged || c.back {
+		c.judged, c.just, c.by, c.back = e.Incarnation, false, nil, false
+	}
+	if !slices.Contains(c.by, server) {
+		c.by = append(c.by, server)
 	}
 	nodes := n.claimants(nodeOf(e.Client))
 	c.just = c.just || len(nodes) == 0
@@ -136,6 +142,10 @@ func (l *ledger) judge(c *entry, server sim.NodeID, e *health.Event) {
 // came is called when a server has connected an incarnation, or knows another master of it.
 func (l *ledger) came(c *entry, server sim.NodeID, e *health.Event) {
 	n := l.net
+	if k := slices.Index(c.by, server); k >= 0 && e.Incarnation == c.judged {
+		c.by = slices.Delete(c.by, k, k+1)
+		c.back = len(c.by) == 0
+	}
 	if e.Incarnation > c.comes {
 		c.taken, c.began = false, n.Now()
 		for _, k := range n.claimants(nodeOf(e.Client)) {

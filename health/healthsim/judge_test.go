@@ -1,0 +1,81 @@
+package healthsim
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/health"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+)
+
+// suspicion is a run in which server 0 suspends an incarnation of a client for a cause: the client is cut
+// off at that moment, and only then.
+type suspicion struct {
+	*network
+	t *testing.T
+}
+
+const (
+	suspected            = sim.NodeID(3)
+	suspectedIncarnation = 7
+)
+
+func newSuspicion(t *testing.T) suspicion {
+	s := suspicion{ran(t, standard(3, 1), 50*time.Second), t}
+	s.Partition(sim.Nodes(suspected))
+	s.tells(0, health.ClientSuspended, health.TimedOut)
+	s.Heal()
+	return s
+}
+
+// tells passes an event of a server about the client to the checker.
+func (s suspicion) tells(server sim.NodeID, kind health.EventKind, cause health.Cause) {
+	s.serverTold(server, &health.Event{Kind: kind, Cause: cause, Client: clientID(suspected), Incarnation: suspectedIncarnation})
+}
+
+// later lets the run go on until the cause no longer counts.
+func (s suspicion) later() {
+	s.t.Helper()
+	if err := s.Run(s.Now() + 2*s.timing.Evict); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// hears passes to the checker that the client was told of its eviction.
+func (s suspicion) hears() {
+	s.clientTold(suspected, &health.ClientEvent{Kind: health.Evicted, Server: simlnd.NID(0), Incarnation: suspectedIncarnation})
+}
+
+// TestEachDecisionJudged: a cause excuses one eviction, however late servers and the client hear of it. When
+// the server that suspended the client has it as a client again, that eviction is over, and the next one needs
+// a cause of its own.
+func TestEachDecisionJudged(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		then  func(suspicion)
+		holds bool
+	}{
+		{"another server hears of it late", func(s suspicion) { s.tells(1, health.ClientEvicted, health.TimedOut) }, true},
+		{"another server has not heard of it", func(s suspicion) {
+			s.tells(1, health.ClientRehomed, 0)
+			s.tells(2, health.ClientEvicted, health.TimedOut)
+		}, true},
+		{"withdrawn, and the client hears of it late", func(s suspicion) { s.tells(0, health.ClientRehomed, 0) }, true},
+		{"withdrawn, then evicted again", func(s suspicion) {
+			s.tells(0, health.ClientRehomed, 0)
+			s.tells(0, health.ClientEvicted, health.TimedOut)
+		}, false},
+		{"connected again, then evicted again", func(s suspicion) {
+			s.tells(0, health.ClientEvicted, health.TimedOut)
+			s.tells(0, health.ClientConnected, 0)
+			s.tells(1, health.ClientEvicted, health.LostMaster)
+		}, false},
+	} {
+		s := newSuspicion(t)
+		s.later()
+		row.then(s)
+		s.hears()
+		t.Run(row.name, func(t *testing.T) { holds(t, s.network, row.holds, "no-false-eviction") })
+	}
+}
