@@ -250,6 +250,8 @@ func (m *Machine) lookAtChildren(r *request) {
 		case c.state == retrying:
 			m.stats.Retries++
 			m.send(r, i, m.frame(r, c.listed))
+		case c.ended:
+			m.rejected(r, i, wire.ENOGROUP)
 		default:
 			m.stats.TimedOut++
 			m.fail(r, i, wire.ETIMEDOUT)

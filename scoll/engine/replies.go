@@ -57,16 +57,30 @@ func (r *request) childOf(rank int) int {
 
 // refused handles an error of a child for its whole subtree. A child that does not know the
 // group has forwarded nothing, and gets the request again with the list of members
-// (SC-A11).
+// (SC-A11). If it then says so once more, that can be about a copy of the first request while the
+// child runs the second one. So the machine waits, as long as for an answer to the first one.
 func (m *Machine) refused(r *request, i int, s wire.Status) {
 	c := &r.children[i]
-	if s == wire.ENOGROUP && !c.listed && r.bulk == wire.OK && r.header.Flags&(wire.FlagOOB|wire.FlagList) == 0 {
+	switch {
+	case s == wire.ENOGROUP && c.listed:
+		if c.ended = true; !c.held {
+			c.at = min(c.at, c.first)
+			m.schedule(r)
+		}
+		return
+	case s == wire.ENOGROUP && r.bulk == wire.OK && r.header.Flags&(wire.FlagOOB|wire.FlagList) == 0:
 		m.stats.Relisted++
-		c.listed = true
+		c.listed, c.first = true, c.at
 		m.send(r, i, m.frame(r, true))
 		m.schedule(r)
 		return
 	}
+	m.rejected(r, i, s)
+}
+
+// rejected ends the wait for a child with the error that it has for its whole subtree.
+func (m *Machine) rejected(r *request, i int, s wire.Status) {
+	c := &r.children[i]
 	switch s {
 	case wire.OK:
 		s = wire.EPROTO
