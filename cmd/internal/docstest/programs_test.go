@@ -115,6 +115,7 @@ func TestPrograms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles a module; skipped by -short")
 	}
+	effort.Anew()
 	module := t.TempDir()
 	writePrograms(t, module)
 	text := "module example.org/user\n\ngo 1.26.0\n\n"
@@ -197,6 +198,7 @@ func TestModulePath(t *testing.T) {
 	if testing.Short() {
 		t.Skip("copies the tree; skipped by -short")
 	}
+	effort.Anew()
 	clone := copyTree(t)
 	run := func(dir, name string, args ...string) []byte {
 		cmd := exec.CommandContext(t.Context(), name, args...)

@@ -1,11 +1,11 @@
-package archtest
+//go:build linux
+
+package installtest
 
 import (
 	"os/exec"
 	"strings"
 	"testing"
-
-	"ulnet/lnd/lndtest/effort"
 )
 
 // TestInstall: make install replaces Lustre's lnetctl and lst only if it is told to, and never
@@ -21,14 +21,10 @@ func TestInstall(t *testing.T) {
 		{[]string{"LST=yes"}, "lst"},
 		{[]string{"LNETCTL=yes", "LST=yes"}, "lnetctl lst"},
 	} {
-		args := append([]string{"--no-print-directory", "-n", "-C", "../../..", "install", "PREFIX=/p"}, test.args...)
-		effort.Anew()
-		out, err := exec.CommandContext(t.Context(), "make", args...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("make %v: %v\n%s", args, err, out)
-		}
+		args := append([]string{"--no-print-directory", "-n", "-C", root, "install", "PREFIX=/p"}, test.args...)
+		out := run(t, exec.CommandContext(t.Context(), "make", args...))
 		var replaced, renamed []string
-		for line := range strings.Lines(string(out)) {
+		for line := range strings.Lines(out) {
 			fields := strings.Fields(line)
 			if len(fields) == 0 || fields[0] != "install" {
 				continue
