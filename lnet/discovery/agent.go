@@ -269,7 +269,9 @@ func (a *Agent) input(in engine.Input) {
 	for len(a.inbox) > 0 && !a.closed {
 		a.batch, a.inbox = a.inbox, a.batch[:0]
 		for i := 0; i < len(a.batch) && !a.closed; i++ {
-			a.step(a.batch[i])
+			if a.followTimeout(); !a.closed {
+				a.step(a.batch[i])
+			}
 		}
 		clear(a.batch)
 	}
@@ -279,13 +281,18 @@ func (a *Agent) input(in engine.Input) {
 	}
 }
 
-// step steps the machine on one input and carries out its output. The caller holds a.mu, which
-// step releases while it carries out the output.
-func (a *Agent) step(in engine.Input) {
+// followTimeout tells the machine the node's transaction timeout if that has changed. The caller holds a.mu, which
+// followTimeout may release meanwhile.
+func (a *Agent) followTimeout() {
 	if timeout := a.node.TransactionTimeout(); timeout != a.timeout && !a.fixed {
 		a.timeout = timeout
 		a.step(engine.Input{Kind: engine.LimitIs, Timeout: timeout})
 	}
+}
+
+// step steps the machine on one input and carries out its output. The caller holds a.mu, which
+// step releases while it carries out the output.
+func (a *Agent) step(in engine.Input) {
 	a.out.Reset()
 	a.setTimer(a.machine.Step(a.node.Clock().Now(), in, &a.out))
 	a.mu.Unlock()

@@ -6,8 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/discovery"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
 )
 
 // TestTransactionTimeoutChanges: the transaction timeout of the node is that of discovery, also after it was changed while the
@@ -52,5 +55,38 @@ func TestResponseTimeoutEnds(t *testing.T) {
 	clock.advance(w, 16*time.Second)
 	if len(a.sent) != 1 || !errors.Is(a.sent[0], syscall.ETIMEDOUT) {
 		t.Errorf("after one and a half transaction timeouts the message has ended with %v", a.sent)
+	}
+}
+
+// TestClosedByTimeout: the end of a message that a lowered timeout ends closes the agent. The input that brought the new timeout
+// changes nothing after that.
+func TestClosedByTimeout(t *testing.T) {
+	spec.Covers(t, "PD-17")
+	w, clock := newCable(t), new(handClock)
+	w.clock = clock
+	a := w.node(discovery.Config{}, nidA)
+	ended := false
+	md, err := a.table.MDBind(portals.MD{Segments: []lnd.Segment{nil}, Threshold: 1, Handler: func(e *portals.Event) {
+		ended = true
+		if err := a.agent.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}}, portals.Unlink)
+	if err == nil {
+		err = a.table.Put(portals.PutRequest{MD: md, Target: nid.ProcessID{NID: nid.MustParse(nidB)}, Portal: 5})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock.advance(w, 20*time.Second)
+	s := a.table.Node().Health()
+	s.TransactionTimeout = 10 * time.Second
+	if err := a.table.Node().SetHealth(s); err != nil {
+		t.Fatal(err)
+	}
+	pings := a.agent.Stats().Pings
+	a.put("10.0.0.77@tcp", 1) // asks for a discovery, which lets the agent see the new timeout
+	if n := a.agent.Stats().Pings - pings; !ended || n != 0 {
+		t.Errorf("the first message ended: %v; %d pings after Close", ended, n)
 	}
 }

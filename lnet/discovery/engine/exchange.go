@@ -26,6 +26,7 @@ type exchange struct {
 	peer          *peer
 	first, latest try                         // first is zero while latest is the only one
 	due           machine.Deadline[*exchange] // time of the next try, or of the end
+	began         time.Duration               // time at which the exchange began
 	deadline      time.Duration               // time at which the exchange fails
 	sentAt        time.Duration               // time of the latest try
 	repeats       int                         // number of the tries after the first
@@ -126,6 +127,16 @@ func (m *Machine) overdue(now time.Duration, x *exchange, out *Output) {
 	m.stats.Timeouts++
 	m.fail(p, syscall.ETIMEDOUT, 0, out)
 	m.advance(now, p, out)
+}
+
+// shorten applies a new Limits.Timeout to the exchanges under way: none lasts longer.
+func (m *Machine) shorten(now time.Duration) {
+	for _, p := range m.peers.inOrder() {
+		if x := p.exchange; x != nil {
+			x.deadline = min(x.deadline, max(now, x.began+min(m.limits.Timeout, machine.Never-x.began)))
+			m.due.Set(&x.due, min(x.due.At(), x.deadline))
+		}
+	}
 }
 
 // repeat adds a try to the exchange under way: a ping in place of a push, if the peer has to be pinged by now.

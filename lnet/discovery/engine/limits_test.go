@@ -181,3 +181,32 @@ func TestAnything(t *testing.T) {
 		}
 	}
 }
+
+// TestTimeoutLowered: a new timeout that is shorter counts for exchanges under way too, from their beginning. A longer one
+// does not lengthen them.
+func TestTimeoutLowered(t *testing.T) {
+	spec.Covers(t, "PD-17")
+	for name, test := range map[string]struct{ first, then, ends time.Duration }{
+		"lowered":              {100 * time.Second, 60 * time.Second, 60 * time.Second},
+		"lowered too late":     {100 * time.Second, 10 * time.Second, 50 * time.Second},
+		"raised":               {300 * time.Second, 200 * time.Second, 150 * time.Second},
+		"raised, then lowered": {300 * time.Second, 100 * time.Second, 100 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, Limits{})
+			b.meet(them, also)
+			b.step(Input{Kind: Refresh, NID: them})
+			b.until(20 * time.Second)
+			b.step(Input{Kind: LimitIs, Timeout: test.first})
+			b.until(50 * time.Second)
+			b.step(Input{Kind: LimitIs, Timeout: test.then})
+			b.until(max(b.now, test.ends-1))
+			if ended := len(b.open) == 0; ended != (test.ends <= b.now) {
+				t.Errorf("ended at %v: %v", b.now, ended)
+			}
+			if b.until(test.ends); len(b.open) > 0 {
+				t.Errorf("open at %v: %v", b.now, b.open)
+			}
+		})
+	}
+}

@@ -63,7 +63,7 @@ const (
 	RoutesAre               // this node's routes have changed; uses Gateways, Beyond
 	Configure               // an administrator adds a peer, or NIDs to it; uses NID, NIDs, Plain, Edit
 	Deconfigure             // an administrator removes a peer, or NIDs of it; uses NID, NIDs, Edit
-	LimitIs                 // a limit has changed: Limits.MaxInterfaces, how many NIs a peer may have, or Limits.Timeout, for exchanges that begin later; uses Interfaces, Timeout
+	LimitIs                 // a limit has changed: Limits.MaxInterfaces, how many NIs a peer may have, or Limits.Timeout, which also ends exchanges under way earlier if it is shorter than before; uses Interfaces, Timeout
 	Pushed                  // a push arrived; uses Local, Remote, User, Incarnation, Known, Info, Need, Err
 )
 
@@ -230,7 +230,9 @@ func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 		m.deconfigure(in, out)
 	case LimitIs:
 		m.limits.MaxInterfaces = cmp.Or(in.Interfaces, m.limits.MaxInterfaces)
-		m.limits.Timeout = cmp.Or(in.Timeout, m.limits.Timeout)
+		if m.limits.Timeout = cmp.Or(in.Timeout, m.limits.Timeout); in.Timeout != 0 {
+			m.shorten(now)
+		}
 	case Forget:
 		m.forgets(in.NID, out)
 	case Pushed:

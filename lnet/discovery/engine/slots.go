@@ -64,7 +64,7 @@ func (m *Machine) begin(now time.Duration, p *peer) bool {
 		}
 		return false
 	}
-	p.exchange = &exchange{peer: p, class: c, deadline: now + min(m.limits.Timeout, machine.Never-now)}
+	p.exchange = &exchange{peer: p, class: c, began: now, deadline: now + min(m.limits.Timeout, machine.Never-now)}
 	p.exchange.due.Of = p.exchange
 	m.inFlight[c]++
 	return true
