@@ -96,10 +96,14 @@ func (m *Machine) complete(now time.Duration, p *peer, err error, out *Output) {
 	m.changed(p)
 }
 
-// needsPush reports whether a peer lacks our latest info (lnet_peer_needs_push).
+// needsPush reports whether a peer lacks our latest info (lnet_peer_needs_push), or still has to be told that discovery was
+// turned off.
 func (m *Machine) needsPush(p *peer) bool {
-	return p.flags.Has(lnet.PeerMultiRail) && !p.flags.Has(lnet.PeerNoDiscovery) &&
-		m.self.Discovery && p.acked < m.self.Sequence
+	if !p.flags.Has(lnet.PeerMultiRail) {
+		return false
+	}
+	both := m.self.Discovery && !p.flags.Has(lnet.PeerNoDiscovery)
+	return both && p.acked < m.self.Sequence || p.acked < p.owed
 }
 
 func (m *Machine) sendPing(now time.Duration, p *peer, out *Output) bool {

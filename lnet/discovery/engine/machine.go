@@ -264,8 +264,11 @@ func (m *Machine) selfIs(now time.Duration, self Self, out *Output) {
 		if !m.isOwn(p.from) || slices.Contains(self.Down, p.from) {
 			p.from, p.to = nid.NID{}, nid.NID{}
 		}
-		if turnedOff && p.flags.Has(lnet.PeerMultiRail) {
-			p.flags |= lnet.PeerForcePush
+		switch {
+		case self.Discovery:
+			p.owed = 0
+		case turnedOff && p.flags.Has(lnet.PeerMultiRail):
+			p.owed = self.Sequence
 		}
 		if m.needsPush(p) || p.flags.Has(lnet.PeerForcePush) {
 			m.forgo(p) // the new info has all repetitions before it

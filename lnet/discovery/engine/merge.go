@@ -146,7 +146,8 @@ func (m *Machine) disclaim(p *peer, out *Output) {
 // of them has confirmed the claim. part keeps its other NIDs, if it has any.
 func (m *Machine) absorb(p, part *peer, out *Output) {
 	m.disclaim(part, out)
-	p.acked, p.room, p.spent = max(p.acked, part.acked), max(p.room, part.room), max(p.spent, part.spent)
+	p.acked, p.owed = max(p.acked, part.acked), max(p.owed, part.owed)
+	p.room, p.spent = max(p.room, part.room), max(p.spent, part.spent)
 	var rest []rail
 	for _, theirs := range part.rails {
 		r := p.rail(theirs.NID)

@@ -179,7 +179,8 @@ func (m *Machine) split(now time.Duration, p *peer, rest []rail, out *Output) {
 	const kept = lnet.PeerMultiRail | lnet.PeerNoDiscovery | lnet.PeerRouter | lnet.PeerDiscovered |
 		lnet.PeerRediscover | lnet.PeerNIDsUpToDate
 	others := newPeer(rest...)
-	others.features, others.flags, others.acked, others.room, others.spent = p.features, p.flags&kept, p.acked, p.room, p.spent
+	others.features, others.flags, others.acked, others.owed = p.features, p.flags&kept, p.acked, p.owed
+	others.room, others.spent = p.room, p.spent
 	for _, r := range rest {
 		m.peers.give(r.NID, others)
 		if i := slices.Index(p.waiting, r.NID); i >= 0 {

@@ -177,3 +177,31 @@ func TestFirstTryRefused(t *testing.T) {
 		t.Errorf("after the answer to the second: %v", b.did())
 	}
 }
+
+// TestTurnedOffLost: the push that tells that discovery was turned off here is repeated like others, until its ACK. The ACK of
+// an earlier push does not end that.
+func TestTurnedOffLost(t *testing.T) {
+	spec.Covers(t, "PD-27")
+	b := newBench(t, Limits{})
+	b.meet(them)
+	b.step(selfIs(3))
+	earlier := b.ack()
+	b.step(Input{Kind: SelfIs, Self: Self{Sequence: 4, NIDs: ours}})
+	b.step(earlier)
+	if len(b.open) != 1 || !b.open[0].Push {
+		t.Fatalf("after the ACK of the earlier push: %v", b.open)
+	}
+	for _, at := range []time.Duration{3, 9} {
+		if sent := b.until(at * time.Second); len(sent) != 1 || !sent[0].Push {
+			t.Errorf("at %d s: %v", at, sent)
+		}
+	}
+	b.step(b.ack())
+	if sent := b.until(time.Hour); len(sent) > 0 {
+		t.Errorf("after the ACK: %v", sent)
+	}
+	b.step(Input{Kind: SelfIs, Self: Self{Sequence: 5, NIDs: ours}})
+	if len(b.open) > 0 {
+		t.Errorf("a change while discovery is off causes %v", b.open)
+	}
+}

@@ -53,6 +53,7 @@ type peer struct {
 	features wire.Features
 	flags    lnet.PeerFlags
 	acked    uint32 // lp_node_seqno: the latest info of ours that the peer has
+	owed     uint32 // the info of ours that told that discovery was turned off; 0: none, or discovery is on
 	room     int    // lp_data_bytes: bytes of the peer's largest info
 
 	data     []wire.NIStatus // info that is to be merged, with flag DATA_PRESENT
