@@ -117,7 +117,7 @@ func (m *Machine) fail(p *peer, err error, ended uint64, out *Output) {
 }
 
 // overdue repeats an exchange that has no answer yet, or ends it. One that nothing waits for ends at once, so that
-// peers that do not answer have slots for a short time only; see again.
+// peers that do not answer have slots for a short time only; see again. If it is a push, its ACK still counts.
 func (m *Machine) overdue(now time.Duration, x *exchange, out *Output) {
 	p := x.peer
 	if now < x.deadline && len(p.waiting) > 0 {
@@ -125,7 +125,42 @@ func (m *Machine) overdue(now time.Duration, x *exchange, out *Output) {
 		return
 	}
 	m.stats.Timeouts++
-	m.fail(p, syscall.ETIMEDOUT, 0, out)
+	kept := uint64(0)
+	if now < x.deadline && p.flags.Has(lnet.PeerPushSent) {
+		kept = x.latest.id
+	}
+	m.fail(p, syscall.ETIMEDOUT, kept, out)
+	m.keep(p, kept, out)
+	m.advance(now, p, out)
+}
+
+// keep makes the ACK of a push count after its exchange has ended. It replaces the one that p had before; 0: there is none.
+func (m *Machine) keep(p *peer, id uint64, out *Output) {
+	if p.unacked != 0 {
+		delete(m.unacked, p.unacked)
+		out.Cancelled = append(out.Cancelled, p.unacked)
+	}
+	if p.unacked = id; id != 0 {
+		m.unacked[id] = p
+	}
+}
+
+// answeredLate handles the ACK of a push whose exchange has ended, or its failure. With the ACK another push with the same info
+// ends too.
+func (m *Machine) answeredLate(now time.Duration, p *peer, in Input, out *Output) {
+	p.unacked = 0
+	delete(m.unacked, in.Exchange)
+	if in.Kind != Acked {
+		return
+	}
+	p.acked = max(p.acked, in.Sequence)
+	if m.needsPush(p) {
+		return
+	}
+	m.forgo(p)
+	if p.flags.Has(lnet.PeerPushSent) {
+		m.end(p, 0, out)
+	}
 	m.advance(now, p, out)
 }
 
@@ -161,6 +196,7 @@ func (m *Machine) repeat(now time.Duration, p *peer, out *Output) {
 // restarted ends the exchange with a peer whose node has started again: the earlier incarnation will not answer.
 func (m *Machine) restarted(p *peer, out *Output) {
 	p.repeats = 0
+	m.keep(p, 0, out)
 	if p.exchange != nil {
 		m.end(p, 0, out)
 	}

@@ -16,6 +16,10 @@ func (m *Machine) answered(now time.Duration, in Input, out *Output) {
 		m.probed(now, probe, in, out)
 		return
 	}
+	if p := m.unacked[in.Exchange]; p != nil && in.Kind != Replied {
+		m.answeredLate(now, p, in, out)
+		return
+	}
 	x := m.tries[in.Exchange]
 	if x == nil || (in.Kind == Replied && !x.peer.flags.Has(lnet.PeerPingSent)) || (in.Kind == Acked && !x.peer.flags.Has(lnet.PeerPushSent)) {
 		m.stats.Late++
@@ -28,7 +32,9 @@ func (m *Machine) answered(now time.Duration, in Input, out *Output) {
 		m.replied(now, p, in, t.asked, out)
 	case Acked:
 		m.end(p, t.id, out)
-		p.acked, p.repeats = max(p.acked, in.Sequence), 0
+		if p.acked, p.repeats = max(p.acked, in.Sequence), 0; !m.needsPush(p) {
+			m.keep(p, 0, out)
+		}
 	default:
 		if m.lose(x, t.id, in.Err) {
 			return

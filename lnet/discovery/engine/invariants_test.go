@@ -22,6 +22,11 @@ func (m *Machine) invariants() error {
 			return fmt.Errorf("peer %v: exchange %+v under way, dropped %v", p.primary, p.exchange, p.dropped)
 		}
 	}
+	for id, p := range m.unacked {
+		if p.dropped || p.unacked != id || m.tries[id] != nil {
+			return fmt.Errorf("peer %v: push %d may still be acknowledged, want %d; dropped %v", p.primary, id, p.unacked, p.dropped)
+		}
+	}
 	for i, b := range m.probes {
 		r := b.peer.rail(b.nid)
 		if b.peer.dropped || r == nil || r.state != probing || i > 0 && b.deadline < m.probes[i-1].deadline {

@@ -162,6 +162,7 @@ type Machine struct {
 	last     uint64                       // ID of the last ping or push
 	tries    map[uint64]*exchange         // the exchanges under way by the IDs of their tries
 	due      machine.Deadlines[*exchange] // when exchanges are repeated or end
+	unacked  map[uint64]*peer             // the peers whose field unacked is set, by it
 	retries  machine.Deadlines[*peer]     // when peers get a push again that has failed
 	inFlight [numClasses]int              // number of the exchanges under way by class
 	ready    [numClasses][]*peer          // peers that wait for a slot of MaxInFlight, by class; see next
@@ -198,7 +199,7 @@ type Stats struct {
 
 // NewMachine returns a machine that knows no peer. The first input must be SelfIs.
 func NewMachine(limits Limits) *Machine {
-	m := &Machine{limits: limits.withDefaults(), tries: make(map[uint64]*exchange)}
+	m := &Machine{limits: limits.withDefaults(), tries: make(map[uint64]*exchange), unacked: make(map[uint64]*peer)}
 	m.peers.init()
 	return m
 }

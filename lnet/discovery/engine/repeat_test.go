@@ -153,8 +153,8 @@ func TestRepeatsShare(t *testing.T) {
 	}
 	b.step(selfIs(3))
 	for b.until(30 * time.Second); b.wake != machine.Never; b.until(b.wake) {
-		if len(b.open) > 2 {
-			t.Fatalf("at %v: %v", b.now, b.open)
+		if n := b.m.inFlight[repeated]; n > 2 {
+			t.Fatalf("at %v: %d repetitions under way", b.now, n)
 		}
 	}
 	if n, want := b.m.Stats().Pushes, uint64(20+20+20*maxRepeats); n != want {
@@ -203,5 +203,57 @@ func TestTurnedOffLost(t *testing.T) {
 	b.step(Input{Kind: SelfIs, Self: Self{Sequence: 5, NIDs: ours}})
 	if len(b.open) > 0 {
 		t.Errorf("a change while discovery is off causes %v", b.open)
+	}
+}
+
+// TestPushAckedLate: a peer takes longer for an ACK than the time until the push is given up, which nothing waits for. The ACK
+// counts, and ends the repetitions and one that is under way.
+func TestPushAckedLate(t *testing.T) {
+	spec.Covers(t, "PD-27")
+	for name, c := range map[string]struct {
+		after  time.Duration
+		pushes int
+	}{"beside the second": {4 * time.Second, 2}, "beside the third": {8 * time.Second, 3}, "between two": {17 * time.Second, 4}} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, Limits{})
+			b.meet(them)
+			b.step(selfIs(3))
+			pushes := []Input{b.ack()}
+			sentAt := map[uint64]time.Duration{b.last.Exchange: 0}
+			for at := time.Second; at < 150*time.Second; at += time.Second {
+				for _, s := range b.until(at) {
+					b.last = s
+					pushes, sentAt[s.Exchange] = append(pushes, b.ack()), at
+				}
+				for _, s := range slices.Clone(b.open) {
+					if ack := pushes[slices.IndexFunc(pushes, func(in Input) bool { return in.Exchange == s.Exchange })]; at >= sentAt[s.Exchange]+c.after {
+						if b.step(ack); len(b.open) > 0 {
+							t.Errorf("open after the ACK: %v", b.open)
+						}
+					}
+				}
+			}
+			if p := b.m.peers.of(them); len(pushes) != c.pushes || p.acked != 3 || len(b.open) > 0 || b.wake != machine.Never {
+				t.Errorf("%d pushes, want %d; acknowledged: %d, open %v", len(pushes), c.pushes, p.acked, b.open)
+			}
+		})
+	}
+}
+
+// TestUnackedGivenUp: a push whose exchange has ended fails at last. Nothing happens then, and another push may follow it.
+func TestUnackedGivenUp(t *testing.T) {
+	spec.Covers(t, "PD-27")
+	b := newBench(t, Limits{})
+	b.meet(them)
+	b.step(selfIs(3))
+	b.until(100 * time.Second)
+	if len(b.open) != 1 {
+		t.Fatalf("after the last repetition: %v", b.open)
+	}
+	if did := b.step(Input{Kind: Failed, Exchange: b.last.Exchange, Err: syscall.ETIMEDOUT}); len(did) > 0 {
+		t.Errorf("after its failure: %v", did)
+	}
+	if b.step(selfIs(4)); len(b.open) != 1 || !b.open[0].Push || b.m.Stats().Late != 0 {
+		t.Errorf("after the next news: %v", b.open)
 	}
 }
