@@ -119,3 +119,38 @@ func (buried) Buried(health.ClientID) (uint64, bool) { return 1 << 63, true }
 func (known) Client(id health.ClientID) (health.ClientInfo, bool) {
 	return health.ClientInfo{Client: id, State: "connected"}, true
 }
+
+// frozen is a server that has been evicting every client since the beginning.
+type frozen struct{ watcher }
+
+func (f frozen) Client(id health.ClientID) (health.ClientInfo, bool) {
+	info, ok := f.watcher.Client(id)
+	info.State = "evicting"
+	return info, ok
+}
+
+// TestFrozenSeen: an eviction that does not end is an error, with a tombstone elsewhere and without. One that
+// has just begun is none, nor is one that a broadcast that could not be sent, or a fault of a server, delays.
+func TestFrozenSeen(t *testing.T) {
+	const client = sim.NodeID(3)
+	for _, row := range []struct {
+		name  string
+		then  func(n *network)
+		holds bool
+	}{
+		{"without a tombstone", func(*network) {}, false},
+		{"with a tombstone", func(n *network) { n.servers[2] = buried{n.servers[2]} }, false},
+		{"just begun", func(n *network) {
+			c := n.ledger.of(client)
+			c.ending, c.ends = 1<<63, n.Now()-n.evictingIn()
+		}, true},
+		{"not sent", func(n *network) { n.groundTruth.unsent = n.Now() - n.evictingIn() }, true},
+		{"a fault", func(n *network) { n.groundTruth.touch(0) }, true},
+	} {
+		n := ran(t, standard(3, 1), 50*time.Second)
+		master := nodeOfNID(n.client(client).Status().Master)
+		n.servers[master] = frozen{n.servers[master]}
+		row.then(n)
+		t.Run(row.name, func(t *testing.T) { holds(t, n, row.holds, "uniform") })
+	}
+}

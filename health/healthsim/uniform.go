@@ -35,23 +35,25 @@ func (n *network) uniform(most bool) (ok bool, why string) {
 }
 
 // divided describes a server that has a connection of a live client's incarnation although
-// another server has a tombstone of it. A server that is just evicting that incarnation does not
-// count, because it no longer serves the client and only waits for other servers.
+// another server has a tombstone of it, or that evicts that incarnation and does not end the
+// eviction. A server that has just begun to evict it does not count, because it waits for other servers.
 // calm is how long ago the last fault was.
 func (n *network) divided(id sim.NodeID, calm time.Duration, most bool) string {
 	if calm <= n.agreeIn() {
 		return ""
 	}
 	where, buried := n.buriedAt(clientID(id))
-	if buried == 0 {
-		return ""
-	}
 	nodes := n.claimants(id) // the method lingers checks incarnations that have ended
 	for s, w := range n.running(sim.AllNodes) {
 		info, known := w.Client(clientID(id))
+		since := n.Now() - max(n.ledger.of(id).changed(info.Incarnation), n.groundTruth.unsent)
 		switch {
-		case !known, info.Incarnation > buried, info.State == "evicting", !n.incarnations(nodes, info.Incarnation):
-		case n.Now()-max(n.ledger.of(id).changed(info.Incarnation), n.groundTruth.unsent) <= n.spreadIn():
+		case !known, !n.incarnations(nodes, info.Incarnation), since <= n.spreadIn():
+		case info.State == "evicting":
+			if since > n.evictingIn() {
+				return fmt.Sprintf("at %v server %v has been evicting client %v for %v", n.Now(), s, id, since.Round(time.Millisecond))
+			}
+		case info.Incarnation > buried:
 		case most && 2*n.buriedBy(clientID(id), info.Incarnation) <= n.cfg.servers:
 		default:
 			return fmt.Sprintf("at %v an incarnation of client %v is %s at server %v under %s, epoch %d, and server %v has its tombstone",
