@@ -16,6 +16,7 @@ type view struct {
 	incarnations []uint64
 	f            func(nid.NID, bool, uint64)
 	asked        func(nid.NID) // called, if set, when an answer of Alive is made but not returned yet
+	askedQuorum  func()        // the same for Quorum
 }
 
 func (v *view) Alive(id nid.NID) (alive bool, deaths uint64) {
@@ -38,6 +39,10 @@ func (v *view) Counts() (alive, known int) {
 
 func (v *view) Quorum() bool {
 	alive, known := v.Counts()
+	if f := v.askedQuorum; f != nil {
+		v.askedQuorum = nil
+		f()
+	}
 	return alive*2 > known
 }
 

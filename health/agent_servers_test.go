@@ -55,3 +55,31 @@ func TestSetServersChanged(t *testing.T) {
 		}
 	}
 }
+
+// TestQuorumChanged: CH-30, CH-34: discovery reports that the quorum is lost, or is there again, while the
+// agent looks whether there is one, as it does once per tick. The server goes by the report, not by the
+// answer from before it.
+func TestQuorumChanged(t *testing.T) {
+	spec.Covers(t, "CH-30", "CH-34")
+	const server = 0
+	for _, alive := range []bool{true, false} {
+		c := newCluster(t, 0)
+		c.run(time.Second / 2)
+		v := c.views[server]
+		change := func(alive bool) {
+			for i := server + 1; i < servers; i++ {
+				v.report(i, alive)
+			}
+		}
+		c.hosts[server].Do(func() { change(!alive) })
+		c.run(time.Millisecond)
+		v.askedQuorum = func() { change(alive) }
+		c.run(time.Second)
+		if v.askedQuorum != nil {
+			t.Fatal("the agent did not look")
+		}
+		if have := c.agents[server].Quorum(); have != alive {
+			t.Errorf("quorum %v, want %v", have, alive)
+		}
+	}
+}

@@ -93,9 +93,22 @@ func (a *ServerAgent) heard(id nid.NID, alive bool, lifetime uint64) {
 	a.quorum()
 }
 
+// quorum passes to the machine whether there is a quorum. Like repeat, it asks again until the answer is the
+// one that it has passed on: discovery may report a change meanwhile.
 func (a *ServerAgent) quorum() {
+	have, unsure := a.haveQuorum()
+	for changed := true; changed; {
+		a.runner.Do(engine.ServerInput{Kind: engine.QuorumIs, Alive: have, Unsure: unsure})
+		had, doubted := have, unsure
+		have, unsure = a.haveQuorum()
+		changed = have != had || unsure != doubted
+	}
+}
+
+// haveQuorum reports whether there is a quorum, and whether discovery cannot judge at present.
+func (a *ServerAgent) haveQuorum() (have, unsure bool) {
 	u, ok := a.cfg.View.(Unsure)
-	a.runner.Do(engine.ServerInput{Kind: engine.QuorumIs, Alive: a.cfg.View.Quorum(), Unsure: ok && u.Unsure()})
+	return a.cfg.View.Quorum(), ok && u.Unsure()
 }
 
 // look checks the quorum once per tick, since it can change without a death, and tries again to
