@@ -14,6 +14,9 @@ import (
 // slack is the tolerance of inTime, in addition to twice the timeouts of a broadcast.
 const slack = time.Second
 
+// minBulkRate is the default of scoll.Config.MinBulkRate.
+const minBulkRate = 100_000_000
+
 // name returns a description of a broadcast.
 func (b *Broadcast) name() string {
 	return fmt.Sprintf("%d of node %v over %s", b.Number, b.Root, b.Group)
@@ -135,20 +138,34 @@ func (n *Net) latest(group string) *Broadcast {
 // of its timeouts, including those of further attempts.
 func (n *Net) sent(b *Broadcast, members []sim.NodeID) {
 	b.Members = members
-	topology, _ := n.cfg.Tree.OrDefault().Topology()
-	c, rank := n.cfg.Scoll, max(slices.Index(members, b.Root), 0)
-	level, bulk := c.RTT+c.Guard, time.Duration(0)
-	if b.order.bulk > 0 {
-		bulk = c.RTT + time.Duration(b.order.bulk)*time.Second/100_000_000
-	}
-	depth := time.Duration(tree.Tree{Topology: topology, N: len(members), Root: rank}.Depth(rank))
-	b.Limit = (2*depth+1)*level + (depth+1)*bulk + b.order.processing
+	b.Limit = n.treeTime(b)
 	slowest := time.Duration(0)
 	for _, s := range n.services {
 		slowest = max(slowest, s.delay)
 	}
 	b.Limit += slowest
 	if b.order.mode == modeLive {
-		b.Limit = 4*b.Limit + 3*max(c.Propagation, time.Second)
+		b.Limit = 4*b.Limit + 3*max(n.cfg.Scoll.Propagation, time.Second)
 	}
+}
+
+// tree returns the tree of a broadcast.
+func (n *Net) tree(b *Broadcast) tree.Tree {
+	topology, _ := n.cfg.Tree.OrDefault().Topology()
+	return tree.Tree{Topology: topology, N: len(b.Members), Root: max(slices.Index(b.Members, b.Root), 0)}
+}
+
+// treeTime returns T of the whole tree of a broadcast, see "Timeouts" in docs/collectives.md.
+func (n *Net) treeTime(b *Broadcast) time.Duration {
+	t, c := n.tree(b), n.cfg.Scoll
+	levels := time.Duration(t.Depth(t.Root)) + 1
+	return (2*levels-1)*(c.RTT+c.Guard) + levels*n.bulkTime(b) + b.order.processing
+}
+
+// bulkTime returns how long the bulk data of a broadcast may take for a level of the tree.
+func (n *Net) bulkTime(b *Broadcast) time.Duration {
+	if b.order.bulk == 0 {
+		return 0
+	}
+	return n.cfg.Scoll.RTT + time.Duration(b.order.bulk)*time.Second/minBulkRate
 }

@@ -68,6 +68,7 @@ func readOrder(args scenario.Args) order {
 // behave sets what the service of a node does from now on, also in later incarnations.
 func (n *Net) behave(id sim.NodeID, args scenario.Args) {
 	n.services[id] = behaviour{serviceKind(slices.Index(serviceKinds, args.Word(0))), args.Duration(1)}
+	n.faults.behaves(id, n.services[id])
 }
 
 // command executes a verb of a scenario at a node.
@@ -79,7 +80,7 @@ func (n *Net) command(k incarnation, id sim.NodeID, verb string, args scenario.A
 		g, err := n.groups.add(args)
 		if err != nil {
 			n.Failed(err)
-		} else if !g.oob {
+		} else if g.creator, g.deaths = id, n.oracle.deaths[id]; !g.oob {
 			k.create(g, args.Word(1) == kindImmediate)
 		}
 	case "destroy":
@@ -95,6 +96,7 @@ func (n *Net) command(k incarnation, id sim.NodeID, verb string, args scenario.A
 			b.notSent(status)
 		}
 	case "abort":
+		n.faults.nodes[id].aborted = n.Now()
 		k.abort()
 	case "service":
 		n.behave(id, args)

@@ -41,6 +41,8 @@ var conditions = kit.Conditions[*Net]{
 		func(n *Net, a scenario.Args) (bool, string) { return n.knows(a.Int(0), a.Among(1)) }, scenario.Arg{Name: "number", Kind: scenario.Count}, scenario.Arg{Name: "by", Kind: scenario.NodeSet, Optional: true}),
 	kit.Ask("exact", "for each broadcast that is over, the members that the root names are exactly those whose answer did not arrive",
 		func(n *Net, _ scenario.Args) (bool, string) { return kit.Outcome(n.Exact()) }),
+	kit.Ask("missing-right", "a member is missing if and only if the table of failures says so, for what happened during the broadcast to it or to nodes above it, and with the status that the table says",
+		func(n *Net, _ scenario.Args) (bool, string) { return kit.Outcome(n.ledger.unfounded) }),
 	kit.Ask("once", "no incarnation of a node ran a broadcast twice, and all members that answered ran it: where none is missing, all ran it exactly once",
 		func(n *Net, _ scenario.Args) (bool, string) { return kit.Outcome(n.Once()) }),
 	kit.Ask("idle-if-busy", "no member has run a broadcast that its root says it was too busy for, or a node above it",

@@ -19,6 +19,8 @@ type namedGroup struct {
 	members *scoll.Membership
 	id      scoll.GroupID // zero until the group is created; of an out-of-band group Index is its number
 	made    bool
+	creator sim.NodeID   // the node that created the group, unless it is out-of-band
+	deaths  uint64       // deaths of the creator until then
 	ending  bool         // the group is being destroyed
 	failed  scoll.Status // status of the group's creation or destruction
 }
@@ -37,6 +39,12 @@ type groups struct {
 	byName      map[string]*namedGroup
 	list        []*namedGroup
 	memberships map[string]*scoll.Membership
+}
+
+// endedGroup reports whether a group may have ended, because its creator died.
+func (n *Net) endedGroup(name string) bool {
+	g := n.groups.byName[name]
+	return g == nil || !g.oob && n.oracle.deaths[g.creator] != g.deaths
 }
 
 // maxRegular bounds the members of regular groups. Every member of such a group has a list of

@@ -64,10 +64,11 @@ func (b *Broadcast) Elapsed() time.Duration { return b.Done - b.Begun }
 
 // ledger records all broadcasts.
 type ledger struct {
-	net     *Net
-	list    []*Broadcast
-	twice   error // the first broadcast that one incarnation ran twice
-	altered error // the first broadcast whose bulk data was different at a member
+	net       *Net
+	list      []*Broadcast
+	twice     error // the first broadcast that one incarnation ran twice
+	altered   error // the first broadcast whose bulk data was different at a member
+	unfounded error // the first broadcast with a member that is missing without a reason, or answered although it cannot
 }
 
 // Broadcasts returns all broadcasts so far. They change while the network runs.
@@ -125,6 +126,9 @@ func (l *ledger) done(number uint32, got []byte, missing []Missing) {
 	}
 	slices.Sort(b.Answered)
 	slices.SortFunc(b.Missing, func(x, y Missing) int { return int(x.Node) - int(y.Node) })
+	if l.unfounded == nil {
+		l.unfounded = l.net.judge(b)
+	}
 	if l.net.Log != nil {
 		l.logDone(b)
 	}

@@ -61,6 +61,7 @@ type Net struct {
 	services     []behaviour
 	groups       groups
 	oracle       oracle
+	faults       faults
 	ledger       ledger
 
 	out   engine.Output // output of the latest step of any machine
@@ -99,6 +100,7 @@ func prepare(cfg Config) *Net {
 	}
 	n.Around = n.happens
 	n.oracle.init(n)
+	n.faults.init(n)
 	n.ledger.net = n
 	return n
 }
@@ -113,12 +115,14 @@ func (n *Net) began(k incarnation, begins sim.Incarnation) {
 	n.incarnations[begins.Node] = k
 	if n.Control != nil {
 		n.oracle.started(begins)
+		n.faults.began(begins.Node)
 		n.Begins(begins)
 	}
 }
 
 // happens tells the oracle and the ledger of faults.
 func (n *Net) happens(a *sim.Act, do func()) {
+	n.faults.happens(a)
 	switch a.Verb {
 	case sim.Kill, sim.Crash:
 		if a.Changes {

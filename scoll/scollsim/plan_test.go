@@ -52,6 +52,6 @@ func draw(seed uint64, onlyServices bool) string {
 	if !onlyServices {
 		p.Line("random faults %d from 1.5s to 11s of %s", 1+p.IntN(1+min(n/6, 6)), strings.Join(kinds[:1+p.IntN(4)], " "))
 	}
-	p.WriteString("expect over\nexpect exact\nexpect once\nexpect in-time\nexpect intact\nexpect history\n")
+	p.WriteString("expect over\nexpect exact\nexpect missing-right\nexpect once\nexpect in-time\nexpect intact\nexpect history\n")
 	return p.String()
 }

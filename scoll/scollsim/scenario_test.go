@@ -29,6 +29,7 @@ func levels(t *testing.T, text string, seeds int) {
 
 const always = `
 always exact
+always missing-right
 always once
 always in-time
 always intact

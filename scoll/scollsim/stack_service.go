@@ -56,11 +56,14 @@ func (k *stack) preRequest(r *scoll.Request) error {
 	return k.post(r)
 }
 
-// post posts buffers for the replies of the children.
+// post posts buffers for the replies of the children. A service of the kind parts sends one
+// message, and its module a second one.
 func (k *stack) post(r *scoll.Request) error {
 	for i := range r.Children() {
-		if err := r.PostReply(i, make([]byte, entrySize*r.Child(i).Nodes)); err != nil {
-			return err
+		for range 2 {
+			if err := r.PostReply(i, make([]byte, entrySize*r.Child(i).Nodes)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -1,0 +1,178 @@
+package scollsim
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"ulnet/lnd/link"
+	"ulnet/lnd/sim"
+)
+
+// faults is the ground truth for the condition missing-right: what was wrong with nodes, links
+// and services, and when.
+type faults struct {
+	net   *Net
+	nodes []nodeFaults
+	links []linkState // ordered by time: each counts until the next
+	// met has pairs of nodes, with stacks, over whose connection an answer has come: a parent and
+	// its child.
+	met map[[2]sim.NodeID]bool
+}
+
+// nodeFaults is the ground truth about one node.
+type nodeFaults struct {
+	down, paused, slow bool
+	// last is when one of these last ended, or when the others have learned of the node's return.
+	last     time.Duration
+	aborted  time.Duration // when the node last executed the verb "abort"; never: it has not
+	services []serviceChange
+}
+
+// serviceChange is a change of the behaviour of a node's service.
+type serviceChange struct {
+	at time.Duration
+	behaviour
+}
+
+// linkState has the cuts, and the changes of links, from an instant on.
+type linkState struct {
+	at      time.Duration
+	cuts    sim.Cuts
+	changes []linkChange // the later ones prevail
+}
+
+type linkChange struct {
+	from, to sim.NodeSet
+	change   link.Change
+}
+
+// never is an instant before all others.
+const never = time.Duration(-1)
+
+func (f *faults) init(n *Net) {
+	f.net, f.nodes, f.links, f.met = n, make([]nodeFaults, n.cfg.Nodes), []linkState{{at: never}}, make(map[[2]sim.NodeID]bool)
+	for id := range f.nodes {
+		f.nodes[id] = nodeFaults{down: true, last: never, aborted: never, services: []serviceChange{{at: never}}}
+	}
+}
+
+// happens records an act.
+func (f *faults) happens(a *sim.Act) {
+	switch a.Verb {
+	case sim.Kill, sim.Crash, sim.Pause, sim.Resume, sim.Slow:
+		f.nodes[a.Node].happens(a, f.net.Now())
+	case sim.Partition, sim.Cut, sim.Heal, sim.SetLink, sim.ResetLinks:
+		f.links = append(f.links, f.links[len(f.links)-1].next(a, f.net.Now(), f.net.cfg.Nodes))
+		maps.DeleteFunc(f.met, func(pair [2]sim.NodeID, _ bool) bool { return f.poor(pair[0], pair[1], f.net.Now()) })
+	}
+}
+
+func (f *nodeFaults) happens(a *sim.Act, now time.Duration) {
+	switch a.Verb {
+	case sim.Kill, sim.Crash:
+		f.down, f.paused = f.down || a.Changes, f.paused && !a.Changes
+	case sim.Pause:
+		f.paused = f.paused || a.Changes
+	case sim.Resume:
+		f.paused, f.last = false, max(f.last, now)
+	case sim.Slow:
+		f.slow, f.last = a.Extra > 0, max(f.last, now)
+	}
+}
+
+// next returns the state after an act.
+func (s linkState) next(a *sim.Act, now time.Duration, nodes int) linkState {
+	s.at, s.cuts.Pairs, s.changes = now, slices.Clip(s.cuts.Pairs), slices.Clip(s.changes)
+	switch a.Verb {
+	case sim.Partition:
+		s.cuts.Partition(nodes, a.Sets)
+	case sim.Cut:
+		s.cuts.Cut(a.From, a.To)
+	case sim.Heal:
+		s.cuts.Heal()
+	case sim.SetLink:
+		s.changes = append(s.changes, linkChange{a.From, a.To, a.Change})
+	case sim.ResetLinks:
+		s.changes = nil
+	}
+	return s
+}
+
+// began records that an incarnation of a node begins. Others learn of its return, and that its
+// earlier incarnation died, until twice the time of discovery is over, see oracle.
+func (f *faults) began(id sim.NodeID) {
+	node, now := &f.nodes[id], f.net.Now()
+	if node.down = false; now > 0 {
+		node.last = now + 2*f.net.cfg.Discovery
+	}
+	maps.DeleteFunc(f.met, func(pair [2]sim.NodeID, _ bool) bool { return slices.Contains(pair[:], id) })
+}
+
+// behaves records what the service of a node does from now on.
+func (f *faults) behaves(id sim.NodeID, b behaviour) {
+	f.nodes[id].services = append(f.nodes[id].services, serviceChange{f.net.Now(), b})
+}
+
+// impaired reports whether a node was down, paused or slow at any time since an instant.
+func (f *faults) impaired(id sim.NodeID, since time.Duration) bool {
+	node := &f.nodes[id]
+	return node.down || node.paused || node.slow || node.last >= since
+}
+
+// did returns what the service of a node did at any time since an instant.
+func (f *faults) did(id sim.NodeID, since time.Duration) (list []serviceChange) {
+	changes := f.nodes[id].services
+	for i, s := range changes {
+		if i+1 == len(changes) || changes[i+1].at >= since {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// minReconnect is the time for which, "after a refused connection LNet does not try that peer
+// again" (docs/collectives.md).
+const minReconnect = time.Second
+
+// stranger reports whether two nodes, with stacks, have no connection that is known to work at an
+// instant. The first message makes one, which takes a round trip more than T has. After a restart
+// or a cut it may be lost, because the connection is to the earlier incarnation or was given up.
+func (f *faults) stranger(child, parent sim.NodeID, at time.Duration) bool {
+	return f.net.cfg.Stacks && (!f.met[[2]sim.NodeID{parent, child}] || f.poor(child, parent, at-minReconnect))
+}
+
+// poor reports whether, at any time since an instant, messages between two nodes were lost, or
+// could take longer for the way there and back than nodes think.
+func (f *faults) poor(a, b sim.NodeID, since time.Duration) bool {
+	for i := range f.links {
+		if i+1 < len(f.links) && f.links[i+1].at < since {
+			continue
+		}
+		there, ok := f.longest(&f.links[i], a, b)
+		back, ok2 := f.longest(&f.links[i], b, a)
+		if !ok || !ok2 || there+back > f.net.cfg.Scoll.RTT {
+			return true
+		}
+	}
+	return false
+}
+
+// longest returns how long a message may take from one node to another; ok is false if it may be
+// lost.
+func (f *faults) longest(s *linkState, from, to sim.NodeID) (d time.Duration, ok bool) {
+	q := *f.net.cfg.Topology.Route(from, to).Link
+	for _, c := range s.changes {
+		if c.from.Has(from) && c.to.Has(to) {
+			q = c.change.Apply(q)
+		}
+	}
+	if d = q.Latency.Max(); q.Reorder > 0 {
+		hold := q.Hold.Max()
+		if q.Hold == (link.Dist{}) {
+			hold = link.DefaultHold + d
+		}
+		d += hold
+	}
+	return d, q.Loss == 0 && !s.cuts.Apart(from, to)
+}
