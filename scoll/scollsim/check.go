@@ -1,6 +1,7 @@
 package scollsim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -75,7 +76,12 @@ func (b *Broadcast) hasRun() error {
 }
 
 // Exact checks all broadcasts, see isExact.
-func (n *Net) Exact() error { return n.first((*Broadcast).isExact) }
+func (n *Net) Exact() error {
+	if n.ledger.roster != nil {
+		return n.ledger.roster
+	}
+	return n.first((*Broadcast).isExact)
+}
 
 // Once checks that no incarnation has run a broadcast twice, and that all members that answered
 // have run it. If no member is missing, all members ran it exactly once.
@@ -108,12 +114,15 @@ func (n *Net) inTime() error {
 		} else if b.Outcome != UnderWay {
 			return nil
 		}
-		if late := now - b.Begun; late > 2*b.Limit+slack && !b.excused {
-			return fmt.Errorf("broadcast %s: not over after %v, its time-outs allow %v", b.name(), late, b.Limit)
+		if b.isLate(now) && !b.excused {
+			return fmt.Errorf("broadcast %s: not over after %v, its time-outs allow %v", b.name(), now-b.Begun, b.Limit)
 		}
 		return nil
 	})
 }
+
+// isLate reports whether a broadcast that is under way until an instant takes too long.
+func (b *Broadcast) isLate(now time.Duration) bool { return now-b.Begun > 2*b.Limit+slack }
 
 func (n *Net) first(check func(*Broadcast) error) error {
 	for _, b := range n.ledger.list {
@@ -145,7 +154,7 @@ func (n *Net) sent(b *Broadcast, members []sim.NodeID) {
 	}
 	b.Limit += slowest
 	if b.order.mode == modeLive {
-		b.Limit = 4*b.Limit + 3*max(n.cfg.Scoll.Propagation, time.Second)
+		b.Limit = 4*b.Limit + 3*cmp.Or(n.cfg.Scoll.Propagation, time.Second)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/history"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/scoll"
 )
@@ -102,9 +103,68 @@ func TestInTime(t *testing.T) {
 	if err := n.inTime(); err == nil {
 		t.Error("a late result was in time")
 	}
+	if n.ledger.excuse(b.Root); n.inTime() == nil {
+		t.Error("a pause after a late result excuses it")
+	}
+	b.Outcome, b.Begun = UnderWay, -b.Done
+	if n.ledger.excuse(b.Root); n.inTime() == nil {
+		t.Error("a pause excuses a broadcast that was late before")
+	}
+	b.Begun++
 	n.ledger.excuse(b.Root)
+	b.Begun--
 	if err := n.inTime(); err != nil {
-		t.Error(err)
+		t.Errorf("paused while under way: %v", err)
+	}
+}
+
+// TestHistory: in the history a member that answers without having run a broadcast is unreached.
+func TestHistory(t *testing.T) {
+	for _, test := range []struct {
+		times uint32
+		want  string // part of what is wrong; empty: nothing is
+	}{{1, ""}, {0, "not told"}, {2, "2 times"}} {
+		n := prepare(Config{Network: scenario.Network{Nodes: 6}})
+		n.Log = history.New()
+		b := books([]sim.NodeID{1, 2, 4}, 3)
+		n.ledger.list = append(n.ledger.list, b)
+		for id := range sim.NodeID(6) {
+			n.Log.Append(history.Record{Node: id, Kind: history.Start})
+			b.ran[id] = run{times: 1}
+		}
+		b.ran[2].times = test.times
+		n.ledger.log(b.Root, history.Send, b.Root, b)
+		n.ledger.logDone(b)
+		if ok, why := n.history(nil); ok != (test.want == "") || !strings.Contains(why, test.want) {
+			t.Errorf("node 3 has run it %d times: %q", test.times, why)
+		}
+	}
+}
+
+// TestRoster: the check finds a broadcast that leaves a live member out.
+func TestRoster(t *testing.T) {
+	n := prepare(Config{Network: scenario.Network{Nodes: 6}, Discovery: time.Second})
+	g, err := n.groups.add(scenario.Args{"g", kindOOB})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &program{net: n, id: 0, news: map[sim.NodeID]bool{3: false, 4: true}}
+	b := &Broadcast{Group: "g", order: order{mode: modeLive}}
+	live, err := n.groups.membership("1-3,5-6")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.roster(b, live); n.Exact() != nil {
+		t.Error(n.Exact())
+	}
+	few, err := n.groups.membership("1-3,5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wrong := range []*scoll.Membership{g.members, few} {
+		if n.ledger.roster = nil; p.roster(b, wrong) == nil || n.Exact() == nil {
+			t.Error("a dead member, or a live one that is left out, was not found")
+		}
 	}
 }
 

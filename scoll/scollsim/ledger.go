@@ -67,6 +67,7 @@ type ledger struct {
 	net       *Net
 	list      []*Broadcast
 	twice     error // the first broadcast that one incarnation ran twice
+	roster    error // the first broadcast that is for other members than the live ones
 	altered   error // the first broadcast whose bulk data was different at a member
 	unfounded error // the first broadcast with a member that is missing without a reason, or answered although it cannot
 }
@@ -134,16 +135,22 @@ func (l *ledger) done(number uint32, got []byte, missing []Missing) {
 	}
 }
 
-// logDone writes a result to the history. Nodes outside of the tree count as delivered.
+// logDone writes a result to the history. A delivery is an answer that counts: of a member that has
+// run the broadcast, once for each run, and that the root does not report: "such a member may have
+// run the request" (docs/collectives.md). Nodes outside of the tree count as delivered.
 func (l *ledger) logDone(b *Broadcast) {
 	for _, m := range b.Missing {
 		l.log(b.Root, history.Unreached, m.Node, b)
 	}
-	for _, id := range b.Answered {
-		l.log(id, history.Delivery, b.Root, b)
-	}
 	for id := range sim.NodeID(l.net.cfg.Nodes) {
-		if id != b.Root && !slices.Contains(b.Members, id) {
+		times := b.ran[id].times
+		switch {
+		case id == b.Root, slices.ContainsFunc(b.Missing, func(m Missing) bool { return m.Node == id }):
+			continue
+		case !slices.Contains(b.Members, id):
+			times = 1
+		}
+		for range times {
 			l.log(id, history.Delivery, b.Root, b)
 		}
 	}
@@ -168,9 +175,10 @@ func (l *ledger) rootGone(id sim.NodeID) {
 	}
 }
 
-// excuse exempts the broadcasts of a node from the time limit.
+// excuse exempts the broadcasts of a node that are under way, and in time until now, from the time
+// limit: "but for those whose root was paused, slowed down or skewed" (docs/scenarios.md).
 func (l *ledger) excuse(id sim.NodeID) {
 	for _, b := range l.list {
-		b.excused = b.excused || b.Root == id
+		b.excused = b.excused || b.Root == id && b.Outcome == UnderWay && !b.isLate(l.net.Now())
 	}
 }

@@ -25,8 +25,9 @@ type program struct {
 	fetches     map[engine.RequestID]*fetch
 	errands     []errand
 	port        port
-	wake        time.Duration // when the machine must be stepped
-	arrived     *message      // message that arrived in this step
+	wake        time.Duration       // when the machine must be stepped
+	news        map[sim.NodeID]bool // nodes that the oracle has reported since the start: whether they are alive
+	arrived     *message            // message that arrived in this step
 }
 
 // errand is a request that a slow service runs.
@@ -41,7 +42,7 @@ func (n *Net) boot(incarnation sim.Incarnation, _ sim.Program[*message]) sim.Pro
 	cfg.Self, cfg.Incarnation, cfg.Watched = simlnd.NID(incarnation.Node), incarnation.Number+1, n.oracle.on()
 	p := &program{
 		net: n, m: engine.New(cfg), id: incarnation.Node, incarnation: incarnation,
-		works: make(map[engine.RequestID]*work), exposed: make(map[uint64]*message), fetches: make(map[engine.RequestID]*fetch),
+		works: make(map[engine.RequestID]*work), exposed: make(map[uint64]*message), news: make(map[sim.NodeID]bool), fetches: make(map[engine.RequestID]*fetch),
 	}
 	n.began(p, incarnation)
 	return p
@@ -146,12 +147,19 @@ func (p *program) addErrand(e errand) {
 // command executes a verb of a scenario, or takes news of the oracle.
 func (p *program) command(verb string, args scenario.Args) {
 	if verb == "alive" || verb == "dead" {
+		p.news[args.Node(0)] = verb == "alive"
 		p.input(engine.Input{
 			Kind: engine.Health, From: simlnd.NID(args.Node(0)), Alive: verb == "alive", Lifetime: uint64(args.Int(1)),
 		})
 		return
 	}
 	p.net.command(p, p.id, verb, args)
+}
+
+// isDead reports whether the node thinks, by the news of the oracle, that another is dead.
+func (p *program) isDead(id sim.NodeID) bool {
+	alive, ok := p.news[id]
+	return !alive && (ok || !p.net.cfg.AtFirst(id))
 }
 
 func (p *program) create(g *namedGroup, now bool) {

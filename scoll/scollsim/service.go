@@ -68,9 +68,22 @@ func (p *program) ours(e *engine.Effect) {
 			t.notSent(e.Status)
 			return
 		}
-		p.net.sent(t, nodesOf(e.Members))
+		p.net.sent(t, p.roster(t, e.Members))
 		p.works[e.ID] = &work{number: t.Number, root: true, bulk: uint64(t.order.bulk)}
 	}
+}
+
+// roster returns the members of a broadcast, and checks that they are those of the group that the
+// node thinks alive, if the broadcast is for these.
+func (p *program) roster(b *Broadcast, got *scoll.Membership) []sim.NodeID {
+	members, want := nodesOf(got), nodesOf(p.net.groups.byName[b.Group].members)
+	if b.order.mode == modeLive && p.net.oracle.on() {
+		want = slices.DeleteFunc(want, func(id sim.NodeID) bool { return id != p.id && p.isDead(id) })
+	}
+	if !slices.Equal(members, want) {
+		kit.Note(&p.net.ledger.roster, "broadcast %s is for %v, want %v", b.name(), sim.Nodes(members...), sim.Nodes(want...))
+	}
+	return members
 }
 
 // call calls the service.
@@ -118,7 +131,8 @@ func (p *program) preRequest(e *engine.Effect, w *work) {
 	n, in := p.net, engine.Input{Kind: engine.InPreRequest, ID: e.ID}
 	if w != nil {
 		w.got = nil
-		n.ledger.of(w.number).Members = nodesOf(e.Members)
+		b := n.ledger.of(w.number)
+		b.Members = p.roster(b, e.Members)
 	} else {
 		w = &work{number: numberOf(n.out.Buf[e.Data.Begin:e.Data.End]), bulk: e.Header.Bulk.Length}
 		w.worked = e.Again
