@@ -19,7 +19,7 @@ func (t *groundTruth) poor(q link.Quality) bool {
 	if q.Reorder > 0 {
 		late += max(q.Hold.Max(), link.DefaultHold)
 	}
-	return q.Loss > 0 || late > t.net.timing.Ping/10
+	return q.Loss > 0.05 || late > t.net.timing.Ping/10
 }
 
 // poorPath reports whether a link loses or delays messages from one node to another too much.
@@ -186,4 +186,50 @@ func (n *network) endIn(talks bool) (after, afterFault time.Duration) {
 		after = 2 * t.Evict
 	}
 	return after + n.spreadIn(), afterFault
+}
+
+// knownIn is how long discovery takes to notice that a server has died, or is there again and speaks after the
+// silence of its start.
+func (n *network) knownIn() time.Duration {
+	if n.cfg.gossip > 0 {
+		return 60 * n.cfg.gossip
+	}
+	return n.cfg.discovery*5/4 + n.cfg.discovery + returnMost
+}
+
+// minority reports whether no path leads to a server from most servers that run, itself included.
+func (t *groundTruth) minority(server sim.NodeID) bool {
+	up := make([]bool, t.net.cfg.servers)
+	for s := range up {
+		up[s] = t.net.runs(sim.NodeID(s))
+	}
+	count := 0
+	for s, heard := range t.hears(server, up) {
+		if up[s] && (heard || s == int(server)) {
+			count++
+		}
+	}
+	return 2*count <= t.net.cfg.servers
+}
+
+// cutOff reports whether a server may have lost its quorum: no path leads to it from most servers, or some
+// time ago none did, or one of the servers has just begun or resumed, or has a wrong clock.
+func (n *network) cutOff(server sim.NodeID) bool {
+	t, since := &n.groundTruth, n.Now()-n.knownIn()
+	if n.losses.lone[server] || n.losses.alone[server] >= since || t.poorAmong {
+		return true
+	}
+	for s := range sim.NodeID(n.cfg.servers) {
+		if f := &t.nodes[s]; f.skewed || f.slow {
+			return true
+		}
+	}
+	return false
+}
+
+// silent reports whether a client may have heard nothing of a server for T_orphan: it or the server stood
+// still or had not begun, or their link was cut or poor, or clocks were wrong.
+func (n *network) silent(id, server sim.NodeID) bool {
+	t, since := &n.groundTruth, n.Now()-n.timing.Orphan-2*n.timing.Tick
+	return t.inTrouble(id) || t.nodes[id].trouble >= since || !n.runs(server) || t.nodes[server].touched >= since
 }

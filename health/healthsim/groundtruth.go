@@ -87,6 +87,10 @@ func (t *groundTruth) began(id sim.NodeID) {
 		clientless: old.clientless, talks: old.clientless, talked: old.clientless, quit: old.clientless, over: old.clientless,
 	}
 	t.touch(id)
+	if t.net.isServer(id) {
+		t.net.losses.booted(id)
+	}
+	t.net.losses.changed()
 }
 
 // end records that the client on a node has ended, while the node's other programs go on.
@@ -119,6 +123,7 @@ func (n *network) happens(a *sim.Act, do func()) {
 	default:
 		n.divide(a)
 	}
+	n.losses.changed()
 }
 
 // live records that a node dies, is paused or runs again.

@@ -66,6 +66,7 @@ type network struct {
 	oracle      oracle
 	groundTruth groundTruth
 	ledger      ledger
+	losses      losses
 	// impostors are the nodes that have run clients with the id of another node's client.
 	impostors []sim.NodeID
 
@@ -96,6 +97,7 @@ func newNet(cfg config) (n *network, err error) {
 	n.oracle.init(n)
 	n.groundTruth.init(n)
 	n.ledger.init(n)
+	n.losses.init(n)
 	if cfg.stacks {
 		return n, n.StartStacks(&cfg.Network, kit.Stacks{Boot: n.bootStack})
 	}

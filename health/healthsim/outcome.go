@@ -103,6 +103,7 @@ func (n *network) serverTold(id sim.NodeID, e *health.Event) {
 	if c == nil || !e.Client.IsValid() {
 		return
 	}
+	n.losses.told(id, e)
 	if forAll(e.Cause) && (e.Kind == health.ClientSuspended || e.Kind == health.ClientEvicted) {
 		l.judge(c, id, e)
 	}
@@ -227,6 +228,7 @@ func (n *network) clientTold(id sim.NodeID, e *health.ClientEvent) {
 		}
 	case health.Dropped:
 		l.dropped++
+		n.losses.dropped(id, e)
 	default:
 	}
 }

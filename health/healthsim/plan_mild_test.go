@@ -54,7 +54,7 @@ func (p *plan) end(calm time.Duration, uniform string) string {
 	for after := calm / 2; after < calm; after += 20 * time.Second {
 		p.Line("at %v do %d-%d doubt", last+after, p.servers+1, p.servers+planClients)
 	}
-	p.Line("run %v\nexpect settled\nalways %s\nalways no-false-eviction", last+calm+5*time.Second, uniform)
+	p.Line("run %v\nexpect settled\nalways %s\nalways no-false-eviction\nalways no-false-loss", last+calm+5*time.Second, uniform)
 	return p.String()
 }
 

@@ -1,0 +1,94 @@
+package healthsim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"ulnet/health"
+	"ulnet/health/wire"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+)
+
+// losses judges how clients lose single servers. A server may end a connection without an eviction from all
+// servers only if it was cut off from most servers, or if the client has left it. A client may lose a
+// connection only if the server has ended it or has died, or if it could not reach the server.
+type losses struct {
+	net   *network
+	count uint64 // connections lost without such a cause
+	first string // describes the first of them
+
+	has   [][]uint64      // by server, then by client's node: the incarnation that is connected; 0: none
+	lone  []bool          // by server: since the latest change of nodes or links it has no path from most servers
+	alone []time.Duration // by server: when lone last ended; never: lone was never set
+}
+
+func (l *losses) init(n *network) {
+	l.net, l.has = n, make([][]uint64, n.cfg.servers)
+	l.lone, l.alone = make([]bool, n.cfg.servers), make([]time.Duration, n.cfg.servers)
+	for s := range l.has {
+		l.has[s], l.alone[s] = make([]uint64, n.cfg.Nodes), never
+	}
+}
+
+// changed is called after nodes or links have changed.
+func (l *losses) changed() {
+	n := l.net
+	for s := range l.lone {
+		if l.lone[s] {
+			l.alone[s] = n.Now()
+		}
+		l.lone[s] = n.groundTruth.minority(sim.NodeID(s))
+	}
+}
+
+// booted is called when an incarnation of a server begins: it has the clients of its records only, and tells
+// so by events.
+func (l *losses) booted(server sim.NodeID) { clear(l.has[server]) }
+
+// told follows the connections of a server, and judges how they end.
+func (l *losses) told(server sim.NodeID, e *health.Event) {
+	n, has := l.net, &l.has[server][nodeOf(e.Client)]
+	switch e.Kind {
+	case health.ClientConnected, health.ClientRecovered:
+		*has = e.Incarnation
+	case health.ClientEvicted:
+		if *has == e.Incarnation {
+			*has = 0
+		}
+		switch {
+		case e.Cause == health.LostQuorum && !n.cutOff(server):
+			l.accuse("server %v, which most servers could reach, evicted client %v: it had no quorum", server, nodeOf(e.Client))
+		case e.Cause == health.Left && n.stays(server, e):
+			l.accuse("server %v took client %v for one that has left", server, nodeOf(e.Client))
+		}
+	default:
+	}
+}
+
+// dropped judges that the client on a node was told that it has lost a server.
+func (l *losses) dropped(id sim.NodeID, e *health.ClientEvent) {
+	n, server := l.net, nodeOfNID(e.Server)
+	gone := l.has[server][n.groundTruth.nodes[id].client] != e.Incarnation
+	if e.Code == wire.OK || gone || n.silent(id, server) {
+		return
+	}
+	l.accuse("client %v lost server %v, which has not ended the connection: code %v", id, server, e.Code)
+}
+
+func (l *losses) accuse(format string, args ...any) {
+	if l.count++; l.first == "" {
+		l.first = fmt.Sprintf("at %v "+format, append([]any{l.net.Now()}, args...)...)
+	}
+}
+
+// stays reports whether a client runs in an incarnation, and is connected to a server.
+func (n *network) stays(server sim.NodeID, e *health.Event) bool {
+	return slices.ContainsFunc(n.claimants(nodeOf(e.Client)), func(k sim.NodeID) bool {
+		st := n.client(k).Status()
+		return st.Incarnation == e.Incarnation && slices.Contains(st.Attached, simlnd.NID(server))
+	})
+}
+
+func (n *network) noFalseLoss() (ok bool, why string) { return n.losses.count == 0, n.losses.first }

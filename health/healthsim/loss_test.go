@@ -1,0 +1,73 @@
+package healthsim
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/health"
+	"ulnet/health/wire"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+)
+
+// TestLossesSeen: a client must not lose a single server without a cause. It is an error if a server that most
+// servers reach ends a connection as if it had no quorum, or takes a client for one that has left, and if a
+// client drops a server that still has the connection. It is none if the server was cut off, if the client was
+// cut off from it, or if the server has ended the connection or died.
+func TestLossesSeen(t *testing.T) {
+	const client, server = sim.NodeID(3), sim.NodeID(1)
+	for _, row := range []struct {
+		name  string
+		then  func(n *network, evicted func(health.Cause), dropped func(wire.Code))
+		holds bool
+	}{
+		{"no quorum, without a cause", func(_ *network, evicted func(health.Cause), _ func(wire.Code)) { evicted(health.LostQuorum) }, false},
+		{"no quorum, cut off", func(n *network, evicted func(health.Cause), _ func(wire.Code)) {
+			n.Cut(sim.Nodes(0, 2), sim.Nodes(server))
+			evicted(health.LostQuorum)
+		}, true},
+		{"no quorum, most servers dead", func(n *network, evicted func(health.Cause), _ func(wire.Code)) {
+			n.Kill(0)
+			n.Kill(2)
+			evicted(health.LostQuorum)
+		}, true},
+		{"no quorum, one server dead", func(n *network, evicted func(health.Cause), _ func(wire.Code)) {
+			n.Kill(0)
+			evicted(health.LostQuorum)
+		}, false},
+		{"no quorum, cut off long ago", func(n *network, evicted func(health.Cause), _ func(wire.Code)) {
+			n.Cut(sim.Nodes(0, 2), sim.Nodes(server))
+			n.Heal()
+			_ = n.Run(n.Now() + 2*n.knownIn())
+			evicted(health.LostQuorum)
+		}, false},
+		{"left, but has not", func(_ *network, evicted func(health.Cause), _ func(wire.Code)) { evicted(health.Left) }, false},
+		{"dropped, but still connected", func(_ *network, _ func(health.Cause), dropped func(wire.Code)) { dropped(wire.NotConnected) }, false},
+		{"no answer, without a cause", func(_ *network, _ func(health.Cause), dropped func(wire.Code)) { dropped(wire.Orphaned) }, false},
+		{"no answer, server paused", func(n *network, _ func(health.Cause), dropped func(wire.Code)) {
+			n.Pause(server)
+			dropped(wire.Orphaned)
+		}, true},
+		{"dropped, cut off", func(n *network, _ func(health.Cause), dropped func(wire.Code)) {
+			n.Cut(sim.Nodes(client), sim.Nodes(server))
+			dropped(wire.NotConnected)
+		}, true},
+		{"dropped by the client itself", func(_ *network, _ func(health.Cause), dropped func(wire.Code)) { dropped(wire.OK) }, true},
+		{"dropped by a server that was cut off", func(n *network, evicted func(health.Cause), dropped func(wire.Code)) {
+			n.Cut(sim.Nodes(0, 2), sim.Nodes(server))
+			evicted(health.LostQuorum)
+			n.Heal()
+			_ = n.Run(n.Now() + 2*n.timing.Orphan)
+			dropped(wire.NotConnected)
+		}, true},
+	} {
+		n := ran(t, standard(3, 1), 50*time.Second)
+		incarnation := n.client(client).Status().Incarnation
+		row.then(n, func(c health.Cause) {
+			n.serverTold(server, &health.Event{Kind: health.ClientEvicted, Cause: c, Client: clientID(client), Incarnation: incarnation})
+		}, func(c wire.Code) {
+			n.clientTold(client, &health.ClientEvent{Kind: health.Dropped, Server: simlnd.NID(server), Incarnation: incarnation, Code: c})
+		})
+		t.Run(row.name, func(t *testing.T) { holds(t, n, row.holds, "no-false-loss") })
+	}
+}
