@@ -12,6 +12,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/history"
+	"ulnet/scoll/tree"
 	"ulnet/scoll/wire"
 )
 
@@ -26,6 +27,7 @@ type plan struct {
 	log     *history.Log
 	control sim.Control
 	c       *cluster
+	faulty  map[sim.NodeID]bool // nodes that a fault or an abort may concern
 }
 
 // TestRandomPlans: SC-3, SC-139 and G-SC-3: after any faults a broadcast ends, and the root
@@ -48,7 +50,7 @@ func TestRandomPlans(t *testing.T) {
 }
 
 func runPlan(t *testing.T, seed uint64) (faulty bool) {
-	p := &plan{seed: seed, rng: rand.New(rand.NewPCG(seed, 9)), log: history.New()}
+	p := &plan{seed: seed, rng: rand.New(rand.NewPCG(seed, 9)), log: history.New(), faulty: make(map[sim.NodeID]bool)}
 	p.n = 2 + p.rng.IntN(40)
 	p.shape = []wire.Tree{{}, {Type: wire.KNomial, K: 3}, {Type: wire.KNomial, K: 4}, {Type: wire.KAry, K: 1}, {Type: wire.KAry, K: 2}, {Type: wire.KAry, K: 3}, {Type: wire.KAry, K: 100}}[p.rng.IntN(7)]
 	p.root = sim.NodeID(p.rng.IntN(p.n))
@@ -121,6 +123,7 @@ func (p *plan) group() wire.GroupID {
 func (p *plan) faults() {
 	for range p.rng.IntN(3) {
 		id := sim.NodeID(p.rng.IntN(p.n))
+		p.faulty[id] = true
 		p.control.At(p.control.Now()+time.Duration(p.rng.IntN(60_000))*time.Microsecond, func() { p.c.net.Command(id, "abort") })
 	}
 	for range p.rng.IntN(4) {
@@ -128,6 +131,7 @@ func (p *plan) faults() {
 		if id == p.root {
 			continue
 		}
+		p.faulty[id] = true
 		at := p.control.Now() + time.Duration(p.rng.IntN(60_000))*time.Microsecond
 		switch p.rng.IntN(4) {
 		case 0:
@@ -180,6 +184,7 @@ func (p *plan) broadcast(t *testing.T, group wire.GroupID, value uint64) (faulty
 		t.Fatalf("seed %d: broadcast %d of %d nodes hangs", p.seed, value, p.n)
 	}
 	p.check(t, root.results[before], text, value)
+	p.checkReasons(t, root.results[before], &o)
 	return len(root.results[before].missing) > 0
 }
 
@@ -209,6 +214,50 @@ func (p *plan) check(t *testing.T, r result, text string, value uint64) {
 			t.Errorf("seed %d: node %d ran %d times", p.seed, i, n.ran[text])
 		}
 	}
+}
+
+// checkReasons compares the missing members of a broadcast with the table of failures in
+// docs/collectives.md.
+func (p *plan) checkReasons(t *testing.T, r result, o *Outgoing) {
+	t.Helper()
+	shape, _ := p.shape.OrDefault().Topology()
+	tree := tree.Tree{Topology: shape, N: p.n, Root: int(p.root)}
+	for _, e := range r.missing {
+		explained := false
+		for rank, ok := int(e.Rank), true; ok && !explained; rank, ok = tree.Parent(rank) {
+			explained = p.explains(rank, e, o)
+		}
+		if !explained {
+			t.Errorf("seed %d: rank %d is missing without a reason: %v", p.seed, e.Rank, e.Status)
+		}
+	}
+	for _, id := range r.answered {
+		for rank, ok := id, true; ok; rank, ok = tree.Parent(rank) {
+			s := &p.c.nodes[rank].service
+			if rank != int(p.root) && (s.reject != wire.OK || rank == id && (s.mute || s.below || s.fail != wire.OK && !s.deaf)) && !p.faulty[sim.NodeID(rank)] {
+				t.Errorf("seed %d: rank %d answered, although the service of rank %d does not", p.seed, id, rank)
+			}
+		}
+	}
+}
+
+// explains reports whether what is wrong with a node explains why a member, itself or one below
+// it, is missing.
+func (p *plan) explains(rank int, e wire.Missing, o *Outgoing) bool {
+	s := &p.c.nodes[rank].service
+	itself, silent := rank == int(e.Rank), s.mute || s.deaf || s.late > 0 || s.think > 0 || s.timeout > 0 || s.parts > 1
+	slow := o.Segment > 0 && o.Bulk > uint64(o.Segment) && rank != int(p.root) // b has no round trip for each segment
+	switch {
+	case p.faulty[sim.NodeID(rank)]:
+		return true
+	case e.Status == wire.ELOST: // "ELOST for those below whose answers do not fit"
+		return !itself && (silent || slow || s.fail != wire.OK) && o.Carry != 0
+	case s.reject != wire.OK && rank != int(p.root): // "PreRequest returns an error": the subtree
+		return e.Status == s.reject
+	}
+	return slow && e.Status == wire.ETIMEDOUT || itself && (e.Status == s.fail || // "IncomingRequest returns an error"
+		silent && e.Status == wire.ETIMEDOUT || // "the service does not reply"
+		s.below && e.Status == wire.EAGAIN) // "ReplyBelow": the status that it gave
 }
 
 // tell appends an event at a node to the history.
