@@ -77,7 +77,12 @@ func (t *Table) arriveRequest(ni *lnet.NI, d *lnd.Delivery, index uint32, kind E
 	p := &t.portals[index]
 	p.mu.Lock()
 	changes := p.changes.Load()
-	md, offset, mlength, out := t.match(p, &r)
+	var md *md
+	var offset, mlength int
+	out := noMatch
+	if kind == EventGet || !p.usedUpBy(d.From.NID) {
+		md, offset, mlength, out = t.match(p, &r)
+	}
 	if out == busy || out == noMatch && p.lazy && kind == EventPut {
 		answer, why := t.hold(p, ni, d, md)
 		p.mu.Unlock()

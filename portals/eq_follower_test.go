@@ -66,7 +66,9 @@ func (l *readLoop) Receive(f lnd.Follower) bool {
 func handedOver(t *testing.T) *readLoop {
 	t.Helper()
 	l := newReadLoop()
-	for n := range 2 { // the first event makes the queue request the read loop, the second one hands it over
+	// The first event makes the queue request the read loop, and the second one hands it over, unless Wait has
+	// taken that event before arrive looks.
+	for n := 0; n < 2 || !l.handed && n < 100; n++ {
 		done := l.wait(context.Background())
 		synctest.Wait()
 		l.arrive(&Event{HdrData: uint64(n)})

@@ -14,8 +14,10 @@ import (
 type InboxConfig struct {
 	Portal int // portal index, 0 to Portals-1
 	// Buffers is the number of buffers posted at any time, and the most that are cached. A buffer whose
-	// message has begun to arrive is not counted, up to 256 such buffers and 64 MiB. So, without HandleFirst,
-	// peers that do not send the rest of their messages do not make the messages of other peers wait. 0: 4.
+	// message has begun to arrive is not counted, up to 256 such buffers and 64 MiB, or none with HandleFirst.
+	// A quarter of all these buffers is the most that messages of one NID take while they are arriving: further
+	// ones of that NID wait. So a peer that does not send the rest of its messages does not make those of other
+	// peers wait, if there are at least two buffers. 0: 4.
 	Buffers int
 	Size    int // bytes of each buffer: the largest message; 0: MaxPayload
 	// MaxKept bounds the buffers that handlers keep, see [Inbox.Keep]: while that many are
@@ -88,7 +90,7 @@ func (in *Inbox) Open(t *Table, cfg InboxConfig) error {
 	if cfg.MaxKept <= 0 {
 		cfg.MaxKept = cfg.Buffers
 	}
-	if p := t.portal(cfg.Portal); p != nil && !p.claim(in) {
+	if p := t.portal(cfg.Portal); p != nil && !p.claim(in, cfg.share()) {
 		return opError("Inbox.Open", ErrInUse)
 	}
 	if err := t.SetLazy(cfg.Portal); err != nil {
@@ -103,11 +105,11 @@ func (in *Inbox) Open(t *Table, cfg InboxConfig) error {
 }
 
 // claim registers an inbox as that of the portal. It returns false if another inbox is open there.
-func (p *portal) claim(in *Inbox) bool {
+func (p *portal) claim(in *Inbox, share int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.inbox == nil {
-		p.inbox = in
+		p.inbox, p.share = in, share
 	}
 	return p.inbox == in
 }
@@ -234,7 +236,8 @@ func (in *Inbox) withdraw(b *inboxBuffer) {
 func (in *Inbox) arrived(e *Event) {
 	b := e.UserPtr.(*inboxBuffer)
 	in.mu.Lock()
-	if b.arriving {
+	begun := b.arriving
+	if begun {
 		b.arriving = false
 		in.arriving--
 	} else {
@@ -242,6 +245,9 @@ func (in *Inbox) arrived(e *Event) {
 	}
 	b.handled = true
 	in.mu.Unlock()
+	if begun {
+		in.end(e.Sender)
+	}
 	if e.Kind == EventPut && !in.cfg.HandleFirst {
 		in.Refill()
 	}

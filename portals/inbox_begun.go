@@ -20,6 +20,7 @@ func (o *operation) begun() {
 	b.arriving = true
 	in.arriving++
 	in.mu.Unlock()
+	in.begin(o.event.Sender)
 	if !in.cfg.HandleFirst {
 		in.Refill()
 	}
@@ -28,8 +29,8 @@ func (o *operation) begun() {
 // excess returns how many of the arriving messages count as posted buffers: with HandleFirst all, otherwise
 // those above the bounds. Refill may be called before Open, when there is no Size. The caller holds in.mu.
 func (in *Inbox) excess() int {
-	if in.cfg.HandleFirst || in.cfg.Size == 0 {
+	if in.cfg.Size == 0 {
 		return in.arriving
 	}
-	return max(in.arriving-min(maxArriving, maxArrivingBytes/in.cfg.Size), 0)
+	return max(in.arriving-in.cfg.uncounted(), 0)
 }

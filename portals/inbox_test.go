@@ -189,10 +189,7 @@ func TestInboxUnfinishedBound(t *testing.T) {
 	}
 	begun := make([]*lnd.Delivery, 3)
 	for i := range begun {
-		begun[i] = &lnd.Delivery{Header: putHeader(4, wire.PutCmd{AckMD: wire.NoHandle(), Portal: 5}), From: there}
-		if answer, err := net.up.Parse(begun[i]); answer != lnd.Accept || err != nil {
-			t.Fatalf("message %d: answer %v, %v", i, answer, err)
-		}
+		begun[i] = begin(t, net, i, lnd.Accept)
 	}
 	h.arrivePut(net, 1, 4)
 	if in.Posted() != 0 || net.holding() != 1 {

@@ -49,7 +49,7 @@ func (t *Table) tryHeld(p *portal, e *me) (ready operationList) {
 	var kept operationList
 	for p.held.n > 0 && t.takesMore(e) {
 		o := p.held.pop()
-		if o.waits != nil {
+		if o.waits != nil || p.usedUpBy(o.d.From.NID) {
 			kept.push(o)
 			continue
 		}
