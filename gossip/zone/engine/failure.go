@@ -103,13 +103,15 @@ func (m *Machine) lost(l *link) {
 }
 
 // excuse gives the peer of a link another timeout. A request that failed is repeated after a back-off,
-// because the next one may fail as quickly.
+// because the next one may fail as quickly, but within that timeout: otherwise a member that has failed
+// before would be suspected later than others.
 func (m *Machine) excuse(l *link) {
 	m.stats.Excused++
 	l.heard, l.probing, l.doubted = m.now, false, false
 	switch l.state {
 	case connecting:
 		m.retry(l)
+		l.due = min(l.due, m.now+m.cfg.Timeout)
 	case held:
 		l.state = up
 	}

@@ -83,3 +83,23 @@ func TestLateReconnects(t *testing.T) {
 		t.Errorf("%d requests in a heartbeat, %d suspicions", requests, s.m.stats.Filed)
 	}
 }
+
+// TestLateBackoff: a node that was slow asks a member for a link again within a timeout, also if many earlier
+// requests have failed (MS-A2, MS-A29).
+func TestLateBackoff(t *testing.T) {
+	spec.Covers(t, "MS-A2", "MS-A29")
+	s := newSolo(t, 9, Config{})
+	for i := 1; i < 9; i++ {
+		s.link(i, v(7, 1))
+	}
+	s.step(Input{Kind: Delivered, At: s.now - 600*time.Millisecond, Message: &wire.Message{Kind: wire.Heartbeat, From: s.ref[1], Version: v(7, 1)}})
+	s.step(Input{Kind: Failed, Node: s.ref[2], Local: true})
+	s.step(Input{Kind: Down, Node: s.ref[2]})
+	s.step(Input{Kind: Failed, Node: s.ref[2]})
+	l := s.m.links.get(s.ref[2])
+	l.backoff = maxBackoff // as after many failures
+	s.step(Input{Kind: Failed, Node: s.ref[2]})
+	if l = s.m.links.get(s.ref[2]); l.state != retrying || l.due > s.now+s.m.cfg.Timeout {
+		t.Errorf("the link is %v, and asked for again after %v", l.state, l.due-s.now)
+	}
+}
