@@ -40,8 +40,8 @@ type Agent struct {
 	outbox   portals.Outbox[sending]
 	watchers watchers
 	queries  queries
-	watched  map[ID]func() // functions that end watching a connection; used by apply, and by Close afterwards
-	lines    memberLines   // used by apply
+	watched  map[ID]func()             // functions that end watching a connection; used by apply, and by Close afterwards
+	lines    map[lineKind]*memberLines // used by apply
 
 	changing sync.Mutex // held while the node joins, leaves or writes
 	closed   atomic.Bool

@@ -6,15 +6,22 @@ import (
 )
 
 // Bounds of the lines about members in the log: in a zone without a key, any host can have nodes join and
-// leave, as fast as messages travel. A zone of some thousand members can be restarted as a whole in an
-// hour without loss of a line (local policy).
+// leave, as fast as messages travel. Lines of each kind have a bound of their own, so that strangers that say
+// goodbye do not hide members that die. A zone of some thousand members can be restarted as a whole in an hour
+// without loss of a line (local policy).
 const (
-	maxMemberLines  = 16 << 10  // lines about members that joined or left, in an hour
+	maxMemberLines  = 8 << 10   // lines of a kind about members that joined or left, in an hour
 	memberLinesLast = time.Hour // time after which as many lines may follow
 	memberTrickle   = 10 * time.Second
 )
 
-// memberLines counts the log lines about members.
+// lineKind is a kind of log lines about members: those that joined, or those that left for a cause.
+type lineKind struct {
+	event EventKind
+	cause Cause
+}
+
+// memberLines counts the log lines of a kind about members.
 type memberLines struct {
 	began  time.Duration // when the present hour began
 	latest time.Duration // when the latest line was logged
@@ -42,7 +49,14 @@ func (l *memberLines) next(now time.Duration) (more slog.Attr, logged bool) {
 
 // logMember logs that a member joined or left.
 func (a *Agent) logMember(e *Event) {
-	switch more, logged := a.lines.next(a.clock.Now()); {
+	kind := lineKind{e.Kind, e.Cause}
+	if a.lines == nil {
+		a.lines = make(map[lineKind]*memberLines)
+	}
+	if a.lines[kind] == nil {
+		a.lines[kind] = new(memberLines)
+	}
+	switch more, logged := a.lines[kind].next(a.clock.Now()); {
 	case !logged:
 	case e.Kind == Joined:
 		a.log.Info("node joined the zone", slog.String("node", e.ID.Name()), slog.Any("version", e.Version), more)

@@ -21,7 +21,7 @@ type setClock struct {
 func (c *setClock) Now() time.Duration { return c.now }
 
 // TestFewMemberLines: MS-110: strangers that join a zone without a key, and leave it, cannot fill the log: the lines
-// about members are bounded in each hour. Above the bound there is a line now and then, which says how many
+// about members are bounded in each hour, those of each kind on their own: a member that dies is told of all the same. Above the bound there is a line now and then, which says how many
 // are missing.
 func TestFewMemberLines(t *testing.T) {
 	spec.Covers(t, "MS-110")
@@ -29,9 +29,12 @@ func TestFewMemberLines(t *testing.T) {
 	clock := &setClock{now: time.Hour}
 	a := &Agent{clock: clock, log: slog.New(slog.NewTextHandler(&log, nil))}
 	a.watchers.init(clock)
+	leave := func(cause Cause) {
+		a.happened(&Event{Kind: Left, ID: nth(1), Version: Version{Inc: 1, Minor: 1}, Cause: cause}, 1)
+	}
 	come := func() {
 		a.happened(&Event{Kind: Joined, ID: nth(1), Version: Version{Inc: 1, Minor: 1}}, 1)
-		a.happened(&Event{Kind: Left, ID: nth(1), Version: Version{Inc: 1, Minor: 1}}, 1)
+		leave(Said)
 	}
 	want := func(what string, lines int, last string) {
 		t.Helper()
@@ -41,13 +44,15 @@ func TestFewMemberLines(t *testing.T) {
 		log.Reset()
 	}
 	const extra = 100
-	for range maxMemberLines/2 + extra {
+	for range maxMemberLines + extra {
 		come()
 	}
-	want("many at once", maxMemberLines, "cause=said code=0")
+	want("many at once", 2*maxMemberLines, "cause=said code=0")
+	leave(Dead)
+	want("a death beside them", 1, "cause=dead code=0")
 	clock.now += memberTrickle
 	come()
-	want("later", 1, fmt.Sprintf("unsaid=%d", 2*extra))
+	want("later", 2, fmt.Sprintf("unsaid=%d", extra))
 	clock.now += time.Hour
 	come()
 	want("an hour later", 2, "cause=said code=0")
