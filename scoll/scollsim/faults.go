@@ -7,6 +7,7 @@ import (
 
 	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario/kit"
 )
 
 // faults is the ground truth for the condition missing-right: what was wrong with nodes, links
@@ -14,7 +15,7 @@ import (
 type faults struct {
 	net   *Net
 	nodes []nodeFaults
-	links []linkState // ordered by time: each counts until the next
+	links kit.LinkHistory
 	// met has pairs of nodes, with stacks, over whose connection an answer has come: a parent and
 	// its child.
 	met map[[2]sim.NodeID]bool
@@ -35,23 +36,11 @@ type serviceChange struct {
 	behaviour
 }
 
-// linkState has the cuts, and the changes of links, from an instant on.
-type linkState struct {
-	at      time.Duration
-	cuts    sim.Cuts
-	changes []linkChange // the later ones prevail
-}
-
-type linkChange struct {
-	from, to sim.NodeSet
-	change   link.Change
-}
-
 // never is an instant before all others.
 const never = time.Duration(-1)
 
 func (f *faults) init(n *Net) {
-	f.net, f.nodes, f.links, f.met = n, make([]nodeFaults, n.cfg.Nodes), []linkState{{at: never}}, make(map[[2]sim.NodeID]bool)
+	f.net, f.nodes, f.met = n, make([]nodeFaults, n.cfg.Nodes), make(map[[2]sim.NodeID]bool)
 	for id := range f.nodes {
 		f.nodes[id] = nodeFaults{down: true, last: never, aborted: never, services: []serviceChange{{at: never}}}
 	}
@@ -63,7 +52,7 @@ func (f *faults) happens(a *sim.Act) {
 	case sim.Kill, sim.Crash, sim.Pause, sim.Resume, sim.Slow:
 		f.nodes[a.Node].happens(a, f.net.Now())
 	case sim.Partition, sim.Cut, sim.Heal, sim.SetLink, sim.ResetLinks:
-		f.links = append(f.links, f.links[len(f.links)-1].next(a, f.net.Now(), f.net.cfg.Nodes))
+		f.links.Happens(a, f.net.Now(), f.net.cfg.Nodes)
 		maps.DeleteFunc(f.met, func(pair [2]sim.NodeID, _ bool) bool { return f.poor(pair[0], pair[1], f.net.Now()) })
 	}
 }
@@ -79,24 +68,6 @@ func (f *nodeFaults) happens(a *sim.Act, now time.Duration) {
 	case sim.Slow:
 		f.slow, f.last = a.Extra > 0, max(f.last, now)
 	}
-}
-
-// next returns the state after an act.
-func (s linkState) next(a *sim.Act, now time.Duration, nodes int) linkState {
-	s.at, s.cuts.Pairs, s.changes = now, slices.Clip(s.cuts.Pairs), slices.Clip(s.changes)
-	switch a.Verb {
-	case sim.Partition:
-		s.cuts.Partition(nodes, a.Sets)
-	case sim.Cut:
-		s.cuts.Cut(a.From, a.To)
-	case sim.Heal:
-		s.cuts.Heal()
-	case sim.SetLink:
-		s.changes = append(s.changes, linkChange{a.From, a.To, a.Change})
-	case sim.ResetLinks:
-		s.changes = nil
-	}
-	return s
 }
 
 // began records that an incarnation of a node begins. Others learn of its return, and that its
@@ -145,12 +116,9 @@ func (f *faults) stranger(child, parent sim.NodeID, at time.Duration) bool {
 // poor reports whether, at any time since an instant, messages between two nodes were lost, or
 // could take longer for the way there and back than nodes think.
 func (f *faults) poor(a, b sim.NodeID, since time.Duration) bool {
-	for i := range f.links {
-		if i+1 < len(f.links) && f.links[i+1].at < since {
-			continue
-		}
-		there, ok := f.longest(&f.links[i], a, b)
-		back, ok2 := f.longest(&f.links[i], b, a)
+	for s := range f.links.Since(since) {
+		there, ok := f.longest(s, a, b)
+		back, ok2 := f.longest(s, b, a)
 		if !ok || !ok2 || there+back > f.net.cfg.Scoll.RTT {
 			return true
 		}
@@ -160,13 +128,8 @@ func (f *faults) poor(a, b sim.NodeID, since time.Duration) bool {
 
 // longest returns how long a message may take from one node to another; ok is false if it may be
 // lost.
-func (f *faults) longest(s *linkState, from, to sim.NodeID) (d time.Duration, ok bool) {
-	q := *f.net.cfg.Topology.Route(from, to).Link
-	for _, c := range s.changes {
-		if c.from.Has(from) && c.to.Has(to) {
-			q = c.change.Apply(q)
-		}
-	}
+func (f *faults) longest(s *kit.LinkState, from, to sim.NodeID) (d time.Duration, ok bool) {
+	q := s.Quality(*f.net.cfg.Topology.Route(from, to).Link, from, to)
 	if d = q.Latency.Max(); q.Reorder > 0 {
 		hold := q.Hold.Max()
 		if q.Hold == (link.Dist{}) {
@@ -174,5 +137,5 @@ func (f *faults) longest(s *linkState, from, to sim.NodeID) (d time.Duration, ok
 		}
 		d += hold
 	}
-	return d, q.Loss == 0 && !s.cuts.Apart(from, to)
+	return d, q.Loss == 0 && !s.Apart(from, to)
 }

@@ -1,0 +1,82 @@
+package kit
+
+import (
+	"iter"
+	"slices"
+	"time"
+
+	"ulnet/lnd/link"
+	"ulnet/lnd/sim"
+)
+
+// LinkHistory is what was done to the links of a network, for an oracle that has to know what was
+// wrong with them at an earlier time. The zero value is that of a network without faults.
+type LinkHistory struct {
+	later []LinkState // states after the first, ordered by time
+}
+
+// LinkState has the partition, the cuts and the changes of links, from an instant on.
+type LinkState struct {
+	sim.Cuts
+
+	at      time.Duration
+	changes []linkChange // the later ones prevail
+}
+
+type linkChange struct {
+	from, to sim.NodeSet
+	change   link.Change
+}
+
+// Happens records an act that concerns links, and ignores others. nodes is the number of nodes.
+func (h *LinkHistory) Happens(a *sim.Act, now time.Duration, nodes int) {
+	var s LinkState
+	if last := len(h.later) - 1; last >= 0 {
+		s = h.later[last]
+	}
+	s.at, s.Pairs, s.changes = now, slices.Clip(s.Pairs), slices.Clip(s.changes)
+	switch a.Verb {
+	case sim.Partition:
+		s.Partition(nodes, a.Sets)
+	case sim.Cut:
+		s.Cut(a.From, a.To)
+	case sim.Heal:
+		s.Heal()
+	case sim.SetLink:
+		s.changes = append(s.changes, linkChange{a.From, a.To, a.Change})
+	case sim.ResetLinks:
+		s.changes = nil
+	default:
+		return
+	}
+	h.later = append(h.later, s)
+}
+
+// Since yields the states that the links were in at any time since an instant.
+func (h *LinkHistory) Since(at time.Duration) iter.Seq[*LinkState] {
+	return func(yield func(*LinkState) bool) {
+		if len(h.later) == 0 || h.later[0].at >= at {
+			if !yield(&LinkState{}) {
+				return
+			}
+		}
+		for i := range h.later {
+			if i+1 < len(h.later) && h.later[i+1].at < at {
+				continue
+			}
+			if !yield(&h.later[i]) {
+				return
+			}
+		}
+	}
+}
+
+// Quality returns the quality of the links from one node to another, which were as given at first.
+func (s *LinkState) Quality(first link.Quality, from, to sim.NodeID) link.Quality {
+	for _, c := range s.changes {
+		if c.from.Has(from) && c.to.Has(to) {
+			first = c.change.Apply(first)
+		}
+	}
+	return first
+}
