@@ -37,7 +37,7 @@ func drawPartitions(seed uint64) string {
 	p.restartAll(at)
 	p.Line("expect over within 60s\nexpect whole within 30s")
 	p.Line("at %v do %d send 3\nexpect over within 10s\nexpect idle within 10s", 180*time.Second, 1+p.IntN(p.nodes))
-	p.Line("expect proven\nexpect once\nexpect success-right\nalways bounded")
+	p.Line("expect proven\nexpect once\nexpect success-right\nexpect failed-right\nexpect lost-right\nalways bounded")
 	return p.String()
 }
 

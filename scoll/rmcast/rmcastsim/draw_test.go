@@ -48,7 +48,7 @@ func (p *plan) traffic() {
 
 // end finishes the plan: in the end all messages are over, and nothing is kept.
 func (p *plan) end() string {
-	p.Line("expect over\nexpect idle\nexpect proven\nexpect once\nexpect success-right\nalways bounded")
+	p.Line("expect over\nexpect idle\nexpect proven\nexpect once\nexpect success-right\nexpect failed-right\nexpect lost-right\nalways bounded")
 	return p.String()
 }
 
@@ -61,7 +61,6 @@ func mildPlan(seed uint64) string {
 	kinds := []string{"kill", "crash", "pause", "slow", "skew"}
 	p.Mix(kinds)
 	p.Line("random faults %d from 1.5s to 8s of %s", 1+p.IntN(1+min(p.nodes/4, 4)), strings.Join(kinds[:1+p.IntN(3)], " "))
-	p.Line("expect failed-right")
 	return p.end()
 }
 

@@ -15,7 +15,7 @@ import (
 // own clock.
 func (n *Net) leaves(id sim.NodeID, now time.Duration) {
 	m := &n.nodes[id]
-	m.wants, m.excused, m.leaveAt, m.healedAt = false, true, now, m.healed
+	m.wants, m.leaveAt, m.toldAt, m.healedAt = false, now, n.Now(), m.healed
 	n.ledger.left[n.id(id)] = true
 }
 
@@ -35,10 +35,10 @@ func (n *Net) left(id sim.NodeID, now time.Duration, why error) {
 	}
 }
 
-// mayFail reports whether a leaving node may count as failed: after a fault of the node or its links,
-// while managers hear of its restart or, as docs/multicast.md says of a member whose manager is
-// silent, because "the member gives its membership up (`healed`), and so has ended".
+// mayFail reports whether a leaving node may count as failed: shortly after a fault of the node or
+// its links, while managers hear of its restart or, as docs/multicast.md says of a member whose
+// manager is silent, because "the member gives its membership up (`healed`), and so has ended".
 func (n *Net) mayFail(id sim.NodeID) bool {
 	m := &n.nodes[id]
-	return m.impaired || n.Now() <= n.oracle.news[id] || m.healed > m.healedAt
+	return n.mayExpel(id, m.toldAt) || m.healed > m.healedAt
 }

@@ -13,6 +13,7 @@ import (
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/scoll/rmcast"
+	"ulnet/scoll/rmcast/engine"
 	"ulnet/scoll/rmcast/wire"
 )
 
@@ -72,7 +73,8 @@ type ledger struct {
 	net      *Net
 	all      []*Message
 	versions map[rmcast.Version][]rmcast.Member
-	left     map[rmcast.ID]bool      // members that left, or gave up their membership
+	left     map[rmcast.ID]bool      // members that left
+	gaveUp   map[rmcast.ID]bool      // members that gave up their membership
 	order    map[[2]rmcast.ID]uint64 // by receiver and origin: sequence number of the latest delivery
 	problems problems
 	open     int // number of messages whose outcome is not final
@@ -85,12 +87,12 @@ type ledger struct {
 
 // problems are the first violation of each kind.
 type problems struct {
-	proven, once, content, order, failed, success error
+	proven, once, content, order, failed, success, lost error
 }
 
 func (l *ledger) init(n *Net) {
 	l.net, l.versions, l.order = n, make(map[rmcast.Version][]rmcast.Member), make(map[[2]rmcast.ID]uint64)
-	l.left = make(map[rmcast.ID]bool)
+	l.left, l.gaveUp = make(map[rmcast.ID]bool), make(map[rmcast.ID]bool)
 }
 
 // begin records the messages of the command "send COUNT SIZE".
@@ -155,6 +157,10 @@ func (l *ledger) list(v rmcast.Version, members []rmcast.Member) {
 // released is called when the origin of a message was told that all live members have it, and
 // checks that (RM-2). why is nil or ErrSplit.
 func (l *ledger) released(m *Message, r rmcast.Result, why error) {
+	if m.over() {
+		kit.Note(&l.problems.once, "at %v message %s ends again: released", l.net.Now(), m.name())
+		return
+	}
 	m.Outcome, m.Done, m.Result, m.Why = Released, l.net.Now(), r, why
 	l.open--
 	l.elapsed = m.Elapsed()
@@ -174,19 +180,27 @@ func (l *ledger) released(m *Message, r rmcast.Result, why error) {
 	}
 }
 
-// failed checks that a member that is named as failed has ended, or was impaired by a fault.
+// failed checks that a member that is named as failed has ended, or may have been left behind since
+// the message was sent, see mayExpel. A member that was left behind and has joined again has not
+// ended: its process goes on.
 func (l *ledger) failed(m *Message, id rmcast.ID) {
 	n, node := l.net, kit.NodeOf(id.NID)
-	if n.Up(node) && n.nodes[node].incarnation == id.Incarnation && !n.nodes[node].excused && n.Now() > n.oracle.news[node] {
+	if l.goesOn(id) && !n.mayExpel(node, m.Sent) {
 		kit.Note(&l.problems.failed, "at %v message %s is released, and %v is named as failed, which lives", m.Done, m.name(), id)
 	}
+}
+
+// goesOn reports whether the process of a member goes on, and has neither left nor given up the
+// membership: "the member gives its membership up (`healed`), and so has ended" (docs/multicast.md).
+func (l *ledger) goesOn(id rmcast.ID) bool {
+	n, node := l.net, kit.NodeOf(id.NID)
+	return n.Up(node) && id.Incarnation >= n.nodes[node].began && !l.left[id] && !l.gaveUp[id]
 }
 
 // success checks the members that are named as failed. Each must have died, left or come back
 // as another member, unless the origin got ErrSplit. Having been cut off or slow is no excuse.
 func (l *ledger) success(m *Message, id rmcast.ID) {
-	n, node := l.net, kit.NodeOf(id.NID)
-	if m.Why == nil && n.Up(node) && id.Incarnation >= n.nodes[node].began && !l.left[id] && m.got[node] != id.Incarnation {
+	if m.Why == nil && l.goesOn(id) && m.got[kit.NodeOf(id.NID)] != id.Incarnation {
 		kit.Note(&l.problems.success, "at %v message %s is a success, and %v lives and has not delivered it", m.Done, m.name(), id)
 	}
 }
@@ -196,7 +210,10 @@ func (l *ledger) success(m *Message, id rmcast.ID) {
 func (l *ledger) healed(id sim.NodeID, times uint64) {
 	node := &l.net.nodes[id]
 	if times > node.healed {
-		l.left[l.net.id(id)] = true
+		l.gaveUp[l.net.id(id)] = true
+		if !l.net.mayHeal(id) {
+			kit.Note(&l.problems.failed, "at %v node %v gave its membership up, and no manager had a fault", l.net.Now(), id)
+		}
 	}
 	node.healed = times
 }
@@ -208,8 +225,27 @@ func (l *ledger) ended(m *Message, why error) {
 		kit.Note(&l.problems.once, "at %v message %s ends again: %w", l.net.Now(), m.name(), why)
 		return
 	}
+	l.mayLose(m, why)
 	m.Outcome, m.Done, m.Why = Lost, l.net.Now(), why
 	l.open--
+}
+
+// mayLose checks the error with which a message ends.
+func (l *ledger) mayLose(m *Message, why error) {
+	n, origin := l.net, m.Origin
+	node, id, right := &n.nodes[origin], n.id(origin), false
+	switch {
+	case errors.Is(why, engine.ErrTooLong):
+		right = m.Size > n.cfg.Manager.Fragment // it takes more than a datagram
+	case errors.Is(why, engine.ErrNotMember), errors.Is(why, engine.ErrLeft):
+		right = !node.wants || l.left[id] || l.left[m.ID]
+	case errors.Is(why, engine.ErrExpelled): // "its own messages in flight end with `ErrExpelled`"
+		healed := n.incarnations[origin].stats().Healed > node.healed // the ledger is told of that after this message
+		right = healed || l.gaveUp[m.ID] || n.mayExpel(origin, m.Sent)
+	}
+	if !right {
+		kit.Note(&l.problems.lost, "at %v message %s of a member that is fine is lost: %w", n.Now(), m.name(), why)
+	}
 }
 
 // originGone ends the messages of a node whose incarnation ends.
@@ -234,5 +270,5 @@ func (l *ledger) lost(b []byte) {
 // as failed.
 func (n *Net) problems() error {
 	p := &n.ledger.problems
-	return errors.Join(p.proven, p.once, p.content, p.order, p.failed, p.success)
+	return errors.Join(p.proven, p.once, p.content, p.order, p.failed, p.success, p.lost)
 }

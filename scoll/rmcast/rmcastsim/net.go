@@ -59,6 +59,7 @@ type Net struct {
 	managers     []nid.NID
 	incarnations []incarnation // latest incarnation of each node; nil before its first
 	nodes        []membership
+	links        kit.LinkHistory
 	oracle       oracle
 	ledger       ledger
 
@@ -76,12 +77,12 @@ type incarnation interface {
 
 // membership is the simulation's state of one node as a member.
 type membership struct {
+	nodeFaults
 	wants       bool          // the node joins the group when it starts
 	incarnation uint64        // incarnation of the member that the node is, or would be
 	began       uint64        // number of the process's first incarnation
-	excused     bool          // the node may be counted as dead, or be late: it was impaired, or leaves
-	impaired    bool          // a fault has affected the node or its links
 	leaveAt     time.Duration // time at which the node was told to leave, by its own clock
+	toldAt      time.Duration // that time by the simulation's clock
 	healedAt    uint64        // healed at that time
 	healed      uint64        // how often the node gave up its membership of a group without a manager
 }
@@ -104,6 +105,7 @@ func prepare(cfg Config) *Net {
 		n.managers = append(n.managers, simlnd.NID(id))
 	}
 	for id := range n.nodes {
+		n.nodes[id].down, n.nodes[id].last = true, never
 		n.nodes[id].wants = cfg.Members == nil || cfg.Members(sim.NodeID(id))
 	}
 	n.Around = n.happens
@@ -119,19 +121,9 @@ func (n *Net) machines() kit.Machines[*kit.Message] {
 
 // happens tells the oracle and the ledger about faults of nodes and links.
 func (n *Net) happens(a *sim.Act, do func()) {
-	switch a.Verb {
-	case sim.Kill, sim.Crash:
-		if a.Changes {
-			n.oracle.ended(a.Node)
-			n.ledger.originGone(a.Node)
-		}
-	case sim.Pause, sim.Skew, sim.Slow:
-		n.excuse(sim.Nodes(a.Node))
-	case sim.Partition:
-		n.excuse(sim.AllNodes)
-	case sim.Cut, sim.SetLink:
-		n.excuse(a.From)
-		n.excuse(a.To)
+	if n.happened(a); a.Ends() {
+		n.oracle.ended(a.Node)
+		n.ledger.originGone(a.Node)
 	}
 	do()
 }
@@ -141,16 +133,12 @@ func (n *Net) happens(a *sim.Act, do func()) {
 func (n *Net) began(k incarnation, begins sim.Incarnation, incarnation uint64) {
 	n.incarnations[begins.Node] = k
 	m := &n.nodes[begins.Node]
-	m.incarnation, m.began, m.healed = incarnation, incarnation, 0
+	m.incarnation, m.began, m.healed, m.down = incarnation, incarnation, 0, false
 	if n.Control != nil {
+		if begins.Number > 0 {
+			m.last = n.Now()
+		}
 		n.oracle.started(begins)
-	}
-}
-
-// excuse records that nodes are impaired: from now on a manager may count them as dead.
-func (n *Net) excuse(set sim.NodeSet) {
-	for id := range set.All(n.cfg.Nodes) {
-		n.nodes[id].excused, n.nodes[id].impaired = true, true
 	}
 }
 
