@@ -108,9 +108,11 @@ type NI interface {
 
 // PeerCloser is an NI with connections that can be ended.
 type PeerCloser interface {
-	// ClosePeer ends the connections to the processes at a NID, because lnet has found out
-	// that the node is down. What is under way there fails, and the next message dials anew.
-	ClosePeer(peer nid.NID, cause error)
+	// ClosePeer ends the connections to the processes at a NID, because lnet has found out that
+	// the node is down, or, with the incarnation of a [Delivery], those to that incarnation,
+	// because the node has started again; 0: to any. What is under way there fails, and the
+	// next message dials anew. It may be called inside an upcall.
+	ClosePeer(peer nid.NID, incarnation uint64, cause error)
 }
 
 // ConnsSetter is an NI that can change how many connections it makes to a peer while it runs.

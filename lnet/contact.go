@@ -107,12 +107,16 @@ func (ni *NI) noteHeard(d *lnd.Delivery) {
 	if ni.node.forward.on.Load() && d.From.NID != ni.nid {
 		ni.heardOn(d.ReceivedAt)
 	}
+	p, ok := d.Cache.(*peerNI)
+	if ok {
+		ni.noteIncarnation(p, d)
+	}
 	if ni.routed(d) {
 		ni.noteRouted(d)
 		return
 	}
 	c := &ni.contacts
-	if p, ok := d.Cache.(*peerNI); ok {
+	if ok {
 		c = &p.contacts
 		if p.remote.Down() {
 			p.remote.heard(d.ReceivedAt)

@@ -101,24 +101,24 @@ func (n *Node) GatewayChecked(id nid.NID, err error) {
 	n.gateways.mu.Unlock()
 	n.judge(gw)
 	if lost {
-		n.closeGateway(gw, err)
+		n.closePeer(gw.nid, 0, err)
 	}
 	n.tellRouteWatchers()
 }
 
-// closeGateway makes drivers end the connections to a gateway that is down.
-func (n *Node) closeGateway(gw *gateway, cause error) {
-	ids := []nid.NID{gw.nid}
-	if known := n.peers.knownAs(gw.nid); known != nil {
+// closePeer makes drivers end the connections to all NIDs of the node with a NID, or only those to an incarnation that is not 0.
+func (n *Node) closePeer(id nid.NID, incarnation uint64, cause error) {
+	ids := []nid.NID{id}
+	if known := n.peers.knownAs(id); known != nil {
 		for i := range known.NIs {
-			if id := known.NIs[i].NID; id != gw.nid {
-				ids = append(ids, id)
+			if other := known.NIs[i].NID; other != id {
+				ids = append(ids, other)
 			}
 		}
 	}
 	for _, p := range n.paths(ids, nil) {
 		if c, ok := p.ni.lower.(lnd.PeerCloser); ok {
-			c.ClosePeer(p.nid, cause)
+			c.ClosePeer(p.nid, incarnation, cause)
 		}
 	}
 }

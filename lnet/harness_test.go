@@ -43,13 +43,16 @@ type driver struct {
 	sent  []*lnd.Message // messages given to the driver; guarded by mu, like all below
 	recv  []*lnd.Delivery
 	cut   []nid.NID       // peers whose connections lnet has closed
+	ended []uint64        // for each of cut: the incarnation to which they were; 0: any
 	given []time.Duration // time-outs that lnet has set
 
 	queued bool // the messages in sent have not left yet
 	closed bool
 }
 
-func (d *driver) ClosePeer(peer nid.NID, _ error) { d.cut = append(d.cut, peer) }
+func (d *driver) ClosePeer(peer nid.NID, incarnation uint64, _ error) {
+	d.cut, d.ended = append(d.cut, peer), append(d.ended, incarnation)
+}
 
 func (d *driver) Withdraw(want func(*lnd.Message) bool) {
 	d.mu.Lock()

@@ -19,6 +19,9 @@ type remote struct {
 	since    atomic.Int64                  // when the status became DOWN
 	failures atomic.Pointer[failureCounts] // failures by class; nil: none so far
 
+	incarnation atomic.Uint64 // incarnation of the node at the NID, from the latest connection of which a message came; 0: unknown
+	earlier     atomic.Uint64 // the incarnation before that; 0: none
+
 	paths  int // peer NIs; guarded by the table's lock, like routes
 	routes int // number of routes whose gateway has the NID
 }

@@ -147,9 +147,9 @@ func (ni *netIf) Recv(d *lnd.Delivery) {
 }
 
 // ClosePeer ends the connections to a peer, if the driver can.
-func (ni *netIf) ClosePeer(peer nid.NID, cause error) {
+func (ni *netIf) ClosePeer(peer nid.NID, incarnation uint64, cause error) {
 	if c, ok := ni.lower.(lnd.PeerCloser); ok {
-		c.ClosePeer(peer, cause)
+		c.ClosePeer(peer, incarnation, cause)
 	}
 }
 

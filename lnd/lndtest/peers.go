@@ -117,7 +117,8 @@ func testPeers(t *testing.T, f *fabric) {
 }
 
 // testClosePeer: when lnet ends the connections to a peer, both ends report PeerDown, this end
-// with lnet's cause, and later messages open another connection. A connection that was being
+// with lnet's cause, and later messages open another connection. Connections to another
+// incarnation of the peer than lnet names do not end. A connection that was being
 // made at that time may come up and break again, with the message on it: so the test repeats the
 // message.
 func testClosePeer(t *testing.T, f *fabric) {
@@ -130,8 +131,13 @@ func testClosePeer(t *testing.T, f *fabric) {
 	f.await("arrival", f.upB.count(1))
 	f.await("PeerUp", f.upA.told(true))
 	f.await("PeerUp at the other end", f.upB.told(true))
-	closer.ClosePeer(f.h.Unreachable, cause) // no node has this NID
-	closer.ClosePeer(f.b.NID(), cause)
+	closer.ClosePeer(f.h.Unreachable, 0, cause) // no node has this NID
+	if f.h.Incarnation != nil {
+		closer.ClosePeer(f.b.NID(), f.h.Incarnation(f.b)+1, errors.New("test: of another incarnation"))
+		closer.ClosePeer(f.b.NID(), f.h.Incarnation(f.b), cause)
+	} else {
+		closer.ClosePeer(f.b.NID(), 0, cause)
+	}
 	for _, up := range []*recorder{f.upA, f.upB} {
 		f.await("PeerDown at both ends", func() bool {
 			up.mu.Lock()

@@ -70,7 +70,7 @@ func TestBrokenInBatch(t *testing.T) {
 // messages have ended.
 func TestEndedInBatch(t *testing.T) {
 	for name, end := range map[string]func(e *metered, c *conn){
-		"lnet closes the peer":   func(e *metered, _ *conn) { e.ni.ClosePeer(e.free[0].Target.NID, errors.New("dead")) },
+		"lnet closes the peer":   func(e *metered, _ *conn) { e.ni.ClosePeer(e.free[0].Target.NID, 0, errors.New("dead")) },
 		"the device disconnects": func(_ *metered, c *conn) { c.vc.Disconnect() },
 		"the device has no memory": func(_ *metered, c *conn) {
 			c.completed([]verbs.Completion{{ID: uint64(noopID), Status: verbs.General}})

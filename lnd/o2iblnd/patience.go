@@ -51,11 +51,11 @@ func (ni *NI) rescan() {
 }
 
 // ClosePeer implements lnd.PeerCloser.
-func (ni *NI) ClosePeer(id nid.NID, cause error) {
+func (ni *NI) ClosePeer(id nid.NID, incarnation uint64, cause error) {
 	ni.mu.RLock()
 	p := ni.peers[id]
 	ni.mu.RUnlock()
 	if p != nil {
-		p.fail(newError(PeerClosed, lustre(id), cause))
+		p.failOf(incarnation, newError(PeerClosed, lustre(id), cause))
 	}
 }

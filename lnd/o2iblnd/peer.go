@@ -198,13 +198,18 @@ func (p *peer) closed(c *conn, cause *Error) {
 	p.unlock()
 }
 
-// fail ends all connections because of cause: lnet refuses a header of the peer, or closes the peer.
-func (p *peer) fail(cause *Error) {
+// fail ends all connections because of cause: lnet refuses a header of the peer.
+func (p *peer) fail(cause *Error) { p.failOf(0, cause) }
+
+// failOf ends the connections to an incarnation of the peer because of cause; 0: to any.
+func (p *peer) failOf(incarnation uint64, cause *Error) {
 	p.mu.Lock()
 	conns := p.conns
 	p.mu.Unlock()
 	for _, c := range conns {
-		c.fail(cause)
+		if incarnation == 0 || c.peerStamp == incarnation {
+			c.fail(cause)
+		}
 	}
 }
 

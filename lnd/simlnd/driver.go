@@ -64,6 +64,7 @@ type ni struct {
 
 	// Guarded by the host's lock:
 	outbox  lnd.Queue
+	closing []closing   // what ClosePeer was called with
 	resumed []*delivery // deliveries for which Recv was called
 	closed  bool
 	groups  []lnd.Group // groups that this NI has joined
@@ -92,19 +93,48 @@ func (ni *ni) Send(m *lnd.Message) {
 	}
 }
 
-// drain processes the messages given to Send and Recv, and reports whether there were
+// closing is a call of ClosePeer.
+type closing struct {
+	peer        nid.NID
+	incarnation uint64
+	cause       error
+}
+
+// ClosePeer implements lnd.PeerCloser. The connections end when messages of Send go.
+func (ni *ni) ClosePeer(peer nid.NID, incarnation uint64, cause error) {
+	h := ni.host
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !ni.closed {
+		ni.closing = append(ni.closing, closing{peer, incarnation, cause})
+		h.wake()
+	}
+}
+
+func (ni *ni) closePeer(c closing) {
+	for _, p := range ni.order {
+		if p.state == open && p.name().NID == c.peer && (c.incarnation == 0 || c.incarnation == p.lnetIncarnation()) {
+			p.down(c.cause, true)
+		}
+	}
+}
+
+// drain processes the messages given to Send and Recv, and calls of ClosePeer, and reports whether there were
 // any.
 func (ni *ni) drain() (some bool) {
 	h := ni.host
 	for {
 		h.mu.Lock()
-		m, resumed := ni.outbox.Pop(), ni.resumed
-		ni.resumed = nil
+		m, resumed, closing := ni.outbox.Pop(), ni.resumed, ni.closing
+		ni.resumed, ni.closing = nil, nil
 		h.mu.Unlock()
-		if m == nil && len(resumed) == 0 {
+		if m == nil && len(resumed) == 0 && len(closing) == 0 {
 			return some
 		}
 		some = true
+		for _, c := range closing {
+			ni.closePeer(c)
+		}
 		for _, d := range resumed {
 			d.resume()
 		}

@@ -51,6 +51,9 @@ func (p *peer) name() nid.ProcessID {
 	return nid.ProcessID{NID: NIDOn(p.ni.net, p.id, p.rail), PID: p.pid}
 }
 
+// lnetIncarnation is that of the peer's node, as lnet sees it.
+func (p *peer) lnetIncarnation() uint64 { return lnetIncarnation(p.theirs>>32, p.id) }
+
 func (p *peer) now() time.Duration { return p.ni.host.Clock().Now() }
 
 // rename chooses the number that this end gives to the next connection to the peer.

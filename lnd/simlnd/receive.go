@@ -183,7 +183,7 @@ func (p *peer) deliver(l *lane, pk *packet) {
 	d := h.fabric.takeDelivery()
 	d.peer, d.lane, d.packet = p, l, pk
 	d.Header, d.From, d.Sink, d.Cache = pk.header, p.name(), lnd.Payload{}, p.cache
-	d.Incarnation, d.ReceivedAt = lnetIncarnation(p.theirs>>32, p.id), p.now()
+	d.Incarnation, d.ReceivedAt = p.lnetIncarnation(), p.now()
 	d.parsing = true
 	answer, err := p.ni.up.Parse(&d.Delivery)
 	p.cache = d.Cache

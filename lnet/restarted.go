@@ -1,0 +1,39 @@
+package lnet
+
+import (
+	"fmt"
+	"syscall"
+
+	"ulnet/lnd"
+	"ulnet/lnet/nid"
+)
+
+// errRestarted ends connections to an earlier incarnation of a node.
+var errRestarted = fmt.Errorf("the node has started again: %w", syscall.ESTALE)
+
+// noteIncarnation ends the connections to the earlier incarnation of a node when the present one is heard for the first time. A
+// message on such a connection would be lost, and only its loss would end the connection. The NIs of a node that runs ulnet have
+// its incarnation. Each NI of a kernel node has one of its own, so that only connections to that NI end.
+func (ni *NI) noteIncarnation(p *peerNI, d *lnd.Delivery) {
+	if d.Incarnation == p.remote.incarnation.Load() || d.Incarnation == 0 || d.From.PID != nid.LustrePID {
+		return
+	}
+	if ended := p.remote.reincarnate(d.Incarnation); ended != 0 {
+		ni.node.closePeer(p.nid, ended, errRestarted)
+	}
+}
+
+// reincarnate notes the incarnation of a message, and returns the one before if that has ended, otherwise 0: a message of the one
+// before comes late, from a connection that has ended.
+func (r *remote) reincarnate(incarnation uint64) (ended uint64) {
+	for {
+		present := r.incarnation.Load()
+		if incarnation == present || incarnation == r.earlier.Load() {
+			return 0
+		}
+		r.earlier.Store(present) // first, so that a late message sees it
+		if r.incarnation.CompareAndSwap(present, incarnation) {
+			return present
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package lnet_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// TestRestartedNode: when a node is heard whose incarnation is another one than before, the connections to all of its NIDs that
+// belong to the one before end, and no others. A late message of the incarnation before changes nothing.
+func TestRestartedNode(t *testing.T) {
+	spec.Covers(t, "LS-7")
+	w := newRails(t)
+	w.node.SetPeer(upToDate(peerA, peerB, peer1))
+	w.send(peerA, 1, 2, 3, 4)
+	w.by(1, 2, 3, 4)
+	paths := [][2]nid.NID{{self, peerA}, {self, peerB}, {second, peerB}, {self1, peer1}} // by messages sent and heard
+	for i, c := range []struct {
+		from        nid.NID
+		incarnation uint64
+		pid         nid.PID
+		ended       uint64 // incarnation whose connections end; 0: none
+	}{
+		{peerA, 5, nid.LustrePID, 0},
+		{peerB, 5, nid.LustrePID, 0},
+		{peerA, 0, nid.LustrePID, 0}, // unknown
+		{peerA, 5, nid.LustrePID, 0},
+		{peerA, 9, nid.UserPID | 3, 0}, // another process
+		{peerB, 6, nid.LustrePID, 5},
+		{peerB, 5, nid.LustrePID, 0}, // late
+		{peerB, 6, nid.LustrePID, 0},
+		{peerA, 6, nid.LustrePID, 5}, // another NI of this node may have connections that it made since
+		{peerA, 7, nid.LustrePID, 6},
+	} {
+		for _, d := range w.drivers {
+			d.cut, d.ended = nil, nil
+		}
+		d := arriving(func(h *wire.Header) { h.SrcNID, h.SrcPID = c.from, c.pid })
+		d.From, d.Incarnation = nid.ProcessID{NID: c.from, PID: c.pid}, c.incarnation
+		if why := w.arrives(w.ni, d); why != "not dropped" {
+			t.Fatalf("message %d was dropped as %q", i, why)
+		}
+		var cut []string
+		for own, d := range w.drivers {
+			for j, id := range d.cut {
+				cut = append(cut, fmt.Sprintf("%v to %v of %d", own, id, d.ended[j]))
+			}
+		}
+		slices.Sort(cut)
+		var want []string
+		for _, path := range paths {
+			if c.ended != 0 {
+				want = append(want, fmt.Sprintf("%v to %v of %d", path[0], path[1], c.ended))
+			}
+		}
+		if slices.Sort(want); !slices.Equal(cut, want) {
+			t.Errorf("message %d: closed %v, want %v", i, cut, want)
+		}
+	}
+}
