@@ -26,7 +26,7 @@ type plan struct {
 // drawPlan draws nodes with up to three rails, up to three nets with up to three routers
 // between them, traffic, and faults of rails, gateways and nodes, all of which end ten
 // seconds after the start. After that every operation must end, all credits and MDs must be
-// returned, and every node must reach every other one again.
+// returned, and every node must reach every other one again, see rounds.
 func drawPlan(seed uint64) string {
 	p := &plan{Plan: kit.NewPlan(seed, 26), until: 10 * time.Second, asleep: make(map[int][]span)}
 	p.nodes, p.rails, p.nets = 4+p.IntN(7), 1+p.IntN(maxRails), 1
@@ -36,8 +36,9 @@ func drawPlan(seed uint64) string {
 		p.nodes = max(p.nodes, p.routers+p.nets+1)
 	}
 	p.settings()
+	onlyProcesses := p.IntN(3) == 0
 	for range 3 + p.IntN(8) {
-		p.fault()
+		p.fault(onlyProcesses)
 	}
 	for _, f := range p.later {
 		f()
@@ -45,7 +46,9 @@ func drawPlan(seed uint64) string {
 	p.Line("at 11s do all stop")
 	p.Line("expect settled within 20s")
 	p.Line("expect credits-returned within 20s")
-	p.Line("every %ds from 35s to %ds do all probe", max(1, 4-p.rails*p.nets), p.lastProbe())
+	for _, at := range p.rounds() {
+		p.Line("at %ds do all probe", at)
+	}
 	p.Line("expect probed within 8s")
 	p.Line("expect settled")
 	p.Line("expect credits-returned")
@@ -55,19 +58,32 @@ func drawPlan(seed uint64) string {
 	return p.String()
 }
 
-// lastProbe returns the second of the run at which the last probes are sent. There are many
-// probes, because a connection to an earlier incarnation ends only when a message is sent on it, and
-// that message is lost. With three rails there are nine connections on each net in each direction
-// between two nodes, and a router is on all nets.
-func (p *plan) lastProbe() int {
-	if p.rails == maxRails {
-		return 66 + 15*p.nets
+// firstProbe is the second of the run at which the first probes are sent: one and a half time-outs and some checks of gateways
+// after the last fault.
+const firstProbe = 25
+
+// rounds returns the seconds at which there are probes, of which the last ones must be answered.
+//
+// A fault of a process costs one round: docs/routing.md, "a peer that sends one message at a time loses one". After a fault of a
+// rail "each connection that only one end has given up costs one message". With three rails there are nine connections on each
+// net between two nodes. The last round is sent after the time-out of the others, because their messages may wait for a ping of
+// discovery that is the one lost.
+func (p *plan) rounds() (at []int) {
+	lost := 1
+	if len(p.later) > 0 {
+		lost = p.rails * p.rails
+		if p.routers > 0 {
+			lost *= 2
+		}
 	}
-	return 56
+	for i := range lost {
+		at = append(at, firstProbe+i)
+	}
+	return append(at, firstProbe+lost+6)
 }
 
 func (p *plan) settings() {
-	p.Line("protocol lnet\nnodes %d\nrun %ds\ncheck every 100ms", p.nodes, p.lastProbe()+9)
+	p.Line("protocol lnet\nnodes %d\nrun %ds\ncheck every 100ms", p.nodes, firstProbe+2*maxRails*maxRails+15)
 	p.Line("link latency %s", p.Pick("0.1ms", "1ms±0.5ms", "5ms"))
 	p.Line("set rails %d\nset nets %d\nset routers %d", p.rails, p.nets, p.routers)
 	p.Line("set rate %s\nset size %s", p.Pick("1", "4", "15"), p.Pick("0", "64", "4096", "65536"))
@@ -87,12 +103,16 @@ func (p *plan) span() span {
 }
 
 // fault writes one fault, and the statement that ends it.
-func (p *plan) fault() {
+func (p *plan) fault(onlyOfProcesses bool) {
 	node := 1 + p.IntN(p.nodes)
 	if p.routers > 0 && p.IntN(2) == 0 {
 		node = 1 + p.IntN(p.routers)
 	}
-	switch p.IntN(6) {
+	kind := p.IntN(6)
+	if onlyOfProcesses {
+		kind = 3 + p.IntN(3)
+	}
+	switch kind {
 	case 0, 1:
 		p.ofRail(node, "unplug", "plug")
 	case 2:
