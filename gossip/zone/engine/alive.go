@@ -84,7 +84,9 @@ func (m *Machine) enter(p wire.Ref, e entry, v wire.Version) {
 		m.attributes.want(m, p) // the node's attributes were dropped when it left the view (MS-A18)
 	}
 	m.view.set(p, entry{inc: v.Inc, minor: v.Minor, state: inView})
-	m.delta.alive(m, p)
+	if m.delta.alive(m, p); e.state == inHistory { // returns are known as soon as removals (MS-105)
+		m.delta.hasten(m)
+	}
 	m.joins(p, v)
 }
 
@@ -114,7 +116,7 @@ func (m *Machine) leaves(p wire.Ref, v wire.Version) {
 
 // renew raises the version of a member (Alg. 1, lines 4 to 9).
 func (m *Machine) renew(p wire.Ref, e entry, v wire.Version) {
-	if len(m.suspicions.on(p)) > 0 {
+	if _, waits := m.relayed.waits(p); waits || len(m.suspicions.on(p)) > 0 {
 		m.delta.refutation(m, p)
 	} else {
 		m.delta.alive(m, p)
@@ -125,12 +127,17 @@ func (m *Machine) renew(p wire.Ref, e entry, v wire.Version) {
 
 // raise is renew without sending the change to the neighbours.
 func (m *Machine) raise(p wire.Ref, e entry, v wire.Version) {
+	said, orderly := m.relayed.take(p, v)
 	if e.inc == v.Inc { // only the minor number is new: no notification (MS-44, MS-A6)
 		m.announce(p, e.minor)
 		m.view.set(p, entry{inc: v.Inc, minor: v.Minor, state: inView})
 		return
 	}
-	m.tell(Event{Kind: Left, Node: p, Version: m.LastAnnounced(p, e.version()), Cause: Restarted})
+	left := Event{Kind: Left, Node: p, Version: m.LastAnnounced(p, e.version()), Cause: Restarted}
+	if orderly && said.Version.Inc == e.inc {
+		left.Cause, left.Code = Said, said.Code
+	}
+	m.tell(left)
 	m.leaves(p, e.version())
 	m.view.set(p, entry{inc: v.Inc, minor: v.Minor, state: inView})
 	m.joins(p, v)
@@ -168,6 +175,8 @@ func (m *Machine) processLeave(d *wire.Departure) {
 		return
 	}
 	switch e := m.view.at(p); {
+	case e.state == inView && !v.Less(e.version()) && !m.spoke(p): // another node says that the departing one has left
+		m.hold(d)
 	case e.state == inView && !v.Less(e.version()): // the departing node is in the view
 		m.remove(p, v, Said, d.Code)
 		m.delta.leave(m, d)
@@ -187,13 +196,21 @@ const CodeRemoved = math.MinInt32
 // back at once (MS-A3).
 func (m *Machine) removeMember(p wire.Ref) {
 	if e := m.view.at(p); p != m.self && e.state == inView {
-		m.processLeave(&wire.Departure{Node: p, Version: e.version(), Code: CodeRemoved})
+		m.remove(p, e.version(), Said, CodeRemoved)
+		m.delta.leave(m, &wire.Departure{Node: p, Version: e.version(), Code: CodeRemoved})
 	}
 }
 
-// remove takes a node out of the view: line 12 or 23 of Alg. 1, or MS-A9.
+// remove takes a node out of the view: line 12 or 23 of Alg. 1, or MS-A9. A node whose goodbye waits has
+// left, whatever other news of its end there is.
 func (m *Machine) remove(p wire.Ref, v wire.Version, cause Cause, code int32) {
 	e := m.view.at(p)
+	if said, ok := m.relayed.waits(p); ok {
+		if cause != Said {
+			cause, code = Said, said.Code
+		}
+		m.relayed.drop(p)
+	}
 	f := farewell{cause: cause, code: code}
 	if cause == Dead {
 		f.by = m.witnesses(p)

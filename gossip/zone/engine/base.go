@@ -9,13 +9,16 @@ import (
 // maxGoodbyes bounds the number of goodbyes that a repair repeats.
 const maxGoodbyes = 64
 
-// sendBase sends the whole view and all suspicions (MS-53). For a repair it adds the history
-// and the latest goodbyes, since the history does not contain their exit codes.
+// sendBase sends the whole view, all suspicions and the goodbyes that wait (MS-53). For a repair it adds the
+// history and the latest goodbyes, since the history does not contain their exit codes.
 func (m *Machine) sendBase(l *link, flags wire.Flags) {
 	failures, silences := m.suspicions.all()
 	lists := &wire.Lists{View: m.view.snapshot(), Suspicions: failures, Silences: silences}
 	if flags&wire.Repair != 0 {
 		lists.Leaves = m.goodbyes()
+	}
+	for _, g := range m.relayed.all() {
+		lists.Leaves = append(lists.Leaves, g.Departure)
 	}
 	m.send(l.node, wire.Message{Kind: wire.Base, Flags: flags, Lists: lists})
 }
@@ -107,7 +110,9 @@ func (m *Machine) correct(l *wire.Lists) {
 		case p == m.self:
 			m.accused(v)
 		case e.state == inView && !v.Less(e.version()) && m.plausible(v):
-			m.summon(p, v, corrected)
+			if g, waits := m.relayed.waits(p); !waits || g.Version.Less(v) {
+				m.summon(p, v, corrected)
+			}
 		}
 	}
 	for i := range l.Removed {

@@ -32,12 +32,20 @@ func (d *delta) alive(m *Machine, p wire.Ref) {
 	}
 }
 
-// urgentParts is the number of parts into which a round is divided. Nodes forward reports of
-// silence, and refutations, after one part. Within the grace period a report therefore reaches
+// urgentParts is the number of parts into which a round is divided. Nodes forward reports,
+// goodbyes and refutations after one part. Within the grace period a report therefore reaches
 // the suspect and the refutation comes back, over a diameter of 12 links in each direction.
 const urgentParts = 8
 
 func (d *delta) urgent(m *Machine) { d.at = min(d.at, m.now+m.cfg.Aggregation/urgentParts) }
+
+// hasten is urgent for news of failures and returns. With a threshold of 1 there is no hurry: no failure waits to be
+// refuted, and as in the design all that is not silence travels in rounds.
+func (d *delta) hasten(m *Machine) {
+	if m.cfg.Threshold > 1 {
+		d.urgent(m)
+	}
+}
 
 // refutation adds the news that a suspected node is alive, and sends it early, before the node
 // is removed.
@@ -48,17 +56,20 @@ func (d *delta) refutation(m *Machine, p wire.Ref) {
 
 func (d *delta) leave(m *Machine, l *wire.Departure) {
 	d.leaves = append(d.leaves, *l)
-	d.arm(m)
+	d.urgent(m)
 }
 
 func (d *delta) suspicion(m *Machine, s *wire.Suspicion, silent bool) {
 	if silent {
 		d.silences = append(d.silences, *s)
-		d.urgent(m)
 	} else {
 		d.suspicions = append(d.suspicions, *s)
 	}
-	d.arm(m)
+	if d.arm(m); silent {
+		d.urgent(m)
+	} else {
+		d.hasten(m)
+	}
 }
 
 // flush sends Δ to all neighbours and clears it.

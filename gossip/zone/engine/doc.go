@@ -35,10 +35,14 @@
 //	                   again only after longer and longer intervals (exponential back-off)
 //	silent nodes       A suspected node has a grace period of 3τ to refute. In this time, the
 //	                   nodes that are about to remove it ask it directly
+//	reports of others  Reports that their reporters did not send to this node themselves remove
+//	                   a member only when it could have refuted them: see Machine.relayGrace
 //	suspicions of self A node refutes suspicions of itself once per version, not once per
 //	                   report
 //	goodbyes           The goodbye of an unknown node is remembered. A node refutes a goodbye
-//	                   in its name that it did not say
+//	                   in its name that it did not say. One that others pass on waits for that
+//	updates            Goodbyes, reports, refutations and returns are sent after τ/8, not τ; with
+//	                   Θ = 1 reports of failures and returns are sent after τ
 //	repair             Heartbeats compare hashes of views and of attributes. While they
 //	                   differ, neighbours exchange everything, with the history
 //	partitions         A node that hears of the other side asks each node that it had

@@ -63,11 +63,12 @@ func TestGoneBounded(t *testing.T) {
 		all = append(all, wire.Suspicion{Reporter: s.ref[by], Suspect: s.ref[1], Version: v(7, 3)})
 	}
 	s.update(wire.Lists{Suspicions: all})
+	s.pass(s.m.relayGrace())
 	if h := s.m.History(); len(h) != 1 || len(h[0].By) != maxWitnesses || h[0].By[0].ID != testID(2) {
 		t.Errorf("history %+v", h)
 	}
 	for incarnation := range uint64(2*hardHistoryMin + hardHistory*40) {
-		s.update(wire.Lists{Leaves: []wire.Departure{{Node: s.ref[2+incarnation%30], Version: v(100+incarnation, 1), Code: 0}}})
+		s.leave(2+int(incarnation%30), v(100+incarnation, 1), 0)
 	}
 	if n, kept := len(s.m.History()), len(s.m.history.list); n != 31 || kept > 2*31+softHistoryMin+1 {
 		t.Errorf("%d went, %d notes of them", n, kept)

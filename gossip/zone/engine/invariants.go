@@ -66,6 +66,11 @@ func (m *Machine) checkView() error {
 }
 
 func (m *Machine) checkSuspicions() error {
+	for i, g := range m.relayed.all() {
+		if e := m.view.at(g.Node); e.state != inView || g.Version.Less(e.version()) || m.relayed.index[g.Node] != i || m.relayed.at > g.until {
+			return fmt.Errorf("the goodbye of %v in version %v waits until %v", m.cfg.Table.ID(g.Node), g.Version, g.until)
+		}
+	}
 	if len(m.suspicions.list) == 0 && len(m.suspicions.open) == 0 {
 		return nil
 	}

@@ -46,6 +46,7 @@ type Machine struct {
 	suspicions suspicions
 	filings    filings
 	summonses  summonses
+	relayed    *relayed // nil until a goodbye has waited
 	delta      delta
 	links      links
 	topology   topology
@@ -199,6 +200,9 @@ func (m *Machine) expire() {
 	}
 	m.expireLinks()
 	m.judge()
+	if m.now >= m.relayed.next() {
+		m.removeRelayed()
+	}
 	if m.now >= m.summonses.at {
 		m.summonAll()
 	}
@@ -227,7 +231,7 @@ func (m *Machine) next() time.Duration {
 	if m.phase != joined {
 		return machine.Never
 	}
-	at := min(m.beat.at, m.links.next(m), m.topology.at, m.delta.at, m.attributes.at, m.discovery.at, m.supervisor.next(), m.suspicions.due, m.summonses.at)
+	at := min(m.beat.at, m.links.next(m), m.topology.at, m.delta.at, m.attributes.at, m.discovery.at, m.supervisor.next(), m.suspicions.due, m.summonses.at, m.relayed.next())
 	if m.delegate != nil {
 		at = min(at, m.delegate.next(m))
 	}
@@ -243,7 +247,7 @@ func (m *Machine) join(inc uint64) {
 	m.ver, m.phase, m.began, m.born = wire.Version{Inc: inc, Minor: 1}, joined, m.now, inc
 	m.view = view{table: m.cfg.Table}
 	m.history, m.suspicions, m.filings, m.announced = history{}, suspicions{}, nil, nil
-	m.delta, m.summonses = delta{at: machine.Never}, summonses{at: machine.Never}
+	m.delta, m.summonses, m.relayed = delta{at: machine.Never}, summonses{at: machine.Never}, nil
 	m.links, m.blind, m.discovery = links{}, blind{}, discovery{}
 	m.attributes.init(m)
 	m.view.set(m.self, entry{inc: inc, minor: 1, state: inView})

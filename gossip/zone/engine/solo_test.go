@@ -79,6 +79,12 @@ func (s *solo) link(i int, v wire.Version) {
 	}
 }
 
+// says delivers an update of node i.
+func (s *solo) says(i int, l wire.Lists) {
+	s.t.Helper()
+	s.hear(i, v(1, 1), wire.Message{Kind: wire.Update, Lists: &l})
+}
+
 // update delivers an update of node 1, which need not be known.
 func (s *solo) update(l wire.Lists) {
 	s.t.Helper()
@@ -90,15 +96,17 @@ func (s *solo) alive(i int, v wire.Version) {
 	s.update(wire.Lists{Alive: []wire.Member{{Node: s.ref[i], Version: v}}})
 }
 
+// leave delivers the goodbye that node i itself says.
 func (s *solo) leave(i int, v wire.Version, code int32) {
 	s.t.Helper()
-	s.update(wire.Lists{Leaves: []wire.Departure{{Node: s.ref[i], Version: v, Code: code}}})
+	s.says(i, wire.Lists{Leaves: []wire.Departure{{Node: s.ref[i], Version: v, Code: code}}})
 }
 
+// suspicion delivers the report of node by that node i failed; node 0 files its own.
 func (s *solo) suspicion(by, i int, v wire.Version) {
 	s.t.Helper()
 	if by > 0 {
-		s.update(wire.Lists{Suspicions: []wire.Suspicion{{Reporter: s.ref[by], Suspect: s.ref[i], Version: v}}})
+		s.says(by, wire.Lists{Suspicions: []wire.Suspicion{{Reporter: s.ref[by], Suspect: s.ref[i], Version: v}}})
 		return
 	}
 	s.out.Reset()

@@ -6,6 +6,7 @@ import (
 
 	"ulnet/gossip/zone/wire"
 	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
 )
 
 // suspicions is the repository S of the design: the suspected members, each with its reporters
@@ -22,13 +23,15 @@ type suspicions struct {
 type suspect struct {
 	node    wire.Ref
 	reports []report
-	grace   time.Duration // end of the grace period, in which the suspect can refute that it is silent; 0: there is not enough evidence
+	grace   time.Duration // end of the grace period, in which the suspect can refute the reports; 0: there is not enough evidence
 }
 
 type report struct {
 	by      wire.Ref
 	version wire.Version
-	silent  bool // the reporter noticed only silence, see Lists.Silences
+	silent  bool    // the reporter noticed only silence, see Lists.Silences
+	direct  bool    // the reporter itself sent the report to this node
+	peer    nid.NID // if direct: where the report came from
 }
 
 // on returns the reports about a node.
@@ -47,7 +50,7 @@ func (s *suspicions) graced(p wire.Ref) bool {
 
 // add stores a report, and reports whether it is new: by a new reporter, about a newer version
 // (Alg. 1, line 20), or of a failure after one of silence.
-func (s *suspicions) add(by, p wire.Ref, v wire.Version, silent bool) bool {
+func (s *suspicions) add(p wire.Ref, r report) bool {
 	if s.index == nil {
 		s.index, s.open = make(map[wire.Ref]int), make(map[wire.Ref]int)
 	}
@@ -58,19 +61,20 @@ func (s *suspicions) add(by, p wire.Ref, v wire.Version, silent bool) bool {
 		s.index[p] = i
 	}
 	reports := s.list[i].reports
-	j := slices.IndexFunc(reports, func(r report) bool { return r.by == by })
-	switch {
-	case j < 0:
-		s.list[i].reports = append(reports, report{by, v, silent})
-		s.open[by]++
+	j := slices.IndexFunc(reports, func(old report) bool { return old.by == r.by })
+	if j < 0 {
+		s.list[i].reports = append(reports, r)
+		s.open[r.by]++
 		s.total++
-	case reports[j].version.Less(v), reports[j].version == v && reports[j].silent && !silent:
-		reports[j].version, reports[j].silent = v, silent
-	default:
-		return false
+		s.fresh = true
+		return true
 	}
-	s.fresh = true
-	return true
+	old := &reports[j]
+	newer := old.version.Less(r.version) || old.version == r.version && old.silent && !r.silent
+	if newer || r.direct && !old.direct && r.version == old.version && r.silent == old.silent {
+		*old, s.fresh = r, true
+	}
+	return newer
 }
 
 // refuted drops the reports about a node that name older versions of it (MS-43).
@@ -149,7 +153,11 @@ func (m *Machine) processSuspicion(s *wire.Suspicion, silent bool) {
 		m.raise(s.Suspect, e, s.Version)
 	}
 	known := silent && m.suspicions.graced(s.Suspect) // if true, the neighbours know of the suspicion, too
-	if m.suspicions.add(s.Reporter, s.Suspect, s.Version, silent) && !known {
+	r := report{by: s.Reporter, version: s.Version, silent: silent}
+	if m.spoke(s.Reporter) {
+		r.direct, r.peer = true, m.peer
+	}
+	if m.suspicions.add(s.Suspect, r) && !known {
 		m.delta.suspicion(m, s, silent)
 		if m.delegate != nil {
 			m.delegate.alarm(m, s)
@@ -177,17 +185,22 @@ func (m *Machine) judge() {
 const graceRounds = 3
 
 // guilty reports whether enough nodes suspect a node to remove it now, and the newest version
-// that they name. If all reports are of silence, the node has a grace period first, because the
-// cause may have been a partition shorter than the timeout. In that period this node notifies the
-// suspect of the reports.
+// that they name. The node is removed at once only if the reporters themselves told this node of a failure.
+// Otherwise it has a grace period first: reports that another node passed on may be invented, and silence
+// may come of a partition shorter than the timeout. Because of silence this node notifies the suspect of
+// the reports in that period.
 func (m *Machine) guilty(s *suspect, enough int) (wire.Version, bool) {
 	all, failures, newest := m.evidence(s)
 	switch {
 	case all < enough:
 		s.grace = 0
 		return newest, false
-	case failures >= enough:
+	case m.proven(s, enough), failures >= enough && m.cfg.Threshold == 1:
 		return newest, true
+	case failures >= enough:
+		if end := m.now + m.relayGrace(); s.grace == 0 || end < s.grace {
+			s.grace = end
+		}
 	case s.grace == 0:
 		s.grace = m.now + graceRounds*m.cfg.Aggregation
 		m.tell(Event{Kind: Doubted, Node: s.node, Version: newest})
@@ -218,6 +231,29 @@ func (m *Machine) evidence(s *suspect) (all, failures int, newest wire.Version) 
 		all, failures = all+own, failures+ownFailure
 	}
 	return all, failures, newest
+}
+
+// proven reports whether enough hosts themselves, this one included, told this node that a suspect failed.
+// It is called for a suspect on which enough reports count.
+func (m *Machine) proven(s *suspect, enough int) bool {
+	var room [8]nid.NID // without an allocation
+	hosts, others, own := room[:0], 0, 0
+	for i := range s.reports {
+		switch r := &s.reports[i]; {
+		case r.silent:
+		case r.by == m.self:
+			own = 1
+		case r.direct && m.counts(r.by) && !slices.Contains(hosts, r.peer):
+			others++
+			if r.peer.IsValid() {
+				hosts = append(hosts, r.peer)
+			}
+		}
+		if others+own >= enough {
+			return true
+		}
+	}
+	return false
 }
 
 // counts reports whether reports by a node count. Reports by a node with more than mostReports reports

@@ -12,7 +12,7 @@ import (
 // MS-55, MS-56).
 func TestBase(t *testing.T) {
 	spec.Covers(t, "MS-53", "MS-54", "MS-55", "MS-56")
-	s := newSolo(t, 9, Config{Threshold: 3, Successors: 3})
+	s := newSolo(t, 10, Config{Threshold: 3, Successors: 3})
 	for i := 2; i < 6; i++ {
 		s.alive(i, v(7, 1))
 	}
@@ -30,25 +30,35 @@ func TestBase(t *testing.T) {
 	}
 	s.pass(time.Second)
 
-	// MS-56: Δ is sent τ after the first change, together with later ones.
-	begin := s.now
-	s.alive(7, v(7, 1))
-	s.now += 120 * time.Millisecond
-	s.leave(5, v(7, 1), 3)
-	s.suspicion(4, 2, v(7, 1))
-	s.delta(1, 1, 1)
-	var update *wire.Message
-	for update == nil && s.now < begin+time.Second {
-		s.now += time.Millisecond
-		s.step(Input{})
-		for i := range s.out.Sends {
-			if s.out.Sends[i].Message.Kind == wire.Update {
-				update = &s.out.Sends[i].Message
+	// MS-56: Δ is sent τ after the first change, together with later ones. It is sent τ/8 after a goodbye or a report,
+	// which the member that it is about must hear in time to refute it.
+	changed := func(first int, then func()) (update *wire.Message, took time.Duration) {
+		begin := s.now
+		s.alive(first, v(7, 1))
+		s.now += 120 * time.Millisecond
+		then()
+		for update == nil && s.now < begin+time.Second {
+			s.now += time.Millisecond
+			s.step(Input{})
+			for i := range s.out.Sends {
+				if s.out.Sends[i].Message.Kind == wire.Update {
+					update = &s.out.Sends[i].Message
+				}
 			}
 		}
+		return update, s.now - begin
 	}
-	if took := s.now - begin; took != s.m.cfg.Aggregation || update == nil {
-		t.Fatalf("sent after %v", took)
+	update, took := changed(7, func() { s.alive(8, v(7, 1)) })
+	if took != s.m.cfg.Aggregation || update == nil || len(update.Lists.Alive) != 2 {
+		t.Fatalf("sent %+v after %v", update, took)
+	}
+	update, took = changed(9, func() {
+		s.leave(5, v(7, 1), 3)
+		s.suspicion(4, 2, v(7, 1))
+		s.delta(1, 1, 1)
+	})
+	if want := 120*time.Millisecond + s.m.cfg.Aggregation/urgentParts; took != want || update == nil {
+		t.Fatalf("sent after %v, want %v", took, want)
 	}
 	if l := update.Lists; len(l.Alive) != 1 || len(l.Leaves) != 1 || len(l.Suspicions) != 1 || l.Leaves[0].Code != 3 || l.View != nil {
 		t.Errorf("update %+v", l)

@@ -1,0 +1,119 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/gossip/zone/wire"
+	"ulnet/lnet/machine"
+)
+
+// relayed has the goodbyes that others passed on. Any member can say goodbye in the name of another one, so
+// a goodbye takes effect at once only if the node itself sent it. One that was passed on waits, while it is
+// passed on further, until the node could have refuted it (MS-A3). All are of members, in the version that
+// the view has or in a newer one.
+type relayed struct {
+	list  []relayedGoodbye
+	index map[wire.Ref]int // a node's index in list
+	at    time.Duration    // when the time of the first of them is over
+}
+
+type relayedGoodbye struct {
+	wire.Departure
+	until time.Duration // when the node is removed
+}
+
+// waits reports whether a goodbye of a node waits, and returns it.
+func (r *relayed) waits(p wire.Ref) (relayedGoodbye, bool) {
+	if r == nil {
+		return relayedGoodbye{}, false
+	}
+	i, ok := r.index[p]
+	if !ok {
+		return relayedGoodbye{}, false
+	}
+	return r.list[i], true
+}
+
+// all returns the goodbyes that wait.
+func (r *relayed) all() []relayedGoodbye {
+	if r == nil {
+		return nil
+	}
+	return r.list
+}
+
+// next returns when the time of the first goodbye is over.
+func (r *relayed) next() time.Duration {
+	if r == nil {
+		return machine.Never
+	}
+	return r.at
+}
+
+// drop forgets the goodbye of a node, which waits.
+func (r *relayed) drop(p wire.Ref) {
+	i, last := r.index[p], len(r.list)-1
+	delete(r.index, p)
+	if r.list[i] = r.list[last]; i < last {
+		r.index[r.list[i].Node] = i
+	}
+	r.list = r.list[:last]
+}
+
+// take is drop for a member that has the version v now, which refutes goodbyes in older versions. It returns the
+// one that it dropped.
+func (r *relayed) take(p wire.Ref, v wire.Version) (relayedGoodbye, bool) {
+	g, ok := r.waits(p)
+	if !ok || !g.Version.Less(v) {
+		return relayedGoodbye{}, false
+	}
+	r.drop(p)
+	return g, true
+}
+
+// hold lets the goodbye of a member wait, and passes it on. A goodbye in a newer version than one that waits
+// has the whole time: the node has perhaps refuted the earlier one by that version.
+func (m *Machine) hold(d *wire.Departure) {
+	if m.relayed == nil {
+		m.relayed = &relayed{index: make(map[wire.Ref]int), at: machine.Never}
+	}
+	r := m.relayed
+	if g, ok := r.waits(d.Node); ok {
+		if !g.Version.Less(d.Version) {
+			return
+		}
+		r.drop(d.Node)
+	}
+	until := m.now + m.relayGrace()
+	r.index[d.Node] = len(r.list)
+	r.list = append(r.list, relayedGoodbye{*d, until})
+	r.at = min(r.at, until)
+	m.delta.leave(m, d)
+}
+
+// removeRelayed removes the nodes that have not refuted a goodbye in time.
+func (m *Machine) removeRelayed() {
+	r := m.relayed
+	r.at = machine.Never
+	for i := 0; i < len(r.list); {
+		if g := r.list[i]; m.now < g.until {
+			r.at = min(r.at, g.until)
+			i++
+		} else {
+			m.remove(g.Node, g.Version, Said, g.Code) // this takes the goodbye out of the list
+		}
+	}
+}
+
+// relayGrace is the time that statements of others about a member wait: they reach the member over at most
+// the diameter of the overlay, and its refutation comes back. All nodes pass both on early, see urgentParts.
+func (m *Machine) relayGrace() time.Duration {
+	return min(time.Duration(2*m.diameter()+2)*m.cfg.Aggregation/urgentParts, graceRounds*m.cfg.Aggregation)
+}
+
+// spoke reports whether node p itself sent the message that is being processed: the message names p as its
+// sender, and came from a NID of p. In a simulation, in which messages have no NID, its name is enough.
+func (m *Machine) spoke(p wire.Ref) bool {
+	return p != 0 && m.in.From == p && (!m.peer.IsValid() || slices.Contains(m.cfg.Table.ID(p).Endpoints(), m.peer))
+}

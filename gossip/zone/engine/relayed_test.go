@@ -1,0 +1,292 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/gossip/zone/wire"
+	"ulnet/lnd/lndtest/spec"
+)
+
+// passedOn delivers an update of node 1 with the goodbye of node 2.
+func (s *solo) passedOn(v wire.Version, code int32) {
+	s.t.Helper()
+	s.update(wire.Lists{Leaves: []wire.Departure{{Node: s.ref[2], Version: v, Code: code}}})
+}
+
+// TestGoodbyeOfOthers: a goodbye that another node passes on is passed on early, and removes the member only after
+// the time in which the member could refute it. A goodbye of the node itself removes it at once (MS-40, MS-A3, MS-A33).
+func TestGoodbyeOfOthers(t *testing.T) {
+	spec.Covers(t, "MS-40", "MS-A3", "MS-A33")
+	told := func(t *testing.T) *solo {
+		s := acquainted(t, 9, Config{})
+		s.link(1, v(7, 3))
+		s.pass(time.Second)
+		s.passedOn(v(7, 3), 4)
+		s.want()
+		s.is(2, inView, v(7, 3))
+		s.delta(0, 1, 0)
+		return s
+	}
+	gone := Event{Kind: Left, Cause: Said, Code: 4}
+	t.Run("passed on early", func(t *testing.T) {
+		s := told(t)
+		s.passedOn(v(7, 3), 4)
+		s.delta(0, 1, 0)
+		if n := countKind(s.pass(25*time.Millisecond), wire.Update); n != 1 {
+			t.Errorf("%d updates after τ/8", n)
+		}
+		s.passedOn(v(7, 3), 4)
+		s.delta(0, 0, 0)
+	})
+	t.Run("not refuted", func(t *testing.T) {
+		s := told(t)
+		s.pass(s.m.relayGrace() - 5*time.Millisecond)
+		s.is(2, inView, v(7, 3))
+		s.pass(5 * time.Millisecond)
+		gone.Node, gone.Version = s.ref[2], v(7, 3)
+		s.want(gone)
+		s.is(2, inHistory, v(7, 3))
+	})
+	t.Run("refuted", func(t *testing.T) {
+		s := told(t)
+		s.pass(s.m.relayGrace() - 5*time.Millisecond)
+		s.alive(2, v(7, 4))
+		if n := countKind(s.pass(25*time.Millisecond), wire.Update); n != 1 {
+			t.Errorf("the refutation was passed on in %d updates after τ/8", n)
+		}
+		s.pass(time.Second)
+		s.is(2, inView, v(7, 4))
+	})
+	t.Run("a newer one has the whole time", func(t *testing.T) {
+		s := told(t)
+		s.pass(s.m.relayGrace() - 5*time.Millisecond)
+		s.passedOn(v(7, 5), 4)
+		s.pass(s.m.relayGrace() - 5*time.Millisecond)
+		s.is(2, inView, v(7, 3))
+		s.pass(5 * time.Millisecond)
+		s.is(2, inHistory, v(7, 5))
+	})
+	t.Run("its own", func(t *testing.T) {
+		s := told(t)
+		s.leave(2, v(7, 3), 4)
+		gone.Node, gone.Version = s.ref[2], v(7, 3)
+		s.want(gone)
+	})
+	t.Run("an administrator's", func(t *testing.T) {
+		s := told(t)
+		s.step(Input{Kind: Remove, Node: s.ref[3]})
+		s.want(Event{Kind: Left, Node: s.ref[3], Version: v(7, 3), Cause: Said, Code: CodeRemoved})
+		s.delta(0, 2, 0)
+	})
+}
+
+// TestWaitingGoodbye: a member whose goodbye waits has left, and not failed, if other news of its end comes
+// meanwhile. A new neighbour learns of the goodbye, which it has missed, with the view (MS-53, MS-A33).
+func TestWaitingGoodbye(t *testing.T) {
+	spec.Covers(t, "MS-53", "MS-A33")
+	s := acquainted(t, 9, Config{})
+	s.passedOn(v(7, 3), 4)
+	s.suspicion(3, 2, v(7, 3))
+	s.suspicion(5, 2, v(7, 3))
+	s.want(Event{Kind: Left, Node: s.ref[2], Version: v(7, 3), Cause: Said, Code: 4})
+
+	s = acquainted(t, 9, Config{})
+	s.passedOn(v(7, 3), 4)
+	s.alive(2, v(8, 1))
+	s.want(
+		Event{Kind: Left, Node: s.ref[2], Version: v(7, 3), Cause: Said, Code: 4},
+		Event{Kind: Joined, Node: s.ref[2], Version: v(8, 1)})
+	s.pass(time.Second)
+	s.is(2, inView, v(8, 1))
+
+	s = acquainted(t, 9, Config{})
+	s.passedOn(v(7, 3), 4)
+	s.link(6, v(7, 3))
+	for i := range s.out.Sends {
+		if m := &s.out.Sends[i].Message; m.Kind == wire.Base && (len(m.Lists.Leaves) != 1 || m.Lists.Leaves[0].Code != 4) {
+			t.Errorf("a new neighbour is told of the goodbyes %+v", m.Lists.Leaves)
+		}
+	}
+	s.hear(1, v(7, 3), wire.Message{Kind: wire.Base, Flags: wire.Repair, Lists: &wire.Lists{Removed: []wire.Member{{Node: s.ref[2], Version: v(7, 3)}}}})
+	if n := countKind(s.pass(time.Second), wire.Notice); n != 0 {
+		t.Errorf("%d notices to a node that said goodbye", n)
+	}
+}
+
+// TestGoodbyeInAnothersName: a message that names the leaving node as its sender, but comes from the NID of
+// another one, is no goodbye of the node itself, with a key as without (MS-40, MS-A33).
+func TestGoodbyeInAnothersName(t *testing.T) {
+	spec.Covers(t, "MS-40", "MS-A33")
+	for _, keys := range [][]string{nil, {"k"}} {
+		for peer, want := range map[int]int{5: 0, 1: 1} {
+			to, from := codecs(t, keys...)
+			out := &Output{}
+			deliver := func(msg wire.Message) (left int) {
+				out.Reset()
+				to.Step(time.Second, Input{Kind: Arrived, Data: encoded(t, from, msg)[0], Peer: testID(peer).Endpoints()[0]}, out)
+				for _, e := range out.Events {
+					if e.Kind == Left {
+						left++
+					}
+				}
+				return left
+			}
+			to.Step(time.Second, Input{Kind: Join, Inc: 1}, out)
+			deliver(wire.Message{Kind: wire.LinkRequest, Roles: wire.Random})
+			if !to.view.has(to.cfg.Table.Lookup(testID(1))) {
+				t.Fatal("node 1 is no member")
+			}
+			got := deliver(wire.Message{Kind: wire.Update, Lists: &wire.Lists{Leaves: []wire.Departure{{Node: from.self, Version: v(3, 4)}}}})
+			if got != want {
+				t.Errorf("from the NID of node %d, %d keys: %d removed, want %d", peer, len(keys), got, want)
+			}
+		}
+	}
+}
+
+// TestOneTellsAll: one member tells all others, again and again, that a member has left or that others
+// suspect it. The member refutes that before any node removes it (MS-A1, MS-A3).
+func TestOneTellsAll(t *testing.T) {
+	spec.Covers(t, "MS-A1", "MS-A3")
+	for what, lies := range map[string]func(about wire.Ref, v wire.Version, others []wire.Ref) wire.Lists{
+		"a goodbye": func(about wire.Ref, v wire.Version, _ []wire.Ref) wire.Lists {
+			return wire.Lists{Leaves: []wire.Departure{{Node: about, Version: v}}}
+		},
+		"reports of others": func(about wire.Ref, v wire.Version, others []wire.Ref) (l wire.Lists) {
+			for _, by := range others {
+				l.Suspicions = append(l.Suspicions, wire.Suspicion{Reporter: by, Suspect: about, Version: v})
+			}
+			return l
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := booted(t, 4, 24, Config{})
+			victim, liar := w.nodes[5], w.nodes[1]
+			ref := func(n, of *node) wire.Ref { return n.m.Table().Lookup(of.id) }
+			for range 50 {
+				for _, n := range w.nodes {
+					if n == victim || n == liar {
+						continue
+					}
+					l := lies(ref(n, victim), victim.m.Version(), []wire.Ref{ref(n, w.nodes[8]), ref(n, w.nodes[9]), ref(n, w.nodes[10])})
+					n.step(Input{Kind: Delivered, Message: &wire.Message{Kind: wire.Update, From: ref(n, liar), Version: liar.m.Version(), Lists: &l}})
+				}
+				w.run(100 * time.Millisecond)
+			}
+			if w.wrongly > 0 || !w.agree() {
+				t.Errorf("it was removed %d times", w.wrongly)
+			}
+		})
+	}
+}
+
+// TestInventedReporters: reports that another node passes on remove a member only after the time in which it could
+// refute them; Θ reports of the reporters themselves, from as many hosts, remove it at once (MS-38, MS-A1).
+func TestInventedReporters(t *testing.T) {
+	spec.Covers(t, "MS-38", "MS-A1")
+	tell := func(s *solo, v wire.Version) {
+		s.update(wire.Lists{Suspicions: []wire.Suspicion{{Reporter: s.ref[3], Suspect: s.ref[2], Version: v}, {Reporter: s.ref[4], Suspect: s.ref[2], Version: v}}})
+		s.is(2, inView, v)
+	}
+	dead := func(s *solo) Event { return Event{Kind: Left, Node: s.ref[2], Version: v(7, 3), Cause: Dead} }
+	t.Run("not refuted", func(t *testing.T) {
+		s := acquainted(t, 9, Config{})
+		s.link(1, v(7, 3))
+		s.pass(time.Second)
+		tell(s, v(7, 3))
+		s.want()
+		if n := countKind(s.pass(25*time.Millisecond), wire.Update); n != 1 {
+			t.Errorf("%d updates after τ/8", n)
+		}
+		s.pass(s.m.relayGrace() - 30*time.Millisecond)
+		s.is(2, inView, v(7, 3))
+		if n := countKind(s.pass(5*time.Millisecond), wire.Notice); n != 0 {
+			t.Errorf("%d notices to a node whose connections failed", n)
+		}
+		s.want(dead(s))
+	})
+	t.Run("refuted", func(t *testing.T) {
+		s := acquainted(t, 9, Config{})
+		tell(s, v(7, 3))
+		s.pass(s.m.relayGrace() - 5*time.Millisecond)
+		tell(s, v(7, 4))
+		s.pass(s.m.relayGrace() - 5*time.Millisecond)
+		s.alive(2, v(7, 5))
+		s.pass(time.Second)
+		s.is(2, inView, v(7, 5))
+	})
+	t.Run("of another incarnation", func(t *testing.T) {
+		s := acquainted(t, 9, Config{})
+		tell(s, v(8, 1))
+	})
+	t.Run("then first-hand", func(t *testing.T) {
+		s := acquainted(t, 9, Config{})
+		tell(s, v(7, 3))
+		s.suspicion(3, 2, v(7, 3))
+		s.want()
+		s.delta(0, 0, 2) // the report was passed on already
+		s.suspicion(4, 2, v(7, 3))
+		s.want(dead(s))
+	})
+	t.Run("one is seen here", func(t *testing.T) {
+		s := acquainted(t, 9, Config{})
+		s.suspicion(0, 2, v(7, 3))
+		s.suspicion(3, 2, v(7, 3))
+		s.want(dead(s))
+	})
+	t.Run("the design's threshold", func(t *testing.T) {
+		s := acquainted(t, 9, Config{Threshold: 1})
+		s.update(wire.Lists{Suspicions: []wire.Suspicion{{Reporter: s.ref[3], Suspect: s.ref[2], Version: v(7, 3)}}})
+		s.want(dead(s))
+	})
+}
+
+// TestReportersOfOneHost: members of one NID are one host, whose reports count once before the time to refute them
+// is over (MS-38, MS-A1).
+func TestReportersOfOneHost(t *testing.T) {
+	spec.Covers(t, "MS-38", "MS-A1")
+	for _, same := range []bool{true, false} {
+		to, from := codecs(t)
+		to.Step(time.Second, Input{Kind: Join, Inc: 1}, &Output{})
+		left := 0
+		deliver := func(m *Machine, n int, msg wire.Message) {
+			out := &Output{}
+			to.Step(time.Second, Input{Kind: Arrived, Data: encoded(t, m, msg)[0], Peer: testID(n).Endpoints()[0]}, out)
+			for _, e := range out.Events {
+				if e.Kind == Left {
+					left++
+				}
+			}
+		}
+		victim := from.cfg.Table.Lookup(testID(4))
+		for i, name := range []string{"a", "b"} {
+			n := 1
+			if !same {
+				n += i
+			}
+			id, err := wire.NewID(name, testID(n).Endpoints()...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := New(Config{Zone: "test", Self: id, Wire: true})
+			if err == nil {
+				_, err = m.cfg.Table.Add(testID(0))
+			}
+			if err == nil {
+				victim, err = m.cfg.Table.Add(testID(4))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			deliver(m, n, wire.Message{Kind: wire.LinkRequest, Roles: wire.Random})
+			deliver(m, n, wire.Message{Kind: wire.Update, Lists: &wire.Lists{
+				Alive:      []wire.Member{{Node: victim, Version: v(3, 1)}, {Node: m.self, Version: v(3, 4)}},
+				Suspicions: []wire.Suspicion{{Reporter: m.self, Suspect: victim, Version: v(3, 1)}},
+			}})
+		}
+		if want := map[bool]int{true: 0, false: 1}[same]; left != want {
+			t.Errorf("two reporters, one NID %v: %d removed, want %d", same, left, want)
+		}
+	}
+}
