@@ -39,25 +39,81 @@ func TestCheckerSees(t *testing.T) {
 		{"a member joins", func(*Net) {}, engine.Joined, true, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			n, err := New(Config{Network: scenario.Network{Nodes: 5, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: RTT / 2}}}}, Check: true})
-			if err == nil {
-				err = n.Run(20 * time.Second)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := atRest(t)
 			tt.before(n)
-			r := n.groups[0].refs[subject]
-			v, ok := n.Machine(observer).Has(r)
-			if !ok {
-				t.Fatal("the zone is not complete")
-			}
-			n.told(&n.incarnations[observer].(*program).member, &engine.Event{Kind: tt.kind, Cause: engine.Dead, Node: r, Version: v})
+			n.tellOf(t, observer, subject, tt.kind, engine.Dead, 0)
 			if ok, why := n.Check("no-false-removal", scenario.Args{}); ok != tt.fine {
 				t.Errorf("no-false-removal: %v, %s", ok, why)
 			}
 			if ok, why := n.Check("alternating", scenario.Args{}); ok != tt.turn {
 				t.Errorf("alternating: %v, %s", ok, why)
+			}
+		})
+	}
+}
+
+// atRest returns a complete zone of five nodes.
+func atRest(t *testing.T) *Net {
+	t.Helper()
+	n, err := New(Config{Network: scenario.Network{Nodes: 5, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: RTT / 2}}}}, Check: true})
+	if err == nil {
+		err = n.Run(20 * time.Second)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// tellOf tells the net an event of one node about another, in an incarnation so much later than the present one.
+func (n *Net) tellOf(t *testing.T, observer, subject sim.NodeID, kind engine.EventKind, cause engine.Cause, later int) {
+	t.Helper()
+	r := n.groups[0].refs[subject]
+	v, ok := n.Machine(observer).Has(r)
+	if !ok {
+		t.Fatal("the zone is not complete")
+	}
+	v.Inc = n.incs[subject] + uint64(later)
+	n.told(&n.incarnations[observer].(*program).member, &engine.Event{Kind: kind, Cause: cause, Node: r, Version: v})
+}
+
+// TestCheckerSeesIncarnations: the checker detects that a node was removed because of a goodbye that it did not say,
+// whatever fault it has, and that it was removed in an incarnation that has not ended.
+func TestCheckerSeesIncarnations(t *testing.T) {
+	const observer, subject = sim.NodeID(0), sim.NodeID(3)
+	again := func(n *Net) {
+		n.Kill(subject)
+		n.Start(subject, false)
+		if err := n.Run(n.Now() + 5*time.Second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		before func(n *Net)
+		cause  engine.Cause
+		later  int
+		fine   bool
+	}{
+		{"a goodbye that it did not say", func(*Net) {}, engine.Said, 0, false},
+		{"a goodbye that it did not say while it stood still", func(n *Net) { n.Pause(subject); n.Resume(subject) }, engine.Said, 0, false},
+		{"a goodbye that it did not say while it was cut off", func(n *Net) { n.Partition(sim.Nodes(subject)) }, engine.Said, 0, false},
+		{"its goodbye", func(n *Net) { n.faults.silent(subject, n.incs[subject]) }, engine.Said, 0, true},
+		{"its goodbye, and it is back", again, engine.Said, -1, true},
+		{"a later goodbye than its own", func(n *Net) { n.faults.silent(subject, n.incs[subject]) }, engine.Said, 1, false},
+		{"an incarnation that has ended", again, engine.Dead, -1, true},
+		{"the incarnation after that", again, engine.Dead, 0, false},
+		{"an incarnation that it never had", again, engine.Dead, 1, false},
+		{"an incarnation that it never had, while it was cut off", func(n *Net) { n.Partition(sim.Nodes(subject)) }, engine.Dead, 1, false},
+		{"an incarnation that it raised", func(n *Net) { n.incs[subject]++ }, engine.Corrected, -1, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			n := atRest(t)
+			tt.before(n)
+			n.faults.grace = min(n.faults.grace, time.Second) // the kill of the node's earlier incarnation is long ago
+			n.tellOf(t, observer, subject, engine.Left, tt.cause, tt.later)
+			if ok, why := n.Check("no-false-removal", scenario.Args{}); ok != tt.fine {
+				t.Errorf("no-false-removal: %v, %s", ok, why)
 			}
 		})
 	}

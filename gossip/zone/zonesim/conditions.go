@@ -6,10 +6,12 @@ import (
 )
 
 var (
-	nodesArg  = scenario.Arg{Name: "nodes", Kind: scenario.NodeSet}
-	byArg     = scenario.Arg{Name: "by", Kind: scenario.NodeSet, Optional: true}
-	numberArg = scenario.Arg{Name: "number", Kind: scenario.Count}
-	keyArg    = scenario.Arg{Name: "key", Kind: scenario.Word}
+	nodesArg     = scenario.Arg{Name: "nodes", Kind: scenario.NodeSet}
+	byArg        = scenario.Arg{Name: "by", Kind: scenario.NodeSet, Optional: true}
+	reportersArg = scenario.Arg{Name: "reporters", Kind: scenario.NodeSet}
+	aheadArg     = scenario.Arg{Name: "ahead", Kind: scenario.Count, Optional: true}
+	numberArg    = scenario.Arg{Name: "number", Kind: scenario.Count}
+	keyArg       = scenario.Arg{Name: "key", Kind: scenario.Word}
 )
 
 var conditions = kit.Conditions[*Net]{
@@ -37,7 +39,7 @@ var conditions = kit.Conditions[*Net]{
 		func(n *Net, a scenario.Args) (bool, string) { return n.censusTold(a.Among(0)) }, byArg),
 	kit.Ask("census-kept", "each supervisor that takes part has an entry of every base zone",
 		func(n *Net, a scenario.Args) (bool, string) { return n.censusKept(a.Among(0)) }, byArg),
-	kit.Ask("no-false-removal", "no node was removed by others that was fine: running, neither slow nor paused, and connected",
+	kit.Ask("no-false-removal", "no node was removed by others that was fine: running, neither slow nor paused, and connected; nor because of a goodbye that it did not say",
 		func(n *Net, _ scenario.Args) (bool, string) { return n.outcome.False == 0, n.outcome.Wrong }),
 	kit.Ask("alternating", "what nodes told gives their views, joins and leaves in turn, and no machine found itself broken; needs the option check",
 		(*Net).alternating),

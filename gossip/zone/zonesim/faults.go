@@ -30,6 +30,7 @@ type nodeState struct {
 	pausing time.Duration // beginning of the latest pause
 	resumed time.Duration // end of the latest pause that has ended
 	ended   time.Duration // when an incarnation of the node last ended
+	over    uint64        // number of the latest incarnation that has ended or said goodbye
 	slowing time.Duration // beginning of the latest period in which the node was slow
 	slowed  time.Duration // end of that period; never: the node is still slow, or was never slow
 	slow    bool
@@ -54,15 +55,16 @@ func (t *faults) start(id sim.NodeID) {
 
 func (t *faults) watches(id sim.NodeID) { t.nodes[id].monitor = true }
 
-// silent records that a node has said goodbye.
-func (t *faults) silent(id sim.NodeID) {
+// silent records that an incarnation of a node has said goodbye.
+func (t *faults) silent(id sim.NodeID, inc uint64) {
 	f := &t.nodes[id]
-	f.fine, f.was, f.left = never, never, true
+	f.fine, f.was, f.left, f.over = never, never, true, inc
 }
 
-func (t *faults) end(id sim.NodeID) {
+// end records that an incarnation of a node has ended.
+func (t *faults) end(id sim.NodeID, inc uint64) {
 	f := &t.nodes[id]
-	f.fine, f.was, f.ended = never, never, t.clock()
+	f.fine, f.was, f.ended, f.over = never, never, t.clock(), inc
 }
 
 func (t *faults) pause(id sim.NodeID) {

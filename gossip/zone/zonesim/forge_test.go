@@ -25,13 +25,15 @@ expect views-right by 2s
 `
 
 // TestForgedSuspicions: MS-A1, MS-A2: a node that accuses all others counts once, however often
-// it does so, and each of them refutes it; Θ such nodes together may cause removals, but only
+// it does so and in whose name, and each of them refutes it; Θ such nodes together may cause removals, but only
 // for a moment.
 func TestForgedSuspicions(t *testing.T) {
 	spec.Covers(t, "MS-A1", "MS-A2")
 	holds(t, liars+`every 1s from 5s to 25s do 7 accuse all
 at 5s do 7 set said much
 expect attribute 7 said much within 2s
+every 100ms from 7s to 25s do 7 frame 30 8-9
+every 1s from 7.05s to 25s do 7 frame 31 8-9 1
 always members 64 from 3s to 30s
 always no-false-removal from 0s to 30s
 at 30s do 8-12 accuse all
@@ -42,8 +44,8 @@ expect bytes < 90000000
 `)
 }
 
-// TestForgedLeaves: MS-A3, MS-A33: a node refutes a goodbye that it did not say, which removes
-// it only for a moment; a forged goodbye of an earlier incarnation has no effect.
+// TestForgedLeaves: MS-A3, MS-A33: a node refutes a goodbye that it did not say, before others remove it; a forged
+// goodbye of an earlier incarnation has no effect.
 func TestForgedLeaves(t *testing.T) {
 	spec.Covers(t, "MS-A3", "MS-A33")
 	holds(t, liars+`at 4s do 20-24 leave 3
@@ -51,9 +53,9 @@ at 4.1s kill 20-24
 at 6s restart 20-24
 expect views-right within 2s
 every 1s from 10s to 20s do 7 replay 20-24
-always members 64 from 8s to 25s
-at 26s do 7 bury 30
-expect views-right within 2s
+every 100ms from 26s to 36s do 7 bury 30
+every 1s from 26s to 36s do 7 bury 31 1
+always members 64 from 8s to 40s
 always no-false-removal
 always alternating
 expect views-right

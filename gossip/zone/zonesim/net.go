@@ -98,7 +98,7 @@ func (n *Net) happens(a *sim.Act, do func()) {
 	t := &n.faults
 	switch {
 	case a.Ends():
-		t.end(a.Node)
+		t.end(a.Node, n.incs[a.Node])
 	case a.Verb == sim.Pause && a.Changes:
 		t.pause(a.Node)
 	case a.Verb == sim.Resume && a.Changes:

@@ -46,14 +46,19 @@ func (n *Net) told(p *member, e *engine.Event) {
 	case engine.Left:
 		v.Leaves++
 		n.noticed(p, e)
-		if e.Cause == engine.Dead || e.Cause == engine.Corrected {
+		switch e.Cause {
+		case engine.Dead, engine.Corrected:
 			v.Removals++
+			n.removed(p, e)
+		case engine.Said:
 			n.removed(p, e)
 		}
 	}
 }
 
-// removed compares the removal of a node that did not say goodbye with the ground truth.
+// removed compares the removal of a node with the ground truth. The removal is right if that incarnation has ended or
+// said goodbye: an earlier one, and not any other than the present one, because versions above the present
+// one are forged. No fault excuses news of a goodbye that the node did not say.
 func (n *Net) removed(p *member, e *engine.Event) {
 	i := p.about(e)
 	if i < 0 || p.group.base > 0 {
@@ -62,12 +67,13 @@ func (n *Net) removed(p *member, e *engine.Event) {
 	id, now, v := p.group.first+sim.NodeID(i), n.Now(), &n.outcome
 	f := &n.faults.nodes[id]
 	switch {
-	case !n.Up(id) && f.ended != never && n.incs[id] == e.Version.Inc:
+	case e.Cause != engine.Said && !n.Up(id) && f.ended != never && n.incs[id] == e.Version.Inc:
 		v.Detected.Add(now - f.ended)
-	case n.incs[id] != e.Version.Inc || n.faults.excused(p.id, id, n.taking(p.group.nodes)):
+	case e.Version.Inc <= f.over:
+	case e.Cause != engine.Said && e.Version.Inc <= n.incs[id] && n.faults.excused(p.id, id, n.taking(p.group.nodes)):
 	default:
 		if v.False++; v.Wrong == "" {
-			v.Wrong = fmt.Sprintf("at %v node %v removed node %v, which is fine since %v", now, p.id, id, f.fine)
+			v.Wrong = fmt.Sprintf("at %v node %v removed node %v %v (%v), which is fine since %v", now, p.id, id, e.Version, e.Cause, f.fine)
 		}
 	}
 }

@@ -141,7 +141,7 @@ func (p *program) command(text string) (engine.Input, bool) {
 	count, _ := strconv.Atoi(key)
 	switch verb {
 	case "leave":
-		p.net.faults.silent(p.id)
+		p.net.faults.silent(p.id, p.net.incs[p.id])
 		return engine.Input{Kind: engine.Leave, Code: int32(count)}, true
 	case "set":
 		return engine.Input{Kind: engine.Set, Key: key, Value: []byte(value)}, true

@@ -50,7 +50,7 @@ var Protocol = &scenario.Protocol{
 func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
 	supervisors := o.Int("supervisors")
 	size := int64(max(nodes-supervisors, 1) / max(o.Int("zones"), 1))
-	need := 9000 + 36*size
+	need := 9400 + 36*size
 	if level == scenario.Stacks {
 		need = 5_400_000 + 1600*size
 	}

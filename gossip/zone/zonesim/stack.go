@@ -56,7 +56,7 @@ func (k *stack) command(text string) {
 	k.taken = never
 	switch verb {
 	case "leave":
-		k.net.faults.silent(k.id)
+		k.net.faults.silent(k.id, k.net.incs[k.id])
 		code, _ := strconv.Atoi(key)
 		_ = k.agent.Leave(int32(code))
 	case "set":
