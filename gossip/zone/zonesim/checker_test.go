@@ -23,6 +23,19 @@ func TestCheckerSees(t *testing.T) {
 	}{
 		{"a healthy node is removed", func(*Net) {}, engine.Left, false, true},
 		{"by one that is slow", func(n *Net) { n.SetSlow(observer, time.Second) }, engine.Left, false, true},
+		{"by one that was slow for long, in which the node once stood still", func(n *Net) {
+			n.SetSlow(observer, time.Millisecond)
+			n.runOn(t, time.Second)
+			n.Pause(subject)
+			n.Resume(subject)
+			n.runOn(t, 30*time.Second)
+		}, engine.Left, false, true},
+		{"by one that is so slow that it has not processed what came while the node stood still", func(n *Net) {
+			n.SetSlow(observer, 2*time.Second)
+			n.Pause(subject)
+			n.Resume(subject)
+			n.runOn(t, 20*time.Second)
+		}, engine.Left, true, true},
 		{"by one that stood still", func(n *Net) { n.Pause(observer); n.Resume(observer) }, engine.Left, false, true},
 		{"because of a partition", func(n *Net) { n.Partition(sim.Nodes(subject)) }, engine.Left, true, true},
 		{"because it is slow", func(n *Net) { n.SetSlow(subject, time.Second) }, engine.Left, true, true},
@@ -65,6 +78,14 @@ func atRest(t *testing.T) *Net {
 	return n
 }
 
+// runOn runs the net for some time.
+func (n *Net) runOn(t *testing.T, d time.Duration) {
+	t.Helper()
+	if err := n.Run(n.Now() + d); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // tellOf tells the net an event of one node about another, in an incarnation so much later than the present one.
 func (n *Net) tellOf(t *testing.T, observer, subject sim.NodeID, kind engine.EventKind, cause engine.Cause, later int) {
 	t.Helper()
@@ -84,9 +105,7 @@ func TestCheckerSeesIncarnations(t *testing.T) {
 	again := func(n *Net) {
 		n.Kill(subject)
 		n.Start(subject, false)
-		if err := n.Run(n.Now() + 5*time.Second); err != nil {
-			t.Fatal(err)
-		}
+		n.runOn(t, 5*time.Second)
 	}
 	for _, tt := range []struct {
 		name   string

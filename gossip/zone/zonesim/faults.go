@@ -34,8 +34,9 @@ type nodeState struct {
 	slowing time.Duration // beginning of the latest period in which the node was slow
 	slowed  time.Duration // end of that period; never: the node is still slow, or was never slow
 	slow    bool
-	left    bool // the node has said goodbye
-	monitor bool // the node has declared itself a monitor
+	read    time.Duration // when the message was sent that the node has processed last; never: not known, as on stacks
+	left    bool          // the node has said goodbye
+	monitor bool          // the node has declared itself a monitor
 }
 
 // never is the time of an event that has not happened.
@@ -44,14 +45,17 @@ const never = time.Duration(-1)
 func (t *faults) init(nodes int, clock func() time.Duration, grace time.Duration) {
 	t.clock, t.grace, t.nodes = clock, grace, make([]nodeState, nodes)
 	for i := range t.nodes {
-		t.nodes[i] = nodeState{fine: never, was: never, resumed: never, ended: never, slowing: never, slowed: never}
+		t.nodes[i] = nodeState{fine: never, was: never, resumed: never, ended: never, slowing: never, slowed: never, read: never}
 	}
 }
 
 func (t *faults) start(id sim.NodeID) {
 	f := &t.nodes[id]
-	f.fine, f.left, f.monitor = t.clock(), false, false
+	f.fine, f.left, f.monitor, f.read = t.clock(), false, false, never
 }
+
+// reads records when the message was sent that a node processes now.
+func (t *faults) reads(id sim.NodeID, sent time.Duration) { t.nodes[id].read = sent }
 
 func (t *faults) watches(id sim.NodeID) { t.nodes[id].monitor = true }
 
@@ -103,7 +107,7 @@ func (t *faults) lately(at, now time.Duration) bool { return at != never && now-
 
 // heard returns the earliest arrival of a message that an observer may be processing now. A node
 // that is slow, or was paused, has messages in a queue, and its events show the state at the time
-// when the oldest of them arrived.
+// when the oldest of them arrived: that is no earlier than the message that it has processed last was sent.
 func (t *faults) heard(observer sim.NodeID) time.Duration {
 	f, now := &t.nodes[observer], t.clock()
 	from := now
@@ -113,7 +117,7 @@ func (t *faults) heard(observer sim.NodeID) time.Duration {
 	if t.lately(f.resumed, now) {
 		from = min(from, f.pausing)
 	}
-	return from
+	return max(from, min(f.read, now))
 }
 
 // excused reports whether an observer may remove a running node of its zone. The excuses are

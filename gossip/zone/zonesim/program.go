@@ -107,6 +107,7 @@ func (p *program) input(now time.Duration, in *sim.Input[message]) (engine.Input
 		n.incs[p.id]++
 		return engine.Input{Kind: engine.Join, Inc: n.incs[p.id]}, true
 	case sim.Message:
+		n.faults.reads(p.id, in.Msg.sent)
 		if in.Msg.dispatch != nil {
 			return engine.Input{Kind: engine.DispatchDelivered, Dispatch: in.Msg.dispatch}, true
 		}
