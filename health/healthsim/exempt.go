@@ -13,13 +13,17 @@ func (t *groundTruth) tolerable() time.Duration {
 	return t.net.timing.Evict - t.net.timing.Ping - t.net.timing.Ping/5
 }
 
+// tolerableLoss is the greatest share of lost messages that must not lead to evictions. To be evicted, a
+// client must lose all its pings in T_evict, and it repeats those without an answer.
+const tolerableLoss = 0.05
+
 // poor reports whether a link loses or delays messages so much that evictions are allowed.
 func (t *groundTruth) poor(q link.Quality) bool {
 	late := q.Latency.Max()
 	if q.Reorder > 0 {
 		late += max(q.Hold.Max(), link.DefaultHold)
 	}
-	return q.Loss > 0.05 || late > t.net.timing.Ping/10
+	return q.Loss > tolerableLoss || late > t.net.timing.Ping/10
 }
 
 // poorPath reports whether a link loses or delays messages from one node to another too much.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/health"
+	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 )
@@ -77,5 +78,19 @@ func TestEachDecisionJudged(t *testing.T) {
 		row.then(s)
 		s.hears()
 		t.Run(row.name, func(t *testing.T) { holds(t, s.network, row.holds, "no-false-eviction") })
+	}
+}
+
+// TestLossNoExcuse: a loss of one message in twenty is no reason to evict a client; a greater loss is one.
+func TestLossNoExcuse(t *testing.T) {
+	for _, row := range []struct {
+		loss float64
+		just bool
+	}{{0.02, false}, {0.05, false}, {0.2, true}} {
+		s := suspicion{ran(t, standard(3, 1), 50*time.Second), t}
+		s.SetLink(sim.AllNodes, sim.AllNodes, link.Change{Fields: link.FieldLoss, To: link.Quality{Loss: row.loss}})
+		s.tells(0, health.ClientSuspended, health.TimedOut)
+		s.hears()
+		holds(t, s.network, row.just, "no-false-eviction")
 	}
 }
