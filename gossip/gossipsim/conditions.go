@@ -25,7 +25,7 @@ var conditions = kit.Conditions[*Net]{
 		(*Net).allStopped, nodesArg),
 	kit.Ask("list", "the list of each node that takes part has so many participants",
 		(*Net).listed, numberArg, byArg),
-	kit.Ask("detected-within", "nobody who could know thinks a node alive that has been down for so many cycles",
+	kit.Ask("detected-within", "no node thinks one alive that has been down for so many cycles, and for as many since its own start or the end of its pause",
 		func(n *Net, a scenario.Args) (bool, string) { return n.detectedWithin(a.Int(0)) }, scenario.Arg{Name: "cycles", Kind: scenario.Count}),
 	kit.Ask("no-false-death", "no node was told that one died which was fine: running and speaking, not paused, with a way to the other node, if only over others, and all of that for longer than news needs",
 		func(n *Net, _ scenario.Args) (bool, string) { return n.outcome.FalseDeaths == 0, n.outcome.FirstFalse }),

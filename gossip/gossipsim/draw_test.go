@@ -30,13 +30,13 @@ func (p *plan) some(count int) (first, last int) {
 
 // draw draws a scenario. Nodes die by the dozen and come back, are paused, or are cut off by
 // partitions and one-way cuts of all lengths and sizes, several of these at the same time. At
-// most one message in twenty is lost. No healthy node may be declared dead, no dead one may be
-// declared alive, and in the end all nodes know all others.
+// most one message in twenty is lost. No healthy node may be declared dead, all deaths are noticed,
+// no dead node may be declared alive, and in the end all nodes know all others.
 func draw(seed uint64) string {
 	p := plan{Plan: kit.NewPlan(seed, 13)}
 	p.nodes = 5 + p.IntN(60)
 	loss := p.IntN(6)
-	p.Line("always no-false-death\nalways no-resurrection\nexpect views-equal\nexpect alive %d", p.nodes)
+	p.Line("always no-false-death\nalways no-resurrection\nalways detected-within 45\nexpect views-equal\nexpect alive %d", p.nodes)
 	p.at = 8 * time.Second
 	for range 2 + p.IntN(4) {
 		end := p.sever(p.length())

@@ -14,7 +14,7 @@ import (
 //	most direct links of the node, or of the observer, are cut          links.linked
 //	the observer is silent after its start                              nodeState.silent
 //	one of these has ended so lately that news of it may be under way   grace
-//	parts come together that were apart for long                        links.together
+//	parts come together that were apart for long                        links.rejoined, links.moved
 //	more than six of ten have just failed at once                       few
 //
 // There is no other excuse: not that many others are dead or out of reach, that messages are
@@ -102,15 +102,16 @@ func (t *faults) excused(observer, subject sim.NodeID) bool {
 	case o.silent, o.loud != never && now-o.loud < t.grace:
 		return true
 	}
-	if t.links.together != never && now-t.links.together < t.grace {
+	if t.links.rejoined(subject, observer, now-t.grace, now) || t.links.moved(observer, now-t.grace, now) {
 		return true
 	}
 	return t.links.apart(subject, observer, now-t.grace)
 }
 
-// few reports whether so many nodes have just failed that less than four of ten are left whose
-// news reaches an observer. The observer may not have noticed that yet. False deaths in that
-// time are counted separately.
+// few reports whether more than six of ten nodes have just failed, or were just cut off from an observer,
+// before it could notice the first of these losses. Nodes that failed earlier do not count. False deaths in
+// that time are counted separately.
 func (t *faults) few(observer sim.NodeID) bool {
-	return t.clock()-t.links.worse < t.grace && 10*t.links.fewest(observer, t.clock()-t.grace) < 4*len(t.nodes)
+	count, latest := t.links.lost(observer, t.clock())
+	return 10*count > 6*len(t.nodes) && t.clock()-latest < t.grace
 }

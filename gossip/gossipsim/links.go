@@ -10,21 +10,20 @@ import (
 // links records between which nodes news can pass, directly or through other nodes, now and in
 // the past.
 type links struct {
-	fine  []bool        // by node: it runs and sends messages, so news passes through it
-	worse time.Duration // when a node or a link was last lost
+	fine   []bool          // by node: it runs and sends messages, so news passes through it
+	failed []time.Duration // by node: when it last ceased to be fine; never: it did not
 
-	limit    time.Duration // longest partition after which clocks are still in step
-	since    time.Duration // time at which the current partition began
-	together time.Duration // when a partition that had lasted longer than limit was last healed
+	limit time.Duration // longest partition after which clocks are still in step
 	sim.Cuts
 	paths paths
-	past  []era // eras that have ended, the oldest first
+	began time.Duration // time since when paths have been as they are
+	past  []era         // eras that have ended, the oldest first; eras of the last 2*limit at least
 }
 
 // era is a period in which the paths did not change.
 type era struct {
 	paths
-	ended time.Duration
+	began, ended time.Duration
 }
 
 // paths says between which nodes news can pass. Nodes that partitions and cuts treat alike
@@ -37,26 +36,21 @@ type paths struct {
 }
 
 func (l *links) init(nodes int, limit time.Duration) {
-	l.fine, l.limit, l.together = make([]bool, nodes), limit, never
+	l.fine, l.limit, l.failed = make([]bool, nodes), limit, slices.Repeat([]time.Duration{never}, nodes)
 }
 
 // partition replaces the partition; cuts of single links stay.
 func (l *links) partition(sets []sim.NodeSet, now time.Duration) {
-	l.worse = now
 	l.Partition(len(l.fine), sets)
 	l.change(now)
 }
 
 func (l *links) cut(from, to sim.NodeSet, now time.Duration) {
-	l.worse = now
 	l.Cut(from, to)
 	l.change(now)
 }
 
 func (l *links) heal(now time.Duration) {
-	if l.Some() && now-l.since > l.limit {
-		l.together = now
-	}
 	l.Heal()
 	l.change(now)
 }
@@ -64,7 +58,7 @@ func (l *links) heal(now time.Duration) {
 // relay records whether a node is fine, so that news passes through it.
 func (l *links) relay(id sim.NodeID, fine bool, now time.Duration) {
 	if l.fine[id] = fine; !fine {
-		l.worse = now
+		l.failed[id] = now
 	}
 	if l.paths.class == nil {
 		return
@@ -73,7 +67,7 @@ func (l *links) relay(id sim.NodeID, fine bool, now time.Duration) {
 	if !fine {
 		by = -1
 	}
-	l.past = append(l.past, era{l.paths, now})
+	l.ends(now)
 	l.paths.fine = slices.Clone(l.paths.fine)
 	before := l.paths.fine[c]
 	l.paths.fine[c] += by
@@ -84,14 +78,18 @@ func (l *links) relay(id sim.NodeID, fine bool, now time.Duration) {
 
 // change ends the current era and begins another.
 func (l *links) change(now time.Duration) {
-	if l.paths.class == nil {
-		l.since = now
-	}
-	l.past = append(l.past, era{l.paths, now})
+	l.ends(now)
 	l.paths = paths{}
 	if l.Some() {
 		l.paths = l.classify()
 	}
+}
+
+// ends ends the current era, and drops eras that ended too long ago to matter.
+func (l *links) ends(now time.Duration) {
+	l.past = slices.DeleteFunc(l.past, func(e era) bool { return e.ended < now-2*l.limit })
+	l.past = append(l.past, era{l.paths, l.began, now})
+	l.began = now
 }
 
 // classify finds the classes and the paths between them.
@@ -186,38 +184,9 @@ func (w *paths) linked(class int32) bool {
 	return 2*directly >= all
 }
 
-// heard returns how many nodes are fine and have a path for their news to an observer.
-func (w *paths) heard(observer sim.NodeID) (count int) {
-	for c, fine := range w.fine {
-		if w.open[c][w.class[observer]] {
-			count += fine
-		}
-	}
-	return count
-}
-
-// fewest returns the lowest value of heard since an instant.
-func (l *links) fewest(observer sim.NodeID, since time.Duration) (count int) {
-	for _, fine := range l.fine {
-		if fine {
-			count++
-		}
-	}
-	if l.paths.class != nil {
-		count = l.paths.heard(observer)
-	}
-	for _, e := range l.past {
-		if e.class != nil && e.ended > since {
-			count = min(count, e.heard(observer))
-		}
-	}
-	return count
-}
-
 // apart reports whether news of a node cannot reach an observer, or could not at some time
 // since an instant.
 func (l *links) apart(subject, observer sim.NodeID, since time.Duration) bool {
-	l.past = slices.DeleteFunc(l.past, func(e era) bool { return e.ended <= since })
 	return !l.paths.leads(subject, observer) ||
-		slices.ContainsFunc(l.past, func(e era) bool { return !e.leads(subject, observer) })
+		slices.ContainsFunc(l.past, func(e era) bool { return e.ended > since && !e.leads(subject, observer) })
 }

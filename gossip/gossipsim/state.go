@@ -102,8 +102,8 @@ func (n *Net) Think(observers, subjects sim.NodeSet, alive bool) (ok bool, why s
 }
 
 // detectedWithin reports whether every node that has been down for longer than the given number
-// of gossip cycles is considered dead by all observers. It counts only observers that no fault
-// separates from other nodes, and that have taken part all the time.
+// of gossip cycles is considered dead by all observers. An observer that was paused or began since then has
+// as many cycles from then on.
 func (n *Net) detectedWithin(cycles int) (ok bool, why string) {
 	limit, now, t := n.Cycles(cycles), n.Now(), &n.faults
 	for id := range t.nodes {
@@ -114,7 +114,7 @@ func (n *Net) detectedWithin(cycles int) (ok bool, why string) {
 		subject := sim.NodeID(id)
 		for observer, v := range n.views(sim.AllNodes) {
 			o := &t.nodes[observer]
-			if o.fine != never && o.fine <= f.ended && v.has(subject) {
+			if o.fine != never && now-max(o.fine, f.ended) >= limit && v.has(subject) {
 				return false, fmt.Sprintf("node %v is down since %v, and node %v thinks it alive", subject, f.ended, observer)
 			}
 		}

@@ -1,0 +1,87 @@
+package gossipsim
+
+import (
+	"iter"
+	"time"
+
+	"ulnet/lnd/sim"
+)
+
+// opens reports whether news gets from one node to another, directly or through nodes that are fine.
+func (w *paths) opens(from, to sim.NodeID) bool {
+	return w.class == nil || w.open[w.class[from]][w.class[to]]
+}
+
+// eras yields the eras of which a part lies after an instant, the oldest first, the present one included.
+func (l *links) eras(since, now time.Duration) iter.Seq[era] {
+	return func(yield func(era) bool) {
+		for _, e := range l.past {
+			if e.ended > since && !yield(e) {
+				return
+			}
+		}
+		yield(era{l.paths, l.began, now})
+	}
+}
+
+// rejoined reports whether two nodes have had paths in both directions again since an instant, after a time of
+// more than limit in which one of them had no path to the other.
+func (l *links) rejoined(a, b sim.NodeID, since, now time.Duration) bool {
+	apart := time.Duration(0)
+	for e := range l.eras(since-l.limit, now) {
+		switch {
+		case !e.opens(a, b) || !e.opens(b, a):
+			apart += e.ended - e.began
+		case apart > l.limit && e.began > since:
+			return true
+		default:
+			apart = 0
+		}
+	}
+	return false
+}
+
+// moved reports whether a node has rejoined at least half of the nodes that are fine, itself not counted, since
+// an instant: it was in one of the smaller parts, and takes over the clock of another part.
+func (l *links) moved(id sim.NodeID, since, now time.Duration) bool {
+	with, all := 0, 0
+	for i, fine := range l.fine {
+		if other := sim.NodeID(i); fine && other != id {
+			all++
+			if l.rejoined(id, other, since, now) {
+				with++
+			}
+		}
+	}
+	return with > 0 && 2*with >= all
+}
+
+// latestLoss returns when a node last failed, or lost all paths to an observer; never if it did not lately.
+func (l *links) latestLoss(id, observer sim.NodeID, now time.Duration) time.Duration {
+	at, had := l.failed[id], false
+	for e := range l.eras(now-2*l.limit, now) {
+		opens := e.opens(id, observer)
+		if had && !opens && l.fine[id] {
+			at = max(at, e.began)
+		}
+		had = opens
+	}
+	return at
+}
+
+// lost returns how many nodes an observer has lost at once, in the sense of latestLoss, and when: the losses
+// before the latest one count for as long as it takes to notice them.
+func (l *links) lost(observer sim.NodeID, now time.Duration) (count int, latest time.Duration) {
+	latest = never
+	losses := make([]time.Duration, len(l.fine))
+	for i := range losses {
+		losses[i] = l.latestLoss(sim.NodeID(i), observer, now)
+		latest = max(latest, losses[i])
+	}
+	for _, at := range losses {
+		if at != never && latest-at < l.limit {
+			count++
+		}
+	}
+	return count, latest
+}
