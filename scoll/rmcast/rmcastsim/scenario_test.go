@@ -31,6 +31,7 @@ const always = `
 always proven
 always once
 always failed-right
+always lost-right
 always bounded
 expect idle
 `
