@@ -5,10 +5,10 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Stage makes the node understand messages of a new list, which is to replace the current one,
-// besides those of the current one. If this node is not in the new list, it leaves at Commit.
-// Stage replaces a list that was staged before. The error is an *[Error]: [ErrClosed] after Close, as for
-// all changes of the list.
+// Stage prepares a change from the current list to a new one: from now on the node understands messages
+// that use either list. If this node is not in the new list, it leaves at Commit. Stage replaces a list
+// that was staged before. The error is an *[Error]: [ErrClosed] after Close, as for all changes of the
+// list.
 func (a *Agent) Stage(participants []nid.NID) error {
 	list, err := engine.NewList(participants)
 	if err != nil {

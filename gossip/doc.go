@@ -3,10 +3,10 @@
 // design).
 //
 // In every gossip cycle a participant draws another one at random and sends it the ages of all
-// participants, as far as it knows them. The receiver answers with those ages of which it has
-// newer ones. An age is the number of cycles since a participant was last heard of, directly or
-// through others. News reaches all participants in about log2 N cycles, and a participant that
-// has not been heard of for longer than a limit is dead.
+// participants, as far as it knows them. The receiver answers with those of its own ages that are newer. An
+// age is the number of cycles since a participant was last heard of, directly or through others. News reaches
+// all participants in about log2 N cycles, and a participant that has not been heard of for longer than a
+// limit is dead.
 //
 // [Agent] lets an LNet node take part: it is a user of package portals like any other.
 //

@@ -12,9 +12,10 @@ import (
 // died so far. See [Agent.Watch].
 type watchFunc func(id nid.NID, alive bool, aliveness uint64)
 
-// watchers call the functions of users about changes, outside of the machine, and each at the speed
-// of its user. If a participant changes several times before a call, the call has its latest state
-// only. No death is lost: a participant that died and came back has another aliveness.
+// watchers tell users of changes by calling their functions. The calls are not made in steps of the
+// machine, and a slow user does not delay the others. If a participant changes several times before
+// a call, the call has its latest state only. No death is lost: a participant that died and came
+// back has another aliveness.
 type watchers struct {
 	clock  machine.Clock
 	idle   chan struct{} // closed once close was called and no call of a watcher is under way

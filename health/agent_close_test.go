@@ -14,7 +14,7 @@ import (
 )
 
 // TestLeave: CH-8: a client leaves while all messages are lost. All servers forget the client
-// soon after messages arrive again, which is earlier than T_evict. The node can become a client
+// soon after messages arrive again, before T_evict has passed. The node can become a client
 // again at once, and late messages of the earlier connection do not end the new one.
 func TestLeave(t *testing.T) {
 	spec.Covers(t, "CH-8")

@@ -9,8 +9,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// setServers sets the list of servers of server k. Discovery reports a change of server i while the agent
-// asks about that server: the agent gets the answer from before the change after the report.
+// setServers sets the list of servers of server k. While the agent asks discovery about server i,
+// discovery reports a change of that server. So the agent first gets the report of the change, and then
+// an answer that was made before the change.
 func (c *cluster) setServers(k, i int, alive bool) {
 	v := c.views[k]
 	v.asked = func(id nid.NID) {
@@ -33,8 +34,8 @@ func (v *view) report(i int, alive bool) {
 }
 
 // TestSetServersChanged: CH-A11, CH-40: a server dies or comes back while another one sets its list of
-// servers. From then on the other server accepts clients of that server, or refuses them, and they choose
-// another master.
+// servers. From then on the other server knows of the change. It accepts clients of a server that has come
+// back, and refuses clients of a server that has died, which then choose another master.
 func TestSetServersChanged(t *testing.T) {
 	spec.Covers(t, "CH-A11", "CH-40")
 	const client = servers

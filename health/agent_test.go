@@ -329,7 +329,8 @@ func TestRestoredTombstones(t *testing.T) {
 		id := health.ClientID{byte(tombstones - i)} // the tombstone with the highest id expires first
 		c.stores[0].tombstones[id] = health.Tombstone{Client: id, Incarnation: 1, Until: c.wall().Add(time.Duration(i+1) * apart)}
 	}
-	for k := range c.stores { // the other servers are dead, because an answer from one of them would sort the tombstones
+	// All other servers stay dead: an answer from one of them would make server 0 sort the tombstones.
+	for k := range c.stores {
 		c.fabric.Kill(sim.NodeID(k))
 	}
 	c.fabric.Start(0, false)

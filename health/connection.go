@@ -206,7 +206,7 @@ func (c *Connection) Wait(ctx context.Context) (master nid.NID, err error) {
 		ready, master, superseded := c.ready, c.master, c.superseded
 		c.mu.Unlock()
 		switch {
-		case c.hasLeft(): // a step from before Leave can tell of a master after it
+		case c.hasLeft(): // a step that began before Leave can report a master after Leave
 			return nid.NID{}, ErrClosed
 		case master.IsValid():
 			return master, nil

@@ -23,7 +23,7 @@ func (a *ServerAgent) Drain(on, force bool) (err error) {
 	if err == nil {
 		a.runner.Do(engine.ServerInput{Kind: engine.Drain, Alive: on})
 	}
-	if a.hasStopped() { // perhaps before Do, which then did nothing
+	if a.hasStopped() { // Close may have been called before Do, which then did nothing
 		return ErrClosed
 	}
 	return err

@@ -1,7 +1,7 @@
 package lnd
 
-// Batcher is an Upcalls that receives in batches. lnet fulfils it. A driver may leave all of this
-// out: then it makes the calls of Upcalls for each message, and sets none of the fields below.
+// Batcher is an Upcalls that receives in batches. lnet implements it. A driver may leave all of
+// this out: then it makes the calls of Upcalls for each message, and sets none of the fields below.
 //
 // A batch is the messages that came with one read, and that the driver passes to Parse one by one in the
 // same Delivery. For these, the driver may
@@ -11,7 +11,7 @@ package lnd
 //   - set Delivery.Data, if it has the whole payload. Parse may then copy the payload itself and
 //     answer Taken;
 //   - set Delivery.Repeats, so that lnet need not judge the same header fields again;
-//   - offer messages that are equal to the one before by Again, all at once.
+//   - call Again, once, for all messages that follow and are equal to the latest one.
 type Batcher interface {
 	Upcalls
 	// EndBatch ends a batch in which a message had More set. lnet does what it has put off during the

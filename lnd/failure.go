@@ -24,7 +24,7 @@ type Failure uint8
 
 // The classes, with Lustre's numbers: a fault rule has the bit 1 << class.
 const (
-	FailureNone    Failure = iota // proves nothing about an NI: not blamed, not sent again
+	FailureNone    Failure = iota // proves nothing: no NI is blamed, and the message is not sent again
 	LocalInterrupt                // the device was interrupted
 	LocalDropped                  // the message did not leave this NI
 	LocalAborted                  // the device gave the message up

@@ -22,7 +22,7 @@ type Inline struct {
 	To     nid.ProcessID // next hop, whose connection is used
 	Lazy   bool          // the message answers one of a batch (Batcher), and may wait until that batch ends
 	Opens  bool          // set by Post: the message is the first one in its buffer
-	Owner  any           // lnet's: the peer; if Post takes another buffer, this becomes the owner of that buffer
+	Owner  any           // set by lnet: the peer; if Post takes another buffer, this becomes the owner of that buffer
 	Record
 }
 
@@ -33,10 +33,10 @@ type Record struct {
 	Type    wire.MsgType        // set by the driver: type of the message
 	Length  int32               // set by the driver: number of payload bytes
 	Copies  int32               // number of further messages, equal to this one, that leave behind it
-	PID     nid.PID             // the upper layer's: PID that the sender asked for
-	Pinned  bool                // the upper layer's: the header has the NID to send from
+	PID     nid.PID             // set by the upper layer: PID that the sender asked for
+	Pinned  bool                // set by the upper layer: the header has the NID to send from
 	Closes  bool                // set by the driver: the record is the last one of its buffer whose end is reported
-	Expires time.Duration       // lnet's: instant at which the message expires, if it had to queue; else 0
+	Expires time.Duration       // set by lnet: time at which the message expires, if it had to wait in a queue; else 0
 	Upper   any                 // any data of the upper layer
 	Ptr     any                 // further data of the upper layer
 }
@@ -85,8 +85,8 @@ type Flusher interface{ Flush() }
 // records are the driver's again when the call returns.
 type InlineUpcalls interface {
 	Upcalls
-	// Left reports that messages to a process left at an instant on Config.Clock, with their copies; 0: now.
-	// The owner is that of the buffer.
+	// Left reports that messages to a process and their copies have left: at the time at on Config.Clock, or
+	// just now if at is 0. The owner is that of the buffer.
 	Left(owner any, list []Record, to nid.ProcessID, at time.Duration)
 	// Lost reports that the last n of the messages that r stands for failed; the others have left. h is
 	// the header of each, payload is valid until Lost returns.

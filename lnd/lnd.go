@@ -135,12 +135,12 @@ var ErrWithdrawn = fmt.Errorf("nothing of the message had left when its link wen
 
 // TimeoutSetter is an NI whose Tunables.Timeout can be changed while it runs.
 type TimeoutSetter interface {
-	// SetTimeout changes how long the driver tries, also for messages under way. It does
-	// nothing if a tunable of the driver says how long.
+	// SetTimeout changes how long the driver tries to send a message, also for messages under
+	// way. It does nothing if this time is set by a tunable of the driver.
 	SetTimeout(d time.Duration)
 }
 
-// Upcalls is what a driver tells lnet about one NI. lnet fulfils it.
+// Upcalls is what a driver tells lnet about one NI. lnet implements it.
 type Upcalls interface {
 	// Parse asks what to do with the message whose Header, From, Incarnation
 	// and ReceivedAt are set in d. See the package text for the answers.
@@ -208,8 +208,8 @@ type Tunables struct {
 	PeerCredits       int           // peer_credits, default 8: concurrent sends per peer; small ones may share a buffer, which counts as one
 	PeerBufferCredits int           // peer_buffer_credits; 0: as many as PeerCredits
 	Credits           int           // credits, default 256: concurrent sends per NI
-	// Timeout is how long a driver tries (lnet_lnd_timeout); lnet fills it in,
-	// see Timeout.
+	// Timeout is how long a driver tries to send a message (lnet_lnd_timeout). lnet
+	// fills it in, see the function Timeout.
 	Timeout time.Duration
 }
 
@@ -253,9 +253,10 @@ type Message struct {
 	// driver fails it if the peer does not wait for it any more.
 	RDMAReply bool
 	Priority  bool // the message overtakes all messages without priority
-	// Flow is the same for messages that depend on each other, such as those of one MD. If a
-	// peer has several connections that suit a message and are idle, messages of one flow take
-	// the same one: so the goroutine that waits for them can run its read loop. 0: no flow.
+	// Flow is the same for messages that depend on each other, such as those of one MD. If a peer
+	// has several connections that suit a message and are idle, messages of one flow take the same
+	// one. So the goroutine that waits for these messages can run the read loop of that connection.
+	// 0: no flow.
 	Flow  uint64
 	Group Group // the group that Multicast sends it to; 0: it is for Send
 

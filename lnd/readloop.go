@@ -13,8 +13,8 @@ package lnd
 // Upcalls must return: one that panics or ends the goroutine inside Receive leaves the
 // connection without a reader for ever, even if the panic is recovered.
 type ReadLoop interface {
-	// Request says that f waits for a message and would run the loop from then on. The
-	// loop is handed to f once a message has ended its wait.
+	// Request says that f waits for a message, and is ready to run the loop afterwards. When a
+	// message has ended f's wait, the loop is handed to f.
 	Request(f Follower)
 	// Receive runs the loop, with all upcalls, as long as f waits. It returns false if
 	// f does not have the loop, or has it no longer: then the connection reads by itself.

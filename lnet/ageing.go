@@ -16,7 +16,7 @@ const (
 	crowd           = 4096
 	crowdedIdle     = 30 * time.Second // how long a crowded table keeps a peer that has lost its connection and has no messages
 	crowdedInterval = 5 * time.Second
-	sweepBatch      = 512 // peers looked at under one lock of the table
+	sweepBatch      = 512 // number of peers that sweep looks at before it unlocks the table
 )
 
 // ager forgets idle peers, see [Config.PeerIdle]: those without a
@@ -99,7 +99,7 @@ func (n *Node) sweepFrom(at int, crowded bool) int {
 		}
 		p := t.order[at]
 		if p.age(now, idle, crowded) && !n.watched(p) && p.evict() {
-			t.remove(peerKey{p.nid, p.ni}, p) // now the next peer has this place in order
+			t.remove(peerKey{p.nid, p.ni}, p) // moves the last peer of t.order to the index at
 			continue
 		}
 		at++

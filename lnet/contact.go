@@ -12,8 +12,8 @@ import (
 // maxContacts bounds the processes of one NID that are told apart; local policy.
 const maxContacts = 64
 
-// LastHeard returns when the driver had read the latest message from a process, on the node's
-// clock; ok is false if there was none.
+// LastHeard returns the time, on the node's clock, at which the driver had read the latest message
+// from a process; ok is false if there was none.
 //
 // Any NID of a node stands for the node, and PID 0 or PIDAny for LustrePID, as in Send.
 // Processes that share a NID are distinguished by the PID under which they are connected. A
@@ -41,8 +41,8 @@ func (n *Node) LastHeardFrom(id nid.ProcessID, incarnation uint64) (at time.Dura
 // never is the zero instant, which stands for no time.
 var never instant
 
-// LastSent returns when the latest message to a process left, with the same rules as
-// LastHeard. The message may have been lost after that, as with a SEND event.
+// LastSent returns the time at which the latest message to a process left, with the same rules
+// as LastHeard. The message may have been lost after that, as with a SEND event.
 func (n *Node) LastSent(id nid.ProcessID) (at time.Duration, ok bool) {
 	return n.latest(id, func(k *contact) *instant { return &k.sent })
 }
@@ -124,7 +124,7 @@ func (ni *NI) noteHeard(d *lnd.Delivery) {
 	}
 	k := c.of(d.From.PID)
 	if k.incarnation.Load() != d.Incarnation {
-		k.incarnation.Store(d.Incarnation) // first, so that a reader of the time sees the incarnation of the message
+		k.incarnation.Store(d.Incarnation) // stored before the time, so that a reader of the time sees the incarnation of the message
 	}
 	k.heard.advance(d.ReceivedAt)
 }

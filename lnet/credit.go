@@ -207,7 +207,7 @@ func (ni *NI) takeCredit(p *peerNI, want int, priority bool) bool {
 	c.want(a, want)
 	c.lowest = min(c.lowest, -c.wanted)
 	ni.tellCredits()
-	if !a.stalled || c.spare == 0 || class == urgent { // if not, p waits in no queue: it is woken when the next of its messages leaves
+	if !a.stalled || c.spare == 0 || class == urgent { // otherwise p has stalled and waits in no queue: it is woken when the next of its messages leaves
 		c.waiters[class].push(p, class)
 		ni.watchCredits()
 	}
@@ -296,8 +296,8 @@ func (ni *NI) wakeWaiting() {
 	ni.tx.waking = false
 }
 
-// watchCredits sees to it that peers which stall while others wait are found.
-// The caller holds ni.mu.
+// watchCredits sets the timer that finds the peers which stall while other peers wait for
+// credits. The caller holds ni.mu.
 func (ni *NI) watchCredits() {
 	if ni.tx.watched || ni.stopping.Load() {
 		return

@@ -42,8 +42,8 @@ func TestEvictedUnderway(t *testing.T) {
 	r.node.SetDiscoverer(nil)
 }
 
-// TestEvictedRecently: a peer that was evicted is not found any more, although it was looked
-// up last, not even by messages of its own connection.
+// TestEvictedRecently: no message finds a peer that was evicted, although this peer was looked up
+// last, and not even a message of its own connection finds it.
 func TestEvictedRecently(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{MaxPeers: 1})
 	arrive := func(at time.Duration) {

@@ -17,20 +17,20 @@ type Path struct {
 	Source      nid.NID         `json:"source,omitzero"`   // the NI by which it leaves; zero: there is no path
 	NextHop     nid.NID         `json:"next_hop,omitzero"` // the NID that gets it first: Destination, or a gateway
 	Destination nid.NID         `json:"destination"`       // the NID that it is for in the end: the one asked for, or another NID of its node
-	Candidates  []PathCandidate `json:"candidates"`        // NIs of this node, NIs of the other, gateways
+	Candidates  []PathCandidate `json:"candidates"`        // NIs of this node, NIs of the destination's node, gateways
 }
 
 // PathCandidate is an NI or a gateway with its state, by which paths are chosen.
 type PathCandidate struct {
-	NID  nid.NID `json:"nid"`  // the NID of the NI; of a gateway as it is configured
+	NID  nid.NID `json:"nid"`  // NID of the NI; for a gateway, the NID that its routes name
 	Kind string  `json:"kind"` // kind of the NI: "local", "peer" or "gateway"
 	// Reason is "chosen", or says why the candidate was not.
 	Reason   string `json:"reason"`
 	Up       bool   `json:"up"`       // of a local NI: its link; of a peer NI: what its node says; of a gateway: its route
 	Health   int    `json:"health"`   // health of the NI, 0 to 1000
-	Priority uint32 `json:"priority"` // the lowest is the best, 4294967295 is none; of a gateway that of its route
+	Priority uint32 `json:"priority"` // the lowest is the best; 4294967295: no priority; for a gateway, that of its route
 	Hops     int    `json:"hops"`     // hops of a gateway's route; 0: undefined, or no gateway
-	Credits  int    `json:"credits"`  // credits that a local NI has; for others: minus the messages in progress
+	Credits  int    `json:"credits"`  // free credits of a local NI; of others: the negative number of messages in progress
 }
 
 // Path tells which path a PUT to a NID would take now, and for each other path the reason why not.

@@ -13,8 +13,8 @@ const (
 	trimInterval  = 10 * time.Second
 )
 
-// watch sees to it that next hops which stall are found, and that buffers which are not
-// needed are given up. The caller holds f.mu.
+// watch sets two timers: one finds the next hops that have stalled, the other frees buffers
+// that are not needed. The caller holds f.mu.
 func (f *forwarder) watch(n *Node) {
 	if f.checking == nil && !f.stopped {
 		f.checking = n.cfg.Clock.AfterFunc(checkInterval, func() { f.check(n) })

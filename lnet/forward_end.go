@@ -70,7 +70,7 @@ func (t *transit) sent(err error) {
 	t.end(NotDropped)
 }
 
-// failureOf returns the drop reason under which a message counts that could not leave.
+// failureOf returns the drop reason of a message that could not leave because of err.
 func failureOf(err error) DropReason {
 	switch {
 	case errors.Is(err, syscall.ESHUTDOWN):

@@ -22,8 +22,8 @@ type routing struct {
 	timer    machine.Timer // timer of review; nil: nothing is due
 }
 
-// StartRouting begins to forward messages between the nets of this node (lnet_rtrpools_enable). It
-// is in the mode Starting until every net was heard, for Config.RouterSilence at most.
+// StartRouting begins to forward messages between the nets of this node (lnet_rtrpools_enable). The
+// node is in the mode Starting until a message has come from every net, for Config.RouterSilence at most.
 //
 //	EBUSY  messages are still leaving after StopRouting
 func (n *Node) StartRouting() error { return n.startRouting(false) }
@@ -193,7 +193,7 @@ func (n *Node) pingNet(net nid.Net) {
 	}
 }
 
-// lastHeard returns when any process at the peer was heard, -1 if none was.
+// lastHeard returns the time at which a process at the peer was last heard, or -1 if none was.
 func (p *peerNI) lastHeard() time.Duration {
 	last := time.Duration(-1)
 	for k := p.contacts.first.Load(); k != nil; k = k.next.Load() {
@@ -213,7 +213,7 @@ func (n *Node) endSilence() (changed bool) {
 	return changed
 }
 
-// lastHeard returns when another node of a net was heard last.
+// lastHeard returns the time at which another node of a net was last heard; ok is false if none was.
 func lastHeard(nis []*NI, net nid.Net) (at time.Duration, ok bool) {
 	for _, ni := range nis {
 		if ni.cfg.Net == net {

@@ -19,7 +19,7 @@ type gateways struct {
 	dropAsymmetric atomic.Bool                          // lnet_drop_asym_route: drop messages from unexpected gateways
 	byNID          atomic.Pointer[map[nid.NID]*gateway] // gateways by each of their NIDs; nil: there are no routes. Replaced, never changed in place
 
-	changing sync.Mutex // serialises changes of table and what follows from them; taken before mu
+	changing sync.Mutex // serializes changes of table and what follows from them; taken before mu
 
 	mu       sync.Mutex
 	table    route.Table    // table of routes; guarded by mu, like all fields below
@@ -76,7 +76,7 @@ func (n *Node) DeleteRoutes(del func(route.Route) bool) (deleted []route.Route) 
 	return deleted
 }
 
-// DeleteRoute removes a route. It returns ENOENT without one.
+// DeleteRoute removes a route. It returns ENOENT if there is no such route.
 func (n *Node) DeleteRoute(net nid.Net, gateway nid.NID) error {
 	return n.changeRoutes(func(g *gateways) error { return g.table.Delete(net, gateway) })
 }

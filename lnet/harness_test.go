@@ -157,7 +157,7 @@ type upper struct {
 	delivered int
 	detached  int
 	held      *lnd.Delivery
-	again     int // messages that came all at once
+	again     int // number of messages for which lnet has called Again
 }
 
 func (u *upper) Arrive(ni *lnet.NI, d *lnd.Delivery) (lnd.Answer, lnet.DropReason) {

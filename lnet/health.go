@@ -281,7 +281,7 @@ func (n *Node) Condition(t recovery.Target) (health int, heard time.Duration, ok
 	return r.Health(), heard, true
 }
 
-// heard returns when any process was heard last; negative: never.
+// heard returns the time at which any process was last heard; negative: never.
 func (c *contacts) heard() time.Duration {
 	last := time.Duration(-1)
 	for k := c.first.Load(); k != nil; k = k.next.Load() {

@@ -99,8 +99,8 @@ func (p *peerNI) mayJoin() {
 	}
 }
 
-// fill copies a message to a buffer of the driver. For another buffer it takes a peer credit and
-// an NI credit, which the buffer holds until its last message has ended. The caller holds p.mu. If undo is
+// fill copies a message to a buffer of the driver. If the message opens another buffer,
+// fill takes a peer credit and an NI credit, which the buffer holds until its last message has ended. The caller holds p.mu. If undo is
 // true, the caller must give an NI credit back after it has released p.mu.
 func (p *peerNI) fill(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken, undo bool) {
 	if p.buffers > 0 { // one of these buffers may have room
@@ -213,7 +213,7 @@ func (ni *NI) Left(owner any, list []lnd.Record, to nid.ProcessID, at time.Durat
 type departed struct {
 	messages [wire.Hello + 1]uint64 // number of messages by type
 	all      int                    // number of messages
-	bytes    int                    // bytes of their payloads
+	bytes    int                    // bytes of the payloads of all these messages
 	credits  int                    // number of credits that come back, one for each buffer that has ended
 }
 

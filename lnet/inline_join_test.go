@@ -76,7 +76,7 @@ func TestPostJoinsInOrder(t *testing.T) {
 	}
 }
 
-// TestPostJoinsCounted: messages that joined a buffer count like the first one, and no longer when they have left.
+// TestPostJoinsCounted: messages that joined a buffer count as queued like its first one, until they have left.
 func TestPostJoinsCounted(t *testing.T) {
 	node, p := newPoster(t, lnet.Config{}, lnd.Tunables{})
 	p.size = 10

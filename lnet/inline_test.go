@@ -23,7 +23,7 @@ type poster struct {
 	room   int          // number of messages for which the latest buffer still has room
 	full   bool         // there is no further buffer
 	posted []lnd.Inline // messages with the driver
-	owner  any          // owner of its buffers
+	owner  any          // owner of the driver's buffers
 	flush  int
 	left   []uint64        // match bits of messages that have left
 	onLeft func()          // called when messages have left; nil: no call

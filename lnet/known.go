@@ -16,7 +16,7 @@ import (
 type Peer struct {
 	Primary  nid.NID         `json:"primary"`           // primary NID, which stands for the node
 	NIs      []wire.NIStatus `json:"nis"`               // interfaces of the node, the primary NID's first
-	Claimed  []wire.NIStatus `json:"claimed,omitempty"` // NIDs that it lists, too, and that are not known to be its own
+	Claimed  []wire.NIStatus `json:"claimed,omitempty"` // NIDs that the node lists, too, and that are not known to be its own
 	Features wire.Features   `json:"features"`          // features that the node reported last; 0: it never did
 	Flags    PeerFlags       `json:"flags"`             // state of the node's discovery
 }
@@ -143,8 +143,8 @@ func (n *Node) know(known *Peer, ids []nid.NID) {
 	}
 }
 
-// paths returns the peer NIs with these NIDs, beyond any NI; change, if not nil, is called
-// before that under the lock of the table.
+// paths returns the peer NIs with these NIDs that any NI of this node reaches. Before it looks for them
+// it calls change, if that is not nil, under the lock of the table.
 func (n *Node) paths(ids []nid.NID, change func()) (paths []*peerNI) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

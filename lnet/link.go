@@ -26,7 +26,7 @@ type Link struct {
 // linkState is the Link of an NI. nil: up since the NI was added.
 type linkState struct {
 	now     atomic.Pointer[Link]
-	setting sync.Mutex // serialises set, which logs what it changes in order
+	setting sync.Mutex // serializes set, which logs what it changes in order
 }
 
 func (s *linkState) get() Link {

@@ -100,8 +100,8 @@ func TestJoinGroup(t *testing.T) {
 	}
 }
 
-// TestMulticastNI: an NI without multicast returns an error that callers can recognize,
-// to fall back.
+// TestMulticastNI: for an NI without multicast the error is one that callers can recognize, so that
+// they can do without multicast.
 func TestMulticastNI(t *testing.T) {
 	node, _, c := newCaster(t)
 	if _, err := node.MulticastNI(self); !errors.Is(err, errors.ErrUnsupported) {

@@ -24,7 +24,7 @@ type Config struct {
 	// PID is the node's process id; 0 means nid.LustrePID.
 	PID nid.PID
 	// Incarnation marks this incarnation of the node in wire handles, so that late
-	// answers to an earlier incarnation are recognised: wall-clock nanoseconds at the start.
+	// answers to an earlier incarnation are recognized: wall-clock nanoseconds at the start.
 	// Required.
 	Incarnation uint64
 	// Clock is the clock of the node. It is required.
@@ -113,7 +113,7 @@ type Node struct {
 	gateways gateways
 
 	view   atomic.Pointer[view] // copy of nis and routes that senders read without a lock
-	sent   atomic.Uint64        // messages whose path was chosen: path.Choice.Use takes it as the time of the last use
+	sent   atomic.Uint64        // number of messages whose path was chosen; path.Choice.Use takes this number as the time of the last use
 	routes []*path.Gateway      // routes of the node; guarded by mu
 	rules  Rules                // selection rules; guarded by mu
 
@@ -134,7 +134,7 @@ type Node struct {
 
 	watches watches
 
-	mu       sync.Mutex // serialises changes of nis; never held across calls out
+	mu       sync.Mutex // serializes changes of nis; never held across calls out
 	down     bool       // Shutdown has begun: there are no new NIs; guarded by mu
 	leaving  []*NI      // NIs no longer in nis, not yet in retired; guarded by mu
 	watchers []func()   // functions given to OnNIChange; guarded by mu
@@ -191,7 +191,7 @@ func (n *Node) TracksResponses() (gets, puts bool) {
 // ResponseTracking returns the bits of lnet_response_tracking: 1 for GETs, 2 for PUTs.
 func (n *Node) ResponseTracking() int { return int(n.tracking.Load()) }
 
-// SetResponseTracking sets these bits, for operations that begin from now on.
+// SetResponseTracking sets the bits of lnet_response_tracking, for operations that begin from now on.
 func (n *Node) SetResponseTracking(bits int) { n.tracking.Store(int32(bits)) }
 
 // CountResponseTimeout counts an ACK or REPLY that did not come in time. It blames hop, the

@@ -210,7 +210,7 @@ func TestAbandon(t *testing.T) {
 	}
 }
 
-// TestLateArrival: a message of a new peer arrives after its NI was removed. It does not create
+// TestLateArrival: a message of a new peer arrives by an NI that has been removed. It does not create
 // a peer, which would never be removed.
 func TestLateArrival(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})

@@ -63,7 +63,7 @@ type peerNI struct {
 	dialled     int       // messages in the driver that had to wait for a connection
 	launching   bool      // a goroutine is running launch
 	current     bool      // the peer needs no discovery, so nothing is parked
-	parked      lnd.Queue // messages that wait for discovery, which come before credits
+	parked      lnd.Queue // messages that wait for discovery; they need no credits before it ends
 	asked       bool      // discovery was asked for and has not ended
 	gone        error     // error of the removal of the NI; nil: it exists
 	state       PeerState
@@ -78,7 +78,7 @@ type peerNI struct {
 
 	account account // the peer's part of the NI's credits; guarded by ni.mu
 
-	neighbour *router.Neighbour // its account as sender and next hop of forwarded messages; nil: there were none; guarded by forwarder.mu
+	neighbour *router.Neighbour // the peer's account as sender and next hop of forwarded messages; nil: there were none; guarded by forwarder.mu
 }
 
 // send queues m, and hands it to the driver if there is credit. It returns false, and does not queue

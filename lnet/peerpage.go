@@ -12,12 +12,12 @@ import (
 type PeerPage struct {
 	Peers []PeerSnapshot // peer NIs, ordered by NID
 	Nodes []Peer         // nodes that discovery knows, ordered by primary NID
-	// Next is the argument after that gets the next page; not valid if this is the last page.
+	// Next is the argument with which PeersAfter returns the next page; not valid if this is the last page.
 	Next nid.NID
 }
 
 // PeersAfter returns the peers of at most limit nodes: those with the lowest primary NIDs
-// above the NID after. For the first page after is the zero NID. Peers that come and go
+// above the argument after, which is the zero NID for the first page. Peers that come and go
 // between two pages may be missing; none is in two pages unless its node has got another
 // primary NID.
 func (n *Node) PeersAfter(after nid.NID, limit int) PeerPage {
@@ -57,7 +57,7 @@ func (n *Node) EachPeer(f func(*PeerSnapshot)) {
 	}
 }
 
-// pageOf returns a page of the peers and nodes whose primary NID is accepted by with.
+// pageOf returns a page of the peers and nodes for whose primary NID the function with returns true.
 func pageOf(peers []*peerNI, nodes []*Peer, with func(primary nid.NID) bool) (page PeerPage) {
 	for _, p := range peers {
 		if with(p.primary()) {
@@ -88,8 +88,8 @@ func (p *peerNI) primary() nid.NID {
 	return p.nid
 }
 
-// smallest finds, among any number of NIDs, the lowest ones above the NID after: limit of them at
-// most. It keeps at most twice that number.
+// smallest finds, among any number of NIDs, the lowest ones above the NID in the field after: limit
+// of them at most. It keeps at most twice that number.
 type smallest struct {
 	after nid.NID
 	limit int

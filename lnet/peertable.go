@@ -39,8 +39,8 @@ func (t *peerTable) init(limit int) {
 	t.remotes = make(map[nid.NID]*remote)
 }
 
-// find returns the peer with this NID beyond ni, or nil. It finds peers that were looked for
-// lately without a look at the table.
+// find returns the peer with this NID beyond ni, or nil. A peer that was looked for
+// lately is in the cache ni.recent, so that the table is not needed.
 func (t *peerTable) find(id nid.NID, ni *NI) *peerNI {
 	if p := ni.recent.find(&id); p != nil {
 		return p

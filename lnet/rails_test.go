@@ -223,7 +223,7 @@ func TestRulesOfNewPeers(t *testing.T) {
 // to an unknown NID.
 func TestRulesBeyond(t *testing.T) {
 	spec.Covers(t, "UD-8", "UD-11")
-	r := newRouted(t) // its route leads by peerA
+	r := newRouted(t) // the node has a route by peerA
 	if err := r.node.AddRoute(route.New(tcp1, peerC)); err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +252,7 @@ func (b byGateway) Remote(nid.NID) (ni, net path.Priority, prefers *path.Prefere
 	return path.NoPriority, path.NoPriority, &path.Preference{Routers: path.NIDs{set}}
 }
 
-// only are rules that prefer one NI here and one there.
+// only are rules that prefer one NI of this node and one NI of another node.
 type only struct{ here, there nid.NID }
 
 func (o only) Local(id nid.NID) (ni, net path.Priority) {

@@ -15,14 +15,14 @@ import (
 type remote struct {
 	path.Remote
 
-	told     wire.Status                   // the status that its node reported last; guarded by the table's lock
+	told     wire.Status                   // status that the NID's node reported last; guarded by the table's lock
 	since    atomic.Int64                  // when the status became DOWN
 	failures atomic.Pointer[failureCounts] // failures by class; nil: none so far
 
 	incarnation atomic.Uint64 // incarnation of the node at the NID, from the latest connection of which a message came; 0: unknown
 	earlier     atomic.Uint64 // the incarnation before that; 0: none
 
-	paths  int // peer NIs; guarded by the table's lock, like routes
+	paths  int // number of peer NIs with the NID; guarded by the table's lock, like routes
 	routes int // number of routes whose gateway has the NID
 }
 
@@ -85,9 +85,9 @@ func (t *peerTable) learnRails(known *Peer, ids []nid.NID, now time.Duration) {
 	}
 }
 
-// aliveAfter is a time that begins when a node reports that one of its own NIDs is down. A message
-// from that NID shows that the NID is up again only if it arrives after that time: an earlier one
-// may have been in flight before the report.
+// aliveAfter is an interval that begins when a node reports that one of its own NIDs is down. A message
+// from that NID shows that the NID is up again only if it arrives after this interval: a message that
+// arrives earlier may have been in flight before the report.
 const aliveAfter = time.Second
 
 // say stores the status that the node of r's NID reports for that NID. Only a change of the status

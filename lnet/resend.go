@@ -18,7 +18,7 @@ type resender struct {
 	started bool      // a timer is set, or sendWaiting is running
 	running bool
 	closed  bool
-	rested  sync.Cond // signalled when running was set to false; uses mu
+	rested  sync.Cond // signaled when running was set to false; uses mu
 }
 
 // maxAgain bounds the messages that wait for another try; local policy.

@@ -332,7 +332,7 @@ func TestUnknownGateway(t *testing.T) {
 }
 
 // TestAnswerThroughGateway: an answer leaves by the gateway that brought the request, and by
-// a route if that is no gateway any more.
+// a route if the node that brought it is no gateway any more.
 func TestAnswerThroughGateway(t *testing.T) {
 	spec.Covers(t, "RT-16")
 	for name, by := range map[string]nid.NID{"a gateway": peerC, "a router that is no gateway": peerB} {

@@ -11,7 +11,7 @@ func (ni *NI) DropByRule(d *lnd.Delivery) error {
 		return err
 	}
 	if d.Group == 0 && !ni.isLo() {
-		ni.meet(d) // the peer's counters count it, too, if there is room for the peer
+		ni.meet(d) // the counters of the peer count the message, too, if the table has room for the peer
 	}
 	ni.drop(d, DropRule)
 	return nil

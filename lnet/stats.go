@@ -73,10 +73,10 @@ type Stats struct {
 	RecvCount        uint64 `json:"recv_count"`             // messages that were accepted
 	RouteCount       uint64 `json:"route_count"`            // messages that were forwarded
 	DropCount        uint64 `json:"drop_count"`             // messages that arrived and were dropped
-	SendLength       uint64 `json:"send_length"`            // payload bytes of SendCount
-	RecvLength       uint64 `json:"recv_length"`            // payload bytes of RecvCount
-	RouteLength      uint64 `json:"route_length"`           // payload bytes of RouteCount
-	DropLength       uint64 `json:"drop_length"`            // payload bytes of DropCount
+	SendLength       uint64 `json:"send_length"`            // payload bytes of the messages in SendCount
+	RecvLength       uint64 `json:"recv_length"`            // payload bytes of the messages in RecvCount
+	RouteLength      uint64 `json:"route_length"`           // payload bytes of the messages in RouteCount
+	DropLength       uint64 `json:"drop_length"`            // payload bytes of the messages in DropCount
 	// DropReasons divides DropCount by reason; reasons without drops are left out.
 	DropReasons map[string]uint64 `json:"drop_reasons,omitempty"`
 
@@ -101,7 +101,7 @@ type FailureStats struct {
 	NetworkTimeout    uint64 `json:"network_timeout_count"` // failures: no connection was made in time
 }
 
-// snapshot returns the counters by class; of nil all are zero.
+// snapshot returns the counters by class; all are zero if c is nil.
 func (c *failureCounts) snapshot() (s FailureStats) {
 	if c == nil {
 		return s

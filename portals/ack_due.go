@@ -20,8 +20,8 @@ const maxAcksDue = 8
 type acksDue struct {
 	n      int           // number of ACKs, at most maxAcksDue
 	ni     *lnet.NI      // NI at which the PUTs came
-	sender nid.ProcessID // process whose connection brought them
-	to     nid.ProcessID // process that sent them
+	sender nid.ProcessID // process whose connection brought the PUTs
+	to     nid.ProcessID // process that sent the PUTs
 	ack    wire.AckCmd
 }
 

@@ -14,7 +14,7 @@ import (
 	"ulnet/portals"
 )
 
-// acker is an MD whose PUTs come in batches and are acknowledged.
+// acker is a node with an MD at which PUTs arrive in batches. The node sends an ACK for each of them.
 type acker struct {
 	*harness
 	net  *network

@@ -123,8 +123,8 @@ func TestEQWait(t *testing.T) {
 	})
 }
 
-// TestEQWaiters (PT-28): several waiters share the events; none is lost, and freeing
-// the queue ends them all.
+// TestEQWaiters (PT-28): several waiters share the events; no event is lost, and freeing the
+// queue ends the calls of all waiters.
 func TestEQWaiters(t *testing.T) {
 	spec.Covers(t, "PT-28")
 	synctest.Test(t, func(t *testing.T) {

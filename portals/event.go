@@ -19,7 +19,7 @@ const (
 	EventPut    EventKind = 2 // at the target: the data of a PUT is in the MD
 	EventReply  EventKind = 3 // at the initiator: the data of a GET is in the MD
 	EventAck    EventKind = 4 // at the initiator: the target has accepted a PUT
-	EventSend   EventKind = 5 // initiator: a PUT or GET has left this node
+	EventSend   EventKind = 5 // at the initiator: a PUT or GET has left this node
 	EventUnlink EventKind = 6 // the MD was unlinked: by a call, or because an answer did not come in time
 )
 

@@ -264,8 +264,8 @@ func (in *Inbox) arrived(e *Event) {
 	}
 }
 
-// Spare is how many buffers are cached: those of handlers that ran at the same time, at
-// most InboxConfig.Buffers.
+// Spare is how many buffers are cached for later messages. It is at most InboxConfig.Buffers. A buffer
+// comes back to this cache when the handler that used it has returned.
 func (in *Inbox) Spare() int {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestHopOfTimed: an MD that is given up blames the next hop of the latest operation without a call,
-// also if an earlier operation, which has a call only to be timed, got no answer either.
+// TestHopOfTimed checks which next hop is blamed when an MD is given up: that of a call, otherwise that
+// of the latest operation without one. A call made only for the timing is blamed if nothing else is awaited.
 func TestHopOfTimed(t *testing.T) {
 	plain, needed, timed := nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@tcp"), nid.MustParse("10.0.0.3@tcp")
 	one := answers{acks: 1}

@@ -127,7 +127,7 @@ func (p *portal) keyOf(e *me) matchKey { return p.key(e.match.Bits, e.match.ID) 
 // the growth of the table.
 type index struct {
 	seed    maphash.Seed
-	buckets []meRef // first ring of each chain; as many as there ever were rings
+	buckets []meRef // first ring of each chain; the number of chains is the largest number of rings so far
 	rings   int
 }
 

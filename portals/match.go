@@ -61,7 +61,7 @@ func (t *Table) match(p *portal, r *request) (d *md, offset, mlength int, o outc
 }
 
 // matchOtherNIDs is match for the MEs of a unique portal that name the initiator by a NID other
-// than its primary one. The NID from which it sent comes first.
+// than its primary one. The NID from which the initiator sent the request comes first.
 func (t *Table) matchOtherNIDs(p *portal, r *request) (d *md, offset, mlength int, o outcome) {
 	if r.source != r.id.NID {
 		d, offset, mlength, o = t.matchRing(p, p.find(r.bits, nid.ProcessID{NID: r.source, PID: r.id.PID}), r)

@@ -65,7 +65,7 @@ type MD struct {
 // is three cache lines; matching needs the first.
 type md struct {
 	mu        sync.Mutex
-	options   MDOption // guarded by mu, and all below but slot and aborted
+	options   MDOption // guarded by mu, like all fields below except slot and aborted
 	slot      uint32
 	threshold int // number of operations left, or ThresholdInfinite
 	offset    int // local offset, in bytes
@@ -93,7 +93,7 @@ type md struct {
 	userPtr  any
 	handler  func(*Event)
 	eq       *EQ
-	taken    int32       // events that came while the handler ran, counted anew each time that none is left; guarded by mu
+	taken    int32       // number of events that have been queued since the handler began to run; 0 again when no event is queued; guarded by mu
 	aborted  atomic.Bool // tells lnet to give up messages that still wait for credits
 }
 

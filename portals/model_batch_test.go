@@ -145,8 +145,8 @@ func (r *modelRun) batchedAcks(t *rapid.T) {
 }
 
 // acksAgain calls Again for some of the n messages that follow the latest one and are equal to it; all have
-// the header h. It adds those that it passes to Again to taken, and returns their number. If last is set, the
-// last of the n messages ends the batch, and is not passed to Again.
+// the header h. It appends the messages for which it calls Again to taken, and returns their number. If last
+// is set, the last of the n messages ends the batch, and Again is not called for it.
 func (r *modelRun) acksAgain(t *rapid.T, h wire.Header, n int, last bool, taken *[]*modelArrival) int {
 	if last {
 		n = max(n-1, 0)

@@ -14,7 +14,7 @@ import (
 // handles, no locks, one call at a time. Its methods are the calls of Table and the actions
 // of the network. Each adds its results to events, sent, released and drops.
 type model struct {
-	credits int           // messages in flight to one peer, at most
+	credits int           // most messages in flight to one peer
 	timeout time.Duration // transaction timeout
 
 	now     time.Duration
@@ -28,7 +28,7 @@ type model struct {
 	sent     []*modelSend // messages given to the network
 	released []*modelArrival
 	drops    map[string]uint64
-	late     uint64 // response_timeout_count
+	late     uint64 // the counter response_timeout_count
 }
 
 type modelPortal struct {

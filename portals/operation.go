@@ -22,8 +22,8 @@ type operation struct {
 	why      lnet.DropReason // the reason to drop the message that was held
 	ack      bool            // whether the PUT that arrived gets an ACK, of Header.PayloadLength bytes
 	from     lnd.ReadLoop    // read loop of the connection that brought the message
-	sample   sample          // REPLY that came in: that of its GET; PUT that is sent: the field on says that its call is only for timing
-	shared   *sharedSend     // for a PUT that is sent: as in begun
+	sample   sample          // for a REPLY that came in: the sample of its GET; for a PUT that is sent: on is set if its call is only for timing
+	shared   *sharedSend     // for a PUT that is sent: SEND event that it shares with other PUTs; nil: it has its own
 	times    int             // for a run of equal ACKs that came in: number of events; else 0
 	next     *operation      // next operation in an operationList
 }

@@ -45,8 +45,8 @@ func (t *Table) fillInline(i *lnet.Inline, b *begun, r *PutRequest) {
 }
 
 // postAcks gives the equal ACKs of n PUTs to lnet as an inline message, and reports whether lnet took
-// them. The process whose connection brought the PUTs to an NI must be the one that sent them. A PID that stands
-// for no particular process would be replaced, so that the ACKs would go to another process there.
+// them. The process whose connection brought the PUTs to an NI must be the one that sent them. It must
+// have a definite PID: lnet would replace 0 or PIDAny by LustrePID, and the ACKs would go to another process.
 func (t *Table) postAcks(by *lnet.NI, asker, to nid.ProcessID, ack wire.AckCmd, n int) bool {
 	if asker != to || to.PID == 0 || to.PID == nid.PIDAny {
 		return false

@@ -35,7 +35,7 @@ func batchMD(h *harness, threshold int, handler func(*portals.Event)) portals.MD
 }
 
 // TestPutBatch (PT-38): every PUT of a batch leaves with its own target, match bits, header data and part of
-// the MD, and its events have its OpPtr. The MD ends with the last of them.
+// the MD, and its events have its OpPtr. The MD ends with the last event.
 func TestPutBatch(t *testing.T) {
 	spec.Covers(t, "PT-38")
 	table, net := newWire(t)
@@ -65,7 +65,8 @@ func TestPutBatch(t *testing.T) {
 	}
 }
 
-// pointers returns the kinds of the events so far with their OpPtr, and "!" behind the last one of an MD.
+// pointers returns the kinds of the events so far with their OpPtr. The last event of an MD has "!" at the
+// end.
 func (l *log) pointers() (list []string) {
 	for _, e := range l.events {
 		text := fmt.Sprint(e.Kind, " ", e.OpPtr)
@@ -77,9 +78,9 @@ func (l *log) pointers() (list []string) {
 	return list
 }
 
-// TestPutBatchOneSend (PT-38): PUTs of a batch leave as inline messages, several in one write or one alone,
-// or not inline. One SEND event follows the last of them. A PUT outside the batch, which leaves in the
-// same write as the first ones, has an event of its own.
+// TestPutBatchOneSend (PT-38): a batch has one SEND event, after the last of its PUTs has left, whether its
+// PUTs leave as several inline messages in one write, as a single one, or not inline. A PUT outside the
+// batch, which leaves in the same write as the first ones, has an event of its own.
 func TestPutBatchOneSend(t *testing.T) {
 	spec.Covers(t, "PT-38")
 	table, net := newWire(t)

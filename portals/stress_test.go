@@ -190,7 +190,8 @@ func stressRound(t *testing.T, table *portals.Table, user, i int, newIncarnation
 	}
 }
 
-// gone reports whether an MD may have been given up.
+// gone reports whether err can mean that the table has given an MD up: err is ENOENT, and there were response
+// timeouts.
 func gone(table *portals.Table, err error) bool {
 	return errors.Is(err, syscall.ENOENT) && lndtest.Poll(func() bool { return table.Node().Stats().ResponseTimeouts > 0 })
 }

@@ -73,11 +73,11 @@ type portal struct {
 	kind     portalKind    // kind of the portal; guarded by mu, like all fields below
 	lazy     bool          // the portal keeps PUTs that no entry matches
 	mes      slab[me]      // match entries of the portal
-	ignoring meRef         // ring of the MEs with ignore bits, first to try
+	ignoring meRef         // head of the ring of MEs with ignore bits: the first ME to try
 	exact    index         // rings of the MEs without ignore bits, by match bits
 	held     operationList // PUTs on a lazy portal that wait for an MD
 	inbox    *Inbox        // inbox that is open on the portal; nil: none
 	share    int           // number of messages from one NID that may be arriving at the inbox at once
 	arriving arrivals      // messages that are arriving at the inbox
-	changes  atomic.Uint64 // number of times that an entry, or the MD of an entry, came or went
+	changes  atomic.Uint64 // number of times that an entry, or the MD of an entry, was added or removed
 }

@@ -13,11 +13,10 @@ import (
 // tracker knows when to give up MDs whose ACK or REPLY does not come
 // (LNet lib-move.c lnet_attach_rsp_tracker, lnet_finalize_expired_responses).
 //
-// As in LNet an MD is given up as a whole, its time counts from its latest operation, and time
-// is counted in rounds of half the transaction timeout. To be tracked, an operation reads no clock and
-// sets no timer: it only notes the round in its MD, and one timer serves the table while any tracked
-// answer is awaited. Three rounds after an operation, between one and one and a half transaction
-// timeouts have passed.
+// As in LNet an MD is given up as a whole, its time counts from its latest operation, and time is counted in
+// rounds of half the transaction timeout. Tracking an operation reads no clock and sets no timer. It only
+// notes the round in the operation's MD. One timer serves the table while any tracked answer is awaited.
+// Three rounds after an operation, between one and one and a half transaction timeouts have passed.
 type tracker struct {
 	round   atomic.Uint64 // number of the present round; 0: none
 	running atomic.Bool   // the timer is running, or about to be set
@@ -158,9 +157,9 @@ func (t *Table) noteHop(o *operation, hop nid.NID) {
 	}
 }
 
-// hop returns the next hop of the latest PUT or GET that awaits an answer, if LNet chose its
-// path. An operation that has a call only to be timed counts if there is no other: its answer may have
-// been lost long ago. The caller holds d.mu.
+// hop returns the next hop of the latest PUT or GET that awaits an answer, if LNet chose its path. A call
+// that only times its operation is used as a last resort, because its answer may have been lost long ago. The
+// caller holds d.mu.
 func (d *md) hop() nid.NID {
 	if d.asked == nil {
 		return nid.NID{}

@@ -115,7 +115,7 @@ func sendToItself(h *harness, md portals.MD) error {
 	return h.MDUnlink(target)
 }
 
-// TestRetainedME: a retained ME stays when its MD ends, and can get another one.
+// TestRetainedME: a retained ME stays when its MD ends, and can get another MD.
 func TestRetainedME(t *testing.T) {
 	h := newHarness(t)
 	me, err := h.MEAttach(5, portals.Match{}, portals.Retain, portals.After)

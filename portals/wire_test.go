@@ -28,7 +28,7 @@ const incarnation = 7
 // network is a driver without a network: messages that are sent wait in it, and the test
 // makes messages arrive.
 type network struct {
-	id     nid.NID // NID of the NI; zero: here
+	id     nid.NID // NID of the NI; zero: the variable here
 	up     lnd.Upcalls
 	fails  error       // error that Startup returns
 	onSend func()      // called at each Send; nil: no call
@@ -142,13 +142,13 @@ func lastRecord(list []lnd.Record, i *lnd.Inline) []lnd.Record {
 	return list
 }
 
-// lose fails some of the messages for which m, a posted message, stands: the last ones, as many as count says.
+// lose fails the last messages for which m, a posted message, stands. The parameter count is their number.
 func (n *network) lose(m *lnd.Message, count int, err error) {
 	i := m.Owner.(*lnd.Inline)
 	n.up.(lnd.InlineUpcalls).Lost(i.Owner, &lastRecord(nil, i)[0], &m.Header, i.To, count, m.Payload.AppendTo(nil), err)
 }
 
-// leave ends messages that were posted to one process, as one write does.
+// leave ends messages that were posted to one process, as if one write had sent all of them.
 func (n *network) leave(list ...*lnd.Message) {
 	var records []lnd.Record
 	for _, m := range list {
@@ -221,7 +221,7 @@ func (n *network) arrive(h wire.Header, failure error) error {
 	return n.arriveFrom(nid.ProcessID{NID: h.SrcNID, PID: h.SrcPID}, h, failure)
 }
 
-// arriveFrom is arrive on a connection of the process id.
+// arriveFrom makes a message arrive as arrive does, but on a connection of the process that id names.
 func (n *network) arriveFrom(id nid.ProcessID, h wire.Header, failure error) error {
 	d := &lnd.Delivery{Header: h, From: id}
 	answer, err := n.up.Parse(d)
@@ -279,7 +279,7 @@ func header(length uint32) (h wire.Header) {
 	return h
 }
 
-// from returns a header with another process as its source.
+// from returns h with the process id as its source.
 func from(id nid.ProcessID, h wire.Header) wire.Header {
 	h.SrcNID, h.SrcPID = id.NID, id.PID
 	return h

@@ -62,7 +62,7 @@ type Agent struct {
 	bulkModified atomic.Uint64
 	latency      latency.Histogram
 
-	warnings [2]time.Duration // by kind of warning: when the next one may be logged; owned by apply, like all below
+	warnings [2]time.Duration // when the next warning of each kind may be logged; owned by apply, like all below
 	requests map[engine.RequestID]*Request
 	lists    map[engine.RequestID]*fetch
 }

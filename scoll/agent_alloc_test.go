@@ -123,11 +123,10 @@ func (r *ring) group(t *testing.T) (group *scoll.Group) {
 	return group
 }
 
-// TestAgentAllocations: SC-155: in the steady state a request costs one allocation in the agent
-// of a member, the handle, and none if the service lets the agent use it again; in the root's
-// agent one more. Network and service do not count. The services are Inline, so that members
-// need no worker (SC-A30). The root needs a worker, since a program may call Send while it holds a
-// lock that its callbacks take.
+// TestAgentAllocations: SC-155: in the steady state the agent of a member allocates one object for a request,
+// the handle, or none if the service lets the agent reuse handles. The root's agent allocates one object
+// more. Network and service do not count. The services are Inline, so that members need no worker (SC-A30).
+// The root needs a worker, since a program may call Send while it holds a lock that its callbacks take.
 func TestAgentAllocations(t *testing.T) {
 	spec.Covers(t, "SC-155", "SC-A30")
 	if effort.Race {

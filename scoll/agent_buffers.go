@@ -106,7 +106,7 @@ func (b *buffers) reset() {
 	b.posts, b.exposed = nil, nil
 }
 
-// of appends the posts of a child.
+// of appends the posts of a child to list.
 func (b *buffers) of(list []*post, child int) []*post {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -192,9 +192,9 @@ func (g *getting) over(s Status) {
 	f.pump()
 }
 
-// progress returns how many bytes have arrived without a gap from the beginning. It returns 0 if
-// the machine knows that number already or has not asked for it, and at the end, which pump
-// reports. The caller holds f.mu.
+// progress returns how many bytes have arrived without a gap from the beginning. It returns 0 if the machine
+// knows that number already or has not asked for it. It also returns 0 when the fetch has ended, because pump
+// reports the end. The caller holds f.mu.
 func (f *fetch) progress() (there int) {
 	if there = f.next; len(f.under) > 0 {
 		there = f.under[0].from

@@ -42,7 +42,7 @@ func TestHandlesKeepGroups(t *testing.T) {
 		t.Errorf("%d answered, unreached %v", len(o.answered), o.unreached)
 	}
 	runtime.KeepAlive(h)
-	s.nodes[1].replies = nil // the recorded replies hold a handle as well
+	s.nodes[1].replies = nil // drops the recorded replies, which have a handle of the group as well
 	for range 100 {
 		runtime.GC()
 		if s.flood(0, 5); !has(1) {

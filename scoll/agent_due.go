@@ -18,7 +18,7 @@ import (
 // delivery are made one after the other, which saves goroutine switches.
 type due struct {
 	applying atomic.Bool // effects are being applied; calls are made after that
-	left     atomic.Bool // a goroutine left the effects of its delivery to another one
+	left     atomic.Bool // a goroutine left the effects of its delivery to the goroutine that is applying
 	count    atomic.Int64
 	helper   func() // the method Agent.helps as a func value, allocated once
 	clock    machine.Clock

@@ -63,7 +63,7 @@ type GroupConfig struct {
 //	EMSGSIZE    too many members
 //	EHOSTDOWN   with Now: a member is dead
 //	ECANCELED   the agent was closed
-//	and others  with Now: an *Error whose Unreached names members, and what they said
+//	and others  with Now: an *Error whose Unreached lists members with their statuses
 func (a *Agent) CreateGroup(cfg GroupConfig) {
 	g := &Group{
 		agent: a, service: cfg.Service, tree: cfg.Tree, name: cfg.Name, private: cfg.Private, done: cfg.Done,

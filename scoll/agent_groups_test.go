@@ -107,7 +107,7 @@ func TestGroupTable(t *testing.T) {
 }
 
 // TestLargeGroupOverStacks: SC-A15, SC-20 end to end: the list of a large group is fetched
-// over the tree. If the creation is delayed, the list does not fit the first broadcast.
+// over the tree. Without Now the first broadcast has to carry the list, which does not fit.
 func TestLargeGroupOverStacks(t *testing.T) {
 	spec.Covers(t, "SC-20", "SC-A15")
 	effort.OneGoroutine(t)

@@ -16,7 +16,8 @@ import (
 
 const service scoll.ServiceID = 3
 
-// stack is an agent on a simulated host, with a service that collects the nodes that ran.
+// stack is an agent on a simulated host, with a service that collects the numbers of the nodes that ran a
+// request.
 type stack struct {
 	t     *testing.T
 	host  *simlnd.Host
@@ -256,7 +257,7 @@ func (s *stacks) broadcast(root int, g *scoll.Group, cfg scoll.RequestConfig) ou
 	return o
 }
 
-// all fails unless all nodes answered and ran the request as often as it was sent.
+// all fails the test unless all nodes answered and ran the request as often as it was sent.
 func (s *stacks) all(o outcome, want []string) {
 	s.t.Helper()
 	if len(o.unreached) != 0 || len(o.answered) != len(s.nodes) || o.status != scoll.OK {

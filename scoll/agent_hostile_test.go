@@ -16,8 +16,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// put sends a forged message, and returns the answers that come to the match bits on the reply
-// portal.
+// put sends a forged message, and returns the answer that comes to the reply portal with the match bits in
+// the parameter answer.
 func (s *stacks) put(from, to, portal int, match, answer uint64, message []byte) (back []byte) {
 	s.t.Helper()
 	buffer, length := make([]byte, 200), 0

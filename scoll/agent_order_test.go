@@ -32,8 +32,8 @@ func (t countingTimer) Reset(d time.Duration) bool {
 }
 
 // orderly makes a ring of n nodes. The function broadcast that it returns sends a broadcast from
-// the first node. The services are Inline; incoming is called in IncomingRequest with the node's
-// id.
+// the first node. The services are Inline; each node's IncomingRequest calls incoming with the id of
+// the node.
 func orderly(t *testing.T, n int, incoming func(id int, r *scoll.Request)) (r *ring, broadcast func() *scoll.Request) {
 	post := func(r *scoll.Request) error { return postSums(r, 8) }
 	ids := map[string]int{}

@@ -20,7 +20,7 @@ func TestAgentsPipeline(t *testing.T) {
 	for _, size := range []int{1, 4096, 4097, 2<<20 + 17} {
 		for _, segment := range []int{1, 5000, 1 << 20, 2 << 20} {
 			if segment > 1 && segment < size>>7 {
-				continue // this would repeat the run with segment 1: SetSegment gets size>>7 in both
+				continue // would repeat the run with segment 1, because SetSegment gets size>>7 in both runs
 			}
 			t.Run(fmt.Sprintf("%d in %d", size, segment), func(t *testing.T) {
 				s := newStacks(t, 12, nil)
@@ -46,7 +46,7 @@ func TestAgentsPipeline(t *testing.T) {
 	}
 }
 
-// same fails unless all have the same bulk data.
+// same fails the test unless all nodes have the given bulk data.
 func (s *stacks) same(bulk []byte) {
 	s.t.Helper()
 	for _, k := range s.nodes {

@@ -21,10 +21,10 @@ type RequestConfig struct {
 	// Processing is how long services take at most. It is part of the timeouts that apply
 	// where discovery does not notice that a node is gone.
 	Processing time.Duration
-	// Carry bounds the answers of other members, in bytes, that a member's module passes on in one
-	// message in place of a service that does not reply. Answers that do not fit are lost, and
-	// their members unreached with ELOST. Each member needs as much memory for each request under
-	// way. Default 4096, MaxCarry at most; negative: none.
+	// Carry bounds, in bytes, the answers of other members that a module passes on in one message when its
+	// own service does not reply. Answers that do not fit are lost, and their members unreached with ELOST.
+	// Each member needs as much memory for each request under way. Default 4096, MaxCarry at most; negative:
+	// none.
 	Carry   int
 	Private any // any value for the program, see Request.Private
 }
@@ -81,8 +81,8 @@ func (a *Agent) planned(o *engine.Outgoing, room []tree.Child) (p engine.Plan, e
 	return p, err
 }
 
-// plan returns the description of a broadcast with which NewRequest and MaxPayload ask the
-// machine for its plan.
+// plan returns the description of a broadcast. NewRequest and MaxPayload pass it to the machine, which
+// returns the Plan of the broadcast.
 func (g *Group) plan(cfg RequestConfig) (engine.Outgoing, error) {
 	flags := wire.Flags(0)
 	if cfg.Last {

@@ -133,7 +133,7 @@ func TestForgedCodes(t *testing.T) {
 	for at := range good {
 		changed := slices.Clone(good)
 		changed[at] ^= 4
-		if at >= 4 { // a message that is not of collectives gets no answer
+		if at >= 4 { // the first four bytes are the magic, and a message with another magic gets no answer
 			bad["byte "+string(rune(at))] = changed
 		}
 	}
@@ -182,7 +182,7 @@ func TestKeyRotation(t *testing.T) {
 			s.all(s.broadcast(0, g, scoll.RequestConfig{Payload: []byte("x"), Bulk: bulk}), ran)
 		}
 		want := map[string][2]bool{"ab": {true, false}, "ba": {true, true}, "b": {true, false}}[letters]
-		st := s.nodes[0].agent.KeyStats() // the first node that changed has received messages with both keys
+		st := s.nodes[0].agent.KeyStats() // the node whose keys changed first has received messages with both keys
 		if got := [2]bool{st.Verified[0] > 0, st.Verified[1] > 0}; st.Keys != len(letters) || got != want || st.NotSigned != 0 {
 			t.Errorf("%s: %+v", letters, st)
 		}

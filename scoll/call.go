@@ -140,7 +140,7 @@ func (c *calling) stopped() *Result {
 type calling struct {
 	d      *handling
 	r      *Request
-	where  positions // of the first attempt
+	where  positions // positions of members in the group, and in the tree of the first attempt
 	own    *ownAnswer
 	only   rankSet
 	data   []byte

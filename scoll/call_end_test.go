@@ -243,7 +243,8 @@ func TestCallRepeated(t *testing.T) {
 }
 
 // TestCallRepeatedAfterFlap: SC-166, SC-160: between the attempts, discovery reports to a member that the
-// node that asks, which created the group, is dead, and alive again. The member runs the question once.
+// root of the call, which created the group, is dead, and then that it is alive again. The member runs the
+// question once.
 func TestCallRepeatedAfterFlap(t *testing.T) {
 	spec.Covers(t, "SC-160", "SC-166")
 	repeatCall(t, func(s *stacks, views []*view) {

@@ -20,8 +20,8 @@ type callQuestion struct {
 
 const questionVersion = 1
 
-// rankSet is a set of ranks as a list of range ends: each range goes from the element at an
-// even index to below the next element. nil means all ranks.
+// rankSet is a set of ranks as a list of range ends: each range goes from an element at an even index up to,
+// but not including, the next element. nil means all ranks.
 type rankSet []int
 
 // newRankSet returns a set of ranks, which may be in any order.

@@ -17,8 +17,8 @@ import (
 
 const handled scoll.ServiceID = 11
 
-// handle registers a handler on every node: the one that the function of returns for the node's
-// number.
+// handle registers a handler on every node. The function of returns the handler for the number of a
+// node.
 func (w *wires) handle(of func(id int) scoll.Handler) {
 	w.t.Helper()
 	for _, d := range w.nodes {

@@ -19,10 +19,10 @@ import (
 type tally struct {
 	mu   sync.Mutex
 	sum  uint64 // sum of the answers; guarded by mu
-	past int    // guarded by mu: how many of PostReply and this node's own work have ended
+	past int    // how many of the two, PostReply and this node's own work, have ended; guarded by mu
 	done chan *scoll.Request
 
-	unreached int // at the root, when done has the request
+	unreached int // number of unreached members; set at the root before the request is sent to the channel done
 }
 
 // half replies when both the children's answers and this node's own work are there.
@@ -117,9 +117,9 @@ func send(t *testing.T, g *scoll.Group, cfg scoll.RequestConfig) (sum uint64, un
 	return c.total(), c.unreached
 }
 
-// TestConcurrent: SC-1, SC-42: services run in goroutines, and several goroutines at each root
-// broadcast at the same time, some with bulk data, while the network delivers messages. On
-// every second node the agent uses handles again.
+// TestConcurrent: SC-1, SC-42: services run in goroutines, and several goroutines at each root broadcast at
+// the same time, some with bulk data, while the network delivers messages. On every second node the agent
+// reuses handles.
 func TestConcurrent(t *testing.T) {
 	spec.Covers(t, "SC-1", "SC-42")
 	const n = 6

@@ -29,10 +29,10 @@ type Config struct {
 	// longer answers are sent, in several messages. Default 1 MiB, which every LNet can
 	// carry.
 	MaxPayload int
-	// MaxActive bounds the requests of other nodes that run at a time. Further requests are held
-	// until earlier ones are over: up to four times MaxActive (at least 1024), of 8 MiB in all.
-	// Requests beyond that are refused with EMAXACTIVE. At most a quarter of MaxActive requests may wait
-	// for lists of members from the same peer. Default 1024.
+	// MaxActive bounds the requests of other nodes that run at a time. Further requests are held until
+	// earlier ones are over. At most four times MaxActive requests (at least 1024), of 8 MiB in all, are
+	// held. Requests beyond that are refused with EMAXACTIVE. At most a quarter of MaxActive requests may
+	// wait for lists of members from the same peer. Default 1024.
 	MaxActive int
 	// MaxMembers bounds the nodes of a group. Default 131072.
 	MaxMembers int
@@ -61,8 +61,8 @@ type Config struct {
 	Wall  func() time.Time
 	Log   *slog.Logger  // nil: nothing is logged
 	Clock machine.Clock // nil: the clock of the node
-	// Keys sign all messages, if there are any. Then messages without a valid signature are
-	// refused. All nodes have the same keys. [Agent.SetKeys] changes them.
+	// Keys sign all messages. If there are keys, messages without a valid signature are refused. All nodes
+	// have the same keys. [Agent.SetKeys] changes them.
 	Keys keyring.Keys
 	// Worker calls a function that may block, exactly once and not before Worker has returned.
 	// Close waits for the function. The functions call IncomingRequest, and callbacks that are

@@ -26,7 +26,7 @@ func serve(cfg node.Config, free func() (uint64, error)) (*node.Node, *scoll.Age
 		return n, nil, err
 	}
 	return n, agent, agent.Handle(diskService, scoll.Handler{
-		Merge: scoll.Sum.Merge, // on the way to the server that asks
+		Merge: scoll.Sum.Merge, // adds up answers on their way to the server that asks
 		Answer: func(context.Context, *scoll.Question) ([]byte, error) {
 			bytes, err := free()
 			return scoll.Numbers(bytes), err
@@ -133,8 +133,8 @@ func onLoopback(count int) (agents []*scoll.Agent, servers []nid.NID, stop func(
 	}
 	return agents, servers, func() {
 		for i, n := range nodes {
-			_ = agents[i].Close(context.Background()) // no callback runs
-			_ = n.Close(context.Background())         // no message waits
+			_ = agents[i].Close(context.Background()) // returns at once, because no callback runs
+			_ = n.Close(context.Background())         // returns at once, because no message waits
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"ulnet/scoll"
 )
 
-// work is a request at one server, whose work may take longer than the answers
-// of its children, or the other way round.
+// work is a request at one server. Either the server's own work or the answers of its children
+// may take longer.
 type work struct{ left atomic.Int32 }
 
 func (w *work) prepare(r *scoll.Request) error {

@@ -12,7 +12,7 @@ import (
 // portion is a payload to be merged: an answer of this node or of a node below.
 type portion struct {
 	rank    int
-	members []int // ranks of the members whose answers are in it
+	members []int // ranks of the members whose answers are in the payload
 	payload []byte
 }
 
@@ -78,7 +78,7 @@ func (at *asked) merge(r *Request) []byte {
 		case at.d.Merge == nil:
 			merged = append(all, p.payload...)
 		case at.begun:
-			merged, err = at.d.Merge(slices.Clone(all), p.payload) // if Merge fails, all stays as it was
+			merged, err = at.d.Merge(slices.Clone(all), p.payload) // a clone, so that all is unchanged if Merge fails
 		}
 		if err == nil && len(merged) > at.d.limit(len(at.tally.nodes)) {
 			err = EMSGSIZE

@@ -53,7 +53,7 @@ func (s *spoiler) free(buffers ...[]byte) {
 	}
 }
 
-// check fails if a buffer was written to after it was free.
+// check fails the test if a buffer was written to after it was free.
 func (s *spoiler) check() {
 	s.t.Helper()
 	s.mu.Lock()
@@ -249,8 +249,8 @@ func (s *spoiler) send(g *scoll.Group) {
 }
 
 // TestPoisonSlowChild: SC-A16, SC-35 and SC-26: a child stops in the middle of its fetch until
-// its parent's timeout. The parent's bulk buffer is not free then, which does not delay the
-// nodes above. When the child goes on it gets the right data.
+// its parent's timeout. The parent's bulk buffer is not free at that time, but this does not
+// delay the nodes above. When the child goes on it gets the right data.
 func TestPoisonSlowChild(t *testing.T) {
 	spec.Covers(t, "SC-26", "SC-35", "SC-A16")
 	effort.OneGoroutine(t)

@@ -10,7 +10,7 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// Values of a tally in place of the status of an answer.
+// Values that a tally has for a member whose answer has no status.
 const (
 	notKnown Status = 0xffff // the answer of the member has not arrived
 	notAsked Status = 0xfffe // the member only forwards the call

@@ -123,7 +123,7 @@ func TestWatchdog(t *testing.T) {
 		ask("stuck", 0, self)
 	}()
 	<-inside
-	for w.nodes[0].agent.SlowCallbacks() < 4 { // until the slow callback has been seen, while others are called
+	for w.nodes[0].agent.SlowCallbacks() < 4 { // makes other calls until the watchdog has counted the stuck one
 		ask("quick", 1, other, self)
 	}
 	if got := log.next(t); !strings.Contains(got, "has not returned") || !strings.Contains(got, "took=25") || !strings.Contains(got, "more=2") {

@@ -20,7 +20,7 @@ func measureAllocations(b *measurement) {
 func (b *measurement) countAllocations(i *initiator) {
 	nothing := func() (time.Duration, error) { return 0, nil }
 	must2(b.spent(nothing))              // the first request lets buffers grow, and is not counted
-	_, asking := must2(b.spent(nothing)) // what it costs to ask for the numbers; it is subtracted below
+	_, asking := must2(b.spent(nothing)) // the cost of asking for the numbers; it is subtracted below
 	last := len(sizes) - 1
 	for _, op := range []struct {
 		what string

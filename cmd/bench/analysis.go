@@ -46,7 +46,7 @@ func measureAnalysis(b *measurement) {
 	}
 }
 
-// analyzeRounds fills in the lines for one size of segments.
+// analyzeRounds fills in the result lines speed and memory for captures with one size of TCP segments.
 func analyzeRounds(b *measurement, tool *compiled, segment int, speed, memory *line) {
 	path := filepath.Join(tool.folder, "bulk.pcap")
 	messages := analyzedMessages
@@ -82,7 +82,8 @@ type analysisUsage struct {
 	resident float64 // MiB, at most
 }
 
-// analyzeOnce runs lnetdump --analyze, and fails unless it has found the PUTs and their ACKs.
+// analyzeOnce runs lnetdump --analyze, and returns an error unless lnetdump has found the PUTs and their
+// ACKs.
 func analyzeOnce(ctx context.Context, tool, capture string, messages int) (u analysisUsage, err error) {
 	cmd := exec.CommandContext(ctx, tool, "--analyze", "--json", capture)
 	var out bytes.Buffer

@@ -54,7 +54,7 @@ func (c *bulkCapture) fileHeader() {
 	b := binary.LittleEndian.AppendUint32(nil, 0xa1b2c3d4)
 	b = append(b, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 	b = binary.LittleEndian.AppendUint32(b, 1<<18)
-	c.write(binary.LittleEndian.AppendUint32(b, 1)) // Ethernet
+	c.write(binary.LittleEndian.AppendUint32(b, 1)) // type of the link: Ethernet
 }
 
 // Flags of TCP.
@@ -81,7 +81,7 @@ func (c *bulkCapture) frame(side int, flags byte, data []byte) {
 	b = binary.BigEndian.AppendUint16(b, ports[1-side])
 	b = binary.BigEndian.AppendUint32(b, c.seq[side])
 	b = binary.BigEndian.AppendUint32(b, c.seq[1-side])
-	b = append(b, 8<<4, flags, 0xff, 0xff, 0, 0, 0, 0, 1, 1, 8, 10, 0, 0, 0, 0, 0, 0, 0, 0) // with time stamps
+	b = append(b, 8<<4, flags, 0xff, 0xff, 0, 0, 0, 0, 1, 1, 8, 10, 0, 0, 0, 0, 0, 0, 0, 0) // the rest of the TCP header, with the option for time stamps
 	c.write(b)
 	c.write(data)
 	c.seq[side] += uint32(len(data))

@@ -74,9 +74,9 @@ var virtual = regexp.MustCompile(`^G-(SIM-[1-4]|GO-[124679]|SC-[134578]|CH-[1234
 var elsewhere = regexp.MustCompile(`^G-(MS|RM|PA-[12])`)
 
 // TestMeasure measures goals in one round and checks the output, not the figures: in a long run
-// every goal, otherwise each third one of those that no simulation measures. Families of goals run
-// in parallel, because many goals spend their time waiting. Under the race detector it leaves most
-// simulations out, which are ten times as slow there and have tests of their own.
+// every goal, otherwise every third one of the goals for which leftOut returns false. Families of
+// goals run in parallel, because many goals spend their time waiting. Under the race detector it
+// leaves most simulations out, which are ten times as slow there and have tests of their own.
 func TestMeasure(t *testing.T) {
 	if testing.Short() {
 		t.Skip("moves some GiB; skipped by -short")

@@ -66,7 +66,7 @@ func (c *callers) run(ctx context.Context, how uint64, active, count int) (time.
 	return rival.Calls{Callers: active, Count: count}.Run(func(i int) error {
 		err := c.call(ctx, &c.list[i], how)
 		if err != nil {
-			cancel() // the other callers wait no longer
+			cancel() // so that the other callers stop waiting
 		}
 		return err
 	})

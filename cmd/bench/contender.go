@@ -30,8 +30,9 @@ func (b *bench) timed(name string, n int, run func() (time.Duration, error)) *co
 	}}
 }
 
-// alternate runs every contender once per round. Each round starts with the next contender.
-// Except at the effort aGlance, a warm-up round comes first, whose results are discarded.
+// alternate runs every contender once per round. Each round begins with the contender that was
+// second in the previous round. Except at the effort aGlance, a warm-up round comes first, whose
+// results are discarded.
 func (b *measurement) alternate(rounds int, contenders ...*contender) {
 	first := pick(b, 0, -1, -1)
 	for round := first; round < rounds; round++ {

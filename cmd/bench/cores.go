@@ -100,7 +100,7 @@ func measureCores(b *measurement) {
 		b.add(skipped(coreFigures(), fmt.Sprintf("%d core", len(cores)))...)
 		return
 	}
-	var all []*contender // in the order of the setups and, within a setup, of the kinds
+	var all []*contender // contenders by setup and, within a setup, by kind
 	for i, s := range setups {
 		hub := b.startStar(i, s.peers, cores[:s.cores])
 		for _, k := range coreKinds {
@@ -113,7 +113,8 @@ func measureCores(b *measurement) {
 	}
 }
 
-// coreFigures are the lines of G-CO-3, in the order of the contenders after the first setup.
+// coreFigures are the lines of G-CO-3, in the order of the contenders: one for each kind in each
+// setup except the first, with which the others are compared.
 func coreFigures() (list []figure[struct{}]) {
 	for _, s := range setups[1:] {
 		for _, k := range coreKinds {
@@ -131,7 +132,7 @@ func (b *measurement) ordered(hub *worker.Process, order string, count int) *con
 	}}
 }
 
-// startStar starts the nth setup with some peers on some cores, and returns the hub.
+// startStar starts the nth setup with the given number of peers on the given cores, and returns the hub.
 func (b *measurement) startStar(nth, peers int, cores []string) *worker.Process {
 	s := star{}
 	for i := range peers + 1 {

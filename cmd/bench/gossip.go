@@ -110,7 +110,8 @@ func measureSafety(b *measurement) {
 func measureObsolete(b *measurement) {
 	messages := pick[uint64](b, 100_000, 20_000_000, 100_000_000)
 	for _, nodes := range []int{8, 64, 1000} {
-		// With 8 columns, a cycle of 2 N messages yields 8 (N-1) samples.
+		// Each node tracks the first 8 participants (Columns), so a cycle of 2 N messages yields 8
+		// (N-1) samples.
 		s := must(gossipsim.Measured{Nodes: nodes, Columns: 8, Loss: 0.05, Seed: 1}.Sample(b.ctx, messages*4))
 		b.add(line{
 			what:  fmt.Sprintf("fresh messages dropped as obsolete, %d nodes, 5 %% loss, per million", nodes),

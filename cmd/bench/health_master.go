@@ -143,7 +143,8 @@ func measureCrowd(b *measurement, clients int) {
 	c.out = engine.ServerOutput{}
 	perClient := float64(liveHeap()-before) / float64(clients)
 	pings := coreShare(b, timing.Ping, func() { c.pings(order, timing.Ping) })
-	// If clients send other messages, the machine looks up after T_evict when the last one arrived.
+	// If clients send messages that are no pings, the state machine looks up after T_evict when the
+	// last message arrived.
 	c.busy = true
 	c.idle(timing.Evict)
 	was := c.looks

@@ -21,10 +21,10 @@ const (
 	floorJoined = 1 << 16 // size of the largest batch that GRO returns, in bytes
 )
 
-// floorSocket is a UDP socket with GSO and GRO. It is not connected, and sets the flag DF (do
-// not fragment). For such a socket, the kernel counts the IP identification of the datagrams of
-// one call from 0 on. The ICRC covers the identification, and can be computed only because it is
-// known in advance.
+// floorSocket is a UDP socket with GSO and GRO. It is not connected, and sets the flag DF (do not
+// fragment). For such a socket, the kernel writes 0, 1, 2 and so on into the IP identification of
+// the datagrams of one call. The ICRC covers the identification, and can be computed only because
+// it is known in advance.
 type floorSocket struct {
 	conn          *net.UDPConn
 	local, peer   netip.AddrPort

@@ -119,7 +119,7 @@ func count(crew worker.Crew) (sum rival.Cost) {
 
 // cost measures the system while nothing happens.
 func (r *leaseRun) cost() {
-	var costs [2][2]rival.Cost // costs of servers and of clients, each at the begin and at the end
+	var costs [2][2]rival.Cost // costs at the beginning and at the end, each time those of the servers and of the clients
 	var began, ended time.Time
 	for i := range 2 {
 		ended = time.Now()
@@ -167,9 +167,9 @@ func (r *leaseRun) kill(n int) {
 	}
 }
 
-// detected waits until all servers have given up the dead clients, and returns the sorted
-// detection times of the deaths after since. A death that is not detected within the limit
-// counts as missed, and the limit stands for its detection time. A client counts as lost if a
+// detected waits until all servers have given up the dead clients, and returns the sorted detection
+// times of the deaths that happened after the time since. A death that is not detected within the
+// limit counts as missed, and the limit stands for its detection time. A client counts as lost if a
 // server gave it up while it was alive.
 func (r *leaseRun) detected(since time.Time) (took []time.Duration) {
 	limit := 3*r.TTL + 30*time.Second

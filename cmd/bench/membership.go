@@ -90,8 +90,8 @@ func (t *membershipTrial) run(b *measurement, of system) *membership {
 // traffic measures bytes and CPU while nothing happens.
 func (t *membershipTrial) traffic(c *cluster, m *membership) {
 	calm := t.calm
-	// Gossip is the only system whose nodes cannot change. In its first cycles, as many as the cluster has
-	// nodes, each node puts its parameters into all messages. The traffic is measured after these cycles.
+	// Only gossip has a fixed set of nodes. In its first cycles, as many as the cluster has nodes, each
+	// node puts its parameters into all messages. The traffic is measured after these cycles.
 	if !m.system.changes {
 		calm = max(calm, min(time.Duration(t.nodes+5)*t.interval, time.Minute))
 	}
@@ -105,7 +105,7 @@ func (t *membershipTrial) traffic(c *cluster, m *membership) {
 	m.cpu = 100 * (after.CPU - before.CPU).Seconds() / per
 }
 
-// newcomer starts one more node.
+// newcomer starts one more node, and returns the time until the other nodes knew of it.
 func (c *cluster) newcomer() sideSpread {
 	node := len(c.nodes)
 	c.check(c.startNode())
@@ -124,7 +124,7 @@ func (c *cluster) attribute() sideSpread {
 	return spreadOf(all)
 }
 
-// goodbye makes a node leave, and ends its process when all others know it.
+// goodbye makes a node leave, and ends its process when all others know that it has left.
 func (c *cluster) goodbye() sideSpread {
 	at := must(worker.Ask[time.Time](c.nodes[leaver].Process, "leave", nil))
 	c.nodes[leaver].gone = true

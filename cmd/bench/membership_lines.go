@@ -9,8 +9,9 @@ import (
 // process.
 const sideNodes = 64
 
-// sideFigures returns the figures that are compared by their ratio: all except false deaths. A
-// system whose nodes cannot change has no newcomers, attributes or goodbyes.
+// sideFigures returns the figures that are compared by their ratio: all except false deaths. If
+// changes is false, the set of nodes is fixed, so there are no figures about newcomers, attributes
+// and goodbyes.
 func sideFigures(changes bool) []figure[*membership] {
 	list := []figure[*membership]{{"all start at once: until all know all, to memberlist", func(m *membership) float64 { return m.join.Seconds() }, "s"}}
 	for i, s := range []struct {

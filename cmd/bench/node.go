@@ -24,12 +24,13 @@ const (
 	portalSink   = 22
 	portalSource = 23
 
-	// A PUT to portalCall, with any match bits, is answered by a PUT to portalAnswer with the
-	// same ones.
+	// A PUT to portalCall, with any match bits, is answered by a PUT to portalAnswer with the same match
+	// bits.
 	portalCall   = 24
 	portalAnswer = 25
 
-	// The match bits say how both sides wait; the index in sizes is added.
+	// The match bits say how both sides wait. Their lowest 8 bits are the index of the payload in
+	// sizes.
 	bitsHandler = 0x100
 	bitsEQ      = 0x200
 	bitsChannel = 0x300
@@ -118,7 +119,7 @@ type responder struct {
 	replies []portals.MDHandle // MDs for replies, by the index in sizes
 	urgent  portals.MDHandle   // MD of 8 bytes whose PUTs have priority
 	eq      *portals.EQ
-	asked   chan asked // what the handler of bitsChannel passes on
+	asked   chan asked // receives each PUT that the handler of bitsChannel passes on
 }
 
 // asked is a PUT that is to be answered.
@@ -209,7 +210,7 @@ func (n *node) bindSizes() (mds []portals.MDHandle, err error) {
 	return mds, nil
 }
 
-// echo answers a PUT. After a failure the other side reports its timeout.
+// echo answers a PUT. If the answer cannot be sent, the other side reports a timeout.
 func (r *responder) echo(e *portals.Event) { r.answer(e.Initiator, e.MatchBits) }
 
 func (r *responder) answer(to nid.ProcessID, bits uint64) {

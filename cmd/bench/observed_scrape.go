@@ -28,7 +28,7 @@ func measureScrape(b *measurement) {
 			_ = c.Close()
 		}
 	}()
-	peers := max(1, min(b.some(scrapedPeers), affordableConnections()/2)) // this process has both ends
+	peers := max(1, min(b.some(scrapedPeers), affordableConnections()/2)) // two file descriptors for each connection, because both ends are in this process
 	for i := range peers {
 		h.dial(i, ksock.Control)
 	}

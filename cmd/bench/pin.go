@@ -15,10 +15,10 @@ import (
 // workers, separated by commas.
 const workerCores = "BENCH_WORKER_CORES"
 
-// pin runs this program again on a core of its own, with another core for each worker. It does
-// not return if that succeeds; in the program that runs again it returns nil. The program must
-// run again because the Go runtime looks only at its start how many cores it may use, and would
-// keep as many threads if the affinity were set later.
+// pin runs this program again on a core of its own, with another core for each worker. It does not return if
+// that succeeds; in the program that runs again it returns nil. The program must run again because the Go
+// runtime finds out only once, when it starts, how many cores it may use. If the affinity were set later, it
+// would keep as many threads as before.
 func pin() error {
 	if os.Getenv(workerCores) != "" {
 		return nil

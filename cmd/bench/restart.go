@@ -14,8 +14,8 @@ import (
 
 // Parameters of goal G-OP-4.
 const (
-	restartRest   = 5 * restartTry / 2   // between two restarts: longer than both tries of an operation take
-	restartEvery  = 5 * time.Millisecond // between two operations of the peer
+	restartRest   = 5 * restartTry / 2   // time between two restarts; longer than both tries of an operation take
+	restartEvery  = 5 * time.Millisecond // time between two operations of the peer
 	restartTry    = time.Second          // how long the peer waits for an answer before it tries again
 	restartAnswer = 300                  // bound of the time until the next lnetd answers, in ms
 	restartPortal = 30
@@ -61,7 +61,7 @@ type retrier struct {
 	*node
 	target   nid.ProcessID
 	outcomes chan outcome
-	answers  chan outcome // operations that were answered at the first try; further ones are dropped while it is full
+	answers  chan outcome // operations that were answered at the first try; further ones are dropped while the channel is full
 	halt     func()       // ends the operations and waits for them
 
 	// These counters may be read after stop.
@@ -176,7 +176,7 @@ func (p *retrier) try(put bool) error {
 		}
 		select {
 		case answered <- e.Err:
-		default: // the result is known
+		default: // the first result counts
 		}
 	}, nil)
 	if err != nil {

@@ -26,7 +26,7 @@ type restarted struct {
 	folder  string
 	program string // path of lnetd
 	manager *servicetest.Manager
-	ready   chan struct{} // receives something for each READY=1
+	ready   chan struct{} // receives a value for each READY=1 that lnetd sends
 	cmd     *exec.Cmd
 	ended   chan struct{} // closed when the process has ended
 }

@@ -15,9 +15,9 @@ const (
 // waiting, and those that they are compared with.
 type castPair struct {
 	nodes                 int
-	waiting, looking      *contender // contenders of this project
+	waiting, looking      *contender // this project, with blocking and with yielding waits
 	plain, plainLooking   *contender
-	broadcast, alone      *contender // contenders with Open MPI
+	broadcast, alone      *contender // Open MPI: its broadcast with a barrier after it, and its broadcast alone
 	waitingCast, lookCast *castProcesses
 }
 

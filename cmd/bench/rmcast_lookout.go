@@ -76,6 +76,6 @@ func (l *lookout) try(fd uintptr) bool {
 		case time.Since(began) > l.look:
 			return false
 		}
-		_, _, _ = syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0, 0, 0) // it cannot fail
+		_, _, _ = syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0, 0, 0) // sched_yield never fails
 	}
 }

@@ -19,7 +19,7 @@ func measureCastLoss(b *measurement) {
 	for _, loss := range []float64{0.001, 0.01, 0.05} {
 		n := lossyNet(nodes, messages, loss)
 		s, _ := n.Status(0)
-		timeout := s.RTT + 200*time.Microsecond + max(s.RTT/4, 5*time.Millisecond) // the time-out of the last level includes the delay of acknowledgements
+		timeout := s.RTT + 200*time.Microsecond + max(s.RTT/4, 5*time.Millisecond) // time-out for a child that is a leaf; it includes the delay of the acknowledgement
 		c, p99 := n.Counters(), rmcastsim.Percentile(n.Times(), 99)
 		what := fmt.Sprintf("virtual time, %g %% of datagrams lost: ", 100*loss)
 		basis := fmt.Sprintf("%d nodes, %d messages one after the other, %d copies lost", nodes, messages, n.LostCopies())

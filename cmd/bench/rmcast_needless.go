@@ -23,7 +23,7 @@ func serveSpinner(w *worker.Worker, _ struct{}) (bool, error) {
 const (
 	needlessMembers  = 8
 	needlessSpinners = 4
-	needlessLimit    = 0.1 // in percent of the messages sent
+	needlessLimit    = 0.1 // largest share of payloads that are sent again, in percent of those sent
 )
 
 // measureCastNeedless measures goal G-RM-8 with processes on loopback: how many needless repairs

@@ -41,7 +41,8 @@ func measureZoneSlow(b *measurement) {
 	}
 }
 
-// removals counts reported removals: removed those of all nodes, and others those of healthy nodes.
+// removals counts reported removals. The field removed counts those of all nodes, and the field others only
+// those of healthy nodes.
 type removals struct{ removed, others float64 }
 
 // add adds the results of all seeds.

@@ -92,8 +92,8 @@ func (l *lab) startNode(ctx context.Context, n *node, args []string) error {
 	return nil
 }
 
-// await waits until the daemon answers. It listens on its control socket at once, but answers
-// only when its networks are up.
+// await waits until the daemon answers. The daemon listens on its control socket at once, but answers only
+// when its networks are up.
 func (l *lab) await(ctx context.Context, n *node) error {
 	return until(ctx, 5*time.Millisecond, func() (missing string, err error) {
 		c, err := new(net.Dialer).DialContext(ctx, "unix", n.socket)
@@ -129,9 +129,9 @@ func until(ctx context.Context, every time.Duration, look func() (missing string
 	}
 }
 
-// stop ends the daemons and waits for them. The daemon that captures ends last. All others are
-// told to end at the same time: each may wait a while for its messages to nodes that are gone, and
-// these waits shall not add up. A second call does nothing.
+// stop ends the daemons and waits for them. The daemon that captures ends last. All others are told
+// to end at the same time, because each may wait a while for its messages to nodes that are gone:
+// in turn, these waits would add up. A second call does nothing.
 func (l *lab) stop() error {
 	var errs []error
 	nodes := l.nodes

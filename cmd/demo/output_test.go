@@ -14,7 +14,8 @@ type wanted struct {
 	what  string
 }
 
-// wants returns what the output must have of each act on a network, with the addresses of TCP.
+// wants returns, for each act, the texts that the output must contain on a network. The NIDs in these texts
+// are written as on TCP.
 func wants(net string) map[string][]wanted {
 	asked := 1 // number of times that the dump shows the PUT with bulk data
 	if net == "o2ib" {

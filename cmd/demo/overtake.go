@@ -28,9 +28,8 @@ const (
 
 var raceTo = []string{"--portal", strconv.Itoa(racePortal), "--match-bits", "0x100", "--ignore-bits", "0xff"}
 
-// overtake sends the bulk data and then the priority message from this process, as a program
-// does that uses ulnet's packages. It returns how many bulk PUTs the priority message has
-// overtaken.
+// overtake sends the bulk data and then the priority message from this process, with the packages
+// that any Go program can use. It returns how many bulk PUTs the priority message has overtaken.
 func (l *lab) overtake(ctx context.Context, from, to *node) (string, error) {
 	sink, err := l.background(ctx, to, slices.Concat(
 		[]string{"msg", "sink", "--json", "--size", strconv.Itoa(size), "--count", strconv.Itoa(bulkPuts + 1)}, raceTo)...)

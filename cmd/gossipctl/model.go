@@ -60,9 +60,8 @@ func (m model) spread() float64 {
 	return math.Log(float64(m.n))/math.Log(1+q+q*q) + 1
 }
 
-// latest returns the number of cycles after which all nodes know of a death at the latest. That
-// is certain, because an age is at least the number of cycles since the last sign of the
-// participant.
+// latest returns the number of cycles after which all nodes certainly know of a death, because an
+// age is at least the number of cycles since the last sign of the participant.
 func (m model) latest() int { return m.limits.Dead + 1 }
 
 // expected returns the average number of cycles until a node knows of a death. It is a little

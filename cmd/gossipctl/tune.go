@@ -47,7 +47,7 @@ type tuning struct {
 	detect time.Duration
 }
 
-// tuneDoc has the recommended parameters, and the behaviour to expect with them.
+// tuneDoc has the recommended parameters, and the behavior to expect with them.
 type tuneDoc struct {
 	IntervalMS int64 `json:"interval_ms"`
 	Fudge      int   `json:"fudge"`
@@ -65,8 +65,7 @@ type tuneDoc struct {
 	BytesPerSecond int `json:"bytes_per_node_and_second"`
 }
 
-// recommend returns the parameters for a cluster of the given size, and the behaviour to expect
-// with them.
+// recommend returns the parameters for a cluster of the given size, and the behavior to expect with them.
 func (t *tuning) recommend() (tuneDoc, error) {
 	switch {
 	case t.nodes < 2 || t.nodes > gossipwire.MaxParticipants:

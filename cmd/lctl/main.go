@@ -49,7 +49,7 @@ type globals struct {
 
 func (g *globals) client() *control.Client { return control.NewClient(g.socket).WarnTo(g.stderr) }
 
-// exitStatus describes the exit codes for manual pages, which are those of Lustre's tool.
+// exitStatus describes the exit codes for manual pages. The codes are those of Lustre's tool.
 const exitStatus = `0 The command did what it was asked for.
 1 The command did not succeed, or its command line is not valid. Standard error says why.`
 

@@ -215,8 +215,8 @@ func TestBugreportNames(t *testing.T) {
 	}
 }
 
-// TestBugreportReplacesFilesOnly: --force replaces regular files, and no device or link, which root
-// would lose for all programs of the host.
+// TestBugreportReplacesFilesOnly: --force replaces regular files only. If root could replace a
+// device or a link, it would be lost for all programs of the host.
 func TestBugreportReplacesFilesOnly(t *testing.T) {
 	f := &fakeServer{socket: filepath.Join(t.TempDir(), "none")}
 	dir := t.TempDir()

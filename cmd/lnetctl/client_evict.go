@@ -17,7 +17,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// evictTimeout bounds the wait for an eviction. If a server dies, that is detected long before.
+// evictTimeout bounds the wait for an eviction. It is much longer than it takes to detect the death
+// of a server.
 const evictTimeout = time.Minute
 
 func clientEvict(g *globals) *cobra.Command {

@@ -67,8 +67,8 @@ a whole, or stays as it is.`,
 
 // replaceFile writes a file beside path and renames it, so that the file at path is never
 // incomplete. A symbolic link stays, and the file that it names is replaced, or created. The new file has
-// the permissions and the owner of the one that it replaces. What is no regular file stays, too: root would
-// take a device from all programs of the host.
+// the permissions and the owner of the one that it replaces. Anything but a regular file stays, too: root
+// could otherwise replace a device that all programs of the host use.
 func replaceFile(path string, text []byte) (err error) {
 	if path, err = linked(path); err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 type checkDoc struct {
 	File     string       `json:"file"`     // path of the file
 	OK       bool         `json:"ok"`       // lnetd would take the file in a reload
-	Keys     int          `json:"keys"`     // number of keys that the file and those that it names set
+	Keys     int          `json:"keys"`     // number of keys that are set in the file and in the files that it names
 	Errors   []problemDoc `json:"errors"`   // what lnetd would refuse
 	Warnings []problemDoc `json:"warnings"` // lines without effect
 }

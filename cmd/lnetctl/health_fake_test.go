@@ -148,8 +148,8 @@ func (f *fakeServer) tell(t *testing.T, e healthmod.Event) {
 	}
 }
 
-// serverWith returns the status of a server with the given number of clients, of some of which
-// it is the master.
+// serverWith returns the status of a server with the given number of clients; the parameter mastered says of
+// how many it is the master.
 func serverWith(clients, mastered, batches, alive int) healthmod.Status {
 	return healthmod.Status{Server: &healthmod.ServerRole{
 		State: healthmod.Running, Gossip: true, Alive: alive, Known: 5, MaxClients: 200_000,

@@ -19,7 +19,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestHealthStatus: the status of a node that is both server and client, in words and as JSON.
+// TestHealthStatus: the status of a node that is both server and client is shown in words and as
+// JSON.
 func TestHealthStatus(t *testing.T) {
 	f := serveFake(t)
 	if code, _, errs := f.lnetctl(t.Context(), "health", "status"); code != cli.Failed || !strings.Contains(errs, "no role") {
@@ -165,7 +166,7 @@ func TestHealthWatch(t *testing.T) {
 	}
 }
 
-// TestHealthWatchEnds: when the daemon goes, watching ends with an error.
+// TestHealthWatchEnds: when the daemon ends, the watch ends with an error.
 func TestHealthWatchEnds(t *testing.T) {
 	w := &eventWatcher{}
 	w.read(strings.NewReader(`{"missed":3}` + "\n" + `{"msg":"client health","event":"connected","client":"ab","missed":2}` + "\n"))

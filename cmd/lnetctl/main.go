@@ -33,7 +33,8 @@ Without any parameters, interactive mode is invoked
 Try 'lnetctl help <COMMAND>', or 'lnetctl --list-commands' for a list of commands.
 `
 
-// exitStatus describes the exit codes for manual pages. Commands of Lustre's tool have its codes.
+// exitStatus describes the exit codes for manual pages. Commands that Lustre's tool has, too, end with the
+// codes of that tool.
 const exitStatus = `0 The command did what it was asked for; with diff, the node has all that the file says.
 1 The command did not succeed; with diff, there are differences. Standard error says why, and what to do next.
 2 The command line is not valid.
@@ -99,7 +100,7 @@ func root(env cli.Env) *cobra.Command {
 }
 
 // part returns the part of the tree below one command, without completions: the whole tree takes
-// a tenth of the time of a command that asks the daemon. It has no commands if none has the name.
+// a tenth of the time of a command that asks the daemon. It has no commands if no command has the name.
 func part(env cli.Env, name string) *cobra.Command {
 	c, g := bare(env)
 	for _, command := range topCommands {

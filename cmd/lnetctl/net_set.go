@@ -74,8 +74,7 @@ func (s *netSetting) add(c *cobra.Command, all string) {
 	c.Flags().IntVarP(&s.health, "health", "t", -1, "the new `VALUE`")
 }
 
-// badSetting returns an error of 'net set' or 'peer set', which the kernel's tool both calls
-// net.
+// badSetting returns an error of 'net set' or 'peer set', both of which the kernel's tool calls net.
 func badSetting(errno syscall.Errno, descr string, err error) error {
 	if descr != "" {
 		descr = fmt.Sprintf("%q", descr)

@@ -17,11 +17,11 @@ type output struct {
 	command *cobra.Command
 	stream  io.Writer // standard output; nil if the payload does not go there
 	file    *os.File  // the file; nil if the payload does not go to a file
-	emptied bool      // what the file had before is gone
+	emptied bool      // the earlier content of the file was removed
 }
 
-// createOutput opens an output by the value of --out: empty for none, "-" for standard output. What a
-// file has stays until there is something to put in its place.
+// createOutput opens an output by the value of --out: empty for none, "-" for standard output. The
+// content of a file stays until there is data to replace it.
 func createOutput(c *cobra.Command, path string) (*output, error) {
 	o := &output{command: c}
 	switch path {
@@ -66,7 +66,7 @@ func (o *output) write(s node.Step, atOffset bool) (err error) {
 	return nil
 }
 
-// empty removes what a regular file had before, once.
+// empty removes the earlier content of a regular file, once.
 func (o *output) empty() error {
 	if o.file == nil || o.emptied {
 		return nil

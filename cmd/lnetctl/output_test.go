@@ -47,8 +47,7 @@ func TestOutputKeepsFileWithoutData(t *testing.T) {
 	}
 }
 
-// TestOutputWithoutRoom: the hint of data that cannot be written is about the file, and not about the
-// daemon.
+// TestOutputWithoutRoom: if data cannot be written, the hint is about the file, not about the daemon.
 func TestOutputWithoutRoom(t *testing.T) {
 	o, err := createOutput(&cobra.Command{}, "/dev/full")
 	if err != nil {

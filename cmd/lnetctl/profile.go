@@ -48,8 +48,8 @@ each goroutine does now. The file must not exist. Root and the user of lnetd may
 	return c
 }
 
-// newProfile writes a profile to a new file, which it makes before it asks for the profile: that may
-// take minutes.
+// newProfile writes a profile to a new file. It makes the file before it asks for the profile, which may take
+// minutes.
 func newProfile(c *cobra.Command, g *globals, req control.ProfileRequest, path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {

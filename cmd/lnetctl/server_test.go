@@ -58,8 +58,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestDrainEnds: the command does not wait if --no-wait is set, when its time limit is over,
-// when the server stops draining, and after an interrupt.
+// TestDrainEnds: with --no-wait the command does not wait. Otherwise it stops waiting when its time
+// limit is over, when the server stops draining, and after an interrupt.
 func TestDrainEnds(t *testing.T) {
 	interrupted, interrupt := context.WithCancel(t.Context())
 	defer interrupt()

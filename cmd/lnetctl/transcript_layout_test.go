@@ -80,7 +80,7 @@ func styleOf(value string) string {
 }
 
 // TestCompareLayout: a moved column, another dash, other quotes and other words for booleans are
-// differences. Additional keys are none.
+// differences. An additional key is not.
 func TestCompareLayout(t *testing.T) {
 	const want = "peer:\n-     primary nid: a\n      Multi-Rail: true\n      peer ni:\n      -     nid: b\n      -     nid: c\n"
 	for _, c := range []struct {

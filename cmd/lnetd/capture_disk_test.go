@@ -18,8 +18,8 @@ import (
 )
 
 // TestCaptureRotationOnFullDisk: on a disk that has room for the name of a new file but not for its first
-// bytes, the capture continues in its file, under its name. When there is room again, the rotation
-// succeeds, and the old file has all packets.
+// bytes, the capture continues in the old file, under that file's old name. When there is room again, the
+// rotation succeeds, and the old file has all packets.
 func TestCaptureRotationOnFullDisk(t *testing.T) {
 	disk := smalldisk.New(t)
 	path := filepath.Join(disk.Dir, "lnet.pcapng")

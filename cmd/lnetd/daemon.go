@@ -93,8 +93,8 @@ func (p *process) open(ctx context.Context, loaded *config.Loaded) (err error) {
 	return nil
 }
 
-// start tells that the daemon is ready, and starts what runs beside the control socket until stop is
-// called.
+// start reports that the daemon is ready, and starts what runs beside the control socket until stop
+// is called.
 func (p *process) start(ctx context.Context) (stop func()) {
 	stopFiles := showState(p.log, p.node, p.cfg)
 	p.sockets.Started()
@@ -123,7 +123,7 @@ func (p *process) close() error {
 	return p.tap.close()
 }
 
-// closeSettings waits for a reload that goes on, but not for one that hangs.
+// closeSettings waits until a running reload has ended, but at most for drainTimeout.
 func closeSettings(s *daemon.Settings) {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
 	defer cancel()
@@ -165,7 +165,7 @@ func statusOf(n *node.Node, cfg config.Config) string {
 	return fmt.Sprintf("%s%s, control socket %s", cmp.Or(nidList(n), "no NIDs but 0@lo"), listens, cfg.Socket)
 }
 
-// announce tells that the node is up, on standard output and in the log.
+// announce reports that the node is up, on standard output and in the log.
 func announce(env cli.Env, log *slog.Logger, n *node.Node, cfg config.Config) {
 	log.Info("ready", slog.String("nids", nidList(n)), slog.Int("accept_port", cfg.AcceptPort),
 		slog.String("accept", cfg.AcceptMode()), slog.String("socket", cfg.Socket))

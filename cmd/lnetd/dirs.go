@@ -31,7 +31,7 @@ func makeDirs(cfg config.Config, dirs config.Dirs) error {
 }
 
 // makeDir makes a directory with those above it. ENOTDIR: there is a file. ENOENT: there is a symbolic link
-// to nothing, which a mount may mend that comes later than lnetd.
+// whose target does not exist, perhaps because a file system is mounted only after the start of lnetd.
 func makeDir(dir string) error {
 	err := os.MkdirAll(dir, 0o755)
 	if failed, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, fs.ErrExist) {
@@ -55,8 +55,8 @@ func isLasting(err error) bool {
 	return slices.ContainsFunc(lasting, func(target error) bool { return errors.Is(err, target) })
 }
 
-// stateError adds to an error of stateversion.Prepare what to do. Only one that another start cannot mend
-// is an error of the configuration, after which the service manager starts no daemon.
+// stateError adds to an error of stateversion.Prepare what to do. An error that every further start would
+// meet as well counts as an error of the configuration, after which the service manager starts no daemon.
 func stateError(err error) error {
 	switch is := func(target error) bool { return errors.Is(err, target) }; {
 	case is(stateversion.ErrVersion):

@@ -11,9 +11,9 @@ import (
 	"ulnet/cmd/internal/config"
 )
 
-// TestDirErrors: an error of a directory that every start meets has the exit code 78, so that systemd does not
-// start lnetd again, and says what is there. After others, such as too many open files or a symbolic link to
-// a mount that is late, another start may succeed.
+// TestDirErrors: if every start would meet the same error of a directory, the exit code is 78, so that systemd
+// does not start lnetd again, and the error says what is there. After other errors, such as too many open
+// files or a symbolic link to a mount that is late, another start may succeed.
 func TestDirErrors(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// endTimeout is the time between the first signal and the end of the process at the latest. An end
-	// takes longer only if several of its waits use up their bounds. It is shorter than TimeoutStopSec of
-	// the units, after which systemd kills the process.
+	// endTimeout is the time between the first signal and the end of the process at the latest. Without this
+	// bound, an end would take longer only if several of its waits used up their own bounds. It is shorter
+	// than TimeoutStopSec of the units, after which systemd kills the process.
 	endTimeout = 20 * time.Second
 	// stopWithin bounds the wait for one thing that is of no use to other nodes, such as a file.
 	stopWithin = time.Second

@@ -37,7 +37,8 @@ func TestEndsWithin(t *testing.T) {
 	})
 }
 
-// TestHangupsStopInTime: OP-93: a reload that hangs does not hold the end.
+// TestHangupsStopInTime: OP-93: a reload that hangs delays the end of the daemon by stopWithin at
+// most.
 func TestHangupsStopInTime(t *testing.T) {
 	spec.Covers(t, "OP-93")
 	synctest.Test(t, func(t *testing.T) {
@@ -56,8 +57,8 @@ func TestHangupsStopInTime(t *testing.T) {
 	})
 }
 
-// TestTapClosesInTime: OP-93: a capture whose disk does not answer does not hold the end, and the error
-// says that its file is not complete.
+// TestTapClosesInTime: OP-93: a capture whose disk does not answer delays the end of the daemon by
+// captureWithin at most, and the error says that its file is not complete.
 func TestTapClosesInTime(t *testing.T) {
 	spec.Covers(t, "OP-93")
 	synctest.Test(t, func(t *testing.T) {

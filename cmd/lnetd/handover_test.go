@@ -111,8 +111,8 @@ func TestHandoverRDMA(t *testing.T) {
 	d.Until(time.Minute, "an empty store", func() bool { return len(manager.Stored()) == 0 })
 }
 
-// ask sends one request for a connection. The channel gets its answer, which rejects it because it
-// has no data.
+// ask sends one request for a connection. The channel gets the answer, which rejects the request because the
+// request has no data.
 func ask(t *testing.T, from verbs.Device, to netip.AddrPort) <-chan verbs.Event {
 	t.Helper()
 	pd, err := from.NewPD()

@@ -40,10 +40,11 @@ func (h *hangups) serve(do func()) {
 	}()
 }
 
-// stop waits until no call is running, but not for one that hangs. SIGHUPs after it have no effect.
+// stop waits until the running call has returned, but at most for stopWithin. Later SIGHUPs have no
+// effect.
 func (h *hangups) stop() {
 	close(h.stopped)
 	if h.ended != nil {
-		_ = waitBriefly(stopWithin, func() { <-h.ended }) // closeSettings has logged it and waited, too
+		_ = waitBriefly(stopWithin, func() { <-h.ended }) // an error means that the call hangs, which closeSettings has logged
 	}
 }

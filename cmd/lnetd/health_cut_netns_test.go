@@ -34,8 +34,8 @@ func TestHealthOfMany(t *testing.T) {
 	w.drainAll()
 }
 
-// settle waits after a partition until each client is connected to a majority of the servers in
-// the same incarnation, or to no server. That may take T_q and T_orphan, plus the delays of a
+// settle waits after a partition until each client either has one incarnation that is connected to a
+// majority of the servers, or is connected to no server. That may take T_q and T_orphan, plus the delays of a
 // busy machine. Servers of the minority may learn later that a client has a new incarnation.
 func (w *ward) settle(cut time.Duration) {
 	w.t.Helper()
@@ -48,8 +48,8 @@ func (w *ward) settle(cut time.Duration) {
 	}
 }
 
-// split returns a client that only a minority of the servers has connected, or that a minority
-// has connected in another incarnation than the majority. It returns "" if there is none.
+// split returns a client that is connected to a minority of the servers only, or to a minority in another
+// incarnation than to the majority. It returns "" if there is none.
 func (w *ward) split() string {
 	has := map[string]int{}
 	for i := range w.servers {

@@ -23,7 +23,7 @@ import (
 // heldWithin bounds the time until servers and clients agree about their connections.
 const heldWithin = 90 * time.Second
 
-// clinic has three servers with records, and two clients, on loopback addresses. Its timeouts are a
+// clinic has three servers that keep records of clients on disk, and two clients, on loopback addresses. Its timeouts are a
 // tenth of the defaults.
 type clinic struct {
 	t        *testing.T

@@ -35,7 +35,7 @@ const (
 	steadyPause = 20 * time.Millisecond
 )
 
-// exchange makes a daemon fetch data from another, which offers memory for that.
+// exchange makes a daemon fetch data from another one, which offers memory with the data.
 func exchange(t *testing.T, by *lnetdtest.Daemon, from string, at *lnetdtest.Daemon, target string) *steady {
 	t.Helper()
 	s := &steady{from: from, content: make([]byte, 100_000)}

@@ -112,8 +112,8 @@ func (f *midway) median(a, b *end, trips int) time.Duration {
 	return took[trips/2]
 }
 
-// routed waits until the router has counted n forwarded messages. It counts a message when the write
-// of it has returned, and the next hop may have the message before that.
+// routed waits until the router has counted n forwarded messages. The router counts a message when
+// its write has returned; the next hop may have received the message before.
 func (f *midway) routed(n uint64) {
 	f.t.Helper()
 	f.daemon.Until(reaction, "messages that count as forwarded", func() bool { return f.daemon.Status().Stats.RouteCount >= n })

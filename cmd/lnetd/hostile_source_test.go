@@ -78,7 +78,7 @@ func (f *forgery) start(commands lnetdtest.Commands, host int, settings ...strin
 		Settings: append([]string{
 			"lnet_peer_discovery_disabled: 1",
 			"scoll:", "  enable: 1", "  groups:", "    all:", fmt.Sprintf("      nids: ['%v', '%v']", f.rootID.NID, tcpID(f.hosts[0]).NID),
-			"  admin:", "    actions_without_identity: yes", // allowed without identity, so that only the check of sources can refuse them
+			"  admin:", "    actions_without_identity: yes", // actions are allowed without identity, so that only the check of sources can refuse them
 			fmt.Sprintf("    allow_roots: [%v]", f.rootID.NID), "    actions:", "      mark:",
 			fmt.Sprintf("        run: [/bin/sh, -c, 'echo x >> %s']", f.marks(host)),
 		}, settings...),

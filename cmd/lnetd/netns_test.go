@@ -185,8 +185,8 @@ func testProcessFaults(t *testing.T, on network) {
 // only from the next incarnation.
 func (h *twoHosts) diesUnheard(t *testing.T) {
 	t.Helper()
-	// The dead host's kernel resets its TCP connections again and again, so the peer may notice the
-	// death before the new daemon connects. In that case the attempt is repeated.
+	// The kernel of the host goes on resetting the TCP connections of the dead daemon. So the peer
+	// may notice the death before the new daemon connects; the test then tries again.
 	for range 10 {
 		h.wire.Spoil(h.hostB, netem.Plan{Loss: 1})
 		h.b.Kill()

@@ -20,8 +20,8 @@ import (
 // even more, and uses a small part of it.
 const browserMemory = 64 << 30
 
-// openBrowser starts Chromium until the test ends. Without Chromium the test is skipped, but fails on
-// a build machine.
+// openBrowser starts Chromium until the test ends. Without Chromium, the test fails on a build
+// machine, and is skipped elsewhere.
 func openBrowser(t *testing.T) *chromium.Browser {
 	t.Helper()
 	path, err := chromium.Find()

@@ -179,8 +179,8 @@ func testCapture(p *tab, w *watched) {
 	testDownload(p.t, w, folder)
 }
 
-// testBrokenCapture: the page says of a capture whose stream ends without a reason that the connection has
-// broken, and how much was not captured.
+// testBrokenCapture: if the stream of a capture ends without a reason, the page says that the connection
+// has broken, and how much was not captured.
 func testBrokenCapture(p *tab) {
 	p.t.Helper()
 	_ = eval[bool](p, `(() => {

@@ -40,7 +40,7 @@ const (
 
 // picture is a picture of the page.
 type picture struct {
-	name   string // without .png
+	name   string // name of the file, without .png
 	scheme string // light or dark
 	at     string // id of the element at the top; empty: the top of the page
 }
@@ -177,7 +177,7 @@ func serveDemo(t *testing.T) (url string) {
 	p := page.New(func() *page.State {
 		readings++
 		s := demo(min(readings, demoReadings))
-		s.Node.Incarnation = uint64(readings / 100) // a change that the page does not show: without new states for 10 s, the page would show a warning
+		s.Node.Incarnation = uint64(readings / 100) // a new state that looks the same: after 10 s without one, the page would show a warning
 		return s
 	}, page.Interval/100)
 	s := web.New(web.Config{Log: slog.New(slog.DiscardHandler)})

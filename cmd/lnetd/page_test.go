@@ -59,8 +59,8 @@ func startWatched(t *testing.T, own ...string) *watched {
 	return w
 }
 
-// TestPage: the page of a daemon has the numbers of its control socket, and tells those that follow it that
-// a server is dead. Hosts that are not ours get nothing.
+// TestPage: the page of a daemon has the numbers of its control socket, and tells the browsers that follow
+// the page that a server is dead. Requests under the name of another host are refused.
 func TestPage(t *testing.T) {
 	spec.Covers(t, "OP-61", "OP-62")
 	t.Parallel()

@@ -140,9 +140,9 @@ func (l *mcastListener) run(ctx context.Context, count int, ready *sync.WaitGrou
 	}
 }
 
-// await waits until the listener was told that the given number of the member's incarnations have ended;
-// it is told of each after the member has left. If ctx ends first, the method judge finds that there were
-// too few.
+// await waits until the listener has counted as many ended incarnations of its member as the parameter
+// says. It counts one each time the member has left. If ctx ends first, await returns, and the method
+// judge reports that there were too few.
 func (l *mcastListener) await(ctx context.Context, incarnations int) {
 	for int(l.incarnations.Load()) < incarnations {
 		select {
@@ -225,7 +225,7 @@ func (r *mcastRoom) comeAndGo(member int, over <-chan struct{}) (times int) {
 
 // TestReliableMulticast: RM-2, RM-9, RM-25, RM-29, RM-30, RM-31: there are eight daemons on a
 // bridge that loses 5 % of all packets. Three sources send while two members leave and join
-// again. Each member gets each message once, in the order of its source, while it is a member.
+// again. While a node is a member, it gets each message once, and the messages of each source in their order.
 func TestReliableMulticast(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-9", "RM-25", "RM-29", "RM-30", "RM-31")
 	if testing.Short() {

@@ -31,7 +31,8 @@ const (
 	bulkSize    = 1 << 20
 	// grace is how much later than the end of an action its answer may arrive.
 	grace = time.Second
-	// slack allows for delays of this machine. Members that do not notice a death wait longer than that.
+	// slack is by how much this machine may delay the end of a broadcast. It is shorter than the wait of
+	// members that do not notice a death, so the test can tell the two apart.
 	slack = 5 * time.Second
 )
 

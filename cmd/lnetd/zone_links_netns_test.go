@@ -75,8 +75,8 @@ func (c *cutZone) cut(delegates ...int) {
 	}
 }
 
-// await waits until both supervisors have one zone of three members in the census, with an entry
-// for which right returns true. It returns the entry. At no time may the zone be missing.
+// await waits until both supervisors have one zone of three members in the census, with an entry that the
+// function right accepts. It returns the entry. At no time may the zone be missing.
 func (c *cutZone) await(what string, within time.Duration, right func(*zone.CensusEntry) bool) (last zone.CensusEntry) {
 	c.t.Helper()
 	begin := time.Now()

@@ -49,7 +49,8 @@ func (s *zoneSystem) id(i int) zone.ID {
 	return zone.MustParseID(fmt.Sprintf("n%d=%s", i+1, s.on.nid(fmt.Sprintf("10.1.0.%d", i+1))))
 }
 
-// list returns the ids of the nodes with the numbers from to to−1, as text for a configuration.
+// list returns the ids of some nodes as text for a configuration. Their numbers begin with the
+// parameter from, and end before the parameter to.
 func (s *zoneSystem) list(from, to int) string {
 	var list []string
 	for i := from; i < to; i++ {
@@ -114,8 +115,8 @@ func (s *zoneSystem) kill(id zone.ID) {
 	s.t.Fatalf("no node %v", id)
 }
 
-// told returns the last time at which node i was told of an event that the function is accepts; zero if
-// there was none.
+// told returns the last time at which node i was told of an event that the function is accepts; zero if there
+// was none.
 func (s *zoneSystem) told(i int, is func(*zonemod.Event) bool) (at time.Time) {
 	s.t.Helper()
 	list, err := zonemod.OpEvents.Call(s.t.Context(), s.daemons[i].Control(), zonemod.EventsFrom{From: 0})

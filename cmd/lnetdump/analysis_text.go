@@ -59,7 +59,8 @@ func writeKinds(w io.Writer, rows []analyze.KindRow) {
 	writeTable(w, &t, len(rows))
 }
 
-// operationName names operations of one kind: those of a service by its name, pings as such.
+// operationName returns a name for operations of one kind. Requests have the name of their service
+// in it; for pings and pushes it says that they are pings or pushes.
 func operationName(k analyze.Kind, service string, portal uint32) string {
 	switch {
 	case k == analyze.RequestReply:
@@ -138,7 +139,7 @@ func tcpCells(t analyze.TCP) []any {
 
 func writeTable(w io.Writer, t *cli.Table, rows int) {
 	if rows > 0 {
-		_, _ = t.WriteTo(w) // w is a buffer
+		_, _ = t.WriteTo(w) // cannot fail: w is a buffer
 	}
 }
 

@@ -76,8 +76,8 @@ func (w *watch) end(t *testing.T) {
 	}
 }
 
-// lost matches the line that says how much the kernel dropped: on a busy machine there is no room for the
-// packets of other tests on the same interface.
+// lost matches the line that says how many packets the kernel dropped. On a busy machine there are such
+// drops, because other tests send packets over the same interface.
 var lost = regexp.MustCompile(`(?m)^.*dropped by the kernel.*\n?`)
 
 // TestWatchDaemon watches a capture.Writer behind a control socket.

@@ -18,7 +18,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// writeMulticast writes a capture of a multicast PUT like that of a daemon.
+// writeMulticast writes a capture file as a daemon writes it, with one multicast PUT.
 func writeMulticast(t *testing.T) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "multicast.pcapng")

@@ -11,7 +11,7 @@ import (
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/control"
 	"ulnet/lnd/capture"
-	_ "ulnet/lnd/capture/encap" // captures of any kind
+	_ "ulnet/lnd/capture/encap" // lets package capture read all link types and tunnels
 )
 
 // source is an input: a file, the standard input, an interface or a daemon.

@@ -27,8 +27,8 @@ type shown struct {
 	output string // the output without its last newline
 }
 
-// commands returns the commands of a document: the lines of sh blocks that begin with the text
-// what, each with the output in the block after it.
+// commands returns those commands of a document that begin with the text in the parameter what.
+// They are lines of sh blocks; each comes with the output in the block after it.
 func commands(text, what string) (list []shown) {
 	for {
 		_, after, found := strings.Cut(text, "```sh")

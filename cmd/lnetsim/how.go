@@ -12,8 +12,8 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// how has the flags that verbs which run a scenario have in common: which scenario, and settings
-// that replace those of its file.
+// how has the flags that are common to all verbs that run a scenario. They say which scenario to
+// run, and with which settings in place of those in its file.
 type how struct {
 	source
 	nodes  int

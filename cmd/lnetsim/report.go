@@ -17,7 +17,7 @@ type report struct {
 	Failed   int       `json:"failed_runs"`
 	Wall     float64   `json:"wall_s"` // wall-clock time of all runs together, in seconds
 	Runs     []run     `json:"runs"`
-	Expects  []expect  `json:"expects"`  // over the runs, in the order of the file
+	Expects  []expect  `json:"expects"`  // results of the checks over all runs, in the order of the file
 	Measures []measure `json:"measures"` // measures, summarized over the runs
 }
 

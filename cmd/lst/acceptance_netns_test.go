@@ -175,8 +175,8 @@ func (s *site) stops() {
 	}
 }
 
-// moves checks that the nodes of a group send RPCs in at least one of 20 seconds: a busy machine may keep
-// them from it in the others.
+// moves checks that the nodes of a group send RPCs in at least one of 20 seconds. In the other seconds, a
+// busy machine may keep them from sending any.
 func (s *site) moves(group string) {
 	s.T.Helper()
 	var out string

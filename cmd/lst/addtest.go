@@ -77,7 +77,7 @@ func (g *globals) noTest(ctx context.Context, err error) error {
 	return err
 }
 
-// numbersOf parses the options with numbers of a test.
+// numbersOf parses those options of a test whose values are numbers.
 func numbersOf(t *console.Test, loop, concurrency, distribute string) error {
 	n, err := strconv.ParseInt(loop, 10, 32)
 	if err != nil || n == 0 {

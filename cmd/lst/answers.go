@@ -30,8 +30,8 @@ func printFailures(stderr io.Writer, answers []console.Answer, what string) erro
 	return printLines(stderr, "", answers, what)
 }
 
-// printWarnings prints the same lines as warnings, for commands that succeed although these nodes
-// have failed. Lustre's tool does not name such nodes.
+// printWarnings prints the lines of printFailures as warnings, for commands that succeed although
+// these nodes have failed. Lustre's tool does not name such nodes.
 func printWarnings(stderr io.Writer, answers []console.Answer, what string) error {
 	return printLines(stderr, "warning: ", answers, what)
 }

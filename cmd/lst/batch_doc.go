@@ -23,11 +23,11 @@ type batchDoc struct {
 
 // testDoc is a test in JSON.
 type testDoc struct {
-	Number       int            `json:"number"` // from 1 on
+	Number       int            `json:"number"` // number of the test in its batch, from 1 on
 	Test         string         `json:"test"`   // ping or brw
 	From         string         `json:"from"`   // group of the clients
 	To           string         `json:"to"`     // group of the servers
-	Loop         int32          `json:"loop"`   // -1: without end
+	Loop         int32          `json:"loop"`   // how many RPCs each unit sends; -1: without end
 	Concurrency  int            `json:"concurrency"`
 	Distribute   int            `json:"distribute"`
 	Span         int            `json:"span"`
@@ -40,8 +40,8 @@ type testDoc struct {
 type brwDoc struct {
 	Op     string `json:"op"` // read or write
 	Check  string `json:"check"`
-	Size   uint32 `json:"size"` // bytes
-	Offset uint32 `json:"off"`  // bytes
+	Size   uint32 `json:"size"` // size of the data of an RPC, in bytes
+	Offset uint32 `json:"off"`  // offset of the data in the first page, in bytes
 }
 
 func newBatchDoc(b *console.Batch) batchDoc {

@@ -34,7 +34,8 @@ func TestExpand(t *testing.T) {
 	}
 }
 
-// TestExpandRefused: what names no node, or too many, is refused with the reason.
+// TestExpandRefused: an expression that names no node, or too many nodes, is refused, and the error
+// says why.
 func TestExpandRefused(t *testing.T) {
 	spec.Covers(t, "ST-41")
 	for expression, want := range map[string]string{

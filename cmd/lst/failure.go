@@ -16,7 +16,7 @@ import (
 // Exit codes of Lustre's tool.
 const (
 	badUsage  = 4
-	noGroups  = 234 // -EINVAL of list_group
+	noGroups  = 234 // -EINVAL: list_group has found no group
 	nodeError = 253 // -3: a node has refused what it was asked to do
 	rpcError  = 254 // -2: a node has not answered
 	localFail = 255 // -1: the command failed at the console

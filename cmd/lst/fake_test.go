@@ -23,7 +23,7 @@ type daemon struct {
 
 	mu      sync.Mutex
 	stops   int      // how often a batch was to be stopped; guarded by mu
-	deleted []string // groups; guarded by mu
+	deleted []string // names of deleted groups; guarded by mu
 	busy    int      // how often a group cannot be deleted because a command uses it; guarded by mu
 	none    bool     // there is no group; guarded by mu
 }

@@ -165,9 +165,9 @@ func countsText(n console.Counts) string {
 	return fmt.Sprintf("\t%d\t%d\t%d\t%d\t%d", n.Active, n.Busy, n.Down, n.Unknown, n.Total)
 }
 
-// printMembers prints the nodes of groups. For a single group it does the same as Lustre's tool of
-// version 2.17: that first says wrongly that the group has no nodes, and then lists the nodes with
-// noName in place of the group's name.
+// printMembers prints the nodes of groups. For a single group it prints the same as Lustre's tool
+// of version 2.17, mistakes included: first a line that says, wrongly, that the group has no nodes,
+// and then the nodes, with noName in place of the group's name.
 func printMembers(w io.Writer, groups []console.Group) error {
 	if _, err := io.WriteString(w, stateHeader); err != nil {
 		return err

@@ -99,8 +99,8 @@ prompt or from a file.`,
 	return c
 }
 
-// shortHelp makes the help of the tool itself that of Lustre's tool. 'help COMMAND', and the
-// manual page, say more.
+// shortHelp makes the help of lst as a whole the same short text as that of Lustre's tool. 'help
+// COMMAND' and the manual page say more.
 func shortHelp(c *cobra.Command) {
 	long := c.HelpFunc()
 	c.SetHelpFunc(func(of *cobra.Command, args []string) {

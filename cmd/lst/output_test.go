@@ -263,7 +263,7 @@ func TestProgressBar(t *testing.T) {
 	}
 	quiet := progressBar{total: 10}
 	quiet.show(5, time.Second)
-	quiet.end() // must not write to the missing terminal
+	quiet.end() // must write nothing, because there is no terminal
 }
 
 // TestGroups: of several groups the names are shown, of one they are not.

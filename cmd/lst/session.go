@@ -23,10 +23,10 @@ import (
 // sessionDoc is a session in JSON.
 type sessionDoc struct {
 	Name     string         `json:"name"`
-	ID       string         `json:"id"` // stamp@NID
+	ID       string         `json:"id"` // id of the session, as STAMP@NID of the console
 	Key      uint32         `json:"key"`
 	Features uint32         `json:"features"`
-	Timeout  float64        `json:"timeout"` // seconds
+	Timeout  float64        `json:"timeout"` // time without commands after which the session ends, in seconds
 	Nodes    console.Counts `json:"nodes"`
 }
 

@@ -72,8 +72,8 @@ type errorTargetDoc struct {
 type badNode struct {
 	Node       string `json:"node"`
 	Error      string `json:"error,omitempty"`       // why the counters are not known
-	BRWErrors  uint32 `json:"brw_errors,omitempty"`  // of the session
-	PingErrors uint32 `json:"ping_errors,omitempty"` // of the session
+	BRWErrors  uint32 `json:"brw_errors,omitempty"`  // number of failed brw RPCs of the session
+	PingErrors uint32 `json:"ping_errors,omitempty"` // number of failed ping RPCs of the session
 	RPCErrors  uint32 `json:"rpc_errors,omitempty"`
 	RPCDropped uint32 `json:"rpc_dropped,omitempty"`
 	RPCExpired uint32 `json:"rpc_expired,omitempty"`

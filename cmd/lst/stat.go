@@ -67,7 +67,7 @@ type stat struct {
 	g           *globals
 	view        statView
 	wait, delay time.Duration
-	count       int // reports; 0: until an interrupt
+	count       int // number of reports; 0: until an interrupt
 	live        bool
 	targets     []*statTarget
 }
@@ -145,8 +145,8 @@ func (s *stat) look(ctx context.Context, t *statTarget) error {
 	return nil
 }
 
-// take computes the rates from the previous answers of the nodes and the given ones, which arrived
-// at the time at.
+// take computes the rates from the previous answers of the nodes and the given ones. The parameter
+// at is when the given ones arrived.
 func (t *statTarget) take(answers []console.Answer, at time.Time) {
 	t.rates, t.nodes, t.failed = console.Rates(t.before, answers, at.Sub(t.at)), ratesOf(t.before, answers, at.Sub(t.at)), 0
 	for i := range answers {

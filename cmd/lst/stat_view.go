@@ -64,7 +64,8 @@ func (v *statView) directions(b *strings.Builder, received, sent console.Figure,
 	}
 }
 
-// messages returns the line with rates of messages. Like Lustre's tool it puts no second blank behind Max.
+// messages returns the line with rates of messages. The value of Max has one blank after it, the other
+// values have two, as in Lustre's tool.
 func (v *statView) messages(s console.Figure) string {
 	return v.values(s, func(name string, x float64) string {
 		text := fmt.Sprintf("%s: %-8.0f RPC/s", name, x)

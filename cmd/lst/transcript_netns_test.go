@@ -21,8 +21,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// topics has the hosts with a daemon that each transcript needs, and what is done before the
-// command on a line, if the state there differs from the recorded one.
+// topics has for each transcript the hosts that need a daemon. It also has the commands to run
+// before a line of the transcript at which the state would otherwise differ from the recorded one.
 var topics = []struct {
 	name  string
 	hosts []string

@@ -21,8 +21,8 @@ const (
 	stopLimit    = 10 * time.Second
 )
 
-// unansweredLimit is the number of queries in a row, none of which finds a running client, after
-// which run --wait no longer waits for the clients that do not answer.
+// unansweredLimit is how many queries in a row must find no running client before run --wait gives up the
+// clients that do not answer.
 const unansweredLimit = 3
 
 // testsFailed is the exit code of run --wait if RPCs have failed.
@@ -36,7 +36,7 @@ type waiter struct {
 	clients progress
 	began   time.Time
 	bar     progressBar
-	answers []console.Answer // of the last query
+	answers []console.Answer // answers to the last query
 
 	unanswered int // queries in a row that found no running client, but clients that did not answer
 }

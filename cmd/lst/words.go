@@ -7,7 +7,8 @@ import (
 	"ulnet/lnet/selftest/wire"
 )
 
-// What a BRW test moves if the command line does not say it, and the most that one RPC moves.
+// Sizes in bytes: of the data of an RPC if the command line gives none, of the most data that one
+// RPC can have, and of a page.
 const (
 	usualSize = 4096
 	largest   = 1 << 20

@@ -83,7 +83,8 @@ func FuzzBRWParams(f *testing.F) {
 	})
 }
 
-// TestNumbersOf: the options with numbers of a test are parsed, and mistakes are refused.
+// TestNumbersOf: the options of a test whose values are numbers are parsed, and mistakes are
+// refused.
 func TestNumbersOf(t *testing.T) {
 	var got console.Test
 	if err := numbersOf(&got, "-7", "1024", "2:3"); err != nil || got != (console.Test{Loop: -1, Concurrency: 1024, Distribute: 2, Span: 3}) {

@@ -19,7 +19,7 @@ type traceDoc struct {
 	WakeUps     float64   `json:"wake_ups_us"`
 	Work        float64   `json:"work_us"`
 	Pauses      float64   `json:"gc_pauses_us"`
-	Collections int       `json:"collections"` // garbage collections that ended on the way
+	Collections int       `json:"collections"` // garbage collections that ended during the broadcast
 	Latest      stepDoc   `json:"latest"`      // the longest step
 	Steps       []stepDoc `json:"steps"`
 }

@@ -45,7 +45,7 @@ type incarnation struct {
 	ops         []entry // operations of the incarnation, by Seq
 	killed      bool
 	resends     uint64 // how many messages the incarnation has sent again, as it counted itself; unknown if it was killed
-	begun, over int    // operations that have begun and ended, for progress reports
+	begun, over int    // numbers of operations that have begun, and that have ended, for progress reports
 }
 
 // entry is the state of one operation.

@@ -1,16 +1,16 @@
 // Command soak makes LNet nodes exchange messages for a long time over links and hosts that
 // fail, and accounts for every operation.
 //
-// Each worker is a process in a network namespace, with a whole node (portals, lnet, and the
-// driver of TCP or of RDMA in software) and a link to a common switch, or one to the switch of
-// each of its rails. With routers there are two nets, and every other worker is on the second
-// one; routers have faults as workers have, and start no operations. Workers PUT, with and
-// without ACK, and GET, between 0 and 1 MiB. The memory is of every kind: at offsets that the
-// sender chooses, buffers for one message on a lazy portal, rings of small messages. The
+// Each worker is a process in a network namespace, with a whole node (portals, lnet, and the driver
+// of TCP or of RDMA in software) and a link to a common switch, or one to the switch of each of its
+// rails. With routers there are two nets, and every other worker is on the second one; routers have
+// faults as workers have, and start no operations. Workers PUT, with and without ACK, and GET,
+// between 0 and 1 MiB. PUTs go to three kinds of memory: slots in which the sender chooses the
+// offset, buffers for one message each on a lazy portal, and rings for many small messages. The
 // content of each message is a function of its operation, and is checked. Meanwhile links and
-// workers have faults, by a plan that follows from the seed. Links lose, delay, reorder,
-// duplicate and corrupt packets, slow down, go down, change their MTU and answer TCP with RST.
-// Workers are stopped and killed.
+// workers have faults, by a plan that follows from the seed. Links lose, delay, reorder, duplicate
+// and corrupt packets, slow down, go down, change their MTU and answer TCP with RST. Workers are
+// stopped and killed.
 //
 // Every worker writes a journal that survives the worker's death. The ledger (see ledger.go)
 // compares all journals: no acknowledged message may be lost, none may be delivered twice

@@ -44,10 +44,10 @@ func (w *worker) state(t *traffic) *state {
 	s := &state{Peers: w.node.Peers(nid.NID{}, node.MaxPeerPage).Peers}
 	s.Open, s.Overdue = t.oldest(time.Now())
 	for _, ni := range w.node.Status().NIs {
-		ni.LND.Tunables = nil // the same in the whole run
+		ni.LND.Tunables = nil // left out, because they are the same in the whole run
 		s.NIs = append(s.NIs, niState{ni.NID, ni.Credits, ni.LND})
 		c, err := w.node.Connections(node.ConnectionsRequest{Net: ni.Net})
-		if err == nil { // else the network is gone
+		if err == nil { // an error means that the node no longer has this network
 			s.Connections = append(s.Connections, c.Peers...)
 		}
 	}

@@ -54,8 +54,8 @@ const (
 // journalFD is the file descriptor of a worker's journal.
 const journalFD = 3
 
-// Settings of a worker's node. Those of a run with faults are short, so that faults of seconds have
-// consequences.
+// Settings of a worker's node. In a run with faults the timeouts are short, so that faults of some
+// seconds have consequences.
 const (
 	transactionTimeout = 10 * time.Second
 	// calmTimeout is the timeout in a run without faults, in which every operation must succeed however
@@ -149,7 +149,7 @@ func (w *worker) nodeConfig() config.Config {
 	// Over RDMA, only the keepalive detects that a peer has died.
 	c.O2IB.LND.ConnsPerPeer, c.O2IB.LND.Keepalive = c.TCP.ConnsPerPeer, keepalive
 	if w.cfg.Timeout == calmTimeout {
-		c.O2IB.LND.RetryCount = 7 // the most: a busy machine delays packets for seconds
+		c.O2IB.LND.RetryCount = 7 // the largest value, because a busy machine delays packets for seconds
 	}
 	return c
 }

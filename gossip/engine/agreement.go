@@ -14,7 +14,7 @@ type agreement struct {
 	// true while the participant's latest message, too, was not signed with one of this node's
 	// keys.
 	unsigned    map[nid.NID]bool
-	ride        uint64  // until its own cycle of this number, this node puts its parameters into all messages
+	ride        uint64  // number of this node's cycle until which it puts its parameters into all messages
 	toOthers    answers // counts answers to participants that had other parameters
 	toStrangers answers
 	clockTold   uint64 // own cycle before which no other ClockRefused event is sent

@@ -71,7 +71,7 @@ type vote struct {
 }
 
 // vote counts the peers whose claims agree with the given clock, and those whose claims do not. It
-// ignores claims that were not repeated in the last cycles, as many as the parameter within says.
+// ignores claims that were last repeated longer ago than the parameter within says, in cycles.
 func (c claims) vote(clock, cycle uint64, within int, tolerance uint64) vote {
 	v := vote{first: cycle}
 	for i := range c {

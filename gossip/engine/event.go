@@ -12,11 +12,11 @@ type EventKind uint8
 // The kinds of events, with the fields of [Event] that they use.
 const (
 	Died         EventKind = iota // sets NID and Aliveness: the participant was alive and is not any more
-	CameAlive                     // sets NID and Aliveness
-	QuorumWon                     // sets Alive
-	QuorumLost                    // sets Alive
+	CameAlive                     // sets NID and Aliveness: the participant is alive, and was dead or never heard of before
+	QuorumWon                     // sets Alive: this node has a quorum now
+	QuorumLost                    // sets Alive: this node has no quorum any more
 	Disagreed                     // sets NID: a participant whose parameters are not ours; reported once for each
-	Stopped                       // sets NID, a participant with other parameters: this node has stopped, because its own are the wrong ones
+	Stopped                       // this node has stopped, because its parameters are the wrong ones; sets NID: a participant with other parameters
 	Left                          // this node has stopped, because the new list is without it
 	SpeaksUp                      // the silence after the start has ended
 	Paused                        // sets Cycles: the number of cycles that were missed

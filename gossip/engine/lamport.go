@@ -26,7 +26,7 @@ type lamport struct {
 	cycles [2]uint64
 	since  uint64 // own cycle in which this node was last in sync, or in which lost was last called
 
-	// tokens is how many units messages may still advance the clock of a node that is in sync
+	// tokens is by how many units messages may still advance the clock of a node that is in sync
 	// (token bucket). Without the limit, one peer alone could move the clock away from all
 	// others.
 	tokens uint64
@@ -44,7 +44,8 @@ func (c *lamport) tick(cycle uint64, l *Limits, peers int) {
 }
 
 // sync advances this node's clock to one above header, the clock of an accepted message, unless it is
-// higher already. If limited is true, it advances by at most c.tokens, and takes as many tokens.
+// higher already. If limited is true, the clock advances by at most c.tokens units, and each unit
+// takes one token.
 func (c *lamport) sync(header uint64, limited bool) {
 	if header < c.value {
 		return

@@ -42,7 +42,7 @@ func (m *Machine) needsSecond(first int) bool {
 }
 
 // among draws a participant whose age is at most limit. It never draws this node, nor the
-// participant given as other. It returns -1 if there is none to draw.
+// participant in the parameter other. It returns -1 if there is none to draw.
 func (m *Machine) among(limit byte, other int) int {
 	except, count := [...]int{min(m.self, other), max(m.self, other)}, m.ages.notAbove(limit)
 	old := func(i int) bool { return i >= m.ages.n || m.ages.bytes[i] > limit }

@@ -33,9 +33,9 @@ func (m *Machine) catchUp(now time.Duration, out *Output) {
 	m.missed(uint64(missed), 2, out) // the cycle that is due now follows at once, and does not count as missed
 }
 
-// missed adds the missed cycles to the ages and the clock. It makes the node merge no message
-// until as many more of its own cycles have begun as the parameter quiet says. Pauses between
-// which no message was merged count as one.
+// missed adds the missed cycles to the ages and the clock. From then on the node merges no message until as
+// many further cycles have begun as the parameter quiet says. Pauses between which no message was merged
+// count as one.
 func (m *Machine) missed(cycles, quiet uint64, out *Output) {
 	m.stats.Missed += cycles
 	m.ages.ageBy(cycles)
@@ -52,8 +52,8 @@ func (m *Machine) missed(cycles, quiet uint64, out *Output) {
 	m.tell(out, Event{Kind: Paused, Cycles: cycles})
 }
 
-// standBack makes the node merge no message until as many more of its own cycles have begun as
-// the parameter quiet says. Health events are suppressed a little longer.
+// standBack makes the node merge no message until as many further cycles have begun as the parameter quiet
+// says. Health events are suppressed a little longer.
 func (m *Machine) standBack(quiet uint64) {
 	m.clock.lost(m.cycle)
 	p := &m.pause

@@ -100,7 +100,8 @@ func (m *Machine) possible(msg *incoming) bool {
 	return i < 0 || i >= len(msg.body) || msg.body[i] == 0
 }
 
-// merge lowers this node's ages to those of a message that are lower.
+// merge takes over those ages of a message that are lower than this node's, each with a cycle added for the
+// hop.
 func (m *Machine) merge(msg *incoming) {
 	if msg.index >= 0 && msg.index < m.ages.n {
 		m.learn(msg.index, 0, msg.from)

@@ -21,7 +21,7 @@ func (m *Machine) headerFor(b []byte, list *List, params bool, flags wire.Flags)
 	return h.AppendTo(b)
 }
 
-// send appends a reply. Its data begins at the offset from in out.Buf.
+// send appends a reply. Its data is out.Buf[from:].
 func (m *Machine) send(msg *incoming, from int, out *Output) {
 	m.queue(msg.from, true, from, out)
 	m.stats.RepliesSent++

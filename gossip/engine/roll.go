@@ -7,8 +7,8 @@ import (
 
 // roll is a change of the list of participants while the cluster runs (GO-A21). A message uses
 // one list: it has the ages in the order of that list. A node that has staged the new list
-// understands messages that use either list, and sends those that use the old one. A node that
-// has committed sends messages that use the new list, and still understands the others.
+// understands messages that use either list, and sends messages that use the old list. A node
+// that has committed also understands both, and sends messages that use the new list.
 //
 // During a change each message carries parameters with the digest of the list that it uses. Two
 // kinds of messages also carry the digest of the new list: messages that use the old list, to a

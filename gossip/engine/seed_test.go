@@ -12,7 +12,7 @@ func TestSeedsDiffer(t *testing.T) {
 	for self := range n {
 		h := newHarness(t, n, self, func(c *Config) { c.Seed = 0 })
 		d := []int{int(h.wake)}
-		for range 8 { // distance from this node, so that the same draw gives the same number
+		for range 8 { // d gets distances from this node, so that equal draws of two nodes give equal numbers
 			h.cycles(1)
 			d = append(d, (h.list.Index(h.sends[0].To)+n-self)%n)
 		}

@@ -67,7 +67,7 @@ func (m *Machine) unsigned(msg *incoming, out *Output) {
 // SetKeys replaces the keys that sign and verify messages.
 func (m *Machine) SetKeys(keys keyring.Keys) {
 	m.cfg.Keys, m.ring = keys, keys.Ring(label)
-	m.params.unsigned = nil // the reports may not hold with the new keys
+	m.params.unsigned = nil // with the new keys, codes that were not valid may be valid
 }
 
 // Keys returns how many keys sign and verify messages. 0: messages are not signed.

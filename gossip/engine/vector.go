@@ -140,10 +140,10 @@ func olderByte(a byte) byte {
 	return a
 }
 
-// alive finds the entries that are alive: it sets their bits in the bitmap set, and returns
-// their number. The bitmap was has the entries that were alive before. An entry in was is alive if its
-// age is at most limit, any other entry if its age is at most again. Both limits are below oldest, so
-// an unheard entry is not alive.
+// alive finds the entries that are alive: it sets their bits in the bitmap set, and returns their
+// number. The parameter was is a bitmap of the entries that were alive before. One of these is alive
+// if its age is at most limit, any other entry if its age is at most again. Both limits are below
+// oldest, so an unheard entry is not alive.
 func (v ageVector) alive(limit, again byte, was, set []byte) int {
 	count := 0
 	l, a := uint64(limit)*ones, uint64(again)*ones
@@ -165,7 +165,7 @@ func (v ageVector) fresher(peer []byte, gap int, f func(i int, age byte)) {
 	i := 0
 	for ; i+lanes <= len(peer); i += lanes {
 		theirs, ours := word(peer[i:]), word(v.bytes[i:])
-		m := spread(notBelow(theirs, ours)) // only these lanes: others would borrow from the next lane
+		m := spread(notBelow(theirs, ours)) // lanes with theirs >= ours: subtracting in any other lane would borrow from the next one
 		for h := notBelow(theirs&m-ours&m, uint64(gap)*ones); h != 0; h &= h - 1 {
 			k := i + bits.TrailingZeros64(h)/lanes
 			f(k, v.bytes[k])

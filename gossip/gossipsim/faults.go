@@ -31,7 +31,7 @@ const never = time.Duration(-1)
 
 // nodeState is the ground truth about a node.
 type nodeState struct {
-	fine  time.Duration // time since when the node has run and sent messages; never: it does not now
+	fine  time.Duration // time since when the node has run and sent messages; never: it does not do so now
 	spoke time.Duration // value that fine would have without the present pause
 	ended time.Duration // when an incarnation of the node last ended
 	down  bool

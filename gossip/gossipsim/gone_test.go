@@ -14,8 +14,8 @@ import (
 )
 
 // TestManyDead (G-GO-9): while almost half of the participants are dead, and in partitions
-// without a quorum, the remaining ones declare none of each other dead; deaths are detected as
-// fast as usual, and the traffic does not double.
+// without a quorum, no remaining participant declares another remaining one dead; deaths are detected as fast
+// as usual, and the traffic does not double.
 func TestManyDead(t *testing.T) {
 	spec.Covers(t, "G-GO-9")
 	sweeps(t)

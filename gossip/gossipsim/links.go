@@ -160,7 +160,8 @@ func (w *paths) close() {
 
 // leads reports whether news of a node can reach an observer before the observer considers the node
 // dead: there is a path, and the classes of both have enough links, see linked. A path alone is not
-// enough: news over few links takes longer than among as many nodes without faults.
+// enough: if only few links are left, news takes longer than among the same number of nodes without
+// faults.
 func (w *paths) leads(subject, observer sim.NodeID) bool {
 	if w.class == nil {
 		return true

@@ -14,9 +14,9 @@ type Outcome struct {
 	Joins         uint64 // number of events by which a node reported another one as alive
 	Deaths        uint64 // number of events by which a node reported another one as dead, correctly or not
 	FalseDeaths   uint64 // deaths reported of nodes that were fine, see faults
-	FewDeaths     uint64 // the same, but just after more than six of ten nodes failed at once
+	FewDeaths     uint64 // deaths reported of nodes that were fine, just after more than six of ten nodes failed at once
 	Resurrections uint64 // returns reported of nodes that had been down for longer than a detection takes
-	Flaps         uint64 // returns reported of nodes that had been down for less time than that; the cause is a node that detects the death later
+	Flaps         uint64 // returns reported of nodes that had been down for less time than that: another node had not detected the death yet
 	FirstFalse    string // text of the first false death or resurrection
 
 	Detected kit.Delays // time from the end of a node to each report that it died

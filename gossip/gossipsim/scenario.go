@@ -112,8 +112,8 @@ func configOf(s *scenario.Setup) Config {
 	return cfg
 }
 
-// orNone converts a number of a scenario, in which 0 means none, for a field of a Config, in which
-// 0 means the default and a negative number none.
+// orNone converts a number of a scenario to the value of a field of a Config. In a scenario 0 means none; in
+// a Config 0 means the default, and a negative number means none.
 func orNone(v int) int {
 	if v == 0 {
 		return -1

@@ -20,7 +20,7 @@ var goldenHeader = Header{
 
 const goldenBytes = "0100" + // version
 	"0300" + // flags
-	"0b0a0000" + // n
+	"0b0a0000" + // N, the number of participants
 	"0807060504030201" + // clock
 	"fa000000" + // interval, ms
 	"d1000000000000000000000000000000000000d2" + // digest

@@ -48,7 +48,7 @@ func TestCloseWaitsForQuery(t *testing.T) {
 		close(called)
 		<-release
 	})
-	go clock.timers[0]() // the query has no answer
+	go clock.timers[0]() // the timeout of the query passes without an answer
 	<-called
 	why := errors.New("there is no time")
 	ctx, cancel := context.WithCancelCause(t.Context())

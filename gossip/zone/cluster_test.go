@@ -143,8 +143,8 @@ func (c *cluster) until(most time.Duration, ok func() bool) time.Duration {
 	return c.fabric.Now() - begin
 }
 
-// all reports whether all nodes except some have the given number of members, and their
-// listeners, too.
+// all reports whether all nodes except but have the given number of members, and whether their listeners know
+// as many.
 func (c *cluster) all(members int, but ...int) bool {
 	for i, a := range c.agents {
 		if slices.Contains(but, i) {

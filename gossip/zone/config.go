@@ -40,7 +40,7 @@ type Config struct {
 	// Aggregation is τ: a node collects changes for this time before it sends them to its
 	// neighbours. Default 200 ms.
 	Aggregation time.Duration
-	// Heartbeat is how often neighbours hear of each other, give or take a tenth.
+	// Heartbeat is the time between two heartbeats to a neighbour, give or take a tenth.
 	// Default 1 s.
 	Heartbeat time.Duration
 	// Timeout is how long a neighbour may be silent. Default 3.5 heartbeats.
@@ -66,9 +66,9 @@ type Config struct {
 	// Seed seeds all random choices, combined with Self.
 	Seed uint64
 	// Wall is the time of the wall clock now, in the unit of incarnations; the agent adds the time
-	// that passes. Default the incarnation of the LNet node, which is the wall clock in nanoseconds
-	// at its start, and the node's age. Versions whose incarnation exceeds the wall clock by more than
-	// Ahead are refused, because their owners could not refute them (MS-A2).
+	// that passes. Default: the incarnation of the LNet node, which is the wall clock in nanoseconds
+	// at its start, plus the time since then. Versions whose incarnation exceeds the wall clock by
+	// more than Ahead are refused, because their owners could not refute them (MS-A2).
 	Wall uint64
 	// Ahead is how far incarnations may be ahead of the clock. Default 2^44: with
 	// incarnations in nanoseconds clocks may differ by some hours.

@@ -19,7 +19,7 @@ func closed(t *testing.T, a *zone.Agent) {
 	}
 }
 
-// TestAgentStop: when an agent stops, the other nodes consider its node dead; it reports no
+// TestAgentStop: when an agent stops, the other nodes consider its node dead. The stopped agent reports no
 // more events, and returns an error to its users.
 func TestAgentStop(t *testing.T) {
 	const n = 4

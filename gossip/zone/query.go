@@ -19,7 +19,7 @@ const (
 // queries are the pending queries for members of base zones.
 type queries struct {
 	clock  machine.Clock
-	idle   chan struct{} // closed once close was called, no query is pending and no function of one is being called
+	idle   chan struct{} // closed once close was called, no query is pending, and no query's function is being called
 	mu     sync.Mutex
 	last   uint64 // number of the latest query; guarded by mu, like all below
 	open   map[uint64]*query

@@ -93,7 +93,7 @@ const (
 	Suspected         = engine.Suspected         // sets Version: this node has filed a suspicion
 	Doubted           = engine.Doubted           // sets Version: enough nodes report that the node is silent; it is removed soon unless it refutes that
 	Refuted           = engine.Refuted           // sets Version: this node's new version, which refutes a suspicion
-	Clash             = engine.Clash             // another node claims this node's id, or a member has the name of another
+	Clash             = engine.Clash             // another node claims this node's id, or a member has the name of another member
 	Refused           = engine.Refused           // sets Keys: an attribute of this node is not written
 	FarAhead          = engine.FarAhead          // sets Version: that version of the node is refused, because it is too far ahead of the clock; reported at most once a minute
 	Alarmed           = engine.Alarmed           // sets Zone, Suspect, Reporters: a member of a base zone is suspected

@@ -11,7 +11,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// watchers call functions of users for events, each at the speed of its user.
+// watchers tell users of events by calling their functions. A slow user does not delay the others.
 type watchers struct {
 	clock  machine.Clock
 	idle   chan struct{} // closed once close was called and no call of a watcher is under way

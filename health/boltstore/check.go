@@ -52,9 +52,9 @@ const (
 // process.
 const mapped = 1 << (30 + 3*(math.MaxUint>>63)) // 8 GiB; 1 GiB if addresses have 32 bits
 
-// Child checks a database and returns the exit code of the process, if args ask for that: the
-// arguments of the process without its name. Every program that calls [Open] must call Child
-// first in main.
+// Child checks a database if args ask for that, and returns the code with which the process must
+// exit. Otherwise asked is false. The parameter args has the arguments of the process without the
+// name of the program. Every program that calls [Open] must call Child first in main.
 func Child(args []string, stdout io.Writer) (code int, asked bool) {
 	if len(args) != 2 || args[0] != verb {
 		return 0, false

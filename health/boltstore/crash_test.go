@@ -93,14 +93,15 @@ func read(t *testing.T, said []string) books {
 	return b
 }
 
-// here checks a file in this process, which a damage would crash.
+// here checks a file in this process, which would crash if the file were damaged.
 func here(path string) (damage, err error) {
 	_, _, damage = inspect(path)
 	return damage, nil
 }
 
-// check compares the books with the database that a killed worker left. A call without a printed
-// result, which is one of the next round, may be in the database or not.
+// check compares the books with the database that a killed worker left. The change that follows a
+// client's latest printed result may be in the database or not: the worker may have been killed
+// before or after it was durable.
 func (b *books) check(t *testing.T, path string, rounds int) {
 	t.Helper()
 	s, err := Open(Config{Path: path, inspect: here})
@@ -139,7 +140,7 @@ func (b *books) check(t *testing.T, path string, rounds int) {
 }
 
 // TestCrash: CH-4, CH-65, CH-66: a process is killed at the start of one of its writes or syncs,
-// each of these in turn. No record is lost whose callback the process had called.
+// each of these in turn. If the process had called the callback of a record, the record is not lost.
 func TestCrash(t *testing.T) {
 	spec.Covers(t, "CH-4", "CH-65", "CH-66")
 	notInShortRaces(t)

@@ -95,7 +95,7 @@ func TestNewerVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const magic = "ulnet connections" // the byte behind it is the version
+	const magic = "ulnet connections" // in the file, the byte after this text is the version
 	for at := range file {
 		if bytes.HasPrefix(file[at:], []byte(magic)) {
 			file[at+len(magic)]++

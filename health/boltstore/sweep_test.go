@@ -24,8 +24,8 @@ import (
 //	sound         the check has found no damage
 //	damaged       the check has found damage, and the file would be set aside
 //	refused       the file cannot be used, which is an error
-//	whole         all records are there; of some files they were loaded, more were
-//	              saved, and all loaded again
+//	whole         all records are there; for some files this also holds after more
+//	              records were saved and the file was opened again
 //	lost WHY      records are missing, or an error occurred
 const (
 	sweeperVerb = "boltstore-sweeper"

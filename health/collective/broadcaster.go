@@ -84,7 +84,7 @@ func New(cfg Config) (*Broadcaster, error) {
 	return b, err
 }
 
-// Close ends the service. Broadcasts under way keep their callbacks.
+// Close ends the service. The callbacks of broadcasts that are under way are still called.
 func (b *Broadcaster) Close() {
 	b.Serve(nil)
 	b.cfg.Agent.UnregisterService(ServiceID)

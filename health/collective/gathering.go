@@ -88,8 +88,8 @@ func (o *own) set(answer []byte) {
 	}
 }
 
-// then calls f with the answer. If the answer is set already, then calls f before it returns; otherwise
-// late is true, and set calls f later.
+// then makes f get the answer. If the answer is set already, the method then calls f before it returns.
+// Otherwise the result late is true, and the method set calls f later.
 func (o *own) then(f func([]byte)) (late bool) {
 	o.mu.Lock()
 	o.waiting = f

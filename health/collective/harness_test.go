@@ -165,7 +165,7 @@ func (s *servers) want(o health.Outcome, evicted uint32, missing ...int) wire.Re
 	return r
 }
 
-// discover tells the servers in the list by that server i is dead, or alive.
+// discover tells the servers that the parameter by lists whether server i is dead or alive.
 func (s *servers) discover(i int, alive bool, by ...int) {
 	for _, k := range by {
 		v := s.nodes[k].view

@@ -43,7 +43,9 @@ func (b *Broadcaster) preRequest(r *scoll.Request) error {
 		return err
 	}
 	r.Data = p
-	if r.Repeated() { // scoll does not call incomingRequest again; evictions are idempotent, so make them again for the answer
+	// scoll calls incomingRequest only for the first copy of a request. For a repeated one, make the
+	// evictions, which are idempotent, again to get the answer.
+	if r.Repeated() {
 		b.run(r, p)
 	}
 	return nil

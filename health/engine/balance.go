@@ -98,8 +98,8 @@ func (b *balance) heard(s *Server, i int32, m *wire.Message) {
 	b.shed = b.shed || o.surplus > 0
 }
 
-// distance returns the number of live servers, and the rank of this server among them. Ranks
-// follow the order of NIDs, begin at server from, and wrap around.
+// distance returns the number of live servers, and the rank of this server among them. Ranks follow
+// the order of NIDs. They begin at the server whose index is the parameter from, and wrap around.
 func (m *members) distance(from int32) (live, distance int) {
 	for i := range m.list {
 		if !m.alive(int32(i)) {
@@ -149,8 +149,9 @@ func (b *balance) run(s *Server) {
 	}
 }
 
-// ask asks as many clients as count says to choose the server with the number to as their master, and
-// returns how many it has asked. It takes clients in round-robin order of slots.
+// ask asks clients to choose another server as their master. The parameter to is the number of that
+// server, and count is how many clients to ask. ask returns how many it has asked. It takes clients
+// in round-robin order of slots.
 func (b *balance) ask(s *Server, to int32, count int) (asked int) {
 	slots := int32(len(s.table.blocks) * blockSize)
 	for range slots {

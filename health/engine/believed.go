@@ -37,7 +37,7 @@ func (s *Server) believed(id wire.ClientID) uint64 {
 	return max(sum(wall, uint64(incarnationMargin)), sum(known, incarnationStep))
 }
 
-// sum adds a step to the number of an incarnation, at most up to the highest number.
+// sum returns a + b, or the highest number if the sum would overflow.
 func sum(a, b uint64) uint64 {
 	if a > math.MaxUint64-b {
 		return math.MaxUint64

@@ -106,8 +106,8 @@ func TestFarTombstone(t *testing.T) {
 	}
 }
 
-// TestFlapsOfOthers: attempts of another node with the client's id are not counted as restarts
-// of the client's own node, whose number is limited.
+// TestFlapsOfOthers: the number of restarts of a client is limited. Attempts of another node to connect
+// with the client's id are not counted as restarts of the client's own node.
 func TestFlapsOfOthers(t *testing.T) {
 	spec.Covers(t, "CH-70")
 	h := newHarness(t, nil)

@@ -58,7 +58,8 @@ func TestDocumentBorders(t *testing.T) {
 	}
 }
 
-// picked returns the words of the text did that are among the given words, each once, in the order of did.
+// picked returns those of the given words that occur in the text, each of them once, in the order of the
+// text.
 func picked(did string, words ...string) string {
 	var got []string
 	for word := range strings.FieldsSeq(strings.ReplaceAll(did, ":", " ")) {
@@ -142,8 +143,9 @@ func tickBorder(t *testing.T) (b border) {
 	return border{"look", "suspended"}
 }
 
-// around lets time pass until just before the end of a time-out, and then for more. It returns
-// what the client reported and sent in each of these two parts.
+// around lets time pass in two parts: the first one lasts until just before the end of a time-out,
+// the second one until the duration more has passed after that end. It returns what the client
+// reported and sent in each part.
 func (h *clientHarness) around(limit, more time.Duration, words ...string) (b border) {
 	h.t.Helper()
 	b.before = picked(h.pass(limit-1), words...)

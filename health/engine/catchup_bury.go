@@ -30,7 +30,7 @@ func (s *Server) buryAlso(e wire.Entry, from int32) {
 	s.stats.Fetched++
 	s.catchup.learned(&e, from)
 	s.emit(ServerEffect{Kind: DoRemove, Client: e.Client, Incarnation: e.Incarnation, For: left})
-	if i, known := s.find(e.Client); known { // a later incarnation is connected, and DoRemove has removed its record
+	if i, known := s.find(e.Client); known { // connected in a later incarnation: DoRemove has removed its record, so save it again
 		s.save(0, s.conn(i))
 	}
 	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+left, of)

@@ -2,10 +2,10 @@ package engine
 
 import "ulnet/health/wire"
 
-// A server that evicts an orphan does not notify other servers. When this server learns of such
-// a tombstone, it may just have answered a third server's question for tombstones. The third
+// A server that evicts an orphan does not notify other servers. When this server learns of the
+// orphan's tombstone, it may just have answered a third server's question for tombstones. The third
 // server asks only the servers from which it was cut off, and so would not learn of this
-// tombstone. Therefore this server answers that question again. After a partition, either all
+// tombstone. Therefore this server answers the third server's question again. After a partition, either all
 // servers then refuse an incarnation or none does. Other evictions were broadcast to all servers
 // that were not cut off.
 

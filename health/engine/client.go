@@ -136,8 +136,8 @@ type ClientOutput struct {
 	Effects []ClientEffect // to be applied in their order
 	Answers []Answer       // answers of the servers that were asked to be the master, set with the effect Lonely
 	Buf     []byte         // the caller owns it after Step
-	// PingTime is how long the master took to answer a ping, if this step has handled the answer, in
-	// active time from the first ping that it had not answered; 0: this step has handled none.
+	// PingTime is set by a step that handles the master's answer to a ping. It is the active time from
+	// the first ping that the master had not answered to this answer. 0: the step has handled no answer.
 	PingTime time.Duration
 }
 
@@ -178,7 +178,7 @@ type Client struct {
 	token       []byte // signature of the master's claim
 	peers       []peer // servers, in the order in which they were first used
 	farewells   []farewell
-	leaving     bool      // AllTold is emitted once all farewells have been acknowledged or given up
+	leaving     bool      // this client leaves, and AllTold has not been emitted yet
 	unaware     []nid.NID // servers that have not answered a farewell within T_evict
 	election    election
 	pinging     pinging

@@ -20,9 +20,9 @@ func leftover(t *testing.T) *clientHarness {
 }
 
 // TestLateAccept: CH-A8, goal G-CH-3: a server accepts a connect after the client has given that
-// server up. It may believe that it is the master, and would then evict the client everywhere.
-// So the client tells it which server is the master, until it answers, and then disconnects from
-// it.
+// server up. That server may believe that it is the master, and would then evict the client
+// everywhere. So the client tells that server which server is the master, repeats the message until the
+// server answers, and then disconnects.
 func TestLateAccept(t *testing.T) {
 	spec.Covers(t, "CH-A8", "G-CH-3")
 	h := leftover(t)

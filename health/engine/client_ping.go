@@ -106,8 +106,8 @@ func (c *Client) pingNow() {
 	g.schedule(c)
 }
 
-// answered reports in the output how long the master took to answer, if a message is the answer to a
-// ping that it had not answered. at is when the message was received.
+// answered handles a message of the master, which was received at the time at. If the message answers a
+// ping, the output gets the time from the first unanswered ping to this answer.
 func (g *pinging) answered(c *Client, m *wire.Message, at time.Duration) {
 	if g.first == 0 || m.Sequence < g.first || m.Sequence > c.sequence {
 		return

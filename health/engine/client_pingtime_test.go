@@ -24,9 +24,9 @@ func (h *clientHarness) pings() wire.Message {
 	return wire.Message{}
 }
 
-// TestClientPingTime: the step that handles the answer to a ping says how long it took, once, from the
-// first ping that the master has not answered, whichever ping the answer is to. Answers with a sequence
-// number that no ping had, and answers of other servers, are not measured.
+// TestClientPingTime: the step that handles a master's answer to a ping reports, once, how long the answer
+// took. The time counts from the first ping that the master had not answered, whichever ping it answers
+// now. Answers with a sequence number that no ping had, and answers of other servers, are not measured.
 func TestClientPingTime(t *testing.T) {
 	spec.Covers(t, "OP-91")
 	h := newClientHarness(t, me, otherA)

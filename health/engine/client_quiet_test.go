@@ -69,8 +69,8 @@ func TestSilentWhileElecting(t *testing.T) {
 }
 
 // TestAccusedLast: CH-49, goal G-CH-3: some server reports one master after the other as dead.
-// As long as there are others, the client does not go back to the first of these masters,
-// because the servers that consider it an orphan of that master would evict it.
+// As long as there are servers to try, the client does not go back to the first of these masters:
+// servers for which the client is an orphan of that master would evict it.
 func TestAccusedLast(t *testing.T) {
 	spec.Covers(t, "CH-49", "G-CH-3")
 	otherC := nid.MustParse("10.0.0.77@tcp")

@@ -76,11 +76,14 @@ func (c *Client) about(m *wire.Message) bool {
 	switch {
 	case m.Incarnation == math.MaxUint64: // no incarnation can follow this one
 		return false
-	case (m.Kind == wire.Reject || m.Kind == wire.Notice) && m.Code == wire.Stale: // if the number is that of this incarnation, the message answers one of an earlier incarnation
+	case (m.Kind == wire.Reject || m.Kind == wire.Notice) && m.Code == wire.Stale:
+		// With the number of this incarnation it is the answer to a message of an earlier one.
 		return m.Incarnation > c.incarnation
 	case (m.Kind == wire.Reject || m.Kind == wire.Notice) && m.Code == wire.Global:
 		return m.Incarnation >= c.incarnation
-	case m.Kind == wire.Ask: // also about an earlier incarnation: the client's answer ends that one at the server
+	case m.Kind == wire.Ask:
+		// An Ask about an earlier incarnation counts, too: the client's answer ends that incarnation at
+		// the server.
 		return m.Incarnation <= c.incarnation
 	}
 	return m.Incarnation == c.incarnation
@@ -137,8 +140,8 @@ func (c *Client) accepted(p *peer, m *wire.Message) {
 
 // late handles the agreement of a server that the client has already given up as a master. That server
 // now considers itself the client's master, and would evict the client everywhere once it hears no
-// pings. So the client tells it which server is the master, until it answers, and then disconnects
-// from it.
+// pings. So the client tells that server which server is the master, repeats the message until the
+// server answers, and then disconnects.
 func (c *Client) late(p *peer, m *wire.Message) {
 	if m.Kind == wire.Chosen && m.Epoch == c.epoch { // the server has recorded the present master
 		c.farewell(p.id, wire.NotConnected)

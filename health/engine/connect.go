@@ -91,7 +91,9 @@ func (s *Server) refuse(q *asked) (r wire.Message, refused bool) {
 			return r, true
 		}
 	}
-	if !s.flaps.allow(s, flapping{m.Client, q.from.NID}, m.Incarnation) { // this check is the last one, so that connects refused for other reasons take no room in its table
+	// This check is the last one, so that connects refused for other reasons take no room in the table
+	// of flaps.
+	if !s.flaps.allow(s, flapping{m.Client, q.from.NID}, m.Incarnation) {
 		return wire.Message{Code: wire.Flapping, Retry: s.flaps.until - s.now}, true
 	}
 	return r, false
@@ -258,7 +260,7 @@ func (s *Server) disconnect(q *asked) {
 	i, c, code := s.lookup(q)
 	switch {
 	case code == wire.OK && q.m.Sequence != 0 && q.m.Sequence < c.sequence:
-		s.stats.Late++ // the client has connected again since
+		s.stats.Late++ // the client has connected again since it sent this message
 		return
 	case code == wire.OK:
 		s.end(i, wire.Left, q.m.Code == wire.OK)

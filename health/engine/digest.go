@@ -69,8 +69,9 @@ func (s *Server) sendDigest(to int32, kind wire.Kind, list wire.Entries) {
 	})
 }
 
-// digest answers another server's digest. The answer lists the clients in the digest whose master this
-// server is not, and those of the others that the digest asks this server to confirm.
+// digest answers another server's digest. Of the clients in the digest, the answer lists those whose
+// master this server is not. Of the clients whose master it is, the answer lists those that the digest
+// asks this server to confirm.
 func (s *Server) digest(q *asked) {
 	from, ok := s.members.find(q.from.NID)
 	if !ok || q.from.PID != s.cfg.PID {

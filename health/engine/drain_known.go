@@ -34,7 +34,7 @@ func (s *Server) drains() bool {
 	return !last
 }
 
-// tell reports to all live servers whether this one drains, in one message each per change.
+// tell reports to all live servers whether this one drains: at each change, one message to each server.
 func (d *drain) tell(s *Server) {
 	for i := range s.members.list {
 		if int32(i) != s.members.self && s.members.alive(int32(i)) {

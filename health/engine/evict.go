@@ -91,8 +91,8 @@ func (e *evictions) won(s *Server) {
 	}
 }
 
-// suspected reports whether a suspect is still one. It is none any more if its connection has ended or
-// is being evicted, if the client is an orphan or has another master by now, or if its look is lookNone.
+// suspected reports whether a client is still a suspect. That ends when its connection ends or is being
+// evicted, when the client becomes an orphan or gets another master, and when its look is lookNone.
 func (s *Server) suspected(x suspect) bool {
 	c := s.conn(x.slot)
 	return c.gen == x.gen && c.look != lookNone && c.state == connected && s.ours(c)

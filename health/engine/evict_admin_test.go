@@ -21,7 +21,7 @@ func (h *harness) result() wire.Code {
 
 // TestEvictCutOff: CH-30: without a quorum an administrator's eviction ends the connection to
 // this server at once, and no other connection. Nothing is broadcast and there is no tombstone.
-// The answer to the administrator says that.
+// The administrator gets the answer NoQuorum.
 func TestEvictCutOff(t *testing.T) {
 	spec.Covers(t, "CH-30")
 	h := newHarness(t, nil)

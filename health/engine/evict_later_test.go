@@ -45,9 +45,9 @@ func TestEvictionOfLaterIncarnation(t *testing.T) {
 	}
 }
 
-// TestLaterIncarnationInMinority: CH-33: a server that is cut off adds no tombstone for an
-// incarnation that is not connected here, nor for one whose eviction was withdrawn, and keeps
-// the record of the earlier incarnation.
+// TestLaterIncarnationInMinority: CH-33: a server gets the eviction of an incarnation that is not
+// connected to it, while an earlier one is. If the server is cut off, or the eviction was withdrawn, it
+// adds no tombstone. In any case it keeps the record of the earlier incarnation.
 func TestLaterIncarnationInMinority(t *testing.T) {
 	spec.Covers(t, "CH-33")
 	for _, cut := range []bool{true, false} {

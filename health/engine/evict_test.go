@@ -29,7 +29,8 @@ func TestEvictBuriesWhatWasNamed(t *testing.T) {
 }
 
 // TestEvictionOfReturned: CH-62, CH-A8: a client chose another master, and then this server
-// again. The eviction by this server succeeds, although one server still has the other one as master.
+// again. The eviction by this server succeeds, although one server has only the earlier choice, that of
+// the other master, on record.
 func TestEvictionOfReturned(t *testing.T) {
 	spec.Covers(t, "CH-62", "CH-A8")
 	h := newHarness(t, nil)

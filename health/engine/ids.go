@@ -14,7 +14,7 @@ import (
 
 // byNID finds the clients of a NID. It is a hash table with chaining that takes only a few bytes
 // per client, because there are very many clients. The order within a chain does not depend on
-// the seed of the hash, so no result does.
+// the seed of the hash, so results do not depend on the seed either.
 type byNID struct {
 	heads  []int32   // first slot of each chain, plus 1; the length is a power of two
 	chains [][]int32 // next slot after each slot in its chain, plus 1; in blocks, as connections are

@@ -78,8 +78,8 @@ func (s *Server) orphan(i int32) {
 
 // remind tells an orphaned or recovering client that its master is dead or has not confirmed the client,
 // in case the client has not noticed (CH-A19), and repeats the notice, which may be lost. At the end of
-// T_orphan it evicts the client (CH-20). But a client that was restored with this server as master is
-// watched from T_evict on.
+// T_orphan it evicts the client (CH-20). But a client that was restored with this server as its master
+// is not evicted then: after T_evict it counts as connected, and this server watches over it.
 func (s *Server) remind(i int32, c *conn) {
 	end := c.seen + s.cfg.Orphan
 	if s.ours(c) {

@@ -50,7 +50,7 @@ func (s *Server) proven(q *asked, data []byte) bool {
 }
 
 // unproven refuses a connect without a valid authentication code. Clients of versions that send
-// no times do not know the refusal OtherKey.
+// no times do not know the code OtherKey, and get BadClaim.
 func (s *Server) unproven(q *asked) {
 	s.stats.Rejected[wire.OtherKey]++
 	code := wire.OtherKey

@@ -15,7 +15,7 @@ type asked struct {
 	incarnation uint64        // incarnation of the NI that sent the message
 	m           *wire.Message
 
-	granted bool // the message is a connect that takeovers.go has let pass: the process that was connected is gone
+	granted bool // the message is a connect that takeover.go has let pass: the process that was connected is gone
 	waited  bool // the message is a connect that had to wait before this server handled it
 }
 
@@ -173,8 +173,8 @@ func (s *Server) spoke(c *conn, q *asked) {
 	}
 }
 
-// refusedToo records that the client is alive when a connect of the incarnation that is connected
-// arrives, even if a later check refuses that connect.
+// refusedToo handles the connect of an incarnation that is connected already: it records that the
+// client is alive, even if a later check refuses the connect.
 func (s *Server) refusedToo(q *asked) {
 	if i, ok := s.find(q.m.Client); ok && s.conn(i).incarnation == q.m.Incarnation && s.conn(i).peer == q.from {
 		s.spoke(s.conn(i), q)

@@ -7,11 +7,11 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// The evicting server may be in a minority partition that discovery has not detected yet, while
-// the client has a master in the majority. So for some time a tombstone that another server
-// ordered is not final. The server that ordered it can withdraw it, and a server that loses its
-// quorum drops it. In that time a client that shows a later choice of a master is told to try
-// again, instead of that all servers have evicted it.
+// The evicting server may be in a minority partition that discovery has not detected yet, while the
+// client has a master in the majority. So for some time a tombstone that another server ordered is
+// not final. The server that ordered it can withdraw it, and a server that loses its quorum drops
+// it. In that time a client that shows a later choice of a master is told to try again. It is not
+// told that all servers have evicted it.
 
 // lastWord returns the time after which an eviction by another server is final. That is longer
 // than discovery takes to tell a server that it is cut off.
@@ -99,7 +99,7 @@ func (s *Server) revoke(id wire.ClientID, g tombstone) {
 	s.stats.Revoked++
 	s.tombstones.remove(id)
 	s.emit(ServerEffect{Kind: DoRemove, Client: id, Incarnation: g.incarnation, For: -1})
-	if i, ok := s.find(id); ok { // removing the tombstone has also removed the client's record
+	if i, ok := s.find(id); ok { // removing the tombstone has also removed the client's record: save the record again
 		s.save(0, s.conn(i))
 	}
 }

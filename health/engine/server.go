@@ -45,7 +45,7 @@ type ServerConfig struct {
 	// MaxIncarnations is how many incarnations of one client are accepted in FlapWindow.
 	// Default 10.
 	MaxIncarnations int
-	FlapWindow      time.Duration // 0: 10 s
+	FlapWindow      time.Duration // see MaxIncarnations; 0: 10 s
 	// Uneven turns load balancing off. This server does not ask its clients to choose a server
 	// that has far fewer clients, and it sends no digests merely to report its load.
 	Uneven bool

@@ -189,8 +189,8 @@ func (s *Server) finally(i int32, incarnation uint64, cause wire.Cause, bury boo
 	s.drop(i)
 }
 
-// forget removes the record of a client and, if bury is set, adds a tombstone. The argument of
-// is the NID of the client, zero if it is not known.
+// forget removes the record of a client and, if bury is set, adds a tombstone. The client's NID is
+// in the parameter named of; it is zero if it is not known.
 func (s *Server) forget(id wire.ClientID, incarnation uint64, bury bool, of nid.NID) {
 	e := ServerEffect{Kind: DoRemove, Client: id, Incarnation: incarnation}
 	if bury {

@@ -17,8 +17,8 @@ import (
 // accepts the new one. If the id is derived from the new process's own NID and PID, the server
 // accepts the new process without asking.
 
-// Bounds of the takeovers that wait (rules of this implementation). The second one keeps one
-// node from using up the first.
+// Bounds of the takeovers that wait (rules of this implementation). maxOfOneNID keeps a single node
+// from taking all the places that maxTakeovers allows.
 const (
 	maxTakeovers = 1024 // bound of all waiting takeovers together
 	maxOfOneNID  = 16   // bound of waiting takeovers from one NID

@@ -19,8 +19,8 @@ import (
 const maxTold = math.MaxUint32 * time.Millisecond
 
 // leastEvict returns the shortest T_evict by which a server evicts no healthy client with these
-// times. Within it, two pings in a row may be lost, or the client may take the time found
-// (T_client + T_elect) to find another master.
+// times. Within it, two pings in a row may be lost, or the client may take T_client + T_elect, the
+// parameter found, to find another master.
 func leastEvict(ping, found, rtt time.Duration) time.Duration { return max(3*ping+rtt, found+ping) }
 
 // told returns the times that a client sends, in milliseconds. They are rounded down, so that
@@ -55,7 +55,8 @@ func (c *Client) needs() time.Duration {
 
 // tooQuick treats the agreement of a server whose T_evict is too short for this client as a
 // refusal, and reports whether it did. Normally the server itself refuses, as it knows the
-// client's times; but if a shorter RTT is configured there, its T_evict looks long enough to it.
+// client's times. But if a shorter RTT is configured at the server, the server finds its T_evict long
+// enough.
 func (c *Client) tooQuick(p *peer, m *wire.Message) bool {
 	candidate := c.phase == electing && p.id == c.election.candidate && m.Sequence == c.election.sequence
 	if m.Kind != wire.Accept && !candidate || m.Retry == 0 || m.Retry >= maxTold || m.Retry >= c.needs() {

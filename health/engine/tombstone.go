@@ -49,8 +49,8 @@ func (t *tombstones) covers(id wire.ClientID, incarnation uint64) (uint64, bool)
 	return g.incarnation, ok && !g.void && g.incarnation >= incarnation
 }
 
-// bury adds a tombstone for a client. The argument of is the client's NID, zero if it is not
-// known. It returns how many other tombstones were removed to make room.
+// bury adds a tombstone for a client. The client's NID is in the parameter named of; it is zero if
+// it is not known. The result is how many other tombstones were removed to make room.
 func (t *tombstones) bury(id wire.ClientID, incarnation uint64, until time.Duration, of nid.NID) (forgot uint64) {
 	g, ok := t.incarnations[id]
 	if until = max(until, g.until); !ok || incarnation >= g.incarnation {

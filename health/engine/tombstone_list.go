@@ -51,10 +51,10 @@ func (t *tombstones) know(c *conn) {
 	t.incarnations[c.id] = g
 }
 
-// before calls f for up to listStep tombstones that expire before the time until, in the order from
-// the latest expiry to the earliest. It also calls f for all further tombstones that expire at the
-// same instant as the last of these. It returns the time until for the next call, and whether there
-// are more tombstones.
+// before calls f for up to listStep tombstones that expire before the time in the parameter until;
+// those that expire last come first. It also calls f for all further tombstones that expire at the
+// same instant as the last of these. The result next is the value of until for the next call, and
+// more tells whether there are more tombstones.
 func (t *tombstones) before(until time.Duration, f func(wire.ClientID, *tombstone)) (next time.Duration, more bool) {
 	k := sort.Search(len(t.queue), func(i int) bool { return t.queue[i].until >= until })
 	run := map[wire.ClientID]bool{} // clients of tombstones that expire at one instant; the queue may have a client twice for that instant
@@ -75,9 +75,10 @@ func (t *tombstones) before(until time.Duration, f func(wire.ClientID, *tombston
 	return until, false
 }
 
-// TombstonesBefore calls f for some tombstones that expire before the time until, those that
-// expire last first. It returns the value of until for the next call, and whether there are
-// more. The first call has [machine.Never]. Between calls the server can handle messages.
+// TombstonesBefore calls f for some tombstones that expire before the time in the parameter until;
+// those that expire last come first. The result next is the value of until for the next call, and
+// more tells whether there are more tombstones. The first call has [machine.Never]. Between calls
+// the server can handle messages.
 func (s *Server) TombstonesBefore(until time.Duration, f func(*TombstoneInfo)) (next time.Duration, more bool) {
 	return s.tombstones.before(until, func(id wire.ClientID, g *tombstone) {
 		left := g.until - s.now

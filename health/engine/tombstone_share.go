@@ -15,7 +15,7 @@ import (
 // share one.
 const shares = 1 << 12
 
-// partOfOne is the divisor of the number of tombstones that gives the share of one NID.
+// partOfOne determines the share of one NID: the largest number of tombstones, divided by partOfOne.
 const partOfOne = 16
 
 // shareOf returns the index of a NID's counter, 0 for the zero NID.

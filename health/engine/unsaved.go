@@ -3,10 +3,10 @@ package engine
 import "time"
 
 // A server that cannot save records refuses clients that are not connected to it (StoreFailed).
-// The other servers must know that: if all others drain, those have to take clients, since orphans
-// would find no master otherwise and be evicted (see Server.drains). So a server reports in its
-// digests that it takes no clients, from the first write that fails until a record is durable
-// again. It also takes clients again when it has tried to write nothing for T_orphan, because only
+// The other servers must know that: if all of them drain, the draining servers have to take clients
+// nevertheless, since orphans would otherwise find no master and be evicted (see Server.drains). So a
+// server reports in its digests that it takes no clients, from the first write that fails until a
+// record is durable again. It also takes clients again when it has tried to write nothing for T_orphan, because only
 // a client that connects shows whether records can be saved.
 
 // unsaved is whether this server can save records.

@@ -24,10 +24,10 @@ func (h *harness) reports() map[nid.NID]wire.Code {
 	return codes
 }
 
-// TestUnsavedIsKnown: a server whose record of a client could not be saved tells all other servers
-// within a tick that it takes no clients, and a server that comes alive later, too. It tells them
+// TestUnsavedIsKnown: a server that could not save the record of a client tells all other servers
+// within a tick that it takes no clients. It also tells a server that comes alive later. It tells them
 // that it takes clients again within a tick after a record was saved, or when it has not tried to
-// save one for T_orphan.
+// save a record for T_orphan.
 func TestUnsavedIsKnown(t *testing.T) {
 	spec.Covers(t, "CH-74")
 	h := newHarness(t, nil)
@@ -60,7 +60,7 @@ func TestUnsavedIsKnown(t *testing.T) {
 	save(true)
 	told(tick, wire.StoreFailed, otherA, otherB)
 	save(true)
-	told(tick, wire.StoreFailed) // the others know
+	told(tick, wire.StoreFailed) // no reports: the other servers know it already
 	h.step(ServerInput{Kind: ServerHealth, Server: gone, Alive: true})
 	told(tick, wire.StoreFailed, gone)
 	save(false)

@@ -22,7 +22,7 @@ type (
 		doubt(server nid.NID)
 		leave()
 		busy(on bool)
-		talk()                // other programs of the node begin or stop to exchange messages with servers, by the field nodeHistory.talks
+		talk()                // other programs of the node begin or stop to exchange messages with servers, as nodeHistory.talks says
 		quit()                // the client's process has ended
 		become(as sim.NodeID) // the client's process has ended; another one begins here, with the client id of the given node
 	}

@@ -49,8 +49,8 @@ at 52s do 8 quit`},
 		// others have evicted these clients as orphans.
 		"orphans of a minority": {6, "130s", "2", "0%", `at 30s partition 6,7-12
 at 82s heal`},
-		// The other servers receive nothing from the third one. They evict clients that have chosen
-		// the third one as their master.
+		// The other servers receive nothing from one of the servers, the third. They evict clients
+		// that have chosen that server as their master.
 		"a choice that is not heard": {5, "150s", "0", "0%", `at 40s cut 5,6-11 -> 1-4
 at 94s kill 1
 at 96s heal`},

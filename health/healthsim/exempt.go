@@ -93,8 +93,9 @@ func (t *groundTruth) ending() {
 	}
 }
 
-// justly reports whether a server may evict an incarnation of the client on a node for a cause.
-// A fault counts as a cause for a limited time, which is longer if the server itself was paused.
+// justly reports whether a server may evict an incarnation of the client on a node with the given
+// cause. A fault justifies evictions for a limited time, which is longer if the server itself was
+// paused.
 func (t *groundTruth) justly(id, server sim.NodeID, incarnation uint64, cause health.Cause) bool {
 	window := t.net.timing.Evict
 	switch cause {
@@ -110,8 +111,7 @@ func (t *groundTruth) justly(id, server sim.NodeID, incarnation uint64, cause he
 	return t.inTrouble(id) || t.now()-window <= t.nodes[id].trouble
 }
 
-// untold reports whether it is no error if a server does not know of an eviction that most servers
-// know.
+// untold reports whether a server is excused for not knowing of an eviction that most servers know.
 func (t *groundTruth) untold(server sim.NodeID) bool {
 	return t.Some() || t.nodes[server].links || t.now()-t.touched <= t.net.timing.Broadcast
 }
@@ -157,7 +157,7 @@ func (t *groundTruth) heldUp() bool {
 }
 
 // hears returns the servers from which the observer receives signs of being alive, directly or through
-// other servers. Only the servers in speaks send such signs.
+// other servers. The parameter speaks says which servers send such signs.
 func (t *groundTruth) hears(observer sim.NodeID, speaks []bool) []bool {
 	if !t.Some() {
 		return speaks

@@ -20,7 +20,7 @@ type config struct {
 	scenario.Network
 	servers, clients int           // numbers of nodes; the servers come first
 	timing           health.Timing // times of all servers and clients; 0 stands for a default
-	claimKeys        keyring.Keys  // keys of all servers
+	claimKeys        keyring.Keys  // keys with which all servers sign and verify claims
 	attach           int           // number of servers that a client connects to besides its master
 	discovery        time.Duration // longest time until a server learns of a death; the shortest is four fifths of it
 	gossip           time.Duration // interval of real gossip; 0: the oracle takes its place

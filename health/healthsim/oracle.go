@@ -122,8 +122,8 @@ func (o *oracle) look() {
 	}
 }
 
-// plan schedules a report to an observer that a server has died or come back. If that changes
-// again before, there is no report.
+// plan schedules a report to an observer that a server has died or come back. If the server's state
+// changes back before the report is due, there is no report.
 func (o *oracle) plan(observer, subject sim.NodeID, p *pair) {
 	p.soon = !p.soon
 	p.change++

@@ -61,8 +61,8 @@ func (p *plan) clientFault() {
 	}
 }
 
-// well draws up to count servers that have had no fault for some time. It draws only so many
-// that a minority of all servers has a fault when these get one.
+// well draws up to count servers that have had no fault for some time. It draws so few that only a
+// minority of all servers has faults once the drawn servers have faults, too.
 func (p *plan) well(count int) (list []int) {
 	var well []int
 	for k, until := range p.busy {

@@ -79,8 +79,8 @@ func (k *stack) serve(keeps bool) error {
 	return err
 }
 
-// dial starts a client on this node, with the id of the client of node as, unless no client is
-// to run here.
+// dial starts a client on this node, unless no client is to run here. The client has the id of
+// another node's client, or of its own: the parameter as says which node.
 func (k *stack) dial(as sim.NodeID) (err error) {
 	n, id := k.net, k.host.ID()
 	if n.groundTruth.nodes[id].quit {
@@ -160,7 +160,8 @@ func (k *stack) attach(server nid.NID, on bool) {
 
 func (k *stack) doubt(server nid.NID) { k.client.Doubt(server) }
 
-func (k *stack) leave() { _ = k.client.Close(atOnce) } // not repeated to servers that do not answer, because the context has ended
+// leave does not repeat the message to servers that do not answer, because the context has ended.
+func (k *stack) leave() { _ = k.client.Close(atOnce) }
 
 func (k *stack) busy(bool) {} // only bare machines can be busy
 

@@ -131,7 +131,7 @@ func (n *network) buriedAlive() {
 		for _, node := range n.claimants(id) {
 			if st := n.client(node).Status(); n.runs(node) && st.Incarnation <= c.judged && 2*n.buriedBy(clientID(id), st.Incarnation) > n.cfg.servers {
 				n.ledger.accuse("most servers have evicted client %v, without a cause", id)
-				c.just = true // the same eviction is counted once
+				c.just = true // so that the same eviction is not counted again
 			}
 		}
 	}

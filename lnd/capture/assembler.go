@@ -21,7 +21,7 @@ type assembler struct{ waiting int } // pages that wait, of all flows
 type stream struct {
 	next   uint32    // sequence number after that of the last byte in order
 	begun  bool      // next is known
-	ended  bool      // a FIN or RST was in order
+	ended  bool      // a FIN or RST has come, and all bytes before it
 	queue  []waiting // segments behind a gap, in their order, without overlaps
 	queued int       // pages of the queue
 	most   int       // largest length of the queue since its array was made
@@ -37,7 +37,8 @@ type waiting struct {
 
 func (w *waiting) after() uint32 { return w.seq + uint32(len(w.b)) }
 
-// pages returns for how many pages the segment counts: for more than the memory that it keeps alive.
+// pages returns how many pages the segment counts as. That is a little more than the memory that it
+// keeps alive.
 func (w *waiting) pages() int { return 1 + cap(w.b)>>11 }
 
 // part returns the bytes of w from one sequence number to another, as a segment with memory of its own,
@@ -128,8 +129,8 @@ func (s *stream) overlapped(w *waiting) (i, j int) {
 	return i, j
 }
 
-// among returns w and, as segments of their own, the bytes before and behind w that are in old. The
-// segments old are those that overlap with w.
+// among returns the segments that replace those in old, which overlap with w: first the bytes of
+// old before w, if there are any, then w, then the bytes of old behind w.
 func (w waiting) among(old []waiting) (parts []waiting) {
 	if len(old) == 0 {
 		return []waiting{w}

@@ -10,8 +10,8 @@ import (
 )
 
 // TestAnyOrder: whatever the order, the overlaps and the repetitions in which the segments of a stream
-// are captured, and wherever its sequence numbers begin, the records are those of the stream in order,
-// once.
+// are captured, and wherever its sequence numbers begin, the records are those of the stream, in order,
+// and each record comes once.
 func TestAnyOrder(t *testing.T) {
 	stream := bulkStream(1)[:16<<10]
 	want := kindsOf(func(feed func(seq uint32, data []byte)) { feed(0, stream) }, 1000)
@@ -45,7 +45,8 @@ type sums struct {
 	bytes, missing         uint64
 }
 
-// kindsOf dissects what give feeds, as the data of one connection.
+// kindsOf dissects the data of one connection, which the function give passes to its parameter
+// feed.
 func kindsOf(give func(feed func(seq uint32, data []byte)), isn uint32) (s sums) {
 	d := capture.NewDissector(capture.Options{KeepPayload: -1}, func(r *capture.Record) {
 		switch r.Kind {

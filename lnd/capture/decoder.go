@@ -28,7 +28,7 @@ func NewDecoder(conn *Conn, keep int, emit func(*Record)) *Decoder {
 }
 
 // Begin says that the next byte of a side is the first one that it sent. Without this call
-// the decoder finds out by itself whether that is so.
+// the decoder finds out by itself whether the capture has the beginning.
 func (d *Decoder) Begin(side Side) {
 	h := &d.halfs[side]
 	if h.next == 0 {

@@ -30,7 +30,7 @@ type Options struct {
 	KeepPayload int
 }
 
-// Counts are the packets that a Dissector has seen, by what became of them.
+// Counts are the numbers of packets that a Dissector has seen, by how it handled them.
 type Counts struct {
 	Packets   uint64 // all packets of the capture
 	Other     uint64 // packets that are neither TCP of the ports in Options, nor RoCE, nor multicast datagrams of LNet

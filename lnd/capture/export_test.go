@@ -1,6 +1,6 @@
 package capture
 
-// MaxWaitingPerSide is the bound of the pages that wait of one side.
+// MaxWaitingPerSide bounds the pages of one side that wait for earlier bytes.
 const MaxWaitingPerSide = maxWaitingPerSide
 
 // BreakAssembler makes the assembler panic at each segment.

@@ -24,7 +24,7 @@ type flow struct {
 	conn    *Conn
 	decoder *Decoder
 	key     tuple
-	streams [2]stream // by side
+	streams [2]stream // what each side has sent, by Side
 	first   Side      // side that sent the first packet
 	age     *list.Element
 
@@ -143,7 +143,7 @@ func (d *Dissector) assemble(f *flow, side Side, tcp *headers.TCP) {
 	d.guard(f, func() { d.arrived(f, side, tcp) })
 }
 
-// end ends a flow that TCP has not ended: bytes that wait for lost ones are
+// end ends a flow that TCP has not ended: bytes that wait for lost bytes are
 // delivered, then both directions are reset.
 func (d *Dissector) end(f *flow, cause error) {
 	if f.lossy {

@@ -98,7 +98,7 @@ func (h *half) expect(p phase) {
 	}
 }
 
-// collect takes bytes until the record in progress can be looked at again.
+// collect takes bytes until step can process the record in progress.
 func (d *Decoder) collect(h *half, b []byte) (rest []byte) {
 	n := min(h.need-len(h.buf), len(b))
 	h.buf = append(h.buf, b[:n]...)

@@ -74,8 +74,8 @@ func (d *Decoder) payload(h *half, b []byte) (rest []byte) {
 	return b[n:]
 }
 
-// message reports the message in buf. If its payload is not all there,
-// because the stream ended, cause says so.
+// message reports the message in buf. If the stream ended within its payload,
+// cause says so; otherwise cause is nil.
 func (d *Decoder) message(h *half, cause error) {
 	r := d.record(h, Message)
 	r.Length = h.next - h.start

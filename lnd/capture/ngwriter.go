@@ -12,7 +12,7 @@ import (
 // and times in nanoseconds.
 type ngWriter struct {
 	out *bufio.Writer
-	buf []byte // head of a block
+	buf []byte // memory for the head of a block
 }
 
 // Types of blocks, and codes of options; the name of a code begins with the block that it belongs to.

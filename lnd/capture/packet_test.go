@@ -22,7 +22,7 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// ipv4Of returns the IPv4 packet in a frame of Ethernet, without what pads it.
+// ipv4Of returns the IPv4 packet in an Ethernet frame, without the padding of the frame.
 func ipv4Of(t testing.TB, p capture.Packet) (*layers.IPv4, []byte) {
 	t.Helper()
 	decoded := gopacket.NewPacket(p.Data, layers.LayerTypeEthernet, gopacket.Default)

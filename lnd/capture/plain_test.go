@@ -141,12 +141,12 @@ func TestTCPCounts(t *testing.T) {
 		part(2000, 3000), // a gap before it
 		part(1000, 2000), // late
 		part(1500, 2500), // repeated, in other segments
-		part(2999, 3000), // a probe
-		answer(0),        // closed for three steps
+		part(2999, 3000), // a keepalive probe
+		answer(0),        // closes its receive window for three steps
 		answer(0),
 		answer(0),
 		answer(5),
-		answer(0), // closed until the end
+		answer(0), // closes its receive window until the end
 		part(3000, 4000),
 	} {
 		d.Packet(time.Unix(int64(i), 0), capture.LinkEthernet, s.frame())

@@ -26,7 +26,7 @@ type recorder struct {
 	packets uint64
 	dropped uint64
 
-	buf []byte // a packet
+	buf []byte // memory for a packet
 }
 
 // recorded is a connection as one recorder shows it.

@@ -189,7 +189,7 @@ func (fl *roceFlow) takeWrite(f *roceFrame) {
 	}
 }
 
-// acknowledged processes an ACK or NAK that side sent, which is about packets of the other
+// acknowledged processes an ACK or NAK that the given side sent. It is about packets of the other
 // side.
 func (c *roceConn) acknowledged(f *roceFrame, side Side) {
 	psn := f.PSN

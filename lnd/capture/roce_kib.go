@@ -124,7 +124,7 @@ func (c *roceConn) waiting(request kib.MsgType, from Side, cookie uint64, descri
 	return nil
 }
 
-// target finds the transfer that an RDMA WRITE of side belongs to.
+// target finds the transfer to which an RDMA WRITE of the given side belongs.
 func (c *roceConn) target(side Side, h ibta.RETH) *Transfer {
 	for i := len(c.moving) - 1; i >= 0; i-- {
 		t := c.moving[i]

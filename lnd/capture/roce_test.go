@@ -170,7 +170,7 @@ func TestRoCETransfers(t *testing.T) {
 		1/1 GET_DONE REPLY of 1500, missing 0, 2 writes, "payload!"
 		1/0 closed: capture ends inside the connection`)
 
-	// An answer without a request, and one to a request that was done.
+	// An answer without a request, and an answer to a request that is done already.
 	w.message(1, kib.Msg{Header: kib.Header{Type: kib.GetDone}, Cookie: 5, Status: 1500}, 1024)
 	w.message(1, kib.Msg{Header: kib.Header{Type: kib.PutNak}, Cookie: 77, Status: -61}, 1024)
 	w.message(0, kib.Msg{Header: kib.Header{Type: kib.Noop}}, 1024)

@@ -60,8 +60,8 @@ func (d *Decoder) scan(h *half, b []byte, boundary bool) (rest []byte) {
 	return nil
 }
 
-// candidate tells whether b can begin a message, by which version of the
-// protocol, or whether it takes more bytes to tell.
+// candidate returns the version of the protocol in which b begins a message, or
+// 0 if it begins none. If more is set, b is too short to tell.
 func (h *half) candidate(b []byte, first bool) (v ksock.Version, more bool) {
 	if h.version == ksock.V1 {
 		return plausibleBare(b)

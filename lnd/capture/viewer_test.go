@@ -155,7 +155,8 @@ func TestViewToTheEnd(t *testing.T) {
 	}
 }
 
-// viewStalled ends a view whose output has stalled while all lists were captured.
+// viewStalled captures the runs of all lists while the output of a viewer takes nothing, and then
+// ends the view.
 func viewStalled(t *testing.T, lists ...[]run) (got []seen, dropped uint64) {
 	t.Helper()
 	w, err := capture.NewWriter(nil, clock())

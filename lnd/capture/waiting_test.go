@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/capture"
 )
 
-// pageSize is how many bytes that wait count for a page.
+// pageSize is the number of waiting bytes that count as one page.
 const pageSize = 2 << 10
 
 // gapped is a dissector with connections that all miss the byte behind their SYN.
@@ -56,8 +56,8 @@ func (g *gapped) check(t interface{ Fatalf(string, ...any) }) {
 	}
 }
 
-// TestWaitingIsBounded: segments behind a gap, whatever their sizes and order, take bounded memory
-// after each packet: gaps are given up.
+// TestWaitingIsBounded: whatever the sizes and the order of segments behind a gap, the memory that
+// they take is bounded after each packet, because the assembler gives up gaps.
 func TestWaitingIsBounded(t *testing.T) {
 	const large, far = 60 << 10, 1 << 20
 	tiny := func(g *gapped, n uint32) { // leaves n segments with gaps between them
@@ -191,8 +191,9 @@ func TestReleaseTakesNoCopies(t *testing.T) {
 	}
 }
 
-// TestHostileSegments: segments at the edges of what sequence numbers can compare, of all sizes and
-// in every order, stay within the bounds, and break nothing.
+// TestHostileSegments: segments of all sizes arrive in every order, with sequence numbers that are nearly
+// or just too far apart to be compared. The memory stays within its bounds, the segments wait in order,
+// and no connection is given up.
 func TestHostileSegments(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := newGapped()

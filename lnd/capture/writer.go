@@ -99,8 +99,8 @@ func (w *Writer) Flow(local, remote netip.AddrPort, dialled bool) lnd.Flow {
 //
 // An error that wraps ErrNotRotated means that the beginning of the new file could not be written, and the
 // capture continues in the old one. After ErrClosed nothing has changed either, and there may have been no
-// file at all. In both cases the caller closes the new file, and otherwise the old one; any other error is
-// the first one of either file.
+// file at all. In these two cases the caller closes the new file. In all other cases the caller closes the
+// old one; an error is then the first one of the old file, the new file, or both.
 func (w *Writer) Rotate(file io.Writer) error {
 	r, err := newRecorder(file)
 	if err != nil {

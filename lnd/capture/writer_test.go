@@ -70,7 +70,8 @@ func taps(w *capture.Writer, n int, dialled bool) []lnd.Flow {
 	return flows
 }
 
-// play passes runs of bytes to the flows of a driver that is the side local.
+// play passes runs of bytes to the flows of a driver. The parameter local says which side the
+// driver is.
 func play(flows []lnd.Flow, list []run, local capture.Side) {
 	for _, r := range list {
 		if r.from == local {

@@ -57,7 +57,7 @@ type netIf struct {
 	caster lnd.Multicaster // lower as a Multicaster; nil if lower has no multicast
 	nid    nid.NID
 	isLo   bool
-	rules  ruleDropper // up, if that counts what a drop rule discards, else nil
+	rules  ruleDropper // up as a ruleDropper; nil if up is none
 
 	closed   bool          // guarded by plan.mu, like all fields below
 	kept     kept          // messages that are kept until they are due

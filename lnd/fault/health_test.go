@@ -125,7 +125,7 @@ func (ni *recorded) Send(m *lnd.Message) {
 }
 
 // TestLocalDropped: as in the recording tcp-health-local-dropped, sends that fail are repeated
-// by another NI. None of the failed ones is on the wire, and each operation ends once. Later
+// by another NI. None of the failed sends is on the wire, and each operation ends once. Later
 // sends restore the health without a recovery ping.
 func TestLocalDropped(t *testing.T) {
 	spec.Covers(t, "FR-13")

@@ -57,7 +57,7 @@ func (ni *netIf) give(m *lnd.Message) {
 	}
 }
 
-// receiver is the NID that a message from this NI is sent to, no NID if that is a group.
+// receiver returns the NID to which this NI sends a message, or no NID if the message goes to a group.
 func receiver(m *lnd.Message) nid.NID {
 	if m.Group != 0 {
 		return nid.NID{}

@@ -52,8 +52,8 @@ func (p *Plan) ResetRules(k faultrule.Kind) {
 	p.lnet.Reset(p.cfg.Clock.Now(), k)
 }
 
-// freeFrom lets the messages go on that wait because of one of these rules; with cancel it
-// returns them instead. The caller holds plan.mu.
+// freeFrom ends the wait of the messages that one of these rules holds back. With cancel it removes
+// them from the queue and returns them. The caller holds plan.mu.
 func (ni *netIf) freeFrom(rules []faultrule.ID, cancel bool) (left []item) {
 	now := ni.plan.cfg.Clock.Now()
 	for _, class := range [...]*items{&ni.kept.urgent, &ni.kept.normal} {
@@ -91,8 +91,8 @@ func (i *item) cancel() {
 	}
 }
 
-// ruleDropper is an NI of lnet whose method replaces lnd.Upcalls.Parse for a message that a drop
-// rule discards: lnet counts the message.
+// ruleDropper is an NI of lnet. For a message that a drop rule discards, the wrapper calls
+// DropByRule in place of lnd.Upcalls.Parse, so that lnet counts the message.
 type ruleDropper interface {
 	DropByRule(*lnd.Delivery) error
 }
@@ -114,7 +114,7 @@ func (ni *netIf) ruleLeaving(m *lnd.Message, f *link.Outcome, now time.Duration)
 	if class == lnd.FailureNone {
 		return rule, nil
 	}
-	f.Copies = 1 // a message that fails does not reach the wire, and neither does a copy
+	f.Copies = 1 // no second copy, because a message that fails does not reach the wire
 	return rule, failureOf(class)
 }
 

@@ -137,8 +137,8 @@ func TestOwnMessages(t *testing.T) {
 	})
 }
 
-// TestRemoveDelay: when a rule is removed the messages that it keeps go on, in their order,
-// or are cancelled. Messages that other rules keep stay.
+// TestRemoveDelay: when a rule is removed, the messages that it holds back go on, in their order,
+// or are canceled. Messages that another rule holds back still wait.
 func TestRemoveDelay(t *testing.T) {
 	spec.Covers(t, "FR-16")
 	for _, cancel := range []bool{false, true} {
@@ -168,7 +168,7 @@ func TestRemoveDelay(t *testing.T) {
 }
 
 // checkFreed checks that messages 2 and 3 have left and 4 has arrived, or that they were
-// cancelled.
+// canceled.
 func checkFreed(t *testing.T, b *bench, cancel bool) {
 	t.Helper()
 	if !slices.Equal(bitsOf(b.ended), []uint64{2, 3}) {

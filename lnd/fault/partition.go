@@ -8,9 +8,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Partition is sets of NIDs that do not reach each other. NIDs in none of them
-// form a set of their own; one in several belongs to the first. The zero value
-// separates no nodes.
+// Partition is sets of NIDs that do not reach each other. The NIDs that are in
+// none of the sets form a set of their own. A NID that is in several sets
+// belongs to the first of them. The zero value separates no nodes.
 type Partition struct{ sets []nid.Set }
 
 // ParsePartition parses sets of NIDs with | between them, such as

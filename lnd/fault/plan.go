@@ -30,8 +30,8 @@ type Config struct {
 	// outcomes.
 	Seed uint64
 	// MaxHeld and MaxHeldBytes bound the messages that the plan holds back because of
-	// delays, pauses and duplication, for all NIs together; zero means the default. The
-	// bytes are those of payload.
+	// delays, pauses and duplication, for all NIs together; zero means the default.
+	// MaxHeldBytes counts bytes of payload.
 	MaxHeld      int
 	MaxHeldBytes int // bound of the payload bytes that are held back; see MaxHeld
 }
@@ -59,7 +59,7 @@ type Plan struct {
 	refused   uint64
 	seq       uint64 // sequence number of the message that was held back last
 	nis       []*netIf
-	quiet     sync.Cond // signalled when an NI's goroutine in drain, or in end, is done
+	quiet     sync.Cond // signaled when an NI's goroutine in drain, or in end, is done
 }
 
 type activeRule struct {
@@ -83,7 +83,7 @@ func New(cfg Config) *Plan {
 }
 
 // Add appends a rule and returns its number, which no other rule ever gets.
-// The error is ENOSPC: there are maxRules rules.
+// It fails with ENOSPC if there are maxRules rules already.
 func (p *Plan) Add(r Rule) (id int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -96,8 +96,8 @@ func (p *Plan) Add(r Rule) (id int, err error) {
 	return p.lastID, nil
 }
 
-// Remove removes a rule. Messages that it has delayed stay delayed. The error is ENOENT:
-// there is no such rule.
+// Remove removes a rule. Messages that the rule has delayed stay delayed. Remove fails with ENOENT
+// if there is no such rule.
 func (p *Plan) Remove(id int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

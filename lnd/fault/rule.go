@@ -19,7 +19,7 @@ type Portals = faultrule.Portals
 const allWord = faultrule.AllWord
 
 // Rule says which messages a fault affects, and what it does to them. The zero
-// value of a field stands for all messages.
+// value of From, To, Types or Portals matches all messages.
 type Rule struct {
 	From, To nid.Set // sets that contain the header's source and destination NID
 	Types    Types   // types of the messages that match
@@ -29,9 +29,9 @@ type Rule struct {
 	Change link.Change // the change of a perfect link; it has no rate
 }
 
-// matches reports whether the rule applies to a message. The set r.To must contain the destination
-// in the header or, if the parameter to is valid, the NID in it, which is that of the receiver of a
-// multicast datagram.
+// matches reports whether the rule applies to a message. The parameter to is valid for a multicast
+// datagram that arrives: it is the NID of the receiver. The set r.To must contain the destination in the
+// header or the NID in to.
 func (r *Rule) matches(h *wire.Header, to nid.NID) bool {
 	return r.Types.Has(h.Type) && r.Portals.Has(h) && r.From.Has(h.SrcNID) && (r.To.Has(h.DestNID) || to.IsValid() && r.To.Has(to))
 }

@@ -195,8 +195,8 @@ func ParseProbability(s string) (float64, error) {
 	return math.Abs(p), nil // turns -0 into 0
 }
 
-// FormatProbability returns a text that [ParseProbability] turns into exactly p: in percent if there
-// is one, else as a fraction.
+// FormatProbability returns a text that [ParseProbability] turns into exactly p: a percentage such as
+// 1% if one has exactly this value, else a fraction such as 0.01.
 func FormatProbability(p float64) string {
 	if text := strconv.FormatFloat(p*100, 'g', -1, 64) + "%"; mustBe(text, p) {
 		return text

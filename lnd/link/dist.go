@@ -40,7 +40,7 @@ func (d Dist) Draw(r *rand.Rand) time.Duration {
 	return max(v, 0)
 }
 
-// Mean is the mean of the draws, if none is cut off at 0.
+// Mean is the mean of the distribution. The mean of the draws is higher if some of them are raised to 0.
 func (d Dist) Mean() time.Duration {
 	if d.Shape == Exponential {
 		return d.Base + d.Spread

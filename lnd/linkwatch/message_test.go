@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestRequests: the bytes of requests, little-endian.
+// TestRequests checks the bytes of requests, as a little-endian machine sends them.
 func TestRequests(t *testing.T) {
 	for _, c := range []struct {
 		got  []byte

@@ -130,7 +130,7 @@ func TestWatcher(t *testing.T) {
 		var did sync.WaitGroup
 		began := time.Now()
 		did.Go(func() { w.await(addr4, c.want); ended = time.Now() })
-		c.do() // may return after the watcher's report: it waits until the kernel shows the change
+		c.do() // do waits until the kernel shows the change, and may return after the watcher has reported the change
 		did.Wait()
 		took := ended.Sub(began)
 		t.Logf("%s: after %v", c.name, took.Round(time.Millisecond))

@@ -92,7 +92,7 @@ func newFabric(t *testing.T, h Harness) *fabric {
 	return f
 }
 
-// put makes a PUT of payload from one NI to another. The match bits number it.
+// put makes a PUT of payload from one NI to another. Its match bits are the number of the message.
 func (f *fabric) put(from, to lnd.NI, segments ...[]byte) *lnd.Message {
 	f.match++
 	m := &lnd.Message{Target: nid.ProcessID{NID: to.NID(), PID: nid.LustrePID}}
@@ -142,7 +142,7 @@ type recorder struct {
 	// bulk, if set, has the memory for arriving payloads of lnd.MaxPayload bytes. The memory is
 	// used again, so these payloads are not kept.
 	bulk *sync.Pool
-	// parse, if set, answers Parse instead of accept.
+	// parse, if set, is called by Parse in place of accept.
 	parse func(d *lnd.Delivery) (lnd.Answer, error)
 	// onFinalize and onDelivered, when set, run in the upcall.
 	onFinalize  func(m *lnd.Message, err error)

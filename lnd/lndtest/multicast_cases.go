@@ -11,8 +11,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// testMembers: members get a datagram, and neither its sender nor others do,
-// whether the sender has joined or not.
+// testMembers: the members of a group get a datagram, whether or not its sender has joined. The
+// sender itself does not get it, nor do other NIs that have not joined.
 func testMembers(t *testing.T, f *casters) {
 	f.join(3, 0, 1)
 	first := f.cast(0, 3, []byte("from a member"))

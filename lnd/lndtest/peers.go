@@ -90,7 +90,9 @@ func testPeers(t *testing.T, f *fabric) {
 	}
 	for range 3 {
 		f.a.Send(f.put(f.a, f.b, []byte("there")))
-		f.b.Send(f.put(f.b, f.a, fill(100000, 6))) // so long that a driver with types of connections uses another type
+		// Long enough that a driver with several types of connections uses another type than for the PUT
+		// above.
+		f.b.Send(f.put(f.b, f.a, fill(100000, 6)))
 	}
 	f.await("arrivals", func() bool { return f.upA.count(3)() && f.upB.count(3)() })
 	f.await("PeerUp at a, once", f.upA.told(true))

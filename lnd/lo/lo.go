@@ -39,7 +39,7 @@ type loNI struct {
 	incarnation uint64
 
 	mu      sync.Mutex
-	quiet   sync.Cond // signalled when the delivering goroutine ends
+	quiet   sync.Cond // signaled when the delivering goroutine ends
 	queue   lnd.Queue // messages to deliver; guarded by mu
 	running bool      // a goroutine delivers messages, or a timer is going to; guarded by mu
 	closed  bool      // Shutdown has begun; guarded by mu

@@ -19,7 +19,7 @@ type chatter struct {
 	lnd.Upcalls
 	ni        lnd.NI
 	sent      int // messages sent so far; used only by the goroutine that delivers
-	most      int // bound of sent; -1: none
+	most      int // largest value of sent; -1: no limit
 	delivered atomic.Int64
 }
 

@@ -21,7 +21,7 @@ type acceptor struct {
 
 	mu       sync.RWMutex
 	nis      []*NI // NIs in the order in which they were started; guarded by mu
-	starting int   // NIs that are not in nis yet; guarded by mu
+	starting int   // number of NIs that are starting, and not in nis yet; guarded by mu
 
 	subnets  []netip.Prefix // IP networks of addr on this host
 	redialMu sync.Mutex

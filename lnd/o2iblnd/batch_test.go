@@ -84,7 +84,7 @@ func TestEndedInBatch(t *testing.T) {
 			e.ni.pool = pool
 			if name == "the device has no memory" {
 				c.x.sends++
-				c.x.noops++ // the NOOP that fails
+				c.x.noops++ // the exchange has posted the NOOP that the device reports as failed
 			}
 			e.then = func() { end(e, c) }
 			e.ni.completed(arrivals(t, c, 7))

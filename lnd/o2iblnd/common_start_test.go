@@ -78,7 +78,7 @@ func (x *crowd) meet() {
 	x.clock.Run(x.clock.Now() + 10*time.Second) // let messages that are still under way arrive
 }
 
-// waits returns the times that first messages took, from the start of the later node.
+// waits returns the times that the first messages took, counted from the start of the node that started later.
 func (x *crowd) waits() (list []time.Duration) {
 	for _, to := range x.nodes {
 		for _, from := range x.nodes {
@@ -90,7 +90,8 @@ func (x *crowd) waits() (list []time.Duration) {
 	return list
 }
 
-// check counts the pairs with more connections than most, and checks that no requests are left.
+// check counts the pairs of nodes with more connections than the parameter most allows, and checks that
+// no requests are left.
 func (x *crowd) check(most int) (surplus int) {
 	x.t.Helper()
 	conns := make(map[[2]nid.NID]int)
@@ -135,7 +136,7 @@ func TestCommonStart(t *testing.T) {
 	for _, tt := range []struct {
 		loss        float64
 		most, worst time.Duration // bounds of the time to a first message, for 99 % of the pairs and for all
-		surplus     int           // pairs of 100 that had a second connection
+		surplus     int           // how many of 100 pairs may have a second connection
 	}{
 		{0, 20 * time.Millisecond, 20 * time.Millisecond, 0},
 		{0.01, 110 * time.Millisecond, 400 * time.Millisecond, 0},

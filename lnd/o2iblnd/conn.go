@@ -238,7 +238,7 @@ func (c *conn) scan(now time.Duration) {
 	if c.state == connOpen && now >= c.wakeAt {
 		c.step(exchangeIn{kind: exchangeTimer})
 	}
-	if c.spares > 1 { // only a batch needs more than one, and makes them anew
+	if c.spares > 1 { // only a batch needs more than one rx, and it makes new ones
 		c.spare.next, c.spares = nil, 1
 	}
 	c.unlock()

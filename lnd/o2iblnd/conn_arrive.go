@@ -178,8 +178,9 @@ func (c *conn) deliver(r *rx) (batched, refused bool) {
 // bound is a choice of ulnet.
 const maxKept = 64
 
-// hold keeps a message until Recv. It returns false if Recv has come already. A payload is copied
-// and its buffer returned; a PUT_REQ has none, and its credit is not owed.
+// hold keeps a message until Recv. It returns false if Recv has come already. The payload of an
+// IMMEDIATE is copied, so that its buffer and, up to maxKept messages, its credit can be returned. A
+// PUT_REQ has no payload, and keeps its credit.
 func (c *conn) hold(r *rx) bool {
 	if r.buffer.Bytes != nil {
 		kept := append(r.kept[:0], r.payload...)

@@ -150,7 +150,7 @@ func (c *conn) completed(list []verbs.Completion) {
 	flushed := len(c.flushed) > before
 	c.unlock()
 	if flushed {
-		c.vc.Disconnect() // its last event, with the reason, follows
+		c.vc.Disconnect() // the last event of the connection, with the reason, follows
 	}
 }
 

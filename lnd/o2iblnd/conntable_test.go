@@ -2,8 +2,8 @@ package o2iblnd
 
 import "testing"
 
-// TestNumbersRest: the number of a connection that has ended is not reused at once, and the
-// table does not grow for that.
+// TestNumbersRest: the number of a connection that has ended is not reused at once. The table does
+// not grow because of the numbers that are not reused yet.
 func TestNumbersRest(t *testing.T) {
 	var table connTable
 	since := map[uint32]int{}

@@ -161,7 +161,7 @@ func (m *meter) runUntil(t testing.TB, cond func() bool) {
 	}
 }
 
-// costRun is a run of messages from the first end, in which the second answers or not.
+// costRun is a run of messages from the first end, each of which the second end answers or does not.
 type costRun struct {
 	name          string
 	size, credits int

@@ -92,7 +92,7 @@ const (
 	DatagramOwn     // a datagram that names this NI as its sender
 	DatagramNet     // a datagram for another net on the same address
 	DatagramSource  // a datagram whose source NID does not have the address that it came from
-	DatagramGroup   // a datagram not sent to the group that it names, or to a group not joined
+	DatagramGroup   // a datagram to a group other than the one that it names, or to a group not joined
 	DatagramTooLong // a datagram not sent: longer than the network's packets
 	DatagramFailed  // a datagram not sent: the device refused it
 	numReasons

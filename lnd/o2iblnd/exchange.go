@@ -142,7 +142,7 @@ func (x *exchange) Step(now time.Duration, in exchangeIn, out *exchangeOut) time
 	return x.wake()
 }
 
-// wake is the earliest deadline, or when the connection has been silent too long.
+// wake returns the earliest of these times: the deadlines, and when the connection has been silent too long.
 func (x *exchange) wake() time.Duration {
 	at := machine.Never
 	if x.failed != nil {

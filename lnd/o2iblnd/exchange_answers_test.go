@@ -8,10 +8,9 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestAnswersBounded (OB-3): a peer that sends a GET_REQ whenever it has a credit, for answers of
-// many small WRITEs, has at most twice the queue depth of answers under way, however slowly they
-// leave. Everything is answered at the end and no credit is lost, also if both sides send GET_REQs
-// in this way.
+// TestAnswersBounded (OB-3): a peer sends a GET_REQ whenever it has a credit, and each answer takes many
+// small WRITEs. However slowly the answers leave, at most twice the queue depth of them are under way.
+// Everything is answered at the end and no credit is lost, also if both sides send GET_REQs in this way.
 func TestAnswersBounded(t *testing.T) {
 	spec.Covers(t, "OB-3")
 	for name, askers := range map[string]int{"one side asks": 1, "both sides ask": 2} {

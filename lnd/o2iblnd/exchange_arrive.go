@@ -28,8 +28,8 @@ func (x *exchange) arrived(now time.Duration, b []byte, out *exchangeOut) {
 }
 
 // arrivedLate handles a message that comes after the exchange has ended. The peer's device may have
-// been told that it has arrived, so an IMMEDIATE is for lnet. As this side gives no more credits, there
-// are no more of them than the peer had credits for.
+// been told that it has arrived, so an IMMEDIATE is for lnet. This side gives no more credits, so the
+// peer can send at most as many such messages as it had credits for at the end.
 func (x *exchange) arrivedLate(b []byte, out *exchangeOut) {
 	if !x.takesLate() {
 		return

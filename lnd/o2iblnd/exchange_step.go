@@ -15,8 +15,8 @@ const (
 	exchangeSend                             // tx is to be sent: IMMEDIATE, PUT_REQ or GET_REQ
 	exchangeArrived                          // bytes arrived; the output has an arrival
 	exchangeConsumed                         // lnet has consumed messages: see the field consumed
-	exchangeSink                             // tx has the memory for the PUT_REQ of its cookie
-	exchangeNak                              // refuse the PUT_REQ of tx's cookie with this status
+	exchangeSink                             // tx has the memory for the data of the PUT_REQ with the cookie of tx
+	exchangeNak                              // refuse the PUT_REQ with the cookie of tx; the status of tx says why
 	exchangeAwaitReply                       // lnet has been given the GET_REQ of tx and will reply
 	exchangeReply                            // lnet answers the GET_REQ of tx, with msg or status
 	exchangeSent                             // a signaled work request is done, in error or not
@@ -97,7 +97,7 @@ func (o *exchangeOut) empty() bool { return len(o.WRs) == 0 && !o.tells() }
 // tells reports whether the output has something besides work requests.
 func (o *exchangeOut) tells() bool { return o.Done.n > 0 || o.Closed != nil || len(o.Counted) > 0 }
 
-// The ID of a work request is the slot of its tx. In that of a turn of WRITEs turnMark is set, too.
+// The ID of a work request is the slot of its tx. The ID of the last WRITE of a turn has turnMark set, too.
 const (
 	noopID   uint32 = 1<<32 - 1
 	turnMark uint32 = 1 << 31

@@ -84,7 +84,7 @@ func TestContract(t *testing.T) {
 		{"kernel's pieces", Config{WrqSGE: 2, MTU: 1024}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel() // each waits 5 s for a node that is not there
+			t.Parallel() // each of these tests waits 5 s for a node that is not there
 			// With a longer timeout a request to a missing node would fail later, too: see
 			// patience.connect.
 			tt.cfg.Timeout = 20 * time.Second

@@ -16,7 +16,7 @@ func TestSentToClosing(t *testing.T) {
 	v.until("message", time.Second, func(s *sink) bool { return s.finished == 1 }, a)
 	c := v.nis[1].conns.all()[0]
 	c.x.credits = 0
-	v.nis[1].Send(newMessage(v.nis[1], v.nis[0].nid, 10)) // waits for a credit
+	v.nis[1].Send(newMessage(v.nis[1], v.nis[0].nid, 10)) // this message waits for a credit
 	v.nis[1].up = watched{v.nis[1].up, func() {
 		v.nis[0].Send(newMessage(v.nis[0], v.nis[1].nid, 10))
 		v.clock.Run(v.clock.Now() + time.Second)

@@ -42,7 +42,7 @@ type casting struct {
 	clock machine.Clock
 	limit int // payload of a datagram in bytes; 0: there is no multicast
 
-	joining sync.Mutex // one Join or Leave at a time: a device may need long for it
+	joining sync.Mutex // held during a Join or Leave, for which a device may need long
 
 	mu     sync.Mutex
 	groups []lnd.Group // groups that were joined; guarded by mu, like all fields below

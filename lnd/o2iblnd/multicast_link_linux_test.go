@@ -96,7 +96,7 @@ func newStreet(t *testing.T) *street {
 func TestMulticastRoom(t *testing.T) {
 	const n, size = 1500, 900 // all of them fit the receive buffer, in case the receiver stalls
 	s := newStreet(t)
-	s.cable.SetRate(s.hosts[0], 10_000_000) // slower than any sender
+	s.cable.SetRate(s.hosts[0], 10_000_000) // slower than the host sends
 	payload := make([]byte, size)
 	for i := range uint64(n) {
 		s.ends[0].Multicast(castMessage(s.ends[0], i, payload))

@@ -152,7 +152,7 @@ func TestCastShutdown(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- ni.cast.shutdown(ctx) }()
 		s := &ni.cast.sending
-		for closing := false; !closing; { // until Shutdown has begun
+		for closing := false; !closing; { // wait until Shutdown has begun
 			s.mu.Lock()
 			closing = s.closing
 			s.mu.Unlock()

@@ -26,7 +26,7 @@ type castQueue struct {
 	stopped bool                   // no datagram is posted any more
 	posted  [maxCasts]*lnd.Message // posted messages by the ID of their work request
 	free    []uint8                // work request IDs that are not in use
-	idle    sync.Cond              // signalled when running becomes false or a datagram completes
+	idle    sync.Cond              // signaled when running becomes false or a datagram completes
 
 	// Used only by the goroutine that posts:
 	head   [kib.DatagramOverhead]byte

@@ -52,7 +52,7 @@ type NI struct {
 	cast casting // state of multicast
 
 	recent   shell.Recent[peer] // targets of earlier messages
-	messages shell.Messages     // messages that are not finalized; closing: no new ones are taken
+	messages shell.Messages     // counts messages that are not finalized; after its Close no new messages are taken
 	waiting  atomic.Int64       // messages that had to wait for a connection
 	dying    chan struct{}      // closed when all goroutines and connections have to end
 	tasks    sync.WaitGroup     // connections, timer functions, and goroutines that call lnet

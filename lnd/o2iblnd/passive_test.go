@@ -57,8 +57,8 @@ func (a *asked) request(ni *NI) *kib.Msg {
 	return m
 }
 
-// TestAcceptedInVain: an accepted connection that is not established, however the
-// device reports that, leaves no state: both sides can send a request again.
+// TestAcceptedInVain: an accepted connection that is not established leaves no state, whatever
+// event of the device reports the failure: both sides can send a request again.
 func TestAcceptedInVain(t *testing.T) {
 	for name, last := range map[string]verbs.Event{
 		"rejected":     {Kind: verbs.Rejected, Reason: 4},

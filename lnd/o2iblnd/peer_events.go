@@ -8,7 +8,7 @@ type event struct {
 	conn   *conn
 	ask    ask
 	err    *Error
-	quiet  bool // for eventNoted: err is neither counted nor logged, unless its reason is ordinary
+	quiet  bool // for eventNoted: count and log err only if its reason is ordinary
 }
 
 type eventKind uint8

@@ -19,14 +19,14 @@ import (
 //	waiting     lost a race, or rejected more  a pause, or a request of the peer
 //	            than ten times
 //	accepting   a request was accepted         peerAccepted, peerAcceptFailed; asks after a pause
-//	connected   one of the two succeeded       peerClosed
+//	connected   a connection is established    peerClosed
 type peerSet struct {
 	cfg peerSetConfig
 
 	have       int           // number of established connections
 	connecting int           // number of this side's requests without an answer yet
 	accepting  int           // number of accepted requests not established yet
-	acceptedAt time.Duration // when the oldest request in accepting was accepted; if vain is set, the first one that failed
+	acceptedAt time.Duration // when the oldest request in accepting (if vain is set: the first that failed) was accepted
 	vain       bool          // an accepted request has failed while messages wait, and no connection was established since
 	queued     bool          // whether messages wait for a connection
 
@@ -38,7 +38,7 @@ type peerSet struct {
 
 	races      int           // requests of the peer in a row that lost against this side's
 	lost       int           // rounds in a row in which this side's requests lost
-	peerWins   bool          // a request was given up in favour of the peer's
+	peerWins   bool          // a request was given up in favor of the peer's
 	askedAt    time.Duration // time of the last request
 	reconnects int           // number of requests repeated at once, without a success between
 	retries    int           // number of requests that wait for retryAt
@@ -161,7 +161,7 @@ func (s *peerSet) closed(now time.Duration, err *Error, out *peerOut) {
 
 // failed handles a request of this side that failed and is not repeated. The last request that fails
 // ends the waiting messages with its error (kiblnd_peer_connect_failed). But if messages wait and a
-// request was given up in favour of the peer's, or was a redial, this side requests a connection again.
+// request was given up in favor of the peer's, or was a redial, this side requests a connection again.
 func (s *peerSet) failed(now time.Duration, err *Error, out *peerOut) {
 	s.peerWins = s.peerWins || err.Reason == RejectedRace
 	if s.expecting() || s.acceptPending(now) {

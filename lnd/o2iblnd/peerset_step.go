@@ -50,7 +50,7 @@ type peerOut struct {
 	counting kib.Counting // peerConnected: how the peer computes checksums, as its answer shows
 
 	withdraw    bool // withdraw the requests that have no answer
-	closeStale  bool // close connections to other incarnations than stamp of the set
+	closeStale  bool // close connections to incarnations other than the stamp of the set
 	failPending bool // fail the messages that wait for a connection with err
 	up          bool // the first connection with the peer was established
 	down        bool // the last connection ended, or none could be made; see err

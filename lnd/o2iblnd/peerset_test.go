@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	lowNID  = nid.MustParse("10.10.0.1@o2ib") // the number is 0x01000A0A in the memory of x86
+	lowNID  = nid.MustParse("10.10.0.1@o2ib") // the address, read from memory as x86 does: 0x01000A0A
 	highNID = nid.MustParse("10.10.0.2@o2ib")
 )
 
@@ -279,15 +279,15 @@ func TestAcceptFailed(t *testing.T) {
 	}
 }
 
-// TestAcceptFailedOften: requests that fail one after the other, as if they were forged, do not make
-// this side request connections without a pause.
+// TestAcceptFailedOften: requests of the peer fail one after the other, as if they were forged. Because
+// of that this side requests at most fastReconnects connections without a pause.
 func TestAcceptFailedOften(t *testing.T) {
 	h := newSetHarness(t, lowNID, highNID)
 	asked := 0
 	for range 3 * fastReconnects {
 		h.request()
 		if h.s.connecting > 0 {
-			h.fails(peerFailed, RejectedRace) // withdrawn in favour of the request
+			h.fails(peerFailed, RejectedRace) // our request is withdrawn in favor of that of the peer
 		}
 		asked += h.fails(peerAcceptFailed, PeerClosed).connect
 	}
@@ -296,8 +296,8 @@ func TestAcceptFailedOften(t *testing.T) {
 	}
 }
 
-// TestAcceptFailedForEver: requests that come whenever this side has sent one of its own, and fail, as if
-// they were forged by an attacker who knows when to send them, hold it up for two seconds at most.
+// TestAcceptFailedForEver: each time that this side has sent a request, a request of the peer comes and
+// then fails, as if an attacker forged it at that time. Such requests delay this side by two seconds at most.
 func TestAcceptFailedForEver(t *testing.T) {
 	h := newSetHarness(t, lowNID, highNID)
 	began := h.now
@@ -307,7 +307,7 @@ func TestAcceptFailedForEver(t *testing.T) {
 		}
 		h.now += time.Millisecond
 		if h.s.connecting > 0 {
-			h.fails(peerFailed, RejectedRace) // withdrawn in favour of the request
+			h.fails(peerFailed, RejectedRace) // our request is withdrawn in favor of that of the peer
 		}
 		h.fails(peerAcceptFailed, PeerClosed)
 	}

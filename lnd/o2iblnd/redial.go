@@ -45,8 +45,8 @@ const (
 	redialLimited               // too many connections were requested recently
 )
 
-// allow decides about a packet of an address. The table has an entry for each token of the
-// latest redialPause and is emptied of older ones, and so is bounded by the bucket.
+// allow decides about a packet of an address. The table has the addresses that got a token, each with
+// the time. Entries older than redialPause are removed, so the bucket bounds the size of the table.
 func (r *redials) allow(now time.Duration, from netip.Addr) redialOutcome {
 	if at, known := r.at[from]; known && now < at+redialPause {
 		return redialTooSoon
@@ -85,7 +85,7 @@ func (a *acceptor) unknown(from netip.Addr) {
 	case redialLimited:
 		nis[0].counts.count(RedialLimited)
 	case redialNow:
-		for _, ni := range nis { // the packet does not say which of them it was for
+		for _, ni := range nis { // the packet does not say for which NI it was
 			ni.redial(from)
 		}
 	}

@@ -120,7 +120,8 @@ func getHeader() (h wire.Header) {
 	return h
 }
 
-// TestRepeatedDone: a completion ends its transfer once; the second ends the connection.
+// TestRepeatedDone: a PUT_DONE or PUT_NAK ends its transfer. When it arrives a second time, the
+// connection ends.
 func TestRepeatedDone(t *testing.T) {
 	for _, n := range []int{5000, 0} {
 		p := newPair(t)
@@ -165,8 +166,8 @@ func TestOverdrawn(t *testing.T) {
 	}
 }
 
-// TestSumNotTrusted: the checksum of an IMMEDIATE with payload may be wrong, as
-// kernels compute it (o2iblnd-wire §11).
+// TestSumNotTrusted: an IMMEDIATE with payload whose checksum is wrong is delivered
+// and counted, because kernels compute some of these checksums wrongly (o2iblnd-wire §11).
 func TestSumNotTrusted(t *testing.T) {
 	p := newPair(t)
 	a, b := p.ends[0], p.ends[1]
@@ -186,7 +187,7 @@ func TestSumNotTrusted(t *testing.T) {
 }
 
 // TestTooManyFrags: a transfer that takes more WRITEs than the peer allows is
-// given up on both sides, and nothing else (o2iblnd-wire §6, §8.4).
+// given up on both sides; the connection goes on (o2iblnd-wire §6, §8.4).
 func TestTooManyFrags(t *testing.T) {
 	p := newPair(t, func(c *exchangeConfig) { c.maxFrags, c.gather = 4, 1 })
 	a, b := p.ends[0], p.ends[1]

@@ -75,7 +75,7 @@ type tx struct {
 	fragOff uint32 // offset in the next fragment, in bytes
 
 	next          *tx // next tx in a txQueue
-	after, before *tx // neighbours in the list of all messages in progress
+	after, before *tx // neighbors in the list of all messages in progress
 	listed        bool
 }
 
@@ -83,7 +83,7 @@ var txs = sync.Pool{New: func() any { return new(tx) }}
 
 func newTx() *tx { return txs.Get().(*tx) }
 
-// release gives t back when nothing refers to it any more.
+// release puts t into the pool txs. Nothing may refer to t any more.
 func (t *tx) release() {
 	t.reset()
 	txs.Put(t)

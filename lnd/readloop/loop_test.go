@@ -157,8 +157,8 @@ func TestMakesUp(t *testing.T) {
 	}
 }
 
-// TestHandedBack: hand-overs that end because work is left to the own goroutine become
-// rarer only if they were not used before.
+// TestHandedBack: a hand-over can end because work is left to the own goroutine. That makes later
+// hand-overs rarer only if the follower has received no message before.
 func TestHandedBack(t *testing.T) {
 	for name, uses := range map[string]int{"at once": 0, "later": 1} {
 		t.Run(name, func(t *testing.T) {

@@ -18,7 +18,7 @@ const longPeriod = 10 * time.Millisecond
 // the last hand-over.
 type Watchdog struct {
 	Absence time.Duration // how long its loops may be idle while something lies unread; 0: MaxAbsence
-	Period  time.Duration // between two checks; 0: half of Absence for loops of unproven followers, 10 ms for others
+	Period  time.Duration // time between two checks; 0: half of Absence for loops of unproven followers, 10 ms for others
 
 	touched atomic.Bool // since the last check a loop was handed over or a Receive ended
 	asleep  atomic.Bool // no check is due before the next Receive ends

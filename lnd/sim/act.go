@@ -19,9 +19,9 @@ const (
 	Slow                   // uses Node and Extra
 	Partition              // uses Sets
 	Cut                    // uses From and To
-	Heal                   // uses none of them
+	Heal                   // uses no other field
 	SetLink                // uses From, To and Change
-	ResetLinks             // uses none of them
+	ResetLinks             // uses no other field
 )
 
 // Act is something that is done to nodes or links.

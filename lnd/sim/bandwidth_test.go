@@ -81,7 +81,7 @@ func TestBandwidthSharing(t *testing.T) {
 			func(k int) NodeID { return NodeID(10 + k) },
 			(3 + senders + 1) * time.Millisecond,
 		},
-		// From different groups to one: only its downlink is shared.
+		// Each node is a group of its own: the senders share only the downlink of the receiver's group.
 		{
 			"downlink", mustGroups(t, 20, 1, "loss 0", "latency 3ms", tenMegabit), 0,
 			func(int) NodeID { return 15 },

@@ -15,13 +15,13 @@ type clock struct {
 
 const million = 1_000_000
 
-// at returns what the clock shows at an instant, not before c.virtual.
+// at returns what the clock shows at an instant. The instant must not be before c.virtual.
 func (c *clock) at(virtual int64) (local int64) {
 	return later(c.local, scale(virtual-c.virtual, million+c.ppm, million))
 }
 
 // when returns the first instant at which the clock shows the local time local, or has passed it.
-// local is not before c.local.
+// local must not be before c.local.
 func (c *clock) when(local int64) (virtual int64) {
 	v := later(c.virtual, scale(local-c.local, million, million+c.ppm))
 	for v < never && c.at(v) < local {

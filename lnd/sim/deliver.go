@@ -47,8 +47,8 @@ func (n *Network[M]) input(kind Kind) {
 }
 
 // refuse handles a flight to a node without a process: the node's host, if it is up, sends a Refused
-// to the sender, if that still runs in the same incarnation and can be reached. The second copy of
-// a duplicate, and what is no message, gets no Refused.
+// to the sender, if that still runs in the same incarnation and can be reached. The host sends none
+// for the second copy of a duplicate, or for a flight that is not a message.
 func (n *Network[M]) refuse(id NodeID, i int32) {
 	f := n.flights.at(i)
 	if f.kind != Message {

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnd/lndtest/effort"
 )
 
-// sortedList is what a queue must do, in the plainest way.
+// sortedList does what a queue must do, in the simplest way.
 type sortedList []event
 
 func (l *sortedList) push(e event) {

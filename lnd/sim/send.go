@@ -65,7 +65,8 @@ func (n *Network[M]) count(f *link.Outcome) {
 }
 
 // onward sends flight i on at an instant: to the next shared link of its way (hops is the number
-// of these links), over the last stretch, or to its receiver.
+// of these links), and after the last of them to the receiver's access link, or to the receiver
+// itself if that link has no limit.
 func (n *Network[M]) onward(i int32, f *flight[M], at int64, hops int8) {
 	kind := evHop
 	if f.hop >= hops {
@@ -103,9 +104,9 @@ type occupancy struct {
 // lastInstant bounds the times that add up on slow links, to some 146 years.
 const lastInstant = math.MaxInt64 / 2
 
-// take gives the link a message and returns when its last byte leaves. A priority message waits for
-// earlier priority messages only. The times of bulk messages that it overtakes have been returned
-// already and stay; only bulk messages after it are deferred by its transmission.
+// take gives the link a message and returns the time at which its last byte leaves. A priority
+// message waits for earlier priority messages only. The times of bulk messages that it overtakes have
+// been returned already and stay; only bulk messages after it are deferred by its transmission.
 func (o *occupancy) take(now, rate int64, size int, priority bool) int64 {
 	t := min(int64(link.Transmission(rate, size)), lastInstant)
 	o.all = min(max(o.all, now)+t, lastInstant)

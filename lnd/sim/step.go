@@ -134,7 +134,7 @@ func panicked(s Step, v any) *ContractError {
 	return &ContractError{Step: s, Why: fmt.Sprintf("the program panicked: %v", v), Panic: v, Stack: debug.Stack()}
 }
 
-// work occupies the node's CPU for a step and returns when it is done.
+// work occupies the node's CPU for a step, and returns the time at which the step is done.
 func (n *Network[M]) work(id NodeID, size int) (done int64) {
 	cost := int64(n.cfg.CPU.PerStep) + int64(n.cfg.CPU.PerKiB)*int64(size)/1024
 	if n.slow != nil {

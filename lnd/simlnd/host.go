@@ -22,7 +22,7 @@ type Host struct {
 	now         atomic.Int64
 
 	mu       sync.Mutex
-	quiet    sync.Cond // signalled when stepping becomes false
+	quiet    sync.Cond // signaled when stepping becomes false
 	stepping bool      // a step or a Shutdown owns the connections; guarded by mu, like all fields below
 	calling  bool      // a step runs a function of Do, or a command
 	marked   bool      // the fabric knows that there is something to do
@@ -144,7 +144,7 @@ func (h *Host) begin(out *sim.Output[*packet]) {
 	h.late, h.said = h.late[:0], h.said[:0]
 }
 
-// end finishes the step that begin started, and returns when the host wants to wake.
+// end finishes the step that begin started, and returns the time at which the host wants its next step.
 func (h *Host) end() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -3,8 +3,8 @@ package simlnd
 import "ulnet/lnd/sim"
 
 // CutRail cuts a rail of a host, or mends it. No message passes a cut rail, in either
-// direction, and messages on their way when it is cut are lost. No NI is told: a simulation of
-// a lost carrier tells LNet itself.
+// direction, and messages on their way when it is cut are lost. No NI is told: code that
+// simulates a lost carrier has to tell LNet.
 func (f *Fabric) CutRail(id sim.NodeID, rail Rail, cut bool) {
 	if cut {
 		f.rails[id].Or(1 << rail)

@@ -25,7 +25,7 @@ type acceptor struct {
 
 	mu         sync.Mutex
 	nis        []*NI      // the oldest first, none when closed; guarded by mu
-	oldest     *NI        // the first of nis, or the last one there was; guarded by mu
+	oldest     *NI        // the first of nis, or the last NI that was in it; guarded by mu
 	handshakes handshakes // handshakes in progress; guarded by mu
 	slots      slots      // slots of accepted connections; guarded by mu
 }

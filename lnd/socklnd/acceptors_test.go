@@ -131,7 +131,8 @@ func TestSharedShutdown(t *testing.T) {
 				hellos, answers := []string{helloCtl, helloCtl1}, []string{answerCtl, answerCtl1}
 				last := 1 - first
 
-				var probes []*probe // one at the ending NI, one at the other, one that has not named an NI
+				// Three handshakes: with the NI that ends, with the other NI, and one that has not named an NI.
+				var probes []*probe
 				for i, opening := range []string{requests[first], requests[last], ""} {
 					probes = append(probes, n.connect(t, netip.AddrPortFrom(netip.MustParseAddr("10.0.0.1"), uint16(1000+i)).String(), "10.0.0.2:988"))
 					probes[i].send(opening)

@@ -132,7 +132,7 @@ func (a *acceptor) choose(h *handshake, want nid.NID) *NI {
 	return h.ni
 }
 
-// leave ends h. It takes it out of the list, unless settle has.
+// leave ends h, and takes it out of the list unless settle has done so.
 func (a *acceptor) leave(h *handshake) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -139,7 +139,7 @@ func (b *batch) failed(end int, err error) error {
 }
 
 // addNoops encodes as many of the NOOPs as there is room for and returns their
-// number. It is called once, after the messages.
+// number. It is called once, after the messages of the batch were added.
 func (b *batch) addNoops(noops ackQueue, c *conn) int {
 	noops = noops[:min(len(noops), maxBatchNoops)]
 	for _, cookies := range noops {

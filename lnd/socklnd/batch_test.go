@@ -145,8 +145,8 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// TestBatchAgain: ACKs that are equal to the one before are offered all at once, but for the last message
-// of a read. If they are refused, each is parsed. All are counted.
+// TestBatchAgain: ACKs that are equal to the one before are offered all at once, except for the last message
+// of a read. If the offer is refused, each ACK is parsed. All messages are counted.
 func TestBatchAgain(t *testing.T) {
 	spec.Covers(t, "SK-9")
 	ack := kernelPut(t, 0, nil)
@@ -156,7 +156,7 @@ func TestBatchAgain(t *testing.T) {
 		name    string
 		takes   bool
 		stream  []byte
-		offered int // ACKs after the second one of the stream that the driver offers to the batch at once, without Parse for each
+		offered int // number of ACKs, from the third one on, that the driver offers all at once, without a Parse for each
 		parsed  int
 		counted uint64
 	}{

@@ -14,7 +14,7 @@ const (
 	burstThink = 10 * time.Microsecond // longest time from the end of a write to the next message of a burst
 )
 
-// burst recognises a burst.
+// burst recognizes a burst.
 type burst struct {
 	run  int           // number of messages in a row, burstAfter at most
 	idle time.Duration // when the connection became idle

@@ -26,8 +26,8 @@ func (n *pollSet) add(fd uintptr) {
 		}
 	})
 	if n.file != nil {
-		// Edge-triggered: data that a reader leaves in its socket ends the polling of other
-		// readers only once.
+		// All readers poll this epoll instance. It is edge-triggered: data that one reader leaves in its
+		// socket wakes the other readers once, not again and again.
 		e := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET&(1<<32-1), Fd: int32(fd)}
 		_ = unix.EpollCtl(int(n.fd), unix.EPOLL_CTL_ADD, int(fd), &e) // if this fails, the reader polls until the limit
 	}

@@ -191,7 +191,8 @@ func TestInjectedChecksumError(t *testing.T) {
 	if !errors.Is(b.broken[0], syscall.EIO) {
 		t.Error(b.broken[0])
 	}
-	if counted := func() bool { return b.ni.counts[BadChecksum].Load() > 0 }; !lndtest.Poll(counted) { // counted when the connection closes
+	// The error is counted when the connection closes.
+	if counted := func() bool { return b.ni.counts[BadChecksum].Load() > 0 }; !lndtest.Poll(counted) {
 		t.Error("it is not counted")
 	}
 	for n := 1; len(b.arrivals()) == 0; n++ { // send until the back-off is over

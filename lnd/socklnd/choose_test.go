@@ -12,7 +12,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestChoice (SK-15): small messages leave on CONTROL, those from min_bulk on on BULK_OUT,
+// TestChoice (SK-15): messages smaller than min_bulk leave on CONTROL, larger ones on BULK_OUT,
 // priority messages on BULK_IN.
 func TestChoice(t *testing.T) {
 	spec.Covers(t, "SK-15")

@@ -26,12 +26,12 @@ const (
 type coalescing struct {
 	on      bool // the sending side is owned by a drain that begins at the next tick
 	lazy    bool // a lazy message is among the inline ones that wait
-	ticking bool // the timer of tick is set
+	ticking bool // the timer that calls tick is set
 	posted  int  // bytes of inline messages so far
 	fast    int  // value that posted has at the next tick if messages come fast enough that a buffer will be full soon
 	stretch int  // the time between ticks is coalesceTime * 2^stretch
 	atOnce  int  // drains that are to begin at once before one is delayed again
-	vain    int  // value of atOnce after the latest delay in vain, halved by each delay that was not
+	vain    int  // value of atOnce after the latest delay in vain; each delay that is not in vain halves it
 }
 
 // schedule leaves what waits to a drain, which begins at once or later. The caller holds mu and owns the

@@ -79,7 +79,8 @@ func TestCoalesce(t *testing.T) {
 	})
 }
 
-// TestCoalesceLone: a message that follows no other one soon waits for no timer, nor for a drain.
+// TestCoalesceLone: a message that does not follow soon after another one leaves at once: it does not wait
+// for a timer or a drain.
 func TestCoalesceLone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		u, k := postingHost(t)

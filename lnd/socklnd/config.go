@@ -91,8 +91,8 @@ type Config struct {
 
 	// BusyPoll (busy_poll) is how long a reader that finds no data keeps reading before it blocks;
 	// between reads it yields to other threads. Only one reader of a driver at a time does so. 0:
-	// every reader blocks at once. It saves the sleep and the wake-up where answers come soon, and
-	// costs CPU time where they do not. Local policy.
+	// every reader blocks at once. Busy-polling saves the sleep and the wake-up where answers come
+	// soon, and costs CPU time where they do not. Local policy.
 	BusyPoll time.Duration
 
 	// ControlTOS replaces TOS on CONTROL connections, and for everything that leaves on
@@ -189,8 +189,8 @@ const prioInteractive = 6
 // defaultTimeout is the value of lnet_lnd_timeout with LNet's defaults.
 const defaultTimeout = 49 * time.Second
 
-// forNI returns c, which has its other defaults, with the defaults that depend on the NI: on its
-// address and on LNet's time-out for drivers.
+// forNI returns c, whose other defaults are set already, with the defaults that depend on the NI: on
+// its address and on LNet's time-out for drivers.
 func (c Config) forNI(addr netip.Addr, timeout time.Duration) Config {
 	c.SockTimeout = cmp.Or(c.SockTimeout, cmp.Or(timeout, defaultTimeout))
 	if c.ConnsPerPeer == 0 {
@@ -199,7 +199,7 @@ func (c Config) forNI(addr netip.Addr, timeout time.Duration) Config {
 	return c.withSockets()
 }
 
-// override returns c, which has its defaults, changed by the tunables that one NI has for itself.
+// override returns c, whose defaults are set already, with the values of the tunables that were set for one NI.
 func (c Config) override(values map[string]int) (Config, error) {
 	derived := c.ControlTOS == cmp.Or(c.TOS, classCS5)
 	if err := lnd.Override(c.Tunables(), values); err != nil {

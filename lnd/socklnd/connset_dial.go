@@ -59,7 +59,7 @@ func (s *connSet) act(now time.Duration, out *setOutput) {
 	}
 }
 
-// nextRedial returns when a dial-only node may dial without a message to send.
+// nextRedial returns the time from which a dial-only node may dial without a message to send.
 func (s *connSet) nextRedial() time.Duration { return max(s.retryAt, s.redialAt) }
 
 // wake returns the next instant at which a dial is due without further input.

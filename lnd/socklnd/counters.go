@@ -84,7 +84,7 @@ const (
 	DatagramOwn       // a datagram of this NI, which the system looped back
 	DatagramNet       // a datagram for another net on the same interface
 	DatagramSource    // a datagram whose source NID does not have the address that it came from
-	DatagramGroup     // a datagram not sent to the group that it names, or to a group not joined
+	DatagramGroup     // a datagram to a group other than the one that it names, or to a group not joined
 	DatagramInterface // a datagram from another interface than the NI's
 	DatagramTooLong   // a datagram not sent: longer than the network's packets
 	DatagramFailed    // a datagram not sent: the system refused it

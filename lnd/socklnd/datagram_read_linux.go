@@ -22,7 +22,7 @@ type datagramReader struct {
 	look   bool // the next read may busy-poll: the last one brought datagrams for lnet
 
 	fn     func(fd uintptr) bool // method try as a function value, made once and not for each read
-	onceFn func(fd uintptr) bool // method once, likewise
+	onceFn func(fd uintptr) bool // method once as a function value
 	slots  []datagramSlot
 	msgs   []unix.Mmsghdr
 	n      int // number of datagrams that the last call read

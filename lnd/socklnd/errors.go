@@ -74,7 +74,7 @@ func brief(err error) string {
 		return err.Error()
 	case e.Err == nil:
 		return e.Reason.String()
-	case e.Reason == ConnectFailed: // the system's error is text enough
+	case e.Reason == ConnectFailed: // the text of the system's error is enough
 		return e.Err.Error()
 	}
 	return fmt.Sprintf("%v: %v", e.Reason, e.Err)

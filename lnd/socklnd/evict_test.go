@@ -38,7 +38,7 @@ func (c *answered) isClosed() bool {
 	return c.closed
 }
 
-// shaking is an acceptor for one handshake at a time, and such a handshake.
+// shaking is an acceptor that allows one unfinished handshake at a time, and the handshake that it has.
 type shaking struct {
 	h    *host
 	a    *acceptor

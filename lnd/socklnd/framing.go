@@ -71,7 +71,7 @@ func (ni *NI) seal(head []byte, payload ...[]byte) {
 		sum = ksock.UpdateChecksum(sum, p)
 	}
 	if ni.spoilSum.Load() && ni.spoilSum.Swap(false) {
-		sum = max(sum+1, 1) // as ksocknal_lib_csum_tx, but not 0, which means none
+		sum = max(sum+1, 1) // make it wrong as ksocknal_lib_csum_tx does, but not 0, which means no checksum
 	}
 	binary.LittleEndian.PutUint32(head[4:], sum) // field ksh_csum
 }

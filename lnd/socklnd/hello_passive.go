@@ -117,7 +117,8 @@ func (ni *NI) answer(h *ksock.Hello, peer nid.NID, t ksock.ConnType) []byte {
 	return b
 }
 
-// welcome decides about the connection.
+// welcome decides whether the connection becomes one of the peer that h names. It returns nil if so, else
+// the refusal.
 func (ni *NI) welcome(s *shake, h *ksock.Hello, settle func() bool) *refusal {
 	id, renamed := ni.identity(s, h)
 	if !renamed {

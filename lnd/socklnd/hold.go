@@ -51,8 +51,8 @@ func (h *held) recv() {
 }
 
 // hold waits for NI.Recv. While it waits, nothing is read from the connection, and the large buffer
-// is given back. It returns false if the connection ends before Recv is called and lnet gives the
-// message up.
+// is given back. If the connection ends before Recv is called, hold asks lnet to give the message up,
+// and returns false if lnet does so.
 func (r *reader) hold() bool {
 	r.c.midway.Store(false)
 	select {
@@ -87,12 +87,12 @@ func (r *reader) awaitRecv() bool {
 	if r.c.peer.ni.up.Abandon(&r.d) {
 		return false
 	}
-	<-r.held.wait() // Recv is about to come; reading the payload then fails
+	<-r.held.wait() // lnet is about to call Recv; after that, reading the payload fails
 	return true
 }
 
-// watch waits until the other end of c has hung up, and returns true, or until
-// recv is called or c closed.
+// watch waits until the other end of c has hung up, and then returns true. It returns false
+// when recv is called or c is closed.
 func (h *held) watch(c *conn) (gone bool) {
 	h.mu.Lock()
 	if len(h.resume) > 0 {

@@ -29,7 +29,7 @@ type inlines struct {
 	*host
 	ends  []inlineEnd // guarded by host.mu
 	last  []bool      // for each of ends, whether it was the last one of the buffer; guarded by host.mu
-	onEnd func()      // called at the beginning of each end; nil: no call
+	onEnd func()      // called first when ends of messages are reported; nil: no call
 	spent bool        // there is no credit for another buffer
 	opens int         // number of messages that were the first ones in a buffer
 }
@@ -132,7 +132,7 @@ func TestPostBatch(t *testing.T) {
 }
 
 // TestPostCut: the connection ends while it takes a batch. The messages that it took whole have
-// left; each of the others fails, and counts as buffered until then. Only the last one closes the buffer.
+// left; each of the others counts as buffered until it fails. Only the last one closes the buffer.
 func TestPostCut(t *testing.T) {
 	spec.Covers(t, "LN-6")
 	bubble(t, func(t *testing.T) {
@@ -176,7 +176,7 @@ func TestPostCut(t *testing.T) {
 }
 
 // TestPostCopies: an inline message leaves once for itself and once for each of its copies. If the connection
-// ends meanwhile, the messages that it did not take whole fail.
+// ends meanwhile, the messages fail that the connection did not take whole.
 func TestPostCopies(t *testing.T) {
 	spec.Covers(t, "PT-40")
 	bubble(t, func(t *testing.T) {

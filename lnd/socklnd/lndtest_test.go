@@ -75,7 +75,7 @@ func (c contract) unreachable() nid.NID {
 	return nid.MustParse("127.0.0.9@tcp")
 }
 
-// config returns the configuration of the run over f. There all IPv6 addresses are names for ::1,
+// config returns the configuration of the run over f. In runs with IPv6 all addresses are names for ::1,
 // from which every NI dials, so source addresses cannot be checked.
 func (c contract) config(f *tcpFabric) Config {
 	if c.ipv6 {

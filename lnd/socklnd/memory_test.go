@@ -23,7 +23,7 @@ func TestIdleMemory(t *testing.T) {
 		t.Skip("the race detector has memory of its own; the normal run measures")
 	}
 	// The runtime starts a goroutine with a stack of the average size that the last garbage collection
-	// found. Earlier tests may have made it large; in a node with many peers idle readers make it small.
+	// found. Earlier tests may have made this average large; in a node with many peers, idle readers keep it small.
 	parked := make(chan struct{})
 	defer close(parked)
 	for range 1000 {
@@ -41,7 +41,7 @@ func TestIdleMemory(t *testing.T) {
 	x.Send(put)
 	<-b.arrived
 	<-a.left
-	const all = 2*each + 1 // BULK_IN and BULK_OUT have each connections, CONTROL has one
+	const all = 2*each + 1 // connections: BULK_IN and BULK_OUT, as many of either as each says, and one CONTROL
 	for deadline := time.Now().Add(time.Minute); open(x.(*NI)) < all || open(y.(*NI)) < all; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d and %d of %d connections are open", open(x.(*NI)), open(y.(*NI)), all)

@@ -89,7 +89,8 @@ var hostile = []struct {
 	{name: "sent to the node, and names it", head: func(g *ksock.Datagram) { g.Header.DestNID = nid.MustParse("127.0.0.1@tcp") }, to: "127.0.0.1", want: DatagramGroup},
 }
 
-// TestHostileDatagrams: each is dropped and counted, and the next good datagram is received.
+// TestHostileDatagrams: each datagram of hostile is dropped and counted, unless its reason is ReasonNone,
+// and the next good datagram is received.
 func TestHostileDatagrams(t *testing.T) {
 	h, w := castHost(t), stranger(t)
 	good := netip.AddrPortFrom(netip.MustParseAddr("239.76.0.5"), h.ni.cfg.MulticastPort)
@@ -116,7 +117,7 @@ func TestHostileDatagrams(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		n := i + 1 + int(want[ReasonNone]) // a good datagram after each row of the table, and the rows that are good themselves
+		n := i + 1 + int(want[ReasonNone]) // good datagrams so far: one after each row, and the rows that are good themselves
 		h.await(tt.name, func() bool { return len(h.arrived) >= n })
 		lndtest.Poll(func() bool { return tt.want == ReasonNone || h.ni.counts[tt.want].Load() >= want[tt.want] })
 		if got := h.ni.counts[tt.want].Load(); len(h.arrivals()) != n || tt.want != ReasonNone && got != want[tt.want] {

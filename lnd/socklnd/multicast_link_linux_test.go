@@ -144,7 +144,7 @@ func TestMulticastOverrun(t *testing.T) {
 		s.cast(size)
 	}
 	close(stop)
-	// The next datagram that finds room has the count of lost ones with it.
+	// The system reports the number of lost datagrams with the next one that finds room.
 	for begin := time.Now(); b.ni.cast.missed.Load() == 0; runtime.Gosched() {
 		if time.Since(begin) > b.patience {
 			t.Fatalf("no news of what was missed: %+v", b.ni.Snapshot().Multicast)

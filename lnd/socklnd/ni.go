@@ -25,7 +25,7 @@ type NI struct {
 	incarnation uint64
 	clock       machine.Clock
 	up          lnd.Upcalls
-	inline      lnd.InlineUpcalls // up; nil if it takes no inline messages
+	inline      lnd.InlineUpcalls // up as InlineUpcalls; nil if the layer above takes no inline messages
 	tap         lnd.Tap           // capture of connections; nil: no capture
 	log         *slog.Logger
 	warned      shell.Warnings[Reason, nid.ProcessID]
@@ -46,8 +46,8 @@ type NI struct {
 	cast casting // state of multicast
 
 	recent   shell.Recent[peer] // targets of earlier messages
-	messages shell.Messages     // messages that are not finalized; closing: no new ones are taken
-	dials    shell.Messages     // attempts to connect that are under way; closing: no more begin
+	messages shell.Messages     // messages that are not finalized; once it is closed no new ones are taken
+	dials    shell.Messages     // attempts to connect that are under way; once it is closed no more begin
 	dying    chan struct{}      // closed when all goroutines and connections have to end
 	ctx      context.Context
 	cancel   context.CancelFunc // cancels ctx when dying is closed

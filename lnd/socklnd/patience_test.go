@@ -30,8 +30,8 @@ func TestSetTimeout(t *testing.T) {
 	}
 }
 
-// TestSetTimeoutOfOneNI: an NI whose own tunables have a sock_timeout keeps it, and one whose tunables
-// have 0 follows LNet's, whatever the driver has.
+// TestSetTimeoutOfOneNI: if the tunables of an NI set a sock_timeout, the NI keeps that. If they set 0, the
+// NI follows LNet's time-out, whatever sock_timeout the configuration of the driver has.
 func TestSetTimeoutOfOneNI(t *testing.T) {
 	for _, tt := range []struct {
 		driver time.Duration

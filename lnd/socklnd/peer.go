@@ -141,7 +141,7 @@ func (p *peer) cause() error {
 	return p.out.err
 }
 
-// arm sets the timer to wake, when set is stepped next.
+// arm sets the timer to the time wake, at which the connSet is to be stepped next.
 func (p *peer) arm(now, wake time.Duration) {
 	if wake == p.wakeAt {
 		return

@@ -14,7 +14,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// These tests play the behaviour of kernels when connections are opened and closed, as
+// These tests play the behavior of kernels when connections are opened and closed, as
 // recorded in tcp-ping-race, tcp-ping-teardown and tcp-err-peerlost, and that of a peer that
 // restarts with another incarnation.
 
@@ -40,10 +40,10 @@ func newRaceScene(t *testing.T) *raceScene {
 	}
 }
 
-// of3 makes a record of 10.0.0.1 one of 10.0.0.3.
+// of3 replaces the address 10.0.0.1 in a record by 10.0.0.3.
 func of3(record string) string { return strings.ReplaceAll(record, "0100000a", "0300000a") }
 
-// opens plays the handshake of a connection that the winner dials.
+// opens plays the handshake of a connection that 10.0.0.3, the winner of the race, dials.
 func (s *raceScene) opens(from, opening, answer string) *probe {
 	s.t.Helper()
 	p := s.net.connect(s.t, from, "10.0.0.2:988")
@@ -171,9 +171,9 @@ func TestPeerLost(t *testing.T) {
 	})
 }
 
-// TestComingBack: a kernel refuses a node that comes back with another incarnation while
-// it closes the old connections. The message waits for one retry, and no peer is reported
-// as down.
+// TestComingBack: this node has restarted with another incarnation. While a kernel closes the
+// connections of the old incarnation, it refuses new ones. The message waits for one retry, and no
+// peer is reported as down.
 func TestComingBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, l := dialScene(t, Config{})

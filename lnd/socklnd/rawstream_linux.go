@@ -23,18 +23,18 @@ type rawStream struct {
 	rc    syscall.RawConn
 	poll  *polling
 	muted bool // arriving data wakes no thread, see mute
-	polls bool // the latest polling has found data of this socket
+	polls bool // the latest busy-polling has found data of this socket
 
-	// The arguments and results of the read in progress.
+	// The function that reads, and the arguments and results of the read in progress.
 	readFn  func(fd uintptr) bool
 	tryFn   func(fd uintptr) bool // tryRead; readFn calls it while it busy-polls
 	rvec    *vector
 	rsmall  []byte      // buffer for a small read while idle
 	rbuf    *readBuffer // buffer for a large read while idle
-	rlimit  int         // most bytes of a read while idle; 0: rvec is the target
+	rlimit  int         // limit of a read while idle, in bytes; 0: not idle, read to rvec
 	rn      int
 	rerr    syscall.Errno
-	writeFn func(fd uintptr) bool // the write; the next fields are its arguments
+	writeFn func(fd uintptr) bool // the function that writes; the next fields are its arguments and results
 	wsmall  []byte                // bytes to write; nil: wvec has them
 	wvec    *vector
 	wwait   bool

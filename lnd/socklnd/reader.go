@@ -42,7 +42,7 @@ type reader struct {
 	batcher lnd.Batcher // the layer above, if it receives in batches; nil: it does not
 	batched bool        // a message since the last EndBatch had More set
 	latest  int         // index in the field bytes where the latest message begins, if the next one may repeat its header; else -1
-	refused int         // index in the field bytes behind the messages that lnet has refused to take all at once; 0: none in this batch
+	refused int         // end, as index in the field bytes, of the messages that lnet has refused to take all at once; 0: none in this batch
 	msgs    uint64      // messages that are not counted in rxMsgs yet
 
 	corked   int           // messages since the connection was corked last, modulo corkCheck

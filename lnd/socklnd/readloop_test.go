@@ -167,7 +167,7 @@ func TestReadLoop(t *testing.T) {
 		l.by.waiting.Store(true)
 		go func() { result <- l.loop.Receive(l.by) }()
 	}
-	for n, size := range []int{200, 900} { // the second comes in more than one read
+	for n, size := range []int{200, 900} { // the second message comes in more than one read
 		l.put(size)
 		l.wantEnd(result, true)
 		l.wantInside(51 + int64(n))

@@ -17,8 +17,8 @@ import (
 	"ulnet/lnd/lndtest/effort"
 )
 
-// claims returns the HELLO of a kernel with the i-th of many addresses in 10.0.0.0/8. All these
-// connections come from one address, which needs source_address: off.
+// claims returns the HELLO of a kernel with the i-th of many addresses in 10.0.0.0/8. Tests send
+// these HELLOs from one address, which needs source_address: off.
 func claims(i int) string {
 	var addr [4]byte
 	binary.LittleEndian.PutUint32(addr[:], 0x0a400000+uint32(i))
@@ -157,7 +157,7 @@ func TestConnectsAndResets(t *testing.T) {
 			p := n.connect(t, fmt.Sprintf("10.0.0.9:%d", 10_000+i), "10.0.0.2:988")
 			send := unhex(t, request+claims(i)+pingGet)[:cuts[i%len(cuts)]]
 			_, _ = p.Write(send[:min(len(send), 72)])
-			if i%len(cuts) > 4 { // this client has had its answer
+			if i%len(cuts) > 4 { // this client sends the ping, after the answer to its HELLO
 				p.read(56)
 				_, _ = p.Write(send[72:])
 			}

@@ -18,7 +18,7 @@ type Snapshot struct {
 	SourceAddress SourceAddress     // check of source addresses in force
 	Listen        netip.AddrPort    // listening address; zero without a listener
 	Handshakes    int               // unfinished handshakes of accepted connections; see Counters
-	Accepted      int               // connections that count for MaxConns: of all NIs of the address
+	Accepted      int               // accepted connections of all NIs at the address, which MaxConns limits
 	Tunables      map[string]any    // values of the tunables in force; see lnd.InForce
 	Messages      int64             // messages and buffers of inline messages taken by Send and not finalized yet
 	Peers         []PeerSnapshot    // peers, ordered by NID and PID

@@ -60,7 +60,7 @@ func (l *tunedListener) Accept() (net.Conn, error) {
 	if err == nil {
 		l.opts.tune(c)
 		if tc, ok := c.(*net.TCPConn); ok {
-			_ = tc.SetKeepAliveConfig(l.opts.keepalive) // here, because a listener of Config.Bind need not set it
+			_ = tc.SetKeepAliveConfig(l.opts.keepalive) // set here, because a listener from Config.Bind may not set it
 		}
 	}
 	return c, err

@@ -81,7 +81,7 @@ func TestControlIsMarked(t *testing.T) {
 	}
 }
 
-// TestControlIsMarkedIPv6: what IPv4 calls type of service is the traffic class.
+// TestControlIsMarkedIPv6: over IPv6, ControlTOS is the traffic class of control connections.
 func TestControlIsMarkedIPv6(t *testing.T) {
 	opts := Config{ControlTOS: 0xb8}.withDefaults().sockets()
 	l, err := opts.listen(netip.MustParseAddrPort("[::1]:0"))

@@ -39,7 +39,7 @@ func TestExchange(t *testing.T) {
 	}
 }
 
-// pattern returns n bytes that differ from their neighbours.
+// pattern returns n bytes that differ from their neighbors.
 func pattern(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -164,7 +164,7 @@ func TestUnfitMessage(t *testing.T) {
 	a.wantFinalized(1)
 	bad := &lnd.Message{Target: b.id()}
 	bad.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle()})
-	bad.Header.PayloadLength = 5 // the message has no such bytes
+	bad.Header.PayloadLength = 5 // but the message has no payload
 	a.ni.Send(bad)
 	if errs := a.wantFinalized(2); errs[1] == nil {
 		t.Error("sent without its payload")

@@ -6,8 +6,8 @@ import (
 	"ulnet/lnd/socklnd/ksock"
 )
 
-// versions are those of the protocol that an NI speaks: all from lowest to highest. It begins with
-// preferred if the version of the peer is unknown.
+// versions are those of the protocol that an NI speaks: all from lowest to highest. The NI dials a
+// peer whose version is unknown in the preferred one.
 //
 //	NI                      lowest  preferred  highest
 //	IPv4                    1       3          4

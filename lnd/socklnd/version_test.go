@@ -32,7 +32,8 @@ type dialogue struct {
 	version     ksock.Version // version that both sides use in the end
 }
 
-// The records of captures: what .11 dials and what .10 answers.
+// The records of captures: what the dialling node sends (its address ends in .11, or in ::2 over IPv6),
+// and what the other node answers (.10, or ::3).
 const (
 	acceptor10 = "0071ceac010000000a004d0a00000200"
 	hello3of11 = "63697245030000000b004d0a000002000a004d0a0000020039300000000000004eb6dab877dce91800000000000000000100000000000000"

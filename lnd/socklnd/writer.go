@@ -20,7 +20,7 @@ import (
 type writer struct {
 	c       *conn
 	drainFn func() // the method drain, bound once to avoid allocation
-	tickFn  func() // the method tick, likewise
+	tickFn  func() // the method tick, bound once to avoid allocation
 
 	mu        sync.Mutex
 	full      batchList // batches of inline messages that have no room for another one; guarded by mu

@@ -14,7 +14,7 @@ import (
 // a write before the drain has begun, the goroutine that posted the last message takes the
 // sending side over: it is running, and the drain may wait for a processor.
 
-// enoughBytes are enough inline messages for a write.
+// enoughBytes is the number of bytes of inline messages that are worth a write.
 const enoughBytes = batchMemory * 3 / 4
 
 // enough reports whether enough inline messages wait for a write. The caller holds mu.

@@ -66,9 +66,9 @@ type Request interface {
 type Conn interface {
 	// QPN is the number of the queue pair at this side.
 	QPN() uint32
-	// PostSend posts work requests, all of them or none. It fails with ErrFull, ErrState before
-	// Established at the requesting side, and ErrClosed. After an error of the connection it does
-	// not fail: the work requests complete as Flushed.
+	// PostSend posts work requests, all of them or none. It fails with ErrFull, with ErrClosed, and,
+	// at the requesting side before Established, with ErrState. After an error of the connection it
+	// does not fail: the work requests complete as Flushed.
 	PostSend(wrs []SendWR) error
 	// Disconnect ends the connection: posted work requests complete as Flushed, the peer gets a
 	// disconnect request, and the event Disconnected follows. Received messages that the
@@ -91,7 +91,7 @@ type TransportState struct {
 	Window   int           // bound of InFlight
 	RTT      time.Duration // smoothed round-trip time; 0: not measured yet
 	Silent   time.Duration // time since the peer's last progress, while packets are in flight; else 0
-	Retries  int           // ACK timeouts since then
+	Retries  int           // ACK timeouts since the peer's last progress
 }
 
 // EventKind is the kind of an event of a connection.
@@ -113,8 +113,8 @@ type Event struct {
 	// (MaxAcceptPrivate bytes) and in Rejected (MaxRejectPrivate). It is valid during the
 	// upcall.
 	Private []byte
-	// Reason of Rejected is the CM's: 28 for a consumer's, 8 if there is no listener, 10 if
-	// the peer takes this connection for an older one.
+	// Reason of Rejected is the CM's reason code: 28 if the peer's consumer rejected the request, 8 if
+	// there is no listener, 10 if the peer takes this connection for an older one.
 	Reason uint16
 	// Status of Disconnected is Success, or the error that ended the connection.
 	Status Status

@@ -67,9 +67,9 @@ type Device interface {
 	// NewPD makes a protection domain.
 	NewPD() (PD, error)
 	// NewCQ makes a completion queue for at least depth posted work requests, those of
-	// all its queue pairs together. It becomes longer if need be, so that each of them can
-	// have its MaxSends, also if all others have theirs. done gets the completions, some at
-	// a time; the batch is valid during the call.
+	// all its queue pairs together. It becomes longer if need be, so that all of its queue
+	// pairs can have MaxSends work requests posted at the same time. done gets the completions,
+	// some at a time; the batch is valid during the call.
 	NewCQ(depth int, done func(batch []Completion)) (CQ, error)
 	// Listen takes requests for connections to a port. request is called once for each.
 	// Then, or later, the consumer answers with Accept or Reject.

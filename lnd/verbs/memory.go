@@ -1,7 +1,7 @@
 package verbs
 
-// Access has the rights to a region besides sending from it. The numbers are those of libibverbs
-// (IBV_ACCESS_*).
+// Access has the rights to a region besides the right to send from it, which needs no bit. The numbers
+// are those of libibverbs (IBV_ACCESS_*).
 type Access uint8
 
 // Rights of access to a region.

@@ -30,7 +30,7 @@ func (o Op) String() string {
 type SendWR struct {
 	ID       uint64 // ID that the completion returns
 	Op       Op     // operation: Send or Write
-	Pieces   []SGE  // gathered in order; none is a message without bytes
+	Pieces   []SGE  // bytes of the message, gathered in order; empty: the message has no bytes
 	Signaled bool   // a completion is wanted; one in error comes in any case
 	// Remote is where a Write goes: one range, in one region of the peer.
 	Remote Frag

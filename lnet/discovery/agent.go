@@ -52,17 +52,17 @@ type Agent struct {
 
 	recoverer *recoverer
 
-	setting sync.Mutex // serialises SetDiscovery and Close, which no handler may call; taken before mu
+	setting sync.Mutex // serializes SetDiscovery and Close, which no handler may call; taken before mu
 
 	mu        sync.Mutex
 	machine   *engine.Machine // machine of discovery; guarded by mu, like all fields below
 	inbox     []engine.Input
-	batch     []engine.Input // the inputs that are being stepped; its memory is used again for the next inbox
+	batch     []engine.Input // inputs that are being stepped; the memory of this slice is used again for the next inbox
 	stepping  bool           // a goroutine is running the method input
 	out       engine.Output
 	timer     machine.Timer
 	exchanges map[uint64]portals.MDHandle
-	asked     map[nid.NID][]func(error) // called when the discovery of their NID ends; they do not block
+	asked     map[nid.NID][]func(error) // by NID: functions to call when the discovery of the NID ends; they do not block
 	edits     map[uint64]chan error     // channels for the answers about configured peers, by key; each channel has room for its answer
 	lastEdit  uint64                    // last key that was used in edits
 	closed    bool
@@ -231,7 +231,7 @@ func (a *Agent) Close(context.Context) error {
 	for _, md := range a.exchanges { // any order: the list is sorted below
 		open = append(open, md)
 	}
-	slices.Sort(open) // sorted, so that their events come in the same order in every run
+	slices.Sort(open) // sorted, so that the events of these MDs come in the same order in every run
 	clear(a.exchanges)
 	asked := a.asked
 	a.asked = make(map[nid.NID][]func(error))

@@ -30,7 +30,7 @@ const (
 func TestExchange(t *testing.T) {
 	spec.Covers(t, "PD-5")
 	for name, c := range map[string]struct {
-		first int // which of the two arrives first: B's push or ACK
+		first int // which message of B arrives first; 0: the push, 1: the ACK
 		want  []string
 	}{
 		"push first": {0, []string{"10.0.0.1@tcp ACK", "10.0.0.1@tcp PUT 5 10", "10.0.0.1@tcp PUT 5 11"}},
@@ -322,7 +322,7 @@ func TestDiscover(t *testing.T) {
 	}
 }
 
-// TestDiscoverCancelled: Discover returns when its context is cancelled, before the discovery
+// TestDiscoverCancelled: Discover returns when its context is canceled, before the discovery
 // has ended.
 func TestDiscoverCancelled(t *testing.T) {
 	w := newCable(t)

@@ -61,7 +61,7 @@ func (a *Agent) edited(list []engine.Edited) {
 	}
 }
 
-// endEdits fails what waits for an answer. The caller holds a.mu.
+// endEdits makes the calls of edit that wait for an answer fail. The caller holds a.mu.
 func (a *Agent) endEdits() {
 	for _, done := range a.edits { // any order: no call waits for another
 		done <- syscall.ESHUTDOWN

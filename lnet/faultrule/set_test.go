@@ -236,7 +236,7 @@ func TestReset(t *testing.T) {
 	s := newSet(t, 1, Drop, all(rate))
 	for range 10 {
 		seen[first(s)] = true
-		s.Arrives(0, header(wire.Put, 1), there) // a message in the next interval of the rule
+		s.Arrives(0, header(wire.Put, 1), there) // the first message of the rule's next window of rate messages
 		s.Reset(0, Drop)
 		if got := s.Rules(Drop)[0].Stats; got != (Stats{}) {
 			t.Fatalf("after the reset %+v", got)

@@ -15,7 +15,7 @@ type Snapshot struct {
 // Bucket counts the operations of a range of times.
 type Bucket struct {
 	Index int           `json:"-"`        // from First to Last, see Schema
-	UpTo  time.Duration `json:"up_to_ns"` // upper bound, part of the range, in nanoseconds; the largest number: there is none
+	UpTo  time.Duration `json:"up_to_ns"` // upper bound in nanoseconds, which belongs to the range; the largest Duration: there is no bound
 	Count uint64        `json:"count"`    // number of operations
 }
 

@@ -71,8 +71,8 @@ func (l layout) name(from, to sim.NodeID) nid.NID {
 	return simlnd.NIDOn(l.network(net), to, 0)
 }
 
-// routes returns the routes of a node: to every other net by each router's NID on the node's
-// own.
+// routes returns the routes of a node: to every other net, by the NID of each router on the node's
+// own net.
 func (l layout) routes(id sim.NodeID) (list []route.Route) {
 	if l.isRouter(id) {
 		return nil

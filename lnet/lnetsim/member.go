@@ -23,7 +23,7 @@ type member struct {
 	pcg   rand.PCG
 	on    bool // the node starts operations at the configured rate
 	ops   uint64
-	marks []uint8 // marks of each operation; see mark
+	marks []uint8 // for each operation what has happened to it, such as markDelivered
 	busy  int     // number of operations in flight
 
 	probing int // round of the probes that are being started; 0: operations that start are no probes

@@ -124,7 +124,7 @@ func (n *network) boot(h, _ *simlnd.Host) (err error) {
 	return err
 }
 
-// mark returns the mark of an operation; nil if its initiator was restarted since.
+// mark returns the mark of an operation, such as markDelivered; nil if its initiator was restarted since.
 func (n *network) mark(from sim.NodeID, number uint64) *uint8 {
 	m := n.members[from]
 	i := number&(1<<incarnationShift-1) - 1

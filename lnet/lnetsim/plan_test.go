@@ -129,7 +129,7 @@ func (p *plan) fault(onlyOfProcesses bool) {
 // ofRail writes a fault of a node's rail.
 func (p *plan) ofRail(node int, begins, ends string) {
 	s, rail := p.span(), 1+p.IntN(p.rails)
-	p.later = append(p.later, func() { // later, when it is known when the node does not run
+	p.later = append(p.later, func() { // called after all faults are drawn, when the pauses of the node are known
 		p.Line("at %v do %d %s %d", p.awake(node, s.from), node, begins, rail)
 		p.Line("at %v do %d %s %d", p.awake(node, s.to), node, ends, rail)
 	})

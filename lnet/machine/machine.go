@@ -33,7 +33,7 @@ const Never = time.Duration(math.MaxInt64)
 
 // Machine is the state machine of a protocol.
 type Machine[In, Out any] interface {
-	// Step applies in at instant now, appends effects to out, and returns the
+	// Step applies the input in at instant now, appends effects to out, and returns the
 	// instant at which it wants a zero In, or Never.
 	Step(now time.Duration, in In, out *Out) (wake time.Duration)
 }

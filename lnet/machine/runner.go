@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	minWake   = time.Millisecond      // a wake that is not later than now is moved this far
+	minWake   = time.Millisecond      // a wake that is not later than now is moved to now plus minWake
 	lateWake  = 10 * time.Millisecond // a timer that runs later than its wake by more than this counts as late
 	timerSlip = time.Millisecond      // how much too early a timer may run
 	keptOuts  = 16                    // number of outputs whose memory is kept
@@ -65,8 +65,8 @@ type Runner[In, Out any] struct {
 	changed  sync.Cond // signalled when applying, closed or n changes; mu guards all below
 	queue    []In      // inputs that wait; a ring of cfg.Queue places
 	head, n  int
-	pending  []*Out // effects of the steps that are being applied; its memory is used again for the next pending
-	batch    []*Out // being applied, then the memory of the next pending
+	pending  []*Out // outputs of steps, to be applied after those in batch
+	batch    []*Out // outputs that are being applied; pending then gets the memory of this list
 	free     []*Out
 	applying bool
 	waits    bool // applying is true, but no goroutine applies effects until a timer begins the next turn
@@ -78,7 +78,7 @@ type Runner[In, Out any] struct {
 	broken   error // error of the first bad wake, for cfg.Fault; nil: none, or Fault was called
 }
 
-// NewRunner returns a Runner, which steps nothing before Do, or Offer and Run.
+// NewRunner returns a Runner. It does not step the machine before Do is called, or Offer and Run.
 func NewRunner[In, Out any](cfg Config[In, Out]) *Runner[In, Out] {
 	r := &Runner[In, Out]{
 		cfg: cfg, queue: make([]In, cfg.Queue), wake: Never, timerAt: Never,
@@ -87,7 +87,7 @@ func NewRunner[In, Out any](cfg Config[In, Out]) *Runner[In, Out] {
 	return r
 }
 
-// Do steps the machine on in, which need not outlive the call. It returns true if the effects
+// Do steps the machine on the input in, which need not outlive the call. It returns true if the effects
 // have been applied already. If not, another goroutine or a timer applies them soon; if Apply
 // has called Do, they are applied after this Apply has returned. After Close it does nothing.
 func (r *Runner[In, Out]) Do(in In) (applied bool) {
@@ -101,8 +101,8 @@ func (r *Runner[In, Out]) Do(in In) (applied bool) {
 	return applied
 }
 
-// Offer queues in for Run and reports whether it did. It never blocks. A queued
-// input must own its memory: it outlives the call.
+// Offer queues the input in for Run, and reports whether it has queued it. It never blocks. A
+// queued input must own its memory: it outlives the call.
 func (r *Runner[In, Out]) Offer(in In) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -228,8 +228,8 @@ func (r *Runner[In, Out]) apply() {
 	r.applyAll()
 }
 
-// setTimer sees to it that the machine is woken. A timer that fires before the wake is not changed
-// now, but set again when it fires. That saves work, because most inputs put off the wake, and
+// setTimer makes sure that a timer wakes the machine. If the timer is set for an instant before the wake, setTimer
+// leaves it, and it is set again when it has fired. That saves work, because most inputs put off the wake, and
 // timers fire far less often.
 func (r *Runner[In, Out]) setTimer(now time.Duration) {
 	if r.closed || r.wake == Never || now < r.timerAt && r.timerAt <= r.wake {

@@ -78,7 +78,7 @@ func TestRunnerReplacedTimer(t *testing.T) {
 				r.Do(in)
 			}
 			time.Sleep(500 * time.Millisecond)
-			r.Do("7777777") // the three timers that run then find nothing to do
+			r.Do("7777777") // the three earlier timers run after this, and find nothing to do
 			time.Sleep(time.Minute)
 			r.Close()
 			want := []string{`0s "333"`, `0s "22"`, `0s "1"`, `500ms "7777777"`, fmt.Sprintf("%v %q", 7500*time.Millisecond+delay, "")}

@@ -125,7 +125,7 @@ func (n NID) Net() Net { return netFromValue(n.head) }
 // longer address, its first four bytes.
 func (n NID) Number() uint32 { return n.addr[0] }
 
-// Hash returns a hash of the address. Neighbouring addresses of one network have different low bits.
+// Hash returns a hash of the address. Its low bits differ for consecutive addresses of a network.
 // It takes a pointer because a NID that was just written stalls the processor when it is copied.
 func (n *NID) Hash() uint32 { return n.addr[0] ^ n.addr[1] ^ n.addr[2] ^ n.addr[3] }
 

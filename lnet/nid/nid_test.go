@@ -191,7 +191,7 @@ func TestAllocates(t *testing.T) {
 	}
 }
 
-// TestHash: neighbouring addresses have different low bits, short ones and long ones.
+// TestHash: the hashes of consecutive addresses, short or long, differ in their low bits.
 func TestHash(t *testing.T) {
 	for _, prefix := range []string{"10.0.0.", "fd00::"} {
 		seen := map[uint32]string{}

@@ -6,9 +6,9 @@ import (
 )
 
 // The numeric text is that of NIDs and networks that LNet has no name for. For example,
-// "c0a80101@<17:0>" of type 17 has the words of the address in hex, joined by colons, and
-// "<type:number>". If an address of 5 bytes or more is no multiple of four bytes long, its
-// length follows, which LNet leaves out: "1020304:5060700/7@<17:0>".
+// "c0a80101@<17:0>" is a NID of type 17: the words of its address in hex, joined by colons,
+// then "@" and "<type:number>". If an address of 5 bytes or more is no multiple of four bytes
+// long, its length follows, which LNet leaves out: "1020304:5060700/7@<17:0>".
 
 // appendNumericNet appends a numeric network, such as "<17:0>".
 func appendNumericNet(b []byte, n Net) []byte {

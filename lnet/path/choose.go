@@ -162,9 +162,9 @@ func (t *Table) overRails(q *Query, peer *Peer) (Choice, error) {
 	return c, err
 }
 
-// asWell reports whether a ping goes to exactly the NID that it is meant for, the one of the NI to, so
-// that the answer shows whether this NI is well. That is so if the NI to is as healthy as r, the best
-// NI of its node, and if the best local NI on its net is as healthy as l.
+// asWell reports whether a ping is to go to exactly the NID to which it is addressed, so that the answer shows
+// whether that NI of the peer (the parameter to) is well. It returns true if no other path is healthier: to.harm
+// must not exceed that of r, the best NI of the peer, and the best local NI on the same net at least as healthy as l.
 func (t *Table) asWell(to *Remote, l *Local, r *Remote) bool {
 	n := t.net(keyOf(to.NID))
 	return n != nil && to.harm.Load() <= r.harm.Load() && bestLocal(n).harm.Load() <= l.harm.Load()

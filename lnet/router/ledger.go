@@ -257,7 +257,7 @@ func (l *Ledger) End(t *Ticket, now time.Duration) {
 	}
 	t.granted, t.from, t.to = false, nil, nil
 	l.tickets--
-	l.scan(class, l.scanning) // before advance: the other neighbours take their turns before the sender, which is from
+	l.scan(class, l.scanning) // before advance, so that neighbours that wait for a buffer come before the sender (from)
 	l.advance(from)
 }
 

@@ -134,7 +134,7 @@ func TestStalledNextHop(t *testing.T) {
 		t.Errorf("%d stalls counted", s.Stalls)
 	}
 	b.End(first, StallTime+1)
-	b.waits(server, stuck, 1) // the message waits for a credit as before
+	b.waits(server, stuck, 1) // the client is not stalled any more, so the message waits instead of being refused
 	b.End(second, StallTime+2)
 }
 

@@ -106,7 +106,7 @@ type Silence struct {
 	known bool          // whether begun is set
 	down  bool
 	asked bool          // pings were sent since the net was last heard
-	at    time.Duration // time at which these pings were sent
+	at    time.Duration // time at which the pings were sent, if asked is set
 }
 
 // Begin begins to watch: the net is up until it has been silent for the time-out.

@@ -27,8 +27,8 @@ func (l *Ledger) advance(n *Neighbour) {
 }
 
 // scan gives buffers of a class to the neighbours that wait for one, in turn. It looks at as many of them
-// as tries says. If all of these have to wait, it looks at as many again, after those at which the last such scan has
-// ended: behind a crowd of messages for one next hop there may be some for others.
+// as tries says. If all of these have to wait, it looks at as many again, beginning where the last such scan has
+// ended, because messages to other next hops may follow many messages to one next hop that has its full share.
 func (l *Ledger) scan(class bufferClass, tries int) {
 	last := l.look(nil, class, tries)
 	if last == nil {

@@ -49,13 +49,13 @@ type Agent struct {
 	runner    *machine.Runner[engine.Input, engine.Output]
 	framework portals.Inbox              // requests of consoles
 	tests     portals.Inbox              // requests of test clients
-	outbox    portals.Outbox[note]       // requests
+	outbox    portals.Outbox[note]       // requests that this node sends
 	replies   portals.Outbox[struct{}]   // an outbox of their own, so that requests to many nodes do not keep replies from leaving
 	overload  atomic.Uint64              // requests dropped because too many effects waited
 	join      atomic.Pointer[func(Join)] // gets JOIN requests; nil: this node has no console
 	memory    *bulkMemory                // memory of bulk data
 
-	answers func(*portals.Event) // replyArrived, made once
+	answers func(*portals.Event) // the method value a.replyArrived, stored so that an RPC need not allocate it
 
 	mu       sync.Mutex
 	answered []*answer                      // answers for later RPCs; guarded by mu

@@ -57,7 +57,7 @@ type Status struct {
 	Moving     int    `json:"moving"`             // bytes of bulk data that this node serves now
 	Sent       uint64 `json:"sent"`               // requests sent
 	Received   uint64 `json:"received"`           // requests received
-	Dropped    uint64 `json:"dropped"`            // requests without a reply
+	Dropped    uint64 `json:"dropped"`            // requests received and not answered
 	Expired    uint64 `json:"expired"`            // RPCs that did not end within RPCTimeout
 	Errors     uint64 `json:"errors"`             // RPCs and transfers that the network failed
 	BulkGet    uint64 `json:"bulk_get"`           // bytes that the node has got as server
@@ -91,9 +91,9 @@ const (
 	mostPending = 1 << 14
 )
 
-// Bounds of the requests on their way, and of the replies, of which each has wire.MessageSize
+// The bounds of the outbox for requests, and of the outbox for replies. Each message has wire.MessageSize
 // bytes.
 const (
 	mostBytes    = 1 << 17 * wire.MessageSize
-	mostMessages = 1 << 14 // to one node
+	mostMessages = 1 << 14 // most messages to one node
 )

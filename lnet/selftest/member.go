@@ -12,8 +12,8 @@ import (
 
 // Joined is a session that this node has joined.
 type Joined struct {
-	Session wire.Session `json:"session"` // its id, which names its console
-	Name    string       `json:"name"`    // its name
+	Session wire.Session `json:"session"` // id of the session, which names its console
+	Name    string       `json:"name"`    // name of the session
 	Group   string       `json:"group"`   // the group of the console in which this node is
 }
 

@@ -56,8 +56,8 @@ func (l *lab) beginJoin() *error {
 	return &end
 }
 
-// TestJoins: a node asks a console for membership, and is in its session then; what the console
-// refuses, and silence, are errors that say what to do.
+// TestJoins: a node asks a console for membership, and is in its session then. A refusal by the
+// console, and no answer at all, are errors that say what to do.
 func TestJoins(t *testing.T) {
 	spec.Covers(t, "ST-33")
 	for name, tt := range map[string]struct {

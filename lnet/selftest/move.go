@@ -156,7 +156,7 @@ func (a *Agent) postBulk(e *engine.Effect) (portals.MDHandle, error) {
 			return
 		}
 		in := engine.Input{Kind: engine.Bulk, ID: id, Failed: ev.Err != nil || int(ev.MLength) != len(b)}
-		// The byte order of the server is not known before its reply, so both are good.
+		// The byte order of the server is not known before its reply, so the data may have the pattern of either order.
 		in.Corrupt = !in.Failed && !engine.Verify(b, check, false) && !engine.Verify(b, check, true)
 		a.runner.Do(in)
 	}})

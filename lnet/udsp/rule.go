@@ -15,8 +15,8 @@ type Rule struct {
 	Src Pattern `json:"src,omitzero"` // pattern of NIs of this node
 	Dst Pattern `json:"dst,omitzero"` // pattern of NIs of other nodes
 	Rte Pattern `json:"rte,omitzero"` // pattern of NIs of routers
-	// Priority is the value of a rule with one pattern; 0 is the best. Rules with two have
-	// none.
+	// Priority is the value of a rule with one pattern; 0 is the best. Rules with two
+	// patterns have no priority.
 	Priority path.Priority `json:"priority"`
 }
 

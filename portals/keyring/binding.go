@@ -6,10 +6,10 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Binding is the context that a code covers besides the message: a code for one binding does
-// not verify for another. Sender and receiver of a message build their bindings from the same
-// parts in the same order, so a protocol has one form for each kind of message. The zero
-// value adds nothing.
+// Binding is the context that an authentication code covers in addition to the message: a code for one
+// binding does not verify with another binding. Sender and receiver of a message build their bindings from
+// the same parts in the same order, so a protocol has one form for each kind of message. The zero value adds
+// nothing.
 type Binding struct {
 	b [64]byte
 	n uint8

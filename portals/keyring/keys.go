@@ -18,8 +18,8 @@ var (
 	ErrOnOff = errors.New("keys can be changed while the protocol runs, not introduced or removed: start it again")
 )
 
-// Keys are no, one or two keys: the first signs, all verify. The zero value has none. Keys are
-// comparable with ==, and print without their content.
+// Keys holds zero, one or two keys: the first signs, all verify. The zero value has none. Keys are comparable
+// with ==, and print without their content.
 type Keys struct{ first, second string }
 
 // NewKeys returns one or two keys. The error is [ErrCount], [ErrShort] or [ErrSame].
@@ -70,7 +70,7 @@ func Parse(text []byte) (Keys, error) {
 // Len returns the number of keys.
 func (k Keys) Len() int { return len(k.All()) }
 
-// All returns copies of the keys, the one that signs first.
+// All returns copies of the keys. The first one is the key that signs.
 func (k Keys) All() (keys [][]byte) {
 	for _, key := range []string{k.first, k.second} {
 		if key != "" {

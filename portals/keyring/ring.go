@@ -46,7 +46,7 @@ const CodeSize = 12
 // and verifies nothing. A Ring is for one goroutine at a time. Its methods do not allocate.
 type Ring struct {
 	keys  [2][]byte
-	macs  [2]hash.Hash // MACs of the first key, and of the second or nil
+	macs  [2]hash.Hash // MACs of the first key and of the second; nil: no second key
 	bound Binding
 	sum   [sha256.Size]byte
 

@@ -22,7 +22,7 @@ type driver struct {
 	// advice returns what a user can do if an NI could not be started. If advice is nil or
 	// returns "", the advice for all types is given.
 	advice func(error) string
-	// watched says that the link of an NI is that of the interface which has its address.
+	// watched says that an NI has the link state of the system's interface with the NI's address.
 	watched bool
 }
 

@@ -9,12 +9,12 @@ import (
 	"ulnet/lnet"
 )
 
-// links tells the NIs of a node when their links change: those whose drivers use an interface
-// of the system. The watcher starts with the first such NI.
+// links tells NIs of a node when their links change. It covers the NIs whose drivers use an interface of the
+// system. The watcher starts with the first such NI.
 type links struct {
 	node *Node
 
-	mu      sync.Mutex // serialises what NIs are told; taken before the locks of lnet
+	mu      sync.Mutex // serializes what NIs are told; taken before the locks of lnet
 	watcher *linkwatch.Watcher
 	failed  bool // no watcher could be made
 	closed  bool

@@ -37,8 +37,8 @@ import (
 	"ulnet/portals"
 )
 
-// Config says which node to start. The zero value of a field means its default, and the
-// zero Config a node on LNet's own default network.
+// Config says which node to start. The zero value of a field means its default, and the zero Config means a
+// node on LNet's own default network.
 type Config struct {
 	// Networks are the networks of the node and the interfaces or addresses for them, as in the
 	// tunable of that name: tcp(eth0), tcp(10.0.0.1),o2ib(eth1). Default tcp, on an interface
@@ -57,8 +57,8 @@ type Config struct {
 	Tap      lnd.Tap       // gets the bytes of all NIs; nil captures nothing
 	Tunables lnd.Tunables  // tunables of all NIs
 
-	// Few programs set the fields below. If one of these structs has a field that this struct
-	// has above, the field above counts unless it is zero.
+	// Few programs set the fields below. A field above takes precedence, unless it is zero, over the field of
+	// the same name in one of these structs.
 
 	LNet      lnet.Config      // Incarnation is by default the wall clock in nanoseconds
 	Discovery discovery.Config // discovery; the zero Limits.Timeout means the transaction timeout
@@ -102,7 +102,7 @@ type Node struct {
 	lnet      *lnet.Node
 	table     *portals.Table
 	discovery *discovery.Agent
-	drivers   []driver // one for each network type: two NIs on one address share its listener
+	drivers   []driver // one for each network type, so that two NIs on one address share a listener
 	links     links
 	clock     *timerfd.Clock // clock that Start made, and Close ends; nil: the caller gave one
 }

@@ -15,8 +15,8 @@ import (
 	"ulnet/portals/node"
 )
 
-// TestRouter: a node forwards PUTs with their ACKs and GETs with their REPLYs between two nets, over
-// TCP, over RDMA, and from one to the other, of all sizes.
+// TestRouter: a node forwards PUTs with their ACKs and GETs with their REPLYs of all sizes between two nets:
+// both over TCP, both over RDMA, or one of each.
 func TestRouter(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-1", "RO-7", "RO-14")

@@ -83,8 +83,8 @@ func newSender(b *testing.B, n int) *sender {
 	return s
 }
 
-// BenchmarkSend is what a PUT of 8 bytes in a group costs both nodes, with the system calls and a share of
-// the ACK.
+// BenchmarkSend is what a PUT of 8 bytes in a group costs both nodes, including the system calls and the
+// PUT's share of the group's ACK.
 func BenchmarkSend(b *testing.B) {
 	for _, n := range []int{1, 16} {
 		s := newSender(b, n)

@@ -218,7 +218,7 @@ func TestWaitersFollow(t *testing.T) {
 					runtime.Gosched()
 				}
 				a.converse(ctx, t, settle, b)
-				var least int64 // at the worse node: messages of a round that the waiting goroutine received itself
+				var least int64 // messages of a round that a waiting goroutine received itself: the smaller of both nodes' counts
 				// On a busy machine a pause of that goroutine may spoil a round, and some of those after it.
 				for began := time.Now(); time.Since(began) < time.Minute; {
 					before := [2]int64{a.followed.Load(), b.followed.Load()}

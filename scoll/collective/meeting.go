@@ -55,7 +55,7 @@ func register(a *scoll.Agent, id scoll.ServiceID, h scoll.Handler) (*meeting, er
 	return m, a.Handle(id, h)
 }
 
-// at returns the point with a name. The point stays until leave is called as often as at.
+// at returns the point with a name. The point stays until leave has been called once for each call of at.
 func (m *meeting) at(name string) *point {
 	p := m.points[name]
 	if p == nil {

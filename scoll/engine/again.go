@@ -51,7 +51,7 @@ func (m *Machine) again(r *request) {
 	h.Sequence, h.Nodes, h.Root, h.Live = g.sequence, uint32(roster.Len()), uint32(rank), roster.Digest()
 	delete(m.requests.byBits, r.bits)
 	r.bits, r.trailer, r.exposed, r.withdrawn = 0, r.trailer[:0], false, false
-	g.inFlight-- // join counts the request a second time
+	g.inFlight-- // the request is counted already, and join counts it again
 	l := g.spread(roster, h.Tree, rank, rank)
 	m.join(r, g, roster, l)
 	r.spawn(l)

@@ -8,7 +8,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// attempt delivers an attempt of the first broadcast to the live members.
+// attempt delivers a request that is an attempt of the broadcast with sequence number 1, which goes to the live
+// members only, and compares the effects with words.
 func (h *harness) attempt(sequence uint64, words string) {
 	h.t.Helper()
 	h.admitted(func(r *wire.RequestHeader) {
@@ -123,8 +124,8 @@ func (h *harness) disagree(sequence uint64) {
 
 // TestAttemptsApart: SC-A20, SC-43: while a broadcast to the live members waits for another
 // attempt, the root starts other broadcasts only as long as their sequence numbers are within
-// windowSize of that of its first attempt. Beyond it, members would take the next attempt for a
-// duplicate.
+// windowSize of the sequence number of that broadcast's first attempt. Otherwise members would take
+// the next attempt for a duplicate.
 func TestAttemptsApart(t *testing.T) {
 	spec.Covers(t, "SC-43", "SC-A20")
 	h := newHarness(t, 2, 0, nil)

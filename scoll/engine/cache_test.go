@@ -31,8 +31,8 @@ func (h *harness) quick(in Input) {
 	}
 }
 
-// oob delivers a request over an out-of-band group to a leaf, up to pre-request, and
-// reports whether the member takes it.
+// oob delivers to a leaf a request over an out-of-band group, lets the leaf proceed up to pre-request, and
+// reports whether the leaf accepts the request.
 func (h *harness) oob(index, sequence uint64) (taken bool) {
 	r := h.header()
 	r.Group = wire.GroupID{Index: index, Digest: h.members.Digest()}
@@ -45,8 +45,8 @@ func (h *harness) oob(index, sequence uint64) (taken bool) {
 	return len(h.effects) == 1 && h.effects[0].Kind == CallPreRequest
 }
 
-// regular delivers a request over a group that the root created to a leaf, up to pre-request,
-// and reports whether the member takes it. The message contains the list of members.
+// regular delivers to a leaf a request over a group that the root created, lets the leaf proceed up to
+// pre-request, and reports whether the leaf accepts the request. The message contains the list of members.
 func (h *harness) regular(index, sequence uint64) (taken bool) {
 	r := h.header()
 	r.Group = wire.GroupID{Creator: h.members.NID(0), Incarnation: 7, Index: index, Digest: h.members.Digest()}
@@ -95,8 +95,8 @@ func (h *harness) ask(o Outgoing) (refused bool) {
 	return false
 }
 
-// flat fails if a machine holds more groups than it may, or more memory at the end
-// than after a tenth of n groups.
+// flat fails the test if a machine holds more groups than it may, or more memory at the end than after a
+// tenth of n groups.
 func (h *harness) flat(n int, use func(i int) (refused bool)) {
 	h.t.Helper()
 	var before int64
@@ -214,7 +214,7 @@ func (h *harness) ours(index uint64) {
 	}
 }
 
-// known fails unless exactly the given groups are in the table.
+// known fails the test unless exactly the given groups are in the table.
 func (h *harness) known(want ...uint64) {
 	h.t.Helper()
 	var got []uint64
@@ -297,7 +297,7 @@ func TestHeldGroups(t *testing.T) {
 	h.known(20, 21, 22)
 	release := h.m.HoldGroup(of(22), testService)
 	h.m.table.remove(h.m.table.groups[keyOf(of(22), testService)])
-	release() // the group of the released handle has ended
+	release() // has no effect, because the group has left the table
 	h.known(20, 21)
 }
 

@@ -164,7 +164,7 @@ func (r *request) mayCarry(c *child, trailer []wire.Missing, carried []byte) boo
 	}
 	shape, free := r.shape(), r.below(c.Rank)
 	free[c.Rank] = false                                                // the child itself has not answered, so no answer of it can be carried
-	isNode := func(e wire.Missing) bool { return e.Scope == wire.Node } // a missing member's answer may cover members below it
+	isNode := func(e wire.Missing) bool { return e.Scope == wire.Node } // an entry about one member alone: members below it may have answered all the same
 	named := r.named(slices.DeleteFunc(slices.Clone(trailer), isNode))
 	before := wire.Carried{Last: true}
 	var below []int

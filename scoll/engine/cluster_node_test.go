@@ -184,7 +184,7 @@ func (n *simNode) call(now time.Duration, e *Effect) {
 		w.replies++
 		switch {
 		case e.Status != wire.OK:
-			delete(w.got, e.Rank) // without the last part the others do not count
+			delete(w.got, e.Rank) // without its last part, the other parts of an answer do not count
 		case e.Passed:
 			w.take(e.Rank, n.part(e.Data))
 		case e.Length > 0:
@@ -248,8 +248,8 @@ func (w *work) all() (b []byte) {
 	return b
 }
 
-// reply replies when the children have replied and the work is done: with the node itself and
-// all answers, or for the children alone.
+// reply replies when the children have replied and the work is done: with its own rank and all answers or,
+// with behaviour.below, with the answers alone.
 func (n *simNode) reply(id RequestID, w *work) {
 	s := &n.service
 	if !w.posted || !w.worked || w.root {

@@ -87,7 +87,7 @@ type simNode struct {
 	pending     *Outgoing
 	bulk        []byte
 	sends       int
-	news        sim.NodeID // a death that this node has not learned of yet
+	news        sim.NodeID // a node of whose death this node has not learned yet
 	outs        int
 	errands     []errand // actions that services still have to do later
 	came        []byte   // the payload of the reply that arrived last

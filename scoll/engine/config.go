@@ -18,7 +18,7 @@ const (
 	maxMembers    = 131_072
 	maxGroups     = 8192
 	maxChildren   = 1024
-	maxAttempts   = 3         // bound of the attempts to reach the live members
+	maxAttempts   = 3         // how many attempts a broadcast has to reach all live members
 	maxTries      = 3         // tries to send a message that cannot be sent
 	maxListSize   = 256 << 20 // bytes of all lists of members that are being fetched at a time
 	maxTombstones = 4096

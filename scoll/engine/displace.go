@@ -101,12 +101,12 @@ func (m *Machine) victim(g *group, tooMany, over bool) *group {
 // can be under way. It is false for nil.
 func (m *Machine) isIdle(g *group) bool { return g != nil && m.now-g.used >= 2*m.cfg.MaxTimeout }
 
-// candidates are the groups of a class that may be displaced. oldest is the least recently used group
-// of all nodes, hog that of the node whose requests brought the largest share, and own that of the
-// node that brought the new group.
+// candidates are the groups of a class that may be displaced. oldest is the least recently used group of all.
+// hog is the least recently used group of the node that has the largest share, and own that of the node that
+// brought the new group.
 type candidates struct {
 	oldest, hog, own *group
-	most, wanted     uint64 // share of the node of hog, and of the node that brought the new group; wanted includes the new group
+	most, wanted     uint64 // shares of two nodes: of the one that has hog; of the one that brought the new group, this group included
 }
 
 // candidatesFor returns the candidates. If tooMany is set, it considers all groups, and the share of a

@@ -20,10 +20,10 @@ const (
 	Timer      InputKind = iota
 	Broadcast            // uses Broadcast: send it; the effect Began has the same Token
 	Arrival              // uses From, Data, Cut, Wall, Signed: a request arrived
-	Return               // uses From, Bits, Data (header), Payload or Carried, Trailer, Length (without a code), Cut, Signed: a reply arrived
+	Return               // uses From, Bits, Data (header), Payload or Carried, Trailer, Length (without authentication code), Cut, Signed: a reply arrived
 	Answer               // ID, Size, Final, Below, Status: the service replies; Final: the last part; Below: for the members below alone, Status is the node's own
 	Abort                // uses ID: the service aborts the request
-	Register             // Service, OOB, Pinned: a service exists; OOB: it maps out-of-band groups; Pinned: these stay
+	Register             // Service, OOB, Pinned: a service exists; OOB: it maps out-of-band groups; Pinned: these stay in the cache
 	Unregister           // uses Service: the service was unregistered
 	Create               // uses Broadcast: create the group Group with Members
 	Health               // uses From, Alive, Lifetime: news of discovery
@@ -121,8 +121,8 @@ const (
 	Created        // uses Token, Status, Group, Missing: the attempt to create a group, or to destroy one, has ended with Status
 	CallPreRequest // ID, To (parent), Children, Members, Whole, Data (payload), Header, Again (CallIncoming will not follow); the root makes this call only before another attempt
 	CallIncoming   // uses ID, Status (of bulk data): call incoming-request
-	CallReply      // ID, Child, Rank (of the member that answers), Status, Collective, Part, Final, Length (of the payload), Passed: Data (the payload), Nodes, Entities
-	CallPostReply  // ID, Busy, Missing and Status (at the root): why the broadcast was never sent
+	CallReply      // ID, Child, Rank (of the member that answers), Status, Collective, Part, Final, Length (of the payload), Passed, Data (the payload, if Passed), Nodes, Entities
+	CallPostReply  // ID, Busy; at the root also Missing, and Status: OK, or why the broadcast was never sent
 	CallReplyOut   // uses ID, Status: call reply-out
 	CallMap        // uses ID, Service, Group: the service maps the group
 	WarnAhead      // To, Bits, Status: this node refused a message of To, because of the incarnation Bits; or, with Status EAHEAD, To refused a request of this node
@@ -150,7 +150,7 @@ type Effect struct {
 	Rank       int                 // rank of the member that has answered
 	Room       int                 // bytes of carried answers that the child's reply may have
 	Part       uint32              // number of a message of a reply, from 0
-	ID         RequestID           // of the request; 0: none
+	ID         RequestID           // id of the request; 0: none
 	To         nid.NID             // receiver; the parent, or the node that a warning is about
 	Bits       uint64              // match bits for the replies
 	Length     uint64              // length of the data in bytes

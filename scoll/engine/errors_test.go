@@ -9,8 +9,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// TestRefused: SC-60, SC-61, SC-63, SC-64, SC-12, SC-81, SC-87 and SC-160: the machine answers
-// a message that it does not accept with the status, counts it, and calls no callback.
+// TestRefused: SC-60, SC-61, SC-63, SC-64, SC-12, SC-81, SC-87 and SC-160: the machine answers a message that
+// it does not accept with a status that says why. It counts the message and calls no callback.
 func TestRefused(t *testing.T) {
 	spec.Covers(t, "SC-12", "SC-60", "SC-61", "SC-63", "SC-64", "SC-81", "SC-87", "SC-160")
 	for _, c := range []struct {
@@ -76,9 +76,9 @@ func TestUnregistered(t *testing.T) {
 	}
 }
 
-// TestUnregisteredMeanwhile: SC-12: requests of a service that wait when it is unregistered, for a slot, for
-// the list of members or for the members of an out-of-band group, are refused at once. A request that runs
-// keeps its service, and after its end no other one begins.
+// TestUnregisteredMeanwhile: SC-12: when a service is unregistered, its requests that wait are refused at
+// once: those that wait for a slot, for the list of members or for the members of an out-of-band group. A
+// request that runs keeps its service, and after its end no other one begins.
 func TestUnregisteredMeanwhile(t *testing.T) {
 	spec.Covers(t, "SC-12")
 	h := crowded(t, 1)

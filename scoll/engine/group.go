@@ -35,7 +35,7 @@ type group struct {
 	creating bool          // the group is being created
 	complete bool          // all members know the group, as far as this node knows
 	last     bool          // the group ends with the last request under way
-	orphaned bool          // its creator has died: it leaves the table after the requests under way
+	orphaned bool          // the creator has died: the group leaves the table after the requests under way
 	inFlight int           // number of the group's requests under way
 	bytes    uint64        // size of the list, while the group is in the table
 	used     time.Duration // when the latest request of another node arrived

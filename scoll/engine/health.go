@@ -54,8 +54,9 @@ func (m *Machine) healthChanged(in *Input) {
 	}
 }
 
-// endWaits ends the waits for a node, as a child or as the parent that has pipelined bulk data, in
-// all requests that were forwarded to the children at the instant since or earlier.
+// endWaits ends the waits for a node: for its answer if it is a child, and for its pipelined bulk data if it
+// is the parent. It does so in all requests that were forwarded to the children at the instant since or
+// earlier.
 func (m *Machine) endWaits(id nid.NID, s wire.Status, since time.Duration) {
 	for _, r := range m.requests.slots {
 		if r.phase != running || r.since > since {

@@ -24,8 +24,8 @@ func (h *harness) from(rank int, change func(*wire.RequestHeader)) {
 // member 4 as its root.
 func forged(r *wire.RequestHeader) { r.Tree, r.Root = wire.Tree{Type: wire.KAry, K: 2}, 4 }
 
-// honest delivers the next broadcasts of two roots to member 7 from their real parent there,
-// member 6, and fails unless both are accepted.
+// honest delivers the next broadcasts of two roots to member 7 from member 6, its parent in both trees, and
+// fails the test unless both are accepted.
 func (h *harness) honest(sequence uint64, what string) {
 	h.t.Helper()
 	for _, root := range []uint32{0, 4} {
@@ -225,7 +225,7 @@ func extremes(b []byte, at, size int, put func([]byte)) {
 		changed := append([]byte(nil), b...)
 		var word [8]byte
 		binary.LittleEndian.PutUint64(word[:], value)
-		if value == 1<<63 || value == math.MaxUint64>>1 { // shifted to the size of the field: its highest bit alone, or all other bits
+		if value == 1<<63 || value == math.MaxUint64>>1 { // shifted, so that the field has its highest bit alone, or all bits but that one
 			binary.LittleEndian.PutUint64(word[:], value>>(64-8*min(size, 8)))
 		}
 		copy(changed[at:at+size], word[:])
@@ -295,8 +295,8 @@ func (h *harness) drain() {
 	}
 }
 
-// TestExtremeReplies: whatever value a child sends in a field of a reply, the request ends
-// with the other child's answer, and the next one succeeds.
+// TestExtremeReplies: whatever value a child sends in a field of a reply, the request ends with the other
+// child's answer, and the next request succeeds.
 func TestExtremeReplies(t *testing.T) {
 	fields := map[string][2]int{
 		"magic": {0, 4}, "version": {4, 2}, "size": {6, 2}, "root incarnation": {8, 8}, "sequence": {16, 8}, "flags": {24, 4},

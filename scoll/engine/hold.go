@@ -27,8 +27,8 @@ import (
 //     Then a member holds a request at most until the parent's timeout T, and its service has the
 //     rest of that time.
 
-// How long a member may hold a request. The bound is a multiple of the timeout of one level,
-// because each of the requests that get a slot before it may take as long as that timeout.
+// How long a member may hold a request. The bound is a multiple of the timeout of one level, because each
+// request that gets a slot before the held one may take as long as that timeout.
 const (
 	holdFactor = 4
 	leastHold  = 5 * time.Second
@@ -99,7 +99,7 @@ func (m *Machine) heardOfHolding(in *Input) {
 	}
 	c := &r.children[i]
 	if c.words++; c.state != waiting || w.Number <= c.word || c.words > 2*c.Size || r.header.Hold == 0 {
-		m.stats.Late++ // each node below sends a Hold and a release at most once
+		m.stats.Late++ // more would be wrong: each node below sends at most one Hold and one release
 		return
 	}
 	if c.word, c.held = w.Number, w.Held; c.at != machine.Never { // if c.at is Never, the method loaded sets it later

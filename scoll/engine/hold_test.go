@@ -58,7 +58,8 @@ func (h *harness) say(rank int, held bool) {
 	h.step(Input{Kind: Arrival, From: h.members.NID(rank), Data: (&wire.Hold{ReplyBits: h.bits, Number: h.words, Held: held}).AppendTo(nil)})
 }
 
-// refusedAs fails unless the latest step refuses a request for the whole subtree, and does nothing else.
+// refusedAs fails the test unless the latest step refuses a request for the whole subtree, and does nothing
+// else.
 func (h *harness) refusedAs(want wire.Status) {
 	h.t.Helper()
 	if h.want("refuse free"); h.refusal().Status != want || h.refusal().Flags&wire.ReplyCollective == 0 {
@@ -288,7 +289,7 @@ func TestHoldOvertaken(t *testing.T) {
 	h.words = 1
 	h.say(6, false) // the second message arrives first
 	h.words = 0
-	h.say(6, true) // then the first one
+	h.say(6, true) // then the first message arrives
 	if h.want(""); h.m.requests.get(h.id).heldBelow {
 		t.Error("held for ever")
 	}

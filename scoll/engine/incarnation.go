@@ -128,10 +128,10 @@ func (m *Machine) hasEarlier(of nid.NID, incarnation uint64) bool {
 	})
 }
 
-// confirm records the incarnation that a node reports of itself, and ends the state of its
-// earlier incarnations: groups that they created, their state as roots, and waits for their
-// replies. Waits that began after the time since go on: another node had reported the new incarnation
-// before that time, so these requests went to the new incarnation.
+// confirm records the incarnation that a node reports of itself, and ends the state of its earlier
+// incarnations: groups that they created, their state as roots, and waits for their replies. It does not end
+// waits that began later than since, because another node had reported the new incarnation by then, so these
+// requests went to the new incarnation.
 func (m *Machine) confirm(id nid.NID, incarnation uint64, since time.Duration) {
 	before, ended := m.incarnations.of[id], m.stats.Destroyed
 	m.incarnations.set(id, incarnation)

@@ -275,10 +275,10 @@ func TestRebootBeforeWait(t *testing.T) {
 	}
 	made(7)
 	h.want("pre")
-	made(8) // no request waits for member 6, so that it is asked later
+	made(8) // no request waits for member 6, so the question to it is sent later
 	h.want("pre")
 	h.now = h.m.incarnations.asked[0].at - time.Millisecond
-	h.step(Input{}) // the other requests are overdue in this step
+	h.step(Input{}) // the two requests above are overdue in this step
 	h.group = all
 	h.running(nil)
 	h.asked(testRTT)

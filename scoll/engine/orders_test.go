@@ -9,8 +9,8 @@ import (
 // orders steps an inner node with two children, in an order that choices determine.
 type orders struct {
 	*harness
-	choices []int // the alternative taken at each point
-	options []int // the number of alternatives at each point
+	choices []int // index of the event chosen at each point of the run
+	options []int // number of events that were possible at each point
 	plan    []int
 	todo    []func()
 	called  map[EffectKind]int

@@ -16,9 +16,9 @@ const maxWaiting = 4096
 // first decrease it grows by one for each broadcast that no member held. After the first
 // decrease it grows by one for each window of such broadcasts.
 type pace struct {
-	size   int // window: bound of broadcasts in flight; 0: firstPace
+	size   int // the window: how many broadcasts may be in flight; 0: firstPace
 	credit int
-	until  uint64 // sequence: broadcasts up to this one do not halve the window again
+	until  uint64 // broadcasts with sequence numbers up to this one do not halve the window again
 }
 
 // firstPace is the initial window. Members hold the requests that are too many for them.
@@ -84,7 +84,7 @@ func (m *Machine) depart(r *request) {
 
 // letGo sends waiting broadcasts after others have ended.
 func (m *Machine) letGo() {
-	for i := 0; i < len(m.opening); i++ { // a broadcast that ends at once adds its group again
+	for i := 0; i < len(m.opening); i++ { // no range loop: a broadcast that ends at once appends its group to m.opening
 		for g := m.opening[i]; len(g.waiting) > 0 && g.isOpen(); {
 			r := g.waiting[0]
 			g.waiting = slices.Delete(g.waiting, 0, 1)

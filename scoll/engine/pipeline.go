@@ -53,8 +53,8 @@ type overtaking struct {
 
 func (p *pipelines) init() { p.byOrigin = make(map[origin]*request) }
 
-// keep stores a Progress. If maxEarlyOfOne of the same parent are stored, it replaces the oldest of
-// these. If not, but maxEarly are stored, it replaces the oldest of all parents.
+// keep stores a Progress. If maxEarlyOfOne of the same parent are stored, it replaces the oldest of these.
+// Otherwise, if maxEarly are stored in all, it replaces the oldest of them.
 func (p *pipelines) keep(o overtaking) {
 	of := func(e overtaking) bool { return e.from.parent == o.from.parent }
 	count := 0

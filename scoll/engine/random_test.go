@@ -16,7 +16,7 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// plan is a cluster, the behaviour of its services, and faults.
+// plan is a cluster, the behavior of its services, and faults.
 type plan struct {
 	seed    uint64
 	rng     *rand.Rand

@@ -21,7 +21,7 @@ type rootState struct {
 	runs        []run  // broadcasts to the live members, the oldest first
 }
 
-// run is a broadcast to the live members that the service of this node was called for.
+// run records that the service of this node was called for a broadcast to the live members.
 type run struct {
 	first   uint64      // sequence number of the first attempt
 	payload wire.Digest // digest of the payload

@@ -98,7 +98,7 @@ func TestStrangerLists(t *testing.T) {
 	if n := h.m.shares.strangers; n.groups != 1 || n.bytes > strangerBytes || n.fetch != 0 {
 		t.Errorf("strangers hold %+v", n)
 	}
-	h.stranger(2, 1, 0, entities/3, nil) // a shorter list of another stranger displaces that of the first
+	h.stranger(2, 1, 0, entities/3, nil) // a shorter list of another stranger displaces the list of the first stranger
 	h.want("pre")
 	h.drain()
 	if n := h.m.shares.of[number(1)]; n.groups != 0 || h.m.shares.of[number(2)].groups != 1 {

@@ -68,7 +68,7 @@ type Agent struct {
 	manages      atomic.Pointer[map[GroupID]*managing] // managers by group; replaced as a whole, under mu
 	mu           sync.Mutex
 	stopped      bool               // the agent is closed; guarded by mu, like incarnations
-	incarnations map[GroupID]uint64 // by group that this node has left: incarnation with which it would join again
+	incarnations map[GroupID]uint64 // for each group that this node has left: incarnation with which the node would join it again
 	handling     []*Group           // groups that were left, and handlers of which may be running; guarded by mu
 
 	strays atomic.Uint64 // messages for groups that this node is not in
@@ -165,7 +165,7 @@ func (a *Agent) Close(ctx context.Context) error {
 	a.mu.Lock()
 	again := a.stopped
 	a.stopped = true
-	groups := slices.AppendSeq(slices.Clone(a.handling), maps.Values(*a.groups.Load())) // any order, and twice if one is being left: they are independent
+	groups := slices.AppendSeq(slices.Clone(a.handling), maps.Values(*a.groups.Load())) // any order: groups are independent; one that is being left may be in both lists
 	manages := *a.manages.Load()
 	a.mu.Unlock()
 	if !again {

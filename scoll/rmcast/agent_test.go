@@ -127,8 +127,8 @@ func TestAgentLeaves(t *testing.T) {
 	}
 }
 
-// TestAgentRestarts: RM-28 and RM-A8: a node dies and comes back as another member. Messages
-// that were in flight name the failed one.
+// TestAgentRestarts: RM-28 and RM-A8: a node dies and comes back as another member. The result of
+// a message that was in flight names the failed member.
 func TestAgentRestarts(t *testing.T) {
 	spec.Covers(t, "RM-28", "RM-A8")
 	s := newStacks(t, 6, link.Quality{}, nil)

@@ -116,7 +116,7 @@ type Group struct {
 	free    []*Sending
 	joined  chan struct{} // closed when this node is a member
 	gone    chan struct{} // closed when this node has left
-	ended   chan struct{} // closed when the functions of all posted messages have returned after that
+	ended   chan struct{} // closed after gone, when the functions of all posted messages have returned
 	why     error         // the result of Leave
 	member  bool
 	left    bool

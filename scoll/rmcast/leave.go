@@ -26,7 +26,7 @@ func (g *Group) Leave(ctx context.Context) error {
 	if g.a.inHandler() {
 		return ErrInHandler
 	}
-	late := make(chan struct{}) // closed if a running handler delays the end
+	late := make(chan struct{}) // closed if the group has not ended in time, because a handler still runs
 	timer := g.a.cfg.Clock.AfterFunc(g.cfg.Engine().Filled().LeaveAfter+stuckAfter, func() { close(late) })
 	defer timer.Stop()
 	g.BeginLeave()

@@ -112,8 +112,8 @@ func (m *managing) quorum(why error) {
 	m.a.log.Info("rmcast: most members are heard again, or another node manages the group", slog.Any("group", m.group))
 }
 
-// close ends managing. Until the instant by it waits for effects that are being applied,
-// because one that sends a message to this node itself may run a handler.
+// close ends managing. It waits, until the instant by at the latest, for effects that are being applied,
+// because an effect that sends a message to this node itself may run a handler.
 func (m *managing) close(by time.Duration) {
 	m.mu.Lock()
 	unwatch := m.unwatch

@@ -102,7 +102,7 @@ func (b *Broadcast) isIdleIfBusy() error {
 	return nil
 }
 
-// idleIfBusy checks all broadcasts, see isIdleIfBusy.
+// idleIfBusy checks that no member which the root of a broadcast reports as busy has run that broadcast.
 func (n *Net) idleIfBusy() error { return n.first((*Broadcast).isIdleIfBusy) }
 
 // inTime checks that no broadcast has taken longer than twice its timeouts, plus slack.
@@ -133,7 +133,8 @@ func (n *Net) first(check func(*Broadcast) error) error {
 	return nil
 }
 
-// latest returns the latest broadcast over a group; "": over any. nil: there is none.
+// latest returns the latest broadcast over a group or, if group is "", over any group. It returns nil if
+// there is none.
 func (n *Net) latest(group string) *Broadcast {
 	for _, b := range slices.Backward(n.ledger.list) {
 		if group == "" || b.Group == group {

@@ -126,7 +126,7 @@ func (n *Net) knows(want int, by sim.NodeSet) (bool, string) {
 	return true, ""
 }
 
-// Groups lists the groups of a node, which is up.
+// Groups lists the groups of a node. The node must be up.
 func (n *Net) Groups(id sim.NodeID) []scoll.GroupState { return n.incarnations[id].groups() }
 
 // history runs the checkers of histories.

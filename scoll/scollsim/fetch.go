@@ -14,7 +14,7 @@ type fetch struct {
 
 	there uint64 // bytes that have arrived
 	asked bool   // a GET is under way
-	data  []byte // the list of members; nil: bulk data
+	data  []byte // the list of members; nil: bulk data is fetched
 }
 
 // fetch starts a fetch.

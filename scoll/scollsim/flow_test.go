@@ -67,7 +67,7 @@ func inOrder(t *testing.T) func(*scollsim.Broadcast, sim.Incarnation) {
 	}
 }
 
-// reachedAll fails unless every broadcast was sent and reached all its members.
+// reachedAll fails the test unless every broadcast was sent and reached all its members.
 func reachedAll(t *testing.T, n *scollsim.Net) {
 	t.Helper()
 	bad := map[scoll.Status]int{}

@@ -43,7 +43,7 @@ type Broadcast struct {
 
 	order   order // what the scenario wants of the broadcast
 	excused bool  // the root was paused, slowed down or skewed
-	exact   bool  // isExact was called and returned nil
+	exact   bool  // isExact has been asked, and has found nothing wrong
 	ran     []run // runs of the broadcast, by node
 }
 

@@ -6,9 +6,9 @@ import (
 	"ulnet/lnd/sim/scenario/kit"
 )
 
-// FaultPlan draws a random scenario: a cluster, the behaviour of its services, faults, and
-// broadcasts by several roots during the faults. It expects that each broadcast ends within its
-// time limit, with an exact result.
+// FaultPlan draws a random scenario: a cluster, the behavior of its services, faults, and broadcasts by
+// several roots during the faults. It expects that each broadcast ends within its time limit, with an exact
+// result.
 func FaultPlan(seed uint64) string { return draw(seed, false) }
 
 // ServicePlan draws a random scenario on a network without faults. At any rank about half of

@@ -54,8 +54,9 @@ func (k KNomial) Size(v, n int) int { return min(k.span(v, n), n-v) }
 
 // Depth implements Topology. Below v, the node at offset x is at a level equal to the number of
 // nonzero digits of x. So the depth is the largest number of nonzero digits of any x below the
-// size. One x with that number is either the last offset, or has the last one's digits up to
-// some position, there a digit that is one smaller, and after it the largest digits.
+// size. The last offset, size-1, has that many nonzero digits, or else another x has them that is
+// made from the last offset: the same digits up to some position, there a digit that is smaller
+// by one, and after it the digit K-1 at each position.
 func (k KNomial) Depth(v, n int) int {
 	last := k.Size(v, n) - 1
 	most, above := 0, 0 // above: number of digits before position i that are not zero

@@ -41,8 +41,9 @@ func (w *wave) through(n int) time.Duration {
 // the message goes on sending it as long as some node does not have it (the optimal broadcast
 // of the LogP model).
 func Optimum(n int, latency, overhead time.Duration) time.Duration {
-	// The next arrivals: from nodes that have just sent, and from nodes that have just
-	// received. Each list is in order, because arrivals are taken in order.
+	// When a message arrives, its sender's next message arrives an overhead later (again), and its receiver's
+	// first message a latency later (first). Both lists are sorted, because arrivals are taken in order of
+	// time.
 	last := time.Duration(0)
 	again, first := make([]time.Duration, 0, n), append(make([]time.Duration, 0, n), latency)
 	for range n - 1 {
@@ -63,7 +64,7 @@ func Recommend(n int, latency, overhead time.Duration) KNomial {
 	best, least := KNomial(2), Latency(KNomial(2), n, latency, overhead)
 	for k := KNomial(3); int(k) <= min(n, maxRecommended); k++ {
 		if time.Duration(k-2)*overhead+latency >= least {
-			break // the root's last child gets the message no earlier than all nodes do in the best tree so far
+			break // wider trees are not better: the root's last child gets the message no earlier than the last node of the best tree so far
 		}
 		if d := Latency(k, n, latency, overhead); d < least {
 			best, least = k, d

@@ -75,8 +75,8 @@ func (t Tree) Level(rank int) int {
 	return level
 }
 
-// AppendChildren appends a node's children in the order of sending: the deepest subtree
-// first, of equally deep ones the largest, of those the highest virtual rank (SC-A3).
+// AppendChildren appends a node's children in the order of sending: the deepest subtree first, among equally
+// deep ones the largest first, and among equally large ones the highest virtual rank first (SC-A3).
 func (t Tree) AppendChildren(b []Child, rank int) []Child {
 	start, v := len(b), t.virtual(rank)
 	for i := 0; ; i++ {

@@ -9,8 +9,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// golden has the inner nodes of some trees: virtual ranks of the children in the order of
-// sending, their sizes and their depths (docs/spec, collectives §C.1).
+// golden has, for the inner nodes of some trees, the virtual ranks of their children in the order of sending,
+// and the sizes and depths of the children's subtrees (docs/spec, collectives §C.1).
 var golden = []struct {
 	topology Topology
 	n        int

@@ -14,7 +14,7 @@ import (
 
 // Node are the parameters of a node of a membership system.
 type Node struct {
-	Base  netip.Addr // address of the first node, by which others join; node i has the i-th after it
+	Base  netip.Addr // address of the first node, by which others join; node i has the i-th address after it
 	Index int        // index of this node
 	Nodes int        // number of nodes that start together
 	Port  uint16     // port of all nodes

@@ -192,8 +192,8 @@ func descriptors(t *testing.T) int {
 	return len(open)
 }
 
-// TestStopFrozen: workers that do not react are all killed at the same time, and not one after the
-// other, each after a grace period of its own.
+// TestStopFrozen: workers that do not react are killed together, after one grace period, not one
+// after another with a grace period for each.
 func TestStopFrozen(t *testing.T) {
 	const grace = time.Second
 	defer worker.SetGrace(grace)()

@@ -86,7 +86,7 @@ func TestActionEnds(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var r Ran
-			for after := 100 * time.Millisecond; len(r.Output) == 0 && after < time.Minute; after *= 3 { // again with more time if the run ended before the shell printed the process
+			for after := 100 * time.Millisecond; len(r.Output) == 0 && after < time.Minute; after *= 3 { // again with more time if the run ended before the shell had printed the process ID
 				ctx, cancel := context.WithCancel(t.Context())
 				if test.daemonEnds {
 					time.AfterFunc(after, cancel)

@@ -162,7 +162,8 @@ func (s *servers) allAnswered(o *Outcome, status scoll.Status) {
 
 type simHost = simlnd.Host
 
-// fakeView is a view of discovery: of the first n servers, those are alive that have not died.
+// fakeView is a view of discovery in which the first n servers are alive, except those that have
+// died.
 type fakeView struct {
 	n     int
 	dead  map[nid.NID]bool

@@ -86,8 +86,9 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// TestTrace: members say when they did what. Beginning at the root, the children that answered
-// last lead to a leaf, and their instants are in the order in which things happened.
+// TestTrace: the trace of each member says when the member did what. If one goes from the root to the child
+// that answered last, and so on at each member, one gets to a leaf, and the instants on this path are in the
+// right order.
 func TestTrace(t *testing.T) {
 	s := newServers(t, 22, nil)
 	for i, k := range s.nodes {

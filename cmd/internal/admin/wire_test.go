@@ -15,7 +15,8 @@ import (
 	"ulnet/scoll"
 )
 
-// TestRequestFormat: golden bytes, each truncation, and refused requests.
+// TestRequestFormat: the encoding of a request is the same as golden bytes. Each truncation of
+// these bytes, and each wrong value of a field, is an error.
 func TestRequestFormat(t *testing.T) {
 	q := Request{Version: 1, Verb: Run, ID: ID{1, 15: 16}, Answer: 0x1234, Limit: 0x56789, Name: "up", Text: []byte("text")}
 	b := q.AppendTo(nil)
@@ -49,7 +50,8 @@ func TestRequestFormat(t *testing.T) {
 	}
 }
 
-// TestAnswerFormat: golden bytes and truncations.
+// TestAnswerFormat: the encodings of answers are the same as golden bytes, and each truncation of
+// these bytes is an error.
 func TestAnswerFormat(t *testing.T) {
 	for _, test := range []struct {
 		name, want string

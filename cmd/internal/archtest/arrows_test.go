@@ -162,7 +162,8 @@ type Limit struct {
 const systemCallers = "lnet/machine/timerfd lnd/readloop lnd/linkwatch lnd/socklnd lnd/o2iblnd lnd/o2iblnd/internal/replay lnd/verbs/softroce lnd/verbs/ibv lnd/lndtest/cputime lnd/lndtest/netlab lnd/lndtest/smalldisk cmd/internal/... cmd/bench/..."
 
 // The packages that may import gopacket/layers, directly or through another package of gopacket, and
-// the packages whose tests may. It costs every process that contains it 6 MB and tens of milliseconds.
+// the packages whose tests may. Importing gopacket/layers costs every process 6 MB and tens of
+// milliseconds.
 const (
 	withGopacket  = "lnd/capture/encap cmd/lnetdump"
 	gopacketTests = "lnd/capture/... lnd/verbs/softroce cmd/..."

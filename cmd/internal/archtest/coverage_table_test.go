@@ -13,9 +13,9 @@ import (
 type Coverage struct {
 	spec    *Spec
 	claims  Claims
-	code    map[string][]string // by id of a row: files that name the row
-	mutants map[string][]string // by id of a row: patches that name the row in the text above their changes
-	bounds  map[string]bool     // by id: goals that cmd/bench measures
+	code    map[string][]string // files that name a row, by the row's id
+	mutants map[string][]string // patches that name a row in the text above their changes, by the row's id
+	bounds  map[string]bool     // ids of the goals that cmd/bench measures
 }
 
 // Cover finds the code, tests and mutants of the rows of s in texts and packages.

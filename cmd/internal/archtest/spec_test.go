@@ -46,7 +46,7 @@ func TestReferences(t *testing.T) {
 	s := readSpec(t)
 	for _, text := range texts {
 		if strings.HasPrefix(text.Name, "cmd/internal/archtest/") {
-			continue // such files contain examples of wrong references
+			continue // the files of this package contain examples of wrong references
 		}
 		for _, line := range s.Dangling(text) {
 			t.Error(line)

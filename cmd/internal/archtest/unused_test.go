@@ -16,7 +16,7 @@ const wireFormats = "lnet/wire lnet/nid lnd/socklnd/ksock lnd/o2iblnd/kib lnd/ve
 type symbol struct {
 	pkg, name string
 	at        token.Position
-	kind      string // why the name may be exported without a user; empty: it may not
+	kind      string // why the name may be exported although no other package uses it; empty: it may not
 }
 
 // maxUnused bounds the exported names that no other package mentions, in packages that programs
@@ -163,7 +163,7 @@ func (f *File) exported(pkg string) []symbol {
 				add(d.Name, "")
 			}
 		case *ast.GenDecl:
-			typed := false // the constant has the type of the one above it
+			typed := false // the latest constant with a value has a type or repeats a constant of an engine; constants without a value inherit this
 			for _, s := range d.Specs {
 				switch s := s.(type) {
 				case *ast.TypeSpec:

@@ -31,9 +31,9 @@ func onUse(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }
 
-// secretName matches names of settings, variables and fields whose values are secrets, and perhapsName
-// those whose values are secrets unless isSingle says otherwise. The values of fileNames are paths of
-// files, which stay in the report.
+// secretName matches names of settings, variables and fields whose values are secrets. perhapsName
+// matches names whose values are secrets, too, except fields for which isSingle returns false. The
+// values of fileNames are paths of files, which stay in the report.
 var (
 	secretName  = onUse(`(?i)secret|token|passw|passphrase|credential|private|authorization|api_?key|access_?key`)
 	perhapsName = onUse(`(?i)(^|[._-])keys?$`)
@@ -113,7 +113,7 @@ var patterns = []func() *regexp.Regexp{
 	onUse(`(?i)(\b(?:bearer|basic)\s+)[a-z0-9._~+/=-]{6,}`),
 	onUse(`(?i)((?:secret|token|passw|passphrase|credential|api_?key|access_?key|private_?key)[a-z0-9_.-]*["']?\s*[:=]\s*["']?)[^\s"',;&}\])]+`),
 	onUse(`(?i)((?:^|\s)--?[a-z0-9_.-]*(?:secret|token|passw|passphrase|credential|key)\s+["']?)[^\s"']+`), // options of commands
-	onUse(`(\boutput["']?[=:]\s*)(?:"(?:[^"\\]|\\.)*"?|[^\s"]+)`),                                          // what programs print, in both formats of the log
+	onUse(`(\boutput["']?[=:]\s*)(?:"(?:[^"\\]|\\.)*"?|[^\s"]+)`),                                          // the attribute output of log lines, in both formats of the log
 	onUse(`(://)[^/\s:@]*:[^/\s@]+@`),
 }
 

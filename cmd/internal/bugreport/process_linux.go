@@ -71,7 +71,7 @@ func listenerOf(socket string, wait time.Duration) (int, error) {
 
 // threads returns a line for each thread: its number, name, state, and where in the kernel it waits.
 func threads(dir string) []byte {
-	list, _ := filepath.Glob(dir + "/task/[0-9]*") // the pattern is valid
+	list, _ := filepath.Glob(dir + "/task/[0-9]*") // fails only for an invalid pattern
 	var out []byte
 	for _, t := range list[:min(len(list), maxThreads)] {
 		stat, err := readBounded(t+"/stat", 4096)

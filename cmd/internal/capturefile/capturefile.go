@@ -50,14 +50,14 @@ func Create(name string, keep int) (*os.File, error) {
 		if err := shift(name, max(keep, 1)); err != nil {
 			return nil, err
 		}
-		break // O_EXCL below leaves a file alone that another process has created under that name in between
+		break // if another process has created a file at that name meanwhile, O_EXCL below makes the open fail
 	}
 	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
-// Undo takes back a Create that renamed the capture which is still being written, live: it closes the file
-// created and gives live its name back. If the name leads to another file now, Undo leaves that alone. Older
-// captures keep the names that Create has given them, and the oldest stays deleted.
+// Undo takes back a Create that has renamed the capture live, which is still being written: it closes the
+// file created and gives live its name back. If the name leads to another file now, Undo leaves that file
+// alone. Older captures keep the names that Create has given them, and the oldest stays deleted.
 func Undo(name string, created, live *os.File) error {
 	defer created.Close()
 	switch {

@@ -117,7 +117,7 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// TestLeavesOthersAlone: Create refuses each name at which there is a file of another kind, and
+// TestLeavesOthersAlone: Create refuses a name at which there is a link, or a file that is no capture, and
 // that file keeps its content and its mode.
 func TestLeavesOthersAlone(t *testing.T) {
 	for _, test := range []struct {

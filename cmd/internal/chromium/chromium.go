@@ -48,7 +48,7 @@ type Browser struct {
 	mu      sync.Mutex
 	last    int                    // number of the last request; guarded by mu, like all below
 	waiting map[int]chan<- message // requests without an answer
-	tabs    map[string]*Tab        // by session
+	tabs    map[string]*Tab        // tabs by session
 }
 
 // message is a message of the protocol in either direction.
@@ -107,7 +107,7 @@ func Start(path, profile string) (*Browser, error) {
 // Close kills the browser with all its processes, and waits for it.
 func (b *Browser) Close() {
 	_ = syscall.Kill(-b.cmd.Process.Pid, syscall.SIGKILL) // fails if all have ended
-	_ = b.cmd.Wait()                                      // it was killed
+	_ = b.cmd.Wait()                                      // the error says that the browser was killed
 	_ = b.in.Close()
 	<-b.ends
 	_ = b.out.Close()

@@ -13,8 +13,8 @@ import (
 // completionTime bounds how long a completion waits for the daemon.
 const completionTime = time.Second
 
-// Offers are functions that return what shells offer for an argument or for the value of a flag,
-// by the name that the help gives it, such as NID. A function that cannot find out returns nil.
+// Offers maps names of arguments and of values of flags, as the help shows them, such as NID, to functions.
+// Each function returns what shells offer for that argument or value, or nil if it cannot find out.
 type Offers map[string]func(context.Context) []string
 
 // CompleteLive lets shells complete the arguments and the values of flags of all verbs below c. They

@@ -29,7 +29,7 @@ type Config struct {
 	DiscoveryDisabled  bool          // lnet_peer_discovery_disabled: peers are not discovered
 	ResponseTracking   int           // lnet_response_tracking, see lnet.Config
 	NUMARange          int           // lnet_numa_range: kept and shown, without effect
-	MaxInterfaces      int           // lnet_interfaces_max: NIs of a peer at most
+	MaxInterfaces      int           // lnet_interfaces_max: how many NIs a peer may have
 	SourceCheck        bool          // source_check: drop messages whose source is not the peer of their connection
 	PeerIdle           time.Duration // lnet_peer_idle_timeout, in seconds; 0: never
 
@@ -40,7 +40,7 @@ type Config struct {
 
 	PeerTimeout       time.Duration // peer_timeout, in seconds
 	PeerCredits       int           // peer_credits: messages in flight to a peer
-	PeerBufferCredits int           // peer_buffer_credits: router buffers of a peer; 0: as peer_credits
+	PeerBufferCredits int           // peer_buffer_credits: router buffers of a peer; 0: as many as peer_credits says
 	Credits           int           // credits: messages in flight of an NI
 
 	drivers.Set // sections and tunables of each driver

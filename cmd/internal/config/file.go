@@ -47,8 +47,8 @@ func Load(path string) (Config, error) {
 	return Parse(path, text)
 }
 
-// readFile returns the text of a configuration file. It cuts a text that is too long, but only so far
-// that Parse still refuses it.
+// readFile returns the text of a configuration file. Of a text that is too long it returns only the
+// beginning, which is still too long for Parse, so that Parse refuses it.
 func readFile(path string) ([]byte, error) { return readUpTo(path, maxFileSize) }
 
 // readUpTo returns the first most+1 bytes of a file.

@@ -29,7 +29,7 @@ type Handler struct {
 	On       []string      // on: selectors of events, see [SelectsEvent]
 	OnAt     Position      // position of the selectors in the file
 	Run      []string      // run: path of the program, and its arguments
-	Timeout  time.Duration // timeout: longest time of a run, until SIGTERM
+	Timeout  time.Duration // timeout: longest time of a run; then the program gets SIGTERM
 	Interval time.Duration // interval: least time between the starts of two runs
 	User     string        // user: user as which the program runs; empty: the user of lnetd
 	UserAt   Position      // position of the user in the file

@@ -13,7 +13,7 @@ import (
 // comment of each field begins with its key.
 type Routing struct {
 	Enable bool // enable: the node forwards messages
-	Tiny   int  // tiny: number of buffers without payload; 0: the usual number, for small and large, too
+	Tiny   int  // tiny: number of buffers without payload; 0: the usual number; the same holds for small and large
 	Small  int  // small: number of buffers of one page
 	Large  int  // large: number of buffers of 1 MiB
 	Memory int  // memory: bound of the buffers in MiB

@@ -23,7 +23,7 @@ type Scoll struct {
 
 	NID         nid.NID       // nid: the NID under which this node takes part; zero: the node's NID in the list of gossip, or its only one
 	RTT         time.Duration // rtt: estimated round-trip time
-	Guard       time.Duration // guard; 0: a quarter of rtt, at least 5 ms
+	Guard       time.Duration // guard: what timeouts add to rtt for each level of the tree; 0: a quarter of rtt, at least 5 ms
 	MinBulkRate int           // min_bulk_rate: lowest rate of bulk data, in bytes per second
 	MaxActive   int           // max_active: bound of requests of other nodes that run
 	MaxMembers  int           // max_members: bound of the nodes of a group

@@ -36,8 +36,8 @@ func serveCaptures(t *testing.T) *captures {
 	return c
 }
 
-// open opens captures as a client with this access, until one is refused or there are n. It returns the
-// last one. The test does not read the others.
+// open opens captures as a client with this access, until n are open or one is refused. It returns the last
+// open capture, and how many are open. The test reads none of the earlier ones.
 func (c *captures) open(t *testing.T, access Access, n int) (last io.Reader, opened int, err error) {
 	t.Helper()
 	c.access.Store(int64(access))
@@ -73,8 +73,8 @@ func TestGroupCannotTakeAllCaptures(t *testing.T) {
 	}
 }
 
-// TestTooManyCaptures: a capture for which there is no place is an error that says what to do, and no
-// empty answer.
+// TestTooManyCaptures: when the daemon serves as many captures as it can, a further client gets an
+// error that says what to do, not an empty answer.
 func TestTooManyCaptures(t *testing.T) {
 	c := serveCaptures(t)
 	_, opened, err := c.open(t, AccessWrite, 100)

@@ -25,12 +25,12 @@ type Client struct {
 	warn   io.Writer // where warnings go, see WarnTo
 
 	patience time.Duration // longest wait for the answer to a question that is not Long
-	watch    time.Duration // interval of the questions beside other requests, see watched
+	watch    time.Duration // interval of the questions that check the daemon while another request runs, see watched
 	most     int64         // most bytes of an answer
 }
 
-// Bounds of what a client takes from a socket behind which there may be a daemon that is stuck, or
-// something else.
+// Bounds of what a client accepts, because the process that listens at the socket may be a daemon
+// that is stuck, or another program.
 const (
 	patience  = time.Minute // enough for every question that is not Long, even with 200 000 clients
 	maxAnswer = 512 << 20   // several times the length of an answer that lists 200 000 clients
@@ -63,8 +63,8 @@ func (c *Client) Capture(ctx context.Context) (in io.ReadCloser, headersOnly boo
 	return answer.Body, answer.Header.Get(headersOnlyHeader) != "", nil
 }
 
-// Answer returns the answer to a question as it comes, in JSON. The path has its parameters. The
-// caller closes the reader.
+// Answer returns the answer to a question as it comes, in JSON. The path includes the parameters of the
+// question. The caller closes the reader.
 func (c *Client) Answer(ctx context.Context, path string) (io.ReadCloser, error) {
 	return c.do(ctx, http.MethodGet, path, nil, nil)
 }

@@ -105,7 +105,8 @@ func (*fakeNode) EndFault(e node.EndFault) error {
 	return nil
 }
 
-// allRoutes returns all routes of a daemon, none of which has a node behind it.
+// allRoutes returns all routes of a daemon. There is no running node, so their functions must not
+// be called.
 func allRoutes() []Route {
 	routes := new(node.Node).Routes()
 	for _, m := range modules.List(node.Host{Config: new(config.Config)}) {

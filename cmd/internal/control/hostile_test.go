@@ -89,8 +89,8 @@ func TestTooManyStreams(t *testing.T) {
 	}
 }
 
-// TestTooManyConnections: at the limit an idle connection is closed at once in favour of a
-// new one that sends a request.
+// TestTooManyConnections: at the limit an idle connection is closed at once to make room for a new one that
+// sends a request.
 func TestTooManyConnections(t *testing.T) {
 	d := serve(t, Config{Routes: (&fakeNode{}).routes(), MaxConns: 2, RequestTimeout: 2 * waitLimit})
 	for range 10 {

@@ -82,9 +82,9 @@ func (o Question[Req, Answer]) Do(do func(context.Context, Req) (Answer, error))
 		if err := queryOf(hr, &req); err != nil {
 			return err
 		}
-		// The whole request has been read. Without a read deadline, an answer may take longer than a
-		// request: if the deadline passed now, the server would think that the connection has ended,
-		// and cancel the context.
+		// The whole request has been read. Without a read deadline, an answer may take longer than a request:
+		// if the deadline passed before the answer, the server would think that the connection has ended, and
+		// cancel the context.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 		answer, err := do(hr.Context(), req)
 		return s.answer(w, answer, err)
@@ -177,10 +177,10 @@ func route[Req, Answer any](method, path, doc string, kind Kind) Route {
 	return Route{Method: method, Path: path, Doc: doc, Request: reflect.TypeFor[Req](), Answer: reflect.TypeFor[Answer](), Kind: kind}
 }
 
-// Call sends the question to the daemon that the client connects to. If it is not Long and has no
-// answer in a minute, that is an error. All other requests may take as long as they need, but while one of
-// them waits the client asks for the status of the daemon now and then, and if that has no answer in a minute
-// the request ends with an error.
+// Call sends the question to the daemon that the client connects to. If a question that is not Long has no
+// answer within a minute, Call returns an error. A Long question, or a request of another kind, may take as
+// long as it needs; meanwhile the client asks for the status of the daemon now and then, and if the daemon
+// does not answer that within a minute, the request ends with an error.
 func (o Question[Req, Answer]) Call(ctx context.Context, c *Client, req Req) (answer Answer, err error) {
 	path := encodeQuery(o.Path, req)
 	if o.Long {

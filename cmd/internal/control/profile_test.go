@@ -47,8 +47,8 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// TestProfileRefused: profiles that do not exist, times out of range and a second recording at a
-// time are refused; a recording ends with its client.
+// TestProfileRefused: a profile that does not exist, a duration that is out of range, and a second
+// recording at the same time are refused. A recording ends when its client disconnects.
 func TestProfileRefused(t *testing.T) {
 	d := serve(t, Config{Routes: (&fakeNode{}).routes()})
 	get := func(path string) string {

@@ -71,8 +71,8 @@ func (f *queryField) texts() []string {
 	}
 }
 
-// queryOf reads the query of a request into req. If req has a method Defaults, that is called
-// before; if req has a method Check, that is called after, and may refuse the request.
+// queryOf reads the query of a request into req. If req has a method Defaults, queryOf calls it
+// first. If req has a method Check, queryOf calls it at the end, and Check may refuse the request.
 func queryOf(r *http.Request, req any) error {
 	if d, ok := req.(interface{ Defaults() }); ok {
 		d.Defaults()

@@ -59,8 +59,8 @@ const (
 	maxHeader   = 16 << 10 // largest headers of a request, in bytes
 	idleTimeout = time.Minute
 
-	// maxGroupCaptures bounds the captures of the socket's group. A capture.Writer has 16 places: most of
-	// them remain for root, for the file of --capture and for the page.
+	// maxGroupCaptures bounds the captures of the socket's group. A capture.Writer serves 16 captures at
+	// a time: most of them remain for root, for the file of --capture and for the page.
 	maxGroupCaptures = 6
 )
 
@@ -71,7 +71,7 @@ var ErrShutdown = errors.New("lnetd is shutting down")
 type Server struct {
 	cfg     Config
 	mux     *http.ServeMux
-	streams [accessWrite + 1]chan struct{} // by access of the client: a token for each stream
+	streams [accessWrite + 1]chan struct{} // a token for each stream, by the access of its client
 	viewers chan struct{}                  // a token for each capture of the socket's group
 	access  func(net.Conn) access          // returns the access of a client; set by Serve unless a test has set it
 	active  running

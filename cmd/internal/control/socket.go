@@ -42,7 +42,7 @@ func Listen(path string) (*Socket, error) {
 }
 
 // ListenAs is Listen for a socket that is not a control socket. The purpose p appears in errors. The
-// function open makes the listener while the path is locked, such as [NewSocket].
+// function open, such as [NewSocket], makes the listener; it is called while the path is locked.
 func ListenAs(p Purpose, path string, open func(path string) (*net.UnixListener, error)) (*Socket, error) {
 	if len(path) > maxSocketPath {
 		return nil, cli.Hint(fmt.Errorf("%s %s: path longer than %d bytes", p.Name, path, maxSocketPath),

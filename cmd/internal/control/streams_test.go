@@ -50,8 +50,8 @@ func TestStreamsLast(t *testing.T) {
 	}
 }
 
-// TestLongAnswer: an answer that takes longer than the timeout of a request is not cut off,
-// because the context of its operation is not cancelled.
+// TestLongAnswer: an answer that takes longer than the timeout of a request is not cut off, because the
+// context of its operation is not canceled.
 func TestLongAnswer(t *testing.T) {
 	long := Question[None, string]{Path: "/v1/long", Doc: "takes long"}
 	asked, goOn := make(chan struct{}), make(chan struct{})

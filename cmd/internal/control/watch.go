@@ -14,7 +14,8 @@ import (
 // carries out its command still answers.
 const watchInterval = 20 * time.Second
 
-// watchPath is the question that such a client asks.
+// watchPath is the path of the question by which a client finds out whether the daemon still
+// answers.
 const watchPath = "/v1/status"
 
 // errSilent is part of the error after a question that was not answered in time.

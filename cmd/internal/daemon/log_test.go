@@ -12,8 +12,9 @@ import (
 	"ulnet/cmd/internal/config"
 )
 
-// TestLogLevel: a change of the level acts at once, on standard error and for listeners; below
-// info, listeners get what standard error gets, and above they still get lines of level info.
+// TestLogLevel: a change of the level acts at once, on standard error and for listeners. At a level
+// below info, listeners get what standard error gets; at a level above info, they still get lines
+// of level info.
 func TestLogLevel(t *testing.T) {
 	var stderr, listeners bytes.Buffer
 	c := config.Default()

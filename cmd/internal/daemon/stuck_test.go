@@ -18,7 +18,7 @@ import (
 // fill fills a pipe with lines, and returns how many.
 func fill(t *testing.T, w *os.File) (lines int) {
 	t.Helper()
-	line := append(bytes.Repeat([]byte("x"), 4095), '\n') // atomic, because it is not longer than PIPE_BUF
+	line := append(bytes.Repeat([]byte("x"), 4095), '\n') // written atomically, because it is not longer than PIPE_BUF
 	for {
 		if err := w.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
 			t.Fatal(err)
@@ -38,8 +38,8 @@ func fill(t *testing.T, w *os.File) (lines int) {
 	return lines
 }
 
-// TestStuckReader: OP-25: a log whose reader stands still stops no goroutine that logs. Lines are dropped;
-// when the reader goes on, one line says how many were dropped.
+// TestStuckReader: OP-25: if the reader of the log stops reading, no goroutine that logs is blocked. Lines
+// are dropped; when the reader reads again, one line says how many were dropped.
 func TestStuckReader(t *testing.T) {
 	spec.Covers(t, "OP-25")
 	for _, format := range []string{config.LogJSON, config.LogText} {

@@ -1,5 +1,6 @@
 // Package deadline bounds waits that nothing else ends, such as those for a system call on a disk that
-// does not answer. The end of the daemon uses it, so that one wait does not take the time of all others.
+// does not answer. A daemon that shuts down uses it, so that one wait does not use up the time of all
+// others.
 package deadline
 
 import (

@@ -23,7 +23,7 @@ const (
 // remembers these facts, if the capture has the messages.
 type collectives struct {
 	lists    *bounded[scollwire.Digest, *scoll.Membership]
-	requests *bounded[matched, *collectiveRequest] // by match entry for the reply: the request
+	requests *bounded[matched, *collectiveRequest] // requests, by the match entry for their reply
 	exposed  *bounded[matched, *exposure]
 	fetches  *bounded[sink, *collectiveFetch]
 	assumed  *scoll.Membership // members of groups whose lists are not in the capture; nil: unknown

@@ -14,8 +14,8 @@ import (
 // selftests is the dissector of lnet_selftest. Only the match bits of a reply or of bulk data tell
 // to which request it belongs, so selftests remembers the match bits that requests name for these.
 type selftests struct {
-	requests *bounded[matched, *selftestRequest] // by match entry for the reply
-	bulks    *bounded[matched, *selftestRequest] // by match entry for the bulk data
+	requests *bounded[matched, *selftestRequest] // requests, by the match entry for their reply
+	bulks    *bounded[matched, *selftestRequest] // requests, by the match entry for their bulk data
 	fetches  *bounded[sink, *selftestFetch]
 }
 

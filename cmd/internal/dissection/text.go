@@ -32,7 +32,7 @@ func (r *Shown) Ends() (src, dst string) {
 	return r.Src().String(), r.Dst().String()
 }
 
-// String returns a record as a line of text, without its time and its ends.
+// String returns a record as a line of text, without its time, source and destination.
 func (r *Shown) String() string {
 	var b strings.Builder
 	switch r.Kind {

@@ -190,9 +190,9 @@ var stages = []stage{
 	},
 }
 
-// The script clients makes all clients choose this server as their master, because only the
-// master may evict them. The commands of losses end clients while the reader of a document
-// watches.
+// The shell code in clients makes all clients choose this server as their master, because only the
+// master may evict them. The shell code in losses evicts a client and kills another one while the
+// reader of a document watches.
 const (
 	clients = `victim() { lnetctl client list | awk '$2 == "compute-14" { print $1 }'; }
 for _ in {1..1000}; do lnetctl client list | grep -q 'compute-14 .*connected' && break; sleep 0.05; done

@@ -20,8 +20,8 @@ func each(n int, f func(int)) {
 	running.Wait()
 }
 
-// longestClaim bounds how long a claim of another host is waited for. Usually none comes, so each check
-// waits for all of that time.
+// longestClaim is how long a check waits at most for the claim of another host. Usually there is no
+// claim, so that a check waits for all of that time.
 const longestClaim = time.Second
 
 // claim is the answer to the question whether another host has an address of this host.

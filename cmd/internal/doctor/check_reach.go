@@ -77,7 +77,7 @@ func (e *exam) judge(asked []path, errs []error) {
 	if len(asked) == 0 {
 		e.unknown("", "name peers as arguments: 'lnetctl doctor NID...'", "the node has no peers on its networks yet")
 	}
-	answers := map[nid.NID][2]int{} // by peer: NIs that had an answer, and NIs that had none
+	answers := map[nid.NID][2]int{} // for each peer, how many NIs had an answer, and how many had none
 	var order []nid.NID
 	for i, p := range asked {
 		a, known := answers[p.peer]
@@ -159,8 +159,9 @@ func (e *exam) compare(order []nid.NID, answers map[nid.NID][2]int) {
 	}
 }
 
-// source fails an NI if the host's route to one of its peers has another source address and the NI's
-// interface filters strictly by reverse path: then the host drops the packets of that peer to the NI.
+// source adds a failure for an NI if the host's route to one of its peers has another source address
+// and the NI's interface filters strictly by reverse path: then the host drops the packets of that
+// peer to the NI.
 func (e *exam) source(ni *node.NIStatus) {
 	peers, _ := e.targets(ni)
 	for _, p := range peers {
@@ -177,13 +178,14 @@ func (e *exam) source(ni *node.NIStatus) {
 }
 
 // strict reports whether the interface of an NI drops a packet if the route back to its source leaves by
-// another interface: rp_filter is 1. The kernel uses the larger of the values for all and the interface.
+// another interface: rp_filter is 1. The kernel uses the larger of two values, that for all interfaces and
+// that for the interface.
 func (e *exam) strict(ni *node.NIStatus) (string, bool) {
 	most := 0
 	for _, name := range []string{"all", ni.Interface} {
 		var v int
 		if s, err := e.host.Sysctl("net.ipv4.conf." + name + ".rp_filter"); err == nil {
-			_, _ = fmt.Sscan(s, &v) // what is no number stays 0
+			_, _ = fmt.Sscan(s, &v) // v stays 0 if s is no number
 		}
 		most = max(most, v)
 	}

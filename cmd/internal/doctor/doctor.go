@@ -24,7 +24,7 @@ type Outcome string
 // The outcomes.
 const (
 	OK      Outcome = "ok"      // as it should be
-	Warn    Outcome = "warn"    // it works, but not as well as it could, or not for long
+	Warn    Outcome = "warn"    // the subject works, but not as well as it could, or perhaps not for long
 	Fail    Outcome = "fail"    // something does not work
 	Unknown Outcome = "unknown" // the check could not find out; Next says what it would need
 )

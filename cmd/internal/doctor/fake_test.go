@@ -14,9 +14,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// world is a host and a node of which a test decides what they say. At first all is well.
+// world is a host and a node whose answers are set by a test. At first all is well.
 type world struct {
-	listeners map[string]string // by network, address and port
+	listeners map[string]string // processes that listen, by network, address and port
 	iface     Interface
 	addresses []Address
 	route     Route
@@ -38,8 +38,8 @@ type world struct {
 	members   []Member
 	memberErr error
 	pingErr   error                       // error of all pings, if not nil
-	pingHang  func(context.Context) error // what all pings do, if not nil
-	hang      func(context.Context) error // what all questions to the daemon do, if not nil
+	pingHang  func(context.Context) error // called for each ping, if not nil
+	hang      func(context.Context) error // called for each request of the status, if not nil
 	ctx       context.Context             // context of the test
 }
 

@@ -19,7 +19,7 @@ var (
 type Host interface {
 	// Listener returns which process listens on a port of "tcp" or has one of "udp": its name and number
 	// in parentheses, "another process" if that cannot be seen, or "" if nothing has the port. A listener
-	// on all addresses counts for each.
+	// on all addresses counts as one on each address.
 	Listener(network string, at netip.AddrPort) (string, error)
 	// Interface returns the state of a network interface.
 	Interface(name string) (Interface, error)

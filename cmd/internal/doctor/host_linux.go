@@ -156,7 +156,7 @@ func addrOf(s unix.Sockaddr) netip.Addr {
 	return netip.Addr{}
 }
 
-// Clock reads the clocks of the kernel, and the state of the one that is synchronized.
+// Clock reads the clocks of the kernel, and whether the time of day is synchronized.
 func (System) Clock() (c Clock, err error) {
 	var wall, mono, boot, after unix.Timespec
 	for range 10 { // repeated if this process was paused between the first reading and the last one

@@ -30,7 +30,7 @@ type chain struct {
 	Hook   string
 	Prio   int
 	Policy string
-	dev    json.RawMessage // interfaces, of a chain at the hook ingress
+	dev    json.RawMessage // with the hook ingress: the interfaces of the chain
 	rules  []rule
 }
 
@@ -94,16 +94,16 @@ type decision uint8
 
 const (
 	passes  decision = iota // no rule of the chain decides
-	accepts                 // the chain lets it in; chains with a later priority may still drop it
-	dropped                 // it is dropped or rejected
-	depends                 // it is accepted or dropped, depending on what is not known of it
+	accepts                 // the chain lets the packet pass; chains with a later priority may still drop it
+	dropped                 // the packet is dropped or rejected
+	depends                 // the packet is accepted or dropped, depending on properties that are not known
 )
 
 // result is a decision with the place that decides.
 type result struct {
 	decision decision
 	by       string // rule or policy that decides
-	perhaps  string // with passes: a rule that may accept the packet, depending on what is not known of it
+	perhaps  string // with passes: a rule that may accept the packet, depending on properties that are not known
 }
 
 // Bounds of chains that call each other: how deep, as in the kernel, and how many rules in all.

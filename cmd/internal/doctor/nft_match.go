@@ -156,7 +156,7 @@ func plain(v json.RawMessage) json.RawMessage {
 }
 
 func text(v json.RawMessage) (s string) {
-	_ = json.Unmarshal(v, &s) // what is no text is ""
+	_ = json.Unmarshal(v, &s) // s stays empty if v is no text
 	return s
 }
 

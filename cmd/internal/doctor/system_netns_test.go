@@ -84,7 +84,7 @@ func TestEcho(t *testing.T) {
 	spec.Covers(t, "OP-43")
 	s := newSegment(t)
 	s.onA(func() error { return until(func() error { return echo(1500) }) })
-	s.ofB.SetMTU(1400) // the switch drops what is longer, in silence
+	s.ofB.SetMTU(1400) // the switch silently drops longer packets
 	s.onA(func() error {
 		if err := echo(1500); !errors.Is(err, ErrNoAnswer) {
 			return fmt.Errorf("1500 bytes through 1400: %v", err)
@@ -278,7 +278,8 @@ func TestSysctl(t *testing.T) {
 	}
 }
 
-// TestClock: the clocks of the system go on together.
+// TestClock: the monotonic clock does not go back, the time since the boot is not shorter than the time of
+// that clock, and the time of day is right.
 func TestClock(t *testing.T) {
 	first, err := System{}.Clock()
 	if err != nil {

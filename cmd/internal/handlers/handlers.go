@@ -54,7 +54,7 @@ type Batch struct {
 // Handler is an event handler.
 type Handler struct {
 	Name     string                  // name of the handler, unique in a Set
-	On       []string                // what Selects selects, for Status
+	On       []string                // the texts of the selectors by which Selects selects, for Status
 	Selects  func(event string) bool // selects events by names such as source.name.cause
 	Program  []string                // path of the program, and its arguments
 	User     *program.User           // user as which the program runs; nil: the user of this process
@@ -131,7 +131,8 @@ func (s *Set) Replace(handlers []Handler, keep func(name string) bool) {
 	}
 }
 
-// launch starts a handler, which waits for the end of the handler before; nil: there was none.
+// launch starts the handler h. It first waits for the end of before, an earlier handler of the same
+// name; nil: there was none.
 func (s *Set) launch(h, before *handler) {
 	var ctx context.Context
 	ctx, h.cancel = context.WithCancel(s.ctx)
@@ -156,7 +157,7 @@ func (s *Set) End() {
 }
 
 // Wait waits until no program runs any more, or ctx ends. Call it after End. The error names the handlers
-// whose programs have not ended, as one that waits for a disk and that no signal ends.
+// whose programs have not ended: no signal ends a program that waits for a disk.
 func (s *Set) Wait(ctx context.Context) error {
 	if s == nil {
 		return nil

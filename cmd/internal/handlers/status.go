@@ -9,7 +9,7 @@ import (
 // Status is the state of a handler.
 type Status struct {
 	Name       string   `json:"name"`           // name of the handler
-	On         []string `json:"on"`             // selected events
+	On         []string `json:"on"`             // events with which the handler is run
 	Program    []string `json:"run"`            // program and arguments
 	User       string   `json:"user,omitempty"` // the user as which the program runs; empty: the user of lnetd
 	TimeoutMS  int64    `json:"timeout_ms"`     // longest time of a run, in milliseconds
@@ -66,7 +66,7 @@ const complainInterval = time.Minute
 // failures in between, and the first success after a logged failure.
 type complaints struct {
 	last   time.Time // time of the last line about a failure
-	said   bool      // a failure of the present series was logged
+	said   bool      // a failure was logged, and no run has succeeded since
 	unsaid int       // number of failures since the last line
 }
 

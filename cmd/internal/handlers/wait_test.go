@@ -13,8 +13,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestWaitInTime: OP-93: Wait waits no longer than its context for a program that no signal ends, and
-// names its handler.
+// TestWaitInTime: OP-93: Wait does not wait beyond the end of its context for a program that no signal ends,
+// and its error names the program's handler.
 func TestWaitInTime(t *testing.T) {
 	spec.Covers(t, "OP-93")
 	synctest.Test(t, func(t *testing.T) {

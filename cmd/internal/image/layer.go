@@ -35,7 +35,7 @@ var taken = []string{"etc/ulnet/lnetd.yaml", "usr/bin", "usr/share/doc/ulnet/LIC
 type layer struct {
 	*tar.Writer
 	created time.Time
-	have    map[string]bool // the folders that are written
+	have    map[string]bool // the folders that are in the archive already
 }
 
 // writeLayer writes the layer of a tree.
@@ -109,7 +109,7 @@ func (l *layer) file(name string, mode int64, text []byte) error {
 	return err
 }
 
-// folder writes a folder, and those above it, unless it is there.
+// folder writes a folder and the folders above it, except those that are in the archive already.
 func (l *layer) folder(name string, mode int64, owner int) error {
 	if l.have[name] {
 		return nil
@@ -136,5 +136,5 @@ func bindCapability() string {
 	)
 	b := binary.LittleEndian.AppendUint32(nil, revision2|effective)
 	b = binary.LittleEndian.AppendUint32(b, 1<<bind) // permitted capabilities, the low 32 bits
-	return string(append(b, make([]byte, 12)...))    // inheritable capabilities, and the high 32 bits of both
+	return string(append(b, make([]byte, 12)...))    // inheritable capabilities, then the high 32 bits of the permitted and of the inheritable ones
 }

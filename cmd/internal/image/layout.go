@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Types of what is in the archive. The manifest and what it names have Docker's types.
+// Media types of the blobs in the archive. The manifest, and the blobs that it names, have Docker's types.
 const (
 	typeIndex    = "application/vnd.oci.image.index.v1+json"
 	typeManifest = "application/vnd.docker.distribution.manifest.v2+json"

@@ -51,7 +51,7 @@ func root() *cobra.Command {
 	c.Flags().Int64Var(&seconds, "time", 0, "time of the commit in `SECONDS` since 1970, for all files")
 	for _, flag := range []string{"release", "time"} {
 		if err := c.MarkFlagRequired(flag); err != nil {
-			panic(err) // only if a name in the list is no flag of the command
+			panic(err) // happens only if the command does not have a flag of this name
 		}
 	}
 	return c

@@ -87,7 +87,7 @@ func TestActionsDropIn(t *testing.T) {
 	s.stop()
 
 	without := readUnit(t, "lnetd.service")
-	without["User"], without["Group"] = []string{"nobody"}, []string{"nogroup"} // there may be no lnetd here
+	without["User"], without["Group"] = []string{"nobody"}, []string{"nogroup"} // there may be no user and group lnetd here
 	own := filepath.Join(dir, "without")
 	if err := errors.Join(os.Mkdir(own, 0o700), os.Chown(own, 65534, 65534)); err != nil {
 		t.Fatal(err)

@@ -66,7 +66,7 @@ func (d debian) install(deb string) {
 	}
 }
 
-// volatile are files that dpkg, the tools for users and systemd change with every package: their
+// volatile are files that dpkg, systemd and the tools for user accounts change with every package: their
 // databases, logs, and copies of earlier versions.
 var volatile = []string{
 	"var/log/journal", "var/log/wtmp", "var/lib/systemd/random-seed", "var/lib/systemd/timers",

@@ -90,7 +90,7 @@ func TestDeb(t *testing.T) {
 	d.asked("stop lnetd.service lnetd@*.service", "daemon-reload")
 	d.dpkg("--purge", "ulnet")
 	d.asked()
-	// The configuration of the second node is the administrator's, and stays.
+	// A purge leaves the configuration of the second node, because the administrator wrote it.
 	if err := os.Remove(d.path("etc/ulnet/lnetd-a.yaml")); err != nil {
 		t.Error(err)
 	}

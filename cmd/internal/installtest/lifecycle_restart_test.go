@@ -14,8 +14,8 @@ import (
 	"ulnet/lnd/lndtest/netlab"
 )
 
-// sockets returns the inode of each socket that listens for TCP connections, that serves metrics at a
-// path or that has the UDP port of RoCE, by its address.
+// sockets returns inodes of sockets by their addresses: of each socket that listens for TCP connections,
+// serves metrics at a path, or has the UDP port of RoCE.
 func (s *system) sockets() map[string]string {
 	s.t.Helper()
 	inodes := map[string]string{}
@@ -92,7 +92,8 @@ func (s *system) keeps(from *netlab.Host, units, addrs []string, action func()) 
 	}
 }
 
-// restarts checks a restart, and a start after a crash.
+// restarts checks that the unit keeps its listening sockets over a restart, and when systemd starts it again
+// after a crash.
 func (s *system) restarts(from *netlab.Host) {
 	s.t.Helper()
 	s.keeps(from, []string{"lnetd"}, served, func() { s.must("systemctl", "restart", "lnetd") })

@@ -19,8 +19,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// installed returns the commands in packages, as they are named in this repository, and by the
-// names under which packages have them.
+// installed returns the commands that packages contain: by their names in this repository, and by
+// their names in packages.
 func installed(t *testing.T) (names, packaged []string) {
 	t.Helper()
 	for _, target := range []struct{ name, prefix string }{{"list-installed", ""}, {"list-lustres", "ulnet-"}} {
@@ -93,7 +93,7 @@ func build(t *testing.T, tree, version, formats string) []string {
 // run runs a command that must succeed, and returns its output.
 func run(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
-	effort.Anew() // make, git and contrib's programs read files that Go does not know of
+	effort.Anew() // run the test anew each time: make, git and contrib's programs read files of which Go's test cache does not know
 	var said strings.Builder
 	if cmd.Stderr == nil {
 		cmd.Stderr = &said

@@ -45,8 +45,8 @@ health:
   server: 1
 `
 
-// TestSystemCalls: lnetd makes no system call, and opens no socket of a family, that the unit
-// refuses.
+// TestSystemCalls: the unit permits all system calls that lnetd makes, and the families of all sockets that
+// lnetd opens.
 func TestSystemCalls(t *testing.T) {
 	spec.Covers(t, "OP-20")
 	if !effort.Long() {

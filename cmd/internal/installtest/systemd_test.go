@@ -15,8 +15,8 @@ import (
 )
 
 // inGroup makes a control group with the name $2, by way of the folder $1, and runs the rest of the
-// arguments there, in namespaces whose root group it is. The end of standard input, also because the
-// test has died, ends the program and all that it has started.
+// arguments there, in namespaces whose root group it is. When standard input ends, also because the test
+// has died, the program and all that it has started are killed.
 const inGroup = `
 mount -t cgroup2 cgroup2 "$1"
 mkdir "$1/$2"
@@ -115,7 +115,7 @@ type system struct {
 }
 
 // boot starts systemd in the root, and waits until it has started all units. It skips the test as
-// needBoot does. After that all that goes wrong is an error.
+// needBoot does; a failure after that fails the test.
 func (d debian) boot(on *netlab.Host) *system {
 	d.t.Helper()
 	dir := d.t.TempDir()
@@ -140,7 +140,7 @@ func (d debian) boot(on *netlab.Host) *system {
 	}
 	process := on.Start(cmd)
 	ended := make(chan struct{})
-	go func() { _ = process.Wait(); close(ended) }() // after an error, its reason is in said
+	go func() { _ = process.Wait(); close(ended) }() // an error is ignored: the buffer said has its reason
 	d.t.Cleanup(func() { _ = input.Close(); <-ended })
 	s := &system{debian: d}
 	d.t.Cleanup(s.showJournal)

@@ -17,7 +17,8 @@ var units = filepath.Join(root, "contrib", "systemd")
 // unit is what a unit and its drop-ins say: the values of each key in their order.
 type unit map[string][]string
 
-// readUnit reads a unit, and then its drop-ins. An empty value removes those before it.
+// readUnit reads a unit, and then its drop-ins. An empty value of a key removes the earlier values of that
+// key.
 func readUnit(t *testing.T, names ...string) unit {
 	t.Helper()
 	u := unit{}

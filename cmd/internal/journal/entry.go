@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	maxMessage = 8 << 10 // bytes of the text of a line with its attributes
-	maxValue   = 2 << 10 // bytes of an attribute
-	maxFields  = 32      // attributes of a line that are fields
-	maxName    = 64      // bytes of the name of a field; longer ones are not allowed by journald
-	cutMark    = "..."   // the end of a text that was cut off
+	maxMessage = 8 << 10 // most bytes of the text of a line, with its attributes
+	maxValue   = 2 << 10 // most bytes of the value of an attribute
+	maxFields  = 32      // most attributes of a line that become fields of its datagram
+	maxName    = 64      // most bytes of the name of a field; journald accepts no longer names
+	cutMark    = "..."   // replaces the part of a text that was cut off
 )
 
 // field is an attribute of a line as text.

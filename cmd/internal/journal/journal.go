@@ -32,8 +32,8 @@ func Handler(getenv func(string) string, stderr io.Writer, name string, level sl
 	return &handler{socket: newSocket(address), name: name, level: level, fallback: fallback}
 }
 
-// streams reports whether w, or what a Stream writes to, is the file that $JOURNAL_STREAM names by its
-// device and inode.
+// streams reports whether w is the file that $JOURNAL_STREAM names by device and inode. For a Stream, it
+// checks the file to which the Stream writes.
 func streams(stream string, w io.Writer) bool {
 	if s, ok := w.(*Stream); ok {
 		w = s.w

@@ -165,8 +165,8 @@ func TestHugeLine(t *testing.T) {
 	}
 }
 
-// TestWithoutJournald: lines that journald does not take go to the other handler, and later ones to
-// a journald that is there again.
+// TestWithoutJournald: lines that journald does not take go to the other handler. Once a journald
+// is there again, it gets the later lines.
 func TestWithoutJournald(t *testing.T) {
 	spec.Covers(t, "OP-21")
 	path := filepath.Join(t.TempDir(), "socket")

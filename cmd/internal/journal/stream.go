@@ -13,11 +13,11 @@ import (
 // maxWaiting bounds the lines that wait for the reader of a Stream, in bytes.
 const maxWaiting = 256 << 10
 
-// Stream is standard error of a process that must not stand still because nothing reads it, such as a
-// pipe to a collector of logs. A line that the file does not take in sendTimeout waits in a bounded queue,
-// and until the queue is empty again, lines that it has no room for are dropped. Then one line says how many
-// were dropped. While the file is read, Write returns when the line is written, so that none is lost in a
-// crash. All methods are safe for concurrent use.
+// Stream writes to standard error, such as a pipe to a collector of logs, for a process that must not block
+// when nothing reads the pipe. A line that the file does not take in sendTimeout waits in a bounded queue.
+// From then on until the queue is empty again, lines for which the queue has no room are dropped. Then one
+// line says how many were dropped. While the file is read, Write returns when the line is written, so that
+// none is lost in a crash. All methods are safe for concurrent use.
 type Stream struct {
 	w      io.Writer
 	blocks bool // writing to w may block: it is a file
@@ -27,7 +27,7 @@ type Stream struct {
 	queue   [][]byte                     // lines that wait
 	size    int                          // bytes of the lines that wait
 	dropped uint64                       // lines dropped since the queue was last empty
-	idle    chan struct{}                // closed when all lines are written; nil: they are
+	idle    chan struct{}                // closed when all lines are written; nil: all are written already
 	stalled bool                         // a line has waited for sendTimeout; until all lines are written, Write does not wait for any other
 }
 
@@ -41,8 +41,8 @@ func NewStream(w io.Writer) *Stream {
 	return &Stream{w: w, blocks: file, format: func(w io.Writer) slog.Handler { return slog.NewTextHandler(w, nil) }}
 }
 
-// SetFormat sets the format of the line that says how many lines were dropped: that of the handler which
-// the function format returns. The default is text.
+// SetFormat sets the format of the line that says how many lines were dropped: the handler that the function
+// format returns writes that line. The default is text.
 func (s *Stream) SetFormat(format func(io.Writer) slog.Handler) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestAlive: a node that runs is alive. While a lock is held that its state needs, Alive does not
-// return.
+// TestAlive: a node that runs is alive. While another goroutine holds a lock that is needed to read
+// the state of the node, Alive does not return.
 func TestAlive(t *testing.T) {
 	spec.Covers(t, "OP-2")
 	cfg := config.Default()

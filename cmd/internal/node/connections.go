@@ -20,7 +20,7 @@ type ConnectionsRequest struct {
 	Net string `query:"net"` // name of the network, such as tcp or o2ib1
 }
 
-// Connections are the peers of the NIs of a network, and their connections.
+// Connections are the peers of the NIs of a network, with the connections to each peer.
 type Connections struct {
 	Peers []drivers.Peer `json:"peers"` // peers ordered by NI, then by NID
 	More  bool           `json:"more"`  // there are more peers than fit in the answer

@@ -15,7 +15,8 @@ type AddFaultRule struct {
 	faultrule.Attr
 }
 
-// RemoveFaultRules selects the drop or delay rules to remove: those with the same values.
+// RemoveFaultRules selects the drop or delay rules to remove: those with this source and
+// destination.
 type RemoveFaultRules struct {
 	Kind   faultrule.Kind `json:"kind"`   // kind of the rules: drop or delay
 	Source nid.NID        `json:"source"` // source of the rules to remove; the wildcard: any

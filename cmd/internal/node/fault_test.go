@@ -51,7 +51,8 @@ func TestFail(t *testing.T) {
 	}
 }
 
-// TestFailRefused: requests that Fail refuses, and the hints of its errors.
+// TestFailRefused: Fail refuses a request without a NID, and one for which the list has no room,
+// with a hint.
 func TestFailRefused(t *testing.T) {
 	n := newNode(t)
 	if err := n.Fail(node.FailRequest{Count: 1}); !errors.Is(err, syscall.EINVAL) {

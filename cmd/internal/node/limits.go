@@ -16,8 +16,8 @@ type limits struct {
 	maxInterfaces atomic.Int64 // largest number of a peer's NIs
 }
 
-// ResetStats sets the counters of the node to zero, as Status shows them. Those of NIs and peers
-// keep their values, as in LNet.
+// ResetStats makes Status count from zero again for the node as a whole. The counters of NIs and peers keep
+// their values, as in LNet.
 func (n *Node) ResetStats() error {
 	now := n.lnet.Stats()
 	n.counted.Store(&now)

@@ -68,10 +68,9 @@ func (h *Host) NIDs() []nid.NID {
 	return list
 }
 
-// Self returns the NID that a module uses as its own. That is the NID that the module's section
-// configures or, if it configures none, the node's NID in the list of gossip or, if there is
-// none either, the node's only NID. Otherwise there is an error that begins with the text needs,
-// such as "gossip needs".
+// Self returns the NID that a module uses as its own. That is the NID that the module's section configures;
+// without one, the node's NID in the list of gossip; without that one, too, the node's only NID. If the node
+// has no NID or several, Self returns an error that begins with the text needs, such as "gossip needs".
 func (h *Host) Self(section, needs string, configured nid.NID) (nid.NID, error) {
 	own := h.NIDs()
 	if configured.IsValid() {
@@ -111,8 +110,8 @@ func (n *Node) openModules() error {
 	return nil
 }
 
-// closeSlack is how long a module may take after the context of its Close has ended, or after the second
-// that each module has in any case, because the module of multicast needs a second to leave its groups.
+// closeSlack is how long closeModules waits for a module beyond the module's share of the time. That share
+// counts as a second at least, because the module of multicast needs a second to leave its groups.
 const closeSlack = 250 * time.Millisecond
 
 // closeModules closes the modules, the last one first. Each may take half of the time that is left until

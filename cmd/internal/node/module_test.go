@@ -79,7 +79,8 @@ func (m *deaf) Close(context.Context) error {
 	return nil
 }
 
-// TestStuckModule: OP-93: a module that does not close keeps no other from closing, and the error names it.
+// TestStuckModule: OP-93: a module that does not close does not prevent other modules from closing, and the
+// error names it.
 func TestStuckModule(t *testing.T) {
 	spec.Covers(t, "OP-93")
 	var notes []string

@@ -21,8 +21,8 @@ import (
 	"ulnet/portals"
 )
 
-// RM-25, RM-A22: a multicast datagram is sent between whole nodes, through the faults and the
-// capture that every node has. Ports and addresses are as configured.
+// TestMulticastBetweenNodes: RM-25, RM-A22: a multicast datagram is sent between whole nodes, through the
+// faults and the capture that every node has. Ports and addresses are as configured.
 func TestMulticastBetweenNodes(t *testing.T) {
 	spec.Covers(t, "RM-25", "RM-A22")
 	for _, net := range []string{"tcp", "o2ib"} {

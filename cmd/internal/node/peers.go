@@ -24,8 +24,8 @@ type PeerPage struct {
 	Next *nid.NID `json:"next,omitempty"`
 }
 
-// Peers returns the peers of at most limit nodes: those after the node with the primary NID
-// after, or the first ones if after is not a valid NID. The limit is at most MaxPeerPage.
+// Peers returns the peers of at most limit nodes: the nodes that follow the one whose primary NID is in the
+// parameter after, or the first nodes if that is not a valid NID. The limit is at most MaxPeerPage.
 func (n *Node) Peers(after nid.NID, limit int) PeerPage {
 	return n.newPeerPage(n.lnet.PeersAfter(after, min(limit, MaxPeerPage)))
 }

@@ -32,17 +32,17 @@ var errNotTakenBack = errors.New("not taken back")
 const hintDamaged = "the node is not as its configuration says: restart lnetd (systemctl restart lnetd); until then reloads are refused"
 
 // Reload changes the node where the configurations from and to differ, by the operations that the control
-// socket has. What does not differ stays as it is, even if a command has changed it since the start, except
-// for keys: a section gets those of to if it has others in force, such as those of [Node.KeysReload]. Reload
-// returns texts about what it has changed.
+// socket has. What does not differ stays as it is, even if a command has changed it since the start. Keys
+// are an exception: if a section has other keys in force than those of to, such as those that
+// [Node.KeysReload] has set, it gets those of to. Reload returns texts about what it has changed.
 //
 // If a change fails, Reload takes the earlier ones back. The error names the change that failed, its
 // position in the configuration, and changes that could not be taken back. If there are such changes, all
 // later reloads are refused with EBUSY.
 //
 // While LNet is not configured on the node, Reload does not change networks, peers, rules and routes: the
-// new ones take effect when LNet is configured again. That does not work for those of the imported file
-// LNetConf: if they differ, Reload fails with EBUSY.
+// new ones take effect when LNet is configured again. If networks, peers, rules or routes in the imported
+// file LNetConf differ, Reload fails with EBUSY, because they cannot be postponed in that way.
 func (n *Node) Reload(ctx context.Context, from, to *config.Loaded) (done []string, err error) {
 	n.reloading.Lock()
 	defer n.reloading.Unlock()
@@ -84,8 +84,8 @@ type step struct {
 	do func(context.Context) (lines []string, undo func(context.Context) error, err error)
 }
 
-// A final is a change that cannot fail. It is made when all steps are done, and never taken back: it
-// can end what does not come back, such as a session of selftest.
+// A final is a change that cannot fail. It is made when all steps are done, and never taken back: it may end
+// something that cannot be restored, such as a session of selftest.
 type final struct {
 	what string // a line about the change, for people
 	do   func()

@@ -32,10 +32,10 @@ type failure struct {
 }
 
 // failures has one failing change of each kind that can fail although the configuration is valid,
-// except for networks and faults, which TestReloadFails has, and changes that need a socket or a
-// module, which the tests below have. No test has failing routes: adding one fails only if there are
-// more than 16384, which take a minute to add. Changes of router buffers and selftest_allow, and the
-// end of faults, cannot fail.
+// but not all kinds: TestReloadFails has changes of networks and faults, and the tests below have those that
+// need a socket or a module. No test has failing routes: adding one fails only if there are more than 16384,
+// which take a minute to add. Changes of router buffers and selftest_allow, and the end of faults, cannot
+// fail.
 var failures = map[string]failure{
 	"settings of health": {
 		from: "lnet_retry_count: 1\nlnet_transaction_timeout: 9\nlnet_numa_range: 3\n", to: "lnet_retry_count: 1\nlnet_transaction_timeout: 3\nlnet_numa_range: 4\n",
@@ -116,7 +116,7 @@ func TestReloadFailsAtRestart(t *testing.T) {
 	failsAndKeeps(t, n, from, to, "start network tcp1(127.0.0.82) with other settings: ")
 }
 
-// keyed is a module with keys, which refuses some.
+// keyed is a module that has keys, and refuses certain new ones.
 type keyed struct {
 	section string // its section of the configuration
 	refuses string // part of the keys that it refuses
@@ -167,8 +167,9 @@ func startKeyed(t *testing.T, l *config.Loaded, list ...node.Module) *node.Node 
 }
 
 // TestReloadFailsAtKeys: if a module refuses new keys, it keeps the old ones, and all other changes are
-// taken back. Changes of handlers and of selftest_allow have not even begun then, because they end
-// programs and sessions of selftest, which taking them back could not restore.
+// taken back. Changes of handlers and of selftest_allow are made only after all others, because they end
+// programs and sessions of selftest, which could not be restored. So they have not begun when the keys are
+// refused.
 func TestReloadFailsAtKeys(t *testing.T) {
 	spec.Covers(t, "OP-7")
 	port, file := freePort(t), filepath.Join(t.TempDir(), "keys")

@@ -59,8 +59,8 @@ func startWithBoth(t *testing.T, f *keyFile, more ...*keyed) (*node.Node, *confi
 	return n, from, m
 }
 
-// TestReloadWithdrawsKey: after a reload, a key that is no longer in the file is not in force, even if only
-// 'lnetctl keys reload' had read that key, and the configuration of the start never had it.
+// TestReloadWithdrawsKey: after a reload, a key that is no longer in the file is not in force, even if the
+// node got that key from 'lnetctl keys reload', and never from a configuration.
 func TestReloadWithdrawsKey(t *testing.T) {
 	spec.Covers(t, "OP-6")
 	f := newKeyFile(t)

@@ -47,7 +47,8 @@ func samePeer(a, b tree.Peer) bool {
 	return a.MultiRail == b.MultiRail && !slices.ContainsFunc(x, not(in(y))) && !slices.ContainsFunc(y, not(in(x)))
 }
 
-// replacePeer replaces one configured peer by another one with the same primary NID; nil: none.
+// replacePeer replaces the configured peer old by next, which has the same primary NID. If old is nil, a peer
+// is added; if next is nil, the peer is removed.
 func (r *reload) replacePeer(old, next *tree.Peer) func(context.Context) (func(context.Context) error, error) {
 	set := func(from, to *tree.Peer) error {
 		if from != nil {

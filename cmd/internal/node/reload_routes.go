@@ -45,7 +45,7 @@ func (r *reload) addRoutes() {
 	list := lacking(routesOf(r.will.Route), routesOf(r.n.usable(r.was.Route)))
 	r.addLines(r.routeKey(), "add route ", list, func(context.Context) ([]route.Route, func(context.Context) error, error) {
 		applied, err := r.n.applyRoutes(list)
-		r.n.logPassed(applied.Passed) // as when the node starts
+		r.n.logPassed(applied.Passed) // logs unused routes, as at the start of a node
 		return applied.Added, func(context.Context) error { r.n.removeRoutes(applied.Added); return nil }, err
 	})
 }

@@ -9,11 +9,11 @@ import (
 // RouteTunables are the tunables of routes in force, under the names and in the units of the
 // kernel's module parameters.
 type RouteTunables struct {
-	DropAsymmetric  bool `json:"drop_asym_route"`             // see lnet.Node.SetRouteSettings
-	Sensitivity     int  `json:"router_sensitivity"`          // percent
-	AvoidAsymmetric bool `json:"avoid_asym_router_failure"`   // see route.Settings
-	CheckInterval   int  `json:"alive_router_check_interval"` // seconds; 0: gateways are not checked
-	PingTimeout     int  `json:"router_ping_timeout"`         // seconds
+	DropAsymmetric  bool `json:"drop_asym_route"`             // messages are dropped if they come by a router that is no gateway to their source's net
+	Sensitivity     int  `json:"router_sensitivity"`          // how healthy an NI of a gateway must be, in percent
+	AvoidAsymmetric bool `json:"avoid_asym_router_failure"`   // a route of one hop is alive only while the gateway reports its NI on that net as up
+	CheckInterval   int  `json:"alive_router_check_interval"` // time between two checks of a gateway, in seconds; 0: gateways are not checked
+	PingTimeout     int  `json:"router_ping_timeout"`         // how long a gateway may take to answer a check, in seconds
 }
 
 // RouteSettings are the tunables of routes that Set changes, by name.

@@ -108,8 +108,8 @@ type sink struct {
 	users *portals.EQ
 }
 
-// sinkBuffer is memory for one message. The portal table owns it while it is posted; once the
-// field event is set, the sink does.
+// sinkBuffer is memory for one message. The portal table owns it while it is posted. Once the field event is
+// set, the sink owns it.
 type sinkBuffer struct {
 	memory []byte
 	me     portals.MEHandle

@@ -31,9 +31,9 @@ type Status struct {
 	Health           lnet.HealthSettings `json:"health"`                 // settings of health
 	Recovery         discovery.Recovery  `json:"recovery"`               // NIs that are not healthy, which the node pings
 	Clock            time.Duration       `json:"clock"`                  // present time of the clock that the times in Recovery refer to
-	ResponseTracking int                 `json:"response_tracking"`      // see lnet.Config; 0 has LNet's meaning
+	ResponseTracking int                 `json:"response_tracking"`      // bits of lnet_response_tracking; 0: only MDs that ask for it are tracked
 	Routing          RouteTunables       `json:"route_tunables"`         // the tunables of routes
-	DiscoveryOn      bool                `json:"discovery_on"`           // peers are discovered
+	DiscoveryOn      bool                `json:"discovery_on"`           // this node discovers its peers
 	Unconfigured     bool                `json:"unconfigured,omitempty"` // LNet has been taken down by command
 	NUMARange        int                 `json:"numa_range"`             // kept, but without effect
 	MaxInterfaces    int                 `json:"max_interfaces"`         // largest number of a peer's NIs, 0@lo included
@@ -45,8 +45,8 @@ type NIStatus struct {
 	lnet.NISnapshot
 	LND drivers.Status `json:"lnd,omitzero"`  // state of the driver; zero for 0@lo
 	CPT string         `json:"cpt,omitempty"` // CPU partitions that the NI was given; kept, without effect
-	// ByAddress means that the NI's address is not the one for which the name of its interface
-	// stands.
+	// ByAddress means that the name of the interface does not stand for the NI's address, so that a
+	// configuration must name the NI by its address.
 	ByAddress bool `json:"by_address,omitempty"`
 }
 

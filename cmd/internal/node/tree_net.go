@@ -96,7 +96,7 @@ func addTunables(doc *tree.NI, ni NIStatus) {
 	}
 	doc.Tunables = &tree.Tunables{PeerTimeout: &timeout, PeerCredits: &t.PeerCredits, PeerBufferCredits: &t.PeerBufferCredits, Credits: &t.Credits}
 	if ni.LND.Tunables != nil {
-		_ = json.Unmarshal(ni.LND.Tunables, &doc.LND) // cannot fail, because package drivers made it from an object
+		_ = json.Unmarshal(ni.LND.Tunables, &doc.LND) // cannot fail, because package drivers made this JSON from an object
 	}
 	doc.DevCPT, doc.CPT = &cpt, ni.CPT
 	if doc.CPT == "" {
@@ -112,7 +112,7 @@ func newHealthStats(ni NIStatus, s Status) *tree.HealthStats {
 	}
 	doc.PingCount, doc.NextPing = nextPing(s.Recovery.Local, ni.NID, s.Clock)
 	if ni.NID.IsLo() {
-		doc.Value = 0 // 0, as Lustre's tool shows it
+		doc.Value = 0 // Lustre's tool shows 0 for 0@lo
 	}
 	return doc
 }

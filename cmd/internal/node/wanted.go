@@ -93,7 +93,7 @@ func (r *changed) add(key, value string) {
 // networks compares the NIs.
 func (r *changed) networks() {
 	var running []string
-	wanted := map[*tree.NI]bool{} // NIs of the node that the configuration describes
+	wanted := map[*tree.NI]bool{} // keys: the running NIs that the configuration has, too
 	missing := false
 	for _, net := range r.want.Net {
 		for _, ni := range net.NIs {

@@ -56,7 +56,7 @@ type changes struct {
 	round  uint64        // number of the look
 	at     time.Time     // time of the look
 	events []Event       // events of the look, in their order
-	left   int           // changes of the look that have no event
+	left   int           // changes of the look beyond maxChanges, which have no event
 }
 
 type known struct {
@@ -89,7 +89,7 @@ func (c *changes) see(s subject, is condition) {
 	was.condition, was.round = is, c.round
 }
 
-// end ends a look at subjects of these kinds, and returns its events in their order.
+// end ends a look at subjects of these kinds, and returns the events of the look in their order.
 func (c *changes) end(kinds ...kind) []Event {
 	var gone []subject
 	for s, k := range c.known {

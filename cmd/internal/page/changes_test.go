@@ -54,8 +54,8 @@ func TestChanges(t *testing.T) {
 			[]string{"ni.down 10.0.0.1@tcp: no carrier", "route.up tcp9 by 10.0.0.2@tcp", "peer.well 10.0.0.3@tcp via 10.0.0.1@tcp", "peer.new 10.0.0.4@tcp via 10.0.0.1@tcp", "peer.down 10.0.0.4@tcp via 10.0.0.1@tcp: timed out", "peer.unwell 10.0.0.4@tcp via 10.0.0.1@tcp"},
 		},
 		{map[subject]condition{ni: {}, other: {down: true, unwell: true}}, all, []string{"ni.up 10.0.0.1@tcp", "peer.gone 10.0.0.3@tcp via 10.0.0.1@tcp", "route.gone tcp9 by 10.0.0.2@tcp"}},
-		{map[subject]condition{ni: {}}, all[:2], nil},       // too many peers to look at
-		{map[subject]condition{ni: {}, peer: {}}, all, nil}, // few enough to look at again
+		{map[subject]condition{ni: {}}, all[:2], nil},       // the look leaves out peers, because there are too many
+		{map[subject]condition{ni: {}, peer: {}}, all, nil}, // there are few enough peers again
 		{map[subject]condition{ni: {}}, all, []string{"peer.gone 10.0.0.3@tcp via 10.0.0.1@tcp"}},
 		{map[subject]condition{}, all, []string{"ni.gone 10.0.0.1@tcp"}},
 	} {
@@ -95,7 +95,7 @@ func TestManyChanges(t *testing.T) {
 }
 
 // TestWatchNode: the watch looks at the node in intervals until it is stopped. If the node is stuck,
-// stopping waits no longer than the context of the call.
+// the call that stops the watch returns when its context ends.
 func TestWatchNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r Recent

@@ -23,12 +23,12 @@ import (
 // 'lnetctl net show' and 'peer show' take, each for the time in which one object is copied.
 type Sources struct {
 	Host   node.Host      // the node
-	Gossip *gossip.Module // its gossip
-	Zone   *zone.Module   // its zone
-	Scoll  *scoll.Module  // its collectives
-	Rmcast *rmcast.Module // its groups of multicast
-	Health *health.Module // its clients
-	Recent *Recent        // what happened last
+	Gossip *gossip.Module // gossip of the node
+	Zone   *zone.Module   // zone of the node
+	Scoll  *scoll.Module  // collectives of the node
+	Rmcast *rmcast.Module // multicast groups of the node
+	Health *health.Module // client health of the node: its clients, or its servers
+	Recent *Recent        // the latest events
 
 	Capture func() *Capture // returns the status of captures; a nil function or result: there are none
 }
@@ -107,7 +107,8 @@ func (s *Sources) peers() Peers {
 	return p
 }
 
-// add counts a peer and adds it to the list, whose length it bounds.
+// add counts a peer, and adds it to the list. From a long list it removes the peers that need the least
+// attention.
 func (p *Peers) add(from *lnet.PeerSnapshot) {
 	sent, received, _ := countsOf(&from.Traffic)
 	one := Peer{
@@ -130,7 +131,7 @@ func (p *Peers) add(from *lnet.PeerSnapshot) {
 
 func (p *Peer) isDown() bool { return p.State == "down" }
 
-// comparePeers orders those that need attention before others.
+// comparePeers orders peers that need attention before others.
 func comparePeers(a, b Peer) int {
 	return cmp.Or(
 		falseLast(a.isDown(), b.isDown()), cmp.Compare(a.Health, b.Health), cmp.Compare(b.Waiting, a.Waiting),

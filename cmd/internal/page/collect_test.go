@@ -16,7 +16,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestManyPeers: the list of peers has those that need attention, and the numbers are those of all.
+// TestManyPeers: the list of peers has the peers that need attention, and the numbers count all
+// peers.
 func TestManyPeers(t *testing.T) {
 	spec.Covers(t, "OP-65")
 	var p Peers

@@ -73,14 +73,14 @@ func get(t testing.TB, p *Page, path string) *httptest.ResponseRecorder {
 	return w
 }
 
-// source is a state that is read and changed by several goroutines. Its time is the number
-// of the reading.
+// source is a state that is read and changed by several goroutines. The time in the state is the
+// number of the reading.
 type source struct {
 	mu       sync.Mutex
 	state    State
 	reads    int
 	timeless bool      // each reading returns the same time
-	stuck    chan bool // not nil: a reading waits until it is closed
+	stuck    chan bool // not nil: a reading waits until this channel is closed
 }
 
 // read returns the state, for New.

@@ -26,7 +26,7 @@ const MaxStreams = 8
 type Page struct {
 	read     func() *State
 	interval time.Duration
-	streams  chan struct{} // a token for each stream
+	streams  chan struct{} // one token for each open stream; full: no further stream is allowed
 	done     chan struct{} // closed by Close
 	close    sync.Once
 

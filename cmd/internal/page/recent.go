@@ -22,8 +22,8 @@ const (
 // Recent keeps the latest events. All methods are safe for concurrent use.
 type Recent struct {
 	mu      sync.Mutex
-	events  []Event // of protocols, the latest last; guarded by mu
-	changes []Event // of NIs, routes and peers, the latest last; guarded by mu
+	events  []Event // events of protocols, the latest last; guarded by mu
+	changes []Event // events of NIs, routes and peers, the latest last; guarded by mu
 }
 
 // Tell keeps an event. It has a name and a record, in the form in which event handlers get them.

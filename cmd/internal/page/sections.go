@@ -55,7 +55,8 @@ func (p *Page) since(seen uint64) (message []byte, version uint64, ok bool) {
 func (p *Page) begin() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// A tenth is allowed because the timers of streams are not exact.
+	// The time since the last reading may be a tenth shorter than the interval, because the timers of streams
+	// are not exact.
 	if now := time.Now(); p.reading == nil && (p.version == 0 || now.Sub(p.at) >= p.interval-p.interval/10) {
 		p.at, p.reading = now, make(chan struct{})
 		go p.refresh()

@@ -7,7 +7,7 @@ import (
 )
 
 // MaxRows bounds each list of a State, so that neither the state nor the page grows with the
-// cluster. What needs attention comes first.
+// cluster. Elements that need attention come first.
 const MaxRows = 200
 
 // State is what the page shows. Each field is a section, which is sent when it changes. A nil
@@ -24,7 +24,7 @@ type State struct {
 	Client      *Client      `json:"client"`      // the node as a client of servers
 	Collectives *Collectives `json:"collectives"` // requests to all servers
 	Multicast   []Group      `json:"multicast"`   // groups of reliable multicast
-	Events      []Event      `json:"events"`      // what happened last, the latest first; at most 200
+	Events      []Event      `json:"events"`      // the latest events, the latest first; at most 200
 	Capture     *Capture     `json:"capture"`     // captures that a browser may start; nil: none
 }
 
@@ -34,7 +34,7 @@ type Node struct {
 	NIDs        []nid.NID `json:"nids"`        // NIDs of the node, 0@lo left out
 	Version     string    `json:"version"`     // version of lnetd
 	Incarnation uint64    `json:"incarnation"` // number of this incarnation of the node
-	Discovery   bool      `json:"discovery"`   // peers are discovered
+	Discovery   bool      `json:"discovery"`   // this node discovers its peers
 	Router      bool      `json:"router"`      // the node forwards messages
 }
 
@@ -262,6 +262,6 @@ type Event struct {
 // Capture is what all browsers may know of captures, which only those with a token can start.
 type Capture struct {
 	Running bool   `json:"running"`      // a capture runs
-	Bytes   int    `json:"bytes"`        // bytes of the last one, while it can be downloaded
+	Bytes   int    `json:"bytes"`        // bytes of the last capture, while it can be downloaded
 	Wrong   uint64 `json:"wrong_tokens"` // requests with a wrong token or without one
 }

@@ -53,9 +53,9 @@ func (r *Run) Do(ctx context.Context) (Result, error) {
 	out := &tail{limit: r.Output}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(r.Input), out, out
 	cmd.Dir, cmd.Env, cmd.ExtraFiles = "/", r.environment(), r.Files
-	// The kernel kills the program when the thread that started it ends (Pdeathsig). The
-	// goroutine keeps that thread, so the program ends only with the daemon, and never outlives
-	// a daemon that is killed.
+	// The kernel kills the program when the thread that started it ends (Pdeathsig). The goroutine
+	// keeps that thread, so the kernel kills the program when the daemon ends, also if the daemon
+	// is killed, and not earlier.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}

@@ -22,7 +22,8 @@ var exitAtEnd int
 
 var probe = Tool{Name: "probe", Run: runProbe}
 
-// TestMain has a tool of its own: the process can end with another exit code than Main's.
+// TestMain does more than call Main of a tool: it can end the process with another exit code than
+// the one that Main returns.
 func TestMain(m *testing.M) {
 	code := probe.Main(m)
 	os.Exit(max(code, exitAtEnd))
@@ -40,7 +41,7 @@ func runProbe(_ context.Context, env cli.Env, args []string) int {
 		exitAtEnd = 3
 	case "stderr":
 		fmt.Fprintln(os.Stderr, "past the environment")
-	case "noise": // an answer that cannot be read, of a process that does not end
+	case "noise": // writes an answer that cannot be read, and does not end
 		fmt.Println("noise")
 		<-time.After(time.Hour)
 	case "hang":

@@ -90,9 +90,9 @@ func bound(t *testing.T, s *Sockets, bind func(*Sockets, netip.AddrPort) (io.Clo
 	return local
 }
 
-// TestBusyManager: an address that was given back can be bound again, also if the manager closes its
-// socket there only after the first wait for it has ended. Otherwise a reload while the manager is busy
-// would lose the NI.
+// TestBusyManager: an address that was given back can be bound again, even if the manager closes its socket
+// at that address only after the first wait for the manager has ended. Otherwise a reload while the manager
+// is busy would lose the NI.
 func TestBusyManager(t *testing.T) {
 	spec.Covers(t, "OP-80")
 	for network, bind := range binders {
@@ -112,7 +112,7 @@ func TestBusyManager(t *testing.T) {
 }
 
 // TestBusyForLong: if the manager does not answer in time, the error says so, and a later attempt succeeds.
-// Likewise if it could not even be told to forget the socket.
+// The same holds if the manager could not even be told to forget the socket.
 func TestBusyForLong(t *testing.T) {
 	spec.Covers(t, "OP-80")
 	for network, bind := range binders {
@@ -156,7 +156,8 @@ func TestNoManagerToForget(t *testing.T) {
 	}
 }
 
-// TestNotTold: if the manager cannot be told to forget a socket, it is told before the address is bound again.
+// TestNotTold: if the manager could not be told to forget a socket, it is told again before the address is
+// bound again.
 func TestNotTold(t *testing.T) {
 	spec.Covers(t, "OP-80")
 	for network, bind := range binders {
@@ -164,7 +165,7 @@ func TestNotTold(t *testing.T) {
 			k := newKeeper(t)
 			s := k.process(t, "")
 			defer func(real time.Duration) { busyTimeout = real }(busyTimeout)
-			busyTimeout = time.Millisecond // the manager is not busy
+			busyTimeout = time.Millisecond // short, because the manager is not busy
 			send := s.manager.send
 			s.manager.send = func(string) error { return os.ErrDeadlineExceeded }
 			local := bound(t, s, bind)
@@ -199,7 +200,7 @@ func TestClosedLater(t *testing.T) {
 		}
 		return nil
 	}}
-	how.SetMultipathTCP(false) // otherwise each attempt tries Multipath TCP first, and so is two
+	how.SetMultipathTCP(false) // otherwise Go tries Multipath TCP first, and calls Control twice in each attempt
 	again, err := s.Listen(how, local)
 	if err != nil {
 		t.Fatal(err)
@@ -207,14 +208,14 @@ func TestClosedLater(t *testing.T) {
 	_ = again.Close()
 }
 
-// TestStopWhileBusy: while a reload waits for the manager, sockets can be closed once the process ends:
-// otherwise an end beside a reload would take as long as the manager is busy.
+// TestStopWhileBusy: a process that ends can close its sockets even while a reload still waits for the
+// manager. Otherwise the end of the process would take as long as the manager is busy.
 func TestStopWhileBusy(t *testing.T) {
 	spec.Covers(t, "OP-80")
 	s := newKeeper(t).process(t, "")
 	l, _ := listen(t, s, anyPort)
 	s.Started()
-	s.mu.Lock() // as bindLocked's caller has it during the wait
+	s.mu.Lock() // the caller of bindLocked holds it during the wait
 	defer s.mu.Unlock()
 	ended := make(chan struct{})
 	go func() {

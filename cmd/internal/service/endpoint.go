@@ -50,8 +50,8 @@ func addressOf(a net.Addr) netip.AddrPort {
 	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 }
 
-// endpointOf returns the endpoint of a socket that a process can use: one that listens for connections of
-// TCP or at a path, or one of UDP without a peer.
+// endpointOf returns the endpoint of a socket that a process can use: a listening TCP socket, a listening Unix
+// socket with a path, or a UDP socket without a peer.
 func endpointOf(fd int, file *os.File) (endpoint, error) {
 	network, err := networkOf(fd)
 	if err != nil {

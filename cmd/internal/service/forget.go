@@ -21,7 +21,8 @@ var (
 	closeTimeout   = time.Second      // for the manager to close its socket once it has answered
 )
 
-// errUntold means that the manager has answered, but could not be told of all sockets before.
+// errUntold means that the manager has answered, but that an earlier message, to forget a socket,
+// could not be sent.
 var errUntold = errors.New("it could not be told of a socket")
 
 // removeLocked removes a socket from the manager's store. The caller holds s.mu.
@@ -32,9 +33,10 @@ func (s *Sockets) removeLocked(name string) {
 	s.forgetting[name] = s.manager.tell("FDSTOREREMOVE=1\nFDNAME=" + name)
 }
 
-// bindLocked calls bind, which binds a new socket to the address of at. If the manager was told to forget a
-// socket there and the address is in use, bindLocked repeats that until the manager has closed its socket:
-// it may be busy, and systemd closes descriptors in a thread of their own. The caller holds s.mu.
+// bindLocked calls bind, which binds a new socket to the address of at. If the address is in use and the
+// manager was told to forget a socket there, bindLocked calls bind again, for a limited time, until the
+// manager has closed its socket: the manager may be busy, and systemd closes descriptors in a separate
+// thread. The caller holds s.mu.
 func (s *Sockets) bindLocked(at endpoint, bind func() error) error {
 	name := at.name()
 	_, given := s.forgetting[name]
@@ -65,8 +67,8 @@ func (s *Sockets) bindLocked(at endpoint, bind func() error) error {
 }
 
 // awaitForgotten waits until the manager has closed the sockets that it was told to forget, so that
-// their addresses can be bound. It first tells of those of which the manager could not be told. After an
-// error the manager may still have the sockets. The caller holds s.mu.
+// their addresses can be bound. If the message to forget a socket could not be sent earlier, it sends
+// the message again first. After an error the manager may still have the sockets. The caller holds s.mu.
 func (s *Sockets) awaitForgotten(limit time.Duration) error {
 	if len(s.forgetting) == 0 {
 		return nil

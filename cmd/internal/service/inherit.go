@@ -23,8 +23,8 @@ const (
 // those that an earlier process has given to the manager's store.
 type Inherited struct {
 	at      map[endpoint]*inherited
-	refused []error  // what cannot be used
-	names   []string // names of the sockets in refused
+	refused []error  // errors of descriptors that cannot be used, and of their number
+	names   []string // names of the descriptors in refused
 }
 
 // unusable returns the names under which the manager's store has sockets that cannot be used. It omits
@@ -73,7 +73,7 @@ func Inherit(getenv func(string) string) *Inherited {
 func inherit(getenv func(string) string, first int) *Inherited {
 	in := &Inherited{at: make(map[endpoint]*inherited)}
 	if pid := getenv("LISTEN_PID"); pid != strconv.Itoa(os.Getpid()) {
-		return in // none, or meant for another process
+		return in // no descriptors, or they are meant for another process
 	}
 	count, err := strconv.Atoi(getenv("LISTEN_FDS"))
 	if err != nil || count < 0 || count > mostDescriptors {

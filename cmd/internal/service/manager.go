@@ -64,13 +64,13 @@ func watchdogOf(getenv func(string) string) (time.Duration, error) {
 	return time.Duration(n) * time.Microsecond, nil
 }
 
-// Ready tells that the daemon has started, or has applied its configuration again. The status is
-// one line for people.
+// Ready tells the manager that the daemon has started, or has applied its configuration again. The
+// status is one line for people.
 func (m *Manager) Ready(status string) {
 	m.tell("READY=1\nSTATUS=" + strings.ReplaceAll(status, "\n", " "))
 }
 
-// Reloading tells that the daemon reads its configuration again, until Ready.
+// Reloading tells the manager that the daemon reads its configuration again, until Ready is called.
 func (m *Manager) Reloading() {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
@@ -80,8 +80,8 @@ func (m *Manager) Reloading() {
 	m.tell(fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", now.Nano()/1000))
 }
 
-// Stopping tells that the daemon ends, once: when ctx ends or the function now is called. When now
-// returns, the manager was told.
+// Stopping makes the daemon tell the manager once that it ends: when ctx ends or the function now
+// is called. When now returns, the manager was told.
 func (m *Manager) Stopping(ctx context.Context) (now func()) {
 	now = sync.OnceFunc(func() { m.tell("STOPPING=1") })
 	context.AfterFunc(ctx, now)

@@ -9,7 +9,7 @@ func (s *Sockets) ListenUnix(path string, fresh func(path string) (*net.UnixList
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if at, from := s.reachedLocked(path); from != nil {
-		l, err := net.FileListener(from.file) // it does not remove the file when it is closed
+		l, err := net.FileListener(from.file) // such a listener leaves the file when it is closed
 		if err != nil {
 			return nil, err
 		}
@@ -23,7 +23,7 @@ func (s *Sockets) ListenUnix(path string, fresh func(path string) (*net.UnixList
 		return nil, err
 	}
 	name := unixAt(path).name()
-	delete(s.forgetting, name) // a socket whose file had this inode before
+	delete(s.forgetting, name) // the name is that of an earlier socket, whose file had the same inode
 	if s.manager.store(l, name) {
 		l.SetUnlinkOnClose(false)
 	}

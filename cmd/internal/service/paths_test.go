@@ -107,7 +107,8 @@ func TestUnixReplaced(t *testing.T) {
 	}
 }
 
-// TestUnixSpelling: a socket is used again also where the configuration has another path to its file.
+// TestUnixSpelling: a socket is used again even if the configuration now has another path to its
+// file.
 func TestUnixSpelling(t *testing.T) {
 	spec.Covers(t, "OP-83")
 	for _, spelling := range []string{"linked/s", "folder//s", "./folder/s", "folder/../linked/s"} {
@@ -133,8 +134,8 @@ func TestUnixSpelling(t *testing.T) {
 	}
 }
 
-// TestUnixSameInode: where the file of a socket was removed, a new one takes its place, also if the
-// file system gives the new file the inode of the old one, and with it the name in the store.
+// TestUnixSameInode: if the file of a socket was removed, a new socket takes its place, even if the file
+// system gives the new file the inode of the old one, so that both sockets have the same name in the store.
 func TestUnixSameInode(t *testing.T) {
 	spec.Covers(t, "OP-83")
 	path := filepath.Join(t.TempDir(), "s")

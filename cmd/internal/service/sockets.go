@@ -21,11 +21,11 @@ import (
 // connections and datagrams, which wait for the next process.
 type Sockets struct {
 	manager *Manager
-	forget  atomic.Bool // the manager shall forget a socket that is closed; not under mu, which a reload holds while it waits for the manager
+	forget  atomic.Bool // true: the manager is told to forget a socket that is closed; not guarded by mu, which a reload holds while it waits for the manager
 
 	mu         sync.Mutex
 	inherited  map[endpoint]*inherited // sockets that the manager has handed over; guarded by mu, like all below
-	forgetting map[string]bool         // by name: sockets that the manager shall forget, and may still have open; false: the manager could not be told
+	forgetting map[string]bool         // by name: sockets that the manager is to forget, and may still have open; false: the manager could not be told
 }
 
 // Sockets returns the sockets of this process, which has inherited some. It logs the inherited sockets
@@ -104,8 +104,8 @@ func (s *Sockets) useLocked(from *inherited, at endpoint) (name string) {
 	return from.name
 }
 
-// Started says that all sockets of the configuration exist. Those that were inherited and not used are
-// closed. From now on the manager forgets the sockets that are closed.
+// Started is called when all sockets of the configuration exist. It closes inherited sockets that were
+// not used. From now on the manager forgets the sockets that are closed.
 func (s *Sockets) Started() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,8 +132,8 @@ func (s *Sockets) dropLocked(at endpoint, from *inherited, why string) {
 	}
 }
 
-// Stopping says that this process ends: the manager keeps its sockets for the next one. From now on a
-// socket is closed without a wait for the manager, also while a reload waits for it.
+// Stopping is called when this process ends: the manager keeps its sockets for the next process. From
+// now on closing a socket does not wait for the manager, even while a reload waits for it.
 func (s *Sockets) Stopping() { s.forget.Store(false) }
 
 // closed is called after a socket was closed, with the error of closing it and the socket's name in the
@@ -145,7 +145,7 @@ func (s *Sockets) closed(err error, name string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.forget.Load() { // it may have changed during a long wait for mu
+	if s.forget.Load() { // Stopping may have been called during a long wait for mu
 		s.removeLocked(name)
 	}
 	return nil

@@ -17,7 +17,7 @@ var ErrNotRegular = errors.New("not a regular file")
 // Read returns the content of a file, at most limit bytes of it.
 func Read(path string, limit int64) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // O_NONBLOCK: a pipe without a writer is refused below
-	if errors.Is(err, syscall.ENXIO) {                             // a Unix socket
+	if errors.Is(err, syscall.ENXIO) {                             // the path leads to a Unix socket
 		return nil, fmt.Errorf("%s: %w", path, ErrNotRegular)
 	}
 	if err != nil {
@@ -34,8 +34,8 @@ func Read(path string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, limit))
 }
 
-// Create creates a file with a content, and syncs it. What has the path before is removed, a directory only if
-// it is empty. After an error there is no file.
+// Create creates a file with a content, and syncs it. It first removes what is at the path, but a directory
+// only if it is empty. After an error there is no file.
 func Create(path string, content []byte) error {
 	if err := remove(path); err != nil {
 		return err

@@ -23,7 +23,7 @@ var oddities = map[string]func(t *testing.T, path string) error{
 	},
 }
 
-// TestNotRegular: what is not a regular file is refused at once, and replaced.
+// TestNotRegular: Read refuses at once what is not a regular file, and Create replaces it.
 func TestNotRegular(t *testing.T) {
 	for name, make := range oddities {
 		t.Run(name, func(t *testing.T) {

@@ -1,7 +1,7 @@
-// Package stateversion keeps the version of a daemon's state directory in a file of it, so that a
-// daemon neither changes nor misunderstands the files of a newer one, and brings those of an older
-// one up to date. The file has one line, "ulnet state 1". A directory without it has version 0: it
-// is new, or of a daemon before version 1.
+// Package stateversion keeps the version of a daemon's state directory in a file in that directory,
+// so that a daemon neither changes nor misunderstands the files of a newer daemon, and brings those
+// of an older one up to date. The file has one line, "ulnet state 1". A directory without it has
+// version 0: it is new, or of a daemon before version 1.
 package stateversion
 
 import (
@@ -40,10 +40,10 @@ var migrations = []func(dir string) error{
 }
 
 // Prepare brings the state directory to the version of this program. It changes nothing in the
-// directory of a newer version. If the version file is cut, as after a disk that failed, Prepare takes
-// the directory for one of this version, and the daemon starts: each other state file has a version of
-// its own. If the directory does not exist, Prepare does nothing. It logs migrations, and a version that
-// cannot be stored, such as on a full disk.
+// directory of a newer version. If the version file is cut, such as after the failure of a disk, Prepare
+// takes the directory for one of this version, and the daemon starts: each other state file has a version
+// of its own. If the directory does not exist, Prepare does nothing. It logs migrations, and a version
+// that cannot be stored, such as on a full disk.
 //
 //	ErrVersion               the directory is of a newer version, or its file has no version
 //	smallfile.ErrNotRegular  what has the name of the version file is a pipe, a directory or a device

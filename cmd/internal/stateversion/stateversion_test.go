@@ -39,8 +39,9 @@ func put(t *testing.T, dir, name, text string) {
 	}
 }
 
-// TestPrepare: a directory of version 0, or with a file that is cut, gets the file. One of this version
-// stays as it is, and so does one of a newer version or with another text, which are refused.
+// TestPrepare: a directory of version 0, or one whose version file is cut, gets a version file. A
+// directory of this version stays as it is. So does one of a newer version or with another text in the
+// file, and Prepare refuses it.
 func TestPrepare(t *testing.T) {
 	spec.Covers(t, "OP-9")
 	for name, test := range map[string]struct {

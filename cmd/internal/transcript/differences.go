@@ -94,7 +94,8 @@ func (d *Differences) Allowed(topic, aspect, command string) (yes bool) {
 	return yes
 }
 
-// NotNeeded returns the entries of a topic, with topic and aspect, that have not occurred.
+// NotNeeded returns the listed differences of a topic that have not occurred. Each text in the result names
+// the topic and the aspect.
 func (d *Differences) NotNeeded(topic string) (list []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -43,9 +43,10 @@ func (c *crowd) add(m *member) (leaves *member) {
 	return leaves
 }
 
-// leaving returns the connection that is quiet for longest. If more than half are busy, it returns
-// the one that is busy for longest: otherwise clients that do not read their answers could leave
-// so few places that a new connection is closed before its request comes. The caller holds mu.
+// leaving returns the connection that has been quiet for longest. If more than half are busy, it
+// returns the one that has been busy for longest: otherwise clients that do not read their answers
+// could leave so few places that a new connection is closed before its request comes. The caller
+// holds mu.
 func (c *crowd) leaving() *member {
 	busy := 0
 	for _, m := range c.open {

@@ -76,11 +76,11 @@ func TestLeaving(t *testing.T) {
 	c.note(first, http.StateActive)
 	c.note(second, http.StateActive)
 	c.note(first, http.StateIdle)
-	c.note(first, http.StateActive) // its request is now younger than that of the second
+	c.note(first, http.StateActive) // the first connection's request is now younger than the second one's
 	join(third)
 	c.note(fourth, http.StateActive)
 	join(second)
-	c.note(second, http.StateActive) // no effect: it has left
+	c.note(second, http.StateActive) // no effect: the second connection was closed
 	c.note(first, http.StateIdle)
 	c.note(first, http.StateClosed)
 	if len(c.open) != 4 {

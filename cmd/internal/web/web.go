@@ -1,6 +1,6 @@
 // Package web is the HTTP server by which the daemon shows its state on the network: a few pages
 // that can only be read, for Prometheus and browsers. The control socket, by which the daemon
-// takes orders, is another one (package control).
+// takes orders, has a server of its own (package control).
 //
 // Every program that reaches the address may read, so nothing that changes the daemon belongs
 // here, and no request may cost much. What costs something, such as a capture, asks for a token
@@ -38,7 +38,7 @@ type Config struct {
 	// Hosts are names and IP addresses of this host that are accepted in the Host header, besides the
 	// address that the client has reached, the hostname and localhost.
 	Hosts []string
-	Log   *slog.Logger // gets what clients do wrong, at level debug; required
+	Log   *slog.Logger // gets errors of clients, at level debug; required
 }
 
 // Server serves pages. Handle and HandleOrder register them, before Start.

@@ -234,8 +234,8 @@ func TestUnixSocket(t *testing.T) {
 	}
 }
 
-// TestTooManyConnections: clients that connect and say nothing, or that do not read their
-// answers, keep no other client out: each connection above the bound ends an older one.
+// TestTooManyConnections: clients that connect and say nothing, or that do not read their answers,
+// cannot keep other clients out: each connection above the bound ends an older one.
 func TestTooManyConnections(t *testing.T) {
 	t.Parallel()
 	at := start(t, "127.0.0.1:0")

@@ -33,5 +33,5 @@ func (c *client) endBy(t time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.last = t
-	_ = http.NewResponseController(c.ResponseWriter).SetWriteDeadline(t) // cannot fail where events are sent
+	_ = http.NewResponseController(c.ResponseWriter).SetWriteDeadline(t) // cannot fail for a writer to which events can be sent
 }

@@ -14,9 +14,9 @@ import (
 // logInterval is the time between two lines of the log of one kind.
 const logInterval = time.Minute
 
-// gate lets requests with the token pass. A token is too long to be guessed, so however many wrong ones
-// come, no request with the right one is refused: both may have the same address
-// behind ssh or a proxy. The zero value is ready for use.
+// gate lets requests with the token pass. A token is too long to be guessed, so wrong tokens, however many
+// come, block no address: behind ssh or a proxy, a request with the right token may come from the same
+// address. The zero value is ready for use.
 type gate struct {
 	wrong  atomic.Uint64 // requests with a wrong token or without one
 	denied seldom        // lines of the log about wrong tokens

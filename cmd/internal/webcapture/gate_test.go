@@ -69,8 +69,8 @@ func TestWrongTokens(t *testing.T) {
 	})
 }
 
-// TestUnreadToken: few of the requests that find no readable token are logged, also beside wrong tokens, of
-// which the log tells by itself.
+// TestUnreadToken: few of the requests that come while the token cannot be read are logged. Log lines about
+// wrong tokens are bounded separately, so neither kind of line displaces the other.
 func TestUnreadToken(t *testing.T) {
 	spec.Covers(t, "OP-70")
 	bubble(t, func(t *testing.T, r *rig) {

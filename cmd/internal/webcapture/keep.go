@@ -14,14 +14,14 @@ var errFull = errors.New("the capture has as many bytes as it may have")
 // keeper keeps the bytes of a capture, up to a limit, for downloads and for one reader, which may be
 // slower than the capture. It is safe for concurrent use.
 type keeper struct {
-	limit int // in bytes
+	limit int // most bytes to keep
 
 	mu      sync.Mutex
 	more    sync.Cond // uses mu; signalled when the reader can go on
 	chunks  [][]byte  // whole blocks of pcapng; guarded by mu, like the fields below
 	size    int       // bytes in chunks
 	dropped uint64    // packets that the tap has left out
-	whole   bool      // there is no more to come
+	whole   bool      // no more bytes will come
 	left    bool      // the reader is to end
 	read    int       // chunks that the reader has read whole
 	offset  int       // bytes that the reader has read of the next chunk
@@ -94,7 +94,7 @@ func (k *keeper) Write(blocks []byte) (int, error) {
 	return n, nil
 }
 
-// fitting returns the length of those first blocks that together have at most room bytes.
+// fitting returns how many bytes the first blocks have together: as many whole blocks as fit into room bytes.
 func fitting(blocks []byte, room int) (n int) {
 	const lengthOffset, shortest = 4, 12 // pcapng, section 3.1: type, total length
 	for len(blocks)-n >= shortest {

@@ -66,7 +66,7 @@ func (l *lines) decode(in io.Reader) (err error) {
 func (l *lines) record(r *capture.Record) {
 	s := dissection.Shown{Record: r} // without payload the protocols above LNet cannot be decoded
 	if l.payload {
-		s = l.known.Read(r) // also what the filter omits, since it may be needed to decode later records
+		s = l.known.Read(r) // also for records that the filter omits, which may be needed to decode later ones
 	}
 	if !l.filter.Match(r) || s.Minor() {
 		return

@@ -33,8 +33,9 @@ const (
 // Config configures a Capture.
 type Config struct {
 	// View writes every message from now on to out as pcapng, in whole blocks, until ctx ends or out
-	// fails, and never waits for out. Without payload, payload is replaced by zeros. It calls out's
-	// method Dropped with the number of packets that it has left out, see capture.Writer.View.
+	// fails, and never waits for out. If payload is false, zeros replace the payload of messages. It
+	// calls out's method Dropped with the number of packets that it has left out, see
+	// capture.Writer.View.
 	View func(ctx context.Context, out io.Writer, payload bool) error
 	// Token reads the token that clients must know. Nil: there is none, and all requests are refused.
 	Token func() ([]byte, error)
@@ -54,7 +55,7 @@ type Capture struct {
 
 	mu      sync.Mutex
 	running bool        // guarded by mu, like the fields below
-	last    *keeper     // what the last capture has kept, or the one that runs; nil: nothing
+	last    *keeper     // bytes of the capture that runs, or of the last one; nil: there are none
 	forget  *time.Timer // sets last to nil; nil while a capture runs
 }
 

@@ -261,7 +261,8 @@ func TestDropped(t *testing.T) {
 	})
 }
 
-// TestSlowDecoder: what a decoder has not read yet is kept, and can be read after the end.
+// TestSlowDecoder: bytes that the decoder has not read yet are kept, and can be read after the end
+// of the capture.
 func TestSlowDecoder(t *testing.T) {
 	spec.Covers(t, "OP-71")
 	k := newKeeper(1 << 20)

@@ -35,7 +35,7 @@ type Target struct {
 // Connection says whether the connection with a node matters from now on.
 type Connection struct {
 	To      Target // the peer of the connection
-	Matters bool   // the caller must report the loss of the connection; false: no longer
+	Matters bool   // true: the caller must report the loss of the connection; false: it need not any more
 }
 
 // Reset empties e and keeps its memory.
@@ -52,7 +52,7 @@ type Addressed struct {
 	step       uint64
 	targets    []Target // the address of each node, by its Ref
 	told       map[wire.ID]uint64
-	supervisor wire.ID // the supervisor to which the connection is watched
+	supervisor wire.ID // the supervisor whose connection to this node is watched
 }
 
 // NewAddressed returns a machine with addresses, for a node on some networks.

@@ -223,8 +223,8 @@ func (m *Machine) remove(p wire.Ref, v wire.Version, cause Cause, code int32) {
 	m.topology.changed(m)
 }
 
-// accused handles a suspicion on this node, or a goodbye in its name: this node announces that
-// it is alive in a newer version (Alg. 1, line 17). It has refuted suspicions on older versions
+// accused handles a suspicion of this node, or a goodbye in its name: this node announces that
+// it is alive in a newer version (Alg. 1, line 17). It has refuted suspicions of older versions
 // already (MS-A2).
 func (m *Machine) accused(v wire.Version) {
 	if v.Less(m.ver) {
@@ -234,8 +234,9 @@ func (m *Machine) accused(v wire.Version) {
 	m.refute(v)
 }
 
-// refute raises this node's version above another one, and above versions that nodes with
-// clocks a little ahead accept.
+// refute raises this node's version above v, and reports that. It also does so if v is a little too
+// far ahead of this node's clock, because nodes whose clocks are a little ahead accept v. If v is
+// even farther ahead, refute refuses it.
 func (m *Machine) refute(v wire.Version) {
 	if v.Inc > m.ver.Inc && !m.within(v, maxSkew) {
 		m.tooFarAhead(m.self, v)

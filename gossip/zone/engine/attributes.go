@@ -83,7 +83,7 @@ func (a *attributes) changed(m *Machine, r *replica) {
 	}
 }
 
-// Why an attribute can not be written.
+// Why an attribute cannot be written.
 var (
 	ErrKey   = wrong("an attribute's key has 1 to %d bytes", wire.MaxKey)
 	ErrTable = wrong("the attributes of the node would be too large")

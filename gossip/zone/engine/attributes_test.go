@@ -228,8 +228,8 @@ func TestDeathCertificates(t *testing.T) {
 	if r.deaths != 0 || len(r.entries) != 1 || r.u != 39 || r.floor != 39 || n.m.attributes.of[n.m.self].deaths != 0 {
 		t.Errorf("%d certificates after ten minutes, version %d, floor %d", r.deaths, r.u, r.floor)
 	}
-	// A node with older versions than these gets the whole table, and drops keys that are not in
-	// it.
+	// A copy that is older than the dropped certificates gets the whole table, and drops the keys
+	// that are not in the table.
 	old := replica{owner: r.owner, inc: r.inc}
 	for i := range uint64(20) {
 		old.put(wire.Attribute{Key: fmt.Sprint(i), U: i + 1}, 0)
@@ -265,7 +265,7 @@ func TestAttributeFaults(t *testing.T) {
 		}
 		w.calm()
 		w.until(time.Minute, func() bool { return w.agree() && w.replicated() })
-		for _, n := range w.nodes { // the events of listeners give the attributes that exist
+		for _, n := range w.nodes { // listeners know from events as many attributes of each node as it has
 			for _, o := range w.nodes {
 				own, _ := o.m.Attributes(o.m.self)
 				if told := n.keys[o.id]; n != o && len(told) != len(own) {

@@ -12,8 +12,8 @@ import (
 	"ulnet/gossip/zone/wire"
 )
 
-// CensusKey begins the attributes by which supervisors publish the zones that they
-// guard; the zone's name follows (MS-98).
+// CensusKey is the prefix of attribute keys. A supervisor publishes each zone that it guards as an
+// attribute whose key is this prefix, followed by the zone's name (MS-98).
 const CensusKey = "zone.census/"
 
 // CensusEntry is what the management zone knows of a base zone.

@@ -57,7 +57,7 @@ type Config struct {
 	// Aggregation is τ: a node collects changes for this time before it sends them to its
 	// neighbours. Default 200 ms.
 	Aggregation time.Duration
-	// Heartbeat is how often neighbours hear of each other, give or take a tenth.
+	// Heartbeat is the time between two heartbeats to a neighbour, give or take a tenth.
 	// Default 1 s.
 	Heartbeat time.Duration
 	// Timeout is how long a neighbour may be silent. Default 3.5 heartbeats.

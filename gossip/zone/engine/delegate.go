@@ -56,7 +56,7 @@ func newDelegation(m *Machine) *delegation {
 	return d
 }
 
-// patience bounds how long a zone that forms may take to come to rest, in units of τ.
+// patience bounds how long a zone that is forming may take to come to rest, in units of τ.
 const patience = 25
 
 // memberJoined notes that a member joined. While the zone forms, its members do not know yet
@@ -169,7 +169,7 @@ func (m *Machine) rankOfDelegate(p wire.Ref, most int) (rank int) {
 	return rank
 }
 
-// serve makes this node a delegate, or ends that.
+// serve makes this node a delegate if serving is true, and otherwise ends its time as a delegate.
 func (d *delegation) serve(m *Machine, serving bool) {
 	switch {
 	case serving && !d.serving:

@@ -81,11 +81,11 @@ func (m *Machine) flush() {
 		m.links.each(up, func(l *link) { m.send(l.node, wire.Message{Kind: wire.Update, Lists: lists}) })
 	}
 	clear(d.nodes)
-	d.leaves, d.suspicions, d.silences, d.count = nil, nil, nil, 0 // a neighbour that joins later gets the whole view
+	d.leaves, d.suspicions, d.silences, d.count = nil, nil, nil, 0 // not needed for neighbours that join later: they get the whole view
 }
 
-// fresh returns the nodes of Δ.A with their versions: those in the view, or those with which
-// they left it.
+// fresh returns the nodes of Δ.A, each with its version in the view or, if the node has left the
+// view, with its last version there.
 func (m *Machine) fresh() []wire.Member {
 	if m.delta.count == 0 {
 		return nil

@@ -37,7 +37,7 @@ func Example() {
 			step(out.Sends[i].To, engine.Input{Kind: engine.Delivered, Message: &out.Sends[i].Message})
 		}
 	}
-	run := func(end time.Duration) { // the earliest wake first
+	run := func(end time.Duration) { // steps the machines at their wakes, the earliest first
 		for ; now < end; now = min(wakes[refs[0]], wakes[refs[1]]) {
 			for _, r := range refs {
 				if wakes[r] <= now {

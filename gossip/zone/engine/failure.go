@@ -65,7 +65,7 @@ func (m *Machine) failed(p wire.Ref, local bool) {
 const maxPrompt = 2
 
 // since returns the time since this node last heard the peer. If it has never heard the peer,
-// since returns the time since it asked for the link.
+// since returns the time since this node asked for the link.
 func (l *link) since(m *Machine) time.Duration {
 	if l.state == connecting {
 		return m.now - (l.due - m.cfg.Timeout)
@@ -205,7 +205,7 @@ func (m *Machine) alone() bool {
 	return m.links.count(held)+m.links.count(retrying) >= m.view.members-1
 }
 
-// fileHeld files suspicions on the peers of all held links.
+// fileHeld files suspicions of the peers of all held links.
 func (m *Machine) fileHeld() {
 	m.blind = blind{}
 	var nodes []wire.Ref

@@ -182,8 +182,9 @@ func TestLateMessage(t *testing.T) {
 	}
 }
 
-// minutes returns for how many minutes a test of suspicions that become rare runs: as many as few says
-// in a short run and, if there are more than ten nodes, in a normal run; otherwise ten.
+// minutes returns for how many minutes a test of suspicions that become rare runs. The parameter few
+// is the number for a short run and, if there are more than ten nodes, also for a normal run.
+// Otherwise the result is ten.
 func minutes(nodes int, few time.Duration) time.Duration {
 	if nodes > 10 {
 		return effort.Of(few, few, 10)
@@ -210,7 +211,7 @@ func TestBrokenLink(t *testing.T) {
 	}
 }
 
-// TestIllNode: a node that receives nothing, or cannot send for a reason of its own, removes no
+// TestIllNode: a node that receives nothing, or cannot send because of a fault of its own host, removes no
 // member (MS-2, MS-A1).
 func TestIllNode(t *testing.T) {
 	spec.Covers(t, "MS-2", "MS-A1")
@@ -272,7 +273,7 @@ func TestGhost(t *testing.T) {
 	deaf, victim := w.nodes[4], w.nodes[11]
 	lost, begin := 0, w.now
 	w.lose = func(_, to *node, m *wire.Message) bool {
-		// A new neighbour sends suspicions that are not decided yet.
+		// A new neighbour sends a Base, which also has the suspicions that are not decided yet.
 		early := m.Kind == wire.Base && w.now < begin+7*time.Second
 		if to == deaf && (m.Kind == wire.Update || m.Kind == wire.Notice || early) {
 			lost++
@@ -280,7 +281,7 @@ func TestGhost(t *testing.T) {
 		}
 		return false
 	}
-	for _, p := range victim.m.Neighbours(nil) { // a node that only learns of the removal from others
+	for _, p := range victim.m.Neighbours(nil) { // deaf must not be a neighbour of the victim, so that it learns of the removal from others only
 		if w.nodeOf(victim, p) == deaf {
 			deaf = w.nodes[(deaf.i+1)%len(w.nodes)]
 		}

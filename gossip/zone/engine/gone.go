@@ -13,7 +13,7 @@ type GoneStatus struct {
 	ID      wire.ID       `json:"id,omitzero"`  // invalid: the node left before its id was known
 	Version wire.Version  `json:"version"`      // the last version known of the node
 	Ago     time.Duration `json:"ago"`          // time since this node removed it
-	Orderly bool          `json:"orderly"`      // the node said goodbye, or was removed in its name
+	Orderly bool          `json:"orderly"`      // the node said goodbye, or an administrator removed it with a goodbye in its name
 	Cause   Cause         `json:"cause"`        // why the node left: Said, Dead or Corrected
 	Code    int32         `json:"code"`         // with Said: the exit code, CodeRemoved if an administrator removed the node
 	By      []Witness     `json:"by,omitempty"` // the reporters of a member that was removed as dead

@@ -75,8 +75,8 @@ func TestGoneBounded(t *testing.T) {
 	}
 }
 
-// TestGoneSilent: for each reporter of a dead node the history says whether its connections
-// failed or it heard nothing.
+// TestGoneSilent: for each reporter of a dead node the history says whether the reporter's connections failed
+// or the reporter heard nothing.
 func TestGoneSilent(t *testing.T) {
 	s := acquainted(t, 12, Config{})
 	s.update(wire.Lists{Silences: []wire.Suspicion{{Reporter: s.ref[4], Suspect: s.ref[7], Version: v(7, 3)}}})

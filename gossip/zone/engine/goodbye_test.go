@@ -9,7 +9,7 @@ import (
 )
 
 // TestGoodbye: when a node says goodbye, all others remove it as soon as the news arrives, and
-// learn its exit code; discovery does not ask for it (MS-40, MS-A8, MS-A33).
+// learn its exit code; discovery sends no requests to it (MS-40, MS-A8, MS-A33).
 func TestGoodbye(t *testing.T) {
 	spec.Covers(t, "MS-40", "MS-A8", "MS-A33")
 	w := booted(t, 2, 24, Config{})
@@ -44,7 +44,7 @@ func TestGoodbye(t *testing.T) {
 }
 
 // TestMissedGoodbye: a node that missed a goodbye learns of it, with its code, when views are
-// repaired. Discovery does not ask for the node that left (MS-A9, MS-A33).
+// repaired. Discovery sends no requests to the node that left (MS-A9, MS-A33).
 func TestMissedGoodbye(t *testing.T) {
 	spec.Covers(t, "MS-A9", "MS-A33")
 	w := booted(t, 3, 40, Config{})

@@ -105,8 +105,8 @@ func (g *guarded) has(id wire.ID) bool {
 	return slices.ContainsFunc(g.delegates, func(r registered) bool { return r.ID == id })
 }
 
-// own returns how many delegates the zone has in the view of its active delegate: the active
-// one, and those among the members that it has reported.
+// own returns how many delegates the zone has in the view of its active delegate: the active one, and those
+// that are members according to its reports.
 func (g *guarded) own() (n int) {
 	for i := range g.delegates {
 		if _, ok := g.members[g.delegates[i].ID]; ok || i == 0 {

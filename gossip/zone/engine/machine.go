@@ -144,7 +144,7 @@ func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 	if m.cfg.Wire {
 		m.encode(begin)
 	}
-	m.out, m.in = nil, wire.Message{} // the machine keeps no memory of its caller
+	m.out, m.in = nil, wire.Message{} // the machine keeps no pointer to memory of its caller
 	return m.pauses.leave(now, m.next())
 }
 

@@ -75,7 +75,7 @@ func (w *world) members(id wire.ID) (count int) {
 	return count
 }
 
-// TestPhantomGoes: a zone without any help removes a node that never existed, and suspects no
+// TestPhantomGoes: a zone removes a node that never existed, without an administrator's help, and suspects no
 // other node because of it.
 func TestPhantomGoes(t *testing.T) {
 	w := booted(t, 1, 16, Config{})
@@ -133,7 +133,7 @@ func TestRemoveUnknown(t *testing.T) {
 
 // TestRefutedForEver: other nodes report later incarnations of this node. However often these
 // reports come, this node's own incarnation rises by at most the time by which clocks may
-// differ. So the next incarnation can begin above it, and others still accept it (MS-A2).
+// differ. So others still accept the next incarnation, which begins above that number (MS-A2).
 func TestRefutedForEver(t *testing.T) {
 	spec.Covers(t, "MS-A2")
 	const wall, ahead = 1 << 60, 1 << 44

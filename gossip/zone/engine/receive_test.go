@@ -152,8 +152,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestHeartbeatAllocations: a heartbeat allocates nothing, neither sent nor received,
-// with a key.
+// TestHeartbeatAllocations: neither sending nor receiving a heartbeat allocates memory, even with a key.
 func TestHeartbeatAllocations(t *testing.T) {
 	to, from := codecs(t, "secret")
 	msg := append([]byte(nil), encoded(t, from, wire.Message{Kind: wire.Heartbeat})[0]...)

@@ -157,8 +157,8 @@ func (r *replica) merge(d *wire.TableData, now int64) (keys []string, ok bool) {
 // whole reports whether data has all entries of a table.
 func whole(d *wire.TableData) bool { return d.From == 0 && d.Last }
 
-// keepNamed removes the entries whose keys d does not have. It returns those of these keys that
-// were not deleted before, the newest first.
+// keepNamed removes the entries whose keys d does not have. It returns the keys of the removed
+// entries, the newest first, but not those of death certificates.
 func (r *replica) keepNamed(d *wire.TableData) (keys []string) {
 	r.name(d, true)
 	for i := len(r.entries) - 1; i >= 0; i-- {

@@ -37,8 +37,8 @@ func (g *guarded) contest(m *Machine, d *wire.Dispatch) bool {
 	return true
 }
 
-// contested reports to the user that a zone has two active delegates. The one given as counts
-// takes precedence.
+// contested reports to the user that a zone has two active delegates. The parameter counts is the one of the
+// two that takes precedence.
 func (m *Machine) contested(zone string, counts, other wire.Named) {
 	m.tell(Event{Kind: Contested, Zone: zone, Members: []wire.Named{counts, other}})
 }

@@ -31,7 +31,7 @@ type search struct {
 	deadline  time.Duration // time by which the candidate must have answered
 }
 
-// Trouble is why a delegate can not register with a supervisor.
+// Trouble is why a delegate cannot register with a supervisor.
 type Trouble uint8
 
 // The reasons.
@@ -134,8 +134,8 @@ func (d *search) trouble(n *wire.Named) *trouble {
 	return nil
 }
 
-// best returns the first supervisor of the list that was not given up recently: within the time
-// given as age. If there is none it returns the invalid id.
+// best returns the first supervisor of the list that was never given up, or was last given up at
+// least age ago. If there is none it returns the invalid id.
 func (d *search) best(m *Machine, age time.Duration) wire.ID {
 	for i := range d.supervisors {
 		if t := d.trouble(&d.supervisors[i]); t == nil || t.last <= m.now-age {

@@ -97,8 +97,8 @@ func TestGrace(t *testing.T) {
 }
 
 // TestSummons: a node reports another node as silent, or learns that the other node was removed
-// elsewhere. It notifies the other node until that refutes the news, or until the time for a
-// refutation is over (G-MS-10).
+// elsewhere. It notifies the other node until the other node refutes the news, or until the time
+// for a refutation is over (G-MS-10).
 func TestSummons(t *testing.T) {
 	spec.Covers(t, "G-MS-10")
 	summonsTo := func(s *solo, sent []Send, i int) (n int) {
@@ -225,7 +225,7 @@ func TestUrgentRefutation(t *testing.T) {
 	s.pass(time.Second)
 	s.suspicion(3, 0, v(10, 1)) // this node itself is suspected
 	updates(s, true)
-	s.alive(5, v(7, 2)) // this node knows of no suspicion on node 5
+	s.alive(5, v(7, 2)) // this node knows of no suspicion of node 5
 	updates(s, false)
 	s.silence(4, 3)
 	updates(s, true)

@@ -23,7 +23,8 @@ const (
 	forgetAfter = 24 * time.Hour
 )
 
-// orphan is a census entry whose supervisor left the management zone, at the instant since.
+// orphan is a census entry whose supervisor left the management zone. The field since is the time
+// when it left.
 type orphan struct {
 	CensusEntry
 	since time.Duration

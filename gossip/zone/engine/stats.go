@@ -18,9 +18,9 @@ type Stats struct {
 	Malformed, OtherVersion, OtherZone, NotSigned, BadID, TableFull, Collisions uint64
 	// Parts of valid messages that were ignored.
 	UnknownSender   uint64 // messages of a sender about which nothing is known
-	Stale           uint64 // news that were older than what this node knew
+	Stale           uint64 // reports that were older than what this node knew
 	TooFarAhead     uint64 // versions so high that their owner could not refute them (MS-A2)
-	BadReporter     uint64 // suspicions by a node outside the view, or on itself (MS-A29)
+	BadReporter     uint64 // suspicions whose reporter is outside the view, or is itself the suspect (MS-A29)
 	TooManyReports  uint64 // suspicions refused because there are very many and their reporter has filed too many of them
 	Refuted         uint64 // suspicions of this node that it had refuted already
 	StaleData       uint64 // attributes of another incarnation of their owner

@@ -173,7 +173,7 @@ type DelegationStatus struct {
 	Contested bool `json:"contested,omitempty"`
 }
 
-// UnreachedStatus is a supervisor that a delegate can not register with.
+// UnreachedStatus is a supervisor with which a delegate cannot register.
 type UnreachedStatus struct {
 	Supervisor wire.ID       `json:"supervisor"` // the supervisor that does not answer
 	Why        Trouble       `json:"why"`        // how the last attempt failed

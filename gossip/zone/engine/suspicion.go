@@ -257,8 +257,8 @@ func (m *Machine) proven(s *suspect, enough int) bool {
 }
 
 // counts reports whether reports by a node count. Reports by a node with more than mostReports reports
-// do not count, because it is probably at fault itself (MS-A1). But if this node has so many reports,
-// too, it accepts the reports of such nodes: this node and those may be the few survivors.
+// do not count, because it is probably at fault itself (MS-A1). But if this node itself has more than
+// mostReports reports, it accepts the reports of such nodes: it and they may be the few survivors.
 func (m *Machine) counts(by wire.Ref) bool {
 	most := m.mostReports()
 	return m.suspicions.open[by] <= most || by != m.self && m.suspicions.open[m.self] > most

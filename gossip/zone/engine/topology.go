@@ -155,8 +155,8 @@ func (m *Machine) drawMissing() {
 	}
 }
 
-// draw returns a random member to which this node has no link; 0 if there is none. It never
-// returns the node given as except.
+// draw returns a random member to which this node has no link; 0 if there is none. It never returns
+// the node in the parameter except.
 func (m *Machine) draw(except wire.Ref) wire.Ref {
 	ring := m.cfg.Table.ring
 	free := func(p wire.Ref) bool {

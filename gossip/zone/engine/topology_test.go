@@ -22,8 +22,8 @@ func (w *world) graph() [][]int {
 	return g
 }
 
-// reach returns how many nodes can be reached from one node, and over how many hops, if no path
-// goes through the nodes given as without.
+// reach returns how many nodes can be reached from one node, and over how many hops, if no path may
+// go through the nodes in the parameter without.
 func reach(g [][]int, from int, without map[int]bool) (n, hops int) {
 	seen, ring := map[int]bool{from: true}, []int{from}
 	for ; len(ring) > 0; hops++ {

@@ -96,8 +96,8 @@ func (w *world) forge(x, y *node) {
 	x.step(Input{Kind: Delivered, Message: &wire.Message{Kind: wire.Update, From: from, Version: fv, Lists: lists}})
 }
 
-// sameAttributes reports whether all nodes that are up have the attributes of all others, and
-// their listeners, too (MS-71, MS-72).
+// sameAttributes reports whether the events at each node that is up have given its listener the
+// attributes of all other nodes that are up (MS-71, MS-72).
 func (w *world) sameAttributes() bool {
 	for _, x := range w.nodes {
 		if !x.up {

@@ -44,9 +44,9 @@ func (s *solo) later(d time.Duration) (list []wire.Ref) {
 	return list
 }
 
-// TestTwinsAreAllTold: members with one name are reported although another node claims the id of this one in
-// the same minute, as a stranger can do for ever. Of twins that join in one minute the first is reported
-// at once and the others when the minute is over.
+// TestTwinsAreAllTold: members that have the same name are reported even if another node claims this node's
+// id in the same minute, as a stranger can do again and again. Of twins that join in one minute the first is
+// reported at once and the others when the minute is over.
 func TestTwinsAreAllTold(t *testing.T) {
 	s := newSolo(t, 40, Config{})
 	for i := 5; i < 40; i++ { // among so many members, this node alone does not remove those that are silent
@@ -56,7 +56,7 @@ func TestTwinsAreAllTold(t *testing.T) {
 	if got := s.clashes(); len(got) != 1 || got[0] != s.m.self {
 		t.Fatalf("told %v of a claim of this node's id", got)
 	}
-	var twins, now []wire.Ref // in now: the twins that are reported at once
+	var twins, now []wire.Ref // the variable now has the twins that are reported at once
 	for i := 2; i < 5; i++ {
 		s.alive(i, v(7, 1))
 		r := s.twinOf(i)

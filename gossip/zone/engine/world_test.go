@@ -177,8 +177,8 @@ func (w *world) run(d time.Duration) {
 	}
 }
 
-// until lets time pass until a condition holds, but not longer than most, and returns how long
-// that took.
+// until lets time pass until a condition holds, and returns how long that took. It fails the test
+// if the condition does not hold after the time in the parameter most.
 func (w *world) until(most time.Duration, ok func() bool) time.Duration {
 	w.t.Helper()
 	begin := w.now

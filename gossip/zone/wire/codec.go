@@ -12,7 +12,7 @@ type Names interface {
 	Short(Ref) uint64                   // the short form of a node's id, 0 for Ref 0
 	Find(short uint64) Ref              // number of the node; 0: the node is not known
 	Add(ID) (Ref, error)                // makes a node known and returns its number
-	AddShort(short uint64) (Ref, error) // makes a node known, of whose id only the short form is known
+	AddShort(short uint64) (Ref, error) // makes a node known by the short form of its id alone
 }
 
 // View is a view of a zone's members, with the history, at an instant.

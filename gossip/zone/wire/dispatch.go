@@ -85,7 +85,7 @@ type Dispatch struct {
 	Reporters    uint32        // number of members that suspect the member in the field About
 	About        ID            // in Alarm the suspected member; in Registered with Taken the other delegate, which takes precedence
 	AboutVersion Version       // version of the node in the field About
-	Joined, Left []Named       // members that came and went since the last registration
+	Joined, Left []Named       // members that have joined, and members that have left, since the last registration
 }
 
 const (

@@ -8,7 +8,7 @@ type Kind uint8
 const (
 	Heartbeat        Kind = 1 + iota // to neighbours: Hash, Tables; Echo asks for a heartbeat in return
 	LinkRequest                      // asks the receiver to be a neighbour: Roles; has the sender's id in full
-	LinkAccept                       // answer to LinkRequest: Roles, for which the sender itself wants the link
+	LinkAccept                       // answer to LinkRequest; Roles: what the sender itself wants the link for
 	LinkRefuse                       // answer to LinkRequest: Reason; with Removed, About is the receiver, and AboutVersion the version that was removed; with Redirect, About is a node to ask instead
 	LinkDrop                         // has the Reason NoLink or Unwanted
 	Base                             // the whole view and all suspicions, to a new neighbour; with the flag Repair also the history; the flag Ask asks for the receiver's view

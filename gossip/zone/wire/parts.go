@@ -153,7 +153,7 @@ func (e *encoder) suspicion(reporter, suspect uint64, v Version) {
 func (e *encoder) alive(r Ref, v Version) {
 	id := e.Names.ID(r)
 	if !id.IsValid() {
-		return // the id of a node that left before it was in the view is not known
+		return // a node that left before it was in the view has no known id, so it cannot be encoded
 	}
 	e.room(memberOverhead + len(id.canonical))
 	e.b = appendVersion(e.appendID(e.b, r), v)

@@ -2,8 +2,8 @@ package wire
 
 import "fmt"
 
-// MaxIncarnation is the highest valid incarnation. Higher ones are refused, because a node
-// could not refute suspicions of them with an even higher one.
+// MaxIncarnation is the highest valid incarnation. Higher ones are refused, because a node with such
+// an incarnation could not take an even higher one to refute a suspicion.
 const MaxIncarnation = 1<<63 - 1
 
 // Version says how recent news of a node is (MS-5): versions are ordered by Inc, then by Minor.

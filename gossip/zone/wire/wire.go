@@ -37,8 +37,8 @@ const (
 	// table fits one message.
 	MaxKey   = 255
 	MaxTable = 512 << 10
-	// MaxTableKeys bounds the number of keys in a table of another node. It is above what fits a
-	// table of the default size, even if key and value together have two bytes.
+	// MaxTableKeys bounds the number of keys in a table of another node. A table of the default size
+	// cannot have more keys if each key has at least two bytes together with its value.
 	MaxTableKeys = 16 << 10
 
 	// MaxZone bounds the name of a zone, in bytes. Supervisors publish a base zone in an
@@ -53,7 +53,7 @@ const (
 
 // TableRoom returns the size up to which a node's attributes fit one message of maxBytes bytes with a code.
 func TableRoom(maxBytes int) int {
-	const entries = 4 // size of their number
+	const entries = 4 // size of the number of entries, in bytes
 	return min(maxBytes-HeaderSize-entries-tableDataSize-codeSize, MaxTable)
 }
 

@@ -17,7 +17,7 @@ type faults struct {
 	mended []mended
 }
 
-// mended are partitions and cuts that have ended. They stay an excuse until an instant.
+// mended are partitions and cuts that have ended. They stay an excuse until the time in the field until.
 type mended struct {
 	sim.Cuts
 	until time.Duration

@@ -24,9 +24,9 @@ link latency 1ms±500µs
 expect views-right by 2s
 `
 
-// TestForgedSuspicions: MS-A1, MS-A2: a node that accuses all others counts once, however often
-// it does so and in whose name, and each of them refutes it; Θ such nodes together may cause removals, but only
-// for a moment.
+// TestForgedSuspicions: MS-A1, MS-A2: a node that accuses all others counts as one accuser, however
+// often it accuses them and in whose name, and each accused node refutes the suspicion. Θ accusers together
+// may cause removals, but only for a moment.
 func TestForgedSuspicions(t *testing.T) {
 	spec.Covers(t, "MS-A1", "MS-A2")
 	holds(t, liars+`every 1s from 5s to 25s do 7 accuse all

@@ -41,7 +41,7 @@ func (m Measured) Write(ctx context.Context, writes int) (s Spread, err error) {
 		if err != nil {
 			return s, err
 		}
-		// The seed determines the phase of the next write within the rounds.
+		// The seed determines how far into a round (τ) the next write begins.
 		if err := n.Run(n.Now() + 3*time.Second + time.Duration(m.Seed*31%200)*time.Millisecond); err != nil {
 			return s, err
 		}

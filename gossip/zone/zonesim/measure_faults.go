@@ -14,7 +14,7 @@ import (
 type Healing struct {
 	Apart    int           // nodes that had removed others when the partition ended
 	Contact  time.Duration // time from the end of the partition until a message from the other side arrived
-	Rarest   time.Duration // longest interval at which a node asked nodes that it had removed
+	Rarest   time.Duration // longest interval between two requests of a node to nodes that it had removed
 	Took     time.Duration // time from the first message between the parts of a partition until all views were right
 	Diameter int           // diameter of the overlay once all views were right
 }
@@ -62,8 +62,8 @@ func (m Measured) Heal(ctx context.Context, first int) (h Healing, err error) {
 	return h, nil
 }
 
-// diameter returns the number of links of the longest shortest path in the first zone; in a
-// large zone, of the paths from some nodes only.
+// diameter returns the largest distance, in links, between two nodes of the first zone. In a large
+// zone it measures only the distances from the first 64 nodes.
 func (n *Net) diameter() (most int) {
 	g := n.groups[0]
 	for from := range min(g.count, 64) {

@@ -171,8 +171,7 @@ func (n *Net) group(id sim.NodeID) *group {
 // bases returns the base zones.
 func (n *Net) bases() []*group { return n.groups[min(n.cfg.Supervisors, 1):] }
 
-// draw returns as many random members of a group as count says, but never the node given as
-// but.
+// draw returns count random members of a group. It never returns the node in the parameter but.
 func draw(r *rand.Rand, g *group, but sim.NodeID, count int) (list []wire.ID) {
 	others := g.count
 	if g.has(but) {

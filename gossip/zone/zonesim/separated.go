@@ -9,8 +9,8 @@ import (
 )
 
 // separated reports whether two nodes are separated: messages of one of them do not reach the
-// other, and at most half of the nodes yielded by zone, these two left out, could pass them on.
-// Partitions and cuts that ended lately count as if they had not ended.
+// other, and at most half of the other nodes that zone yields could pass them on. Partitions and
+// cuts that ended lately count as if they had not ended.
 func (t *faults) separated(a, b sim.NodeID, now time.Duration, zone iter.Seq[sim.NodeID]) bool {
 	return t.unheard(a, b, now, zone) || t.unheard(b, a, now, zone)
 }

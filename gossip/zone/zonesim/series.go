@@ -35,7 +35,8 @@ func (n *Net) Sample() []float64 {
 	}
 }
 
-// leastCensus returns the smallest of the numbers of members that the supervisors know of.
+// leastCensus adds up the sizes of all zones in the census of each supervisor, and returns the
+// smallest sum.
 func (n *Net) leastCensus() int {
 	least := -1
 	for id := range n.taking(n.supervisors) {

@@ -12,8 +12,8 @@ import (
 	"ulnet/lnd/sim/scenario/kit"
 )
 
-// Run runs the network until an instant, see sim.Network. If the configured instant SeverAt is
-// before that, it cuts the configured number of links then.
+// Run runs the network until an instant, see sim.Network. When the time reaches Config.SeverAt, Run
+// cuts Config.Sever links.
 func (n *Net) Run(until time.Duration) error {
 	if at := n.cfg.SeverAt; n.cfg.Sever > 0 && n.severed == nil && until >= at {
 		if err := n.Control.Run(max(at, n.Now())); err != nil {

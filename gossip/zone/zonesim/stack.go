@@ -28,8 +28,8 @@ type stack struct {
 	taken  time.Duration
 }
 
-// bootStack begins an incarnation of a stack, which keeps only its incarnation number, as
-// machines do.
+// bootStack begins an incarnation of a stack. As with machines, a restart keeps nothing but the
+// incarnation number.
 func (n *Net) bootStack(h, _ *simlnd.Host) (err error) {
 	k := &stack{member: member{net: n, id: h.ID(), group: n.group(h.ID())}, host: h, taken: never}
 	if k.lnet, err = lnetsim.NewStack(h, lnetsim.StackConfig{}); err != nil {

@@ -39,8 +39,8 @@ func (n *Net) taking(sets ...sim.NodeSet) iter.Seq[sim.NodeID] {
 	}
 }
 
-// Equal reports whether the views of the nodes of a set that take part are equal in each zone.
-// With right, it also checks that they contain all nodes of the zone that run, and no others.
+// Equal reports whether, in each zone, the nodes of a set that take part have equal views. If right
+// is true, it also checks that these views contain all nodes of the zone that run, and no others.
 func (n *Net) Equal(set sim.NodeSet, right bool) (ok bool, why string) {
 	return kit.All(slices.Values(n.groups), func(g *group) string { return n.unequal(g, set, right) })
 }
@@ -82,8 +82,9 @@ func (n *Net) right(g *group, id sim.NodeID) (bool, string) {
 	return size == members, fmt.Sprintf("node %v has %d members, %d run", id, size, members)
 }
 
-// knows reports whether each node of by that takes part has in its view all other nodes of about
-// that are in its zone. If want is false, it reports whether each has none of them.
+// knows checks the views of those nodes of the set by which take part. With want true, it reports
+// whether each view has all other nodes of the same zone in the set about. With want false, it
+// reports whether each view has none of them.
 func (n *Net) knows(by, about sim.NodeSet, want bool) (bool, string) {
 	for id := range n.taking(by) {
 		g := n.group(id)
@@ -99,8 +100,7 @@ func (n *Net) knows(by, about sim.NodeSet, want bool) (bool, string) {
 	return true, ""
 }
 
-// Members reports whether each node of a set that takes part has as many members as want says,
-// and no more.
+// Members reports whether each node of a set that takes part has exactly want members in its view.
 func (n *Net) Members(want int, by sim.NodeSet) (bool, string) {
 	for id := range n.taking(by) {
 		if size := n.incarnations[id].status().Members; size != want {
@@ -116,7 +116,7 @@ func (n *Net) Members(want int, by sim.NodeSet) (bool, string) {
 func (n *Net) Has(owner sim.NodeID, key, value string, by sim.NodeSet) (bool, string) {
 	g := n.group(owner)
 	if g.base > 0 {
-		return true, "" // a stub has no node for its members
+		return true, "" // in a zone with a stub the members are not nodes: there is nothing to check
 	}
 	for id := range n.taking(g.nodes, by) {
 		got, list := "", n.incarnations[id].attributes(int(owner-g.first))

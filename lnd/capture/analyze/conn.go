@@ -81,8 +81,8 @@ func (c *conn) establish(now time.Duration) {
 	}
 }
 
-// typeOfFirst returns the type of the connection as the first end of the link has it: what is bulk
-// to one side is bulk from the other.
+// typeOfFirst returns the type of the connection as the first end of the link sees it. A connection
+// that is BulkIn for one end is BulkOut for the other.
 func (c *conn) typeOfFirst() int {
 	switch t := ksock.ConnType(c.typ); {
 	case c.of.RoCE:

@@ -14,7 +14,7 @@ import (
 // End is an end of a link: a NID or, if the capture does not show it, an IP address.
 type End struct {
 	NID  nid.NID    // zero if not known
-	Addr netip.Addr // set if NID is not
+	Addr netip.Addr // set if the NID is not known
 }
 
 // String returns the NID or the address.
@@ -163,8 +163,8 @@ func (l *link) established(a *Analyzer, now time.Duration, typ int) {
 	l.most = max(l.most, l.open)
 }
 
-// hear notes that something came from either side. Limit is the longest silence that keepalive
-// allows, 0 for none.
+// hear notes that something came from either side. The parameter limit is the longest silence that
+// keepalive allows; 0 if there is no such limit.
 func (l *link) hear(a *Analyzer, now time.Duration, limit time.Duration) {
 	if l.open == 0 {
 		return

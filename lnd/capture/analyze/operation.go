@@ -17,10 +17,10 @@ type Operation struct {
 	To          nid.NID       `json:"dest_nid"`               // the target
 	Portal      uint32        `json:"portal"`                 // portal of the message that asks
 	MatchBits   Bits          `json:"match_bits"`             // match bits of the message that asks
-	Length      uint32        `json:"length"`                 // bytes of its payload; of a GET, bytes that it asks for
+	Length      uint32        `json:"length"`                 // payload bytes of a PUT; bytes that a GET asks for
 	Time        time.Time     `json:"time"`                   // when the message that asks was captured
-	Frame       uint64        `json:"frame"`                  // number of the packet that completes it
-	Connection  int           `json:"connection"`             // number of its connection
+	Frame       uint64        `json:"frame"`                  // number of the packet that completes the message that asks
+	Connection  int           `json:"connection"`             // number of the connection of the message that asks
 	AnswerFrame uint64        `json:"answer_frame,omitempty"` // number of the packet that completes the answer; 0 without one
 	Latency     time.Duration `json:"latency_ns"`             // time to the answer; without one, to the end of the capture
 	Resent      uint32        `json:"resent,omitempty"`       // how often the message was sent again
@@ -52,8 +52,8 @@ func (a *Analyzer) ask(s *sighting, k key, service string) {
 	}
 }
 
-// again takes the message e, which repeats that of the operation known. It reports whether e begins an
-// operation of its own.
+// again handles the message e, which repeats the message of an earlier operation, the parameter known.
+// It reports whether e begins an operation of its own.
 func (a *Analyzer) again(s *sighting, known, e *entry) bool {
 	switch {
 	case known.side != e.side:

@@ -202,7 +202,8 @@ func TestMidStream(t *testing.T) {
 	}
 }
 
-// TestFailedTransfer: an operation whose payload could not be moved is neither answered nor waits.
+// TestFailedTransfer: an operation whose payload could not be moved counts neither as answered nor
+// as waiting.
 func TestFailedTransfer(t *testing.T) {
 	spec.Covers(t, "DG-1")
 	p := newTape(Config{})

@@ -137,7 +137,7 @@ func (p *plot) axis() {
 	fmt.Fprintf(p.w, `<text x="%d" y="%d" text-anchor="middle">time since the start of the capture</text>`+"\n", plotLeft+plotWidth/2, p.y+38)
 }
 
-// step returns the distance between two ticks: 1, 2 or 5 times a power of ten, at most ten of them.
+// step returns the distance between two ticks: 1, 2 or 5 times a power of ten, so that there are about ten ticks at most.
 func step(whole time.Duration) time.Duration {
 	s := time.Duration(math.Pow(10, math.Floor(math.Log10(float64(whole)/10))))
 	for _, n := range []time.Duration{1, 2, 5, 10} {

@@ -43,7 +43,7 @@ func (u *Unmatched) add(k Kind) { *[kinds]*uint64{&u.Acks, &u.Replies, &u.Servic
 
 // Forgotten counts what the Analyzer did not follow to its end, because its memory is bounded.
 type Forgotten struct {
-	Operations  uint64 `json:"operations"`  // operations without an answer; their answers are unmatched
+	Operations  uint64 `json:"operations"`  // operations that had no answer yet; if one comes later, it is unmatched
 	Connections uint64 `json:"connections"` // connections that were not followed
 	Cookies     uint64 `json:"cookies"`     // zero-copy cookies
 }

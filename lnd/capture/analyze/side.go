@@ -42,8 +42,8 @@ func isEnd(c *capture.Conn, end capture.Side, n nid.NID) bool {
 	return !addr.IsValid() || addr == c.Ends[end].Addr()
 }
 
-// measures reports whether an answer that was seen at s ends an operation that began at the side
-// began. It does not where a router is between the two places.
+// measures reports whether an answer that was seen at s ends an operation whose first message was
+// seen at began. It does not if a router is between the two places.
 func (began side) measures(s side) bool {
 	if began&atRequester != 0 {
 		return s&atRequester != 0

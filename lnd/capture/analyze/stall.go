@@ -14,7 +14,7 @@ type Stalls struct {
 	Longest time.Duration `json:"longest_ns"` // the longest of them
 }
 
-// stall is a stall that goes on, or none.
+// stall is the stall of a side that goes on at present, if there is one.
 type stall struct {
 	on    bool
 	since time.Duration
@@ -39,7 +39,7 @@ func (s *stall) set(a *Analyzer, now time.Duration, on bool, sum *Stalls) {
 type credits struct {
 	depth int // 0: not known, because the capture lacks the handshake
 	left  int
-	out   stall // no credit is left
+	out   stall // the stall in which no credit is left
 }
 
 // credit takes a message of o2iblnd: it uses a credit of its sender, and gives back some of the

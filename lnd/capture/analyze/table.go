@@ -135,7 +135,8 @@ func (t *table) slot() int32 {
 	return int32(len(t.entries) - 1)
 }
 
-// answer moves the oldest open entry of a key to the answered ones, of which each key keeps the last.
+// answer moves the oldest open entry of a key to the answered entries. Each key has one answered
+// entry, the latest.
 func (t *table) answer(k key) {
 	i := t.takeOldest(k)
 	if old := t.find(k).answered; old != none {

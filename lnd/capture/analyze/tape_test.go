@@ -74,7 +74,7 @@ func (t *tape) close(c *capture.Conn, cause error) {
 	t.give(capture.Record{Kind: capture.Closed, Conn: c, Err: cause})
 }
 
-// header is a header from one NID to another, filled in by set.
+// header returns a header from one NID to another. The function set fills in the other fields.
 func header(from, to nid.NID, set func(*wire.Header)) wire.Header {
 	h := wire.Header{SrcNID: from, DestNID: to}
 	set(&h)
@@ -110,7 +110,8 @@ func request(from, to nid.NID, portal uint32, n uint64) wire.Header {
 	})
 }
 
-// send gives the Analyzer a message that side from has sent on connection c.
+// send gives the Analyzer a message that was sent on connection c, by the side in the parameter
+// from.
 func (t *tape) send(c *capture.Conn, from capture.Side, h wire.Header) {
 	t.give(capture.Record{Kind: capture.Message, Conn: c, From: from, Header: h, Framed: true, Ksock: ksock.MsgHeader{Type: ksock.LNet}})
 }

@@ -34,7 +34,7 @@ const (
 // timeline has latencies and marks over time, in a fixed number of columns. When the time exceeds
 // them the columns get twice as wide, and pairs of them become one.
 type timeline struct {
-	width   time.Duration // 0: nothing was noted
+	width   time.Duration // width of a column in time; 0: nothing was noted yet
 	columns [columns]column
 }
 

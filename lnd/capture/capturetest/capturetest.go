@@ -24,7 +24,7 @@ type Message struct {
 	Type          string    // type of the message: NOOP, ACK, PUT, GET or REPLY
 	Src, Dest     string    // NIDs of the sender and the receiver; empty for a NOOP
 	Portal        string    // portal of a PUT or GET; empty for other types
-	PayloadLength uint32    // bytes, as the header says
+	PayloadLength uint32    // length of the payload in bytes that the header gives
 	Cookies       [2]uint64 // cookies of the ksock header
 }
 

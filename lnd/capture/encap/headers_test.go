@@ -55,7 +55,7 @@ func TestPlainAsGopacket(t *testing.T) {
 		}
 		read++
 		want := readPacket(b)
-		ignore := cmpopts.IgnoreFields(headers.Packet{}, "Odd", "Malformed") // what is behind UDP does not count
+		ignore := cmpopts.IgnoreFields(headers.Packet{}, "Odd", "Malformed") // not compared: what gopacket reads behind the UDP header
 		if diff := cmp.Diff(want, got, ignore, cmpopts.IgnoreFields(headers.IP{}, "Protocol", "Payload"), cmpopts.IgnoreFields(headers.UDP{}, "Cut"),
 			cmpopts.EquateEmpty(), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
 			t.Fatalf("% x (-gopacket +own):\n%s", b, diff)

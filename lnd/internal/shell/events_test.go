@@ -72,7 +72,7 @@ func TestEventsWhileTelling(t *testing.T) {
 			t.Errorf("%d is told within another", *e)
 		}
 		o.told = append(o.told, *e)
-		if *e < 2 { // the first two bring another two, which are told last
+		if *e < 2 { // events 0 and 1 add one more event each; these are told last
 			o.add()
 		}
 		o.mu.Lock()

@@ -46,7 +46,7 @@ func TestMessagesEnd(t *testing.T) {
 	})
 }
 
-// TestMessagesCanceled: the end of a context ends the Wait that has it, and no other.
+// TestMessagesCanceled: when a context ends, the call of Wait that was given this context ends, and no other.
 func TestMessagesCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m Messages

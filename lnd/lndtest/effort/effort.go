@@ -35,11 +35,11 @@ func Some[T any](nth int, cases []T) []T {
 }
 
 // Variants reports whether a test also runs those of its cases that only combine what its other cases
-// test already. Long runs have them, and runs under the race detector that are not short.
+// test already. It does so in long runs, and under the race detector in all runs that are not short.
 func Variants() bool { return Long() || Race && !testing.Short() }
 
 // OneGoroutine leaves a test out of short runs under the race detector: one goroutine does
-// everything in it, as in simulations, and nothing races. Other runs have it.
+// everything in it, as in simulations, and nothing races. In all other runs it is made.
 func OneGoroutine(t testing.TB) {
 	t.Helper()
 	if Race && testing.Short() {

@@ -35,7 +35,7 @@ func hostsOf(second, third, n int) (hosts []netip.Addr) {
 	return hosts
 }
 
-// free reports whether the port is free on all of some addresses.
+// free reports whether the UDP port of RoCEv2 is free on all of the given addresses.
 func free(hosts []netip.Addr) bool {
 	for _, a := range hosts {
 		c, err := net.ListenPacket("udp4", netip.AddrPortFrom(a, rocePort).String())

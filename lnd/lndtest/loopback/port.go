@@ -29,7 +29,7 @@ func FreePort(addrs ...netip.Addr) (uint16, error) {
 	for i := range 2 * attempts {
 		port := kernels.outside()
 		if reserve(fmt.Sprintf("port %d", port)) != nil && i < attempts {
-			continue // in the second half any free port will do: the kernel may have left few
+			continue // the second half of the tries takes reserved ports, too: few others may be free
 		}
 		if err = try(port, addrs); err == nil {
 			return port, nil

@@ -85,7 +85,7 @@ func killAll(t *testing.T, patches []patch) {
 	}
 }
 
-// judge fails if the tests of a mutant do not kill it.
+// judge makes the test t fail if the tests of a mutant do not kill it.
 func judge(t *testing.T, bin *binary, p patch) {
 	t.Helper()
 	t.Parallel()

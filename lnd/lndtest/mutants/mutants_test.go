@@ -82,7 +82,7 @@ func TestWait(t *testing.T) {
 `
 
 // shapesPatches has the mutants of the package in the constant shapes, as patches by name. The tests in
-// shapesTest do not kill the mutants "alive" and "hung", but all others.
+// shapesTest kill all of them except "alive" and "hung".
 var shapesPatches = map[string]string{
 	"alive":     "the sum is counted otherwise\ntests: TestAdd|TestZero\n--- shapes.go\n-\t\ttotal += more[0]\n+\t\ttotal += more[len(more)-1]\n",
 	"hung":      "nothing is closed\ntests: TestWait\n--- shapes.go\n-func wait(done chan bool) { close(done) }\n+func wait(done chan bool) {}\n",
@@ -99,7 +99,8 @@ var shapesPatches = map[string]string{
 	"two-parts": "both change\ntests: TestAdd|TestSum\n--- shapes.go\n-{ c.n += n }\n+{ c.n -= n }\n--- shapes.go\n-\t\ttotal += more[0]\n+\t\ttotal -= more[0]\n",
 }
 
-// inShapes makes the package in a module of its own, with the patches, and changes into it.
+// inShapes writes the package of the constant shapes as a module of its own, and the patches, and makes the
+// folder of the module the working directory.
 func inShapes(t *testing.T, patches map[string]string) {
 	t.Helper()
 	t.Chdir(t.TempDir())

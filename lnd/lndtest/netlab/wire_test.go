@@ -176,7 +176,7 @@ func TestRate(t *testing.T) {
 	}
 	cable.SetRate(a, 2*rate) // set another limit
 	cable.SetRate(a, 0)
-	cable.SetRate(a, 0) // remove the limit, twice without an error
+	cable.SetRate(a, 0) // removing the limit a second time is no error
 	transfer(t, from, to, 8<<20)
 }
 

@@ -7,7 +7,7 @@ import "math/bits"
 // by its own counting alone.
 type Counting uint8
 
-// The two ways. The zero value means that it is not known yet.
+// The two ways to count bytes. The zero value means that the way is not known yet.
 const (
 	Unknown Counting = iota
 	Unsigned

@@ -190,7 +190,8 @@ func TestTypeText(t *testing.T) {
 	}
 }
 
-// TestChecksum compares with the two checksums that o2iblnd-wire §13 gives for one NOOP.
+// TestChecksum: the checksums of a NOOP over unsigned and over signed bytes are the two that o2iblnd-wire
+// §13 gives. A sum of 0 is replaced, and a checksum that was set is verified.
 func TestChecksum(t *testing.T) {
 	b := unhex(t, "911be90b 1200 d0 04 30000000 deadbeef"+ends12)
 	if u, s := Checksum(b, Unsigned), Checksum(b, Signed); u != 0x824A650A || s != 0x81A8E50A {

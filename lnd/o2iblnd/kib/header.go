@@ -201,7 +201,7 @@ func (h *Header) appendTo(b []byte) ([]byte, error) {
 
 // CheckConn compares a message that arrived on an established connection with
 // that connection: peer and local are its ends, peerStamp and stamp their
-// incarnations. The errors are the kinds of errStale.
+// incarnations. Every error wraps errStale and says what differs.
 func (h *Header) CheckConn(peer nid.NID, peerStamp uint64, local nid.NID, stamp uint64) error {
 	switch {
 	case h.SrcNID != peer:

@@ -61,7 +61,7 @@ func (n *node) Step(now time.Duration, in sim.Input[rumours], out *sim.Output[ru
 	return n.next
 }
 
-// start sets the first timer, at random so that nodes are not synchronised.
+// start sets the first timer, at random so that nodes are not synchronized.
 func (n *node) start(now time.Duration) {
 	n.next = machine.Never
 	if p := n.period(); p > 0 {

@@ -2,8 +2,8 @@ package history
 
 import "time"
 
-// NoResurrection checks that, once a node is told of a Death and the incarnation of the subject
-// has really ended, the node is not told of a Join before the subject has begun a new
+// NoResurrection checks each node that is told of a Death when the incarnation of the subject has
+// really ended: the node must not be told of a Join of the subject before the subject has begun a new
 // incarnation.
 func NoResurrection(l *Log) []Violation {
 	f := findings{rule: "NoResurrection", log: l}

@@ -72,8 +72,8 @@ func mostCommon(nodes []sim.NodeID, views map[sim.NodeID][]sim.NodeID) (best sim
 	return best, ok
 }
 
-// disagree reports that the members which a node knows differ from those of the model. It shows
-// the last records of both about the first member in which they differ.
+// disagree reports that node id and node model, whose view is the most common one, know different
+// members. It shows the last records of both nodes about the first member in which they differ.
 func (f *findings) disagree(list []int32, id, model sim.NodeID, views map[sim.NodeID][]sim.NodeID) {
 	subject, has := firstDifference(views[id], views[model])
 	var show []int32

@@ -140,7 +140,7 @@ var mutations = map[string]func(r []Record) []Record{
 	"ExactlyOnce": func(r []Record) []Record {
 		i := last(r, Delivery)
 		if send := r[last(r, Send)]; r[i].Node == send.Node {
-			i-- // the sender need not get its message: delete the Delivery before, which another node got
+			i-- // the sender need not get its message: delete the Delivery before this one, which is another node's
 		}
 		return slices.Delete(r, i, i+1)
 	},

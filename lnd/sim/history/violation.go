@@ -91,7 +91,7 @@ func (l *Log) groups(list []int32, compare func(a, b *entry) int) iter.Seq[[]int
 	}
 }
 
-// Orders for sorting entries and records.
+// The functions by which entries and records are sorted: each compares two of them.
 func byListener(a, b *entry) int {
 	return cmp.Or(cmp.Compare(a.node, b.node), cmp.Compare(a.incarnation, b.incarnation))
 }

@@ -98,8 +98,8 @@ func (c *cursor) claim(p *Protocol) claim {
 // maxEvaluations bounds how often conditions are evaluated in a run.
 const maxEvaluations = 100_000_000
 
-// schedule sets when each check counts, and checks that the run lasts until then,
-// and that there are not too many evaluations.
+// schedule sets the times between which each check is evaluated. It returns errors for
+// times after the end of the run, and if there are too many evaluations.
 func (f *File) schedule() Errors {
 	var errs Errors
 	late := func(line, column int, at time.Duration) {

@@ -10,7 +10,7 @@ import (
 // Bounds of the steps that a file expands to.
 const (
 	maxSteps  = 100_000
-	maxVisits = 1 << 25 // most visits: the nodes that a step names, added up over all steps, and stepVisits for each step
+	maxVisits = 1 << 25 // most visits in one expansion, see expansion.visits
 	// stepVisits is what a step adds to the count of visits, besides its nodes, each time that
 	// resolve goes through all steps.
 	stepVisits = 32
@@ -41,7 +41,7 @@ type expansion struct {
 	nodes  int
 	seed   uint64
 	list   []step // steps in order of time
-	visits int    // nodes that were looked at so far
+	visits int    // looks at nodes so far, each of which counts 1, and the stepVisits of steps
 	errors Errors
 }
 

@@ -172,5 +172,5 @@ type Instance interface {
 type Measure struct {
 	Name  string  `json:"name"`  // name of the result, for people
 	Unit  string  `json:"unit"`  // unit of Value; may be empty
-	Value float64 `json:"value"` // at the end of the run
+	Value float64 `json:"value"` // value at the end of the run
 }

@@ -137,7 +137,7 @@ func (p *playback) chunk(limit uint64) (kind byte, content []byte, err error) {
 	if err != nil || n > limit {
 		return 0, nil, cutOff(err)
 	}
-	// A damaged length must not cost memory that the file does not fill.
+	// The length may be damaged: memory is allocated only as far as the file has bytes for it.
 	p.content = p.content[:0]
 	for uint64(len(p.content)) < n {
 		i := len(p.content)

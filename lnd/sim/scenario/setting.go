@@ -88,7 +88,7 @@ func (p *parser) setting(c *cursor, l *line, first word) {
 	c.i = len(c.words)
 }
 
-// once notes that something stands in the present line, and nowhere else.
+// once notes that the present line has what the file may have only once. It fails if an earlier line has it.
 func (p *parser) once(c *cursor, what string) {
 	if p.seen == nil {
 		p.seen = make(map[string]int)

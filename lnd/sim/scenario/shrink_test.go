@@ -9,7 +9,7 @@ import (
 )
 
 // TestShrinkFindsThePlantedBug: a machine loses the messages in its queue when it is paused.
-// Random faults find that, and are shrunk to the faults that are needed for it.
+// Random faults reveal the bug, and Shrink leaves only the faults that are needed to reveal it.
 func TestShrinkFindsThePlantedBug(t *testing.T) {
 	f := parseFile(t, "planted.sim")
 	o := scenario.Options{}

@@ -73,7 +73,8 @@ func (s *shrinker) simpler(f *fault) []*fault {
 	})
 }
 
-// halves returns one node and the halves of a set that has more than one.
+// halves returns smaller sets to try in place of a set of several nodes: its halves, and before them, if
+// a half has more than one node, a set of one node.
 func (s *shrinker) halves(set sim.NodeSet) []sim.NodeSet {
 	n := set.Len(s.plain.Nodes)
 	if n < 2 {

@@ -14,7 +14,7 @@ const (
 )
 
 // MaxAckRange bounds the cookies that one NOOP may acknowledge. Local policy:
-// a peer that honours our credits has far fewer requests outstanding.
+// a peer that honors our credits has far fewer requests outstanding.
 const MaxAckRange = 1 << 16
 
 // Acks is the set of cookies that a message header acknowledges. The zero

@@ -7,7 +7,8 @@ import "hash/crc32"
 // It is CRC-32 with the reflected IEEE polynomial, initial value all ones and
 // no final inversion (crc32_le(~0, ...) in Linux).
 //
-// Only v2 senders send one. 0 stands for "none", also when it is the result.
+// Only v2 senders send one. A checksum field of 0 stands for "none", even if 0 is the checksum
+// that this function returns.
 func Checksum(h MsgHeader, parts ...[]byte) uint32 {
 	sum := ChecksumHeader(h)
 	for _, p := range parts {

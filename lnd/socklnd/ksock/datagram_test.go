@@ -36,7 +36,7 @@ var datagramGolden = []struct {
 	},
 	{
 		"IPv6, no payload", datagramOf("fd00::1@tcp1", "ff15::4c4e:5@tcp1", ""),
-		"4c4e4d43 0100 6000", // before the large header, which package lnet/wire tests
+		"4c4e4d43 0100 6000", // the bytes before the large header; package lnet/wire tests that header
 	},
 }
 

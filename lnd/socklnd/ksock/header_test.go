@@ -155,7 +155,7 @@ func TestChecksum(t *testing.T) {
 }
 
 // TestMessagesCaptured recomputes the checksums of kernel nodes; the one of
-// tcp-csum-v2-bad was spoilt on purpose.
+// tcp-csum-v2-bad was spoiled on purpose.
 func TestMessagesCaptured(t *testing.T) {
 	type fact struct {
 		Type     MsgType

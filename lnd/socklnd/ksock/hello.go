@@ -17,7 +17,7 @@ type Hello struct {
 	SrcNID         nid.NID  // NID of the sender
 	DstNID         nid.NID  // NID of the receiver, not in v1; an unset NID is written as zero
 	SrcPID         nid.PID  // PID of the sender
-	DstPID         nid.PID  // PID of the receiver: 0 from initiators, which answers echo
+	DstPID         nid.PID  // PID of the receiver; initiators send 0, answers echo it
 	SrcIncarnation uint64   // start time of the sender's NI, wall-clock nanoseconds
 	DstIncarnation uint64   // incarnation of the receiver, not in v1; initiators send 0, answers echo it
 	ConnType       ConnType // type of the connection as the sender sees it

@@ -100,7 +100,7 @@ func TestCMRoundTrip(t *testing.T) {
 	}
 }
 
-// connReq is the REQ that rocev2 §18 works out.
+// connReq is the REQ of the worked example in rocev2 §18.
 const connReq = `01070203 00000000 0000000111223344 0010 0000 00000000
 	11223344 00000000 00000000010603db 0250560000000001 00000000 00000000
 	00001100 00000000 000000a1 123456a5 ffff 36 f0 ffff ffff

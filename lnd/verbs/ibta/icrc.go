@@ -85,8 +85,8 @@ func NewPath(src, dst netip.AddrPort) Path {
 
 const protocolUDP = 17
 
-// Where lengths and identification stand: the bytes that follow each of them
-// to the end of the UDP header.
+// Positions of the length fields and of the identification: the number of bytes from
+// behind each field to the end of the UDP header.
 const (
 	afterTotalLength   = IPv4Size + UDPSize - 4
 	afterID            = IPv4Size + UDPSize - 6

@@ -27,7 +27,7 @@ func (s Syndrome) IsAck() bool { return s&syndromeKinds == 0 }
 // IsRNR reports whether s says that the receiver is not ready.
 func (s Syndrome) IsRNR() bool { return s&syndromeKinds == RNRNak }
 
-// IsNak reports whether s is a NAK other than for the receiver not being ready.
+// IsNak reports whether s is a NAK, but not an RNR NAK.
 func (s Syndrome) IsNak() bool { return s&syndromeKinds == NakSequence }
 
 // Credits returns the number of posted receives that an ACK reports; false if it reports

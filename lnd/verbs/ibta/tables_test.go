@@ -39,7 +39,7 @@ func TestSyndromes(t *testing.T) {
 	}
 }
 
-// TestRNRDelays compares with the table of the reference, in hundredths of milliseconds.
+// TestRNRDelays: the delays are those of the table in the reference, here in hundredths of milliseconds.
 func TestRNRDelays(t *testing.T) {
 	want := [32]int{
 		65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072,

@@ -101,7 +101,8 @@ func (u *datagrams) newHandle(to netip.Addr) (uintptr, error) {
 	return uintptr(unsafe.Pointer(ah)), nil
 }
 
-// begin and done keep the protection domain and the device while a node is resolved.
+// begin keeps the protection domain and the device from being freed while the address of a node is
+// resolved; done ends that.
 func (u *datagrams) begin() bool {
 	if !u.pair.domain.enter() {
 		return false

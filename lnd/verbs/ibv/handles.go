@@ -22,8 +22,8 @@ type handles struct {
 	// make makes an address handle, which may take long for a node.
 	make func(to netip.Addr) (uintptr, error)
 	free func(ah uintptr)
-	// begin and done bracket the resolution of a node, so that the objects which make needs
-	// stay.
+	// begin is called before a node is resolved, and done after that, so that the objects that
+	// the function make needs exist in between.
 	begin func() bool
 	done  func()
 

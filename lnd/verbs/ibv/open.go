@@ -58,7 +58,7 @@ func Open(cfg verbs.OpenConfig) (verbs.Device, error) {
 	return d, nil
 }
 
-// open makes what a device needs of the libraries; free undoes it, also in part.
+// open makes what a device needs of the libraries; free undoes it, also if open failed halfway.
 func (d *device) open() error {
 	addr := d.cfg.Addr
 	if rc := C.ulnet_channel(&d.channel); rc != 0 {

@@ -56,7 +56,7 @@ func (q *queue) turn() bool {
 	ended := q.ended
 	q.mu.Unlock()
 	for n := 0; n <= most && q.poll(); n += pollBatch {
-		// Completions from now on may have their upcall after the tasks.
+		// At most as many completions as the queue can hold now: the upcalls of later ones may follow the tasks.
 	}
 	for _, f := range tasks {
 		f()
@@ -97,7 +97,7 @@ func (q *queue) collect() bool {
 func (q *queue) harvest() {
 	q.polling.Lock()
 	for q.list != nil && len(q.pending) < mostPending && q.collect() {
-		// The call of collect in the condition took a batch: take the next one.
+		// Each call of collect in the condition takes a batch.
 	}
 	q.polling.Unlock()
 	q.mu.Lock()

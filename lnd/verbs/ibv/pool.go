@@ -63,7 +63,7 @@ func (p *domain) NewPool(cfg verbs.PoolConfig) (verbs.Pool, error) {
 	return pl, nil
 }
 
-// make makes what a pool has at the device; Close undoes it, also in part.
+// make makes what a pool has at the device; Close undoes it, also if make failed halfway.
 func (p *pool) make() error {
 	size := C.size_t(p.stride) * C.size_t(p.cfg.Buffers)
 	if rc := C.ulnet_alloc(size, &p.memory); rc != 0 {

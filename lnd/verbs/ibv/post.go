@@ -41,8 +41,8 @@ func (q *queuePair) postSend(wrs []verbs.SendWR) error {
 	return q.hand(start)
 }
 
-// room returns why n work requests cannot be posted. If there is no room it polls for
-// completions. The caller holds mu, which room releases for that.
+// room returns nil if n work requests can be posted, else the reason why not. If there is no room
+// it polls for completions. The caller holds mu, which room releases for that.
 func (q *queuePair) room(n int) error {
 	err := q.mayPost(n)
 	if err != verbs.ErrFull || n > q.most {
@@ -54,7 +54,7 @@ func (q *queuePair) room(n int) error {
 	return q.mayPost(n)
 }
 
-// mayPost returns why n work requests cannot be posted. The caller holds mu.
+// mayPost returns nil if n work requests can be posted, else the reason why not. The caller holds mu.
 func (q *queuePair) mayPost(n int) error {
 	switch {
 	case q.closed || q.inError && !q.ready:

@@ -94,7 +94,7 @@ func (r *region) inC(total uint64, access verbs.Access) error {
 	if rc := C.ulnet_alloc(C.size_t(total), &memory); rc != 0 {
 		return makeError("memory for a region", errno(rc))
 	}
-	// The pieces need no pins: the region's own slices keep them.
+	// The pieces need no pins: the device uses the memory in C, and the region refers to the pieces.
 	r.lease = newLease(func() { C.free(memory) })
 	r.memory = unsafe.Slice((*byte)(memory), total)
 	gather(r.memory, r.pieces)

@@ -25,7 +25,7 @@ type sent struct {
 type ring struct {
 	bounce     *bounce
 	all        []sent
-	head, tail uint64 // numbers of work requests; the index is modulo the length
+	head, tail uint64 // numbers of the oldest and of the next work request; see at
 }
 
 func newRing(most int, b *bounce) ring { return ring{bounce: b, all: make([]sent, most)} }

@@ -4,7 +4,7 @@ package ibv
 
 import "ulnet/lnd/verbs"
 
-// statusOf is the status of an IBV_WC_* number. All of them have the same numbers here.
+// statusOf is the status of an IBV_WC_* number: package verbs uses the same numbers.
 func statusOf(wc uint32) verbs.Status {
 	if wc > 0xFF {
 		return verbs.General

@@ -56,7 +56,7 @@ type cmConn struct {
 
 	timer   machine.Deadline[*cmConn]
 	giveUp  time.Duration // time at which the request is given up
-	sent    int           // number of times that message was sent
+	sent    int           // how often the message in the field message was sent
 	message []byte        // the last message, if it waits for an answer
 	granted granted       // places of the connection in the lists of grants, in state repSent
 }

@@ -22,7 +22,8 @@ func (c *conn) step(in rcInput, box *outbox) {
 	if box.out.Err != nil {
 		before -= len(in.Post)
 	}
-	// Work requests without a completion make room at once, others with their upcall.
+	// Work requests that end without a completion make room in the queue now, the others when the upcall
+	// of their completion is made.
 	silent := before - c.rc.sends.len()
 	for i := range box.out.Completions {
 		if box.out.Completions[i].Op != verbs.Receive {

@@ -28,7 +28,7 @@ type demultiplexer struct {
 	mu    sync.RWMutex // guards all fields below
 	ends  map[ibta.QPN]endpoint
 	next  ibta.QPN
-	given int // how many numbers have been allotted, those before next
+	given int // how many numbers have been allotted: the ones directly before next
 }
 
 func newDemultiplexer(first ibta.QPN) *demultiplexer {

@@ -15,10 +15,10 @@ import (
 type device struct {
 	hub      *hub
 	yielding timed        // makes connections free receive buffers that they do not use
-	yieldAt  atomic.Int64 // earliest time for that
+	yieldAt  atomic.Int64 // earliest time at which yielding may run next
 
 	mu        sync.Mutex // guards all fields below
-	idle      sync.Cond  // signalled when a connection or an upcall has ended
+	idle      sync.Cond  // signaled when a connection or an upcall has ended
 	closed    bool
 	running   int // number of listeners' upcalls in progress
 	conns     map[*conn]struct{}

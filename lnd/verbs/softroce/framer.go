@@ -10,7 +10,7 @@ import (
 type route struct {
 	To    netip.AddrPort
 	Class uint8     // traffic class of the IP header
-	Path  ibta.Path // addresses and ports from the socket to To
+	Path  ibta.Path // ICRC state for the addresses and ports of the socket and of To
 }
 
 // Bounds of a burst, which a socket sends with one call (UDP_SEGMENT).
@@ -79,7 +79,7 @@ func (f *framer) full(r route, p *ibta.Packet, pieces [][]byte) bool {
 	return f.joins(r, size) == nil
 }
 
-// joins returns the burst that a datagram of size bytes can join, the last one, or nil.
+// joins returns the last burst if a datagram of size bytes can join it, else nil.
 func (f *framer) joins(r route, size int) *burst {
 	i := len(f.bursts) - 1
 	if i < 0 || !f.segmented {

@@ -119,7 +119,7 @@ func (p *udpPort) Backlog() int {
 
 // Missed returns how many datagrams to a group have found no room so far.
 func (p *udpPort) Missed() uint64 {
-	if x := p.socket.receiver; x != nil && x.counts { // the system counts from the beginning
+	if x := p.socket.receiver; x != nil && x.counts { // missed is the total since the socket was opened
 		return uint64(x.missed.Load())
 	}
 	return 0

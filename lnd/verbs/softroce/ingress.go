@@ -23,9 +23,9 @@ type ingress struct {
 	malformed atomic.Uint64 // packets that cannot be parsed
 
 	arrived int      // number of packets in the last call of receive
-	bulk    bool     // some of them belong to a transfer, or are only a part of their message
-	several bool     // the packets are for more than one queue pair
-	qp      ibta.QPN // queue pair of the last packet
+	bulk    bool     // some packets of that call belong to a transfer, or are only a part of a message
+	several bool     // the packets of that call are for more than one queue pair
+	qp      ibta.QPN // queue pair of the last packet of that call
 
 	packets []ibta.Packet
 	paths   map[netip.AddrPort]ibta.Path
@@ -55,7 +55,7 @@ func (g *ingress) receive(list []wire.Datagrams) {
 // parse appends the packets in d.
 func (g *ingress) parse(d *wire.Datagrams) {
 	path := g.path(d.From)
-	likely := uint16(0) // identification, if the sender cuts bursts as we do
+	likely := uint16(0) // the Identification in the packet's IP header, if the sender lets its kernel split bursts (UDP GSO) as this code does
 	for rest := d.Bytes; len(rest) > 0; {
 		b := rest[:min(max(d.Size, 1), len(rest))]
 		rest = rest[len(b):]

@@ -83,7 +83,7 @@ func (h *hub) recall() {
 }
 
 // urgent reports whether no goroutine reads the port although the answer to wrs has to be read
-// soon. That is so if one of wrs is a transfer, if much is in flight, or if the follower is late.
+// soon. It has to be if one of wrs is a transfer, if much is in flight, or if the follower is late.
 // c.mu is held, and the packets that could leave have been charged to the allowance.
 func (c *conn) urgent(wrs []verbs.SendWR) bool {
 	l, ok := c.hub.loop.(*readloop.Loop)

@@ -51,8 +51,8 @@ type domain struct {
 
 var _ memory = (*domain)(nil)
 
-// region is registered memory (verbs.MR). Renew gives it other memory while it is not
-// registered: a goroutine that found it in the table before then sees another key.
+// region is registered memory (verbs.MR). Renew gives it other memory, and another key, while it is not
+// registered. A goroutine that found the region in the table before Renew notices that the key differs.
 type region struct {
 	table  *regionTable
 	domain *domain

@@ -13,7 +13,7 @@ const (
 	firstWindow    = 16 // initial window, in packets
 	minWindow      = 2  // smallest window, in packets
 	minAckEvery    = 16 // least number of packets from one that requests an ACK to the next
-	maxAckEvery    = 64 // largest such number; between these bounds it is a quarter of the window
+	maxAckEvery    = 64 // greatest number of these packets; between the two bounds it is a quarter of the window
 	firstProbe     = 20 * time.Millisecond
 	minProbe       = 500 * time.Microsecond
 	probeTrips     = 3        // round trips of silence before a probe
@@ -35,7 +35,7 @@ const (
 type requester struct {
 	unacked, next, high ibta.PSN
 	ackAsked            ibta.PSN // PSN of the last packet that requested an ACK
-	sinceAckAsked       int      // number of packets sent after that packet
+	sinceAckAsked       int      // number of packets sent after the packet ackAsked
 	charged             int      // number of packets taken from the allowance
 	lapsed              bool     // whether packets in flight do not count towards the allowance
 
@@ -79,7 +79,7 @@ func (r *requester) probeAfter() time.Duration {
 	return d << min(r.probes, 16)
 }
 
-// wake returns when the next timer is due, later than now.
+// wake returns the time at which the next timer is due, which is later than now.
 func (r *requester) wake(now time.Duration, outstanding bool) time.Duration {
 	if r.waitingForRNR {
 		return r.rnrUntil
@@ -110,8 +110,8 @@ func (r *requester) lost() {
 	r.window, r.acked = min(r.window, r.maxWindow), 0
 }
 
-// grown lets the window grow by one packet for each window that is acknowledged. n more
-// packets were acknowledged.
+// grown lets the window grow by one packet for each window that is acknowledged. n is the number
+// of packets that were acknowledged since the last call.
 func (r *requester) grown(n int) {
 	for r.acked += n; r.acked >= r.window && r.window < r.maxWindow; r.window++ {
 		r.acked -= r.window
@@ -180,9 +180,10 @@ func (c *rc) goBack(psn ibta.PSN) {
 	c.sends.seek(psn)
 }
 
-// grant returns how many packets may be sent, of want. While packets in flight do not count towards the
-// allowance, no others follow them until an ACK comes, but for one that requests this ACK if none has:
-// a peer that is stopped reads nothing, and more packets of all queue pairs would overrun its socket.
+// grant returns how many of the want packets may be sent now. While the packets in flight do not count
+// towards the allowance (see lapse), nothing is sent until an ACK comes: a peer that is stopped reads
+// nothing, and more packets of all queue pairs would overrun its socket. But if no packet in flight has
+// requested an ACK, one packet may be sent, which requests it.
 func (c *rc) grant(inFlight, want int) int {
 	r := &c.req
 	n := 0
@@ -250,7 +251,7 @@ func (c *rc) gathers() bool {
 }
 
 // wantACK decides whether the packet before next requests an ACK. The last packet of a
-// message does (rocev2 §6.3), and some of a long one. There are few, because each ACK
+// message does (rocev2 §6.3), and some of a long one. Few packets request one, because each ACK
 // wakes both sides. But one ACK is always outstanding while packets are in flight, and it
 // comes before the window is used up. The last packet that leaves now requests one if none
 // before it has, or if the allowance is scarce, as the next packet may leave much later.

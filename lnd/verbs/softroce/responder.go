@@ -26,7 +26,7 @@ type responder struct {
 	in      message
 	buffer  verbs.Buffer // receive buffer of the SEND in progress
 	apart   bool         // buffer is memory of this connection, not of the pool, see yield
-	seen    ibta.PSN     // expected at the last yield
+	seen    ibta.PSN     // value of the field expected at the last call of yield
 	length  int          // bytes received of the SEND in progress
 	key     ibta.RKey    // remote key of the WRITE in progress
 	address uint64       // address at which the WRITE continues

@@ -253,9 +253,9 @@ func TestNakAfterTimeout(t *testing.T) {
 	}
 }
 
-// TestGather: the first 16 messages of one packet leave at once. Such messages behind them leave
-// in bursts: with the next ACK, or when they are 16. Messages of other kinds do not wait, nor do
-// small messages behind these.
+// TestGather: the first 16 messages of one packet leave at once. Further such messages
+// leave together: with the next ACK, or when 16 of them wait. Longer messages and WRITEs do not
+// wait, nor do small messages that follow one of these.
 func TestGather(t *testing.T) {
 	small := send(0, make([]byte, testMTU))
 	long := send(0, make([]byte, testMTU+1))
@@ -284,7 +284,7 @@ func TestGather(t *testing.T) {
 	}
 }
 
-// TestGathered: each of these events makes the messages leave that are held back for one burst.
+// TestGathered checks which events make the messages leave that are held back for one burst.
 func TestGathered(t *testing.T) {
 	var all []int
 	for i := range 2 * gatherBehind {

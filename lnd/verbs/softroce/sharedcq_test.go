@@ -9,9 +9,9 @@ import (
 	"ulnet/lnd/verbs/softroce/emulator"
 )
 
-// TestSharedQueue: connections to hosts that are gone have as many work requests as they may
-// have. A connection with the same completion queue still posts all that it may, and so does one that
-// is made when the others have ended.
+// TestSharedQueue: connections to hosts that are gone have posted as many work requests as they may.
+// A further connection with the same completion queue may post as many, and so may one that is made
+// when the others have ended.
 func TestSharedQueue(t *testing.T) {
 	const depth, dead = 8, 5
 	v := newVirtual(t, 1, emulator.Faults{Delay: 10 * time.Microsecond})

@@ -25,7 +25,7 @@ type sender struct {
 	msgs   [mostBursts]unix.Mmsghdr
 	slots  [mostBursts]senderSlot
 	n      int // number of messages to send
-	total  int // bytes of these messages
+	total  int // bytes of the messages to send
 	done   int
 	errno  unix.Errno
 }

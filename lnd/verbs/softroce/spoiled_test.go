@@ -13,7 +13,7 @@ import (
 )
 
 // joining is a network that joins datagrams of one size that arrive together, as the kernel does
-// (UDP_GRO), and lets a test spoil them before.
+// (UDP_GRO), and lets a test spoil them before they are joined.
 type joining struct {
 	wire.Network
 	spoil func(joined []wire.Datagrams) []wire.Datagrams
@@ -52,7 +52,7 @@ func TestSpoiledInBatch(t *testing.T) {
 	}{
 		{"a bad ICRC", func(l []wire.Datagrams) []wire.Datagrams { l[5].Bytes[30] ^= 1; return l }, 1, n - 5, 0},
 		{"two bad ICRCs", func(l []wire.Datagrams) []wire.Datagrams { l[3].Bytes[30] ^= 1; l[9].Bytes[31] ^= 1; return l }, 2, n - 3, 0},
-		{"the last one damaged", func(l []wire.Datagrams) []wire.Datagrams { l[n-1].Bytes[30] ^= 1; return l }, 1, 0, 0}, // a probe repeats it
+		{"the last one damaged", func(l []wire.Datagrams) []wire.Datagrams { l[n-1].Bytes[30] ^= 1; return l }, 1, 0, 0}, // a probe sends the last packet again
 		{"all twice", func(l []wire.Datagrams) []wire.Datagrams { return append(l[:n:n], l...) }, 0, 0, n},
 		{"an old one at the end", func(l []wire.Datagrams) []wire.Datagrams { return append(l[:n:n], l[2]) }, 0, 0, 1},
 		{"the last two swapped", func(l []wire.Datagrams) []wire.Datagrams { swap(l, n-2, n-1); return l }, 0, 1, 0},
@@ -110,7 +110,7 @@ func TestGatherOverBadWire(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			l := weather{delay: 20 * time.Microsecond, jitter: time.Duration(seed%3) * 10 * time.Microsecond, loss: 0.01, duplicate: 0.02}
 			p := newPair(t, seed, l, nil)
-			p.ends[0].req.window, p.ends[0].req.srtt = 64, 2*l.delay // as after a while without losses
+			p.ends[0].req.window, p.ends[0].req.srtt = 64, 2*l.delay // as if messages had been sent for a while without losses
 			gathered := 0
 			for i := range uint32(n) {
 				for p.ends[0].sends.len() == p.ends[0].cfg.MaxSends {

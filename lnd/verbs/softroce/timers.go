@@ -21,7 +21,7 @@ type timers struct {
 	clock machine.Clock
 
 	mu      sync.Mutex // guards all fields below
-	idle    sync.Cond  // signalled when no timed's function is running
+	idle    sync.Cond  // signaled when no timed's function is running
 	heap    machine.Deadlines[*timed]
 	at      time.Duration // time at which the clock's timer is due
 	timer   machine.Timer

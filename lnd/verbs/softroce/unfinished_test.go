@@ -12,8 +12,8 @@ import (
 	"ulnet/lnd/verbs/softroce/wire"
 )
 
-// halving is a network on which ports of the addresses in cut lose all packets of messages but the
-// first.
+// halving is a network on which the ports of the addresses in cut send only the first packet of a
+// message that has several; the others are lost.
 type halving struct {
 	wire.Network
 	cut map[netip.Addr]bool

@@ -140,7 +140,8 @@ func (w *world) answer(s Send) {
 	w.see(in)
 }
 
-// disorder makes one event happen that may happen at any time.
+// disorder makes one random event happen: a push, an answer or its failure, a forgery, a discovery, a change of a
+// node, or time that passes.
 func (w *world) disorder() {
 	h := w.some()
 	switch w.r.IntN(12) {

@@ -79,8 +79,8 @@ func TestProbeAnswers(t *testing.T) {
 }
 
 // TestRailsMetBefore: a node was known as two nodes, because both of its NIDs were connected
-// before the first ping. It becomes one node when either NID was pinged and the other has
-// confirmed.
+// before the first ping. It becomes one node when one of the two NIDs has answered a ping, and the
+// other one has confirmed in its answer to a probe that both belong together.
 func TestRailsMetBefore(t *testing.T) {
 	b := newBench(t, Limits{})
 	ours := b.m.self.NIDs
@@ -253,7 +253,7 @@ func TestNoPushWithoutDiscovery(t *testing.T) {
 }
 
 // TestFailedAsksAgain: a peer whose discovery has failed is pinged again for the next
-// message, also if it was known before, and whether the ping or the push failed.
+// message, no matter whether the peer was known before, and whether a ping or a push to it failed.
 func TestFailedAsksAgain(t *testing.T) {
 	fail := func(b *bench) { b.step(Input{Kind: Failed, Exchange: b.last.Exchange, Err: syscall.EIO}) }
 	for name, prepare := range map[string]func(b *bench){

@@ -91,8 +91,8 @@ func (m *Machine) checkConfigured(in Input, ids []nid.NID, p *peer) error {
 // errRoom refuses a Configure for which there is no room.
 var errRoom = fmt.Errorf("too many NIDs: %w", syscall.ENOSPC)
 
-// roomFor makes room for the given NIDs, as far as no peer has them yet. For that it may forget
-// idle peers that have none of these NIDs.
+// roomFor makes room for those of the given NIDs that no peer has yet, and reports whether there is room.
+// To make room it may forget idle peers that have none of the given NIDs.
 func (m *Machine) roomFor(ids []nid.NID, out *Output) bool {
 	fresh := 0
 	for _, id := range ids {

@@ -20,8 +20,9 @@ const (
 	maxRepeats = 5
 )
 
-// exchange is a ping or a push with its repetitions, the tries. Of these the first and the latest are open, and the
-// answer to either ends the exchange. So it ends also if a slow peer takes longer than the time until the next try.
+// exchange is a ping or a push with its repetitions; each message is a try. The machine takes answers to the first and
+// to the latest try, and either answer ends the exchange. So a peer that always answers later than the next try is
+// sent is heard all the same.
 type exchange struct {
 	peer          *peer
 	first, latest try                         // first is zero while latest is the only one
@@ -89,7 +90,7 @@ func (m *Machine) end(p *peer, ended uint64, out *Output) {
 	m.changed(p)
 }
 
-// lose notes that a try has failed, and reports whether the exchange goes on with another one. That may have gone
+// lose notes that a try has failed, and reports whether the exchange goes on with another try, which may have gone
 // to another NID of the peer, or over a newer connection. If the peer has one NID only, the exchange ends when the
 // latest try fails, or when LNet gives up the first one because no answer came in time.
 func (m *Machine) lose(x *exchange, id uint64, err error) bool {
@@ -105,7 +106,8 @@ func (m *Machine) lose(x *exchange, id uint64, err error) bool {
 	return true
 }
 
-// fail ends the exchange with p because of err, with which the try ended has failed; 0: none has.
+// fail ends the exchange with p because of err. ended is the ID of the try that has failed with
+// err; 0: no try has failed.
 func (m *Machine) fail(p *peer, err error, ended uint64, out *Output) {
 	failed := lnet.PeerPingFailed
 	if p.flags.Has(lnet.PeerPushSent) {
@@ -116,8 +118,9 @@ func (m *Machine) fail(p *peer, err error, ended uint64, out *Output) {
 	p.failure = err
 }
 
-// overdue repeats an exchange that has no answer yet, or ends it. One that nothing waits for ends at once, so that
-// peers that do not answer have slots for a short time only; see again. If it is a push, its ACK still counts.
+// overdue repeats an exchange that has no answer yet, or ends it. An exchange that nothing waits for ends at once, so
+// that a peer that does not answer occupies a slot for a short time only. If it is a push, its ACK still counts, and
+// the method again may plan another push.
 func (m *Machine) overdue(now time.Duration, x *exchange, out *Output) {
 	p := x.peer
 	if now < x.deadline && len(p.waiting) > 0 {
@@ -202,10 +205,10 @@ func (m *Machine) restarted(p *peer, out *Output) {
 	}
 }
 
-// again plans another push to p after one has failed, or the ping before it.
+// again plans another push to p after the discovery of p has failed with err, in a push or in the ping before one.
 func (m *Machine) again(now time.Duration, p *peer, err error) {
 	timedOut := err == syscall.ETIMEDOUT
-	if timedOut && len(p.waiting) > 0 { // overdue has repeated it until its deadline
+	if timedOut && len(p.waiting) > 0 { // overdue has already repeated the exchange until its deadline
 		return
 	}
 	if p.retry != nil || p.repeats >= maxRepeats || !m.needsPush(p) {
@@ -213,7 +216,7 @@ func (m *Machine) again(now time.Duration, p *peer, err error) {
 	}
 	pause := waitFor(int(p.repeats))
 	if timedOut {
-		pause -= repeatAfter // the machine has waited for an answer that long
+		pause -= repeatAfter // the machine has already waited this long, for the answer
 	}
 	p.retry = &machine.Deadline[*peer]{Of: p}
 	m.retries.Set(p.retry, now+pause)
@@ -230,7 +233,7 @@ func (m *Machine) pushAgain(now time.Duration, out *Output) {
 	}
 }
 
-// forgo takes back what again has planned.
+// forgo cancels the push that the method again has planned, and clears the count of repeated pushes.
 func (m *Machine) forgo(p *peer) {
 	p.repeats = 0
 	if p.retry != nil {
@@ -247,8 +250,8 @@ func (m *Machine) hasten(now time.Duration, p *peer) {
 	}
 }
 
-// nextNID returns the NID of p to which a repetition goes: the next one after that of the message before, of those
-// that this node reaches and p does not call down.
+// nextNID returns the NID of p to which a repetition goes: in the order of p's list, the next NID after the one that
+// the last message went to, without NIDs that this node does not reach or that p reports as down.
 func (m *Machine) nextNID(p *peer) nid.NID {
 	for i := range p.rails {
 		r := &p.rails[(p.tried+1+i)%len(p.rails)]

@@ -141,8 +141,8 @@ func (m *Machine) push(now time.Duration, p *peer, out *Output) {
 	out.Sends = append(out.Sends, send)
 }
 
-// pushBy returns the path of a push. It is the path on which the peer last answered, and that path is
-// used only once. If there is no such path, or if the peer says that its NID there is down,
+// pushBy returns the path of a push. It is the path on which the peer's last REPLY or push came, and that
+// path is used only once. If there is no such path, or if the peer says that its NID on it is down,
 // LNet chooses the path to the primary NID, or to another one if the push is a repetition.
 func (m *Machine) pushBy(p *peer) (from, to nid.NID) {
 	from, to = p.from, p.to

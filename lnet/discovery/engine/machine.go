@@ -17,7 +17,7 @@ type Limits struct {
 	Timeout       time.Duration // time limit of a ping or push with its repetitions, if something waits for it; default 150 s (lnet_transaction_timeout)
 	MaxInterfaces int           // limit of a peer's NIs, 0@lo included; default 200 (lnet_interfaces_max)
 	MaxNIDs       int           // limit of the NIDs of all peers together; default 262144. Idle peers are removed to make room
-	MaxInFlight   int           // limit of the pings and pushes in progress; default 1024. Further peers wait; those for which messages wait come first, and a quarter is for them alone; see class
+	MaxInFlight   int           // limit of the pings and pushes in progress; default 1024. Further peers wait. Peers for which messages wait come first, and a quarter of the slots is for these alone; see class
 	MaxProbes     int           // limit of the probes in progress; default 256. Further ones wait
 	// MaxClaims bounds the claimed NIDs of all peers together that wait for a probe or were
 	// probed without an answer. Default 65536, not counting the first 8 of each peer. Further
@@ -76,7 +76,7 @@ type Input struct {
 	Exchange uint64  // ID of the Send that the input answers
 	Local    nid.NID // NID of this node to which the answer or push came
 	Remote   nid.NID // NID at the other end of the connection
-	User     bool    // the process at the other end of that connection has a user-flagged PID
+	User     bool    // the process at the other end of the connection has a user-flagged PID
 	// Incarnation is that of the NI at the other end (portals.Event), 0 if it is unknown.
 	Incarnation uint64
 	Known       bool          // whether this node has heard from Remote before
@@ -84,7 +84,7 @@ type Input struct {
 	Need        int           // if the info was cut off: its whole length in bytes, else 0
 	Sequence    uint32        // sequence number of our info that was pushed
 	Gateways    []nid.NID     // gateways of this node's routes; the machine keeps the slice
-	Beyond      []nid.Net     // nets to which there are routes; the machine keeps it
+	Beyond      []nid.Net     // nets to which there are routes; the machine keeps the slice
 	NIDs        []nid.NID     // NIDs of a configured peer besides NID, its primary one
 	Plain       bool          // the configured peer is not multi-rail
 	Edit        uint64        // ID that the answer to this input, an Edited, will have
@@ -124,7 +124,7 @@ type Done struct {
 }
 
 // Send is a ping or a push to send. One of Replied, Acked and Failed answers
-// it, unless it is cancelled.
+// it, unless Output.Cancelled names it before.
 type Send struct {
 	Exchange uint64  // ID of the exchange, which the answer has, too
 	Push     bool    // true: a push; false: a ping
@@ -143,9 +143,9 @@ var _ machine.Machine[Input, Output] = (*Machine)(nil)
 //
 //	MARK_DELETION      forget the peer, see recreate
 //	DATA_PRESENT       merge the ping info, set NIDS_UPTODATE
-//	PING_FAILED        set FORCE_PING; end with the error, or go on if an
-//	                   answer came whose only fault was its info, in fewer
-//	                   than maxBadInfos pings in a row
+//	PING_FAILED        set FORCE_PING; end with the error, or go on if the
+//	                   ping was answered with an invalid info, and fewer
+//	                   than maxBadInfos answers in a row were invalid
 //	PUSH_FAILED        end with the error
 //	FORCE_PING         ping
 //	FORCE_PUSH         push, if the peer is multi-rail
@@ -163,7 +163,7 @@ type Machine struct {
 	tries    map[uint64]*exchange         // the exchanges under way by the IDs of their tries
 	due      machine.Deadlines[*exchange] // when exchanges are repeated or end
 	unacked  map[uint64]*peer             // the peers whose field unacked is set, by it
-	retries  machine.Deadlines[*peer]     // when peers get a push again that has failed
+	retries  machine.Deadlines[*peer]     // times at which failed pushes are sent again
 	inFlight [numClasses]int              // number of the exchanges under way by class
 	ready    [numClasses][]*peer          // peers that wait for a slot of MaxInFlight, by class; see next
 	probes   []*probe                     // probes in progress, ordered by deadline
@@ -272,7 +272,7 @@ func (m *Machine) selfIs(now time.Duration, self Self, out *Output) {
 			p.owed = self.Sequence
 		}
 		if m.needsPush(p) || p.flags.Has(lnet.PeerForcePush) {
-			m.forgo(p) // the new info has all repetitions before it
+			m.forgo(p) // a push of the new info replaces the planned push of the old one
 			m.start(now, p, out)
 			m.hasten(now, p)
 		}
@@ -302,8 +302,9 @@ func (m *Machine) ask(now time.Duration, in Input, out *Output) {
 	m.start(now, p, out)
 }
 
-// isForced reports whether the discovery of p was forced a moment ago, by the same NID. Its ping serves a call that forces
-// it now, too. Otherwise calls that come faster than the answers of the peer would put off the end for ever.
+// isForced reports whether an earlier call has forced the discovery of p a moment ago, for the same NID. The ping of
+// that discovery serves the present call, too. If each call began another ping, calls that come faster than the answers
+// of the peer would put off the end for ever.
 func (p *peer) isForced(now time.Duration, at nid.NID) bool {
 	return p.exchange != nil && p.askAt == at && now-p.exchange.sentAt < repeatAfter
 }

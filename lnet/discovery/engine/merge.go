@@ -24,7 +24,7 @@ func (m *Machine) merge(now time.Duration, p *peer, out *Output) {
 	if !p.flags.Has(lnet.PeerMultiRail) || p.flags.Has(lnet.PeerNoDiscovery) {
 		if !m.isGateway(p) {
 			m.disclaim(p, out)
-			p.setStatuses(list) // nothing is merged into p: each NID that such a node lists is a peer of its own
+			p.setStatuses(list) // nothing is merged into p: unless a node has multi-rail and discovery, each of its NIDs is a peer of its own
 			return
 		}
 		list = m.vouched(p, list) // a gateway: routes depend on the states of its far NIs, so these stay on the list

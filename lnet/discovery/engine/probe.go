@@ -15,9 +15,9 @@ const (
 	// probeTimeout bounds a probe. It is shorter than the timeout of a ping, so that an
 	// address that never answers does not occupy a slot of MaxProbes for long.
 	probeTimeout = 5 * time.Second
-	// probePatience is how long the first discovery of a peer, and one that was asked
-	// for, waits for its probes. Otherwise messages to a known peer do not wait for
-	// probes.
+	// probePatience is how long the first discovery of a peer, and a discovery that
+	// a call has requested, waits for the probes of the peer's claims. Other
+	// discoveries of a known peer, and the messages to it, do not wait for probes.
 	probePatience = time.Second
 	// maxProbing bounds the probes under way for one peer.
 	maxProbing = 4

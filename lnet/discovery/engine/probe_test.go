@@ -41,7 +41,7 @@ func TestProbeAfterRestart(t *testing.T) {
 	before := pushFrom(them, info(full, 9, them, also))
 	before.Incarnation = 1
 	b.step(before)
-	after := b.reply(info(full, 2, them, also)) // the last message was the probe of the NID also
+	after := b.reply(info(full, 2, them, also)) // answers the last message, the probe of the second NID (also)
 	after.Incarnation = 7
 	b.step(after)
 	down := pushFrom(also, info(full, 3, them, also))
@@ -53,8 +53,8 @@ func TestProbeAfterRestart(t *testing.T) {
 	}
 }
 
-// TestPatiencePublished: a peer whose push is under way, and whose discovery waited for a probe until now, is up to date
-// for messages when that wait ends.
+// TestPatiencePublished: a push to a peer is under way, and the discovery of the peer still waits for a
+// probe. When that wait ends, the peer is published as up to date for messages.
 func TestPatiencePublished(t *testing.T) {
 	spec.Covers(t, "NS-2")
 	for name, end := range map[string]func(b *bench, probe Input){

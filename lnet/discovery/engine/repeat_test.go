@@ -128,7 +128,8 @@ func TestPingRefused(t *testing.T) {
 		"cancel", "10.0.0.2@tcp: FORCE_PING", "done 10.0.0.2@tcp: connection refused")
 }
 
-// TestRestartEndsExchange: what the earlier incarnation of a node will not answer any more is sent to the present one.
+// TestRestartEndsExchange: a push that the earlier incarnation of a node has not answered is given up, and
+// is sent to the present incarnation.
 func TestRestartEndsExchange(t *testing.T) {
 	spec.Covers(t, "PD-27")
 	b := newBench(t, Limits{})

@@ -15,7 +15,7 @@ const (
 	checked  class = iota // the check of a gateway: any slot
 	awaited               // a message or a call waits for the discovery: all slots but a sixteenth
 	known                 // a peer that was discovered before gets a push: three quarters of the slots
-	repeated              // such a push is sent again: a quarter of the slots
+	repeated              // the push to a peer that was discovered before is sent again: a quarter of the slots
 	stranger              // a peer that has made itself known by a push: a quarter of the slots
 	numClasses
 )
@@ -38,7 +38,7 @@ func (m *Machine) classOf(p *peer) class {
 // hasSlot reports whether an exchange of a class may begin.
 func (m *Machine) hasSlot(c class) bool {
 	all := m.limits.MaxInFlight
-	others := m.inFlight[known] + m.inFlight[repeated] + m.inFlight[stranger] // nothing waits for these
+	others := m.inFlight[known] + m.inFlight[repeated] + m.inFlight[stranger] // exchanges that nothing waits for
 	switch {
 	case m.inFlight[checked]+m.inFlight[awaited]+others >= all:
 		return false

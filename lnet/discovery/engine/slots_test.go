@@ -10,7 +10,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestStrangersShare: pings that pushes of unknown nodes cause leave slots to other peers.
+// TestStrangersShare: if pushes of unknown nodes make the machine ping these nodes, the pings leave slots to other peers.
 func TestStrangersShare(t *testing.T) {
 	spec.Covers(t, "RT-7", "PD-13")
 	b := newBench(t, Limits{MaxInFlight: 4})
@@ -43,7 +43,8 @@ func TestStrangersShare(t *testing.T) {
 	}
 }
 
-// TestPushesShare: pushes to known peers, which nothing waits for, leave slots to a peer that is forced.
+// TestPushesShare: pushes to known peers, which nothing waits for, leave slots to a peer whose discovery
+// is forced.
 func TestPushesShare(t *testing.T) {
 	spec.Covers(t, "RT-7")
 	b := newBench(t, Limits{MaxInFlight: 4})

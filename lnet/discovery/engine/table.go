@@ -58,7 +58,7 @@ type peer struct {
 
 	data     []wire.NIStatus // info that is to be merged, with flag DATA_PRESENT
 	by       nid.NID         // NID that the last info came from
-	from, to nid.NID         // lp_disc_src_nid, lp_disc_dst_nid: path of the last message
+	from, to nid.NID         // lp_disc_src_nid, lp_disc_dst_nid: our NID and the peer's in its last REPLY or push, as the path of the next push, which clears both
 	askAt    nid.NID         // the NID that the pings of a forced discovery go to; if p does not have it, they go to any of its NIDs
 	failure  error           // why a ping or push failed, with flag PING_FAILED or PUSH_FAILED; nil: the info was invalid
 	badInfo  error           // why the last info was invalid; nil: it was valid
@@ -69,11 +69,11 @@ type peer struct {
 
 	exchange *exchange                // the ping or push under way, or nil
 	retry    *machine.Deadline[*peer] // when to push again after a push that has failed; nil: never
-	repeats  uint8                    // how often that push was sent again
+	repeats  uint8                    // how often the failed push was sent again
 	unacked  uint64                   // a push whose exchange has ended without an ACK, which still counts if it comes; 0: none
 	tried    int                      // index in rails of the NID that the latest ping or push went to
 	queued   bool                     // the peer is in a queue of Machine.ready
-	queue    class                    // the first of these queues, if queued
+	queue    class                    // class of the first queue of Machine.ready that has the peer, if queued
 	changed  bool                     // the peer is in Machine.dirty
 	dropped  bool                     // the peer is no longer in the table
 

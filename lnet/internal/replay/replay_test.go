@@ -25,7 +25,7 @@ func nids(texts ...string) (list []nid.NID) {
 // recorded is a capture, or the captures of both sides of a router, and the nodes in it.
 type recorded struct {
 	name  string
-	files []string // files of the recording; nil: one file with its name
+	files []string // files of the recording; nil: one file, which has the name of the recording
 	nodes [][]nid.NID
 	// routes has, for each node, its routes as a value of the tunable routes.
 	routes []string
@@ -194,8 +194,8 @@ func (r *recorded) replay(t *testing.T, i int) {
 	}
 }
 
-// reason returns the key of reasons, or of routerReasons if the player routes, with
-// which a difference begins; what itself if there is none.
+// reason returns the key of reasons, or of routerReasons if the player routes, with which the
+// difference what begins. If it begins with none of them, reason returns what itself.
 func (p *player) reason(what string) string {
 	known := reasons
 	if p.routes() {

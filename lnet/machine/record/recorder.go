@@ -49,7 +49,7 @@ const (
 
 // Codec gives the inputs and outputs of a machine their binary forms.
 type Codec[In, Out any] interface {
-	// AppendIn appends the form of in; the zero In should have no bytes.
+	// AppendIn appends the binary form of the input in; the zero In should have no bytes.
 	AppendIn(b []byte, in In) []byte
 	// ParseIn reverses AppendIn. b may hold anything; the input may refer to it.
 	ParseIn(b []byte) (In, error)

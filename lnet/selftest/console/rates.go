@@ -46,7 +46,7 @@ func Rates(before, after []Answer, elapsed time.Duration) Traffic {
 			continue
 		}
 		t.Nodes++
-		t.Received.add(float64(b.LNet.Received-a.LNet.Received) / seconds) // counters wrap, and their differences are right
+		t.Received.add(float64(b.LNet.Received-a.LNet.Received) / seconds) // counters may wrap; the differences of unsigned numbers are right all the same
 		t.Sent.add(float64(b.LNet.Sent-a.LNet.Sent) / seconds)
 		t.ReceivedBytes.add(float64(b.LNet.ReceivedBytes-a.LNet.ReceivedBytes) / seconds)
 		t.SentBytes.add(float64(b.LNet.SentBytes-a.LNet.SentBytes) / seconds)

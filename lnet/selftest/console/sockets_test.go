@@ -196,7 +196,8 @@ func (c *cluster) moved() (sum uint64) {
 }
 
 // TestJoinNetwork: nodes ask the console for membership, each in a group of its own, and take part in
-// a test. Nodes of a session, and consoles without one, are refused.
+// a test. A node that is in a session already is refused, and so is a request to a console that has
+// no session.
 func TestJoinNetwork(t *testing.T) {
 	spec.Covers(t, "ST-31", "ST-33")
 	c := newCluster(t, "tcp")

@@ -140,7 +140,7 @@ func (n *Node) addClient(q *request, b *wire.Test, data []byte) wire.Status {
 		return wire.EINVAL
 	}
 	for _, d := range list {
-		if d.PID == 0 || d.PID == nid.PIDAny { // an ME that matches any process must not be the first of a portal
+		if d.PID == 0 || d.PID == nid.PIDAny { // an ME for any process can keep MEs for one process off a portal
 			return wire.EINVAL
 		}
 		if !n.cfg.Allow(d.NID) {

@@ -64,8 +64,9 @@ func TestWaitInOrder(t *testing.T) {
 	}
 }
 
-// TestShare: the requests of one client use at most a quarter of the memory. Requests of other clients
-// overtake requests that wait because their client has used its quarter, but no others that wait.
+// TestShare: the requests of one client use at most a quarter of the memory. A request that waits
+// because its client has used its quarter is overtaken by requests of other clients. A request that waits for
+// another reason is not.
 func TestShare(t *testing.T) {
 	spec.Covers(t, "ST-19")
 	l := newLab(t, engine.Config{MaxBulk: 4 << 20}, node1)

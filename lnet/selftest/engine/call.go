@@ -14,7 +14,7 @@ type unit struct {
 	loop    int32 // RPCs that are left, negative: without end
 	running bool
 	failed  int      // number of RPCs that have failed one after the other
-	call    *call    // the RPC under way, which is own; nil: none
+	call    *call    // points to own while an RPC is under way; nil: none is
 	again   deadline // time of the next RPC after one that failed
 	own     call     // memory of all RPCs of the unit
 }
@@ -28,7 +28,7 @@ type call struct {
 	began    time.Duration
 	sent     bool
 	replied  bool
-	status   wire.Status // of the reply
+	status   wire.Status // status of the reply
 	bulk     bool        // bulk data are expected
 	memory   int         // the part of callers.taken that the RPC has
 	corrupt  bool

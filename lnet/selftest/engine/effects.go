@@ -115,7 +115,7 @@ type Stats struct {
 	Overload      uint64       // requests dropped because too many waited
 	TimedOut      uint64       // sessions ended by their time-out
 	Session       wire.Session // session of the node, NoSession if none
-	Name          string       // name of that session
+	Name          string       // name of the session
 	Calls         int          // RPCs of this node as client that are under way
 	Moving        int          // memory of the BRW data that this node serves now, a page at least for each request
 }

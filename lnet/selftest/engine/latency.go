@@ -7,7 +7,7 @@ import (
 
 // Latency counts the RPCs of a node as client that took a time in one bucket of a histogram.
 type Latency struct {
-	UpTo time.Duration `json:"up_to_ns"` // the longest time of the bucket; the shortest one is less by 1/32 of it at most
+	UpTo time.Duration `json:"up_to_ns"` // longest time of the bucket; the shortest one is at most 1/32 below it
 	RPCs uint64        `json:"rpcs"`     // number of RPCs with a time in this bucket, since the node's start
 }
 

@@ -26,7 +26,7 @@ type Node struct {
 	joining   *joining // nil: the node asks no console for membership
 	lastID    uint64   // number of the latest RPC or transfer
 	stats     Stats
-	latencies histogram // of the RPCs that succeeded
+	latencies histogram // times that the RPCs that succeeded took
 
 	// Bodies of the message that is being made, so that they need no memory of their own.
 	ping      wire.Ping

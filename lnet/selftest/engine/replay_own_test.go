@@ -15,7 +15,7 @@ type ownRequest struct {
 	sent   int // how many requests to other nodes the recorded node sends before this one
 	body   wire.Body
 	list   []wire.Destination // destinations of a TEST request for a client
-	status wire.Status        // of the reply
+	status wire.Status        // status of the reply
 }
 
 // ownRequests returns what the console of a recording must have sent to its own node, if that node is

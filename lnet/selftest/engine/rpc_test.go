@@ -90,9 +90,9 @@ func TestParts(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		inputs []engine.Input
-		errors uint32 // brw_errors
-		freed  int    // DoFree
-		unpost int    // DoUnpost
+		errors uint32 // expected counter brw_errors
+		freed  int    // expected number of DoFree effects
+		unpost int    // expected number of DoUnpost effects
 	}{
 		{"in order", []engine.Input{sent, bulk, good}, 0, 1, 0},
 		{"reply before data", []engine.Input{sent, good, bulk}, 0, 1, 0},

@@ -21,7 +21,7 @@ func (n *Node) after(d *deadline, wait time.Duration, f func()) {
 // session is the session of a console that this node takes part in.
 type session struct {
 	id         wire.Session
-	maker      nid.ProcessID // the node that has made it here, its console
+	maker      nid.ProcessID // the node that has made the session here: its console
 	name       string
 	features   wire.Features
 	references int // MAKE_SESSION requests without their REMOVE_SESSION

@@ -84,7 +84,7 @@ func TestSessionRules(t *testing.T) {
 }
 
 // TestSessionTimeout: a session ends 100 s after the last request of the framework; requests of
-// tests do not keep it.
+// tests do not put this off.
 func TestSessionTimeout(t *testing.T) {
 	spec.Covers(t, "ST-10")
 	l := newLab(t, engine.Config{}, node1)
@@ -171,7 +171,7 @@ func TestAllow(t *testing.T) {
 	l.advance(node1.NID, 99*time.Second)
 	allowed = false
 	l.want(node1, &wire.MakeSession{Session: id2, Force: true}, wire.EPERM)
-	l.advance(node1.NID, time.Second) // that request did not keep the session
+	l.advance(node1.NID, time.Second) // the refused MAKE_SESSION has not restarted the time-out of the session
 	if got := l.nodes[node1.NID].Stats(); got.NotAllowed != 6 || got.TimedOut != 1 {
 		t.Errorf("%+v", got)
 	}

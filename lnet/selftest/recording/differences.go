@@ -24,7 +24,7 @@ type Differences struct {
 	rpcs     map[uint64]uint64             // numbers of replies, by the match bits of bulk data; all as recorded
 	sessions map[wire.Session]wire.Session // sessions of our console by the recorded ones
 	checks   map[uint64]wire.Check         // checks of bulk data, by their recorded match bits
-	stale    string                        // name in a reply of the recorded node
+	stale    string                        // session name in the latest EBUSY reply of the recorded node, which later replies may repeat
 	samples  [2]*wire.StatReply            // latest replies to STAT: of the recorded node, and of ours
 }
 

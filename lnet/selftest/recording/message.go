@@ -14,11 +14,11 @@ import (
 
 // Message is a recorded message of lnet_selftest.
 type Message struct {
-	At       time.Duration    // since the first message of the recording
+	At       time.Duration    // time since the first message of the recording
 	Kind     lnetwire.MsgType // Put, Get or Reply
 	From, To nid.ProcessID    // the sender and the destination
-	Portal   uint32           // of a PUT or GET
-	Bits     uint64           // match bits; those of a REPLY are its GET's
+	Portal   uint32           // portal index of a PUT or GET
+	Bits     uint64           // match bits; a REPLY has those of its GET
 	Length   int              // bytes that a PUT or REPLY moves, or that a GET asks for
 	Data     []byte           // the payload; nil: moved by RDMA, so that the recording does not have it
 	Answered bool             // a GET whose REPLY is in the recording

@@ -8,8 +8,8 @@ type BatchOp uint32
 // The operations on batches.
 const (
 	RunBatch   BatchOp = 1 // start all tests of the batch
-	StopBatch  BatchOp = 2 // stop them
-	QueryBatch BatchOp = 3 // count what runs
+	StopBatch  BatchOp = 2 // stop all tests of the batch
+	QueryBatch BatchOp = 3 // count the tests that run, or the units of a test
 )
 
 // String returns "run", "stop", "query", or "operation 7".

@@ -45,8 +45,8 @@ var layouts = []struct {
 	{&wire.BRWReply{}, ""},
 }
 
-// TestLayout: each field is where selftest §4 has it, in both byte orders, and no field is
-// without a test.
+// TestLayout: each field is where selftest §4 has it, in both byte orders, and the table layouts has
+// every field.
 func TestLayout(t *testing.T) {
 	spec.Covers(t, "ST-1")
 	tested := map[string]bool{}

@@ -77,7 +77,7 @@ type Ping struct {
 	Magic       uint32 // PingMagic
 	Sequence    uint32 // number of the request
 	Seconds     int64  // wall clock of the client when it sent the request
-	Nanoseconds int64  // the part of a second; in Lustre 2.5 microseconds
+	Nanoseconds int64  // fraction of the second, in nanoseconds; Lustre 2.5 sends microseconds here
 }
 
 // PingReply is the reply to Ping.

@@ -85,8 +85,8 @@ func (m *Message) AppendBinary(b []byte) ([]byte, error) {
 }
 
 // ParseMessage parses a message, which must be all of b. With ErrVersion or ErrType, which are
-// wrapped in an error with the number, the header is valid, and ReplyID is what a request has:
-// a server refuses these messages with EPROTO or drops them. With other errors nothing is valid.
+// wrapped in an error with the number, the header is valid, and so is ReplyID if the message is no
+// reply: a server refuses such a request with EPROTO or drops it. With other errors nothing is valid.
 func ParseMessage(b []byte) (m Message, err error) {
 	c, version, err := parseHeader(b, &m)
 	if err != nil {

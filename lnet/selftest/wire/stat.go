@@ -42,7 +42,7 @@ type RPCStats struct {
 	Errors   uint32 // RPCs that failed for a reason of the network
 	Sent     uint32 // requests that the node has sent
 	Received uint32 // requests that have arrived, including this one
-	Dropped  uint32 // requests without a reply
+	Dropped  uint32 // requests received and not answered
 	Expired  uint32 // RPCs without a reply in time
 	BulkGet  uint64 // bytes that the node has got as server
 	BulkPut  uint64 // bytes that the node has put as server

@@ -111,9 +111,9 @@ func (s *stream) answer(to int, poll *wire.Entry) {
 	}
 }
 
-// ackReleased acknowledges datagrams that are released here already. The parent polls for them because it has not
-// received the acknowledgement. It is not enough to tell it that the datagrams are stable: it believes that
-// of the origin alone.
+// ackReleased acknowledges datagrams that are released here already. The parent polls for them because it has
+// not received the acknowledgement. It is not enough to tell the parent that the datagrams are stable,
+// because the parent believes only the origin about that.
 func (s *stream) ackReleased(r *roster, to int, what span) {
 	if s.lost || s.isRoot() || what.first >= what.end {
 		return

@@ -41,7 +41,8 @@ func BenchmarkFailover(b *testing.B) {
 	}
 }
 
-// TestListsShared: a list for n members has a header for each of them, and the n members once.
+// TestListsShared: the messages that send a list to its n members have a header each, but share one encoding
+// of the n members.
 func TestListsShared(t *testing.T) {
 	const n = 200
 	var out Output

@@ -43,7 +43,7 @@ const (
 	DoMulticast EffectKind = 1 + iota // uses Head, Data: send a datagram to the group
 	DoRepair                          // uses To, Head, Data: send a datagram to a member
 	DoControl                         // uses To, Head: send a control message
-	DoReport                          // uses To, Head, Data: send a message to a manager, or from one
+	DoReport                          // uses To, Head, Data: send a message to a manager, or from a manager
 
 	Deliver  // Origin, Number, Seq, Data: deliver a message to the user
 	Accepted // Token, Seq: the message was taken and will be sent
@@ -58,8 +58,8 @@ const (
 	Deaf     // uses Origin: datagrams of Origin arrive as repairs only; multicast may not work
 	Elected  // this Manager manages the group now
 	Resigned // uses To: this Manager does not manage the group any more, To does
-	Refused  // uses To, Why: this node refuses messages of another; rate-limited
-	Denied   // uses To, Why: another node refuses messages of this one
+	Refused  // uses To, Why: this node refuses messages of the node To; rate-limited
+	Denied   // uses To, Why: the node To refuses messages of this node
 	Quorum   // uses Why: this Manager hears too few members to be elected or to change the group; Why nil: it hears enough again
 	Merged   // a datagram that Merge has packed into an earlier one; nothing is to be done
 )

@@ -17,7 +17,7 @@ func (m *Machine) outranked(from nid.NID, o *wire.Order) {
 		return
 	}
 	if from == m.outrankedBy && m.now < m.outrankedAt+m.cfg.ReportInterval/8 && m.outrankedAt > 0 {
-		return // one report is enough: the manager answers it
+		return // that manager got a report a moment ago, and will answer it
 	}
 	m.outrankedBy, m.outrankedAt = from, m.now
 	m.sendReport(from, max(m.epoch, o.Epoch+1)) // if both managers have the same epoch, report a higher one, so that neither keeps its epoch

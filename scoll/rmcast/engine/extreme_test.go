@@ -38,7 +38,7 @@ func TestExtremeFields(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for i := range make(begun(t)) {
 				if !effort.Long() && (i+i/5)%5 != 0 {
-					continue // each takes some seconds of simulated time
+					continue // most messages are skipped, because each takes some seconds of simulated time
 				}
 				w := begun(t)
 				a := make(w)[i]

@@ -23,10 +23,11 @@ type past struct {
 	base, end uint64
 }
 
-// doubts reports whether a multicast datagram, or a message of another member, claims that the
-// origin has released messages that this member lacks, or has begun a version at another sequence
-// number than this member expects, or although messages of the previous one are under way. If so, it
-// queries the origin over its connection.
+// doubts reports whether a multicast datagram, or a message of another member, makes a claim about the
+// origin that only the origin can confirm. There are two such claims: that the origin has released
+// messages which this member lacks, and that it has begun a later version, unless the version begins
+// at the sequence number that this member expects (endsAt). If there is such a claim, doubts queries
+// the origin over a connection.
 func (s *stream) doubts(r *roster, stable uint64) bool {
 	switch {
 	case s.roster == nil && stable == 1:
@@ -43,8 +44,8 @@ func (s *stream) doubts(r *roster, stable uint64) bool {
 	return true
 }
 
-// endsAt reports whether a sequence number is the end of all messages that this member knows to be
-// sent, and it has acknowledged them.
+// endsAt reports whether all messages that this member knows of end at a sequence number, and this
+// member has acknowledged all of them.
 func (s *stream) endsAt(seq uint64) bool {
 	return seq == s.next && s.head == s.next && s.acknowledgedTo(seq) == seq
 }
@@ -66,8 +67,9 @@ func (s *stream) leaveVersion(end uint64) {
 	}
 }
 
-// leftVersion returns what this member had of a version that the stream has left. Of an origin whose
-// first datagram it has only heard of from others, it had nothing in earlier versions.
+// leftVersion returns the datagrams that this member had in a version which the stream has left; ok is
+// false if they are not known. If only others have said where the origin begins (guessed), this member
+// had no datagrams in earlier versions.
 func (s *stream) leftVersion(r *roster) (p past, ok bool) {
 	if i := slices.IndexFunc(s.past, func(p past) bool { return p.roster == r }); i >= 0 {
 		return s.past[i], true
@@ -75,11 +77,12 @@ func (s *stream) leftVersion(r *roster) (p past, ok bool) {
 	return past{r, 1, 1}, s.guessed
 }
 
-// confirm compares what this member knows with the origin's own word on a version: that it has
-// released the datagrams below stable, and sent those below end. An origin begins a version when
-// nothing is in flight, so datagrams in flight after the end of a version that the stream has left
-// show that the origin has not left it. A higher number up to which all is released does not: it may
-// be of a later version, as an origin releases no datagram of the version before this member has it.
+// confirm compares what this member knows with the origin's own word on the version r: that the origin
+// has released the datagrams below stable, and has sent those below end. If that shows that the origin
+// is still in r although the stream has left r, the stream returns to r. The origin begins a new version
+// only when nothing is in flight. So if it has datagrams in flight after the end of r that this member
+// has recorded, it has not left r. A higher value of stable alone does not show that: an origin releases
+// no datagram of r before this member has it, so those datagrams may belong to a later version.
 func (s *stream) confirm(r *roster, stable, end uint64) {
 	p, left := s.leftVersion(r)
 	switch {

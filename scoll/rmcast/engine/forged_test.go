@@ -24,7 +24,7 @@ func begins(kind string, v wire.Version, number uint32, base uint64) *packet {
 	return &packet{Control, wire.AppendControl(nil, testGroup, wire.Version{}, []wire.Entry{e}), false}
 }
 
-// TestFirstContactForged: RM-39: the first that a member hears of an origin is forged, and says
+// TestFirstContactForged: RM-39: the first message that a member gets about an origin is forged, and says
 // that the origin has released many messages. The origin's messages arrive all the same.
 func TestFirstContactForged(t *testing.T) {
 	spec.Covers(t, "RM-39")
@@ -41,9 +41,9 @@ func TestFirstContactForged(t *testing.T) {
 	}
 }
 
-// TestFirstContactEarly: RM-39: the first that a member which has joined late hears of an origin
-// is forged, and says that the origin has released nothing. The member then hears from the origin
-// itself where it is.
+// TestFirstContactEarly: RM-39: a member joins late. The first message that it gets about an origin is
+// forged, and says that the origin has released nothing. The member then learns from the origin itself
+// which datagrams are released, and does not count as left behind.
 func TestFirstContactEarly(t *testing.T) {
 	spec.Covers(t, "RM-39")
 	w := newWorld(t, 5, nil)
@@ -64,8 +64,9 @@ func TestFirstContactEarly(t *testing.T) {
 	}
 }
 
-// ahead makes a group in which an origin has a message in flight, of which node 7 hears nothing before
-// the returned function is called, and which keeps the origin from n later lists that node 7 knows.
+// ahead makes a group in which an origin has a message in flight. Node 7 hears nothing of the message until
+// heal is called. While the message is in flight, the origin cannot begin the versions of n later lists, which
+// node 7 knows already.
 func ahead(t *testing.T, origin sim.NodeID, n int) (w *world, s *sent, heal func()) {
 	t.Helper()
 	w = newWorld(t, 8+n, nil)
@@ -84,9 +85,9 @@ func ahead(t *testing.T, origin sim.NodeID, n int) (w *world, s *sent, heal func
 	return w, s, func() { deaf = false }
 }
 
-// TestVersionForged: RM-39: a member believes a forged multicast that an origin begins a version,
-// because the member expects that sequence number. It returns to the previous version when that
-// goes on.
+// TestVersionForged: RM-39: a member believes a forged message that says where an origin begins a version,
+// because the member expects just this sequence number. When messages of the previous version arrive, the
+// member returns to the previous version.
 func TestVersionForged(t *testing.T) {
 	spec.Covers(t, "RM-39")
 	for kind, from := range map[string]sim.NodeID{"multicast": 0, "repair": 3, "entry": 3} {
@@ -104,9 +105,9 @@ func TestVersionForged(t *testing.T) {
 	}
 }
 
-// TestVersionsForged: RM-39: forged multicasts make a member enter two later versions, with a
-// message of the attacker between them. The member does not acknowledge the origin's message in the
-// place of that one, which it never had.
+// TestVersionsForged: RM-39: forged multicasts make a member enter two later versions. In the first of
+// these, the attacker sends a message with the sequence number of a message of the origin. The member does
+// not have the origin's message, so it does not acknowledge that one, and gets it in the end.
 func TestVersionsForged(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-39")
 	w, s, heal := ahead(t, 0, 2)
@@ -124,7 +125,7 @@ func TestVersionsForged(t *testing.T) {
 	w.want("x", 0, 1, 2, 3, 4, 5, 6, 7)
 }
 
-// TestFirstContactLater: RM-39: the first that a member hears of an origin is forged, and says that
+// TestFirstContactLater: RM-39: the first message that a member gets about an origin is forged, and says that
 // the origin has begun a version which it has not begun. The message of the present version arrives.
 func TestFirstContactLater(t *testing.T) {
 	spec.Covers(t, "RM-39")
@@ -140,8 +141,8 @@ func TestFirstContactLater(t *testing.T) {
 	}
 }
 
-// TestQueryNotBegun: RM-39: an attacker has a member query an origin about a version that the origin
-// has not begun. The origin answers with its present one, where the member then is.
+// TestQueryNotBegun: RM-39: an attacker makes a member query an origin about a version that the origin
+// has not begun. The origin answers with its present version, and the member enters that version.
 func TestQueryNotBegun(t *testing.T) {
 	spec.Covers(t, "RM-39")
 	w, s, heal := ahead(t, 1, 1)

@@ -11,10 +11,10 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// later makes a group in which an origin, node 0, has left the first version for one that is n
-// versions later, and has released two messages in it. The messages "c" and "d" are under way, and node 7
-// has delivered them. All nodes still know the first version, because node 5 keeps another origin
-// from leaving it. The returned function ends that, and lets "c" and "d" be released.
+// later makes a group in which an origin, node 0, has left the first version. Its present version is n versions
+// later; it has released two messages there, and the messages "c" and "d" are under way. Node 7 has delivered
+// "c" and "d". All nodes still know the first version, because node 5 keeps another origin from leaving it. The
+// function heal ends that, and lets "c" and "d" be released.
 func later(t *testing.T, n int) (w *world, left *roster, heal func()) {
 	t.Helper()
 	w = newWorld(t, 8+n, nil)
@@ -39,7 +39,9 @@ func later(t *testing.T, n int) (w *world, left *roster, heal func()) {
 	return w, left, func() { w.loss = nil }
 }
 
-// isLater checks that node 7 is where the origin is, and has acknowledged more than is released.
+// isLater checks that node 7 is in the present version of the origin, not in the version that the origin has
+// left (the parameter left), and has delivered datagrams that are not released yet. Both nodes must still
+// know the version that was left.
 func isLater(t *testing.T, w *world, left *roster) {
 	t.Helper()
 	o, at := w.hosts[0].m.sender.stream, w.hosts[7].m.group.byID[w.hosts[0].m.self].stream
@@ -51,9 +53,9 @@ func isLater(t *testing.T, w *world, left *roster) {
 	}
 }
 
-// TestAskedOfLeftVersion: RM-39: a member of a later version is polled for messages of one that the
-// origin has left, which have never been, and asks the origin. The honest answer does not take the
-// member back there, and nothing is delivered twice.
+// TestAskedOfLeftVersion: RM-39: a member in a later version is polled about a version that the origin has
+// left, and about messages of that version which never existed. The member asks the origin. The honest answer
+// does not make the member return to that version, and nothing is delivered twice.
 func TestAskedOfLeftVersion(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-39")
 	for _, n := range []int{1, 2} {

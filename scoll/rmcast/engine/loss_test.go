@@ -108,7 +108,7 @@ func TestPatience(t *testing.T) {
 	spec.Covers(t, "RM-18", "RM-A4")
 	m := New(Config{RTT: 40 * time.Millisecond, Guard: time.Millisecond, AckDelay: time.Millisecond})
 	for depth := 1; depth <= 10; depth++ {
-		level := 40*time.Millisecond + 10*time.Millisecond + time.Millisecond // RTT/4 is longer than the guard
+		level := 40*time.Millisecond + 10*time.Millisecond + time.Millisecond // RTT, RTT/4 (in place of the guard, which is shorter), AckDelay
 		if got := m.patience(depth, 0); got != time.Duration(depth)*level {
 			t.Errorf("depth %d: %v", depth, got)
 		}
@@ -250,8 +250,8 @@ func TestWindowAcks(t *testing.T) {
 	}
 }
 
-// TestFragments: RM-30 and RM-A15: of a message of 64 KiB, datagrams get lost. Only these are
-// resent, and one acknowledgement covers the message.
+// TestFragments: RM-30 and RM-A15: some datagrams of a message of 64 KiB get lost. Only these are resent, and
+// one acknowledgement covers the message.
 func TestFragments(t *testing.T) {
 	spec.Covers(t, "RM-30", "RM-A15")
 	lost, drawn := 0, uint64(1)

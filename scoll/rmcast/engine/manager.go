@@ -57,7 +57,7 @@ type Manager struct {
 	epoch    uint64
 	version  wire.Version // version of the latest list
 	latest   wire.Order   // the latest list
-	lists    []byte       // its lists of members, encoded; not overwritten, since effects refer to it
+	lists    []byte       // the encoded members of the latest list; not overwritten, since effects refer to them
 	members  []*managed
 	leavers  []*managed
 	departed []departure
@@ -278,7 +278,7 @@ func (g *Manager) report(from nid.NID, o *wire.Order) {
 		g.spoke(from, o.Incarnation)
 		g.fail(false, func(m *managed) bool { return m.NID == from && m.Incarnation < o.Incarnation }) // an earlier incarnation has ended (RM-A8)
 		if g.isDeparted(id) || !o.Version.IsValid() || o.Version.Epoch == g.epoch || g.collect.over {
-			g.expel(id) // the member may not have answered when the search asked all members
+			g.expel(id) // perhaps the member did not answer in time when the search asked it
 		} else if g.collect.againAt > g.now {
 			g.deny(from, o, wire.RefusedQuorum)
 		} else {

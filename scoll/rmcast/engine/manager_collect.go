@@ -15,7 +15,7 @@ type collect struct {
 	began    time.Duration
 	by       time.Duration
 	probes   []*probe           // members to which the manager has sent its query
-	byID     map[wire.ID]*probe // the same, by member
+	byID     map[wire.ID]*probe // the same probes, by member
 	answered int                // number of probes that have been answered
 	ballots  []ballot           // lists that members have reported
 	over     bool               // all known members have been asked: the search is over
@@ -214,7 +214,7 @@ func (g *Manager) failures(probes []*probe) {
 		for _, id := range p.gone {
 			m := g.find(id)
 			switch {
-			case g.isDeparted(id) || m != nil && !m.listed: // see oust
+			case g.isDeparted(id) || m != nil && !m.listed: // departed already, or joined during the search: see oust
 			case m == nil && (!incarnations[id] || 2*votes[id] > answered):
 				g.departs(id, !g.ended(id) && 2*ended[id] <= answered)
 			default:

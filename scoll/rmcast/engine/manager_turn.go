@@ -125,7 +125,7 @@ func (g *Manager) elect() {
 	g.tellRivals(false)
 }
 
-// resign ends this manager's active role, in favour of another one.
+// resign ends this manager's active role, in favor of another one.
 func (g *Manager) resign(to nid.NID, epoch uint64) {
 	w := &g.standby
 	if g.role == active {
@@ -218,7 +218,7 @@ func (g *Manager) contend(from nid.NID, o *wire.Order) {
 	case g.version.IsValid() && int(o.Of) < g.hears(noMember):
 		heard := g.hears(noMember)
 		g.resign(nid.NID{}, o.Epoch)
-		g.again() // with a higher epoch than the other manager's, if more than half of the members allow it
+		g.again() // take over with an epoch above the other manager's, if more than half of the members allow it
 		g.collect.heard = heard
 	default:
 		g.resign(from, o.Epoch)
@@ -253,7 +253,7 @@ func (g *Manager) follow(from nid.NID, o *wire.Order) {
 	if o.Kind == wire.OrderState && o.Version.IsValid() && o.Version != w.list.Version && w.askedAt+g.cfg.Heartbeat <= g.now {
 		w.askedAt = g.now
 		s := wire.Order{Kind: wire.OrderState, Flags: wire.OrderReplica, Group: g.cfg.Group}
-		g.out.order(from, &s) // with an old epoch, so that the manager answers with its list
+		g.out.order(from, &s) // the order has an old epoch (0), so the manager answers with its list
 	}
 }
 

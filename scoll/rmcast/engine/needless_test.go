@@ -86,7 +86,7 @@ func TestTailLost(t *testing.T) {
 	for i := range 20 {
 		w.want(fmt.Sprint("m", i), w.all()...)
 	}
-	if c.repairs != 2 { // one on its own, because it may only be late, and the other ten together
+	if c.repairs != 2 { // one repair of a single datagram, which may only be late, and one of the other ten
 		t.Errorf("%+v", c)
 	}
 	const rtt = 2 * oneWay

@@ -56,7 +56,7 @@ func TestPacked(t *testing.T) {
 	for _, tree := range []bool{false, true} {
 		for _, tt := range []struct{ size, count, datagrams int }{
 			{8, 17, 9 + 1}, // 8 messages go alone, at once; as they are released, the other 9 follow in at most 2 datagrams
-			{98, 24, 24},   // two do not fit in a fragment of 100 bytes
+			{98, 24, 24},   // two messages of 98 bytes do not fit in a fragment of 100 bytes
 		} {
 			const n = 4
 			w, c := packing(t, n, 8, nil, func(w *world) {
@@ -117,7 +117,7 @@ func TestPackLost(t *testing.T) {
 func TestPackRepeated(t *testing.T) {
 	spec.Covers(t, "RM-43")
 	w, _ := tallied(t, 8, nil, nil)
-	w.net.Pause(4) // so the messages are not released
+	w.net.Pause(4) // node 4 is silent, so the messages are not released
 	for i := range 3 {
 		w.send(0, fmt.Sprint("m", i))
 	}

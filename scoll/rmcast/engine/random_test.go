@@ -183,8 +183,8 @@ func (p *plan) news(id sim.NodeID, what string) {
 	}
 }
 
-// retell reports all deaths to the managers again, for a manager that has started since.
-// Without a majority it waits until an administrator says which nodes are gone for good
+// retell reports all deaths to the managers again, because a manager that has started since has not heard of
+// them. A manager without a majority waits until an administrator says which nodes are gone for good
 // (docs/multicast.md, "no majority is left").
 func (p *plan) retell() {
 	for id := range sim.NodeID(p.n) {

@@ -43,7 +43,7 @@ func TestAcksRide(t *testing.T) {
 		if riding != tt.riding || riding > 0 && (at != back.at || second.released != at+oneWay) {
 			t.Errorf("%d bytes: %d datagrams with acknowledgements, at %v, released at %v", tt.size, riding, at, second.released)
 		}
-		if n := c.ackers[1]; n == 0 || c.ackMessages != tt.acks+1 { // node 0 sends one more, for the message from node 1
+		if n := c.ackers[1]; n == 0 || c.ackMessages != tt.acks+1 { // node 0 sends one more, which acknowledges the message from node 1
 			t.Errorf("%d bytes: %+v", tt.size, c)
 		}
 		if h := w.hosts[1].m; h.stats.JoinedAcks != uint64(tt.riding) || len(h.delayed) > 0 {

@@ -137,7 +137,7 @@ func TestUnknownVersion(t *testing.T) {
 		w.run(10 * time.Millisecond)
 	}
 	w.hosts[0].g.usable = w.hosts[0].g.version
-	w.hosts[1].m.usable = w.hosts[0].g.version // as if a manager had told the member so
+	w.hosts[1].m.usable = w.hosts[0].g.version // as if a manager had told node 1 that it may use this version
 	s := w.send(1, "early")
 	w.await(s)
 	w.want("early", w.all()...)
@@ -280,7 +280,7 @@ func TestDeath(t *testing.T) {
 func TestEarlyAck(t *testing.T) {
 	spec.Covers(t, "RM-A8")
 	w, c := tallied(t, 8, nil, nil)
-	w.net.Crash(7) // node 7: in the tree of node 1's messages a child of node 5 and the parent of node 0
+	w.net.Crash(7) // in the tree of node 1's messages, node 7 is a child of node 5 and the parent of node 0
 	lost := 0
 	w.loss = func(_, to sim.NodeID, p *packet) bool {
 		if o, err := wire.ParseOrder(p.data); err != nil || o.Kind != wire.OrderList || to != 5 || lost > 0 {

@@ -43,7 +43,7 @@ type Message struct {
 	Result  rmcast.Result // result for the origin, if the outcome is Released
 	Why     error         // if the outcome is Lost, the reason; if it is Released, ErrSplit or nil
 
-	got []uint64 // by node: incarnation of the member that has delivered the message; 0: none
+	got []uint64 // for each node, the incarnation of its member that has delivered the message; 0: none
 }
 
 // Elapsed is the time from the acceptance of a message to its release.
@@ -75,7 +75,7 @@ type ledger struct {
 	versions map[rmcast.Version][]rmcast.Member
 	left     map[rmcast.ID]bool      // members that left
 	gaveUp   map[rmcast.ID]bool      // members that gave up their membership
-	order    map[[2]rmcast.ID]uint64 // by receiver and origin: sequence number of the latest delivery
+	order    map[[2]rmcast.ID]uint64 // sequence number of the latest delivery, by receiver and origin
 	problems problems
 	open     int // number of messages whose outcome is not final
 

@@ -21,11 +21,11 @@ const group rmcast.GroupID = 1
 type Config struct {
 	scenario.Network
 
-	// Rmcast configures all members. Self, Incarnation, Group, Managers and MTU are set here.
+	// Rmcast configures all members. The Net itself sets Self, Incarnation, Group, Managers and MTU.
 	Rmcast rmcast.GroupConfig
 	// Capacity is the receive memory that machines report, in bytes. 0: enough for a window.
 	Capacity int
-	// Manager configures all managers; the settings that Rmcast excludes are set here, too.
+	// Manager configures all managers. The Net itself sets Self, Incarnation, Group and Managers.
 	Manager engine.ManagerConfig
 	// Managers is how many of the first nodes are managers. Default 1.
 	Managers int
@@ -83,7 +83,7 @@ type membership struct {
 	began       uint64        // number of the process's first incarnation
 	leaveAt     time.Duration // time at which the node was told to leave, by its own clock
 	toldAt      time.Duration // that time by the simulation's clock
-	healedAt    uint64        // healed at that time
+	healedAt    uint64        // value of healed when the node was told to leave
 	healed      uint64        // how often the node gave up its membership of a group without a manager
 }
 

@@ -14,9 +14,9 @@ import (
 type oracle struct {
 	net          *Net
 	pcg          rand.PCG
-	incarnations []uint64 // by node: number of incarnations that have begun or ended
+	incarnations []uint64 // for each node, how often an incarnation has begun or ended
 	told         time.Duration
-	news         []time.Duration // by node: time until which some managers have not heard of its return
+	news         []time.Duration // for each node, the time until which some managers have not heard of its return
 }
 
 func (o *oracle) init(n *Net) {

@@ -47,7 +47,7 @@ func formed(t *testing.T, cfg rmcastsim.Config) *rmcastsim.Net {
 
 // counts are numbers of messages since the last reset.
 type counts struct {
-	casts    map[string]int // by datagram: number of nodes that received it
+	casts    map[string]int // number of nodes that received each datagram
 	acks     int
 	rootAcks int
 	repairs  int

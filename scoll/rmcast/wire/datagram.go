@@ -55,7 +55,7 @@ type Datagram struct {
 	Version Version       // version that the origin sends under
 	Origin  uint32        // communication number of the origin
 	Length  uint32        // length of the whole message in bytes
-	Seq     uint64        // sequence number; of the next datagram in a heartbeat
+	Seq     uint64        // sequence number of the datagram; in a heartbeat: of the next one
 	Index   uint16        // index of the fragment in its message
 	Count   uint16        // number of fragments of the message; 0: a heartbeat
 	Size    uint32        // length of the fragment in bytes

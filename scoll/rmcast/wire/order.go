@@ -38,7 +38,7 @@ type OrderFlags uint8
 // The flags.
 const (
 	OrderLeaving    OrderFlags = 1 << iota // in Report and Known: the sender wants to leave
-	OrderAsking                            // Report: asks for a list that the sender lacks
+	OrderAsking                            // in a Report: the sender lacks a list and asks for it
 	OrderReplica                           // List, State: for managers on standby, too; Refused: for a manager
 	OrderTree                              // List: payload goes down the tree, because not all members have multicast
 	OrderSigned                            // an authentication code ends the message; see [Unsigned]
@@ -90,7 +90,7 @@ type Order struct {
 	Window      uint32     // datagrams in flight of one origin; Known: see the table
 	Next        uint32     // in List: next communication number to be assigned
 	Voters      uint32     // List, Known: members with lower numbers are the electorate
-	Of          uint16     // List, Known: size of the electorate; with OrderReplica: members heard
+	Of          uint16     // List, Known: size of the electorate; with OrderReplica: number of members heard
 	Silent      uint16     // List, Known: number of Departed at its end that may be alive
 	Members     []Member   // in List: members, ordered by number
 	Departed    []ID       // members that have failed or left

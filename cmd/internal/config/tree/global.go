@@ -18,7 +18,7 @@ type Global struct {
 	RecoveryInterval   *int64 `json:"recovery_interval,omitempty"`          // kept, without effect since Lustre 2.14
 	RouterSensitivity  *int64 `json:"router_sensitivity,omitempty"`         // percent
 	LNDTimeout         *int64 `json:"lnd_timeout,omitempty"`                // follows from other settings; only shown
-	ResponseTracking   *int64 `json:"response_tracking,omitempty"`          // which answers transaction_timeout bounds; 1: to GETs, 2: ACKs, 3: both, 0: as the MD says
+	ResponseTracking   *int64 `json:"response_tracking,omitempty"`          // for which answers transaction_timeout is a limit; 1: REPLYs, 2: ACKs, 3: both, 0: those of MDs that ask for it
 	RecoveryLimit      *int64 `json:"recovery_limit,omitempty"`             // seconds; 0: no limit
 	MaxRecoveryPing    *int64 `json:"max_recovery_ping_interval,omitempty"` // seconds
 

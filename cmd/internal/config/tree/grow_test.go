@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// grower writes YAML in the forms that tools for Lustre write, and people when they edit it. The
-// bytes of a fuzz target choose the form of each part.
+// grower writes YAML in the forms in which tools for Lustre write it and in which people edit it.
+// The bytes of a fuzz target choose the form of each part.
 type grower struct {
 	choices []byte
 	out     strings.Builder

@@ -42,8 +42,9 @@ func forgetPeak(t *testing.T) int {
 // 16 times the size of the text. A text that is read as a whole takes a hundred times its
 // size.
 func TestLargeFile(t *testing.T) {
-	// Only the memory in use counts. With the default percentage, garbage would add as much again,
-	// and on a machine that is busy with other work even more.
+	// The test measures the memory in use, not garbage. With the default percentage of the garbage
+	// collector, garbage would add as much again, and on a machine that is busy with other work
+	// even more.
 	defer debug.SetGCPercent(debug.SetGCPercent(25))
 	size, few := effort.Of(5<<18, 5<<18, MaxSize), 4<<20
 	peer := "- primary nid: 10.0.0.1@tcp\n  Multi-Rail: true\n  peer ni:\n  - nid: 10.0.0.1@tcp\n  - nid: 10.0.1.1@tcp1\n"

@@ -69,7 +69,7 @@ type HealthStats struct {
 	Value      int    `json:"health value"` // health from 0 to 1000
 	Interrupts uint64 `json:"interrupts"`   // failures of sends that were interrupted
 	Dropped    uint64 `json:"dropped"`      // failures of sends that the driver dropped
-	Aborted    uint64 `json:"aborted"`      // failures of sends that were cancelled
+	Aborted    uint64 `json:"aborted"`      // failures of sends that were canceled
 	NoRoute    uint64 `json:"no route"`     // failures of sends for which no route was found
 	Timeouts   uint64 `json:"timeouts"`     // failures of sends that took too long
 	Error      uint64 `json:"error"`        // other failures

@@ -36,7 +36,7 @@ type Credits struct {
 	QueuedBytes     int `json:"tx_q_num_of_buf"`       // bytes, with headers, of messages that the driver has
 	AvailableRouter int `json:"available_rtr_credits"` // free router credits; of a node that is no router: as available_tx_credits
 	MinRouter       int `json:"min_rtr_credits"`       // smallest number of free router credits so far
-	References      int `json:"refcount"`              // 1, and 1 more for each message
+	References      int `json:"refcount"`              // 1, plus 1 for each message that is in flight or waits
 }
 
 // PeerHealthStats are the health and the failures of a peer's NI.

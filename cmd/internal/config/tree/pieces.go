@@ -44,12 +44,12 @@ func (p *piece) parse() (*ast.File, error) {
 
 // Values in place of the column of a list's dashes.
 const (
-	noList        = -1 // what is below the key is no list that is read item by item
+	noList        = -1 // the value of the key is not a list that can be read item by item
 	unknownIndent = -2 // only blank lines and comments have followed the key so far
 )
 
 // pieces splits a text into pieces that are not much longer than size, provided that no item of
-// a list is.
+// a list is much longer.
 //
 // A piece ends before a line that begins an item of the top-level list: a line with a dash in
 // the same column as the first dash. Such a line cannot continue the previous item, because in

@@ -72,11 +72,11 @@ func TestPieces(t *testing.T) {
 // lines matches the line numbers in the text that the function said returns.
 var lines = regexp.MustCompile(`(line |"Line":|&\{[^}]* )[0-9]+`)
 
-// FuzzPieces: a text that a tool or a person could write (see grow) has the same contents,
-// whether it is read in pieces or as a whole, and no text makes reading in pieces panic. Line
-// numbers are not compared, because the parser gives a scalar of several lines another number at
-// the end of a text than elsewhere. Arbitrary texts are not compared either, because the results
-// would only show how the parser treats invalid YAML.
+// FuzzPieces: a text that a tool or a person could write (see grow) has the same contents, whether it is read
+// in pieces or as a whole, and no text makes reading in pieces panic. Line numbers are not compared, because
+// the parser gives a scalar of several lines another line number at the end of a text than elsewhere.
+// Arbitrary texts are not compared either, because the results would only show how the parser treats invalid
+// YAML.
 func FuzzPieces(f *testing.F) {
 	for _, name := range []string{"backup.yaml", "routing.yaml", "udsp.yaml", "good.yaml"} {
 		f.Add(recorded(f, name), 1)

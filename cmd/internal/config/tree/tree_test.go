@@ -169,7 +169,7 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// TestErrorLayouts: the two layouts in which errors are printed.
+// TestErrorLayouts: an error can be printed in both layouts of Lustre's lnetctl.
 func TestErrorLayouts(t *testing.T) {
 	e := &Error{Verb: "add", Object: "net", Errno: 17, Text: "cannot add LNet NI"}
 	var wide, old bytes.Buffer

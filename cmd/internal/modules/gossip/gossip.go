@@ -33,7 +33,7 @@ type InitRequest struct {
 	DeadFactor int    `json:"dead_factor"` // see gossip.Config.DeadFactor; 0: the default
 	DeadSlack  int    `json:"dead_slack"`  // see gossip.Config.DeadSlack
 	Obsolete   int    `json:"obsolete"`    // units of the Lamport clock after which a message is obsolete; 0: the default
-	Quorum     int    `json:"quorum"`      // percentage of participants; 0: the default
+	Quorum     int    `json:"quorum"`      // percentage of participants, see gossip.Config.Quorum; 0: the default
 	ColdStart  bool   `json:"cold_start"`  // the node speaks at once, not after a silence
 	Strict     bool   `json:"strict"`      // do exactly what the design says
 	Seed       uint64 `json:"seed"`        // seed of the random choices; 0: chosen by the node
@@ -277,7 +277,7 @@ func (m *Module) end(agent *gossip.Agent) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), gossipCloseTime)
 	defer cancel()
-	_ = agent.Close(ctx) // reports after this do no harm, because views ignore them
+	_ = agent.Close(ctx) // after an error a callback still runs; what it reports does no harm, because views ignore it
 	changes := m.changes(agent)
 	m.mu.Lock()
 	defer m.mu.Unlock()

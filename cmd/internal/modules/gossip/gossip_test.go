@@ -119,7 +119,7 @@ func TestGossipCommands(t *testing.T) {
 		}
 		state := n.Status().State
 		if state == gossip.Running {
-			state = gossip.Listening // both are accepted: with a cold start, the state is Running from the first cycle on
+			state = gossip.Listening // either state is accepted: a node with a cold start is Running from its first cycle on
 		}
 		if state != step.state {
 			t.Errorf("%d, %s: state %s, want %s", i, step.what, state, step.state)

@@ -46,7 +46,7 @@ type Params struct {
 	Fudge      int     `json:"fudge"`          // cycles of tolerance, see gossip.Config.Fudge
 	Obsolete   int     `json:"obsolete"`       // units of the Lamport clock after which messages are obsolete
 	Stealth    int     `json:"stealth"`        // cycles for which a node is silent after its start
-	Quorum     int     `json:"quorum_percent"` // the percentage of participants that must be exceeded
+	Quorum     int     `json:"quorum_percent"` // there is a quorum while more than this percentage of the participants is alive
 	ColdStart  bool    `json:"cold_start"`     // the node was not silent after its start
 	Strict     bool    `json:"strict"`         // gossip does exactly what the design says
 	Seed       uint64  `json:"seed"`           // seed of the random choices

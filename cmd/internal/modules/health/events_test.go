@@ -15,7 +15,7 @@ type slowLog struct {
 	tokens chan struct{}
 
 	mu    sync.Mutex
-	lines []Event // of each line: incarnation and missed events; guarded by mu
+	lines []Event // the lines written so far, with only Incarnation and Missed set; guarded by mu
 }
 
 func (*slowLog) Enabled(context.Context, slog.Level) bool { return true }

@@ -86,7 +86,7 @@ type roles struct {
 
 	mu      sync.Mutex
 	servers []nid.NID // servers at present; guarded by mu, like all below
-	silent  []nid.NID // elements of servers that take no part in gossip
+	silent  []nid.NID // those in the field servers that take no part in gossip
 	closed  bool      // no role starts any more
 	failure string    // why a role could not be started; "": none has failed
 	server  *health.ServerAgent

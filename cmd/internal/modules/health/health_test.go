@@ -70,8 +70,8 @@ type healthNodes struct {
 }
 
 // newHealthNodes starts servers, and clients that are connected to all of them. They ping 20 times
-// as often as usual. A silence of some seconds evicts no client, and makes none choose another master:
-// the machine may be busy.
+// as often as usual. After a silence of some seconds no client is evicted or chooses another master: the
+// machine may be busy.
 func newHealthNodes(t *testing.T, servers, clients int, change func(i int, c *config.Config)) *healthNodes {
 	t.Helper()
 	h := &healthNodes{t: t, servers: servers, change: change}
@@ -279,8 +279,8 @@ func (h *healthNodes) evictByHand(t *testing.T) {
 	}
 }
 
-// wantTombstones checks that each way of listing tombstones finds the one of a client with the
-// given NID.
+// wantTombstones checks that filters which match a client, by its id, its name or the given NID, find the
+// client's tombstone, and that other filters find none.
 func wantTombstones(t *testing.T, n *started, id health.ClientID, of nid.NID) {
 	t.Helper()
 	for _, c := range []struct {

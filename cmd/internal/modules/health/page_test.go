@@ -19,7 +19,8 @@ func aPage() clientPage {
 	}}
 }
 
-// TestPageFormat: golden bytes, each truncation, entries that do not fit, and invalid pages.
+// TestPageFormat: the encoding of a page is the same as golden bytes. Each truncation of them is an
+// error, entries that do not fit are left out, and invalid pages and questions are refused.
 func TestPageFormat(t *testing.T) {
 	p := aPage()
 	b := p.appendBinary(nil, pageRoom)

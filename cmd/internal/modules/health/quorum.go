@@ -38,8 +38,8 @@ type NoQuorum struct {
 	// Cycle is the number of the present cycle of gossip, and Cycles the number of cycles to wait
 	// for. Both are set while Why is LackListening or LackStarting.
 	Cycle  uint64 `json:"cycle,omitempty"`
-	Cycles int    `json:"cycles,omitempty"`  // number of these first cycles
-	LeftMS int64  `json:"left_ms,omitempty"` // longest time that the rest of these cycles takes
+	Cycles int    `json:"cycles,omitempty"`  // how many cycles of gossip, from its start, this reason can last
+	LeftMS int64  `json:"left_ms,omitempty"` // longest time for which this reason can still last
 	// NotSeen are the first 256 servers that are not alive, ordered by NID.
 	NotSeen []nid.NID `json:"not_seen,omitempty"`
 }

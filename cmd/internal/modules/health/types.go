@@ -25,10 +25,10 @@ type Timing struct {
 	ElectMS     int64 `json:"elect_ms"`     // T_elect + T_notify
 	EvictMS     int64 `json:"evict_ms"`     // T_evict
 	OrphanMS    int64 `json:"orphan_ms"`    // T_orphan
-	QuorumMS    int64 `json:"quorum_ms"`    // T_q; below 0: at once
+	QuorumMS    int64 `json:"quorum_ms"`    // T_q; below 0: a server that is cut off evicts its clients at once
 	BroadcastMS int64 `json:"broadcast_ms"` // T_bcast
 	RTTMS       int64 `json:"rtt_ms"`       // longest round trip
-	TickMS      int64 `json:"tick_ms"`      // time over which evictions are collected
+	TickMS      int64 `json:"tick_ms"`      // time for which a server collects evictions before it broadcasts them
 	TryMS       int64 `json:"try_ms"`       // how long a client waits for one candidate
 }
 
@@ -127,7 +127,7 @@ type EvictReply struct {
 	// client's master has not confirmed the client yet), or OtherMaster (only the server Master can
 	// evict the client).
 	Result health.Code `json:"result"`
-	Master nid.NID     `json:"master,omitzero"` // the client's master, if it is connected
+	Master nid.NID     `json:"master,omitzero"` // the client's master, if the client is connected
 	// Incarnation is the number of the incarnation that is being evicted or connected.
 	Incarnation uint64 `json:"incarnation,omitempty"`
 }
@@ -160,7 +160,7 @@ const EventMessage = "client health"
 type Event struct {
 	Source      string    `json:"source"`                // config.HealthSource; the log lines of the daemon omit it
 	Time        time.Time `json:"time"`                  // time of the event, by the wall clock
-	Msg         string    `json:"msg"`                   // EventMessage; empty if only Missed counts
+	Msg         string    `json:"msg"`                   // EventMessage; empty if the event only has Missed
 	Role        string    `json:"role"`                  // server or client: the role that reports it
 	Event       string    `json:"event"`                 // health.EventKind or health.ClientEventKind
 	Client      string    `json:"client,omitempty"`      // id of the client, at a server

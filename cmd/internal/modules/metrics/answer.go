@@ -50,7 +50,7 @@ func (a *answer) in(f format) ([]byte, error) {
 		for i := 0; i < len(a.families) && to.err == nil; i++ {
 			to.err = e.Encode(a.families[i])
 		}
-		a.sizes[f].Store(int64(to.plain.Len()) * 9 / 8) // with room for values that get longer
+		a.sizes[f].Store(int64(to.plain.Len()) * 9 / 8) // an eighth more, because values may get longer
 	})
 	return to.plain.Bytes(), to.err
 }

@@ -165,7 +165,7 @@ func (p *panel) grafana(t *testing.T, x, y int) object {
 	}
 }
 
-// query is an expression of PromQL, and what it adds to the legend of its metric.
+// query is an expression of PromQL, and the word that it adds to the name of its metric in the legend.
 type query struct{ expr, legend string }
 
 // queries returns what a panel shows of a metric, for the series that a selector selects.
@@ -180,15 +180,15 @@ func (m *metric) queries(selector string) []query {
 	return []query{{m.name + selector + m.filter(), ""}}
 }
 
-// quantile returns the expression for a quantile of a histogram, as native histogram or, where
-// Prometheus has stored none, of its classic buckets.
+// quantile returns the expression for a quantile of a histogram: of the native histogram or, where Prometheus
+// has not stored that, of the classic buckets.
 func (m *metric) quantile(q, selector, interval string) string {
 	const of = "histogram_quantile(%s, rate(%s%s[%s]))"
 	return fmt.Sprintf(of, q, m.name, selector, interval) + " or " + fmt.Sprintf(of, q, m.name+"_bucket", selector, interval)
 }
 
-// filter returns the end of an expression, which leaves out series with the value 0. It is empty except
-// for metrics most of whose series are always 0.
+// filter returns the end of an expression: a comparison that leaves out series with the value 0. The result
+// is empty except for metrics most of whose series are always 0.
 func (m *metric) filter() string {
 	if n := len(m.labels); n > 0 && m.labels[n-1] != "nid" {
 		return " != 0"

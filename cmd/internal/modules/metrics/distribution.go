@@ -20,8 +20,8 @@ const (
 // undescribed is the description of a metric whose name and help are elsewhere.
 var undescribed = prometheus.NewDesc("latency", "", nil, nil)
 
-// distribution returns a histogram as Prometheus wants it, native and with classic buckets: the
-// protobuf format has both, the text format has the latter.
+// distribution returns a histogram as Prometheus wants it, native and with classic buckets: the protobuf
+// format has both, the text format has only the classic buckets.
 func distribution(from *latency.Snapshot) *dto.Histogram {
 	positive, zero := map[int]int64{}, uint64(0)
 	for _, b := range from.Buckets {

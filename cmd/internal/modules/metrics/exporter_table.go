@@ -9,10 +9,10 @@ import (
 // lustrefs-exporter show the counters of LNet in kernels.
 const exporters = "lustre_"
 
-// exporterTable has the metrics of these exporters that mean here what they mean there, so that
-// dashboards made for them show nodes of both kinds. lustre_exporter gives all of them the labels
-// component and target, and lustrefs-exporter gives the numbers of messages the label nid of an
-// NI. Here they have both.
+// exporterTable has those metrics of these exporters that have the same meaning here, so that
+// dashboards made for the exporters show nodes of ulnet as well as nodes of kernels.
+// lustre_exporter gives all of them the labels component and target, and lustrefs-exporter gives
+// the numbers of messages the label nid of an NI. Here they have both.
 func exporterTable() []group {
 	type stats = *lnet.Stats
 	type ni = *node.NIStatus

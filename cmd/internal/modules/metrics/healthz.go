@@ -18,8 +18,8 @@ const (
 var errStuck = errors.New("the node does not answer: SIGABRT makes lnetd write where its goroutines wait, and end")
 
 // healthz answers whether the node works, and 503 if it does not, so that a service manager
-// restarts a daemon that is stuck. probe returns nil if the node works, and may never return. A
-// node that is stuck keeps one goroutine and not one for each request, see kept.
+// restarts a daemon that is stuck. probe returns nil if the node works, and may never return. If
+// the node is stuck, one goroutine waits for it, not one for each request, see kept.
 func healthz(probe func(context.Context) error) http.Handler {
 	results := kept[error]{limit: probeTimeout, make: func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)

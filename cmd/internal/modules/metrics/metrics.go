@@ -58,7 +58,7 @@ func New(host node.Host, g *gossip.Module, z *zone.Module, r *rmcast.Module, s *
 
 // Exposition are all metrics in the text format of Prometheus.
 type Exposition struct {
-	Text string `json:"text"` // a line for each value, behind those with help and type
+	Text string `json:"text"` // a line for each value, after the lines with the help and the type of its metric
 }
 
 // OpMetrics is the operation on the control socket.

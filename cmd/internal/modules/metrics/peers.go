@@ -26,7 +26,7 @@ type peerSet struct {
 	rest  peer              // sum of all other peers
 	count int               // number of peers with labels, plus the number of table entries of the other peers
 	more  bool              // there has been a peer without a label
-	left  peerCounts        // what was counted, while they had labels, for peers that have lost them
+	left  peerCounts        // counts of peers that have lost their labels, from the time when they had them
 }
 
 func newPeerSet(limit int) *peerSet {
@@ -46,10 +46,10 @@ type peer struct {
 
 // peerGauges are the values of a peer that can rise and fall.
 type peerGauges struct {
-	up                              bool // it is connected by some NI of this node
+	up                              bool // an NI of this node is connected to the peer
 	health                          int  // 0 to maxHealth
 	credits, creditsMin, creditsMax int  // sums over the NIs of this node
-	queued, queuedBytes             int  // messages that wait, and bytes that have a credit
+	queued, queuedBytes             int  // messages that wait; bytes of messages that have a credit
 }
 
 // counting has those methods of an lnet.Node that the method read of a peerSet uses.
@@ -59,7 +59,7 @@ type counting interface {
 	Stats() lnet.Stats
 }
 
-// read takes the state of all peers of a node, and then its counters.
+// read takes the state of all peers of a node, and then the counters of the node.
 func (s *peerSet) read(n counting) {
 	for _, p := range s.own { // any order: peers are independent
 		*p = peer{label: p.label, base: p.base, before: p.peerCounts}
@@ -75,7 +75,7 @@ func (s *peerSet) read(n counting) {
 	})
 	s.count += len(s.own)
 	for id, p := range s.own { // any order: peers are independent
-		if p.fresh && others { // s.rest already includes its counts so far
+		if p.fresh && others { // s.rest already includes this peer's counts so far
 			p.base = p.peerCounts
 		}
 		s.settle(id, p)
@@ -119,7 +119,7 @@ func (s *peerSet) settle(id nid.NID, p *peer) {
 // sumUp computes the counters of the others from those of the node.
 func (s *peerSet) sumUp(total peerCounts) {
 	total.subtract(&s.left)
-	for _, p := range s.own { // any order: a sum
+	for _, p := range s.own { // any order: the result is a sum
 		total.subtract(&p.peerCounts)
 		total.add(&p.base)
 	}
@@ -144,7 +144,7 @@ func (p *peer) measure(from *lnet.PeerSnapshot) {
 // count adds the counters of an entry of the table of peers.
 func (p *peer) count(from *lnet.PeerSnapshot) {
 	c := countsOf(&from.Traffic, &from.Failures)
-	failures := max(p.failures, c.failures) // these belong to the NID, not to the entry
+	failures := max(p.failures, c.failures) // not a sum: failures are counted for the NID, and each of its entries has the same number
 	p.peerCounts.add(&c)
 	p.failures = failures
 }
@@ -182,8 +182,8 @@ func (c *peerCounts) subtract(d *peerCounts) {
 	}
 }
 
-// isBelow reports whether some counter is lower than that of d: the node has forgotten the peer
-// meanwhile.
+// isBelow reports whether some counter is lower than that of d, which means that the node has
+// forgotten the peer since.
 func (c *peerCounts) isBelow(d *peerCounts) bool {
 	now, then := c.fields(), d.fields()
 	for i := range now {

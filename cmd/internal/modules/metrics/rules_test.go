@@ -77,7 +77,7 @@ func writeTest(t *testing.T, b *strings.Builder, alert string, of series, want s
 }
 
 // TestRules: the alerts name only metrics of the table, and promtool accepts them. Each alert fires
-// on the series in its field fires, and does not fire on those in its field not.
+// on the series in its field fires, but not on the series in its field "not".
 func TestRules(t *testing.T) {
 	t.Parallel()
 	generated(t, rules, rulesText(t))

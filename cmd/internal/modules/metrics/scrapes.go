@@ -57,7 +57,7 @@ func (p *scrapes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // format is an index of formats.
 type format int
 
-// formats are those in which metrics are served. The first one is for clients that want none of them.
+// formats are those in which metrics are served. Clients that accept neither of them get the first one.
 var formats = [...]expfmt.Format{text: expfmt.NewFormat(expfmt.TypeTextPlain), protobuf: expfmt.NewFormat(expfmt.TypeProtoDelim)}
 
 const (

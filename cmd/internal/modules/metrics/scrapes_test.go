@@ -92,7 +92,8 @@ func TestFloodOfScrapes(t *testing.T) {
 	})
 }
 
-// TestFailedScrape: an error is the answer until the next one is made.
+// TestFailedScrape: if the metrics cannot be read, scrapes get an error until the next answer is
+// made.
 func TestFailedScrape(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fails := true

@@ -18,8 +18,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestStuckScrape: a client that waits as long as Prometheus does by default gets, from the server that
-// serves the metrics, the status 503 if the node is stuck, and the answer if the node is slow.
+// TestStuckScrape: a client that waits as long as Prometheus does by default gets an answer from the server
+// of the metrics in that time: the status 503 if the node is stuck, and the metrics if the node is only slow.
 func TestStuckScrape(t *testing.T) {
 	spec.Covers(t, "OP-24")
 	const patience = 10*time.Second - 100*time.Millisecond // scrape_timeout of Prometheus, less the time on the way

@@ -31,7 +31,7 @@ type objects[T any] struct {
 type metric struct {
 	name, unit, help string
 	labels           []string // names of the labels
-	counter          bool     // it only grows; otherwise it is a gauge, or a histogram
+	counter          bool     // the value only grows; false: the metric is a gauge, or a histogram
 	histogram        bool
 }
 

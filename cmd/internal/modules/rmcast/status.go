@@ -19,7 +19,7 @@ type Status struct {
 	// Keys is the number of keys; 0: messages are not signed.
 	Keys      int       `json:"keys"`
 	Verified  [2]uint64 `json:"verified"`   // messages that each key has verified since the key was read
-	NotSigned uint64    `json:"not_signed"` // messages dropped because of a missing, wrong or unexpected code
+	NotSigned uint64    `json:"not_signed"` // messages dropped because their authentication code was missing, wrong or unexpected
 }
 
 // GroupStatus is the state of a group at this node.
@@ -45,7 +45,7 @@ type GroupStatus struct {
 	RTTUS     int64     `json:"rtt_us"`            // estimated round-trip time to other members
 	Listeners int       `json:"listeners"`         // number of clients that listen
 	Faults    Faults    `json:"faults"`            // faults in effect at this node
-	Streams   []Stream  `json:"streams"`           // streams by origin
+	Streams   []Stream  `json:"streams"`           // one for each origin
 	// Waits are the messages for which this node waits for an acknowledgement.
 	Waits    []Wait            `json:"waits"`
 	Managing *Managing         `json:"managing,omitempty"` // if this node is a manager of the group
@@ -68,8 +68,7 @@ type Stream struct {
 	Head      uint64  `json:"head"`      // all datagrams below this number were sent, as far as known here
 }
 
-// Wait is a message of an origin that waits, and the edge of its tree where the acknowledgement
-// is missing.
+// Wait is a message that waits for acknowledgements, and the edge of its origin's tree where one is missing.
 type Wait struct {
 	Origin  nid.NID `json:"origin"`           // NID of the origin's node
 	Seq     uint64  `json:"seq"`              // sequence number of the message's first datagram

@@ -85,7 +85,7 @@ type measurement struct {
 	target *target
 	order  admin.Order
 	rounds []*admin.Outcome
-	other  []*admin.Outcome      // broadcasts over a tree whose root has another number of children
+	other  []*admin.Outcome      // broadcasts over a second tree, whose root has more or fewer children
 	clocks map[nid.NID][]clockAt // readings of each member's clock, in order
 }
 
@@ -200,7 +200,8 @@ func (m *measurement) reply() BenchReply {
 // flatNodes bounds how many members the root sends to directly in the comparison.
 const flatNodes = 64
 
-// compare sends a few broadcasts over a tree whose root has another number of children.
+// compare sends a few broadcasts over another tree, in which the root has more children or fewer
+// than in the measured one.
 func (m *measurement) compare(ctx context.Context) error {
 	binomial, wide := scoll.Tree{Type: scoll.KNomial, K: 2}, scoll.Tree{Type: scoll.KNomial, K: 16}
 	if m.rounds[0].Nodes <= flatNodes {

@@ -19,8 +19,8 @@ type BenchTrace struct {
 	Collected  int         `json:"collections"` // garbage collections that ended on the way
 }
 
-// BenchStep is a step of a critical path. Between its own steps, a member waits for the child whose
-// steps are in between.
+// BenchStep is a step of a critical path. If the steps of a child come between two steps of a member, the
+// member waits for that child in the meantime.
 type BenchStep struct {
 	NID    nid.NID `json:"nid"`              // NID of the member whose step it is
 	Kind   string  `json:"kind"`             // what the time was spent for: StepSend, StepWake, StepWork or StepGC

@@ -153,9 +153,10 @@ func TestBenchTrace(t *testing.T) {
 		if trace.Percentile != tracedPercentiles[i] || sum != trace.Answered || trace.Answered != r.Answered[trace.Round] {
 			t.Errorf("%+v: the steps take %d", trace, sum)
 		}
-		// The path ends at the first member whose own work took longer than its child's answer.
+		// The path ends with the root's own work, after which only a pause for a garbage collection may
+		// follow.
 		last := len(trace.Steps) - 1
-		if last > 0 && trace.Steps[last].Kind == StepGC { // it follows the step that the collection interrupted
+		if last > 0 && trace.Steps[last].Kind == StepGC { // a step of a collection comes after the step that the collection interrupted
 			last--
 		}
 		if last < 0 || trace.Steps[last].NID != nid.MustParse("127.0.0.71@tcp") || trace.Steps[last].Kind != StepWork {

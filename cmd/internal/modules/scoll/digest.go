@@ -25,7 +25,7 @@ func digestOf(c config.Config) [32]byte {
 	c.Health.NID, c.Health.At = nid.NID{}, config.Position{}
 	c.Health.Name, c.Health.Attach, c.Health.AttachAll = "", nil, false
 	c.Health.KeyFile, c.Health.Keys = "", keyring.Keys{}
-	c.Health.ClaimFile, c.Health.ClaimKeys = "", keyring.Keys{} // left out, because a digest of short keys could be guessed
+	c.Health.ClaimFile, c.Health.ClaimKeys = "", keyring.Keys{} // left out, because short keys could be guessed from the digest
 	c.Rmcast.NID, c.Rmcast.KeyFile, c.Rmcast.Keys = nid.NID{}, "", keyring.Keys{}
 	z := &c.Zone
 	z.Name, z.At, z.Node, z.NIDs, z.Bootstrap = "", config.Position{}, "", nil, nil

@@ -48,7 +48,7 @@ type Module struct {
 	gossip  Gossip
 	mcast   Carrier
 	clients func(root, parent nid.NID, query []byte, room int) ([]byte, scoll.Status)
-	running atomic.Pointer[collective] // the open module; nil: not open; callbacks of multicast and gossip, which open before it, read this
+	running atomic.Pointer[collective] // the open module; nil: not open. Multicast and gossip open before this module, and their callbacks read this
 }
 
 // New returns the module of a node.

@@ -38,7 +38,7 @@ type GroupRequest struct {
 // AskRequest sends an RPC to each of some test nodes.
 type AskRequest struct {
 	Key     uint32         `json:"key"`     // key of the session
-	Target  console.Target `json:"target"`  // the nodes
+	Target  console.Target `json:"target"`  // the nodes to ask
 	Timeout time.Duration  `json:"timeout"` // how long to wait for each node
 }
 
@@ -61,5 +61,5 @@ type BatchRequest struct {
 // TestRequest adds a test to a batch.
 type TestRequest struct {
 	Key  uint32       `json:"key"`  // key of the session
-	Test console.Test `json:"test"` // the test
+	Test console.Test `json:"test"` // the test to add
 }

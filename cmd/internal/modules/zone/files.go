@@ -46,8 +46,8 @@ func membersFile(a *zone.Agent) statefiles.File {
 	})
 }
 
-// goneFile makes the state file of the former members. The member that was gone first is on the
-// first line.
+// goneFile makes the state file of the former members. The member that left or was removed first is on
+// the first line.
 func goneFile(a *zone.Agent) statefiles.File {
 	return statefiles.Lines("gone", func(line func(...any)) {
 		for _, g := range a.History() {
@@ -116,7 +116,7 @@ func CensusText(e *zone.CensusEntry) string {
 	return fmt.Sprintf("%v for %v", e.State, e.Age.Round(time.Second))
 }
 
-// TroubleText says why a delegate can not register with a supervisor.
+// TroubleText says why a delegate cannot register with a supervisor.
 func TroubleText(t engine.Trouble) string {
 	switch t {
 	case engine.NotHeard:

@@ -65,8 +65,8 @@ func (m *Manager) Stored() []string {
 
 // Equip gives a command that has not started the variables of the protocol and, from number 3 on,
 // descriptors: first the files in more, which a correct manager would not hand over, then duplicates of
-// those in the store. It makes the command start as a shell, which sets LISTEN_PID and then executes the
-// command. Call release, which closes the duplicates, when the command has started.
+// those in the store. It changes the command into a shell that sets LISTEN_PID and then executes the
+// original command. Call release, which closes the duplicates, when the command has started.
 func (m *Manager) Equip(cmd *exec.Cmd, more ...*os.File) (release func(), err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -36,7 +36,7 @@ type Peer struct {
 	pings   uint64
 }
 
-// NewPeer returns a peer of the daemon that listens on the address to.
+// NewPeer returns a peer of the daemon that listens on the address in the parameter to.
 func NewPeer(t testing.TB, id nid.ProcessID, from netip.Addr, to netip.AddrPort) *Peer {
 	target := nid.FromAddr(nid.MakeNet(nid.TCP, 0), to.Addr())
 	return &Peer{ID: id, Incarnation: 1, From: from, To: to, Target: target, t: t}

@@ -22,9 +22,8 @@ type Framer struct {
 
 var errMessageType = errors.New("neither NOOP nor LNet message")
 
-// Size returns the length of the record at the beginning of b, or, if b is too short to know it,
-// how many bytes it needs to know. When b has as many bytes as Size returns, the record is
-// complete.
+// Size returns the length of the record at the beginning of b, or, if b is too short to tell the length, how
+// many bytes are needed to tell it. When b has as many bytes as Size returns, the record is complete.
 func (f *Framer) Size(b []byte) (int, error) {
 	switch {
 	case f.greeted:

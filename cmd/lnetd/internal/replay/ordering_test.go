@@ -48,9 +48,9 @@ func isDiscovery(r *capture.Record) bool {
 	return push || r.Header.Type == wire.Ack && r.Header.Ack().MatchBits == wire.PingMatchBits
 }
 
-// endsNext reports whether the node may close a connection before it has received everything. It
-// may if at event i the player sends data or closes the connection, and the node's next event on
-// the connection is that it closes it.
+// endsNext reports whether the node may close a connection before it has received everything. That
+// is allowed if at event i the player sends data or closes the connection, and the next thing that
+// the node does on this connection is to close it.
 func (p *Player) endsNext(i int) bool {
 	e := p.events[i]
 	if e.Kind == Open || e.From != p.side(e.Conn) {

@@ -51,10 +51,10 @@ type recorded struct {
 	name              string
 	dialler, listener role // the node that opened the first connection, and the other one
 	long              bool // it is like another recording, and is played in long runs only
-	// endsAfter is the index of an event after which the connection ends at once, before other
-	// connections have been opened. Kernel threads and goroutines are scheduled differently by
-	// microseconds, and a side that gives up a connection also gives up its complete connections to
-	// the same peer.
+	// endsAfter is the index of an event of a connection. If it is not 0, that connection is played
+	// as if it ended right after this event, before any other connection is opened. Kernel threads
+	// and goroutines are scheduled differently by microseconds, and a side that gives up a
+	// connection also gives up its complete connections to the same peer.
 	endsAfter int
 }
 

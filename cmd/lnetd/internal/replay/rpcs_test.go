@@ -91,7 +91,7 @@ func (p *Player) swappedRPC(i int, got *capture.Record) (other int, ok bool) {
 	if !isRPC(got) || p.same(want.Record, got) {
 		return 0, false
 	}
-	var passed []uint64 // RPCs of the recorded messages that the message got overtakes
+	var passed []uint64 // RPCs of the recorded messages that the message in got overtakes
 	for other := i; other < len(p.events); other++ {
 		e := p.events[other]
 		if e.Conn != want.Conn || e.From != want.From || e.Record == nil || p.early[other] || !isRPC(e.Record) {

@@ -26,7 +26,7 @@ import (
 // selftestSetting makes lnetd a test node with a console.
 const selftestSetting = "selftest: 1"
 
-// test makes lnetd a test node that takes the place of a recorded one, with its console.
+// test makes lnetd a test node with a console. It takes the place of a recorded test node.
 func (r *role) test(t *testing.T, name string, script *replay.Script, side replay.Side) {
 	t.Helper()
 	r.selftest, r.settings = true, append(slices.Clone(r.settings), selftestSetting)

@@ -20,7 +20,7 @@ type fake struct {
 	busy    map[nid.ProcessID]bool               // nodes with another session
 	refuses map[nid.ProcessID]bool               // nodes that refuse tests
 	errors  map[nid.ProcessID]uint32             // RPCs that fail at a client in each interval
-	fail    map[string]error                     // errors of whole commands
+	fail    map[string]error                     // errors that commands return, by the names of the commands
 	stop    time.Duration                        // how long Stop waits for a client
 
 	began   time.Time
@@ -32,7 +32,7 @@ type fake struct {
 	since   time.Time
 	ended   int
 	forced  bool
-	most    int // pairs under way at a time
+	most    int // largest number of pairs under way at a time
 }
 
 func newFake(rate func(from, to nid.ProcessID) float64) *fake {
@@ -124,7 +124,7 @@ func (f *fake) Run(_ context.Context, _ uint32, batch string, _ time.Duration) (
 	f.running = batch
 	t := f.tests[batch]
 	for _, id := range f.groups[t.From] {
-		f.sent[id] += float64(t.Concurrency) // the first RPCs of each unit
+		f.sent[id] += float64(t.Concurrency) // each test unit sends its first RPC at once
 	}
 	return f.answers(f.groups[f.tests[batch].From], nil), f.fail["run"]
 }
@@ -148,7 +148,7 @@ func (f *fake) Stat(_ context.Context, _ uint32, target console.Target, _ time.D
 	return f.answers(target.Nodes, func(a *console.Answer) {
 		a.Stat = &wire.StatReply{Framework: wire.FrameworkStats{
 			Running: uint32(time.Since(f.began).Milliseconds() + 1), BRWErrors: f.failed[a.ID],
-		}, RPC: wire.RPCStats{Sent: uint32(uint64(f.sent[a.ID]) + 1<<32 - 500)}} // wraps soon
+		}, RPC: wire.RPCStats{Sent: uint32(uint64(f.sent[a.ID]) + 1<<32 - 500)}} // this counter wraps after 500 RPCs
 	}), f.fail["stat"]
 }
 

@@ -31,7 +31,7 @@ type Config struct {
 	Service     wire.Service    // wire.BRWService or wire.PingService
 	BRW         wire.BRWParams  // parameters of BRWService
 	Concurrency int             // RPCs that a client has under way at a time, 1 to 1024
-	Time        time.Duration   // of all rounds together
+	Time        time.Duration   // duration of all rounds together
 	Force       bool            // take nodes from other consoles, and end an earlier session of this one
 	Key         uint32          // key of the session, not 0
 	Own         *Own            // node whose RPCs can be timed one by one; nil: none
@@ -52,8 +52,8 @@ const (
 	idleTimeout      = time.Minute // the session of a measurement that was killed ends by itself
 )
 
-// Measure measures all pairs of a client and a server. A pair whose nodes are lost has the reason
-// in its Failed. The session is ended when Measure returns, also when ctx ends; the result then
+// Measure measures all pairs of a client and a server. A pair with a lost node has the reason in
+// its field Failed. The session is ended when Measure returns, also when ctx ends; the result then
 // has the pairs that were measured before.
 func Measure(ctx context.Context, c Console, cfg Config) (r *Result, err error) {
 	rounds, err := plan(cfg.From, cfg.To)

@@ -101,7 +101,7 @@ func TestManyRounds(t *testing.T) {
 	})
 }
 
-// TestForce: with Force nodes of another console are taken.
+// TestForce: if Force is set, nodes that belong to another console are taken.
 func TestForce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, cfg := newFake(rate), usual()
@@ -129,7 +129,7 @@ func TestErrors(t *testing.T) {
 func TestInterrupt(t *testing.T) {
 	spec.Covers(t, "ST-47")
 	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // in the second of three rounds
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // ends in the second of three rounds
 		defer cancel()
 		f := newFake(rate)
 		r, err := Measure(ctx, f, usual())
@@ -189,7 +189,7 @@ func TestBlackHole(t *testing.T) {
 	})
 }
 
-// TestRefused: an error of a command ends the measurement, and the session unless there is none.
+// TestRefused: an error of a command ends the measurement and, if there is a session, the session.
 func TestRefused(t *testing.T) {
 	for name, ended := range map[string]int{"session": 0, "group": 1, "batch": 1, "run": 1, "stat": 1} {
 		synctest.Test(t, func(t *testing.T) {

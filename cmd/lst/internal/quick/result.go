@@ -31,7 +31,7 @@ type Pair struct {
 	Errors    uint64  `json:"errors"`           // RPCs that failed, or whose data were wrong
 	Rate      float64 `json:"rate"`             // RPCs a second
 	Bandwidth float64 `json:"bandwidth"`        // bytes of bulk data a second
-	Latency   Latency `json:"latency"`          // of an RPC
+	Latency   Latency `json:"latency"`          // time that an RPC takes
 
 	pair pair
 }
@@ -42,7 +42,7 @@ type Pair struct {
 // interval of at least 100 ms. By Little's law that is the concurrency times the interval's length,
 // divided by its RPCs.
 type Latency struct {
-	Mean   time.Duration `json:"mean_ns"` // of all RPCs
+	Mean   time.Duration `json:"mean_ns"` // mean over all RPCs
 	P50    time.Duration `json:"p50_ns"`  // median of the samples
 	P90    time.Duration `json:"p90_ns"`  // not exceeded by 90 % of the samples
 	P99    time.Duration `json:"p99_ns"`  // not exceeded by 99 % of the samples

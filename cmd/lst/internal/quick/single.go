@@ -11,7 +11,7 @@ import (
 
 // Own tells of a node whose RPCs can be timed one by one: that of the console's process or daemon.
 type Own struct {
-	NIDs []nid.NID // its NIDs
+	NIDs []nid.NID // NIDs of the node
 	// Latencies returns a histogram: how long the RPCs took that the node has sent as a client since its start.
 	Latencies func(context.Context) ([]selftest.Latency, error)
 }

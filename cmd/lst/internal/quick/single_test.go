@@ -13,9 +13,9 @@ import (
 	"ulnet/lnet/selftest"
 )
 
-// TestOwnClient: the latencies of the pairs whose client is the console's own node are those of single
-// RPCs of the round, or of intervals if that node cannot say how long RPCs took. The latencies of all
-// other pairs are those of intervals.
+// TestOwnClient: if the client of a pair is the console's own node, the latencies of the pair are those of
+// single RPCs of the round. If that node cannot say how long RPCs took, they come from intervals, as for all
+// other pairs.
 func TestOwnClient(t *testing.T) {
 	spec.Covers(t, "ST-47")
 	for name, fails := range map[string]bool{"timed": false, "an older daemon": true} {

@@ -69,7 +69,7 @@ func (t *track) result(cfg *Config) Pair {
 }
 
 // ends reports whether any RPC has ended. The counters count sent RPCs: if no RPC ends, only as many
-// as may be under way are sent, all of them in the first interval, which ends therefore ignores.
+// as may be under way are sent, all of them in the first interval. So only RPCs of later intervals count.
 func (t *track) ends() bool {
 	return slices.ContainsFunc(t.interval[min(1, len(t.interval)-1):], func(i interval) bool { return i.rpcs > 0 })
 }

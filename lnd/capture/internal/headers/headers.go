@@ -49,7 +49,7 @@ func ParseIP(b []byte) (IP, error) {
 // parseIPv4 reads a header (RFC 791 section 3.1). A length of 0 stands for all of b: the network card
 // will divide the packet after the point of capture, and set the lengths then.
 func parseIPv4(b []byte) (ip IP, err error) {
-	const fragment = 0x3FFF // more fragments, or an offset
+	const fragment = 0x3FFF // the flag "more fragments", and the offset
 	header, length := int(b[0]&0x0F)*4, int(binary.BigEndian.Uint16(b[2:]))
 	if length == 0 {
 		length = len(b) & 0xFFFF

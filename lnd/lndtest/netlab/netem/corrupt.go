@@ -5,9 +5,9 @@ import (
 	"math/rand/v2"
 )
 
-// What corruption must know of a frame: an Ethernet header, and which bytes
-// after it a checksum covers. IPv4 has one for its header; IPv6 has none, so
-// its header is left alone.
+// The parts of a frame that corrupt must know, because it changes only bytes that a checksum
+// covers: the Ethernet header, and behind it the header of IPv6, which has no checksum. IPv4
+// has a checksum for its header, so that header may be changed.
 const (
 	etherSize = 14
 	etherIPv4 = 0x0800

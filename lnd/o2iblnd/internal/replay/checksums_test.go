@@ -38,9 +38,9 @@ func sumOf(m *kib.Msg, c kib.Counting) uint32 {
 	return kib.Checksum(b, c)
 }
 
-// Checksums permits the checksums of a node that has cksum=1 and talks to a host that counts in
-// this way: no checksum in the node's connection requests, and in all other messages the one
-// that the host computes.
+// Checksums permits the checksums of a node that has cksum=1 and talks to a host that computes
+// checksums as c says: the node's connection requests have none, and all its other messages have
+// the checksum that the host would compute.
 func Checksums(c kib.Counting) Difference {
 	return Difference{
 		What: "checksum", Reason: "the recorded node had none",

@@ -93,8 +93,8 @@ func recordedEvents(s *replay.Script, node netip.Addr) (list []string) {
 }
 
 // TestDevice replays the recordings of pings against the device alone: o2iblnd's part
-// is played from the recording as well. With the recorded numbers nothing differs
-// that is not listed.
+// is played from the recording as well. The device uses the recorded numbers. Then nothing
+// differs except what the test lists.
 func TestDevice(t *testing.T) {
 	const (
 		asks, gsi, m      = "ACK timeout", "PSN and AckReq of QP 1", "migration bit"

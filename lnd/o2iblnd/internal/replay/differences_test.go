@@ -129,8 +129,8 @@ func (d *Differences) Check(recorded, node *Packet) error {
 	return compare(recorded, want.Encode(), node.Bytes[:len(node.Bytes)-ibta.ICRCSize])
 }
 
-// sameKind reports whether two packets are of a kind, so that it makes sense to
-// look at parts.
+// sameKind reports whether two packets are of the same kind, so that it makes sense to
+// compare their parts.
 func sameKind(a, b *Packet) bool {
 	switch {
 	case a.CM != nil && b.CM != nil:

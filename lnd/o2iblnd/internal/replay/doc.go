@@ -17,6 +17,6 @@
 //
 // TestProgress plays nothing: it lets whole stacks of ours talk in virtual time.
 //
-// One test puts a whole node above the driver, with lnet_selftest in the place of that of the
-// recorded nodes.
+// TestSelftest runs a whole node above the driver; its lnet_selftest takes the place of the
+// lnet_selftest on a recorded node.
 package replay

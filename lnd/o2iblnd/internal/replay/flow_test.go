@@ -79,7 +79,7 @@ func (f *flow) known(psn ibta.PSN) bool {
 	return ok
 }
 
-// answer returns the ACK of a packet, in a packet to fill in.
+// answer returns the ACK for the packet with this PSN. The caller may set further fields of the ACK.
 func (f *flow) answer(psn ibta.PSN) ibta.Packet {
 	return ibta.Packet{
 		BTH:  ibta.BTH{OpCode: ibta.Acknowledge, PKey: ibta.DefaultPKey, DestQP: f.back, PSN: psn},

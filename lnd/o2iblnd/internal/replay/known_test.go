@@ -32,7 +32,7 @@ func line(whole *replay.Script, frames ...int) *replay.Script {
 	return s
 }
 
-// known plays a script of known behaviour against our node; lnet drops the messages of the host
+// known plays a script of known behavior against our node; lnet drops the messages of the host
 // with these numbers.
 func known(t *testing.T, whole, s *replay.Script, host netip.Addr, want []replay.Delivery, dropped ...int) {
 	t.Helper()
@@ -130,7 +130,7 @@ func TestRestartedPeer(t *testing.T) {
 	good := other.Cut(14, 20).Edit(func(p *replay.Packet) {
 		switch {
 		case p.CM == nil:
-			if p.DestQP == 0x15 { // the kernel's queue pair in the recording rejects, where the kernel had made other queue pairs before
+			if p.DestQP == 0x15 { // the number of the kernel's queue pair in the recording named rejects
 				p.DestQP = qpn
 			}
 		case p.CM.MAD.Attribute == ibta.AttrREQ:

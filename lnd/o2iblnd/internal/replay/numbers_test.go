@@ -45,7 +45,7 @@ func (s *Script) Numbers(node netip.Addr) *Numbers {
 	return n
 }
 
-// connection takes the numbers of a CM message of the node.
+// connection notes the numbers in a CM message of the node.
 func (n *Numbers) connection(c *CM) {
 	switch c.MAD.Attribute {
 	case ibta.AttrREQ:
@@ -67,7 +67,7 @@ func (n *Numbers) connection(c *CM) {
 	}
 }
 
-// message takes the numbers that are in m.
+// message notes the numbers in m. own says that the node has sent m.
 func (n *Numbers) message(m *kib.Msg, own bool) {
 	if own {
 		n.Stamp = m.SrcStamp

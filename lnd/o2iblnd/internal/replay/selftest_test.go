@@ -38,7 +38,7 @@ type stack struct {
 	console *console.Console
 	steps   []recording.Step // commands of the console
 	due     chan struct{}    // has an element for each request of the framework that is due
-	result  chan error       // receives the end of the commands
+	result  chan error       // receives the error with which the commands end; nil: none
 	parts   map[int]replay.Part
 	differ  recording.Differences
 }
@@ -209,7 +209,7 @@ func TestSelftest(t *testing.T) {
 		}
 		for what := range x.Player.Seen {
 			switch what {
-			case "migration bit", "AckReq inside a message", "opcode and RETH inside a transfer", "cookie of a later transfer", "credit of a GET_REQ": // as in TestBulk
+			case "migration bit", "AckReq inside a message", "opcode and RETH inside a transfer", "cookie of a later transfer", "credit of a GET_REQ": // the differences that TestBulk allows
 			default:
 				t.Errorf("differs: %s", what)
 			}

@@ -22,9 +22,9 @@ type translation[T comparable] struct {
 
 func newTranslation[T comparable]() translation[T] { return translation[T]{map[T]T{}, map[T]T{}} }
 
-// note records a number that the node uses for the first time, in place of a number of the
-// recording, which is put into recorded. The numbers correspond one to one. The first number
-// that the node uses is the recorded one itself.
+// note notes that the node uses the number own in place of the number *recorded, and sets *recorded
+// to own. It returns an error unless recorded numbers and the node's numbers correspond one to one,
+// and the first number that the node uses is the recorded one itself.
 func (t *translation[T]) note(recorded *T, own T) (differs bool, err error) {
 	var zero T
 	before, known := t.own[*recorded]

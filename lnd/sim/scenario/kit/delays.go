@@ -2,7 +2,7 @@ package kit
 
 import "time"
 
-// Delays sums up how long it took until something was noticed, again and again.
+// Delays sums up many delays, each of which is the time until something was noticed.
 type Delays struct {
 	Earliest time.Duration // shortest delay; 0 if there was none
 	Latest   time.Duration // longest delay

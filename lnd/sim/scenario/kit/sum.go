@@ -2,8 +2,8 @@ package kit
 
 import "reflect"
 
-// Sum adds up the counters of all incarnations that exist: every exported field of the struct
-// that is an unsigned integer, or an array or struct of such.
+// Sum adds up the counters of all incarnations that exist. Counters are the exported fields of the
+// struct that are unsigned integers, or arrays or structs of unsigned integers.
 func Sum[L comparable, S any](incarnations []L, counters func(L) S) (sum S) {
 	var none L
 	var one S

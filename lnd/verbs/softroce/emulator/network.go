@@ -70,7 +70,7 @@ type Network struct {
 	timer  machine.Timer
 	due    time.Duration // time at which the timer is due
 	firing bool
-	ended  sync.Cond // signalled when a delivery has ended
+	ended  sync.Cond // signaled when a delivery has ended
 }
 
 // New returns a network without ports.

@@ -11,8 +11,8 @@ import (
 // batch is a set of tests that run together.
 type batch struct {
 	name    string
-	id      uint64 // its number at the nodes
-	running bool   // it was run, was not stopped since, and no query has found that it has ended
+	id      uint64 // number of the batch at the nodes
+	running bool   // the batch was run, was not stopped since, and no query has found that it has ended
 	tests   []*test
 	clients set
 	servers set
@@ -23,21 +23,21 @@ type batch struct {
 
 // Batch describes a batch.
 type Batch struct {
-	Name         string     `json:"name"`              // its name
-	Running      bool       `json:"running"`           // it was run, was not stopped since, and no query has found that it has ended
-	Clients      []Node     `json:"clients,omitempty"` // the clients of its tests
-	Servers      []Node     `json:"servers,omitempty"` // the servers of its tests
+	Name         string     `json:"name"`              // name of the batch
+	Running      bool       `json:"running"`           // the batch was run, was not stopped since, and no query has found that it has ended
+	Clients      []Node     `json:"clients,omitempty"` // the clients of the tests
+	Servers      []Node     `json:"servers,omitempty"` // the servers of the tests
 	ClientCounts Counts     `json:"client_counts"`     // the clients by state
 	ServerCounts Counts     `json:"server_counts"`     // the servers by state
-	Tests        []TestInfo `json:"tests,omitempty"`   // its tests, of which the first has the number 1
+	Tests        []TestInfo `json:"tests,omitempty"`   // tests of the batch, of which the first has the number 1
 }
 
 // TestInfo describes a test of a batch. Its nodes are those of the groups From and To, which
 // cannot change any more.
 type TestInfo struct {
 	Test                // the parameters
-	ClientCounts Counts `json:"client_counts"` // its clients by state
-	ServerCounts Counts `json:"server_counts"` // its servers by state
+	ClientCounts Counts `json:"client_counts"` // clients of the test, by state
+	ServerCounts Counts `json:"server_counts"` // servers of the test, by state
 }
 
 // addBatch makes a batch.
@@ -62,7 +62,7 @@ func (o *operation) useBatch(b *batch) {
 // AddBatch makes a batch without tests.
 type AddBatch struct {
 	Key  uint32 // key of the session
-	Name string // its name, 1 to 31 bytes
+	Name string // name of the new batch, 1 to 31 bytes
 }
 
 func (a *AddBatch) begin(c *Console, o *operation) error {

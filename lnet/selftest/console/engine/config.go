@@ -28,9 +28,9 @@ type Config struct {
 // Times of a kernel's console (selftest §10).
 const (
 	leastWait      = 3 * time.Second   // shortest time to wait for the answers of nodes (LST_TRANS_MIN_TIMEOUT)
-	mostWait       = 30 * time.Second  // longest, and the usual one (LST_TRANS_TIMEOUT)
+	mostWait       = 30 * time.Second  // longest time to wait, and the usual one (LST_TRANS_TIMEOUT)
 	pingInterval   = 8 * time.Second   // how often the console looks for silent nodes (LST_PING_INTERVAL)
-	nodeTimeout    = 100 * time.Second // time-out of a session at a node that has not said its own
+	nodeTimeout    = 100 * time.Second // time-out of a session at a node that has not reported its own
 	idleTimeout    = 300 * time.Second // time-out of a session without commands
 	defaultBatch   = "batch"           // the batch that each session has from its start
 	mostIdle       = 1<<31 - 1         // longest idle time-out in seconds

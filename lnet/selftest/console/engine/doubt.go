@@ -51,7 +51,7 @@ func (b *batch) doubt(n *node) *doubt {
 	return b.doubts[n]
 }
 
-// settle asks those of the nodes about which there are doubts which tests they have. When they have
+// settle asks each of the nodes about which there is a doubt which tests it has. When these nodes have
 // answered or were given up, it calls the function then. The answers are no part of o's result.
 func (c *Console) settle(o *operation, s *session, b *batch, nodes []*node, then func()) {
 	var list []*node

@@ -40,9 +40,9 @@ func endless(units int) engine.Test {
 	return test
 }
 
-// TestLostTest: a client that got a test, and whose reply was lost, is asked whether it has the
-// test before the number of that test, or of a later one, matters. So is a client that did not get
-// the test because the request was lost.
+// TestLostTest: if the reply of a client to a TEST request was lost, the console asks the client whether
+// it has the test. It asks before it sends a query that names this test, or a later one, by the client's
+// number. It does the same if the request was lost, so that the client did not get the test.
 func TestLostTest(t *testing.T) {
 	spec.Covers(t, "ST-27")
 	for name, tt := range map[string]struct {

@@ -54,9 +54,9 @@ type Effect struct {
 	Peer    nid.ProcessID // the node to send to
 	Self    nid.NID       // NID of this node to send the reply from
 	Service wire.Service  // service of the request
-	Data    []byte        // the message to send; it is the shell's
+	Data    []byte        // the message to send; the shell owns it
 	Bits    uint64        // match bits of the list of destinations; 0: there is none
-	List    []byte        // the list of destinations; it is the shell's
+	List    []byte        // the list of destinations; the shell owns it
 	Result  Result        // what the command has found out
 	Err     error         // why the command failed: an *Error
 }
@@ -75,8 +75,8 @@ type Answer struct {
 	Status  syscall.Errno   `json:"status,omitempty"`  // status of the reply
 	Latency time.Duration   `json:"latency"`           // from the request to its reply, or to its failure
 	Session wire.Session    `json:"session"`           // the session that the node has; NoSession if none or not known
-	Name    string          `json:"name,omitempty"`    // Ping, AddNodes refused with EBUSY: name of that session
-	Timeout time.Duration   `json:"timeout,omitempty"` // Ping: time-out of that session
+	Name    string          `json:"name,omitempty"`    // Ping, and AddNodes refused with EBUSY: name of the session that the node has
+	Timeout time.Duration   `json:"timeout,omitempty"` // Ping: time-out of the session that the node has
 	Stat    *wire.StatReply `json:"stat,omitempty"`    // Stat: the counters; nil if refused
 	Active  uint32          `json:"active,omitempty"`  // Query: tests that run or, of one test, units
 	Server  bool            `json:"server,omitempty"`  // AddTest: the node was asked to be a server of the test

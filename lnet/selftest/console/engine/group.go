@@ -11,15 +11,15 @@ import (
 type group struct {
 	set
 	name  string
-	tests int // tests that have it as their clients or servers
-	uses  int // operations that use it
+	tests int // tests whose clients or servers are this group
+	uses  int // operations that use the group
 }
 
 // Group describes a group.
 type Group struct {
-	Name   string `json:"name"`   // its name
-	Nodes  []Node `json:"nodes"`  // its nodes, in the order in which they were added
-	Counts Counts `json:"counts"` // its nodes by state
+	Name   string `json:"name"`   // name of the group
+	Nodes  []Node `json:"nodes"`  // nodes of the group, in the order in which they were added
+	Counts Counts `json:"counts"` // number of nodes by state
 }
 
 func (s *session) group(name string) (*group, error) {

@@ -41,8 +41,8 @@ type host struct {
 	node     *node.Node
 	wakes    [2]machine.Deadline[func()] // next steps of the console and of the test node
 	lists    map[uint64][]byte           // lists of the console's RPCs, by their match bits
-	bits     map[uint64]uint64           // match bits of the lists of RPCs
-	services map[uint64]wire.Service     // services of RPCs
+	bits     map[uint64]uint64           // by the ID of an RPC: match bits of its list
+	services map[uint64]wire.Service     // by the ID of an RPC: its service
 	dead     bool
 	said     []wire.Message // requests that the host got as a test node
 	fake     func(request *wire.Message) (reply *wire.Message)
@@ -88,7 +88,7 @@ func newLab(t *testing.T, hosts int, cfg engine.Config) *lab {
 	return l
 }
 
-// consoles is the bit that numbers of consoles' RPCs have, and those of test nodes have not.
+// consoles is a bit that is set in the numbers of a console's RPCs, and clear in those of a test node's.
 const consoles = 1 << 47
 
 // after calls f after a time.

@@ -10,7 +10,7 @@ import (
 	"ulnet/lnet/selftest/wire"
 )
 
-// TestLeaveInterrupted: a command that asked a node to join is cancelled before the reply. The node is
+// TestLeaveInterrupted: a command that asked a node to join is canceled before the reply. The node is
 // asked to leave when the session ends, and when its group is deleted.
 func TestLeaveInterrupted(t *testing.T) {
 	spec.Covers(t, "ST-24")
@@ -48,8 +48,8 @@ func TestLeaveUnderWay(t *testing.T) {
 	}
 }
 
-// TestLeaveDown: a node that has missed one answer is asked to leave. For a node that is gone the console
-// waits only the shortest time, and the answers of the command report that node.
+// TestLeaveDown: a node that has not answered one request is still asked to leave. For a node that is
+// gone the console waits only the shortest time, and the answers of the command report that node.
 func TestLeaveDown(t *testing.T) {
 	spec.Covers(t, "ST-24", "ST-30")
 	l := newLab(t, 4, engine.Config{})

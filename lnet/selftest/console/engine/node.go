@@ -13,17 +13,17 @@ import (
 type node struct {
 	id      nid.ProcessID
 	state   State
-	members int // groups and batches that have it
-	held    int // operations that use it
+	members int // number of groups and batches that have the node
+	held    int // number of operations that use the node
 	// made is how many MAKE_SESSION requests the node may have counted: those that were sent and
 	// not refused since the node last said that it does not have this session.
 	made    int
 	making  int           // MAKE_SESSION requests under way
-	heard   time.Duration // when it last answered, or was pinged because it was silent
+	heard   time.Duration // when the node last answered, or was pinged because it was silent
 	timeout time.Duration // time-out of the session at the node
 	pinging bool          // a DEBUG request of the console itself is under way
-	joined  bool          // it has joined by itself
-	differs bool          // it has the session with features that are not those of the session
+	joined  bool          // the node has joined by itself
+	differs bool          // the node has made the session with features that are not those of the session
 	// features are, if differs is set, the features with which the node has the
 	// session.
 	features wire.Features
@@ -118,7 +118,7 @@ func checkID(id nid.ProcessID) error {
 	switch {
 	case !id.NID.IsValid() || id.NID.IsAny():
 		return fail(syscall.EINVAL, "use the NID of a node, as 10.0.0.1@tcp", "%v names no node", id)
-	case id.PID == 0 || id.PID == nid.PIDAny: // an ME that matches any process must not be the first of a portal
+	case id.PID == 0 || id.PID == nid.PIDAny: // an ME for any process can keep MEs for one process off a portal
 		return fail(syscall.EINVAL, "use the PID of a node, 12345", "%v names no process", id)
 	case id.NID.IsLo():
 		return fail(syscall.EINVAL, "use another NID of the node", "%v is another node at each test client", id)

@@ -25,7 +25,7 @@ type transaction struct {
 	nodes   []*node
 	wait    time.Duration
 	brief   bool     // nodes that are not active get leastWait instead
-	answers []Answer // of the nodes, in their order
+	answers []Answer // answers of the nodes, in the order of nodes
 	// request returns the request to a node, and the list of destinations that the node gets.
 	request func(i int) (body wire.Body, list []byte)
 	// take takes a reply of the right type. It returns true to send the request once more.

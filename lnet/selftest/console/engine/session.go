@@ -20,9 +20,9 @@ type session struct {
 	force    bool // nodes give up sessions of other consoles
 	timeout  time.Duration
 	idle     deadline // idle timer: the session ends when it expires
-	ping     deadline // next look for silent nodes
+	ping     deadline // when the console looks for silent nodes next
 	ending   bool
-	nodes    []*node // in the order in which they became known
+	nodes    []*node // nodes of the session, in the order in which they became known
 	byID     map[nid.ProcessID]*node
 	groups   []*group
 	members  int // members of all groups
@@ -33,12 +33,12 @@ type session struct {
 
 // Session describes the session of a console.
 type Session struct {
-	Name     string        `json:"name"`     // its name
-	ID       wire.Session  `json:"id"`       // its id, which nodes compare
+	Name     string        `json:"name"`     // name of the session
+	ID       wire.Session  `json:"id"`       // id of the session, which nodes compare
 	Key      uint32        `json:"key"`      // the key that commands need
-	Features wire.Features `json:"features"` // its features
+	Features wire.Features `json:"features"` // features of the session
 	Timeout  time.Duration `json:"timeout"`  // the session ends after this time without a command
-	Nodes    Counts        `json:"nodes"`    // its nodes
+	Nodes    Counts        `json:"nodes"`    // number of nodes by state
 }
 
 // NewSession makes a session. With Force it first ends an earlier session of this console, whose

@@ -70,8 +70,8 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// TestStamps: sessions that are made at one instant have different stamps, and later ones greater
-// ones.
+// TestStamps: sessions that are made at one instant have different stamps, and a session that is made
+// later has a greater stamp.
 func TestStamps(t *testing.T) {
 	spec.Covers(t, "ST-23")
 	l := newLab(t, 1, engine.Config{})

@@ -43,8 +43,8 @@ func (s *State) UnmarshalText(text []byte) error {
 
 // Node is a test node and its state.
 type Node struct {
-	ID    nid.ProcessID `json:"id"`    // its NID and PID
-	State State         `json:"state"` // what the console knows of it
+	ID    nid.ProcessID `json:"id"`    // NID and PID of the node
+	State State         `json:"state"` // what the console knows of the node
 }
 
 // Counts counts nodes by their state.
