@@ -48,6 +48,7 @@ type Inbox struct {
 	cfg       InboxConfig
 	event     func(*Event) // event handler, made once
 	notPosted atomic.Uint64
+	froms     arrivals // messages that are arriving; guarded by the lock of the portal
 
 	mu       sync.Mutex
 	posted   []*inboxBuffer // buffers that wait for a message; guarded by mu, like all below
@@ -90,13 +91,12 @@ func (in *Inbox) Open(t *Table, cfg InboxConfig) error {
 	if cfg.MaxKept <= 0 {
 		cfg.MaxKept = cfg.Buffers
 	}
-	if p := t.portal(cfg.Portal); p != nil && !p.claim(in, cfg.share()) {
+	if p := t.portal(cfg.Portal); p != nil && !p.claim(in, t, cfg) {
 		return opError("Inbox.Open", ErrInUse)
 	}
 	if err := t.SetLazy(cfg.Portal); err != nil {
 		return err
 	}
-	in.table, in.cfg, in.event = t, cfg, in.arrived
 	if err := in.refill(); err != nil {
 		in.Close()
 		return err
@@ -104,14 +104,17 @@ func (in *Inbox) Open(t *Table, cfg InboxConfig) error {
 	return nil
 }
 
-// claim registers an inbox as that of the portal. It returns false if another inbox is open there.
-func (p *portal) claim(in *Inbox, share int) bool {
+// claim registers an inbox as that of the portal, and configures it: messages may arrive from then on. It returns
+// false if another inbox is open there.
+func (p *portal) claim(in *Inbox, t *Table, cfg InboxConfig) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.inbox == nil {
-		p.inbox, p.share = in, share
+	if p.inbox != nil {
+		return p.inbox == in
 	}
-	return p.inbox == in
+	in.table, in.cfg, in.event = t, cfg, in.arrived
+	p.inbox = in
+	return true
 }
 
 // disclaim leaves the portal without an inbox, if the given one is the portal's.

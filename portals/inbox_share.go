@@ -67,14 +67,14 @@ func (a *arrivals) end(from nid.NID) {
 // usedUpBy reports whether as many messages from a NID are arriving at the inbox as its share allows, so
 // that further ones wait. The caller holds p.mu.
 func (p *portal) usedUpBy(from nid.NID) bool {
-	return p.inbox != nil && p.lazy && p.arriving.count(from) >= p.share
+	return p.inbox != nil && p.lazy && p.inbox.froms.count(from) >= p.inbox.cfg.share()
 }
 
 // begin counts a message that begins to arrive.
 func (in *Inbox) begin(from nid.NID) {
 	p := in.table.portal(in.cfg.Portal)
 	p.mu.Lock()
-	p.arriving.begin(from)
+	in.froms.begin(from)
 	p.mu.Unlock()
 }
 
@@ -84,7 +84,7 @@ func (in *Inbox) end(from nid.NID) {
 	var ready operationList
 	p.mu.Lock()
 	waited := p.usedUpBy(from)
-	p.arriving.end(from)
+	in.froms.end(from)
 	if waited && p.ignoring != 0 { // the entries of an inbox are alike, so the first one will do
 		ready = in.table.tryHeld(p, p.me(p.ignoring))
 	}

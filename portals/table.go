@@ -77,7 +77,5 @@ type portal struct {
 	exact    index         // rings of the MEs without ignore bits, by match bits
 	held     operationList // PUTs on a lazy portal that wait for an MD
 	inbox    *Inbox        // inbox that is open on the portal; nil: none
-	share    int           // number of messages from one NID that may be arriving at the inbox at once
-	arriving arrivals      // messages that are arriving at the inbox
 	changes  atomic.Uint64 // number of times that an entry, or the MD of an entry, was added or removed
 }
