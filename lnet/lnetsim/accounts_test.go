@@ -45,6 +45,19 @@ func TestAccounts(t *testing.T) {
 		if holds(n, "one-send") {
 			t.Error("a second SEND event is not seen")
 		}
+		for name, last := range map[string]*portals.Event{
+			"a second ACK": {Kind: portals.EventAck}, "an UNLINK after the ACK": {Kind: portals.EventUnlink, Unlinked: true},
+			"an event of another MD": {Kind: portals.EventAck, MD: 1},
+		} {
+			n = accounts(t, link.Quality{})
+			o = &operation{member: n.members[0]}
+			o.account(&portals.Event{Kind: portals.EventSend})
+			o.account(&portals.Event{Kind: portals.EventAck})
+			o.account(last)
+			if holds(n, "one-send") {
+				t.Errorf("%s is not seen", name)
+			}
+		}
 		n = accounts(t, link.Quality{})
 		o = &operation{member: n.members[0]}
 		o.account(&portals.Event{Kind: portals.EventUnlink, Unlinked: true})
@@ -58,6 +71,23 @@ func TestAccounts(t *testing.T) {
 		run(t, n, time.Second)
 		if holds(n, "exactly-once") {
 			t.Error("a PUT that the network has doubled counts as one")
+		}
+	})
+	t.Run("places", func(t *testing.T) {
+		for name, c := range map[string]struct {
+			at    sim.NodeID
+			size  uint32
+			right bool
+		}{"as sent": {1, 64, true}, "at another node": {0, 64, false}, "of another size": {1, 63, false}} {
+			n := accounts(t, link.Quality{})
+			n.Fabric.CutRail(1, 0, true)
+			n.Fabric.Do(0, func(*simlnd.Host) { n.members[0].begin(put, 1, false) })
+			run(t, n, time.Second)
+			number := n.members[0].stack.Host.Incarnation().Number<<incarnationShift | 1
+			n.delivered(0, c.at, &portals.Event{MatchBits: number, MLength: c.size})
+			if holds(n, "exactly-once") != c.right {
+				t.Errorf("%s: right %v", name, !c.right)
+			}
 		}
 	})
 	t.Run("protocol", func(t *testing.T) {

@@ -34,6 +34,7 @@ type member struct {
 const (
 	markDelivered = 1 << iota // the target has delivered the operation's message
 	markAnswered
+	markTarget = iota // position of the lowest six bits of the target's ID
 )
 
 // start begins the incarnation of the node.
@@ -122,7 +123,7 @@ func (m *member) arrived(e *portals.Event) {
 	if !ok {
 		from = m.stack.Host.ID() // a message to the node itself came by loopback
 	}
-	m.net.delivered(from, e.MatchBits)
+	m.net.delivered(from, m.stack.Host.ID(), e)
 	m.tell(history.Delivery, from, e.MatchBits, "")
 }
 

@@ -17,6 +17,7 @@ import (
 	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet"
+	"ulnet/portals"
 )
 
 // config configures a network. The zero value of a field means its default.
@@ -85,6 +86,8 @@ type counters struct {
 	Failed    uint64 // operations failed
 	HeldBack  uint64 // operations not started, because of the limit of operations in flight
 	Twice     uint64 // repeated deliveries of an operation
+	Misplaced uint64 // deliveries at another node than the target, or of another size
+	Surplus   uint64 // events of an operation after its answer, or of an operation that had ended
 	Phantoms  uint64 // PUTs and GETs that were answered without being delivered
 	Unsent    uint64 // operations that ended without a SEND event
 	Resent    uint64 // repeated SEND events of an operation
@@ -134,11 +137,14 @@ func (n *network) mark(from sim.NodeID, number uint64) *uint8 {
 	return &m.marks[i]
 }
 
-func (n *network) delivered(from sim.NodeID, number uint64) {
+// delivered notes that a PUT or GET has arrived at a node.
+func (n *network) delivered(from, at sim.NodeID, e *portals.Event) {
 	n.stats.Delivered++
-	mark := n.mark(from, number)
+	mark := n.mark(from, e.MatchBits)
 	switch {
 	case mark == nil:
+	case *mark>>markTarget != uint8(at)<<markTarget>>markTarget, int(e.MLength) != n.cfg.Size:
+		n.stats.Misplaced++
 	case *mark&markDelivered != 0:
 		n.stats.Twice++
 	default:

@@ -51,6 +51,7 @@ type operation struct {
 	urgent   bool
 	busy     bool // the operation has neither been answered nor failed yet
 	sends    int  // number of SEND events so far
+	answers  int  // number of ACK and REPLY events so far
 	probe    int  // round of the verb "probe"; 0: not a probe
 	number   uint64
 	to       sim.NodeID
@@ -68,8 +69,8 @@ const incarnationShift = 40
 func (m *member) begin(of kind, to sim.NodeID, urgent bool) {
 	o := m.take()
 	m.ops++
-	m.marks = append(m.marks, 0)
-	o.kind, o.to, o.urgent, o.busy, o.sends, o.probe = of, to, urgent, true, 0, m.probing
+	m.marks = append(m.marks, uint8(to)<<markTarget)
+	o.kind, o.to, o.urgent, o.busy, o.sends, o.answers, o.probe = of, to, urgent, true, 0, 0, m.probing
 	o.number = m.stack.Host.Incarnation().Number<<incarnationShift | m.ops
 	o.began = m.now()
 	m.busy++
@@ -127,13 +128,23 @@ func (o *operation) event(e *portals.Event) {
 	}
 }
 
-// account counts SEND events: each operation has exactly one, even if its message was sent
-// several times.
+// account counts the events: each operation has exactly one SEND event, even if its message was sent
+// several times, at most one ACK or REPLY, and with that no UNLINK event. None comes with the MD of another
+// operation.
 func (o *operation) account(e *portals.Event) {
-	if e.Kind == portals.EventSend {
+	switch {
+	case e.MD != o.md:
+		o.member.net.stats.Surplus++
+	case e.Kind == portals.EventSend:
 		if o.sends++; o.sends > 1 {
 			o.member.net.stats.Resent++
 		}
+	case e.Kind == portals.EventAck || e.Kind == portals.EventReply:
+		if o.answers++; o.answers > 1 {
+			o.member.net.stats.Surplus++
+		}
+	case o.answers > 0:
+		o.member.net.stats.Surplus++
 	}
 	if e.Unlinked && o.sends == 0 {
 		o.member.net.stats.Unsent++

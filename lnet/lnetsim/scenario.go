@@ -111,15 +111,17 @@ var conditions = kit.Conditions[*network]{
 		}),
 	kit.Ask("credits-returned", "every node that is up has all its credits, and nothing waits for one",
 		func(n *network, _ scenario.Args) (bool, string) { return kit.All(n.each(false), (*member).lacking) }),
-	kit.Ask("one-send", "every PUT and GET that has ended had one SEND event, whatever was tried",
+	kit.Ask("one-send", "every PUT and GET that has ended had one SEND event, whatever was tried, and one answer at most",
 		func(n *network, _ scenario.Args) (bool, string) {
 			s := &n.stats
-			return s.Unsent+s.Resent == 0, fmt.Sprintf("%d operations without a SEND event, %d SEND events too many", s.Unsent, s.Resent)
+			return s.Unsent+s.Resent+s.Surplus == 0,
+				fmt.Sprintf("%d operations without a SEND event, %d SEND events too many, %d events after the answer", s.Unsent, s.Resent, s.Surplus)
 		}),
-	kit.Ask("exactly-once", "no PUT or GET was delivered twice, or answered without being delivered",
+	kit.Ask("exactly-once", "no PUT or GET was delivered twice, to another node or in another size, or answered without being delivered",
 		func(n *network, _ scenario.Args) (bool, string) {
 			s := &n.stats
-			return s.Twice+s.Phantoms == 0, fmt.Sprintf("%d deliveries too many, %d answers without one", s.Twice, s.Phantoms)
+			return s.Twice+s.Phantoms+s.Misplaced == 0,
+				fmt.Sprintf("%d deliveries too many, %d to another node or in another size, %d answers without one", s.Twice, s.Misplaced, s.Phantoms)
 		}),
 	kit.Ask("protocol-kept", "no node was sent a message that breaks the protocol, which closes the connection",
 		func(n *network, _ scenario.Args) (bool, string) { return kit.All(n.each(true), (*member).breached) }),
