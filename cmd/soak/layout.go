@@ -31,8 +31,10 @@ func (l layout) sidesOf(host int) []int {
 	return []int{0}
 }
 
-// severalPaths reports whether a message can be sent by more than one path.
-func (l layout) severalPaths() bool { return l.rails > 1 || l.routers > 0 }
+// severalPaths reports whether a message from one worker to another can be sent by more than one path.
+func (l layout) severalPaths(from, to uint8) bool {
+	return l.rails > 1 || l.sidesOf(int(from))[0] != l.sidesOf(int(to))[0]
+}
 
 // netName returns the name of a net.
 func (l layout) netName(side int) string {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"syscall"
 
@@ -23,12 +24,16 @@ import (
 //   - a PUT arrives at most once, as it was sent, and exactly once if it was
 //     acknowledged; a GET is served at most once
 //   - if a message has several paths, LNet sends it again when a connection was reset
-//     that may have carried it: then it comes at most once for each try, and the messages of
-//     a worker are not repeated more often than the worker has sent messages again
+//     that may have carried it (docs/routing.md, "it may have arrived, and then it arrives again"):
+//     then it comes at most once for each try, and the messages of a worker are not repeated more
+//     often than the worker has sent messages again. LNet tells of no single message how often it
+//     was sent
+//   - an operation that begins after the time calm has succeeded
 //
 // Workers check the content of messages.
 type ledger struct {
-	repeats      bool // LNet may send the same message again
+	repeats      func(from, to uint8) bool // whether LNet may send a message from one worker to another again
+	calm         int64                     // time, as record.At, from which operations must succeed
 	incarnations map[incarnationID]*incarnation
 	taken        int // number of records so far
 	recent
@@ -59,9 +64,12 @@ type entry struct {
 	endAs  syscall.Errno // errno of the UNLINK event, if that was the last event
 	size   uint32
 	got    uint32 // bytes that arrived
+	began  int64  // record.At of the start
 }
 
-func newLedger() *ledger { return &ledger{incarnations: make(map[incarnationID]*incarnation)} }
+func newLedger() *ledger {
+	return &ledger{incarnations: make(map[incarnationID]*incarnation), calm: math.MaxInt64, repeats: func(uint8, uint8) bool { return false }}
+}
 
 // incarnation returns the data of an incarnation, and creates them if there are none.
 func (l *ledger) incarnation(id incarnationID) *incarnation {
@@ -93,11 +101,11 @@ func (l *ledger) add(r record) error {
 	if err != nil {
 		return err
 	}
-	most := uint8(1)
-	if l.repeats {
-		most = lnd.DefaultRetryCount + 1
+	err = e.add(r)
+	if comes := r.Kind == arrived || r.Kind == served; err == nil && comes && e.again() > 0 && !l.repeats(r.ID.Worker, r.Target) {
+		err = fmt.Errorf("%v twice, by the only path", r.Kind)
 	}
-	if err := e.add(r, most); err != nil {
+	if err != nil {
 		return fmt.Errorf("%w: %v", err, r)
 	}
 	l.count(r)
@@ -114,27 +122,25 @@ func (l *ledger) count(r record) {
 	}
 }
 
-// add records an event of an operation. The message of that operation may arrive as many times
-// as the parameter most says.
-func (e *entry) add(r record, most uint8) error {
+// add records an event of an operation.
+func (e *entry) add(r record) error {
 	comes := r.Kind == arrived || r.Kind == served
 	if comes && r.Errno != 0 {
 		e.broken++
 		return nil
 	}
-	e.seen[r.Kind]++
-	switch n := e.seen[r.Kind]; {
-	case n > 1 && (!comes || most == 1):
+	switch e.seen[r.Kind]++; {
+	case !comes && e.seen[r.Kind] > 1:
 		return fmt.Errorf("%v twice", r.Kind)
-	case n > most:
-		return fmt.Errorf("%v %d times", r.Kind, n)
+	case comes && e.seen[r.Kind] > lnd.DefaultRetryCount+1:
+		return fmt.Errorf("%v %d times", r.Kind, e.seen[r.Kind])
 	}
 	if r.Kind > started && r.Kind < arrived && (e.seen[started] == 0 || e.seen[ended] > 0 && r.Kind != ended) {
 		return fmt.Errorf("%v before the beginning or after the end", r.Kind)
 	}
 	switch r.Kind {
 	case started:
-		e.op, e.target, e.size = r.Op, r.Target, r.Size
+		e.op, e.target, e.size, e.began = r.Op, r.Target, r.Size, r.At
 	case sent:
 		e.sentAs = r.Errno
 	case answered:
@@ -166,14 +172,13 @@ func (e *entry) answered(r record) error {
 // kill records that an incarnation of a worker was killed.
 func (l *ledger) kill(id incarnationID) { l.incarnation(id).killed = true }
 
-// finish makes the checks that need all journals. In a flawless run, which has no faults, every
-// operation must have succeeded.
-func (l *ledger) finish(flawless bool) error {
+// finish makes the checks that need all journals.
+func (l *ledger) finish() error {
 	for _, id := range slices.SortedFunc(maps.Keys(l.incarnations), compareIncarnations) {
 		lf := l.incarnations[id]
 		for seq := range lf.ops {
 			err := lf.ops[seq].finish(lf.killed)
-			if err == nil && flawless && !lf.ops[seq].flawless() {
+			if e := &lf.ops[seq]; err == nil && e.began >= l.calm && !e.flawless() {
 				err = errors.New("did not succeed, and nothing was in its way")
 			}
 			if err != nil {

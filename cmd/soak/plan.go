@@ -87,7 +87,27 @@ const (
 	shortestIncarnation = 3 * time.Second // shortest time between two faults of a process
 	longestIncarnation  = 25 * time.Second
 	calm                = 0.1 // share of the run, at the end, that has no faults
+	shortestCalm        = 10 * time.Second
 )
+
+// recovery is how long after the last fault each operation must succeed: when what was under way has ended, connections are made
+// again, and gateways that were down have answered a check.
+func (l layout) recovery() time.Duration {
+	d := transactionTimeout*3/2 + maxReconnect
+	if l.routers > 0 {
+		d += 2 * (checkInterval + checkTimeout)
+	}
+	return d
+}
+
+// faultsEnd returns when the faults of a run end. If the run is long enough, some of it is left after the recovery.
+func (l layout) faultsEnd(length time.Duration) time.Duration {
+	quiet := time.Duration(float64(length) * calm)
+	if needed := l.recovery() + shortestCalm; needed <= length/3 {
+		quiet = max(quiet, needed)
+	}
+	return length - quiet
+}
 
 // newPlan draws the faults of a run. Equal arguments give equal plans.
 func newPlan(seed uint64, l layout, length time.Duration, kinds []faultKind) []fault {
@@ -99,7 +119,7 @@ func newPlan(seed uint64, l layout, length time.Duration, kinds []faultKind) []f
 			ofLink = append(ofLink, k)
 		}
 	}
-	until := time.Duration(float64(length) * (1 - calm))
+	until := l.faultsEnd(length)
 	var all []fault
 	for host := range l.hosts() {
 		random := rand.New(rand.NewPCG(seed, uint64(host)<<8|1))

@@ -46,7 +46,7 @@ func TestPlan(t *testing.T) {
 			if f.At < last || f.At < busy[at] || f.For < 0 || f.Host < 0 || f.Host >= hosts.hosts() || f.Link >= len(hosts.links(f.Host)) {
 				t.Fatalf("%v begins at %v, the one before at %v, its place is busy until %v", &f, f.At, last, busy[at])
 			}
-			if f.At+f.For > time.Duration(float64(length)*(1-calm)) {
+			if f.At+f.For > hosts.faultsEnd(length) {
 				t.Fatalf("%v ends too late", &f)
 			}
 			if err := f.Wire.Validate(); err != nil {

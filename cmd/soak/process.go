@@ -29,6 +29,7 @@ type memberState uint8
 const (
 	starting memberState = iota
 	running
+	calmed  // no operation is aborted any more, and time-outs are long
 	stopped // traffic has ended, and no operation is in flight
 	exited
 )
@@ -180,6 +181,8 @@ func (s *soak) heed(m *member, n notice, current bool) error {
 		if s.started {
 			return m.process.tell(cmdStart)
 		}
+	case n.Kind == noticeCalm && current:
+		m.state = calmed
 	case n.Kind == noticeStopped && current:
 		m.state = stopped
 		s.ledger.incarnation(incarnationID{uint8(m.index), m.incarnation}).resends = n.Resends

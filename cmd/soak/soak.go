@@ -80,7 +80,10 @@ func runSoak(ctx context.Context, cfg soakConfig, stderr io.Writer) (*report, er
 		progress: newProgress(stderr),
 		layout:   layout{cfg.hosts, cfg.routers, cfg.rails, cfg.net, cfg.ipv6},
 	}
-	s.ledger.repeats = s.layout.severalPaths()
+	s.ledger.repeats = s.layout.severalPaths
+	if len(cfg.faults) == 0 {
+		s.ledger.calm = 0
+	}
 	var err error
 	if s.self, err = os.Executable(); err != nil {
 		return nil, err
@@ -150,6 +153,18 @@ func (s *soak) run(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := s.faults(ctx); err != nil {
+		return err
+	}
+	if err := s.until(ctx, s.cfg.length); err != nil {
+		return err
+	}
+	return s.finish(ctx)
+}
+
+// faults makes the faults of the plan, and begins the calm part of the run when their consequences must be over.
+func (s *soak) faults(ctx context.Context) error {
+	last := time.Duration(0)
 	for _, a := range actions(newPlan(s.cfg.seed, s.layout, s.cfg.length, s.cfg.faults)) {
 		if err := s.until(ctx, a.at); err != nil {
 			return err
@@ -157,11 +172,21 @@ func (s *soak) run(ctx context.Context) error {
 		if err := s.carryOut(a); err != nil {
 			return err
 		}
+		last = time.Since(s.began) // the kernel may take long to change a link
 	}
-	if err := s.until(ctx, s.cfg.length); err != nil {
-		return err
+	if calm := last + s.layout.recovery(); len(s.cfg.faults) > 0 && calm < s.cfg.length {
+		if err := s.until(ctx, calm); err != nil {
+			return err
+		}
+		if err := s.await(ctx, startTimeout, "workers to start", s.all(running)); err != nil {
+			return err
+		}
+		if err := s.tellAll(ctx, cmdCalm, startTimeout, calmed); err != nil {
+			return err
+		}
+		s.ledger.calm = time.Now().UnixMicro()
 	}
-	return s.finish(ctx)
+	return nil
 }
 
 // finish stops all traffic and checks that nothing is in flight.
@@ -182,7 +207,7 @@ func (s *soak) finish(ctx context.Context) error {
 	if err := s.await(ctx, startTimeout, "journals to end", func() bool { return s.open == 0 }); err != nil {
 		return err
 	}
-	if err := s.ledger.finish(len(s.cfg.faults) == 0); err != nil {
+	if err := s.ledger.finish(); err != nil {
 		return &violation{err.Error()}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ulnet/lnd"
@@ -26,6 +27,7 @@ type traffic struct {
 	w      *worker
 	random *rand.Rand
 	tokens chan struct{} // has a token for each operation in flight
+	calm   atomic.Bool   // no operation is aborted any more
 	next   uint32        // sequence number of the next operation
 
 	mu    sync.Mutex
@@ -88,7 +90,7 @@ func (t *traffic) choose() *operation {
 		kind: opKind(t.random.IntN(int(opKinds))), size: t.size(), began: time.Now(),
 	}
 	t.next++
-	if t.w.cfg.Abort && t.random.IntN(50) == 0 {
+	if t.w.cfg.Abort && !t.calm.Load() && t.random.IntN(50) == 0 {
 		o.abortAt = o.began.Add(between(t.random, 0, longestAbort))
 	}
 	if o.kind == opGet {

@@ -27,6 +27,7 @@ import (
 // effect as cmdQuit.
 const (
 	cmdStart = "start" // start operations
+	cmdCalm  = "calm"  // abort no more operations, and give further ones time, because each must succeed
 	cmdStop  = "stop"  // start no more operations, and finish those in flight
 	cmdState = "state" // tell the state of the node
 	cmdQuit  = "quit"  // withdraw all memory, stop the node and exit
@@ -45,6 +46,7 @@ type noticeKind string
 
 const (
 	noticeReady     noticeKind = "ready"
+	noticeCalm      noticeKind = "calm"    // answer to cmdCalm
 	noticeStopped   noticeKind = "stopped" // answer to cmdStop: no operation is in flight
 	noticeViolation noticeKind = "violation"
 	noticeOverdue   noticeKind = "overdue" // an operation takes long
@@ -68,8 +70,11 @@ const (
 	patience     = 60 * time.Second
 	minReconnect = 100 * time.Millisecond
 	maxReconnect = 2 * time.Second
-	keepalive    = time.Second
-	acceptPort   = 988
+	// How often gateways are checked, and how long that may take.
+	checkInterval = 5 * time.Second
+	checkTimeout  = 5 * time.Second
+	keepalive     = time.Second
+	acceptPort    = 988
 )
 
 // workerConfig is the configuration of a worker.
@@ -145,6 +150,9 @@ func (w *worker) nodeConfig() config.Config {
 	c.AcceptPort = acceptPort
 	c.TransactionTimeout = w.cfg.Timeout
 	c.TCP.MinReconnect, c.TCP.MaxReconnect = minReconnect, maxReconnect
+	if w.cfg.Timeout != calmTimeout {
+		c.CheckInterval, c.RouterPingTimeout = checkInterval, checkTimeout
+	}
 	c.TCP.ConnsPerPeer = 1 + int(w.cfg.Worker)%3
 	// Over RDMA, only the keepalive detects that a peer has died.
 	c.O2IB.LND.ConnsPerPeer, c.O2IB.LND.Keepalive = c.TCP.ConnsPerPeer, keepalive
@@ -183,6 +191,8 @@ func (w *worker) obey(ctx context.Context, in io.Reader, t *traffic) {
 			if !w.cfg.Router {
 				running.Go(func() { t.run(ctx) })
 			}
+		case cmdCalm:
+			w.calm(t)
 		case cmdStop:
 			stop()
 			stopping.Go(func() { // meanwhile the worker may be asked for its state
@@ -195,6 +205,18 @@ func (w *worker) obey(ctx context.Context, in io.Reader, t *traffic) {
 			return
 		}
 	}
+}
+
+// calm makes operations that begin from now on have the time-out of a run without faults, and tells the parent.
+func (w *worker) calm(t *traffic) {
+	t.calm.Store(true)
+	lnet := w.node.Table().Node()
+	s := lnet.Health()
+	s.TransactionTimeout = calmTimeout
+	if err := lnet.SetHealth(s); err != nil {
+		w.violation("the time-out cannot be changed: %v", err)
+	}
+	w.say(notice{Kind: noticeCalm})
 }
 
 // stopped waits until nothing is in flight, and tells the parent.
