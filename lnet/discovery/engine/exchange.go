@@ -133,48 +133,30 @@ func (m *Machine) overdue(now time.Duration, x *exchange, out *Output) {
 		kept = x.latest.id
 	}
 	m.fail(p, syscall.ETIMEDOUT, kept, out)
-	m.keep(p, kept, out)
-	m.advance(now, p, out)
-}
-
-// keep makes the ACK of a push count after its exchange has ended. It replaces the one that p had before; 0: there is none.
-func (m *Machine) keep(p *peer, id uint64, out *Output) {
-	if p.unacked != 0 {
-		delete(m.unacked, p.unacked)
-		out.Cancelled = append(out.Cancelled, p.unacked)
-	}
-	if p.unacked = id; id != 0 {
-		m.unacked[id] = p
-	}
-}
-
-// answeredLate handles the ACK of a push whose exchange has ended, or its failure. With the ACK another push with the same info
-// ends too.
-func (m *Machine) answeredLate(now time.Duration, p *peer, in Input, out *Output) {
-	p.unacked = 0
-	delete(m.unacked, in.Exchange)
-	if in.Kind != Acked {
-		return
-	}
-	p.acked = max(p.acked, in.Sequence)
-	if m.needsPush(p) {
-		return
-	}
-	m.forgo(p)
-	if p.flags.Has(lnet.PeerPushSent) {
-		m.end(p, 0, out)
+	m.disregard(p, out)
+	if kept != 0 {
+		m.keep(p, x, kept)
 	}
 	m.advance(now, p, out)
 }
 
-// shorten applies a new Limits.Timeout to the exchanges under way: none lasts longer.
+// shorten applies a new Limits.Timeout to the exchanges under way, and to the pushes whose ACK is still awaited after
+// the end of theirs: none lasts longer.
 func (m *Machine) shorten(now time.Duration) {
 	for _, p := range m.peers.inOrder() {
 		if x := p.exchange; x != nil {
-			x.deadline = min(x.deadline, max(now, x.began+min(m.limits.Timeout, machine.Never-x.began)))
+			x.deadline = min(x.deadline, max(now, m.deadline(x.began)))
 			m.due.Set(&x.due, min(x.due.At(), x.deadline))
 		}
+		if u := p.unacked; u != nil {
+			m.lapses.Set(&u.due, min(u.due.At(), max(now, m.deadline(u.began))))
+		}
 	}
+}
+
+// deadline returns the time at which an exchange fails that began at the given time.
+func (m *Machine) deadline(began time.Duration) time.Duration {
+	return began + min(m.limits.Timeout, machine.Never-began)
 }
 
 // repeat adds a try to the exchange under way: a ping in place of a push, if the peer has to be pinged by now.
@@ -199,7 +181,7 @@ func (m *Machine) repeat(now time.Duration, p *peer, out *Output) {
 // restarted ends the exchange with a peer whose node has started again: the earlier incarnation will not answer.
 func (m *Machine) restarted(p *peer, out *Output) {
 	p.repeats = 0
-	m.keep(p, 0, out)
+	m.disregard(p, out)
 	if p.exchange != nil {
 		m.end(p, 0, out)
 	}

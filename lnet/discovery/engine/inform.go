@@ -33,7 +33,7 @@ func (m *Machine) answered(now time.Duration, in Input, out *Output) {
 	case Acked:
 		m.end(p, t.id, out)
 		if p.acked, p.repeats = max(p.acked, in.Sequence), 0; !m.needsPush(p) {
-			m.keep(p, 0, out)
+			m.disregard(p, out)
 		}
 	default:
 		if m.lose(x, t.id, in.Err) {

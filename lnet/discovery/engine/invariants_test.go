@@ -23,8 +23,8 @@ func (m *Machine) invariants() error {
 		}
 	}
 	for id, p := range m.unacked {
-		if p.dropped || p.unacked != id || m.tries[id] != nil {
-			return fmt.Errorf("peer %v: push %d may still be acknowledged, want %d; dropped %v", p.primary, id, p.unacked, p.dropped)
+		if p.dropped || p.unacked == nil || p.unacked.id != id || !p.unacked.due.IsSet() || m.tries[id] != nil {
+			return fmt.Errorf("peer %v: push %d may still be acknowledged, want %+v; dropped %v", p.primary, id, p.unacked, p.dropped)
 		}
 	}
 	for i, b := range m.probes {

@@ -164,6 +164,7 @@ func (m *Machine) expire(now time.Duration, out *Output) {
 	for d := m.due.Pop(now); d != nil; d = m.due.Pop(now) {
 		m.overdue(now, d.Of, out)
 	}
+	m.expireUnacked(now, out)
 	for p := m.next(); p != nil; p = m.next() {
 		m.advance(now, p, out)
 	}

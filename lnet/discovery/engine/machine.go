@@ -162,7 +162,8 @@ type Machine struct {
 	last     uint64                       // ID of the last ping or push
 	tries    map[uint64]*exchange         // the exchanges under way by the IDs of their tries
 	due      machine.Deadlines[*exchange] // when exchanges are repeated or end
-	unacked  map[uint64]*peer             // the peers whose field unacked is set, by it
+	unacked  map[uint64]*peer             // the peers whose field unacked is set, by the ID of that push
+	lapses   machine.Deadlines[*peer]     // times at which these pushes are cancelled
 	retries  machine.Deadlines[*peer]     // times at which failed pushes are sent again
 	inFlight [numClasses]int              // number of the exchanges under way by class
 	ready    [numClasses][]*peer          // peers that wait for a slot of MaxInFlight, by class; see next
@@ -247,7 +248,7 @@ func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 
 // wake returns the next instant at which something is due.
 func (m *Machine) wake() time.Duration {
-	return min(m.due.Next(), m.retries.Next(), m.patient.Next(), m.nextProbe())
+	return min(m.due.Next(), m.lapses.Next(), m.retries.Next(), m.patient.Next(), m.nextProbe())
 }
 
 // selfIs stores the new ping info of this node, and makes the machine push it to the peers that

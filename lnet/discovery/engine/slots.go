@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"ulnet/lnet"
-	"ulnet/lnet/machine"
 )
 
 // class says which of the MaxInFlight slots the exchange of a peer may take. Nodes that do not answer keep their
@@ -64,7 +63,7 @@ func (m *Machine) begin(now time.Duration, p *peer) bool {
 		}
 		return false
 	}
-	p.exchange = &exchange{peer: p, class: c, began: now, deadline: now + min(m.limits.Timeout, machine.Never-now)}
+	p.exchange = &exchange{peer: p, class: c, began: now, deadline: m.deadline(now)}
 	p.exchange.due.Of = p.exchange
 	m.inFlight[c]++
 	return true

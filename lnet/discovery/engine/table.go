@@ -70,7 +70,7 @@ type peer struct {
 	exchange *exchange                // the ping or push under way, or nil
 	retry    *machine.Deadline[*peer] // when to push again after a push that has failed; nil: never
 	repeats  uint8                    // how often the failed push was sent again
-	unacked  uint64                   // a push whose exchange has ended without an ACK, which still counts if it comes; 0: none
+	unacked  *unackedPush             // a push whose ACK still counts, though its exchange has ended; nil: none
 	tried    int                      // index in rails of the NID that the latest ping or push went to
 	queued   bool                     // the peer is in a queue of Machine.ready
 	queue    class                    // class of the first queue of Machine.ready that has the peer, if queued
@@ -226,7 +226,7 @@ func (m *Machine) drop(p *peer, out *Output) {
 	m.patient.Clear(&p.patience)
 	p.rails, p.nis = nil, nil
 	m.forgo(p)
-	m.keep(p, 0, out)
+	m.disregard(p, out)
 	if p.exchange != nil {
 		m.end(p, 0, out)
 	}
