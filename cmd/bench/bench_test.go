@@ -16,7 +16,6 @@ import (
 
 	"ulnet/cmd/bench/worker"
 	"ulnet/cmd/internal/cli"
-	"ulnet/cmd/internal/commands"
 	suite "ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 )
@@ -29,11 +28,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// compilesLnetdump tells Go's test cache that a test depends on lnetdump, which goals compile, and which is
-// of another module. make has compiled the same code, and leaves that file alone if nothing has changed.
+// compilesLnetdump tells Go's test cache that the calling test depends on lnetdump, a command of
+// another module that bench compiles. .ci/each sets a checksum of the one that make has compiled.
 func compilesLnetdump() {
-	bin := os.Getenv(commands.Env)
-	if _, err := os.Stat(filepath.Join(bin, "lnetdump")); bin == "" || err != nil {
+	if os.Getenv("ULNET_LNETDUMP") == "" {
 		suite.Anew()
 	}
 }
