@@ -32,7 +32,7 @@ type Record struct {
 	Body    [wire.BodySize]byte // set by the driver: copy of Header.Body, the part of the header that depends on Type
 	Type    wire.MsgType        // set by the driver: type of the message
 	Length  int32               // set by the driver: number of payload bytes
-	Copies  int32               // number of further messages, equal to this one, that leave behind it
+	Copies  int32               // number of further messages, equal to this one, that are sent directly after it
 	PID     nid.PID             // set by the upper layer: PID that the sender asked for
 	Pinned  bool                // set by the upper layer: the header has the NID to send from
 	Closes  bool                // set by the driver: the record is the last one of its buffer whose end is reported
@@ -80,13 +80,13 @@ type Inliner interface {
 // Flusher writes the messages that wait on a connection.
 type Flusher interface{ Flush() }
 
-// InlineUpcalls are upcalls that also take the ends of inline messages. Exactly one of them is
-// called for each Inline, in the order of Post. Of the records of a buffer, the last one has Closes set. The
-// records are the driver's again when the call returns.
+// InlineUpcalls are upcalls that also report the ends of inline messages. For each Inline the driver calls
+// either Left or Lost, in the order of the calls of Post. Of the records of a buffer, the last one has
+// Closes set. When the call returns, the driver may use the records again.
 type InlineUpcalls interface {
 	Upcalls
-	// Left reports that messages to a process and their copies have left: at the time at on Config.Clock, or
-	// just now if at is 0. The owner is that of the buffer.
+	// Left reports that the messages of list, which went to one process, and their copies have left: at the
+	// time at on Config.Clock, or just now if at is 0. owner is the owner of their buffer.
 	Left(owner any, list []Record, to nid.ProcessID, at time.Duration)
 	// Lost reports that the last n of the messages that r stands for failed; the others have left. h is
 	// the header of each, payload is valid until Lost returns.

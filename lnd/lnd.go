@@ -108,10 +108,10 @@ type NI interface {
 
 // PeerCloser is an NI with connections that can be ended.
 type PeerCloser interface {
-	// ClosePeer ends the connections to the processes at a NID, because lnet has found out that
-	// the node is down, or, with the incarnation of a [Delivery], those to that incarnation,
-	// because the node has started again; 0: to any. What is under way there fails, and the
-	// next message dials anew. It may be called inside an upcall.
+	// ClosePeer ends connections to the processes at a NID. If incarnation is not 0, it ends only those to
+	// that incarnation (see [Delivery]), because the node has started again. If it is 0, it ends all of
+	// them, because lnet has found out that the node is down. Messages on these connections fail, and the
+	// next message opens a new connection. ClosePeer may be called inside an upcall.
 	ClosePeer(peer nid.NID, incarnation uint64, cause error)
 }
 
@@ -124,9 +124,9 @@ type ConnsSetter interface {
 
 // Withdrawer is an NI with queues of its own.
 type Withdrawer interface {
-	// Withdraw finalizes with [ErrWithdrawn] the messages for which want returns true and of which
-	// nothing has left: the link of the NI is down, and lnet sends them by another NI. want is
-	// called while locks of the driver are held, and takes none itself.
+	// Withdraw finalizes with [ErrWithdrawn] the messages for which want returns true and of which nothing
+	// has left. lnet calls it when the link of the NI is down, and then sends these messages by another NI.
+	// want is called while locks of the driver are held, and takes none itself.
 	Withdraw(want func(*Message) bool)
 }
 
@@ -148,10 +148,10 @@ type Upcalls interface {
 	// Delivered reports that the payload of d is in its Sink (err nil) or
 	// will never be complete. It ends the Delivery.
 	Delivered(d *Delivery, err error)
-	// Abandon asks lnet to give up a delivery that it answered with Hold and
-	// whose connection is gone. True: the delivery is dropped and counted, the
-	// driver calls Delivered no more. False: Recv has come, or is about to:
-	// the driver awaits it and then calls Delivered with the error.
+	// Abandon asks lnet to give up a delivery that it answered with Hold and whose connection is gone.
+	// True: lnet drops the delivery and counts the drop, and the driver does not call Delivered. False:
+	// lnet has called Recv, or is about to: the driver waits for that call and then calls Delivered with
+	// the error.
 	Abandon(d *Delivery) bool
 	// Finalize reports that m has left (err nil) or failed. It ends the
 	// driver's ownership of m.

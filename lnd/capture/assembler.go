@@ -100,7 +100,7 @@ func (f *flow) accept(s *stream, tcp *headers.TCP) bool {
 // that came last. If too much waits, it gives up bytes that are missing, the first ones first.
 func (a *assembler) keep(f *flow, side Side, w waiting) {
 	s := &f.streams[side]
-	if len(w.b) == 0 || int32(w.after()-s.next) < 0 { // so far ahead that its sequence numbers cannot be compared
+	if len(w.b) == 0 || int32(w.after()-s.next) < 0 { // nothing to keep, or so far ahead that its sequence numbers cannot be compared
 		return
 	}
 	w.b = bytes.Clone(w.b)

@@ -9,7 +9,7 @@ import (
 type phase uint8
 
 const (
-	phaseSniff   phase = iota // the first bytes seen, perhaps not the first sent
+	phaseSniff   phase = iota // the first bytes that were captured, perhaps not the first that the side sent
 	phaseOpening              // acceptor request, or the hello that answers one
 	phaseHello
 	phaseHeader  // ksock header and LNet header

@@ -76,8 +76,8 @@ func parseCM(b []byte) (m CM, err error) {
 	return m, nil
 }
 
-// private parses o2iblnd's message in the private data of a REQ or REP. Other programs
-// connect, too, whose private data is something else.
+// private parses o2iblnd's message in the private data of a REQ or REP. Programs other than o2iblnd
+// connect, too; their private data is something else.
 func (r *Record) private(b []byte) {
 	m, err := kib.ParseMsg(b)
 	if errors.Is(err, kib.ErrMagic) || errors.Is(err, kib.ErrShort) {

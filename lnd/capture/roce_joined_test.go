@@ -69,7 +69,7 @@ func TestRoCEJoined(t *testing.T) {
 		w.answer(0, w.ends[1].psn, 0)
 		w.join(at, at+2)
 		at = len(w.list)
-		w.write(0, bytes.Repeat([]byte{1}, 3000), 1024, 7, 1<<40) // the FIRST is longer than the rest
+		w.write(0, bytes.Repeat([]byte{1}, 3000), 1024, 7, 1<<40) // the FIRST packet is longer than the others, because of its RETH
 		w.join(at+1, len(w.list))
 		w.message(0, immediate("end"), 256)
 		counts := wantRoCE(t, w.list, `

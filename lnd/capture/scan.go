@@ -60,8 +60,9 @@ func (d *Decoder) scan(h *half, b []byte, boundary bool) (rest []byte) {
 	return nil
 }
 
-// candidate returns the version of the protocol in which b begins a message, or
-// 0 if it begins none. If more is set, b is too short to tell.
+// candidate returns the version of the protocol in which b begins a message, or 0 if it begins none. If
+// more is set, b is too short to tell. It accepts a NOOP only if first is set, which says that b begins
+// where a segment begins.
 func (h *half) candidate(b []byte, first bool) (v ksock.Version, more bool) {
 	if h.version == ksock.V1 {
 		return plausibleBare(b)

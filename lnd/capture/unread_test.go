@@ -38,7 +38,7 @@ func over(protocol byte, fragment uint16) []byte {
 // over6 returns an Ethernet frame with a packet of IPv6 of another protocol.
 func over6(protocol byte) []byte {
 	ip := make([]byte, 40+16)
-	ip[0], ip[5], ip[6], ip[40] = 0x60, 16, protocol, 59 // 59, no next header: if protocol is an extension header, nothing follows it
+	ip[0], ip[5], ip[6], ip[40] = 0x60, 16, protocol, 59 // ip[40] says that no next header follows, in case protocol is that of an extension header
 	return ethernet(0x86DD, ip...)
 }
 

@@ -14,10 +14,11 @@ import (
 // pageSize is the number of waiting bytes that count as one page.
 const pageSize = 2 << 10
 
-// gapped is a dissector with connections that all miss the byte behind their SYN.
+// gapped is a dissector whose capture lacks the byte behind the SYN of each connection, so that all later
+// bytes wait for it.
 type gapped struct {
 	*capture.Dissector
-	lost uint64 // bytes given up
+	lost uint64 // number of missing bytes that the dissector has given up
 }
 
 func newGapped(ports ...uint16) *gapped {

@@ -231,7 +231,7 @@ func (w *Writer) detach(v *viewer) {
 	}
 }
 
-// Dropped returns the number of packets that viewers were too slow for.
+// Dropped returns the number of packets that were dropped because viewers read too slowly.
 func (w *Writer) Dropped() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -32,7 +32,7 @@ func clock() func() time.Time {
 	}
 }
 
-// run is a run of bytes that a driver could have seen.
+// run has consecutive bytes that one side of a connection has sent.
 type run struct {
 	conn  int
 	from  capture.Side
@@ -82,7 +82,7 @@ func play(flows []lnd.Flow, list []run, local capture.Side) {
 	}
 }
 
-// seen has the fields of a record that a synthetic capture can keep.
+// seen has those fields of a record that stay the same when a Writer records its bytes again.
 type seen struct {
 	Conn   int
 	From   capture.Side

@@ -19,9 +19,9 @@ type arrival struct {
 	ni     *netIf
 	d      lnd.Delivery
 	memory []byte // memory that holds the payload
-	bytes  int    // bytes of memory that count for this copy
+	bytes  int    // bytes that count against MaxHeldBytes; 0 for a copy, which uses the memory of its original
 	due    time.Duration
-	twin   *arrival     // a copy of this arrival that uses the same memory
+	twin   *arrival     // a copy of this arrival, which uses the same memory; nil: none
 	rule   faultrule.ID // number of the delay rule that keeps this arrival; 0: none
 }
 
@@ -81,8 +81,8 @@ func (ni *netIf) catch(d *lnd.Delivery) *arrival {
 	return a
 }
 
-// store makes the arrival of a message and of its copy. If there is no room, it returns nil for a
-// message that may be passed on at once, and the value lost for any other message. The caller holds
+// store makes the arrival of a message and of its copy. If there is no room, or the NI ends, it returns nil
+// for a message that may be passed on at once, and the value lost for any other message. The caller holds
 // plan.mu.
 func (ni *netIf) store(d *lnd.Delivery, f *link.Outcome, now time.Duration) *arrival {
 	p := ni.plan
@@ -132,8 +132,8 @@ func (u *upward) Delivered(d *lnd.Delivery, err error) {
 	}
 }
 
-// wait keeps an arrival whose payload has been read. If the reading has failed, wait forgets the
-// arrival, of which lnet has not heard yet.
+// wait keeps an arrival, whose payload has been read, until it is due. If the reading has failed, or the NI
+// ends, wait drops the arrival, of which lnet has not heard yet.
 func (a *arrival) wait(err error) {
 	p := a.ni.plan
 	p.mu.Lock()
@@ -164,7 +164,7 @@ func (a *arrival) arrive() {
 	case answer == lnd.Accept:
 		a.complete()
 	}
-	// If lnet answers Hold, another goroutine's Recv may have completed the arrival already.
+	// If lnet has answered Hold, a may be in use again: another goroutine's Recv may have completed it.
 }
 
 // complete copies the payload to where lnet wants it, and ends the arrival.

@@ -54,18 +54,18 @@ type netIf struct {
 	plan   *Plan
 	up     lnd.Upcalls
 	lower  lnd.NI
-	caster lnd.Multicaster // lower as a Multicaster; nil if lower has no multicast
+	caster lnd.Multicaster // the same NI as lower; nil if it has no multicast
 	nid    nid.NID
 	isLo   bool
-	rules  ruleDropper // up as a ruleDropper; nil if up is none
+	rules  ruleDropper // the same value as up; nil if it is no ruleDropper
 
 	closed   bool          // guarded by plan.mu, like all fields below
 	kept     kept          // messages that are kept until they are due
 	timer    machine.Timer // timer for the first message in kept; nil: none is set
-	draining bool          // a goroutine is in drain
-	ends     []outcome     // outcomes of messages that are to be finalized
+	draining bool          // a goroutine is in the method drain
+	ends     []outcome     // messages that the method end has to finalize, with their errors
 
-	finalizing bool // a goroutine is in end
+	finalizing bool // a goroutine is in the method end
 }
 
 // NID implements lnd.NI.

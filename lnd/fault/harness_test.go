@@ -34,7 +34,7 @@ type bench struct {
 	sent  []event    // messages that the driver got
 	ended []event    // messages that were finalized
 	got   []event    // messages that lnet got
-	slow  bool       // the driver does not finalize messages by itself
+	slow  bool       // the test, and not the driver, finalizes messages
 	inTow []*lnd.Message
 	down  bool
 	parse func(*lnd.Delivery) (lnd.Answer, error) // answers Parse; nil accepts every message
@@ -196,7 +196,7 @@ func bitsOf(events []event) (list []uint64) {
 	return list
 }
 
-// bits is bitsOf for events to which goroutines of the clock may add.
+// bits returns the match bits of events while goroutines of the clock may append further ones.
 func (b *bench) bits(events *[]event) []uint64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -20,14 +20,14 @@ import (
 // selftest is the portal of the recorded traffic (lnet_selftest).
 const selftest = 50
 
-// twoRails is two nodes with two NIs each on one net in virtual time, as in the recordings
-// of kernels. What the first one sends passes a plan.
+// twoRails has two nodes in virtual time, each with two NIs on one net, as in the recordings of kernels. A
+// plan applies to the messages that the first node sends.
 type twoRails struct {
 	t      *testing.T
 	fabric *simlnd.Fabric
 	nodes  [2]*node.Node
 	plan   *fault.Plan
-	wire   []wire.Header // headers that the first NI sent
+	wire   []wire.Header // headers of the messages that the first node sent
 
 	ended, failed int // number of SEND events, and of those with an error
 	arrived       int // number of PUTs that arrived
@@ -80,7 +80,7 @@ func (r *twoRails) run(d time.Duration) {
 	}
 }
 
-// put has the first node send a PUT to the second, and waits for 100 ms.
+// put makes the first node send a PUT to the second, and waits for 100 ms.
 func (r *twoRails) put() {
 	r.t.Helper()
 	r.fabric.Do(0, func(*simlnd.Host) {
@@ -101,7 +101,7 @@ func (r *twoRails) put() {
 	r.run(100 * time.Millisecond)
 }
 
-// recorder is a driver that writes down what it is given to send.
+// recorder is a driver that keeps the headers of the messages that its NIs are given to send.
 type recorder struct {
 	lnd.Driver
 	to *[]wire.Header

@@ -80,7 +80,7 @@ func TestMulticastRules(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
 		rule       string
-		sent, come []uint64 // match bits of the messages that pass: 1 is sent, 2 arrives
+		sent, come []uint64 // match bits of the messages that pass: the test sends 1, and 2 arrives from another node
 	}{
 		{"none", "", []uint64{1}, []uint64{2}},
 		{"lost", "loss 100%", nil, nil},

@@ -40,7 +40,7 @@ type Config struct {
 // none blocks on the network.
 type Plan struct {
 	cfg    Config
-	active atomic.Bool // false: messages pass without a look at the plan; see settle
+	active atomic.Bool // false: messages pass without a look at the rules; set by settle
 
 	mu        sync.Mutex
 	random    *rand.Rand    // guarded by mu, like all fields below
@@ -200,9 +200,9 @@ func (p *Plan) settle() {
 	p.active.Store(busy || len(p.rules) > 0 || !p.lnet.IsEmpty() || len(p.partition.sets) > 0 || p.paused || p.stopped)
 }
 
-// reserve takes room for a message that is to be held back, with bytes of payload. It returns
-// false if there is no room; a message that must not pass others then counts as lost. The caller
-// holds mu.
+// reserve takes room for a message that is to be held back, whose payload has the given number of bytes.
+// The parameter mayPass says that the message can be passed on at once instead. If there is no room,
+// reserve returns false, and counts the message as lost unless mayPass is set. The caller holds mu.
 func (p *Plan) reserve(bytes int, mayPass bool) bool {
 	if p.held >= p.cfg.MaxHeld || p.heldBytes+bytes > p.cfg.MaxHeldBytes {
 		if !mayPass {

@@ -57,8 +57,8 @@ func TestLossOfSends(t *testing.T) {
 	}
 }
 
-// TestDuplicateHasItsOwnMemory: the copy has the payload as it was sent, whatever happens to
-// that memory later, and lnet is not told of the copy.
+// TestDuplicateHasItsOwnMemory: the copy keeps the payload as it was when the message was sent, even if the
+// sender changes its memory later. The end of the copy is not reported to lnet.
 func TestDuplicateHasItsOwnMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Config{}, "duplicate 100%")

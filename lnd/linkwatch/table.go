@@ -36,7 +36,7 @@ func (e *StateError) Unwrap() error { return e.Reason }
 type table struct {
 	links map[uint32]*link
 	addrs map[netip.Addr][]owner
-	homes map[netip.Addr]home // interface of each address that was asked for
+	homes map[netip.Addr]home // the last interface of each address for which state was called
 	round uint32              // number of the latest round of dumps: a link or address that a round does not name is gone
 	told  bool                // some link had flagLowerUp, so the kernel reports carriers
 }
@@ -90,7 +90,7 @@ func (t *table) take(m message) (news bool) {
 	return false
 }
 
-// disown takes an address from an interface, and reports whether the interface had it.
+// disown takes an address away from an interface, and reports whether the interface had it.
 func (t *table) disown(a netip.Addr, index uint32) bool {
 	before := len(t.addrs[a])
 	rest := slices.DeleteFunc(t.addrs[a], func(o owner) bool { return o.index == index })
@@ -134,7 +134,7 @@ func (t *table) state(a netip.Addr) error {
 	for _, o := range owners {
 		l := t.links[o.index]
 		if l == nil {
-			continue // the kernel is about to report the removal of this address, too
+			continue // the interface is gone, and the kernel is about to report that its address is gone, too
 		}
 		reason := t.reason(l)
 		if reason == nil {

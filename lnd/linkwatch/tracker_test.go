@@ -246,7 +246,7 @@ func TestBridgePort(t *testing.T) {
 		}
 		left := bytes.Clone(r.bytes)
 		left[4] = typeDelLink
-		if left[headerSize] == 0 { // the address family is AF_UNSPEC
+		if left[headerSize] == 0 { // the message is about the link itself (AF_UNSPEC), not about a bridge port
 			continue
 		}
 		if tr.receive(left) || tr.state(addr4) != nil {

@@ -156,7 +156,7 @@ func (w *Watcher) run(ctx context.Context) {
 			w.lose()
 			continue
 		case err != nil:
-			ready() // first, because changed may wait for the caller of Start
+			ready() // before the call of changed, which may wait for a lock that the caller of Start holds
 			w.fail(err)
 			return
 		}

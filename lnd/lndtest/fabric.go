@@ -61,7 +61,7 @@ type fabric struct {
 	a, b  lnd.NI
 	upA   *recorder
 	upB   *recorder
-	match uint64 // match bits of the next message to send
+	match uint64 // match bits of the message that was made last
 }
 
 func newFabric(t *testing.T, h Harness) *fabric {
@@ -114,7 +114,7 @@ func (f *fabric) await(what string, cond func() bool) {
 	}
 }
 
-// arrived is a message that arrived completely.
+// arrived is a message whose delivery has ended, completely or with an error.
 type arrived struct {
 	header wire.Header
 	from   nid.ProcessID
@@ -134,7 +134,7 @@ type recorder struct {
 	repeated  int                    // number of Finalize calls for messages already finalized
 	down      []error                // causes given to PeerDown
 	peers     []nid.ProcessID        // peers given to PeerUp and PeerDown, in order
-	ups       []bool                 // for each of peers: true for PeerUp
+	ups       []bool                 // by index in peers: true for PeerUp, false for PeerDown
 	held      []*lnd.Delivery
 	waited    map[*lnd.Message]int // number of Waits calls, by message
 	late      int                  // number of Waits calls that came after Finalize
@@ -280,7 +280,7 @@ func (r *recorder) String() string {
 	return fmt.Sprintf("%d arrived, %d finalized, %d repeated, down %v", len(r.got), len(r.finalized), r.repeated, r.down)
 }
 
-// count returns a condition: n messages have arrived here.
+// count returns a condition: at least n messages have arrived here.
 func (r *recorder) count(n int) func() bool {
 	return func() bool {
 		r.mu.Lock()

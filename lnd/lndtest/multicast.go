@@ -92,7 +92,7 @@ func (f *casters) join(g lnd.Group, members ...int) {
 	}
 }
 
-// make makes a datagram that its match bits number.
+// make makes a datagram. Its match bits are its number, counted from 1.
 func (f *casters) make(from int, g lnd.Group, segments ...[]byte) *lnd.Message {
 	f.match++
 	ni := f.nis[from]

@@ -118,11 +118,10 @@ func testPeers(t *testing.T, f *fabric) {
 	}
 }
 
-// testClosePeer: when lnet ends the connections to a peer, both ends report PeerDown, this end
-// with lnet's cause, and later messages open another connection. Connections to another
-// incarnation of the peer than lnet names do not end. A connection that was being
-// made at that time may come up and break again, with the message on it: so the test repeats the
-// message.
+// testClosePeer: when lnet ends the connections to a peer, both ends report PeerDown, this end with lnet's
+// cause, and later messages open another connection. Connections to another incarnation of the peer than
+// lnet names do not end. A connection that is being made at that time may be established and then end,
+// together with the message on it; so the test sends the message again until it arrives.
 func testClosePeer(t *testing.T, f *fabric) {
 	closer, ok := f.a.(lnd.PeerCloser)
 	if !ok || !f.h.Unreachable.IsValid() {

@@ -125,8 +125,8 @@ func (ni *loNI) deliver(t *transfer) {
 	case answer == lnd.Accept:
 		ni.complete(t)
 	}
-	// On Hold the transfer may already have been completed by another
-	// goroutine's Recv: do not touch it.
+	// If lnet has answered Hold, do not use t any more: another goroutine's Recv may have completed it, and
+	// it may already deliver another message.
 }
 
 // Recv implements lnd.NI.

@@ -23,9 +23,9 @@ type acceptor struct {
 	nis      []*NI // NIs in the order in which they were started; guarded by mu
 	starting int   // number of NIs that are starting, and not in nis yet; guarded by mu
 
-	subnets  []netip.Prefix // IP networks of addr on this host
+	subnets  []netip.Prefix // IP networks in which this host has the address addr
 	redialMu sync.Mutex
-	redials  redials // requests by which peers notice that this node has restarted; guarded by redialMu
+	redials  redials // limits the requests that make peers notice a restart of this node; guarded by redialMu
 }
 
 // join opens the device of ni's address, if need be, and accepts requests for ni. The caller
@@ -113,8 +113,8 @@ func (a *acceptor) find(id nid.NID) *NI {
 	return nil
 }
 
-// first returns the NI that counts refusals which belong to no NI, or nil without an NI. early
-// reports whether an NI is starting, or none has started.
+// first returns the NI that counts and logs the refusals which concern none of the NIs: the one that was
+// started first, or nil if there is none. early reports whether an NI is starting, or none has started.
 func (a *acceptor) first() (ni *NI, early bool) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()

@@ -146,7 +146,7 @@ func (c *meanwhile) PostSend(wrs []verbs.SendWR) error {
 	return nil
 }
 
-// watched tells when a message is finalized.
+// watched is an lnet that calls the function finalizing whenever a message is finalized.
 type watched struct {
 	lnd.Upcalls
 	finalizing func()
@@ -169,7 +169,7 @@ func TestPostedBeforeUpcalls(t *testing.T) {
 		e.send()
 	}
 	vc.then = func() {
-		c.x.cfg.concurrent++ // so that there is room for the message
+		c.x.cfg.concurrent++ // so that the exchange may post the message at once
 		e.send()
 	}
 	finalized := 0
@@ -178,7 +178,7 @@ func TestPostedBeforeUpcalls(t *testing.T) {
 			t.Errorf("%d of 4 messages are posted when lnet is called", vc.posted)
 		}
 	}}
-	e.ni.completed([]verbs.Completion{{ID: uint64(c.id) << 32, Op: verbs.Send}}) // makes room for the third message
+	e.ni.completed([]verbs.Completion{{ID: uint64(c.id) << 32, Op: verbs.Send}}) // ends the first message, so that the third may be posted
 	if finalized != 1 || vc.posted != 4 {
 		t.Errorf("%d finalized, %d posted", finalized, vc.posted)
 	}

@@ -60,7 +60,7 @@ func players(b *testing.B, size int) [2]*player {
 	return ps
 }
 
-// BenchmarkPingPong is half a round trip, answered from inside the upcall.
+// BenchmarkPingPong measures half a round trip of a message that each end answers from inside the upcall.
 func BenchmarkPingPong(b *testing.B) {
 	for _, size := range []int{8, 3976, 65536, 1 << 20} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
@@ -77,7 +77,7 @@ func BenchmarkPingPong(b *testing.B) {
 	}
 }
 
-// BenchmarkStream sends messages in one direction, with many under way.
+// BenchmarkStream measures messages in one direction, many of which are under way at a time.
 func BenchmarkStream(b *testing.B) {
 	for _, size := range []int{8, 3976, 65536, 1 << 20} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {

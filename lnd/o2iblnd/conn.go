@@ -13,7 +13,7 @@ import (
 type connState uint8
 
 const (
-	connOpening connState = iota // requested by this side, or accepted from the peer
+	connOpening connState = iota // requested by this side, or by the peer and accepted, and not established yet
 	connOpen                     // established: messages go through the exchange
 	connClosing                  // ended, but the device or lnet may still use it
 	connGone
@@ -52,7 +52,7 @@ type conn struct {
 	waiting   []verbs.Completion // messages that arrived and are not handled
 	flushed   []uint32           // work requests that were flushed because of an error that is not known yet
 	handling  bool               // a goroutine hands arrivals to lnet
-	behind    int                // number of messages that wait for that goroutine to end its present batch, without those in waiting
+	behind    int                // number of messages that the handling goroutine has taken, behind its present batch
 	rxs       int                // number of messages that lnet has, or that are on their way to lnet or back
 	spare     *rx                // receive structures for the next messages, linked by next
 	spares    int                // number of receive structures in spare
@@ -69,7 +69,7 @@ var outs = sync.Pool{New: func() any { return new(exchangeOut) }}
 
 // newConn makes a connection to p; nil if the NI has ended.
 func (ni *NI) newConn(p *peer, dialled bool) *conn {
-	ni.mu.RLock() // so that Shutdown either sees c in the table or prevents it
+	ni.mu.RLock() // held so that Shutdown either finds c in the table, or ends the NI before c is made
 	defer ni.mu.RUnlock()
 	if ni.ended() {
 		return nil

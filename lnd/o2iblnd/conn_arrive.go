@@ -155,7 +155,7 @@ func (c *conn) endBatch(list []*rx) {
 // deliver gives lnet the header of a message that arrived. batched: the message ends together with
 // its batch. refused: lnet refused the message, and with it the peer.
 func (c *conn) deliver(r *rx) (batched, refused bool) {
-	batched = r.batched // read it now: if r is not batched it may end below, and then serve another message
+	batched = r.batched // read now: if r is not batched it may end below, and then be used for another message
 	if r.kind != kib.Immediate {
 		r.giveBack()
 	}

@@ -34,7 +34,7 @@ func (t *connTable) add(c *conn) {
 		list[c.id] = c
 	} else {
 		c.id = uint32(len(list))
-		list = append(list, c) // readers of the old list do not see it
+		list = append(list, c) // append may write behind the end of the old list, which its readers do not read
 	}
 	t.n.Add(1)
 	t.list.Store(&list)

@@ -64,7 +64,7 @@ func (p *meteredPort) Send(list []wire.Burst) (int, error) {
 	return p.Conn.Send(list)
 }
 
-// metered is the upper layer of an end.
+// metered is the lnet of one end.
 type metered struct {
 	ni        *NI
 	sink      []lnd.Segment
@@ -167,7 +167,7 @@ type costRun struct {
 	size, credits int
 	count         int  // messages in all
 	open          int  // messages that are under way at a time
-	answered      bool // each message is answered by one, from inside its delivery
+	answered      bool // the second end answers each message with one of its own, from inside Delivered
 	most          costs
 }
 

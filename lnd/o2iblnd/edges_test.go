@@ -69,7 +69,8 @@ func TestHeldReply(t *testing.T) {
 	}
 }
 
-// TestHeldReplyGone ends the connection while the reply is held.
+// TestHeldReplyGone: the connection ends while lnet holds two REPLYs. lnet gives up the one, and calls Recv
+// for the other one, which is then delivered with an error.
 func TestHeldReplyGone(t *testing.T) {
 	a, x, y := newAsking(t)
 	a.hold = true

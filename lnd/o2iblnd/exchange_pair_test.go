@@ -34,7 +34,7 @@ type end struct {
 	memory    map[uint32][]byte
 	nextKey   uint32
 
-	want   int  // bytes that are taken of a PUT; negative: all
+	want   int  // number of bytes that lnet takes of each PUT that arrives; negative: all
 	cheats bool // this end breaks the rules of credits
 	hold   bool
 	held   []*rx

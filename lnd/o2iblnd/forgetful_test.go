@@ -43,8 +43,8 @@ func (c forgetfulConn) PostSend(wrs []verbs.SendWR) error {
 	return c.Conn.PostSend(wrs)
 }
 
-// TestForgetfulPeer: o2iblnd-wire §8.3: a GET ends with an error if the peer says that it has
-// written the answer and has not. The connection goes on.
+// TestForgetfulPeer: a GET ends with an error if the peer says that it has written the answer and has not
+// (o2iblnd-wire §8.3). The connection goes on.
 func TestForgetfulPeer(t *testing.T) {
 	at := loopbackAddrs(2)
 	a, b := new(sink), new(answering)

@@ -108,7 +108,8 @@ func capturedMessages(t testing.TB) (list [][]byte) {
 	return list
 }
 
-// flushAll completes what is posted, as if the other end were gone.
+// flushAll completes all posted work requests, as if the other end were gone. If the parameter all is false
+// it does nothing.
 func (e *end) flushAll(all bool) {
 	for len(e.wire) > 0 && all {
 		if it := e.wire[0]; it.signaled {

@@ -155,8 +155,8 @@ func TestPeerRestarts(t *testing.T) {
 	}
 }
 
-// TestRenegotiation: the shorter queue of a peer is adopted (o2iblnd-wire §6), and several
-// connections share the messages.
+// TestRenegotiation: a peer with a shorter queue refuses a connection, and this side requests it again with
+// a queue of that length (o2iblnd-wire §6). Messages are spread over several connections.
 func TestRenegotiation(t *testing.T) {
 	at := loopbackAddrs(2)
 	a, b := new(sink), new(sink)

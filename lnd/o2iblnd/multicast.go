@@ -45,8 +45,8 @@ type casting struct {
 	joining sync.Mutex // held during a Join or Leave, for which a device may need long
 
 	mu     sync.Mutex
-	groups []lnd.Group // groups that were joined; guarded by mu, like all fields below
-	ends   *castEnds   // queue pairs for multicast; nil before the first use
+	groups []lnd.Group // groups that were joined; guarded by mu, as are ends and ended
+	ends   *castEnds   // queue pair for multicast and its objects; nil before the first use
 	ended  bool
 
 	sending castQueue

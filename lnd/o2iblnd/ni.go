@@ -51,7 +51,7 @@ type NI struct {
 
 	cast casting // state of multicast
 
-	recent   shell.Recent[peer] // targets of earlier messages
+	recent   shell.Recent[peer] // cache of the peers to which messages were sent
 	messages shell.Messages     // counts messages that are not finalized; after its Close no new messages are taken
 	waiting  atomic.Int64       // messages that had to wait for a connection
 	dying    chan struct{}      // closed when all goroutines and connections have to end

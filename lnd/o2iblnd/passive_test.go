@@ -88,8 +88,8 @@ func TestAcceptedInVain(t *testing.T) {
 	}
 }
 
-// TestFlushed: flushed messages end with the cause of the last event, also if they are flushed
-// before it: a peer that closes is no failure of the network.
+// TestFlushed: flushed messages end with the cause that the last event of their connection gives, even if
+// they were flushed before that event. If a peer closes the connection, that is no failure of the network.
 func TestFlushed(t *testing.T) {
 	for _, tt := range []struct {
 		status verbs.Status

@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	lowNID  = nid.MustParse("10.10.0.1@o2ib") // the address, read from memory as x86 does: 0x01000A0A
+	lowNID  = nid.MustParse("10.10.0.1@o2ib") // x86 reads 0x01000A0A from the memory of this address; by such numbers NIDs are compared
 	highNID = nid.MustParse("10.10.0.2@o2ib")
 )
 

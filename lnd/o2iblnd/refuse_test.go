@@ -142,7 +142,7 @@ func TestRepeatedDone(t *testing.T) {
 		if n == 0 {
 			victim = a // the attacked end is the receiver of the PUT_NAK
 		}
-		last[7] = 0 // the first message has returned these credits already
+		last[7] = 0 // the first message has given these credits back, so the repetition must not
 		victim.step(exchangeIn{kind: exchangeArrived, bytes: last})
 		victim.wantClosed(UnknownCookie)
 	}

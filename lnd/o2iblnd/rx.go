@@ -27,7 +27,7 @@ type rx struct {
 	credited bool // the message's credit has been given back to the peer
 
 	batched bool // the goroutine that handles the batch ends the message with the others (conn.endBatch)
-	next    *rx  // next of the connection's spares
+	next    *rx  // next in the list conn.spare
 }
 
 var rxs = sync.Pool{New: func() any { return new(rx) }}

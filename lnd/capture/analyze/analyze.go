@@ -54,7 +54,8 @@ type Config struct {
 	PeerCredits int
 }
 
-// limits bound the memory of an Analyzer, local policy.
+// limits are the largest numbers of entries that an Analyzer keeps, so that its memory is bounded. They are
+// local policy.
 type limits struct {
 	open     int // operations without an answer
 	answered int // operations with an answer that are remembered to recognize copies

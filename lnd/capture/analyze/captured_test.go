@@ -90,7 +90,7 @@ func readExpected(t *testing.T, dir string) map[string]map[string]any {
 	return doc.Files
 }
 
-// number returns a number of expected.json, 0 if it is not there.
+// number returns the number at a path of keys in expected.json, or 0 if there is none.
 func number(m map[string]any, path ...string) uint64 {
 	for _, name := range path[:len(path)-1] {
 		m, _ = m[name].(map[string]any)
@@ -105,7 +105,7 @@ func analyzed(t *testing.T, file string) *Report {
 	return a.Report(time.Time{})
 }
 
-// sum adds up the rows of a kind.
+// sum returns the sum of all rows of the report about operations of one kind.
 func (r *Report) sum(k Kind) (c Counts) {
 	for _, row := range r.Kinds {
 		if row.Kind == k {
@@ -143,7 +143,7 @@ func TestCapturedCounts(t *testing.T) {
 		}
 		countRPCs(want, count)
 		if twice := puts.Forwarded + gets.Forwarded + requests.Forwarded; twice > 0 {
-			if !strings.HasPrefix(filepath.Base(file), "tcp6-route") { // the only capture with both sides of a router
+			if !strings.HasPrefix(filepath.Base(file), "tcp6-route") { // only this capture has messages twice, because it has both sides of a router
 				t.Errorf("%d messages forwarded", twice)
 			}
 			for _, typ := range []string{"ACK", "GET", "REPLY"} {
@@ -161,7 +161,7 @@ func TestCapturedCounts(t *testing.T) {
 	})
 }
 
-// countRPCs adds up the messages of selftest.
+// countRPCs adds to count the numbers of requests and replies of lnet_selftest in expected.json.
 func countRPCs(want map[string]any, count map[string]uint64) {
 	rpcs, _ := object(want["lst"])["rpc_messages"].(map[string]any)
 	for name := range rpcs {

@@ -23,10 +23,10 @@ type conn struct {
 	version     [2]ksock.Version
 	incarnation [2]uint64
 	typ         int
-	credits     [2]credits // RDMA: by the side that uses them to send
+	credits     [2]credits // of an RDMA connection: credits for sending, by the side that sends
 }
 
-// side returns the number of a side of the connection in the link.
+// side returns which end of the link, 0 or 1, a side of the connection is.
 func (c *conn) side(s capture.Side) int {
 	if c.swapped {
 		return int(s.Other())

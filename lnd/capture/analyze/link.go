@@ -40,7 +40,7 @@ func (e End) Compare(f End) int {
 // that have no entry of their own.
 type linkKey [2]End
 
-// link is about all connections between two NIDs.
+// link is what the Analyzer knows of all connections between two NIDs.
 type link struct {
 	key    linkKey
 	roce   bool
@@ -53,7 +53,7 @@ type link struct {
 	silent Silence
 }
 
-// linkSide is what one end of a link did.
+// linkSide is what the Analyzer knows of one end of a link.
 type linkSide struct {
 	incarnation uint64
 	sum         SideCounts

@@ -74,12 +74,12 @@ func TestSilence(t *testing.T) {
 	spec.Covers(t, "DG-6")
 	p := newTape(Config{})
 	c := p.dial(nodeA, nodeB, ksock.Control)
-	p.now += 40 * time.Second // within the slack of keepalive
+	p.now += 40 * time.Second // a silence that keepalive allows, because its timers may be late
 	p.keepalive(c, near)
 	p.now += 46 * time.Second
 	p.keepalive(c, far)
 	p.close(c, nil)
-	p.now += time.Hour // no connection is open in this time
+	p.now += time.Hour // no connection is open during this hour, so it does not count as silence
 	c = p.dial(nodeA, nodeB, ksock.Control)
 	p.now += time.Second
 	p.close(c, capture.ErrOpenEnd)

@@ -52,8 +52,8 @@ func (a *Analyzer) ask(s *sighting, k key, service string) {
 	}
 }
 
-// again handles the message e, which repeats the message of an earlier operation, the parameter known.
-// It reports whether e begins an operation of its own.
+// again handles the message of the entry e, which repeats the message of the earlier operation known. It
+// reports whether e counts as an operation of its own.
 func (a *Analyzer) again(s *sighting, known, e *entry) bool {
 	switch {
 	case known.side != e.side:
@@ -69,7 +69,7 @@ func (a *Analyzer) again(s *sighting, known, e *entry) bool {
 	return true
 }
 
-// count changes the rows that an operation is in.
+// count applies change to all rows of the report in which the operation counts.
 func (e *entry) count(change func(*tally)) {
 	change(e.byKind)
 	change(e.byPair)

@@ -39,7 +39,7 @@ func TestPairs(t *testing.T) {
 	p.send(c, far, ack(nodeB, nodeA, 4))
 	p.send(c, far, ack(nodeB, nodeA, 99)) // no PUT asked for this ACK
 	p.now = 10 * time.Millisecond
-	p.send(c, far, request(nodeB, nodeA, 5, 3)) // a portal of no service
+	p.send(c, far, request(nodeB, nodeA, 5, 3)) // a PUT to a portal that belongs to no service
 	r := p.report()
 	if got := p.only(t, PutAck).short(); got != (counts{asked: 2, answered: 1, unanswered: 1}) {
 		t.Errorf("PUTs: %+v", got)
@@ -61,9 +61,9 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// TestResends: the same message on another connection or between other NIDs is sent again, and its
-// latency counts from the first time on. On the same connection it is a copy, and an operation if it
-// gets an answer of its own.
+// TestResends: a message that comes again on another connection or between other NIDs was sent again: it is
+// the same operation, whose latency counts from the first time on. On the same connection it is a copy,
+// which counts as an operation only if it gets an answer of its own.
 func TestResends(t *testing.T) {
 	spec.Covers(t, "DG-2")
 	for _, c := range []struct {
@@ -138,14 +138,14 @@ func TestRequestAgain(t *testing.T) {
 	if got := p.only(t, RequestReply).short(); got != (counts{asked: 2, answered: 1, unanswered: 1, resent: 2}) {
 		t.Errorf("after the reply: %+v", got)
 	}
-	p.send(c, near, request(nodeB, nodeA, 28, 3)) // the other node has numbers of its own
+	p.send(c, near, request(nodeB, nodeA, 28, 3)) // a request of the other node, which has its own sequence of numbers, is no resend
 	if got := p.only(t, RequestReply).short(); got != (counts{asked: 3, answered: 1, unanswered: 2, resent: 2}) {
 		t.Errorf("of another node: %+v", got)
 	}
 }
 
-// TestRouted: of a message on both sides of a router the second is counted as forwarded, and the
-// latency ends when the answer is on the requester's side.
+// TestRouted: if a message is captured on both sides of a router, the second one is counted as forwarded,
+// and the latency ends when the answer is captured on the requester's side.
 func TestRouted(t *testing.T) {
 	spec.Covers(t, "DG-3")
 	p := newTape(Config{})

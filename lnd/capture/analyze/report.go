@@ -71,7 +71,7 @@ type Link struct {
 	RDMA bool   `json:"rdma,omitempty"` // the connections are those of o2iblnd
 	LinkCounts
 	Silence Silence       `json:"silence"` // times without a message
-	Sides   [2]SideCounts `json:"sides"`   // by end
+	Sides   [2]SideCounts `json:"sides"`   // what each end did, in the order of Ends
 }
 
 // LinkCounts are about connections.

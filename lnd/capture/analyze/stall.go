@@ -39,7 +39,7 @@ func (s *stall) set(a *Analyzer, now time.Duration, on bool, sum *Stalls) {
 type credits struct {
 	depth int // 0: not known, because the capture lacks the handshake
 	left  int
-	out   stall // the stall in which no credit is left
+	out   stall // the time without a credit that lasts at present, if there is one
 }
 
 // credit takes a message of o2iblnd: it uses a credit of its sender, and gives back some of the

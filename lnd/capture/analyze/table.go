@@ -51,7 +51,7 @@ type entry struct {
 	byKind   *tally
 	byPair   *tally
 
-	next          int32 // next entry of the same key without an answer; none: this is the last
+	next          int32 // next entry of the same key without an answer; the value none if this is the last
 	before, after int32 // neighbours in the list of open or answered entries
 }
 
@@ -72,8 +72,8 @@ type queue struct {
 
 // waiting are the entries of one key.
 type waiting struct {
-	first, last int32 // entries without an answer, the oldest first; none if there are none
-	answered    int32 // latest entry with an answer, or none
+	first, last int32 // oldest and latest entry without an answer; the value none if there is no such entry
+	answered    int32 // latest entry with an answer; the value none if there is no such entry
 }
 
 // table has the operations that wait for an answer, and those that got one last. The memory of an entry

@@ -27,7 +27,7 @@ type rowKey[K any] interface {
 	other() K
 }
 
-// kindKey is a row of operations of one kind.
+// kindKey is the key of a row of operations of one kind, service and portal.
 type kindKey struct {
 	Kind    Kind
 	Service string
@@ -42,7 +42,8 @@ func (k kindKey) compare(l kindKey) int {
 	return cmp.Or(cmp.Compare(k.Kind, l.Kind), bit[k.Other]-bit[l.Other], cmp.Compare(k.Service, l.Service), cmp.Compare(k.Portal, l.Portal))
 }
 
-// pairKey is a row of operations between two NIDs; zero: between all that have no row.
+// pairKey is the key of a row of operations between two NIDs. The zero key is that of the row for all pairs
+// of NIDs without a row of their own.
 type pairKey struct{ from, to nid.NID }
 
 func (pairKey) other() pairKey { return pairKey{} }
@@ -60,7 +61,8 @@ type rows[K rowKey[K]] struct {
 
 func newRows[K rowKey[K]](most int) rows[K] { return rows[K]{most: most, byKey: map[K]*tally{}} }
 
-// row returns the tally for a key, or the one for others.
+// row returns the tally of a key. If the key has no row, and there may be no further row, it returns the
+// tally for all keys without a row of their own.
 func (r *rows[K]) row(k K) *tally {
 	if t := r.byKey[k]; t != nil {
 		return t

@@ -133,7 +133,7 @@ func (t *tape) only(tb testing.TB, k Kind) Counts {
 	return rows[0]
 }
 
-// counts is what a test expects of operations.
+// counts are the numbers of operations that a test expects.
 type counts struct {
 	asked, answered, unanswered, resent, copies, repeated, forwarded uint64
 }

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// mark is something other than an operation that has a place in time.
+// mark is a kind of event that the timeline counts, besides the operations with an answer.
 type mark uint8
 
 const (
-	markUnanswered mark = iota // an operation without an answer, when it began
+	markUnanswered mark = iota // an operation without an answer, counted at the time when it began
 	markResent
 	markStall
 	markConnected

@@ -38,7 +38,8 @@ func AgreeOnRoCE(t testing.TB, file string) {
 	}
 }
 
-// roceLine is what this project says of a message.
+// roceLine describes a message of the connection manager or of o2iblnd in one line, in the form of
+// roceOfTshark. It returns "" for other records.
 func roceLine(r *capture.Record) string {
 	switch r.Kind {
 	case capture.CMMessage:
@@ -59,7 +60,7 @@ var roceFields = []string{
 	"lnet.ib.type", "lnet.ib.credits", "lnet.ib.nob", "lnet.nid.addr", "lnet.msg_type", "lnet.payload_length",
 }
 
-// roceOfTshark is what tshark says of all messages, without those that were sent again.
+// roceOfTshark returns a line for each message that tshark finds, without messages that were sent again.
 func roceOfTshark(t testing.TB, file string) (list []string) {
 	t.Helper()
 	args := []string{"-r", file, "-Y", "infiniband.mad.attributeid or lnet.ib.type", "-T", "fields"}

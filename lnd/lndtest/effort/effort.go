@@ -38,8 +38,8 @@ func Some[T any](nth int, cases []T) []T {
 // test already. It does so in long runs, and under the race detector in all runs that are not short.
 func Variants() bool { return Long() || Race && !testing.Short() }
 
-// OneGoroutine leaves a test out of short runs under the race detector: one goroutine does
-// everything in it, as in simulations, and nothing races. In all other runs it is made.
+// OneGoroutine skips a test in short runs under the race detector, because one goroutine does everything in
+// it, as in simulations, so that there can be no data race. In all other runs the test runs.
 func OneGoroutine(t testing.TB) {
 	t.Helper()
 	if Race && testing.Short() {

@@ -6,7 +6,7 @@ func TestOutside(t *testing.T) {
 	for _, tt := range []struct {
 		kernels   portRange
 		low, high int // lowest and highest port that the function may return
-		not, till int // bounds of ports that may not be given; 0: none
+		not, till int // first and last port that the function must not return; 0: there are none
 	}{
 		{portRange{32_768, 60_999}, 10_000, 65_535, 32_768, 60_999},
 		{portRange{1024, 60_000}, 60_001, 65_535, 0, 0},

@@ -141,8 +141,8 @@ func testNames(dir string) (names []string, err error) {
 	return names, nil
 }
 
-// onceEach returns f with a memory of its results: all patches of a package ask for the same names.
-// One goroutine calls it.
+// onceEach returns a function that calls f once for each argument and keeps the results, because all
+// patches of a package ask for the same names. Only one goroutine may call it.
 func onceEach(f func(dir string) ([]string, error)) func(dir string) ([]string, error) {
 	known := make(map[string]func() ([]string, error))
 	return func(dir string) ([]string, error) {

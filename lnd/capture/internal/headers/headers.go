@@ -78,7 +78,8 @@ func parseIPv6(b []byte) (ip IP, err error) {
 }
 
 // optionsValid reports whether options of IPv4 or TCP can be read. The end of the list (0) and padding (1)
-// are one byte each. Any other option has its length in its second byte, which must be at least least.
+// are one byte each. Any other option has its length in its second byte, which must not be below the
+// parameter least.
 func optionsValid(b []byte, least int) bool {
 	for len(b) > 0 && b[0] != 0 {
 		n := 1

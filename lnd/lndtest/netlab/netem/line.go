@@ -47,14 +47,14 @@ func (c Counters) Add(d Counters) Counters {
 type line struct {
 	plan     Plan
 	random   *rand.Rand
-	queue    []queued      // frames on the line, in the order in which they arrive
+	queue    []queued      // frames on the line, in the order in which they reach the other end
 	bytes    int           // bytes of all frames in queue
-	free     time.Duration // when the last frame has been sent at Plan.Rate
-	last     time.Duration // when the last frame that was not held back leaves
+	free     time.Duration // when all frames so far have been sent, at the rate Plan.Rate
+	last     time.Duration // when the latest frame that was not held back reaches the other end
 	counters Counters
 }
 
-// queued is a frame on the line with its time of arrival.
+// queued is a frame on the line, and the time at which it reaches the other end.
 type queued struct {
 	frame []byte
 	at    time.Duration

@@ -138,7 +138,7 @@ func (l *shell) wakeAt(now, wake time.Duration) {
 		return
 	}
 	if l.timer != nil {
-		l.timer.Stop() // a timer that fires in spite of this does no harm
+		l.timer.Stop() // if it fires nevertheless, the machine is stepped once for nothing
 	}
 	l.due = wake
 	l.timer = l.clock.AfterFunc(wake-now, l.fire)

@@ -56,7 +56,7 @@ func (p *Player) arrivedCM(q *Packet) error {
 	return nil
 }
 
-// turn returns an error if the host has still to send something before packet i.
+// turn returns an error if there is a packet of the host before packet i that the player has not sent yet.
 func (p *Player) turn(i int) error {
 	for j := p.at; j < i; j++ {
 		if q := &p.Script.Packets[j]; q.From.Addr() == p.Host && !q.IsAck() {

@@ -99,7 +99,7 @@ func (n *node) eager(s *replay.Script) {
 		case kib.Immediate, kib.GetReq:
 			answers = append(answers, n.answer(s, i))
 		case kib.PutDone, kib.GetDone:
-			answers = append(answers, 0) // while Parse runs the payload has not arrived
+			answers = append(answers, 0) // no answer from inside Parse, because the payload has not arrived then
 		}
 	}
 	n.up.parsed = func(message int) {

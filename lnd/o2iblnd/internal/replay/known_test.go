@@ -14,8 +14,8 @@ import (
 // The scripts of this file are made of recorded packets. They repeat what kernels sent in
 // conversations of which no recording was kept (o2iblnd-wire §8.3, §9).
 
-// line makes one conversation of frames, at the beginning of the recorded connection:
-// PSNs follow one another, and no credits are given back.
+// line returns a script of the given frames, as if they had been sent one after the other at the beginning
+// of the recorded connection: their PSNs are consecutive, and they give no credits back.
 func line(whole *replay.Script, frames ...int) *replay.Script {
 	s := &replay.Script{Name: "frames of " + whole.Name}
 	next := map[netip.Addr]ibta.PSN{}
@@ -32,8 +32,8 @@ func line(whole *replay.Script, frames ...int) *replay.Script {
 	return s
 }
 
-// known plays a script of known behavior against our node; lnet drops the messages of the host
-// with these numbers.
+// known plays a script whose outcome is known against our node. The node's lnet drops the messages of the
+// host whose numbers are in dropped.
 func known(t *testing.T, whole, s *replay.Script, host netip.Addr, want []replay.Delivery, dropped ...int) {
 	t.Helper()
 	n := newNode(t, s, host, nil)
@@ -47,9 +47,9 @@ func known(t *testing.T, whole, s *replay.Script, host netip.Addr, want []replay
 	n.play()
 }
 
-// TestNoop: when the fourth credit is owed and nothing else is to be sent a NOOP gives
-// four back. It does not come before: there are twelve seconds between frames 9 and
-// 1057.
+// TestNoop: when this node owes four credits and has nothing else to send, it gives them back by a NOOP. It
+// sends none earlier, although twelve seconds pass between the third and the fourth message (frames 9 and
+// 1057).
 func TestNoop(t *testing.T) {
 	whole := load(t, bulk)
 	requests := line(whole, 1, 5, 9, 1057)

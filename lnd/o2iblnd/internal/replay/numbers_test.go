@@ -23,7 +23,7 @@ type Numbers struct {
 	RKeys []ibta.RKey
 	IOVAs []uint64
 
-	refused ibta.CommID // requests that are refused before the first connection: each takes a comm id
+	refused ibta.CommID // number of requests that the node refused before its first connection: each took a comm id
 	spare   uint64
 }
 
@@ -84,7 +84,7 @@ func (n *Numbers) message(m *kib.Msg, own bool) {
 		}
 	}
 	if own && (m.Type == kib.PutAck || m.Type == kib.GetReq) {
-		last := len(n.RKeys) - 1 // a PUT_ACK comes before the next transfer, in all recordings
+		last := len(n.RKeys) - 1 // the entry of this GET_REQ, or of the PUT_REQ that this PUT_ACK answers: in all recordings it is the last
 		if last < 0 {
 			return
 		}
@@ -110,7 +110,8 @@ func next[T ibta.PSN | ibta.RKey | uint64](n *Numbers, list *[]T) T {
 // GUID returns the GUID of the adapter (softroce.Numbers).
 func (n *Numbers) GUID() ibta.GUID { return n.Adapter }
 
-// CommID returns the value with which the first connection gets the recorded comm id.
+// CommID returns the first comm id that the device is to use. It is lower than that of the first recorded
+// connection, because each refused request before that connection takes one.
 func (n *Numbers) CommID() ibta.CommID { return append(n.CommIDs, 1)[0] - n.refused }
 
 // QPN returns the queue pair number of the first connection.

@@ -61,7 +61,7 @@ type Player struct {
 	host  map[ibta.QPN]*flow  // the host's requests to the node, by the node's queue pair
 	node  map[ibta.QPN]*flow  // requests of the node, by the host's queue pair
 	cms   []int               // indexes of the CM messages that the node has to send
-	last  map[string]bool     // CM messages that the node sent last
+	last  map[string]bool     // payloads of the CM messages that the node has sent, by which repetitions are recognized
 	acks  map[ackName]*Packet // the ACKs that the host sent in the recording
 	where map[int]target      // targets of the RDMA WRITEs that the node sent
 }

@@ -37,13 +37,13 @@ type stack struct {
 	agent   *selftest.Agent
 	console *console.Console
 	steps   []recording.Step // commands of the console
-	due     chan struct{}    // has an element for each request of the framework that is due
+	due     chan struct{}    // gets a value when the recording comes to a request of the console
 	result  chan error       // receives the error with which the commands end; nil: none
 	parts   map[int]replay.Part
 	differ  recording.Differences
 }
 
-// passing is a driver that gives the NI of another driver to the test, too.
+// passing is a driver that passes the NI of another driver on, and keeps it for the test.
 type passing struct {
 	lnd.Driver
 	ni lnd.NI
@@ -60,7 +60,7 @@ func newStack(t *testing.T, s *replay.Script, host netip.Addr) *stack {
 	t.Helper()
 	x := &stack{
 		node: prepare(t, s, host), parts: s.Parts(), due: make(chan struct{}, len(s.Packets)), result: make(chan error, 1),
-		differ: recording.Differences{LNet: true}, // no Jitter: the player omits pauses below 1 ms
+		differ: recording.Differences{LNet: true}, // Jitter is 0: ages of sessions are not compared, because the player omits pauses below 1 ms
 	}
 	numbers := s.Numbers(x.addr)
 	cfg := o2iblnd.Config{Open: softroce.NewOpener(softroce.Options{Network: x.Stage, Numbers: numbers}), NoMulticast: true}
@@ -100,7 +100,8 @@ func newStack(t *testing.T, s *replay.Script, host netip.Addr) *stack {
 	return x
 }
 
-// begin is called when the player comes to a packet of the node.
+// begin is called when the player comes to a packet that the node has to send. If it is a request of the
+// console, begin lets the commands go on.
 func (x *stack) begin(at int) {
 	op, is := x.ops[at]
 	if is && op.Header.Type == wire.Put && op.Header.Put().Portal == selftestwire.FrameworkPortal {

@@ -9,8 +9,8 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// feed gives a player what its node sent in the recording, each packet changed by
-// f, which may drop it.
+// feed gives a player the packets that its node sent in the recording, each changed by f. It omits those
+// for which f returns false.
 func feed(s *replay.Script, host netip.Addr, f func(p *replay.Packet) bool) *replay.Player {
 	p := &replay.Player{Script: s, Host: host, Send: func(replay.Datagram) {}, Begin: func(int) {}}
 	p.Prepare()
