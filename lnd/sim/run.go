@@ -6,10 +6,10 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// Run processes all events up to and including an instant, which is the virtual time
-// afterwards; with [machine.Never], until there are none. The error is a [*ContractError]
-// if a program broke the contract of machines or panicked, or the argument of Stop. Once
-// there is an error, every further call returns it.
+// Run processes all events up to and including the instant until, and sets the virtual time to it.
+// With [machine.Never] it runs until there are no events. The error is a [*ContractError] if a
+// program broke the contract of machines or panicked, or it is the argument of Stop. Once there is
+// an error, every further call returns the same one.
 func (n *Network[M]) Run(until time.Duration) (err error) {
 	defer n.caught(&err)
 	for n.err == nil {
@@ -39,8 +39,8 @@ func (n *Network[M]) RunEvents(limit int) (done int, err error) {
 	return done, n.err
 }
 
-// Stop ends the simulation after the step that is being made: Run returns err,
-// which must not be nil, unless there is an error already.
+// Stop ends the simulation after the current step: Run then returns err, which must not be nil. If
+// the simulation has an error already, that one stays.
 func (n *Network[M]) Stop(err error) {
 	if n.err == nil {
 		n.err = err
@@ -48,8 +48,8 @@ func (n *Network[M]) Stop(err error) {
 }
 
 // touch reads the nodes and messages of a batch of events, so that they are in the processor's
-// caches when the events are handled. Reads in one loop miss the caches in parallel; without it
-// each event would wait for its own misses.
+// caches when the events are handled. The processor serves the cache misses of these independent
+// reads in parallel; without touch, each event would wait for its own misses, one after the other.
 func (n *Network[M]) touch(batch []event) {
 	var sum int64
 	for i := range batch {
@@ -60,7 +60,7 @@ func (n *Network[M]) touch(batch []event) {
 			sum += f.delay + int64(f.size) // reads the first and the last part of the flight
 		}
 	}
-	n.touched += sum // used, so that the compiler keeps the reads
+	n.touched += sum // the sum is kept, so that the compiler does not remove the reads
 }
 
 // process handles one event.

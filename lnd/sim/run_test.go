@@ -31,7 +31,7 @@ func TestAt(t *testing.T) {
 	if want := []string{"a 1s", "past 1s", "same 1s"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	b.run(0) // a run of no length leaves the time as it is
+	b.run(0) // a run until an instant that is past does not change the time
 	if b.Now() != time.Second {
 		t.Errorf("now %v", b.Now())
 	}
@@ -71,12 +71,13 @@ func TestNoProgram(t *testing.T) {
 	}
 }
 
-// A short timer before a long one leaves nothing behind in the queue.
+// A program whose wake alternates between a short timer and a long one adds no event for the long
+// timer each time: after thousands of steps hardly any events are queued.
 func TestTimersLeaveNoEvents(t *testing.T) {
 	n, err := New(Config[int]{Nodes: 2, Boot: func(l Incarnation, _ Program[int]) Program[int] {
 		long, soon := time.Hour, machine.Never
 		return script[int](func(now time.Duration, in Input[int], out *Output[int]) time.Duration {
-			if l.Node == 1 { // this node sends messages all the time
+			if l.Node == 1 { // node 1 sends messages to node 0 all the time
 				out.Sends = append(out.Sends, Send[int]{})
 				return now + 10*time.Millisecond
 			}

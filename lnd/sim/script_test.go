@@ -24,15 +24,15 @@ type arrival struct {
 	in   Input[int]
 }
 
-// bench is a network whose nodes note what they are stepped with, and send
-// what the test tells them to.
+// bench is a network of nodes that record each input with which they are stepped, and that send the
+// messages in todo.
 type bench struct {
 	*Network[int]
 	t    testing.TB
 	got  []arrival // all inputs except those of kind Start
 	todo map[NodeID][]Send[int]
-	wake map[NodeID]time.Duration // what the nodes' steps return; Never by default
-	// The function also, if set, is called in each step, and may change the answer.
+	wake map[NodeID]time.Duration // wake that each node's steps return; Never for a node without an entry
+	// The function also, if not nil, is called in each step and returns the wake of the step.
 	also func(id NodeID, now time.Duration, in Input[int], out *Output[int]) time.Duration
 }
 
@@ -68,7 +68,7 @@ func (b *bench) step(id NodeID, now time.Duration, in Input[int], out *Output[in
 	return machine.Never
 }
 
-// send lets a node send messages now: msgs, all of one size.
+// send makes a node send the messages msgs at the present time, all of them with one size.
 func (b *bench) send(from, to NodeID, size int, msgs ...int) {
 	b.t.Helper()
 	for _, m := range msgs {
@@ -77,7 +77,8 @@ func (b *bench) send(from, to NodeID, size int, msgs ...int) {
 	b.poke(from)
 }
 
-// poke gives a node a command, and removes that step from the notes.
+// poke steps a node with a command, so that it sends what it has to send, and removes this input
+// from got.
 func (b *bench) poke(id NodeID) {
 	b.t.Helper()
 	k := len(b.got)

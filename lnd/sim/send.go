@@ -6,7 +6,7 @@ import (
 	"ulnet/lnd/link"
 )
 
-// send sends a message at an instant, which may lie after now because the
+// send gives a message to the network at an instant, which lies after the present time if the
 // sender's CPU works until then.
 func (n *Network[M]) send(from NodeID, s *Send[M], at int64) {
 	size := min(max(s.Size, 0), math.MaxInt32)

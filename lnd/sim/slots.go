@@ -2,7 +2,7 @@ package sim
 
 import "math/bits"
 
-// level has the slots for one digit of the time.
+// level has the slots for one digit of the time of events, in the queue's timing wheel.
 type level struct {
 	used  [4]uint64 // one bit for each slot that has events
 	slots [1 << digitBits]slot
@@ -22,10 +22,10 @@ func (lv *level) first() uint8 {
 type slot struct {
 	head, tail int32 // first and last block; 0 if none
 	count      int32
-	room       int32 // number of events that the tail still takes
+	room       int32 // how many more events fit into the tail
 }
 
-// len is how many events of the list are in one of its blocks.
+// len returns how many events are in one block of the list: all blocks but the tail are full.
 func (s *slot) len(block int32) int32 {
 	if block == s.tail {
 		return blockLen - s.room

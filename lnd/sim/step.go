@@ -26,8 +26,8 @@ type Step struct {
 type ContractError struct {
 	Step Step   // step in which the program broke the contract
 	Why  string // which rule was broken, or the panic
-	// Panic is the value of a panic, and Stack where it came from; otherwise
-	// they are nil.
+	// Panic is the value of a panic, and Stack the stack trace of it; both are nil if there was
+	// none.
 	Panic any
 	Stack []byte // stack trace of the panic
 }
@@ -148,7 +148,7 @@ func (n *Network[M]) work(id NodeID, size int) (done int64) {
 	return done
 }
 
-// occupy lets nothing reach a node's program until an instant.
+// occupy defers all inputs of a node's program until an instant.
 func (n *Network[M]) occupy(id NodeID, until int64) {
 	nd := &n.nodes[id]
 	nd.state |= stateBusy

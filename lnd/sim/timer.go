@@ -1,9 +1,9 @@
 package sim
 
-// arm pushes an evTimer for a node's wake, because the node's timers in the queue come too late
-// for it. It stores in rearm the timer that was to come first, unless an earlier one is stored
-// there. After a short timer a program often waits again for the same long one, which then
-// needs no further event.
+// arm pushes an evTimer for a node's wake, because the timers of the node in the queue come too
+// late for the wake. It stores in rearm the timer that was to come first, unless an earlier one is
+// stored there: after a short timer a program often waits again for the same long one, whose event
+// is then in the queue already.
 func (n *Network[M]) arm(id NodeID) {
 	nd := &n.nodes[id]
 	switch {
@@ -15,8 +15,8 @@ func (n *Network[M]) arm(id NodeID) {
 	n.queue.push(newEvent(nd.wake, evTimer, id, 0))
 }
 
-// timer handles the evTimer of a node. Only the one that the node is armed
-// with counts, others are left over from earlier wakes.
+// timer handles an evTimer of a node. Only the timer that the node is armed with counts; other ones
+// are left over from earlier wakes.
 func (n *Network[M]) timer(id NodeID, at int64) {
 	nd := &n.nodes[id]
 	if nd.armed != at {

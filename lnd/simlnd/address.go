@@ -54,7 +54,7 @@ func locate(n nid.NID) (id sim.NodeID, rail Rail, ok bool) {
 	return sim.NodeID(host - 1), rail, host > 0 && host <= maxNodes && rail < MaxRails
 }
 
-// parseRail parses the interface of an NI: "eth0" or nothing is rail 0, "eth1" is rail 1.
+// parseRail parses the interface of an NI: "eth0" or an empty text is rail 0, "eth1" is rail 1.
 func parseRail(text string) (Rail, error) {
 	if text == "" {
 		return 0, nil

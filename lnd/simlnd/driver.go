@@ -46,7 +46,7 @@ func (d driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 	return ni, nil
 }
 
-// peerKey is where a peer is: another host's rail.
+// peerKey says where a peer is: on which host and which rail of that.
 type peerKey struct {
 	id   sim.NodeID
 	rail Rail
@@ -64,7 +64,7 @@ type ni struct {
 
 	// Guarded by the host's lock:
 	outbox  lnd.Queue
-	closing []closing   // what ClosePeer was called with
+	closing []closing   // calls of ClosePeer that are still to be carried out
 	resumed []*delivery // deliveries for which Recv was called
 	closed  bool
 	groups  []lnd.Group // groups that this NI has joined
@@ -100,7 +100,8 @@ type closing struct {
 	cause       error
 }
 
-// ClosePeer implements lnd.PeerCloser. The connections end when messages of Send go.
+// ClosePeer implements lnd.PeerCloser. The connections end in the step in which messages of Send
+// would leave.
 func (ni *ni) ClosePeer(peer nid.NID, incarnation uint64, cause error) {
 	h := ni.host
 	h.mu.Lock()
@@ -175,7 +176,8 @@ func (ni *ni) peer(at peerKey) *peer {
 	return p
 }
 
-// Shutdown implements lnd.NI; the package comment says how.
+// Shutdown implements lnd.NI. No time passes: messages that wait on open connections leave at once,
+// the others fail.
 func (ni *ni) Shutdown(ctx context.Context) error {
 	h := ni.host
 	h.mu.Lock()

@@ -33,15 +33,15 @@ type Config struct {
 	// Window bounds the bytes on their way on one connection: the sender sends the next message
 	// while fewer bytes than this are on their way. 0 means defaultWindow.
 	Window int
-	// Datagram is the largest payload of a multicast datagram in bytes; 0 means
-	// defaultDatagram, and with a negative one hosts have no multicast.
+	// Datagram is the largest payload of a multicast datagram in bytes; 0 means defaultDatagram. If
+	// it is negative, hosts have no multicast.
 	Datagram int
 }
 
 // Fabric is a simulated network of hosts. Its methods are for the goroutine
 // that runs it.
 type Fabric struct {
-	sim.Control // controls the network, except for the methods below
+	sim.Control // controls the network, except for what the methods below do
 
 	net         *sim.Network[*packet]
 	cfg         Config
@@ -49,7 +49,7 @@ type Fabric struct {
 	hosts       []*Host         // latest incarnation of each host
 	pool        pool
 	deliveries  []*delivery // unused deliveries
-	duplicating bool        // a SetLink makes links duplicate messages
+	duplicating bool        // whether SetLink was called with a change that makes links duplicate messages
 	flushing    bool        // flush is running
 	scheduled   bool        // a flush is scheduled
 
@@ -163,7 +163,7 @@ func (f *Fabric) duplicates(from, to sim.NodeID) bool {
 	return f.duplicating || f.cfg.Topology.Route(from, to).Link.Duplicate > 0
 }
 
-// mark notes that a host has something to do outside of a step.
+// mark puts a host into dirty: it has work to do, but is not in a step that would do it.
 func (f *Fabric) mark(h *Host) {
 	f.mu.Lock()
 	f.dirty = append(f.dirty, h)
@@ -172,7 +172,7 @@ func (f *Fabric) mark(h *Host) {
 }
 
 // schedule makes the network call flush at the present instant, after the event that it is
-// handling, if hosts are marked.
+// handling. It does nothing if dirty has no hosts.
 func (f *Fabric) schedule() {
 	if f.any.Load() && !f.flushing && !f.scheduled {
 		f.scheduled = true
@@ -205,5 +205,6 @@ func (f *Fabric) flush() {
 	f.flushing = false
 }
 
-// nudge is the Command that makes a host look at what there is to do.
+// nudge is the text of the Command by which flush steps a host: the host then does the work that it
+// has queued.
 const nudge = ""

@@ -157,8 +157,8 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// TestShutdown: messages that wait on an open connection are sent, and the peer is told of
-// the end.
+// TestShutdown: Shutdown sends the messages that wait on an open connection, and the peer is told
+// that the connection has ended.
 func TestShutdown(t *testing.T) {
 	n := newNet(t, 2, millisecond(), 1000)
 	n.send(0, 1, 0, 1, 10)
@@ -232,8 +232,8 @@ func TestLateNews(t *testing.T) {
 	}
 }
 
-// TestForeignPackets: a packet that names another connection at either end is not delivered,
-// and an old packetOpen does not end a newer connection.
+// TestForeignPackets: a packet with the number of another connection, at either end, is not
+// delivered, and a late packetOpen of an earlier connection does not end a newer one.
 func TestForeignPackets(t *testing.T) {
 	n := newNet(t, 2, millisecond(), 0)
 	n.send(0, 1, 1, 1, 10)
@@ -252,7 +252,9 @@ func TestForeignPackets(t *testing.T) {
 	}
 }
 
-// TestLostTail: when the last message is lost, the sender does not probe for ever.
+// TestLostTail: the last message is lost, so no later packet shows the receiver that it was sent. The
+// answer to a packetAsk tells the sender that its bytes are no longer on their way: then no packet and no
+// timer is left.
 func TestLostTail(t *testing.T) {
 	n := newNet(t, 2, millisecond(), 0)
 	n.send(0, 1, 1, 1, 10)

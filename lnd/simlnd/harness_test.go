@@ -11,7 +11,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// end plays lnet for one incarnation of a host and keeps what it is told.
+// end stands in for lnet above the driver, for one incarnation of a host. It records the upcalls
+// that it gets.
 type end struct {
 	h    *Host
 	ni   lnd.NI

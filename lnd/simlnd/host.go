@@ -24,8 +24,8 @@ type Host struct {
 	mu       sync.Mutex
 	quiet    sync.Cond // signaled when stepping becomes false
 	stepping bool      // a step or a Shutdown owns the connections; guarded by mu, like all fields below
-	calling  bool      // a step runs a function of Do, or a command
-	marked   bool      // the fabric knows that there is something to do
+	calling  bool      // a step is calling a function of Do, or handling a command
+	marked   bool      // the host is in Fabric.dirty
 	timers   machine.Deadlines[func()]
 	nis      []*ni
 	calls    []func()
@@ -84,8 +84,8 @@ func (h *Host) Emit(ev sim.Event) {
 	}
 }
 
-// Do makes the host's next step call f. While the fabric runs that step is made at once.
-// Safe for concurrent use.
+// Do makes the host's next step call f. If the fabric is running, that step follows at the present
+// virtual time. Safe for concurrent use.
 func (h *Host) Do(f func()) {
 	h.mu.Lock()
 	h.calls = append(h.calls, f)
@@ -129,7 +129,7 @@ func (h *Host) Step(now time.Duration, in sim.Input[*packet], out *sim.Output[*p
 }
 
 // begin starts a step: it waits until no other goroutine uses the host's connections, and then
-// has them until end.
+// reserves them for the step, until end.
 func (h *Host) begin(out *sim.Output[*packet]) {
 	h.mu.Lock()
 	for h.stepping {

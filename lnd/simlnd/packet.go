@@ -13,12 +13,13 @@ import (
 type packetKind uint8
 
 const (
-	packetOpen  packetKind = iota // opens a connection
-	packetData                    // carries an LNet message
-	packetTaken                   // says how many bytes were taken, or accepts a connection
-	packetAsk                     // asks for a packetTaken
-	packetReset                   // ends a connection
-	packetCast                    // carries an LNet message to a group, without a connection
+	packetOpen packetKind = iota // opens a connection
+	packetData                   // carries an LNet message
+	// says how many bytes the sender of this packet has taken, or accepts a connection
+	packetTaken
+	packetAsk   // asks for a packetTaken
+	packetReset // ends a connection
+	packetCast  // carries an LNet message to a group, without a connection
 )
 
 // packet is what hosts send each other. It belongs to the network from Send
@@ -40,7 +41,7 @@ type packet struct {
 	next   *packet       // next packet in a packetList or in the pool
 	header wire.Header   // LNet header of a packetData or packetCast
 	data   []byte        // payload of the LNet message
-	digest uint64        // hash of all the above when it was sent
+	digest uint64        // hash of the fields above, computed when the packet was sent
 }
 
 // Sizes on the wire: socklnd's message header comes before LNet's.
@@ -108,7 +109,7 @@ func classOf(size int) uint8 {
 	return uint8(max(bits.Len(uint(size-1)), smallestBits) - smallestBits + 1)
 }
 
-// take returns a packet with room for size bytes, which have any content.
+// take returns a packet with room for size bytes, whose content is undefined.
 func (l *pool) take(size int) *packet {
 	class := classOf(size)
 	p := l.free[class]

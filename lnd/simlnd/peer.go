@@ -51,7 +51,7 @@ func (p *peer) name() nid.ProcessID {
 	return nid.ProcessID{NID: NIDOn(p.ni.net, p.id, p.rail), PID: p.pid}
 }
 
-// lnetIncarnation is that of the peer's node, as lnet sees it.
+// lnetIncarnation returns the incarnation of the peer's node, as lnet knows it.
 func (p *peer) lnetIncarnation() uint64 { return lnetIncarnation(p.theirs>>32, p.id) }
 
 func (p *peer) now() time.Duration { return p.ni.host.Clock().Now() }
@@ -97,7 +97,7 @@ func (p *peer) established(pk *packet) {
 // opened handles the packetOpen pk.
 func (p *peer) opened(pk *packet) {
 	switch {
-	case p.state == open && pk.src == p.theirs: // our answer was lost, or the packet came twice
+	case p.state == open && pk.src == p.theirs: // the answer to an earlier copy was lost, or this is a duplicate
 	case pk.src <= p.theirs:
 		return // a late packet of an earlier connection
 	default:
@@ -125,8 +125,7 @@ func (p *peer) belongs(pk *packet) bool {
 	return pk.src == p.theirs
 }
 
-// down ends the connection, or the attempt at one, and fails what waits for
-// it.
+// down ends the connection, or the attempt to open one, and fails the messages that wait for it.
 func (p *peer) down(cause error, tell bool) {
 	if p.state == idle {
 		return
@@ -152,8 +151,8 @@ func (p *peer) down(cause error, tell bool) {
 	}
 }
 
-// failureOf is the class of the messages that fail with a connection, or with an attempt at
-// one.
+// failureOf returns the failure class of messages that fail because a connection, or an attempt to
+// open one, ended for the reason cause.
 func failureOf(cause error, state connState) lnd.Failure {
 	switch {
 	case cause == syscall.ESHUTDOWN:
@@ -171,7 +170,7 @@ func failureOf(cause error, state connState) lnd.Failure {
 
 func all(*lnd.Message) bool { return true }
 
-// arm makes sure that tick is called at an instant or, if it is due earlier anyway, before.
+// arm makes sure that tick is called at the instant at, or earlier if it is due earlier anyway.
 func (p *peer) arm(at time.Duration) {
 	h := p.ni.host
 	h.mu.Lock()
@@ -181,7 +180,7 @@ func (p *peer) arm(at time.Duration) {
 	h.mu.Unlock()
 }
 
-// await notes that an answer is awaited from now on.
+// await records that from now on this side waits for an answer of the peer.
 func (p *peer) await() {
 	if p.asked == machine.Never {
 		p.asked = p.now()
@@ -191,7 +190,8 @@ func (p *peer) await() {
 	}
 }
 
-// tick repeats questions, and ends the connection if the peer does not answer for too long.
+// tick sends an unanswered packetOpen or packetAsk again, and ends the connection if the peer does
+// not answer for too long.
 func (p *peer) tick() {
 	now, limit := p.now(), p.ni.timeout
 	switch {
@@ -207,7 +207,7 @@ func (p *peer) tick() {
 	}
 }
 
-// again repeats a question, and plans the next time.
+// again sends a packetOpen or packetAsk again, and sets the time of the next repetition.
 func (p *peer) again(kind packetKind) {
 	p.control(kind)
 	p.interval = min(2*p.interval, p.ni.timeout/8)

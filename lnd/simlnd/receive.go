@@ -231,7 +231,7 @@ func (n *ni) Recv(d *lnd.Delivery) {
 	}
 }
 
-// resume goes on with a message that was held, and with those behind it.
+// resume continues a message that was held, and then delivers the messages behind it.
 func (d *delivery) resume() {
 	if d.broken {
 		d.peer.ni.up.Delivered(&d.Delivery, syscall.ECONNRESET)
@@ -253,6 +253,6 @@ func (d *delivery) resume() {
 // abandon ends a held message whose connection is gone.
 func (d *delivery) abandon() {
 	if !d.peer.ni.up.Abandon(&d.Delivery) {
-		d.broken = true // Recv was called, or will be
+		d.broken = true // lnet has called Recv, or will: then the message ends in resume
 	}
 }

@@ -80,7 +80,8 @@ func TestLossDoesNotStop(t *testing.T) {
 	}
 }
 
-// TestDuplicates: a doubled message is delivered twice, whole both times.
+// TestDuplicates: a message that the network duplicates is delivered twice, each time with its
+// whole payload.
 func TestDuplicates(t *testing.T) {
 	n := newNet(t, 2, millisecond(), 0)
 	change, err := link.ParseChange([]string{"duplicate", "100%", "latency", "1ms±0.5ms"})
@@ -182,7 +183,8 @@ func TestTimers(t *testing.T) {
 	}
 }
 
-// TestSameSeedSameRun makes two runs with one seed and every kind of fault, which must be equal.
+// TestSameSeedSameRun makes two runs with one seed and every kind of fault, and compares them: they
+// must be equal.
 func TestSameSeedSameRun(t *testing.T) {
 	run := func() string {
 		q := link.Quality{Latency: link.Dist{Base: time.Millisecond, Spread: 500 * time.Microsecond, Shape: link.Uniform}, Loss: 0.05, Duplicate: 0.05, Reorder: 0.05}

@@ -5,7 +5,8 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// Lanes of a connection: each keeps its order and has its window.
+// A connection has a lane for each priority. The messages of a lane keep their order, and each lane
+// has a window of its own.
 const (
 	bulk   = 0
 	urgent = 1
@@ -84,7 +85,8 @@ func (p *peer) emit(pk *packet, priority bool) {
 	p.ni.host.emit(p.id, pk, priority)
 }
 
-// heard notes what a packet of the connection says about its window.
+// heard records what a packet of the connection says about the window: how many bytes the peer has
+// taken.
 func (p *peer) heard(pk *packet) {
 	unanswered := false
 	for i := range p.lanes {
@@ -115,14 +117,15 @@ func (p *peer) answer(pk *packet) {
 	p.control(packetTaken)
 }
 
-// tookSome tells the peer how much was taken, if that is half a window more than it was told last.
+// tookSome tells the peer how many bytes were taken, if it does not know of at least half a window
+// of them.
 func (p *peer) tookSome(l *lane) {
 	if l.taken-l.told >= uint64(p.ni.host.fabric.cfg.Window)/2 {
 		p.control(packetTaken)
 	}
 }
 
-// refill sends what waits, if the window has opened.
+// refill sends waiting messages, as many as the window allows now.
 func (p *peer) refill() {
 	if p.queue.Len() > 0 {
 		p.push()

@@ -14,8 +14,10 @@ type check struct {
 	// The time at which an expect is checked. At most one of these three and window is set; none:
 	// the end of the run.
 	within, by, at time.Duration
-	window         fault  // only windowed, from and to are used; to is 0 for the end of the run
-	after          *fault // the last fault before the check; the limit of a check "within" counts from that fault
+	// span of a check "from A to B", of which only windowed, from and to are used; to is 0 for the end
+	// of the run
+	window fault
+	after  *fault // the last fault before the check; the limit of a check "within" counts from that fault
 
 	from, to time.Duration // times between which the check is evaluated, after parsing
 	column   int
@@ -26,7 +28,7 @@ type check struct {
 type claim struct {
 	name  string
 	args  Args
-	named []set  // sets of nodes in args
+	named []set  // the sets of nodes that args name
 	op    string // operator of a comparison
 	value float64
 }
@@ -98,8 +100,8 @@ func (c *cursor) claim(p *Protocol) claim {
 // maxEvaluations bounds how often conditions are evaluated in a run.
 const maxEvaluations = 100_000_000
 
-// schedule sets the times between which each check is evaluated. It returns errors for
-// times after the end of the run, and if there are too many evaluations.
+// schedule sets the times between which each check is evaluated. It returns an error for each time
+// that is after the end of the run, and one if the checks would be evaluated too often.
 func (f *File) schedule() Errors {
 	var errs Errors
 	late := func(line, column int, at time.Duration) {

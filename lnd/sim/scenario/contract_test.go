@@ -37,8 +37,8 @@ func (n carelessNet) Check(string, scenario.Args) (bool, string) { return true, 
 func (n carelessNet) Sample() []float64                          { return nil }
 func (n carelessNet) Measures() []scenario.Measure               { return nil }
 
-// TestBrokenContract: the run ends with an error that names the step, and is shrunk to the
-// commands that lead there.
+// TestBrokenContract: a machine that breaks the contract of machines ends the run with an error
+// that names the step, and Shrink leaves only the commands that cause this.
 func TestBrokenContract(t *testing.T) {
 	f, err := scenario.Parse("careless.sim", []byte(`protocol careless
 nodes 10

@@ -8,15 +8,15 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// streams keep the random numbers for different purposes apart, and from those of the network.
+// streams are mixed into the second word of a PCG's seed, so that the random numbers for sets, for faults
+// and for the network are independent of each other.
 const (
 	streamSets   = 0x5e75 << 48
 	streamFaults = 0xfa17 << 48
 )
 
-// resolve draws the sets of steps that are in order of time, and reports those
-// that contradict an earlier step. Steps for which no node is left to be drawn are
-// omitted.
+// resolve draws the nodes of all sets, step by step; list must be in order of time. It reports
+// steps that contradict an earlier step, and omits those for which no node is left to be drawn.
 func (x *expansion) resolve(list []step) ([]step, Errors) {
 	w := newWorld(x.file, x.nodes)
 	var errs Errors
@@ -44,7 +44,7 @@ func (x *expansion) resolve(list []step) ([]step, Errors) {
 	return done, errs
 }
 
-// note adds a mistake to the list, one for each line.
+// note adds a mistake to the list, unless an earlier mistake of the same line is there.
 func (x *expansion) note(errs Errors, s *step, why *mistake) Errors {
 	if slices.ContainsFunc(errs, func(e *Error) bool { return e.Line == s.line.number }) {
 		return errs
@@ -62,7 +62,7 @@ type mistake struct {
 	text   string
 }
 
-// resolveStep draws the sets of a step and applies the step to the world.
+// resolveStep draws the nodes of a step's sets and applies the step to the world.
 func (x *expansion) resolveStep(w *world, s *step, rng *rand.Rand) (ok bool, why *mistake) {
 	a := &s.action
 	if a.sets = slices.Clone(a.sets); a.sets != nil {
@@ -90,7 +90,7 @@ func (x *expansion) resolveStep(w *world, s *step, rng *rand.Rand) (ok bool, why
 	return true, nil
 }
 
-// resolvePartition draws the sets of a partition, which must not overlap.
+// resolvePartition draws the nodes of the sets of a partition, which must not overlap.
 func (x *expansion) resolvePartition(w *world, a *action, rng *rand.Rand) (bool, *mistake) {
 	w.doAll(a)
 	if len(a.sets) > 1 {

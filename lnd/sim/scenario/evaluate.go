@@ -16,14 +16,14 @@ type checker struct {
 	done    bool
 }
 
-// instants are when a run stops to look: the multiples of a few intervals, and
-// some more.
+// instants are the times at which a run stops to evaluate checks and to sample: the multiples of a
+// few intervals, and some single instants.
 type instants struct {
 	every []time.Duration
 	more  []time.Duration // further instants, in order
 }
 
-// all yields the instants in order, each once, and the end last.
+// all yields the instants in order, each once; the last one is end.
 func (x *instants) all(end time.Duration) iter.Seq[time.Duration] {
 	return func(yield func(time.Duration) bool) {
 		more := x.more
@@ -82,7 +82,7 @@ func (f *File) checkEvery() time.Duration {
 	return defaultCheckEvery
 }
 
-// evaluate evaluates the checks that count at an instant.
+// evaluate evaluates the checks whose span of time contains the instant now.
 func (r *runner) evaluate(now time.Duration) {
 	for i := range r.checks {
 		c := &r.checks[i]
@@ -94,7 +94,8 @@ func (r *runner) evaluate(now time.Duration) {
 	}
 }
 
-// decide notes what a check found at an instant, and whether that decides it.
+// decide records whether the condition of the check held at an instant, and ends the check if that
+// decides it.
 func (c *checker) decide(now time.Duration, holds bool, why string) {
 	o := &c.outcome
 	last := now >= c.check.to

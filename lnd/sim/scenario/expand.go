@@ -11,8 +11,8 @@ import (
 const (
 	maxSteps  = 100_000
 	maxVisits = 1 << 25 // most visits in one expansion, see expansion.visits
-	// stepVisits is what a step adds to the count of visits, besides its nodes, each time that
-	// resolve goes through all steps.
+	// stepVisits is what each step adds to the count of visits, besides one for each of its nodes,
+	// whenever resolve goes through all steps.
 	stepVisits = 32
 )
 
@@ -37,11 +37,13 @@ func (f *File) expand(nodes int, seed uint64) ([]step, Errors) {
 
 // expansion is the state of the function expand.
 type expansion struct {
-	file   *File
-	nodes  int
-	seed   uint64
-	list   []step // steps in order of time
-	visits int    // looks at nodes so far, each of which counts 1, and the stepVisits of steps
+	file  *File
+	nodes int
+	seed  uint64
+	list  []step // steps in order of time
+	// work done so far: one for each node that was looked at, and stepVisits for each step; bounded by
+	// maxVisits
+	visits int
 	errors Errors
 }
 

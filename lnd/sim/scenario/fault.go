@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// when says how the times of a fault are given.
+// when is the kind of a fault's times: at one instant, at every interval, or random.
 type when uint8
 
 const (

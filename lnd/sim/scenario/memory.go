@@ -20,7 +20,7 @@ func (e *MemoryError) Error() string {
 	return text + fmt.Sprintf("fewer, --nodes %d at most", e.Most)
 }
 
-// enough refuses a run that needs more memory than its limit.
+// enough returns an error if a run needs more memory than its limit.
 func (f *File) enough(o *Options) error {
 	need := func(nodes int) int64 {
 		if o.Verify {

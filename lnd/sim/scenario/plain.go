@@ -59,8 +59,8 @@ func (f *File) head() []line {
 	return head
 }
 
-// tail returns the checks and comments behind the head. A check whose times count from the
-// last fault before it gets absolute times instead.
+// tail returns the lines behind the head without the faults: checks and comments. A check whose
+// times count from the last fault before it gets absolute times instead.
 func (f *File) tail() []line {
 	var tail []line
 	begun := false
@@ -76,7 +76,7 @@ func (f *File) tail() []line {
 	return tail
 }
 
-// plain returns a check that means the same wherever it stands.
+// plain returns a check with absolute times, which means the same wherever it stands in the file.
 func (k *check) plain() *check {
 	p := *k
 	p.after = nil

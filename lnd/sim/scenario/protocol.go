@@ -21,15 +21,15 @@ type Protocol struct {
 	// Series are the quantities that Instance.Sample reads. A condition may
 	// compare them with a number.
 	Series []Quantity
-	// Levels are the levels at which the protocol runs, the default first.
+	// Levels are the levels at which the protocol can run. The first one is the default.
 	Levels []Level
 	// LeastNodes is how many nodes there must be; 0 means 1.
 	LeastNodes int
 	// CheckEvery is how often conditions are evaluated; 0 means 10 ms.
 	CheckEvery time.Duration
-	// BytesPerNode returns the memory per node for the protocol itself, and for all messages
-	// beyond one small message at a time. With it, a run that is too large is refused before it
-	// begins.
+	// BytesPerNode returns the memory that a node needs, in bytes, for the protocol itself and for
+	// its messages under way, without one small message at a time. It lets Run refuse a run that is
+	// too large before the run begins.
 	BytesPerNode func(level Level, nodes int, options Values) int64
 	// New makes the network for one run.
 	New func(*Setup) (Instance, error)
@@ -114,7 +114,7 @@ type Arg struct {
 	Choices []string // allowed words, for a value of kind Choice
 	// Least and Most bound a Count or Number; a Most of 0 means that there is no upper bound.
 	Least, Most int
-	Optional    bool // may be left out; only the last arguments may be optional
+	Optional    bool // whether the argument may be left out; only the last arguments of a list may be
 }
 
 // Quantity is something that can be measured at any time.
@@ -141,14 +141,14 @@ type Setup struct {
 	Network
 	Level   Level  // what runs on the nodes
 	Options Values // values of all options of the protocol
-	// Record gets the inputs and outputs of the machines, if the run is recorded
-	// and Protocol.Replay is set; otherwise it is nil. An Instance
-	// that writes to it is an io.Closer, and closed at the end of the run.
+	// Record gets the inputs and outputs of the machines, if the run is recorded and
+	// Protocol.Replay is set; otherwise it is nil. An Instance that writes to Record has to
+	// implement io.Closer, and is closed at the end of the run.
 	Record io.Writer
 }
 
-// Config begins the configuration of a network: the caller adds Boot, and what
-// else it wants of OnEvent, Hash and OnStep.
+// Config returns a network configuration without Boot, OnEvent, Hash and OnStep. The caller has to
+// add Boot, and those of the others that it wants.
 func Config[M any](n *Network) sim.Config[M] {
 	return sim.Config[M]{
 		Nodes: n.Nodes, Seed: n.Seed, Topology: n.Topology, AccessRate: n.AccessRate,

@@ -125,8 +125,8 @@ func (x *expansion) spoil(kind string, rng *rand.Rand) (worse, before link.Chang
 	return worse, link.Change{Fields: worse.Fields, To: base}
 }
 
-// crowded reports whether a fault of the whole network overlaps another of its kind: the
-// end of one would end both.
+// crowded reports whether a fault of the whole network would overlap another one of its kind. That
+// is not allowed, because the end of one would end both.
 func (x *expansion) crowded(pair []step) bool {
 	group := wholeNetwork(pair[0].action.verb)
 	if group == 0 {
@@ -147,8 +147,8 @@ func (x *expansion) crowded(pair []step) bool {
 	return active
 }
 
-// wholeNetwork returns the group of a verb: a verb of the same group can undo its effect for all
-// nodes. 0 stands for verbs in no group.
+// wholeNetwork returns the group of a verb: each verb can undo the effect of those in its group for
+// all nodes. 0 stands for verbs in no group.
 func wholeNetwork(verb string) int {
 	switch verb {
 	case "partition", "cut", "heal":

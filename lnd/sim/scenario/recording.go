@@ -41,7 +41,7 @@ type header struct {
 	Inputs   bool   `json:"inputs"` // the recording has chunks of inputs
 }
 
-// recording writes a recording. Its error is kept for the end.
+// recording writes the recording of a run. It keeps the first error, which end returns.
 type recording struct {
 	w   *bufio.Writer
 	err error
@@ -104,7 +104,7 @@ type playback struct {
 	r       *bufio.Reader
 	inputs  []byte        // rest of the present chunk of inputs
 	ended   bool          // the final chunk was read
-	at      time.Duration // time of the last checkpoint that was read
+	at      time.Duration // time of the latest checkpoint that was read
 	digest  uint64
 	content []byte
 }
@@ -127,8 +127,8 @@ func newPlayback(r io.Reader) (*playback, *header, error) {
 	return p, &h, nil
 }
 
-// chunk reads a chunk, which is valid until the next. The end of the file is
-// io.EOF, also within a chunk: the recording of a run that was interrupted.
+// chunk reads a chunk, which is valid until the next call. The error is io.EOF at the end of the
+// file, and also within a chunk: so ends the recording of a run that was interrupted.
 func (p *playback) chunk(limit uint64) (kind byte, content []byte, err error) {
 	if kind, err = p.r.ReadByte(); err != nil {
 		return 0, nil, err
@@ -156,7 +156,8 @@ func cutOff(err error) error {
 	return ErrRecording
 }
 
-// next reads up to the next chunk of a kind; io.EOF means there is none.
+// next skips chunks up to the next one of a kind, and returns that. The error is io.EOF if there is
+// none.
 func (p *playback) next(want byte) ([]byte, error) {
 	for !p.ended {
 		kind, content, err := p.chunk(maxChunk)

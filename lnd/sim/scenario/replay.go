@@ -14,8 +14,8 @@ type Replayed struct {
 	Nodes int    // number of nodes in the recorded run
 	Seed  uint64 // seed of the recorded run
 	Level Level  // level of the recorded run
-	// Machines says that the machines alone were given their recorded inputs;
-	// otherwise the run was made again and its digests compared.
+	// Machines says which kind of replay this was: true if the machines alone were stepped with
+	// their recorded inputs, false if the whole run was made again and its digests compared.
 	Machines  bool
 	Steps     uint64        // number of steps that were compared
 	Digest    uint64        // digest after the compared steps

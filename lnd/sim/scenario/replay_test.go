@@ -46,8 +46,8 @@ func TestReplayOfNoRecording(t *testing.T) {
 	}
 }
 
-// TestReplayTellsADifference: Replay finds a protocol that behaves otherwise than when it was
-// recorded; at level machines it names the step.
+// TestReplayTellsADifference: Replay reports an error if the protocol behaves differently than when
+// the run was recorded; at level machines the error names the step.
 func TestReplayTellsADifference(t *testing.T) {
 	for _, level := range flood.Protocol.Levels {
 		var b bytes.Buffer
@@ -80,7 +80,7 @@ func FuzzReplay(f *testing.F) {
 	}
 	f.Add(b.Bytes())
 	f.Fuzz(func(t *testing.T, b []byte) {
-		// Little memory, so that few nodes can be asked for.
+		// The limit of 17 MiB keeps damaged recordings from making runs with very many nodes.
 		_, _ = scenario.Replay(t.Context(), bytes.NewReader(b), protocols, 17<<20)
 	})
 }

@@ -74,7 +74,8 @@ type Outcome struct {
 	Text string        `json:"text"`    // the check in its usual form
 	OK   bool          `json:"ok"`      // whether the check held
 	From time.Duration `json:"from_ns"` // virtual time at which the evaluation began
-	// At is when it was decided: found true, found wrong, or the deadline.
+	// At is the virtual time at which the outcome was certain: when the condition was found true,
+	// or found false, or at the deadline.
 	At  time.Duration `json:"at_ns"`
 	Why string        `json:"why,omitempty"` // reason if the check failed
 }
@@ -99,7 +100,8 @@ func Run(ctx context.Context, f *File, o Options) (*Result, error) {
 	} else {
 		err = r.run(ctx)
 	}
-	// The recording of a run that failed is completed, too: it is the one that is most likely replayed.
+	// A run that failed is the one that is most likely replayed, so its recording is completed,
+	// too.
 	if failed := r.end(err == nil); err == nil {
 		err = failed
 	}

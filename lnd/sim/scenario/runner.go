@@ -21,15 +21,16 @@ type runner struct {
 
 	instants instants
 	checks   []checker
-	only     *checker // the run ends as soon as this check is decided; nil: the run takes its whole time
+	// if not nil, the run ends as soon as this check is decided; nil: the run takes its whole time
+	only     *checker
 	series   []Series
 	sampleAt time.Duration
 	reportAt time.Duration
 	paused   map[sim.NodeID]time.Duration // by node: when its pause is to end; only for pauses that have an end
 }
 
-// fits fills in what the options leave to the file, and refuses what cannot be
-// run.
+// fits sets the options that are zero to what the file says, and refuses a run that is not
+// possible.
 func (f *File) fits(o *Options) error {
 	if o.Nodes == 0 {
 		o.Nodes = f.Nodes

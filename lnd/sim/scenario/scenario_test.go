@@ -56,7 +56,7 @@ func expectOK(t *testing.T, f *scenario.File, res *scenario.Result) {
 	}
 }
 
-// faults are scenarios that, together, have every kind of fault.
+// faults are scenarios that, taken together, contain every kind of fault.
 var faults = []string{"lives.sim", "network.sim", "random.sim"}
 
 func TestSameSeedSameDigest(t *testing.T) {
@@ -124,7 +124,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestReplayOfStacks: at level stacks the run is made again.
+// TestReplayOfStacks: a replay at level stacks makes the whole run again.
 func TestReplayOfStacks(t *testing.T) {
 	f := parseFile(t, "random.sim")
 	var b bytes.Buffer

@@ -88,7 +88,8 @@ func (p *parser) setting(c *cursor, l *line, first word) {
 	c.i = len(c.words)
 }
 
-// once notes that the present line has what the file may have only once. It fails if an earlier line has it.
+// once records that the present line has something that may stand only once in a file. It reports
+// an error if an earlier line has it.
 func (p *parser) once(c *cursor, what string) {
 	if p.seen == nil {
 		p.seen = make(map[string]int)

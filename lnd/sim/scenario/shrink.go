@@ -55,7 +55,7 @@ type shrinker struct {
 
 	faults   []*fault // faults of the smallest file that fails so far
 	commands []*fault
-	check    int // index of the check that fails, -1 for a broken contract
+	check    int // index of the check that fails; -1: the run fails because a machine breaks its contract
 }
 
 func (s *shrinker) shrink() error {
@@ -113,15 +113,15 @@ func (s *shrinker) leaveOut() (err error) {
 	return err
 }
 
-// file is the file with some faults and commands, in order of time.
+// file returns the file with only these faults and commands, in order of time.
 func (s *shrinker) file(faults, commands []*fault) *File {
 	all := slices.Concat(faults, commands)
 	slices.SortStableFunc(all, func(a, b *fault) int { return cmp.Compare(a.at, b.at) })
 	return s.plain.with(all)
 }
 
-// consistent is the file without those faults that contradict the others: without a
-// kill, for instance, its restart is omitted, too.
+// consistent returns the file with these faults and commands, but without faults that contradict
+// the rest: if a kill was left out, for instance, the restart of the node is omitted, too.
 func (s *shrinker) consistent(faults, commands []*fault) (*File, []*fault) {
 	for {
 		f := s.file(faults, commands)
@@ -145,8 +145,8 @@ func (s *shrinker) consistent(faults, commands []*fault) (*File, []*fault) {
 	}
 }
 
-// fails runs the file with some faults and commands, and reports whether it
-// fails as the whole did.
+// fails runs the file with only these faults and commands, and reports whether it fails in the same
+// way as the whole file.
 func (s *shrinker) fails(faults, commands []*fault) (bool, error) {
 	f, _ := s.consistent(faults, commands)
 	if f == nil {
@@ -158,7 +158,9 @@ func (s *shrinker) fails(faults, commands []*fault) (bool, error) {
 	}
 	r, err := newRunner(f, s.options)
 	if err != nil {
-		return false, nil // another failure, such as too many nodes to be drawn
+		// the run has another error, such as too few nodes to draw from: it does not count as the same
+		// failure
+		return false, nil
 	}
 	if s.check >= 0 {
 		r.only = &r.checks[s.check]

@@ -36,7 +36,8 @@ func (s *shrinker) simplify() error {
 // cost is the length of the file as text, which shrinking reduces.
 func (s *shrinker) cost() int { return len(s.file(s.faults, s.commands).Format()) }
 
-// simpler returns variants of f in which one thing is simpler, for each thing the simplest first.
+// simpler returns variants of f. In each of them one thing is simpler, such as a set or a time; of
+// the variants for one thing the simplest comes first.
 func (s *shrinker) simpler(f *fault) []*fault {
 	var list []*fault
 	try := func(change func(*fault)) {

@@ -40,7 +40,7 @@ func (o *Option) form() form { return form{o.Kind, o.Choices, o.Least, o.Most} }
 
 func (a *Arg) form() form { return form{a.Kind, a.Choices, a.Least, a.Most} }
 
-// describe returns the text of what the form allows.
+// describe returns a description of the texts that the form allows, for error messages.
 func (f form) describe() string {
 	switch {
 	case f.kind == Choice:
@@ -126,7 +126,7 @@ func parseTime(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// formatTime is d as people write it: 2m, not 2m0s.
+// formatTime returns d in the usual form of a file: 2m, not 2m0s.
 func formatTime(d time.Duration) string {
 	text := d.String()
 	if short, ok := strings.CutSuffix(text, "m0s"); ok {
@@ -140,8 +140,8 @@ func formatTime(d time.Duration) string {
 
 func formatNumber(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
-// Values are the options of a protocol by name. Each of them is there and has
-// been checked, so that the methods need no error.
+// Values are the options of a protocol by name. Every option is there and its value has been
+// checked, so that the methods need no error.
 type Values map[string]string
 
 // Int is the value of an option of kind Count or Node.
@@ -156,8 +156,8 @@ func (v Values) Duration(name string) time.Duration { return Args{v[name]}.Durat
 // On is the value of an option of kind Switch.
 func (v Values) On(name string) bool { return v[name] == "on" }
 
-// Args are the arguments of a condition or verb. Their kinds have been checked, so that
-// the methods need no error; one that was left out is zero.
+// Args are the arguments of a condition or verb. Their kinds have been checked, so that the methods
+// need no error. For an argument that was left out they return zero.
 type Args []string
 
 // ParseCommand divides the text of a command to a node: the verb, and its arguments.

@@ -11,8 +11,8 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// fickle is a protocol whose machines share a number with other runs of the same process:
-// what "work" does depends on that number.
+// fickle is a protocol whose machines are not deterministic: what the command "work" does depends
+// on a number that all runs of the process share.
 func fickle() *scenario.Protocol {
 	shared := 0
 	p := *careless
@@ -38,8 +38,7 @@ func (f *fickleNode) Step(now time.Duration, in sim.Input[struct{}], _ *sim.Outp
 	return now + time.Second + time.Duration(*f.shared)
 }
 
-// TestVerify: a run that is made twice shows in which step a machine was not
-// deterministic.
+// TestVerify: a run with Verify names the step in which a machine was not deterministic.
 func TestVerify(t *testing.T) {
 	const text = "protocol fickle\nnodes 5\nrun 10s\nat 2s kill 1\nat 3s do 4 work\n"
 	for _, verify := range []bool{false, true} {
@@ -59,8 +58,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestVerifySame: deterministic machines pass, with the digest, samples and recording of a
-// run that is made once.
+// TestVerifySame: deterministic machines pass Verify, with the digest, samples and recording of a
+// run without Verify.
 func TestVerifySame(t *testing.T) {
 	for _, level := range []scenario.Level{scenario.Machines, scenario.Stacks} {
 		f := parse(t, "FILE", "protocol flood\nnodes 20\nrun 10s\nlink latency 1ms±0.5ms loss 2%\nset again 100ms\n"+

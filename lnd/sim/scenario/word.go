@@ -19,7 +19,8 @@ type word struct {
 	column int
 }
 
-// split cuts a line into its words and its comment. The mark | stands alone.
+// split divides a line into its words and its comment. The mark | is a word of its own, also
+// without blanks around it.
 func split(line string) (words []word, comment string) {
 	column, start, at := 0, -1, 0
 	end := func(i int) {
@@ -46,8 +47,8 @@ func split(line string) (words []word, comment string) {
 	return words, ""
 }
 
-// cursor reads the words of one line. Its methods take the next words, and
-// return zero once one of them was wrong: err is the first mistake.
+// cursor reads the words of one line. Each method parses the next words. Once a word was wrong, err
+// has this first mistake and all methods return zero values.
 type cursor struct {
 	file  string
 	line  int
@@ -56,7 +57,7 @@ type cursor struct {
 	err   *Error
 }
 
-// fail notes an error at the word w.
+// fail records an error at the word w, unless there is one already.
 func (c *cursor) fail(w word, format string, args ...any) {
 	if c.err == nil {
 		c.err = &Error{c.file, c.line, w.column, fmt.Sprintf(format, args...)}
@@ -85,7 +86,7 @@ func (c *cursor) take(want string) word {
 	return w
 }
 
-// accept takes the next word if it is this one.
+// accept takes the next word if it is text, and reports whether it did.
 func (c *cursor) accept(text string) bool {
 	if !c.more() || c.words[c.i].text != text {
 		return false
@@ -94,7 +95,7 @@ func (c *cursor) accept(text string) bool {
 	return true
 }
 
-// want takes the next word, which must be this one.
+// want takes the next word, which must be text.
 func (c *cursor) want(text string) {
 	if w := c.take(strconv.Quote(text)); w.text != text {
 		c.fail(w, "%q: want %q", w.text, text)
@@ -210,7 +211,9 @@ func (c *cursor) change() link.Change {
 	change, err := link.ParseChange(rest)
 	if e, ok := err.(*link.ParseError); ok {
 		c.i += min(e.Word, len(rest))
-		c.fail(c.here(), "%s", strings.Replace(e.Why, "rate, ", "", 1)) // "rate" is not allowed here, so leave it out
+		// the error lists "rate" among the allowed words, but a file must not have it here: leave it
+		// out
+		c.fail(c.here(), "%s", strings.Replace(e.Why, "rate, ", "", 1))
 	}
 	c.i = len(c.words)
 	return change

@@ -71,7 +71,7 @@ func (w *world) refuse(verb string, id sim.NodeID, now time.Duration) string {
 	return ""
 }
 
-// do notes that action a was done to node id.
+// do records that action a was done to node id.
 func (w *world) do(a *action, id sim.NodeID, now time.Duration) {
 	s := &w.state[id]
 	switch a.verb {

@@ -15,7 +15,8 @@ import (
 // Base is the part of an adapter's network that knows no protocol. What is done to nodes
 // and links has to be done through its methods.
 type Base struct {
-	// Acts is the network; its Control is nil where machines are stepped without one, see [Replay].
+	// Acts is the network. Its Control is nil where machines are stepped without a network, see
+	// [Replay].
 	sim.Acts
 	Fabric *simlnd.Fabric // fabric below stacks; nil for bare machines
 	// Log, if not nil, is the history of the run.
@@ -25,10 +26,11 @@ type Base struct {
 
 // Machines describes the programs of nodes at the level of machines. Their messages are of type M.
 type Machines[M any] struct {
-	// Boot begins an incarnation, see sim.Config. If it returns nil it has called Failed.
+	// Boot begins an incarnation, see sim.Config. If it cannot, it calls Failed and returns nil.
 	Boot    func(incarnation sim.Incarnation, kept sim.Program[M]) sim.Program[M]
 	OnEvent func(at time.Duration, node sim.NodeID, ev sim.Event) // called for each event; see sim.Config
-	// Hash digests the content of a message; nil, or Bare, leaves that out of digests.
+	// Hash digests the content of a message. If it is nil or Bare is set, digests of a run leave
+	// the content of messages out.
 	Hash func(*M) uint64
 	Bare bool // leaves the content of messages out of digests; see Hash
 	// Codec encodes messages for recordings; nil: no recordings.
@@ -56,8 +58,8 @@ func Start[M any](b *Base, on *scenario.Network, m Machines[M], to io.Writer) er
 
 // Stacks describes the programs of nodes at the level of stacks.
 type Stacks struct {
-	// Boot begins an incarnation; kept is the one before if the restart keeps state. An error ends
-	// the run.
+	// Boot begins an incarnation. kept is the incarnation before it if the restart keeps the node's
+	// state, otherwise nil. An error ends the run.
 	Boot    func(h, kept *simlnd.Host) error
 	OnEvent func(at time.Duration, node sim.NodeID, ev sim.Event) // called for each event; see sim.Config
 	// Window is the Window of simlnd.Config.
@@ -100,7 +102,7 @@ func (b *Base) Close() error {
 	return b.recorder.Close()
 }
 
-// Now is the time of the network; 0 where machines are stepped without one.
+// Now is the virtual time of the network; 0 where machines are stepped without a network.
 func (b *Base) Now() time.Duration {
 	if b.Control == nil {
 		return 0
@@ -118,14 +120,14 @@ func NodeOf(id nid.NID) sim.NodeID {
 	return node
 }
 
-// Begins notes the start of an incarnation.
+// Begins records the start of an incarnation in the history of the run.
 func (b *Base) Begins(incarnation sim.Incarnation) {
 	if b.Log != nil && b.Control != nil {
 		b.Log.Begin(incarnation)
 	}
 }
 
-// Failed ends the run with an error, such as that of an incarnation which could not begin.
+// Failed ends the run with an error, such as that of an incarnation that could not be started.
 func (b *Base) Failed(err error) {
 	if b.Control != nil {
 		b.Stop(err)

@@ -7,8 +7,8 @@ import (
 	"ulnet/lnd/sim/scenario/kit"
 )
 
-// TestAll: the answer about several things is the answer about the first thing with which
-// something is wrong.
+// TestAll: if a condition does not hold for several of the things that it is about, the answer
+// names the first of these.
 func TestAll(t *testing.T) {
 	wrong := func(text string) string { return text }
 	if ok, why := kit.All(slices.Values([]string{"", ""}), wrong); !ok || why != "" {

@@ -9,10 +9,10 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// LinkHistory is what was done to the links of a network, for an oracle that has to know what was
-// wrong with them at an earlier time. The zero value is that of a network without faults.
+// LinkHistory records what was done to the links of a network. An oracle asks it which faults the
+// links had at an earlier time. The zero value is the history of a network without faults.
 type LinkHistory struct {
-	later []LinkState // states after the first, ordered by time
+	later []LinkState // states after the first one, which has no faults; ordered by time
 }
 
 // LinkState has the partition, the cuts and the changes of links, from an instant on.
@@ -20,7 +20,7 @@ type LinkState struct {
 	sim.Cuts
 
 	at      time.Duration
-	changes []linkChange // the later ones prevail
+	changes []linkChange // changes of links in order of time; a later one overrides an earlier one
 }
 
 type linkChange struct {
@@ -71,7 +71,8 @@ func (h *LinkHistory) Since(at time.Duration) iter.Seq[*LinkState] {
 	}
 }
 
-// Quality returns the quality of the links from one node to another, which were as given at first.
+// Quality returns the quality of the links from one node to another in this state. first is the
+// quality that the links had at the beginning of the run.
 func (s *LinkState) Quality(first link.Quality, from, to sim.NodeID) link.Quality {
 	for _, c := range s.changes {
 		if c.from.Has(from) && c.to.Has(to) {

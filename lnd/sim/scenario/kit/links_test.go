@@ -9,8 +9,8 @@ import (
 	"ulnet/lnd/sim/scenario/kit"
 )
 
-// TestLinkHistory: a fault of links is found since its beginning or earlier, and since any time
-// until its end, and not after that.
+// TestLinkHistory: a fault of links is among the states since any instant before the fault ends,
+// also an instant before it begins, and not since a later one.
 func TestLinkHistory(t *testing.T) {
 	one, two := sim.Nodes(1), sim.Nodes(2)
 	lossy := link.Change{Fields: link.FieldLoss, To: link.Quality{Loss: 0.5}}

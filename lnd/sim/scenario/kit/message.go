@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Message is a message between bare machines, by a kind that the adapter numbers from 0. It
-// is not changed once it is sent.
+// Message is a message between bare machines: its encoded bytes, and its kind, which the adapter
+// numbers from 0. It is not changed once it is sent.
 type Message struct {
 	Kind uint8  // kind of message, numbered by the adapter
 	Data []byte // the bytes that the protocol would send
@@ -33,14 +33,14 @@ func Digest(h uint64, b []byte) uint64 {
 	return h
 }
 
-// Mix continues the digest h over a word.
+// Mix continues the digest h over a 64-bit word.
 func Mix(h, w uint64) uint64 {
 	hi, lo := bits.Mul64(h^w, 0x9e3779b97f4a7c15)
 	return bits.RotateLeft64(hi^lo, 17) + h
 }
 
-// Codec is the form of messages in a recording: the kind and the data. Its value is the largest
-// kind that there is.
+// Codec encodes messages for a recording, as their kind and their data. The value of a Codec is the
+// largest kind that there is.
 type Codec uint8
 
 var errMessage = errors.New("kit: no message of a recording")

@@ -16,7 +16,8 @@ type Plan struct {
 	*rand.Rand
 }
 
-// NewPlan returns an empty plan. The salt keeps kinds of plans apart.
+// NewPlan returns an empty plan. The salt is mixed into the seed, so that plans of different kinds
+// with the same seed are unlike.
 func NewPlan(seed, salt uint64) Plan { return Plan{Rand: rand.New(rand.NewPCG(seed, salt))} }
 
 // Line writes one line of the scenario.
