@@ -52,7 +52,8 @@ func (a *acceptor) admit(c net.Conn) {
 	a.tasks.Go(func() { a.handshake(h) })
 }
 
-// refuses returns why to close a connection before anything is read from it.
+// refuses returns the reason and the error if a connection has to be closed before anything is read
+// from it.
 func (a *acceptor) refuses(from netip.AddrPort) (Reason, error) {
 	switch {
 	case !from.IsValid():
@@ -127,7 +128,7 @@ func (a *acceptor) choose(h *handshake, want nid.NID) *NI {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if h.ni = a.find(want); h.ni != nil {
-		h.ni.tasks.Add(1) // undone by leave, for which Shutdown waits after it has called remove
+		h.ni.tasks.Add(1) // leave calls Done; after remove, Shutdown waits for that
 	}
 	return h.ni
 }

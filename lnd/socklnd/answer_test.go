@@ -13,7 +13,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// ack sends an ACK whose header names a NID, to go by the connections of target.
+// ack sends an ACK to target. The header has another destination NID, the parameter named, but the ACK
+// has to leave on the connections of target.
 func (h *host) ack(named nid.NID, target nid.ProcessID) {
 	m := &lnd.Message{Target: target}
 	m.Header = wire.Header{SrcNID: h.ni.nid, SrcPID: nid.LustrePID, DestNID: named, DestPID: nid.LustrePID}

@@ -30,10 +30,10 @@ type batch struct {
 	bytes       [batchMemory]byte
 	used        int          // number of bytes in use
 	records     []lnd.Record // records of the inline messages
-	copies      int          // number of their copies
+	copies      int          // number of the copies of these messages, see lnd.Inline
 	owner       any          // Owner of the inline messages, the same for all of them
 	inlineBytes int          // bytes of the inline messages, which come first in the array bytes
-	latest      int          // where the latest inline message begins
+	latest      int          // index in the array bytes at which the latest inline message begins
 	header      wire.Header  // header of an inline message; the latest one differs from it in the last bytes alone, see varying
 	messages    []*lnd.Message
 	unfit       []*lnd.Message // messages that cannot be encoded

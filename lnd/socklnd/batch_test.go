@@ -22,11 +22,11 @@ type upBatches struct {
 	repeat int                            // messages that repeated a header
 	ended  int
 	again  int  // messages that were offered all at once
-	takes  bool // what offered returns: whether it takes the messages
+	takes  bool // the result of offered: true takes all offered messages at once
 }
 
-// parse checks and notes a message. It returns true for every second message that brings its
-// payload along.
+// parse checks and records a message. It returns true for every second message whose payload has
+// come along: the test takes that payload at once.
 func (b *upBatches) parse(t testing.TB, d *lnd.Delivery) (takes bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -53,7 +53,7 @@ func (b *upBatches) parse(t testing.TB, d *lnd.Delivery) (takes bool) {
 	return b.parsed%2 == 0
 }
 
-// offered notes n messages that are equal to the latest one.
+// offered checks and counts an offer of n messages that are equal to the latest one.
 func (b *upBatches) offered(t testing.TB, d *lnd.Delivery, n int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

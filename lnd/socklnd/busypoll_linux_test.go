@@ -72,10 +72,11 @@ func TestBusyPoll(t *testing.T) {
 	two, toTwo := streamPair(t, poll)
 	second := read(two)
 	_, _ = toTwo.Write([]byte{2})
-	await(t, second, 2) // arrives whether or not the first reader still polls
+	await(t, second, 2) // second gets its data whether or not the first reader still polls
 	third, toThree := streamPair(t, poll)
 	first = again(t, poll, one, toOne, first)
-	_, _ = toThree.Write([]byte{3}) // the reader of this connection is busy elsewhere
+	// no goroutine reads this connection yet, as if its reader were busy elsewhere
+	_, _ = toThree.Write([]byte{3})
 	if !lndtest.Poll(func() bool { return !poll.taken.Load() }) {
 		t.Error("the first reader does not see that another one has to be run")
 	}

@@ -59,7 +59,9 @@ func TestChecksumVectors(t *testing.T) {
 		if got := h.wantArrivals(1)[0]; string(got.payload) != "payload!" {
 			t.Errorf("got %q", got.payload)
 		}
-		go p.send(sumNoop) // the checksum is good, but no message has the cookie
+		// the checksum is right, but no message of ours has this cookie: the connection ends because of
+		// BadAck
+		go p.send(sumNoop)
 		p.expectEnd()
 		synctest.Wait()
 		h.wantCount(BadChecksum, 0)
@@ -195,7 +197,7 @@ func TestInjectedChecksumError(t *testing.T) {
 	if counted := func() bool { return b.ni.counts[BadChecksum].Load() > 0 }; !lndtest.Poll(counted) {
 		t.Error("it is not counted")
 	}
-	for n := 1; len(b.arrivals()) == 0; n++ { // send until the back-off is over
+	for n := 1; len(b.arrivals()) == 0; n++ { // messages fail until the back-off is over
 		a.wantFinalized(n)
 		a.put(b.id(), pattern(100))
 	}

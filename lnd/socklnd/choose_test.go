@@ -58,7 +58,7 @@ func TestPriorityPasses(t *testing.T) {
 			m.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: i})
 			m.Priority = i == 3
 			h.ni.Send(m)
-			synctest.Wait() // the first message is being written
+			synctest.Wait() // after the first message: wait until it is being written
 		}
 		for _, p := range []*probe{k.bulkOut, k.control, k.control, k.control} {
 			b := p.read(24 + 72 + 8)

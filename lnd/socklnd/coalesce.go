@@ -34,8 +34,8 @@ type coalescing struct {
 	vain    int  // value of atOnce after the latest delay in vain; each delay that is not in vain halves it
 }
 
-// schedule leaves what waits to a drain, which begins at once or later. The caller holds mu and owns the
-// sending side.
+// schedule leaves the messages that wait to a drain, which begins at once or later. The caller
+// holds mu and owns the sending side.
 func (w *writer) schedule() {
 	if w.coalesces() {
 		w.delay()

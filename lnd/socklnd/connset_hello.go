@@ -31,7 +31,7 @@ func (s *connSet) hello(now time.Duration, in setInput, out *setOutput) {
 // limit is how many connections of a type a peer may open.
 func (s *connSet) limit(in setInput) int {
 	switch {
-	case in.sameHost: // kernels allow any number within a host
+	case in.sameHost: // kernels do not limit connections within one host
 		return maxConnsPerPeer
 	case in.ctype == ksock.Control:
 		return 1

@@ -158,7 +158,8 @@ func (r *datagramReader) packet(i int, p *packet) {
 	}
 }
 
-// note reads a control message into p. The numbers of the message are in host byte order.
+// note reads one control message, which came with a datagram, into p. Its numbers are in host byte
+// order.
 func (p *packet) note(h *unix.Cmsghdr, data []byte) {
 	switch {
 	case h.Level == unix.IPPROTO_IP && h.Type == unix.IP_PKTINFO && len(data) >= unix.SizeofInet4Pktinfo:

@@ -116,7 +116,7 @@ func TestUserspacePeers(t *testing.T) {
 		}
 		_, _ = first.Write(kernelPut(t, 77, pattern(20)))
 		first.expect(noop(0, 77)) // the NOOP comes on the CONTROL connection, its only one
-		synctest.Wait()           // wait until the connection second, which has its answer, is in use
+		synctest.Wait()           // wait until our NI uses the connection second, whose HELLO it has answered
 		peers := h.ni.Snapshot().Peers
 		if len(peers) != 2 || len(peers[0].Conns) != 1 || len(peers[1].Conns) != 1 || peers[0].Conns[0].Type != ksock.Control {
 			t.Fatalf("peers %+v", peers)

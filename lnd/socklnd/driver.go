@@ -23,7 +23,7 @@ type Driver struct {
 
 var _ lnd.Driver = (*Driver)(nil)
 
-// New returns a driver with the given tunables, or an errConfig.
+// New returns a driver with the given tunables. The error wraps errConfig.
 func New(cfg Config) (*Driver, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err

@@ -7,8 +7,8 @@ import (
 	"ulnet/lnd/socklnd/ksock"
 )
 
-// answered is a connection from which a handshake arrives. It calls a function when our HELLO is
-// written to it. When the handshake is read, it is silent until over is closed.
+// answered is a fake connection. Reads return the bytes of a handshake, and then block until over
+// is closed. The first write, which is our HELLO, calls the function in the field then.
 type answered struct {
 	replayConn
 	then func()
@@ -38,7 +38,8 @@ func (c *answered) isClosed() bool {
 	return c.closed
 }
 
-// shaking is an acceptor that allows one unfinished handshake at a time, and the handshake that it has.
+// shaking is an acceptor that allows one unfinished handshake at a time, with one handshake in
+// progress.
 type shaking struct {
 	h    *host
 	a    *acceptor
@@ -59,14 +60,15 @@ func (x *shaking) handshake(c *answered) *handshake {
 	return &handshake{shake: newShake(x.h.ni, c, false, time.Minute)}
 }
 
-// enter lets a further handshake begin, and returns those that are evicted for it.
+// enter lets another handshake begin, and returns those that are evicted to make room.
 func (x *shaking) enter() []*handshake {
 	evicted, _ := x.a.enter(x.handshake(new(answered)))
 	return evicted
 }
 
-// TestEstablishedIsNotEvicted: a connection belongs to its peer, but the goroutine of its handshake has
-// not ended. A further connection does not close it.
+// TestEstablishedIsNotEvicted: a connection belongs to its peer already, but the goroutine of its
+// handshake has not ended yet. Another connection, for which a handshake has to be evicted, does
+// not close the first one.
 func TestEstablishedIsNotEvicted(t *testing.T) {
 	x := newShaking(t)
 	x.a.enter(x.hs)

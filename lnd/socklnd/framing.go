@@ -52,8 +52,8 @@ func (f *framing) appendHeaders(b []byte, h *wire.Header, cookie uint64) ([]byte
 	return h.AppendBinary(b)
 }
 
-// parse parses an LNet header, for which b is long enough, to h. The error is
-// nid.ErrSize.
+// parse parses the LNet header at the beginning of b, which must be long enough, into h. The error
+// is nid.ErrSize.
 func (f *framing) parse(h *wire.Header, b []byte) (err error) {
 	if f.lnetSize == wire.LargeHeaderSize {
 		*h, _, err = wire.ParseLargeHeader(b)

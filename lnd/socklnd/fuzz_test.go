@@ -193,7 +193,8 @@ func FuzzReceive(f *testing.F) {
 		f.Add(b, uint16(math.MaxUint16), uint8(v-ksock.V1))
 		f.Add(b, uint16(1), uint8(v-ksock.V1))
 		f.Add(b[:len(b)-1], uint16(100), uint8(v-ksock.V1))
-		f.Add(b, uint16(100), uint8(v)) // the same bytes in the next version
+		// the same bytes, as if they were spoken in the next version
+		f.Add(b, uint16(100), uint8(v))
 	})
 	f.Fuzz(func(t *testing.T, data []byte, step uint16, v uint8) {
 		version := ksock.Version(v)%ksock.V4 + ksock.V1
@@ -257,9 +258,9 @@ func (c *replayConn) checkAcks(t *testing.T, cookies []uint64) {
 	}
 }
 
-// FuzzOpening feeds bytes to the passive side of the handshake: it ends in a peer or in exactly
-// one counted reason, and in nothing else. The peer's NID is of the NI's net. With source_address:
-// check, which an even step selects, it has the address of the other end.
+// FuzzOpening feeds bytes to the passive side of the handshake. The connection becomes one of a
+// peer, or it is refused and exactly one reason is counted. The peer's NID is of the NI's net. With
+// source_address: check, which an even step selects, that NID has the address of the other end.
 func FuzzOpening(f *testing.F) {
 	for _, opening := range []string{
 		request + helloCtl, request + inVersion2(helloIn), request + helloCtl[:35], "0071ceac 07000000",

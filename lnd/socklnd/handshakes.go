@@ -8,9 +8,10 @@ import (
 // handshake is the handshake of one accepted connection, which belongs to no peer yet.
 type handshake struct {
 	*shake
-	ni      *NI           // NI that the peer wants; nil while unknown; guarded by acceptor.mu
-	element *list.Element // nil when it has left the list; guarded by acceptor.mu
-	evicted atomic.Bool   // whether the handshake was closed to make room
+	ni *NI // NI that the peer wants; nil while unknown; guarded by acceptor.mu
+	// place in the list of handshakes; nil once it has left the list; guarded by acceptor.mu
+	element *list.Element
+	evicted atomic.Bool // whether the handshake was closed to make room
 }
 
 // handshakes are the handshakes of an acceptor, whose mu guards them. Their number is bounded. At

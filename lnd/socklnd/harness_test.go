@@ -72,13 +72,13 @@ type host struct {
 	ups      []nid.ProcessID
 	downs    []error
 	broken   []error // errors given to Delivered
-	gone     int     // number of deliveries given up
+	gone     int     // number of calls of Abandon that gave a held message up
 
 	upBatches upBatches
 
 	// parse, if set, answers Parse; by default every payload is taken.
 	parse func(h *host, d *lnd.Delivery) (lnd.Answer, error)
-	// taken, if set, makes Abandon answer that Recv is on its way.
+	// If taken is set, Abandon returns false, as if lnet was about to call Recv.
 	taken bool
 	// delivered and finalized, if set, are called before Delivered and Finalize record the message.
 	delivered func(d *lnd.Delivery)
@@ -140,7 +140,7 @@ func (h *host) conns() (n int) {
 }
 
 // awaitConns waits until n connections are established. No upcall reports connections after the
-// first one, so it looks again and again.
+// first one, so it polls.
 func (h *host) awaitConns(n int) {
 	h.t.Helper()
 	for begin := time.Now(); h.conns() < n; runtime.Gosched() {

@@ -294,7 +294,7 @@ func TestPassiveWinsRace(t *testing.T) {
 		h, l := dialScene(t, Config{})
 		h.put(probeID)
 		ours := l.accept(t)
-		for range 2 { // the second answer is the same as the first
+		for range 2 { // both connections of the peer get the same answer
 			theirs := l.net.connect(t, "10.0.0.1:1023", "10.0.0.2:988")
 			go theirs.send(request, helloCtl)
 			theirs.expect(refused)

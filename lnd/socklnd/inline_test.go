@@ -265,7 +265,9 @@ func TestPostUrgent(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		u, k := postingHost(t)
 		before := 0
-		for len(u.ends) == before { // until the peer, which does not read, has room for no more
+		// post until our side has buffered messages, because the peer, which does not read, takes no
+		// more
+		for len(u.ends) == before {
 			u.post(probeID, pattern(800))
 			synctest.Wait()
 			before++
@@ -278,7 +280,9 @@ func TestPostUrgent(t *testing.T) {
 		m := newPut(u.id(), probeID, urgent)
 		m.Priority = true
 		for _, c := range u.ni.allPeers()[0].conns {
-			if c.tx.posted != nil { // Send may choose another connection, whose buffers are empty
+			// push is called instead of Send, which might choose another connection, whose buffers are
+			// empty
+			if c.tx.posted != nil {
 				c.peer.mu.Lock()
 				u.ni.messages.Begin()
 				c.tx.push(m)

@@ -34,7 +34,7 @@ func TestOwnDatagrams(t *testing.T) {
 	for range 10 {
 		cast(x, a, b)
 	}
-	cast(y, b, a) // x would have received its own datagrams before this one
+	cast(y, b, a) // if x received its own datagrams, they would have come before this one
 	if n := x.counts[DatagramOwn].Load(); n != 0 {
 		t.Errorf("%d datagrams came back", n)
 	}

@@ -11,10 +11,10 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// castQueue is the queue of datagrams to send. One goroutine at a time runs it: the first that
-// finds no other one running it. That goroutine also sends the datagrams that others queue
-// meanwhile. So datagrams leave in order, and a handler that sends from inside Finalize does not
-// recurse.
+// castQueue is the queue of datagrams to send. One goroutine at a time sends them (runs the queue):
+// a goroutine that queues a datagram while no other one runs the queue. It also sends the datagrams
+// that others queue meanwhile. So datagrams leave in order, and a handler that sends from inside
+// Finalize does not recurse.
 type castQueue struct {
 	mu      sync.Mutex
 	queue   lnd.Queue // messages to send; guarded by mu

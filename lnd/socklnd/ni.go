@@ -45,7 +45,7 @@ type NI struct {
 
 	cast casting // state of multicast
 
-	recent   shell.Recent[peer] // targets of earlier messages
+	recent   shell.Recent[peer] // cache of peers, by which most messages find their peer without the lock mu
 	messages shell.Messages     // messages that are not finalized; once it is closed no new ones are taken
 	dials    shell.Messages     // attempts to connect that are under way; once it is closed no more begin
 	dying    chan struct{}      // closed when all goroutines and connections have to end
@@ -90,7 +90,7 @@ func (ni *NI) Send(m *lnd.Message) {
 // Recv implements lnd.NI.
 func (ni *NI) Recv(d *lnd.Delivery) { d.Driver.(*conn).rx.recv() }
 
-// finalize ends the driver's ownership of m. The caller holds no lock.
+// finalize finalizes m, which the driver then owns no longer. The caller holds no lock.
 func (ni *NI) finalize(m *lnd.Message, err error) {
 	ni.up.Finalize(m, err)
 	ni.messages.End()
@@ -187,7 +187,8 @@ func (ni *NI) Shutdown(ctx context.Context) error {
 	for _, p := range peers {
 		p.shutdown()
 	}
-	_ = ni.messages.Wait(context.Background()) // goroutines that still write will fail soon
+	// goroutines that still write get an error soon, so this wait is short
+	_ = ni.messages.Wait(context.Background())
 	ni.tasks.Wait()
 	if ni.acceptor != nil {
 		ni.acceptor.wait()

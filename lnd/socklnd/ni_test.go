@@ -155,7 +155,7 @@ func TestShutdownAwaitsUpcalls(t *testing.T) {
 		ended := make(chan struct{})
 		go func() { _ = h.ni.Shutdown(context.Background()); close(ended) }()
 		synctest.Wait()
-		close(failing) // lets the last message be finalized
+		close(failing) // now the last message can be finalized
 		synctest.Wait()
 		select {
 		case <-ended:

@@ -35,7 +35,7 @@ func (ni *NI) SetTimeout(d time.Duration) {
 	ni.rescan()
 }
 
-// rescan sets the time of the next scan by the time-out in force.
+// rescan sets the time of the next scan anew, after the time-out in force has changed.
 func (ni *NI) rescan() {
 	ni.mu.Lock()
 	defer ni.mu.Unlock()

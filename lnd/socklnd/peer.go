@@ -58,7 +58,7 @@ func (p *peer) send(m *lnd.Message) bool {
 	c := p.routes.forMessage(m, p.ni.cfg.MinBulk)
 	if c == nil && !p.userFlagged() {
 		p.mu.Unlock()
-		p.ni.up.Waits(m) // without locks, and before another goroutine can finalize m
+		p.ni.up.Waits(m) // called without locks, and before another goroutine can finalize m
 		p.mu.Lock()
 		if p.removed {
 			p.mu.Unlock()
@@ -82,8 +82,8 @@ func (p *peer) send(m *lnd.Message) bool {
 	return true
 }
 
-// use notes that c carries a message, for the choice of the connection that was used the longest
-// ago. The caller holds p.mu.
+// use records that c carries a message: a later message may take the connection that was used the
+// longest ago. The caller holds p.mu.
 func (p *peer) use(c *conn) {
 	if !p.ni.cfg.FirstIdle {
 		p.sequence++

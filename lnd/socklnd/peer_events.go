@@ -6,7 +6,7 @@ import (
 	"ulnet/lnd"
 )
 
-// event is a report to lnet or the log, made once no lock is held.
+// event is something to report to lnet or to write to the log, once no lock is held.
 type event struct {
 	kind   eventKind
 	failed lnd.Queue

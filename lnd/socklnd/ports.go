@@ -47,7 +47,8 @@ func (ni *NI) connect(ctx context.Context, remote netip.AddrPort) (net.Conn, Rea
 }
 
 // connectUnreserved opens a connection from any port, if the configuration of this NI allows
-// unprivileged use. Otherwise it returns why and cause, which say why there is no reserved port.
+// unprivileged use. Otherwise it returns its arguments why and cause, which say why there is no
+// reserved port.
 func (ni *NI) connectUnreserved(ctx context.Context, remote netip.AddrPort, why Reason, cause error) (net.Conn, Reason, error) {
 	if ni.cfg.Accept != AcceptTrust && ni.cfg.AcceptPort <= maxPrivilegedPort {
 		return nil, why, cause
@@ -73,7 +74,7 @@ func connectReason(ctx context.Context) Reason {
 	return ConnectFailed
 }
 
-// listenError adds to a refusal of the accept port what to do about it.
+// listenError adds advice to an error of binding the accept port.
 func listenError(err error, port uint16) error {
 	if errors.Is(err, syscall.EACCES) {
 		return fmt.Errorf("socklnd: listening on port %d needs %s: %w", port, permitted(port), err)

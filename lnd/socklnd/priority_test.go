@@ -64,7 +64,7 @@ func TestPriorityOvertakesBulk(t *testing.T) {
 				h.putUrgent(urgent)
 				wantFirst(t, in[0], urgent)
 				synctest.Wait()
-				h.wantFinalized(2) // the opening message and the urgent one
+				h.wantFinalized(2) // the message that opened the connections, and the urgent one
 				for _, p := range bulk {
 					for range depth {
 						p.read(lnetHeaders + 1<<20)

@@ -74,7 +74,7 @@ func TestRaceLost(t *testing.T) {
 		bulkIn.send(of3(replyNone))
 		bulkIn.expectEnd()
 		s.opens("10.0.0.3:1022", helloIn, answerOut)
-		again := s.l.accept(t) // the connection that the peer has just opened ended the pause, and so started this dial
+		again := s.l.accept(t) // the peer's new connection has ended the pause, and so started this dial
 		again.expect(of3(dialIn))
 		again.send(of3(replyNone))
 		s.opens("10.0.0.3:1021", helloOut, answerIn)
@@ -147,7 +147,7 @@ func TestPeerLost(t *testing.T) {
 		h.put(probeID)
 		conns := l.openAll(t)
 		conns[0].read(lnetHeaders)
-		synctest.Wait() // until all connections are established here, too
+		synctest.Wait() // wait until all connections are established on our side, too
 		_ = l.Close()
 		for _, c := range conns {
 			c.Close()
@@ -237,7 +237,7 @@ func TestBusyConnectionIsAvoided(t *testing.T) {
 		l.answered(t, dialIn, replyOut)
 		free := l.answered(t, dialOut, replyIn)
 		synctest.Wait()
-		h.put(probeID, pattern(1<<20)) // on the first connection, which the peer does not read
+		h.put(probeID, pattern(1<<20)) // occupies the first connection, which the peer does not read
 		for range 5 {
 			h.put(probeID, pattern(2000))
 			if got := free.read(lnetHeaders + 2000); len(got) != lnetHeaders+2000 {

@@ -23,7 +23,7 @@ type rawStream struct {
 	rc    syscall.RawConn
 	poll  *polling
 	muted bool // arriving data wakes no thread, see mute
-	polls bool // the latest busy-polling has found data of this socket
+	polls bool // the latest busy-polling has found data of this socket, so the next read mutes it
 
 	// The function that reads, and the arguments and results of the read in progress.
 	readFn  func(fd uintptr) bool
@@ -185,7 +185,8 @@ func (s *rawStream) awaitHangUp() bool {
 func (s *rawStream) unread() bool {
 	there := true
 	_ = s.rc.Control(func(fd uintptr) { // an error means that the socket is closed; its end counts as unread
-		n, _ := unix.IoctlGetInt(int(fd), unix.SIOCINQ) // polled alone would find data only once SO_RCVLOWAT bytes have come
+		// polled alone would not see fewer bytes than SO_RCVLOWAT says
+		n, _ := unix.IoctlGetInt(int(fd), unix.SIOCINQ)
 		there = n > 0 || polled(fd, unix.POLLIN)
 	})
 	return there

@@ -26,7 +26,7 @@ import (
 // pooled buffer.
 type reader struct {
 	c      *conn
-	bytes  []byte      // all of small or of buf; nil while nothing is buffered
+	bytes  []byte      // the whole of small or of the memory of buf; nil while nothing is buffered
 	buf    *readBuffer // receive buffer from a pool
 	r, w   int         // bytes[r:w] are received and not consumed yet
 	window int         // number of bytes to read ahead
@@ -314,7 +314,8 @@ func (r *reader) readv(v *vector) (int, *Error) {
 	return n, nil
 }
 
-// count notes that n bytes have arrived now.
+// count adds n bytes that have arrived to the connection's counter, and sets readAt to the present
+// time.
 func (r *reader) count(n int) {
 	r.readAt = r.c.peer.ni.clock.Now()
 	r.c.rxBytes.Add(uint64(n))

@@ -19,8 +19,8 @@ const maxData = 4 << 10
 // payload_length and the command.
 const varying = 44
 
-// repeats reports whether the header of the next message is there, and begins with the same bytes as
-// the one before.
+// repeats reports whether the whole header of the next message is buffered, and begins with the
+// same bytes as the one before.
 func (r *reader) repeats() bool {
 	n := r.c.framing.overhead()
 	if r.latest < 0 || r.w-r.r < n {

@@ -31,13 +31,13 @@ func (r *reader) message() *Error {
 	return r.handUp(h.Request())
 }
 
-// messageHeader receives the header before the LNet header, which is all there
-// is to a NOOP.
+// messageHeader receives the message header, which precedes the LNet header. A NOOP has nothing else.
 func (r *reader) messageHeader() (ksock.MsgHeader, *Error) {
 	if err := r.need(ksock.MsgHeaderSize); err != nil {
 		return ksock.MsgHeader{}, err
 	}
-	h, _, _ := ksock.ParseMsgHeader(r.bytes[r.r:r.w], r.c.bigEndian) // need has ensured the length, so there is no error
+	// the call of need has made sure that the header is complete, so there is no error
+	h, _, _ := ksock.ParseMsgHeader(r.bytes[r.r:r.w], r.c.bigEndian)
 	r.consume(ksock.MsgHeaderSize)
 	if h.Type != ksock.Noop && h.Type != ksock.LNet {
 		return h, r.error(BadMessageType, ksock.ErrMsgType)
@@ -95,7 +95,7 @@ func (r *reader) handUp(cookie uint64) *Error {
 	return r.takePayload(cookie)
 }
 
-// takeHeld goes on with a held message that a follower has left.
+// takeHeld continues a held message that a follower has left to the connection's own goroutine.
 func (r *reader) takeHeld() *Error {
 	r.leftHeld = false
 	if !r.hold() {
@@ -110,7 +110,7 @@ func (r *reader) takePayload(cookie uint64) *Error {
 	return r.complete(r.payload())
 }
 
-// takeRest goes on with a payload of which a follower has read a part.
+// takeRest continues a payload of which a follower has read a part.
 func (r *reader) takeRest() *Error { return r.complete(r.restOfPayload()) }
 
 // complete completes the message when its payload was received, or when that has failed.

@@ -183,8 +183,8 @@ func TestHoldOfLostPeer(t *testing.T) {
 	})
 }
 
-// TestShortSink: lnet gives less memory than it says, whether the payload arrived along with
-// the header or later. The message fails.
+// TestShortSink: lnet gives a sink that has less memory than its Length says, whether the payload
+// arrived along with the header or later. The message fails.
 func TestShortSink(t *testing.T) {
 	for _, size := range []int{100, 100_000} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {

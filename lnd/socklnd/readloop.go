@@ -14,8 +14,8 @@ import (
 // goroutine.
 var _ readloop.Source = (*reader)(nil)
 
-// interrupted is what reading returns when the follower must not wait for more bytes. The reader
-// keeps what has come, and the connection goes on.
+// interrupted is the error of a read in which the follower must not wait for more bytes. The reader
+// keeps the bytes that have come, and the connection goes on.
 var interrupted = &Error{Err: errors.New("socklnd: the follower waits no more")}
 
 // maxAbsence is how long the read loop may be idle, with no goroutine that reads, while bytes lie unread.

@@ -15,7 +15,7 @@ import (
 	"ulnet/lnd/readloop"
 )
 
-// cutConn writes everything in pieces of step bytes.
+// cutConn is a connection that writes everything in pieces of step bytes.
 type cutConn struct {
 	net.Conn
 	step int
@@ -50,7 +50,7 @@ func (e *eager) Waiting() bool {
 	return e.interrupts
 }
 
-// take notes the delivery d and its read loop.
+// take records the number of messages and the read loop of the delivery d.
 func (e *eager) take(d *lnd.Delivery) {
 	e.mu.Lock()
 	e.got++

@@ -14,7 +14,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// reading is a follower that waits until the next message is delivered.
+// reading is a follower whose wait ends with the next message that is delivered.
 type reading struct {
 	waiting atomic.Bool
 	inside  atomic.Int64 // number of deliveries that Receive made
@@ -73,7 +73,7 @@ func (l *readLoopPair) put(size int) {
 	l.a.put(l.b.id(), pattern(size))
 }
 
-// request requests the loop, and makes a message arrive after which it is handed over.
+// request requests the read loop, and makes a message arrive, after which the loop is handed over.
 func (l *readLoopPair) request() {
 	l.Helper()
 	l.by.waiting.Store(true)
@@ -261,7 +261,9 @@ func TestReadLoopEnds(t *testing.T) {
 // TestReadLoopUnused: an unused loop goes back to the connection.
 func TestReadLoopUnused(t *testing.T) {
 	l := newReadLoopPair(t)
-	l.loop.SetMaxAbsence(200 * time.Millisecond) // a loop without unread bytes is taken back only after 20 times as long: the second message comes before that
+	// a loop without unread bytes is taken back only after 20 times this time: the second message comes
+	// before that
+	l.loop.SetMaxAbsence(200 * time.Millisecond)
 	l.request()
 	loop := l.loop
 	l.put(8)
@@ -306,7 +308,7 @@ func TestReadLoopWithdrawn(t *testing.T) {
 	l.b.delivered = func(*lnd.Delivery) {} // from now on the follower waits without end
 	l.by.waiting.Store(true)
 	l.loop.Request(l.by)
-	for range 3 { // the third is read after the second was handled
+	for range 3 { // the third message is read from the socket only after the second one was handled
 		l.put(8)
 		l.b.wantArrivals(l.payloads)
 	}

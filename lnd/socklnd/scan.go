@@ -66,8 +66,8 @@ func (ni *NI) scan() {
 	}
 }
 
-// remove marks p as removed if it has no state that would be lost. A peer that backs off
-// stays until its next try would be allowed.
+// remove marks p as removed if it has no state that would be lost. A peer with a failed dial stays
+// for one more interval of its back-off after the next dial is allowed, see connSet.idle.
 func (p *peer) remove(now time.Duration) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

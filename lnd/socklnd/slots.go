@@ -53,7 +53,7 @@ func (ps *slots) take(a *acceptor, from origin) *slot {
 	return &slot{acceptor: a, from: from, taken: true}
 }
 
-// release makes p free. Further calls do nothing.
+// release makes the slot p free. Further calls with p do nothing.
 func (ps *slots) release(p *slot) {
 	if !p.taken {
 		return

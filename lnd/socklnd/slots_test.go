@@ -17,16 +17,16 @@ import (
 	"ulnet/lnd/lndtest/effort"
 )
 
-// claims returns the HELLO of a kernel with the i-th of many addresses in 10.0.0.0/8. Tests send
-// these HELLOs from one address, which needs source_address: off.
+// claims returns, in hex, the HELLO of a kernel with the i-th of many addresses in 10.0.0.0/8.
+// Tests send these HELLOs from one address, which needs source_address: off.
 func claims(i int) string {
 	var addr [4]byte
 	binary.LittleEndian.PutUint32(addr[:], 0x0a400000+uint32(i))
 	return strings.Replace(helloCtl, "0100000a00000200", fmt.Sprintf("%x00000200", addr), 1)
 }
 
-// crowd opens n connections from 10.0.0.9, each with a HELLO of its own, and
-// returns those that were let in.
+// crowd opens count connections from 10.0.0.9, each with a HELLO of its own, and returns those that
+// were accepted.
 func crowd(t *testing.T, n *memNet, port int, count int) (in []*probe) {
 	t.Helper()
 	for i := range count {
@@ -157,7 +157,9 @@ func TestConnectsAndResets(t *testing.T) {
 			p := n.connect(t, fmt.Sprintf("10.0.0.9:%d", 10_000+i), "10.0.0.2:988")
 			send := unhex(t, request+claims(i)+pingGet)[:cuts[i%len(cuts)]]
 			_, _ = p.Write(send[:min(len(send), 72)])
-			if i%len(cuts) > 4 { // this client sends the ping, after the answer to its HELLO
+			// in these rounds the client reads the answer to its HELLO and then sends the rest:
+			// nothing, or the ping
+			if i%len(cuts) > 4 {
 				p.read(56)
 				_, _ = p.Write(send[72:])
 			}

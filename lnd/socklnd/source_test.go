@@ -206,7 +206,7 @@ func TestDialsFromOwnAddress(t *testing.T) {
 				b := start(t, addrs[1], n.config(Config{AcceptPort: 9988}))
 				a.put(b.id(), pattern(8))
 				b.wantArrivals(1)
-				synctest.Wait() // until all connections are established
+				synctest.Wait() // wait until all connections are established
 				n.mu.Lock()
 				defer n.mu.Unlock()
 				for _, local := range n.dials {

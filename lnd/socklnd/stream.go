@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// stream moves the bytes of one connection. There are two implementations: rawStream makes system
-// calls that never block in the socket, plainStream uses any net.Conn. One goroutine reads and one
-// writes at a time. Closing the net.Conn ends every wait.
+// stream moves the bytes of one connection. There are two implementations: rawStream calls the
+// operating system on a non-blocking socket, plainStream uses any net.Conn. One goroutine reads and
+// one writes at a time. Closing the net.Conn ends every wait.
 type stream interface {
 	// readIdle waits until bytes are there, and only then takes a buffer from the pool and
 	// reads at most limit bytes to it. The caller releases it. With a limit of no more than

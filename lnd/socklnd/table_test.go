@@ -7,8 +7,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestTableOfCrowd: the table of peers gives up the memory of a crowd that has
-// left it.
+// TestTableOfCrowd: when many peers have come and gone, the table of peers frees their memory.
 func TestTableOfCrowd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newMemNet()

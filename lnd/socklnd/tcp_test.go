@@ -39,7 +39,7 @@ func TestExchange(t *testing.T) {
 	}
 }
 
-// pattern returns n bytes that differ from their neighbors.
+// pattern returns n bytes of which each differs from its neighbors.
 func pattern(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -67,8 +67,8 @@ func TestBothDial(t *testing.T) {
 	}
 }
 
-// TestBothSaturate: two nodes that answer each 1 MiB with 1 MiB, many at once in both
-// directions, keep reading however much they have to write.
+// TestBothSaturate: two nodes send each other messages of 1 MiB, many at once, and answer each with
+// 1 MiB. Both keep reading however much they have to write.
 func TestBothSaturate(t *testing.T) {
 	f := newTCPFabric()
 	a := start(t, "127.0.0.1", f.config(Config{}))
@@ -143,7 +143,7 @@ func TestPeerRestart(t *testing.T) {
 	a := start(t, "127.0.0.1", f.config(Config{MinReconnect: 10 * time.Millisecond}))
 	for incarnation := range uint64(5) {
 		b := start(t, "127.0.0.2", f.config(Config{}), func(c *lnd.Config) { c.Incarnation = incarnation })
-		for len(b.arrivals()) == 0 { // until the back-off is over
+		for len(b.arrivals()) == 0 { // the node is dialled again once the back-off is over
 			a.mu.Lock()
 			n := len(a.finished)
 			a.mu.Unlock()
@@ -164,7 +164,7 @@ func TestUnfitMessage(t *testing.T) {
 	a.wantFinalized(1)
 	bad := &lnd.Message{Target: b.id()}
 	bad.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle()})
-	bad.Header.PayloadLength = 5 // but the message has no payload
+	bad.Header.PayloadLength = 5 // the header announces 5 bytes, but the message has no payload
 	a.ni.Send(bad)
 	if errs := a.wantFinalized(2); errs[1] == nil {
 		t.Error("sent without its payload")

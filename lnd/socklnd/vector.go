@@ -41,7 +41,7 @@ func (v *vector) advance(n int) {
 	}
 }
 
-// each calls f with the pieces that the next n bytes lie in.
+// each calls f with the pieces of memory in which the next n bytes lie.
 func (v *vector) each(n int, f func([]byte)) {
 	for _, p := range v.left() {
 		if n <= 0 {

@@ -19,7 +19,7 @@ func TestWithdraw(t *testing.T) {
 	spec.Covers(t, "NS-12")
 	bubble(t, func(t *testing.T) {
 		h, k := established(t, Config{Keepalive: -1})
-		h.put(probeID, pattern(400_000)) // this message is being written
+		h.put(probeID, pattern(400_000)) // this message stays, because it is being written
 		synctest.Wait()
 		for range 3 {
 			h.put(probeID, pattern(400_000))

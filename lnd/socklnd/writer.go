@@ -34,7 +34,7 @@ type writer struct {
 	queued    int64     // bytes of messages taken for sending, until they have left; guarded by mu
 	buffered  buffered  // inline messages in batches, until their ends are reported; guarded by mu
 	closed    error     // why nothing is sent any more; guarded by mu
-	alone     bool      // the reader has ended; guarded by mu
+	alone     bool      // the reader has ended, so the writer closes the capture; guarded by mu
 
 	batch *batch // batch that is written in part; used only by the goroutine that writes
 
@@ -119,7 +119,7 @@ func (w *writer) Flush() {
 		return
 	}
 	var err error
-	if b.vec.total > 0 { // total is 0 if no message could be encoded
+	if b.vec.total > 0 { // total is 0 if no message of the batch could be encoded
 		var n int
 		if pieces := b.vec.left(); len(pieces) == 1 {
 			n, err = w.c.stream.write(pieces[0])
@@ -139,15 +139,15 @@ func (w *writer) Flush() {
 	w.proceed()
 }
 
-// proceed ends the turn of a goroutine that has written something. If there is more,
-// another goroutine goes on.
+// proceed ends the turn of a goroutine that has written something. If more waits to be written,
+// another goroutine continues.
 func (w *writer) proceed() {
 	w.mu.Lock()
 	if w.empty() {
 		w.rest()
 		return
 	}
-	w.schedule() // under mu, and so before close, after which the reader and the NI may end
+	w.schedule() // called under mu, and so before close: after close the reader and the NI may end
 	w.mu.Unlock()
 }
 
@@ -302,7 +302,7 @@ func (w *writer) finish(b *batch, err error) {
 	}
 	w.mu.Unlock()
 	w.c.txMsgs.Add(uint64(len(b.messages) + len(b.records) + b.copies))
-	now := ni.clock.Now() // read once: many small messages leave together
+	now := ni.clock.Now() // the clock is read once, because many small messages leave together
 	end := w.finishInline(b, now, err)
 	for _, m := range b.messages {
 		end += w.c.framing.wireSize(m.Payload.Length)

@@ -159,8 +159,8 @@ func (w *writer) encode(i *lnd.Inline, payload lnd.Payload, open bool) (flush, t
 	return w.begin(true), true
 }
 
-// postFirst encodes a message as the first one of another batch, if open allows one. The caller
-// holds mu.
+// postFirst encodes a message as the first one of a new batch, if the parameter open says that lnet
+// has a credit for that. The caller holds mu.
 func (w *writer) postFirst(i *lnd.Inline, payload lnd.Payload, open bool) (size int, ok bool) {
 	if !open {
 		return 0, false
@@ -171,7 +171,7 @@ func (w *writer) postFirst(i *lnd.Inline, payload lnd.Payload, open bool) (size 
 		return 0, false
 	}
 	b.owner = i.Owner
-	w.c.peer.ni.messages.Begin() // once for all messages of the batch
+	w.c.peer.ni.messages.Begin() // one Begin for all inline messages of the batch
 	if w.posted != nil {
 		w.full.push(w.posted)
 	}

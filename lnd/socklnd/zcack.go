@@ -62,8 +62,8 @@ func (c *conn) checkAcks(h ksock.MsgHeader) *Error {
 	return nil
 }
 
-// maxPendingAcks bounds the NOOPs that wait to be sent on one connection: a peer that requests
-// more acks does not read them.
+// maxPendingAcks bounds the NOOPs that wait to be sent on one connection. A peer that requests more
+// acks evidently does not read them.
 const maxPendingAcks = 1024
 
 // ackQueue are the NOOPs that wait to be sent on a connection, by their

@@ -168,7 +168,7 @@ func TestAckRange(t *testing.T) {
 				_, _ = k.bulkOut.Write(kernelPut(t, cookie, pattern(100)))
 			}
 		}()
-		synctest.Wait() // the peer does not read acks: the first is being written
+		synctest.Wait() // wait until the first ack is being written, because the peer does not read
 		k.bulkOut.expect(noop(0, 2) + noop(3, 9))
 		k.bulkOut.expectOpen(time.Second)
 	})
@@ -190,7 +190,7 @@ func TestAckOfVersion2(t *testing.T) {
 			(*c.to).send(request, inVersion2(c.opens))
 			(*c.to).read(ksock.HelloSize)
 		}
-		synctest.Wait() // until both connections are in use
+		synctest.Wait() // wait until both connections are in use
 		h.put(probeID)  // this message is being written
 		synctest.Wait()
 		for cookie := uint64(2); cookie < 5; cookie++ {

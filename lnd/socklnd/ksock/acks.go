@@ -69,7 +69,7 @@ func (a Acks) Len() int {
 	return int(a.last-a.first) + 1
 }
 
-// Contains reports whether a cookie is one of them.
+// Contains reports whether a cookie is in the set.
 func (a Acks) Contains(cookie uint64) bool {
 	switch {
 	case a == Acks{}:

@@ -21,8 +21,8 @@ type Hello struct {
 	SrcIncarnation uint64   // start time of the sender's NI, wall-clock nanoseconds
 	DstIncarnation uint64   // incarnation of the receiver, not in v1; initiators send 0, answers echo it
 	ConnType       ConnType // type of the connection as the sender sees it
-	// AddressCount is the nips field as it stands on the wire. Senders of
-	// today leave it 0; it equals len(Addresses) in every valid v1 to v3.
+	// AddressCount is the nips field as it stands on the wire. Senders of today leave it 0; it
+	// equals len(Addresses) in every valid HELLO of v1 to v3.
 	AddressCount uint32
 	// Addresses are the sender's other IPv4 addresses. Only nodes before Lustre 2.15
 	// send them, and no node reads them.
