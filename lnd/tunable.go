@@ -124,7 +124,7 @@ func Among(to *int, all ...int) Value {
 	return v
 }
 
-// Span is a time that users write in units.
+// Span is a time that users write as a number of units.
 func Span(to *time.Duration, unit time.Duration, least, most int) Value {
 	v := valueOf(to, least, most, func(n int) { *to = time.Duration(n) * unit })
 	v.number = func() int { // the number is rounded away from 0

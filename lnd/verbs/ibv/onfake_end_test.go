@@ -297,7 +297,7 @@ func TestOnFakeRoom(t *testing.T) {
 		x.wantDone(uint64(i), verbs.Success)
 	}
 	full := false
-	for i := range 2 * mostPending { // the number of completions that wait for the upcall is limited
+	for i := range 2 * mostPending { // a post fails once as many completions as allowed wait for their upcall
 		if err := x.conn.PostSend([]verbs.SendWR{{ID: uint64(i), Signaled: true}}); err != nil {
 			full = errors.Is(err, verbs.ErrFull)
 			break

@@ -31,7 +31,8 @@ func TestOnFakeRandom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// On a busy machine the first connections may end before anything arrives.
+	// On a busy machine the first connections may end before anything arrives: then the test makes
+	// more of them.
 	quiet := func() bool { return a.messages.Load() == 0 || b.messages.Load() == 0 }
 	var all sync.WaitGroup
 	for i := range 6 {

@@ -21,8 +21,8 @@ const (
 	// Destroying it earlier would lose buffers: the library drops the completions of a queue pair
 	// with it, and the pool would not get these buffers back.
 	linger = 50 * time.Millisecond
-	// flushTimeout is how long the device may take to flush the posted work requests. Then
-	// the queue pair is destroyed.
+	// flushTimeout is how long the device may take to flush the posted work requests. If it takes
+	// longer, the queue pair is destroyed.
 	flushTimeout = 5 * time.Second
 )
 
@@ -131,8 +131,8 @@ func (q *queuePair) discard() {
 	q.dev.pairs.Done()
 }
 
-// destroy ends the queue pair at the device, but not its id. The caller holds the
-// device's lock. From here on the device does not touch memory for it.
+// destroy ends the queue pair at the device, but not its id. The caller holds the device's lock.
+// After that the device does not touch the memory of its work requests.
 func (q *queuePair) destroy() {
 	C.rdma_destroy_qp(q.id)
 	d := q.dev
@@ -165,7 +165,7 @@ func (q *queuePair) setReady() {
 	q.ready = true
 }
 
-// setError notes that the queue pair is, or is about to be, in error state.
+// setError records that the queue pair is in the error state, or is about to be.
 func (q *queuePair) setError() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

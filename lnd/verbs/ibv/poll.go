@@ -56,7 +56,8 @@ func (q *queue) turn() bool {
 	ended := q.ended
 	q.mu.Unlock()
 	for n := 0; n <= most && q.poll(); n += pollBatch {
-		// At most as many completions as the queue can hold now: the upcalls of later ones may follow the tasks.
+		// The loop takes at most as many completions as the queue can hold now. Later ones need not
+		// be waited for: their upcalls may follow the tasks.
 	}
 	for _, f := range tasks {
 		f()

@@ -99,12 +99,12 @@ func (p *pool) post(i uint32) C.int {
 		C.uint32_t(p.mr.lkey))
 }
 
-// bytes are the first n bytes of a buffer.
+// bytes returns the first n bytes of a buffer.
 func (p *pool) bytes(i uint32, n int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(p.memory, int(i)*p.stride)), n)
 }
 
-// take notes that the consumer has been given a buffer.
+// take records that the consumer has been given a buffer.
 func (p *pool) take(i uint32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -152,7 +152,8 @@ func (r *region) undo() {
 	r.lease.release()
 }
 
-// kept are leases of memory that devices never gave back.
+// kept has the leases of memory that a device has never released. They stay in the list for ever,
+// because the device may still use the memory.
 var kept struct {
 	sync.Mutex
 	list []*lease

@@ -61,7 +61,7 @@ func TestAllowanceShared(t *testing.T) {
 			highest = max(highest, a.used.Load())
 		}
 	}
-	if highest > most+ends || highest < most/2 { // each end may always have one packet in flight
+	if highest > most+ends || highest < most/2 { // beyond the allowance, each end may have one packet in flight
 		t.Errorf("%d packets on the way, of %d", highest, most)
 	}
 	for i, p := range pairs {

@@ -26,7 +26,7 @@ func (c *rc) answered(now time.Duration, p *ibta.Packet, out *rcOutput) {
 	}
 	switch {
 	case probed && r.unacked != r.high:
-		// The responder has the probed packet and none after it.
+		// The responder has the probed packet and none after it: the packets after it are lost.
 		r.lost()
 		c.goBack(r.unacked)
 	case s.IsAck():
@@ -45,7 +45,7 @@ func (c *rc) answered(now time.Duration, p *ibta.Packet, out *rcOutput) {
 	}
 }
 
-// acknowledged notes that the peer has all packets up to last.
+// acknowledged completes what the peer has acknowledged: all packets up to last.
 func (c *rc) acknowledged(now time.Duration, last ibta.PSN, out *rcOutput) {
 	r := &c.req
 	if r.timing && last.Sub(r.timed) >= 0 {
@@ -65,7 +65,7 @@ func (c *rc) acknowledged(now time.Duration, last ibta.PSN, out *rcOutput) {
 		}
 		c.complete(c.sends.pop(), verbs.Success, out)
 	}
-	if r.next.Sub(r.unacked) < 0 { // the packet had arrived, although it counted as lost
+	if r.next.Sub(r.unacked) < 0 { // packets that counted as lost had arrived: do not retransmit them
 		r.next = r.unacked
 		c.sends.seek(r.next)
 	}

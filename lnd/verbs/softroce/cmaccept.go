@@ -130,7 +130,8 @@ func (c *cm) ready(from netip.Addr, r *ibta.RTU, out *cmOutput) {
 	}
 }
 
-// establish notes that the peer, which requested the connection, knows that it was granted.
+// establish handles the sign that the peer, which requested the connection, knows that it was
+// granted.
 func (c *cm) establish(n *cmConn, out *cmOutput) {
 	c.become(n, established)
 	out.event(cmEvent{Kind: cmEstablished, ID: n.id}, nil)

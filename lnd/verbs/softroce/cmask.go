@@ -94,8 +94,8 @@ func (c *cm) granted(now time.Duration, from netip.Addr, tid uint64, r *ibta.REP
 	out.event(cmEvent{Kind: cmEstablished, ID: n.id, Peer: peer}, r.Private)
 }
 
-// stale reports whether the peer's numbers are those of another connection, which the peer
-// has forgotten.
+// stale reports whether the peer's numbers are those of another connection that exists here. The
+// peer has forgotten that connection, for example because it was restarted; stale ends it.
 func (c *cm) stale(now time.Duration, n *cmConn, out *cmOutput) bool {
 	old := c.remotes[cmRemote{n.peer, n.guid, n.remote}]
 	if old == nil {

@@ -61,7 +61,8 @@ func (s *cmShell) expired(time.Duration) {
 	_, _ = s.do(cmInput{}, nil)
 }
 
-// heard notes that the peer of a connection uses it, and so knows of it.
+// heard tells the connection manager that the peer of a connection uses it, and so knows that it
+// was granted.
 func (s *cmShell) heard(c *conn) { s.about(c, callHeard) }
 
 // closing sends those DREQs again that are not answered yet, because the device closes.

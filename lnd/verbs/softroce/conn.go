@@ -99,7 +99,7 @@ func newConn(dev *device, cfg verbs.QPConfig, qpn ibta.QPN, events func(verbs.Co
 
 const psnMask = 1<<24 - 1
 
-// gone gives back what the connection has of its device, after its last event.
+// gone releases what the connection uses of its device, after its last event.
 func (c *conn) gone() {
 	c.sends.leave(c.qp.MaxSends)
 	c.dev.remove(c)

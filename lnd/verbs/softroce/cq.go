@@ -48,7 +48,7 @@ func (q *cq) enter(maxSends int) { q.most.Add(int64(maxSends)) }
 
 func (q *cq) leave(maxSends int) { q.most.Add(int64(-maxSends)) }
 
-// reserve takes room for work requests to be posted.
+// reserve reserves room for n work requests that are about to be posted.
 func (q *cq) reserve(n int) bool {
 	if q.posted.Add(int64(n)) <= max(int64(q.depth), q.most.Load()) {
 		return true
@@ -100,9 +100,8 @@ func (q *cq) run(list []verbs.Completion, last *conn) {
 	}
 }
 
-// runWaiting makes the upcalls of waiting completions, in at most this number of rounds;
-// negative: in as many as it takes. It reports whether nothing is left: then the queue is
-// idle.
+// runWaiting makes the upcalls of waiting completions, in at most the given number of rounds; a
+// negative number is no limit. It returns true if nothing waits any more: then the queue is idle.
 func (q *cq) runWaiting(rounds int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -97,7 +97,7 @@ func TestBurstLeavesInFewCalls(t *testing.T) {
 		v.clock.Run(v.clock.Now() + time.Millisecond)
 		arrived += before - ends[1].left
 	}
-	for range 2 * firstWindow { // until the window is large enough
+	for range 2 * firstWindow { // send bursts until the window is large enough for a whole one
 		burst()
 	}
 	net.calls, arrived = 0, 0

@@ -195,7 +195,7 @@ func (h *hub) resend(b *outbox, from int) {
 	}
 }
 
-// refused notes a burst that the system did not take.
+// refused counts a burst that the system did not take, and logs the first one.
 func (h *hub) refused(err error) {
 	if errors.Is(err, wire.ErrFull) {
 		h.crowded(1)
@@ -207,7 +207,7 @@ func (h *hub) refused(err error) {
 	})
 }
 
-// crowded notes bursts for which the system had no room.
+// crowded counts bursts for which the system had no room.
 func (h *hub) crowded(n int) {
 	h.unsent.Add(uint64(n))
 	h.full.Add(uint64(n))

@@ -176,7 +176,7 @@ func TestIdleMemory(t *testing.T) {
 		kept[0] = append(kept[0], c)
 		v.clock.Run(v.clock.Now() + time.Millisecond)
 	}
-	for i := range conns { // each connection is used once
+	for i := range conns { // use each connection once
 		for _, list := range kept {
 			if err := list[i].PostSend([]verbs.SendWR{{Op: verbs.Send, ID: answers, Pieces: []verbs.SGE{{Bytes: []byte{1}}}}}); err != nil {
 				t.Fatal(err)

@@ -74,7 +74,7 @@ func (m *mixture) post() {
 			m.t.Fatal(err)
 		}
 	}
-	if later { // the upcall has returned
+	if later { // a step without Later stands for the end of the upcall in which the work requests were posted
 		_ = p.step(i, rcInput{})
 	}
 	for _, p := range m.pairs {

@@ -235,7 +235,9 @@ func TestDelayedACK(t *testing.T) {
 			d := newReadLoopPair(t)
 			defer d.endHandOver() // the Close of the device needs a goroutine that runs the read loop
 			for begun := false; !begun; {
-				begun = take(t, d.sent) == ibta.UDSendOnly // until the node has sent the REP: only the connection manager sends datagrams
+				// take what the node sends until it has sent the REP: only the connection manager sends
+				// datagrams
+				begun = take(t, d.sent) == ibta.UDSendOnly
 			}
 			d.handOver()
 			select {

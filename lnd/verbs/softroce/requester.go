@@ -94,7 +94,8 @@ func (r *requester) wake(now time.Duration, outstanding bool) time.Duration {
 	return max(at, now+1)
 }
 
-// heard notes that the peer made progress.
+// heard restarts the measurement of silence and resets the counters of retries and probes, because the
+// peer made progress.
 func (r *requester) heard(now time.Duration) {
 	r.silentSince, r.retries, r.rnrs, r.probes = now, 0, 0, 0
 	r.probing, r.nakPending = false, false

@@ -152,9 +152,9 @@ func (c *rc) request(p *ibta.Packet, out *rcOutput) {
 	}
 }
 
-// arrived notes that the expected packet came. If a NAK for it is still to be sent at the end of the
-// step, the packet was only reordered. Then the NAK names the next packet, if a later one was dropped;
-// if none was dropped, an ACK is sent in its place.
+// arrived is called when the expected packet has come. If a NAK for it is still to be sent at the
+// end of the step, the packet was only reordered. Then the NAK names the next packet, if a later
+// one was dropped; if none was dropped, an ACK is sent in its place.
 func (r *responder) arrived() {
 	if !r.nakSent {
 		return

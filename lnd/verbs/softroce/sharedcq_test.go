@@ -57,7 +57,7 @@ func TestSharedQueue(t *testing.T) {
 	}
 	for i := range 2 {
 		post(dial(dead + i))
-		v.clock.Run(v.clock.Now() + time.Minute) // the others end
+		v.clock.Run(v.clock.Now() + time.Minute) // let the connections to the hosts that are gone end
 		if succeeded != (i+1)*depth || flushed != dead*depth {
 			t.Errorf("%d messages arrived, %d failed", succeeded, flushed)
 		}

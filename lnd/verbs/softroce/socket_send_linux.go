@@ -168,8 +168,8 @@ func appendControl(to []byte, level, kind, n int, value uint32) []byte {
 // interface that works has made room by then.
 const mostWait = 2
 
-// call sends the messages, as far as the kernel accepts them. An error is that of the first
-// message left. Errors that the kernel reports of earlier datagrams are ignored.
+// call sends the messages, until the kernel refuses one. The error is then that of this message;
+// earlier ones were sent. Errors that the kernel reports of earlier datagrams are ignored.
 func (x *sender) call(fd uintptr) {
 	x.done, x.errno = 0, 0
 	waited := false

@@ -121,7 +121,8 @@ func TestDatagramsOverBadWire(t *testing.T) {
 		}
 		s, own := v.net.Stats(), sender.qp.hub.stats()
 		damaged += own.Groups.BadICRC + own.Groups.Malformed
-		// Routers may change some fields; changes of these do not count as damage.
+		// The ICRC does not cover the fields that routers may change, so damage in these fields is
+		// not noticed.
 		if want := s.Delivered; arrived+damaged+own.Datagrams.Own != want || damaged < s.Corrupted*97/100 || damaged > s.Corrupted {
 			t.Errorf("of %d delivered %d arrived, %d are damaged of %d, %d came back", want, arrived, damaged, s.Corrupted, own.Datagrams.Own)
 		}

@@ -143,7 +143,8 @@ func TestYieldMemory(t *testing.T) {
 		return from == 0 && !passes[q.OpCode]
 	}}, nil)
 	r := &p.ends[1].resp
-	p.post(0, send(1, make([]byte, 5*testMTU))) // buffers have four times testMTU
+	// a buffer has room for four times testMTU, so this SEND is too long
+	p.post(0, send(1, make([]byte, 5*testMTU)))
 	p.run(p.now + 5*time.Millisecond)
 	for range 2 {
 		_ = p.step(1, rcInput{Yield: true, Later: true})
