@@ -51,7 +51,7 @@ func analyzeRounds(b *measurement, tool *compiled, segment int, speed, memory *l
 	path := filepath.Join(tool.folder, "bulk.pcap")
 	messages := analyzedMessages
 	if b.rounds == 1 {
-		messages = b.some(messages) // a single round only checks that the measurement works
+		messages = b.some(messages) // a run of one round, as in tests, only checks that the measurement works
 	}
 	size := must(writeBulkCapture(path, messages, segment))
 	defer os.Remove(path)

@@ -32,7 +32,7 @@ func writeBulkCapture(path string, messages, segment int) (size int64, err error
 	return c.size, cmp.Or(err, f.Close())
 }
 
-// bulkCapture is a capture that is being written. Side 0 dials.
+// bulkCapture is a capture that is being written. Side 0 is the node that opens the connection.
 type bulkCapture struct {
 	w       *bufio.Writer
 	segment int

@@ -24,9 +24,9 @@ type callers struct {
 type caller struct {
 	target nid.ProcessID
 	md     portals.MDHandle
-	bits   uint64        // index of the caller; bitsEQ or bitsChannel is added to it for each PUT
-	eq     *portals.EQ   // queue of the answers that come with bitsEQ
-	passed chan struct{} // receives the answer with bitsChannel from the handler
+	bits   uint64        // index of the caller; with bitsEQ or bitsChannel added, the match bits of a PUT and its answer
+	eq     *portals.EQ   // gets the answers whose match bits contain bitsEQ
+	passed chan struct{} // the handler sends a value when an answer arrives whose match bits contain bitsChannel
 }
 
 // newCallers prepares callers, which are distributed evenly over the targets.
@@ -58,8 +58,9 @@ func (c *caller) open(n *node, index uint64, target nid.ProcessID) (err error) {
 	return nil
 }
 
-// run makes the first active callers send count PUTs in total, and returns how long that took. Each
-// caller waits for each answer: in its EQ if how is bitsEQ, on its channel if how is bitsChannel.
+// run makes as many callers as the argument active says send count PUTs in total, and returns how long that
+// took. The argument how says where each caller waits for its answers: bitsEQ stands for its EQ, bitsChannel for
+// its channel.
 func (c *callers) run(ctx context.Context, how uint64, active, count int) (time.Duration, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -44,7 +44,7 @@ func callCost(way string) string {
 	return fmt.Sprintf("%d callers, CPU time of all processes per round trip, %s, to NATS", manyCallers, way)
 }
 
-// callFigures are the lines of G-CO-1, for a run without NATS.
+// callFigures returns the names of the lines of G-CO-1, which are marked as skipped in a run without NATS.
 func callFigures() (list []figure[struct{}]) {
 	for _, name := range []func(string) string{callRate, callCost} {
 		for _, way := range callWays {

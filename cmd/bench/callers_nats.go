@@ -23,7 +23,8 @@ func (b *measurement) natsCallers(trips int) (c *contender, missing string) {
 	return b.natsProcesses(program.path, trips), ""
 }
 
-// natsProcesses starts the processes of NATS, which the program contains.
+// natsProcesses starts the three processes that natsCallers describes. The program contains NATS's server and
+// its client library.
 func (b *measurement) natsProcesses(program string, trips int) *contender {
 	start := func(kind string, params any, within func(func() error) error) *worker.Process {
 		p := must(b.start(b.ctx, worker.Config{Kind: "nats " + kind, Program: program, Params: params, Within: within}))
@@ -34,7 +35,7 @@ func (b *measurement) natsProcesses(program string, trips int) *contender {
 	at := must(worker.Ready[netip.AddrPort](server))
 	responder := start("responder", at, nil)
 	must(worker.Ready[bool](responder))
-	client := start("callers", at, onOwnCore) // on the core of this process, which only waits while NATS is measured
+	client := start("callers", at, onOwnCore) // it shares the core of this process, which only waits while NATS is measured
 	must(worker.Ready[bool](client))
 	all := worker.Crew{server, responder, client}
 	return &contender{name: "NATS", run: func(of *contender) (latencies, error) {

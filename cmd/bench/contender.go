@@ -12,7 +12,7 @@ type contender struct {
 
 	all     []latencies // for each round, the latency of each operation, or only their mean
 	cpu     []float64   // for each round, the CPU time per operation of all processes together, in ns
-	mallocs []float64   // for each round, the heap objects that one process allocates per operation
+	mallocs []float64   // for each round, the heap objects that a process allocates per operation, as the mean of all processes
 }
 
 // timed returns a contender whose rounds have n operations. The function run performs them, and

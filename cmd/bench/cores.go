@@ -113,8 +113,8 @@ func measureCores(b *measurement) {
 	}
 }
 
-// coreFigures are the lines of G-CO-3, in the order of the contenders: one for each kind in each
-// setup except the first, with which the others are compared.
+// coreFigures returns the names of the lines of G-CO-3, in the order of the contenders: one for each kind in
+// each setup except the first setup, with which the others are compared.
 func coreFigures() (list []figure[struct{}]) {
 	for _, s := range setups[1:] {
 		for _, k := range coreKinds {

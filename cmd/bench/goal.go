@@ -96,7 +96,7 @@ type line struct {
 	unit  string  // unit of ratio and limit; empty if they are ratios
 	limit float64
 	free  bool   // no goal bounds the value
-	least bool   // limit is a lower bound, otherwise an upper one
+	least bool   // true: limit is a lower bound; false: an upper one
 	basis string // the absolute values from which the ratio was computed, and the conditions
 
 	skipped string // the reason why the value was not measured; empty if it was

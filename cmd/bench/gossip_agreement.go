@@ -11,8 +11,8 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// measureAgreement starts nodes that know all others from the start, and runs them until all
-// agree.
+// measureAgreement starts nodes that have the list of all participants from the start, and runs them until each
+// node considers all participants alive.
 func measureAgreement(b *measurement, nodes int) {
 	// A run creates hardly any garbage, but a large heap. With the default of 100 %, the heap could
 	// double before the next collection.

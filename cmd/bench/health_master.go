@@ -20,8 +20,8 @@ type crowd struct {
 	wake   time.Duration
 	out    engine.ServerOutput
 	ping   []byte
-	busy   bool // clients have just sent other messages, and each of these counts as a ping
-	looks  int  // number of look-ups of a client's last message
+	busy   bool // the clients behave as if they had just sent messages that are no pings, which prove as well that they are alive
+	looks  int  // how often the machine has asked when the last message of a client arrived
 }
 
 // Addresses of the servers. The addresses of the clients have the prefix in crowdHost.
@@ -63,7 +63,7 @@ func newCrowd(clients int) *crowd {
 	c := &crowd{server: s, now: time.Hour, ping: crowdPing()}
 	c.step(engine.ServerInput{Kind: engine.ServerHealth, Server: crowdServers[1], Alive: true})
 	c.step(engine.ServerInput{Kind: engine.QuorumIs, Alive: true})
-	c.idle(2 * time.Second) // the machine waits for tombstones, which the other server does not send
+	c.idle(2 * time.Second) // for this time a server that starts waits for the tombstones of other servers; here none come
 	for i := range clients {
 		c.step(engine.ServerInput{Kind: engine.Arrived, From: crowdHost(i), Data: crowdConnect(i, crowdServers[0])})
 	}
@@ -143,8 +143,8 @@ func measureCrowd(b *measurement, clients int) {
 	c.out = engine.ServerOutput{}
 	perClient := float64(liveHeap()-before) / float64(clients)
 	pings := coreShare(b, timing.Ping, func() { c.pings(order, timing.Ping) })
-	// If clients send messages that are no pings, the state machine looks up after T_evict when the
-	// last message arrived.
+	// A client that sends other messages sends no pings. After T_evict without a ping the state machine asks when
+	// the last message of the client arrived; the cost of these questions is measured.
 	c.busy = true
 	c.idle(timing.Evict)
 	was := c.looks

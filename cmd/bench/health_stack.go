@@ -141,8 +141,8 @@ func newCrowdNode(conns []lnd.Delivery) *crowdNode {
 	return c
 }
 
-// settle waits until count is equal to want, because timers send messages from a goroutine of
-// their own.
+// settle waits until count is equal to want. The count can rise after the node has handled all arrivals, because
+// the goroutine of the node's timers sends messages, too.
 func (c *crowdNode) settle(count *atomic.Int64, want int) {
 	for range 1000 {
 		if int(count.Load()) == want {

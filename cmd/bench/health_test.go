@@ -22,7 +22,7 @@ func TestCrowds(t *testing.T) {
 	}
 	_, err := new(bench).measure(t.Context(), func(b *measurement) {
 		m := newCrowd(clients)
-		for range 8 { // the eight rounds last longer than T_evict
+		for range 8 { // together the eight rounds last longer than T_evict, after which silent clients would be evicted
 			m.pings(order, 5*time.Second)
 		}
 		if st := m.server.Stats(); st.Pings != 8*clients || st.Sent < 9*clients || st.Evictions != 0 {

@@ -18,7 +18,7 @@ const (
 	idlePairs  = 1000
 	warmPairs  = 50
 	idlePort   = verbsPort + 1
-	idleSends  = 16 // the default of o2iblnd
+	idleSends  = 16 // work requests that a queue pair can hold; the default of o2iblnd
 	idleWithin = time.Minute
 )
 
@@ -28,7 +28,7 @@ func measureIBMemory(b *measurement) {
 	defer cancel()
 	h := newIdlePairs()
 	defer h.close()
-	h.connect(ctx, warmPairs) // the first pairs warm up
+	h.connect(ctx, warmPairs) // these pairs are not measured: with them, buffers and pools grow to their usual size
 	before := liveMemory()
 	h.connect(ctx, idlePairs)
 	after := liveMemory()

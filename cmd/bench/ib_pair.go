@@ -73,7 +73,7 @@ type ibPair struct {
 	floor *floorEnd
 	verbs *verbsClient
 	node  *initiator
-	flood [2]*flood // over socklnd and over o2iblnd
+	flood [2]*flood // streams of small PUTs: 0 over socklnd, 1 over o2iblnd
 }
 
 // pair returns the ends for the goals of o2iblnd, which it starts on the first call.

@@ -35,7 +35,7 @@ const (
 	bitsEQ      = 0x200
 	bitsChannel = 0x300
 	bitsUrgent  = 0x400
-	bitsSize    = 0xff // mask of the index
+	bitsSize    = 0xff // mask of the index in sizes
 )
 
 // waits are the ways in which a program can wait for a message.

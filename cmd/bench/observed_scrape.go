@@ -13,7 +13,7 @@ import (
 const (
 	scrapedPeers = 1000
 	firstScrapes = 8                      // number of scrapes one right after the other; each of them gets a new answer
-	scrapePause  = 300 * time.Millisecond // long enough for each later scrape to get a new answer
+	scrapePause  = 300 * time.Millisecond // time between two later scrapes; the node does not answer them with the text of an earlier scrape
 	scrapeTime   = 20                     // bound of the time of a scrape, in ms
 	scrapeSize   = 1                      // bound of the size of an answer, in MiB
 )

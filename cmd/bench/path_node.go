@@ -56,7 +56,7 @@ func serveRail(w *worker.Worker, setup railSetup) (struct{}, error) {
 	return struct{}{}, nil
 }
 
-// free returns the node in a form that lets LNet choose the NI for each message.
+// free returns a copy of the node without a NID of its own, which lets LNet choose the NI for each message.
 func (r *railNode) free() *node {
 	free := *r.node
 	free.id.NID = nid.NID{}

@@ -18,7 +18,7 @@ const plainPort = 7000
 
 // plainSetup is a plain TCP server, or a proxy in front of another one.
 type plainSetup struct {
-	Listen, Before netip.AddrPort // own address, and the address of the server behind the proxy, which is not valid if this is no proxy
+	Listen, Before netip.AddrPort // Listen is the address of this process. Before is the address of the server behind the proxy; invalid: this process is the server
 }
 
 // servePlain either serves plain TCP, or forwards it. It forwards like a router that stores and

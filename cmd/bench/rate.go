@@ -28,7 +28,7 @@ type flood struct {
 	*node
 	target  nid.ProcessID
 	md      portals.MDHandle
-	all     bool         // each PUT of this run wants an ACK
+	all     bool         // true: each PUT of this run asks for an ACK; false: only the last one
 	ended   atomic.Int64 // number of SEND events of this run, and of ACKs if all want one
 	waiting atomic.Bool
 	room    chan struct{}

@@ -64,7 +64,8 @@ type retrier struct {
 	answers  chan outcome // operations that were answered at the first try; further ones are dropped while the channel is full
 	halt     func()       // ends the operations and waits for them
 
-	// These counters may be read after stop.
+	// Numbers of operations: those that have ended, those of them that were tried a second time, and those whose
+	// second try failed as well. They may be read after stop.
 	done, again, failed int
 }
 

@@ -47,8 +47,7 @@ func measureCastDeath(b *measurement) {
 	)
 }
 
-// castNotice is the longest time until the manager learns of a death; the shortest is half of
-// it.
+// castNotice is the longest time until the manager learns of a death; the shortest time is half as long.
 const castNotice = 100 * time.Millisecond
 
 // castDeath crashes a member after a message was sent. It returns the message, and the bound for

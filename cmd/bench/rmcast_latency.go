@@ -15,7 +15,7 @@ const (
 // waiting, and those that they are compared with.
 type castPair struct {
 	nodes                 int
-	waiting, looking      *contender // this project, with blocking and with yielding waits
+	waiting, looking      *contender // this project: processes that block while they wait, and processes that poll and yield the core between polls
 	plain, plainLooking   *contender
 	broadcast, alone      *contender // Open MPI: its broadcast with a barrier after it, and its broadcast alone
 	waitingCast, lookCast *castProcesses

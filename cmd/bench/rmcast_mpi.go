@@ -25,8 +25,8 @@ type mpiHosts struct {
 	folder string
 }
 
-// newMPIHosts writes the files that mpirun needs. The agent enters the namespaces of the
-// processes in c.
+// newMPIHosts writes the files that mpirun needs. The script mpiAgent enters the namespaces of the
+// processes in c, which run on the hosts of the lab.
 func newMPIHosts(mpi openMPI, l *castLab, c *castProcesses) (*mpiHosts, error) {
 	m := &mpiHosts{openMPI: mpi, lab: l}
 	if mpi.missing != "" {

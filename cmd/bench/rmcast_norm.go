@@ -51,7 +51,7 @@ func (n norm) stream(l *castLab, hosts, window int, o casterOrder) (time.Duratio
 	if _, err := worker.ReadyAll[bool](receivers); err != nil {
 		return 0, err
 	}
-	const headers = 20 + 8 + 40 // headers of IP and UDP, and the approximate size of NORM's header
+	const headers = 20 + 8 + 40 // bytes of the headers of IP and UDP, and about those of NORM's header; the rate of NORM includes headers
 	sender, err := start(0, "send", "eth0", normGroup, normPort, strconv.Itoa(len(receivers)),
 		strconv.Itoa(o.Count), strconv.Itoa(o.Bytes), strconv.Itoa(window), strconv.FormatFloat(o.Rate*8*float64(o.Bytes+headers), 'f', 0, 64))
 	if err != nil {
@@ -63,7 +63,7 @@ func (n norm) stream(l *castLab, hosts, window int, o casterOrder) (time.Duratio
 	}
 	all, err := worker.AskAll[int](receivers, "count", nil)
 	for i, objects := range all {
-		if objects != o.Count+1 { // the sender sends one object more, before the Count messages
+		if objects != o.Count+1 { // one more than the messages: the sender begins with an object that shows whether all receivers are there
 			return 0, fmt.Errorf("NORM's receiver %d has %d of %d messages", i+1, objects, o.Count+1)
 		}
 	}

@@ -116,7 +116,7 @@ func (c *caster) stream(o casterOrder) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 4*casterPatience)
 	defer cancel()
 	payload := make([]byte, o.Bytes)
-	flight := make(chan *rmcast.Sending, 8192) // this has room for more messages than the window
+	flight := make(chan *rmcast.Sending, 8192) // its capacity is larger than the window, so that only the window bounds the messages in flight
 	all := make(chan error, 1)
 	go func() {
 		var failed error

@@ -26,7 +26,7 @@ const (
 // acknowledgement to its parent. Each member has one goroutine with blocking calls, which can
 // poll its sockets for a while before it waits. Losses are not repaired.
 type plainCaster struct {
-	tree    rawMember // TCP connections for the acknowledgements
+	tree    rawMember // its TCP connections carry the acknowledgements up the tree
 	out, in *net.UDPConn
 	inbound lookout
 	ackFrom []lookout // readers of the children's acknowledgements

@@ -65,7 +65,7 @@ type member struct {
 // sums is the state of a request at a member: the sums of its children and its own.
 type sums struct {
 	children [][8]byte
-	total    atomic.Uint64 // it is atomic because children answer concurrently
+	total    atomic.Uint64 // sum of the children's answers so far; atomic, because children answer concurrently
 	own      [8]byte
 }
 
@@ -133,7 +133,7 @@ func (m *member) service() scoll.Service {
 				return
 			}
 			binary.LittleEndian.PutUint64(s.own[:], s.total.Load())
-			_ = r.Reply(s.own[:]) // if it fails, the root gets a wrong sum
+			_ = r.Reply(s.own[:]) // an error needs no report: if it fails, the sum at the root is wrong, which the root reports
 		},
 		ReplyOut: func(r *scoll.Request) { m.states.Put(r.Data) },
 	}

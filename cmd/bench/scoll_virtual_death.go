@@ -91,7 +91,7 @@ func measureDeathNotice(b *measurement) {
 
 // broadcast crashes the victim during a broadcast.
 func (m *deathWatch) broadcast(b *measurement, slow sim.NodeID) (r *scollsim.Broadcast, died time.Duration) {
-	b.check(m.net.Run(10 * time.Second)) // after that time, all nodes know each other
+	b.check(m.net.Run(10 * time.Second)) // time for gossip to tell each node that all others are alive
 	b.check(m.net.Group("immediate"))
 	m.net.Command(slow, "service slow 40s")
 	r = m.net.Begin(0, "all 1m")

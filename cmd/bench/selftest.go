@@ -67,7 +67,7 @@ func measureSelftestPing(b *measurement) {
 type testNode struct {
 	own, target nid.ProcessID
 	console     *console.Console
-	key         uint32 // key of the latest session
+	key         uint32 // key of the latest session; each run has a session of its own
 }
 
 // testNode makes this process a test node with a console.

@@ -11,7 +11,7 @@ import (
 // others.
 type cutZone struct {
 	nodes, first int
-	step         time.Duration // partitions last for multiples of step, up to longestCut
+	step         time.Duration // the measured partitions last for step, 2*step and so on, up to longestCut
 	seeds        int
 }
 

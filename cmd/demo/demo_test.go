@@ -85,8 +85,8 @@ func undisturbed(t *testing.T, bin, net string, only ...string) {
 	if net == "tcp" {
 		t.Run("tshark agrees", func(t *testing.T) { tsharkAgrees(t, file) })
 	} else {
-		// If packets arrive out of order, tshark shows the first copy and lnetdump the one that the
-		// receiver accepted; on loopback, all packets arrive in order.
+		// If a packet arrives out of order and is sent again, tshark shows its first copy, and lnetdump the copy
+		// that the receiver accepted. On loopback all packets arrive in order, so both show the same.
 		t.Run("tshark agrees", func(t *testing.T) { capturetest.AgreeOnRoCE(t, file) })
 	}
 	text := string(out)

@@ -27,7 +27,7 @@ func collectives(ctx context.Context, w io.Writer, l *lab) error {
 	if err != nil {
 		return err
 	}
-	_, tree, _ = strings.Cut(tree, "\n\n") // without the headline, whose times are those of another network
+	_, tree, _ = strings.Cut(tree, "\n\n") // without the headline: it computes times for a network with other latencies
 	fmt.Fprintf(w, "\nEight nodes, from %v as 0 to %v as 7, get 1 MiB over this tree (scollctl bcast --bulk):\n\n%s\n", l.hosts[0], l.hosts[groupSize-1], indent(tree))
 	if err := l.sendFile(ctx, w); err != nil {
 		return err
@@ -37,8 +37,8 @@ func collectives(ctx context.Context, w io.Writer, l *lab) error {
 	return l.killBetween(ctx, w)
 }
 
-// groupConfig returns the configuration of the daemons. It has an action that reports that it
-// has begun, and waits until a named pipe is opened.
+// groupConfig returns the configuration of the daemons. It has an action that opens a named pipe, reports by a
+// file that it has begun, and ends when the demonstration closes the pipe.
 func groupConfig(l *lab, _ int) string {
 	return fmt.Sprintf(`scoll:
   enable: 1
@@ -54,7 +54,7 @@ func groupConfig(l *lab, _ int) string {
 `, l.first(groupSize), l.nid(0), l.gate(), l.dir)
 }
 
-// gate returns the path of the named pipe that the actions wait for.
+// gate returns the path of the named pipe whose end the actions wait for.
 func (l *lab) gate() string { return filepath.Join(l.dir, "gate") }
 
 // sendFile sends bulk data to all daemons.
@@ -95,7 +95,7 @@ func (l *lab) killBetween(ctx context.Context, w io.Writer) error {
 	if err == nil {
 		err = l.kill(l.nodes[inner])
 	}
-	_ = open.Close() // an error does not matter: the waiting actions have gone on
+	_ = open.Close() // the actions read to the end of the pipe, so this ends them; after an error the pipe is closed all the same
 	werr := cmd.Wait()
 	if err == nil && (cmd.ProcessState.ExitCode() != 1 || !strings.Contains(said.String(), "not reached:")) {
 		err = fmt.Errorf("%v: want an incomplete answer: %w\n%s%s", cmd.Args, werr, &said, &talk)

@@ -15,7 +15,7 @@ import (
 // cycle is the interval of the machines in virtual time.
 const cycle = time.Second
 
-// cluster is a set of machines whose messages arrive at once.
+// cluster is a set of machines. A message between two of them arrives without delay, or is lost.
 type cluster struct {
 	list     *engine.List
 	machines []*engine.Machine

@@ -80,7 +80,7 @@ func (g *globals) attributes(ctx context.Context, name string, args []string) (a
 		if len(doc.Attributes) == 0 {
 			return doc, cli.Hint(fmt.Errorf("%s has no attribute %q", t.ID.Name(), args[1]), "'gossipctl zone attr get %s' lists them", t.ID.Name())
 		}
-		doc.Version = 0 // left out, because only the value is printed
+		doc.Version = 0 // 0: the version is not printed, because a request for one attribute prints only its value
 	}
 	return doc, nil
 }
