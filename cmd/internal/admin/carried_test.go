@@ -61,8 +61,8 @@ func TestCarried(t *testing.T) {
 		t.Fatalf("asked %d times, %d answers, %v", asked, len(c.outcome.Answers), c.outcome.Unreached)
 	}
 	for i, p := range c.outcome.Answers {
-		// Members fetch from their parents. So a parent with other data passes that data on to the
-		// members below.
+		// A member that has received the other data by multicast answers with the digest of that data. Members
+		// fetch from their parents, so members below it may have got that data, too.
 		had := bytes.Equal(p.Data, Sum(o.Text, [][]byte{there}))
 		if !had && !bytes.Equal(p.Data, Sum(o.Text, [][]byte{bulk})) || i%4 == 1 && !had {
 			t.Errorf("member %d has something else", i)
@@ -116,7 +116,7 @@ func TestCarriedInOrder(t *testing.T) {
 		t.Errorf("twice: %q, %d bytes are kept", got, c.bytes)
 	}
 	c.Put(root, AppendCarried(nil, ID{2}, bulk, 0, 30), now)
-	for range 2 { // the received data has as many bytes as the request announces, no more
+	for range 2 { // bytes 30 to 59 are missing, and bytes 60 to 99 come twice: 110 bytes, but not the 100 of the data
 		c.Put(root, AppendCarried(nil, ID{2}, bulk, 60, 100), now)
 	}
 	if got := c.Take(root, ID{2}); got != nil {

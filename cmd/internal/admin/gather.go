@@ -32,7 +32,7 @@ type fromChild struct {
 	id       nid.NID
 	messages [][]byte // messages of the child's reply, by part
 	t4       int64    // time at which the last message arrived
-	passed   bool     // this is an answer that the child passed on, not its own
+	passed   bool     // true: the answer of a member further below; false: the answer of the child itself
 	failed   bool
 }
 

@@ -82,7 +82,7 @@ func (s *servers) boot(h *simlnd.Host, change func(int, *Config, *scoll.Config))
 	admin := Config{
 		Version: "v1", MayAct: func(nid.NID, nid.NID) bool { return true },
 		MaxBulk: 1 << 20, MaxMemory: 64 << 20, MaxActions: 2, Output: 1000, Dir: s.t.TempDir(),
-		Worker: func(f func()) { f() }, // functions run at once, since virtual time does not pass while they run
+		Worker: func(f func()) { f() }, // runs the function before it returns: that takes no virtual time, so the agent is not blocked
 		Now:    func() time.Time { return epoch.Add(h.Clock().Now() + k.skew) },
 	}
 	agent := scoll.Config{RTT: time.Millisecond}

@@ -76,7 +76,8 @@ func TestClock(t *testing.T) {
 		if err != nil || c.Offset < want-c.Bound || c.Offset > want+c.Bound {
 			t.Errorf("node %d: offset %v ± %v, want %v, %v", i, c.Offset, c.Bound, want, err)
 		}
-		// Each hop takes two latencies, and answers wait at inner nodes for those of other children.
+		// Each hop adds half of its round-trip time to the bound, which is one latency. The tree has up to five hops,
+		// and the test allows two latencies for each.
 		if hops := 5 * 2 * latency; c.Bound > hops || i != 7 && c.Bound < latency {
 			t.Errorf("node %d: bound %v, want up to %v", i, c.Bound, hops)
 		}
@@ -178,7 +179,7 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%+v %+v", a, b)
 	}
 	s.allAnswered(s.send(0, g, Order{Verb: Run, Action: "nothing", Timeout: time.Second}), enoent)
-	for _, k := range s.nodes { // two requests use as much memory at each node as the limit allows
+	for _, k := range s.nodes { // each node behaves as if it ran two actions, as many as MaxActions allows
 		k.admin.cfg.Actions = map[string]Action{"true": {Run: []string{"/bin/true"}, Timeout: time.Minute}}
 		k.admin.actions <- struct{}{}
 		k.admin.actions <- struct{}{}

@@ -165,8 +165,9 @@ func (r *Report) learnKeys(ctx context.Context, a *asker, path string) {
 	}
 }
 
-// besides returns the path of a file that is named at line, such as lnetd.yaml:3. A relative path counts
-// from the folder of the file in line. If the result is relative, it counts from the daemon's directory.
+// besides returns the path of a file whose name path stands in the configuration at the position line, such as
+// lnetd.yaml:3. A relative path counts from the folder of the file in line. If the result is relative, it counts
+// from the daemon's directory.
 func (r *Report) besides(line, path string) string {
 	if file, _, ok := strings.Cut(line, ":"); ok && !filepath.IsAbs(path) {
 		path = filepath.Join(filepath.Dir(file), path)

@@ -28,7 +28,7 @@ func (r *Report) process(socket string) {
 		return
 	}
 	dir := fmt.Sprintf("/proc/%d", pid)
-	r.dir, _ = os.Readlink(dir + "/cwd")                                  // "": only root and the user of lnetd may read it
+	r.dir, _ = os.Readlink(dir + "/cwd")                                  // stays "" if this user may not read it: only root and the user of lnetd may
 	if environ, err := readBounded(dir+"/environ", maxFile); err == nil { // only root and the user of lnetd may read it
 		r.clean.environment(strings.Split(string(environ), "\x00"))
 	}

@@ -72,8 +72,8 @@ func TestKeepsOldCaptures(t *testing.T) {
 func TestUndo(t *testing.T) {
 	for _, test := range []struct {
 		name            string
-		before, between func(name string) error // done before and after the second Create; nil: nothing
-		want            map[string]string       // content of files by the end of their name
+		before, between func(name string) error // called with the name of the capture before and after the second Create; nil: nothing is called
+		want            map[string]string       // wanted contents of the files, by what follows the name of the capture in theirs
 	}{
 		{"renamed", nil, nil, map[string]string{"": "live", ".1": "", ".2": "older"}},
 		{"removed by hand", os.Remove, nil, map[string]string{"": "", ".1": "older"}},

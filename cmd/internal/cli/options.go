@@ -23,7 +23,7 @@ func normalise(root *cobra.Command, args []string) ([]string, error) {
 	}
 	cmd, rest, err := root.Find(args)
 	if err != nil || cmd.DisableFlagParsing {
-		return args, nil // the error is reported by Execute
+		return args, nil // unchanged: cobra's Execute finds the same error and reports it
 	}
 	cmd.InitDefaultHelpFlag()
 	n := normaliser{cmd: cmd}
@@ -121,7 +121,7 @@ func (n *normaliser) long(word string) (*pflag.Flag, string, error) {
 	}
 	switch len(matches) {
 	case 0:
-		return nil, word, nil // the error is reported by pflag
+		return nil, word, nil // unchanged: pflag does not find such an option either, and reports the error
 	case 1:
 		n.changed = true
 		text := "--" + matches[0].Name

@@ -63,7 +63,7 @@ func RunAs(ctx context.Context, env Env, root *cobra.Command, args []string, dia
 		return OK
 	}
 	_, usage := errors.AsType[*usageError](err)
-	_, file := errors.AsType[*fs.PathError](err) // for instance, --version or a help could not be written
+	_, file := errors.AsType[*fs.PathError](err) // the output of --version or of a help could not be written, which is no error of the command line
 	usage = usage || !running && !file
 	if dialect != nil {
 		err = dialect(cmd, err, usage)

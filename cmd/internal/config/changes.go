@@ -88,7 +88,7 @@ var atRunTime = sync.OnceValue(func() map[string]bool {
 		"networks", "ip2nets", "net", "peer", "route", "routes", "udsp",
 		"routing", "forwarding", "buffers", "global",
 		"faults", "handlers", "selftest_allow", "metrics_hosts", "log_level", "log_format",
-		"modprobe", "lnet_conf", // the contents of these files are compared as the keys that they set
+		"modprobe", "lnet_conf", // another path alone is no reason to restart: the keys that the files set are compared, too
 		"eager_ack", "nonblk_zcack", "zc_min_payload", "nscheds", "nconnds", "nconnds_max", // these keys have no effect
 	} {
 		all[key] = true

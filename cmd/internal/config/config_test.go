@@ -239,7 +239,7 @@ func TestFlagsOverrideTheFile(t *testing.T) {
 		}},
 		{name: "files of Lustre", args: []string{"--modprobe", modprobe, "--lnet-conf=l.conf"}, change: func(c *config.Config) {
 			c.Modprobe, c.LNetConf, c.RetryCount = modprobe, "l.conf", 4
-			c.Networks = "lo" // the file l.conf has the networks
+			c.Networks = "lo" // no option names a network, because l.conf does; "lo" means the loopback network alone
 		}},
 		{name: "the file replaces options", args: []string{"--modprobe", modprobe, "--config", file, "--lnet-conf=none"}, change: func(c *config.Config) {
 			c.Modprobe, c.RetryCount = modprobe, 4

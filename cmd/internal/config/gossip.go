@@ -163,7 +163,7 @@ func (g *Gossip) check(file string, at map[string]*token.Token) error {
 		g.NIDs, g.NIDsAt = nids, positionOf(file, at["nids_file"])
 	case len(g.NIDs) > 0:
 		g.NIDsAt = positionOf(file, at["nids"])
-	default: // the NIDs come with "gossipctl init", which checks whether these values suit their number
+	default: // the file has no NIDs: "gossipctl init" will bring them, and check whether these values suit their number
 		times := defaultGossip()
 		times.Interval, times.RTT = g.Interval, g.RTT
 		return times.checkNumbers(file, at, 2)

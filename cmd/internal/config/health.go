@@ -91,7 +91,7 @@ func healthSection(h *Health, file string) setting {
 		}
 		at := positionsOf(entries)
 		switch {
-		case h.Server: // checked before the client, since a server needs more settings
+		case h.Server: // if the node is both, At is the position of the key server, because a server needs more settings
 			h.At = positionOf(file, at["server"])
 		case h.Client:
 			h.At = positionOf(file, at["client"])

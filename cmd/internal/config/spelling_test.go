@@ -24,7 +24,7 @@ func TestSpelling(t *testing.T) {
 		changes  int
 	}{
 		{"gossip:\n  interval: 1s\n", "gossip:\n  interval: 1000ms\n", 0},
-		{"gossip:\n  interval: 1s\n", "", 0}, // 1s is the default
+		{"gossip:\n  interval: 1s\n", "", 0}, // no change, because 1s is the default
 		{"gossip:\n  interval: 1s\n", "gossip:\n  interval: 1001ms\n", 1},
 		{"credits: 16\n", "credits: 0x10\n", 0},
 		{"credits: 16\n", "credits: 1_6\n", 0},

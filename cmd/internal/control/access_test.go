@@ -42,7 +42,7 @@ func TestPolicy(t *testing.T) {
 func TestPeerCredentials(t *testing.T) {
 	d := serve(t, Config{Routes: (&fakeNode{}).routes()})
 	c := d.dial(t).(*net.UnixConn)
-	uid, is, err := PeerCredentials(c) // the listener's credentials are those of this process
+	uid, is, err := PeerCredentials(c) // the process at the other end of the connection is this process, too
 	if err != nil {
 		t.Fatal(err)
 	}

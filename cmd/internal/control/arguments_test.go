@@ -30,7 +30,7 @@ func TestArguments(t *testing.T) {
 		}
 	}()
 	log := settings.NewLog(cli.Env{Stderr: t.Output(), Getenv: func(string) string { return "" }}, t.Output(), &l.Config)
-	var access atomic.Uint32 // Access of the next client
+	var access atomic.Uint32 // access that the server grants to the next client
 	access.Store(uint32(AccessWrite))
 	d := serveAs(t, Config{Routes: append(n.Routes(), settings.NewSettings(l, n, log).Routes()...)}, func() Access { return Access(access.Load()) })
 	for as, want := range map[Access]string{AccessRead: config.NoArguments, AccessWrite: "token"} {

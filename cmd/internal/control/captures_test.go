@@ -13,11 +13,11 @@ import (
 	"ulnet/lnd/capture"
 )
 
-// captures is a daemon that captures, and the streams of its captures that are open.
+// captures is a daemon that serves captures to clients, and the writer through which it serves them.
 type captures struct {
 	*daemon
 	tap    *capture.Writer
-	access atomic.Int64 // access of the next client
+	access atomic.Int64 // access that the server grants to the next client
 }
 
 func serveCaptures(t *testing.T) *captures {
@@ -36,8 +36,8 @@ func serveCaptures(t *testing.T) *captures {
 	return c
 }
 
-// open opens captures as a client with this access, until n are open or one is refused. It returns the last
-// open capture, and how many are open. The test reads none of the earlier ones.
+// open opens captures as a client with this access, until it has opened n or the daemon refuses one. It returns
+// the last capture that it opened, and how many it opened. The other captures stay open, and nothing reads them.
 func (c *captures) open(t *testing.T, access Access, n int) (last io.Reader, opened int, err error) {
 	t.Helper()
 	c.access.Store(int64(access))

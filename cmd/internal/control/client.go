@@ -25,7 +25,7 @@ type Client struct {
 	warn   io.Writer // where warnings go, see WarnTo
 
 	patience time.Duration // longest wait for the answer to a question that is not Long
-	watch    time.Duration // interval of the questions that check the daemon while another request runs, see watched
+	watch    time.Duration // interval at which the client asks for the status of the daemon while another request runs, see watched
 	most     int64         // most bytes of an answer
 }
 

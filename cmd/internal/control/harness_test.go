@@ -36,7 +36,7 @@ type fakeNode struct {
 	get   func(context.Context, node.GetRequest, node.Report) error
 
 	peers  func(after nid.NID, limit int) node.PeerPage
-	failed *node.FailRequest // the latest request to let an NI fail; nil: there was none
+	failed *node.FailRequest // the latest request to simulate the failure of an NI; nil: there was none
 }
 
 func (*fakeNode) Status() node.Status { return node.Status{PID: nid.LustrePID, Networks: "tcp(eth0)"} }

@@ -28,7 +28,7 @@ func TestHostileRequests(t *testing.T) {
 		put:  func(context.Context, node.PutRequest, io.Reader, node.Report) error { called(); return nil },
 	}).routes()
 	hasty := serve(t, Config{RequestTimeout: 200 * time.Millisecond, Routes: routes})
-	patient := serve(t, Config{Routes: routes, RequestTimeout: 2 * waitLimit}) // the timeout is longer than an answer takes on a busy machine
+	patient := serve(t, Config{Routes: routes, RequestTimeout: 2 * waitLimit}) // this timeout never expires, even on a busy machine
 	ping := `{"target":"12345-10.0.0.2@tcp","timeout":1}`
 	for _, test := range []struct{ name, raw, want string }{
 		{"silence", "", ""},
@@ -52,11 +52,11 @@ func TestHostileRequests(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			d := patient
 			if test.name == "silence" || strings.HasPrefix(test.name, "half ") {
-				d = hasty // this daemon has a short time-out, after which it answers or closes
+				d = hasty // such a request is incomplete: only after its short time-out the daemon hasty answers it or closes the connection
 			}
 			var got string
 			answered := func() bool { got = d.talk(t, test.raw); return strings.Contains(got, test.want) }
-			if ok := answered(); !ok && (d == patient || !lndtest.Poll(answered)) { // on a busy machine, the request can reach hasty too late
+			if ok := answered(); !ok && (d == patient || !lndtest.Poll(answered)) { // on a busy machine a request can reach hasty only after the time-out, so it is sent again
 				t.Errorf("answer %.300q, want %q", got, test.want)
 			}
 			var err error
@@ -94,7 +94,7 @@ func TestTooManyStreams(t *testing.T) {
 func TestTooManyConnections(t *testing.T) {
 	d := serve(t, Config{Routes: (&fakeNode{}).routes(), MaxConns: 2, RequestTimeout: 2 * waitLimit})
 	for range 10 {
-		d.dial(t) // each connection sends nothing
+		d.dial(t) // a connection on which no request is sent is idle
 	}
 	if _, err := node.OpStatus.Call(t.Context(), NewClient(d.path), None{}); err != nil {
 		t.Error(err)
@@ -115,7 +115,7 @@ func TestGroupCannotKeepRootOut(t *testing.T) {
 	for range most {
 		d.dial(t)
 	}
-	for range most { // the new connections displace the idle ones
+	for range most { // the idle connections above are closed to make room for the connections of these streams
 		stream, err := NewClient(d.path).Events(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -218,7 +218,7 @@ func TestStatusOfRefusals(t *testing.T) {
 // is stopped, the client returns in time an error that says so.
 func TestServerThatDoesNotAnswer(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", socket) // connections wait in its backlog
+	l, err := net.Listen("unix", socket) // connections are established, because they wait in its backlog, but never accepted
 	if err != nil {
 		t.Fatal(err)
 	}

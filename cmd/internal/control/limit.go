@@ -32,7 +32,7 @@ type admission struct {
 	refusals chan struct{} // a token for each refused connection
 
 	mu    sync.Mutex
-	clock uint64                           // a logical clock for idle; guarded by mu, like all below
+	clock uint64                           // counts changes of the state of connections, as a logical clock for admittedConn.idle; guarded by mu, like all below
 	open  [accessWrite + 1][]*admittedConn // open connections, by the access of their clients
 }
 

@@ -54,7 +54,7 @@ func (f *filler) fill(v reflect.Value) {
 	case *nid.ProcessID:
 		*p = nid.ProcessID{NID: drawNID(f.t, "NID"), PID: nid.PID(rapid.Uint32().Draw(f.t, "PID"))}
 		return
-	case *json.RawMessage: // must be an object whose values are numbers
+	case *json.RawMessage: // clients decode it as an object whose values are numbers
 		*p = json.RawMessage(`{"a":1}`)
 		return
 	case *health.ClientID:

@@ -138,7 +138,7 @@ func TestErrorsCrossTheSocket(t *testing.T) {
 	}
 }
 
-// cableError is an error that wraps an errno.
+// cableError is an error whose text is not that of the errno which it wraps.
 type cableError struct{}
 
 func (*cableError) Error() string { return "no cable" }
@@ -290,7 +290,7 @@ func TestCommandsDoNotWaitForEachOther(t *testing.T) {
 	together := make(chan bool)
 	d := serve(t, Config{Routes: (&fakeNode{
 		ping: func(ctx context.Context, r node.PingRequest) (node.PingReply, error) {
-			select { // each operation waits until the other one has begun
+			select { // each of the two pings ends only after the other one has begun, so they must run at the same time
 			case together <- true:
 			case <-together:
 			case <-ctx.Done():

@@ -43,7 +43,7 @@ func TestStreamsLast(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stream.Close()
-	d.talk(t, "GET /v1/status HTTP/1.1\r\n") // the daemon closes this connection when the time for its headers is over
+	d.talk(t, "GET /v1/status HTTP/1.1\r\n") // returns after the timeout of a request: its headers never end, so the daemon closes the connection
 	fmt.Fprintln(events, "late")
 	if line, err := bufio.NewReader(stream).ReadString('\n'); line != "late\n" || err != nil {
 		t.Errorf("%q, %v", line, err)

@@ -32,7 +32,7 @@ var requests = map[string]func(context.Context, *Client) error{
 // stopped, ends with an error that says so.
 func TestMuteDaemon(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", path) // connections wait in its backlog
+	l, err := net.Listen("unix", path) // connections are established, because they wait in its backlog, but never accepted
 	if err != nil {
 		t.Fatal(err)
 	}

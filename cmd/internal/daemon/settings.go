@@ -20,9 +20,9 @@ type Settings struct {
 	node *node.Node
 	log  *Log
 
-	turn chan struct{} // has an element while a reload runs
+	turn chan struct{} // capacity 1; has an element while a reload runs, so that reloads run one at a time
 
-	mu      sync.Mutex         // held for moments only
+	mu      sync.Mutex         // never held while a reload waits for something
 	now     *config.Loaded     // configuration in effect; guarded by mu, like the fields below; only a reload changes it
 	pending []config.KeyChange // changes for which the last reload was refused: they need a restart
 	closed  bool               // no reload begins any more

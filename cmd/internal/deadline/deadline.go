@@ -12,8 +12,8 @@ import (
 const last = 10 * time.Millisecond
 
 // Wait calls f in a goroutine of its own, and returns nil when f has returned. If ctx ends first, Wait
-// returns the cause, and f goes on. If ctx has ended before the call, Wait still waits for a moment, because
-// there may be nothing that f has to wait for.
+// returns the cause, and f goes on. If ctx has ended before the call, Wait still gives f a moment, because f may
+// return at once, and then its wait has not failed.
 func Wait(ctx context.Context, f func()) error {
 	if ctx.Err() != nil {
 		late, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), last, context.Cause(ctx))

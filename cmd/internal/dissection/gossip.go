@@ -104,7 +104,7 @@ func (m *gossipMessage) MarshalJSON() ([]byte, error) {
 	if m.Reply {
 		o.some("entries", entries) // entries, each with an index and an age
 	} else {
-		o.some("ages", ages) // in the order of the list of participants; 255: never heard of
+		o.some("ages", ages) // in the order of the list of participants; 255: the sender has never had a sign of that participant
 	}
 	return o.MarshalJSON()
 }

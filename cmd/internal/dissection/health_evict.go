@@ -27,7 +27,7 @@ func readBatch(payload []byte) (*evictionBatch, error) {
 // cause returns the reason for the eviction of a client.
 func cause(e healthwire.Entry) string { return healthwire.Cause(e.Mark).String() }
 
-// verb returns a word that tells evictions from withdrawn evictions.
+// verb returns the words for what the batch does: it evicts clients, or withdraws earlier evictions.
 func (b *evictionBatch) verb() string {
 	if b.Withdraw {
 		return "withdraws evictions of"
@@ -62,7 +62,7 @@ func (b *evictionBatch) details() []string {
 // entry returns the batch as a JSON object.
 func (b *evictionBatch) entry() (o object) {
 	o.put("server_life", decimal(b.Incarnation))
-	o.some("withdraw", b.Withdraw) // true: the evictions are revoked
+	o.some("withdraw", b.Withdraw) // true: earlier evictions are withdrawn
 	o.some("entries", incarnationObjects(b.Entries, cause))
 	return o
 }

@@ -27,7 +27,7 @@ func (c *collectives) hold(r *capture.Record) (capture.Understood, error) {
 		return nil, err
 	}
 	m := &collectiveHold{Hold: w}
-	m.of, m.remarks = c.requestOf(r.Header.DestNID, r.Header.SrcNID, w.ReplyBits) // destination before source, because the child sent this message to its parent
+	m.of, m.remarks = c.requestOf(r.Header.DestNID, r.Header.SrcNID, w.ReplyBits) // first the destination: the parent has sent the request and posted the match entry; then the source, its child
 	if m.of != nil && m.of.Hold == 0 {
 		m.remarks = remark(m.remarks, "the request did not ask for it")
 	}

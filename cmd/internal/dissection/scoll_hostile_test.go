@@ -46,7 +46,7 @@ type oddMessage struct {
 	name   string
 	of     capture.Record
 	spoil  func(r *capture.Record)
-	is     bool   // whether the message is still shown as one of its kind
+	is     bool   // true: the message is shown as one of its kind in spite of the corruption
 	wanted string // text that the summary or the error must contain
 }
 
@@ -91,7 +91,7 @@ func oddRequests(creation, request capture.Record) []oddMessage {
 
 func oddReplies(trailed capture.Record) []oddMessage {
 	le := binary.LittleEndian
-	speaks := func(carried []byte) func(*capture.Record) { // returns a function that replaces the payload
+	speaks := func(carried []byte) func(*capture.Record) { // returns a function that makes a reply carry these answers of other members
 		return func(r *capture.Record) {
 			h, _, _ := scollwire.ParseReplyHeader(r.Payload)
 			trailer := r.Payload[len(r.Payload)-scollwire.TrailerEntrySize:]
@@ -195,7 +195,7 @@ func TestScollOdd(t *testing.T) {
 	list := recorded(t)
 	for _, c := range oddMessages(t, list) {
 		known := NewProtocols(nil)
-		for i := range list { // each message alone, because later messages would make the ranks known
+		for i := range list { // only the messages before the corrupted one are read first, as in a capture: later ones would reveal the ranks
 			if list[i].Frame < c.of.Frame {
 				known.Read(&list[i])
 			}

@@ -15,7 +15,7 @@ func (q *collectiveRequest) MarshalJSON() ([]byte, error) {
 	o.some("guard_us", q.Guard.Microseconds())
 	o.some("bulk_us", q.BulkTime.Microseconds())
 	o.some("processing_us", q.Processing.Microseconds())
-	o.some("carry", q.Carry) // size in bytes of the answers that a reply carries
+	o.some("carry", q.Carry) // how many bytes of carried answers a reply to this request may have
 	o.some("hold_us", q.Hold.Microseconds())
 	if q.Flags&wire.FlagSubset != 0 {
 		o.some("live_digest", q.Live.String())

@@ -118,8 +118,8 @@ func (q *selftestRequest) name() string { return fmt.Sprintf("%v, rpc %#x", q.Ty
 // selftestReply is the reply to a request.
 type selftestReply struct {
 	selftestwire.Message
-	id      uint64           // number of the RPC: the match bits
-	to      *selftestRequest // nil: not in the capture
+	id      uint64           // number of the RPC, which is in the match bits of the reply
+	to      *selftestRequest // the request that is answered; nil: it is not in the capture
 	after   time.Duration    // time from the request to the reply in the capture
 	remarks []string
 }

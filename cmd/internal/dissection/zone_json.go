@@ -45,7 +45,7 @@ func (m *zoneMessage) putNodes(o *object, l *wire.Lists) {
 	for i, s := range slices.Concat(l.Suspicions, l.Silences) {
 		e := zoneNode(m.name(s.Suspect), s.Version)
 		e.some("by", m.name(s.Reporter))
-		e.some("silent", i >= len(l.Suspicions)) // whether the entry is in the second list, that of silences
+		e.some("silent", i >= len(l.Suspicions)) // true for the entries of the second list, l.Silences
 		suspicions = append(suspicions, e)
 	}
 	for _, r := range l.Removed {

@@ -30,8 +30,8 @@ var marks = map[string]string{
 
 // exits are the commands that, as their documents say, exit with another code than 0.
 var exits = map[string]string{
-	"lnetsim run --runs 100 faults.sim":   "1", // exit code 1, because this command finds the bug
-	"lnetsim shrink --seed 10 faults.sim": "1", // exit code 1, because this command finds the bug in a shorter scenario
+	"lnetsim run --runs 100 faults.sim":   "1", // it finds the bug of the scenario
+	"lnetsim shrink --seed 10 faults.sim": "1", // it finds the bug in a shorter scenario as well
 }
 
 // patience bounds the time of a stage.
@@ -40,7 +40,7 @@ const patience = 15 * time.Minute
 // raceOptions keep programs with the race detector from sleeping when they exit.
 const raceOptions = "GORACE=atexit_sleep_ms=0"
 
-// A run is a block in a stage.
+// A run is a block of a document that the shell of a stage runs.
 type run struct {
 	where string // position of the block, as DOCUMENT:LINE
 	want  string

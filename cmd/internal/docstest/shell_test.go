@@ -11,9 +11,9 @@ import (
 // comments are the comments after a command in a document that say on which hosts it runs. A
 // command without such a comment runs on the first host of the stage.
 var comments = []struct{ comment, script string }{
-	{"# on one", "begin %s"}, // runs on this host, while the commands after it run
+	{"# on one", "begin %s"}, // runs on the first host in the background, while the script goes on
 	{"# on the other", "on other %s"},
-	{"# on both", "begin %s"}, // runs on this host alone, because the stage has started the other daemon
+	{"# on both", "begin %s"}, // runs on the first host only, because on the other host the stage has started the daemon already
 	{"# on all of them", `for host in $HOSTS; do on "$host" %s; done`},
 	{"# on each member", `for host in here other supervisor; do on "$host" begin %s; done`},
 	{"# at a supervisor", "on supervisor %s"},
@@ -24,8 +24,8 @@ var comments = []struct{ comment, script string }{
 const endless = `*" watch "* | *" recv "*`
 
 // prelude defines the functions for the shell of a stage. A command that the document starts
-// with "&", or on another host, runs while the reader types the next one: the shell waits until
-// the command has written its first line, or until the daemon has its control socket.
+// with "&", or on another host, runs in the background. Like a reader who watches the output, the shell goes on
+// when the command has written its first line, or when the daemon has its control socket.
 const prelude = `set -u
 trap 'echo "$BLOCK|$?|$BASH_COMMAND" >> "$FAILED"' ERR
 set -E

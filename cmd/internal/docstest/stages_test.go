@@ -4,15 +4,15 @@ package docstest
 
 import "strings"
 
-// A stage has the hosts and daemons that documents assume. All blocks of a stage are run in one
-// shell, in order, on its first host.
+// A stage has the hosts and daemons that some blocks of documents assume, and selects these blocks. The test runs
+// them in one shell, in order, on the first host of the stage.
 type stage struct {
 	name  string
 	hosts []member
 	// instead has words of documents, each followed by the words that replace it in the test.
 	instead []string
 	parts   []part
-	sweeps  bool // the stage runs simulations that take seconds
+	sweeps  bool // true: the stage runs simulations that take seconds
 }
 
 // A member is a host of a stage, with a daemon, unless the document itself starts the daemon.
@@ -95,7 +95,7 @@ zone:
 // stages are separate: a block of one stage has no effect on the nodes of others.
 var stages = []stage{
 	{
-		name: "kernel node", // a node of this repository takes the part of the kernel node
+		name: "kernel node", // where the documents have a kernel node, the stage has a node of this repository
 		hosts: []member{
 			{name: "here", address: "10.0.0.7/24"},
 			{name: "other", address: "10.0.0.5/24", networks: "tcp(eth0),o2ib(eth0)"},

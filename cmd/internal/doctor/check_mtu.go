@@ -110,7 +110,7 @@ func (p path) next() string {
 
 // tooSmall is the error of a path that does not carry packets of full size.
 type tooSmall struct {
-	known bool // the system knows the MTU of the path, and sends packets that fit
+	known bool // true: the system knows the smaller MTU of the path, so it sends packets that fit
 	text  string
 }
 

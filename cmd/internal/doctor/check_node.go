@@ -19,7 +19,7 @@ func (e *exam) daemon() {
 	s, err := e.node.Status(e.ctx)
 	if err == nil && !s.Unconfigured {
 		e.up, e.status = true, s
-		e.asked, _ = e.host.Clock() // the check of clocks reports the error
+		e.asked, _ = e.host.Clock() // an error needs no report here: the check "clock" reads the clocks again and reports it
 		if e.peers, err = e.node.Peers(e.ctx); err != nil {
 			e.unknown("", "try again", "peers: %v", err)
 		}

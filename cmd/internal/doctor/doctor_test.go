@@ -63,8 +63,8 @@ var diseases = []struct {
 	name    string
 	spoil   func(w *world)
 	outcome Outcome
-	seen    string // part of what was seen
-	next    string // part of what to do
+	seen    string // text that the finding's field Seen must contain
+	next    string // text that the finding's field Next must contain
 }{
 	{"daemon", "no answer", func(w *world) { w.statusErr = cli.Hint(errors.New("no daemon at x"), "is lnetd running?") }, Fail, "no daemon at x", "is lnetd running?"},
 	{"daemon", "not configured", func(w *world) { w.status.Unconfigured = true }, Warn, "LNet is not configured", "lnetctl lnet configure"},

@@ -73,14 +73,14 @@ func echoPacket(to netip.Addr, size int) []byte {
 	p := make([]byte, max(size-header, icmpHeader+8))
 	p[0] = typ
 	binary.BigEndian.PutUint16(p[4:], uint16(os.Getpid()))
-	binary.BigEndian.PutUint64(p[icmpHeader:], uint64(time.Now().UnixNano())) // by which the answer is recognized
+	binary.BigEndian.PutUint64(p[icmpHeader:], uint64(time.Now().UnixNano())) // the answer repeats these bytes, by which it is recognized
 	if to.Is4() {
 		binary.BigEndian.PutUint16(p[2:], checksum(p))
 	}
 	return p
 }
 
-// checksum is that of RFC 1071.
+// checksum returns the Internet checksum of b (RFC 1071).
 func checksum(b []byte) uint16 {
 	var sum uint32
 	for i := 0; i+1 < len(b); i += 2 {

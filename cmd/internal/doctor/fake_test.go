@@ -14,7 +14,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// world is a host and a node whose answers are set by a test. At first all is well.
+// world is a host and a node whose answers a test sets. At first no answer shows a fault.
 type world struct {
 	listeners map[string]string // processes that listen, by network, address and port
 	iface     Interface

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// packet is the first packet of a connection from any address.
+// packet is the first packet of a connection to this host, whose source can be any address.
 type packet struct {
 	protocol string     // tcp or udp
 	port     uint16     // destination port
@@ -99,7 +99,7 @@ const (
 	depends                 // the packet is accepted or dropped, depending on properties that are not known
 )
 
-// result is a decision with the place that decides.
+// result is a decision, with the rule or the policy that makes it.
 type result struct {
 	decision decision
 	by       string // rule or policy that decides

@@ -155,7 +155,7 @@ func (Plain) HintStart(_ Settings, err error) string {
 
 // HintUnreached implements [Driver]. The hint says how to check the IP route to the node.
 func (Plain) HintUnreached(_ Settings, target nid.NID, _ error) string {
-	if !target.Addr().IsValid() { // a NID of such a network has a number instead of an address
+	if !target.Addr().IsValid() { // on this network a NID has a number in the place of an IP address
 		return fmt.Sprintf("does LNet run there, and is %v one of its NIDs?", target)
 	}
 	return "is its address right, and is there a way to it? see 'ip route get " + target.Addr().String() + "'"

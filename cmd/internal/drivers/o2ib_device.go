@@ -17,7 +17,7 @@ type devices struct {
 // watch returns an opener that also records the devices that it opens.
 func (d *devices) watch(open verbs.Opener) verbs.Opener {
 	if open == nil {
-		return nil // no device: the driver will refuse this address
+		return nil // there is no provider that opens devices; the driver reports that when it starts an NI
 	}
 	return func(cfg verbs.OpenConfig) (verbs.Device, error) {
 		dev, err := open(cfg)

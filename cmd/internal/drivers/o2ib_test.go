@@ -14,7 +14,7 @@ import (
 	"ulnet/lnd/verbs/softroce"
 )
 
-// notOpen ignores the field that cannot be compared.
+// notOpen makes cmp ignore the field Open, a function, which cannot be compared.
 var notOpen = cmpopts.IgnoreFields(o2iblnd.Config{}, "Open")
 
 // TestO2IBTunablesReachTheDriver: the driver gets the values that the configuration file sets.

@@ -120,7 +120,7 @@ func TestBatches(t *testing.T) {
 		f.next(0, program.Result{}, nil)
 		f.set.Tell("zone.left", 4)
 		synctest.Wait()
-		f.set.Tell("zone.left", 5) // the program has ended, but not the interval
+		f.set.Tell("zone.left", 5) // the run with event 4 has ended, but its interval has not, so this event waits
 		<-time.After(10 * time.Second)
 		f.end()
 		want := []string{"[1] 0s", "[2 3] 1.5s", "[4] 11s", "[5] 12s"}
@@ -177,12 +177,12 @@ func TestMissed(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 		<-time.After(15 * time.Second)
-		big := strings.Repeat("x", MaxEvent-2) // the largest event, as JSON
+		big := strings.Repeat("x", MaxEvent-2) // as JSON, in quotation marks, it has MaxEvent bytes
 		f.set.Tell("e", 7)
 		for range MaxBytes / MaxEvent {
 			f.set.Tell("e", big)
 		}
-		f.set.Tell("e", strings.Repeat("x", MaxBytes/2)) // this event alone is too large, so it is dropped
+		f.set.Tell("e", strings.Repeat("x", MaxBytes/2)) // dropped, because it is larger than MaxEvent; the events before it stay
 		f.set.Tell("e", 8)
 		<-time.After(time.Minute)
 		f.end()

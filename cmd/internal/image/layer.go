@@ -28,7 +28,7 @@ var accounts = []struct{ name, text string }{
 	{"etc/passwd", fmt.Sprintf("root:x:0:0:root:/:/usr/sbin/nologin\nlnetd:x:%d:%[1]d:LNet node:/%s:/usr/sbin/nologin\n", user, stateDir)},
 }
 
-// taken are the files and folders of a tree that are in the image: the rest is for hosts.
+// taken are the files and folders of a tree that the image gets. The rest, such as units of systemd, is for hosts.
 var taken = []string{"etc/ulnet/lnetd.yaml", "usr/bin", "usr/share/doc/ulnet/LICENSE", "usr/share/doc/ulnet/copyright", "usr/share/doc/ulnet/notices"}
 
 // layer writes the files of the image as a tar archive.

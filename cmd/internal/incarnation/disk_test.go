@@ -34,11 +34,11 @@ func TestDiskFull(t *testing.T) {
 				seconds int64
 				want    uint64
 			}{
-				{true, 1000, 1000e9}, // the first start of the node
-				{false, 900, 900e9},  // the start before could not store its number
+				{true, 1000, 1000e9}, // the first start: there is no stored number yet, and none can be stored
+				{false, 900, 900e9},  // lower than the number before, which is not known, because it could not be stored
 				{true, 2000, 2000e9},
 				{false, 800, 900e9 + 1},
-				{true, 800, 900e9 + 2}, // the stored number can still be read
+				{true, 800, 900e9 + 2}, // nothing can be stored, but the stored number can be read
 			} {
 				if start.bad {
 					trouble.Spoil(disk)

@@ -53,7 +53,7 @@ func TestActionsDropIn(t *testing.T) {
 	lab := netlab.New(t)
 	host, other := lab.Host("a"), lab.Host("b")
 	lab.Cable(host, "10.9.2.1/24", other, "10.9.2.2/24")
-	dir, err := os.MkdirTemp("", "actions") // unlike t.TempDir, one that users other than root can read
+	dir, err := os.MkdirTemp("", "actions") // not t.TempDir, into whose parent other users than root cannot go
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestActionsDropIn(t *testing.T) {
 		return exec.Command(args[0], append(args[1:], filepath.Join(bin, "lnetd"), "--config", filepath.Join(dir, "lnetd.yaml"), "--state-dir", own, "--runtime-dir", own)...)
 	}
 	with := readUnit(t, "lnetd.service", "actions.conf")
-	with["Group"] = []string{"root"} // there may be no group lnetd here
+	with["Group"] = []string{"root"} // in the place of the group lnetd, which need not exist on this machine
 	cmd := lnetd(with, dir)
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "NOTIFY_SOCKET=" + filepath.Join(dir, "notify")}
 	s := begin(t, cmd, host, filepath.Join(dir, "notify"))
@@ -87,7 +87,7 @@ func TestActionsDropIn(t *testing.T) {
 	s.stop()
 
 	without := readUnit(t, "lnetd.service")
-	without["User"], without["Group"] = []string{"nobody"}, []string{"nogroup"} // there may be no user and group lnetd here
+	without["User"], without["Group"] = []string{"nobody"}, []string{"nogroup"} // in the place of the user and group lnetd, which need not exist on this machine
 	own := filepath.Join(dir, "without")
 	if err := errors.Join(os.Mkdir(own, 0o700), os.Chown(own, 65534, 65534)); err != nil {
 		t.Fatal(err)

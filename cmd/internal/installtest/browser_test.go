@@ -12,10 +12,10 @@ import (
 	"ulnet/lnd/lndtest/netlab"
 )
 
-// shown checks that a browser on the host shows the NI of the service.
+// shown checks that a browser on the host shows the NI of the service on the page of lnetd.
 func shown(t *testing.T, on *netlab.Host, path string) {
 	t.Helper()
-	profile, err := os.MkdirTemp("", "chromium") // not t.TempDir, because files may appear while it is removed
+	profile, err := os.MkdirTemp("", "chromium") // not t.TempDir, which fails the test if a file appears while the folder is removed
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ const key = "/etc/ulnet/cluster.key"
 // asked is a file in the root with the arguments of each call of the fake systemctl.
 const asked = "var/lib/dpkg/asked"
 
-// fakeSystemctl notes its arguments.
+// fakeSystemctl is a script in the place of systemctl, which appends its arguments to the file asked.
 const fakeSystemctl = "#!/bin/sh\necho \"$*\" >> /" + asked + "\n"
 
 // TestDeb: in a Debian root the package is installed, runs as its unit says, is scraped by Prometheus
@@ -135,7 +135,7 @@ func (d debian) startsAnother(on *netlab.Host) {
 	}
 }
 
-// asked checks what the package has asked systemd for since the last call.
+// asked checks with which arguments the package has called the fake systemctl since the last call of asked.
 func (d debian) asked(want ...string) {
 	d.t.Helper()
 	text, err := os.ReadFile(d.path(asked))

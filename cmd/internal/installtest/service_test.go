@@ -79,7 +79,7 @@ func begin(t *testing.T, cmd *exec.Cmd, on *netlab.Host, socket string) *service
 	cmd.Stdout, cmd.Stderr = log, log
 	s.process = on.Start(cmd)
 	go func() {
-		_ = s.process.Wait()                     // the method stop reports errors
+		_ = s.process.Wait()                     // an error needs no report here: the method stop reports it
 		_ = s.notify.SetReadDeadline(time.Now()) // ends a wait for a message; fails if the socket is closed
 	}()
 	s.await("READY=1")
@@ -110,7 +110,7 @@ func setpriv(u unit) []string {
 // listen opens a socket for messages to the service manager.
 func listen(t *testing.T, path string) *net.UnixConn {
 	t.Helper()
-	_ = os.Remove(path) // the socket of an earlier service, if there is one
+	_ = os.Remove(path) // removes the socket of an earlier service; fails if there is none
 	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {
 		t.Fatal(err)

@@ -117,7 +117,7 @@ func TestDocumentPaths(t *testing.T) {
 			found++
 			source := filepath.Join(root, name)
 			if name == "copyright" || name == "notices" {
-				continue // 'make tree' writes these
+				continue // not in the repository: 'make tree' writes these files into the packages
 			}
 			if _, err := os.Stat(source); err != nil || !strings.HasPrefix(name, "docs/") && strings.Contains(name, "/") {
 				t.Errorf("%s names %s%s, which packages do not have: %v", path, folder, name, err)

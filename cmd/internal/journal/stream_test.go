@@ -13,7 +13,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// gate is a file that takes nothing until it is opened.
+// gate is a destination whose Write blocks until the channel open is closed.
 type gate struct {
 	open chan struct{}
 	got  bytes.Buffer
@@ -24,7 +24,7 @@ func (g *gate) Write(b []byte) (int, error) {
 	return g.got.Write(b)
 }
 
-// newGate returns a Stream to a file that takes nothing, and the file.
+// newGate returns a Stream that writes to a closed gate, and the gate.
 func newGate() (*Stream, *gate) {
 	g := &gate{open: make(chan struct{})}
 	s := NewStream(g)
@@ -39,7 +39,7 @@ func TestStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := newGate()
 		s.SetFormat(func(w io.Writer) slog.Handler { return slog.NewJSONHandler(w, nil) })
-		const room, more = maxWaiting/1024 + 1, 7 // one more than the queue has room for, because the first line is being written
+		const room, more = maxWaiting/1024 + 1, 7 // the queue has room for one line less: the first line has left it, because it is being written
 		began := time.Now()
 		for i := range room + more {
 			fmt.Fprintf(s, "%1023d\n", i)

@@ -13,7 +13,7 @@ import (
 
 // busy is a connection to a journald that reads nothing while it is stuck.
 type busy struct {
-	net.Conn // nil: the handler needs no further methods
+	net.Conn // nil: it only supplies the methods that the handler does not call
 	stuck    bool
 	deadline time.Time
 	lines    []map[string]string

@@ -68,7 +68,7 @@ func (w *writers) noteConsts(n ast.Node) bool {
 	return true
 }
 
-// noteTexts notes what a call or a list writes.
+// noteTexts notes the texts that a call writes to the log, or that a variable eventTexts or eventNames lists.
 func (w *writers) noteTexts(n ast.Node) bool {
 	switch x := n.(type) {
 	case *ast.CallExpr:

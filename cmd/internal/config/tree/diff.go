@@ -152,8 +152,8 @@ func (t *Tree) ni(net string, ni NI) *NI {
 	return nil
 }
 
-// is reports whether has, an NI of the node, is the NI that a file describes. The file has its NID, its
-// interface, or an address instead of an interface.
+// is reports whether has, an NI of the node, is the NI that ni describes. A file describes an NI by its NID, by
+// its interface, or by an address in the place of the interface.
 func (has *NI) is(ni NI) bool {
 	if ni.NID.IsValid() {
 		return has.NID == ni.NID

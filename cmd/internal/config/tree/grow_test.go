@@ -26,7 +26,7 @@ func grow(choices []byte) []byte {
 	return bytes.ReplaceAll([]byte(g.out.String()), []byte("\n"), []byte(end))
 }
 
-// one returns a number below n.
+// one takes the next choice and returns it as a number below n. When no choices are left it returns 0.
 func (g *grower) one(n int) int {
 	if len(g.choices) == 0 {
 		return 0

@@ -95,7 +95,7 @@ func (t *Tree) Saved() *Tree {
 	if b.Routing == nil {
 		b.Routing = &Routing{Enable: new(0)}
 	}
-	if b.Buffers == nil { // 0 stands for the usual number
+	if b.Buffers == nil { // 0 stands for the usual number of buffers
 		b.Buffers = &Buffers{Tiny: new(0), Small: new(0), Large: new(0)}
 	}
 	return b

@@ -78,8 +78,8 @@ func (w *writer) value(value json.RawMessage, key, dashes int) error {
 	return nil
 }
 
-// mapping prints the keys of a mapping at a column. If started is set, the first line is
-// indented already.
+// mapping prints the keys of a mapping at a column. If started is set, the first key stands on a line that has
+// been begun, behind a dash.
 func (w *writer) mapping(value json.RawMessage, column int, started bool) error {
 	return members(value, func(key string, value json.RawMessage) error {
 		if !started {

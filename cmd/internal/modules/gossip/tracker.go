@@ -8,7 +8,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Vital is the state of a node as listeners are told.
+// Vital says whether a node is alive, and how often it has died: what listeners are told of it.
 type Vital struct {
 	Alive  bool   // gossip considers the node alive
 	Deaths uint64 // how often the node has died so far
@@ -68,8 +68,8 @@ func (t *Tracker) Watch(f func(id nid.NID, alive bool, deaths uint64)) (stop fun
 	}
 }
 
-// Attach makes an agent the source of reports, and returns whether listeners know of nodes from
-// earlier agents.
+// Attach makes an agent the source of reports. The result again is true if an earlier agent has reported nodes to
+// listeners.
 func (t *Tracker) Attach(agent *gossip.Agent) (again bool) {
 	again = t.begin(agent)
 	unwatch := agent.Watch(func(id nid.NID, alive bool, deaths uint64) { t.heard(agent, id, alive, deaths) })

@@ -79,7 +79,7 @@ func TestCloseStuckDisk(t *testing.T) {
 	spec.Covers(t, "OP-93")
 	for _, test := range []struct {
 		name string
-		open bool // the store is open, and a commit is under way
+		open bool // true: the store is open, and a commit hangs; false: opening the store hangs
 	}{{"commit", true}, {"open", false}} {
 		t.Run(test.name, func(t *testing.T) {
 			dir, store := t.TempDir(), newStuckStore()
@@ -149,7 +149,7 @@ func TestStuckLoad(t *testing.T) {
 	if server, _ := n.roles.roles(); server != nil {
 		t.Error("a server has started after Close")
 	}
-	n.Module.roles = nil // the roles are closed already
+	n.Module.roles = nil // so that Shutdown does not close the roles a second time
 	if err := n.node.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"ulnet/health"
 )
 
-// slowLog is a log that writes one line per token, and all lines after close.
+// slowLog is a log that writes one line for each value sent to tokens, and all further lines once tokens is closed.
 type slowLog struct {
 	slog.Handler
 	tokens chan struct{}

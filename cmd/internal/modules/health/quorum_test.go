@@ -117,7 +117,7 @@ func TestHealthCutOff(t *testing.T) {
 	h := newHealthNodes(t, 2, 0, nil)
 	await(t, "quorum", func() bool { return h.lack(0) == nil && h.lack(1) == nil })
 	h.stop(1)
-	// This server may itself still be starting when the other one goes.
+	// At first the reason may be another one, because the gossip of this server may still be starting.
 	await(t, "loss", func() bool { q := h.lack(0); return q != nil && q.Why == LackCutOff })
 	if q := h.lack(0); q == nil || len(q.NotSeen) != 1 || q.NotSeen[0] != h.nid(1) || !strings.Contains(q.Text, "sees 1 of 2 servers, not 127.0.0.82@tcp") {
 		t.Errorf("%+v", q)

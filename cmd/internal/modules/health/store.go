@@ -126,12 +126,12 @@ func (h *roles) storeStatus() *StoreStatus {
 // lateStore is a store that may be opened after the server has started. Until then Load returns
 // nothing, and Save and Remove fail.
 type lateStore struct {
-	lost func(error) // called when the store had to be closed
+	lost func(error) // called when an open store cannot be read and was closed for that reason
 
 	mu      sync.Mutex
 	store   recordStore // the open store; nil: it is not open; guarded by mu, like all below
 	err     error       // why the store is not open
-	fetched *fetched    // for Load; nil: nothing was fetched since the last Load
+	fetched *fetched    // what the next Load returns; nil: nothing was fetched since the last Load
 	closed  bool        // a store that is opened from now on is closed at once
 }
 
@@ -148,7 +148,7 @@ func (l *lateStore) set(store recordStore, err error) {
 	closed := l.closed
 	l.mu.Unlock()
 	if closed && store != nil {
-		_ = store.Close() // nothing was saved with this store
+		_ = store.Close() // an error does not matter, because nothing was saved with this store
 	}
 }
 

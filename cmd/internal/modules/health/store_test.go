@@ -31,7 +31,7 @@ func TestHealthStore(t *testing.T) {
 	await(t, "connections", func() bool { return h.settled(3, 3) })
 	var s Status
 	var err error
-	for range 5 { // more than once, because on a busy machine the client may be confirmed before the first look
+	for range 5 { // repeated until the status is read before the client connects again, which it may do early on a busy machine
 		h.stop(0)
 		h.start(0)
 		if s, err = h.nodes[0].Status(); err == nil && s.Server.Stats["connects"] == 0 {
@@ -67,7 +67,7 @@ func TestHealthStore(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "records", func() bool { // the server stores records again without being restarted
+	await(t, "records", func() bool { // the server opens the records by itself and stores them again, without a restart
 		s, _ := h.nodes[0].Status()
 		return s.Server.Store.Error == "" && h.settled(3, 3)
 	})
@@ -117,7 +117,7 @@ func TestLoadFails(t *testing.T) {
 	var lost error
 	late := &lateStore{lost: func(err error) { lost = err }}
 	late.set(store, nil)
-	if err := os.Truncate(path, 0); err != nil { // from then on, reading a page is an error of the disk
+	if err := os.Truncate(path, 0); err != nil { // an empty file: reading any page of it is an error like that of a bad disk
 		t.Fatal(err)
 	}
 	late.fetch()
