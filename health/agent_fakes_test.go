@@ -15,8 +15,8 @@ type view struct {
 	alive        []bool
 	incarnations []uint64
 	f            func(nid.NID, bool, uint64)
-	asked        func(nid.NID) // called, if set, when an answer of Alive is made but not returned yet
-	askedQuorum  func()        // the same for Quorum
+	asked        func(nid.NID) // if set, Alive calls it after making its answer and before returning that
+	askedQuorum  func()        // if set, Quorum calls it once, after counting the live servers and before returning
 }
 
 func (v *view) Alive(id nid.NID) (alive bool, deaths uint64) {
@@ -54,7 +54,7 @@ func (v *view) Watch(f func(nid.NID, bool, uint64)) func() {
 	return func() { v.f = nil }
 }
 
-// broadcaster is a collective that reaches every live server in 5 ms.
+// broadcaster is a health.Broadcaster whose requests reach every live server after 5 ms.
 type broadcaster struct {
 	c *cluster
 	i int
@@ -83,7 +83,8 @@ func (b broadcaster) Broadcast(request []byte, done func(health.Outcome)) {
 
 func (b broadcaster) Serve(answer func(nid.NID, []byte, func([]byte))) { b.c.answers[b.i] = answer }
 
-// store keeps records in memory, unless it is broken.
+// store is a health.Store in memory. If the field broken is set, it is the error of every Load and
+// Save.
 type store struct {
 	records    map[health.ClientID]health.Record
 	tombstones map[health.ClientID]health.Tombstone

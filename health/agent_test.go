@@ -37,8 +37,8 @@ type cluster struct {
 	stores  []*store
 	conns   []*health.Connection
 	tables  []*portals.Table
-	bare    []bool                // by host: from now on, starting the host starts no client
-	ping    map[int]time.Duration // by host: T_ping of clients that start from now on; default if missing
+	bare    []bool                // by host: if set, the host has no client after its next starts
+	ping    map[int]time.Duration // by host: T_ping of clients that start from now on; a missing host has the default
 	keys    map[int]keyring.Keys  // by host: keys of agents that start from now on
 	events  [][]health.Event
 	told    [][]health.ClientEvent
@@ -119,7 +119,7 @@ func (c *cluster) discover(i int, alive bool) {
 	}
 }
 
-// count returns how many events of a kind client i has told the program.
+// count returns how many events of a kind client i has reported to its program.
 func (c *cluster) count(i int, k health.ClientEventKind) (n int) {
 	for _, e := range c.told[i] {
 		if e.Kind == k {

@@ -34,9 +34,9 @@ type Connection struct {
 	leftOnce   sync.Once
 	superseded bool          // a later incarnation runs elsewhere; guarded by mu
 	closed     chan struct{} // closed by Leave and Close
-	once       sync.Once     // closes closed once
+	once       sync.Once     // makes sure that closed is closed only once
 	ended      chan struct{} // closed when Close has ended the connection
-	closing    sync.Once     // closes ended once
+	closing    sync.Once     // runs the method end, which closes ended, only once
 }
 
 // Dial makes the node a client. It returns before there is a master, see [Connection.Wait].

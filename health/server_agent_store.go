@@ -67,7 +67,7 @@ func (a *ServerAgent) remove(e *engine.ServerEffect) {
 	case e.For > 0:
 		t.Until = a.cfg.Wall().Add(e.For)
 	case e.For < 0:
-		t.Until = time.Unix(0, 1) // in the past, whatever the clock says
+		t.Until = time.Unix(0, 1) // a time in the past, at which Remove removes the stored tombstone
 	}
 	a.cfg.Store.Remove(t, func(err error) {
 		if err != nil {

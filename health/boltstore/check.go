@@ -110,7 +110,7 @@ func inspect(path string) (records, tombstones int, err error) {
 	}
 	options := bbolt.Options{ReadOnly: true, PreLoadFreelist: true, Timeout: time.Second, InitialMmapSize: mapped}
 	db, err := bbolt.Open(path, 0, &options)
-	if errors.Is(err, syscall.ENOMEM) { // the address space of the process is limited, by ulimit -v
+	if errors.Is(err, syscall.ENOMEM) { // the address space of the process is limited (ulimit -v): try again without the reserved space
 		options.InitialMmapSize = 0
 		db, err = bbolt.Open(path, 0, &options)
 	}
@@ -139,8 +139,8 @@ func inspect(path string) (records, tombstones int, err error) {
 	return records, tombstones, errors.Join(err, tx.Rollback(), db.Close())
 }
 
-// sound runs bbolt's own check of its pages, and checks the list of free pages. It stops at the
-// first error, because a page with a wrong length could cause millions.
+// sound runs bbolt's own check of its pages, and checks the list of free pages. It stops at the first
+// error, because one page with a wrong length could cause millions of errors.
 func sound(tx *bbolt.Tx) error {
 	for err := range tx.Check() {
 		return fmt.Errorf("%w: %w", errDamaged, err)
@@ -184,7 +184,7 @@ func (s *Store) check() (damage, err error) {
 		if len(os.Args) > 1 && os.Args[1] == verb { // this process is the child, and must not start another one
 			return nil, errNoChild
 		}
-		command = []string{"/proc/self/exe", verb} // works also after an update has replaced the file
+		command = []string{"/proc/self/exe", verb} // starts this program, even after an update has replaced its file
 	}
 	limit := s.cfg.CheckTimeout
 	if limit == 0 {

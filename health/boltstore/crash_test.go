@@ -126,7 +126,7 @@ func (b *books) check(t *testing.T, path string, rounds int) {
 	}
 	for n := range workerClients {
 		incarnation, round := b.incarnations[n], b.rounds[n]
-		next := uint64(0) // the client's incarnation after the round without printed results; 0: that round removes the client
+		next := uint64(0) // the client's incarnation after the change whose result was not printed; 0: that change removes the client
 		if step(n, round) {
 			next = uint64(round + 1)
 		}

@@ -84,7 +84,7 @@ func TestDamage(t *testing.T) {
 			b := tx.Bucket(clientsBucket)
 			return b.Put([]byte{1, 0, 0, 0, 0, 0, 0, 0}, bytes.Clone(b.Get(first)))
 		}),
-		"out of order": func() []byte { // each record by itself is valid
+		"out of order": func() []byte { // each record is valid; only the order of their keys is wrong
 			seventh := id(6)
 			return bytes.ReplaceAll(sound, append([]byte{0, 0, 0, 0, 0, 0, 0, 7}, seventh[:]...), append([]byte{0, 0, 0, 0, 0, 0, 9, 9}, seventh[:]...))
 		}(),
@@ -96,7 +96,7 @@ func TestDamage(t *testing.T) {
 			return tx.Bucket(metaBucket).Put(countsKey, appendCounts(nil, counts{uint64(tx.ID()), records, 2}))
 		}),
 		"tally": edited(t, sound, func(tx *bbolt.Tx) error { return tx.Bucket(metaBucket).Put(countsKey, make([]byte, countsSize)) }),
-		"latest meta page": func() []byte { // without the check bbolt would use the commit before
+		"latest meta page": func() []byte { // without the check bbolt would use the other meta page, that of the commit before
 			b := bytes.Clone(sound)
 			copy(b[pageHeader+4096:], bytes.Repeat([]byte{1}, metaSize))
 			return b
@@ -200,7 +200,7 @@ func TestDamageAtRandom(t *testing.T) {
 				t.Fatalf("round %d: %d records in a new database", round, len(records))
 			}
 		}
-		for _, got := range records { // the overwritten page may have been unused: nothing is wrong then
+		for _, got := range records { // the damage may be in an unused page, so records may be loaded; all of them must be right
 			if n := int(got.Epoch); got.Client != id(n) || got.Name != fmt.Sprintf("host%d", n) {
 				t.Fatalf("round %d: loaded %+v", round, got)
 			}

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// spoiled returns a store whose file is damaged while it is open.
+// spoiled returns a store whose file the function spoil has damaged while it was open. It also returns
+// the path of the file, its content before the damage, and the log of the store.
 func spoiled(t *testing.T, spoil func(path string, size int64) error) (s *Store, path string, sound []byte, log *bytes.Buffer) {
 	t.Helper()
 	path, log = dbPath(t), new(bytes.Buffer)

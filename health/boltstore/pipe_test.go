@@ -8,8 +8,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestPipe: CH-66: Open refuses a pipe in the place of the file, and removes one in the place of the new
-// file. It never waits until another process opens the pipe.
+// TestPipe: CH-66: Open refuses a named pipe at the path of the database. It removes a named pipe at
+// the path of the temporary file in which it makes a new database. It never waits until another process
+// opens the pipe.
 func TestPipe(t *testing.T) {
 	spec.Covers(t, "CH-66")
 	path := dbPath(t)

@@ -109,7 +109,7 @@ func (p *plan) empty() bool {
 // write makes the changes in a transaction.
 func (p *plan) write(tx *bbolt.Tx, now time.Time) error {
 	clients, tombstones := tx.Bucket(clientsBucket), tx.Bucket(tombstonesBucket)
-	// Keys mostly ascend: few entries are inserted into full pages later.
+	// Fill pages to 90 %: keys mostly ascend, so few entries are inserted into full pages later.
 	clients.FillPercent, tombstones.FillPercent = 0.9, 0.9
 	for i := range p.changes {
 		c := &p.changes[i]

@@ -35,7 +35,7 @@ const (
 	sweptAtOnce     = 1000 // damages per process; bounded, because each damaged file stays open
 )
 
-// damage is one damage that the test does to a file.
+// damage is one change that the test makes to a file in order to damage it.
 type damage struct {
 	at   int
 	kind byte // what happens at this position: 'f' a bit is flipped, 'z' a byte becomes zero, 'c' the file is cut off
@@ -216,13 +216,12 @@ func used(b []byte) []byte {
 	return append(b, make([]byte, -len(b)&4095)...)
 }
 
-// TestSweep: each damage of a file is either found or has no effect. No record is lost without
-// a report, and no process crashes except the check. A damage changes one byte, or truncates
-// the file. The level of effort decides how many bytes are tried. Short: every third byte of
-// the heads of the first two pages, and one byte in 397 of the rest. Long: every third byte of
-// the heads of all pages, and one in 97. With ULNET_LONG=sweep: each byte of the first four
-// pages and of all heads, and one in 5. The file is truncated at the end of each page, and at
-// one offset in 4093, 997 or 61.
+// TestSweep: each damage of a file is either found or has no effect. No record is lost without a
+// report, and no process crashes except the check. A damage changes one byte, or truncates the file.
+// The level of effort decides how many bytes are tried. Short: every third byte of the heads of the
+// first two pages, and one byte in 397 of the rest. Long: every third byte of the heads of all pages,
+// and one in 97. With ULNET_LONG=sweep: each byte of the first four pages and of all heads, and one in
+// 5. The file is truncated at the beginning of each page, and at one offset in 4093, 997 or 61.
 func TestSweep(t *testing.T) {
 	notInShortRaces(t)
 	path, size := swept(t)

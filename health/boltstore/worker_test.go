@@ -27,8 +27,8 @@ const (
 // buried is the time at which the worker's tombstones expire.
 var buried = time.Unix(1<<33, 0)
 
-// step tells what the worker does with client n in a round. If true, it saves incarnation
-// round+1; otherwise it removes the previous incarnation and leaves a tombstone.
+// step tells what the worker does with client n in a round. If save is true, the worker saves
+// incarnation round+1; otherwise it removes the previous incarnation and leaves a tombstone.
 func step(n, round int) (save bool) { return round == 0 || (n+round)%3 != 0 }
 
 // work is the main function of the worker. Each of its rounds is one commit, and it makes the

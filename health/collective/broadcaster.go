@@ -106,7 +106,7 @@ func (b *Broadcaster) SetServers(ids []nid.NID) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if members == nil || b.members == nil || members.Digest() != b.members.Digest() { // scoll compares memberships by pointer
+	if members == nil || b.members == nil || members.Digest() != b.members.Digest() { // an unchanged list keeps its membership, because scoll compares memberships by pointer
 		b.members = members
 	}
 	return nil

@@ -88,8 +88,8 @@ func (o *own) set(answer []byte) {
 	}
 }
 
-// then makes f get the answer. If the answer is set already, the method then calls f before it returns.
-// Otherwise the result late is true, and the method set calls f later.
+// then passes the answer to f. If the answer is set already, then calls f before it returns. Otherwise
+// the result late is true, and the method set will call f.
 func (o *own) then(f func([]byte)) (late bool) {
 	o.mu.Lock()
 	o.waiting = f

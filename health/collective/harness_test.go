@@ -165,7 +165,7 @@ func (s *servers) want(o health.Outcome, evicted uint32, missing ...int) wire.Re
 	return r
 }
 
-// discover tells the servers that the parameter by lists whether server i is dead or alive.
+// discover reports to the servers in the parameter by that server i is dead or alive.
 func (s *servers) discover(i int, alive bool, by ...int) {
 	for _, k := range by {
 		v := s.nodes[k].view
@@ -187,7 +187,7 @@ func (s *servers) discover(i int, alive bool, by ...int) {
 type view struct {
 	s       *servers
 	dead    map[nid.NID]bool
-	deaths  uint64 // rises with each death of a server; users see only that it changes
+	deaths  uint64 // rises with each death of a server; users only compare it with an earlier value
 	watches []func(nid.NID, bool, uint64)
 }
 

@@ -22,7 +22,7 @@ type received struct {
 // preRequest checks a request and posts buffers for the answers of the children.
 func (b *Broadcaster) preRequest(r *scoll.Request) error {
 	if c, root := r.Private().(*call); root {
-		return c.begin(r) // this server is the root and repeats its own request
+		return c.begin(r) // this server is the root: scoll repeats its request in another attempt
 	}
 	batch, err := wire.ParseBatch(r.Payload())
 	if err != nil {

@@ -36,7 +36,7 @@ type burden struct {
 }
 
 const (
-	greeted    = 2  // number of servers, other than masters, that get a report in a round of digests
+	greeted    = 2  // number of servers that get a report in a round of digests, besides the masters of clients connected here
 	shedTicks  = 16 // number of ticks over which the clients of a surplus are asked
 	favorFor   = 4  // how long a server counts as just come back, in units of T_evict
 	deviations = 4  // difference in load from which clients are asked, in standard deviations of a random choice

@@ -57,7 +57,7 @@ func (h *harness) suggested(d time.Duration) (to map[nid.NID]int, clients map[wi
 // cut off.
 func TestBalance(t *testing.T) {
 	h := balanced(t, 100)
-	h.says(otherA, 10, wire.OK) // otherA has 10 clients, this server 100; it moves a third of the difference, as three servers are alive
+	h.says(otherA, 10, wire.OK) // otherA has 10 clients, this server 100; each of three live servers asks a third of the difference
 	to, clients, most := h.suggested(h.s.cfg.Evict)
 	if to[otherA] != 30 || len(to) != 1 || len(clients) != 30 || most > 2 || h.s.Stats().Shed != 30 {
 		t.Errorf("suggested %v to %d, %d at a time", to, len(clients), most)
@@ -104,7 +104,7 @@ func TestBalanceReturned(t *testing.T) {
 		t.Fatalf("%+v", d)
 	}
 	h.says(gone, 0, wire.OK)
-	if to, _, _ := h.suggested(h.s.cfg.Evict); to[gone] != 2 { // a quarter of the difference in load: four servers are alive
+	if to, _, _ := h.suggested(h.s.cfg.Evict); to[gone] != 2 { // each of the four live servers asks a quarter of the difference
 		t.Errorf("suggested %v", to)
 	}
 	for clients, want := range map[uint32]int{7: 0, 6: 1, 5: 1, 4: 1, 1: 2, 0: 2} { // any order: the cases are independent
@@ -128,7 +128,7 @@ func TestBalanceReturned(t *testing.T) {
 	h.says(otherA, 0, wire.OK)
 	h.says(otherA, 0, wire.Draining)
 	h.says(otherA, 0, wire.OK)
-	if to, _, _ := h.suggested(h.s.cfg.Evict); to[otherA] != 3 { // a third of the difference of 8, rounded up: three servers are alive
+	if to, _, _ := h.suggested(h.s.cfg.Evict); to[otherA] != 3 { // each of three live servers asks a third of the difference of 8, this one rounded up
 		t.Errorf("suggested %v", to)
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"ulnet/health/wire"
 )
 
-// incarnationMargin is how far the number of a client's incarnation may be ahead of the wall
-// clock (a rule of this implementation). Clocks that are wrong by years are usually behind;
-// clocks that are ahead are usually wrong by hours.
+// incarnationMargin is how far the number of a client's incarnation may be ahead of the wall clock (a
+// rule of this implementation). A year refuses hardly any healthy client: a clock that is wrong by
+// years is usually behind, and a clock that is ahead is usually wrong by hours.
 const incarnationMargin = 366 * 24 * time.Hour
 
 // incarnationStep is how far the number of a client's incarnation may exceed the highest number

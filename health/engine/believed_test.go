@@ -39,16 +39,18 @@ func TestConnectAhead(t *testing.T) {
 	if got, _ := h.s.Client(testClient); got.Incarnation != forged+1 {
 		t.Errorf("%+v", got)
 	}
-	// If the id is unknown, the wall clock is the only bound; by now the clock has advanced.
+	// A server that does not know the id compares the number with the wall clock alone. By now the
+	// clock has advanced, so the server accepts the number.
 	h = newHarness(t, func(c *ServerConfig) { c.Incarnation = wall + uint64(2*time.Second) })
 	h.connect(next, otherA, 1)
 	h.want("save connected accept")
-	// The incarnation in an eviction raises the bound as well, if that number is within the bound.
+	// If the incarnation in an eviction is within the bound, numbers a little above it are accepted as
+	// well.
 	h = newHarness(t, func(c *ServerConfig) { c.Incarnation = wall })
 	h.evicted(otherA, wall+uint64(incarnationMargin))
 	h.connect(wall+uint64(incarnationMargin)+1, otherA, 1)
 	h.want("save connected accept")
-	// The highest number is refused even if the clock allows it.
+	// Near the highest number the bound is that number, instead of a sum that overflows.
 	h = newHarness(t, func(c *ServerConfig) { c.Incarnation = math.MaxUint64 - 5 })
 	h.connect(math.MaxUint64, otherA, 1)
 	h.want("save connected accept")
@@ -118,15 +120,16 @@ func TestFlapsOfOthers(t *testing.T) {
 	}
 	h.want("reject:flapping")
 	h.connect(200, otherA, 1)
-	h.want("reject:busy ask:stale") // another reason than too many restarts: the server first asks the client's node
+	h.want("reject:busy ask:stale") // not refused for too many restarts: the server first asks the connected process, that of the foreign node
 	h.advance(h.s.cfg.Evict)
 	if got, _ := h.s.Client(testClient); got.Incarnation != 200 || got.Peer != host {
 		t.Errorf("%+v", got)
 	}
 }
 
-// TestStaleByFew: a connected client ends if its master, or a majority of servers, reports a later
-// incarnation. It does not end if only one other server reports that.
+// TestStaleByFew: a connected client gives up its incarnation if its master, or more than half of the
+// servers, report a later one. If fewer servers report that, and the master does not, the client loses
+// only its connections to these servers.
 func TestStaleByFew(t *testing.T) {
 	spec.Covers(t, "CH-70")
 	list := []nid.NID{me, otherA, otherB, gone, nid.MustParse("10.0.0.5@tcp")}

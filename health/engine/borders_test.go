@@ -12,8 +12,8 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// border describes the end of a timeout: what the machine does in the nanosecond before, and
-// what it does from then on. It uses the words of the test harness.
+// border describes the end of a timeout, in the words of the test harness: what the machine does in the
+// nanosecond before, and what it does from then on.
 type border struct{ before, after string }
 
 // borders has a check for each row of the documentation's table of borders; nil for a time after
@@ -143,9 +143,8 @@ func tickBorder(t *testing.T) (b border) {
 	return border{"look", "suspended"}
 }
 
-// around lets time pass in two parts: the first one lasts until just before the end of a time-out,
-// the second one until the duration more has passed after that end. It returns what the client
-// reported and sent in each part.
+// around lets time pass in two parts: until just before the end of a time-out, and then until that end
+// and for the time in the parameter more. It returns what the client reported and sent in each part.
 func (h *clientHarness) around(limit, more time.Duration, words ...string) (b border) {
 	h.t.Helper()
 	b.before = picked(h.pass(limit-1), words...)

@@ -74,10 +74,9 @@ func (u *catchup) won(s *Server, away time.Duration) {
 	}
 }
 
-// ask asks a server for recent tombstones. The question goes back over the duration away, in which
-// this server was cut off, and beyond that by the time that an eviction takes to become final on all
-// servers. ask does not repeat a question so soon that the rate limit of the other server would
-// refuse it.
+// ask asks a server for recent tombstones: those from the time away, in which this server was cut off,
+// and from the time before it that an eviction takes to become final on all servers. ask does not
+// repeat a question so soon that the rate limit of the other server would refuse it.
 func (u *catchup) ask(s *Server, i int32, away time.Duration) {
 	age := min(min(away, s.cfg.tombstone())+s.cfg.lastWord()+max(s.cfg.Quorum, 0), s.cfg.tombstone())
 	if q := u.of(i); q.asks == 0 || q.outdated || s.now-q.at >= s.cfg.Tick/2 || q.age+s.cfg.Tick < age {

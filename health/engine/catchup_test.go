@@ -73,7 +73,7 @@ func TestHostileTombstones(t *testing.T) {
 	h, ask := cutOffFor(t, time.Minute)
 	tombstone := wire.Entry{Client: testClient, Incarnation: 5, Mark: 255}
 	h.tellTombstones(host.NID, ask.Sequence, tombstone)
-	h.tellTombstones(otherA, ask.Sequence, tombstone) // sequence number of the question to the other server, otherB
+	h.tellTombstones(otherA, ask.Sequence, tombstone) // otherA answers with the sequence number of the question to otherB
 	h.tellTombstones(otherB, ask.Sequence, wire.Entry{Client: testClient, Incarnation: 1<<64 - 1, Mark: 255})
 	h.tellTombstones(otherB, ask.Sequence-1, tombstone) // otherB was not asked with this sequence number
 	if st := h.s.Stats(); h.s.Status().Tombstones != 0 || st.Strangers != 1 || st.Late != 2 || st.Ahead != 1 {

@@ -77,7 +77,7 @@ func (c *Client) about(m *wire.Message) bool {
 	case m.Incarnation == math.MaxUint64: // no incarnation can follow this one
 		return false
 	case (m.Kind == wire.Reject || m.Kind == wire.Notice) && m.Code == wire.Stale:
-		// With the number of this incarnation it is the answer to a message of an earlier one.
+		// A refusal with the number of this incarnation is the answer to a message of an earlier one.
 		return m.Incarnation > c.incarnation
 	case (m.Kind == wire.Reject || m.Kind == wire.Notice) && m.Code == wire.Global:
 		return m.Incarnation >= c.incarnation
@@ -303,7 +303,7 @@ func (c *Client) orphaned(p *peer, m *wire.Message) {
 		c.replaceMaster(m.Code, true)
 	case p.state == detached && !p.asking: // the notice is left over from an earlier connection
 		c.farewell(p.id, wire.NotConnected)
-	case p.state != attached || m.Epoch < c.epoch: // the sender does not know the present master yet, and is alive
+	case p.state != attached || m.Epoch < c.epoch: // the sender is alive and does not know the present master yet: tell it again
 		p.asking, p.at, p.wait, p.since = true, c.now, 0, c.now
 	case m.Server == c.master:
 		c.replaceMaster(m.Code, true)

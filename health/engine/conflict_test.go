@@ -53,7 +53,7 @@ func TestEvictionOfLaterChoice(t *testing.T) {
 			t.Errorf("%+v: %+v, the client is %q", tt, r, h.state())
 		}
 	}
-	h := newHarness(t, nil) // the next incarnation waits for the eviction of this one
+	h := newHarness(t, nil) // a connect of the next incarnation waits until this one is evicted
 	h.connect(5, me, 1)
 	h.connect(6, me, 1)
 	h.wanted(otherB, wire.Batch{Entries: entries(wire.Entry{Client: testClient, Incarnation: 5, Mark: uint8(wire.TimedOut), Epoch: 2})})
@@ -94,7 +94,7 @@ func TestPassOn(t *testing.T) {
 		want  string
 	}{
 		{time.Second, 0, "bury tombstones-reply"},
-		{time.Second, 1, "bury"}, // with an epoch: the evicting master has told all servers itself
+		{time.Second, 1, "bury"}, // the tombstone has an epoch, so a master has told all servers of this eviction itself
 		{time.Minute, 0, "bury"},
 	} {
 		h := three(t)

@@ -51,7 +51,7 @@ func (s *Server) refuse(q *asked) (r wire.Message, refused bool) {
 	}
 	i, known := s.find(m.Client)
 	switch incarnation, dead := s.tombstones.covers(m.Client, m.Incarnation); {
-	case known && s.conn(i).incarnation == m.Incarnation: // connected in spite of the tombstone of a later incarnation, as buryLater allows
+	case known && s.conn(i).incarnation == m.Incarnation: // no refusal: this incarnation is connected in spite of the tombstone of a later one (see buryLater)
 	case dead && s.overtaken(m):
 		return wire.Message{Code: wire.Busy, Retry: s.cfg.Broadcast}, true
 	case dead:

@@ -93,7 +93,7 @@ func (s *Server) buryLater(e *wire.Entry, from int32, c *conn) {
 	s.heardOf(e, from, func(bury bool) {
 		if bury {
 			s.forget(e.Client, e.Incarnation, true, nid.NID{})
-			s.save(0, c) // forget has also removed the record of the connected incarnation
+			s.save(0, c) // forget has also removed the record of the connected incarnation: save the record again
 		}
 	})
 }

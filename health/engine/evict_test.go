@@ -12,9 +12,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestEvictBuriesWhatWasNamed: CH-A20, CH-65: an incarnation is evicted that never connected to
-// this server, which still has an earlier one. The server refuses a late connect of the evicted
-// incarnation.
+// TestEvictBuriesWhatWasNamed: CH-A20, CH-65: a server has a connection of a client, and gets the
+// eviction of a later incarnation, which never connected to it. If a connect of that incarnation
+// arrives late, the server refuses it.
 func TestEvictBuriesWhatWasNamed(t *testing.T) {
 	spec.Covers(t, "CH-65", "CH-A20")
 	h := newHarness(t, nil)

@@ -94,7 +94,7 @@ func (s *Server) serverHealth(in *ServerInput) {
 		s.catchup.ask(s, i, s.now-m.deadSince)
 	}
 	if rose {
-		m.burden.greet = m.burden.greet || s.drain.on || s.unsaved.told // the digest then tells that server that this one takes no clients
+		m.burden.greet = m.burden.greet || s.drain.on || s.unsaved.told // greet sends that server a digest, which tells it that this server takes no clients
 		s.evictions.returned(s, i)
 		s.digests.soon = true
 	}

@@ -31,8 +31,8 @@ type harness struct {
 	wake     time.Duration
 	out      ServerOutput
 	effects  []ServerEffect // effects of the latest step
-	hold     bool           // DoSave is not answered at once
-	slowLook bool           // DoLook is not answered
+	hold     bool           // the harness does not answer DoSave; the test can do so
+	slowLook bool           // the harness does not answer DoLook; the test can do so
 	mute     bool           // the other servers do not answer when they are asked for tombstones
 	batch    uint64         // the id of the latest broadcast
 }

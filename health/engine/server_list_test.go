@@ -9,8 +9,8 @@ import (
 	"ulnet/health/wire"
 )
 
-// TestList: a list has the first of all clients that match, up to the requested length, and
-// counts all that match.
+// TestList: a list has the clients that match, in the order of their ids and up to the requested
+// length. It also has the number of all that match.
 func TestList(t *testing.T) {
 	const clients = 2000
 	c := newCrowd(t, clients)

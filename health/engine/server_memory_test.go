@@ -180,11 +180,11 @@ func TestRecovery(t *testing.T) {
 	h.want("rehomed notice:other-master(10.0.0.2@tcp)") // the notice shows the client that it is connected here; the client may have given this server up
 	h.wantState("connected 5 10.0.0.2@tcp/2")
 
-	h = start(otherA) // instead of its master, the client itself can end the recovery: by a Choose
+	h = start(otherA) // the client itself ends the recovery by a Choose, before its master confirms it
 	h.message(host, wire.Message{Kind: wire.Choose, Incarnation: 5, Epoch: 2, Server: otherA})
 	h.want("save rehomed chosen")
 
-	h = start(otherA) // this server missed the eviction, so the client's master evicts the client again
+	h = start(otherA) // this server missed an eviction before its restart: the client's master repeats it
 	if r := h.evicted(otherA, 5); r.Evicted != 1 {
 		t.Errorf("%+v", r)
 	}

@@ -44,10 +44,10 @@ type conn struct {
 	// seen is when the last message of the client's node was received. In the states orphaned and
 	// recovering, seen is the time when the state began. It is in active time, like the field due.
 	seen     time.Duration
-	said     time.Duration // active time of the client's last message of client health; the first Ask sets it to T_evict before now
+	said     time.Duration // active time of the client's last message of client health; the first Ask sets it back to T_evict ago, so that the client has T_evict to answer
 	carrier  uint64        // incarnation of the NI that sent the client's last message of client health
 	due      time.Duration
-	sequence uint64 // number of the message to answer once the record is saved, and then of the latest connect; older disconnects are ignored
+	sequence uint64 // sequence number of the message to answer once the record is saved, later that of the latest connect; a disconnect with a lower one is ignored
 	name     string
 	epoch    uint32
 	gen      uint32 // generation: tells successive connections in one slot apart

@@ -66,7 +66,7 @@ func TestUnsavedIsKnown(t *testing.T) {
 	save(false)
 	told(tick, wire.OK, otherA, otherB, gone)
 
-	h.step(ServerInput{Kind: Saved, Failed: true}) // no ID: a tombstone, or a change of a record, could not be written
+	h.step(ServerInput{Kind: Saved, Failed: true}) // without an ID the input is about a tombstone, or a change of a record, that could not be written
 	told(tick, wire.StoreFailed, otherA, otherB, gone)
 	for range h.s.cfg.Orphan/tick - 2 {
 		h.message(host, wire.Message{Kind: wire.Ping, Incarnation: incarnation, Epoch: 1})

@@ -21,7 +21,7 @@ type server struct {
 	unwritten []int
 	views     map[nid.NID]*view
 	quorum    bool
-	unsure    time.Duration // until this time, discovery reports neither a quorum nor health
+	unsure    time.Duration // until this time, discovery does not know whether there is a quorum, and reports no deaths or returns
 	ready     time.Duration // the server is silent until this time after a start
 	events    []Event
 	fsync     time.Duration
@@ -127,7 +127,7 @@ func (s *server) effect(e *ServerEffect, data []byte) {
 		})
 	case DoBroadcast:
 		s.broadcast(e.ID, data)
-	case DoLook: // nodes send nothing but messages of client health
+	case DoLook: // the transport has received no message: nodes send only messages of client health
 		w.at(w.now, func() {
 			s.run(incarnation, func() { s.step(ServerInput{Kind: Seen, Client: e.Client, Failed: true}) })
 		})

@@ -133,8 +133,9 @@ func (f frozen) Client(id health.ClientID) (health.ClientInfo, bool) {
 	return info, ok
 }
 
-// TestFrozenSeen: an eviction that does not end is an error, with a tombstone elsewhere and without. One that
-// has just begun is none, nor is one that a broadcast that could not be sent, or a fault of a server, delays.
+// TestFrozenSeen: an eviction that does not end is an error, whether or not another server has a
+// tombstone. It is no error if the eviction has just begun, or if a broadcast that could not be sent,
+// or a fault of a server, delays it.
 func TestFrozenSeen(t *testing.T) {
 	const client = sim.NodeID(3)
 	for _, row := range []struct {

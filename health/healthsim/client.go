@@ -210,7 +210,7 @@ func (c *client) talk() {
 	}
 }
 
-func (c *client) quit() { c.talk() } // from now on the method steps passes no input to the machine
+func (c *client) quit() { c.talk() } // the ground truth says that the client has quit, so the method steps passes no more inputs to the machine
 
 func (c *client) become(as sim.NodeID) {
 	c.begin(clientID(as), sim.Incarnation{Seed: uint64(c.now), Now: c.now})

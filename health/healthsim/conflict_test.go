@@ -37,20 +37,21 @@ func TestConflicts(t *testing.T) {
 		attach, late string
 		faults       string
 	}{
-		// When the process that had the id is evicted, all servers that were asked to be the master
-		// agree at the same time. The client has ended before, so it names none of them as its
-		// master.
+		// The client on node 7 ends, and node 8 runs another one with its id, which asks one server
+		// after the other to be its master. When the client of node 7 is evicted, all these servers
+		// agree at the same time. The client on node 8 has ended before that, so it names none of them
+		// as its master.
 		"id taken and left": {6, "150s", "all", "0%", `at 30s do 7 traffic on
 at 30s do 7 quit
 at 50s do 8 impersonate 7
 at 52s do 8 traffic on
 at 52s do 8 quit`},
-		// Servers that are not connected to clients of the minority do not learn by themselves that
-		// others have evicted these clients as orphans.
+		// The majority evicts the clients of the minority as orphans. Servers that are not connected to
+		// such a client do not learn of the eviction by themselves.
 		"orphans of a minority": {6, "130s", "2", "0%", `at 30s partition 6,7-12
 at 82s heal`},
-		// The other servers receive nothing from one of the servers, the third. They evict clients
-		// that have chosen that server as their master.
+		// Servers 1 to 4 receive nothing from server 5 and from the clients. They evict clients that
+		// have chosen server 5 as their master.
 		"a choice that is not heard": {5, "150s", "0", "0%", `at 40s cut 5,6-11 -> 1-4
 at 94s kill 1
 at 96s heal`},

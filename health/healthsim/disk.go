@@ -59,8 +59,8 @@ var past = time.Unix(0, 1)
 // wall converts a time on a node's clock to a time on the wall clock.
 func wall(now time.Duration) time.Time { return time.Unix(0, epoch).Add(now) }
 
-// write is a change of the disk of a machine that is not durable yet. It is lost if the process
-// dies.
+// write is a change that a bare machine makes to its disk and that is not durable yet. If the process
+// dies, the change is lost.
 type write struct {
 	at time.Duration
 	id uint64 // id of the DoSave to answer; 0: the change needs no answer

@@ -67,7 +67,8 @@ func (l *losses) told(server sim.NodeID, e *health.Event) {
 	}
 }
 
-// dropped judges that the client on a node was told that it has lost a server.
+// dropped is called when the client on a node was told that it has lost a server. It judges whether
+// there was a cause.
 func (l *losses) dropped(id sim.NodeID, e *health.ClientEvent) {
 	n, server := l.net, nodeOfNID(e.Server)
 	gone := l.has[server][n.groundTruth.nodes[id].client] != e.Incarnation

@@ -10,10 +10,10 @@ import (
 	"ulnet/lnd/simlnd"
 )
 
-// TestLossesSeen: a client must not lose a single server without a cause. It is an error if a server that most
-// servers reach ends a connection as if it had no quorum, or takes a client for one that has left, and if a
-// client drops a server that still has the connection. It is none if the server was cut off, if the client was
-// cut off from it, or if the server has ended the connection or died.
+// TestLossesSeen: a client must not lose a single server without a cause. It is an error if a server
+// that most servers reach ends a connection as if it had no quorum, or takes a client for one that has
+// left, and if a client drops a server that still has the connection. It is no error if the server was
+// cut off, if the client was cut off from it, or if the server has ended the connection or died.
 func TestLossesSeen(t *testing.T) {
 	const client, server = sim.NodeID(3), sim.NodeID(1)
 	for _, row := range []struct {
