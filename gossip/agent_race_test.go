@@ -44,7 +44,7 @@ func (ni *countingNI) Recv(d *lnd.Delivery) { ni.up.Delivered(d, nil) }
 
 func (ni *countingNI) Shutdown(context.Context) error { return nil }
 
-// besieged is a node that gets pings from peers while its agents start and stop.
+// besieged is a node that gets pings from peers the whole time, while its agents start and stop.
 type besieged struct {
 	t     *testing.T
 	table *portals.Table
@@ -53,7 +53,7 @@ type besieged struct {
 	ni    *countingNI
 	s     station
 	ping  []byte
-	late  atomic.Int64 // number of calls, after Close, of functions that were given to the agent
+	late  atomic.Int64 // number of calls of functions that were given to the agent, made although it was closed
 }
 
 func newBesieged(t *testing.T, n int) *besieged {

@@ -38,13 +38,13 @@ const (
 	CameAlive    = engine.CameAlive
 	QuorumWon    = engine.QuorumWon
 	QuorumLost   = engine.QuorumLost
-	Disagreed    = engine.Disagreed    // sets NID: a participant whose parameters are not ours; reported once for each
+	Disagreed    = engine.Disagreed    // sets NID: a participant with other parameters than this node; reported once for each
 	Stopped      = engine.Stopped      // this node has stopped, because its parameters are wrong
 	Left         = engine.Left         // this node has stopped, because the new list is without it
 	SpeaksUp     = engine.SpeaksUp     // the silence after the start has ended
 	Paused       = engine.Paused       // this node was paused
 	Resynced     = engine.Resynced     // this node reports health events again
-	Realigned    = engine.Realigned    // our clock was out of step with all others, and has been set
-	NotSigned    = engine.NotSigned    // sets NID: a node whose messages are not signed with our keys; reported once for each
+	Realigned    = engine.Realigned    // this node's clock was out of step with all others, and has been set
+	NotSigned    = engine.NotSigned    // sets NID: a node whose messages are not signed with this node's keys; reported once for each
 	ClockRefused = engine.ClockRefused // a participant's clock is impossible
 )

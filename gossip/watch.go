@@ -33,7 +33,8 @@ type state struct {
 	aliveness uint64
 }
 
-// watcher is one call of Watch.
+// watcher is the registration that one call of Watch has made, with the changes that are still to be
+// reported to its function.
 type watcher struct {
 	f watchFunc
 	w *watchers

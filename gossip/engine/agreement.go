@@ -17,7 +17,7 @@ type agreement struct {
 	ride        uint64  // number of this node's cycle until which it puts its parameters into all messages
 	toOthers    answers // counts answers to participants that had other parameters
 	toStrangers answers
-	clockTold   uint64 // own cycle before which no other ClockRefused event is sent
+	clockTold   uint64 // number of this node's cycle before which no other ClockRefused event is sent
 }
 
 // noted is a set of nodes about which an event was already reported.
@@ -35,7 +35,7 @@ func (n *noted) add(id nid.NID, most int) bool {
 	return true
 }
 
-// answers counts the answers of one own cycle that carried this node's parameters.
+// answers counts the answers with this node's parameters in one of its cycles.
 type answers struct {
 	cycle uint64
 	count int
@@ -48,8 +48,8 @@ const (
 	maxAnswers   = 8    // bound of the answers with parameters in one cycle
 )
 
-// agreed compares the parameters of a message, as far as it carries them, with
-// ours (gossip design, Initialization).
+// agreed compares the parameters of a message, as far as it carries them, with those of this node
+// (gossip design, Initialization).
 func (m *Machine) agreed(msg *incoming, out *Output) bool {
 	if msg.index < 0 && m.roll.index(msg.from) < 0 {
 		return m.stranger(msg, out)

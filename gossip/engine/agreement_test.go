@@ -156,7 +156,7 @@ func TestManyDisagree(t *testing.T) {
 	const n = maxBad + 100
 	h := newHarness(t, n, 0, nil)
 	h.cycles(1)
-	h.ping(1, h.params(h.header()), young(n, 1)...) // our parameters are right, so the node does not stop
+	h.ping(1, h.params(h.header()), young(n, 1)...) // a participant has the same parameters as the node, so the node does not stop
 	told, answered := 0, 0
 	for i := 2; i < n; i++ {
 		if i%100 == 0 {

@@ -6,12 +6,12 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// claim is the clock of a peer that is out of step with ours.
+// claim is the clock of a peer that is out of step with this node's.
 type claim struct {
 	from  nid.NID
 	clock uint64
-	first uint64 // own cycle in which the peer first sent this clock
-	last  uint64 // own cycle in which the peer last sent it
+	first uint64 // this node's cycle in which the peer first sent this clock
+	last  uint64 // this node's cycle in which the peer last sent it
 }
 
 // claims has, for each peer whose clock was out of step with this node's, the clock of its latest
@@ -47,7 +47,7 @@ func (c claims) find(from nid.NID) *claim {
 	return nil
 }
 
-// oldest returns the claim that was repeated least recently. There must be one.
+// oldest returns the claim that was repeated least recently. There must be at least one claim.
 func (c claims) oldest() *claim {
 	at := &c[0]
 	for i := range c {

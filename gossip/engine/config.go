@@ -98,14 +98,14 @@ func (c Config) Limits(n int) (Limits, error) {
 	} else {
 		l.Dead = max(choose(c.DeadFloor, 16), choose(c.DeadFactor, 2)*up+choose(c.DeadSlack, 4)+l.Fudge)
 		l.Obsolete = choose(c.Obsolete, max(4*up, 40))
-		// Not all nodes find a participant dead in the same cycle. Without a gap between the
-		// limits, the first ones would hear from the last ones that it is alive, and then
-		// report another death.
+		// Some nodes notice a death some cycles before others. If Again were as high as Dead, these
+		// nodes would hear the age that a later node still has, report that the participant is alive
+		// again, and then report another death.
 		l.Again = max(l.Dead-up/2-2, (l.Dead+1)/2)
-		// News takes log2 N cycles to reach all participants, and so Overdue lies that far
-		// below the limit of death. The age of a live participant rarely gets above Overdue,
-		// and if it does there is still time to hear of the participant. The age of a dead one
-		// gets above it.
+		// News takes log2 N cycles to reach all participants, and so Overdue lies that far below the
+		// limit of death. The age of a live participant rarely exceeds Overdue, and if it does, there
+		// is still time to hear of the participant before the limit. The age of a dead participant
+		// always exceeds Overdue.
 		l.Overdue = min(max(l.Dead-up-2, (l.Dead+1)/2), l.Again)
 	}
 	if l.Dead >= oldest || l.Dead < 1 {

@@ -43,9 +43,9 @@ type Refusal uint8
 // The reasons why messages are dropped.
 const (
 	NotRefused   Refusal = iota
-	RefusedCode          // the messages are not signed with our keys, or they are signed and this node has no keys
-	RefusedAhead         // the sender's clock is far ahead of ours
-	RefusedOld           // the sender's clock is far behind ours
+	RefusedCode          // the messages are not signed with this node's keys, or they are signed and this node has no keys
+	RefusedAhead         // the sender's clock is far ahead of this node's
+	RefusedOld           // the sender's clock is far behind this node's
 )
 
 var refusals = [...]string{"", "not-signed", "clock-ahead", "clock-behind"}

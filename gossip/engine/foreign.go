@@ -4,8 +4,8 @@ package engine
 // in this node's list.
 type foreign struct {
 	list   *List
-	ours   []int32   // index in our list, by index in the other list; -1: not in our list
-	vector ageVector // buffer for ages in the order of our list
+	ours   []int32   // index in this node's list, by index in the other list; -1: not in this node's list
+	vector ageVector // buffer for ages in the order of this node's list
 	theirs ageVector // buffer for ages in the order of the other list
 }
 

@@ -32,7 +32,8 @@ func hostile(t *testing.T, n int, clock uint64) *troubled {
 // pass runs the cluster for a number of cycles.
 func (c *troubled) pass(cycles int) { c.run(c.now+time.Duration(cycles)*interval, false) }
 
-// forge delivers a ping to a node in the name of another one; its ages are all unheard.
+// forge delivers a ping to a node that names another node as its sender. All ages in the ping are
+// unheard.
 func (c *troubled) forge(to, from int, clock uint64) {
 	ages := bytes.Repeat([]byte{unheard}, len(c.nodes))
 	ages[from] = 0

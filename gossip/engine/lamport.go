@@ -2,10 +2,10 @@ package engine
 
 // Bounds of what a message's clock may be.
 const (
-	// maxClock is the lowest clock that is neither accepted nor kept. At the shortest interval
-	// and the fastest pace, a clock needs 4000 years to reach it by itself.
+	// maxClock is the lowest clock that is neither accepted nor kept. At the shortest interval and the
+	// fastest pace, a clock needs more than 800 years to reach it by itself.
 	maxClock = 1 << 40
-	maxJump  = 1 << 20 // bounds how far ahead the clock of the only other participant may be, once this node is in sync with it
+	maxJump  = 1 << 20 // how far ahead the clock of the only other participant may be at most, once this node is in sync with it
 )
 
 // clockRate is about how many units the clock advances in a cycle, and fastest is an upper
@@ -20,18 +20,18 @@ const (
 // to the tick.
 type lamport struct {
 	value uint64
-	// The two peers that were last in step with this node (see step.go), the latest first, and the own
-	// cycles in which they were.
+	// The two peers that were last in step with this node (see step.go), the latest first, and this
+	// node's cycles in which they were.
 	peers  [2]int
 	cycles [2]uint64
-	since  uint64 // own cycle in which this node was last in sync, or in which lost was last called
+	since  uint64 // this node's cycle in which it was last in sync, or in which lost was last called
 
 	// tokens is by how many units messages may still advance the clock of a node that is in sync
 	// (token bucket). Without the limit, one peer alone could move the clock away from all
 	// others.
 	tokens uint64
 	claims claims
-	ahead  uint64 // own cycle since which only clocks far ahead have arrived, and none in step; 0 if a clock in step has arrived
+	ahead  uint64 // this node's cycle since which only clocks far ahead have arrived, and none in step; 0 if a clock in step has arrived
 }
 
 // tick begins a cycle.

@@ -66,7 +66,7 @@ type Machine struct {
 	clock   lamport
 	ages    ageVector
 	cycle   uint64        // number of this node's cycles since the start
-	merged  uint64        // the latest own cycle in which ages of another node were merged
+	merged  uint64        // this node's latest cycle in which ages of another node were merged
 	last    time.Duration // when the last cycle began, or would have begun during a pause
 	begun   bool
 	stopped bool

@@ -57,7 +57,7 @@ func TestReplayed(t *testing.T) {
 	for i := range 2 * h.m.Limits().Dead {
 		h.cycles(1)
 		late := h.header()
-		h.ping(1+i%3, h.params(late), young(16, 1+i%3)...) // meanwhile the cluster continues
+		h.ping(1+i%3, h.params(late), young(16, 1+i%3)...) // meanwhile the cluster goes on, and its clock advances
 	}
 	h.set(append([]byte{0}, bytes.Repeat([]byte{200}, 15)...)...)
 	h.ping(7, header, young(16, 7)...)

@@ -54,7 +54,7 @@ func TestRulesInOrder(t *testing.T) {
 				header := h.header()
 				header.Flags |= wire.FlagBitmap
 				h.reply(from, header, body...)
-				want[from] = min(want[from], 1) // the sender was heard directly
+				want[from] = min(want[from], 1) // the age of the sender is at most 1: it was heard directly
 			}
 			want[self] = 0 // rule 3: the node's own age is always 0
 			if got := h.m.ages.Bytes(); !bytes.Equal(got, want) {

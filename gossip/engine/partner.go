@@ -65,7 +65,7 @@ func (m *Machine) among(limit byte, other int) int {
 	return i
 }
 
-// ping sends our ages to a participant.
+// ping sends this node's ages to a participant.
 func (m *Machine) ping(to int, out *Output) {
 	from := len(out.Buf)
 	out.Buf = m.header(out.Buf)

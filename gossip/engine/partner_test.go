@@ -21,7 +21,7 @@ func TestSecondPartner(t *testing.T) {
 	ages[self] = 0
 	first, second := make([]float64, n), make([]float64, n)
 	for range draws {
-		for i, age := range ages { // the ages as they were one cycle before the draw
+		for i, age := range ages { // set all ages to those of one cycle before the draw
 			h.m.ages.bytes[i] = age - 1 + age/unheard
 		}
 		h.m.ages.bytes[self], h.m.merged = 0, h.m.cycle

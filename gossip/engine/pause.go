@@ -13,7 +13,7 @@ type pause struct {
 	quiet    bool   // messages are not merged at present
 	until    uint64 // this node's own cycle in which quiet ends
 	missed   uint64 // cycles missed since quiet was last false
-	hold     uint64 // suppress health events until this own cycle, so that the first messages can arrive
+	hold     uint64 // suppress health events until this node's cycle of that number, so that the first messages can arrive
 	since    uint64 // this node's own cycle since when health events are suppressed
 	resync   bool   // suppress health events until enough messages were merged
 	cycles   int    // number of this node's cycles that have begun during resync
@@ -74,7 +74,7 @@ func (p *pause) forget(m *Machine) {
 	p.resync, p.cycles, p.accepted = true, 0, 0
 }
 
-// patience returns the greatest number of own cycles for which health events are suppressed.
+// patience returns for how many of its cycles this node suppresses health events at most.
 func (m *Machine) patience() uint64 { return uint64(m.limits.Dead + m.limits.Stealth) }
 
 // holds reports whether health events are suppressed.

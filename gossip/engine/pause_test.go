@@ -33,13 +33,13 @@ func TestPause(t *testing.T) {
 		h := newHarness(t, 16, 0, func(c *Config) { c.Strict = strict })
 		h.meet(20)
 		clock := h.m.Clock()
-		h.now += 6*interval + interval/2 // five cycles are missed, the sixth is due
+		h.now += 6*interval + interval/2 // the node misses five cycles, and the sixth is due now
 		header := h.params(h.header())
 		header.Clock = clock + 2
 		h.ping(1, header, young(16, 1)...)
 		want, missed := byte(1+5+1), uint64(5)
 		if strict {
-			want, missed = 2, 0 // merged at once: age 1, plus 1 for the hop
+			want, missed = 2, 0 // with Strict the age is merged at once: age 1, plus 1 for the hop
 		}
 		if got := h.m.ages.Bytes()[5]; got != want || h.m.Stats().Missed != missed {
 			t.Errorf("strict %v: age %d after %d missed cycles, want %d after %d", strict, got, h.m.Stats().Missed, want, missed)
@@ -59,7 +59,7 @@ func TestQuietAfterPause(t *testing.T) {
 	h.meet(20)
 	start := h.m.Clock()
 	h.now += 100 * interval
-	for age := range uint64(100) { // messages of all ages, the oldest first
+	for age := range uint64(100) { // messages that were sent during the pause, the oldest first
 		header := h.params(wire.Header{N: 16, Clock: start + age*5})
 		h.ping(1, header, young(16, 1)...)
 	}
@@ -214,7 +214,7 @@ func TestHealth(t *testing.T) {
 			t.Errorf("participant %d: %+v, want %v", i, p, want)
 		}
 	}
-	events = h.cycles(1) // participant 3 gets too old
+	events = h.cycles(1) // the age of participant 3 exceeds the limit
 	if len(events) != 2 || events[0].Kind != Died || events[0].NID != h.list.NID(3) || events[0].Aliveness != 1 || events[1].Kind != QuorumLost {
 		t.Errorf("told %+v", events)
 	}
@@ -334,10 +334,10 @@ func TestNoFlapping(t *testing.T) {
 	}
 }
 
-// TestPauseAccusesNoNode: messages that were queued in the socket during a pause have clocks of
-// the whole time of the pause. Some are in step with ours, others far ahead. No peer is
-// reported for an impossible clock because of them. Once this node is in sync again, it reports
-// a peer with an impossible clock.
+// TestPauseAccusesNoNode: messages that were queued in the socket during a pause have clocks of the
+// whole time of the pause. Some are in step with this node's clock, others far ahead. The node reports
+// no peer for an impossible clock because of them. Once the node is in sync again, it reports a peer
+// with an impossible clock.
 func TestPauseAccusesNoNode(t *testing.T) {
 	h := newHarness(t, 16, 0, nil)
 	h.meet(20)

@@ -9,7 +9,7 @@ import (
 type incoming struct {
 	wire.Header
 	from    nid.NID
-	index   int // index of the sender (from) in our list; -1 if our list does not have the sender
+	index   int // index of the sender (from) in this node's list; -1 if the sender is not in it
 	ping    bool
 	body    []byte
 	entries wire.Entries // the entries of a reply, not parsed yet
@@ -151,7 +151,7 @@ func (m *Machine) seeOurselves(msg *incoming, out *Output) {
 	}
 }
 
-// ours is the vector of a ping in the order of our list.
+// ours is the vector of a ping in the order of this node's list.
 func (m *Machine) ours(msg *incoming) []byte {
 	if msg.foreign == nil {
 		return msg.body

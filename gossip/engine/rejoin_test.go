@@ -31,7 +31,7 @@ func TestLeaveAndJoin(t *testing.T) {
 	change := func(to *List) {
 		h.stage(to)
 		h.step(Input{Kind: Commit})
-		for range h.m.Limits().Dead + 2 { // until the change has ended
+		for range h.m.Limits().Dead + 2 { // go on until the change of the list has ended
 			h.cycles(1)
 			for i := range to.Len() {
 				if i != 2 {
@@ -72,7 +72,7 @@ func TestStartedWithNextList(t *testing.T) {
 			header := h.in(old, true)
 			header.Flags, header.Staged = header.Flags|wire.FlagStaged, staged.Digest()
 			before := h.m.Clock()
-			for _, from := range []int{0, 1, 2, 3} { // two of these participants leave
+			for _, from := range []int{0, 1, 2, 3} { // participants 0 and 1 leave, 2 and 3 stay
 				h.hear(old, old.NID(from), header)
 				if len(h.sends) != 0 && staged == next {
 					t.Errorf("strict %v: answered what it does not understand", strict)

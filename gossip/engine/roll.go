@@ -27,11 +27,11 @@ type RollState uint8
 
 // The states of a participant, from what it told this node itself.
 const (
-	RollUnknown   RollState = iota // the member sent no message since this node staged
-	RollUnstaged                   // the member knows the old list only
-	RollOther                      // the member has staged a third list
-	RollStaged                     // the member has staged the same list
-	RollCommitted                  // the member has committed to the new list
+	RollUnknown   RollState = iota // the participant sent no message since this node staged
+	RollUnstaged                   // the participant knows the old list only
+	RollOther                      // the participant has staged a third list
+	RollStaged                     // the participant has staged the same list
+	RollCommitted                  // the participant has committed to the new list
 )
 
 var rollStates = [...]string{"unknown", "unstaged", "other", "staged", "committed"}

@@ -63,7 +63,7 @@ func TestRollStaged(t *testing.T) {
 	if !bytes.Equal(h.m.ages.Bytes(), want) {
 		t.Errorf("ages %v, want %v", h.m.ages.Bytes(), want)
 	}
-	h.hear(next, next.NID(9), h.in(next, false)) // a node that joins sends a message after its first N cycles
+	h.hear(next, next.NID(9), h.in(next, false)) // a joining node whose first N cycles are over sends no parameters; it is understood
 	if s := h.m.Stats(); s.Strangers+s.Disagreements+s.Malformed != 0 || s.PingsReceived != 2 {
 		t.Errorf("counters %+v", s)
 	}
@@ -73,10 +73,10 @@ func TestRollStaged(t *testing.T) {
 // a message without parameters uses (GO-A21).
 func TestRollSameNumber(t *testing.T) {
 	spec.Covers(t, "GO-A21")
-	next := newListOf(t, 1, 9) // participant 0 leaves, 8 joins: index 3 of one list is 2 of the other
+	next := newListOf(t, 1, 9) // participant 0 leaves and 8 joins: index 3 in the old list is index 2 in the new one
 	for _, c := range []struct {
 		name    string
-		from    int // number of the sender: index in testNIDs
+		from    int // the sender, as an index in testNIDs
 		told    bool
 		commits bool
 		foreign bool

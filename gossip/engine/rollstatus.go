@@ -7,21 +7,21 @@ import "ulnet/lnet/nid"
 // cycle.
 type RollStatus struct {
 	Staged    bool         `json:"staged"`               // this node has a staged list that waits for Commit
-	Committed bool         `json:"committed"`            // this node has committed, other members perhaps not
+	Committed bool         `json:"committed"`            // this node has committed, other participants perhaps not
 	N         int          `json:"n"`                    // number of participants in the list in force here
 	Digest    string       `json:"digest"`               // SHA-1 digest of the list in force here, in hexadecimal
 	NewN      int          `json:"new_n,omitempty"`      // number of participants in the list that is changed to
 	NewDigest string       `json:"new_digest,omitempty"` // digest of the list to change to
-	Members   []RollMember `json:"members,omitempty"`    // members of the old or the new list, sorted by NID
+	Members   []RollMember `json:"members,omitempty"`    // participants in the old or the new list, sorted by NID
 }
 
 // RollMember is a participant of the old or the new list.
 type RollMember struct {
-	NID    nid.NID   `json:"nid"`              // NID of the member
+	NID    nid.NID   `json:"nid"`              // NID of the participant
 	State  RollState `json:"state"`            // state of the participant, as its own messages say
-	Health Health    `json:"health"`           // health of the member, as this node reports it
-	Joins  bool      `json:"joins,omitempty"`  // the member is in the new list only
-	Leaves bool      `json:"leaves,omitempty"` // the member is in the old list only
+	Health Health    `json:"health"`           // health of the participant, as this node reports it
+	Joins  bool      `json:"joins,omitempty"`  // the participant is in the new list only
+	Leaves bool      `json:"leaves,omitempty"` // the participant is in the old list only
 }
 
 // RollStatus returns how far a change of the list is.

@@ -37,8 +37,8 @@ func (m *Machine) signedFlag() wire.Flags {
 	return 0
 }
 
-// authentic returns the data of a message without its authentication code, and whether the code
-// is valid: made with one of our keys, or absent if this node has no keys.
+// authentic returns the data of a message without its authentication code, and whether the code is
+// valid: made with one of this node's keys, or absent if this node has no keys.
 func (m *Machine) authentic(in *Input) ([]byte, bool) {
 	b := in.Data
 	signed := wire.Signed(b)

@@ -17,7 +17,7 @@ type Stats struct {
 	NotYoung        uint64 `json:"not_young"`        // pings whose sender has an age above 0 in its own vector
 	OtherVersion    uint64 `json:"other_version"`    // messages of another version of the protocol
 	Disagreements   uint64 `json:"disagreements"`    // messages whose sender has other parameters
-	NotSigned       uint64 `json:"not_signed"`       // messages without a code made with one of our keys, or with a code while we have no keys
+	NotSigned       uint64 `json:"not_signed"`       // messages without a code made with one of this node's keys, or with a code while this node has no keys
 	Strangers       uint64 `json:"strangers"`        // messages from NIDs that are not in the list
 	Quiet           uint64 `json:"quiet"`            // messages not merged because of a pause of this node
 	Behind          uint64 `json:"behind"`           // pauses of this node that it noticed by a message whose clock was far ahead

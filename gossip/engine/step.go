@@ -97,8 +97,7 @@ func (m *Machine) ahead(msg *incoming, out *Output) bool {
 	return true
 }
 
-// believes reports whether a clock that is far ahead of ours is accepted as that of the
-// cluster.
+// believes reports whether a clock that is far ahead of this node's is accepted as that of the cluster.
 func (m *Machine) believes(msg *incoming, v vote, inSync bool) bool {
 	c := &m.clock
 	switch {

@@ -19,7 +19,7 @@ func TestStutter(t *testing.T) {
 		step := func() {
 			h.step(Input{})
 			events = append(events, h.out.Events...)
-			for k := 1; k < 15; k += 2 { // all except participant 15
+			for k := 1; k < 15; k += 2 { // no message has an age of participant 15
 				ages := young(16, k)
 				ages[15] = unheard
 				h.ping(k, h.params(h.header()), ages...)

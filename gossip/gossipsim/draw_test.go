@@ -56,7 +56,7 @@ func (p *plan) sever(lasts time.Duration) (end time.Duration) {
 	a, b := p.some(1 + p.IntN(p.nodes-1))
 	switch p.IntN(4) {
 	case 0:
-		return p.at // the draw cut no link
+		return p.at // in one of four draws no link is cut
 	case 1:
 		p.Line("at %v partition %d-%d", p.at, a, b)
 	case 2:

@@ -33,11 +33,12 @@ func severed(from, to sim.NodeID) func(*faults) {
 
 func healed(t *faults) { t.links.heal(t.clock()) }
 
-// TestExcuses: which faults excuse that a node considers another one dead that is fine (docs/gossip.md, "When
-// a node counts as dead"). There are ten nodes, and a death is noticed within 5 s.
+// TestExcuses: which faults are an excuse for a node that considers another one dead although that one
+// is fine (docs/gossip.md, "When a node counts as dead"). There are ten nodes, and a death is noticed
+// within 5 s.
 func TestExcuses(t *testing.T) {
 	const grace = 5 * time.Second
-	large := sim.Nodes(3, 4, 5, 6, 7, 8, 9) // the larger part; 0, 1 and 2 are the smaller one
+	large := sim.Nodes(3, 4, 5, 6, 7, 8, 9) // the larger part of a partition; nodes 0, 1 and 2 are the smaller part
 	for _, row := range []struct {
 		name              string
 		acts              []act
@@ -79,7 +80,7 @@ func TestExcuses(t *testing.T) {
 	}
 }
 
-// sleeper is a node that holds all others for alive.
+// sleeper is a node that considers all others alive, whatever happens.
 type sleeper struct{ incarnation }
 
 func (s sleeper) view() view {
@@ -88,8 +89,8 @@ func (s sleeper) view() view {
 	return v
 }
 
-// TestSleeperDetects: a node that was paused while another one died must notice the death, within as many
-// cycles of its end of the pause as others need from the death on.
+// TestSleeperDetects: a node that was paused while another one died must notice the death. It has as
+// many cycles for that, from the end of its pause on, as other nodes have from the death on.
 func TestSleeperDetects(t *testing.T) {
 	const cycles = 30
 	n, err := New(Config{Network: scenario.Network{Nodes: 5, Seed: 1}, Gossip: gossip.Config{ColdStart: true, Interval: 200 * time.Millisecond}})

@@ -41,8 +41,8 @@ func (l *links) rejoined(a, b sim.NodeID, since, now time.Duration) bool {
 	return false
 }
 
-// moved reports whether a node has rejoined at least half of the nodes that are fine, itself not counted, since
-// an instant: it was in one of the smaller parts, and takes over the clock of another part.
+// moved reports whether a node has rejoined at least half of the other nodes that are fine since an
+// instant. Then it was in one of the smaller parts, and takes over the clock of another part.
 func (l *links) moved(id sim.NodeID, since, now time.Duration) bool {
 	with, all := 0, 0
 	for i, fine := range l.fine {
@@ -56,7 +56,8 @@ func (l *links) moved(id sim.NodeID, since, now time.Duration) bool {
 	return with > 0 && 2*with >= all
 }
 
-// latestLoss returns when a node last failed, or lost all paths to an observer; never if it did not lately.
+// latestLoss returns when a node last failed or lost all paths to an observer. The result is never if
+// that did not happen lately.
 func (l *links) latestLoss(id, observer sim.NodeID, now time.Duration) time.Duration {
 	at, had := l.failed[id], false
 	for e := range l.eras(now-2*l.limit, now) {
@@ -69,8 +70,8 @@ func (l *links) latestLoss(id, observer sim.NodeID, now time.Duration) time.Dura
 	return at
 }
 
-// lost returns how many nodes an observer has lost at once, in the sense of latestLoss, and when: the losses
-// before the latest one count for as long as it takes to notice them.
+// lost returns how many nodes an observer has lost (see latestLoss) in a time too short to notice the
+// losses, and when it lost the latest of them.
 func (l *links) lost(observer sim.NodeID, now time.Duration) (count int, latest time.Duration) {
 	latest = never
 	losses := make([]time.Duration, len(l.fine))

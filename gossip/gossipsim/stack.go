@@ -103,7 +103,7 @@ func (k *stack) command(text string) {
 			k.committed()
 		}
 	case "cancel":
-		_ = k.agent.Cancel() // fails if nothing is staged
+		_ = k.agent.Cancel() // the only possible error, that no list is staged, does not matter
 	case "misconfigure":
 		k.misconfigure(arg)
 	}

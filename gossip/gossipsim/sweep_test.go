@@ -133,7 +133,8 @@ func TestObsolete(t *testing.T) {
 	}
 }
 
-// held delays some messages by twice the age at which one of 64 nodes counts as dead.
+// held is a scenario that delays some messages by twice the age at which one of 64 nodes counts as
+// dead.
 const held = `protocol gossip
 nodes 64
 run 67.2s
