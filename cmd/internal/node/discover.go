@@ -56,7 +56,7 @@ func (n *Node) Discover(ctx context.Context, r DiscoverRequest) (DiscoverReply, 
 type KnownPeer struct {
 	Primary   nid.NID        `json:"primary"`           // identifies the peer
 	MultiRail bool           `json:"multi_rail"`        // the peer can use several NIs
-	Flags     lnet.PeerFlags `json:"flags"`             // the state of its discovery
+	Flags     lnet.PeerFlags `json:"flags"`             // state of the peer, as far as discovery knows it
 	NIs       []PingedNI     `json:"nis"`               // confirmed NIs, in the peer's order
 	Claimed   []PingedNI     `json:"claimed,omitempty"` // listed by the peer but not confirmed, see lnet.Peer
 }

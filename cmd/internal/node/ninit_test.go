@@ -16,13 +16,13 @@ import (
 
 const address = "127.0.0.64"
 
-// newTCPNode starts a node with one NI, on the address above.
+// newTCPNode starts a node whose only NI is on the constant address.
 func newTCPNode(t *testing.T, change func(*config.Config)) (*node.Node, error) {
 	t.Helper()
 	return newLoggedNode(t, nil, change)
 }
 
-// newLoggedNode is newTCPNode with a log.
+// newLoggedNode does the same, for a node that logs to log.
 func newLoggedNode(t *testing.T, log *slog.Logger, change func(*config.Config)) (*node.Node, error) {
 	t.Helper()
 	port, err := loopback.FreePort(netip.MustParseAddr(address))
@@ -71,7 +71,7 @@ func TestNIInitErrors(t *testing.T) {
 		if !errors.Is(c.err, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, c.err, c.want)
 		}
-		if c.err != nil && cli.HintOf(c.err) == "" && c.name != "no network" { // the text of that error needs no hint
+		if c.err != nil && cli.HintOf(c.err) == "" && c.name != "no network" { // the text of the error of this case says what to do, so it needs no hint
 			t.Errorf("%s: no hint with %v", c.name, c.err)
 		}
 	}

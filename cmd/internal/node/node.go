@@ -94,7 +94,7 @@ type Node struct {
 	dialsOnly bool // an NI has no listener because binding was not permitted
 }
 
-// failedWithin bounds the end of a node that could not start.
+// failedWithin bounds the time in which New shuts down a node that could not start.
 const failedWithin = 5 * time.Second
 
 // New starts a node. Errors carry a hint for the user (cli.HintOf).

@@ -26,7 +26,7 @@ import (
 
 // failure is a reload of which one change fails, because of what a command has done since the start.
 type failure struct {
-	from, to string // configurations without port and networks; an empty from stands for the constant full
+	from, to string // configurations, to which the test adds port and networks; an empty from stands for the constant full
 	command  func(*node.Node) error
 	want     string // part of the expected error
 }
@@ -118,9 +118,9 @@ func TestReloadFailsAtRestart(t *testing.T) {
 
 // keyed is a module that has keys, and refuses certain new ones.
 type keyed struct {
-	section string // its section of the configuration
-	refuses string // part of the keys that it refuses
-	file    string // path of its key_file
+	section string // the section of the configuration that has the keys
+	refuses string // the module refuses new keys that contain this text
+	file    string // path of the section's key_file
 	now     keyring.Keys
 	told    []string // selftest_allow of each configuration with which Reload was called
 }

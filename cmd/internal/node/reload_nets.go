@@ -93,7 +93,7 @@ func (r *reload) removeNI(c configuredNI) func(context.Context) (func(context.Co
 			return nil, nil
 		}
 		err := r.n.RemoveNet(ctx, RemoveRequest{Net: c.on.Net.String(), NID: has.NID})
-		if errors.Is(err, syscall.ENOENT) { // a command has removed it meanwhile
+		if errors.Is(err, syscall.ENOENT) { // a command has removed the NI meanwhile
 			return nil, nil
 		}
 		if err != nil {

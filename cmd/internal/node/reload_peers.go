@@ -85,7 +85,7 @@ func (r *reload) rules() {
 			return after, err
 		})
 		back := func(l udsp.List) (udsp.List, error) {
-			if !slices.EqualFunc(l.Rules(), after.Rules(), sameRule) { // a command has changed them meanwhile
+			if !slices.EqualFunc(l.Rules(), after.Rules(), sameRule) { // a command has changed the rules meanwhile
 				return replaceRules(l, r.will.UDSP, r.was.UDSP)
 			}
 			return before, nil

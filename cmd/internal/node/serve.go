@@ -40,7 +40,7 @@ func (n *Node) Serve(ctx context.Context, r ServeRequest, content io.Reader, rep
 	if err != nil {
 		return err
 	}
-	defer n.table.MEUnlink(me) // ENOENT: the entry was unlinked after Count GETs
+	defer n.table.MEUnlink(me) // fails with ENOENT if the entry was unlinked after Count GETs
 	if err := report(Step{Ready: true}); err != nil {
 		return err
 	}

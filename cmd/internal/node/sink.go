@@ -148,7 +148,7 @@ func (s *sink) attach(b *sinkBuffer) error {
 	}
 	_, err = s.node.table.MDAttach(me, portals.MD{
 		Segments: [][]byte{b.memory}, Threshold: 1, Options: options, EQ: s.users,
-		// It never blocks: the channel has room for every buffer, and an MD
+		// The handler never blocks: the channel has room for every buffer, and an MD
 		// of threshold 1 has one event.
 		Handler: func(e *portals.Event) {
 			if e.Kind == portals.EventPut {

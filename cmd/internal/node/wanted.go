@@ -28,7 +28,7 @@ func wantedTree(l *config.Loaded) (*tree.Tree, error) {
 	if l.Imported != nil {
 		t.Merge(l.Imported)
 	}
-	if valuesOf(t.Global)["health_sensitivity"] == 0 { // LNet then resends no messages
+	if valuesOf(t.Global)["health_sensitivity"] == 0 { // LNet then resends no messages: the node sets retry_count to 0, see HealthSettings
 		t.Global.Set(tree.Setting{Name: "retry_count"})
 	}
 	return t, nil

@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// maxChanges bounds the events of one look at the node. If there are more changes, one more event says
-// how many are left out.
+// maxChanges bounds the events of one look at the node, see changes. If there are more changes, one more event
+// says how many are left out.
 const maxChanges = 20
 
 // kind is what a subject is, and the first part of the names of its events.
@@ -26,8 +26,8 @@ const (
 type subject struct {
 	kind kind
 	nid  nid.NID // NID of the NI or of the peer, or the gateway of a route
-	via  nid.NID // of a peer: NI of this node
-	net  string  // of a route: the net to which it leads
+	via  nid.NID // for a peer: the NI of this node that reaches it
+	net  string  // for a route: the net to which it leads
 }
 
 // String returns the subject as events name it.
@@ -48,15 +48,16 @@ type condition struct {
 	cause  string // cause of the state down
 }
 
-// changes finds out what has changed between one look at the node and the next. LNet does not report
-// these changes, so they are found by comparison.
+// changes finds out what has changed at the node since it looked at the node's state before. LNet does not
+// report these changes, so they are found by comparison. A look at the node is a call of begin, one of see for
+// each NI, route and peer, and one of end.
 type changes struct {
 	known  map[subject]*known
-	looked map[kind]bool // kinds that the last look included; the first look at a kind finds no changes
-	round  uint64        // number of the look
-	at     time.Time     // time of the look
-	events []Event       // events of the look, in their order
-	left   int           // changes of the look beyond maxChanges, which have no event
+	looked map[kind]bool // kinds of subjects that the previous look included; the first look at a kind finds no changes
+	round  uint64        // number of the present look
+	at     time.Time     // time of the present look
+	events []Event       // events of the present look, in their order
+	left   int           // number of changes in the present look beyond maxChanges, which have no event
 }
 
 type known struct {
@@ -72,7 +73,7 @@ func (c *changes) begin(at time.Time) {
 	c.round, c.at, c.events, c.left = c.round+1, at, nil, 0
 }
 
-// see compares a subject with the last look.
+// see compares the condition of a subject with that in the previous look, and adds an event for each change.
 func (c *changes) see(s subject, is condition) {
 	was, ok := c.known[s]
 	if !ok {
@@ -89,7 +90,8 @@ func (c *changes) see(s subject, is condition) {
 	was.condition, was.round = is, c.round
 }
 
-// end ends a look at subjects of these kinds, and returns the events of the look in their order.
+// end ends a look that included all subjects of these kinds. It adds an event for each subject that is gone, and
+// returns the events of the look in their order.
 func (c *changes) end(kinds ...kind) []Event {
 	var gone []subject
 	for s, k := range c.known {
@@ -117,7 +119,7 @@ func (c *changes) end(kinds ...kind) []Event {
 	return c.events
 }
 
-// tell adds an event, if the last look included subjects of this kind.
+// tell adds an event, if the previous look included subjects of this kind.
 func (c *changes) tell(s subject, what, cause string) {
 	if !c.looked[s.kind] {
 		return

@@ -63,7 +63,7 @@ func nodeOf(s *node.Status, forwards bool) Node {
 	return n
 }
 
-// began is the origin of Now.ClockMS.
+// began is the instant from which Now.ClockMS counts.
 var began = time.Now()
 
 func nowOf(s *node.Status) Now {
@@ -139,7 +139,7 @@ func comparePeers(a, b Peer) int {
 	)
 }
 
-// falseLast compares two values so that true comes first.
+// falseLast compares two values for sorting: true comes before false.
 func falseLast(a, b bool) int {
 	switch {
 	case a == b:

@@ -32,7 +32,7 @@ func (b *browser) Write(text []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.deaf {
-		time.Sleep(time.Until(b.deadline)) // virtual time
+		time.Sleep(time.Until(b.deadline)) // takes no real time, because the clock is virtual
 		return 0, os.ErrDeadlineExceeded
 	}
 	b.text.Reset()

@@ -22,7 +22,7 @@ const Interval = time.Second
 // status 503 and ask again.
 const MaxStreams = 8
 
-// Page serves the page.
+// Page serves the web page, and the state of the node to the page's script.
 type Page struct {
 	read     func() *State
 	interval time.Duration

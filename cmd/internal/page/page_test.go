@@ -166,7 +166,7 @@ func TestStuck(t *testing.T) {
 	})
 }
 
-// TestClose: Close ends all streams, and later ones after their first message.
+// TestClose: Close ends all streams. A stream that begins after Close ends after its first message.
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, ended := New(func() *State { return &State{} }, Interval), atomic.Int64{}

@@ -53,13 +53,13 @@ func (r *Recent) changed(events []Event) {
 	r.changes = kept(r.changes, events...)
 }
 
-// kept adds events to a list, of which the latest are kept.
+// kept returns a list with further events at its end. Of more than maxEvents, it drops the oldest.
 func kept(list []Event, events ...Event) []Event {
 	list = append(list, events...)
 	return slices.Delete(list, 0, max(0, len(list)-maxEvents))
 }
 
-// shortened returns a text that is not too long.
+// shortened returns a text, cut if it has more than maxAbout characters.
 func shortened(s string) string {
 	if runes := []rune(s); len(runes) > maxAbout {
 		return string(runes[:maxAbout-1]) + "…"

@@ -27,7 +27,7 @@ func (p *Page) serveEvents(w http.ResponseWriter, r *http.Request) {
 	tick := time.NewTicker(p.interval)
 	defer tick.Stop()
 	for seen := uint64(0); ; {
-		message, version, _ := p.since(seen) // a node that is stuck gives no message; the script notices that no event comes
+		message, version, _ := p.since(seen) // nil if the node is stuck: the browser gets a comment, and its script notices that no event comes
 		if seen = version; !web.SendEvent(w, message) {
 			return
 		}

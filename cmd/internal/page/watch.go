@@ -26,7 +26,7 @@ func (r *Recent) Watch(node *lnet.Node, interval time.Duration) (stop func(conte
 func (r *Recent) watch(look func(*changes) []Event, interval time.Duration) (stop func(context.Context)) {
 	quit, ended := make(chan struct{}), make(chan struct{})
 	var c changes
-	r.changed(look(&c)) // the first look, with which later ones are compared
+	r.changed(look(&c)) // the first look yields no events; the next one is compared with it
 	go func() {
 		defer close(ended)
 		tick := time.NewTicker(interval)

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The time between two runs of the command until grows from the first value to the second: the
-// start of a program takes as much CPU time as a daemon in a second.
+// The command until waits between two runs of its program: first for untilInterval, in the end for
+// longUntilInterval, because starting a program takes as much CPU time as a daemon uses in a second.
 const untilInterval, longUntilInterval = 50 * time.Millisecond, 400 * time.Millisecond
 
 func cmdNode(ts *testscript.TestScript, neg bool, args []string) {
@@ -107,7 +107,7 @@ func cmdUntil(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// ask runs a program or the tool.
+// ask runs a program, or a command of the tool, and returns its answer.
 func ask(ts *testscript.TestScript, args []string) answer {
 	if s := &all(ts).server; s.has(args[0]) {
 		return s.run(ts, args[1:])

@@ -17,7 +17,7 @@ import (
 	"ulnet/lnd/lndtest/effort"
 )
 
-// exitAtEnd is the exit code of the process of probe.
+// exitAtEnd is the exit code with which the process of the tool probe ends; the command exit-at-end sets it.
 var exitAtEnd int
 
 var probe = Tool{Name: "probe", Run: runProbe}
@@ -116,7 +116,7 @@ func TestProcessOfTheTool(t *testing.T) {
 		script, want string // want: "" if the script passes
 	}{
 		{probe, "probe say\nstdout said\ncode 0 probe say\nuntil said probe say\n", ""},
-		{probe, "exists script\n-- script --\n", ""}, // the process of the tool is not started
+		{probe, "exists script\n-- script --\n", ""}, // no line runs the tool, so its process is not started
 		{probe, "probe exit\n", "exits at once"},
 		{probe, "probe exit-at-end\nprobe say\n", "the process of probe: exit status 3"},
 		{probe, "probe stderr\n", "past the environment"},

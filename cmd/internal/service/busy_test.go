@@ -174,7 +174,7 @@ func TestNotTold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_ = s.manager.barrier(waitLimit) // the manager has read all messages
+			_ = s.manager.barrier(waitLimit) // returns when the manager has read all messages
 			if len(k.Stored()) != 1 {
 				t.Errorf("stored %v", k.Stored())
 			}
@@ -191,10 +191,10 @@ func TestClosedLater(t *testing.T) {
 	s := k.process(t, "")
 	l, local := listen(t, s, anyPort)
 	s.Started()
-	file := fileOf(t, l.(*listener).TCPListener) // stands for the manager's descriptor
+	file := fileOf(t, l.(*listener).TCPListener) // plays the manager's copy of the descriptor
 	_ = l.Close()
 	attempts := 0
-	how := net.ListenConfig{Control: func(string, string, syscall.RawConn) error { // called before each attempt
+	how := net.ListenConfig{Control: func(string, string, syscall.RawConn) error { // called before each attempt to bind; before the second one, the manager closes its descriptor
 		if attempts++; attempts == 2 {
 			_ = file.Close()
 		}
@@ -215,7 +215,7 @@ func TestStopWhileBusy(t *testing.T) {
 	s := newKeeper(t).process(t, "")
 	l, _ := listen(t, s, anyPort)
 	s.Started()
-	s.mu.Lock() // the caller of bindLocked holds it during the wait
+	s.mu.Lock() // as a reload does that waits for the manager in bindLocked
 	defer s.mu.Unlock()
 	ended := make(chan struct{})
 	go func() {

@@ -29,7 +29,7 @@ func TestDatagrams(t *testing.T) {
 	if store := k.await(t, "FDSTORE=1"); store != "FDSTORE=1\nFDNAME="+name+"\nFDPOLL=0" {
 		t.Errorf("%q", store)
 	}
-	file := fileOf(t, c.(*datagrams).UDPConn) // stands for the manager's descriptor
+	file := fileOf(t, c.(*datagrams).UDPConn) // plays the manager's copy of the descriptor
 	first.Stopping()
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestDatagrams(t *testing.T) {
 		}
 	}
 	_ = c.Close()
-	_ = next.manager.barrier(waitLimit) // the manager has read all messages
+	_ = next.manager.barrier(waitLimit) // returns when the manager has read all messages
 	if len(k.Stored()) > 0 {
 		t.Errorf("stored %v", k.Stored())
 	}

@@ -16,8 +16,8 @@ const closePause = 20 * time.Millisecond
 
 // Limits of the wait for a manager that was told to forget a socket; tests change them.
 var (
-	barrierTimeout = time.Second      // before an address is bound
-	busyTimeout    = 10 * time.Second // when the address turns out to be one at which the manager still has a socket
+	barrierTimeout = time.Second      // for the manager's answer, before an address is bound
+	busyTimeout    = 10 * time.Second // for that answer, once binding has failed because the manager still has a socket at the address
 	closeTimeout   = time.Second      // for the manager to close its socket once it has answered
 )
 
@@ -99,14 +99,14 @@ func (m *Manager) barrier(limit time.Duration) error {
 	r, w, err := os.Pipe()
 	if err == nil {
 		err = pass(m.address, "BARRIER=1", int(w.Fd()), limit)
-		_ = w.Close()              // nothing was written
+		_ = w.Close()              // an error loses nothing: no data was written to the pipe
 		_ = r.SetReadDeadline(end) // cannot fail on pipes
 		if err == nil {
 			if _, err = r.Read(make([]byte, 1)); errors.Is(err, io.EOF) {
 				err = nil
 			}
 		}
-		_ = r.Close() // nothing was written
+		_ = r.Close() // an error loses nothing: no data was written to the pipe
 	}
 	if err != nil {
 		m.log.Warn("service manager does not answer", slog.Any("err", err))

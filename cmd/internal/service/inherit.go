@@ -47,7 +47,7 @@ func (in *Inherited) unusable() (names []string) {
 type inherited struct {
 	file *os.File
 	name string // name that the manager gives
-	used bool   // a listener was made of it
+	used bool   // a listener or a UDP socket was made from it
 }
 
 // stored reports whether the socket, which is at an endpoint, is in the manager's store, where an earlier

@@ -9,7 +9,7 @@ func (s *Sockets) ListenUnix(path string, fresh func(path string) (*net.UnixList
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if at, from := s.reachedLocked(path); from != nil {
-		l, err := net.FileListener(from.file) // such a listener leaves the file when it is closed
+		l, err := net.FileListener(from.file) // a listener of FileListener does not remove the socket's file when it is closed
 		if err != nil {
 			return nil, err
 		}

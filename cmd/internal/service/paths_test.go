@@ -89,7 +89,7 @@ func TestUnixReplaced(t *testing.T) {
 	spec.Covers(t, "OP-83")
 	path := filepath.Join(t.TempDir(), "s")
 	k, name, file := stored(t, path)
-	if err := os.Rename(path, path+".elsewhere"); err != nil { // so that its inode is not used again
+	if err := os.Rename(path, path+".elsewhere"); err != nil { // not removed, so that no new file gets its inode
 		t.Fatal(err)
 	}
 	next := k.process(t, name, file)
@@ -127,7 +127,7 @@ func TestUnixSpelling(t *testing.T) {
 		}
 		reaches(t, l)
 		_ = c.Close()
-		_ = next.manager.barrier(waitLimit) // the manager has read all messages
+		_ = next.manager.barrier(waitLimit) // returns when the manager has read all messages
 		if !slices.Equal(k.Stored(), []string{name}) {
 			t.Errorf("%s: stored %v", spelling, k.Stored())
 		}
@@ -155,7 +155,7 @@ func TestUnixSameInode(t *testing.T) {
 		t.Fatal(err)
 	}
 	next.Started()
-	_ = next.manager.barrier(waitLimit) // the manager has read all messages
+	_ = next.manager.barrier(waitLimit) // returns when the manager has read all messages
 	c, err := net.Dial("unix", path)
 	if err != nil {
 		t.Fatal(err)

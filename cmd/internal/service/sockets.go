@@ -126,7 +126,7 @@ func (s *Sockets) Started() {
 func (s *Sockets) dropLocked(at endpoint, from *inherited, why string) {
 	s.manager.log.Warn("socket of the service manager not used", slog.String("err", fmt.Sprintf("%q: %s", from.name, why)))
 	delete(s.inherited, at)
-	_ = from.file.Close() // nothing was written
+	_ = from.file.Close() // an error loses nothing: no data was written
 	if from.stored(at) {
 		s.removeLocked(from.name)
 	}

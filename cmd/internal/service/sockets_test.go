@@ -107,12 +107,12 @@ func TestHandover(t *testing.T) {
 	if store != "FDSTORE=1\nFDNAME="+name+"\nFDPOLL=0" || strings.Contains(name, ":") || !slices.Equal(k.Stored(), []string{name}) {
 		t.Errorf("%q, stored %v", store, k.Stored())
 	}
-	file := fileOf(t, l.(*listener).TCPListener) // stands for the manager's descriptor
+	file := fileOf(t, l.(*listener).TCPListener) // plays the manager's copy of the descriptor
 	first.Stopping()
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_ = first.manager.barrier(waitLimit) // the manager has read all messages
+	_ = first.manager.barrier(waitLimit) // returns when the manager has read all messages
 	c, err := net.Dial("tcp", local.String())
 	if err != nil {
 		t.Fatalf("while no process listens: %v", err)
@@ -146,7 +146,7 @@ func TestForgotten(t *testing.T) {
 		l, _ = listen(t, s, local)
 	}
 	_ = l.Close()
-	_ = s.manager.barrier(waitLimit) // the manager has read all messages
+	_ = s.manager.barrier(waitLimit) // returns when the manager has read all messages
 	if len(k.Stored()) > 0 {
 		t.Errorf("stored %v", k.Stored())
 	}

@@ -102,8 +102,8 @@ func probes(root *cobra.Command) *pflag.FlagSet {
 	return flags
 }
 
-// checked is the value of a flag; the text is the flag's type. Set checks its argument if the type is
-// bool, and keeps nothing.
+// checked is the value (pflag.Value) of a flag that probes makes; the string is the name of the flag's type. Set
+// checks its argument if the type is bool, and keeps nothing.
 type checked string
 
 func (c checked) Type() string   { return string(c) }

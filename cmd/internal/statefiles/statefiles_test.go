@@ -20,7 +20,7 @@ import (
 type state struct {
 	mu    sync.Mutex
 	files []statefiles.File // files to be shown; guarded by mu
-	looks int               // how often the files were read; guarded by mu
+	looks int               // how often the Writer has called source; guarded by mu
 }
 
 func (s *state) source() []statefiles.File {

@@ -26,7 +26,7 @@ func newGuard(cfg Config, pages, orders map[string]http.Handler) *guard {
 	return g
 }
 
-// hosts are what requests may call this host.
+// hosts are the names and addresses of this host that the Host header of a request may have.
 type hosts struct {
 	names []string     // names, in lower case
 	addrs []netip.Addr // configured addresses, besides the one that a client connects to

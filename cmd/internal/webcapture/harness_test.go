@@ -32,7 +32,7 @@ type rig struct {
 	log *safeBuffer
 
 	mu    sync.Mutex
-	views int // number of views under way; guarded by mu
+	views int // number of calls of Config.View that have not returned; guarded by mu
 }
 
 // safeBuffer is a buffer for several goroutines.
@@ -76,7 +76,7 @@ func (r *rig) view(n int) {
 	r.views += n
 }
 
-// viewers returns how many views are under way.
+// viewers returns how many calls of Config.View have not returned.
 func (r *rig) viewers() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,7 +112,7 @@ func (r *rig) get(q *http.Request) *httptest.ResponseRecorder {
 	return w.ResponseRecorder
 }
 
-// recorder is a recorder that takes deadlines.
+// recorder is a ResponseRecorder of httptest with the method SetWriteDeadline, which downloads need.
 type recorder struct{ *httptest.ResponseRecorder }
 
 // SetWriteDeadline takes a deadline, without effect.
@@ -163,7 +163,7 @@ func (c *browser) WriteHeader(status int) { c.status = status }
 // Write implements http.ResponseWriter.
 func (c *browser) Write(text []byte) (int, error) {
 	if c.deaf {
-		for time.Now().Before(c.until()) { // virtual time; the deadline may become earlier
+		for time.Now().Before(c.until()) { // in virtual time; the deadline may become earlier meanwhile
 			time.Sleep(time.Millisecond)
 		}
 		return 0, os.ErrDeadlineExceeded

@@ -237,7 +237,7 @@ func TestCloseDeaf(t *testing.T) {
 			if err := r.Close(t.Context()); err != nil {
 				t.Error(err)
 			}
-			if took := time.Since(before); took > 2*endTimeout { // virtual time
+			if took := time.Since(before); took > 2*endTimeout { // an exact time, because the clock is virtual
 				t.Errorf("the end took %s", took)
 			}
 		})

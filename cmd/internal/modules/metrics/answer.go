@@ -10,9 +10,9 @@ import (
 	"github.com/prometheus/common/expfmt"
 )
 
-// zippers has writers for compression: each of them has about a megabyte of memory.
+// zippers keeps gzip writers for later answers: making one allocates about a megabyte.
 var zippers = sync.Pool{New: func() any {
-	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // it fails for unknown levels only
+	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // cannot fail: the level is a known one
 	return z
 }}
 
@@ -25,7 +25,8 @@ type answer struct {
 	sizes    *sizes
 }
 
-// sizes are those of the last answer in each format, and so nearly those of the next one.
+// sizes has, for each format, the size in bytes of the buffer for the next answer: an eighth more than the
+// last answer had.
 type sizes [len(formats)]atomic.Int64
 
 // form is an answer in one format.
@@ -62,7 +63,7 @@ func (a *answer) compressed(f format) []byte {
 		z := zippers.Get().(*gzip.Writer)
 		defer zippers.Put(z)
 		z.Reset(&of.zip)
-		_, _ = z.Write(of.plain.Bytes()) // a buffer takes everything
+		_, _ = z.Write(of.plain.Bytes()) // cannot fail: the writer writes to a buffer in memory
 		_ = z.Close()
 		z.Reset(nil) // otherwise the writer in the pool would keep the answer in memory
 	})

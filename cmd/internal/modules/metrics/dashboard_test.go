@@ -98,7 +98,7 @@ var dashboards = []dashboard{
 // object is an object of JSON.
 type object = map[string]any
 
-const wide, high = 8, 8 // size of a panel; a row is 24 wide
+const wide, high = 8, 8 // size of a panel, in units of Grafana's grid, which is 24 wide
 
 // grafana returns the dashboard in the format of Grafana.
 func (d *dashboard) grafana(t *testing.T) string {

@@ -17,7 +17,8 @@ const (
 	lastBound  = 6
 )
 
-// undescribed is the description of a metric whose name and help are elsewhere.
+// undescribed is a placeholder: the function that makes a histogram requires a description, but name and help
+// come from the table of metrics.
 var undescribed = prometheus.NewDesc("latency", "", nil, nil)
 
 // distribution returns a histogram as Prometheus wants it, native and with classic buckets: the protobuf

@@ -17,7 +17,7 @@ const (
 	firstMark, lastMark = "<!-- table of metrics -->\n", "<!-- end of table -->\n"
 )
 
-// generated compares a file with what it should be, or writes it.
+// generated checks that a file has the given text. With the flag -update, it first writes the text to the file.
 func generated(t *testing.T, path, text string) {
 	t.Helper()
 	if *update {

@@ -33,7 +33,7 @@ type histograms []histogram
 
 type histogram struct {
 	name string                         // name of the metric without the namespace
-	help string                         // one sentence
+	help string                         // explanation of the metric, in one sentence
 	read func(*state) *latency.Snapshot // returns nil if the module that measures the time does not run
 }
 

@@ -24,12 +24,12 @@ const wantsProtobuf = "application/vnd.google.protobuf;proto=io.prometheus.clien
 // neighbouring ones, and below, between, at and above the bounds of classic buckets.
 var times = []time.Duration{0, 100, time.Microsecond, 400 * time.Millisecond, 500 * time.Millisecond, 500*time.Millisecond + 1, time.Minute, time.Hour}
 
-// pageWith returns a page with the histogram of PUTs.
+// pageWith returns a metrics page on which s is the histogram of the times of PUTs.
 func pageWith(s latency.Snapshot) *scrapes {
 	return pageOver(func() latency.Snapshot { return s })
 }
 
-// pageOver is pageWith for times that change from scrape to scrape.
+// pageOver does the same, but each scrape calls s for the histogram.
 func pageOver(s func() latency.Snapshot) *scrapes {
 	return newScrapes(newGatherer(func(peers *peerSet) *state {
 		all := fullState(peers)
@@ -120,7 +120,7 @@ func TestNativeHistogram(t *testing.T) {
 	for _, d := range times {
 		want[d] = 1
 	}
-	delete(want, time.Hour) // its bucket is the one that the function each leaves out
+	delete(want, time.Hour) // an hour is in the bucket of the longest times, which the function each leaves out
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -63,7 +63,7 @@ func nodeTable() []group {
 	}
 }
 
-// eachDrop yields the drops of each reason, also of those that did not occur.
+// eachDrop calls yield with the number of dropped messages for each reason, also if that number is 0.
 func eachDrop(s *state, yield func(uint64, ...string)) {
 	for _, r := range lnet.DropReasons() {
 		yield(s.stats.DropReasons[r.String()], r.String())

@@ -75,7 +75,7 @@ func (s *peerSet) read(n counting) {
 	})
 	s.count += len(s.own)
 	for id, p := range s.own { // any order: peers are independent
-		if p.fresh && others { // s.rest already includes this peer's counts so far
+		if p.fresh && others { // the peer has just got its label: s.rest includes what was counted for it so far
 			p.base = p.peerCounts
 		}
 		s.settle(id, p)
@@ -125,7 +125,8 @@ func (s *peerSet) sumUp(total peerCounts) {
 	}
 	to, now := s.rest.fields(), total.fields()
 	for i := range to {
-		// The total may lack a message that is counted at this moment, but must not decrease.
+		// The node's counters may still lack a message that is already counted for a peer. Then the difference is
+		// too small for a moment, but a counter of Prometheus must not decrease.
 		*to[i] = uint64(max(int64(*to[i]), int64(*now[i])))
 	}
 }

@@ -48,7 +48,7 @@ func TestPrometheus(t *testing.T) {
 	defer page.Close()
 	for name, c := range map[string]struct {
 		args   []string
-		low    float64 // begin of the bucket, in seconds
+		low    float64 // lower bound, in seconds, of the bucket that has the median
 		absent string  // series that this Prometheus does not have
 	}{
 		"native":  {[]string{"--enable-feature=native-histograms"}, 0.42, putAck + "_bucket"},

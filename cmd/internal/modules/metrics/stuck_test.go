@@ -33,7 +33,7 @@ func TestStuckScrape(t *testing.T) {
 			if status != want || want != http.StatusOK && !strings.Contains(text, "does not answer") {
 				t.Errorf("a node that takes %v: status %d, %q, want %d", took, status, text, want)
 			}
-			time.Sleep(took) // until the goroutine that reads the node has ended
+			time.Sleep(took) // waits until the goroutine that reads the node has ended, as synctest requires
 		})
 	}
 }

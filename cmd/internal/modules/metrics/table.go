@@ -9,11 +9,11 @@ import (
 // namespace is the prefix of the names of all of ulnet's own metrics.
 const namespace = "ulnet_"
 
-// row is a metric in the table: how the value of an object of type T is read.
+// row is a metric in the table: what it is called, and how its value is read from an object of type T.
 type row[T any] struct {
 	name  string // without the namespace; a counter ends in _total, all others are gauges
 	unit  string // what is counted, or the base unit: seconds, bytes or ratio
-	help  string // one sentence
+	help  string // explanation of the metric, in one sentence
 	value func(T) float64
 }
 

@@ -115,8 +115,8 @@ func splitLines(data []byte, atEOF bool) (advance int, token []byte, err error) 
 	return 0, nil, nil
 }
 
-// sending has the messages in flight. The method follow, in a goroutine, waits for their
-// outcomes.
+// sending is one call of Send, Carry or Bench with its messages in flight. The method follow, which runs in a
+// goroutine of its own, waits for their outcomes.
 type sending struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -132,7 +132,7 @@ type sending struct {
 	within   time.Duration         // time limit for delivery to all members; 0: none
 }
 
-// underWay is a message that waits to be released.
+// underWay is a message that waits to be released: its size in bytes, and the time at which it was sent.
 type underWay struct {
 	*rmcast.Sending
 	size int

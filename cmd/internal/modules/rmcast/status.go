@@ -45,10 +45,10 @@ type GroupStatus struct {
 	RTTUS     int64     `json:"rtt_us"`            // estimated round-trip time to other members
 	Listeners int       `json:"listeners"`         // number of clients that listen
 	Faults    Faults    `json:"faults"`            // faults in effect at this node
-	Streams   []Stream  `json:"streams"`           // one for each origin
+	Streams   []Stream  `json:"streams"`           // the streams of messages, one for each origin
 	// Waits are the messages for which this node waits for an acknowledgement.
 	Waits    []Wait            `json:"waits"`
-	Managing *Managing         `json:"managing,omitempty"` // if this node is a manager of the group
+	Managing *Managing         `json:"managing,omitempty"` // state of the manager on this node; nil: there is none
 	Stats    map[string]uint64 `json:"stats,omitempty"`    // counters of rmcast.Stats, with underscores in the names
 }
 
@@ -190,7 +190,7 @@ func (m *Module) SetFaults(f Faults) error {
 	if err != nil {
 		return err
 	}
-	if !(f.Acks >= 0 && f.Acks <= 1 && f.Datagrams >= 0 && f.Datagrams <= 1) { // this refuses NaN, too
+	if !(f.Acks >= 0 && f.Acks <= 1 && f.Datagrams >= 0 && f.Datagrams <= 1) { // written so that NaN is refused, too
 		return cli.Hint(cli.Errnof(syscall.EINVAL, "want shares from 0 to 1"), "0.05 discards one of twenty")
 	}
 	g.mu.Lock()

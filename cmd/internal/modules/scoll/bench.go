@@ -80,12 +80,12 @@ func (m *Module) Bench(ctx context.Context, r BenchRequest) (BenchReply, error) 
 	return b.reply(), nil
 }
 
-// measurement is a benchmark that runs.
+// measurement is a benchmark that runs. Each of its rounds is one broadcast.
 type measurement struct {
 	target *target
 	order  admin.Order
 	rounds []*admin.Outcome
-	other  []*admin.Outcome      // broadcasts over a second tree, whose root has more or fewer children
+	other  []*admin.Outcome      // results of broadcasts over a second tree, whose root has more or fewer children
 	clocks map[nid.NID][]clockAt // readings of each member's clock, in order
 }
 

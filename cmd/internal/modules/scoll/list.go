@@ -56,7 +56,7 @@ func (c *collective) relist() {
 	if c.cfg.Keys.Len() > 0 {
 		return
 	}
-	c.relisting.Lock() // so that a list made earlier cannot replace this one
+	c.relisting.Lock() // so that another call, which made its list earlier, cannot replace this list
 	defer c.relisting.Unlock()
 	l := c.newList()
 	c.listed.Store(l)

@@ -167,7 +167,7 @@ func TestRetired(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = gate.Close() }) // in case the test ends early
+	t.Cleanup(func() { _ = gate.Close() }) // ends the actions if the test fails before it closes the gate
 	// Each action opens the gate for reading before it reports that it has begun. If it started
 	// to read after the gate was closed, it would wait for ever.
 	script := fmt.Sprintf("cd %s; exec < gate; : > begun.$$; exec cat", dir)
@@ -264,8 +264,8 @@ func TestGreeted(t *testing.T) {
 	if err := c.configureGroups(); err != nil {
 		t.Fatal(err)
 	}
-	// Rank 0 is 50 positions after the root, in binary 110010. Its parent is 48 positions after the
-	// root.
+	// This node has rank 0, and so is 50 positions after the root, whose rank is 150. In a binomial tree, the
+	// position of its parent is 50 without the lowest bit (110010 in binary): 48, which is rank 198.
 	got := c.greeted()
 	if len(got) != maxGreeted || got[0] != ids[198] || slices.Contains(got, self) || got[1] != ids[1] {
 		t.Errorf("%d: %v", len(got), got)

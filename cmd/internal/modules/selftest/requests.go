@@ -25,7 +25,7 @@ type JoinRequest struct {
 
 // Named asks for a group or a batch.
 type Named struct {
-	Name string `query:"name,always"` // its name
+	Name string `query:"name,always"` // name of the group or batch
 }
 
 // GroupRequest changes a group.

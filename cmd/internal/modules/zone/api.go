@@ -16,7 +16,7 @@ import (
 type NodeAttributes struct {
 	ID         zone.ID     `json:"id"`         // the node that owns the attributes
 	Version    uint64      `json:"version"`    // version of the node's attribute table
-	Attributes []Attribute `json:"attributes"` // in the order in which they were written
+	Attributes []Attribute `json:"attributes"` // the attributes, in the order in which they were written
 }
 
 // Attribute is an attribute of a node.

@@ -83,7 +83,7 @@ func wholly(expression string) (*regexp.Regexp, error) {
 	if len(expression) > maxExpression {
 		return nil, cli.Errno(syscall.EINVAL, fmt.Errorf("an expression of %d bytes: at most %d are taken", len(expression), maxExpression))
 	}
-	_, err := regexp.Compile(expression) // first alone, because a superfluous parenthesis would close the group that is added below
+	_, err := regexp.Compile(expression) // first without the group that is added below, which a superfluous parenthesis would close
 	if err == nil {
 		var whole *regexp.Regexp
 		if whole, err = regexp.Compile(`\A(?s:` + expression + `)\z`); err == nil {

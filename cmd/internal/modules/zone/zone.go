@@ -153,8 +153,8 @@ func (z *zoner) keepEvent(e zone.Event) Event {
 	return event
 }
 
-// forget removes old events: it keeps as many of the last ones as the bounds allow, but at least
-// the last one.
+// forget removes old events. It keeps as many of the latest events as the bounds allow, and always the latest
+// one.
 func (z *zoner) forget() {
 	from := len(z.events) - 1
 	z.keys = len(z.events[from].Keys)

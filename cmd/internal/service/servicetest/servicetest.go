@@ -48,7 +48,7 @@ func (m *Manager) Close() error {
 	err := m.conn.Close()
 	m.ended.Wait()
 	for _, f := range m.stored {
-		_ = f.Close() // nothing was written
+		_ = f.Close() // an error loses nothing: no data was written
 	}
 	return err
 }
@@ -74,7 +74,7 @@ func (m *Manager) Equip(cmd *exec.Cmd, more ...*os.File) (release func(), err er
 	cmd.ExtraFiles = slices.Clone(more)
 	release = func() {
 		for _, f := range cmd.ExtraFiles[len(more):] {
-			_ = f.Close() // nothing was written
+			_ = f.Close() // an error loses nothing: no data was written
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.stored)) {
@@ -142,12 +142,12 @@ func (m *Manager) handle(text string, files []*os.File) {
 		}
 	}
 	if slices.Contains(lines, "FDSTOREREMOVE=1") && m.stored[name] != nil {
-		_ = m.stored[name].Close() // nothing was written
+		_ = m.stored[name].Close() // an error loses nothing: no data was written
 		delete(m.stored, name)
 	}
 	for _, f := range files {
 		if !slices.Contains(lines, "FDSTORE=1") || m.stored[name] != nil {
-			_ = f.Close() // nothing was written
+			_ = f.Close() // an error loses nothing: no data was written
 			continue
 		}
 		m.stored[name] = f
