@@ -50,9 +50,9 @@ a daemon that does not answer, is listed. As root it has more.`,
 	return c
 }
 
-// reported is the JSON of bugreport.
+// reported is what bugreport prints with --json.
 type reported struct {
-	Path string `json:"path"` // the archive
+	Path string `json:"path"` // path of the archive
 	bugreport.Index
 }
 
@@ -108,7 +108,7 @@ func (v *reportVerb) write(path string, r *bugreport.Report) (err error) {
 	if err != nil {
 		return cli.Hint(err, "name a file in a folder that can be written")
 	}
-	defer os.Remove(f.Name()) // an error means that Rename has moved the file to its name
+	defer os.Remove(f.Name()) // fails if Rename has moved the file to its name, which is no harm
 	if err = errors.Join(r.Write(f), f.Close()); err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (v *reportVerb) write(path string, r *bugreport.Report) (err error) {
 		}
 		return os.Rename(f.Name(), path)
 	}
-	if err := os.Link(f.Name(), path); errors.Is(err, os.ErrExist) { // unlike Rename, it replaces nothing
+	if err := os.Link(f.Name(), path); errors.Is(err, os.ErrExist) { // Link fails if there is a file, which Rename would replace
 		return exists(path)
 	} else if err != nil {
 		return cli.Hint(err, "name a file in a folder of this system's own, such as /tmp")

@@ -72,7 +72,7 @@ names those that have not, and exits with 1.`,
 type evictor struct {
 	g         *globals
 	out, talk io.Writer
-	many      bool    // option --nid: evict all clients of an NID
+	many      bool    // option --nid is given: evict all clients of an NID
 	of        nid.NID // the NID of the option --nid
 	list      []evictedDoc
 }

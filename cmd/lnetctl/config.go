@@ -83,7 +83,7 @@ func replaceFile(path string, text []byte) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = os.Remove(f.Name()) // an error here would hide the one that matters
+			_ = os.Remove(f.Name()) // an error of Remove is ignored: it would hide err
 		}
 	}()
 	_, err = f.Write(text)

@@ -19,7 +19,7 @@ import (
 	"ulnet/lnd/lndtest/loopback"
 )
 
-// served is a node on loopback and the socket by which lnetctl reaches it.
+// served is a node on loopback, with the path of the control socket by which lnetctl reaches it.
 type served struct {
 	*node.Node
 	socket string
@@ -117,7 +117,7 @@ func TestSaveSettings(t *testing.T) {
 		before, value := n.settings(t), int64(0)
 		value, _ = unusual(t, s.name)
 		n.lnetctl(t, "set", s.name, fmt.Sprint(value))
-		if n.settings(t) == before && s.name != "recovery_interval" { // this setting has no effect, as in kernels
+		if n.settings(t) == before && s.name != "recovery_interval" { // recovery_interval has no effect, as in kernels
 			t.Errorf("set %s %d changed nothing", s.name, value)
 		}
 	}
@@ -126,7 +126,7 @@ func TestSaveSettings(t *testing.T) {
 	}
 }
 
-// TestSaveUsual is the reverse test: lnetd's own file has other values than the defaults.
+// TestSaveUsual is the reverse of TestSaveSettings: lnetd's own file has other values than the defaults.
 // Settings that are changed back to the defaults at run time keep these after a restart.
 func TestSaveUsual(t *testing.T) {
 	text := "routing: {enable: 1, tiny: 77, small: 77, large: 77}\n"

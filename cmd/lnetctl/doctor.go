@@ -85,7 +85,7 @@ func (v *doctorVerb) run(c *cobra.Command, args []string) error {
 	return v.show(c.OutOrStdout(), found)
 }
 
-// list prints what is looked at.
+// list prints the checks that doctor makes.
 func (v *doctorVerb) list(w io.Writer) error {
 	if v.globals.json {
 		return cli.JSON(w, doctor.Checks())
@@ -142,7 +142,8 @@ func describeFindings(found []doctor.Finding) string {
 	return b.String()
 }
 
-// quietExit ends a command that has printed all there is to say.
+// quietExit is the exit code of a command that has already printed what is wrong, so that nothing is printed
+// after it.
 type quietExit int
 
 func (quietExit) Error() string { return "something is wrong" }

@@ -116,7 +116,7 @@ func unreadable(err error) error {
 	return &importError{text: err.Error() + "\n", exit: -int(syscall.EINVAL) & 0xff}
 }
 
-// importFailed makes one error of the errors of items.
+// importFailed joins the errors of the items of a file into one error.
 func importFailed(errs []*tree.Error, comments []string) error {
 	e := &importError{exit: -int(syscall.EINVAL) & 0xff}
 	var text strings.Builder

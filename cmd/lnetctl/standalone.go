@@ -68,7 +68,8 @@ const leaveTimeout = 2 * time.Second
 
 var errInterrupted = errors.New("interrupted")
 
-// usual has the defaults of the options, for the six commands that show them.
+// usual returns the default configuration, made once: six commands show its values as the defaults of their
+// flags.
 var usual = sync.OnceValue(config.Default)
 
 func addStandalone(c *cobra.Command) *standalone {

@@ -20,7 +20,7 @@ func (s *stage) modules(e transcript.Entry) bool {
 	}
 	unloads, options, _ := strings.Cut(e.Command, "modprobe lnet")
 	if strings.Contains(unloads, "rmmod lnet") {
-		_ = s.Stop(e.Host) // how it ended is in its log
+		_ = s.Stop(e.Host) // an error is ignored: the daemon's log says how the daemon ended
 	}
 	s.load(e.Host, strings.TrimSpace(options))
 	return true

@@ -89,9 +89,9 @@ var topics = []struct {
 			"C": "routing:\n  enable: 1\n  tiny: 512\n  small: 1024\n  large: 64\n",
 		},
 		first: map[int][]string{
-			349: {"lnetctl discover 10.88.0.5@tcp", "lnetctl discover 10.89.0.6@tcp1"}, // the pushes of these nodes may not have arrived yet
+			349: {"lnetctl discover 10.88.0.5@tcp", "lnetctl discover 10.89.0.6@tcp1"}, // the pushes of these nodes had arrived at the recorded node, but may not have arrived here
 			564: {"lnetctl set routing 0"},                                             // 'set routing 1' has succeeded here, unlike in the recording
-			591: {"lnetctl discover --force 10.88.0.7@tcp"},                            // this node then learns at once what the next check of routers would find out
+			591: {"lnetctl discover --force 10.88.0.7@tcp"},                            // node A then learns at once what the next check of its gateways would find out
 		},
 	},
 	{name: "13-misc", networks: map[string]string{"A": "tcp(eth0)", "B": "tcp(eth0)"}},

@@ -38,7 +38,7 @@ func addWatch(c *cobra.Command, g *globals) {
 	c.RunE = w.run
 }
 
-// watch repeats a verb that shows something.
+// watch has the flags of a verb with --watch, and repeats the verb.
 type watch struct {
 	globals  *globals
 	command  *cobra.Command
@@ -101,7 +101,7 @@ func (w *watch) look(c *cobra.Command, args []string) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// round is the output of one repetition.
+// round is the output of one repetition of the verb.
 type round struct {
 	at    time.Time
 	first bool

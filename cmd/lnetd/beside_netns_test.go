@@ -32,8 +32,8 @@ type beside struct {
 	endTraffic context.CancelFunc
 }
 
-// Each dead or stuck peer uses all credits that one peer may have. Two such peers use all
-// credits of the NI.
+// besidePeers is the number of dead peers, and also that of stuck ones. Each of them uses all credits of a
+// peer, and two of them would use all credits of the NI.
 const besidePeers = 4
 
 func newBeside(t *testing.T) *beside {

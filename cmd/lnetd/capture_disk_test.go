@@ -34,7 +34,7 @@ func TestCaptureRotationOnFullDisk(t *testing.T) {
 	tend := func(after time.Duration) error {
 		return disk.Do(func() error { return tap.tend(tap.began.Add(after)) })
 	}
-	for n := range 2 { // two failures, because the second one finds what the first one has left
+	for n := range 2 { // fails twice: the second rotation finds what the first one has left
 		after := time.Second + time.Duration(n)*rotateRetry
 		if err := tend(after); !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("failure %d: error %v, want ENOSPC", n, err)

@@ -48,7 +48,7 @@ func TestBadDisk(t *testing.T) {
 					return err == nil && s.Server != nil && s.Server.Store != nil && (s.Server.Store.Error == "") == kept
 				})
 			}
-			for n := range 2 { // the first start, and a start that finds files
+			for n := range 2 { // the first start, and one that finds the files of the first
 				trouble.Spoil(disk)
 				d := start()
 				wantRecords(d, n == 1 && trouble.Name == "full") // a full disk does not keep a server from opening existing files
@@ -71,7 +71,7 @@ func TestBadDisk(t *testing.T) {
 					t.Errorf("start %d, with room: %v", n, err)
 				}
 			}
-			for range 2 { // at each start, even if files were set aside at an earlier one
+			for range 2 { // damaged files are set aside at each start, even if an earlier start has set files aside, too
 				if err := disk.Do(func() error { return damage(filepath.Join(disk.Dir, "state")) }); err != nil {
 					t.Fatal(err)
 				}

@@ -14,7 +14,7 @@ const (
 	// bound, an end would take longer only if several of its waits used up their own bounds. It is shorter
 	// than TimeoutStopSec of the units, after which systemd kills the process.
 	endTimeout = 20 * time.Second
-	// stopWithin bounds the wait for one thing that is of no use to other nodes, such as a file.
+	// stopWithin bounds the wait for one thing that no other node needs, such as the removal of the state files.
 	stopWithin = time.Second
 	// captureWithin bounds the wait for the disk of a capture, which may be busy with what was captured.
 	captureWithin = 5 * time.Second

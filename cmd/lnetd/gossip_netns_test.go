@@ -26,7 +26,7 @@ const (
 	askInterval, longAskInterval = 100 * time.Millisecond, 400 * time.Millisecond
 )
 
-// view is what a server knows of the others.
+// view is what a server knows of all servers, decoded from what the method status returns.
 type view struct {
 	Clock        uint64        `json:"clock"`
 	N            int           `json:"n"`
@@ -157,7 +157,7 @@ func (r *serverRoom) await(who []int, what string, holds func(i int, v *view) bo
 // all returns the numbers of the servers except the given ones.
 func (r *serverRoom) all(but ...int) []int { return numbers(r.n, but...) }
 
-// history returns the changes of the server nid that server i has recorded since a time.
+// history returns the changes of the server with the NID nid that server i has recorded since a time.
 func (r *serverRoom) history(i int, nid string, since time.Time) (events []string) {
 	r.t.Helper()
 	var changes []change

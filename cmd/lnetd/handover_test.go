@@ -60,7 +60,7 @@ func TestHandover(t *testing.T) {
 	}
 }
 
-// frozen is a clock that stands still, so that no request is repeated.
+// frozen is the clock of the peer's device. It stands still, so that the device never repeats a request.
 type frozen struct{}
 
 func (frozen) Now() time.Duration { return 0 }

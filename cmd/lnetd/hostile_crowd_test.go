@@ -58,7 +58,7 @@ func silentCrowd(t *testing.T, commands lnetdtest.Commands) {
 			t.Fatalf("silent connection %d is still open", i)
 		}
 	}
-	s.awaitCount(socklnd.HandshakeLimit, crowd-kept, crowd-kept+3) // the new connection of the peer may have displaced a few more
+	s.awaitCount(socklnd.HandshakeLimit, crowd-kept, crowd-kept+3) // the newcomer's three connections may have displaced silent ones, too
 	s.awaitHandshakes(0)
 	timeouts, limit := s.daemon.Count(socklnd.AcceptorTimeout), s.daemon.Count(socklnd.HandshakeLimit)
 	if timeouts+limit != crowd {
@@ -100,7 +100,7 @@ func resets(t *testing.T, commands lnetdtest.Commands) {
 			rss = s.rss(t)
 		}
 		c := p.Dial()
-		c.Write(opening[:i%(len(opening)+1)]) // fails if the connection has been reset already
+		c.Write(opening[:i%(len(opening)+1)]) // fails if lnetd has already closed the connection
 		c.SetLinger(0)
 		c.Close()
 	}
@@ -139,7 +139,7 @@ func repeated(t *testing.T, commands lnetdtest.Commands) {
 	}
 	s.awaitCount(socklnd.BadMessageType, times, times)
 	s.pings(t, "after")
-	s.checkWarnings(t, 2) // one warning for each kind of violation
+	s.checkWarnings(t, 2) // two: one warning for each kind of violation
 }
 
 // awaitCount waits until a counter is in a range.

@@ -17,10 +17,12 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// lnetHeader is the ksock header of an LNet message that asks for no ack.
+// lnetHeader is the ksock header of an LNet message that asks for no zero-copy ACK.
 var lnetHeader = ksock.MsgHeader{Type: ksock.LNet}
 
-// messages are sent on the CONTROL connection of a peer that the daemon has accepted.
+// messages are hostile messages, each for the CONTROL connection of a peer that the daemon has accepted. want is
+// the reason for which the daemon must close the connections of the peer, if it must, and drop the reason for
+// which it must drop the message, if it must.
 var messages = []struct {
 	name   string
 	send   func(p *lnetdtest.Peer) []byte

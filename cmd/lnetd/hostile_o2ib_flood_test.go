@@ -40,7 +40,7 @@ func (b *blockade) flood(t *testing.T) {
 		b.letsIn(t, fmt.Sprintf("127.0.1.%d", i+1))
 	}
 	b.goesOn(t)
-	const resting = 100 // bound of the connections of earlier tests, which end by a timeout
+	const resting = 100 // bound on the connections that earlier tests have left, which end by a timeout
 	if n := b.device()["cm_connections"]; n > floodAddrs*floodOpen+resting {
 		t.Errorf("%d connections at the device for %d requests", n, floodAddrs*floodEach)
 	}

@@ -229,7 +229,7 @@ func answerAsPeer(p *lnetdtest.Peer, c *net.TCPConn, payload []byte, answered ch
 		}
 		reply, part := p.Header(), []byte(nil)
 		switch h.Type {
-		case wire.Put: // the daemon sends its own ping information
+		case wire.Put: // the daemon pushes its own ping info
 			reply.SetAck(wire.AckCmd{DstMD: h.Put().AckMD, MatchBits: h.Put().MatchBits, MLength: h.PayloadLength})
 		case wire.Get:
 			get := h.Get()

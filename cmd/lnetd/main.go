@@ -73,7 +73,7 @@ Options of Lustre's modules in modprobe.d, and lnet.conf, are read as 'lnetd con
 		}
 		dirs := config.Dirs{Getenv: env.Getenv, UID: os.Getuid()}
 		loaded.Resolve(dirs)
-		cfg := loaded.Config // serve may still change loaded when endsWithin returns
+		cfg := loaded.Config // a copy, because serve may still change loaded after endsWithin has returned
 		return failure(endsWithin(c.Context(), endTimeout, func() error {
 			return own(cfg, dirs, func() error {
 				return serve(c.Context(), env, loaded, func() (*config.Loaded, error) {

@@ -64,7 +64,7 @@ func TestMetrics(t *testing.T) {
 			t.Fatal(out, err)
 		}
 	}
-	d.Until(time.Minute, "an answer of /healthz", func() bool { // a slow daemon answers 503
+	d.Until(time.Minute, "an answer of /healthz", func() bool { // repeated, because a slow daemon answers with 503
 		status, body := get(t, socket, "/healthz")
 		return status == 200 && body == "ok\n"
 	})
@@ -123,7 +123,7 @@ func TestScrapeOfManyPeers(t *testing.T) {
 		if i == first {
 			began = cpuOf(t, d)
 		}
-		<-time.After(300 * time.Millisecond) // so that each scrape gets a new answer
+		<-time.After(300 * time.Millisecond) // longer than answerInterval of package metrics, so that each scrape gets a new answer
 		status, body := get(t, socket, "/metrics")
 		size = len(body)
 		if n := strings.Count(body, "\nulnet_peer_up{"); status != 200 || n != 1000 {

@@ -62,7 +62,7 @@ func testOn(t *testing.T, first bool, test func(t *testing.T, on network)) {
 	}
 }
 
-// pick returns the first number, or the second one if the network is brief.
+// pick returns the number full or, if the network is brief, the number brief.
 func (n network) pick(full, brief int) int {
 	if n.brief {
 		return brief

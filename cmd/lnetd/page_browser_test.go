@@ -38,7 +38,7 @@ func openBrowser(t *testing.T) *chromium.Browser {
 		}
 		t.Skipf("a browser needs more address space than the %d GiB that ulimit -v allows", memory.Cur>>30)
 	}
-	profile, err := os.MkdirTemp("", "chromium") // not t.TempDir, because files may appear while it is removed
+	profile, err := os.MkdirTemp("", "chromium") // not t.TempDir, which fails the test if the browser makes files during its removal
 	if err != nil {
 		t.Fatal(err)
 	}

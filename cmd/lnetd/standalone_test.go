@@ -19,8 +19,8 @@ import (
 )
 
 // Constants of the test of handshakes: the address of the daemon, the address of the node that
-// pings, and the delay of answers to the handshakes of bulk connections, which is less than that
-// node waits.
+// pings, and the delay of answers to the handshakes of bulk connections. That node waits longer than the delay
+// for such an answer.
 const (
 	pingedAddr = "127.0.0.2"
 	pingerAddr = "127.0.0.3"
@@ -112,7 +112,7 @@ func (s *slowListener) pass(c *net.TCPConn) {
 		return
 	}
 	defer to.Close()
-	_, _ = to.Write(opening) // fails if the daemon has ended
+	_, _ = to.Write(opening) // fails only if the daemon has ended
 	hold := helloHeld
 	if hello.ConnType == ksock.Control {
 		hold = 0

@@ -115,8 +115,7 @@ func (s *zoneSystem) kill(id zone.ID) {
 	s.t.Fatalf("no node %v", id)
 }
 
-// told returns the last time at which node i was told of an event that the function is accepts; zero if there
-// was none.
+// told returns the time of the last event of node i that the function is accepts; zero if there was none.
 func (s *zoneSystem) told(i int, is func(*zonemod.Event) bool) (at time.Time) {
 	s.t.Helper()
 	list, err := zonemod.OpEvents.Call(s.t.Context(), s.daemons[i].Control(), zonemod.EventsFrom{From: 0})

@@ -49,7 +49,7 @@ func (s *stats) record(r *capture.Record) {
 	case capture.Opened:
 		s.connections++
 	case capture.Lost:
-		if !r.Conn.RoCE { // of RoCE, Length counts packets; of TCP, bytes
+		if !r.Conn.RoCE { // lost counts bytes: Length is in bytes for TCP, but in packets for RoCE
 			s.lost += r.Length
 		}
 	case capture.Unknown:

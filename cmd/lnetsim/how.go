@@ -13,7 +13,7 @@ import (
 )
 
 // how has the flags that are common to all verbs that run a scenario. They say which scenario to
-// run, and with which settings in place of those in its file.
+// run, and which of its settings the command line replaces.
 type how struct {
 	source
 	nodes  int

@@ -60,7 +60,7 @@ when a partition ends, in the line 'at TIME heal'.`,
 	return c
 }
 
-// swept has the results of one file.
+// swept has the results of one scenario file, with a point for each value of the setting.
 type swept struct {
 	Name   string       `json:"name"`
 	Unit   string       `json:"unit"`

@@ -97,7 +97,7 @@ func (m *middlebox) pass(c net.Conn, out *netlab.Host, from, to string) {
 		d, err = dialPrivileged(m.ctx, from, to)
 		return err
 	}); err != nil {
-		return // the end that has dialed sees its connection closed
+		return // which closes c, so that the end that dialed gets no answer
 	}
 	defer d.Close()
 	done := make(chan struct{}, 2)

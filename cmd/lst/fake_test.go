@@ -18,17 +18,17 @@ import (
 // daemon is the console of a daemon without test nodes: a test says what the nodes answer.
 type daemon struct {
 	run, query, stop, stat func(context.Context) ([]console.Answer, error)
-	remove                 []console.Answer      // answers of nodes that shall leave the session
+	remove                 []console.Answer      // what nodes answer when they are told to leave the session
 	add                    func(context.Context) // called when a group is made; nil: no function is called
 
 	mu      sync.Mutex
-	stops   int      // how often a batch was to be stopped; guarded by mu
+	stops   int      // number of requests to stop a batch; guarded by mu
 	deleted []string // names of deleted groups; guarded by mu
-	busy    int      // how often a group cannot be deleted because a command uses it; guarded by mu
+	busy    int      // number of requests to delete a group that will fail because a command uses it; guarded by mu
 	none    bool     // there is no group; guarded by mu
 }
 
-// says returns a command to which nodes answer the same each time.
+// says returns an operation of the console for which nodes give the same answers each time.
 func says(answers ...console.Answer) func(context.Context) ([]console.Answer, error) {
 	return func(context.Context) ([]console.Answer, error) { return answers, nil }
 }

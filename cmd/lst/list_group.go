@@ -16,7 +16,7 @@ import (
 	"ulnet/lnet/selftest/console"
 )
 
-// Texts of Lustre's tool for nodes by their states.
+// Texts of Lustre's tool in its tables of nodes by their states.
 const (
 	stateHeader = "\tACTIVE\tBUSY\tDOWN\tUNKNOWN\tTOTAL\n"
 	noName      = "(null)" // printed in place of the group's name if only one group is listed, as Lustre's tool does

@@ -266,7 +266,7 @@ func TestProgressBar(t *testing.T) {
 	quiet.end() // must write nothing, because there is no terminal
 }
 
-// TestGroups: of several groups the names are shown, of one they are not.
+// TestGroups: lists of several groups show the names of the groups; the list of a single group does not.
 func TestGroups(t *testing.T) {
 	groups := func(n uint32) (list []console.Group) {
 		for i := range n {

@@ -18,8 +18,7 @@ type totals struct {
 	PingErrors uint64 `json:"ping_errors"` // ping RPCs that failed
 }
 
-// progress has the counters of clients: the first ones, and the latest ones. Its zero value is
-// ready.
+// progress has the first and the latest counters of each client. Its zero value is ready for use.
 type progress struct {
 	first, last map[nid.ProcessID]*wire.StatReply
 }
@@ -43,7 +42,7 @@ func (p *progress) add(answers []console.Answer) {
 
 // sum returns by how much the counters have grown. They wrap at 32 bits.
 func (p *progress) sum() (t totals) {
-	for id, last := range p.last { // any order: it is a sum
+	for id, last := range p.last { // any order: the result is a sum
 		first := p.first[id]
 		t.RPCs += uint64(last.RPC.Sent - first.RPC.Sent)
 		t.BRWErrors += uint64(last.Framework.BRWErrors - first.Framework.BRWErrors)

@@ -146,7 +146,7 @@ func activity(a *console.Answer) string {
 	return "Idle"
 }
 
-// counted has the number of nodes of each kind: those that have stopped the tests, and so on.
+// counted has the numbers of nodes by what they answered: those that have stopped the tests, and so on.
 type counted struct {
 	Stopped int `json:"stopped"`
 	Running int `json:"running"`

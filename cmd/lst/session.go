@@ -129,7 +129,7 @@ it times out.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			answers, err := selftest.OpEndSession.Call(c.Context(), g.client(), control.None{})
 			if errors.Is(err, syscall.ESRCH) {
-				err = nil // no session: Lustre's tool does not report an error then, either
+				err = nil // no session, which Lustre's tool does not report as an error, either
 			}
 			if err != nil {
 				return refusal(err, "session", "Failed to end session")

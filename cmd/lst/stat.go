@@ -72,16 +72,16 @@ type stat struct {
 	targets     []*statTarget
 }
 
-// statTarget is an argument of stat.
+// statTarget is an argument of the command stat, with the latest counters and rates of its nodes.
 type statTarget struct {
-	name   string // the argument
+	name   string // the argument as given
 	to     console.Target
-	before []console.Answer // latest answers
+	before []console.Answer // latest answers of the nodes, with their counters
 	at     time.Time        // when the latest answers came
-	rates  console.Traffic  // latest rates
-	nodes  []nodeRates      // latest rates of each node, for JSON and the live table
-	failed int              // nodes without an answer
-	course course           // earlier rates, for the live table
+	rates  console.Traffic  // rates of all nodes together
+	nodes  []nodeRates      // rates of each node, for JSON and the live table
+	failed int              // number of nodes without an answer
+	course course           // the latest rates of each node, for the live table
 	code   int              // exit code for the latest answers
 }
 

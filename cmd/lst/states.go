@@ -6,7 +6,7 @@ import (
 	"ulnet/lnet/selftest/console"
 )
 
-// invalid are the states of nodes that are not in the session.
+// invalid are the states that Lustre's tool calls invalid: those of nodes that are not in the session.
 var invalid = []console.State{console.Busy, console.Down, console.Unknown}
 
 // statesOf returns the states that a word of Lustre's tool stands for.

@@ -20,7 +20,7 @@ func (l layout) hosts() int { return l.workers + l.routers }
 
 func (l layout) isRouter(host int) bool { return host >= l.workers }
 
-// sidesOf returns the nets on which a host is.
+// sidesOf returns the numbers of the nets on which a host is: 0, 1 or both.
 func (l layout) sidesOf(host int) []int {
 	switch {
 	case l.isRouter(host):
@@ -47,7 +47,7 @@ func (l layout) netName(side int) string {
 	return string(l.net)
 }
 
-// link is one of a host's links.
+// link is one of a host's links: the number of its net, and of its rail on that net.
 type link struct{ side, rail int }
 
 // links returns the links of a host.

@@ -32,7 +32,7 @@ import (
 //
 // Workers check the content of messages.
 type ledger struct {
-	repeats      func(from, to uint8) bool // whether LNet may send a message from one worker to another again
+	repeats      func(from, to uint8) bool // reports whether LNet may repeat a message from one worker to another
 	calm         int64                     // time, as record.At, from which operations must succeed
 	incarnations map[incarnationID]*incarnation
 	taken        int // number of records so far
@@ -192,7 +192,7 @@ func (l *ledger) finish() error {
 	return nil
 }
 
-// again returns how many times messages arrived that had arrived before.
+// again returns the number of arrivals of messages that had arrived before.
 func (lf *incarnation) again() (n uint64) {
 	for i := range lf.ops {
 		n += uint64(lf.ops[i].again())

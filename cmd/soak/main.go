@@ -127,6 +127,6 @@ func (cfg *soakConfig) complete(net, faults, level string) (err error) {
 
 func newSeed() uint64 {
 	var b [8]byte
-	_, _ = rand.Read(b[:]) // cannot fail: it does not return errors
+	_, _ = rand.Read(b[:]) // cannot fail: Read of crypto/rand never returns an error
 	return binary.LittleEndian.Uint64(b[:])
 }

@@ -13,7 +13,7 @@ import (
 // The portals of the soak, one for each way to receive messages.
 const (
 	portalSlots   = 30 // portal of one MD for each sender and incarnation, in which the sender chooses the offset
-	portalBuffers = 31 // portal of MDs for one message each, on a lazy portal
+	portalBuffers = 31 // a lazy portal, whose MDs take one message each
 	portalRing    = 32 // a lazy portal, whose MDs take many small messages at rising offsets
 	portalSource  = 33 // portal of the memory that GETs read
 )
@@ -191,7 +191,7 @@ func (m *memory) arrived(e *portals.Event) {
 	if e.Err == nil {
 		m.w.compare("PUT "+id.String(), e.Payload(), putKey(id, int(e.MLength)), 0)
 	}
-	// Recorded after the comparison: if the worker is killed before, nothing is recorded.
+	// The comparison comes before the record, so that the content of each recorded PUT has been checked.
 	m.w.journal.add(record{Kind: arrived, ID: id, Target: m.w.cfg.Worker, Size: e.MLength, Errno: errnoOf(e.Err)})
 }
 

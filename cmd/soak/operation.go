@@ -62,9 +62,9 @@ func (o *operation) handle(e *portals.Event) {
 	}
 }
 
-// unlinked returns the reason for an UNLINK event that is the last one. The event does not
-// contain the reason. If it was not this program that unlinked the MD, LNet has given up the
-// operation.
+// unlinked returns the errno for an UNLINK event that is the last one, because the event does not contain its
+// reason. It is 0 if this program has unlinked the MD. Otherwise LNet has given up the operation, which it may
+// do only after the timeout: ETIMEDOUT.
 func (o *operation) unlinked() syscall.Errno {
 	if o.failed || o.t.aborted(o) {
 		return 0

@@ -46,7 +46,7 @@ type news struct {
 	incarnation uint16
 	records     []record
 	notice      *notice
-	silent      bool  // the journal has reached its end
+	silent      bool  // the journal has ended: no more records follow
 	exited      bool  // the process has ended
 	err         error // error of the process or of reading the journal
 }

@@ -59,7 +59,7 @@ type soak struct {
 	counts [faultKinds]faultCount
 	since  map[*fault]time.Time // when each fault that has not ended began
 	notes  *os.File             // log of all actions, with times
-	states int                  // number of collections of states
+	states int                  // how often the states of all workers were collected, see state.go
 	stated time.Time            // when the states were last collected
 
 	inbox     chan news

@@ -15,8 +15,8 @@ import (
 	"ulnet/lnd/lndtest/netlab"
 )
 
-// TestMain also serves as the main function of workers: a correct one, or one that breaks a
-// rule.
+// TestMain runs the tests. In a process that soak has started as a worker, it is the worker instead: a correct
+// one, or one that breaks a rule.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "worker" {
 		if lie := os.Getenv(lieVariable); lie != "" {

@@ -18,9 +18,9 @@ import (
 // violation they show where the operations were waiting, and whether anything still moved.
 const (
 	overdueAfter  = 4 * time.Second // age at which an operation is overdue; a fault of a link alone may cause that
-	stateInterval = 2 * time.Second // least time from one collection to the next
-	maxStates     = 30              // most collections of a run
-	maxOverdue    = 16              // most operations in a state
+	stateInterval = 2 * time.Second // shortest time from one collection to the next
+	maxStates     = 30              // largest number of collections in a run
+	maxOverdue    = 16              // largest number of overdue operations that a state names
 )
 
 // state is the state of a worker at one instant.

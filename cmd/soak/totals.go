@@ -21,8 +21,8 @@ type totals struct {
 	Broken     int            `json:"broken"`     // number of arrivals that failed
 }
 
-// unlinked is the name under which operations are counted that the worker aborted by itself. The
-// worker chooses at random which operations it aborts.
+// unlinked stands in place of an errno for operations that the worker itself has aborted. The worker chooses
+// these operations at random.
 const unlinked = "unlinked"
 
 // total sums up the outcomes of all operations.

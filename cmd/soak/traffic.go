@@ -173,7 +173,7 @@ func (t *traffic) takeSlot(target uint8) *slot {
 	for i := range slots {
 		s := slot{target, (first + i) % slots}
 		if until, used := t.slots[s]; !used || time.Now().After(until) {
-			t.slots[s] = time.Now().Add(24 * time.Hour) // in use until the end of the operation, which sets another time
+			t.slots[s] = time.Now().Add(24 * time.Hour) // longer than the operation, whose end frees the slot or sets another time
 			return &s
 		}
 	}

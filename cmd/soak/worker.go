@@ -27,7 +27,7 @@ import (
 // effect as cmdQuit.
 const (
 	cmdStart = "start" // start operations
-	cmdCalm  = "calm"  // abort no more operations, and give further ones time, because each must succeed
+	cmdCalm  = "calm"  // abort no more operations, and give later operations a long timeout, because each of them must succeed
 	cmdStop  = "stop"  // start no more operations, and finish those in flight
 	cmdState = "state" // tell the state of the node
 	cmdQuit  = "quit"  // withdraw all memory, stop the node and exit

@@ -73,7 +73,7 @@ func (c *Capture) Download() http.Handler { return c.guarded(c.download) }
 // Status is what clients without the token may know of captures.
 type Status struct {
 	Running bool   // a capture runs
-	Bytes   int    // bytes of the last capture, which can be downloaded
+	Bytes   int    // bytes of the capture that runs or, if none does, of the last one; 0: there is none to download
 	Wrong   uint64 // requests with a wrong token or without one
 }
 

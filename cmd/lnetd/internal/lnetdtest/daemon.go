@@ -212,7 +212,7 @@ func (d *Daemon) run(ctx context.Context, command string, args []string) (string
 	return stdout.String(), nil
 }
 
-// Stop ends the daemon by SIGTERM and returns how it ended. A second call does nothing.
+// Stop ends the daemon by SIGTERM and returns how it ended. Further calls return the same.
 func (d *Daemon) Stop() error {
 	d.stop.Do(func() {
 		d.tell.Do(d.terminate)

@@ -107,7 +107,7 @@ func (p *Player) Play(ctx context.Context) error {
 	for i := range p.events {
 		err := p.event(ctx, i)
 		if gone(err) && p.endsNext(i) {
-			continue // awaitEnd checks how the connection ends
+			continue // a later event, for which awaitEnd is called, checks how the connection ends
 		}
 		if e := p.events[i]; err != nil {
 			return fmt.Errorf("event %d, %v of the %v on connection %d: %w", i, e.Kind, e.From, e.Conn, err)

@@ -26,14 +26,14 @@ import (
 // that any two nodes have.
 type role struct {
 	networks string            // networks of the node; empty: tcp
-	settings []string          // settings of its configuration file
+	settings []string          // settings of the node's configuration file
 	reasons  map[string]uint64 // counters of refused and ended connections; nil if all connections stay open
 	timeout  time.Duration     // timeout of pings that are not answered
-	fails    int               // number of its users' operations that must fail
+	fails    int               // number of operations of the node's users that must fail
 	deaf     bool              // the node has no match entries for messages
 	shutdown bool              // the node is shut down during the recording
 	selftest bool              // the node is a test node of lnet_selftest
-	steps    []recording.Step  // commands of its console
+	steps    []recording.Step  // commands of the node's console of lnet_selftest
 	samples  int               // how many times the growth of its counters between two STAT replies is compared with the recorded one
 
 	deviations
@@ -50,7 +50,7 @@ type deviations struct {
 type recorded struct {
 	name              string
 	dialler, listener role // the node that opened the first connection, and the other one
-	long              bool // it is like another recording, and is played in long runs only
+	long              bool // played in long runs only, because it is like another recording
 	// endsAfter is the index of an event of a connection. If it is not 0, that connection is played
 	// as if it ended right after this event, before any other connection is opened. Kernel threads
 	// and goroutines are scheduled differently by microseconds, and a side that gives up a

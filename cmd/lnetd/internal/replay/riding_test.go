@@ -22,7 +22,7 @@ func (p *Player) takeAck(i int, got *capture.Record) *capture.Record {
 			continue
 		}
 		if e.Record.Kind == capture.Message && e.Record.Ksock.Cookies[1] == cookie {
-			return got // the message of the recorded node carried this ACK, too
+			return got // the recorded node put this ACK into a message, too
 		}
 		if e.Record.Kind == capture.Noop && e.Record.Ksock.Cookies == ksock.NewNoop(cookie).Cookies {
 			p.early[j] = true

@@ -15,11 +15,11 @@ import (
 // fake is a console whose nodes need no network: each pair has a rate, and counters follow the
 // clock of the test.
 type fake struct {
-	rate    func(from, to nid.ProcessID) float64 // RPCs a second
+	rate    func(from, to nid.ProcessID) float64 // RPCs of a pair per second
 	dead    map[nid.ProcessID]time.Time          // when nodes die
-	busy    map[nid.ProcessID]bool               // nodes with another session
+	busy    map[nid.ProcessID]bool               // nodes that are in the session of another console
 	refuses map[nid.ProcessID]bool               // nodes that refuse tests
-	errors  map[nid.ProcessID]uint32             // RPCs that fail at a client in each interval
+	errors  map[nid.ProcessID]uint32             // number of RPCs that fail at a client in each interval
 	fail    map[string]error                     // errors that commands return, by the names of the commands
 	stop    time.Duration                        // how long Stop waits for a client
 
@@ -103,7 +103,7 @@ func (f *fake) AddTest(_ context.Context, _ uint32, t console.Test) ([]console.A
 	return list, nil
 }
 
-// settle adds to the counters what was sent since the last time.
+// settle adds to the counters what the clients have sent since the previous call.
 func (f *fake) settle() {
 	t, ok := f.tests[f.running]
 	elapsed := time.Since(f.since).Seconds()
@@ -148,7 +148,7 @@ func (f *fake) Stat(_ context.Context, _ uint32, target console.Target, _ time.D
 	return f.answers(target.Nodes, func(a *console.Answer) {
 		a.Stat = &wire.StatReply{Framework: wire.FrameworkStats{
 			Running: uint32(time.Since(f.began).Milliseconds() + 1), BRWErrors: f.failed[a.ID],
-		}, RPC: wire.RPCStats{Sent: uint32(uint64(f.sent[a.ID]) + 1<<32 - 500)}} // this counter wraps after 500 RPCs
+		}, RPC: wire.RPCStats{Sent: uint32(uint64(f.sent[a.ID]) + 1<<32 - 500)}} // begins 500 below 2^32, so that the counter wraps after 500 RPCs
 	}), f.fail["stat"]
 }
 

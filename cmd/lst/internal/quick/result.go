@@ -19,7 +19,7 @@ type Result struct {
 	From        []string      `json:"from"`           // clients: the rows of the matrix
 	To          []string      `json:"to"`             // servers: the columns
 	Pairs       []Pair        `json:"pairs"`          // the pairs that were measured, by row and column
-	index       map[pair]int  // where a pair is in Pairs
+	index       map[pair]int  // index of each pair in Pairs
 }
 
 // Pair is what was measured of one client and one server.

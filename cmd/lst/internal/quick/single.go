@@ -16,7 +16,7 @@ type Own struct {
 	Latencies func(context.Context) ([]selftest.Latency, error)
 }
 
-// find returns the pair whose client is the own node; nil: there is none.
+// find returns the pair whose client is this node; nil: there is none.
 func (o *Own) find(running []*track) *track {
 	if o == nil {
 		return nil
@@ -28,9 +28,9 @@ func (o *Own) find(running []*track) *track {
 	return running[i]
 }
 
-// time measures the RPCs of the own node in a round, if that node is a client. Call the result at the end of
-// the round. If the node cannot say how long its RPCs took, its latencies come from intervals, like those of
-// other clients.
+// time measures the RPCs of the node m.Own in a round, if that node is a client. Call end at the end of the
+// round. If the node cannot say how long its RPCs took, its latencies come from intervals, like those of other
+// clients.
 func (m *measurement) time(ctx context.Context, running []*track) (end func()) {
 	t := m.Own.find(running)
 	if t == nil {

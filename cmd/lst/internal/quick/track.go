@@ -17,7 +17,7 @@ type track struct {
 	errors   uint64
 	elapsed  time.Duration
 	interval []interval
-	single   []selftest.Latency // RPCs of the round by their times, if the client is the own node
+	single   []selftest.Latency // histogram of the times of the round's RPCs, if the client is the node of the console, see Own
 }
 
 // interval is the time between two samples.
