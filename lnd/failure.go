@@ -28,7 +28,7 @@ const (
 	LocalInterrupt                // the device was interrupted
 	LocalDropped                  // the message did not leave this NI
 	LocalAborted                  // the device gave the message up
-	LocalNoRoute                  // this NI has no way to the peer
+	LocalNoRoute                  // this NI has no path to the peer
 	LocalError                    // this NI cannot send the message
 	LocalTimeout                  // the message did not leave this NI before its time-out
 	RemoteError                   // the peer cannot take the message, broke the protocol, or broke off a message that it was sending

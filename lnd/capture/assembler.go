@@ -15,11 +15,11 @@ const (
 )
 
 // assembler puts the bytes of all flows in order.
-type assembler struct{ waiting int } // pages that wait, of all flows
+type assembler struct{ waiting int } // pages of all flows that wait for earlier bytes
 
 // stream is one direction of a flow. Its sequence numbers are compared modulo 2^32.
 type stream struct {
-	next   uint32    // sequence number after that of the last byte in order
+	next   uint32    // sequence number of the next byte in order
 	begun  bool      // next is known
 	ended  bool      // a FIN or RST has come, and all bytes before it
 	queue  []waiting // segments behind a gap, in their order, without overlaps

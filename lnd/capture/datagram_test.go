@@ -22,7 +22,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// datagram makes a multicast PUT and the addresses between which it goes.
+// datagram returns a multicast PUT, and the addresses that it goes from and to.
 func datagram(t testing.TB, src, group, payload string) (from, to netip.AddrPort, b []byte) {
 	t.Helper()
 	d := ksock.Datagram{Payload: []byte(payload), Header: wire.Header{
@@ -143,7 +143,7 @@ func TestDatagramsHostile(t *testing.T) {
 		name  string
 		group string
 		bend  func(b []byte) []byte
-		want  capture.Kind // kind of the record; 0: there is none
+		want  capture.Kind // kind of the record; 0: there must be no record
 	}{
 		{"not LNet's", "239.76.0.5", func(b []byte) []byte { b[0] ^= 1; return b }, 0},
 		{"to one node", "10.0.0.2", func(b []byte) []byte { return b }, 0},

@@ -34,12 +34,12 @@ type Options struct {
 type Counts struct {
 	Packets   uint64 // all packets of the capture
 	Other     uint64 // packets that are neither TCP of the ports in Options, nor RoCE, nor multicast datagrams of LNet
-	Fragments uint64 // IP fragments; they are not put together
+	Fragments uint64 // IP fragments, which are not reassembled
 	Truncated uint64 // packets that were captured in part
 	Malformed uint64 // packets with unreadable headers or of unknown link types; without package encap also those with tags of VLANs
 	Stray     uint64 // TCP packets of no open connection: late ones of a closed connection, and those with neither data nor SYN
 	Evicted   uint64 // connections given up because too many were open
-	Broken    uint64 // connections that the assembler could not handle
+	Broken    uint64 // connections that were given up because the assembler panicked at them
 	BadICRC   uint64 // packets of RoCE whose ICRC is wrong
 	Repeated  uint64 // packets of RoCE that were sent more than once
 }
@@ -66,7 +66,7 @@ type Dissector struct {
 	roce      *roce
 	reordered bool // whether a packet has ever come out of order
 	flushed   time.Time
-	ending    []*flow   // flows that both sides finished, but whose bytes are incomplete
+	ending    []*flow   // flows of which both sides have ended, but of which bytes are missing
 	held      []*Record // records of a flush, which are sorted before they are emitted
 	holding   bool
 	decoding  bool // whether the decoder or the caller's emit runs inside the assembler
@@ -168,7 +168,7 @@ func (d *Dissector) deliver(r *Record) {
 	d.emit(r)
 }
 
-// flushOld gives up waiting for packets that should have come long ago.
+// flushOld gives up bytes that later segments have awaited for too long.
 func (d *Dissector) flushOld() {
 	if !d.reordered || d.at.Time.Sub(d.flushed) < flushInterval {
 		return

@@ -28,7 +28,7 @@ var (
 // Layer is a decoded layer of one of the types above.
 type Layer struct {
 	Contents []byte // bytes of the layer
-	Payload  []byte // bytes behind it
+	Payload  []byte // bytes behind the layer
 	// Value is a *wire.AcceptorRequest (of a request or its refusal), *ksock.Hello,
 	// *ksock.MsgHeader, *wire.Header or *wire.PingInfo; nil for a datagram's prefix.
 	Value any

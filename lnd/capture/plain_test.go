@@ -137,10 +137,10 @@ func TestTCPCounts(t *testing.T) {
 		{flags: synFlag, window: 9},
 		{back: true, flags: synFlag | ackFlag, window: 9},
 		part(0, 1000),
-		part(0, 1000),    // repeated
-		part(2000, 3000), // a gap before it
-		part(1000, 2000), // late
-		part(1500, 2500), // repeated, in other segments
+		part(0, 1000),    // a retransmission
+		part(2000, 3000), // a segment behind a gap
+		part(1000, 2000), // the segment that fills the gap, captured late
+		part(1500, 2500), // a retransmission that is divided into other segments
 		part(2999, 3000), // a keepalive probe
 		answer(0),        // closes its receive window for three steps
 		answer(0),

@@ -11,7 +11,7 @@ import (
 
 // Packet is one packet of a capture.
 type Packet struct {
-	Time   time.Time // when it was captured
+	Time   time.Time // when the packet was captured
 	Link   LinkType  // type of the link-layer header that Data begins with
 	Data   []byte    // valid until the next call of Next
 	Length int       // bytes on the wire; more than len(Data) if cut

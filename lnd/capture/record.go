@@ -29,7 +29,7 @@ func (s Side) Other() Side { return 1 - s }
 type Conn struct {
 	ID         int               // number of the connection, counted from 1 in order of appearance
 	Ends       [2]netip.AddrPort // IP address and port of each side, by Side
-	FirstFrame uint64            // number of the connection's first packet in the capture
+	FirstFrame uint64            // number of the first packet of the connection in the capture
 	MidStream  bool              // the connection's beginning is not in the capture
 	Version    ksock.Version     // version in the last HELLO; 0 before the first one
 	NIDs       [2]nid.NID        // NIDs that the sides give themselves, by Side
@@ -48,7 +48,7 @@ type TCPCounts struct {
 
 // Stamp is the position of a packet in its capture.
 type Stamp struct {
-	Time  time.Time // when it was captured
+	Time  time.Time // when the packet was captured
 	Frame uint64    // number of the packet, from 1
 }
 
@@ -60,7 +60,7 @@ type Kind uint8
 const (
 	Opened    Kind = iota + 1 // the first packet of a connection was captured
 	Request                   // an acceptor request
-	Refusal                   // the acceptor's answer to a request it cannot grant
+	Refusal                   // the acceptor's answer to a request that it cannot grant
 	Hello                     // a HELLO of any version
 	Noop                      // a ksock header without an LNet message
 	Message                   // an LNet message
@@ -109,17 +109,17 @@ type Record struct {
 
 	Offset uint64 // offset of the record's first byte in the stream of its side
 	Length uint64 // number of bytes that the record takes in the stream
-	Raw    []byte // the bytes as far as they were kept and not lost
+	Raw    []byte // the bytes of the record, as far as they were captured and kept
 	Err    error  // what is wrong with the record; nil: nothing
 
 	Request wire.AcceptorRequest // set for the kinds Request and Refusal
 	Hello   ksock.Hello          // set for the kind Hello
-	Framed  bool                 // Message: a ksock header precedes it (v2 to v4)
+	Framed  bool                 // for the kind Message: a ksock header precedes the LNet header (v2 to v4)
 	Ksock   ksock.MsgHeader      // set for the kind Noop, and for Message if Framed
 	Large   bool                 // for the kind Message: the header has the 96-byte form (v4)
 	Header  wire.Header          // set for the kind Message
 	Payload []byte               // set for the kind Message: the part of the payload that was kept
-	Missing uint32               // Message: payload bytes that are lost or cut off
+	Missing uint32               // for the kind Message: payload bytes that the capture lacks
 
 	Checksum ChecksumState // set for the kinds Noop, Message and Exchange
 

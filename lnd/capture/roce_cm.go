@@ -135,7 +135,7 @@ func (r *roce) learn(c *roceConn, side Side, f *roceFrame, m *CM) {
 	}
 	end := qpEnd{f.dst, f.src, qp}
 	if c.qps[side] == end {
-		return // this message repeats an earlier one
+		return // a repetition of an earlier message
 	}
 	r.name(c, side, end)
 	if fl := c.flows[side.Other()]; !fl.known {

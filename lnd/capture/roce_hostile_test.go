@@ -59,13 +59,13 @@ func TestRoCEStrange(t *testing.T) {
 		w.ends[0].psn = w.ends[0].psn.Add(1)
 	}
 	send(ibta.SendOnly, "hello")                    // the bytes are no message of o2iblnd
-	send(ibta.SendFirst, strings.Repeat("x", 256))  // a first packet without a last one
+	send(ibta.SendFirst, strings.Repeat("x", 256))  // a first packet whose last packet never comes
 	send(ibta.SendOnly, "")                         // an empty message
 	send(ibta.SendFirst, strings.Repeat("x", 4096)) // a message that is too long
 	send(ibta.SendLast, strings.Repeat("x", 4096))  // the last packet of that message
-	send(ibta.SendMiddle, "x")                      // a middle packet without a first one
+	send(ibta.SendMiddle, "x")                      // a middle packet whose first packet has not come
 	send(ibta.WriteOnly, "x")                       // an RDMA WRITE to an unknown address
-	send(ibta.WriteLast, "x")                       // a last packet without a first one
+	send(ibta.WriteLast, "x")                       // a last packet whose first packet has not come
 	send(0x0C, "")                                  // opcode of an RDMA READ request
 	w.message(0, immediate("still"), 256)           // valid messages are still understood
 	mad := ibta.Packet{BTH: ibta.BTH{OpCode: ibta.UDSendOnly, DestQP: ibta.GSI}, Payload: make([]byte, ibta.MADSize)}

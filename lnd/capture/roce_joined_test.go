@@ -65,7 +65,7 @@ func TestRoCEJoined(t *testing.T) {
 		w.message(0, immediate(long), 256)   // three packets: FIRST, MIDDLE and LAST
 		w.join(0, len(w.list))
 		at := len(w.list)
-		w.message(0, immediate("and an answer"), 1024) // one packet: ONLY, and the ACK for it
+		w.message(0, immediate("and an answer"), 1024) // one packet, an ONLY, and then the ACK for it
 		w.answer(0, w.ends[1].psn, 0)
 		w.join(at, at+2)
 		at = len(w.list)

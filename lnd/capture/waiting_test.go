@@ -213,7 +213,8 @@ func TestHostileSegments(t *testing.T) {
 	})
 }
 
-// TestRepeatedEnd: a FIN that waits counts, also if its bytes come again without it.
+// TestRepeatedEnd: a FIN that waits for earlier bytes is not lost when its segment's bytes come again
+// without a FIN.
 func TestRepeatedEnd(t *testing.T) {
 	const finFlag = 0x01
 	for name, again := range map[string][]segment{

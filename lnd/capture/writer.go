@@ -209,7 +209,7 @@ func (w *Writer) remove(r *recorder) {
 	w.sinks.Store(int32(len(w.recorders)))
 }
 
-// refuse tells why there can be no other viewer.
+// refuse returns the error that says why there can be no further viewer, or nil.
 func (w *Writer) refuse() error {
 	switch {
 	case w.closed.Load():

@@ -108,7 +108,7 @@ func startUp(t testing.TB, d lnd.Driver, p *Plan, cfg lnd.Config, up lnd.Upcalls
 	return ni
 }
 
-// startTCP starts two NIs on loopback addresses, behind one plan or two.
+// startTCP starts two NIs on loopback addresses. They share one plan, or each has its own.
 func startTCP(t testing.TB, planA, planB *Plan, shared bool, a, b lnd.Upcalls) (lnd.NI, lnd.NI) {
 	t.Helper()
 	d, err := socklnd.New((&ports{real: map[netip.Addr]string{}}).config())
@@ -155,7 +155,7 @@ func (p *ports) config() socklnd.Config {
 	}
 }
 
-// TestUnwrap: Unwrap returns the driver's NI below a wrapped one.
+// TestUnwrap: Unwrap returns the NI of the driver that is wrapped.
 func TestUnwrap(t *testing.T) {
 	ni := startUp(t, lo.Driver{}, planOf(t, nil), lnd.Config{Net: nid.MakeNet(nid.Lo, 0)}, nil)
 	lower := Unwrap(ni)

@@ -27,13 +27,13 @@ type bench struct {
 	t     testing.TB
 	clock machine.Clock
 	plan  *Plan
-	ni    lnd.NI      // the wrapper that is tested
-	up    lnd.Upcalls // the wrapper as the driver below it sees it
+	ni    lnd.NI      // NI of the wrapper that is tested
+	up    lnd.Upcalls // upcalls of the wrapper, which the driver below it makes
 
 	mu    sync.Mutex // held while an event is recorded; the test reads events after calling pass
-	sent  []event    // messages that the driver got
+	sent  []event    // messages that the driver was given to send
 	ended []event    // messages that were finalized
-	got   []event    // messages that lnet got
+	got   []event    // messages that arrived at lnet
 	slow  bool       // the test, and not the driver, finalizes messages
 	inTow []*lnd.Message
 	down  bool
@@ -203,7 +203,7 @@ func (b *bench) bits(events *[]event) []uint64 {
 	return bitsOf(*events)
 }
 
-// empty checks that nothing is kept and no room is taken.
+// empty checks that no message is held back and no room for such messages is taken.
 func (b *bench) empty() {
 	b.t.Helper()
 	if s := b.plan.Snapshot(); s.Held != 0 || s.HeldBytes != 0 {

@@ -29,7 +29,7 @@ type twoRails struct {
 	plan   *fault.Plan
 	wire   []wire.Header // headers of the messages that the first node sent
 
-	ended, failed int // number of SEND events, and of those with an error
+	ended, failed int // number of SEND events, and of SEND events with an error
 	arrived       int // number of PUTs that arrived
 }
 

@@ -48,8 +48,8 @@ func ParseRule(text string) (Rule, error) {
 type ruleParser struct {
 	words  []string // words of the text that are not parsed yet
 	rule   Rule
-	seen   []string // keys that the rule has had so far
-	change []string // words that link.ParseChange parses
+	seen   []string // keys of the rule that were parsed already
+	change []string // words that are left for link.ParseChange
 	err    error
 }
 

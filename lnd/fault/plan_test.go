@@ -42,7 +42,8 @@ func TestPause(t *testing.T) {
 	})
 }
 
-// TestPauseEnds: a pause ends by itself; if there are several the last one counts.
+// TestPauseEnds: a pause ends by itself. If Pause is called several times, the pause ends when the last
+// call says.
 func TestPauseEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Config{}, "latency 1s")

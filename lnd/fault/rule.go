@@ -26,7 +26,7 @@ type Rule struct {
 	Portals  Portals // portals of the PUTs and GETs that match
 
 	Cut    bool        // no matching message passes; if false, Change applies
-	Change link.Change // the change of a perfect link; it has no rate
+	Change link.Change // how the transmission differs from that of a perfect link; without a rate
 }
 
 // matches reports whether the rule applies to a message. The parameter to is valid for a multicast

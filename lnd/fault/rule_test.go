@@ -103,7 +103,7 @@ func TestMatch(t *testing.T) {
 func TestPartition(t *testing.T) {
 	for _, test := range []struct {
 		text, prints string
-		apart        string // pairs of NIDs that the partition separates
+		apart        string // pairs of NIDs that the partition must separate
 		together     string
 	}{
 		{

@@ -15,7 +15,7 @@ type Snapshot struct {
 	Partition  string            `json:"partition,omitempty"`  // text of the partition; empty for none
 	Cut        uint64            `json:"cut"`                  // messages that the present and earlier partitions stopped
 	Paused     bool              `json:"paused"`               // no message leaves or arrives
-	PauseLeft  time.Duration     `json:"pause_left,omitempty"` // time until the pause ends by itself; 0: it never does
+	PauseLeft  time.Duration     `json:"pause_left,omitempty"` // time until the pause ends by itself; 0: it does not
 	Held       int               `json:"held"`                 // messages held back at the moment, copies included
 	HeldBytes  int               `json:"held_bytes"`           // payload bytes of the messages in held
 	Overflowed uint64            `json:"overflowed"`           // messages and copies lost because too much was held back
@@ -45,7 +45,7 @@ func (p *Plan) Snapshot() Snapshot {
 		Paused: p.paused, Held: p.held, HeldBytes: p.heldBytes, Overflowed: p.overflow, Refused: p.refused,
 	}
 	if p.resumesAt > 0 {
-		s.PauseLeft = max(p.resumesAt-p.cfg.Clock.Now(), 1) // the timer is late; 0 would mean that the pause has no end
+		s.PauseLeft = max(p.resumesAt-p.cfg.Clock.Now(), 1) // the pause is over but its timer is late; 0 would mean that the pause has no end
 	}
 	for _, r := range p.rules {
 		s.Rules = append(s.Rules, RuleState{r.id, r.rule.Match(), r.rule.Effect(), r.counts})

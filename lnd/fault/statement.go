@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The words that begin a statement which is no rule.
+// The words with which a statement begins that is not a rule.
 const (
 	partitionWord = "partition"
 	pauseWord     = "pause"

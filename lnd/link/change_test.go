@@ -15,7 +15,7 @@ const ms = time.Millisecond
 
 func TestParseChange(t *testing.T) {
 	for _, c := range []struct {
-		text, again string // text to parse; text that String returns, "" if the same
+		text, again string // text to parse; text that String returns for it, "" if that is the same text
 		want        link.Change
 	}{
 		{"latency 1ms", "", link.Change{link.FieldLatency, link.Quality{Latency: link.Dist{Base: ms}}}},

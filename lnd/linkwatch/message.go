@@ -45,10 +45,10 @@ const (
 
 // The flags of an interface (linux/if.h).
 const (
-	flagUp      = 1 << 0  // IFF_UP: an administrator has brought it up
-	flagRunning = 1 << 6  // IFF_RUNNING: it can be used
-	flagLowerUp = 1 << 16 // IFF_LOWER_UP: it has a carrier
-	flagDormant = 1 << 17 // IFF_DORMANT: it waits for something, such as 802.1X
+	flagUp      = 1 << 0  // IFF_UP: an administrator has brought the interface up
+	flagRunning = 1 << 6  // IFF_RUNNING: the interface can be used
+	flagLowerUp = 1 << 16 // IFF_LOWER_UP: the interface has a carrier
+	flagDormant = 1 << 17 // IFF_DORMANT: the interface waits for something, such as 802.1X
 )
 
 // errMessage is the error of bytes that are no messages of rtnetlink.

@@ -19,7 +19,7 @@ var (
 type StateError struct {
 	Interface string     // name of the network interface, such as "eth0"
 	Addr      netip.Addr // IP address that the NI uses
-	Reason    error      // one of ErrDown, ErrNoCarrier, ErrGone and ErrNoAddress
+	Reason    error      // the reason: one of ErrDown, ErrNoCarrier, ErrGone and ErrNoAddress
 }
 
 func (e *StateError) Error() string {

@@ -32,7 +32,7 @@ type tracker struct {
 	roundAt time.Duration // when the last round began
 	pollAt  time.Duration // when to ask the kernel about links next
 	polled  time.Duration // when the kernel was last asked about links
-	awaited uint32        // sequence number of the last question about a link; 0: it was answered
+	awaited uint32        // sequence number of the last request about a link, while its answer is awaited; else 0
 	stats   Stats
 }
 

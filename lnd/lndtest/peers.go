@@ -132,7 +132,7 @@ func testClosePeer(t *testing.T, f *fabric) {
 	f.await("arrival", f.upB.count(1))
 	f.await("PeerUp", f.upA.told(true))
 	f.await("PeerUp at the other end", f.upB.told(true))
-	closer.ClosePeer(f.h.Unreachable, 0, cause) // no node has this NID
+	closer.ClosePeer(f.h.Unreachable, 0, cause) // without effect, because no node has this NID
 	if f.h.Incarnation != nil {
 		closer.ClosePeer(f.b.NID(), f.h.Incarnation(f.b)+1, errors.New("test: of another incarnation"))
 		closer.ClosePeer(f.b.NID(), f.h.Incarnation(f.b), cause)

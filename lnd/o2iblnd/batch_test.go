@@ -92,7 +92,7 @@ func TestEndedInBatch(t *testing.T) {
 				t.Errorf("%d messages delivered, %d buffers returned", e.delivered, pool.returned)
 			}
 			m.runUntil(t, func() bool { return e.ni.conns.len() == 0 })
-			e.ni.completed(arrivals(t, c, 7)) // completions that come late: their connection is gone
+			e.ni.completed(arrivals(t, c, 7)) // completions that come after the end of their connection
 			if e.delivered != 7 || pool.returned != 14 {
 				t.Errorf("%d messages delivered, %d buffers returned", e.delivered, pool.returned)
 			}

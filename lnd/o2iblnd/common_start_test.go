@@ -67,7 +67,7 @@ func newCrowd(t *testing.T, seed uint64, nodes int, spread time.Duration, loss f
 
 func crowdAddr(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}) }
 
-// meet runs the clock until every node heard from every other.
+// meet runs the clock until every node has got a message from every other one.
 func (x *crowd) meet() {
 	x.t.Helper()
 	for all := len(x.nodes) * (len(x.nodes) - 1); x.arrived < all; {

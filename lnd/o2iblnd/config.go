@@ -39,8 +39,8 @@ type Config struct {
 	// peer has no buffer, 1 to 7; 7: without end; negative: 0.
 	RNRRetryCount int
 	Keepalive     time.Duration // keepalive, 100 s without a send before a NOOP; negative: none
-	IBMTU         int           // ib_mtu of connections that this side opens, 256 to 4096; 0: the path's
-	TOS           int           // tos, 0..255: of all packets of connections that this side opens
+	IBMTU         int           // ib_mtu of connections that this side opens, 256 to 4096; 0: that of the path
+	TOS           int           // tos, 0 to 255: type of service of all packets of connections that this side opens
 
 	UnprivilegedPort      bool // use_privileged_port=0: connections claim a port above 1023
 	RequirePrivilegedPort bool // require_privileged_port: refuse peers that claim a port above 1023

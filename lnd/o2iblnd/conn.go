@@ -32,7 +32,7 @@ type conn struct {
 	peer    *peer
 	id      uint32
 	dialled bool // this side requested the connection
-	ask     ask  // the request, if this side sent it
+	ask     ask  // parameters of the request, if this side sent it
 
 	// These fields are set before the connection is established.
 	peerStamp       uint64
@@ -49,8 +49,8 @@ type conn struct {
 	out       *exchangeOut       // output of the steps since the last unlock; nil: none
 	posting   bool               // a goroutine posts work requests
 	ending    int                // number of goroutines that finalize messages of this connection
-	waiting   []verbs.Completion // messages that arrived and are not handled
-	flushed   []uint32           // work requests that were flushed because of an error that is not known yet
+	waiting   []verbs.Completion // messages that have arrived and are not handled yet
+	flushed   []uint32           // IDs of work requests that were flushed before the cause was known
 	handling  bool               // a goroutine hands arrivals to lnet
 	behind    int                // number of messages that the handling goroutine has taken, behind its present batch
 	rxs       int                // number of messages that lnet has, or that are on their way to lnet or back
@@ -195,7 +195,7 @@ func (c *conn) dropWaiting() {
 	c.ni.giveBack(list)
 }
 
-// fail ends the connection because of cause. Only the first failure counts.
+// fail ends the connection because of cause. If it is called again, the first cause stays.
 func (c *conn) fail(cause *Error) {
 	if c.withdraw(cause) {
 		return
@@ -238,7 +238,7 @@ func (c *conn) scan(now time.Duration) {
 	if c.state == connOpen && now >= c.wakeAt {
 		c.step(exchangeIn{kind: exchangeTimer})
 	}
-	if c.spares > 1 { // only a batch needs more than one rx, and it makes new ones
+	if c.spares > 1 { // only batches need more than one rx, and they make new ones when they need them
 		c.spare.next, c.spares = nil, 1
 	}
 	c.unlock()

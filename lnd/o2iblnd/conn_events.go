@@ -13,7 +13,7 @@ func (c *conn) event(vc verbs.Conn, e verbs.Event) {
 	case verbs.Established:
 		c.established(e.Private)
 	case verbs.Rejected:
-		if !c.dialled { // the peer refuses our answer, or no longer waits for it
+		if !c.dialled { // the peer refuses the CONNACK of this side, or no longer waits for it
 			c.notMade(newError(PeerClosed, lustre(c.peer.id), nil))
 			return
 		}
@@ -30,7 +30,7 @@ func (c *conn) event(vc verbs.Conn, e verbs.Event) {
 	}
 }
 
-// notMade ends a connection that one of the two sides has given up.
+// notMade ends a connection that was given up by this side or the peer before it was established.
 func (c *conn) notMade(cause *Error) {
 	c.notEstablished(func() { c.tellSet(cause) })
 }

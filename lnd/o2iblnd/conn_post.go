@@ -60,7 +60,7 @@ func (c *conn) tellEnded() {
 func (c *conn) workRequests(out *exchangeOut) []verbs.SendWR {
 	out.posts, out.sges = out.posts[:0], out.sges[:0]
 	need := len(out.WRs) + len(out.Pieces)
-	if cap(out.sges) < need { // the pieces must not move once work requests refer to them
+	if cap(out.sges) < need { // make room for all pieces at once, because work requests refer to them
 		out.sges = make([]verbs.SGE, 0, 2*need)
 	}
 	for i := range out.WRs {
@@ -163,7 +163,7 @@ func (c *conn) sent(id uint32, status verbs.Status) {
 		c.flushed = append(c.flushed, id)
 		return
 	case c.x.failed != nil:
-		failed = c.x.failed // the first failure is the one that is reported
+		failed = c.x.failed // if the exchange has failed before, report that failure
 	default:
 		failed = newError(TransportFailed, lustre(c.peer.id), status)
 		failed.bulk = isBulk(id)

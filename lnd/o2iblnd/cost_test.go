@@ -19,7 +19,7 @@ import (
 // costs are the costs of a run, for both sides together.
 type costs struct {
 	sends     int // calls that send datagrams
-	receives  int // calls that bring datagrams
+	receives  int // calls in which datagrams are received
 	datagrams int
 	acks      int // datagrams that are ACKs
 	clock     int // clock reads
@@ -69,11 +69,11 @@ type metered struct {
 	ni        *NI
 	sink      []lnd.Segment
 	free      []*lnd.Message
-	answers   int // messages that are still to be sent in Delivered
-	refill    int // messages that are still to be sent in Finalize
+	answers   int // messages that this end has still to send from inside Delivered
+	refill    int // messages that this end has still to send from inside Finalize
 	delivered int
 	finalized int
-	refuse    int // after this many deliveries the next message is refused; 0: no message is refused
+	refuse    int // lnet refuses the message after this many deliveries; 0: it refuses none
 	errs      []error
 	then      func() // is called from inside the third delivery
 }

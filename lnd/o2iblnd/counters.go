@@ -25,8 +25,8 @@ const (
 	RefusedFrags     // the request wants more fragments than a transfer can have
 	RefusedSize      // refused because the peer wants longer messages than o2iblnd has
 	RefusedRestart   // the peer has a new incarnation or version: its old connections are closed first
-	RefusedRace      // refused because both sides connect, and our request wins
-	RefusedLimit     // too many connections: max_conns of the NI, or 508 of one peer
+	RefusedRace      // refused because both sides connect at once, and this side's request wins
+	RefusedLimit     // there are too many connections: max_conns of the NI, or 508 of one peer
 	AcceptFailed     // the device could not accept the request
 	ShuttingDown     // refused because this NI shuts down
 
@@ -34,11 +34,11 @@ const (
 	ConnectFailed   // the device could not send the request
 	Unreachable     // no answer came to the request
 	NoListener      // the peer's host has no o2iblnd at this port
-	RejectedRace    // both sides connect, and the peer's request wins
-	RejectedStale   // the peer has a new incarnation, or takes us for an older one
-	RejectedDepth   // the peer has a shorter queue: ours is made as short
-	RejectedFrags   // the peer takes fewer fragments: we use as few
-	RejectedMTU     // the path MTU is too large for the peer: the next smaller one is asked for
+	RejectedRace    // both sides connect at once, and the peer's request wins
+	RejectedStale   // the peer has a new incarnation, or still has connections to an earlier one of this NI
+	RejectedDepth   // the peer has a shorter queue: this side asks for one of that length
+	RejectedFrags   // the peer takes fewer fragments: this side asks for as few
+	RejectedMTU     // the path MTU is too large for the peer: this side asks for the next smaller one
 	RejectedVersion // the peer speaks only version 1 of the protocol
 	RejectedEarly   // the peer's NI is starting
 	RejectedLimit   // the peer has no resources for a connection
@@ -59,13 +59,13 @@ const (
 	UnexpectedType   // CONNREQ or CONNACK came on an established connection
 	UnknownCookie    // the cookie of an answer belongs to no request
 	BadStatus        // the peer reports a length of a transfer that does not fit the one asked for
-	BadDescriptor    // a descriptor with a length that makes no sense
+	BadDescriptor    // the length in a descriptor makes no sense
 	Refused          // lnet refused the header of a message
 	SendTimeout      // a message waited for the device, or for the peer's answer, beyond the timeout
 	CreditTimeout    // a message waited for credits beyond the timeout
 	PeerRestarted    // closed because the peer has a new incarnation or version
 	NoMemory         // memory could not be registered
-	PeerStatus       // the peer says that it could not transfer
+	PeerStatus       // the peer reports that it could not carry out a transfer
 
 	// Messages that were not sent, or whose transfer failed without ending the connection.
 	NoTx         // all ntx messages are under way
@@ -78,8 +78,8 @@ const (
 	SumNotTrusted // a wrong checksum of an IMMEDIATE with payload, which kernels send
 
 	// Peers that use connections of an earlier incarnation of this NI (see redials).
-	Redialled     // requested a connection to the peer, so that it notices the restart
-	RedialLimited // requested no connection to the peer: too many requests at a time
+	Redialled     // this side requested a connection to the peer, so that the peer notices the restart
+	RedialLimited // this side requested no connection to the peer, because of too many such requests at a time
 
 	// Multicast datagrams: those that arrived and were dropped, in the order of the
 	// tests, and those that did not leave.

@@ -25,10 +25,10 @@ import (
 type exchange struct {
 	cfg exchangeConfig
 
-	credits     int // number of messages that this side may send
+	credits     int // number of messages for which this side has a credit
 	owed        int // number of credits to give back to the peer
-	reserved    int // number of answers that this side may still ask for
-	peerCredits int // messages that the peer may send with the credits that it was given
+	reserved    int // number of PUT_REQs and GET_REQs that this side may still send: for each a buffer is free for the answer
+	peerCredits int // number of messages that the peer may send with the credits that this side gave it
 
 	sends int // SENDs that are posted and not completed
 	noops int // NOOPs among these SENDs

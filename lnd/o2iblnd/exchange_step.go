@@ -11,17 +11,17 @@ import (
 type exchangeInKind uint8
 
 const (
-	exchangeTimer      exchangeInKind = iota // the time given as wake has come
+	exchangeTimer      exchangeInKind = iota // the time that Step returned has come
 	exchangeSend                             // tx is to be sent: IMMEDIATE, PUT_REQ or GET_REQ
-	exchangeArrived                          // bytes arrived; the output has an arrival
+	exchangeArrived                          // bytes arrived; the field arrival of the output says what to do with them
 	exchangeConsumed                         // lnet has consumed messages: see the field consumed
 	exchangeSink                             // tx has the memory for the data of the PUT_REQ with the cookie of tx
 	exchangeNak                              // refuse the PUT_REQ with the cookie of tx; the status of tx says why
 	exchangeAwaitReply                       // lnet has been given the GET_REQ of tx and will reply
 	exchangeReply                            // lnet answers the GET_REQ of tx, with msg or status
-	exchangeSent                             // a signaled work request is done, in error or not
+	exchangeSent                             // a signaled work request has ended, with or without an error
 	exchangeClose                            // the connection ends because of err
-	exchangePatience                         // the timeout has changed
+	exchangePatience                         // the timeout has changed to the one in the field timeout
 )
 
 // exchangeIn is one input; the fields that its kind needs are set.
@@ -44,13 +44,13 @@ type arrival uint8
 
 const (
 	arrivalNone    arrival = iota
-	arrivalDeliver         // Message is to be given to lnet
-	arrivalGet             // Message is a GET_REQ for lnet; Tx is for exchangeAwaitReply and exchangeReply
+	arrivalDeliver         // the message in the field Message is to be given to lnet
+	arrivalGet             // the field Message is a GET_REQ for lnet; later inputs for its answer have the tx in the field Tx
 )
 
-// exchangeOut has the effects that the shell has to carry out, in this order: post the work
-// requests, in the order of the steps; end the transfers in Done, of which no work request is
-// posted or will be; and close the connection. A refused message had no effect on the exchange.
+// exchangeOut has the effects that the shell has to carry out: post the work requests, in the order of the
+// steps; close the connection; and end the transfers in Done, of which no work request is posted or will
+// be. A refused message had no effect on the exchange.
 type exchangeOut struct {
 	Bytes  []byte      // bytes of the messages to send; WRs refer to them
 	Pieces []verbs.SGE // pieces of memory of the WRs, in order
@@ -58,7 +58,7 @@ type exchangeOut struct {
 	Done   txQueue
 	Closed *Error // the reason if the connection is to be ended, else nil
 
-	Counted []Reason // reasons to count, for which the connection goes on
+	Counted []Reason // reasons to count that do not end the connection
 
 	posts []verbs.SendWR // memory of the caller for WRs
 	sges  []verbs.SGE    // memory of the caller for Pieces

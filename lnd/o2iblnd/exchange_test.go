@@ -251,7 +251,7 @@ func TestTimeouts(t *testing.T) {
 			p.now++
 			a.step(exchangeIn{})
 			a.wantClosed(tt.want)
-			for _, it := range a.wire { // work requests that were posted are flushed
+			for _, it := range a.wire { // the device flushes the work requests that were posted
 				if it.signaled {
 					a.step(exchangeIn{kind: exchangeSent, id: it.id, err: a.x.failed})
 				}

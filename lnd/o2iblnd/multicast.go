@@ -153,7 +153,7 @@ func (ni *NI) MulticastLimits() lnd.MulticastLimits {
 	}
 	const least = 1024 // bytes that MulticastLimits.Burst adds to twice the payload of a datagram
 	l.ReceiveBuffer = max(ni.cfg.MulticastBuffers*least, 2*c.limit+least)
-	if q, ok := c.ends.qp.(interface{ ReceiveBuffer() int }); ok { // the system's receive buffer is the limit, if the device has one
+	if q, ok := c.ends.qp.(interface{ ReceiveBuffer() int }); ok { // if the device has a receive buffer of the system, that is the limit
 		l.ReceiveBuffer = q.ReceiveBuffer()
 	}
 	return l

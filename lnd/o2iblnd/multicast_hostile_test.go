@@ -28,7 +28,7 @@ var hostile = []struct {
 	head func(g *kib.Datagram) // edits the datagram before it is encoded
 	tail func(b []byte) []byte // edits the encoded bytes
 	from string                // source IP address of the packet; empty: 10.0.0.2
-	to   string                // where it went, if not to group 5; "node": to this node
+	to   string                // destination of the packet; empty: group 5; "node": this node
 	want Reason
 }{
 	{name: "good", want: ReasonNone},

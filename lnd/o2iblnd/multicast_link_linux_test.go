@@ -94,9 +94,9 @@ func newStreet(t *testing.T) *street {
 // TestMulticastRoom: datagrams for which the system has no room wait, and leave when there is
 // room.
 func TestMulticastRoom(t *testing.T) {
-	const n, size = 1500, 900 // all of them fit the receive buffer, in case the receiver stalls
+	const n, size = 1500, 900 // all datagrams fit the receive buffer, in case the receiver stalls
 	s := newStreet(t)
-	s.cable.SetRate(s.hosts[0], 10_000_000) // slower than the host sends
+	s.cable.SetRate(s.hosts[0], 10_000_000) // slower than the host sends, so that datagrams have to wait
 	payload := make([]byte, size)
 	for i := range uint64(n) {
 		s.ends[0].Multicast(castMessage(s.ends[0], i, payload))
@@ -108,7 +108,7 @@ func TestMulticastRoom(t *testing.T) {
 		}
 	}
 	s.ups[1].await(t, "arrival", func() bool { return len(s.ups[1].bits) == n })
-	overtaken := 0 // number of datagrams overtaken by those of another CPU
+	overtaken := 0 // number of datagrams that were overtaken by datagrams sent from another CPU
 	for i, bits := range s.ups[1].bits[1:] {
 		if bits < s.ups[1].bits[i] {
 			overtaken++

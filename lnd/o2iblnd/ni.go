@@ -53,7 +53,7 @@ type NI struct {
 
 	recent   shell.Recent[peer] // cache of the peers to which messages were sent
 	messages shell.Messages     // counts messages that are not finalized; after its Close no new messages are taken
-	waiting  atomic.Int64       // messages that had to wait for a connection
+	waiting  atomic.Int64       // number of messages under way that had to wait for a connection
 	dying    chan struct{}      // closed when all goroutines and connections have to end
 	tasks    sync.WaitGroup     // connections, timer functions, and goroutines that call lnet
 }

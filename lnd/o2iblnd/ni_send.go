@@ -40,7 +40,7 @@ func (ni *NI) Send(m *lnd.Message) {
 		return // the message answers a GET_REQ of the peer, and prepare has sent it
 	}
 	for p != nil && !p.send(t) {
-		p = ni.peer(m.Target.NID) // the peer that was found had been removed from the table
+		p = ni.peer(m.Target.NID) // p was removed from the table after it was found, so find or make another one
 	}
 	if p == nil {
 		t.err = newError(ShuttingDown, m.Target, nil)

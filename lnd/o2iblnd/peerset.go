@@ -36,12 +36,12 @@ type peerSet struct {
 	maxFrags int         // fragments to request: what a reject has offered, or the largest number
 	mtu      int         // path MTU to request, if the peer has refused larger ones; else 0
 
-	races      int           // requests of the peer in a row that lost against this side's
-	lost       int           // rounds in a row in which this side's requests lost
-	peerWins   bool          // a request was given up in favor of the peer's
+	races      int           // number of the peer's requests in a row that lost a race against this side's
+	lost       int           // number of races in a row that this side's requests lost
+	peerWins   bool          // a request of this side was given up in favor of the peer's
 	askedAt    time.Duration // time of the last request
 	reconnects int           // number of requests repeated at once, without a success between
-	retries    int           // number of requests that wait for retryAt
+	retries    int           // number of requests that wait to be repeated at retryAt
 	retryAt    time.Duration // when to repeat the requests in retries; 0: none waits
 	redial     bool          // the only purpose of the request is that the peer notices this incarnation
 }

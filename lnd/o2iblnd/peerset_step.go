@@ -8,10 +8,10 @@ type peerInKind uint8
 const (
 	peerTimer        peerInKind = iota // the time that Step returned has come
 	peerSend                           // a message waits for a connection
-	peerRequest                        // the peer requests a connection; the output has why
+	peerRequest                        // the peer requests a connection; the field why of the output is the answer
 	peerAccepted                       // a connection that the peer requested is established
 	peerAcceptFailed                   // a connection that the peer requested has failed
-	peerConnected                      // the peer accepted this side's request; the output has refused
+	peerConnected                      // the peer accepted this side's request; the field refused of the output says whether to use the connection
 	peerRejected                       // the peer rejected this side's request
 	peerFailed                         // this side's request had no answer, or could not be made
 	peerClosed                         // an established connection has ended
@@ -47,7 +47,7 @@ type peerOut struct {
 	refused *Error  // for peerConnected: why to end the connection; nil: use it
 	ack     kib.ConnParams
 
-	counting kib.Counting // peerConnected: how the peer computes checksums, as its answer shows
+	counting kib.Counting // for peerConnected: how the peer computes checksums, as its answer shows
 
 	withdraw    bool // withdraw the requests that have no answer
 	closeStale  bool // close connections to incarnations other than the stamp of the set

@@ -15,8 +15,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// desk is an upper layer with a goroutine that waits for messages, as in an EQ: a follower
-// of the device's read loop. Its own messages are reused in a ring.
+// desk is an lnet with a goroutine that waits for messages, as in an EQ, and is a follower of the device's
+// read loop. Messages to send are taken from a ring, and are used again.
 type desk struct {
 	*echo
 	ni   *NI

@@ -47,7 +47,7 @@ type ConnSnapshot struct {
 	MaxFrags   int         // most RDMA WRITEs in one transfer
 	Credits    int         // messages that need a credit and may be sent now
 	Owed       int         // credits to give back to the peer
-	Reserved   int         // answers that this side may still ask for
+	Reserved   int         // PUT_REQs and GET_REQs that this side may still send: for each a buffer is free for the answer
 	Queued     int         // messages that are not posted yet
 	Writing    int         // transfers whose WRITEs are not all posted
 	Posted     int         // SENDs and turns of WRITEs that are posted and not completed

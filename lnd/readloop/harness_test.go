@@ -33,7 +33,7 @@ type testSource struct {
 	clock    testClock
 	readAt   atomic.Int64
 	by       waiter
-	come     chan bool // a message for Receive; true: the own goroutine parses the rest
+	come     chan bool // a message arrives for Receive; true: the connection's own goroutine has to parse the rest
 	wake     chan struct{}
 	ended    chan struct{}
 	over     chan struct{} // closed when the connection's own goroutine has ended
@@ -54,7 +54,7 @@ func newSource(t *testing.T) *testSource {
 	return w
 }
 
-// start begins the own goroutine, which ends with the test.
+// start begins the connection's own goroutine, which ends with the test.
 func (w *testSource) start() *testSource {
 	go func() {
 		defer close(w.over)

@@ -15,12 +15,12 @@ type Source interface {
 	// MayHandOver reports whether the loop may be handed over now, or stay idle. It is
 	// called with the lock of the Loop held.
 	MayHandOver() bool
-	// Await blocks until something has arrived or the read deadline passes. It returns false
-	// to leave the loop, and the event that it has noticed, to the own goroutine.
+	// Await blocks until something has arrived or the read deadline passes. It returns false to leave the
+	// loop, and the event that it has noticed, to the connection's own goroutine.
 	Await() bool
-	// Take makes the upcalls for what has arrived. It may block for the rest of a message
-	// between BeginWait and EndWait of the Loop. It returns false to leave the loop, and the
-	// work that is left, to the own goroutine.
+	// Take makes the upcalls for what has arrived. It may block for the rest of a message between BeginWait
+	// and EndWait of the Loop. It returns false to leave the loop, and the work that is left, to the
+	// connection's own goroutine.
 	Take() bool
 	// Unread reports whether something may have arrived that no goroutine has read. It is
 	// called with the lock of the Loop held, while the loop is idle.
@@ -39,7 +39,7 @@ type Loop struct {
 	clock      machine.Clock
 	maxAbsence time.Duration // longest time that a follower may be absent; fixed before use
 
-	back      chan struct{} // wakes the own goroutine when the loop is its own again; made when the loop is first idle
+	back      chan struct{} // wakes the connection's own goroutine when it has to run the loop again; made when the loop is first idle
 	requested atomic.Bool   // whether follower is set and the state is Own
 	idleSince atomic.Int64  // machine.Never unless the state is Idle; set with mu held
 
@@ -65,8 +65,8 @@ var _ lnd.ReadLoop = (*Loop)(nil)
 // delays every receiver whose messages come through the same source.
 const MaxAbsence = 200 * time.Microsecond
 
-// Init makes l the read loop of s, run by the own goroutine. The clock is the one of
-// ReadAt and MaxAbsence.
+// Init makes l the read loop of s, which the connection's own goroutine runs at first. The clock is the one
+// of ReadAt and MaxAbsence.
 func (l *Loop) Init(s Source, w *Watchdog, clock machine.Clock) {
 	l.source, l.watchdog, l.clock, l.maxAbsence = s, w, clock, w.maxAbsence()
 	l.idleSince.Store(int64(machine.Never))
@@ -86,9 +86,8 @@ func (l *Loop) Request(f lnd.Follower) {
 	l.requested.Store(true)
 }
 
-// HandOver hands the loop over if a follower has requested it and its wait has ended.
-// It blocks until the loop is back or the source has ended. The own goroutine calls it
-// between two messages.
+// HandOver hands the loop over if a follower has requested it and its wait has ended. It blocks until the
+// loop is back or the source has ended. The connection's own goroutine calls it between two messages.
 func (l *Loop) HandOver(ended <-chan struct{}) {
 	l.mu.Lock()
 	if !l.grant() {
@@ -142,7 +141,7 @@ func (l *Loop) reclaim() {
 	<-l.back // wait until the follower, whose read fails, returns the loop
 }
 
-// setOwn gives the loop back to the own goroutine. The caller holds l.mu.
+// setOwn gives the loop back to the connection's own goroutine. The caller holds l.mu.
 func (l *Loop) setOwn() {
 	l.watchdog.remove(l)
 	l.state = Own
@@ -159,7 +158,7 @@ const (
 	maxDelays   = 10
 	provenUses  = 64
 
-	maxIdle = 20 // a loop that was idle for maxIdle*maxAbsence goes back although nothing has come
+	maxIdle = 20 // the watchdog takes back a loop that was idle for maxIdle*maxAbsence even if nothing has come
 )
 
 // check takes the loop back if something has lain unread since the last check, or if the

@@ -25,8 +25,8 @@ func TestReceive(t *testing.T) {
 	}
 }
 
-// TestEnds (LF-2): each of these events ends a hand-over. Then the own goroutine reads, if there
-// is anything to read.
+// TestEnds (LF-2): each of these events ends a hand-over. Then the connection's own goroutine reads, if
+// there is anything to read.
 func TestEnds(t *testing.T) {
 	spec.Covers(t, "LF-2")
 	for name, tt := range map[string]struct {
@@ -97,7 +97,7 @@ func TestNotHandedOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newSource(t).start()
 			request(w)
-			w.message(false) // the own goroutine receives the message and reads on
+			w.message(false) // the connection's own goroutine receives the message and reads on
 			if s := w.loop.Snapshot(); s.State != Own {
 				t.Errorf("%+v", s)
 			}
@@ -157,8 +157,8 @@ func TestMakesUp(t *testing.T) {
 	}
 }
 
-// TestHandedBack: a hand-over can end because work is left to the own goroutine. That makes later
-// hand-overs rarer only if the follower has received no message before.
+// TestHandedBack: a hand-over can end because work is left to the connection's own goroutine. That makes
+// later hand-overs rarer only if the follower has received no message before.
 func TestHandedBack(t *testing.T) {
 	for name, uses := range map[string]int{"at once": 0, "later": 1} {
 		t.Run(name, func(t *testing.T) {
@@ -316,7 +316,7 @@ func TestRecall(t *testing.T) {
 }
 
 // TestNotIdle (LF-8): when the source no longer lets the loop be idle, the loop goes back to the
-// own goroutine.
+// connection's own goroutine.
 func TestNotIdle(t *testing.T) {
 	spec.Covers(t, "LF-8")
 	w := newSource(t).start()

@@ -239,7 +239,8 @@ func TestResumed(t *testing.T) {
 	}
 }
 
-// TestReclaim: when the source ends the own goroutine waits for the follower.
+// TestReclaim: when the source ends, the connection's own goroutine waits for the follower to return the
+// loop.
 func TestReclaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w Watchdog

@@ -46,8 +46,8 @@ func (w *Watchdog) add(l *Loop) bool {
 		go w.run(w.timer)
 	}
 	w.loops = append(w.loops, l)
-	w.touched.Store(true)            // a check in progress does not look at l
-	if w.asleep.Load() || !w.short { // else keep the timer: frequent hand-overs must not put off the check
+	w.touched.Store(true)            // a round in progress does not include l, so another round must follow
+	if w.asleep.Load() || !w.short { // a short timer is not started anew: frequent hand-overs would put off the check for ever
 		w.wake(true)
 	}
 	return true
@@ -69,7 +69,7 @@ func (w *Watchdog) remove(l *Loop) {
 
 // resume tells the watchdog that a Receive has ended: from now on the loop is idle.
 func (w *Watchdog) resume(unproven bool) {
-	w.touched.Store(true) // set it before reading asleep: settle sets asleep before it reads touched
+	w.touched.Store(true) // before asleep is read, because settle sets asleep before it reads touched
 	if !w.asleep.Load() {
 		return
 	}

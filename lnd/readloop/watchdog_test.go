@@ -21,7 +21,7 @@ func TestAddDuringCheck(t *testing.T) {
 		t.Cleanup(func() { w.remove(l) })
 	}
 	add(first)
-	w.settle(w.timer, first.check(), false) // first was added after the last check
+	w.settle(w.timer, first.check(), false) // the watchdog stays awake, because first was added after the last round
 	round := w.all(nil)
 	add(second)
 	for _, l := range round {

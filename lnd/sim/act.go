@@ -9,19 +9,19 @@ import (
 // Verb is what is done to nodes or links.
 type Verb uint8
 
-// The verbs, with the fields of [Act] that they use besides Verb and Changes.
+// The verbs. They use the fields of [Act] that are named here, besides Verb and Changes.
 const (
-	Kill       Verb = iota // uses Node
-	Crash                  // uses Node
-	Pause                  // uses Node
-	Resume                 // uses Node
-	Skew                   // uses Node and PPM
-	Slow                   // uses Node and Extra
-	Partition              // uses Sets
-	Cut                    // uses From and To
-	Heal                   // uses no other field
-	SetLink                // uses From, To and Change
-	ResetLinks             // uses no other field
+	Kill       Verb = iota // ends the process of Node
+	Crash                  // ends the host of Node and its process
+	Pause                  // pauses the process of Node
+	Resume                 // lets the process of Node go on
+	Skew                   // makes the clock of Node gain PPM microseconds per second
+	Slow                   // makes each step of Node take Extra longer
+	Partition              // separates the sets of nodes in Sets
+	Cut                    // stops the messages from the nodes From to the nodes To
+	Heal                   // ends the partition and all cuts
+	SetLink                // changes the links from the nodes From to the nodes To by Change
+	ResetLinks             // undoes all changes of links
 )
 
 // Act is something that is done to nodes or links.

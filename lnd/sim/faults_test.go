@@ -81,7 +81,7 @@ func TestIgnore(t *testing.T) {
 	b.Start(0, false)
 	b.Kill(0)
 	b.run(0)
-	b.want(t) // the reset of one watched node comes once
+	b.want(t) // no Reset comes, because the first one has ended the watch of node 1
 	if s := b.Stats(); s.NoNode != 4 {
 		t.Errorf("%d wrong numbers, want 4", s.NoNode)
 	}

@@ -61,6 +61,6 @@ func (s *flights[M]) grow() {
 func (s *flights[M]) release(i int32) {
 	f := s.at(i)
 	var none M
-	f.msg = none // so that the memory to which the message refers can be freed
+	f.msg = none // the flight must not keep alive the memory to which the message refers
 	f.next, s.free = s.free, i
 }

@@ -88,7 +88,7 @@ type Network[M any] struct {
 // node is the simulator's state of one node, and fills a cache line.
 type node[M any] struct {
 	program     Program[M] // program of the last incarnation; nil before the first
-	wake        int64      // virtual time at which it wants a Timer, or never
+	wake        int64      // virtual time at which the program wants a Timer, or never
 	armed       int64      // time of the node's next evTimer, in ns, or never
 	rearm       int64      // time of a later evTimer of the node in the queue, or never; becomes armed when the evTimer in armed is handled
 	first       int32      // first of the waiting flights, if waiting > 0
@@ -103,7 +103,7 @@ type nodeState uint8
 
 const (
 	stateUp     nodeState = 1 << iota // a process runs on the node
-	stateHost                         // a host runs; it refuses messages while no process runs
+	stateHost                         // a host runs: while no process runs there, it refuses messages
 	statePaused                       // the process is stopped: no input and no timer reaches it
 	stateBusy                         // the CPU works until the event evReady
 )

@@ -24,14 +24,14 @@ type Program[M any] = machine.Machine[Input[M], Output[M]]
 // Kind says what an input is.
 type Kind uint8
 
-// The kinds of inputs, with the fields of [Input] that they use.
+// The kinds of inputs. They use the fields of [Input] that are named here.
 const (
-	Timer   Kind = iota // the wake that the last step returned has come; without fields
-	Start               // the first input of every incarnation, without fields
-	Message             // Msg of node From arrived
-	Refused             // no process on node From was there to take Msg
-	Reset               // the watched process on node From died
-	Command             // Text is a command of the scenario
+	Timer   Kind = iota // the time that the last step returned as its wake has come
+	Start               // the first input of every incarnation
+	Message             // the message Msg of the node From has arrived
+	Refused             // no process on the node From was there to take the message Msg
+	Reset               // the process on the watched node From has died
+	Command             // the scenario gives the node the command Text
 )
 
 var kinds = [...]string{"timer", "start", "message", "refused", "reset", "command"}

@@ -14,10 +14,10 @@ type eventKind uint8
 
 const (
 	evTimer  eventKind = iota // the timer of the event's node is due
-	evArrive                  // flight ref arrives at the event's node
-	evHop                     // flight ref reaches the next queue on its way
-	evReady                   // the node's CPU is free again, in incarnation ref
-	evAction                  // function ref of the user is due
+	evArrive                  // the flight with the index ref arrives at the event's node
+	evHop                     // the flight with the index ref reaches the next queue on its way
+	evReady                   // the CPU of the node is free again, if its incarnation is still ref
+	evAction                  // the function with the index ref, which a user of the network has scheduled, is due
 	evStart                   // the node starts for the first time
 )
 
@@ -166,7 +166,7 @@ func (q *queue) refill(until int64) bool {
 		s := &lv.slots[d]
 		switch {
 		case l == 0 && s.count > blockLen:
-			q.near = q.blocks.cut(s, q.near) // an event that is pushed for this instant meanwhile joins the end of the slot
+			q.near = q.blocks.cut(s, q.near) // events for this instant that are pushed meanwhile join the end of the slot
 			q.end = start
 			return true
 		case l == 0 || s.count <= sortMax:

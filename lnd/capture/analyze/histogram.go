@@ -9,7 +9,7 @@ import (
 // histogram counts durations in buckets whose width is 1/32 of their lower bound, as HDR histograms
 // do. Its size does not depend on the number of durations, nor on how long they are.
 type histogram struct {
-	buckets  []uint32 // allocated when the first duration is counted
+	buckets  []uint32 // made when the first duration is counted; nil before
 	n        uint64
 	sum      float64
 	min, max time.Duration
@@ -19,7 +19,7 @@ const (
 	perOctave = 32
 	octaves   = 36                        // up to 2^42 ns, more than an hour
 	buckets   = (octaves + 2) * perOctave // the first two octaves have buckets of 1 ns
-	longest   = 1<<(octaves+6) - 1        // a longer duration counts as this one, except in the maximum
+	longest   = 1<<(octaves+6) - 1        // a longer duration is counted in the bucket of this one; only the maximum is exact
 )
 
 // bucketOf returns the index of the bucket in which a duration is counted.

@@ -45,7 +45,7 @@ type link struct {
 	key    linkKey
 	roce   bool
 	open   int // connections that are open
-	most   int // the most that were open at a time
+	most   int // the largest number of connections that were open at one time
 	sum    LinkCounts
 	ended  [connTypes]int // connections that ended and were not replaced, by their type as the first end sees it
 	sides  [2]linkSide

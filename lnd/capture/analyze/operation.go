@@ -21,8 +21,8 @@ type Operation struct {
 	Time        time.Time     `json:"time"`                   // when the message that asks was captured
 	Frame       uint64        `json:"frame"`                  // number of the packet that completes the message that asks
 	Connection  int           `json:"connection"`             // number of the connection of the message that asks
-	AnswerFrame uint64        `json:"answer_frame,omitempty"` // number of the packet that completes the answer; 0 without one
-	Latency     time.Duration `json:"latency_ns"`             // time to the answer; without one, to the end of the capture
+	AnswerFrame uint64        `json:"answer_frame,omitempty"` // number of the packet that completes the answer; 0 if there is no answer
+	Latency     time.Duration `json:"latency_ns"`             // time to the answer or, if there is none, to the end of the capture
 	Resent      uint32        `json:"resent,omitempty"`       // how often the message was sent again
 }
 

@@ -244,12 +244,12 @@ func TestForgotten(t *testing.T) {
 		p.now = time.Duration(n)
 		p.send(c, near, put(nodeA, nodeB, n))
 	}
-	p.send(c, far, ack(nodeB, nodeA, 1)) // the answer to a forgotten operation: unmatched
+	p.send(c, far, ack(nodeB, nodeA, 1)) // the answer to a forgotten operation is unmatched
 	for n := range uint64(3) {
 		p.send(c, far, ack(nodeB, nodeA, 2+n))
 	}
 	p.send(c, far, ack(nodeB, nodeA, 4)) // a second answer
-	p.send(c, far, ack(nodeB, nodeA, 2)) // a second answer to an operation that was answered and then forgotten: unmatched
+	p.send(c, far, ack(nodeB, nodeA, 2)) // a second answer to an operation that was answered and then forgotten is unmatched
 	r := p.report()
 	if got := p.only(t, PutAck).short(); got != (counts{asked: 5, answered: 3, unanswered: 2, repeated: 1}) {
 		t.Errorf("%+v", got)

@@ -25,14 +25,14 @@ type Report struct {
 type Totals struct {
 	Messages    uint64    `json:"messages"`               // LNet messages
 	Bytes       uint64    `json:"bytes"`                  // bytes of their payloads
-	Unmatched   Unmatched `json:"unmatched"`              // answers to messages that are not in the capture, or were forgotten
+	Unmatched   Unmatched `json:"unmatched"`              // answers whose messages are not in the capture, or were forgotten
 	LostBytes   uint64    `json:"lost_bytes,omitempty"`   // bytes of TCP that the capture lacks
 	LostPackets uint64    `json:"lost_packets,omitempty"` // packets of RoCE that the capture lacks
 	Unknown     uint64    `json:"unknown,omitempty"`      // runs of bytes that could not be parsed
 	Forgotten   Forgotten `json:"forgotten"`              // what was not followed to its end
 }
 
-// Unmatched counts answers by what they are.
+// Unmatched counts, by their kind, answers to messages that the Analyzer does not know.
 type Unmatched struct {
 	Acks           uint64 `json:"acks"`            // ACKs
 	Replies        uint64 `json:"replies"`         // REPLYs
@@ -43,9 +43,9 @@ func (u *Unmatched) add(k Kind) { *[kinds]*uint64{&u.Acks, &u.Replies, &u.Servic
 
 // Forgotten counts what the Analyzer did not follow to its end, because its memory is bounded.
 type Forgotten struct {
-	Operations  uint64 `json:"operations"`  // operations that had no answer yet; if one comes later, it is unmatched
-	Connections uint64 `json:"connections"` // connections that were not followed
-	Cookies     uint64 `json:"cookies"`     // zero-copy cookies
+	Operations  uint64 `json:"operations"`  // operations that were forgotten before an answer came; a later answer is unmatched
+	Connections uint64 `json:"connections"` // connections that were not followed, because too many were open
+	Cookies     uint64 `json:"cookies"`     // zero-copy cookies that were not followed, because too many were under way
 }
 
 // KindRow is about the operations of one kind.
@@ -76,35 +76,35 @@ type Link struct {
 
 // LinkCounts are about connections.
 type LinkCounts struct {
-	Connections uint64 `json:"connections"`          // connections that were established, or used
-	Open        int    `json:"open"`                 // of these, open at the end of the capture
-	MostOpen    int    `json:"most_open"`            // the most that were open at a time
+	Connections uint64 `json:"connections"`          // connections that were established, or were open before the capture and carried a message
+	Open        int    `json:"open"`                 // connections that are open at the end of the capture
+	MostOpen    int    `json:"most_open"`            // the largest number of connections that were open at one time
 	Ended       uint64 `json:"ended"`                // connections that ended
-	Reset       uint64 `json:"reset,omitempty"`      // of these, by a reset
-	Reconnects  uint64 `json:"reconnects,omitempty"` // connections in the place of one that had ended
-	Refused     uint64 `json:"refused,omitempty"`    // attempts that were refused in the protocol
-	Failed      uint64 `json:"failed,omitempty"`     // attempts that ended without being accepted or refused
+	Reset       uint64 `json:"reset,omitempty"`      // connections that ended by a reset
+	Reconnects  uint64 `json:"reconnects,omitempty"` // connections that replaced one that had ended
+	Refused     uint64 `json:"refused,omitempty"`    // attempts to connect that the other side refused by a message of the protocol
+	Failed      uint64 `json:"failed,omitempty"`     // attempts to connect that ended without being accepted or refused
 }
 
 // SideCounts are about what one end of a link did.
 type SideCounts struct {
-	Messages        uint64   `json:"messages"`                   // LNet messages that it sent
-	Bytes           uint64   `json:"bytes"`                      // bytes of their payloads
-	Keepalives      uint64   `json:"keepalives,omitempty"`       // NOOPs of keepalive
-	Restarts        uint64   `json:"restarts,omitempty"`         // how often it came back with another incarnation
-	ZeroCopy        ZeroCopy `json:"zero_copy"`                  // cookies of socklnd
-	CreditsReturned uint64   `json:"credits_returned,omitempty"` // credits of o2iblnd that it gave back
-	NoCredit        Stalls   `json:"no_credit"`                  // times without a credit of o2iblnd
-	TCP             TCP      `json:"tcp"`                        // what TCP did; nothing for RDMA
+	Messages        uint64   `json:"messages"`                   // LNet messages that this end sent
+	Bytes           uint64   `json:"bytes"`                      // payload bytes of the messages that this end sent
+	Keepalives      uint64   `json:"keepalives,omitempty"`       // NOOPs of keepalive that this end sent
+	Restarts        uint64   `json:"restarts,omitempty"`         // how often this end came back with another incarnation
+	ZeroCopy        ZeroCopy `json:"zero_copy"`                  // zero-copy cookies of socklnd that this end sent
+	CreditsReturned uint64   `json:"credits_returned,omitempty"` // credits of o2iblnd that this end gave back
+	NoCredit        Stalls   `json:"no_credit"`                  // times in which this end had no credit of o2iblnd
+	TCP             TCP      `json:"tcp"`                        // what TCP did for this end; zero for RDMA
 }
 
 // TCP is about what TCP did for one end. The counts of a connection are added when it ends, or when the
 // capture ends.
 type TCP struct {
-	Repeated    uint64        `json:"repeated"`       // segments that it sent again
-	Late        uint64        `json:"late"`           // segments that were captured after later ones
-	ZeroWindows uint64        `json:"zero_windows"`   // how often it closed its receive window
-	ZeroWindow  time.Duration `json:"zero_window_ns"` // for how long the window was closed, in total
+	Repeated    uint64        `json:"repeated"`       // segments that this end sent again
+	Late        uint64        `json:"late"`           // segments of this end that were captured after later ones
+	ZeroWindows uint64        `json:"zero_windows"`   // how often this end closed its receive window
+	ZeroWindow  time.Duration `json:"zero_window_ns"` // for how long this end's window was closed, in total
 }
 
 func (t *TCP) add(c capture.TCPCounts) {

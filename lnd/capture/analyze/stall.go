@@ -9,9 +9,9 @@ import (
 
 // Stalls are times in which a side could not send, because it had no credit.
 type Stalls struct {
-	Count   uint64        `json:"count"`      // number of such times
-	Total   time.Duration `json:"total_ns"`   // all times together
-	Longest time.Duration `json:"longest_ns"` // the longest of them
+	Count   uint64        `json:"count"`      // number of times without a credit
+	Total   time.Duration `json:"total_ns"`   // length of all these times together
+	Longest time.Duration `json:"longest_ns"` // length of the longest of these times
 }
 
 // stall is the stall of a side that goes on at present, if there is one.

@@ -178,7 +178,7 @@ func (t *table) forgetOpen() entry {
 	return t.entries[i]
 }
 
-// forgetAnswered gives up the operation that got its answer first.
+// forgetAnswered gives up the operation that was answered before all others.
 func (t *table) forgetAnswered() {
 	i := t.answered.first
 	k := t.entries[i].key

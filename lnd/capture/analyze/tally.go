@@ -15,8 +15,8 @@ type tally struct {
 	answered  uint64
 	failed    uint64
 	resent    uint64
-	repeated  uint64 // answers after the first one
-	forwarded uint64 // messages that were seen on another side of a router
+	repeated  uint64 // further answers to operations that had an answer
+	forwarded uint64 // messages that were seen before on the other side of a router
 	latency   histogram
 }
 
@@ -92,7 +92,7 @@ type Counts struct {
 	Resent     uint64  `json:"resent,omitempty"`    // messages that were sent again, on another connection or between other NIDs
 	Copies     uint64  `json:"copies,omitempty"`    // messages seen again on the same connection, without an answer of their own
 	Repeated   uint64  `json:"repeated,omitempty"`  // answers to operations that had one
-	Forwarded  uint64  `json:"forwarded,omitempty"` // messages that were seen on another side of a router, too
+	Forwarded  uint64  `json:"forwarded,omitempty"` // messages that were seen before on the other side of a router
 	Latency    Latency `json:"latency"`             // times to the answers
 }
 

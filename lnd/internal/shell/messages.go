@@ -47,7 +47,7 @@ func (m *Messages) Wait(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	m.signal() // pass the signal on to other waiters
+	m.signal() // drained has one value for all waiting goroutines: pass it on to the next one
 	return nil
 }
 

@@ -16,7 +16,7 @@ const (
 	trickle      = 10 * time.Second
 )
 
-// A Reason is why a driver refuses a connection or gives one up.
+// A Reason says why a driver refuses a connection or gives it up.
 type Reason interface {
 	comparable
 	String() string
@@ -35,7 +35,7 @@ type Peer interface {
 // ready; any goroutine may call it.
 type Warnings[R Reason, P Peer] struct {
 	mu      sync.Mutex
-	refused warned[R, P] // guarded by mu; any host can add to it
+	refused warned[R, P] // refused connections, which any host can cause; guarded by mu
 	failed  warned[R, P] // warnings about peers only; guarded by mu
 }
 

@@ -38,7 +38,7 @@ func TestWarnOnce(t *testing.T) {
 				ws.Failed(log, p, r, errors.New("end of stream"))
 			}
 			ws.Refused(log, r, netip.MustParseAddrPort("10.0.0.1:1000"), nil)
-			ws.Refused(log, r, netip.MustParseAddrPort("10.0.0.1:1001"), nil) // the same address as before, another port
+			ws.Refused(log, r, netip.MustParseAddrPort("10.0.0.1:1001"), nil) // the address is the same as before, only the port differs
 			ws.Refused(log, r, netip.AddrPort{}, errors.New("too many open files"))
 		}
 	}

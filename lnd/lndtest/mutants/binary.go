@@ -90,7 +90,7 @@ func merge(schemata map[string]*schema, number int, p patch) (bool, error) {
 	return true, nil
 }
 
-// one compiles a package with one mutant, which acts always.
+// one compiles a package with a single mutant, which is always active.
 func (b *build) one(p patch) (*binary, error) {
 	bin := &binary{dir: p.dir, chosen: []string{p.tests}}
 	return bin, b.compile(bin, p.files)
@@ -108,7 +108,7 @@ func packageName(files map[string]string) (string, error) {
 	return "", errors.New("no file")
 }
 
-// compile compiles the tests of bin's package with other texts for some files.
+// compile compiles the tests of bin's package. The map files has the texts that replace some of its files.
 func (b *build) compile(bin *binary, files map[string]string) error {
 	b.count++
 	dir := filepath.Join(b.dir, fmt.Sprint(b.count))

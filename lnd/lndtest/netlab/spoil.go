@@ -58,7 +58,7 @@ func (c *Cable) SetRate(h *Host, rate int64) {
 		}
 		if rate == 0 {
 			if err := netlink.QdiscDel(bucket); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) {
-				return err // ENOENT and EINVAL only mean that no limit was set
+				return err // ENOENT and EINVAL only mean that there was no limit to remove
 			}
 			return nil
 		}

@@ -60,8 +60,8 @@ func run(t *testing.T, f *scenario.File, level scenario.Level) *scenario.Result 
 	return res
 }
 
-// TestUnheard: the condition fails once one of the nodes has heard the rumour; other rumours
-// do not matter.
+// TestUnheard: the condition "unheard" fails once one of its nodes has heard its rumour. Other rumours do
+// not matter.
 func TestUnheard(t *testing.T) {
 	f, err := scenario.Parse("test", []byte(`protocol flood
 nodes 60

@@ -39,7 +39,7 @@ func TestMemory(t *testing.T) {
 		}
 		runtime.KeepAlive(c)
 		t.Logf("fanout %d: %d bytes, predicted %d", fanout, took, want)
-		if want -= 16 << 20; want < took*3/4 || want > took*2 { // small runs need 16 MB beside their nodes
+		if want -= 16 << 20; want < took*3/4 || want > took*2 { // the estimate includes 16 MB for what a small run needs besides its nodes
 			t.Errorf("fanout %d: %d bytes, predicted %d", fanout, took, want)
 		}
 	}

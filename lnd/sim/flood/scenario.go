@@ -72,8 +72,8 @@ func optional(a scenario.Arg) scenario.Arg {
 type network struct {
 	kit.Base
 	cfg    config
-	told   []rumours // by node: rumours that its present incarnation has heard
-	twice  int       // number of rumours that one incarnation heard again
+	told   []rumours // by node: rumours that its present incarnation knows
+	twice  int       // number of times that an incarnation reported a rumour which it knew before
 	all    rumours   // rumours that any node has heard
 	nodes  []*node
 	latest time.Duration // when a rumour was last heard

@@ -40,7 +40,7 @@ func (e Envelope) AppendUDP(b []byte, pieces ...[]byte) []byte {
 		b = append(b, p...)
 	}
 	sum := e.checksum(b[at:], ProtocolUDP)
-	if sum == 0 { // 0 would mean that there is none (RFC 768)
+	if sum == 0 { // a checksum of 0 would mean that there is none (RFC 768)
 		sum = 0xFFFF
 	}
 	binary.BigEndian.PutUint16(b[at+6:], sum)

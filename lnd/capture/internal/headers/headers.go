@@ -9,7 +9,7 @@ import (
 	"net/netip"
 )
 
-// The protocols above IP that are of interest.
+// The numbers of the protocols above IP that package capture reads.
 const (
 	ProtocolTCP      = 6
 	ProtocolUDP      = 17
@@ -29,7 +29,7 @@ type IP struct {
 	Protocol uint8      // protocol of what follows the header
 	ID       uint16     // identification; IPv6: 0
 	Header   []byte     // bytes of the header, without the extension headers of IPv6
-	Payload  []byte     // what follows, as far as it was captured
+	Payload  []byte     // bytes behind the header, as far as they were captured
 	Cut      bool       // the end of the packet was not captured
 }
 
@@ -161,7 +161,7 @@ type Packet struct {
 	IP  IP   // header of IP
 	TCP *TCP // segment; nil: none
 	UDP *UDP // datagram; nil: none
-	// Without TCP and UDP: a fragment of IP, or headers that cannot be read.
+	// If TCP and UDP are nil: the packet is a fragment of IP, or its headers cannot be read.
 	Fragment, Malformed bool
 	// Odd means a datagram behind which gopacket found something that it cannot read.
 	Odd bool

@@ -24,7 +24,7 @@ type output struct {
 // Counters of a line. Frames + Duplicated = Delivered + Lost + Overflowed +
 // the frames that are on the line.
 type Counters struct {
-	Frames     uint64 `json:"frames"`     // frames that the line took
+	Frames     uint64 `json:"frames"`     // frames that the line was given to transmit
 	Delivered  uint64 `json:"delivered"`  // frames that were delivered, copies included
 	Lost       uint64 `json:"lost"`       // frames that Plan.Loss lost
 	Overflowed uint64 `json:"overflowed"` // frames dropped because the queue was full

@@ -88,7 +88,7 @@ func (w *Wire) Counters(from End) Counters {
 // take, as it does while its interface is down.
 func (w *Wire) Refused(from End) uint64 { return w.lines[from].refused.Load() }
 
-// Close ends the wire and closes its devices. What is on it is lost.
+// Close ends the wire and closes its devices. Frames that are on the wire are lost.
 func (w *Wire) Close() error {
 	err := errors.Join(w.ends[A].Close(), w.ends[B].Close())
 	w.readers.Wait()

@@ -11,8 +11,8 @@ import (
 type Conn struct {
 	Ends [2]netip.Addr // addresses of the two sides; the sender of the REQ is first, if that is recorded
 	QPN  [2]ibta.QPN
-	PSN  [2]ibta.PSN // by side: PSN of its first request
-	MSN  [2]uint32   // by side: messages that it had completed as responder before the recording
+	PSN  [2]ibta.PSN // by side: PSN of the first request that it sends
+	MSN  [2]uint32   // by side: number of messages that it had received completely before the recording
 	MTU  int         // most payload bytes of a packet
 	// Adopted tells that the recording begins inside the connection.
 	Adopted bool

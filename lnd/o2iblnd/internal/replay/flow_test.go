@@ -25,13 +25,13 @@ type flow struct {
 	to        ibta.QPN // queue pair that the requests go to
 	back      ibta.QPN // queue pair that the RoCE ACKs go to
 	next      ibta.PSN
-	completed map[ibta.PSN]uint32 // number of complete messages after the packet with this PSN
+	completed map[ibta.PSN]uint32 // by PSN of a packet: number of messages that are complete with this packet
 	count     uint32              // number of messages so far
 	base      uint32              // MSN before the first message
 
 	acked   ibta.PSN         // PSN after that of the last packet that a RoCE ACK has acknowledged
 	must    ibta.PSN         // PSN after that of the last packet that requested a RoCE ACK
-	indexes map[ibta.PSN]int // index in the script of the packet with this PSN
+	indexes map[ibta.PSN]int // by PSN of a packet: its index in the script
 	sent    map[ibta.PSN][]byte
 	written follower
 }

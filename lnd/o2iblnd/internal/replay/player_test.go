@@ -46,9 +46,9 @@ type Player struct {
 	Elapsed func() time.Duration
 	Differences
 
-	// Counts of things that a node may do and that no recording has.
+	// Counts of events that a node may cause and that are in no recording.
 	Repeated int // number of packets that the node sent again
-	OwnAcks  int // ACKs that the player gave where none is recorded
+	OwnAcks  int // ACKs that the player sent although the recording has none in their place
 
 	mu    sync.Mutex // guards inbox
 	inbox []Datagram
@@ -57,7 +57,7 @@ type Player struct {
 	at    int // index of the next packet of the script
 	done  map[int]bool
 	begun int                 // index after that of the last packet for which Begin was called
-	since time.Duration       // when the packet before the next one was done
+	since time.Duration       // when the player came to the packet with the index at
 	host  map[ibta.QPN]*flow  // the host's requests to the node, by the node's queue pair
 	node  map[ibta.QPN]*flow  // requests of the node, by the host's queue pair
 	cms   []int               // indexes of the CM messages that the node has to send

@@ -81,7 +81,7 @@ func (t *transfer) finish(i int) {
 // Part is the place of a WRITE packet's bytes in a transfer.
 type Part struct {
 	Bits   uint64 // match bits of the PUT or GET
-	Offset int    // bytes of the transfer before those of the packet
+	Offset int    // number of bytes of the transfer before those of the packet
 }
 
 // Parts returns the places of all WRITE packets, by their frames.
