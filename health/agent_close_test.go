@@ -72,7 +72,7 @@ func (c *cluster) hangUp(i int) *error {
 	return err
 }
 
-// dialAgain makes a host that has no connection, or has closed it, a client.
+// dialAgain makes a host a client, if it has no connection or has closed the one that it had.
 func (c *cluster) dialAgain(t *testing.T, i int, attach []nid.NID) {
 	t.Helper()
 	c.hosts[i].Do(func() {

@@ -97,7 +97,7 @@ func (c *cluster) boot(h, _ *simlnd.Host) {
 	}
 }
 
-// wall returns the time of the wall clock.
+// wall returns the simulated time as a time of the wall clock, which servers use.
 func (c *cluster) wall() time.Time { return time.Unix(1e9, 0).Add(c.fabric.Now()) }
 
 func (c *cluster) run(d time.Duration) {
@@ -174,7 +174,8 @@ func TestAgents(t *testing.T) {
 	}
 }
 
-// wantRecords checks the records in the servers' stores.
+// wantRecords checks that each record in the servers' stores has the export data, the name and the
+// process of its client.
 func (c *cluster) wantRecords(t *testing.T) {
 	t.Helper()
 	for i, s := range c.stores {
@@ -186,7 +187,7 @@ func (c *cluster) wantRecords(t *testing.T) {
 	}
 }
 
-// loseClient kills a client: all servers forget it.
+// loseClient kills a client, and checks that all servers have evicted it after 20 s.
 func (c *cluster) loseClient(t *testing.T, last int) {
 	t.Helper()
 	left := last - servers
@@ -203,8 +204,8 @@ func (c *cluster) loseClient(t *testing.T, last int) {
 	}
 }
 
-// loseMaster kills a server, whose clients find another master, and starts it again: no client
-// is evicted. The client with index last is dead.
+// loseMaster kills a server, checks that its clients find another master, and starts it again. No
+// client is evicted. The client with index last is dead.
 func (c *cluster) loseMaster(t *testing.T, last int) {
 	t.Helper()
 	c.fabric.Kill(0)

@@ -9,11 +9,11 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// Drain begins draining if on is true, and ends it if on is false. While it lasts, all clients of
-// this server are asked to choose other masters, and the server takes no new ones. On the last
-// server that takes clients, Drain returns an [*Error] unless force is set, because the clients would
-// find no other master and stay. If Drain is called on two servers at once, it may succeed on both.
-// After Close the error is [ErrClosed].
+// Drain begins draining if on is true, and ends it if on is false. While this server drains, it asks
+// all its clients to choose other masters, and takes no new ones. On the last server that takes
+// clients, Drain returns an [*Error] unless force is set, because the clients would find no other
+// master and stay. If Drain is called on two servers at once, it may succeed on both. After Close the
+// error is [ErrClosed].
 func (a *ServerAgent) Drain(on, force bool) (err error) {
 	a.runner.Inspect(func() {
 		if on && !force {

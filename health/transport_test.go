@@ -13,7 +13,7 @@ import (
 	"ulnet/portals"
 )
 
-// sink is a driver that never finishes sending a message.
+// sink is a driver that keeps each message and never reports it as sent.
 type sink struct {
 	up   lnd.Upcalls
 	held []*lnd.Message

@@ -21,7 +21,8 @@ import (
 	"ulnet/health"
 )
 
-// verb is the first argument of a process that checks a database; the second one is the path.
+// verb is the first argument of a process that checks a database. The second argument is the path of
+// the database.
 const verb = "boltstore-check"
 
 // greeting is the first output of such a process. A process that does not print it is another
@@ -125,7 +126,7 @@ func inspect(path string) (records, tombstones int, err error) {
 		return 0, 0, errors.Join(err, tx.Rollback(), db.Close())
 	}
 	if err := sound(tx); err != nil {
-		return 0, 0, err // not closed: bbolt's own check still runs in its goroutine, and reads the database
+		return 0, 0, err // the database stays open: bbolt's own check still reads it in a goroutine
 	}
 	clients := make(map[health.ClientID]uint64)
 	err = scan(tx, func(key uint64, r health.Record) error {

@@ -60,7 +60,7 @@ func strace(t *testing.T, path string, rounds int, args ...string) (said []strin
 	return said, cmd.ProcessState, string(b)
 }
 
-// books are the results that the worker printed for each client.
+// books are the results of calls that the worker printed, for each client.
 type books struct {
 	incarnations map[int]uint64 // latest saved incarnation of each client; 0 after its removal
 	tombstones   map[int]uint64 // latest removed incarnation of each client

@@ -19,7 +19,7 @@ import (
 	"ulnet/lnd/lndtest/effort"
 )
 
-// whole returns the bytes of a database with some records.
+// whole returns the bytes of an undamaged database with the given number of records and one tombstone.
 func whole(t testing.TB, records int) []byte {
 	t.Helper()
 	path := dbPath(t)
@@ -38,7 +38,8 @@ func whole(t testing.TB, records int) []byte {
 	return used(b)
 }
 
-// edited returns the bytes of a database after f has changed it with bbolt.
+// edited returns the database b after f has changed it with bbolt: bbolt's own check then finds no
+// damage.
 func edited(t testing.TB, b []byte, f func(*bbolt.Tx) error) []byte {
 	t.Helper()
 	path := dbPath(t)

@@ -83,7 +83,7 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// sealed appends the checksum, so that the decoder examines the body.
+// sealed appends a valid checksum to the body of a record, so that the decoder examines the body.
 func sealed(body []byte) []byte {
 	b := append([]byte(nil), body...)
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))

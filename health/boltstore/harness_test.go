@@ -27,7 +27,7 @@ func id(n int) (c health.ClientID) {
 	return c
 }
 
-// record returns the record of an incarnation of client n.
+// record makes the record of client n in an incarnation.
 func record(n int, incarnation uint64) health.Record {
 	r := health.Record{
 		Client: id(n), Incarnation: incarnation, Master: master, Epoch: uint32(n), Name: fmt.Sprintf("host%d", n),

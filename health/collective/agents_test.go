@@ -12,7 +12,7 @@ import (
 	"ulnet/lnet/lnetsim"
 )
 
-// watched is a cluster of servers with one client.
+// watched is a cluster of servers that watch over one client.
 type watched struct {
 	*servers
 	agents []*health.ServerAgent

@@ -12,7 +12,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// anAnswer has every field set; golden is its encoding.
+// anAnswer has a value in every field.
 var anAnswer = Answer{
 	Absent: []nid.NID{nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@tcp")},
 	Reply:  wire.Reply{Evicted: 3, Unknown: 4, Exceptions: []wire.Exception{{Index: 5, Code: health.Newer, Incarnation: 6}}},

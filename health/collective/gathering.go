@@ -43,8 +43,8 @@ func (g *gathering) merge(a *Answer) {
 	g.answer.Reply.Merge(a.Reply)
 }
 
-// with returns the answers of the children, merged with this server's own answer. If own is not
-// an answer, this server is listed as absent.
+// with returns the answers of the children, merged with this server's own answer. If own does not parse
+// as an answer, this server is listed as absent.
 func (g *gathering) with(self nid.NID, own []byte) []byte {
 	a := Answer{}
 	var err error

@@ -22,7 +22,8 @@ const (
 	fewGroups  = 3 // number of other groups that a server keeps at most
 )
 
-// server is a simulated server. The test sets how it answers evictions.
+// server is a simulated server with a Broadcaster. The test sets how the server answers requests to
+// evict clients.
 type server struct {
 	host   *simlnd.Host
 	table  *portals.Table
@@ -183,7 +184,7 @@ func (s *servers) discover(i int, alive bool, by ...int) {
 	}
 }
 
-// view is a discovery whose result the test sets. All servers are alive at first.
+// view is a health.View whose answers the test sets. All servers are alive at first.
 type view struct {
 	s       *servers
 	dead    map[nid.NID]bool

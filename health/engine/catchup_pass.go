@@ -2,12 +2,12 @@ package engine
 
 import "ulnet/health/wire"
 
-// A server that evicts an orphan does not notify other servers. When this server learns of the
-// orphan's tombstone, it may just have answered a third server's question for tombstones. The third
-// server asks only the servers from which it was cut off, and so would not learn of this
-// tombstone. Therefore this server answers the third server's question again. After a partition, either all
-// servers then refuse an incarnation or none does. Other evictions were broadcast to all servers
-// that were not cut off.
+// A server that evicts an orphan does not notify other servers, so this server may learn of the
+// orphan's tombstone only by asking for tombstones itself. Just before that, it may have answered the
+// same question of a third server, without this tombstone. The third server asks only the servers from
+// which it was cut off, and so would not learn of the tombstone. Therefore this server sends the third
+// server its answer again. After a partition, either all servers then refuse an incarnation or none
+// does. Other evictions were broadcast to all servers that were not cut off.
 
 // lately is the number of ticks after a server's question during which this server still sends
 // it the tombstones that it learns.

@@ -111,10 +111,11 @@ func TestAskBack(t *testing.T) {
 	h.want("tombstones-reply")
 }
 
-// TestDigestToWhoWasAway: CH-33, CH-65, goal G-CH-6: a server that asks for tombstones was cut
-// off or has just started, and may have evicted its clients. At the next tick this server asks
-// the other one to confirm those clients, instead of waiting up to T_evict for the next digest.
-// That holds even if discovery did not report the other server as dead.
+// TestDigestToWhoWasAway: CH-33, CH-65, goal G-CH-6: another server asks this one for tombstones,
+// because it was cut off or has just started. It may have evicted clients whose master it was. So at
+// the next tick this server asks it to confirm those of these clients that are connected here, instead
+// of waiting up to T_evict for the next digest. That holds even if discovery did not report the other
+// server as dead.
 func TestDigestToWhoWasAway(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-65", "G-CH-6")
 	h := newHarness(t, nil)

@@ -64,7 +64,7 @@ func TestFarewell(t *testing.T) {
 	}
 }
 
-// to0 returns the server that got the farewell with the sequence number of m.
+// to0 returns the server to which the client sent m, one of its farewells.
 func (h *clientHarness) to0(m wire.Message) (to nid.NID) {
 	for _, f := range h.c.farewells {
 		if f.sequence == m.Sequence {

@@ -82,7 +82,7 @@ func TestNodeOutlivesMaster(t *testing.T) {
 	}
 }
 
-// count adds the number of pings in the latest step to the counter.
+// count adds to *pings the number of pings that the client sent in the latest step.
 func (h *clientHarness) count(pings *int) {
 	for _, m := range h.sent {
 		if m.Kind == wire.Ping {

@@ -246,7 +246,7 @@ func TestHostileMessages(t *testing.T) {
 	}
 }
 
-// claimKeys returns keys made from the given texts.
+// claimKeys returns keys whose bytes are the given texts.
 func claimKeys(t *testing.T, texts ...string) keyring.Keys {
 	t.Helper()
 	var list [][]byte

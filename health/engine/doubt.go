@@ -7,12 +7,12 @@ import (
 	"ulnet/health/wire"
 )
 
-// In an asymmetric partition a server can hear the other servers and keep its quorum, while they
-// do not hear it. A client may then have chosen this server as its master while the others
-// evicted the client. Afterwards they report a tombstone that belongs to an earlier choice of
-// the client, and may be about to withdraw it. So this server asks all others for their
-// tombstones. If more than half of the servers have had the tombstone for T_evict, this server
-// evicts the client (CH-33). If not, the client stays.
+// In an asymmetric partition a server can hear the other servers and keep its quorum, while they do not
+// hear it. A client may then have chosen this server as its master while the others evicted the client.
+// After the partition, the others report a tombstone that belongs to an earlier choice of the client,
+// and may be about to withdraw it. So this server asks all others for their tombstones. If more than
+// half of the servers have had the tombstone for T_evict, this server evicts the client (CH-33). If
+// not, the client stays.
 
 // doubts are the clients that are connected here although other servers have a tombstone, which
 // belongs to an earlier choice of a master than the connection.

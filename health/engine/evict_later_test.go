@@ -8,10 +8,10 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestEvictionOfLaterIncarnation: CH-11, CH-A20: a master evicts an incarnation that is not
-// connected here, while an earlier one still is, under another master. The server adds a
-// tombstone, so that the evicted incarnation cannot connect here after all other servers have
-// evicted it. The earlier incarnation stays until its own master evicts it, even if this server
+// TestEvictionOfLaterIncarnation: CH-11, CH-A20: a server has a connection of a client. The client's
+// later incarnation, which is not connected here and has another master, is evicted by that master. The
+// server adds a tombstone, so that the evicted incarnation cannot connect here after all other servers
+// have evicted it. The earlier incarnation stays until its own master evicts it, even if this server
 // restarts.
 func TestEvictionOfLaterIncarnation(t *testing.T) {
 	spec.Covers(t, "CH-11", "CH-A20")

@@ -16,7 +16,7 @@ type members struct {
 
 type member struct {
 	id        nid.NID
-	listed    bool          // the server is on the list of servers; other servers once were on it, or old records name them
+	listed    bool          // the server is on the list of servers; servers that were on it before, or that old records name, have an entry, too
 	alive     bool          // the latest report of discovery about the server was that it is alive
 	known     bool          // discovery has reported the server at least once
 	away      bool          // the server has reported that it was cut off, and must be asked about its clients

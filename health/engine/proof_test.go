@@ -16,7 +16,7 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// testKeys returns keys made of letters; the first letter is the key that signs.
+// testKeys returns a key for each letter. The first letter is the key that signs.
 func testKeys(t *testing.T, letters string) keyring.Keys {
 	t.Helper()
 	var list [][]byte

@@ -24,8 +24,8 @@ func (q *quorum) begin(s *Server) {
 	q.since, q.grace = s.now, max(s.cfg.Quorum, s.cfg.Orphan)
 }
 
-// is applies a report of discovery. A loss of the quorum counts from when discovery is sure of
-// it.
+// is applies a report of discovery. The time without a quorum is measured from when discovery is sure
+// of the loss.
 func (q *quorum) is(s *Server, have, unsure bool) {
 	if unsure != q.unsure {
 		q.unsure = unsure

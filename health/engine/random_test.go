@@ -206,7 +206,7 @@ func (w *world) history() {
 	}
 }
 
-// told counts the servers with a tombstone of the incarnation that c describes.
+// told counts the servers with a tombstone that refuses the incarnation in c.
 func told(buried []map[wire.ClientID]uint64, c ClientInfo) (n int) {
 	for _, over := range buried {
 		if over[c.Client] >= c.Incarnation {

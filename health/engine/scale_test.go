@@ -14,7 +14,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// crowd is a server with a great number of clients.
+// crowd steps one server that has a great number of clients.
 type crowd struct {
 	s    *Server
 	now  time.Duration

@@ -58,7 +58,8 @@ func newHarness(t *testing.T, change func(*ServerConfig)) *harness {
 	return h
 }
 
-// step steps the server. Records that it saves are durable at once.
+// step steps the server with an input, and again with the answers to the effects of that step: each
+// record is durable at once, and the transport has received nothing from a node.
 func (h *harness) step(in ServerInput) {
 	h.t.Helper()
 	h.effects = nil
@@ -93,7 +94,8 @@ func (h *harness) one(in ServerInput) {
 	}
 }
 
-// message delivers a message of the client or of a server.
+// message delivers a message to the server. If the message is about a client and names none, it is
+// about the test's client.
 func (h *harness) message(from nid.ProcessID, m wire.Message) {
 	h.t.Helper()
 	if !m.Client.IsValid() && !m.Kind.BetweenServers() {
@@ -121,7 +123,7 @@ func (h *harness) answerTombstones() {
 	h.effects = kept
 }
 
-// connect delivers a connect of the client.
+// connect delivers a connect of the test's client.
 func (h *harness) connect(incarnation uint64, master nid.NID, epoch uint32) {
 	h.t.Helper()
 	h.message(host, wire.Message{Kind: wire.Connect, Incarnation: incarnation, Server: master, Epoch: epoch, Sequence: 9, Name: []byte("host")})
@@ -206,7 +208,7 @@ func (h *harness) last(k wire.Kind) wire.Message {
 	return wire.Message{}
 }
 
-// state returns the state of the client's connection.
+// state returns the state of the connection of the test's client.
 func (h *harness) state() string {
 	info, ok := h.s.Client(testClient)
 	if !ok {

@@ -86,8 +86,8 @@ func (c *client) count(k ClientEventKind) (n int) {
 	return n
 }
 
-// doubt makes every client use all its connections, so that it notices which of them no longer
-// exist.
+// doubt makes every client ask each server to which it is connected whether it still is, as a program
+// does after a failed request.
 func (w *world) doubt() {
 	for _, c := range w.clients {
 		for _, id := range c.m.Status().Attached {

@@ -210,7 +210,8 @@ func (s *server) broadcast(id uint64, data []byte) {
 	w.after(400*time.Millisecond, finish)
 }
 
-// poll is one round of discovery at a server.
+// poll is one round of discovery at a server: it reports to the server which others have died or
+// returned, and whether there is a quorum.
 func (w *world) poll(s *server) {
 	w.after(200*time.Millisecond, func() { w.poll(s) })
 	if !s.up || s.stopped {

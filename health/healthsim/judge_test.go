@@ -43,7 +43,7 @@ func (s suspicion) later() {
 	}
 }
 
-// hears passes to the checker that the client was told of its eviction.
+// hears passes to the checker an event by which the client was told that it was evicted.
 func (s suspicion) hears() {
 	s.clientTold(suspected, &health.ClientEvent{Kind: health.Evicted, Server: simlnd.NID(0), Incarnation: suspectedIncarnation})
 }

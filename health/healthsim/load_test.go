@@ -14,14 +14,16 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// flat is a network like that of a machine room: a latency of 0.5 to 1.5 ms, and no loss.
+// flat returns the topology of a network like that of a machine room: a latency of 0.5 to 1.5 ms, and
+// no loss.
 func flat() *sim.Flat {
 	return &sim.Flat{Link: link.Quality{
 		Latency: link.Dist{Base: time.Millisecond, Spread: 500 * time.Microsecond, Shape: link.Uniform},
 	}}
 }
 
-// standard is a network with the defaults of scenarios. Its clients connect to all servers.
+// standard returns the configuration of a network with the defaults of scenarios. Its clients connect
+// to all servers.
 func standard(servers, clients int) config {
 	return config{
 		Network: scenario.Network{Nodes: servers + clients, Seed: 1, Topology: flat()},
@@ -50,8 +52,8 @@ func holds(t *testing.T, n *network, want bool, condition string, args ...string
 	}
 }
 
-// idle is a network without a disk in which all clients are connected. The first client begins after
-// 2 s, the others within a ping interval, so that pings are spread.
+// idle returns a network without disks in which all clients are connected. The first client begins
+// after 2 s, the others within a ping interval after that, so that pings are spread.
 func idle(t *testing.T, servers, clients, attach int) *network {
 	t.Helper()
 	cfg := standard(servers, clients)

@@ -175,7 +175,7 @@ func (p *plan) drain() {
 	}
 }
 
-// some draws at least one node, at random, from the nodes below a number.
+// some draws at random from the indexes below of, at least one.
 func (p *plan) some(of int) (list []int) {
 	for k := range of {
 		if p.IntN(3) == 0 {
@@ -188,7 +188,7 @@ func (p *plan) some(of int) (list []int) {
 	return list
 }
 
-// nodes formats a set of nodes for a scenario.
+// nodes formats indexes of nodes for a scenario, where nodes are counted from 1.
 func nodes(list []int) string {
 	words := make([]string, len(list))
 	for i, k := range list {

@@ -25,10 +25,10 @@ type plan struct {
 	apart   time.Duration   // time at which the latest partition ends
 }
 
-// later draws a time after p.at.
+// later draws a time that is between a and b after p.at.
 func (p *plan) later(a, b time.Duration) time.Duration { return p.at + p.Between(a, b) }
 
-// clientNode returns the number of a client's node.
+// clientNode returns the number of the node of client k in a scenario, where nodes are counted from 1.
 func (p *plan) clientNode(k int) int { return p.servers + 1 + k }
 
 // begin writes the settings that plans share.
