@@ -96,14 +96,14 @@ func TestWatchCoalesces(t *testing.T) {
 	}
 }
 
-// told records the calls of a watcher's function.
+// told records the calls of a function that is given to Watch.
 type told struct {
 	latest    map[nid.NID]uint64
 	calls     int
 	last      int // number of participants whose 51st death, the last one, was reported
 	want      int
 	backwards bool
-	all       chan struct{} // closed when all participants are known to the watcher
+	all       chan struct{} // closed when the function has been called for each participant
 }
 
 func newTold(n int) *told {

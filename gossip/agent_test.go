@@ -12,7 +12,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// cluster has agents on simulated hosts.
+// cluster has an agent on each of its simulated hosts.
 type cluster struct {
 	t      *testing.T
 	fabric *simlnd.Fabric
@@ -21,7 +21,7 @@ type cluster struct {
 	log    []change
 }
 
-// change records one call of a watcher's function at a node.
+// change is one call of the function that a node has given to Watch.
 type change struct {
 	at       time.Duration
 	node     sim.NodeID

@@ -316,7 +316,7 @@ func TestProgramsOfParticipants(t *testing.T) {
 	}
 }
 
-// keysOf returns a key for each word. The bytes of the key begin with the word.
+// keysOf returns a key for each word, which begins with the bytes of the word.
 func keysOf(t testing.TB, words ...string) keyring.Keys {
 	t.Helper()
 	var keys [][]byte
@@ -330,7 +330,7 @@ func keysOf(t testing.TB, words ...string) keyring.Keys {
 	return k
 }
 
-// signed returns the first ping of the first of two participants, signed with keys.
+// signed returns a ping, signed with keys, from participant 0 to participant 1.
 func signed(t testing.TB, keys keyring.Keys) []byte {
 	t.Helper()
 	m, err := engine.New(engine.Config{Interval: interval, ColdStart: true, Keys: keys}, testList(t, 2), 0)

@@ -48,7 +48,7 @@ func young(n, sender int) []byte {
 	return ages
 }
 
-// refused reports whether an error is about parameters or a list.
+// refused reports whether an error refuses parameters or a list: an *Error without NIDs.
 func refused(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && len(e.NIDs) == 0
@@ -68,7 +68,7 @@ type station struct {
 	log   bytes.Buffer
 }
 
-// testNI is an NI of a station.
+// testNI is an NI of a station. The test is its driver.
 type testNI struct {
 	id   nid.NID
 	up   lnd.Upcalls
@@ -79,7 +79,7 @@ type testNI struct {
 	recv []*lnd.Delivery
 }
 
-// sentPut is a PUT as recorded in the tap.
+// sentPut is what a testNI records in its tap about a PUT.
 type sentPut struct {
 	from, to nid.NID
 	cmd      lnetwire.PutCmd
@@ -160,7 +160,7 @@ func (s *station) stop() {
 	}
 }
 
-// delivery begins the arrival of a PUT.
+// delivery returns a PUT that arrives: its header, without its payload.
 func (s *station) delivery(from nid.NID, bits uint64, size int) *lnd.Delivery {
 	d := &lnd.Delivery{From: nid.ProcessID{NID: from, PID: nid.LustrePID}}
 	d.Header = lnetwire.Header{
@@ -171,7 +171,7 @@ func (s *station) delivery(from nid.NID, bits uint64, size int) *lnd.Delivery {
 	return d
 }
 
-// parse passes a delivery to the node, and returns the answer.
+// parse passes the header of a PUT to the node, and returns the node's answer, such as lnd.Accept.
 func (s *station) parse(d *lnd.Delivery) lnd.Answer {
 	s.t.Helper()
 	v, err := s.nis[0].up.Parse(d)
@@ -181,7 +181,7 @@ func (s *station) parse(d *lnd.Delivery) lnd.Answer {
 	return v
 }
 
-// arrive delivers a PUT as a whole.
+// arrive passes a PUT with its payload to the node.
 func (s *station) arrive(from nid.NID, bits uint64, data []byte) {
 	s.t.Helper()
 	d := s.delivery(from, bits, len(data))
@@ -192,7 +192,7 @@ func (s *station) arrive(from nid.NID, bits uint64, data []byte) {
 	s.nis[0].up.Delivered(d, nil)
 }
 
-// ping returns a ping of participant i with our parameters.
+// ping returns a ping of participant i with the parameters and the clock of the station's agent.
 func (s *station) ping(i int) []byte {
 	var clock uint64
 	s.agent.runner.Inspect(func() { clock = s.agent.m.Clock() })

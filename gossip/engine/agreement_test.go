@@ -39,7 +39,7 @@ func TestParamsRide(t *testing.T) {
 	}
 }
 
-// spoil are the ways in which parameters can differ.
+// spoil has functions that change one parameter of a header to a wrong value.
 var spoil = map[string]func(*wire.Header){
 	"interval": func(h *wire.Header) { h.Interval = 300 * time.Millisecond },
 	"digest":   func(h *wire.Header) { h.Digest[7]++ },

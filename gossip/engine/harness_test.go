@@ -69,7 +69,7 @@ func (h *harness) step(in Input) {
 	}
 }
 
-// cycles lets some cycles pass, one step each, and returns all events.
+// cycles lets n gossip cycles pass without a message, and returns the events of all of them.
 func (h *harness) cycles(n int) (events []Event) {
 	h.t.Helper()
 	for range n {
@@ -80,7 +80,8 @@ func (h *harness) cycles(n int) (events []Event) {
 	return events
 }
 
-// header returns the header of a peer with our parameters and clock.
+// header returns a header as a peer would send it: it has the length of the machine's list and the
+// machine's clock, and no parameters.
 func (h *harness) header() wire.Header {
 	return wire.Header{N: uint32(h.list.Len()), Clock: h.m.Clock()}
 }
@@ -91,13 +92,13 @@ func (h *harness) ping(from int, header wire.Header, ages ...byte) {
 	h.step(Input{Kind: Ping, From: h.list.NID(from), Data: append(header.AppendTo(nil), ages...)})
 }
 
-// reply delivers a reply with a body.
+// reply delivers a reply with the given body. from is the index of its sender.
 func (h *harness) reply(from int, header wire.Header, body ...byte) {
 	h.t.Helper()
 	h.step(Input{Kind: Reply, From: h.list.NID(from), Data: append(header.AppendTo(nil), body...)})
 }
 
-// params adds our parameters to a header.
+// params adds the machine's own parameters to a header.
 func (h *harness) params(header wire.Header) wire.Header {
 	header.Flags |= wire.FlagParams
 	header.Interval, header.Digest = interval, h.list.Digest()
@@ -118,7 +119,7 @@ func (h *harness) sent(reply bool) (wire.Header, []byte) {
 	return header, body
 }
 
-// kinds returns the kinds of events.
+// kinds returns the kind of each event.
 func kinds(events []Event) (k []EventKind) {
 	for _, e := range events {
 		k = append(k, e.Kind)
@@ -136,7 +137,7 @@ func young(n, sender int) []byte {
 	return ages
 }
 
-// set sets the first ages of the machine.
+// set replaces the machine's ages of the first participants.
 func (h *harness) set(ages ...byte) {
 	copy(h.m.ages.bytes, ages)
 	h.m.health.changed = true

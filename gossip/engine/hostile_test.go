@@ -13,7 +13,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// hostile returns a cluster of n nodes that have run for a while, with the given clock.
+// hostile returns a cluster of n nodes that began with the given clock and have run for a while.
 func hostile(t *testing.T, n int, clock uint64) *troubled {
 	t.Helper()
 	c := &troubled{t: t, rng: rand.New(rand.NewPCG(uint64(n), clock)), old: testList(t, n)}
@@ -41,7 +41,7 @@ func (c *troubled) forge(to, from int, clock uint64) {
 	c.step(c.nodes[to], Input{Kind: Ping, From: c.nodes[from].id, Data: append(h.AppendTo(nil), ages...)})
 }
 
-// honest checks that all nodes consider all others alive, and have clocks in step.
+// honest checks that all nodes consider all others alive, and that their clocks are in step.
 func (c *troubled) honest(when string) {
 	c.t.Helper()
 	low, high := uint64(1<<63), uint64(0)
@@ -76,7 +76,8 @@ func (c *troubled) again(node int) {
 	c.honest("after the restart of the victim")
 }
 
-// extremes returns clocks that an adversary would send to a node with a given clock.
+// extremes returns clocks that an attacker would put into forged messages to a node with the given
+// clock.
 func extremes(clock uint64) []uint64 {
 	return []uint64{
 		1<<64 - 1, 1 << 63, 1 << 62, maxClock, maxClock - 1, maxClock - 2, clock + maxJump + 1, clock + maxJump,

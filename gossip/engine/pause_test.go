@@ -10,7 +10,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// meet delivers a ping of each participant in turn for some cycles.
+// meet lets some cycles pass. In each of them it delivers pings of every second participant, which show
+// that all others are alive.
 func (h *harness) meet(cycles int) (events []Event) {
 	h.t.Helper()
 	n := h.list.Len()

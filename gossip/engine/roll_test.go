@@ -26,7 +26,7 @@ func (h *harness) stage(l *List) {
 	h.step(Input{Kind: Stage, List: l, Self: l.Index(h.list.NID(h.m.self))})
 }
 
-// in returns a header about another list, with parameters or without.
+// in returns a header of a message that uses the list l, with parameters or without.
 func (h *harness) in(l *List, params bool) wire.Header {
 	header := wire.Header{N: uint32(l.Len()), Clock: h.m.Clock()}
 	if params {
@@ -35,7 +35,7 @@ func (h *harness) in(l *List, params bool) wire.Header {
 	return header
 }
 
-// hear delivers a ping of a participant, in the order of a list.
+// hear delivers a ping that uses the list l, from a participant in that list.
 func (h *harness) hear(l *List, from nid.NID, header wire.Header) {
 	h.t.Helper()
 	h.step(Input{Kind: Ping, From: from, Data: append(header.AppendTo(nil), young(l.Len(), l.Index(from))...)})

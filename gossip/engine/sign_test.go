@@ -13,7 +13,7 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// keysOf returns a key for each word. The bytes of the key begin with the word.
+// keysOf returns a key for each word, which begins with the bytes of the word.
 func keysOf(t testing.TB, words ...string) keyring.Keys {
 	t.Helper()
 	var keys [][]byte
@@ -27,7 +27,7 @@ func keysOf(t testing.TB, words ...string) keyring.Keys {
 	return k
 }
 
-// signed returns the first ping of participant self, signed with keys, to another participant.
+// signed returns the first ping, signed with keys, that participant self sends to participant to.
 func signed(t testing.TB, n, self, to int, keys keyring.Keys) []byte {
 	t.Helper()
 	h := newHarness(t, n, self, func(c *Config) { c.Keys = keys })

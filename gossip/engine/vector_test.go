@@ -10,7 +10,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// vectorOf returns a vector with these entries.
+// vectorOf returns a vector that has the given ages.
 func vectorOf(ages ...byte) ageVector {
 	v := newAgeVector(len(ages))
 	copy(v.bytes, ages)

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// act is something that is done to nodes or links at a time.
+// act is something that happens to nodes or links at a given time.
 type act struct {
 	at time.Duration
 	do func(*faults)

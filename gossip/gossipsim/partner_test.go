@@ -22,7 +22,7 @@ func TestPartners(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var counts [nodes][nodes]int // how often each partner was drawn, by the previous partner
+	var counts [nodes][nodes]int // counts[i][k]: how often a node pinged k just after i
 	var out engine.Output
 	last, now := 0, m.Step(0, engine.Input{}, &out)
 	for range draws {
