@@ -78,8 +78,8 @@ func buildLnetdump(ctx context.Context) (*compiled, error) {
 
 // analysisUsage is what one run of lnetdump took.
 type analysisUsage struct {
-	cpu      float64 // seconds
-	resident float64 // MiB, at most
+	cpu      float64 // CPU time in seconds
+	resident float64 // largest resident memory, in MiB
 }
 
 // analyzeOnce runs lnetdump --analyze, and returns an error unless lnetdump has found the PUTs and their
@@ -120,7 +120,7 @@ func peakMemory(pid int) (end func() float64) {
 		tick := time.NewTicker(5 * time.Millisecond)
 		defer tick.Stop()
 		for {
-			text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // empty when the process has ended
+			text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // empty after an error: the process has ended
 			if _, rest, ok := bytes.Cut(text, []byte("VmHWM:")); ok {
 				var kib float64
 				if _, err := fmt.Sscan(string(rest), &kib); err == nil {

@@ -67,7 +67,7 @@ const (
 func (c *bulkCapture) frame(side int, flags byte, data []byte) {
 	c.frames++
 	b := binary.LittleEndian.AppendUint32(nil, 1_800_000_000+c.frames/100_000)
-	b = binary.LittleEndian.AppendUint32(b, c.frames%100_000*10) // a packet each 10 microseconds
+	b = binary.LittleEndian.AppendUint32(b, c.frames%100_000*10) // time stamps differ by 10 microseconds from packet to packet
 	length := uint32(14 + 20 + 32 + len(data))
 	b = binary.LittleEndian.AppendUint32(b, length)
 	b = binary.LittleEndian.AppendUint32(b, length)

@@ -13,7 +13,7 @@ func TestBestOf(t *testing.T) {
 		name  string
 		least bool
 		first float64 // ratio of the first line; that of the second is 2
-		want  []bool  // the field free of each line
+		want  []bool  // the wanted value of the field free of each line
 	}{
 		{"the second is higher", true, 1, []bool{true, false}},
 		{"the second is lower", true, 3, []bool{false, true}},

@@ -58,7 +58,7 @@ const (
 	setter   = 0 // the node that writes an attribute
 	victim   = 1 // the node that is killed
 	leaver   = 2 // the node that leaves
-	silenced = 3 // the node that is stopped for ever
+	silenced = 3 // the node that is stopped by SIGSTOP and never continued
 	writes   = 3
 )
 

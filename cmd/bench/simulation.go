@@ -34,7 +34,7 @@ type writer struct {
 	pcg   rand.PCG
 	nodes uint64
 	next  time.Duration
-	read  byte // sum of the received bytes
+	read  byte // sum of one byte of each received message, which the next message carries, so that messages are really read
 }
 
 // Step implements machine.Machine.

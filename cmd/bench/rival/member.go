@@ -42,7 +42,7 @@ type News struct {
 	At    time.Time // time of the event, by the wall clock
 	Kind  Change    // what happened to Node
 	Node  int       // index of the node that the event is about
-	Value string    // with Attribute: value of the attribute
+	Value string    // if Kind is Attribute: new value of the attribute
 }
 
 // Change is a kind of event about a node.

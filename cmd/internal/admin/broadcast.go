@@ -19,16 +19,16 @@ const Grace = time.Second
 // Order is a broadcast to be sent.
 type Order struct {
 	Verb   Verb   // verb of the request to be sent
-	Action string // with Run: name of the action to run
-	Text   []byte // with Text: the text to digest; with Run: standard input; with Clients: the question
-	Room   int    // with Clients: largest size of an answer in bytes
+	Action string // with the verb Run: name of the action to run
+	Text   []byte // with the verb Text: the text to digest; with Run: standard input of the action; with Clients: the question
+	Room   int    // with the verb Clients: largest size of an answer in bytes
 	Bulk   []byte // bulk data to be sent; nil: there are none
 	Live   bool   // send to the live members alone
 	// Carry sends Bulk to the members in another way before the request, and reports whether it
 	// has. Members that have received Bulk in this way do not fetch it. May be nil.
 	Carry func(ctx context.Context, id ID, bulk []byte) bool
-	// Timeout is how long a member may work on the request. The time of messages in the tree comes
-	// on top, see scoll.Config.RTT.
+	// Timeout is how long a member may work on the request. Package scoll adds the time that messages need in the
+	// tree, see scoll.Config.RTT.
 	Timeout time.Duration
 }
 

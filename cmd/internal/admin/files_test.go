@@ -43,7 +43,7 @@ func TestFilesLeft(t *testing.T) {
 	if got := names(t, path); len(got) != 4 {
 		t.Errorf("beside a daemon that lives: %v", got)
 	}
-	killed.close() // closes the lock, as the system does when a process is killed
+	killed.close() // releases the lock of the folder, as the system does when it kills the process that holds the lock
 	New(Config{Dir: path}).Close()
 	if got := names(t, path); !slices.Equal(got, []string{"other", filePrefix + "folder", lockName}) {
 		t.Errorf("%v is left", got)

@@ -20,7 +20,7 @@ const (
 type gathering struct {
 	request Request
 	t1      int64       // when this node forwarded the request, by its clock
-	before  collections // with Tracing: garbage collections before the request was forwarded
+	before  collections // with the verb Tracing: garbage collections before the request was forwarded
 
 	mu       sync.Mutex
 	children []fromChild // answers of the children, and of members below them that children passed on; guarded by mu

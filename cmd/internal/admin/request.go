@@ -68,8 +68,8 @@ type Request struct {
 	ID      ID     // id of the broadcast
 	Answer  uint32 // largest size of a member's answer, in bytes
 	Limit   uint32 // time limit of an action in ms
-	Name    string // with Run: name of the action
-	Text    []byte // with Text: the text to digest; with Run: standard input; with Clients: the question
+	Name    string // with the verb Run: name of the action
+	Text    []byte // with the verb Text: the text to digest; with Run: standard input of the action; with Clients: the question
 }
 
 const (

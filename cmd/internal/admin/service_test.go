@@ -206,8 +206,8 @@ func TestLongAnswers(t *testing.T) {
 	}
 }
 
-// TestOtherVersions: SC-159: a member that does not know a request's version
-// forwards it, gathers the answers, and answers with its own version.
+// TestOtherVersions: SC-159: a member that does not know a request's version forwards the request, gathers the
+// answers, and answers itself with the version that it knows.
 func TestOtherVersions(t *testing.T) {
 	spec.Covers(t, "SC-159")
 	s := newServers(t, 8, nil)

@@ -121,11 +121,11 @@ func (s *Spec) idsIn(body string) []string {
 	}
 }
 
-// danglingSections reports sections that are in none of the documents. If no document is named
-// before a section, and the text is itself one of the specifications, the document is own, the
-// name of the text.
+// danglingSections reports references to sections that no document has. If a reference names no document, and the
+// text is itself one of the specifications, the reference is to a section of this specification, whose name is the
+// argument own.
 func (s *Spec) danglingSections(body, own string, report func(what, why string)) {
-	last := "" // the document that was named with the previous section
+	last := "" // the document that the previous reference named, which also counts for a list such as "lnet-wire §6.4, §6"
 	for _, at := range sectionName.FindAllStringSubmatchIndex(body, -1) {
 		number := strings.TrimRight(body[at[2]:at[3]], ".")
 		before := body[max(0, at[0]-80):at[0]]

@@ -8,8 +8,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestCleanText: secrets behind a name that says so, in a URL or in a header are taken out, and the
-// rest of the text stays.
+// TestCleanText: a secret is taken out if it follows a name such as token, or if it stands in a URL or in a header.
+// The rest of the text stays.
 func TestCleanText(t *testing.T) {
 	spec.Covers(t, "OP-45")
 	var c cleaner

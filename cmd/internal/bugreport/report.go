@@ -51,7 +51,7 @@ type Index struct {
 // File is a file of a report.
 type File struct {
 	Name  string `json:"name"`          // path in the archive, below its folder
-	Bytes int    `json:"bytes"`         // length
+	Bytes int    `json:"bytes"`         // length of the file in the archive
 	Cut   bool   `json:"cut,omitempty"` // the file has only a part of the text
 
 	text []byte
@@ -60,7 +60,7 @@ type File struct {
 // Missing is something that a report should have and does not.
 type Missing struct {
 	What string `json:"what"` // name of the missing file, or a description of what is missing
-	Why  string `json:"why"`  // the reason
+	Why  string `json:"why"`  // why it is missing
 }
 
 // Report is a collection of files.

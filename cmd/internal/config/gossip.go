@@ -34,9 +34,9 @@ type Gossip struct {
 	DeadFactor int           // dead_factor: see gossip.Config.DeadFactor
 	DeadSlack  int           // dead_slack: see gossip.Config.DeadSlack
 	Obsolete   int           // obsolete: see gossip.Config.Obsolete; 0: depends on the number of participants
-	Quorum     int           // quorum: per cent of the participants
+	Quorum     int           // quorum: there is a quorum while more than this percentage of the participants is alive
 	ColdStart  bool          // cold_start: the node is not silent at first
-	Strict     bool          // strict: exactly as the design says
+	Strict     bool          // strict: gossip does exactly what the design says
 	Seed       uint64        // seed of the random choices; 0: chosen at the start
 
 	KeyFile string       // key_file: path of the file with the keys

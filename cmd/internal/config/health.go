@@ -20,7 +20,7 @@ type Health struct {
 	Server bool // server: the node watches over clients
 	Client bool // client: the node is a client
 
-	NID     nid.NID   // nid: the NID under which this node takes part; zero: the node's NID that is in servers, or its only one
+	NID     nid.NID   // nid: the NID under which this node takes part; zero: the NID of the node that is in servers, or the only NID of the node
 	Servers []nid.NID // servers: NIDs; none: the participants of gossip
 	At      Position  // position of the key server or client in the file
 

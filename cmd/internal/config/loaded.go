@@ -12,7 +12,7 @@ import (
 type Loaded struct {
 	Config
 	Sources  []Source   // settings that were given; if a key has several, the last one is in effect
-	Warnings []Warning  // lines without effect
+	Warnings []Warning  // about lines of files that have no effect
 	Imported *tree.File // content of the file LNetConf, if ReadLNetConf was called; nil: there is none
 }
 

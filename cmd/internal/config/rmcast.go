@@ -20,7 +20,7 @@ import (
 // field begins with its key.
 type Rmcast struct {
 	Enable  bool    // enable: reliable multicast is on
-	NID     nid.NID // nid: the NID under which the node takes part; zero: its only one
+	NID     nid.NID // nid: the NID under which the node takes part; zero: the only NID of the node
 	Buffers int     // buffers: number of datagrams that can arrive at a time
 	Members int     // max_members: bound of the members of a group
 	Backlog int     // backlog: bytes of messages that wait for one listener

@@ -21,7 +21,7 @@ import (
 type Scoll struct {
 	Enable bool // enable: the node takes part in collectives
 
-	NID         nid.NID       // nid: the NID under which this node takes part; zero: the node's NID in the list of gossip, or its only one
+	NID         nid.NID       // nid: the NID under which this node takes part; zero: the NID of the node that is in the list of gossip, or the only NID of the node
 	RTT         time.Duration // rtt: estimated round-trip time
 	Guard       time.Duration // guard: what timeouts add to rtt for each level of the tree; 0: a quarter of rtt, at least 5 ms
 	MinBulkRate int           // min_bulk_rate: lowest rate of bulk data, in bytes per second

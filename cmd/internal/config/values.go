@@ -151,7 +151,7 @@ func (v *values) insert(s Source) {
 func canonical(s Source) []Source {
 	section, name, ok := strings.Cut(s.Key, ".")
 	switch {
-	case s.Key == "routing": // the list that 'lnetctl export' prints
+	case s.Key == "routing": // a list, as 'lnetctl export' prints it; if routing is a section, its keys have names such as routing.enable
 		if _, rest, found := strings.Cut(s.Value, "enable: "); found {
 			return []Source{{"routing.enable", strings.TrimRight(rest[:min(len(rest), 1)], "]}"), s.From}}
 		}

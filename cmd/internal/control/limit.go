@@ -29,7 +29,7 @@ type admission struct {
 	access func(net.Conn) access // returns what the client at the other end may do
 	max    [accessWrite + 1]int
 
-	refusals chan struct{} // a token for each refused connection
+	refusals chan struct{} // a token for each refused connection that is not closed yet
 
 	mu    sync.Mutex
 	clock uint64                           // counts changes of the state of connections, as a logical clock for admittedConn.idle; guarded by mu, like all below

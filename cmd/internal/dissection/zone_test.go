@@ -17,8 +17,8 @@ import (
 
 var zonePut = wire.PutCmd{MatchBits: zonewire.Bits, Portal: zonewire.Portal}
 
-// zoneTalk returns the messages, by kind, that the state machines of a base zone and of a
-// supervisor send to each other. In the course of it, one of the nodes becomes silent.
+// zoneTalk returns the messages, by kind, that the state machines of a base zone and of a supervisor send to each
+// other. One of the nodes becomes silent after a while, so that there are messages about its failure, too.
 func zoneTalk(tb testing.TB) map[string][][]byte {
 	tb.Helper()
 	const nodes, supervisor = 5, 4

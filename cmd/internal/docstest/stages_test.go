@@ -28,7 +28,7 @@ type member struct {
 type part struct {
 	document string
 	words    []string // only blocks that contain one of these words; none: all blocks
-	before   string   // commands that the reader has run before the part, or runs beside it
+	before   string   // commands before the part, which a reader of the document has run earlier or runs in another terminal
 	after    string
 }
 
@@ -191,8 +191,8 @@ var stages = []stage{
 }
 
 // The shell code in clients makes all clients choose this server as their master, because only the
-// master may evict them. The shell code in losses evicts a client and kills another one while the
-// reader of a document watches.
+// master may evict them. The shell code in losses evicts a client and kills another one while the commands of a
+// document watch the clients.
 const (
 	clients = `victim() { lnetctl client list | awk '$2 == "compute-14" { print $1 }'; }
 for _ in {1..1000}; do lnetctl client list | grep -q 'compute-14 .*connected' && break; sleep 0.05; done

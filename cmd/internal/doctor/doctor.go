@@ -58,7 +58,7 @@ const (
 // Check is one thing that is looked at.
 type Check struct {
 	ID  string `json:"id"`  // word by which findings and documents name it
-	Doc string `json:"doc"` // what it looks at
+	Doc string `json:"doc"` // what the check looks at
 
 	run func(*exam)
 }

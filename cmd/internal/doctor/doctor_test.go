@@ -220,7 +220,8 @@ func lines(found []Finding, check string) string {
 	return b.String()
 }
 
-// TestSuspended: the time of a suspension is no step of the clock.
+// TestSuspended: if the host was suspended, the check of clocks does not report the length of the suspension as a
+// step of the clock.
 func TestSuspended(t *testing.T) {
 	w := healthy()
 	w.clock.Wall, w.clock.Boot = w.clock.Wall.Add(time.Minute), w.clock.Boot+time.Minute
@@ -336,7 +337,7 @@ func TestUnprivileged(t *testing.T) {
 	}
 }
 
-// TestSlowPings: time that other checks take is no step of the clock.
+// TestSlowPings: the check of clocks does not report the time that other checks take as a step of the clock.
 func TestSlowPings(t *testing.T) {
 	spec.Covers(t, "OP-41")
 	w := healthy()

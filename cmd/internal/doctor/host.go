@@ -46,7 +46,7 @@ type Host interface {
 
 // Interface is the state of a network interface.
 type Interface struct {
-	MTU  int             // bytes of an IP packet
+	MTU  int             // length of the longest IP packet, in bytes
 	GRO  map[string]bool // features of joining and dividing packets: "gro" and "gso", as far as they are known
 	Name string          // name of the interface
 }

@@ -19,18 +19,18 @@ import (
 
 // Node is the daemon that is examined.
 type Node interface {
-	Status(ctx context.Context) (node.Status, error)                      // its state
-	Peers(ctx context.Context) ([]lnet.PeerSnapshot, error)               // all peers, ordered by NID
-	Connections(ctx context.Context, net string) ([]drivers.Peer, error)  // the peers of a network with their connections
+	Status(ctx context.Context) (node.Status, error)                      // returns the state of the node
+	Peers(ctx context.Context) ([]lnet.PeerSnapshot, error)               // returns all peers, ordered by NID
+	Connections(ctx context.Context, net string) ([]drivers.Peer, error)  // returns the peers of a network with their connections
 	Ping(ctx context.Context, r node.PingRequest) (node.PingReply, error) // pings a peer
-	Members(ctx context.Context, group string) ([]Member, error)          // what live members of a group say of themselves, ordered by NID; ErrNoGroups if the node takes no part in collectives
+	Members(ctx context.Context, group string) ([]Member, error)          // returns what live members of a group say of themselves, ordered by NID; ErrNoGroups: the node takes no part in collectives
 }
 
 // Member is what a member of a group of collectives says of itself.
 type Member struct {
 	NID    nid.NID       // NID of the member
-	Digest string        // digest of its configuration; "": it does not tell
-	Offset time.Duration // its clock minus this node's
+	Digest string        // digest of the member's configuration; "": the member has not reported it
+	Offset time.Duration // the member's clock minus this node's clock
 	Bound  time.Duration // bound of the error of Offset
 }
 

@@ -141,7 +141,7 @@ func (h *handler) once(ctx context.Context, events []event, batch *Batch) {
 		run.Error, run.Exit = err.Error(), -1
 	}
 	h.finish(events, run)
-	if ctx.Err() == nil { // if End has ended the program, its failure is not logged
+	if ctx.Err() == nil { // if End or Replace has ended the program, its failure is not logged
 		h.said.report(h.log, &run)
 	}
 }

@@ -77,7 +77,7 @@ type Set struct {
 	watch atomic.Pointer[func(event string, record any)] // nil: events go to the handlers alone
 	list  atomic.Pointer[[]*handler]
 
-	ctx    context.Context // ends with the Set
+	ctx    context.Context // canceled by End
 	cancel context.CancelFunc
 	loops  sync.WaitGroup
 	change sync.Mutex // held while handlers are replaced, and while ctx is canceled

@@ -23,7 +23,7 @@ const (
 
 // field is an attribute of a line as text.
 type field struct {
-	key   string // the names of its groups and its own, with dots between
+	key   string // the names of the groups that contain the attribute and the name of the attribute, with dots between
 	value string
 }
 

@@ -13,19 +13,19 @@ type Global struct {
 	Discovery          *int64 `json:"discovery,omitempty"`                  // 1: peers are discovered
 	DropAsymRoute      *int64 `json:"drop_asym_route,omitempty"`            // 1: drop messages that come by another router than the route back
 	RetryCount         *int64 `json:"retry_count,omitempty"`                // how often a message is sent again
-	TransactionTimeout *int64 `json:"transaction_timeout,omitempty"`        // seconds
+	TransactionTimeout *int64 `json:"transaction_timeout,omitempty"`        // how long a message may wait for credits and its answer may take, in seconds
 	HealthSensitivity  *int64 `json:"health_sensitivity,omitempty"`         // by how much a failure lowers a health of 1000
 	RecoveryInterval   *int64 `json:"recovery_interval,omitempty"`          // kept, without effect since Lustre 2.14
-	RouterSensitivity  *int64 `json:"router_sensitivity,omitempty"`         // percent
+	RouterSensitivity  *int64 `json:"router_sensitivity,omitempty"`         // percentage of the full health that a gateway's NI needs to count as alive
 	LNDTimeout         *int64 `json:"lnd_timeout,omitempty"`                // follows from other settings; only shown
 	ResponseTracking   *int64 `json:"response_tracking,omitempty"`          // for which answers transaction_timeout is a limit; 1: REPLYs, 2: ACKs, 3: both, 0: those of MDs that ask for it
-	RecoveryLimit      *int64 `json:"recovery_limit,omitempty"`             // seconds; 0: no limit
-	MaxRecoveryPing    *int64 `json:"max_recovery_ping_interval,omitempty"` // seconds
+	RecoveryLimit      *int64 `json:"recovery_limit,omitempty"`             // seconds without a message from a peer's NI after which it is not pinged any more; 0: no limit
+	MaxRecoveryPing    *int64 `json:"max_recovery_ping_interval,omitempty"` // longest time between two pings of an NI in recovery, in seconds
 
 	// ulnet's additions: module parameters of routes, for which Lustre's tool has no key.
 	AvoidAsymmetric *int64 `json:"avoid_asym_router_failure,omitempty"`   // 1: a route to a next net is down while its gateway reports its NIs on that net as down
-	CheckInterval   *int64 `json:"alive_router_check_interval,omitempty"` // seconds; 0: gateways are not checked
-	PingTimeout     *int64 `json:"router_ping_timeout,omitempty"`         // seconds
+	CheckInterval   *int64 `json:"alive_router_check_interval,omitempty"` // time between two checks of a gateway, in seconds; 0: gateways are not checked
+	PingTimeout     *int64 `json:"router_ping_timeout,omitempty"`         // how long a gateway may take to answer a check, in seconds
 }
 
 // Setting is one of the settings of a node.

@@ -112,9 +112,9 @@ func TestReadErrors(t *testing.T) {
 		{"global:\n    nosuch: 1\n", 0, "-22 invalid key 'nosuch'"},
 		{"global:\n    retry_count: 4\n    nosuch: 1\n    transaction_timeout: 70\n", 1, "-22 invalid key 'nosuch'"},
 		{ni, 1, ""},
-		{ni + "          bogus: 1\n", 1, ""}, // ignored, as Lustre's tool does
+		{ni + "          bogus: 1\n", 1, ""}, // an unknown key is ignored, as by Lustre's tool
 		{"net:\n    - net type: tcp\n", 1, ""},
-		{"peer:\n    - Multi-Rail: True\n      peer ni:\n        - nid: 10.88.0.40@tcp\n", 0, ""}, // ignored, as Lustre's tool does
+		{"peer:\n    - Multi-Rail: True\n      peer ni:\n        - nid: 10.88.0.40@tcp\n", 0, ""}, // a peer without a primary NID is ignored, as by Lustre's tool
 		{"buffers:\n    tiny: 512\n", 1, ""},
 		{"routing:\n    enable: 0\n", 1, ""},
 		{"routing:\n    - tiny: 2048\n    - enable: 1\n", 2, ""},

@@ -34,7 +34,7 @@ type InitRequest struct {
 	DeadSlack  int    `json:"dead_slack"`  // see gossip.Config.DeadSlack
 	Obsolete   int    `json:"obsolete"`    // units of the Lamport clock after which a message is obsolete; 0: the default
 	Quorum     int    `json:"quorum"`      // percentage of participants, see gossip.Config.Quorum; 0: the default
-	ColdStart  bool   `json:"cold_start"`  // the node speaks at once, not after a silence
+	ColdStart  bool   `json:"cold_start"`  // the node sends messages from its first cycle on, instead of being silent at first
 	Strict     bool   `json:"strict"`      // do exactly what the design says
 	Seed       uint64 `json:"seed"`        // seed of the random choices; 0: chosen by the node
 }
@@ -193,7 +193,7 @@ func (m *Module) init(r InitRequest, list *engine.List) error {
 	case same:
 		return nil
 	case agent != nil && agent.Status().Stopped:
-		m.end(agent) // an agent that has given up is closed, since init is the way to start again
+		m.end(agent) // the agent has given up; it is closed, so that this init can set other parameters
 	case agent != nil:
 		return cli.Hint(cli.Errnof(syscall.EBUSY, "gossip runs with other parameters"),
 			"'gossipctl stop' first; 'gossipctl list stage' changes the list while it runs")

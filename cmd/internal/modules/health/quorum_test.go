@@ -97,7 +97,8 @@ func (h *healthNodes) lack(i int) *NoQuorum {
 	return s.Server.NoQuorum
 }
 
-// TestHealthListens: CH-3: a server whose gossip listens says so in its status.
+// TestHealthListens: CH-3: while the gossip of a server is silent after its start, the status of the server says
+// that this is why it has no quorum.
 func TestHealthListens(t *testing.T) {
 	spec.Covers(t, "CH-3")
 	h := newHealthNodes(t, 1, 0, func(_ int, c *config.Config) {

@@ -167,9 +167,9 @@ type Event struct {
 	Name        string    `json:"name,omitempty"`        // name of the client
 	Incarnation uint64    `json:"incarnation,omitempty"` // number of the client's incarnation
 	Epoch       uint32    `json:"epoch,omitempty"`       // number of the client's choice of a master
-	Cause       string    `json:"cause,omitempty"`       // at a server, with suspended and evicted: the reason
+	Cause       string    `json:"cause,omitempty"`       // at a server, for the events suspended and evicted: the reason
 	Master      string    `json:"master,omitempty"`      // at a server: the client's master
-	Peer        string    `json:"peer,omitempty"`        // at a server: process of the client; with superseded: node of the later incarnation
+	Peer        string    `json:"peer,omitempty"`        // at a server: process of the client; for the event superseded: node of the later incarnation
 	Server      string    `json:"server,omitempty"`      // the server that an event of a client is about
 	Code        string    `json:"code,omitempty"`        // at a client: the reason
 	// Missed is how many events before this one were dropped, because they came faster than they
