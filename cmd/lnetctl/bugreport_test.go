@@ -239,8 +239,8 @@ func TestBugreportReplacesFilesOnly(t *testing.T) {
 	}
 }
 
-// TestBugreportChecksAgain: the collection takes up to a minute, and what takes the name of the report
-// meanwhile is not replaced, either, unless it is a regular file.
+// TestBugreportChecksAgain: the collection takes up to a minute. If a pipe gets the name of the report meanwhile,
+// --force does not replace it, either.
 func TestBugreportChecksAgain(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "report")

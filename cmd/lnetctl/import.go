@@ -121,7 +121,7 @@ func importFailed(errs []*tree.Error, comments []string) error {
 	e := &importError{exit: -int(syscall.EINVAL) & 0xff}
 	var text strings.Builder
 	for _, one := range errs {
-		_ = one.Write(&text) // cannot fail: writing to a Builder does not
+		_ = one.Write(&text) // cannot fail: writing to a strings.Builder never does
 		if one.Errno == syscall.ENOMSG {
 			e.exit = -int(one.Errno) & 0xff
 		}

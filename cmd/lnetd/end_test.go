@@ -29,7 +29,7 @@ func TestEndsWithin(t *testing.T) {
 		}
 		close(stuck)
 		broken := errors.New("broken")
-		for _, ctx := range []context.Context{ctx, t.Context()} { // once when the daemon was told to end, and once when it was not
+		for _, ctx := range []context.Context{ctx, t.Context()} { // the context of a daemon that was told to end, and of one that was not
 			if err := endsWithin(ctx, endTimeout, func() error { time.Sleep(endTimeout / 2); return broken }); err != broken {
 				t.Errorf("%v, want %v", err, broken)
 			}

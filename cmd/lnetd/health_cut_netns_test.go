@@ -23,7 +23,9 @@ func TestHealthOfMany(t *testing.T) {
 	w := newWardOf(t, network{kind: "tcp"}, 7, 40)
 	all, clients := numbers(w.nServers), numbers(w.nClients)
 	w.agree("all connected", all, clients)
-	// Gossip detects a death after 3.6 s, T_q is 1 s, T_orphan 3 s and T_evict 5.5 s.
+	// Gossip detects a death after 3.6 s. A server that is cut off then evicts its clients after 1 s (T_q), and a
+	// client whose master is dead has 3 s to name its next master (T_orphan). A master evicts a silent client after
+	// 5.5 s (T_evict).
 	for _, cut := range []time.Duration{3 * time.Second, 5 * time.Second, 7 * time.Second, 10 * time.Second} {
 		w.trunk.Pull(w.left)
 		<-time.After(cut)
@@ -35,8 +37,8 @@ func TestHealthOfMany(t *testing.T) {
 }
 
 // settle waits after a partition until each client either has one incarnation that is connected to a
-// majority of the servers, or is connected to no server. That may take T_q and T_orphan, plus the delays of a
-// busy machine. Servers of the minority may learn later that a client has a new incarnation.
+// majority of the servers, or is connected to no server. That may take T_q and T_orphan (see TestHealthOfMany), plus
+// the delays of a busy machine. Servers of the minority may learn later that a client has a new incarnation.
 func (w *ward) settle(cut time.Duration) {
 	w.t.Helper()
 	const bound, slack = 4 * time.Second, 5 * time.Second
@@ -67,8 +69,8 @@ func (w *ward) split() string {
 	return ""
 }
 
-// drainAll drains servers until none accepts clients, while one of them is dead. After a time
-// longer than T_evict, no client has been evicted, and all are still connected.
+// drainAll drains servers until none accepts clients, while one of them is dead. No client is evicted even after
+// more than the time after which a master evicts a silent client (T_evict), and all are still connected.
 func (w *ward) drainAll() {
 	w.t.Helper()
 	all, clients := numbers(w.nServers), numbers(w.nClients)
@@ -111,7 +113,8 @@ func (w *ward) run(server int, args ...string) {
 	}
 }
 
-// keep fails the test if a server evicts a client during the next two T_evict.
+// keep waits for twice the time after which a master evicts a silent client (T_evict), and fails the test if a
+// server has evicted a client.
 func (w *ward) keep(what string, before agreed, servers []int) {
 	w.t.Helper()
 	const twoEvict = 11 * time.Second

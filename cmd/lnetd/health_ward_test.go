@@ -65,10 +65,11 @@ func (w *ward) nid(i int) string { return w.on.nid(fmt.Sprintf("10.3.0.%d", i+1)
 
 func clientName(i int) string { return fmt.Sprintf("client-%02d", i) }
 
-// wardTimes returns short times that are long enough for a busy machine. T_evict is longer than
-// gossip takes to detect a death, 3.6 s, so that a master that is cut off learns that before it
-// evicts clients that the majority has. T_evict is also longer than these 3.6 s and T_q together.
-// T_client leaves 1.2 s for the answer to a ping: longer times between pings would leave less.
+// wardTimes returns short times that are long enough for a busy machine. A master evicts a silent client after the
+// time evict. That is longer than gossip takes to detect a death, 3.6 s, so that a master that is cut off learns
+// this before it evicts clients that the majority has. It is also longer than these 3.6 s and the time quorum
+// together, after which a server that is cut off evicts its clients. The time client, after which a client chooses
+// another master, leaves 1.2 s for the answer to a ping: longer times between pings would leave less.
 func wardTimes() []string {
 	unit := 100 * time.Millisecond
 	if effort.Race {

@@ -89,7 +89,7 @@ func TestHostileHealth(t *testing.T) {
 		if c.status(i).Server.Self != victim.Master {
 			continue
 		}
-		const longer = 32 // number of pings of the client, which together take twice T_evict
+		const longer = 32 // number of the client's pings in twice the time after which a master evicts a silent client
 		before := count(i, "pings")
 		d.Until(heldWithin, "pings of those that are there", func() bool { return count(i, "pings") >= before+longer })
 	}

@@ -90,7 +90,7 @@ func keepBusy(t *testing.T, n int) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
-			_ = c.Process.Kill() // fails if the process has ended
+			_ = c.Process.Kill() // fails only if the process has ended
 			_ = c.Wait()         // returns an error, because the process was killed
 		})
 	}

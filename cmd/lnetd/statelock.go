@@ -27,7 +27,7 @@ func lockState(dir string) (unlock func(), err error) {
 		f.Close()
 		return nil, cli.Hint(fmt.Errorf("another lnetd uses the state directory %s", dir),
 			"each daemon needs one of its own: --state-dir, or stop the other ('fuser -v %s' shows it)", dir)
-	case err != nil: // the file system does not support locks
+	case err != nil: // the file system does not support locks: the daemon runs without one
 		f.Close()
 		return func() {}, nil
 	}

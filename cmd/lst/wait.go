@@ -69,7 +69,7 @@ func (g *globals) runToEnd(c *cobra.Command, name string, limit time.Duration) e
 	}
 	if err := w.begin(c); err != nil {
 		if _, refused := errnoOf(err); refused {
-			return err // the console has asked no client
+			return err // the console has refused the request before it has asked any client: there is nothing to stop
 		}
 		return w.abandon(c, err)
 	}

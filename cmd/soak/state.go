@@ -86,7 +86,7 @@ func (s *soak) overdue(what string) {
 	s.stated = time.Now()
 	for _, m := range s.members {
 		if m.process != nil {
-			_ = m.process.tell(cmdState) // fails if the worker has ended
+			_ = m.process.tell(cmdState) // fails only if the worker has ended
 		}
 	}
 }

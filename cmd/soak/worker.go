@@ -285,7 +285,7 @@ func unsettled(s node.Status, router lnet.RouterSnapshot, peers []lnet.PeerSnaps
 func (w *worker) say(n notice) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_ = w.out.Encode(n) // fails if the parent has ended
+	_ = w.out.Encode(n) // fails only if the parent has ended
 }
 
 func (w *worker) violation(format string, args ...any) {

@@ -16,8 +16,8 @@ import (
 
 // ConfigureRequest configures LNet on the node, or takes it down.
 type ConfigureRequest struct {
-	Up  bool `json:"up"`  // true: start LNet's networks; false: stop them
-	All bool `json:"all"` // with up: starts the networks, rules and routes of the configuration
+	Up  bool `json:"up"`  // true: configure LNet; false: take it down, which stops its networks
+	All bool `json:"all"` // with Up: start the networks, rules and routes of the configuration, too
 	// Large, with up: named interfaces of tcp that have an IPv6 address get large NIDs of that
 	// address.
 	Large bool `json:"large,omitempty"`

@@ -18,17 +18,17 @@ import (
 // socket. It is a tree.Target.
 type Editor struct {
 	Asker
-	AddNetworks func(context.Context, AddRequest) error                       // calls OpAddNetworks
-	RemoveNet   func(context.Context, RemoveRequest) error                    // calls OpRemoveNet
-	AddRoutes   func(context.Context, AddRoutesRequest) error                 // calls OpAddRoutes
-	DelRoute    func(context.Context, RemoveRouteRequest) error               // calls OpRemoveRoute
-	Configure   func(context.Context, AddPeerRequest) error                   // calls OpAddPeer
-	Deconfigure func(context.Context, RemovePeerRequest) error                // calls OpRemovePeer
-	Change      func(context.Context, Setting) error                          // calls OpSet
-	AddRule     func(context.Context, AddUDSP) error                          // calls OpAddUDSP
-	DelRule     func(context.Context, RemoveUDSP) error                       // calls OpRemoveUDSP
-	PingNode    func(context.Context, PingRequest) (PingReply, error)         // calls OpPing
-	FindPeer    func(context.Context, DiscoverRequest) (DiscoverReply, error) // calls OpDiscover
+	AddNetworks func(context.Context, AddRequest) error                       // calls the operation OpAddNetworks
+	RemoveNet   func(context.Context, RemoveRequest) error                    // calls the operation OpRemoveNet
+	AddRoutes   func(context.Context, AddRoutesRequest) error                 // calls the operation OpAddRoutes
+	DelRoute    func(context.Context, RemoveRouteRequest) error               // calls the operation OpRemoveRoute
+	Configure   func(context.Context, AddPeerRequest) error                   // calls the operation OpAddPeer
+	Deconfigure func(context.Context, RemovePeerRequest) error                // calls the operation OpRemovePeer
+	Change      func(context.Context, Setting) error                          // calls the operation OpSet
+	AddRule     func(context.Context, AddUDSP) error                          // calls the operation OpAddUDSP
+	DelRule     func(context.Context, RemoveUDSP) error                       // calls the operation OpRemoveUDSP
+	PingNode    func(context.Context, PingRequest) (PingReply, error)         // calls the operation OpPing
+	FindPeer    func(context.Context, DiscoverRequest) (DiscoverReply, error) // calls the operation OpDiscover
 }
 
 // Remote returns an editor of the node behind a control socket.

@@ -42,7 +42,7 @@ func newNode(t *testing.T) *node.Node {
 
 var self = nid.ProcessID{NID: nid.Lo0(), PID: nid.LustrePID}
 
-// operation runs an operation in the background.
+// operation is an operation of a node that runs in a goroutine of its own.
 type operation struct {
 	t      *testing.T
 	cancel context.CancelFunc
@@ -118,7 +118,7 @@ func pattern(size int) []byte {
 	return b
 }
 
-// transfer is a Put and the Sink that takes it.
+// transfer is a Put, the Sink that accepts its messages, and what must come of them.
 type transfer struct {
 	name   string
 	sink   node.SinkRequest

@@ -218,8 +218,8 @@ func (r *reload) position(key string) string {
 	return from + ": "
 }
 
-// modules passes the configuration to the modules that follow it, once, if a key that they read has
-// changed.
+// modules passes the new configuration to each module that is a Reloader, once, if a key that these modules read
+// has changed.
 func (r *reload) modules() {
 	var changed []string
 	for _, k := range []struct{ key, was, will string }{

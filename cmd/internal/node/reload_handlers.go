@@ -9,7 +9,7 @@ import (
 	"ulnet/cmd/internal/config"
 )
 
-// handlers replaces the event handlers that differ.
+// handlers replaces the event handlers that differ between the two configurations.
 func (r *reload) handlers() error {
 	was, will := handlersByName(r.from.Handlers), handlersByName(r.to.Handlers)
 	same := func(name string) bool { return reflect.DeepEqual(was[name], will[name]) }

@@ -39,7 +39,7 @@ func TestSlowHandler(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newSlowCluster(t, 4)
 				defer c.stop()
-				time.Sleep(30 * time.Second) // until all nodes know each other
+				time.Sleep(30 * time.Second) // virtual time, in which all nodes get to know each other
 				c.watch()
 				handled := c.slow(0, tt.options, 10*time.Second)
 				for i := range c.tables[1:] {

@@ -12,11 +12,11 @@ import (
 
 // An Asker reads the state of a node, either in this process or through a control socket.
 type Asker struct {
-	Status  func(context.Context) (Status, error)                 // calls OpStatus
-	Peers   func(context.Context, PeersRequest) (PeerPage, error) // calls OpPeers
-	Routes  func(context.Context) ([]RouteStatus, error)          // calls OpRoutes
-	Routing func(context.Context) (lnet.RouterSnapshot, error)    // calls OpRouting
-	UDSP    func(context.Context) (UDSP, error)                   // calls OpUDSP
+	Status  func(context.Context) (Status, error)                 // calls the operation OpStatus
+	Peers   func(context.Context, PeersRequest) (PeerPage, error) // calls the operation OpPeers
+	Routes  func(context.Context) ([]RouteStatus, error)          // calls the operation OpRoutes
+	Routing func(context.Context) (lnet.RouterSnapshot, error)    // calls the operation OpRouting
+	UDSP    func(context.Context) (UDSP, error)                   // calls the operation OpUDSP
 }
 
 // Tree returns the configuration of the node with its state, as 'lnetctl export' prints it, with

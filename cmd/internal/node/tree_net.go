@@ -100,7 +100,7 @@ func addTunables(doc *tree.NI, ni NIStatus) {
 	}
 	doc.DevCPT, doc.CPT = &cpt, ni.CPT
 	if doc.CPT == "" {
-		doc.CPT = "[0]" // as on a machine with one CPU partition
+		doc.CPT = "[0]" // what Lustre's tool shows on a machine with one CPU partition
 	}
 }
 

@@ -158,7 +158,7 @@ func randomGlobal(r *rand.Rand) *tree.Global {
 		switch s.Name {
 		case "recovery_interval": // recovery_interval has no effect
 			s.Value = one.Usual
-		case "transaction_timeout": // must be more than retry_count
+		case "transaction_timeout": // its value in seconds must be larger than retry_count
 			s.Value = max(s.Value, 6)
 		}
 		if r.IntN(3) > 0 {

@@ -36,13 +36,13 @@ func (s *Sources) zone() *Zone {
 		return nil
 	}
 	z := &Zone{Name: status.Zone, State: status.State, Members: status.Members, Suspects: status.Suspects, Links: status.Links}
-	members, _ := s.Zone.Members(zone.MemberFilter{}) // none if the node has left
+	members, _ := s.Zone.Members(zone.MemberFilter{}) // fails if the node has left its zone, which then has no members
 	for i := range members {
 		m := &members[i]
 		z.List = append(z.List, Member{m.ID.Name(), m.State, m.Self})
 	}
 	z.List = first(z.List, func(a, b Member) int { return cmp.Compare(urgency(a.State), urgency(b.State)) })
-	census, _ := s.Zone.Census() // none if the node is no supervisor
+	census, _ := s.Zone.Census() // fails if the node is no supervisor, which then has no census
 	for i := range min(len(census), MaxRows) {
 		e := &census[i]
 		z.Census = append(z.Census, Census{e.Zone, e.State.String(), e.Size, e.Delegate.Name()})

@@ -12,7 +12,7 @@ import (
 type section struct {
 	name    string
 	json    []byte
-	version uint64 // number of the reading that last changed it
+	version uint64 // number of the reading in which the section changed last
 }
 
 // readLimit is how long a request waits for a reading. A node that is stuck may never end it.

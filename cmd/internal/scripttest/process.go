@@ -49,7 +49,7 @@ func (p *processes) find(ts *testscript.TestScript, name string) *process {
 func (p *processes) killAll(t testscript.T) {
 	failed := p.server.end()
 	for _, c := range p.byName {
-		_ = c.cmd.Process.Kill() // fails if the program has ended
+		_ = c.cmd.Process.Kill() // fails only if the program has ended
 		<-c.done
 	}
 	if failed != nil {

@@ -122,7 +122,7 @@ func (s *server) begin(dir string) error {
 func (s *server) run(ts *testscript.TestScript, args []string) answer {
 	ts.Check(s.begin(ts.Getenv("WORK")))
 	limit, process := cmp.Or(s.tool.limit, commandLimit), s.cmd.Process
-	kill := time.AfterFunc(limit, func() { _ = process.Kill() }) // fails if the process has ended
+	kill := time.AfterFunc(limit, func() { _ = process.Kill() }) // fails only if the process has ended
 	var a answer
 	err := json.NewEncoder(s.requests).Encode(args)
 	if err == nil {
@@ -146,9 +146,9 @@ func (s *server) end() error {
 	if s.cmd == nil {
 		return nil
 	}
-	_ = s.requests.Close() // fails if the process has ended
+	_ = s.requests.Close() // fails only if the process has ended
 	process := s.cmd.Process
-	kill := time.AfterFunc(cmp.Or(s.tool.limit, commandLimit), func() { _ = process.Kill() }) // fails if it has ended
+	kill := time.AfterFunc(cmp.Or(s.tool.limit, commandLimit), func() { _ = process.Kill() }) // fails only if the process has ended
 	defer kill.Stop()
 	err, state := s.cmd.Wait(), s.cmd.ProcessState
 	s.cmd = nil

@@ -18,7 +18,7 @@ const (
 type Line struct {
 	Time string `json:"time"` // time of day, UTC, to the microsecond
 	From string `json:"from"` // NID, or address and port
-	To   string `json:"to"`   // as From
+	To   string `json:"to"`   // NID, or address and port
 	What string `json:"what"` // what the message says, as lnetdump shows it
 }
 
@@ -48,7 +48,7 @@ func (l *lines) decode(in io.Reader) (err error) {
 	}()
 	r, err := capture.NewReader(in)
 	if err != nil {
-		return nil // the capture has ended at once
+		return nil // the capture has ended before its first block
 	}
 	d := capture.NewDissector(capture.Options{}, l.record)
 	for {

@@ -30,7 +30,7 @@ type view struct {
 	settling bool               // gossip has been restarted, and the new agent knows too little yet
 	until    time.Duration      // time at which settling ends at the latest
 	alive    int                // number of live servers when the view was last sure
-	known    int                // number of servers at that time
+	known    int                // number of servers when the view was last sure
 	servers  []nid.NID          // servers of the view; nil: the participants of gossip
 	self     func(nid.NID) bool // reports whether a NID is this node's
 }

@@ -42,7 +42,7 @@ type Module struct {
 	health   *health.Module
 	selftest *selftest.Module
 
-	scrapes func() *scrapes       // the page with all metrics, which is made once
+	scrapes func() *scrapes       // returns the page with all metrics, which its first call makes
 	server  *web.Server           // nil: no metrics are served
 	page    *page.Page            // nil: no page is served
 	capture *webcapture.Capture   // captures of the page; nil without a page

@@ -68,7 +68,7 @@ type Stream struct {
 	Head      uint64  `json:"head"`      // all datagrams below this number were sent, as far as known here
 }
 
-// Wait is a message that waits for acknowledgements, and the edge of its origin's tree where one is missing.
+// Wait is a message that waits for acknowledgements, and the edge of its origin's tree at which one of them is missing.
 type Wait struct {
 	Origin  nid.NID `json:"origin"`           // NID of the origin's node
 	Seq     uint64  `json:"seq"`              // sequence number of the message's first datagram

@@ -33,13 +33,13 @@ type BenchReply struct {
 	// Last is the time from sending at the root to receiving at the last member, in ns, and
 	// Bound bounds its error, in ns.
 	Last  []int64 `json:"last_ns"`
-	Bound int64   `json:"bound_ns"` // see Last
+	Bound int64   `json:"bound_ns"` // largest error of the times in Last, in ns
 	// Answered is the time until the root had the aggregated answer, in ns.
 	Answered []int64 `json:"answered_ns"`
 	// Hop is half of the shortest round trip, and Send the time between two sends of the root, in
 	// ns. In package tree these are called latency and overhead.
 	Hop  int64 `json:"hop_ns"`
-	Send int64 `json:"send_ns"` // see Hop
+	Send int64 `json:"send_ns"` // time between two sends of the root, in ns
 	// Recommended is the tree with the shortest time to the last member; "" for a group
 	// without other members.
 	Recommended string `json:"recommended,omitempty"`

@@ -133,7 +133,7 @@ func (m *Module) Open() error {
 	c.admin = admin.New(adminConfig)
 	ctx, cancel := context.WithCancel(context.Background())
 	c.end = cancel
-	m.running.Store(c) // from here on, Close ends what has begun, even if the rest of Open fails
+	m.running.Store(c) // from here on, Close ends what Open has begun, even if the rest of Open fails
 	c.relist()
 	c.warn()
 	m.Log.Info("collectives start", slog.Any("nid", c.self), slog.Int("actions", len(c.cfg.Admin.Actions)))

@@ -67,7 +67,7 @@ func (m *Module) allow(list string) error {
 // Reload implements node.Reloader: it sets the nodes that may use this test node from now on. A session
 // ends if its console, or a destination of its tests, is not one of these nodes.
 func (m *Module) Reload(to *config.Config) {
-	if err := m.allow(to.SelftestAllow); err != nil { // cannot be, because package config checks the list
+	if err := m.allow(to.SelftestAllow); err != nil { // cannot happen, because package config has checked the list
 		m.Log.Error("selftest", slog.Any("err", err))
 		return
 	}

@@ -71,7 +71,7 @@ func TestZoneIncarnations(t *testing.T) {
 		t.Errorf("an incarnation with the node's number keeps %d, %v", kept, err)
 	}
 	ahead := first + 1<<40
-	if err := incarnation.Keep(dir, name, ahead); err != nil { // as an agent does when it refutes a suspicion
+	if err := incarnation.Keep(dir, name, ahead); err != nil { // stores a higher number, as an agent does when it refutes a suspicion
 		t.Fatal(err)
 	}
 	n, stop = zoneNode(t, dir, nil)

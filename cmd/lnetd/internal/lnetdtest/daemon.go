@@ -232,7 +232,7 @@ func (d *Daemon) terminate() {
 // Kill ends the daemon as a crash would (SIGKILL), and waits until it has ended.
 func (d *Daemon) Kill() {
 	d.stop.Do(func() {
-		_ = d.cmd.Process.Kill() // fails if the process has ended
+		_ = d.cmd.Process.Kill() // fails only if the process has ended
 		<-d.ended
 		d.err = nil // being killed is not a failure
 	})
