@@ -57,7 +57,8 @@ func (n *Network[M]) touch(batch []event) {
 		sum += n.nodes[e.node].wake
 		if k := e.kind(); k == evArrive || k == evHop {
 			f := n.flights.at(e.ref())
-			sum += f.delay + int64(f.size) // reads the first and the last part of the flight
+			// these two fields are in the first and in the last part of the flight's memory
+			sum += f.delay + int64(f.size)
 		}
 	}
 	n.touched += sum // the sum is kept, so that the compiler does not remove the reads

@@ -64,9 +64,9 @@ func (n *Network[M]) count(f *link.Outcome) {
 	}
 }
 
-// onward sends flight i on at an instant: to the next shared link of its way (hops is the number
-// of these links), and after the last of them to the receiver's access link, or to the receiver
-// itself if that link has no limit.
+// onward sends flight i on at an instant. Its way has hops shared links. It goes to the next one of
+// these. After the last one it goes to the receiver's access link, or to the receiver itself if
+// that link has no limit.
 func (n *Network[M]) onward(i int32, f *flight[M], at int64, hops int8) {
 	kind := evHop
 	if f.hop >= hops {
@@ -129,7 +129,8 @@ func (n *Network[M]) latency(from, to NodeID) int64 {
 	return int64(q.Latency.Draw(n.rng))
 }
 
-// quality is what the path between two nodes is like at the moment.
+// quality returns the present quality of the path from one node to another, whose quality without
+// changes is base.
 func (n *Network[M]) quality(from, to NodeID, base *link.Quality) *link.Quality {
 	if len(n.rules) == 0 {
 		return base

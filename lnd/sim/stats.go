@@ -11,10 +11,11 @@ type Stats struct {
 	DeliveredBytes uint64 `json:"delivered_bytes"`  // sum of Send.Size over the messages delivered
 	Lost           uint64 `json:"lost"`             // messages that a link lost
 	Duplicated     uint64 `json:"duplicated"`       // messages of which a second copy was sent
-	Reordered      uint64 `json:"reordered"`        // messages that were held back
-	Cut            uint64 `json:"cut"`              // messages that partitions and cuts stopped
-	Refused        uint64 `json:"refused"`          // messages whose receiver was down
-	InboxFull      uint64 `json:"inbox_full"`       // messages dropped because too many waited at the receiver
-	NoNode         uint64 `json:"no_node"`          // messages to numbers that no node has
-	Queued         int    `json:"queued"`           // events that are still to come
+	// messages that were held back, so that later ones overtake them
+	Reordered uint64 `json:"reordered"`
+	Cut       uint64 `json:"cut"`        // messages that partitions and cuts stopped
+	Refused   uint64 `json:"refused"`    // messages whose receiver was down
+	InboxFull uint64 `json:"inbox_full"` // messages dropped because too many waited at the receiver
+	NoNode    uint64 `json:"no_node"`    // messages to numbers that no node has
+	Queued    int    `json:"queued"`     // events that are still to come
 }

@@ -31,7 +31,7 @@ func (n *Network[M]) watch(id, other NodeID) {
 	n.watched[other] = slices.Insert(list, i, w)
 }
 
-// ignore ends the watch that watch began.
+// ignore undoes watch: node id gets no Reset any more when the process of the other one dies.
 func (n *Network[M]) ignore(id, other NodeID) {
 	list := n.watched[other]
 	if i, found := slices.BinarySearchFunc(list, id, byNode); found {

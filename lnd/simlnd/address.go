@@ -48,7 +48,7 @@ func locate(n nid.NID) (id sim.NodeID, rail Rail, ok bool) {
 	if n.Net().Type() != nid.TCP || !n.Is4() {
 		return 0, 0, false
 	}
-	number := n.Number() - base // wraps around for addresses below 10.0.0.0
+	number := n.Number() - base // below 10.0.0.0 this wraps around to a large number, which is no rail
 	host := number & (1<<railShift - 1)
 	rail = Rail(min(number>>railShift, MaxRails))
 	return sim.NodeID(host - 1), rail, host > 0 && host <= maxNodes && rail < MaxRails

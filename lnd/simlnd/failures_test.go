@@ -27,7 +27,7 @@ func count(list []error, kind error) (n int) {
 func TestFailures(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
-		open     bool // a connection is open before the failure
+		open     bool // whether a connection is open before the failure
 		fail     func(n *net)
 		ended    error // error with which the messages are finalized
 		cause    error // cause given to PeerDown

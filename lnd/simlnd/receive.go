@@ -177,7 +177,8 @@ func (f *Fabric) putDelivery(d *delivery) {
 	f.deliveries = append(f.deliveries, d)
 }
 
-// deliver asks lnet where a message goes, and takes it there.
+// deliver asks lnet where the payload of a message goes, and copies it there unless lnet holds the
+// message.
 func (p *peer) deliver(l *lane, pk *packet) {
 	h := p.ni.host
 	d := h.fabric.takeDelivery()

@@ -208,7 +208,7 @@ func TestSameSeedSameRun(t *testing.T) {
 	}
 }
 
-// TestAllocates: a message costs no memory once there is some to reuse.
+// TestAllocates: a message allocates no memory once earlier messages have left some for reuse.
 func TestAllocates(t *testing.T) {
 	n := newNet(t, 2, millisecond(), 0)
 	m := message(0, 1, 1, 500)

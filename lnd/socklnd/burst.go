@@ -20,7 +20,8 @@ type burst struct {
 	idle time.Duration // when the connection became idle
 }
 
-// add counts a small message for an idle connection.
+// add records that a small message is sent while the connection is idle: it continues the run of
+// messages, or begins a new one.
 func (b *burst) add(now time.Duration) {
 	if now-b.idle > burstThink {
 		b.run = 0

@@ -178,7 +178,7 @@ func newSleeper(t *testing.T, s stream) sleeper {
 	begun, ended := make(chan int), make(chan struct{})
 	go func() {
 		defer close(ended)
-		runtime.LockOSThread() // not unlocked: the thread ends
+		runtime.LockOSThread() // the thread is never unlocked, so it ends with the goroutine
 		begun <- unix.Gettid()
 		events := make([]unix.EpollEvent, 1)
 		for {

@@ -2,13 +2,13 @@ package socklnd
 
 import "time"
 
-// In a long burst a drain that begins at once finds few messages: it passes records and locks between
-// the caches of two processors for each of them, and a write costs 10 to 20 µs whatever its size. So
-// the drain is delayed, as network cards delay interrupts (adaptive interrupt coalescing): mostly
-// enough messages for a write gather meanwhile, and the goroutine that posts them writes. A sender
-// that posts too few messages for a write, because it waits for SEND events or answers, would lose
-// the delay with each drain. So each delay in which too few messages came (a delay in vain) doubles
-// the number of drains that begin at once afterwards.
+// In a long burst a drain that begins at once finds few messages. For each of them it passes
+// records and locks between the caches of two processors, and each write costs 10 to 20 µs whatever
+// its size. So the drain is delayed, as network cards delay interrupts (adaptive interrupt
+// coalescing): mostly enough messages for a write gather meanwhile, and the goroutine that posts
+// them writes. A sender that posts too few messages for a write, because it waits for SEND events
+// or answers, would lose the delay with each drain. So each delay in which too few messages came (a
+// delay in vain) doubles the number of drains that begin at once afterwards.
 //
 // A tick wakes a thread, which costs as much as posting dozens of messages. So each delay that was not in
 // vain doubles the time between ticks, up to four times coalesceTime, and one in vain makes it coalesceTime again.
@@ -27,7 +27,7 @@ type coalescing struct {
 	on      bool // the sending side is owned by a drain that begins at the next tick
 	lazy    bool // a lazy message is among the inline ones that wait
 	ticking bool // the timer that calls tick is set
-	posted  int  // bytes of inline messages so far
+	posted  int  // bytes of all inline messages posted so far on this connection
 	fast    int  // value that posted has at the next tick if messages come fast enough that a buffer will be full soon
 	stretch int  // the time between ticks is coalesceTime * 2^stretch
 	atOnce  int  // drains that are to begin at once before one is delayed again

@@ -48,11 +48,11 @@ const maxPrivilegedPort = 1023
 // Config holds the tunables of socklnd under Lustre's names. The zero value
 // of a field means its default.
 //
-// Tunables without a field have no effect here: nscheds, nconnds and nconnds_max, which are numbers
-// of threads, because goroutines are made as needed; eager_ack, because it would cost system calls for
-// each message, for acks that the peer's next read sends anyway; nonblk_zcack, because acks go on
-// BULK_IN if there is one, which carries no bulk; zc_min_payload, because this side never asks for
-// zero-copy acks.
+// Tunables without a field have no effect here. nscheds, nconnds and nconnds_max are numbers of
+// threads, but goroutines are made as needed. eager_ack would cost system calls for each message,
+// for acks that the peer's next read sends anyway. nonblk_zcack is not needed, because acks go on
+// BULK_IN if there is one, which carries no bulk. zc_min_payload is not needed, because this side
+// never asks for zero-copy acks.
 type Config struct {
 	Accept        AcceptMode    // accept, default secure, or trust if AcceptPort is above 1023
 	AcceptPort    uint16        // accept_port, default 988; also the port to dial

@@ -31,7 +31,7 @@ type conn struct {
 	attached bool          // whether the peer's list has the connection; guarded by peer.mu
 	usedAt   uint64        // peer.sequence at the last use; guarded by peer.mu
 
-	rx       reader // used only by the goroutine that runs loop
+	rx       reader // used only by the goroutine that runs the read loop
 	loop     readloop.Loop
 	rxMsgs   atomic.Uint64
 	rxBytes  atomic.Uint64

@@ -53,7 +53,7 @@ func TestPassiveRefusals(t *testing.T) {
 	spec.Covers(t, "SK-1")
 	for _, tt := range []struct {
 		name   string
-		port   int // source port of the prober; 0 means 1000
+		port   int // source port of the probe; 0 means 1000
 		send   string
 		answer string
 		after  time.Duration // time until the connection ends

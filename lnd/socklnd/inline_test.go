@@ -246,7 +246,7 @@ func TestPostOneFlow(t *testing.T) {
 		if n := len(u.ni.allPeers()[0].routes.large); n != 3 {
 			t.Fatalf("%d bulk connections, want 3", n)
 		}
-		for range 30 { // the peer does not read
+		for range 30 { // the peer does not read, so messages wait in the buffers
 			u.spent = true
 			if !u.post(probeID, pattern(lnd.MaxInline)) {
 				u.spent = false

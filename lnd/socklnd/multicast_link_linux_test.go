@@ -122,7 +122,7 @@ func TestMulticastOverrun(t *testing.T) {
 			return lnd.Accept, nil
 		}
 		close(held)
-		<-hold // like a handler that blocks, which handlers may not do
+		<-hold // the upcall blocks, as that of a handler would which breaks the rule not to block
 		takeAll(d)
 		return lnd.Accept, nil
 	}

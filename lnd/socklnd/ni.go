@@ -41,7 +41,7 @@ type NI struct {
 	mu      sync.RWMutex
 	peers   map[nid.ProcessID]*peer // peers by NID and PID; guarded by mu
 	most    int                     // most peers since the table was made; guarded by mu
-	scanner machine.Timer           // nil while there is nothing to scan; guarded by mu
+	scanner machine.Timer           // timer of the next scan; nil while there is nothing to scan; guarded by mu
 
 	cast casting // state of multicast
 

@@ -221,8 +221,9 @@ func (v *vector) fill() {
 
 // quick is the largest read or write in bytes that is made as a raw system call, without telling
 // the Go scheduler. Any single message is shorter. The call does not block, because the socket is
-// non-blocking. Telling the scheduler costs a tenth of the round trip of a small message, and a
-// tenth of the CPU time of a large one: after 20 µs of copying it would start another thread.
+// non-blocking. Telling the scheduler costs a tenth of the round trip of a small message. It costs
+// a tenth of the CPU time of a large one, because after 20 µs of copying the scheduler starts
+// another thread.
 const quick = 2 << 20
 
 // sysVector calls readv or writev for total bytes.

@@ -40,10 +40,11 @@ type reader struct {
 	want      uint32 // checksum in the header of the present message
 
 	batcher lnd.Batcher // the layer above, if it receives in batches; nil: it does not
-	batched bool        // a message since the last EndBatch had More set
-	latest  int         // index in the field bytes where the latest message begins, if the next one may repeat its header; else -1
-	refused int         // end, as index in the field bytes, of the messages that lnet has refused to take all at once; 0: none in this batch
-	msgs    uint64      // messages that are not counted in rxMsgs yet
+	// since the last EndBatch, lnet got a message with More set, so another EndBatch has to follow
+	batched bool
+	latest  int    // index in the field bytes where the latest message begins, if the next one may repeat its header; else -1
+	refused int    // end, as index in the field bytes, of the messages that lnet has refused to take all at once; 0: none in this batch
+	msgs    uint64 // messages that are not counted in rxMsgs yet
 
 	corked   int           // messages since the connection was corked last, modulo corkCheck
 	corkedAt time.Duration // in a batch that takes long, when the connection was corked last
@@ -53,7 +54,7 @@ type reader struct {
 	d      lnd.Delivery
 	small  []byte // buffer of smallWindow bytes, made when one small message came
 
-	ended *Error // the end of the connection, which a follower has noticed
+	ended *Error // why the connection has ended, if a follower has noticed it; nil: no follower has
 
 	left   int    // bytes of the present payload that are to be read to its sink; the places are in buf.vec
 	slop   int64  // bytes of the present payload that are to be discarded after the bytes in left

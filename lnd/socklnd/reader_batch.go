@@ -43,9 +43,9 @@ func (r *reader) repeat() {
 	r.msgs++
 }
 
-// again offers lnet, all at once, the messages that follow the latest one, which is an ACK, and are equal to
-// it: the ACKs of a peer for a burst of PUTs come together. It leaves out a message that ends where the
-// buffered bytes end.
+// again offers lnet, all at once, the messages that follow the latest one and are equal to it. The
+// latest one is an ACK: the ACKs of a peer for a burst of PUTs come together, and are mostly equal.
+// It leaves out a message that ends where the buffered bytes end.
 func (r *reader) again() {
 	if r.batcher == nil || r.latest < 0 || r.r < r.refused {
 		return
@@ -74,9 +74,10 @@ func (r *reader) remember(h ksock.MsgHeader) {
 	}
 }
 
-// offer gives lnet the payload that has come along with the header. It does not offer the payload of a
-// message with a checksum, which has to be verified first, nor that of a message with a cookie, which
-// has to be acknowledged before its event.
+// offer gives lnet the payload that has come along with the header. It does not offer the payload
+// of a message with a checksum, because the checksum has to be verified first. Nor does it offer
+// that of a message with a cookie, because the cookie has to be acknowledged before lnet makes the
+// event.
 func (r *reader) offer(cookie uint64) {
 	d, n := &r.d, int64(r.d.Header.PayloadLength)
 	there := int64(r.w - r.r)

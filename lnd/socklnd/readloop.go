@@ -107,7 +107,7 @@ func (r *reader) beginWait() bool {
 	if !r.following {
 		return true
 	}
-	r.endBatch() // the batch may contain the message that the follower waits for
+	r.endBatch() // end the batch before the wait: it may contain the message that the follower waits for
 	if r.c.loop.BeginWait() {
 		return true
 	}
@@ -115,7 +115,7 @@ func (r *reader) beginWait() bool {
 	return false
 }
 
-// endWait ends what beginWait has begun.
+// endWait tells the read loop that the wait which beginWait announced is over.
 func (r *reader) endWait() {
 	if r.following {
 		r.c.loop.EndWait()

@@ -56,7 +56,7 @@ func (s *shake) readTo(n int) error {
 func (s *shake) write(b []byte) error {
 	return s.bounded(func() error {
 		if s.flow != nil {
-			s.flow.Sent(b) // captured before any answer can arrive
+			s.flow.Sent(b) // captured before the write, so that no answer is captured earlier
 		}
 		_, err := s.net.Write(b)
 		return err

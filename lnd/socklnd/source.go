@@ -45,10 +45,10 @@ func (ni *NI) identity(s *shake, h *ksock.Hello) (id nid.ProcessID, renamed bool
 	return nid.ProcessID{NID: h.SrcNID, PID: h.SrcPID}, false
 }
 
-// checkIdentity refuses a sender that is not of the NI's net, or claims a NID that cannot be on
-// the other side of this connection. The sender gets no answer: a correct node would learn nothing
-// from it, and it would contain the claimed NID. (In an answer to a dial the NID is compared with
-// the one that was dialled: see judge.)
+// checkIdentity refuses a sender that is not of the NI's net, or claims a NID that cannot be on the
+// other side of this connection. The sender gets no answer: a correct node would learn nothing from
+// an answer, and the answer would contain the claimed NID. (In an answer to a dial the NID is
+// compared with the one that was dialled: see judge.)
 func (ni *NI) checkIdentity(s *shake, claimed nid.NID) *refusal {
 	switch {
 	case claimed.Net() != ni.nid.Net():

@@ -237,10 +237,10 @@ func (w *writer) isClosed() bool {
 	return w.closed != nil
 }
 
-// next returns the next messages as one batch: the inline ones, then those of the queue, each
-// with the ack of a cookie if one waits; NOOPs for the remaining acks follow the messages.
-// Priority messages leave before all others, in a batch of their own if inline messages wait.
-// With nothing to send it gives the sending side up and returns nil.
+// next returns the next messages as one batch: the inline ones, then those of the queue. Each
+// message carries the ack of a cookie, if one waits; NOOPs for the remaining acks follow the
+// messages. Priority messages leave before all others, in a batch of their own if inline messages
+// wait. If there is nothing to send, next gives the sending side up and returns nil.
 func (w *writer) next() *batch {
 	w.mu.Lock()
 	if w.empty() {

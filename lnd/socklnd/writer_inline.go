@@ -8,11 +8,11 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// Inline messages are encoded into a batch; when that is full, another one is begun, as far as
-// lnet has credits for it. The goroutine that posts a message writes it at once if the
-// connection is idle. In a burst the drain writes the batches; but when enough has gathered for
-// a write before the drain has begun, the goroutine that posted the last message takes the
-// sending side over: it is running, and the drain may wait for a processor.
+// Inline messages are encoded into a batch. When that is full, another one is begun, as far as lnet
+// has credits for it. The goroutine that posts a message writes it at once if the connection is
+// idle. In a burst the drain writes the batches. But if enough bytes for a write have gathered
+// before the drain has begun, the goroutine that posted the last message takes the sending side
+// over: it is running already, and the drain may wait for a processor.
 
 // enoughBytes is the number of bytes of inline messages that are worth a write.
 const enoughBytes = batchMemory * 3 / 4

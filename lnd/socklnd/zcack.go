@@ -15,7 +15,7 @@ func (p *peer) ack(from *conn, cookie uint64) {
 	p.mu.Lock()
 	if !from.attached {
 		p.unlock()
-		return // the connection was closed, which the peer notices
+		return // the connection was closed, so the peer does not wait for the ack any more
 	}
 	to := from
 	if !from.tx.mergesAcks() {
@@ -66,8 +66,9 @@ func (c *conn) checkAcks(h ksock.MsgHeader) *Error {
 // acks evidently does not read them.
 const maxPendingAcks = 1024
 
-// ackQueue are the NOOPs that wait to be sent on a connection, by their
-// cookies: {0, c}, {a, b} with a > b for two, {a, b} with a < b for a range.
+// ackQueue has the NOOPs that wait to be sent on a connection, each as the two cookies in its
+// header. {0, c} acknowledges c. {a, b} acknowledges a and b if a > b, and the range from a to b if
+// a < b.
 type ackQueue [][2]uint64
 
 // add queues the ack of cookie, or a keepalive. A queued keepalive is replaced by any ack.

@@ -169,7 +169,7 @@ func (c *cursor) command(a *action, p *Protocol) {
 	a.command, a.named = join(append([]string{verb}, args...)...), named
 }
 
-// timeWords are the words behind a condition's arguments.
+// timeWords are the words that may follow the arguments of a condition, and say when it is checked.
 var timeWords = []string{"within", "by", "at", "from"}
 
 // args parses arguments, and says which nodes they name.

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// careless is a protocol whose machine, told to, breaks the contract.
+// careless is a protocol whose machine breaks the contract of machines when a command tells it to.
 var careless = &scenario.Protocol{
 	Name:   "careless",
 	Verbs:  []scenario.Verb{{Name: "work"}, {Name: "break"}},

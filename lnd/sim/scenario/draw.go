@@ -144,7 +144,7 @@ func (x *expansion) pick(w *world, s *step, set *set, rng *rand.Rand, except map
 		if except[id] || w.refuse(s.action.verb, id, s.at) != "" {
 			continue
 		}
-		// Each of the nodes seen so far is chosen with the same probability.
+		// Reservoir sampling: each of the nodes seen so far is chosen with the same probability.
 		if seen++; len(chosen) < set.Any {
 			chosen = append(chosen, id)
 		} else if i := rng.IntN(seen); i < set.Any {

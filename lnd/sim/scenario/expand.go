@@ -61,7 +61,7 @@ func (x *expansion) fail(l *line, column int, format string, args ...any) {
 	}
 }
 
-// ranges checks that the sets name nodes that there are.
+// ranges checks that all nodes which the sets name exist.
 func (x *expansion) ranges() {
 	for _, b := range x.file.settings.bootAt {
 		x.inRange(b.line, b.set)
@@ -110,7 +110,7 @@ func (x *expansion) fixed() {
 	x.sort()
 }
 
-// occurrences appends the steps of one line.
+// occurrences appends the steps of one line: one for each time at which its fault occurs.
 func (x *expansion) occurrences(l *line, draw uint64) {
 	f := l.fault
 	if f.when == whenAt {

@@ -11,7 +11,7 @@ const (
 	maxText = 1 << 20
 	maxLine = 1 << 16
 	maxAny  = 5000 // largest N in "any N of" a set: the numbers of the drawn nodes have to fit into one line
-	// MaxNodes is how many nodes a scenario can have.
+	// MaxNodes is the largest number of nodes that a scenario can have.
 	MaxNodes = 1 << 22
 )
 

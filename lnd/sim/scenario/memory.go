@@ -5,7 +5,7 @@ import (
 	"sort"
 )
 
-// MemoryError refuses a run that would need too much memory.
+// MemoryError is the error for a run that would need too much memory.
 type MemoryError struct {
 	Nodes       int   // nodes that the run asked for
 	Most        int   // most nodes that the limit allows; 0 if none

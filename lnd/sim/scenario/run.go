@@ -87,9 +87,9 @@ type Series struct {
 	Value []float64       // value of each sample
 }
 
-// Run runs a scenario. It returns an error if the file cannot be run, a machine broke its contract
-// or was not deterministic, the recording failed, or ctx ended, and a [*MemoryError] if the run
-// needs too much memory. An expect that fails is no error.
+// Run runs a scenario. If the run needs too much memory the error is a [*MemoryError]. There is an
+// error, too, if the file cannot be run, a machine broke its contract or was not deterministic, the
+// recording failed, or ctx ended. An expect that fails is no error.
 func Run(ctx context.Context, f *File, o Options) (*Result, error) {
 	r, err := newRunner(f, o)
 	if err != nil {

@@ -28,7 +28,7 @@ type settings struct {
 type groups struct {
 	size          int
 	uplink        int64
-	oversubscribe float64 // oversubscription of uplinks; 0: the setting uplink counts
+	oversubscribe float64 // oversubscription of uplinks; 0: the setting uplink gives their bandwidth
 	apart         link.Change
 }
 

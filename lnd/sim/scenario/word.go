@@ -75,7 +75,7 @@ func (c *cursor) here() word {
 
 func (c *cursor) more() bool { return c.err == nil && c.i < len(c.words) }
 
-// take takes the next word; want says what belongs there.
+// take returns the next word. If the line has no more words, the error says that want is missing.
 func (c *cursor) take(want string) word {
 	w := c.here()
 	if c.i == len(c.words) {

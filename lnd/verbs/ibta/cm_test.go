@@ -139,7 +139,7 @@ func TestCMGolden(t *testing.T) {
 		t.Errorf("encoded\n% x, want\n% x", again, b)
 	}
 
-	// The datagram that carried the message in the reference.
+	// The packet in which the reference shows this message.
 	p := ibta.Packet{
 		BTH:     ibta.BTH{OpCode: ibta.UDSendOnly, Migrated: true, PKey: ibta.DefaultPKey, DestQP: ibta.GSI},
 		DETH:    ibta.DETH{QKey: ibta.GSIQKey, SrcQP: ibta.GSI},

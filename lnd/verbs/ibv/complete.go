@@ -47,7 +47,7 @@ func (q *queue) received(id wrID, wc *C.struct_ibv_wc, status verbs.Status) {
 	}
 	i, size := id.item(), int(wc.byte_len)
 	if status == verbs.Success && (size > p.cfg.Size+netHeaderSize || qp != nil && qp.ud == nil && size > p.cfg.Size) {
-		status = verbs.LocalLength // the room for a network header does not count
+		status = verbs.LocalLength // the room for a network header in each buffer is not for the message
 	}
 	if qp == nil || qp.quiet.Load() || status != verbs.Success {
 		p.give(i)

@@ -143,7 +143,7 @@ func (p *pool) giveLocked(i uint32) {
 		last := len(p.lost) - 1
 		if rc := p.post(p.lost[last]); rc != 0 {
 			p.domain.dev.log.Debug("post a receive buffer", "err", errno(rc))
-			return // the buffer is posted together with the next one
+			return // the device refused the buffer: the next call posts it again
 		}
 		p.lost = p.lost[:last]
 	}

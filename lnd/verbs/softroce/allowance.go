@@ -7,12 +7,12 @@ import "sync/atomic"
 // window of 128 packets alone overruns the default. Safe for concurrent use.
 //
 // A queue pair may have up to share times as many packets in flight as are free (a dynamic
-// threshold, as in switches with shared memory): a single one takes 4/5, n take equal parts,
-// and a new one finds room at once. Each may have one packet in flight in any case. That
-// packet requests an ACK, whose arrival lets the queue pair go on, so no queue pair has to be
-// woken when others free room. Packets to a peer that is silent for longer than lapse do not count:
-// otherwise many peers that are gone would use up the allowance. Until it answers, it gets
-// no new packets, see grant.
+// threshold, as in switches with shared memory). So a single queue pair takes 4/5 of the allowance,
+// n of them take equal parts, and a new one finds room at once. Each may have one packet in flight
+// in any case. That packet requests an ACK, whose arrival lets the queue pair go on, so no queue
+// pair has to be woken when others free room. Packets to a peer that is silent for longer than
+// lapse do not count: otherwise many peers that are gone would use up the allowance. Until it
+// answers, it gets no new packets, see grant.
 type allowance struct {
 	most int64
 	used atomic.Int64

@@ -114,9 +114,9 @@ func TestPostAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestAllowanceUsedUp: if the packets in flight of a queue pair request no ACK, and its allowance is
-// used up, it sends one packet more than it is allowed, which requests an ACK, instead of waiting
-// for a probe.
+// TestAllowanceUsedUp: the packets in flight of a queue pair request no ACK, and the allowance is
+// used up. The queue pair sends one packet more than it is allowed, which requests an ACK, instead
+// of waiting for a probe.
 func TestAllowanceUsedUp(t *testing.T) {
 	a := &allowance{most: 40}
 	p := newPair(t, 1, weather{delay: 50 * time.Microsecond}, func(cfg *rcConfig) { cfg.Allowance = a })

@@ -29,7 +29,7 @@ type cmConfig struct {
 type cmEnd struct {
 	QPN           ibta.QPN
 	PSN           ibta.PSN // first PSN of the other end's requests
-	MTU           ibta.MTU // in a REQ, like all fields below except RNRRetryCount
+	MTU           ibta.MTU // sent only in a REQ, like all fields below except RNRRetryCount
 	RetryCount    uint8
 	RNRRetryCount uint8
 	AckTimeout    uint8 // AckTimeout code of ACKs

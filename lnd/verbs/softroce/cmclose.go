@@ -72,7 +72,7 @@ func (c *cm) refused(now time.Duration, from netip.Addr, r *ibta.REJ, out *cmOut
 	case reqSent, repSent:
 		out.event(cmEvent{Kind: cmRejected, ID: n.id, Reason: r.Reason}, r.Private)
 		c.forget(n)
-	case reqReceived: // the consumer's accept will fail
+	case reqReceived: // the peer has withdrawn the request; the consumer's Accept will fail
 		c.forget(n)
 	case established:
 		// The peer never received the REP, or has lost the connection.

@@ -83,7 +83,7 @@ func (c *cm) expire(now time.Duration, n *cmConn, out *cmOutput) {
 	case dreqSent:
 		c.counters.TimedOut++
 		c.wait(now, n)
-	default: // in state timeWait
+	default: // the time in state timeWait is over
 		c.forget(n)
 	}
 }

@@ -208,9 +208,10 @@ func (c *conn) claim(box *outbox, last *conn) {
 	}
 }
 
-// over is called when a queue has handed out the completions before the end of the connection:
-// first for the queue of work requests, if there are two, and then for that of receives. After the
-// second call the connection's last event follows.
+// over is called when the queue q has handed out all completions that come before the end of the
+// connection. If the connection has two queues, the first call is for that of work requests, and makes
+// the end wait for its turn in that of receives, too. After the call for the queue of receives the
+// connection's last event follows.
 func (c *conn) over(q *cq) {
 	if q != c.recvs {
 		if c.recvs.claim(nil, c) {

@@ -42,8 +42,9 @@ func newCQ(dev *device, depth int, done func([]verbs.Completion)) *cq {
 	return q
 }
 
-// enter makes room for the work requests of a queue pair, until leave: otherwise those of queue pairs
-// whose peers do not answer would fill the queue, and the other queue pairs could not post.
+// enter makes room in the queue for the work requests of one more queue pair; leave undoes it.
+// Without that, work requests whose peers do not answer could fill the queue, and the other queue
+// pairs could not post.
 func (q *cq) enter(maxSends int) { q.most.Add(int64(maxSends)) }
 
 func (q *cq) leave(maxSends int) { q.most.Add(int64(-maxSends)) }

@@ -28,9 +28,9 @@ type burst struct {
 	segments int
 }
 
-// framer makes datagrams of packets, with their ICRC. The kernel cuts a burst into datagrams
-// and numbers their IPv4 identification from 0 on, which the ICRC covers (rocev2 §16): so an
-// ICRC is only valid for the position of its datagram in the burst.
+// framer makes datagrams of packets, with their ICRC. The ICRC covers the IPv4 identification
+// (rocev2 §16). The kernel cuts a burst into datagrams, and numbers their identifications from 0
+// on. So an ICRC is valid only for one position in a burst.
 type framer struct {
 	segmented bool // the socket cuts; otherwise each burst is one datagram
 	bytes     []byte

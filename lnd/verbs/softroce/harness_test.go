@@ -61,7 +61,8 @@ type flight struct {
 type weather struct {
 	delay, jitter   time.Duration
 	loss, duplicate float64
-	drop            func(from int, p *ibta.Packet) bool // drops this packet, in addition to random loss
+	// if not nil, reports whether to drop a packet, in addition to random loss
+	drop func(from int, p *ibta.Packet) bool
 }
 
 // pair is two ends of a connection in virtual time.

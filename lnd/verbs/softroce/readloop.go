@@ -82,9 +82,9 @@ func (h *hub) recall() {
 	}
 }
 
-// urgent reports whether no goroutine reads the port although the answer to wrs has to be read
-// soon. It has to be if one of wrs is a transfer, if much is in flight, or if the follower is late.
-// c.mu is held, and the packets that could leave have been charged to the allowance.
+// urgent reports whether the answer to wrs has to be read soon while no goroutine reads the port.
+// It has to be read soon if one of wrs is a transfer, if much is in flight, or if the follower is
+// late. c.mu is held, and the packets that could leave have been charged to the allowance.
 func (c *conn) urgent(wrs []verbs.SendWR) bool {
 	l, ok := c.hub.loop.(*readloop.Loop)
 	switch {
@@ -99,7 +99,7 @@ func (c *conn) urgent(wrs []verbs.SendWR) bool {
 // readLoopFor implements handingOver.
 func (p *udpPort) readLoopFor(h *hub) lnd.ReadLoop {
 	p.hub = h
-	p.loop.Init(p, &p.watchdog, h.clock) // a peer probes what stays unread for longer than minProbe
+	p.loop.Init(p, &p.watchdog, h.clock) // a peer that gets no answer for longer than minProbe sends a probe
 	return &p.loop
 }
 

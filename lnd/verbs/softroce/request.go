@@ -142,7 +142,8 @@ func (d *device) Connect(to netip.AddrPort, cfg verbs.ConnConfig, events func(ve
 		return nil, err
 	}
 	c.asking, c.retry = true, cfg.RetryCount&7
-	c.peer = to.Addr().Unmap().WithZone("") // the device's own address has the zone
+	// without a zone, as in packets; the device's own address has the zone
+	c.peer = to.Addr().Unmap().WithZone("")
 	call := cmCall{
 		Kind: callConnect, To: netip.AddrPortFrom(c.peer, to.Port()), Port: cfg.SrcPort, Private: bytes.Clone(cfg.Private), Timeout: cfg.Timeout,
 		End: cmEnd{

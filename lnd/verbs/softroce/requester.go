@@ -181,10 +181,11 @@ func (c *rc) goBack(psn ibta.PSN) {
 	c.sends.seek(psn)
 }
 
-// grant returns how many of the want packets may be sent now. While the packets in flight do not count
-// towards the allowance (see lapse), nothing is sent until an ACK comes: a peer that is stopped reads
-// nothing, and more packets of all queue pairs would overrun its socket. But if no packet in flight has
-// requested an ACK, one packet may be sent, which requests it.
+// grant returns how many of the want packets may be sent now. While the packets in flight do not
+// count towards the allowance (see lapse), nothing is sent until an ACK comes: a peer that is
+// stopped reads nothing, so more packets of all queue pairs together would overrun its socket.
+// There is one exception: if no packet in flight has requested an ACK, one packet may be sent,
+// which requests it.
 func (c *rc) grant(inFlight, want int) int {
 	r := &c.req
 	n := 0

@@ -21,8 +21,9 @@ func newLone(t *testing.T, change func(*rcConfig)) *lone {
 	return &lone{t: t, rc: newPair(t, 1, weather{}, change).ends[0]}
 }
 
-// step gives the end an input, and returns what the end sends: the PSNs of its requests, counted
-// from the first PSN that it sends, and its answer, with a PSN counted from the first that it expects.
+// step gives the end an input, and returns what the end sends: the PSNs of its requests, relative
+// to the first PSN that it sends, and its answer, whose PSN is relative to the first one that it
+// expects.
 func (l *lone) step(in rcInput) (requests []int, answer string) {
 	l.t.Helper()
 	l.now += time.Microsecond

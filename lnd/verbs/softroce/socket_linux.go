@@ -14,13 +14,14 @@ import (
 // the kernel numbers the datagrams of a burst from 0 on (rocev2 §16). One
 // goroutine at a time receives; any may send.
 type socket struct {
-	conn          udpConn
-	raw           syscall.RawConn // raw form of conn; set on first use
-	once          sync.Once
-	local         netip.AddrPort
-	scope         uint32      // scope id of a link-local IPv6 address
-	segmented     atomic.Bool // whether the kernel divides bursts (UDP_SEGMENT)
-	receiveBuffer int         // bytes that the kernel gave, with its own overhead
+	conn      udpConn
+	raw       syscall.RawConn // raw form of conn; set on first use
+	once      sync.Once
+	local     netip.AddrPort
+	scope     uint32      // scope id of a link-local IPv6 address
+	segmented atomic.Bool // whether the kernel divides bursts (UDP_SEGMENT)
+	// size in bytes of the receive buffer that the kernel gave, with the kernel's overhead
+	receiveBuffer int
 	sendBuffer    int
 
 	mu      sync.Mutex // guards the list senders

@@ -101,9 +101,9 @@ func TestSpoiledInBatch(t *testing.T) {
 	}
 }
 
-// TestGatherOverBadWire: small messages that are posted one after the other over a wire that
-// loses, repeats and reorders packets are delivered once each and in order, and complete, although
-// they wait for each other.
+// TestGatherOverBadWire posts small messages one after the other, over a wire that loses, repeats
+// and reorders packets. Although the messages wait for each other, each of them is delivered once
+// and in order, and completes.
 func TestGatherOverBadWire(t *testing.T) {
 	const n = 600
 	for seed := range uint64(effort.Of(4, 10, 100)) {

@@ -14,9 +14,11 @@ import (
 type crowd struct {
 	t       *testing.T
 	pool    verbs.Pool
-	running atomic.Int32      // upcalls that are in progress
-	next    map[uint32]uint64 // by queue pair: next ID; the upcalls take turns
-	ended   sync.Map          // set of queue pair numbers that have ended
+	running atomic.Int32 // upcalls that are in progress
+	// by queue pair: ID that its next completion must have; needs no lock, because upcalls come one at
+	// a time
+	next    map[uint32]uint64
+	ended   sync.Map // set of queue pair numbers that have ended
 	posting sync.WaitGroup
 	posted  sync.WaitGroup // posted work requests that have not completed
 }
@@ -26,7 +28,7 @@ func (w *crowd) completed(batch []verbs.Completion) {
 	if w.running.Add(1) != 1 {
 		w.t.Error("two upcalls at a time")
 	}
-	runtime.Gosched() // so that other goroutines make upcalls meanwhile, if they can
+	runtime.Gosched() // lets other goroutines run: if upcalls could overlap, they would do so here
 	for i := range batch {
 		w.complete(&batch[i])
 	}

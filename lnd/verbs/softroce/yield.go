@@ -7,9 +7,10 @@ import "time"
 // So while a SEND finds no buffer, the device makes its connections free the buffers of SENDs that make
 // no progress, see [responder.yield].
 
-// yieldEvery is the interval in which a device that has run out of receive buffers makes its connections
-// free those of SENDs without progress: a SEND that pauses for longer may lose its buffer; local policy. A SEND that finds no buffer is tried again after
-// firstProbe, and then after twice the time, until the sender gives up after some seconds.
+// yieldEvery is the interval in which a device that has run out of receive buffers makes its
+// connections free those of SENDs without progress. A SEND that pauses for longer may lose its
+// buffer. Local policy. A SEND that finds no buffer is tried again after firstProbe, and then after
+// twice the time, until the sender gives up after some seconds.
 const yieldEvery = firstProbe / 2
 
 // starved makes the connections free buffers soon.

@@ -14,7 +14,8 @@ type Condition[N any] struct {
 	Holds func(n N, args scenario.Args) (ok bool, why string) // evaluates the condition; why says what is missing
 }
 
-// Ask declares a condition that holds evaluates.
+// Ask returns a condition with its name, documentation and arguments; the function holds evaluates
+// it.
 func Ask[N any](name, doc string, holds func(n N, args scenario.Args) (ok bool, why string), args ...scenario.Arg) Condition[N] {
 	return Condition[N]{scenario.Condition{Name: name, Args: args, Doc: doc}, holds}
 }
@@ -22,7 +23,7 @@ func Ask[N any](name, doc string, holds func(n N, args scenario.Args) (ok bool, 
 // Conditions is a list of a protocol's conditions.
 type Conditions[N any] []Condition[N]
 
-// Declared returns the list for Protocol.Conditions.
+// Declared returns the conditions without their functions, for Protocol.Conditions.
 func (c Conditions[N]) Declared() []scenario.Condition {
 	list := make([]scenario.Condition, len(c))
 	for i := range c {

@@ -62,7 +62,7 @@ type Plans struct {
 	First  error    // error of the first plan that failed
 	// Sum has the sum of each measure over all runs, Some the number of runs in which it was above 0.
 	Sum  map[string]float64
-	Some map[string]int // by name of the measure; see Sum
+	Some map[string]int // for each measure, the number of runs in which it was above 0
 }
 
 // RunPlans runs the plans that the function draw returns for some seeds.
