@@ -91,7 +91,7 @@ func (m *Machine) wellFormed(msg *incoming) bool {
 	return false
 }
 
-// possible reports whether the sender of a vector has the age 0 in it, as it must.
+// possible reports whether the sender of a ping gives its own age as 0, as each sender must.
 func (m *Machine) possible(msg *incoming) bool {
 	i := msg.index
 	if msg.foreign != nil {

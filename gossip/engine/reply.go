@@ -2,12 +2,12 @@ package engine
 
 import "ulnet/gossip/wire"
 
-// header appends the header of a ping.
+// header appends the header of a ping that uses this node's list.
 func (m *Machine) header(b []byte) []byte { return m.headerFor(b, m.list, false, 0) }
 
-// headerFor appends a header about a list. The header has parameters in each of three cases: in
-// the node's first N cycles, not counting silent ones; while the list is being changed, by this
-// node or by others; and if params is set.
+// headerFor appends the header of a message that uses the given list. The header has parameters in each
+// of three cases: in the node's first N cycles, not counting silent ones; while the list is being
+// changed, by this node or by others; and if params is set.
 func (m *Machine) headerFor(b []byte, list *List, params bool, flags wire.Flags) []byte {
 	h := wire.Header{Flags: flags | m.signedFlag(), N: uint32(list.Len()), Clock: m.clock.value}
 	if params || m.cycle <= m.stealth.last+uint64(m.list.Len()) || m.cycle <= m.params.ride || m.roll.other != nil {

@@ -101,9 +101,9 @@ func (n *Net) Think(observers, subjects sim.NodeSet, alive bool) (ok bool, why s
 	return true, ""
 }
 
-// detectedWithin reports whether every node that has been down for longer than the given number
-// of gossip cycles is considered dead by all observers. An observer that was paused or began since then has
-// as many cycles from then on.
+// detectedWithin reports whether every node that has been down for longer than the given number of
+// gossip cycles is considered dead by all observers. If an observer was paused or started in that time,
+// the cycles count from the end of its pause, or from its start.
 func (n *Net) detectedWithin(cycles int) (ok bool, why string) {
 	limit, now, t := n.Cycles(cycles), n.Now(), &n.faults
 	for id := range t.nodes {

@@ -32,8 +32,8 @@ type catchup struct {
 	doubts   doubts
 }
 
-// question is this server's latest question to another server, and the latest answer to a
-// question of that server.
+// question is this server's latest question for tombstones to another server, and its latest answer to
+// such a question of that server.
 type question struct {
 	sequence uint64 // sequence number of the open question; 0: none is open
 	last     uint64 // sequence number of the latest question, open or not
@@ -41,7 +41,7 @@ type question struct {
 	at       time.Duration // when the question was last sent
 	asks     int
 	pages    uint64 // bit mask of the pages of the answer that have arrived
-	told     int    // number of incarnations in catchup.news that the other server has reported as well
+	told     int    // number of the incarnations in catchup.news whose tombstones the other server has sent as well
 	outdated bool   // the question was sent before this server last lost the quorum
 	answer   answer
 }

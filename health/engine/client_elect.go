@@ -119,7 +119,7 @@ func (c *Client) pick() (nid.NID, bool) {
 		}
 	}
 	if len(list) == 0 {
-		for range 4 { // usually one of four servers drawn at random may be asked, so no list is needed
+		for range 4 { // usually one of four servers drawn at random may be asked, so that no list of all candidates has to be made
 			if id := c.cfg.Servers[c.rng.IntN(len(c.cfg.Servers))]; !bad(id) {
 				return id, true
 			}

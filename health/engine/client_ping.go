@@ -17,7 +17,7 @@ type pinging struct {
 	since       time.Duration // when the first ping was sent that the master itself has not answered, although its node has sent other messages; 0: none
 	incarnation uint64        // number of the master's incarnation, which its messages contain
 	via         uint64        // incarnation of the NI that sent the master's last message
-	asked       bool          // it is time for a ping, and the machine has asked the transport whether other messages of the two nodes make it unnecessary
+	asked       bool          // a ping is due, and the machine has asked the transport whether other messages of the two nodes make the ping unnecessary
 	due         bool          // a ping is waiting for its answer
 	first       uint64        // sequence number of the first ping that the master has not answered; 0: it has answered all
 	firstAt     time.Duration // when that ping was sent

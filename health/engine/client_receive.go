@@ -181,7 +181,7 @@ func (c *Client) rejected(p *peer, m *wire.Message) {
 	case wire.Stale:
 		c.outlived(p, m)
 	case wire.MasterDead, wire.UnknownServer: // the server does not accept the chosen master (CH-49, CH-60)
-		if p.state == perhaps && m.Kind == wire.Reject { // only a server that the client is connected to refuses a choice
+		if p.state == perhaps && m.Kind == wire.Reject { // a connect was refused, so the client is not connected; a connected server refuses a choice by Chosen
 			p.state = detached
 		}
 		p.asking = p.wanted

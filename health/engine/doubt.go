@@ -52,8 +52,8 @@ func (d *doubts) said(s *Server, c *conn, from int32, age time.Duration) bool {
 	return over
 }
 
-// run asks all servers once about the clients that are due. It drops clients about which it has
-// asked before; they stay connected.
+// run asks all servers once for their tombstones, for the clients in d whose question is due. It drops
+// from d the clients about which it asked some ticks ago; they stay connected.
 func (d *doubts) run(s *Server) {
 	ask, age := false, time.Duration(0)
 	for id, x := range *d { // any order: the clients are independent

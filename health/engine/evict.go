@@ -13,7 +13,7 @@ import (
 type evictions struct {
 	suspects []suspect
 	queue    []eviction
-	batches  []*batch // new ones first, then the least recently sent
+	batches  []*batch // new batches first, then those that were sent least recently
 	givenUp  []*batch // evictions that this server gave up when it lost the quorum, although other servers may have made them
 	inFlight int
 	lastID   uint64
@@ -341,9 +341,9 @@ func (e *evictions) settle(s *Server, b *batch) {
 	}
 }
 
-// finish ends the eviction of a client. Normally the connection ends. But if another server
-// knows a later choice of a master, the client stays connected, with the master of that choice
-// (CH-A8), unless that master has evicted it, too (CH-63).
+// finish ends the eviction of a client, and with it normally the connection. But if another server
+// knows a later choice of a master, the client stays connected, with the master of that choice (CH-A8),
+// unless that master has evicted the client, too (CH-63).
 func (s *Server) finish(x *eviction) (kept bool) {
 	i, ok := s.find(x.id)
 	if !ok || s.conn(i).incarnation != x.incarnation || s.conn(i).state != evicting {

@@ -69,8 +69,9 @@ func (m *members) nid(i int32) nid.NID {
 // dead.
 func (m *members) alive(i int32) bool { return m.list[i].listed && m.list[i].alive }
 
-// serverHealth applies a report of discovery. If the number of deaths has risen by more than
-// discovery has reported, the server has died in between.
+// serverHealth applies a report of discovery. If the server's number of deaths differs from the one
+// reported before, the server has died and come back in between, even if discovery has not reported the
+// death.
 func (s *Server) serverHealth(in *ServerInput) {
 	i, ok := s.members.index[in.Server]
 	if !ok || i == s.members.self {

@@ -54,7 +54,7 @@ func (s *Server) inquire(i int32, c *conn) {
 // unanswered reports whether a client has not answered an Ask for T_evict: it counts as dead.
 func (s *Server) unanswered(c *conn) bool { return c.asked && c.said+2*s.cfg.Evict <= s.now }
 
-// orphanAll orphans the clients of a server that has died (CH-18).
+// orphanAll makes the clients of a server that has died orphans (CH-18).
 func (s *Server) orphanAll(master int32) {
 	s.each(func(i int32, c *conn) {
 		if c.master == master && c.state == connected {

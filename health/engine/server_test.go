@@ -96,7 +96,7 @@ func TestTimeout(t *testing.T) {
 	h.wantState("evicting 5 10.0.0.1@tcp/1")
 	h.message(host, wire.Message{Kind: wire.Ping, Incarnation: 5})
 	h.want("pong:busy")
-	// CH-A8: the master removes its own record last.
+	// CH-A8: the master removes its own record last, when all other live servers have answered.
 	h.done(wire.Reply{Evicted: 1, Unknown: 1}, gone)
 	h.want("notice:global evicted:timed-out bury")
 	h.message(host, wire.Message{Kind: wire.Ping, Incarnation: 5})

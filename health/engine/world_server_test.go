@@ -17,7 +17,8 @@ type server struct {
 	store      map[wire.ClientID]Record
 	tombstones map[wire.ClientID]uint64
 	durable    time.Duration // time at which the latest write becomes durable
-	// for each death of the server before its latest write was durable: index of the first event after the death
+	// for each death of the server that lost a write which was not durable yet: index of the first
+	// event after the death
 	unwritten []int
 	views     map[nid.NID]*view
 	quorum    bool

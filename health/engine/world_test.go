@@ -37,7 +37,7 @@ type world struct {
 	claims             keyring.Keys
 	tap                func(from, to nid.NID, m *wire.Message)
 	trace              []string
-	sparse, steps      int // the invariants of servers are checked once in sparse steps (0: in each step); steps counts them
+	sparse, steps      int // the invariants of servers are checked in one of sparse steps (0: in each step); steps counts the steps
 }
 
 type happening struct {

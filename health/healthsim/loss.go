@@ -43,8 +43,8 @@ func (l *losses) changed() {
 	}
 }
 
-// booted is called when an incarnation of a server begins: it has the clients of its records only, and tells
-// so by events.
+// booted is called when an incarnation of a server begins. At first the server has no client; events
+// report those that it restores from its records.
 func (l *losses) booted(server sim.NodeID) { clear(l.has[server]) }
 
 // told follows the connections of a server, and judges how they end.

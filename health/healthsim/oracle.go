@@ -8,11 +8,11 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// oracle is a discovery service that knows the ground truth: it tells each server, with a delay,
-// which other servers have died or come back. It imitates gossip in three points. A server
-// counts as dead for another one if it is paused, or if no path leads from it to the other. A
-// restarted server is silent until all others have noticed its death. After a pause, a server
-// starts its timeouts anew.
+// oracle is a discovery service that knows the ground truth: it tells each server, with a delay, which
+// other servers have died or come back. It imitates gossip in three points. A server counts as dead for
+// an observer if the server is paused, or if no path leads from the server to the observer. A restarted
+// server is silent until all others have noticed its death. After a pause, a server starts its timeouts
+// anew.
 type oracle struct {
 	net   *network
 	pcg   rand.PCG

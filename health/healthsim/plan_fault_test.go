@@ -42,13 +42,13 @@ func (p *plan) clientFault() {
 	case 0, 1:
 		p.Line("at %v kill %d\nat %v restart %d", p.at, client, until, client)
 		p.gone[k] = until
-	case 2: // the client quits, and its node goes on sending for a time
+	case 2: // the client quits, and other programs of its node go on sending for a time
 		p.Line("at %v do %d traffic on\nat %v do %d quit\nat %v kill %d\nat %v restart %d", p.at, client, p.at, client, until, client, until+time.Second, client)
 		p.gone[k] = until + time.Second
-	case 3: // the client quits, and its node sends until the end
+	case 3: // the client quits, and other programs of its node go on sending until the end
 		p.Line("at %v do %d traffic on\nat %v do %d quit", p.at, client, p.at, client)
 		p.gone[k] = forever
-	case 4: // the node comes back without its client, and sends
+	case 4: // the node restarts without its client; only other programs of the node send messages
 		p.Line("at %v do %d clientless on\nat %v kill %d\nat %v restart %d", p.at, client, p.at, client, until, client)
 		p.gone[k] = forever
 	case 5: // from then on another node uses the client's id

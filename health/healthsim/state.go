@@ -68,7 +68,7 @@ func (n *network) settled(id sim.NodeID) (why string) {
 		st := n.client(k).Status()
 		switch {
 		case n.rests(k):
-		case len(nodes) > 1 && st.State != "settled": // one client is refused as long as the other one with the same id runs
+		case len(nodes) > 1 && st.State != "settled": // of several clients with one id, all but one are refused as long as that one runs
 		default:
 			well++
 			if w := n.connected(k, id); w != "" {
