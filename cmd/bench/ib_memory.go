@@ -42,7 +42,7 @@ func measureIBMemory(b *measurement) {
 // liveMemory returns the bytes of heap and stacks that are in use after a garbage collection.
 func liveMemory() int64 {
 	runtime.GC()
-	runtime.GC() // this collection frees the objects whose finalizers ran after the first one
+	runtime.GC() // this collection frees the objects whose finalizers ran after the first collection
 	s := memStats()
 	return int64(s.HeapAlloc + s.StackInuse)
 }

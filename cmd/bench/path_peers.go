@@ -120,7 +120,8 @@ const (
 	crowdSize  = 16 << 10
 )
 
-// measureRouterPeers measures goal G-PA-5, over the loopback interface.
+// measureRouterPeers measures goal G-PA-5, over the loopback interface: the memory of a router with many peers, and
+// how evenly it serves equal senders.
 func measureRouterPeers(b *measurement) {
 	near, far, sink := netip.MustParseAddr("127.2.0.1"), netip.MustParseAddr("127.2.0.2"), netip.MustParseAddr("127.2.0.3")
 	port := must(loopback.FreePort(near, far, sink))

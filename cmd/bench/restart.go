@@ -48,7 +48,7 @@ func measureRestart(b *measurement) {
 	)
 }
 
-// outcome is the end of an operation.
+// outcome says when an operation began and ended, and with which result.
 type outcome struct {
 	began, ended time.Time
 	tries        int

@@ -24,7 +24,8 @@ func castNet(cfg rmcastsim.Config) *rmcastsim.Net {
 // calm configures the timers of a group so that they do not disturb a measurement.
 var calm = rmcast.GroupConfig{Guard: time.Second, ReportInterval: time.Hour}
 
-// measureCastSavings measures the part of goal G-RM-1 in virtual time.
+// measureCastSavings measures the part of goal G-RM-1 in virtual time: how much time rmcast saves compared with a
+// broadcast down a binomial tree and a barrier after it.
 func measureCastSavings(b *measurement) {
 	for nodes := 2; nodes <= 7; nodes++ {
 		l := logP{nodes: nodes, latency: unitOverhead, overhead: unitOverhead}

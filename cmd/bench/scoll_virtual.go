@@ -148,7 +148,8 @@ func measureDeadInner(b *measurement) {
 	})
 }
 
-// measureServices measures the part of goal G-SC-8 in virtual time.
+// measureServices measures the part of goal G-SC-8 in virtual time: whether the root reports exactly the members
+// whose services fail.
 func measureServices(b *measurement) {
 	measurePlans(b, "plans with failing, late, silent and aborting services", false)
 }

@@ -48,8 +48,8 @@ func bootZone(b *measurement, nodes int, seed uint64, long time.Duration, limits
 	return must(kept(simulateAs(b.ctx, "zone-boot", scenario.Options{Seed: &seed, Progress: progress}, "NODES", nodes, "LENGTH", long, "LIMITS", limits)))
 }
 
-// measureZoneLeave measures goal G-MS-2, once with the parameters of the paper, and once with
-// the default ones.
+// measureZoneLeave measures goal G-MS-2, how soon the members of a zone learn of the deaths of others: once with the
+// parameters of the paper, and once with the default ones.
 func measureZoneLeave(b *measurement) {
 	measureLeaves(b, "parameters of the paper", "paper")
 	measureLeaves(b, "Θ=2, K_s=2", "none")

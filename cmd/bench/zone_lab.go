@@ -22,7 +22,7 @@ type zoneLab struct {
 	cables []*netlab.Cable
 }
 
-// measureMonitorsInLab measures the part of goal G-MS-3 on real sockets.
+// measureMonitorsInLab measures the part of goal G-MS-3 on real sockets: how soon a monitor learns of a death.
 func measureMonitorsInLab(b *measurement) {
 	nodes, heartbeat := pick(b, 6, 16, 24), pick(b, 300*time.Millisecond, time.Second, time.Second)
 	kills, pulls := pick(b, 1, 8, 16), pick(b, 1, 2, 3)

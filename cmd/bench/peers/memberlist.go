@@ -88,7 +88,7 @@ func (m *theirMember) GetBroadcasts(_, _ int) [][]byte { return nil }
 func (m *theirMember) LocalState(bool) []byte          { return nil }
 func (m *theirMember) MergeRemoteState([]byte, bool)   {}
 
-// theirEvents reports the events of memberlist.
+// theirEvents reports the events of memberlist to the watcher s.
 type theirEvents struct{ s *rival.Watcher }
 
 func (e theirEvents) NotifyJoin(n *memberlist.Node)  { e.s.Alive(theirIndex(n), true) }

@@ -118,7 +118,7 @@ func wantRefused(t *testing.T, text, begin string) {
 func TestParse(t *testing.T) {
 	for _, test := range []struct {
 		name, text string
-		change     func(*config.Config) // how the result must differ from the defaults
+		change     func(*config.Config) // makes the wanted result of the default configuration
 	}{
 		{name: "nothing", text: "", change: func(*config.Config) {}},
 		{name: "comments only", text: "# nothing\n", change: func(*config.Config) {}},

@@ -31,11 +31,11 @@ type Gossip struct {
 	Interval   time.Duration // interval: time between gossip cycles
 	RTT        time.Duration // rtt: estimated round-trip time
 	Fudge      int           // fudge: cycles of tolerance; -1: depends on the number of participants
-	DeadFactor int           // dead_factor: see gossip.Config.DeadFactor
-	DeadSlack  int           // dead_slack: see gossip.Config.DeadSlack
-	Obsolete   int           // obsolete: see gossip.Config.Obsolete; 0: depends on the number of participants
+	DeadFactor int           // dead_factor: how fast the age limit rises with the number of participants, see gossip.Config.DeadFactor
+	DeadSlack  int           // dead_slack: cycles added to the age limit, see gossip.Config.DeadSlack
+	Obsolete   int           // obsolete: units of the Lamport clock after which a message is dropped; 0: depends on the number of participants
 	Quorum     int           // quorum: there is a quorum while more than this percentage of the participants is alive
-	ColdStart  bool          // cold_start: the node is not silent at first
+	ColdStart  bool          // cold_start: the node sends messages from its first cycle on, instead of being silent at first
 	Strict     bool          // strict: gossip does exactly what the design says
 	Seed       uint64        // seed of the random choices; 0: chosen at the start
 

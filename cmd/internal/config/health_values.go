@@ -15,7 +15,7 @@ import (
 	healthwire "ulnet/health/wire"
 )
 
-// maxHealthTime is the longest time of client health.
+// maxHealthTime is the largest value of a time in the section health.
 const maxHealthTime = 24 * time.Hour
 
 func timeSettings(t *health.Timing) map[string]setting {

@@ -16,11 +16,11 @@ import (
 type Routes struct {
 	Routes              string        // routes: see route.Parse
 	CheckFirst          bool          // check_routers_before_use: gateways are down until they answer
-	AvoidAsymmetric     bool          // avoid_asym_router_failure: see route.Settings
-	CheckInterval       time.Duration // alive_router_check_interval, in seconds; 0: never
-	RouterPingTimeout   time.Duration // router_ping_timeout, in seconds
-	RouterSensitivity   int           // router_sensitivity_percentage: per cent, see route.Settings
-	DropAsymmetricRoute bool          // lnet_drop_asym_route: see lnet.Node.SetRouteSettings
+	AvoidAsymmetric     bool          // avoid_asym_router_failure: a route to a next net is down while its gateway reports its NIs on that net as down
+	CheckInterval       time.Duration // alive_router_check_interval: time between two checks of a gateway, in seconds; 0: gateways are not checked
+	RouterPingTimeout   time.Duration // router_ping_timeout: how long a gateway may take to answer a check, in seconds
+	RouterSensitivity   int           // router_sensitivity_percentage: percentage of the full health that a gateway's NI needs to count as alive
+	DropAsymmetricRoute bool          // lnet_drop_asym_route: drop messages that come through a router which is no gateway to the net of their source
 }
 
 func defaultRoutes() Routes {

@@ -97,7 +97,7 @@ func ZoneKeys() []string {
 	return slices.Sorted(maps.Keys(z.settings("")))
 }
 
-// choice parses one of two words. The word yes sets *to to true.
+// choice parses one of two words: the word in the argument yes sets *to to true, the one in no sets it to false.
 func choice(to *bool, no, yes string) setting {
 	return text(new(string), func(s string) error {
 		if s != no && s != yes {

@@ -12,7 +12,8 @@ import (
 	"ulnet/cmd/internal/node"
 )
 
-// requests are requests of each kind that have no limit of time, each sent by a client.
+// requests has, by the kind of operation, a function that sends a request for whose answer the client sets no limit
+// of time.
 var requests = map[string]func(context.Context, *Client) error{
 	"long question": func(ctx context.Context, c *Client) error {
 		_, err := Question[None, string]{Path: "/v1/any", Long: true}.Call(ctx, c, None{})

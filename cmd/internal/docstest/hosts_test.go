@@ -162,8 +162,8 @@ func (m member) await(t *testing.T, work string) {
 // named matches a scenario file in the directory of a command.
 var named = regexp.MustCompile(`\b[\w-]+\.sim\b`)
 
-// files writes the files that a block reads and that earlier blocks show: a scenario under its
-// name, and a batch of events.
+// files writes the files that a block reads and whose contents earlier blocks show: a scenario, under the name that
+// the block uses, and the batch of events for a handler.
 func files(t *testing.T, dir string, b block, before []block) {
 	t.Helper()
 	for _, old := range before {

@@ -55,7 +55,7 @@ func (d debian) dpkg(args ...string) {
 	d.t.Log(run(d.t, d.command(append([]string{"dpkg"}, args...)...)))
 }
 
-// install installs a .deb from outside.
+// install copies a .deb from outside of the root into the root, and installs it.
 func (d debian) install(deb string) {
 	d.t.Helper()
 	const within = "/root/package.deb"

@@ -11,7 +11,7 @@ import (
 // root is the root of the repository.
 const root = "../../.."
 
-// units is the folder with units and what belongs to them.
+// units is the folder with the units of systemd, their drop-ins, and the other files for systemd.
 var units = filepath.Join(root, "contrib", "systemd")
 
 // unit is what a unit and its drop-ins say: the values of each key in their order.

@@ -218,12 +218,12 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// broken is a value whose text cannot be made.
+// broken is a value whose method for its text panics if the pointer is nil.
 type broken struct{ text string }
 
 func (b *broken) MarshalText() ([]byte, error) { return []byte(b.text), nil }
 
-// unmade is a value whose method panics.
+// unmade is a value whose method for its text always panics.
 type unmade struct{}
 
 func (unmade) MarshalText() ([]byte, error) { panic("no text") }

@@ -11,7 +11,7 @@ type Global struct {
 	NUMARange          *int64 `json:"numa_range,omitempty"`                 // kept, without effect in ulnet
 	MaxInterfaces      *int64 `json:"max_interfaces,omitempty"`             // how many NIs a peer may have
 	Discovery          *int64 `json:"discovery,omitempty"`                  // 1: peers are discovered
-	DropAsymRoute      *int64 `json:"drop_asym_route,omitempty"`            // 1: drop messages that come by another router than the route back
+	DropAsymRoute      *int64 `json:"drop_asym_route,omitempty"`            // 1: drop messages that come through a router which is no gateway to the net of their source
 	RetryCount         *int64 `json:"retry_count,omitempty"`                // how often a message is sent again
 	TransactionTimeout *int64 `json:"transaction_timeout,omitempty"`        // how long a message may wait for credits and its answer may take, in seconds
 	HealthSensitivity  *int64 `json:"health_sensitivity,omitempty"`         // by how much a failure lowers a health of 1000
