@@ -105,8 +105,9 @@ type occupancy struct {
 const lastInstant = math.MaxInt64 / 2
 
 // take gives the link a message and returns the time at which its last byte leaves. A priority
-// message waits for earlier priority messages only. The times of bulk messages that it overtakes have
-// been returned already and stay; only bulk messages after it are deferred by its transmission.
+// message waits for earlier priority messages only. A bulk message that it overtakes keeps the time
+// that take has returned for it; its transmission defers only bulk messages that are given to the
+// link later.
 func (o *occupancy) take(now, rate int64, size int, priority bool) int64 {
 	t := min(int64(link.Transmission(rate, size)), lastInstant)
 	o.all = min(max(o.all, now)+t, lastInstant)

@@ -95,8 +95,8 @@ type pool struct {
 	free [classes]*packet
 }
 
-// The memory of a packet has one of the sizes from 64 bytes to 1 MiB that are powers of two.
-// Packets of class 0 have no memory.
+// The size of a packet's memory is a power of two, from 64 bytes to 1 MiB. Packets of class 0 have
+// no memory.
 const (
 	smallestBits = 6
 	classes      = 16

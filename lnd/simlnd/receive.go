@@ -122,8 +122,7 @@ func (h *Host) died(id sim.NodeID) {
 	}
 }
 
-// connected reports whether there is a connection to the host that belongs to another peer than
-// the excluded one.
+// connected reports whether any peer but the excluded one has an open connection to the host.
 func (h *Host) connected(id sim.NodeID, but *peer) bool {
 	h.mu.Lock()
 	nis := h.nis

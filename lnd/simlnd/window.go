@@ -107,7 +107,7 @@ func (p *peer) heard(pk *packet) {
 }
 
 // answer handles a packetAsk. All packets sent earlier than this one have arrived by now or are
-// lost.
+// lost, so the bytes of the lost ones count as taken, too.
 func (p *peer) answer(pk *packet) {
 	for i := range p.lanes {
 		if l := &p.lanes[i]; l.held == nil {

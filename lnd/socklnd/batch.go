@@ -34,12 +34,14 @@ type batch struct {
 	owner       any          // Owner of the inline messages, the same for all of them
 	inlineBytes int          // bytes of the inline messages, which come first in the array bytes
 	latest      int          // index in the array bytes at which the latest inline message begins
-	header      wire.Header  // header of an inline message; the latest one differs from it in the last bytes alone, see varying
-	messages    []*lnd.Message
-	unfit       []*lnd.Message // messages that cannot be encoded
-	size        int64          // bytes of inline messages, messages and unfit, as the queue counts them
-	whole       int            // bytes of the batch when its write began
-	next        *batch         // next batch of a batchList
+	// header of an earlier inline message; the latest one has the same header but for its last bytes,
+	// see varying
+	header   wire.Header
+	messages []*lnd.Message
+	unfit    []*lnd.Message // messages that cannot be encoded
+	size     int64          // bytes of inline messages, messages and unfit, as the queue counts them
+	whole    int            // bytes of the batch when its write began
+	next     *batch         // next batch of a batchList
 }
 
 // batchList is a FIFO of batches. The zero value is empty.
@@ -100,8 +102,9 @@ func (b *batch) post(i *lnd.Inline, payload lnd.Payload, c *conn) (size int, ok 
 	return size, true
 }
 
-// appendHeaders appends the headers of an inline message. Messages of a burst mostly differ from the
-// one before in nothing but the length of the payload and the command: then the rest is copied.
+// appendHeaders appends the headers of an inline message. In a burst, the header of a message
+// mostly differs from that of the message before in nothing but the length of the payload and the
+// command: then the other bytes are copied from there.
 func (b *batch) appendHeaders(i *lnd.Inline, c *conn) ([]byte, error) {
 	dst := b.bytes[b.used:b.used]
 	if len(b.records) == 0 || c.framing.sums || !repeats(&b.header, &i.Header) {

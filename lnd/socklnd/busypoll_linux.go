@@ -33,7 +33,7 @@ func (n *pollSet) add(fd uintptr) {
 	}
 }
 
-// look reports, with one system call, whether another socket than the caller's has data.
+// look reports, with one system call, whether a socket other than the caller's has data.
 func (n *pollSet) look(fd uintptr) (other bool) {
 	if n.file == nil {
 		return false

@@ -15,10 +15,10 @@ const (
 	fits
 )
 
-// fitnessFor returns the fitness of a connection for an LNet message that is small (below
-// min_bulk with all headers) or not. A receiver takes any message on any connection; this is
-// the sender's rule. From version 3 on nothing is sent on an ANY connection, and only acks on
-// a BULK_IN connection.
+// fitnessFor returns the fitness of a connection for an LNet message that is small (below min_bulk
+// with all headers) or not. A receiver takes any message on any connection; this is the sender's
+// rule. From version 3 on no LNet message is sent on an ANY connection, and none but priority
+// messages on a BULK_IN connection (see bulkIn).
 func fitnessFor(v ksock.Version, t ksock.ConnType, small bool) fitness {
 	typedOnly := v >= ksock.V3
 	switch {

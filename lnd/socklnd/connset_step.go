@@ -34,15 +34,19 @@ type setInput struct {
 type setOutcome uint8
 
 const (
-	outcomeNone        setOutcome = iota
-	outcomeQueue                  // for setSend: keep the message for the first connection
-	outcomeUnreachable            // setSend: nothing to wait for; see err, which may be nil
-	outcomeAccept                 // for setHello, setDialled: use the connection
-	outcomeRace                   // for setHello: refuse, because our own dial wins
-	outcomeDuplicate              // for setHello: refuse, because this type has enough connections
-	outcomeRestarted              // for setHello, setDialled: the peer has a new incarnation
-	outcomeVersion                // for setHello: refuse, because the version differs
-	outcomeOutlived               // setAccepted: close the new connection too, as all others of the peer were closed during the handshake
+	outcomeNone  setOutcome = iota
+	outcomeQueue            // for setSend: keep the message for the first connection
+	// for setSend: no connection is to be expected, so fail the message; err says why, if a dial has
+	// failed
+	outcomeUnreachable
+	outcomeAccept    // for setHello, setDialled: use the connection
+	outcomeRace      // for setHello: refuse, because our own dial wins
+	outcomeDuplicate // for setHello: refuse, because this type has enough connections
+	outcomeRestarted // for setHello, setDialled: the peer has a new incarnation
+	outcomeVersion   // for setHello: refuse, because the version differs
+	// for setAccepted: close the new connection too, as all others of the peer were closed during the
+	// handshake
+	outcomeOutlived
 )
 
 // setOutput is what the peer has to do after a step, in this order.

@@ -163,8 +163,8 @@ var refusalReasons = map[setOutcome]Reason{
 	outcomeVersion:   RefusedProtocol,
 }
 
-// decide asks the peer's connSet about a connection that the peer opens. The peer is nil if the NI
-// has ended.
+// decide asks the connSet of the peer id about a connection that this peer opens. The result is nil
+// if the NI has ended.
 func (ni *NI) decide(id nid.ProcessID, in setInput) (*peer, setOutput) {
 	for {
 		p := ni.peer(id)

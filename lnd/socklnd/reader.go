@@ -66,8 +66,9 @@ type reader struct {
 // message is probably large too, and what is read ahead of its payload has to be copied. In all
 // other cases the window is wide.
 const (
-	smallWindow  = 512                                           // bytes; a read that brings fewer makes the window small
-	narrowWindow = 4<<10 + ksock.MsgHeaderSize + wire.HeaderSize // one page of payload comes along, so the rest begins at a page of the sink
+	smallWindow = 512 // bytes; a read that brings fewer makes the window small
+	// one page of payload comes along, so the rest begins at a page boundary of the sink
+	narrowWindow = 4<<10 + ksock.MsgHeaderSize + wire.HeaderSize
 	wideWindow   = readBufferSize
 	largePayload = 16 << 10
 )

@@ -8,9 +8,10 @@ import (
 	"ulnet/lnd/socklnd/ksock"
 )
 
-// What one read has brought is handed up as a batch (lnd.Batcher). Messages of a burst mostly differ
-// from the message before in nothing but the length of the payload and the command. So a header that
-// begins with the same bytes as the one before is not parsed again.
+// The messages that one read has brought are handed to lnet as a batch (lnd.Batcher). In a burst,
+// the header of a message mostly differs from that of the message before in nothing but the length
+// of the payload and the command. So a header that begins with the same bytes as the one before is
+// not parsed again.
 
 // maxData bounds the payload that lnet copies while it handles the header: lnet holds a lock meanwhile.
 const maxData = 4 << 10
@@ -45,7 +46,8 @@ func (r *reader) repeat() {
 
 // again offers lnet, all at once, the messages that follow the latest one and are equal to it. The
 // latest one is an ACK: the ACKs of a peer for a burst of PUTs come together, and are mostly equal.
-// It leaves out a message that ends where the buffered bytes end.
+// It leaves out a message that ends where the buffered bytes end: that is the last message of the batch,
+// which has to be parsed with More unset.
 func (r *reader) again() {
 	if r.batcher == nil || r.latest < 0 || r.r < r.refused {
 		return

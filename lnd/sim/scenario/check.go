@@ -11,8 +11,8 @@ import (
 type check struct {
 	word  string // "expect", "always" or "never"
 	claim claim
-	// The time at which an expect is checked. At most one of these three and window is set; none:
-	// the end of the run.
+	// The time at which an expect is checked. At most one of within, by, at and window is set. If
+	// none is, the check is made at the end of the run.
 	within, by, at time.Duration
 	// span of a check "from A to B", of which only windowed, from and to are used; to is 0 for the end
 	// of the run

@@ -26,8 +26,8 @@ func ddmin[T any](list []T, fails func([]T) (bool, error)) ([]T, error) {
 	return list, nil
 }
 
-// firstFailing cuts list into parts and returns the first part, or list
-// without one of them, that fails; nil if none does.
+// firstFailing cuts list into parts. It tries each part alone, and then list without each of the
+// parts. It returns the first of these lists that fails; nil if none does.
 func firstFailing[T any](list []T, parts int, fails func([]T) (bool, error)) ([]T, error) {
 	cut := func(i int) int { return i * len(list) / parts }
 	for _, complement := range []bool{false, true} {

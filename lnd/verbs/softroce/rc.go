@@ -60,8 +60,8 @@ type rcOutput struct {
 	Starved     bool         // a SEND found no receive buffer
 }
 
-// rcPacket is a packet to send. Its payload is Payload of the output, not that of
-// the packet, and lies in the memory of its work request until that completes.
+// rcPacket is a packet to send. The method Payload of the output returns its payload, which lies in
+// the memory of the work request until that completes; the packet's own field Payload is not used.
 type rcPacket struct {
 	ibta.Packet
 	from, to int

@@ -13,9 +13,11 @@ import (
 )
 
 const (
-	mostBursts = 32        // most bursts that one system call sends
-	keptSender = 4         // most senders that a socket keeps for reuse
-	smallBurst = 256 << 10 // up to this many bytes a call is made without telling the Go scheduler; it does not wait
+	mostBursts = 32 // most bursts that one system call sends
+	keptSender = 4  // most senders that a socket keeps for reuse
+	// a call that sends at most this many bytes is made without telling the Go scheduler, because it
+	// does not wait
+	smallBurst = 256 << 10
 )
 
 // sender is the memory of a call that sends bursts.
