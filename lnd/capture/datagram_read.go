@@ -50,7 +50,7 @@ func (r *Record) parseDatagram(b []byte, keep int) {
 	err := ksock.ParseDatagram(b, &g)
 	switch {
 	case errors.Is(err, ksock.ErrDatagramLength) && len(g.Payload) < int(g.Header.PayloadLength) && r.Length > uint64(len(b)):
-		err = nil // the capture lacks the end of the datagram
+		err = nil // it is no error that the capture lacks the end of the datagram
 	case err == nil, errors.Is(err, ksock.ErrDatagramLength):
 	default:
 		r.Kind, r.Datagram, r.Err = Unknown, false, err

@@ -14,8 +14,8 @@ const (
 	phaseHello
 	phaseHeader  // ksock header and LNet header
 	phasePayload // payload of the message whose header is in buf
-	phaseScan    // looking for the next message
-	phaseJunk    // a broken handshake: nothing more can be understood
+	phaseScan    // the decoder looks for the next message
+	phaseJunk    // the handshake was invalid, so that nothing more can be understood
 )
 
 const (

@@ -34,7 +34,7 @@ type segment struct {
 // frame returns the segment in an Ethernet frame.
 func (s segment) frame() []byte {
 	b := make([]byte, 14+20, 14+40+len(s.data))
-	b[12] = 8 // IPv4
+	b[12] = 8 // EtherType of IPv4
 	ip := b[14:]
 	ip[0], ip[8], ip[9] = 0x45, 64, 6
 	binary.BigEndian.PutUint16(ip[2:], uint16(40+len(s.data)))

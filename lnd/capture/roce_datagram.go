@@ -39,7 +39,7 @@ func (r *Record) parseKibDatagram(b []byte, keep int) {
 	err := kib.ParseDatagram(b, &g)
 	switch {
 	case errors.Is(err, kib.ErrDatagramLength) && len(g.Payload) < int(g.Header.PayloadLength) && r.Length > uint64(len(b)):
-		err = nil // a payload cut short in the capture is no error
+		err = nil // it is no error that the capture lacks the end of the payload
 	case err == nil, errors.Is(err, kib.ErrDatagramLength):
 	default:
 		r.Kind, r.Datagram, r.Err = Unknown, false, err

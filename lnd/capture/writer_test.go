@@ -115,7 +115,7 @@ func decodeStream(t testing.TB, r io.Reader) (list []seen) {
 	return list
 }
 
-// inOrder orders by connection, side and place in the stream.
+// inOrder compares records by connection, side and offset in the stream.
 func inOrder(a, b seen) int {
 	return order.Or(order.Compare(a.Conn, b.Conn), order.Compare(a.From, b.From), order.Compare(a.Offset, b.Offset))
 }
@@ -304,7 +304,8 @@ type cancelWriter struct{ cancel context.CancelFunc }
 
 func (c cancelWriter) Write(b []byte) (int, error) { c.cancel(); return len(b), nil }
 
-// TestWriterFailingFile reports the first error and goes on without the file.
+// TestWriterFailingFile: if the file fails, the flows still accept data, and Flush and Close return the
+// first error of the file. NewWriter returns an error if it cannot write the beginning of the file.
 func TestWriterFailingFile(t *testing.T) {
 	out := &failing{room: 1000}
 	w, err := capture.NewWriter(out, clock())

@@ -53,7 +53,7 @@ type ruleParser struct {
 	err    error
 }
 
-// next takes a key and its value.
+// next parses a key and its value.
 func (p *ruleParser) next() {
 	key := p.words[0]
 	p.words = p.words[1:]

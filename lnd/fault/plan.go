@@ -59,7 +59,7 @@ type Plan struct {
 	refused   uint64
 	seq       uint64 // sequence number of the message that was held back last
 	nis       []*netIf
-	quiet     sync.Cond // signaled when an NI's goroutine in drain, or in end, is done
+	quiet     sync.Cond // signaled when a goroutine has left the method drain or end of an NI
 }
 
 type activeRule struct {

@@ -17,7 +17,7 @@ type Snapshot struct {
 	Paused     bool              `json:"paused"`               // no message leaves or arrives
 	PauseLeft  time.Duration     `json:"pause_left,omitempty"` // time until the pause ends by itself; 0: it does not
 	Held       int               `json:"held"`                 // messages held back at the moment, copies included
-	HeldBytes  int               `json:"held_bytes"`           // payload bytes of the messages in held
+	HeldBytes  int               `json:"held_bytes"`           // payload bytes of the messages in Held
 	Overflowed uint64            `json:"overflowed"`           // messages and copies lost because too much was held back
 	Refused    uint64            `json:"refused"`              // arrivals that were held back and then refused, because they broke the protocol
 }

@@ -263,7 +263,8 @@ func testConcurrent(t *testing.T, f *fabric) {
 	}
 }
 
-// testProtocolError: after a Parse error the peer can come back.
+// testProtocolError: if Parse returns an error, the message is not delivered and ends at its sender.
+// Messages that are sent later arrive, by new connections.
 func testProtocolError(t *testing.T, f *fabric) {
 	refused := make(chan struct{}, 1)
 	f.upB.set(func() {

@@ -38,7 +38,7 @@ type Config struct {
 	// RNRRetryCount (rnr_retry_count, 6) is how often a queue pair repeats a SEND for which the
 	// peer has no buffer, 1 to 7; 7: without end; negative: 0.
 	RNRRetryCount int
-	Keepalive     time.Duration // keepalive, 100 s without a send before a NOOP; negative: none
+	Keepalive     time.Duration // keepalive, default 100 s: a connection that has sent nothing for so long sends a NOOP; negative: never
 	IBMTU         int           // ib_mtu of connections that this side opens, 256 to 4096; 0: that of the path
 	TOS           int           // tos, 0 to 255: type of service of all packets of connections that this side opens
 

@@ -62,7 +62,7 @@ type conn struct {
 	abandoned bool // nothing uses the held deliveries any more
 	closed    bool // vc is closed
 
-	consumed atomic.Int32 // messages that lnet has consumed since the last step: their credits are not owed yet
+	consumed atomic.Int32 // number of messages that lnet has consumed since the last step; the next step makes this side owe their credits
 }
 
 var outs = sync.Pool{New: func() any { return new(exchangeOut) }}

@@ -72,7 +72,7 @@ func (ni *NI) connConfig(c *conn, depth int, private []byte) verbs.ConnConfig {
 	return cfg
 }
 
-// exchangeConfig returns the parameters that c and its peer have agreed upon, or will.
+// exchangeConfig returns the parameters that c and its peer have agreed upon, or will agree upon.
 func (ni *NI) exchangeConfig(c *conn, depth int) exchangeConfig {
 	return exchangeConfig{
 		local: ni.nid, peer: c.peer.id, stamp: ni.stamp, peerStamp: c.peerStamp, version: c.version,
@@ -118,7 +118,7 @@ func (ni *NI) request(r verbs.Request, m *kib.Msg) {
 	for p := ni.peer(m.SrcNID); p != nil; p = ni.peer(m.SrcNID) {
 		if p.request(r, m) {
 			return
-		} // p was removed from the NI's table meanwhile
+		} // p was removed from the NI's table meanwhile, so try again
 	}
 	ni.reject(r, kib.Early)
 }

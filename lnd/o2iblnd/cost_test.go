@@ -125,7 +125,8 @@ func (*metered) PeerDown(nid.ProcessID, error) {}
 
 var _ machine.Clock = (*meter)(nil)
 
-// newMetered returns two connected ends, the first of which has sent one message.
+// newMetered returns two connected ends, each of which has sent one message. The costs of these are not
+// counted.
 func newMetered(t testing.TB, size, credits int) (*meter, [2]*metered) {
 	m := &meter{Clock: emulator.NewClock()}
 	m.Network = emulator.New(emulator.Config{Clock: m.Clock, Seed: 1, Faults: emulator.Faults{Delay: 10 * time.Microsecond}})

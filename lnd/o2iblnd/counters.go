@@ -10,7 +10,7 @@ type Reason uint8
 const (
 	ReasonNone Reason = iota
 
-	// Requests that were refused, in the order of the tests (o2iblnd-wire §7.1).
+	// Why requests of peers were refused, in the order of the checks (o2iblnd-wire §7.1).
 	UnprivilegedPort // the request claims a port above 1023 and require_privileged_port is set
 	RequestCut       // the request's private data ends early
 	RequestMagic     // the request does not begin with o2iblnd's magic
@@ -30,7 +30,7 @@ const (
 	AcceptFailed     // the device could not accept the request
 	ShuttingDown     // refused because this NI shuts down
 
-	// Requests that this side sent:
+	// Why requests that this side sent have failed.
 	ConnectFailed   // the device could not send the request
 	Unreachable     // no answer came to the request
 	NoListener      // the peer's host has no o2iblnd at this port
@@ -48,7 +48,7 @@ const (
 	AckPeer         // the peer's CONNACK comes from another NID or incarnation, or has another version
 	QueueTimeout    // no connection was established before the deadline of a message
 
-	// Established connections:
+	// Why established connections have ended.
 	PeerClosed       // the peer closed the connection
 	TransportFailed  // the device ended the connection: retries exceeded, or an error of a work request
 	BadMessage       // the peer sent an invalid message (o2iblnd-wire §3.1)
@@ -67,22 +67,22 @@ const (
 	NoMemory         // memory could not be registered
 	PeerStatus       // the peer reports that it could not carry out a transfer
 
-	// Messages that were not sent, or whose transfer failed without ending the connection.
+	// Why messages were not sent, or their transfer failed, although the connection goes on.
 	NoTx         // all ntx messages are under way
 	TooManyFrags // the transfer would take more WRITEs than the peer allows (EMSGSIZE)
 	BadHeader    // a message to send could not be encoded
 	NoReply      // lnet did not answer a GET_REQ before its time-out or the end of its connection
 	NotWritten   // the peer has written less than it says, as kernels do with short replies
 
-	// Faults that do not end the connection:
+	// Faults after which the connection goes on.
 	SumNotTrusted // a wrong checksum of an IMMEDIATE with payload, which kernels send
 
-	// Peers that use connections of an earlier incarnation of this NI (see redials).
+	// What this NI did because of peers that use connections of its earlier incarnation (see redials).
 	Redialled     // this side requested a connection to the peer, so that the peer notices the restart
 	RedialLimited // this side requested no connection to the peer, because of too many such requests at a time
 
-	// Multicast datagrams: those that arrived and were dropped, in the order of the
-	// tests, and those that did not leave.
+	// Why multicast datagrams were dropped when they arrived, in the order of the checks, and why others
+	// did not leave.
 	DatagramCut     // a datagram shorter than its headers
 	DatagramForeign // a datagram that does not begin with the magic number of o2iblnd's datagrams
 	DatagramVersion // a datagram of an unknown version

@@ -95,7 +95,7 @@ func TestHeldReplyGone(t *testing.T) {
 func TestOldest(t *testing.T) {
 	at := loopbackAddrs(2)
 	x := start(t, at[0], softroce.Open, Config{}, new(sink))
-	y := start(t, at[1], softroce.Open, Config{}, new(sink)) // its lnet answers no GET
+	y := start(t, at[1], softroce.Open, Config{}, new(sink)) // the lnet of y answers no GET
 	defer shut(x)
 	defer shut(y)
 	x.Send(newGet(x, y.nid, make([]byte, 5000)))

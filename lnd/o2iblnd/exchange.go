@@ -88,7 +88,7 @@ type exchangeCounts struct{ sent, received, bytesOut, bytesIn uint64 }
 // link busy for a round trip. Each turn begins with a packet that softroce cannot send in a
 // burst with others, so turns are long: with turns of 64 KiB a MiB takes 1.7 times as long.
 const (
-	turnBytes  = 344 << 10 // a third of a MiB in packets of 4 KiB
+	turnBytes  = 344 << 10 // about a third of a MiB, in whole packets of 4 KiB
 	turnWRs    = 16
 	turnsAhead = 2
 	maxNoops   = 2 // IBLND_OOB_MSGS
@@ -227,7 +227,7 @@ func (x *exchange) finish(t *tx, out *exchangeOut) {
 	out.Done.push(t)
 }
 
-// invariants reports an invariant that does not hold, for tests.
+// invariants returns an error that names an invariant which does not hold, or nil. It is for tests.
 func (x *exchange) invariants() error {
 	d := x.cfg.depth
 	switch {

@@ -289,7 +289,7 @@ func (e *end) answer(n int, status int32) bool {
 	t := e.x.getAt(e.gets[0].slot, e.gets[0].cookie)
 	e.gets = e.gets[1:]
 	if t == nil {
-		return true // the answer was given up
+		return true // the exchange has given up this GET_REQ
 	}
 	t.status = status
 	if n >= 0 {

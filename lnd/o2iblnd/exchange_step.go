@@ -60,8 +60,8 @@ type exchangeOut struct {
 
 	Counted []Reason // reasons to count that do not end the connection
 
-	posts []verbs.SendWR // memory of the caller for WRs
-	sges  []verbs.SGE    // memory of the caller for Pieces
+	posts []verbs.SendWR // memory in which the shell makes work requests for the device
+	sges  []verbs.SGE    // memory in which the shell lists the pieces of these work requests
 
 	refused bool
 	arrival arrival

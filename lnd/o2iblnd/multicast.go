@@ -51,7 +51,7 @@ type casting struct {
 
 	sending castQueue
 
-	// Owned by the upcall of the receiving completion queue.
+	// Used only in the upcalls for datagrams that arrive, one at a time.
 	taken    lnd.Delivery
 	datagram kib.Datagram
 

@@ -45,7 +45,7 @@ type NI struct {
 
 	mu      sync.RWMutex
 	peers   map[nid.NID]*peer // guarded by mu; nil when the NI has ended
-	most    int               // most peers since the table was made; guarded by mu
+	most    int               // largest number of peers since the table was made; guarded by mu
 	scanner machine.Timer     // nil while there is nothing to scan; guarded by mu
 	conns   connTable
 

@@ -76,7 +76,7 @@ func (a *acceptor) unknown(from netip.Addr) {
 	nis := a.nis
 	a.mu.RUnlock()
 	if len(nis) == 0 || !isNeighbor(a.subnets, a.addr, from) {
-		return // no NI has started, and the peer repeats its packet; or from is no neighbor
+		return // no NI has started yet, and the peer will repeat its packet; or from is no neighbor
 	}
 	a.redialMu.Lock()
 	outcome := a.redials.allow(nis[0].clock.Now(), from)
@@ -85,7 +85,7 @@ func (a *acceptor) unknown(from netip.Addr) {
 	case redialLimited:
 		nis[0].counts.count(RedialLimited)
 	case redialNow:
-		for _, ni := range nis { // the packet does not say for which NI it was
+		for _, ni := range nis { // for each NI of the address, because the packet does not say for which one it was
 			ni.redial(from)
 		}
 	}

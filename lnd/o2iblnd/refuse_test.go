@@ -12,7 +12,7 @@ import (
 // refusal is a message that no correct peer sends.
 type refusal struct {
 	name  string
-	setup func(p *pair) // prepares the pair; b attacks a
+	setup func(p *pair) // prepares the pair, in which the end b attacks the end a
 	m     kib.Msg
 	spoil func(b []byte) []byte
 	want  Reason

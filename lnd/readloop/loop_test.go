@@ -121,7 +121,7 @@ func TestUnused(t *testing.T) {
 				w.refused(refusals)
 				w.handOver()
 				w.use(tt.uses)
-				if !w.loop.check() { // the follower has just used the loop
+				if !w.loop.check() { // a check just after the loop was used keeps it with the follower
 					t.Fatal("no second check")
 				}
 				w.loop.check()

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// A loop in which something lies unread is taken back by the second check at the latest. Each
-// check costs a thread switch; one every 2 ms makes round trips through an EQ a tenth slower. So
-// the watchdog checks loops of unproven followers often and others seldom. A follower that comes
-// back late is unproven again.
+// A loop in which something lies unread is taken back by the second check at the latest. Each check costs a
+// thread switch; one every 2 ms makes round trips through an EQ a tenth slower. So the watchdog often
+// checks only the loops of unproven followers, which have not shown yet that they come back soon. A
+// follower that comes back late is unproven again.
 const longPeriod = 10 * time.Millisecond
 
 // Watchdog takes idle loops back. One serves several sources; its goroutine ends soon after

@@ -173,7 +173,7 @@ func TestSetAccessRate(t *testing.T) {
 	}
 }
 
-// A slow link and huge messages must not wrap time around.
+// TestEndOfTime: even with a slow link and huge messages times do not overflow, so they never go back.
 func TestEndOfTime(t *testing.T) {
 	b := newBench(t, Config[int]{Nodes: 2, AccessRate: 1})
 	b.send(0, 1, 1<<31-1, make([]int, 1000)...)

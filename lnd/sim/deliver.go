@@ -41,7 +41,7 @@ func (n *Network[M]) handle(id NodeID, i int32) {
 	in.Text = ""
 }
 
-// input clears the input for a step without a flight.
+// input sets the input for a step that no flight causes, such as that of a timer.
 func (n *Network[M]) input(kind Kind) {
 	n.in = Input[M]{Kind: kind}
 }

@@ -129,7 +129,7 @@ func (a *Analyzer) time(t time.Time) time.Duration {
 	if !a.begun {
 		a.begun, a.start = true, t
 	}
-	now := max(0, t.Sub(a.start)) // packets of several interfaces may be out of order
+	now := max(0, t.Sub(a.start)) // packets captured at several interfaces may be out of order, so a time can precede the start
 	a.last = max(a.last, now)
 	return now
 }
@@ -180,7 +180,7 @@ func (a *Analyzer) message(now time.Duration, r *capture.Record, h *wire.Header,
 	}
 }
 
-// put takes a PUT as a request or reply of a service, if it is one.
+// put handles a PUT that is a request or a reply of a service, and ignores all other PUTs.
 func (a *Analyzer) put(s *sighting, put wire.PutCmd, payload []byte) {
 	for i := range a.cfg.Services {
 		service := &a.cfg.Services[i]
@@ -195,7 +195,7 @@ func (a *Analyzer) put(s *sighting, put wire.PutCmd, payload []byte) {
 	}
 }
 
-// sighting is a message at the point of capture.
+// sighting is one capture of an LNet message. A routed message can be captured more than once.
 type sighting struct {
 	now      time.Duration
 	r        *capture.Record

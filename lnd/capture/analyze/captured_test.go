@@ -236,7 +236,7 @@ func TestCapturedRDMA(t *testing.T) {
 	})
 }
 
-// message is a message of a capture for the count by brute force.
+// message is an LNet message of a capture, for the simple search with which the report is compared.
 type message struct {
 	at     time.Time
 	frame  uint64
@@ -250,7 +250,7 @@ type message struct {
 // meets reports whether a NID is that of one end of the message's connection.
 func (m *message) meets(n nid.NID) bool { return m.conn.NIDs[0] == n || m.conn.NIDs[1] == n }
 
-// found is an operation as the count by brute force finds it.
+// found is an operation that the simple search has found.
 type found struct {
 	Kind               Kind
 	Frame, AnswerFrame uint64

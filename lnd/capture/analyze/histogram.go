@@ -17,7 +17,7 @@ type histogram struct {
 
 const (
 	perOctave = 32
-	octaves   = 36                        // up to 2^42 ns, more than an hour
+	octaves   = 36                        // so that the buckets reach up to 2^42 ns, more than an hour
 	buckets   = (octaves + 2) * perOctave // the first two octaves have buckets of 1 ns
 	longest   = 1<<(octaves+6) - 1        // a longer duration is counted in the bucket of this one; only the maximum is exact
 )

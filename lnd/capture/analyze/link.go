@@ -63,7 +63,7 @@ type linkSide struct {
 // connTypes is the number of types of connections: those of socklnd, and one more for RDMA.
 const connTypes = int(ksock.BulkOut) + 2
 
-// links follows connections.
+// links has all links, and follows the connections of each.
 type links struct {
 	a     *Analyzer
 	conns map[int]*conn

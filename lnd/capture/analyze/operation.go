@@ -114,7 +114,7 @@ func (a *Analyzer) answer(s *sighting, k key) {
 	}
 }
 
-// done measures an operation.
+// done records the latency of an operation that was answered.
 func (a *Analyzer) done(e *entry, s *sighting) {
 	latency := max(0, s.now-e.at)
 	e.count(func(t *tally) {

@@ -20,7 +20,7 @@ type stall struct {
 	since time.Duration
 }
 
-// set begins or ends a stall.
+// set begins a stall if on is true and ends it if on is false. It does nothing if that is so already.
 func (s *stall) set(a *Analyzer, now time.Duration, on bool, sum *Stalls) {
 	switch {
 	case on && !s.on:
@@ -136,9 +136,9 @@ func (s *linkSide) acked(a *Analyzer, now time.Duration, contains func(uint64) b
 
 // Silence is about times in which nothing came over a link while it had connections.
 type Silence struct {
-	Longest time.Duration `json:"longest_ns"`     // the longest time
-	Since   time.Duration `json:"since_ns"`       // when that began, since the start of the capture
-	Gaps    uint64        `json:"keepalive_gaps"` // times that were longer than keepalive allows
+	Longest time.Duration `json:"longest_ns"`     // the longest silence
+	Since   time.Duration `json:"since_ns"`       // when the longest silence began, since the start of the capture
+	Gaps    uint64        `json:"keepalive_gaps"` // silences that were longer than keepalive allows
 }
 
 // add takes a silence.

@@ -151,7 +151,7 @@ func (t *tape) rdma(depth uint16) *capture.Conn {
 		setAttribute(x, attribute)
 		t.give(capture.Record{Kind: capture.CMMessage, Conn: c, From: from, RoCE: x})
 	}
-	cm(capture.Initiator, 0x10) // REQ
-	cm(capture.Acceptor, 0x13)  // REP
+	cm(capture.Initiator, 0x10) // a REQ, which requests a connection
+	cm(capture.Acceptor, 0x13)  // a REP, which accepts the connection
 	return c
 }

@@ -19,7 +19,7 @@ func FreeHosts(n int) ([]netip.Addr, error) {
 		return nil, fmt.Errorf("%d loopback addresses: want 1 to 250", n)
 	}
 	for range attempts {
-		// People often use lower addresses, and tests often name much higher ones.
+		// Avoid lower addresses, which people often use, and much higher ones, which tests often name.
 		hosts := hostsOf(64+rand.N(128), rand.N(256), n)
 		if reserve(fmt.Sprintf("hosts after %v", hosts[0])) == nil && free(hosts) {
 			return hosts, nil

@@ -11,18 +11,19 @@ import (
 	"os"
 )
 
-// attempts is how many ports FreePort tries to reserve, and how many lists of addresses FreeHosts tries.
+// attempts is how often FreePort looks for an unreserved port, and then for any port; FreeHosts looks as
+// often for addresses.
 const attempts = 100
 
 // minPort is the lowest port that FreePort gives, above those of most services.
 const minPort = 10_000
 
-// FreePort returns a TCP port above 1023 that is free on all of the addresses at the moment.
-// On Linux it is reserved until this process has ended: other calls, also in other processes of this
-// network namespace, return it only after 100 tries without an unreserved port. Elsewhere it is not
-// reserved, so listen soon. It is outside the range from which the kernel chooses for sockets that
-// ask for any port, unless that range has all ports. So a connection that another process opens in
-// between cannot take it.
+// FreePort returns a TCP port above 1023 that is free on all of the addresses at the moment. On Linux the
+// port is reserved until this process has ended: other calls, also in other processes of this network
+// namespace, try 100 other ports before they accept a reserved one. On other systems the port is not
+// reserved, so the caller should listen soon. The port is outside the range from which the kernel chooses
+// for sockets that ask for any port, unless that range has all ports, so that no connection of another
+// process takes it in between.
 func FreePort(addrs ...netip.Addr) (uint16, error) {
 	kernels := kernelsOwn()
 	var err error

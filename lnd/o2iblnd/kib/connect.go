@@ -36,7 +36,7 @@ const (
 	NoResources  Why = 2
 	Fatal        Why = 3 // the request is invalid
 	ConnUncompat Why = 4 // the versions of the sides are not compatible
-	ConnStale    Why = 5 // the request is for an earlier incarnation of the sender
+	ConnStale    Why = 5 // the request names an earlier incarnation of the sender, or the sender has connections to an earlier one of the requester
 	RDMAFrags    Why = 6 // too many fragments: Reject.Params offers fewer
 	MsgQueueSize Why = 7 // too many messages in flight: Reject.Params offers fewer
 	InvalidSrvID Why = 8

@@ -17,7 +17,7 @@ const (
 	Leave                      // Node says that Subject has left by its own decision
 	Death                      // Node says that Subject is dead
 	Eviction                   // Node says that Subject was expelled
-	_                          // unused: the digests of runs contain the numbers of kinds
+	_                          // unused, so that the kinds after this one keep their numbers, which the digests of runs contain
 	Send                       // Node sends Value to all
 	Delivery                   // Value, which Subject sent, arrived at Node
 	Completion                 // Value, which Node sent, has reached all but those reported as Unreached

@@ -13,7 +13,7 @@ import (
 const (
 	ProtocolTCP      = 6
 	ProtocolUDP      = 17
-	ProtocolFragment = 44 // extension header of IPv6
+	ProtocolFragment = 44 // the extension header of IPv6 for fragments
 )
 
 // ErrHeader means a header that cannot be read, or that has parts which this package does not know,
@@ -94,7 +94,7 @@ func optionsValid(b []byte, least int) bool {
 	return true
 }
 
-// TCP is a segment.
+// TCP is a TCP segment.
 type TCP struct {
 	SrcPort, DstPort   uint16 // ports
 	Seq, Ack           uint32 // sequence number of the first byte, and number of the byte that is expected from the other side
@@ -130,7 +130,7 @@ func ParseTCP(b []byte) (t TCP, err error) {
 	}, nil
 }
 
-// UDP is a datagram.
+// UDP is a UDP datagram.
 type UDP struct {
 	SrcPort, DstPort uint16 // ports
 	Length           int    // length that the header gives, of header and payload

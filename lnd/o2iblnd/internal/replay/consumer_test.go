@@ -135,7 +135,7 @@ func (c *consumer) adopt(r replay.Conn, peer netip.Addr) {
 	c.conns = append(c.conns, conn)
 }
 
-// connConfig is how o2iblnd would configure the connection.
+// connConfig returns the configuration that o2iblnd would give the connection.
 func (c *consumer) connConfig(private []byte) verbs.ConnConfig {
 	return verbs.ConnConfig{QP: c.qp(), SrcPort: 1023, RetryCount: 5, RNRRetryCount: 6, Private: private}
 }

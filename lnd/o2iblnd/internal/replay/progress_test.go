@@ -79,7 +79,7 @@ func newCluster(t *testing.T, seed uint64) *cluster {
 
 func (*cluster) addr(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 1, 1, byte(i + 1)}) }
 
-// offer offers memory of a node to all operations.
+// offer makes node i attach memory for the PUTs and GETs of all other nodes.
 func (c *cluster) offer(i int) {
 	me, err := c.tables[i].MEAttach(progressPortal, portals.Match{}, portals.Retain, portals.After)
 	if err == nil {
