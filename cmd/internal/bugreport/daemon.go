@@ -29,7 +29,7 @@ const maxAnswer = 16 * maxFile
 // maxNets bounds the networks whose connections a report has.
 const maxNets = 16
 
-// maxKeyFiles bounds the key files that are read. The daemon says which ones there are.
+// maxKeyFiles bounds the key files whose keys are learned. The daemon says which key files there are.
 const maxKeyFiles = 16
 
 // errMute is the error for a question that is not sent, because the daemon did not answer earlier ones.
