@@ -104,7 +104,7 @@ func exists(path string) error {
 
 // write writes the archive to a new file, which gets its name when it is complete.
 func (v *reportVerb) write(path string, r *bugreport.Report) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".bugreport-*") // mode 0600
+	f, err := os.CreateTemp(filepath.Dir(path), ".bugreport-*") // its mode is 0600, so that only the user can read it
 	if err != nil {
 		return cli.Hint(err, "name a file in a folder that can be written")
 	}

@@ -227,7 +227,7 @@ func TestReplaceFileLike(t *testing.T) {
 		t.Fatal(err)
 	}
 	if os.Geteuid() == 0 {
-		group = 987 // root may give files to any group
+		group = 987 // the test runs as root, which may give files to any group
 		if err := os.Chown(path, 986, group); err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ func TestTimeoutFlag(t *testing.T) {
 		text string
 		want time.Duration // the expected timeout; 0: an error
 	}{
-		{"5", 5 * time.Second}, // seconds, as in the kernel's tool
+		{"5", 5 * time.Second}, // a number without a unit is in seconds, as in the kernel's tool
 		{"500ms", 500 * time.Millisecond},
 		{"2147483647", 2147483647 * time.Second},
 		{"2147483648", 0},

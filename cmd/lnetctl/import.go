@@ -148,7 +148,7 @@ func commentsOn(e *tree.Error) []string {
 // applyFile applies a file to the node.
 func applyFile(c *cobra.Command, g *globals, v tree.Verb, f *tree.File) error {
 	e := node.Remote(g.client())
-	if _, err := e.Status(c.Context()); err != nil { // the error of the request means that no daemon answers
+	if _, err := e.Status(c.Context()); err != nil { // an error means that no daemon answers
 		return err
 	}
 	r := tree.Apply(c.Context(), e, v, f)

@@ -46,7 +46,7 @@ type intake struct {
 	port     uint16
 	state    string
 	random   *rand.Rand
-	clients  uint64 // number of IDs used
+	clients  uint64 // number of client ids used so far
 
 	mu       sync.Mutex
 	accepted map[health.ClientID]bool // clients that were accepted; guarded by mu
@@ -101,7 +101,7 @@ func (k *intake) connect(stop <-chan struct{}) {
 	err = inbox.Open(n.Table(), portals.InboxConfig{Portal: healthwire.ClientPortal, Size: healthwire.MaxMessage, Handle: func(_ *portals.Event, data []byte) {
 		m, err := healthwire.ParseMessage(data)
 		if err != nil || m.Kind != healthwire.Accept {
-			return // flood sends the connect again at its next tick
+			return // the server has not accepted the client: flood sends the connect again at its next tick
 		}
 		k.mu.Lock()
 		again := k.accepted[m.Client]

@@ -67,7 +67,8 @@ func hostileGossip(t *testing.T, key string) {
 				t.Errorf("server %d: %+v\n%s", i+1, c, r.servers[i].Log())
 			}
 		}
-		// The forged pings have reached the gossip of the victim.
+		// The attacked server, the first one, must have recorded the pings in the name of the third: this
+		// shows that the forged pings have reached its gossip.
 		if i == 0 && !slices.ContainsFunc(changes, func(c change) bool { return c.Event == heard && c.NID == r.nid(2) }) {
 			t.Errorf("no pings of %s are %s: %+v", r.nid(2), heard, changes)
 		}

@@ -168,7 +168,7 @@ func (w *watched) state(t *testing.T) (s page.State) {
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return s // the daemon is slow
+		return s // the daemon has not answered in time
 	}
 	if err := json.NewDecoder(answer.Body).Decode(&s); err != nil {
 		t.Fatal(err)

@@ -55,7 +55,7 @@ func TestReloadFlood(t *testing.T) {
 		if err != nil || s.Health.RetryCount != 5 {
 			return false
 		}
-		out, err := d.Lnetctl(t.Context(), "route", "show") // a reload sets the routes after RetryCount
+		out, err := d.Lnetctl(t.Context(), "route", "show") // looked at last, because a reload sets the routes after RetryCount
 		return err == nil && strings.Count(out, "net: ") == 1 && strings.Contains(out, "net: tcp6\n")
 	})
 	if strings.Contains(d.Log(), "not reloaded") {

@@ -74,9 +74,9 @@ func (s *stalls) between(from, to time.Time) (sum time.Duration) {
 func TestStalls(t *testing.T) {
 	at := func(ms int) time.Time { return time.Unix(0, 0).Add(time.Duration(ms) * time.Millisecond) }
 	s := new(stalls)
-	s.note(at(0), at(50))     // a tick that is in time
-	s.note(at(100), at(310))  // a stall from 110 on
-	s.note(at(500), at(1010)) // a stall from 510 on
+	s.note(at(0), at(50))     // the tick of 10 ms comes at 50 ms: no stall
+	s.note(at(100), at(310))  // the tick of 110 ms comes at 310 ms: a stall of 200 ms
+	s.note(at(500), at(1010)) // the tick of 510 ms comes at 1010 ms: a stall of 500 ms
 	for _, test := range []struct{ from, to, want int }{
 		{0, 2000, 700}, {0, 100, 0}, {200, 400, 110}, {310, 510, 0}, {600, 700, 100}, {700, 600, 0},
 	} {

@@ -66,7 +66,7 @@ func (r remote) Stat(ctx context.Context, key uint32, target console.Target, tim
 func (r remote) own(ctx context.Context) *quick.Own {
 	status, err := node.OpStatus.Call(ctx, r.client, control.None{})
 	if err != nil {
-		return nil // the measurement will say why
+		return nil // the measurement will report that no daemon answers
 	}
 	o := &quick.Own{Latencies: func(ctx context.Context) ([]lnetselftest.Latency, error) {
 		return selftest.OpLatencies.Call(ctx, r.client, control.None{})

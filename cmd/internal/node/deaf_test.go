@@ -77,7 +77,7 @@ func stack(t *testing.T, addr string, port uint16) *portals.Table {
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
-		cancel() // Shutdown need not send messages that wait for the deaf node
+		cancel() // so that Shutdown does not wait for the messages to the deaf node
 		_ = n.Shutdown(ctx)
 	})
 	return table

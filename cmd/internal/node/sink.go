@@ -199,7 +199,7 @@ func (s *sink) remove(b *sinkBuffer) {
 func (s *sink) close() {
 	s.last.Store(true)
 	for _, b := range s.posted {
-		_ = s.node.table.MEUnlink(b.me) // ENOENT: a message has just used the match entry
+		_ = s.node.table.MEUnlink(b.me) // fails with ENOENT if a message has just used the match entry
 	}
 	s.end()
 	late := time.After(settleTimeout)

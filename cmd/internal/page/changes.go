@@ -62,7 +62,7 @@ type changes struct {
 
 type known struct {
 	condition
-	round uint64 // the last look that found the subject
+	round uint64 // number of the latest look that found the subject
 }
 
 // begin begins a look at the node.

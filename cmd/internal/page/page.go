@@ -31,7 +31,7 @@ type Page struct {
 	close    sync.Once
 
 	mu       sync.Mutex
-	sections []section     // guarded by mu, like the fields below
+	sections []section     // sections of the State; guarded by mu, like the fields below
 	version  uint64        // number of the last reading
 	at       time.Time     // when the last reading began
 	reading  chan struct{} // closed when the reading under way has ended; nil: there is none

@@ -75,5 +75,5 @@ func (g *group) killRest() error {
 }
 
 func (g *group) signal(s unix.Signal) {
-	_ = unix.Kill(-g.cmd.Process.Pid, s) // ESRCH: no process of the group is left
+	_ = unix.Kill(-g.cmd.Process.Pid, s) // fails with ESRCH if no process of the group is left
 }

@@ -136,7 +136,7 @@ func TestScriptsAreChecked(t *testing.T) {
 	const environment = "the env above has no effect on probe, which runs in one process all the time: write exec probe"
 	for _, c := range []struct{ script, want string }{
 		{"# env, stdin and cd\nprobe a\nexec probe b\n", ""},
-		{"env\nprobe a\n", ""}, // prints the environment
+		{"env\nprobe a\n", ""}, // env without arguments only prints the environment
 		{"probe a\nenv X=1\nexec probe b\n! exec probe c\nother d\n", ""},
 		{"stdin file\nstart other\nexec probe b\nprobe c\n", ""},
 		{"exec probe cd\nuntil cd probe cd\n", ""},

@@ -25,7 +25,7 @@ import (
 // "NAME ARG..." say. The other processes of a script are real programs.
 type Tool struct {
 	Name string                                                    // name of the program
-	Run  func(ctx context.Context, env cli.Env, args []string) int // what main calls
+	Run  func(ctx context.Context, env cli.Env, args []string) int // function that main calls
 
 	Vars []string                                                // variables of scripts, as NAME=VALUE
 	Cmds map[string]func(*testscript.TestScript, bool, []string) // commands of scripts besides those of this package

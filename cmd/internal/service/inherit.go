@@ -46,7 +46,7 @@ func (in *Inherited) unusable() (names []string) {
 // inherited is a socket that the manager has, too.
 type inherited struct {
 	file *os.File
-	name string // name that the manager gives
+	name string // name under which the manager has handed the socket over
 	used bool   // a listener or a UDP socket was made from it
 }
 

@@ -189,7 +189,7 @@ func pass(address, state string, fd int, limit time.Duration) error {
 			return err
 		}
 		var sendErr error
-		err = rc.Write(func(to uintptr) (done bool) { // WriteMsgUnix refuses sockets that are connected
+		err = rc.Write(func(to uintptr) (done bool) { // not with WriteMsgUnix, which refuses sockets that are connected
 			sendErr = unix.Sendmsg(int(to), []byte(state), unix.UnixRights(fd), nil, unix.MSG_NOSIGNAL)
 			return sendErr != unix.EAGAIN
 		})

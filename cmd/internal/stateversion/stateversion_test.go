@@ -150,7 +150,7 @@ func TestNotKept(t *testing.T) {
 			if cut {
 				put(t, dir, File, "ulnet ")
 			}
-			if err := os.MkdirAll(filepath.Join(dir, File+".new", "x"), 0o700); err != nil { // the new file cannot be made
+			if err := os.MkdirAll(filepath.Join(dir, File+".new", "x"), 0o700); err != nil { // a folder with the name of the new file, which then cannot be made
 				t.Fatal(err)
 			}
 			var log bytes.Buffer

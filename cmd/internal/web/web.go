@@ -25,12 +25,12 @@ import (
 )
 
 const (
-	maxConns      = 32               // open connections
-	maxHeader     = 8 << 10          // bytes of the headers of a request
-	maxOrder      = 4 << 10          // bytes of the body of an order
+	maxConns      = 32               // largest number of open connections
+	maxHeader     = 8 << 10          // largest size of a request's headers in bytes
+	maxOrder      = 4 << 10          // largest size of an order's body in bytes
 	headerTimeout = 5 * time.Second  // time in which the headers of a request must arrive
 	answerTimeout = 10 * time.Second // time in which a client must read an answer
-	idleTimeout   = 2 * time.Minute  // time between the requests of a connection
+	idleTimeout   = 2 * time.Minute  // longest time between two requests of a connection
 )
 
 // Config configures a Server.

@@ -19,8 +19,8 @@ const logInterval = time.Minute
 // address. The zero value is ready for use.
 type gate struct {
 	wrong  atomic.Uint64 // requests with a wrong token or without one
-	denied seldom        // lines of the log about wrong tokens
-	unread seldom        // lines of the log about a token that cannot be read
+	denied seldom        // bounds the lines of the log about wrong tokens
+	unread seldom        // bounds the lines of the log about a token that cannot be read
 }
 
 // seldom bounds how often a line is logged that clients without the token can cause.

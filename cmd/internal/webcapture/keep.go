@@ -19,7 +19,7 @@ type keeper struct {
 	mu      sync.Mutex
 	more    sync.Cond // uses mu; signalled when the reader can go on
 	chunks  [][]byte  // whole blocks of pcapng; guarded by mu, like the fields below
-	size    int       // bytes in chunks
+	size    int       // number of bytes in chunks
 	dropped uint64    // packets that the tap has left out
 	whole   bool      // no more bytes will come
 	left    bool      // the reader is to end

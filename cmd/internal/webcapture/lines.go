@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	maxLines = 500 // lines that wait for the client; further ones are left out and counted
-	maxText  = 300 // characters of a line
+	maxLines = 500 // bound on the lines that wait for the client; further ones are left out and counted
+	maxText  = 300 // bound on the characters of a line
 )
 
 // Line is a decoded message.

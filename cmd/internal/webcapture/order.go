@@ -16,7 +16,7 @@ const (
 	DefaultSeconds = 30
 	MaxMiB         = 64
 	DefaultMiB     = 16
-	maxWanted      = 64 // elements of each list of the filter
+	maxWanted      = 64 // bound on the elements of each list of the filter
 )
 
 // Order says what to capture.

@@ -90,7 +90,7 @@ func (r *run) watch(parent context.Context, payload bool) (why string) {
 	cancel()
 	err = cmp.Or(err, <-failed)
 	why = r.reason(parent, err)
-	_ = r.report(why) // the client may be gone
+	_ = r.report(why) // the client may be gone, which no longer matters
 	return why
 }
 
@@ -103,7 +103,7 @@ func (r *run) hurry() (stop func()) {
 		select {
 		case <-r.done:
 			r.w.endBy(time.Now().Add(endTimeout))
-			late := time.AfterFunc(endTimeout, r.kept.leave) // decoding may have fallen behind
+			late := time.AfterFunc(endTimeout, r.kept.leave) // the decoder may be behind: it then leaves out the rest
 			defer late.Stop()
 			<-quit
 		case <-quit:

@@ -26,8 +26,8 @@ const KeepTime = 10 * time.Minute
 
 // Paths of the handlers.
 const (
-	StartPath    = "/capture"        // an order: starts a capture
-	DownloadPath = "/capture.pcapng" // a page: the last capture
+	StartPath    = "/capture"        // path of the order that starts a capture
+	DownloadPath = "/capture.pcapng" // path of the page with the last capture
 )
 
 // Config configures a Capture.
@@ -40,7 +40,7 @@ type Config struct {
 	// Token reads the token that clients must know. Nil: there is none, and all requests are refused.
 	Token func() ([]byte, error)
 	Name  string       // name of the file that is downloaded, without .pcapng
-	Log   *slog.Logger // required
+	Log   *slog.Logger // log of the daemon; required
 }
 
 // Capture answers requests for captures. All methods are safe for concurrent use.
@@ -49,12 +49,12 @@ type Capture struct {
 	gate  gate
 	done  chan struct{} // closed by Close
 	close sync.Once
-	ended sync.WaitGroup // captures that run
+	ended sync.WaitGroup // waits for the capture that runs
 
 	downloads chan struct{} // holds a token for each download, of which one runs at a time
 
 	mu      sync.Mutex
-	running bool        // guarded by mu, like the fields below
+	running bool        // a capture runs; guarded by mu, like the fields below
 	last    *keeper     // bytes of the capture that runs, or of the last one; nil: there are none
 	forget  *time.Timer // sets last to nil; nil while a capture runs
 }

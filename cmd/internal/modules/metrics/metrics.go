@@ -43,8 +43,8 @@ type Module struct {
 	selftest *selftest.Module
 
 	scrapes func() *scrapes       // returns the page with all metrics, which its first call makes
-	server  *web.Server           // nil: no metrics are served
-	page    *page.Page            // nil: no page is served
+	server  *web.Server           // HTTP server of the metrics and the page; nil: there is none
+	page    *page.Page            // page for browsers; nil: there is none
 	capture *webcapture.Capture   // captures of the page; nil without a page
 	unwatch func(context.Context) // ends the watch for changes of NIs, routes and peers; nil without a page
 }

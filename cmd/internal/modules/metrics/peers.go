@@ -22,8 +22,8 @@ const other = "other"
 type peerSet struct {
 	limit int
 	own   map[nid.NID]*peer // peers with labels; at most limit
-	order []nid.NID         // their NIDs, in order
-	rest  peer              // sum of all other peers
+	order []nid.NID         // NIDs of the peers with labels, in order
+	rest  peer              // sum of all peers without a label
 	count int               // number of peers with labels, plus the number of table entries of the other peers
 	more  bool              // there has been a peer without a label
 	left  peerCounts        // counts of peers that have lost their labels, from the time when they had them
@@ -49,7 +49,7 @@ type peerGauges struct {
 	up                              bool // an NI of this node is connected to the peer
 	health                          int  // 0 to maxHealth
 	credits, creditsMin, creditsMax int  // sums over the NIs of this node
-	queued, queuedBytes             int  // messages that wait; bytes of messages that have a credit
+	queued, queuedBytes             int  // number of messages that wait, and bytes of the messages that have a credit
 }
 
 // counting has those methods of an lnet.Node that the method read of a peerSet uses.
@@ -153,7 +153,7 @@ func (p *peer) count(from *lnet.PeerSnapshot) {
 // peerCounts are counters of a peer or of the node.
 type peerCounts struct {
 	sent, received, dropped                uint64 // numbers of messages
-	sentBytes, receivedBytes, droppedBytes uint64 // bytes of their payload
+	sentBytes, receivedBytes, droppedBytes uint64 // bytes of payload in these messages
 	failures                               uint64 // failures of the classes that blame the peer
 }
 

@@ -117,7 +117,7 @@ func ask(t *testing.T, api, expr string) float64 {
 	t.Helper()
 	answer, err := http.Get(api + url.QueryEscape(expr))
 	if err != nil {
-		return 0 // Prometheus is starting
+		return 0 // Prometheus does not answer yet
 	}
 	defer answer.Body.Close()
 	var r struct {

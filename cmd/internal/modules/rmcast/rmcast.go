@@ -23,7 +23,7 @@ import (
 // Module is reliable multicast at a node.
 type Module struct {
 	node.Host
-	view  rmcast.View // which nodes are alive; for managers on this node
+	view  rmcast.View // tells the managers on this node which nodes are alive
 	first func(group string, m *rmcast.Message) bool
 
 	cfg    *config.Rmcast

@@ -33,7 +33,7 @@ type BroadcastEntry struct {
 type broadcasts struct {
 	mu   sync.Mutex
 	last uint64            // number of the latest broadcast; guarded by mu
-	list []*BroadcastEntry // guarded by mu, with the entries; the oldest first
+	list []*BroadcastEntry // the broadcasts, the oldest first; the list and its entries are guarded by mu
 }
 
 func (l *broadcasts) begin(b *target, o admin.Order) *BroadcastEntry {

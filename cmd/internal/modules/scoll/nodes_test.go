@@ -56,7 +56,7 @@ func scollNodes(t *testing.T, n int, change func(*config.Config)) (nodes []*Modu
 func scollNodesLogging(t *testing.T, n int, log *slog.Logger, change func(*config.Config)) (nodes []*Module) {
 	t.Helper()
 	var addrs []netip.Addr
-	for i := range n + 1 { // the last address belongs to no node
+	for i := range n + 1 { // one address more than nodes, where no node listens
 		addrs = append(addrs, netip.AddrFrom4([4]byte{127, 0, 0, byte(71 + i)}))
 	}
 	port, err := loopback.FreePort(addrs...)

@@ -90,9 +90,9 @@ func (m *Module) Close(ctx context.Context) error {
 	if m.zone == nil {
 		return nil
 	}
-	_ = m.zone.leave(0) // ErrNotJoined: the node has not joined, or has left already
+	_ = m.zone.leave(0) // fails if the node has not joined, or has left already
 	m.zone.stop()
-	_ = m.zone.agent.Close(ctx) // callbacks that still run do no harm
+	_ = m.zone.agent.Close(ctx) // an error means that callbacks still run, which do no harm
 	return nil
 }
 

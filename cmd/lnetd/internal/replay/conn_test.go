@@ -19,7 +19,7 @@ type conn struct {
 	last   time.Duration     // time of the last event in the recording
 	ended  [2]bool           // by Side: whether that side has closed the connection
 
-	carries bool // the connection carries messages, see Player.Established
+	carries bool // the player has sent the HELLO after which the node sends messages here, see Player.carries
 }
 
 // newConn returns a connection on which the node is the given side.

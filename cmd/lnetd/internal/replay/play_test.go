@@ -82,10 +82,10 @@ type Player struct {
 	conns      []*conn      // by index in Script.Conns: the connection in this run
 	operations []int        // indices of the events of operations that are not started yet
 	begun      int          // number of operations that were started
-	operated   bool         // Operate has been called
+	operated   bool         // Operate has been called at least once
 	early      map[int]bool // events whose data was received before their turn
 
-	discovering bool // an operation was started that makes the node discover
+	discovering bool // an operation was started that makes the node discover the player
 }
 
 // side returns which end of a connection the player plays.

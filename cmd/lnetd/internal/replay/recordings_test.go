@@ -116,7 +116,7 @@ var recordings = []recorded{
 	{name: "tcp-err-peerlost", dialler: role{fails: 1}, listener: role{shutdown: true}},
 	{
 		name:     "tcp-err-put-noportal",
-		listener: role{deaf: true, settings: []string{"keepalive: 1"}}, // the recorded node had a keepalive of 30 s
+		listener: role{deaf: true, settings: []string{"keepalive: 1"}}, // 1 s, not the 30 s of the recorded node, to save time
 	},
 	{
 		name:     "tcp-err-wrongnet",

@@ -59,7 +59,7 @@ func (r *role) test(t *testing.T, name string, script *replay.Script, side repla
 // and the replies to them.
 func withoutKernelAlone(script *replay.Script) {
 	left := script.Events[:0]
-	gone := map[uint64]bool{} // match bits of the replies
+	gone := map[uint64]bool{} // match bits of the replies to the removed requests
 	for _, e := range script.Events {
 		if r := e.Record; r != nil && r.Kind == capture.Message && r.Header.Type == lnetwire.Put {
 			m, err := wire.ParseMessage(r.Payload)

@@ -30,7 +30,7 @@ type Config struct {
 	From, To    []nid.ProcessID // clients and servers; a node can be in both
 	Service     wire.Service    // wire.BRWService or wire.PingService
 	BRW         wire.BRWParams  // parameters of BRWService
-	Concurrency int             // RPCs that a client has under way at a time, 1 to 1024
+	Concurrency int             // number of RPCs that each client has under way at a time, 1 to 1024
 	Time        time.Duration   // duration of all rounds together
 	Force       bool            // take nodes from other consoles, and end an earlier session of this one
 	Key         uint32          // key of the session, not 0
@@ -42,7 +42,7 @@ type Config struct {
 // Times of a measurement.
 const (
 	shortestRound    = time.Second
-	shortestInterval = 100 * time.Millisecond // kernel nodes count milliseconds
+	shortestInterval = 100 * time.Millisecond // much longer than the milliseconds in which kernel nodes count
 	intervals        = 50                     // intervals in a round; fewer if they would be too short
 	statTimeout      = 10 * time.Second
 	runTimeout       = 20 * time.Second
@@ -84,7 +84,7 @@ type measurement struct {
 	console Console
 	round   time.Duration            // length of a round
 	session bool                     // there is a session
-	batches int                      // batches of the session
+	batches int                      // number of batches in the session
 	batch   string                   // batch that may be running; "": none is
 	lost    map[nid.ProcessID]string // nodes that cannot be measured, and why
 }
