@@ -10,7 +10,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestFailure: HV-1: each class of failure has Lustre's number and name, and is found in an error that wraps it.
+// TestFailure (HV-1): each class of failure has Lustre's number and name, and is found in an error that
+// wraps it.
 func TestFailure(t *testing.T) {
 	spec.Covers(t, "HV-1")
 	numbers := map[lnd.Failure]string{

@@ -193,8 +193,8 @@ type Config struct {
 	// restart: wall-clock nanoseconds at its start.
 	Incarnation uint64
 	Tunables    Tunables // tunables of the NI; zero values take the defaults
-	// LND are tunables of the driver that this NI has for itself, by their names (Tunable);
-	// nil: it has those of the driver.
+	// LND has the tunables of the driver that are set for this NI alone, by their names (Tunable); nil: it
+	// has the values of the driver.
 	LND   map[string]int
 	Clock machine.Clock // clock of all time-outs; required
 	Log   *slog.Logger  // log of the driver; nil discards records

@@ -97,7 +97,7 @@ func (f *flow) accept(s *stream, tcp *headers.TCP) bool {
 }
 
 // keep keeps a copy of a segment until the bytes before it have come. If bytes came twice, it keeps those
-// that came last. If too much waits, it gives up bytes that are missing, the first ones first.
+// that came last. If too many bytes wait, it gives up missing bytes, the earliest ones first.
 func (a *assembler) keep(f *flow, side Side, w waiting) {
 	s := &f.streams[side]
 	if len(w.b) == 0 || int32(w.after()-s.next) < 0 { // nothing to keep, or so far ahead that its sequence numbers cannot be compared

@@ -84,8 +84,8 @@ func (s Statement) Once() string {
 	return pauseWord
 }
 
-// Apply applies a statement. It returns the number of the rule, 0 if the statement is
-// none; errors are those of Add.
+// Apply applies a statement. It returns the number of the rule, or 0 if the statement is not a rule; errors
+// are those of Add.
 func (p *Plan) Apply(s Statement) (id int, err error) {
 	switch {
 	case s.rule != nil:

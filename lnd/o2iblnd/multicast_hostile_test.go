@@ -120,8 +120,8 @@ func hostileNI(t testing.TB, up lnd.Upcalls) *NI {
 	return ni
 }
 
-// TestHostileDatagrams: each is dropped and counted, and the next good datagram is received.
-// Each buffer is given back.
+// TestHostileDatagrams: each datagram of the list is dropped and counted, and its buffer is given back. The
+// next good datagram is received.
 func TestHostileDatagrams(t *testing.T) {
 	up, pool := new(counting), new(countingPool)
 	ni := hostileNI(t, up)

@@ -174,8 +174,8 @@ func (c *casting) post(m *lnd.Message, id uint8) error {
 	return nil
 }
 
-// gather makes the list of pieces of a datagram that the device is to copy. If the payload would
-// exceed the largest number of pieces, most, it is joined to one piece.
+// gather makes the list of pieces of a datagram that the device is to copy. If there would be more pieces
+// than most, gather joins the pieces of the payload to one.
 func (s *castQueue) gather(head []byte, p *lnd.Payload, most int) {
 	s.sges = append(s.sges[:0], verbs.SGE{Bytes: head})
 	s.pieces = p.Append(s.pieces[:0])

@@ -24,8 +24,8 @@ type testClock struct {
 
 func (h *testClock) Now() time.Duration { return time.Duration(h.now.Load()) }
 
-// testSource is a source with a goroutine of its own. Every message ends the wait of the follower
-// in the field by.
+// testSource is a source whose loop a goroutine of the test owns. Every message ends the wait of the
+// follower in the field by.
 type testSource struct {
 	*testing.T
 	loop     Loop

@@ -173,8 +173,7 @@ func (l *link) hear(a *Analyzer, now time.Duration, limit time.Duration) {
 	l.heard = max(l.heard, now)
 }
 
-// learn notes the incarnation of a side. Another one than before means that the node was started
-// again.
+// learn notes the incarnation of a side. If it differs from the last one, the node was started again.
 func (l *link) learn(a *Analyzer, now time.Duration, side int, incarnation uint64) {
 	s := &l.sides[side]
 	if incarnation != 0 && s.incarnation != 0 && s.incarnation != incarnation {

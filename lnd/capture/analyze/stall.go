@@ -42,8 +42,8 @@ type credits struct {
 	out   stall // the time without a credit that lasts at present, if there is one
 }
 
-// credit takes a message of o2iblnd: it uses a credit of its sender, and gives back some of the
-// receiver's.
+// credit takes a message of o2iblnd, which may use a credit of its sender, and may give credits back to its
+// receiver.
 func (c *conn) credit(now time.Duration, r *capture.Record) {
 	m := &r.RoCE.Msg
 	from, to := &c.credits[r.From], &c.credits[r.From.Other()]

@@ -20,8 +20,8 @@ type tally struct {
 	latency   histogram
 }
 
-// rowKey is the key of a row in a table of tallies. The row of the key that other returns is for all keys
-// without a row of their own.
+// rowKey is the key of a row in a table of tallies. The method other returns the key of the row for all
+// keys without a row of their own.
 type rowKey[K any] interface {
 	comparable
 	other() K
