@@ -25,8 +25,8 @@ type checkDoc struct {
 // problemDoc is a problem at a line.
 type problemDoc struct {
 	File   string `json:"file"`             // path of the file with the line
-	Line   int    `json:"line,omitempty"`   // counted from 1; 0: the file as a whole
-	Column int    `json:"column,omitempty"` // counted from 1; 0: the whole line
+	Line   int    `json:"line,omitempty"`   // number of the line, from 1 on; 0: the problem is the file as a whole
+	Column int    `json:"column,omitempty"` // number of the column, from 1 on; 0: the problem is the whole line
 	Text   string `json:"text"`             // what is wrong
 }
 

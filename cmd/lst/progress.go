@@ -13,9 +13,9 @@ import (
 
 // totals are what the clients of a batch have done since its start.
 type totals struct {
-	RPCs       uint64 `json:"rpcs"`        // requests that they have sent
-	BRWErrors  uint64 `json:"brw_errors"`  // brw RPCs that failed
-	PingErrors uint64 `json:"ping_errors"` // ping RPCs that failed
+	RPCs       uint64 `json:"rpcs"`        // number of requests that the clients have sent
+	BRWErrors  uint64 `json:"brw_errors"`  // number of brw RPCs that failed
+	PingErrors uint64 `json:"ping_errors"` // number of ping RPCs that failed
 }
 
 // progress has the first and the latest counters of each client. Its zero value is ready for use.

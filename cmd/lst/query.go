@@ -150,8 +150,8 @@ func activity(a *console.Answer) string {
 type counted struct {
 	Stopped int `json:"stopped"`
 	Running int `json:"running"`
-	Refused int `json:"failed"`  // nodes that have refused to answer
-	Unknown int `json:"unknown"` // nodes without an answer
+	Refused int `json:"failed"`  // number of nodes that have refused to answer
+	Unknown int `json:"unknown"` // number of nodes without an answer
 }
 
 func tally(answers []console.Answer) (n counted) {

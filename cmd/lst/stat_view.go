@@ -111,7 +111,7 @@ type reportDoc struct {
 	Time   time.Time `json:"time"`
 	Target string    `json:"target"`
 	console.Traffic
-	Failed  int         `json:"failed"` // nodes without an answer
+	Failed  int         `json:"failed"` // number of nodes without an answer
 	PerNode []nodeRates `json:"per_node"`
 }
 

@@ -35,7 +35,7 @@ type state struct {
 // niState is the state of an NI and of its driver.
 type niState struct {
 	NID     nid.NID        `json:"nid"`
-	Credits int            `json:"credits"` // negative: messages wait
+	Credits int            `json:"credits"` // free credits; negative: number of messages that wait for one
 	LND     drivers.Status `json:"lnd"`
 }
 

@@ -20,11 +20,11 @@ type DiscoverRequest struct {
 
 // DiscoverReply is what the node knows of a peer now.
 type DiscoverReply struct {
-	Primary   nid.NID       `json:"primary"`           // identifies the peer
+	Primary   nid.NID       `json:"primary"`           // primary NID, which identifies the peer
 	MultiRail bool          `json:"multi_rail"`        // the peer can use several NIs
 	Features  wire.Features `json:"features"`          // features in the peer's ping information
 	NIs       []PingedNI    `json:"nis"`               // confirmed NIs, in the peer's order
-	Claimed   []PingedNI    `json:"claimed,omitempty"` // listed by the peer but not confirmed, see lnet.Peer
+	Claimed   []PingedNI    `json:"claimed,omitempty"` // NIs that the peer lists but that are not confirmed, see lnet.Peer
 	Took      time.Duration `json:"took"`              // duration in nanoseconds
 }
 
@@ -54,11 +54,11 @@ func (n *Node) Discover(ctx context.Context, r DiscoverRequest) (DiscoverReply, 
 
 // KnownPeer is a node that discovery knows.
 type KnownPeer struct {
-	Primary   nid.NID        `json:"primary"`           // identifies the peer
+	Primary   nid.NID        `json:"primary"`           // primary NID, which identifies the peer
 	MultiRail bool           `json:"multi_rail"`        // the peer can use several NIs
 	Flags     lnet.PeerFlags `json:"flags"`             // state of the peer, as far as discovery knows it
 	NIs       []PingedNI     `json:"nis"`               // confirmed NIs, in the peer's order
-	Claimed   []PingedNI     `json:"claimed,omitempty"` // listed by the peer but not confirmed, see lnet.Peer
+	Claimed   []PingedNI     `json:"claimed,omitempty"` // NIs that the peer lists but that are not confirmed, see lnet.Peer
 }
 
 func knownPeers(peers []lnet.Peer) (known []KnownPeer) {

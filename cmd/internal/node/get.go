@@ -17,7 +17,7 @@ type GetRequest struct {
 	Portal    int           `json:"portal"`          // index of the portal at the target, 0 to 63
 	MatchBits Bits          `json:"match_bits"`      // match bits of the match entry at the target
 	Offset    uint32        `json:"offset"`          // offset of the first byte at the target
-	Length    uint64        `json:"length"`          // bytes; Offset + Length is 4 GiB at most
+	Length    uint64        `json:"length"`          // number of bytes to get; Offset + Length is 4 GiB at most
 	Timeout   time.Duration `json:"timeout"`         // time limit for each message; 0: 10 s
 }
 

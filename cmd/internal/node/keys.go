@@ -16,8 +16,8 @@ type KeysStatus struct {
 	Section  string    `json:"section"`  // name of the section
 	File     string    `json:"file"`     // path of the section's key_file
 	Keys     int       `json:"keys"`     // number of keys: 1, or 2 while keys change
-	Verified [2]uint64 `json:"verified"` // messages that each key has verified since the key was read
-	Refused  uint64    `json:"refused"`  // messages that no key has verified
+	Verified [2]uint64 `json:"verified"` // number of messages that each key has verified since the key was read
+	Refused  uint64    `json:"refused"`  // number of messages that no key has verified
 }
 
 // Keys is a section with key_file.

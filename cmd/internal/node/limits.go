@@ -12,7 +12,7 @@ import (
 
 // limits are settings that a kernel has, too, and that Set changes.
 type limits struct {
-	numaRange     atomic.Int64 // kept and shown, but without effect
+	numaRange     atomic.Int64 // value of numa_range, which is kept and shown but has no effect
 	maxInterfaces atomic.Int64 // largest number of a peer's NIs
 }
 

@@ -17,10 +17,10 @@ import (
 
 // NISettings are the settings of single NIs. A nil setting is taken from the configuration.
 type NISettings struct {
-	PeerTimeout       *int           `json:"peer_timeout,omitempty"`        // seconds; 0: as in the configuration; the same holds for the three credits below
-	PeerCredits       *int           `json:"peer_credits,omitempty"`        // messages in flight to a peer
-	PeerBufferCredits *int           `json:"peer_buffer_credits,omitempty"` // messages of a peer that are being forwarded
-	Credits           *int           `json:"credits,omitempty"`             // messages in flight of the NI
+	PeerTimeout       *int           `json:"peer_timeout,omitempty"`        // in seconds; 0: as in the configuration, also for the three credits below
+	PeerCredits       *int           `json:"peer_credits,omitempty"`        // number of messages that may be in flight to a peer
+	PeerBufferCredits *int           `json:"peer_buffer_credits,omitempty"` // number of messages of a peer that the node may be forwarding
+	Credits           *int           `json:"credits,omitempty"`             // number of messages that the NI may have in flight
 	LND               map[string]int `json:"lnd_tunables,omitempty"`        // tunables of the driver, named as 'lnetctl net show -v' does
 	CPT               string         `json:"cpt,omitempty"`                 // CPU partitions, as [0,1]; kept and shown, without effect
 }

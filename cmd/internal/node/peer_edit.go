@@ -14,7 +14,7 @@ import (
 
 // AddPeerRequest configures a peer, or adds NIDs to a configured one.
 type AddPeerRequest struct {
-	Primary nid.NID   `json:"primary"`          // identifies the peer
+	Primary nid.NID   `json:"primary"`          // primary NID, which identifies the peer
 	NIDs    []nid.NID `json:"nids,omitempty"`   // further NIDs of the peer
 	NonMR   bool      `json:"non_mr,omitempty"` // the peer is not multi-rail, and has no further NIDs
 	Peers   []nid.NID `json:"peers,omitempty"`  // further peers, of one NID each: all are configured, or none
@@ -22,7 +22,7 @@ type AddPeerRequest struct {
 
 // RemovePeerRequest asks to remove a peer, or some of its NIDs.
 type RemovePeerRequest struct {
-	Primary nid.NID   `json:"primary"`        // identifies the peer
+	Primary nid.NID   `json:"primary"`        // primary NID, which identifies the peer
 	NIDs    []nid.NID `json:"nids,omitempty"` // NIDs to remove; absent, or with the primary one: the whole peer is removed
 }
 

@@ -15,7 +15,7 @@ type ServeRequest struct {
 	Portal     int  `json:"portal"`      // index of the portal, 0 to 63
 	MatchBits  Bits `json:"match_bits"`  // match bits that a GET must have
 	IgnoreBits Bits `json:"ignore_bits"` // bits of MatchBits that need not match
-	Count      int  `json:"count"`       // GETs to answer; 0 means until the end of the context
+	Count      int  `json:"count"`       // number of GETs to answer; 0: all that come until the context ends
 }
 
 // serveEvents is how many events are queued while report is busy; further ones are only counted.

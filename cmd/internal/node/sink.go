@@ -32,7 +32,7 @@ type SinkRequest struct {
 	MatchBits    Bits `json:"match_bits"`    // match bits that a PUT must have
 	IgnoreBits   Bits `json:"ignore_bits"`   // bits of MatchBits that need not match
 	Size         int  `json:"size"`          // size of a buffer in bytes; 0: 1 MiB
-	Count        int  `json:"count"`         // messages to take; 0 means until the end of the context
+	Count        int  `json:"count"`         // number of messages to take; 0: all that come until the context ends
 	ManageRemote bool `json:"manage_remote"` // a message is stored at the offset that its sender gives
 	Truncate     bool `json:"truncate"`      // cut messages that are too long instead of dropping them
 }

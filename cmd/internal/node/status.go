@@ -35,7 +35,7 @@ type Status struct {
 	Routing          RouteTunables       `json:"route_tunables"`         // the tunables of routes
 	DiscoveryOn      bool                `json:"discovery_on"`           // this node discovers its peers
 	Unconfigured     bool                `json:"unconfigured,omitempty"` // LNet has been taken down by command
-	NUMARange        int                 `json:"numa_range"`             // kept, but without effect
+	NUMARange        int                 `json:"numa_range"`             // value of numa_range, which is kept but has no effect
 	MaxInterfaces    int                 `json:"max_interfaces"`         // largest number of a peer's NIs, 0@lo included
 }
 

@@ -23,7 +23,7 @@ type BenchRequest struct {
 // BenchResult is a measurement, intermediate or final.
 type BenchResult struct {
 	Group     string `json:"group"`      // name of the group
-	Members   int    `json:"members"`    // members of the group
+	Members   int    `json:"members"`    // number of members of the group
 	Multicast bool   `json:"multicast"`  // payload goes by multicast; false: down the tree
 	Messages  int    `json:"messages"`   // number of messages released so far
 	Of        int    `json:"of"`         // number of messages to be sent in all

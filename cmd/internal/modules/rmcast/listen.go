@@ -16,13 +16,13 @@ import (
 // Heard is a delivered message, or a change of the group.
 type Heard struct {
 	Origin nid.NID `json:"origin,omitzero"`  // node that sent the message
-	Number uint32  `json:"number,omitempty"` // communication number of the origin
+	Number uint32  `json:"number,omitempty"` // communication number of the origin, assigned by a manager
 	Seq    uint64  `json:"seq"`              // number that rises with each message of an origin
 	Length int     `json:"length"`           // bytes of the message
 	// Event is "" for a message. It is "changed" for a new roster, whose version is set, and "gone"
 	// when this node is no longer a member, with the reason.
 	Event   string `json:"event,omitempty"`
-	Version string `json:"version,omitempty"` // with "changed": version of the list of members
+	Version string `json:"version,omitempty"` // with "changed": version of the new roster
 	Error   string `json:"error,omitempty"`   // with "gone": the reason
 
 	data []byte

@@ -37,7 +37,7 @@ type SendResult struct {
 	Messages  int       `json:"messages"`   // number of messages that all live members have
 	Bytes     int64     `json:"bytes"`      // number of bytes of these messages
 	ElapsedUS int64     `json:"elapsed_us"` // duration of the operation, in µs
-	Version   string    `json:"version"`    // version of the list of members when the last message was sent
+	Version   string    `json:"version"`    // version of the roster when the last message was sent
 	Failed    []nid.NID `json:"failed"`     // members that failed meanwhile and may lack messages
 	Split     bool      `json:"split"`      // some members in Failed were only silent, and may be alive
 }

@@ -15,11 +15,11 @@ import (
 type Status struct {
 	NID    nid.NID       `json:"nid"`    // NID of this node in its groups
 	Groups []GroupStatus `json:"groups"` // the groups, in the order of the configuration
-	Strays uint64        `json:"strays"` // messages for groups that this node is not in
+	Strays uint64        `json:"strays"` // number of messages for groups that this node is not in
 	// Keys is the number of keys; 0: messages are not signed.
 	Keys      int       `json:"keys"`
-	Verified  [2]uint64 `json:"verified"`   // messages that each key has verified since the key was read
-	NotSigned uint64    `json:"not_signed"` // messages dropped because their authentication code was missing, wrong or unexpected
+	Verified  [2]uint64 `json:"verified"`   // number of messages that each key has verified since the key was read
+	NotSigned uint64    `json:"not_signed"` // number of messages dropped because their authentication code was missing, wrong or unexpected
 }
 
 // GroupStatus is the state of a group at this node.
@@ -32,11 +32,11 @@ type GroupStatus struct {
 	Manager   nid.NID   `json:"manager,omitzero"`  // NID of the active manager, as far as known
 	Open      bool      `json:"open"`              // every node can join
 	Refused   string    `json:"refused,omitempty"` // why managers refuse this node; "": they do not
-	Own       uint32    `json:"own_number"`        // communication number of this node; 0: it has none
-	Version   string    `json:"version"`           // version of the newest list of members
-	Usable    string    `json:"usable"`            // newest version that may be sent under, because all its members have the list
-	Sending   string    `json:"sending"`           // version that this node sends under now
-	Members   []Member  `json:"members"`           // members on the newest list
+	Own       uint32    `json:"own_number"`        // communication number of this node, assigned by a manager; 0: it has none
+	Version   string    `json:"version"`           // version of the newest roster
+	Usable    string    `json:"usable"`            // newest version under which members may send, because all members of that roster have it
+	Sending   string    `json:"sending"`           // version of the roster under which this node sends now
+	Members   []Member  `json:"members"`           // members in the newest roster
 	Multicast bool      `json:"multicast"`         // payload goes by multicast; false: down the tree
 	Fragment  int       `json:"fragment"`          // largest payload of a datagram, in bytes
 	Window    int       `json:"window"`            // bound on the datagrams in flight of one origin
@@ -54,15 +54,15 @@ type GroupStatus struct {
 
 // Member is a member in a roster.
 type Member struct {
-	Number uint32  `json:"number"` // communication number of the member
+	Number uint32  `json:"number"` // communication number of the member, assigned by a manager
 	NID    nid.NID `json:"nid"`    // NID of the member's node
 }
 
 // Stream is the state of an origin's messages at this node. Sequence numbers count datagrams.
 type Stream struct {
 	Origin    nid.NID `json:"origin"`    // NID of the origin's node
-	Number    uint32  `json:"number"`    // communication number of the origin
-	Version   string  `json:"version"`   // version that the origin sends under
+	Number    uint32  `json:"number"`    // communication number of the origin, assigned by a manager
+	Version   string  `json:"version"`   // version of the roster under which the origin sends
 	Stable    uint64  `json:"stable"`    // all members have all datagrams below this number
 	Delivered uint64  `json:"delivered"` // all datagrams below this number are delivered here
 	Head      uint64  `json:"head"`      // all datagrams below this number were sent, as far as known here
@@ -85,11 +85,11 @@ type Wait struct {
 type Managing struct {
 	Active  bool              `json:"active"`  // this manager is active; false: it is on standby
 	Alone   bool              `json:"alone"`   // the manager hears too few members to manage the group, or to be elected
-	Version string            `json:"version"` // version of the newest list
-	Usable  string            `json:"usable"`  // newest version that members may send under
-	Oldest  string            `json:"oldest"`  // oldest version that members may be using
+	Version string            `json:"version"` // version of the newest roster
+	Usable  string            `json:"usable"`  // newest version of the roster under which members may send
+	Oldest  string            `json:"oldest"`  // oldest version of the roster that members may be using
 	Leaving []nid.NID         `json:"leaving"` // nodes whose members are leaving
-	Gone    []nid.NID         `json:"gone"`    // nodes whose failed members are still on lists in use
+	Gone    []nid.NID         `json:"gone"`    // nodes whose failed members are still in rosters in use
 	Stats   map[string]uint64 `json:"stats"`   // counters of rmcast.ManagerStats, with underscores in the names
 }
 

@@ -13,8 +13,8 @@ type Result struct {
 	Service     string        `json:"service"`        // "brw" or "ping"
 	Op          string        `json:"op,omitempty"`   // BRW: "read" or "write"
 	Size        int           `json:"size,omitempty"` // BRW: bytes of each RPC
-	Concurrency int           `json:"concurrency"`    // RPCs of a client under way at a time
-	Rounds      int           `json:"rounds"`         // rounds of pairs that share no node
+	Concurrency int           `json:"concurrency"`    // number of RPCs that each client has under way at a time
+	Rounds      int           `json:"rounds"`         // number of rounds, in each of which the pairs share no node
 	Round       time.Duration `json:"round_ns"`       // length of a round
 	From        []string      `json:"from"`           // clients: the rows of the matrix
 	To          []string      `json:"to"`             // servers: the columns
@@ -27,8 +27,8 @@ type Pair struct {
 	From      string  `json:"from"`             // the client
 	To        string  `json:"to"`               // the server
 	Failed    string  `json:"failed,omitempty"` // why nothing was measured
-	RPCs      uint64  `json:"rpcs"`             // RPCs that were sent
-	Errors    uint64  `json:"errors"`           // RPCs that failed, or whose data were wrong
+	RPCs      uint64  `json:"rpcs"`             // number of RPCs that were sent
+	Errors    uint64  `json:"errors"`           // number of RPCs that failed, or whose data were wrong
 	Rate      float64 `json:"rate"`             // RPCs a second
 	Bandwidth float64 `json:"bandwidth"`        // bytes of bulk data a second
 	Latency   Latency `json:"latency"`          // time that an RPC takes
