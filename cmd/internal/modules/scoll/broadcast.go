@@ -93,6 +93,7 @@ const (
 //	ENOENT  there is no such group
 //	EINVAL  an invalid verb, action or tree, or a timeout above max_timeout
 //	EMSGSIZE, EBUSY, ESTALE  as scoll.Group.NewRequest
+//	ECANCELED  lnetd stops, or ctx has ended: members may have executed the request
 func (m *Module) Broadcast(ctx context.Context, r BroadcastRequest, bulk io.Reader) (BroadcastReply, error) {
 	b, order, err := m.prepare(r, bulk)
 	if err != nil {
