@@ -186,6 +186,8 @@ func (m *Machine) processLeave(d *wire.Departure) {
 	case e.state == unknown: // the goodbye arrived before the Alive, which must not add the node later (MS-A4)
 		m.stranger(p, v, d.Code)
 		m.delta.leave(m, d)
+	default: // the goodbye is stale
+		m.delta.refutes(m, p)
 	}
 }
 
@@ -224,11 +226,12 @@ func (m *Machine) remove(p wire.Ref, v wire.Version, cause Cause, code int32) {
 }
 
 // accused handles a suspicion of this node, or a goodbye in its name: this node announces that
-// it is alive in a newer version (Alg. 1, line 17). It has refuted suspicions of older versions
-// already (MS-A2).
+// it is alive in a newer version (Alg. 1, line 17). Its present version refutes suspicions of older
+// versions (MS-A2), but its neighbours may not know that version yet.
 func (m *Machine) accused(v wire.Version) {
 	if v.Less(m.ver) {
 		m.stats.Refuted++
+		m.delta.refutes(m, m.self)
 		return
 	}
 	m.refute(v)

@@ -54,6 +54,15 @@ func (d *delta) refutation(m *Machine, p wire.Ref) {
 	d.urgent(m)
 }
 
+// refutes handles a report or goodbye of a node that names an older version than this node knows. If the newer
+// version still waits for the end of the round, it is sent early, because other nodes may have got the same
+// statement without it.
+func (d *delta) refutes(m *Machine, p wire.Ref) {
+	if d.nodes.has(p) {
+		d.urgent(m)
+	}
+}
+
 func (d *delta) leave(m *Machine, l *wire.Departure) {
 	d.leaves = append(d.leaves, *l)
 	d.urgent(m)

@@ -145,42 +145,6 @@ func TestGoodbyeInAnothersName(t *testing.T) {
 	}
 }
 
-// TestOneTellsAll: one member tells all others, again and again, that a member has left or that others
-// suspect it. The member refutes that before any node removes it (MS-A1, MS-A3).
-func TestOneTellsAll(t *testing.T) {
-	spec.Covers(t, "MS-A1", "MS-A3")
-	for what, lies := range map[string]func(about wire.Ref, v wire.Version, others []wire.Ref) wire.Lists{
-		"a goodbye": func(about wire.Ref, v wire.Version, _ []wire.Ref) wire.Lists {
-			return wire.Lists{Leaves: []wire.Departure{{Node: about, Version: v}}}
-		},
-		"reports of others": func(about wire.Ref, v wire.Version, others []wire.Ref) (l wire.Lists) {
-			for _, by := range others {
-				l.Suspicions = append(l.Suspicions, wire.Suspicion{Reporter: by, Suspect: about, Version: v})
-			}
-			return l
-		},
-	} {
-		t.Run(what, func(t *testing.T) {
-			w := booted(t, 4, 24, Config{})
-			victim, liar := w.nodes[5], w.nodes[1]
-			ref := func(n, of *node) wire.Ref { return n.m.Table().Lookup(of.id) }
-			for range 50 {
-				for _, n := range w.nodes {
-					if n == victim || n == liar {
-						continue
-					}
-					l := lies(ref(n, victim), victim.m.Version(), []wire.Ref{ref(n, w.nodes[8]), ref(n, w.nodes[9]), ref(n, w.nodes[10])})
-					n.step(Input{Kind: Delivered, Message: &wire.Message{Kind: wire.Update, From: ref(n, liar), Version: liar.m.Version(), Lists: &l}})
-				}
-				w.run(100 * time.Millisecond)
-			}
-			if w.wrongly > 0 || !w.agree() {
-				t.Errorf("it was removed %d times", w.wrongly)
-			}
-		})
-	}
-}
-
 // TestInventedReporters: reports that another node passes on remove a member only after the time in which it could
 // refute them; Θ reports of the reporters themselves, from as many hosts, remove it at once (MS-38, MS-A1).
 func TestInventedReporters(t *testing.T) {

@@ -139,6 +139,7 @@ func (m *Machine) processSuspicion(s *wire.Suspicion, silent bool) {
 	e := m.view.at(s.Suspect)
 	if e.state != inView || s.Version.Less(e.version()) { // the report is stale (MS-37)
 		m.stats.Stale++
+		m.delta.refutes(m, s.Suspect)
 		return
 	}
 	if m.suspicions.open[s.Reporter] >= m.mostReports() && m.suspicions.total >= reportsPerMember*m.view.members+minReports {

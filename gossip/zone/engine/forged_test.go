@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"ulnet/gossip/zone/wire"
+	"ulnet/lnd/lndtest/spec"
+)
+
+// claim delivers a message of one node, which no machine would send, to another one.
+func (w *world) claim(from, to *node, msg wire.Message) {
+	msg.From, msg.Version = to.ref(from), from.m.Version()
+	to.step(Input{Kind: Delivered, Message: &msg})
+}
+
+// ref returns the number that another node has in this node's table.
+func (n *node) ref(of *node) wire.Ref { return n.m.Table().Lookup(of.id) }
+
+// lies are statements of which one member says all to all others.
+var lies = map[string]func(to, about *node, v wire.Version) wire.Lists{
+	"a goodbye": func(to, about *node, v wire.Version) wire.Lists {
+		return wire.Lists{Leaves: []wire.Departure{{Node: to.ref(about), Version: v}}}
+	},
+	"reports of others": func(to, about *node, v wire.Version) (l wire.Lists) {
+		for _, by := range to.w.nodes[:5] {
+			if by != about && by != to {
+				l.Suspicions = append(l.Suspicions, wire.Suspicion{Reporter: to.ref(by), Suspect: to.ref(about), Version: v})
+			}
+		}
+		return l
+	},
+	"silence that others reported": func(to, about *node, v wire.Version) (l wire.Lists) {
+		for _, by := range to.w.nodes[:5] {
+			if by != about && by != to {
+				l.Silences = append(l.Silences, wire.Suspicion{Reporter: to.ref(by), Suspect: to.ref(about), Version: v})
+			}
+		}
+		return l
+	},
+}
+
+// TestOneTellsAll: one member tells all others, again and again, that a member has left or that others
+// suspect it. The member refutes that before any node removes it, even if a newer version of it waits for the next
+// round when it is accused, because the liar has asked for that version (MS-A1, MS-A3).
+func TestOneTellsAll(t *testing.T) {
+	spec.Covers(t, "MS-A1", "MS-A3")
+	for what, lie := range lies {
+		for _, members := range []int{5, 9, 24} {
+			for _, raised := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s, %d members, raised before %v", what, members, raised), func(t *testing.T) {
+					w := booted(t, 4, members, Config{})
+					victim, liar := w.nodes[4], w.nodes[1]
+					for i := range 50 {
+						v := victim.m.Version()
+						if raised {
+							w.claim(liar, victim, wire.Message{Kind: wire.DiscoveryRequest, Flags: wire.Healing | wire.Brief})
+						}
+						for _, n := range w.nodes {
+							if n != victim && n != liar {
+								l := lie(n, victim, v)
+								w.claim(liar, n, wire.Message{Kind: wire.Update, Lists: &l})
+							}
+						}
+						w.run(time.Duration(1+i%10) * 100 * time.Millisecond)
+					}
+					if w.wrongly > 0 || !w.agree() {
+						t.Errorf("it was removed %d times", w.wrongly)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestOlderAccusation: a newer version of a node that waits for the next round is sent early once a goodbye or a
+// report names an older version, whether that node is this one or another member (MS-A1, MS-A3).
+func TestOlderAccusation(t *testing.T) {
+	spec.Covers(t, "MS-A1", "MS-A3")
+	for what, accuse := range map[string]func(s *solo, i int, v wire.Version){
+		"goodbye": func(s *solo, i int, v wire.Version) {
+			s.update(wire.Lists{Leaves: []wire.Departure{{Node: s.ref[i], Version: v}}})
+		},
+		"report": func(s *solo, i int, v wire.Version) {
+			s.update(wire.Lists{Suspicions: []wire.Suspicion{{Reporter: s.ref[3], Suspect: s.ref[i], Version: v}}})
+		},
+	} {
+		for _, accused := range []bool{false, true} {
+			for i, old := range map[int]wire.Version{0: v(10, 1), 2: v(7, 3)} {
+				s := acquainted(t, 9, Config{})
+				s.link(1, v(7, 3))
+				s.pass(time.Second)
+				if i == 0 {
+					s.hear(1, v(7, 3), wire.Message{Kind: wire.DiscoveryRequest, Flags: wire.Healing | wire.Brief})
+				} else {
+					s.alive(i, v(7, 4))
+				}
+				if accused {
+					accuse(s, i, old)
+				}
+				if early := countKind(s.pass(25*time.Millisecond), wire.Update) > 0; early != accused {
+					t.Errorf("%s of node %d: %v, sent early: %v", what, i, accused, early)
+				}
+			}
+		}
+	}
+}
