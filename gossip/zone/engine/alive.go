@@ -211,6 +211,7 @@ func (m *Machine) remove(p wire.Ref, v wire.Version, cause Cause, code int32) {
 		if cause != Said {
 			cause, code = Said, said.Code
 		}
+		v = newer(v, said.Version)
 		m.relayed.drop(p)
 	}
 	f := farewell{cause: cause, code: code}

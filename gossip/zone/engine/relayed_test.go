@@ -92,6 +92,12 @@ func TestWaitingGoodbye(t *testing.T) {
 	s.want(Event{Kind: Left, Node: s.ref[2], Version: v(7, 3), Cause: Said, Code: 4})
 
 	s = acquainted(t, 9, Config{})
+	s.passedOn(v(7, 5), 4)
+	s.suspicion(3, 2, v(7, 3))
+	s.suspicion(5, 2, v(7, 3))
+	s.is(2, inHistory, v(7, 5))
+
+	s = acquainted(t, 9, Config{})
 	s.passedOn(v(7, 3), 4)
 	s.alive(2, v(8, 1))
 	s.want(
