@@ -129,6 +129,10 @@ func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 	m.out = out
 	begin := len(out.Sends)
 	var missed time.Duration
+	behind := m.pauses.behind(now)
+	if in.At > 0 {
+		behind = max(behind, now-in.At)
+	}
 	late := m.pauses.late(now) > m.cfg.Heartbeat/4
 	if m.now, missed = m.pauses.enter(now); missed > 0 && m.phase == joined {
 		m.paused(missed)
@@ -136,6 +140,9 @@ func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 	if late || in.At > 0 && now-in.At > m.cfg.Heartbeat/2 { // the message was queued here, and so are later messages of other nodes
 		m.stats.Late++
 		m.pauses.until = m.now + m.cfg.Timeout
+	}
+	if behind > m.cfg.Aggregation/urgentParts {
+		m.prolong()
 	}
 	m.apply(&in)
 	if m.phase == joined {
@@ -234,6 +241,9 @@ func (m *Machine) next() time.Duration {
 	at := min(m.beat.at, m.links.next(m), m.topology.at, m.delta.at, m.attributes.at, m.discovery.at, m.supervisor.next(), m.suspicions.due, m.summonses.at, m.relayed.next())
 	if m.delegate != nil {
 		at = min(at, m.delegate.next(m))
+	}
+	if m.graces() {
+		at = min(at, m.now+m.cfg.Aggregation/urgentParts)
 	}
 	return at
 }

@@ -40,12 +40,14 @@ func (p *pauses) enter(now time.Duration) (active, missed time.Duration) {
 	return now - p.skew, missed
 }
 
-// late returns by how much a step is later than the wake that the machine asked for. It adds up
-// the delays of consecutive late steps: if every step is a little late, the node never catches up, and
-// messages of others may wait here all the time.
+// behind returns by how much a step is later than the wake that the machine asked for.
+func (p *pauses) behind(now time.Duration) time.Duration { return max(now-p.wake, 0) }
+
+// late is behind, but adds up the delays of consecutive late steps: if every step is a little late, the
+// node never catches up, and messages of others may wait here all the time.
 func (p *pauses) late(now time.Duration) time.Duration {
-	by := now - p.wake
-	if p.wake == machine.Never || by < p.limit/200 {
+	by := p.behind(now)
+	if by < p.limit/200 {
 		p.owed = 0
 		return 0
 	}

@@ -20,7 +20,8 @@ type relayed struct {
 
 type relayedGoodbye struct {
 	wire.Departure
-	until time.Duration // when the node is removed
+	until     time.Duration // when the node is removed
+	prolonged bool          // until was moved once, see prolong
 }
 
 // waits reports whether a goodbye of a node waits, and returns it.
@@ -87,7 +88,7 @@ func (m *Machine) hold(d *wire.Departure) {
 	}
 	until := m.now + m.relayGrace()
 	r.index[d.Node] = len(r.list)
-	r.list = append(r.list, relayedGoodbye{*d, until})
+	r.list = append(r.list, relayedGoodbye{Departure: *d, until: until})
 	r.at = min(r.at, until)
 	m.delta.leave(m, d)
 }

@@ -23,7 +23,9 @@ type summons struct {
 	version wire.Version
 	next    time.Duration // when the next notification is sent
 	until   time.Duration // when the notifications end; 0: none was sent yet, or they end with the grace period
-	why     reason
+	// prolonged: until was moved once, see prolong.
+	prolonged bool
+	why       reason
 }
 
 // reason says why this node notifies another one.

@@ -24,6 +24,8 @@ type suspect struct {
 	node    wire.Ref
 	reports []report
 	grace   time.Duration // end of the grace period, in which the suspect can refute the reports; 0: there is not enough evidence
+	// prolonged: grace was moved once, see prolong.
+	prolonged bool
 }
 
 type report struct {
@@ -194,7 +196,7 @@ func (m *Machine) guilty(s *suspect, enough int) (wire.Version, bool) {
 	all, failures, newest := m.evidence(s)
 	switch {
 	case all < enough:
-		s.grace = 0
+		s.grace, s.prolonged = 0, false
 		return newest, false
 	case m.proven(s, enough), failures >= enough && m.cfg.Threshold == 1:
 		return newest, true
