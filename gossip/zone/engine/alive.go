@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"math"
 	"time"
 
 	"ulnet/gossip/zone/wire"
@@ -161,69 +160,6 @@ func (m *Machine) LastAnnounced(p wire.Ref, v wire.Version) wire.Version {
 		v.Minor = minor
 	}
 	return v
-}
-
-// processLeave processes a goodbye (Alg. 1, line 10).
-func (m *Machine) processLeave(d *wire.Departure) {
-	p, v := d.Node, d.Version
-	if p == m.self { // a goodbye that this node did not say (MS-A3)
-		m.accused(v)
-		return
-	}
-	if !m.plausible(v) {
-		m.tooFarAhead(p, v)
-		return
-	}
-	switch e := m.view.at(p); {
-	case e.state == inView && !v.Less(e.version()) && !m.spoke(p): // another node says that the departing one has left
-		m.hold(d)
-	case e.state == inView && !v.Less(e.version()): // the departing node is in the view
-		m.remove(p, v, Said, d.Code)
-		m.delta.leave(m, d)
-	case e.state == inHistory && e.version().Less(v): // the departing node is in the history
-		m.bury(p, v, farewell{cause: Said, code: d.Code})
-		m.delta.leave(m, d)
-	case e.state == unknown: // the goodbye arrived before the Alive, which must not add the node later (MS-A4)
-		m.stranger(p, v, d.Code)
-		m.delta.leave(m, d)
-	default: // the goodbye is stale
-		m.delta.refutes(m, p)
-	}
-}
-
-// CodeRemoved is the exit code of a node that an administrator removed.
-const CodeRemoved = math.MinInt32
-
-// removeMember says goodbye in the name of a member. A member that runs refutes that, and is
-// back at once (MS-A3).
-func (m *Machine) removeMember(p wire.Ref) {
-	if e := m.view.at(p); p != m.self && e.state == inView {
-		m.remove(p, e.version(), Said, CodeRemoved)
-		m.delta.leave(m, &wire.Departure{Node: p, Version: e.version(), Code: CodeRemoved})
-	}
-}
-
-// remove takes a node out of the view: line 12 or 23 of Alg. 1, or MS-A9. A node whose goodbye waits has
-// left, whatever other news of its end there is.
-func (m *Machine) remove(p wire.Ref, v wire.Version, cause Cause, code int32) {
-	e := m.view.at(p)
-	if said, ok := m.relayed.waits(p); ok {
-		if cause != Said {
-			cause, code = Said, said.Code
-		}
-		v = newer(v, said.Version)
-		m.relayed.drop(p)
-	}
-	f := farewell{cause: cause, code: code}
-	if cause == Dead {
-		f.by = m.witnesses(p)
-	}
-	m.suspicions.forget(p)
-	m.bury(p, newer(v, e.version()), f)
-	m.tell(Event{Kind: Left, Node: p, Version: m.LastAnnounced(p, e.version()), Cause: cause, Code: code})
-	m.leaves(p, e.version())
-	m.unlink(p, cause)
-	m.topology.changed(m)
 }
 
 // accused handles a suspicion of this node, or a goodbye in its name: this node announces that

@@ -106,3 +106,44 @@ func TestOlderAccusation(t *testing.T) {
 		}
 	}
 }
+
+// TestKeptOut: one member tells all others again and again, each time of a newer version, that a node has left which
+// is about to join or has been a member before. The node joins all the same (MS-A3, MS-A4).
+func TestKeptOut(t *testing.T) {
+	spec.Covers(t, "MS-A3", "MS-A4")
+	for _, former := range []bool{false, true} {
+		for seed := range uint64(4) {
+			t.Run(fmt.Sprintf("was a member %v, seed %d", former, seed), func(t *testing.T) {
+				w := booted(t, seed, 24, Config{})
+				joins, liar := w.nodes[4], w.nodes[1]
+				joins.kill()
+				w.until(10*time.Second, w.agree)
+				if !former {
+					joins = w.add(len(w.nodes))
+					joins.boot = []wire.ID{liar.id, w.nodes[9].id, w.nodes[3].id}
+				}
+				joins.start()
+				for range 100 {
+					for _, n := range w.nodes {
+						r, err := n.m.Table().AddShort(joins.id.Short())
+						if err != nil {
+							t.Fatal(err)
+						}
+						v := joins.m.Version().Next()
+						if has := n.m.view.at(r).version(); v.Less(has) {
+							v = has.Next()
+						}
+						if n.up && n != joins && n != liar {
+							w.claim(liar, n, wire.Message{Kind: wire.Update, Lists: &wire.Lists{Leaves: []wire.Departure{{Node: r, Version: v}}}})
+						}
+					}
+					w.run(30 * time.Millisecond)
+				}
+				if !w.agree() {
+					w.differences()
+					t.Error("not all know it")
+				}
+			})
+		}
+	}
+}

@@ -29,6 +29,8 @@ type farewell struct {
 	cause  Cause
 	code   int32
 	by     []Witness // with Dead: the nodes that reported the failure
+	// relayed is when another node passed on the latest goodbye of a node that was not a member then; 0: never.
+	relayed time.Duration
 }
 
 // Bounds of the history (MS-A10).
@@ -114,7 +116,7 @@ func (m *Machine) diameter() int {
 // stranger remembers the goodbye of a node of which nothing was known (MS-52).
 func (m *Machine) stranger(r wire.Ref, v wire.Version, code int32) {
 	h := &m.history
-	m.bury(r, v, farewell{cause: Said, code: code})
+	m.bury(r, v, farewell{cause: Said, code: code, relayed: m.now})
 	h.strangers = append(h.strangers, r)
 	if len(h.strangers) <= maxStrangers {
 		return
