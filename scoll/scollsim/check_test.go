@@ -118,25 +118,30 @@ func TestInTime(t *testing.T) {
 	}
 }
 
-// TestHistory: in the history a member that answers without having run a broadcast is unreached.
+// TestHistory: in the history a member that answers without having run a broadcast is unreached, and
+// each incarnation of a member may run it once.
 func TestHistory(t *testing.T) {
 	for _, test := range []struct {
-		times uint32
-		want  string // part of what is wrong; empty: nothing is
-	}{{1, ""}, {0, "not told"}, {2, "2 times"}} {
+		runs []uint64 // incarnations of node 3 that run the broadcast
+		want string   // part of what is wrong; empty: nothing is
+	}{{[]uint64{0}, ""}, {nil, "not told"}, {[]uint64{0, 0}, "2 times"}, {[]uint64{0, 1}, ""}, {[]uint64{0, 0, 1}, "2 times"}, {[]uint64{0, 1, 1}, "2 times"}} {
 		n := prepare(Config{Network: scenario.Network{Nodes: 6}})
 		n.Log = history.New()
 		b := books([]sim.NodeID{1, 2, 4}, 3)
 		n.ledger.list = append(n.ledger.list, b)
 		for id := range sim.NodeID(6) {
 			n.Log.Append(history.Record{Node: id, Kind: history.Start})
-			b.ran[id] = run{times: 1}
+			if id != 2 {
+				n.ledger.ran(b.Number, sim.Incarnation{Node: id})
+			}
 		}
-		b.ran[2].times = test.times
+		for _, number := range test.runs {
+			n.ledger.ran(b.Number, sim.Incarnation{Node: 2, Number: number})
+		}
 		n.ledger.log(b.Root, history.Send, b.Root, b)
 		n.ledger.logDone(b)
 		if ok, why := n.history(nil); ok != (test.want == "") || !strings.Contains(why, test.want) {
-			t.Errorf("node 3 has run it %d times: %q", test.times, why)
+			t.Errorf("incarnations %v of node 3 have run it: %q", test.runs, why)
 		}
 	}
 }

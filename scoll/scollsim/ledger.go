@@ -44,7 +44,8 @@ type Broadcast struct {
 	order   order // what the scenario wants of the broadcast
 	excused bool  // the root was paused, slowed down or skewed
 	exact   bool  // isExact has been asked, and has found nothing wrong
-	ran     []run // runs of the broadcast, by node
+	ran     []run // runs of the broadcast by the latest incarnation that ran it, by node
+	earlier []run // runs by the incarnations before these
 }
 
 // Missing is a member that the root reports as unreached.
@@ -53,10 +54,11 @@ type Missing struct {
 	Status scoll.Status // why the member is missing
 }
 
-// run counts how often a node has run a broadcast.
+// run counts how often one incarnation of a node has run a broadcast.
 type run struct {
-	times       uint32
+	node        sim.NodeID
 	incarnation uint32
+	times       uint32
 }
 
 // Elapsed returns the time from the beginning of a broadcast to the result at its root.
@@ -104,11 +106,16 @@ func (l *ledger) ran(number uint32, incarnation sim.Incarnation) {
 	if b == nil {
 		return
 	}
-	r := &b.ran[incarnation.Node]
-	if r.times > 0 && r.incarnation == uint32(incarnation.Number) {
+	r, now := &b.ran[incarnation.Node], run{node: incarnation.Node, incarnation: uint32(incarnation.Number)}
+	switch {
+	case r.times == 0:
+		*r = now
+	case r.incarnation == now.incarnation:
 		kit.Note(&l.twice, "node %v ran broadcast %s twice", incarnation.Node, b.name())
+	default:
+		b.earlier, *r = append(b.earlier, *r), now
 	}
-	r.times, r.incarnation = r.times+1, uint32(incarnation.Number)
+	r.times++
 	b.LastRun = l.net.Now()
 	if tell := l.net.cfg.Ran; tell != nil {
 		tell(b, incarnation)
@@ -137,31 +144,39 @@ func (l *ledger) done(number uint32, got []byte, missing []Missing) {
 
 // logDone writes a result to the history. A delivery is an answer that counts: of a member that has
 // run the broadcast, once for each run, and that the root does not report: "such a member may have
-// run the request" (docs/collectives.md). Nodes outside of the tree count as delivered.
+// run the request" (docs/collectives.md). The incarnation that ran the broadcast had the delivery, so
+// AtMostOnce does not count the run of a restarted member as a duplicate. Nodes outside of the tree
+// count as delivered.
 func (l *ledger) logDone(b *Broadcast) {
 	for _, m := range b.Missing {
 		l.log(b.Root, history.Unreached, m.Node, b)
 	}
 	for id := range sim.NodeID(l.net.cfg.Nodes) {
-		times := b.ran[id].times
-		switch {
-		case id == b.Root, slices.ContainsFunc(b.Missing, func(m Missing) bool { return m.Node == id }):
-			continue
-		case !slices.Contains(b.Members, id):
-			times = 1
-		}
-		for range times {
+		if !slices.Contains(b.Members, id) {
 			l.log(id, history.Delivery, b.Root, b)
+		}
+	}
+	for _, r := range slices.Concat(b.earlier, b.ran) {
+		missing := slices.ContainsFunc(b.Missing, func(m Missing) bool { return m.Node == r.node })
+		if r.node == b.Root || missing || !slices.Contains(b.Members, r.node) {
+			continue
+		}
+		for range r.times {
+			l.record(r.node, r.incarnation, history.Delivery, b.Root, b)
 		}
 	}
 	l.log(b.Root, history.Completion, b.Root, b)
 }
 
+// log writes a record of the latest incarnation of a node to the history.
 func (l *ledger) log(node sim.NodeID, kind history.Kind, subject sim.NodeID, b *Broadcast) {
-	n := l.net
-	if n.Log != nil {
+	l.record(node, uint32(l.net.oracle.deaths[node]), kind, subject, b)
+}
+
+func (l *ledger) record(node sim.NodeID, incarnation uint32, kind history.Kind, subject sim.NodeID, b *Broadcast) {
+	if n := l.net; n.Log != nil {
 		n.Log.Append(history.Record{
-			At: n.Now(), Node: node, Incarnation: uint32(n.oracle.deaths[node]), Kind: kind, Subject: subject, Value: uint64(b.Number),
+			At: n.Now(), Node: node, Incarnation: incarnation, Kind: kind, Subject: subject, Value: uint64(b.Number),
 		})
 	}
 }
