@@ -16,9 +16,9 @@ type faults struct {
 	net   *Net
 	nodes []nodeFaults
 	links kit.LinkHistory
-	// met has pairs of nodes, with stacks, over whose connection an answer has come: a parent and
-	// its child.
-	met map[[2]sim.NodeID]bool
+	// met has pairs of nodes, with stacks, over whose connection an answer has come, a parent and
+	// its child, and when the root had the first result with such an answer.
+	met map[[2]sim.NodeID]time.Duration
 }
 
 // nodeFaults is the ground truth about one node.
@@ -40,7 +40,7 @@ type serviceChange struct {
 const never = time.Duration(-1)
 
 func (f *faults) init(n *Net) {
-	f.net, f.nodes, f.met = n, make([]nodeFaults, n.cfg.Nodes), make(map[[2]sim.NodeID]bool)
+	f.net, f.nodes, f.met = n, make([]nodeFaults, n.cfg.Nodes), make(map[[2]sim.NodeID]time.Duration)
 	for id := range f.nodes {
 		f.nodes[id] = nodeFaults{down: true, last: never, aborted: never, services: []serviceChange{{at: never}}}
 	}
@@ -53,7 +53,7 @@ func (f *faults) happens(a *sim.Act) {
 		f.nodes[a.Node].happens(a, f.net.Now())
 	case sim.Partition, sim.Cut, sim.Heal, sim.SetLink, sim.ResetLinks:
 		f.links.Happens(a, f.net.Now(), f.net.cfg.Nodes)
-		maps.DeleteFunc(f.met, func(pair [2]sim.NodeID, _ bool) bool { return f.poor(pair[0], pair[1], f.net.Now()) })
+		maps.DeleteFunc(f.met, func(pair [2]sim.NodeID, _ time.Duration) bool { return f.poor(pair[0], pair[1], f.net.Now()) })
 	}
 }
 
@@ -77,7 +77,7 @@ func (f *faults) began(id sim.NodeID) {
 	if node.down = false; now > 0 {
 		node.last = now + 2*f.net.cfg.Discovery
 	}
-	maps.DeleteFunc(f.met, func(pair [2]sim.NodeID, _ bool) bool { return slices.Contains(pair[:], id) })
+	maps.DeleteFunc(f.met, func(pair [2]sim.NodeID, _ time.Duration) bool { return slices.Contains(pair[:], id) })
 }
 
 // behaves records what the service of a node does from now on.
@@ -110,7 +110,8 @@ const minReconnect = time.Second
 // instant. The first message makes one, which takes a round trip more than T has. After a restart
 // or a cut it may be lost, because the connection is to the earlier incarnation or was given up.
 func (f *faults) stranger(child, parent sim.NodeID, at time.Duration) bool {
-	return f.net.cfg.Stacks && (!f.met[[2]sim.NodeID{parent, child}] || f.poor(child, parent, at-minReconnect))
+	met, ok := f.met[[2]sim.NodeID{parent, child}]
+	return f.net.cfg.Stacks && (!ok || met > at || f.poor(child, parent, at-minReconnect))
 }
 
 // poor reports whether, at any time since an instant, messages between two nodes were lost, or

@@ -63,7 +63,11 @@ func (j *judgement) meet() {
 			continue
 		}
 		for above, ok := j.tree.Parent(rank); ok; above, ok = j.tree.Parent(rank) {
-			j.net.faults.met[[2]sim.NodeID{j.Members[above], j.Members[rank]}], rank = true, above
+			pair := [2]sim.NodeID{j.Members[above], j.Members[rank]}
+			if _, ok := j.net.faults.met[pair]; !ok {
+				j.net.faults.met[pair] = j.Done
+			}
+			rank = above
 		}
 	}
 }

@@ -107,3 +107,25 @@ func TestReasonsEnd(t *testing.T) {
 		t.Error("a cut or slowness does not end")
 	}
 }
+
+// TestReasonsConnection: with stacks, a broadcast that begins while there is no connection may miss
+// members for that reason, although a later broadcast, which ended first, got their answers.
+func TestReasonsConnection(t *testing.T) {
+	n := prepare(Config{Network: scenario.Network{Nodes: 6, Topology: &sim.Flat{}}, Stacks: true})
+	n.groups.byName["g"] = &namedGroup{oob: true}
+	for id := range sim.NodeID(6) {
+		n.faults.began(id)
+	}
+	quick := books([]sim.NodeID{1, 2, 3, 4})
+	quick.Begun, quick.Done = 2*time.Second, 3*time.Second
+	if err := n.judge(quick); err != nil {
+		t.Fatal(err)
+	}
+	for begun, want := range map[time.Duration]bool{time.Second: true, 4 * time.Second: false} {
+		b := books([]sim.NodeID{1, 2, 4}, 3)
+		b.Begun, b.Done = begun, 5*time.Second
+		if err := n.judge(b); (err == nil) != want {
+			t.Errorf("begun at %v: %v", begun, err)
+		}
+	}
+}
