@@ -98,10 +98,11 @@ func (m *Machine) heardOfHolding(in *Input) {
 		return
 	}
 	c := &r.children[i]
-	if c.words++; c.state != waiting || w.Number <= c.word || c.words > 2*c.Size || r.header.Hold == 0 {
+	if c.state != waiting || w.Number <= c.word || c.words >= 2*c.Size || r.header.Hold == 0 {
 		m.stats.Late++ // more would be wrong: each node below sends at most one Hold and one release
 		return
 	}
+	c.words++
 	if c.word, c.held = w.Number, w.Held; c.at != machine.Never { // if c.at is Never, the method loaded sets it later
 		c.at = c.until
 		if !c.held {

@@ -295,6 +295,27 @@ func TestHoldOvertaken(t *testing.T) {
 	}
 }
 
+// TestHoldDuplicates: the network delivers each Hold message of a child twice. The copies do
+// not use up the number of Hold messages that the parent accepts, so it learns that members below the
+// child hold the request after the child itself.
+func TestHoldDuplicates(t *testing.T) {
+	spec.Covers(t, "SC-161")
+	h := crowded(t, 9)
+	h.another(1, nil)
+	h.step(Input{Kind: InPreRequest})
+	for number := range uint64(3) {
+		for range 2 {
+			h.words = number
+			h.say(6, number%2 == 0)
+		}
+	}
+	c, r := &h.m.requests.get(h.id).children[0], h.header()
+	r.Hold = testHold
+	if last := h.now + childTimeout(&r, 2, 0) + h.m.holdTime(&r, 2); !c.held || c.at != last {
+		t.Errorf("held %v: given up after %v, want %v", c.held, c.at-h.now, last-h.now)
+	}
+}
+
 // TestForgedHold: a Hold message changes nothing if it is not from a child, is about a request
 // that is not waiting, is unsigned, or is malformed.
 func TestForgedHold(t *testing.T) {
