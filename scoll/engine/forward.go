@@ -82,7 +82,7 @@ func (m *Machine) frame(r *request, listed bool) Range {
 	var list []byte
 	if listed && h.Flags&wire.FlagList == 0 {
 		h.Flags |= wire.FlagList
-		if size := r.group.members.Size(); wire.RequestHeaderSize+size+len(body)+h.ProofSize()-h.SumSize() <= wire.MaxMessage {
+		if size := r.group.members.Size(); r.fitsList() {
 			h.ListSize = uint32(size)
 			list = r.group.members.AppendTo(nil)
 		} else {
@@ -105,8 +105,8 @@ func (m *Machine) frame(r *request, listed bool) Range {
 func (m *Machine) send(r *request, i int, frame Range) {
 	c := &r.children[i]
 	h := r.header
-	if c.listed {
-		h.BulkTime += m.cfg.bulkTime(uint64(r.group.members.Size())) // time in which the child may have to fetch the list
+	if c.listed && !r.fitsList() {
+		h.BulkTime += m.cfg.bulkTime(uint64(r.group.members.Size())) // time in which the child fetches the list
 	}
 	c.state, c.held, c.word, c.words = waiting, false, 0, 0
 	if m.await(r, c, m.now+max(childTimeout(&h, c.Depth, r.processing), 1)); r.pipe.loading {
@@ -250,7 +250,7 @@ func (m *Machine) lookAtChildren(r *request) {
 		case c.state == retrying:
 			m.stats.Retries++
 			m.send(r, i, m.frame(r, c.listed))
-		case c.ended:
+		case c.ended && !c.hasJoined():
 			m.rejected(r, i, wire.ENOGROUP)
 		default:
 			m.stats.TimedOut++

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"ulnet/lnd/link"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/wire"
@@ -40,68 +39,6 @@ func TestPiggyback(t *testing.T) {
 	c.want(c.broadcast(0, wire.GroupID{Index: 5}, Outgoing{Flags: wire.FlagOOB, Members: c.members}), 0)
 	if !slices.Equal(sizes, []int{wire.RequestHeaderSize}) {
 		t.Errorf("SC-22: out-of-band message of %v bytes", sizes)
-	}
-}
-
-// TestRelist: SC-A11: a member that has lost the group gets the list from its parent, whatever
-// its size, and no member runs the request twice.
-func TestRelist(t *testing.T) {
-	spec.Covers(t, "SC-A11")
-	for _, n := range []int{8, 600} {
-		c := newCluster(t, n, nil)
-		c.run(0)
-		g := c.create(0, wire.Tree{}, true)
-		c.net.Kill(4)
-		c.net.Start(4, false)
-		c.run(10 * time.Millisecond)
-		c.want(c.broadcast(0, g, Outgoing{Payload: []byte("x")}), 0)
-		if c.nodes[0].m.Stats().Relisted != 1 {
-			t.Errorf("%+v", c.nodes[0].m.Stats())
-		}
-		for _, node := range c.nodes[1:] {
-			if node.ran["x"] != 1 {
-				t.Errorf("node %d ran %d times", node.id, node.ran["x"])
-			}
-		}
-	}
-}
-
-// TestRelistDuplicates: SC-A11: the network duplicates all messages, so a member that has lost the
-// group says so at least twice. The parent that has sent the list meanwhile waits for its answer.
-func TestRelistDuplicates(t *testing.T) {
-	spec.Covers(t, "SC-A11")
-	for seed := range uint64(20) {
-		c := newCluster(t, 8, func(_ *cluster, cfg *sim.Config[*packet]) {
-			latency := link.Dist{Base: 500 * time.Microsecond, Spread: 400 * time.Microsecond, Shape: link.Uniform}
-			cfg.Seed, cfg.Topology = seed, &sim.Flat{Link: link.Quality{Latency: latency, Duplicate: 1}}
-		})
-		c.run(0)
-		g := c.create(0, wire.Tree{}, true)
-		c.net.Kill(4)
-		c.net.Start(4, false)
-		c.run(10 * time.Millisecond)
-		c.want(c.broadcast(0, g, Outgoing{Payload: []byte("x")}), 0)
-		if ran := c.nodes[4].ran["x"]; ran != 1 {
-			t.Errorf("node 4 ran %d times", ran)
-		}
-	}
-}
-
-// TestRelistEnded: SC-A11: a member to which the group has ended says so to the list, too, and is
-// missing for that reason.
-func TestRelistEnded(t *testing.T) {
-	spec.Covers(t, "SC-A11")
-	c := newCluster(t, 8, nil)
-	c.run(0)
-	g := c.create(0, wire.Tree{}, true)
-	key := keyOf(g, testService)
-	c.nodes[6].m.table.tombstones.of[key] = &tombstone{key: key, at: time.Hour}
-	r := c.broadcast(0, g, Outgoing{Payload: []byte("x")})
-	c.want(r, 0, 6, 7)
-	for _, e := range r.missing {
-		if e.Status != wire.ENOGROUP {
-			t.Errorf("rank %d: %v", e.Rank, e.Status)
-		}
 	}
 }
 

@@ -44,3 +44,10 @@ func (l lists) of(d wire.Digest) *wire.Membership {
 	}
 	return nil
 }
+
+// fitsList reports whether the request can be sent with the list of members in the message itself,
+// instead of a list that the child fetches.
+func (r *request) fitsList() bool {
+	h := &r.header
+	return wire.RequestHeaderSize+r.group.members.Size()+len(r.body)+h.ProofSize()-h.SumSize() <= wire.MaxMessage
+}

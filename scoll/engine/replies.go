@@ -3,6 +3,7 @@ package engine
 import (
 	"math/bits"
 
+	"ulnet/lnet/machine"
 	"ulnet/scoll/wire"
 )
 
@@ -58,25 +59,39 @@ func (r *request) childOf(rank int) int {
 // refused handles an error of a child for its whole subtree. A child that does not know the
 // group has forwarded nothing, and gets the request again with the list of members
 // (SC-A11). If it then says so once more, that can be about a copy of the first request while the
-// child runs the second one. So the machine waits, as long as for an answer to the first one.
+// child runs the second one. So the machine waits for an answer, and only then takes the error as
+// the reason why the subtree is missing.
 func (m *Machine) refused(r *request, i int, s wire.Status) {
 	c := &r.children[i]
 	switch {
+	case s == wire.ENOGROUP && c.hasJoined():
+		m.stats.Late++
 	case s == wire.ENOGROUP && c.listed:
-		if c.ended = true; !c.held {
-			c.at = min(c.at, c.first)
-			m.schedule(r)
-		}
-		return
+		c.ended = true
+		m.hurry(r, c)
 	case s == wire.ENOGROUP && r.bulk == wire.OK && r.header.Flags&(wire.FlagOOB|wire.FlagList) == 0:
 		m.stats.Relisted++
-		c.listed, c.first = true, c.at
+		c.listed = true
 		m.send(r, i, m.frame(r, true))
 		m.schedule(r)
-		return
+	default:
+		m.rejected(r, i, s)
 	}
-	m.rejected(r, i, s)
 }
+
+// hurry shortens the wait for a child to which the group may have ended, so that the service of this
+// node can still answer before the module does. The time in which a child fetches a list is longer
+// than what the node's own parent waits.
+func (m *Machine) hurry(r *request, c *child) {
+	if c.state == waiting && c.at != machine.Never && !r.root && !r.answered {
+		c.at = max(min(c.at, r.limit-r.header.Guard), m.now+1)
+		m.schedule(r)
+	}
+}
+
+// hasJoined reports whether the child got the list of members, as a Hold message or a part of its
+// answer since then shows. So what it says about the group is about a copy of an earlier request.
+func (c *child) hasJoined() bool { return c.listed && (c.word > 0 || c.parts != 0) }
 
 // rejected ends the wait for a child with the error that it has for its whole subtree.
 func (m *Machine) rejected(r *request, i int, s wire.Status) {

@@ -127,14 +127,13 @@ type child struct {
 	tree.Child
 	state  childState
 	tries  uint8
-	listed bool          // the request was sent again with the list of members
-	ended  bool          // since then the child has said that it does not know the group
-	first  time.Duration // timeout of the request without the list, if listed
-	last   int8          // number of the last part of its reply, or -1
-	parts  uint64        // bit set of the parts that have arrived
-	held   bool          // the child, or a node below it, holds the request
-	word   uint64        // number of the latest Hold of the child that was processed
-	words  int           // number of Hold messages of the child that were processed
+	listed bool   // the request was sent again with the list of members
+	ended  bool   // since then the child has said that it does not know the group
+	last   int8   // number of the last part of its reply, or -1
+	parts  uint64 // bit set of the parts that have arrived
+	held   bool   // the child, or a node below it, holds the request
+	word   uint64 // number of the latest Hold of the child that was processed
+	words  int    // number of Hold messages of the child that were processed
 	at     time.Duration
 	until  time.Duration // deadline of the child, also while the request is held
 }

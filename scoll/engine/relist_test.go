@@ -1,0 +1,158 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/lnd/link"
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnd/sim"
+	"ulnet/scoll/wire"
+)
+
+// TestRelist: SC-A11: a member that has lost the group gets the list from its parent, whatever
+// its size, and no member runs the request twice.
+func TestRelist(t *testing.T) {
+	spec.Covers(t, "SC-A11")
+	for i, n := range []int{8, 600, 600} {
+		lost := []sim.NodeID{4, 4, 1}[i] // node 1 is a leaf, which has less time
+		c := newCluster(t, n, nil)
+		c.run(0)
+		g := c.create(0, wire.Tree{}, true)
+		c.net.Kill(lost)
+		c.net.Start(lost, false)
+		c.run(10 * time.Millisecond)
+		c.want(c.broadcast(0, g, Outgoing{Payload: []byte("x")}), 0)
+		if c.nodes[0].m.Stats().Relisted != 1 {
+			t.Errorf("%+v", c.nodes[0].m.Stats())
+		}
+		for _, node := range c.nodes[1:] {
+			if node.ran["x"] != 1 {
+				t.Errorf("node %d ran %d times", node.id, node.ran["x"])
+			}
+		}
+	}
+}
+
+// TestRelistDuplicates: SC-A11: the network duplicates all messages, so a member that has lost the
+// group says so at least twice. The parent that has sent the list meanwhile waits for its answer, also
+// where the member has to fetch the list.
+func TestRelistDuplicates(t *testing.T) {
+	spec.Covers(t, "SC-A11")
+	for seed := range uint64(20) {
+		for _, n := range []int{8, 600}[:1+seed%10/9] { // with 600 members the list is fetched
+			c := newCluster(t, n, func(_ *cluster, cfg *sim.Config[*packet]) {
+				latency := link.Dist{Base: 500 * time.Microsecond, Spread: 400 * time.Microsecond, Shape: link.Uniform}
+				cfg.Seed, cfg.Topology = seed, &sim.Flat{Link: link.Quality{Latency: latency, Duplicate: 1}}
+			})
+			c.run(0)
+			g := c.create(0, wire.Tree{}, true)
+			for _, lost := range []sim.NodeID{1, 4} {
+				c.net.Kill(lost)
+				c.net.Start(lost, false)
+			}
+			c.run(10 * time.Millisecond)
+			c.want(c.broadcast(0, g, Outgoing{Payload: []byte("x")}), 0)
+			for _, lost := range []int{1, 4} {
+				if ran := c.nodes[lost].ran["x"]; ran != 1 {
+					t.Errorf("of %d: node %d ran %d times", n, lost, ran)
+				}
+			}
+		}
+	}
+}
+
+// TestRelistEnded: SC-A11: a member to which the group has ended says so to the list, too, and is
+// missing for that reason.
+func TestRelistEnded(t *testing.T) {
+	spec.Covers(t, "SC-A11")
+	for _, n := range []int{8, 600} {
+		c := newCluster(t, n, nil)
+		c.run(0)
+		g := c.create(0, wire.Tree{}, true)
+		key := keyOf(g, testService)
+		c.nodes[6].m.table.tombstones.of[key] = &tombstone{key: key, at: time.Hour}
+		r := c.broadcast(0, g, Outgoing{Payload: []byte("x")})
+		c.want(r, 0, 6, 7)
+		for _, e := range r.missing {
+			if e.Status != wire.ENOGROUP {
+				t.Errorf("of %d: rank %d: %v", n, e.Rank, e.Status)
+			}
+		}
+	}
+}
+
+// relisted returns the machine of member 4 of 8, whose child 6 said after a round trip that it does not
+// know the group, and got the list.
+func relisted(t *testing.T) *harness {
+	t.Helper()
+	h := newHarness(t, 8, 4, nil)
+	h.another(1, nil)
+	h.step(Input{Kind: InPreRequest, Status: wire.EPERM})
+	r := h.header()
+	r.Sequence, r.First, r.Hold = 2, 2, testHold
+	h.deliver(h.parent(), r, false, "payload")
+	h.step(Input{Kind: InPreRequest})
+	h.step(Input{Kind: InIncoming})
+	h.now += testRTT
+	h.unknown()
+	h.want("send0")
+	return h
+}
+
+// unknown delivers the answer of child 6 that it does not know the group.
+func (h *harness) unknown() {
+	h.t.Helper()
+	h.childReplies(6, func(r *wire.ReplyHeader, in *Input) {
+		*r = wire.ReplyHeader{RootIncarnation: 7, Sequence: 2, Flags: wire.ReplyLast | wire.ReplyCollective, Status: wire.ENOGROUP}
+		in.Length = wire.ReplyHeaderSize
+	})
+}
+
+// TestRelistSilent: SC-A11: a child that was sent the list and does not answer is given up while the
+// service of its parent still has time to answer.
+func TestRelistSilent(t *testing.T) {
+	spec.Covers(t, "SC-A11")
+	h := relisted(t)
+	r := h.m.requests.get(h.id)
+	if got, want := r.children[0].at, r.limit-testGuard; got != want {
+		t.Errorf("given up %v before the module answers, want %v", r.limit-got, testGuard)
+	}
+}
+
+// TestRelistHeld: SC-A11: a child that holds the request, or has answered a part, has the list.
+// What it says about a copy of the request without the list then does not change the reason for which
+// it is missing, whether that comes before the Hold, or the part, or later.
+func TestRelistHeld(t *testing.T) {
+	spec.Covers(t, "SC-A11")
+	tests := []struct {
+		name  string
+		alive func(*harness)
+		want  wire.Status
+	}{
+		{"holds", func(h *harness) { h.say(6, true) }, wire.ETIMEDOUT},
+		{"held", func(h *harness) { h.say(6, true); h.say(6, false) }, wire.ETIMEDOUT},
+		{"answers", func(h *harness) {
+			h.childReplies(6, func(r *wire.ReplyHeader, _ *Input) { r.Sequence, r.Flags = 2, 0 })
+		}, wire.ETIMEDOUT},
+		{"is silent", func(*harness) {}, wire.ENOGROUP},
+	}
+	for _, tt := range tests {
+		for _, copies := range [][2]int{{1, 0}, {0, 1}, {2, 2}} {
+			h := relisted(t)
+			for range copies[0] {
+				h.unknown()
+			}
+			tt.alive(h)
+			for range copies[1] {
+				h.unknown()
+			}
+			for id := h.id; h.m.requests.get(id).children[0].state == waiting; {
+				h.advance()
+			}
+			if got := h.find(CallReply).Status; got != tt.want {
+				t.Errorf("%s after %v copies: %v, want %v", tt.name, copies, got, tt.want)
+			}
+		}
+	}
+}
