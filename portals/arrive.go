@@ -88,6 +88,10 @@ func (t *Table) arriveRequest(ni *lnet.NI, d *lnd.Delivery, index uint32, kind E
 		p.mu.Unlock()
 		return answer, why
 	}
+	now := out == matched && d.Data != nil && kind == EventPut && md.deliversNow()
+	if out == matched && !now {
+		md.begins(d.From.NID)
+	}
 	p.mu.Unlock()
 	switch out {
 	case noMatch:
@@ -95,7 +99,7 @@ func (t *Table) arriveRequest(ni *lnet.NI, d *lnd.Delivery, index uint32, kind E
 	case tooLong:
 		return lnd.Accept, lnet.TooLong
 	}
-	if d.Data != nil && kind == EventPut && md.deliversNow() {
+	if now {
 		in := t.intakeFor(d)
 		put := d.Header.Put()
 		in.take(ni, d, &put, md, changes)

@@ -47,7 +47,7 @@ func (t *Table) hold(p *portal, ni *lnet.NI, d *lnd.Delivery, waits *md) (lnd.An
 		return lnd.Accept, group
 	case ni.Stopping(): // Detach may have looked at this portal already
 		return lnd.Accept, lnet.NIShutdown
-	case p.held.n >= MaxHeld:
+	case p.held.n+p.setApart() >= MaxHeld:
 		return lnd.Accept, full
 	}
 	kind := EventPut
@@ -56,7 +56,7 @@ func (t *Table) hold(p *portal, ni *lnet.NI, d *lnd.Delivery, waits *md) (lnd.An
 	}
 	o := t.arrival(ni, d, kind)
 	o.d, o.waits = d, waits
-	p.held.push(o)
+	p.enqueue(o)
 	return lnd.Hold, lnet.NotDropped
 }
 
@@ -123,6 +123,7 @@ func (t *Table) rematch(p *portal, o *operation) (decided bool) {
 	d, offset, mlength, out := t.match(p, &r)
 	switch out {
 	case matched:
+		d.begins(o.d.From.NID)
 		o.accept(o.d, d, offset, mlength)
 	case busy:
 		o.waits = d

@@ -48,7 +48,8 @@ type Inbox struct {
 	cfg       InboxConfig
 	event     func(*Event) // event handler, made once
 	notPosted atomic.Uint64
-	froms     arrivals // messages that are arriving; guarded by the lock of the portal
+	slots     map[nid.NID]slots // slots of messages by their sender; guarded by the lock of the portal, like apart
+	apart     int               // number of the messages that wait for a slot
 
 	mu       sync.Mutex
 	posted   []*inboxBuffer // buffers that wait for a message; guarded by mu, like all below
@@ -248,11 +249,8 @@ func (in *Inbox) arrived(e *Event) {
 	}
 	b.handled = true
 	in.mu.Unlock()
-	if begun {
-		in.end(e.Sender)
-	}
-	if e.Kind == EventPut && !in.cfg.HandleFirst {
-		in.Refill()
+	if !in.cfg.HandleFirst {
+		in.goOn(e, begun)
 	}
 	if e.Kind == EventPut && e.Err == nil {
 		in.cfg.Handle(e, b.segments[0][e.Offset:][:e.MLength])
@@ -262,7 +260,18 @@ func (in *Inbox) arrived(e *Event) {
 		in.give(b)
 	}
 	in.mu.Unlock()
-	if e.Kind == EventPut && in.cfg.HandleFirst {
+	if in.cfg.HandleFirst {
+		in.goOn(e, begun)
+	}
+}
+
+// goOn lets further messages arrive after one that has arrived. begun says that the latter has taken a slot of
+// its NID's share.
+func (in *Inbox) goOn(e *Event, begun bool) {
+	if begun {
+		in.end(e.Sender)
+	}
+	if e.Kind == EventPut {
 		in.Refill()
 	}
 }

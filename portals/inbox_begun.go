@@ -20,7 +20,6 @@ func (o *operation) begun() {
 	b.arriving = true
 	in.arriving++
 	in.mu.Unlock()
-	in.begin(o.event.Sender)
 	if !in.cfg.HandleFirst {
 		in.Refill()
 	}

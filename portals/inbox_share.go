@@ -1,6 +1,7 @@
 package portals
 
 import (
+	"maps"
 	"slices"
 
 	"ulnet/lnet/nid"
@@ -8,13 +9,15 @@ import (
 
 // A peer sends the rest of a message as late as it likes, and may have thousands of connections. So that
 // one peer does not take all buffers of an inbox by messages that it does not end, only a quarter of the
-// messages that may be arriving at the inbox at once come from one NID. Further messages of that NID are
-// held, as on a portal without a buffer, until one of the earlier ones has arrived.
+// messages that may be arriving at the inbox at once come from one NID: that is the share of the NID. A message
+// takes a slot of the share when it is matched, or when it is held because there is no buffer. When all
+// slots are taken, further messages of that NID are held apart, so that nothing looks at them until
+// one of the earlier ones has arrived and leaves its slot to the next.
 
-// sharesOfInbox is the number of NIDs that it takes to use up an inbox.
+// sharesOfInbox is the number of NIDs that it takes to use up an inbox of that many buffers or more.
 const sharesOfInbox = 4
 
-// share returns how many messages from one NID may be arriving at an inbox at once.
+// share returns the number of slots of each NID.
 func (c *InboxConfig) share() int {
 	return max((c.Buffers+c.uncounted())/sharesOfInbox, 1)
 }
@@ -27,67 +30,116 @@ func (c *InboxConfig) uncounted() int {
 	return min(maxArriving, maxArrivingBytes/c.Size)
 }
 
-// arrivals has, for each NID from which messages are arriving at an inbox, the number of these messages.
-// It is a list because it has few entries, at most one for each such message.
-type arrivals []arrivalsFrom
-
-type arrivalsFrom struct {
-	from nid.NID
-	n    int
+// slots are the slots that messages of one NID take.
+type slots struct {
+	taken int           // number of messages that are arriving, or are in portal.held
+	apart operationList // messages that wait for a slot
 }
 
-func (a arrivals) index(from nid.NID) int {
-	return slices.IndexFunc(a, func(e arrivalsFrom) bool { return e.from == from })
-}
-
-func (a arrivals) count(from nid.NID) int {
-	if i := a.index(from); i >= 0 {
-		return a[i].n
-	}
-	return 0
-}
-
-func (a *arrivals) begin(from nid.NID) {
-	if i := a.index(from); i >= 0 {
-		(*a)[i].n++
-		return
-	}
-	*a = append(*a, arrivalsFrom{from, 1})
-}
-
-func (a *arrivals) end(from nid.NID) {
-	i := a.index(from)
-	if (*a)[i].n--; (*a)[i].n == 0 {
-		last := len(*a) - 1
-		(*a)[i] = (*a)[last]
-		*a = (*a)[:last]
-	}
-}
-
-// usedUpBy reports whether as many messages from a NID are arriving at the inbox as its share allows, so
-// that further ones wait. The caller holds p.mu.
+// usedUpBy reports whether the messages of a NID take all slots of its share of the inbox, so that further ones
+// wait. The caller holds p.mu.
 func (p *portal) usedUpBy(from nid.NID) bool {
-	return p.inbox != nil && p.lazy && p.inbox.froms.count(from) >= p.inbox.cfg.share()
+	return p.inbox != nil && p.lazy && p.inbox.slots[from].taken >= p.inbox.cfg.share()
 }
 
-// begin counts a message that begins to arrive.
-func (in *Inbox) begin(from nid.NID) {
-	p := in.table.portal(in.cfg.Portal)
-	p.mu.Lock()
-	in.froms.begin(from)
-	p.mu.Unlock()
+// setApart returns the number of messages that wait for a slot. The caller holds p.mu.
+func (p *portal) setApart() int {
+	if p.inbox == nil {
+		return 0
+	}
+	return p.inbox.apart
 }
 
-// end counts a message that has arrived, and lets one go on that waited because of it.
+// enqueue holds a message, in portal.held if it can have a slot. The caller holds p.mu.
+func (p *portal) enqueue(o *operation) {
+	in, from := p.inbox, o.d.From.NID
+	switch {
+	case in == nil || o.waits != nil:
+		p.held.push(o)
+	case !p.usedUpBy(from):
+		in.occupy(from)
+		o.hasSlot = true
+		p.held.push(o)
+	default:
+		s := in.slots[from]
+		s.apart.push(o)
+		in.slots[from] = s
+		in.apart++
+	}
+}
+
+// occupy takes a slot for a message. The caller holds the lock of the portal.
+func (in *Inbox) occupy(from nid.NID) {
+	if in.slots == nil {
+		in.slots = make(map[nid.NID]slots)
+	}
+	s := in.slots[from]
+	s.taken++
+	in.slots[from] = s
+}
+
+// vacate leaves the slot of a message to the next one of the NID that waits for it, and reports whether there is
+// one. That one is now in p.held. The caller holds p.mu.
+func (in *Inbox) vacate(p *portal, from nid.NID) (passed bool) {
+	s := in.slots[from]
+	if o := s.apart.pop(); o != nil {
+		in.apart--
+		o.hasSlot = true
+		p.held.push(o)
+		in.slots[from] = s
+		return true
+	}
+	if s.taken--; s.taken > 0 {
+		in.slots[from] = s
+	} else {
+		delete(in.slots, from)
+	}
+	return false
+}
+
+// begins takes a slot for a message that is matched to the MD, if that is one of an inbox. The caller holds the lock of
+// the portal.
+func (d *md) begins(from nid.NID) {
+	if b, ok := d.userPtr.(*inboxBuffer); ok {
+		b.inbox.occupy(from)
+	}
+}
+
+// end vacates the slot of a message that has arrived, and lets one go on that waited for it.
 func (in *Inbox) end(from nid.NID) {
 	p := in.table.portal(in.cfg.Portal)
 	var ready operationList
 	p.mu.Lock()
-	waited := p.usedUpBy(from)
-	in.froms.end(from)
-	if waited && p.ignoring != 0 { // the entries of an inbox are alike, so the first one will do
+	if in.vacate(p, from) && p.ignoring != 0 { // the entries of an inbox are alike, so the first one will do
 		ready = in.table.tryHeld(p, p.me(p.ignoring))
 	}
 	p.mu.Unlock()
 	in.table.release(ready)
+}
+
+// dropped vacates the slot of a held message that is not received. The caller holds p.mu.
+func (p *portal) dropped(o *operation) {
+	if o.hasSlot {
+		o.hasSlot = false
+		p.inbox.vacate(p, o.d.From.NID)
+	}
+}
+
+// takeApart takes the messages for which take returns true from those that wait for a slot. The caller holds the lock of the
+// portal.
+func (in *Inbox) takeApart(take func(*operation) bool, taken *operationList) {
+	for _, from := range slices.SortedFunc(maps.Keys(in.slots), nid.NID.Compare) {
+		var kept operationList
+		s := in.slots[from]
+		for o := s.apart.pop(); o != nil; o = s.apart.pop() {
+			if take(o) {
+				taken.push(o)
+				in.apart--
+			} else {
+				kept.push(o)
+			}
+		}
+		s.apart = kept
+		in.slots[from] = s
+	}
 }

@@ -2,6 +2,7 @@ package portals_test
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 
 	"ulnet/lnd"
@@ -17,13 +18,22 @@ func begin(t *testing.T, net *network, peer int, want lnd.Answer) *lnd.Delivery 
 	t.Helper()
 	from := there
 	from.NID = nid.FromAddr(from.NID.Net(), netip.AddrFrom4([4]byte{10, 0, 7, byte(peer)}))
-	d := &lnd.Delivery{Header: putHeader(4, wire.PutCmd{AckMD: wire.NoHandle(), Portal: 5}), From: from}
+	beginnings++
+	d := &lnd.Delivery{Header: putHeader(4, wire.PutCmd{AckMD: wire.NoHandle(), Portal: 5, HdrData: beginnings}), From: from}
 	d.Header.SrcNID = from.NID
-	if answer, err := net.up.Parse(d); answer != want || err != nil {
+	answer, err := net.up.Parse(d)
+	if answer != want || err != nil {
 		t.Fatalf("message of peer %d: answer %v, %v, want %v", peer, answer, err, want)
+	}
+	if answer == lnd.Hold {
+		net.mu.Lock()
+		net.held++
+		net.mu.Unlock()
 	}
 	return d
 }
+
+var beginnings uint64 // number of messages that begin has given to an inbox, and HdrData of the last one
 
 // TestInboxShare: a peer begins messages on many connections and ends none. When they are a quarter of all that
 // an inbox takes, further ones of this peer wait, small ones too, and messages of other peers do not. One
@@ -71,5 +81,113 @@ func TestInboxShare(t *testing.T) {
 				t.Errorf("in the end %d messages came and %d buffers wait, want %d and %d", got, n, 5+tt.share, tt.buffers)
 			}
 		})
+	}
+}
+
+// openFour opens an inbox with four slots, of which one NID may take one. got is called for each message.
+func openFour(t *testing.T, h *harness, got func(*portals.Event)) {
+	t.Helper()
+	err := new(portals.Inbox).Open(h.Table, portals.InboxConfig{
+		Portal: 5, Buffers: 4, Size: 8, HandleFirst: true, Handle: func(e *portals.Event, _ []byte) { got(e) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestInboxShareAtOnce: while a message that takes the last slot of a peer's share is matched and not arriving yet, another
+// one of that peer comes by another connection. It waits.
+func TestInboxShareAtOnce(t *testing.T) {
+	spec.Covers(t, "PT-35")
+	h, net := newLazy(t)
+	openFour(t, h, func(*portals.Event) {})
+	var second *lnd.Delivery
+	armed := true
+	h.OnOperation(func() {
+		if armed {
+			armed = false
+			second = begin(t, net, 1, lnd.Hold)
+		}
+	})
+	first := begin(t, net, 1, lnd.Accept)
+	if second == nil {
+		t.Fatal("no message came meanwhile")
+	}
+	net.receive(first, nil)
+	if n := net.holding(); n != 0 {
+		t.Errorf("%d messages are held after the first one has arrived", n)
+	}
+}
+
+// TestInboxShareOrder: messages of a peer that wait for its share, of which the first came when there was no buffer, are
+// handled in the order in which they came. None of them is looked at for each message of another peer.
+func TestInboxShareOrder(t *testing.T) {
+	spec.Covers(t, "PT-9", "PT-35")
+	h, net := newLazy(t)
+	var got, want []uint64
+	openFour(t, h, func(e *portals.Event) { got = append(got, e.HdrData) })
+	var begun []*lnd.Delivery
+	for peer := range 4 {
+		begun = append(begun, begin(t, net, 10+peer, lnd.Accept))
+	}
+	for range 100 {
+		begin(t, net, 1, lnd.Hold)
+		want = append(want, beginnings)
+	}
+	begin(t, net, 2, lnd.Hold)
+	if n := h.Next(5); n != 2 {
+		t.Errorf("a buffer would be offered to %d messages, want one of each peer", n)
+	}
+	for _, d := range begun {
+		net.receive(d, nil)
+	}
+	got = slices.DeleteFunc(got, func(n uint64) bool { return !slices.Contains(want, n) })
+	if !slices.Equal(got, want) || net.holding() != 0 {
+		t.Errorf("%d are held; handled %v, want %v", net.holding(), got, want)
+	}
+}
+
+// TestInboxShareHandled: with HandleFirst a message that waits for the share of its peer is received when the one before has been
+// handled.
+func TestInboxShareHandled(t *testing.T) {
+	spec.Covers(t, "PT-35")
+	h, net := newLazy(t)
+	var got, want []uint64
+	openFour(t, h, func(e *portals.Event) { got = append(got, e.HdrData) })
+	first := begin(t, net, 1, lnd.Accept)
+	want = append(want, beginnings)
+	for range 3 {
+		begin(t, net, 1, lnd.Hold)
+		want = append(want, beginnings)
+	}
+	if net.receive(first, nil); !slices.Equal(got, want) {
+		t.Errorf("handled %v, want %v", got, want)
+	}
+}
+
+// TestInboxShareAbandoned: a held message that takes a slot in the share of its peer is lost with its connection. The next one of
+// that peer gets the slot.
+func TestInboxShareAbandoned(t *testing.T) {
+	spec.Covers(t, "PT-35")
+	h, net := newLazy(t)
+	var got []uint64
+	openFour(t, h, func(e *portals.Event) { got = append(got, e.HdrData) })
+	var begun []*lnd.Delivery
+	for peer := range 4 {
+		begun = append(begun, begin(t, net, 10+peer, lnd.Accept))
+	}
+	next := begin(t, net, 1, lnd.Hold)
+	waits := begin(t, net, 1, lnd.Hold)
+	begin(t, net, 1, lnd.Hold)
+	last := beginnings
+	for _, d := range []*lnd.Delivery{waits, next} {
+		if !net.up.Abandon(d) {
+			t.Fatalf("message %d was not held", d.Header.Put().HdrData)
+		}
+		net.held--
+	}
+	net.receive(begun[0], nil)
+	if n := len(got); n != 2 || got[n-1] != last || net.holding() != 0 {
+		t.Errorf("handled %v, want message %d as the second; %d are held", got, last, net.holding())
 	}
 }

@@ -49,7 +49,7 @@ func (t *Table) tryHeld(p *portal, e *me) (ready operationList) {
 	var kept operationList
 	for p.held.n > 0 && t.takesMore(e) {
 		o := p.held.pop()
-		if o.waits != nil || p.usedUpBy(o.d.From.NID) {
+		if o.waits != nil {
 			kept.push(o)
 			continue
 		}
@@ -57,9 +57,14 @@ func (t *Table) tryHeld(p *portal, e *me) (ready operationList) {
 		d, offset, mlength, out := t.try(p, e, &r)
 		switch out {
 		case matched:
+			if !o.hasSlot {
+				d.begins(o.d.From.NID)
+			}
+			o.hasSlot = false // it is the arriving message that has the slot now
 			o.accept(o.d, d, offset, mlength)
 			ready.push(o)
 		case tooLong:
+			p.dropped(o)
 			o.why = lnet.TooLong
 			ready.push(o)
 		default:
@@ -137,12 +142,16 @@ func (p *portal) takeHeld(take func(*operation) bool) (taken operationList) {
 	defer p.mu.Unlock()
 	for o := p.held.pop(); o != nil; o = p.held.pop() {
 		if take(o) {
+			p.dropped(o) // a message that gets its slot is now in p.held, and its turn comes
 			taken.push(o)
 		} else {
 			kept.push(o)
 		}
 	}
 	p.held = kept
+	if p.setApart() > 0 {
+		p.inbox.takeApart(take, &taken)
+	}
 	return taken
 }
 

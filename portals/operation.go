@@ -21,6 +21,7 @@ type operation struct {
 	waits    *md             // the MD for which the held message waits; nil: any MD that takes it
 	why      lnet.DropReason // the reason to drop the message that was held
 	ack      bool            // whether the PUT that arrived gets an ACK, of Header.PayloadLength bytes
+	hasSlot  bool            // whether the held message takes a slot of its NID in an inbox
 	from     lnd.ReadLoop    // read loop of the connection that brought the message
 	sample   sample          // for a REPLY that came in: the sample of its GET; for a PUT that is sent: on is set if its call is only for timing
 	shared   *sharedSend     // for a PUT that is sent: SEND event that it shares with other PUTs; nil: it has its own
