@@ -12,6 +12,7 @@ import (
 	"ulnet/cmd/internal/commands"
 	"ulnet/cmd/internal/doctor"
 	"ulnet/cmd/internal/transcript"
+	"ulnet/lnd/lndtest/needs"
 	"ulnet/lnd/lndtest/netlab"
 	"ulnet/lnd/lndtest/spec"
 )
@@ -21,6 +22,7 @@ import (
 func TestDoctor(t *testing.T) {
 	t.Parallel() // the test mostly waits for answers that do not come
 	spec.Covers(t, "OP-40", "OP-43")
+	needs.Program(t, "nft")
 	bin, err := commands.Build(t.TempDir(), "lnetd", "lnetctl")
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"ulnet/cmd/internal/chromium"
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/needs"
 	"ulnet/lnd/lndtest/spec"
 )
 
@@ -26,17 +27,11 @@ func openBrowser(t *testing.T) *chromium.Browser {
 	t.Helper()
 	path, err := chromium.Find()
 	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("chromium is missing: .ci/packages installs it")
-		}
-		t.Skip("chromium is not installed (Debian: chromium)")
+		needs.Missing(t, err.Error())
 	}
 	var memory syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_AS, &memory); err == nil && memory.Cur < browserMemory {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("a browser needs more address space than the %d GiB that ulimit -v allows", memory.Cur>>30)
-		}
-		t.Skipf("a browser needs more address space than the %d GiB that ulimit -v allows", memory.Cur>>30)
+		needs.Missing(t, fmt.Sprintf("a browser needs more address space than the %d GiB that ulimit -v allows", memory.Cur>>30))
 	}
 	profile, err := os.MkdirTemp("", "chromium") // not t.TempDir, which fails the test if the browser makes files during its removal
 	if err != nil {

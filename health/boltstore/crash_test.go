@@ -15,6 +15,7 @@ import (
 
 	"ulnet/health"
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/needs"
 	"ulnet/lnd/lndtest/spec"
 )
 
@@ -22,13 +23,7 @@ import (
 // the system calls that strace recorded.
 func strace(t *testing.T, path string, rounds int, args ...string) (said []string, state *os.ProcessState, calls string) {
 	t.Helper()
-	tool, err := exec.LookPath("strace")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("strace is missing; .ci/packages installs it")
-		}
-		t.Skip("strace is missing; .ci/packages installs it")
-	}
+	tool := needs.Program(t, "strace")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

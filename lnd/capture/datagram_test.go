@@ -16,6 +16,7 @@ import (
 
 	"ulnet/lnd/capture"
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/needs"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet/nid"
@@ -210,13 +211,7 @@ func TestDatagramViewer(t *testing.T) {
 // option.
 func TestDatagramsInTshark(t *testing.T) {
 	effort.OneGoroutine(t)
-	path, err := exec.LookPath("tshark")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("tshark is not installed")
-		}
-		t.Skip("tshark is not installed")
-	}
+	path := needs.Program(t, "tshark")
 	file := filepath.Join(t.TempDir(), "multicast.pcapng")
 	if err := os.WriteFile(file, writeDatagrams(t), 0o600); err != nil {
 		t.Fatal(err)

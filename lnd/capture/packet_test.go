@@ -19,6 +19,7 @@ import (
 	"ulnet/lnd"
 	"ulnet/lnd/capture"
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/needs"
 	"ulnet/lnd/verbs/ibta"
 )
 
@@ -169,13 +170,7 @@ func TestPacketsUncaptured(t *testing.T) {
 // tsharkFields prints fields of all packets of a file.
 func tsharkFields(t testing.TB, file string, fields ...string) []string {
 	t.Helper()
-	path, err := exec.LookPath("tshark")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("tshark is not installed")
-		}
-		t.Skip("tshark is not installed")
-	}
+	path := needs.Program(t, "tshark")
 	args := []string{"-r", file, "-o", "udp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE", "-T", "fields", "-E", "separator=;"}
 	for _, field := range fields {
 		args = append(args, "-e", field)

@@ -72,6 +72,7 @@ var Rules = []Rule{
 	{Package: "lnd/sim/scenario/kit", May: "lnd/link lnd/sim lnd/sim/history lnd/sim/scenario lnd/simlnd lnet/machine/record lnet/nid", Tests: "lnet/machine"},
 	{Package: "lnd/sim/flood", May: simulatedMay},
 	{Package: "lnet/lnetsim", May: simulatedMay + "lnet/discovery lnet/route lnd/lo"},
+	{Package: "lnd/capture/capturetest", May: "lnd/capture/... lnet/nid lnet/wire lnd/lndtest/needs"},
 	{Package: "lnd/capture/...", May: "lnd lnd/capture/... lnet/nid lnet/wire lnet/machine lnd/socklnd/ksock lnd/o2iblnd/kib lnd/verbs/ibta"},
 	{Package: "lnd/lndtest/mutants", May: "lnd/lndtest/effort"},
 	{Package: "lnd/lndtest/effort"},
@@ -81,7 +82,8 @@ var Rules = []Rule{
 	{Package: "lnd/lndtest/procstate"},
 	{Package: "lnd/lndtest/smalldisk"},
 	{Package: "lnd/lndtest/netlab/netem", May: "lnet/machine"},
-	{Package: "lnd/lndtest/netlab", May: "lnd/lndtest/netlab/netem"},
+	{Package: "lnd/lndtest/needs"},
+	{Package: "lnd/lndtest/netlab", May: "lnd/lndtest/netlab/netem lnd/lndtest/needs"},
 	{Package: "lnd/lndtest", May: driverMay + "lnd/capture lnd/sim lnd/simlnd lnd/lndtest/effort"},
 
 	{Package: "lnet/path", May: "lnet/nid"},

@@ -1,10 +1,11 @@
 package config
 
 import (
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
+
+	"ulnet/lnd/lndtest/needs"
 )
 
 // TestManPageOfAReference: titles are sections, keys have the comments above them, and examples
@@ -27,15 +28,7 @@ func TestManPage(t *testing.T) {
 			t.Errorf("the page does not have %s", key)
 		}
 	}
-	groff, err := exec.LookPath("groff")
-	switch {
-	case err == nil:
-	case os.Getenv("CI") == "true":
-		t.Fatal("groff is missing: .ci/packages installs it")
-	default:
-		t.Skip("groff is not installed (Debian: groff-base): the page is not rendered")
-	}
-	cmd := exec.CommandContext(t.Context(), groff, "-man", "-Tutf8", "-ww")
+	cmd := exec.CommandContext(t.Context(), needs.Program(t, "groff"), "-man", "-Tutf8", "-ww")
 	cmd.Stdin = strings.NewReader(page)
 	out, err := cmd.CombinedOutput()
 	if err != nil || strings.Contains(string(out), "warning") {

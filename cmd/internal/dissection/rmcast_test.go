@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"ulnet/lnd/capture"
 	"ulnet/lnd/capture/capturetest"
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/needs"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
@@ -79,13 +79,7 @@ func TestRmcastDecodes(t *testing.T) {
 // with the same lengths, and the other messages as LNet.
 func TestRmcastTshark(t *testing.T) {
 	effort.OneGoroutine(t)
-	path, err := exec.LookPath("tshark")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("tshark is not installed")
-		}
-		t.Skip("tshark is not installed")
-	}
+	path := needs.Program(t, "tshark")
 	out, err := exec.CommandContext(t.Context(), path, "-r", rmcastFile, "-Y", "udp && ip.dst == 239.76.0.7", "-T", "fields",
 		"-e", "frame.number", "-e", "udp.dstport", "-e", "udp.length").Output()
 	if err != nil {

@@ -27,9 +27,9 @@ var others = []string{
 // ours are this repository's commands whose help is compared with the documents.
 var ours = []string{"lnetd", "lnetctl", "lctl", "lst", "lnetsim", "gossipctl", "scollctl", "lnetdump", "demo", "soak"}
 
-// needs has, by document, sections that the configurations shown there lack. The test puts them
+// lacking has, by document, sections that the configurations shown there lack. The test puts them
 // before each configuration, which is valid only with them.
-var needs = map[string]string{"docs/handlers.md": "gossip:\n  nids: ['10.0.0.[1-3]@tcp']\nzone:\n  name: rack1\n  node: n1\n"}
+var lacking = map[string]string{"docs/handlers.md": "gossip:\n  nids: ['10.0.0.[1-3]@tcp']\nzone:\n  name: rack1\n  node: n1\n"}
 
 // keyFile matches the line of a configuration that names a file with a key.
 var keyFile = regexp.MustCompile(`key_file: \S+`)
@@ -58,7 +58,7 @@ func TestBlocks(t *testing.T) {
 			kinds[b.language]++
 			switch b.language {
 			case "yaml":
-				text := needs[d.name] + keyFile.ReplaceAllString(b.text, "key_file: "+key)
+				text := lacking[d.name] + keyFile.ReplaceAllString(b.text, "key_file: "+key)
 				if _, err := config.Parse(d.name, []byte(text)); err != nil {
 					t.Errorf("%s:%d: %v", d.name, b.line, err)
 				}

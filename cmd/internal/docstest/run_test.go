@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"ulnet/cmd/internal/commands"
+	"ulnet/lnd/lndtest/needs"
 	"ulnet/lnd/lndtest/netlab"
 )
 
@@ -65,6 +67,9 @@ func TestRun(t *testing.T) {
 			if s.sweeps && testing.Short() {
 				t.Skip("simulates for seconds; skipped by -short")
 			}
+			for _, name := range s.programs {
+				needs.Program(t, name)
+			}
 			for _, problem := range s.perform(t, bin, docs) {
 				t.Error(problem)
 			}
@@ -100,10 +105,18 @@ func unclaimed(docs []document) (problems []string) {
 // lab reports whether TestRun can run blocks here.
 var lab = sync.OnceValue(func() bool { return os.Geteuid() == 0 && netlab.Possible() == nil })
 
+// lacks reports whether this machine has not installed a program that the stage needs.
+func (s stage) lacks() bool {
+	return slices.ContainsFunc(s.programs, func(name string) bool {
+		_, err := needs.Find(name)
+		return err != nil
+	})
+}
+
 // performed reports whether TestRun runs a block.
 func performed(d document, b block) bool {
 	for _, s := range stages {
-		if !lab() || s.sweeps && testing.Short() {
+		if !lab() || s.sweeps && testing.Short() || s.lacks() {
 			continue
 		}
 		for _, p := range s.parts {

@@ -13,6 +13,8 @@ type stage struct {
 	instead []string
 	parts   []part
 	sweeps  bool // true: the stage runs simulations that take seconds
+	// programs of the system that the blocks need. Without one of them the stage is skipped.
+	programs []string
 }
 
 // A member is a host of a stage, with a daemon, unless the document itself starts the daemon.
@@ -95,7 +97,7 @@ zone:
 // stages are separate: a block of one stage has no effect on the nodes of others.
 var stages = []stage{
 	{
-		name: "kernel node", // where the documents have a kernel node, the stage has a node of this repository
+		name: "kernel node", programs: []string{"tshark"}, // where the documents have a kernel node, the stage has a node of this repository
 		hosts: []member{
 			{name: "here", address: "10.0.0.7/24"},
 			{name: "other", address: "10.0.0.5/24", networks: "tcp(eth0),o2ib(eth0)"},
@@ -141,7 +143,7 @@ var stages = []stage{
 		},
 	},
 	{
-		name: "diagnosis",
+		name: "diagnosis", programs: []string{"nft"},
 		hosts: []member{
 			{name: "here", address: "10.0.0.1/24", networks: "tcp(eth0)", args: []string{"--capture", "trace.pcapng"}},
 			{name: "other", address: "10.0.0.2/24", networks: "tcp(eth0)"},

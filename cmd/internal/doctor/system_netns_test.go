@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/needs"
 	"ulnet/lnd/lndtest/netlab"
 	"ulnet/lnd/lndtest/spec"
 )
@@ -145,7 +146,7 @@ func TestClaimant(t *testing.T) {
 		return nil
 	})
 	if err := s.b.Do(func() error { return run("ip", "addr", "add", addrA.String()+"/24", "dev", must(interfaceOf(addrB))) }); err != nil {
-		missing(t, fmt.Errorf("a second address: %w", err))
+		needs.Missing(t, "a second address: "+err.Error())
 	}
 	s.onA(func() error {
 		return until(func() error {
@@ -247,7 +248,7 @@ func TestRules(t *testing.T) {
 		})
 	}
 	if _, err := decisionOf(); errors.Is(err, ErrNotThere) {
-		missing(t, err)
+		needs.Missing(t, err.Error())
 	}
 	expect(accepts)
 	s.a.Block(addrB.String()) // host A drops all packets from one address
@@ -289,14 +290,4 @@ func TestClock(t *testing.T) {
 	if err != nil || then.Monotonic < first.Monotonic || then.Boot < then.Monotonic || time.Since(then.Wall).Abs() > time.Minute {
 		t.Errorf("%+v, then %+v, %v", first, then, err)
 	}
-}
-
-// missing skips a test for which a program of the system is missing, and fails it on a build machine:
-// .ci/packages installs what tests need.
-func missing(t *testing.T, err error) {
-	t.Helper()
-	if os.Getenv("CI") == "true" {
-		t.Fatal(err)
-	}
-	t.Skip(err)
 }

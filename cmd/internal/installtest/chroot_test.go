@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/needs"
 )
 
 // debian is a Debian root in a folder.
@@ -27,7 +28,7 @@ func newDebian(t *testing.T, packages ...string) debian {
 	if !effort.Long() {
 		t.Skip("makes a Debian root: runs with ULNET_LONG=1")
 	}
-	mmdebstrap := tool(t, "mmdebstrap", "mmdebstrap")
+	mmdebstrap := needs.Program(t, "mmdebstrap")
 	if os.Getuid() != 0 {
 		t.Skip("only root makes roots")
 	}

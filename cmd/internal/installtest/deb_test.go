@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/needs"
 	"ulnet/lnd/lndtest/netlab"
 	"ulnet/lnd/lndtest/spec"
 )
@@ -33,8 +34,8 @@ const fakeSystemctl = "#!/bin/sh\necho \"$*\" >> /" + asked + "\n"
 func TestDeb(t *testing.T) {
 	spec.Covers(t, "OP-20", "OP-22")
 	d := newDebian(t, "passwd", "systemd")
-	prometheus, promtool := tool(t, "prometheus", "prometheus"), tool(t, "promtool", "prometheus")
-	browser := tool(t, "chromium", "chromium")
+	prometheus, promtool := needs.Program(t, "prometheus"), needs.Program(t, "promtool")
+	browser := needs.Program(t, "chromium")
 	tree := needTree(t)
 	older, newer := build(t, tree, "0.0.1~dev.1", "deb")[0], build(t, tree, "0.0.1~dev.2", "deb")[0]
 	// The fake systemctl and the folder run/systemd/system make a package's scripts believe that systemd

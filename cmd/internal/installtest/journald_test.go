@@ -13,6 +13,7 @@ import (
 	"ulnet/cmd/internal/commands"
 	"ulnet/cmd/internal/journal"
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/needs"
 )
 
 // journald is where Debian's package systemd has the program.
@@ -44,7 +45,7 @@ func TestJournald(t *testing.T) {
 	if !effort.Long() {
 		t.Skip("starts a journald: runs with ULNET_LONG=1")
 	}
-	journalctl := tool(t, "journalctl", "systemd")
+	journalctl := needs.Program(t, "journalctl")
 	if os.Getuid() != 0 {
 		t.Skip("only root starts a journald")
 	}

@@ -16,6 +16,7 @@ import (
 	"ulnet/cmd/internal/commands"
 	"ulnet/cmd/internal/config"
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/needs"
 	"ulnet/lnd/lndtest/spec"
 )
 
@@ -110,7 +111,7 @@ func run(t *testing.T, cmd *exec.Cmd) string {
 func TestPackages(t *testing.T) {
 	spec.Covers(t, "OP-22")
 	tree := needTree(t)
-	rpm := tool(t, "rpm", "rpm")
+	rpm := needs.Program(t, "rpm")
 	paths := build(t, tree, "1.2.3~rc1", "deb rpm")
 	deb := lines(run(t, exec.CommandContext(t.Context(), "sh", "-c", "dpkg-deb --fsys-tarfile \"$0\" | tar -t | grep -v '/$' | sed 's,^[.],,'", paths[0])))
 	ours := lines(run(t, exec.CommandContext(t.Context(), rpm, "-qp", "--nosignature", "--qf", "[%{FILEMODES:perms} %{FILENAMES} %{FILEGROUPNAME}\n]", paths[1])))
@@ -221,7 +222,7 @@ func withoutGit(environ []string) (list []string) {
 // versions, the one of the later commit is newer. The test leaves the repository of its caller alone
 // when git runs it in a hook.
 func TestVersion(t *testing.T) {
-	dpkg := tool(t, "dpkg", "dpkg")
+	dpkg := needs.Program(t, "dpkg")
 	caller := filepath.Join(t.TempDir(), "repository")
 	t.Setenv("GIT_DIR", caller)
 	dir := t.TempDir()

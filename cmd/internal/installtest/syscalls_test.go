@@ -14,6 +14,7 @@ import (
 
 	"ulnet/cmd/internal/commands"
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/needs"
 	"ulnet/lnd/lndtest/spec"
 )
 
@@ -52,7 +53,7 @@ func TestSystemCalls(t *testing.T) {
 	if !effort.Long() {
 		t.Skip("traces a daemon: runs with ULNET_LONG=1")
 	}
-	analyze, strace := tool(t, "systemd-analyze", "systemd"), tool(t, "strace", "strace")
+	analyze, strace := needs.Program(t, "systemd-analyze"), needs.Program(t, "strace")
 	u := readUnit(t, "lnetd.service")
 	sets := callSets(run(t, exec.CommandContext(t.Context(), analyze, "--no-pager", "syscall-filter")))
 	bin, err := commands.Build(t.TempDir(), "lnetd", "lnetctl")

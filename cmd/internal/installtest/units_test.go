@@ -12,29 +12,16 @@ import (
 	"testing"
 
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/needs"
 	"ulnet/lnd/lndtest/spec"
 )
-
-// tool returns the path of a program that .ci/packages installs. If the program is missing, tool skips
-// the test, or fails it on a build machine.
-func tool(t *testing.T, name, packaged string) string {
-	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("%s is missing: .ci/packages installs it", name)
-		}
-		t.Skipf("%s is not installed (Debian: %s)", name, packaged)
-	}
-	return path
-}
 
 // TestUnits: systemd understands the units, alone and with each drop-in. Its security review rates their
 // exposure 2.0 at most, and 5.0 with actions.conf, which lets programs administer the host.
 func TestUnits(t *testing.T) {
 	spec.Covers(t, "OP-20")
 	t.Parallel()
-	analyze := tool(t, "systemd-analyze", "systemd")
+	analyze := needs.Program(t, "systemd-analyze")
 	for _, test := range effort.Some(2, []struct {
 		unit     string
 		dropIn   string
@@ -161,7 +148,7 @@ func TestCapabilities(t *testing.T) {
 // systemd-tmpfiles the folder of the configuration, which that group may read.
 func TestUser(t *testing.T) {
 	t.Parallel()
-	sysusers, tmpfiles := tool(t, "systemd-sysusers", "systemd"), tool(t, "systemd-tmpfiles", "systemd")
+	sysusers, tmpfiles := needs.Program(t, "systemd-sysusers"), needs.Program(t, "systemd-tmpfiles")
 	if os.Getuid() != 0 {
 		t.Skip("only root makes users, and folders of others")
 	}

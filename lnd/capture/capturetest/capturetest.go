@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/lnd/capture"
+	"ulnet/lnd/lndtest/needs"
 	"ulnet/lnet/nid"
 )
 
@@ -130,13 +131,7 @@ func Tshark(t testing.TB, file string) []Message {
 // tshark returns the path of the program tshark.
 func tshark(t testing.TB) string {
 	t.Helper()
-	path, err := exec.LookPath("tshark")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("tshark is not installed")
-		}
-		t.Skip("tshark is not installed")
-	}
+	path := needs.Program(t, "tshark")
 	return path
 }
 

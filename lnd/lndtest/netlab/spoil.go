@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"math"
 	"net"
-	"os"
 	"os/exec"
 	"strings"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"ulnet/lnd/lndtest/needs"
 )
 
 // The token bucket of SetRate: how many bytes leave at once, and for how long packets wait before
@@ -149,17 +150,7 @@ func (c *Cable) Lead(h *Host, addr string) {
 // filter replaces a table of nftables by rules; empty rules remove it.
 func (h *Host) filter(table, rules string) {
 	h.t.Helper()
-	nft, err := exec.LookPath("nft")
-	if err != nil {
-		// Debian installs it in a folder that is in the PATH of root alone.
-		nft, err = exec.LookPath("/usr/sbin/nft")
-	}
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			h.t.Fatalf("nft is not installed")
-		}
-		h.t.Skipf("nft is not installed")
-	}
+	nft := needs.Program(h.t, "nft")
 	// Deleting fails without a table, so the script makes one first.
 	script := fmt.Sprintf("table %s {}\ndelete table %[1]s\n%s\n", table, rules)
 	cmd := exec.Command(nft, "-f", "-")

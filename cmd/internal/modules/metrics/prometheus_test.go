@@ -18,6 +18,7 @@ import (
 	"ulnet/lnd/lndtest"
 	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/loopback"
+	"ulnet/lnd/lndtest/needs"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/latency"
 )
@@ -31,13 +32,7 @@ func TestPrometheus(t *testing.T) {
 		t.Skip("runs Prometheus twice, with ULNET_LONG=1")
 	}
 	spec.Covers(t, "OP-92")
-	path, err := exec.LookPath("prometheus")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("prometheus is missing: .ci/packages installs it")
-		}
-		t.Skip("prometheus is not installed (Debian: prometheus)")
-	}
+	path := needs.Program(t, "prometheus")
 	var h latency.Histogram
 	page := httptest.NewServer(pageOver(func() latency.Snapshot { // each scrape finds 20 operations more
 		for range 20 {

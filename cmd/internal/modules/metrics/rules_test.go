@@ -3,13 +3,14 @@ package metrics
 import (
 	"fmt"
 	"maps"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"ulnet/lnd/lndtest/needs"
 )
 
 // expand replaces {name} by the name of a metric with its namespace. It fails the test if the
@@ -82,13 +83,7 @@ func TestRules(t *testing.T) {
 	t.Parallel()
 	generated(t, rules, rulesText(t))
 	generated(t, recording, testsText(t))
-	path, err := exec.LookPath("promtool")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("promtool is missing: .ci/packages installs it")
-		}
-		t.Skip("promtool is not installed (Debian: prometheus)")
-	}
+	path := needs.Program(t, "promtool")
 	runs := [][]string{{"check", "rules", filepath.Base(rules)}, {"test", "rules", filepath.Base(recording)}}
 	if testing.Short() {
 		runs = runs[:1]

@@ -1,0 +1,26 @@
+package needs
+
+import "testing"
+
+// outcome is a test that counts how often it was skipped and failed, and goes on.
+type outcome struct{ skipped, failed int }
+
+func (o *outcome) Helper()               {}
+func (o *outcome) Skipf(string, ...any)  { o.skipped++ }
+func (o *outcome) Fatalf(string, ...any) { o.failed++ }
+
+// TestProgram looks for a program that every system has and for one that none has. Without the latter a
+// test is skipped, and on a build machine it fails.
+func TestProgram(t *testing.T) {
+	if path := Program(t, "sh"); path == "" {
+		t.Error("sh has no path")
+	}
+	for ci, want := range map[string]outcome{"": {skipped: 1}, "true": {failed: 1}} {
+		t.Setenv("CI", ci)
+		var got outcome
+		Program(&got, "no-system-has-this")
+		if got != want {
+			t.Errorf("with CI=%s: %+v, want %+v", ci, got, want)
+		}
+	}
+}
