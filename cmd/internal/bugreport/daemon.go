@@ -151,17 +151,24 @@ func (r *Report) learnKeys(ctx context.Context, a *asker, path string) {
 			files = append(files, r.besides(v.From, v.Value))
 		}
 	}
+	r.learnFiles(files)
+}
+
+// learnFiles learns the keys in files. The daemon names them and is not trusted, so only the first maxKeyFiles
+// are read.
+func (r *Report) learnFiles(files []string) {
 	slices.Sort(files)
 	for i, f := range slices.Compact(files) {
-		text, err := readKeys(f)
-		switch {
-		case err != nil:
-			r.lacks("keys of "+f, err.Error()+", so other files may have them")
-		case i >= maxKeyFiles:
+		if i >= maxKeyFiles {
 			r.lacks("keys of "+f, "too many files of keys, so other files may have them")
-		default:
-			r.clean.file(text)
+			continue
 		}
+		text, err := readKeys(f)
+		if err != nil {
+			r.lacks("keys of "+f, err.Error()+", so other files may have them")
+			continue
+		}
+		r.clean.file(text)
 	}
 }
 

@@ -238,6 +238,20 @@ func TestReadKeys(t *testing.T) {
 	}
 }
 
+// TestManyKeyFiles: of more key files than the bound only the first ones are read, and the report names the others.
+func TestManyKeyFiles(t *testing.T) {
+	spec.Covers(t, "OP-45")
+	var files []string
+	for i := range maxKeyFiles + 1 {
+		files = append(files, fmt.Sprintf("/nowhere/key%02d", i))
+	}
+	var r Report
+	r.learnFiles(files)
+	if len(r.Missing) != len(files) || !strings.Contains(r.Missing[0].Why, "no such file") || !strings.HasPrefix(r.Missing[maxKeyFiles].Why, "too many") {
+		t.Errorf("%+v", r.Missing)
+	}
+}
+
 // TestRelativePaths: a relative path in the configuration counts from the folder of the file that has it,
 // and the path of that file counts from the daemon's directory.
 func TestRelativePaths(t *testing.T) {
