@@ -36,8 +36,9 @@ func (t *Table) owe(in *intake, ni *lnet.NI, d *lnd.Delivery, ack wire.AckCmd) {
 	if due.n == 0 {
 		*due = acksDue{ni: ni, sender: d.From, to: to, ack: ack}
 	}
-	// An ACK may stay here only in a batch that lnet has begun (d.Batch), for whose end RemoveNI waits.
-	// Once Arrive has returned, RemoveNI waits for nothing else.
+	// Collect the ACK only in a batch that lnet has begun (d.Batch), because RemoveNI waits for the end of
+	// such a batch. Outside of a batch, RemoveNI could remove the NI as soon as Arrive has returned, while
+	// the ACK still waits here.
 	if due.n++; due.n == t.acksAtOnce || !d.More || d.Batch == nil {
 		t.payAcks(due)
 	}

@@ -34,7 +34,7 @@ func newAcker(t *testing.T) *acker {
 
 // event fails the test if more ACKs have left than events came before this one.
 func (a *acker) event(e *portals.Event) {
-	e.MLength, e.Source = 99, stranger // a handler may change its event
+	e.MLength, e.Source = 99, stranger // changes the event, as a handler may: the ACK must not have these values
 	acks := 0
 	for _, m := range a.net.waiting() {
 		acks += m.Owner.(*lnd.Inline).Messages()
@@ -54,7 +54,8 @@ func (a *acker) credits() (ni, peer int) {
 	return s.NIs[0].Credits, s.Peers[0].Credits
 }
 
-// wanting makes a PUT ask for an ACK to an MD of its sender.
+// wanting returns a function that makes a PUT ask for an ACK. The ACK is to name md, an MD of the PUT's
+// sender.
 func wanting(md uint64) func(c *wire.PutCmd) {
 	return func(c *wire.PutCmd) { c.AckMD = wire.MDHandle{Interface: 1, Object: md} }
 }
@@ -65,7 +66,7 @@ type ackPost struct {
 	N  int
 }
 
-// posted returns the ACKs that were posted and have not ended.
+// posted returns the ACKs that this node has posted to the network and that the network has not finalized.
 func (a *acker) posted() (got []ackPost) {
 	for _, m := range a.net.waiting() {
 		ack := m.Header.Ack()
@@ -111,7 +112,7 @@ func TestEqualAcks(t *testing.T) {
 	a.want("after 8 PUTs", ackPost{1, 8})
 	b.put(lnd.Taken, wanting(1))
 	b.put(lnd.Taken, wanting(1))
-	b.put(lnd.Accept, func(c *wire.PutCmd) { c.Portal = 6 }) // no MD takes it
+	b.put(lnd.Accept, func(c *wire.PutCmd) { c.Portal = 6 }) // no MD takes this PUT
 	a.want("after another message", ackPost{1, 8}, ackPost{1, 2})
 	b.put(lnd.Taken, wanting(1))
 	b.end()
@@ -177,7 +178,7 @@ func TestAcksOfRemovedNI(t *testing.T) {
 		first := newBatch(t, net)
 		first.put(lnd.Taken, wanting(9))
 		first.end()
-		hold := net.next() // an ACK under way holds the NI
+		hold := net.next() // an ACK that is under way: RemoveNI waits for it
 		removed := make(chan error, 1)
 		go func() { removed <- table.Node().RemoveNI(context.Background(), table.Node().NIs()[0]) }()
 		synctest.Wait()

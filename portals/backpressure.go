@@ -18,7 +18,7 @@ import (
 // were read behind it.
 const MaxPending = 1024
 
-// crowd holds the messages that arrive for d until resume.
+// crowd marks d as crowded: messages that arrive for d are held until resume releases them.
 func (d *md) crowd() {
 	d.mu.Lock()
 	d.crowded, d.releasing = true, true
@@ -43,9 +43,9 @@ func (t *Table) hold(p *portal, ni *lnet.NI, d *lnd.Delivery, waits *md) (lnd.An
 		full, group = lnet.HandlerBusy, lnet.HandlerBusy
 	}
 	switch {
-	case d.Group != 0: // the sender of a datagram expects that some are lost
+	case d.Group != 0: // dropped, not held: senders of datagrams expect losses
 		return lnd.Accept, group
-	case ni.Stopping(): // Detach may have looked at this portal already
+	case ni.Stopping(): // dropped, not held: Detach may already have ended the messages held at this portal
 		return lnd.Accept, lnet.NIShutdown
 	case p.held.n+p.setApart() >= MaxHeld:
 		return lnd.Accept, full

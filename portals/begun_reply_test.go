@@ -23,7 +23,7 @@ func TestBegunReply(t *testing.T) {
 	for name, c := range map[string]struct {
 		get    get
 		unlink bool
-		err    error // how the driver ends the REPLY
+		err    error // error with which the driver ends the REPLY; nil: success
 		want   []string
 	}{
 		"with a timeout":              {get{Timeout: 3 * time.Second}, false, nil, []string{"0s SEND", "1m0s REPLY"}},

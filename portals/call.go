@@ -14,21 +14,23 @@ import (
 // because it has an OpPtr or a Timeout, uses a part of the MD, or is timed. The request carries the
 // call's handle instead of the MD's, and the peer sends it back. Other operations have no call.
 type call struct {
-	md         atomic.Pointer[md]      // nil: the slot is free; changes under the md's mu
-	handle     atomic.Uint64           // handle of the call; changes under the md's mu
-	generation uint64                  // generation of the MD; guarded by md.mu, like all below
-	id         nid.ProcessID           // process that has to answer
-	typ        wire.MsgType            // type of the message for which this node awaits an answer: PUT or GET
-	offset     int                     // offset in the MD of the part used, in bytes
-	length     int                     // length of the part used, in bytes
-	ptr        any                     // value of PutRequest.OpPtr
-	hop        nid.NID                 // the NID that the message went to, if LNet chose its path
-	tracked    bool                    // the answer is tracked, as the MD demands
-	sample     sample                  // whether and since when the operation is timed
-	onlyTimed  bool                    // the operation has a call only to be timed
-	before     *call                   // previous call in the list of the MD's calls
-	after      *call                   // next call in the list of the MD's calls
-	timeout    machine.Deadline[*call] // deadline of the answer; guarded by deadlines.mu, and Of, which is nil without a deadline, by md.mu too
+	md         atomic.Pointer[md] // nil: the slot is free; changes under the md's mu
+	handle     atomic.Uint64      // handle of the call; changes under the md's mu
+	generation uint64             // generation of the MD; guarded by md.mu, like all below
+	id         nid.ProcessID      // process that has to answer
+	typ        wire.MsgType       // type of the message for which this node awaits an answer: PUT or GET
+	offset     int                // offset in the MD of the part used, in bytes
+	length     int                // length of the part used, in bytes
+	ptr        any                // value of PutRequest.OpPtr
+	hop        nid.NID            // the NID that the message went to, if LNet chose its path
+	tracked    bool               // the answer is tracked, as the MD demands
+	sample     sample             // whether and since when the operation is timed
+	onlyTimed  bool               // the operation has a call only to be timed
+	before     *call              // previous call in the list of the MD's calls
+	after      *call              // next call in the list of the MD's calls
+	// deadline of the answer, guarded by deadlines.mu. md.mu guards its field Of too, which is nil if there
+	// is no deadline.
+	timeout machine.Deadline[*call]
 }
 
 // part is the bytes of an MD that an operation moves.
@@ -78,7 +80,7 @@ func (t *Table) callFor(b *begun, d *md, typ wire.MsgType, r *PutRequest) error 
 	case needed:
 		return err
 	}
-	return nil // without a call, the operation is not timed
+	return nil // no free slot, but the operation needs no call: it goes on and is not timed
 }
 
 // newCall takes a slot for an operation of an MD that has the field asked. The caller holds d.mu.

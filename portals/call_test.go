@@ -102,7 +102,7 @@ func TestBadPart(t *testing.T) {
 			t.Errorf("Put of %d from %d, %v: %v, want EINVAL", r.Length, r.LocalOffset, r.Timeout, err)
 		}
 		if !r.Ack && r.Timeout > 0 {
-			continue // a GET awaits an answer in any case
+			continue // for a Get this timeout is valid: a GET always awaits an answer
 		}
 		g := portals.GetRequest{MD: md, Target: there, LocalOffset: r.LocalOffset, Length: r.Length, Timeout: r.Timeout}
 		if err := table.Get(g); !errors.Is(err, syscall.EINVAL) {
@@ -168,7 +168,9 @@ func TestOpPtr(t *testing.T) {
 func TestOperationTimeout(t *testing.T) {
 	spec.Covers(t, "PT-34")
 	for name, c := range map[string]struct {
-		steps string // p: PUT with ACK, g: GET, for 3 s; q: PUT with ACK for 1 s; s: sent, f: failed; a: answer to the latest operation; u: unlink; digits: seconds
+		// p: PUT with ACK, g: GET, both with a timeout of 3 s; q: PUT with ACK, 1 s; s: sent, f: failed; a:
+		// answer to the latest operation; u: unlink; digit: so many seconds pass.
+		steps string
 		want  []string
 		late  uint64
 	}{

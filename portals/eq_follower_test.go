@@ -66,8 +66,9 @@ func (l *readLoop) Receive(f lnd.Follower) bool {
 func handedOver(t *testing.T) *readLoop {
 	t.Helper()
 	l := newReadLoop()
-	// The first event makes the queue request the read loop, and the second one hands it over, unless Wait has
-	// taken that event before arrive looks.
+	// With the first event the queue requests the read loop, and with the second arrive hands it over. But if
+	// the goroutine in Wait takes the event before arrive asks whether it waits, the hand-over needs a
+	// further event.
 	for n := 0; n < 2 || !l.handed && n < 100; n++ {
 		done := l.wait(context.Background())
 		synctest.Wait()

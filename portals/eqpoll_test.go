@@ -60,7 +60,7 @@ func TestPollEQs(t *testing.T) {
 		want(time.Hour, 1, 10, time.Minute, false)
 		time.AfterFunc(time.Minute, func() { send(2, 21) })
 		want(-1, 2, 21, time.Minute, false)
-		synctest.Wait() // the timer's goroutine may still be in send, and would then deliver the events below, too late
+		synctest.Wait() // the goroutine of the timer may still be in send: wait until it has returned
 		for data := range uint64(3) {
 			send(1, 11+data)
 		}

@@ -13,11 +13,12 @@ import (
 // InboxConfig says which messages an inbox receives.
 type InboxConfig struct {
 	Portal int // portal index, 0 to Portals-1
-	// Buffers is the number of buffers posted at any time, and the most that are cached. A buffer whose
-	// message has begun to arrive is not counted, up to 256 such buffers and 64 MiB, or none with HandleFirst.
-	// A quarter of all these buffers is the most that messages of one NID take while they are arriving: further
-	// ones of that NID wait. So a peer that does not send the rest of its messages does not make those of other
-	// peers wait, if there are at least two buffers. 0: 4.
+	// Buffers is the number of buffers that are posted (wait for a message) at any time, and the largest
+	// number that is cached. A buffer whose message has begun to arrive does not count as posted, for up to
+	// 256 such buffers and 64 MiB; with HandleFirst it counts. While they arrive, messages of one NID take at
+	// most a quarter of all these buffers, and further messages of that NID wait. So a peer that does not
+	// send the rest of its messages does not make those of other peers wait, if there are at least two
+	// buffers. 0: 4.
 	Buffers int
 	Size    int // bytes of each buffer: the largest message; 0: MaxPayload
 	// MaxKept bounds the buffers that handlers keep, see [Inbox.Keep]: while that many are

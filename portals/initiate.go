@@ -20,10 +20,10 @@ type PutRequest struct {
 	Offset    uint32        // offset in the target's MD, if that has the option ManageRemote
 	HdrData   uint64        // 64 bits that the target's PUT event has
 
-	LocalOffset int           // offset in the MD of the first byte
+	LocalOffset int           // offset of the first byte in the MD
 	Length      int           // number of bytes; 0: all from LocalOffset on
 	OpPtr       any           // value that the events of this operation have
-	Timeout     time.Duration // with Ack: how long the ACK may take; 0: as the MD says
+	Timeout     time.Duration // with Ack: the time within which the ACK must come; 0: response tracking, as the MD's options say
 
 	recovery bool // the same as GetRequest.Recovery
 }
@@ -51,10 +51,12 @@ type GetRequest struct {
 	MatchBits uint64        // match bits of the GET
 	Offset    uint32        // offset in the target's MD, if that has the option ManageRemote
 
-	LocalOffset int           // offset in the MD at which the bytes are put
-	Length      int           // how many are asked for; 0: all from LocalOffset on
-	OpPtr       any           // value that the events of this operation have
-	Timeout     time.Duration // time until the REPLY begins to arrive, see the package text; 0: as the MD says
+	LocalOffset int // offset in the MD at which the bytes are put
+	Length      int // number of bytes asked for; 0: all from LocalOffset on
+	OpPtr       any // value that the events of this operation have
+	// time within which the REPLY must begin to arrive, see the package text; 0: response tracking, as the
+	// MD's options say.
+	Timeout time.Duration
 	// Recovery says that the Get is a recovery ping of just the NID of Target, whose health
 	// is low: it takes no other path, and its failure lowers no health.
 	Recovery bool
@@ -108,7 +110,7 @@ type begun struct {
 	md       *md
 	call     *call         // nil: the answer names the MD
 	asked    nid.ProcessID // process that answers the message
-	answerTo uint64        // handle in its answer, of the MD or of the call
+	answerTo uint64        // handle that the answer names: of the MD or of the call
 	timed    bool          // the call is there only to time the operation
 	shared   *sharedSend   // SEND event that the operation shares with others; nil: it has its own
 }
@@ -147,8 +149,8 @@ func (t *Table) check(typ wire.MsgType, r *PutRequest) error {
 	return nil
 }
 
-// prepare fills in b what an operation needs. In the MD it changes only what callFor changes; the
-// method end takes the call back. The caller holds d.mu.
+// prepare fills in b what an operation needs. In the MD it changes only the calls (callFor); Table.end undoes
+// that. The caller holds d.mu.
 func (t *Table) prepare(b *begun, d *md, typ wire.MsgType, r *PutRequest, limit int) (err error) {
 	if !d.allows(1) {
 		return syscall.ENOENT

@@ -23,7 +23,7 @@ type intake struct {
 	md      *md // the MD that took the latest message; nil: none that may take the next one
 	handle  MDHandle
 	portal  *portal
-	changes uint64 // portal.changes when md was found
+	changes uint64 // value of portal.changes when md was found
 }
 
 // intakeFor returns the intake of a batch, or one for a single message.
@@ -38,7 +38,7 @@ func (t *Table) intakeFor(d *lnd.Delivery) *intake {
 	return in
 }
 
-// endIntake gives the intake of a single message back.
+// endIntake gives the intake of a single message back to the pool.
 func (t *Table) endIntake(d *lnd.Delivery, in *intake) {
 	if d.Upper == nil {
 		in.event, in.md = Event{}, nil

@@ -10,7 +10,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// second is a network with another net.
+// second is a network for a second NI of the node, on the LNet network tcp1.
 type second struct{ network }
 
 var hereToo = nid.MustParse("10.1.0.1@tcp1")

@@ -83,7 +83,7 @@ type md struct {
 	releasing bool // a goroutine is releasing held messages
 
 	generation uint64
-	handle     MDHandle // handle of the MD; 0: the slot is free, or a zombie
+	handle     MDHandle // handle of the MD; 0: the slot is free, or the MD is a zombie (see die)
 	was        MDHandle // last handle of the MD, which the events of a zombie still show
 	asked      *asked   // processes whose ACKs and REPLYs are awaited; nil: there were none in this slot so far
 	awaited    uint64   // round of the tracker in which the latest tracked operation began; 0: none is awaited

@@ -50,7 +50,7 @@ func TestUnlink(t *testing.T) {
 			if err := h.Put(portals.PutRequest{MD: source, Target: h.self, Portal: 5}); err != nil {
 				return err
 			}
-			if err := h.MDUnlink(source); err != nil { // the PUT is held, so there is no event yet
+			if err := h.MDUnlink(source); err != nil { // the lazy portal holds the PUT, so the SEND event has not come yet
 				return err
 			}
 			return h.ClearLazy(5)

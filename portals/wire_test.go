@@ -33,10 +33,10 @@ type network struct {
 	fails  error       // error that Startup returns
 	onSend func()      // called at each Send; nil: no call
 	onStop func()      // called at Shutdown; nil: no call
-	onRecv func()      // called when Recv has brought a payload, unless it comes later; nil: no call
-	later  bool        // Recv brings the payload in a goroutine of its own
+	onRecv func()      // called at the end of a Recv that has delivered the payload itself (see later); nil: no call
+	later  bool        // Recv returns at once; another goroutine delivers the payload
 	single bool        // Post refuses a small message that stands for several equal ones
-	whole  func() bool // whether the network leaves the next small message to Send; nil: it takes all
+	whole  func() bool // called by Post: whether it refuses the small message, so that Send gets it; nil: it takes all
 
 	// memory is held while payload is copied: in TestStress operations put from and get into
 	// the same MD at once, and the race detector must not report that.

@@ -75,7 +75,7 @@ func newSender(b *testing.B, n int) *sender {
 		s.puts.Puts = append(s.puts.Puts, portals.PutRequest{Target: target, Portal: 9})
 	}
 	s.puts.Puts[n-1].Ack = true
-	for range 100 { // until all connections are there
+	for range 100 { // enough messages for the driver to open all its connections to the peer
 		if err := s.loop(); err != nil {
 			b.Fatal(err)
 		}
