@@ -20,9 +20,10 @@ type setClock struct {
 
 func (c *setClock) Now() time.Duration { return c.now }
 
-// TestFewMemberLines: MS-110: strangers that join a zone without a key, and leave it, cannot fill the log: the lines
-// about members are bounded in each hour, those of each kind on their own: a member that dies is told of all the same. Above the bound there is a line now and then, which says how many
-// are missing.
+// TestFewMemberLines: MS-110: strangers that join a zone without a key, and leave it, cannot fill the log. In
+// each hour the number of lines about members is bounded. Each kind of line has a bound of its own, so the
+// death of a member is logged however many strangers joined and left. Above the bound there is a line now and
+// then, which says how many are missing.
 func TestFewMemberLines(t *testing.T) {
 	spec.Covers(t, "MS-110")
 	var log bytes.Buffer

@@ -70,8 +70,8 @@ func (m *Machine) hashOf(r *replica) uint64 {
 	return mix(m.cfg.Table.Short(r.owner)^r.inc*0x9E3779B97F4A7C15, r.u)
 }
 
-// changing takes a table out of the hash before a change; changed puts it back and schedules
-// the update of neighbours.
+// changing takes a table out of the hash of all tables before the table changes; changed puts it back and
+// schedules the update of neighbours.
 func (a *attributes) changing(m *Machine, r *replica) { a.hash ^= m.hashOf(r) }
 
 func (a *attributes) changed(m *Machine, r *replica) {

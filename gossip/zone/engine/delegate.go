@@ -56,7 +56,8 @@ func newDelegation(m *Machine) *delegation {
 	return d
 }
 
-// patience bounds how long a zone that is forming may take to come to rest, in units of τ.
+// patience bounds, in units of τ, how long after its start a node still waits for 2τ after each join before
+// it takes part in the choice of delegates.
 const patience = 25
 
 // memberJoined notes that a member joined. While the zone forms, its members do not know yet
@@ -139,7 +140,7 @@ func (d *delegation) elect(m *Machine) {
 		d.own = 0
 		d.publish(m)
 	case !d.serving && m.now < d.quiet:
-		return // stale stays set: a member that comes first, or is active, may yet join
+		return // stale stays set, so that elect runs again: a member that comes first, or is active, may yet join
 	case activation == 0 && rank == 0, d.succeeds(m, active):
 		d.activate()
 		d.whole, d.untold = true, true

@@ -39,8 +39,8 @@ const urgentParts = 8
 
 func (d *delta) urgent(m *Machine) { d.at = min(d.at, m.now+m.cfg.Aggregation/urgentParts) }
 
-// hasten is urgent for news of failures and returns. With a threshold of 1 there is no hurry: no failure waits to be
-// refuted, and as in the design all that is not silence travels in rounds.
+// hasten makes news of failures and returns urgent, unless the threshold is 1: then no failure waits to be
+// refuted, and such news is sent once per round, as in the design.
 func (d *delta) hasten(m *Machine) {
 	if m.cfg.Threshold > 1 {
 		d.urgent(m)

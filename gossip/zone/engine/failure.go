@@ -149,7 +149,7 @@ func (m *Machine) suspect(p wire.Ref, v wire.Version, silent bool) {
 	known := len(m.delta.suspicions) + len(m.delta.silences)
 	m.processSuspicion(&s, silent)
 	if len(m.delta.suspicions)+len(m.delta.silences) == known {
-		return // no new report for the neighbours
+		return // neighbours get no new report: it was not accepted, or they know of the suspicion already
 	}
 	m.stats.Filed++
 	m.filings.note(m, p, v.Inc)

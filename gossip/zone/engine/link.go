@@ -128,7 +128,7 @@ func (m *Machine) expireLinks() {
 		}
 		l.quiet = true
 		m.lost(l)
-		i = -1 // lost may have changed the list; the deadline of the lost link is a later one now
+		i = -1 // from the start, because lost may have changed the list; the lost link itself has a later deadline now
 	}
 }
 

@@ -137,7 +137,9 @@ func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 	if m.now, missed = m.pauses.enter(now); missed > 0 && m.phase == joined {
 		m.paused(missed)
 	}
-	if late || in.At > 0 && now-in.At > m.cfg.Heartbeat/2 { // the message was queued here, and so are later messages of other nodes
+	// The message waited in a queue of this node, and later messages of other nodes wait there too: for a
+	// while, missing messages do not show that a node has failed.
+	if late || in.At > 0 && now-in.At > m.cfg.Heartbeat/2 {
 		m.stats.Late++
 		m.pauses.until = m.now + m.cfg.Timeout
 	}

@@ -185,7 +185,7 @@ func TestHierarchyFaults(t *testing.T) {
 			s.trouble()
 		}
 		s.calm()
-		s.run(avoidance) // delegates agree on a supervisor again
+		s.run(avoidance) // so long that the delegates agree on a supervisor again
 		for end := s.now + time.Minute; !s.right(); s.run(100 * time.Millisecond) {
 			if s.now > end {
 				s.wrong("seed %d: not right", seed)

@@ -81,8 +81,9 @@ func TestGoodbyeOfOthers(t *testing.T) {
 	})
 }
 
-// TestWaitingGoodbye: a member whose goodbye waits has left, and not failed, if other news of its end comes
-// meanwhile. A new neighbour learns of the goodbye, which it has missed, with the view (MS-53, MS-A33).
+// TestWaitingGoodbye: other news of the end of a member comes while the member's goodbye waits. The member
+// then counts as one that has left, not as one that has failed. A new neighbour learns of the goodbye, which
+// it has missed, with the view (MS-53, MS-A33).
 func TestWaitingGoodbye(t *testing.T) {
 	spec.Covers(t, "MS-53", "MS-A33")
 	s := acquainted(t, 9, Config{})

@@ -239,7 +239,7 @@ func (m *Machine) evidence(s *suspect) (all, failures int, newest wire.Version) 
 // proven reports whether enough hosts themselves, this one included, told this node that a suspect failed.
 // It is called for a suspect on which enough reports count.
 func (m *Machine) proven(s *suspect, enough int) bool {
-	var room [8]nid.NID // without an allocation
+	var room [8]nid.NID // room for some NIDs, which saves an allocation
 	hosts, others, own := room[:0], 0, 0
 	for i := range s.reports {
 		switch r := &s.reports[i]; {

@@ -56,9 +56,9 @@ func (n *Net) told(p *member, e *engine.Event) {
 	}
 }
 
-// removed compares the removal of a node with the ground truth. The removal is right if that incarnation has ended or
-// said goodbye: an earlier one, and not any other than the present one, because versions above the present
-// one are forged. No fault excuses news of a goodbye that the node did not say.
+// removed compares the removal of a node with the ground truth. The removal is right if the removed
+// incarnation has ended or said goodbye. Incarnations above the present one are forged, so their removal is
+// wrong. No fault excuses news of a goodbye that the node did not say.
 func (n *Net) removed(p *member, e *engine.Event) {
 	i := p.about(e)
 	if i < 0 || p.group.base > 0 {
