@@ -106,7 +106,7 @@ func (r *Request) again(e *engine.Effect, out *engine.Output) {
 	r.mu.Lock()
 	r.stage, r.Data = preparingStage, nil
 	r.mu.Unlock()
-	r.unlinkAll() // more buffers may have been posted than parts arrived
+	r.unlinkAll() // the child may have used fewer buffers than were posted: withdraw the rest
 	r.buffers.reset()
 	r.members, r.whole, r.rank = e.Members, e.Whole, e.Members.Rank(r.agent.self)
 	r.children = append(r.children[:0:0], out.Children[e.Children.Begin:e.Children.End]...)
@@ -166,7 +166,7 @@ func (r *Request) childReply(e *engine.Effect, out *engine.Output) Reply {
 
 // gathered stores the results that the service may read in PostReply.
 func (r *Request) gathered(e *engine.Effect, out *engine.Output) {
-	r.unlinkAll() // more buffers may have been posted than parts arrived
+	r.unlinkAll() // children may have used fewer buffers than were posted: withdraw the rest
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.busy, r.status = e.Busy, e.Status
