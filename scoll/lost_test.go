@@ -164,7 +164,7 @@ func TestBlockedRoot(t *testing.T) {
 	spec.Covers(t, "SC-57")
 	for _, abort := range []bool{false, true} {
 		var stop func()
-		var left []func() // functions for workers; the first one is IncomingRequest
+		var left []func() // functions that workers are to run; the first one calls IncomingRequest
 		returned := 0
 		s := newStacks(t, 4, func(id int, cfg *scoll.Config) {
 			if id == 0 {

@@ -100,9 +100,9 @@ func (r *Result) errors() (list []error) {
 	return list
 }
 
-// newResult counts each member that the filter only selects, once. A member that the module reports missing
-// is unreached, whatever the answers say. A member that neither the module nor an answer reports counts as
-// one that sent a malformed answer.
+// newResult counts each member in the filter (the set only) once. A member that the module reports missing is
+// unreached, whatever the answers say. A member that neither the module nor an answer reports counts as one
+// that sent a malformed answer.
 func newResult(y *tally, r *positions, only rankSet, missing []Unreached) *Result {
 	why := make(map[nid.NID]Status, len(missing))
 	for _, u := range missing {

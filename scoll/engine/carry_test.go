@@ -233,7 +233,9 @@ func TestRoomForCarried(t *testing.T) {
 	sends := func(shape wire.Tree, carry int) (sends []Effect) {
 		h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members, Tree: shape}})
 		h.group = h.find(Created).Group
-		h.m.table.groups[keyOf(h.group, testService)].complete = true // the members know the list, which is too long for the message of the request
+		// The list is too long for the message of the request. Let the members know the list, so that the
+		// message need not contain it.
+		h.m.table.groups[keyOf(h.group, testService)].complete = true
 		h.step(Input{Kind: Broadcast, Broadcast: &Outgoing{Token: 2, Group: h.group, Service: testService, Carry: carry}})
 		return slices.DeleteFunc(slices.Clone(h.effects), func(e Effect) bool { return e.Kind != DoSend })
 	}

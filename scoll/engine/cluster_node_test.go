@@ -121,7 +121,7 @@ func (n *simNode) apply(now time.Duration, e *Effect, out *sim.Output[*packet]) 
 	case DoFetch:
 		f := &simFetch{e: *e}
 		if n.fetches[e.ID] = f; !e.List {
-			f.data = make([]byte, min(e.Length, 64<<20)) // bounded, as no test has more data
+			f.data = make([]byte, min(e.Length, 64<<20)) // bounded, because a forged request may name any length
 			n.bulk = f.data
 			if w := n.work[e.ID]; w != nil {
 				w.fetched = f.data

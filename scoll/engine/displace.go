@@ -106,7 +106,9 @@ func (m *Machine) isIdle(g *group) bool { return g != nil && m.now-g.used >= 2*m
 // brought the new group.
 type candidates struct {
 	oldest, hog, own *group
-	most, wanted     uint64 // shares of two nodes: of the one that has hog; of the one that brought the new group, this group included
+	// most is the share of the node that has hog. wanted is that of the node that brought the new group, with
+	// this group.
+	most, wanted uint64
 }
 
 // candidatesFor returns the candidates. If tooMany is set, it considers all groups, and the share of a

@@ -109,7 +109,9 @@ func TestLongTrailer(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newHarness(t, n, 0, nil)
 			h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members, Tree: wire.Tree{Type: wire.KAry, K: 1}}})
-			h.m.table.list[0].complete = true // the members know the list, which is too long for the message of the request
+			// The list is too long for the message of the request. Let the members know the list, so that the
+			// message need not contain it.
+			h.m.table.list[0].complete = true
 			h.m.cfg.MaxTimeout = 24 * time.Hour
 			h.group = h.find(Created).Group
 			h.begin(wire.OK, Outgoing{})

@@ -72,7 +72,7 @@ func TestPipeline(t *testing.T) {
 	if p := h.told(); p.There != 10_000 {
 		t.Errorf("%+v", p)
 	}
-	h.step(Input{Kind: InProgress, There: 8192}) // the event arrives late
+	h.step(Input{Kind: InProgress, There: 8192}) // this event comes late: the machine has reported more bytes already
 	h.want("")
 	h.step(Input{Kind: InIncoming})
 	h.childReplies(7, nil)

@@ -246,7 +246,8 @@ func (p *plan) checkReasons(t *testing.T, r result, o *Outgoing) {
 func (p *plan) explains(rank int, e wire.Missing, o *Outgoing) bool {
 	s := &p.c.nodes[rank].service
 	itself, silent := rank == int(e.Rank), s.mute || s.deaf || s.late > 0 || s.think > 0 || s.timeout > 0 || s.parts > 1
-	slow := o.Segment > 0 && o.Bulk > uint64(o.Segment) && rank != int(p.root) // b has no round trip for each segment
+	// the timeouts do not allow for a round trip for each segment, so segments may take too long.
+	slow := o.Segment > 0 && o.Bulk > uint64(o.Segment) && rank != int(p.root)
 	switch {
 	case p.faulty[sim.NodeID(rank)]:
 		return true

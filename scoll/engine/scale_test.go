@@ -51,7 +51,7 @@ func TestScale(t *testing.T) {
 // heap returns the bytes of memory in use.
 func heap() int64 {
 	runtime.GC()
-	runtime.GC() // a second time, for what pools and finalizers held
+	runtime.GC() // a second time: what pools and finalizers hold is freed only then
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)

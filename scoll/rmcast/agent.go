@@ -69,7 +69,7 @@ type Agent struct {
 	mu           sync.Mutex
 	stopped      bool               // the agent is closed; guarded by mu, like incarnations
 	incarnations map[GroupID]uint64 // for each group that this node has left: incarnation with which the node would join it again
-	handling     []*Group           // groups that were left, and handlers of which may be running; guarded by mu
+	handling     []*Group           // groups that were left, but whose handlers may still be running; guarded by mu
 
 	strays atomic.Uint64 // messages for groups that this node is not in
 }

@@ -24,7 +24,7 @@ type faults struct {
 // nodeFaults is the ground truth about one node.
 type nodeFaults struct {
 	down, paused, slow bool
-	// last is when one of these last ended, or when the others have learned of the node's return.
+	// last is when the node was last down, paused or slow, or when the others had learned of its return.
 	last     time.Duration
 	aborted  time.Duration // when the node last executed the verb "abort"; never: it has not
 	services []serviceChange
@@ -106,9 +106,10 @@ func (f *faults) did(id sim.NodeID, since time.Duration) (list []serviceChange) 
 // again" (docs/collectives.md).
 const minReconnect = time.Second
 
-// stranger reports whether two nodes, with stacks, have no connection that is known to work at an
-// instant. The first message makes one, which takes a round trip more than T has. After a restart
-// or a cut it may be lost, because the connection is to the earlier incarnation or was given up.
+// stranger reports whether two nodes, with stacks, have no connection that is known to work at an instant.
+// The first message opens a connection, which takes one round trip more than the timeout T allows. After a
+// restart or a cut that message may be lost, because the connection is to the earlier incarnation or was
+// given up.
 func (f *faults) stranger(child, parent sim.NodeID, at time.Duration) bool {
 	met, ok := f.met[[2]sim.NodeID{parent, child}]
 	return f.net.cfg.Stacks && (!ok || met > at || f.poor(child, parent, at-minReconnect))

@@ -20,7 +20,7 @@ type namedGroup struct {
 	id      scoll.GroupID // zero until the group is created; of an out-of-band group Index is its number
 	made    bool
 	creator sim.NodeID   // the node that created the group, unless it is out-of-band
-	deaths  uint64       // deaths of the creator until then
+	deaths  uint64       // how often the creator had died when it created the group
 	ending  bool         // the group is being destroyed
 	failed  scoll.Status // status of the group's creation or destruction
 }

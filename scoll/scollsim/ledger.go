@@ -43,7 +43,7 @@ type Broadcast struct {
 
 	order   order // what the scenario wants of the broadcast
 	excused bool  // the root was paused, slowed down or skewed
-	exact   bool  // isExact has been asked, and has found nothing wrong
+	exact   bool  // the method isExact was called, and has found nothing wrong
 	ran     []run // runs of the broadcast by the latest incarnation that ran it, by node
 	earlier []run // runs by the incarnations before these
 }

@@ -142,8 +142,8 @@ func (m *Machine) raise(p wire.Ref, e entry, v wire.Version) {
 	m.joins(p, v)
 }
 
-// announce remembers which minor number listeners know of a node whose entry in the view is
-// about to get a newer one.
+// announce remembers the minor number of a node that listeners know, before the node's entry in the view gets
+// a newer one.
 func (m *Machine) announce(p wire.Ref, minor uint32) {
 	if _, ok := m.announced[p]; ok {
 		return

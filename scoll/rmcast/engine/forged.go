@@ -12,9 +12,9 @@ import (
 // replaces it. But if the multicast datagram says something about messages that this member has not
 // received, the member first asks the origin whether that is true.
 
-// A member does not query the origin about what it expects: the first datagram of an origin has
-// number 1, and a version begins after all datagrams that the member has acknowledged. When the
-// origin's own words contradict that, they undo what others have said, see confirm.
+// A member does not query the origin about what it expects: the first datagram of an origin has number 1, and
+// a version begins after all datagrams that the member has acknowledged. When a message that the origin
+// itself sent contradicts what others have said, the origin is believed, see confirm.
 
 // past is a version that a stream has left. This member had, and has acknowledged or seen released,
 // all datagrams of the version: those from base to end.

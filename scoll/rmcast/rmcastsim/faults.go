@@ -12,7 +12,7 @@ import (
 // nodeFaults is the ground truth about a node.
 type nodeFaults struct {
 	down, paused, slow, skewed bool
-	last                       time.Duration // when one of these last ended; never: none did
+	last                       time.Duration // when one of the four states above last ended; never: none has ended
 }
 
 // never is an instant before all others.

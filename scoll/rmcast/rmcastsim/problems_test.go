@@ -14,7 +14,7 @@ import (
 	"ulnet/scoll/rmcast/engine"
 )
 
-// told is a network of four nodes that has sent a message, which has not arrived yet.
+// told returns a network of four nodes in which node 1 has sent a message that has not arrived yet.
 func told(t *testing.T) (*Net, *Message) {
 	t.Helper()
 	n, err := New(Config{
@@ -75,13 +75,13 @@ func TestProblems(t *testing.T) {
 	finds(t, tests)
 }
 
-// deed is something done to a network and a message, and what the ledger finds then.
+// deed is an act on a network and its message, and the error that the ledger must then report.
 type deed struct {
-	name, want string // want is part of the error; empty: no error
+	name, want string // part of the error; empty: no error
 	do         func(n *Net, m *Message)
 }
 
-// finds does each of some deeds, and checks what the ledger finds.
+// finds carries out each deed in a new network, and checks which error the ledger then reports.
 func finds(t *testing.T, deeds []deed) {
 	t.Helper()
 	for _, d := range deeds {
