@@ -13,8 +13,9 @@ import (
 // when it has more than crowd peers, or a quarter of its limit. A crowded table forgets peers
 // sooner.
 const (
-	crowd           = 4096
-	crowdedIdle     = 30 * time.Second // how long a crowded table keeps a peer that has lost its connection and has no messages
+	crowd = 4096
+	// crowdedIdle is how long a peer that has lost its connection and has no messages stays in a crowded table
+	crowdedIdle     = 30 * time.Second
 	crowdedInterval = 5 * time.Second
 	sweepBatch      = 512 // number of peers that sweep looks at before it unlocks the table
 )
@@ -26,7 +27,7 @@ type ager struct {
 	timer   machine.Timer // timer of the next sweep; nil: no peer can be forgotten
 	at      time.Duration // time at which the timer fires
 	stopped bool
-	peak    int  // most peers since the maps were made
+	peak    int  // largest number of peers in the table since its maps were made
 	removed bool // whether a peer was forgotten since the last sweep
 }
 
@@ -38,8 +39,8 @@ func (n *Node) SetForgetter(f func(primary nid.NID)) { n.forget.Store(&f) }
 // crowded reports whether peers are to be forgotten sooner. The caller holds t.mu.
 func (t *peerTable) crowded() bool { return len(t.order) > min(crowd, t.limit/4) }
 
-// age sets the timer of the next sweep, if it is not set for an earlier time. The caller
-// holds t.mu.
+// age sets the timer of the next sweep. If the timer is set already, age only makes it earlier, never later.
+// The caller holds t.mu.
 func (n *Node) age() {
 	t, idle := &n.peers, n.cfg.PeerIdle
 	t.ager.peak = max(t.ager.peak, len(t.order))
@@ -99,7 +100,7 @@ func (n *Node) sweepFrom(at int, crowded bool) int {
 		}
 		p := t.order[at]
 		if p.age(now, idle, crowded) && !n.watched(p) && p.evict() {
-			t.remove(peerKey{p.nid, p.ni}, p) // moves the last peer of t.order to the index at
+			t.remove(peerKey{p.nid, p.ni}, p) // the last peer of t.order moves to the index at, so at stays
 			continue
 		}
 		at++

@@ -57,9 +57,10 @@ func TestPeersAgeOut(t *testing.T) {
 func (r *rig) meet(id nid.NID) { r.driver.up.PeerUp(process(id)) }
 func (r *rig) part(id nid.NID) { r.driver.up.PeerDown(process(id), syscall.ECONNRESET) }
 
-// TestCrowdAgesOut (LN-22): 150000 peers (20000 if the run is not long) connect, send a message and disconnect, and as many
-// never connect. They are forgotten within a minute, and their memory is freed. Peers that stay
-// connected are not forgotten.
+// TestCrowdAgesOut (LN-22): 150000 peers (20000 if the run is not long) connect, send a message and
+// disconnect. This node also sends a message to as many other peers, to which no connection can be made.
+// All of them are forgotten within a minute, and their memory is freed. Peers that stay connected are not
+// forgotten.
 func TestCrowdAgesOut(t *testing.T) {
 	effort.OneGoroutine(t)
 	spec.Covers(t, "LN-22")
@@ -113,7 +114,7 @@ func TestCrowdAgesOut(t *testing.T) {
 // heap returns how many bytes of the heap are in use.
 func heap() uint64 {
 	runtime.GC()
-	runtime.GC() // a second time, for what finalizers and pools held
+	runtime.GC() // again, because the first collection only moves the content of pools aside and runs finalizers
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc

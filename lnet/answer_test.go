@@ -10,7 +10,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// answer makes an ACK for a message that asker has sent to ni under the name source.
+// answer makes an ACK that the NI ni is to send to the process asker, as the answer to a message whose header
+// had the source NID source.
 func answer(ni *lnet.NI, asker nid.ProcessID, source nid.NID) *lnet.Message {
 	m := new(lnet.Message)
 	m.Init()
@@ -20,9 +21,8 @@ func answer(ni *lnet.NI, asker nid.ProcessID, source nid.NID) *lnet.Message {
 	return m
 }
 
-// TestAnswerGoesBack: an answer leaves by the NI that received the request, to the process at
-// the other end of that connection, whatever else the header says and whatever the node knows
-// about the sender.
+// TestAnswerGoesBack: an answer leaves by the NI that received the request, to the process at the other end
+// of that connection, no matter what the header of the request says and what the node knows about the sender.
 func TestAnswerGoesBack(t *testing.T) {
 	far := nid.MustParse("10.7.0.1@tcp7")
 	for name, c := range map[string]struct {

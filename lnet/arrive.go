@@ -20,7 +20,9 @@ func (ni *NI) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 		return lnd.Accept, err
 	}
 	d.Owner, d.Dropped = nil, false
-	d.Sink = lnd.Payload{} // a statement of its own: one with the line above would copy the values first, which stalls the processor
+	// An assignment of its own: if it were joined with the line above, the new values would be copied first,
+	// which stalls the processor
+	d.Sink = lnd.Payload{}
 	if d.Group != 0 {
 		ni.parseGroup(d)
 		return lnd.Accept, nil
@@ -72,7 +74,8 @@ func (ni *NI) checkSender(d *lnd.Delivery) (why DropReason) {
 
 // arrive asks the upper layer about a message that is for this node.
 func (ni *NI) arrive(d *lnd.Delivery) lnd.Answer {
-	if d.Data != nil && d.Batch == nil && wantsAnswer(&d.Header) { // RemoveNI waits for the answer to be on its way, as in Delivered
+	// While pending counts the answer, RemoveNI waits until it is sent. Delivered does the same.
+	if d.Data != nil && d.Batch == nil && wantsAnswer(&d.Header) {
 		ni.pending.Add(1)
 		defer ni.ended()
 	}
@@ -83,8 +86,8 @@ func (ni *NI) arrive(d *lnd.Delivery) lnd.Answer {
 	return answer
 }
 
-// inspect checks type, lengths, destination and source of a message. closes means that the
-// peer broke the protocol.
+// inspect checks type, lengths, destination and source of a message. If closes is true, the peer broke the
+// protocol and its connections are closed.
 func (ni *NI) inspect(h *wire.Header) (why DropReason, closes bool) {
 	if err := h.Validate(); err != nil {
 		if errors.Is(err, wire.ErrType) {
@@ -107,8 +110,8 @@ func (ni *NI) inspect(h *wire.Header) (why DropReason, closes bool) {
 	return NotDropped, false
 }
 
-// meet finds the peer NI at the other end of d's connection. The Delivery of a
-// connection remembers it.
+// meet finds the peer NI at the other end of d's connection, and stores it in d.Cache for the connection's
+// next messages.
 func (ni *NI) meet(d *lnd.Delivery) DropReason {
 	if p, ok := d.Cache.(*peerNI); ok && p.nid == d.From.NID && p.ni == ni && !p.evicted.Load() {
 		return NotDropped
@@ -133,7 +136,7 @@ func (ni *NI) drop(d *lnd.Delivery, why DropReason) {
 	if p, ok := d.Cache.(*peerNI); ok {
 		p.traffic.countDropped(d.Header.Type, d.Header.PayloadLength)
 	}
-	if d.Owner != nil { // no write if it is nil already: Abandon may read it at the same time
+	if d.Owner != nil { // an Owner that is nil already is not written, because Abandon may read it at the same time
 		d.Owner = nil
 	}
 	d.Sink, d.Dropped = lnd.Payload{}, true
@@ -155,13 +158,13 @@ func (ni *NI) Abandon(d *lnd.Delivery) bool {
 // Delivered implements lnd.Upcalls.
 func (ni *NI) Delivered(d *lnd.Delivery, err error) {
 	if d.Owner == nil {
-		return // the message was dropped before
+		return // lnet has dropped the message already, and counted it
 	}
 	if t, ok := d.Owner.(*transit); ok {
 		t.arrived(d, err)
 		return
 	}
-	if wantsAnswer(&d.Header) { // RemoveNI waits for the answer to be on its way
+	if wantsAnswer(&d.Header) { // while pending counts the answer, RemoveNI waits until it is sent
 		ni.pending.Add(1)
 		defer ni.ended()
 	}

@@ -14,7 +14,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// arriving returns a valid PUT from peerA with 10 bytes, changed by change.
+// arriving returns the delivery of a PUT from peerA with 10 bytes. The PUT is valid unless change, which may
+// alter its header, makes it invalid.
 func arriving(change func(h *wire.Header)) *lnd.Delivery {
 	d := &lnd.Delivery{From: nid.ProcessID{NID: peerA, PID: nid.LustrePID}}
 	d.Header.SrcNID, d.Header.SrcPID = peerA, nid.LustrePID
@@ -78,7 +79,8 @@ func TestDrops(t *testing.T) {
 				return lnd.Accept, lnet.NotDropped
 			}
 			d := arriving(c.change)
-			d.Sink = lnd.Payload{Segments: []lnd.Segment{make([]byte, 99)}, Length: 99} // sink of the message before, in the same Delivery
+			// The sink that the previous message has left in the Delivery.
+			d.Sink = lnd.Payload{Segments: []lnd.Segment{make([]byte, 99)}, Length: 99}
 			answer, err := r.ni.Parse(d)
 			if closes := errors.Is(err, lnet.ErrProtocol); closes != c.closes || answer != lnd.Accept {
 				t.Fatalf("answer %v, error %v; want accept and, to close, %v", answer, err, c.closes)

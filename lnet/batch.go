@@ -15,7 +15,7 @@ type batch struct {
 	nis      *[]*NI  // the NIs of this node when the sender was checked
 	known    *Peer   // what discovery knew of the sender when its latest message was checked
 	received [wire.Hello + 1]uint64
-	length   int // payload bytes of received
+	length   int // number of payload bytes of the messages in received
 }
 
 var batches = sync.Pool{New: func() any { return new(batch) }}

@@ -45,8 +45,8 @@ func TestBatchEvicted(t *testing.T) {
 	}
 }
 
-// TestBatchFails: FailNID in the middle of a batch drops exactly as many messages as its
-// count.
+// TestBatchFails: FailNID is called with a count in the middle of a batch. Exactly as many of the messages
+// that follow are dropped.
 func TestBatchFails(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	d := arriving(nil)
@@ -111,8 +111,8 @@ func TestBatchHeard(t *testing.T) {
 	}
 }
 
-// TestBatchOfLeaving: RemoveNI waits for the end of a batch that began before, because its
-// messages may cause answers. It does not wait for a batch that begins later.
+// TestBatchOfLeaving: RemoveNI waits for the end of a batch that began before the call, because messages of
+// the batch may cause answers. It does not wait for a batch that begins after the call.
 func TestBatchOfLeaving(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	d, late := arriving(nil), arriving(nil)

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// maxContacts bounds the processes of one NID that are told apart; local policy.
+// maxContacts bounds how many processes with one NID a node keeps apart; local policy.
 const maxContacts = 64
 
 // LastHeard returns the time, on the node's clock, at which the driver had read the latest message
@@ -38,7 +38,7 @@ func (n *Node) LastHeardFrom(id nid.ProcessID, incarnation uint64) (at time.Dura
 	})
 }
 
-// never is the zero instant, which stands for no time.
+// never is the zero instant: no time was recorded.
 var never instant
 
 // LastSent returns the time at which the latest message to a process left, with the same rules
@@ -124,7 +124,8 @@ func (ni *NI) noteHeard(d *lnd.Delivery) {
 	}
 	k := c.of(d.From.PID)
 	if k.incarnation.Load() != d.Incarnation {
-		k.incarnation.Store(d.Incarnation) // stored before the time, so that a reader of the time sees the incarnation of the message
+		// Stored before the time, so that a reader that sees the new time sees the new incarnation too.
+		k.incarnation.Store(d.Incarnation)
 	}
 	k.heard.advance(d.ReceivedAt)
 }
@@ -190,7 +191,7 @@ func (c *contacts) add(pid nid.PID) *contact {
 	if k := c.find(pid); k != nil {
 		return k
 	}
-	count, quietest := 0, &c.first // the pointer to the contact that was quiet longest
+	count, quietest := 0, &c.first // quietest points at the pointer to the contact whose latest message is oldest
 	for at := &c.first; at.Load() != nil; at = &at.Load().next {
 		if count++; at.Load().latest() < quietest.Load().latest() {
 			quietest = at
@@ -207,7 +208,7 @@ func (c *contacts) add(pid nid.PID) *contact {
 
 func (k *contact) latest() int64 { return max(k.heard.v.Load(), k.sent.v.Load()) }
 
-// instant is the latest of the times that it was given. The zero value is none.
+// instant is the latest of the times that advance was given. The zero value has no time.
 type instant struct{ v atomic.Int64 } // one more than the time in nanoseconds; 0: never
 
 func (i *instant) load() (at time.Duration, ok bool) {

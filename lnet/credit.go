@@ -10,7 +10,7 @@ import (
 // wait, and none of its messages has left for so long.
 const stallTime = 100 * time.Millisecond
 
-// Indexes of the classes of messages.
+// The classes of messages, as indexes of arrays that are ordered by class.
 const (
 	normal = 0
 	urgent = 1
@@ -41,7 +41,7 @@ type niCredits struct {
 	stalled int // number of credits that stalled peers hold
 	lowest  int // fewest credits so far; negative: messages waited
 
-	wanted  int          // messages with a peer credit that wait for one of the NI's
+	wanted  int          // number of messages that have a peer credit and wait for an NI credit
 	waiters [2]peerQueue // by class: peers that wait for a credit, first in first out
 	relief  peerQueue    // moved from waiters[normal] by review: each may send one message with a spare credit
 	holders []*peerNI    // peers that hold credits, in any order
@@ -54,7 +54,7 @@ type niCredits struct {
 type account struct {
 	held    int  // number of credits that the peer holds
 	index   int  // index of the peer in holders, if held > 0
-	moved   bool // since the last check a message has left, or the count in held was 0
+	moved   bool // whether, since the last check, a message of the peer has left or held was 0
 	stalled bool
 	wants   int        // this peer's part of wanted; changed under peerNI.mu and NI.mu
 	waiting [2]bool    // by class: whether the peer is in waiters

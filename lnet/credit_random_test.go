@@ -61,7 +61,7 @@ type creditWorld struct {
 	up     lnd.Upcalls
 	peers  map[nid.NID]*worldPeer
 	order  []*worldPeer
-	open   int // number of messages that have not ended
+	open   int // number of messages that lnet has been given and that have not ended
 }
 
 func newCreditWorld(t *testing.T, seed uint64) *creditWorld {
@@ -120,7 +120,7 @@ func (w *creditWorld) send(p *worldPeer, urgent bool) {
 	w.node.Send(m)
 }
 
-// leave ends the oldest message to p that the driver has.
+// leave ends, with the result err, the oldest message to p that the driver has.
 func (w *creditWorld) leave(p *worldPeer, err error) {
 	if len(p.driver) == 0 {
 		return
@@ -246,7 +246,7 @@ func (c *manualClock) advance(d time.Duration) {
 	}
 }
 
-// Methods of lnd.NI:
+// The methods that the driver implements as an lnd.NI:
 
 func (*creditWorld) Type() nid.NetType { return nid.TCP }
 
@@ -274,7 +274,7 @@ func (w *creditWorld) Send(lm *lnd.Message) {
 	}
 }
 
-// Methods of lnet.Upper:
+// The methods that the layer above lnet implements as an lnet.Upper:
 
 func (*creditWorld) Arrive(*NI, *lnd.Delivery) (lnd.Answer, DropReason) { return lnd.Accept, NoMatch }
 func (*creditWorld) Delivered(*NI, *lnd.Delivery, error)                {}

@@ -107,8 +107,10 @@ func TestPriorityPasses(t *testing.T) {
 func TestPriorityCredits(t *testing.T) {
 	spec.Covers(t, "LN-18")
 	for name, c := range map[string]struct {
-		tunables       lnd.Tunables
-		flying, waits  []uint64 // 1 to 9 are normal messages to one peer, 11 to 19 priority messages to another or the same
+		tunables lnd.Tunables
+		// Match bits of messages: 1 to 9 are normal messages to peerA, those from 11 on are priority messages
+		// to the peer in the field to.
+		flying, waits  []uint64
 		to             nid.NID
 		credits, least int // Credits and MinCredits of the peer that to names, after all messages were sent
 	}{
@@ -250,9 +252,9 @@ func TestShutdownDrains(t *testing.T) {
 	}
 }
 
-// TestFailuresDoNotNest: a thousand peers wait for one credit, and all their messages fail as
-// soon as they get it; the calls do not nest. The clock runs no timers: on a busy machine, the
-// peer with the credit would otherwise count as stalled before all messages are queued.
+// TestFailuresDoNotNest: a thousand peers wait for one credit, and each of their messages fails as soon as it
+// gets the credit. That must not make a chain of nested calls. The clock runs no timers: on a busy machine,
+// the peer with the credit would otherwise count as stalled before all messages are queued.
 func TestFailuresDoNotNest(t *testing.T) {
 	r := newRig(t, lnd.Tunables{Credits: 1}, lnet.Config{Clock: timerless{machine.RealClock()}})
 	gone := new(atomic.Bool)

@@ -30,7 +30,7 @@ func (n *Node) look() {
 		v.sole = nil
 	}
 	v.Table = path.NewTable(locals, n.routes)
-	n.ruleLocals(v.Nets) // allowed, because no other goroutine has v.Nets yet
+	n.ruleLocals(v.Nets) // ruleLocals may change v.Nets, because no other goroutine can see v before it is stored
 	n.view.Store(v)
 	for _, l := range locals {
 		ni := l.Owner.(*NI)
@@ -256,7 +256,8 @@ func (n *Node) sendBy(ni *NI, m *Message) {
 
 // sendTo gives m to p, or to the peer that has taken its place in the table.
 func (n *Node) sendTo(p *peerNI, m *Message) {
-	if err := p.ni.linkError(); err != nil && m.Answers == nil { // an answer has no other path: its link may come back
+	// An answer can leave by this NI only, so it is not refused: the link may come back.
+	if err := p.ni.linkError(); err != nil && m.Answers == nil {
 		n.finish(m, err)
 		return
 	}

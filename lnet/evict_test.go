@@ -15,8 +15,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestEvictedUnderway: peers are evicted to make room, while messages to them are being sent.
-// Every message is queued where the end of discovery finds it.
+// TestEvictedUnderway: peers are evicted to make room, while messages to them are being sent. No message is
+// left in the queue of an evicted peer, where the end of discovery would not find it.
 func TestEvictedUnderway(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{MaxPeers: 2})
 	r.node.SetDiscoverer(func(id nid.NID) { r.node.Discovered(id, syscall.EHOSTUNREACH) })

@@ -19,7 +19,7 @@ import (
 func TestManySources(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-12")
-	synctest.Test(t, manySources) // virtual time: after a real second the node would count as stalled
+	synctest.Test(t, manySources) // in virtual time, because after a second of real time the node would count as stalled
 }
 
 func manySources(t *testing.T) {

@@ -114,14 +114,14 @@ func (n *Node) sendTransit(m *Message, next *hop) {
 	n.sendTo(p, m)
 }
 
-// finishTransit does what finish does, for a message that was forwarded.
+// finishTransit ends a message that was forwarded, as the method finish ends a message of this node.
 func (n *Node) finishTransit(m *Message, err error) {
 	n.inFlight.dec()
 	n.backlog.leave(m)
 	m.leaveHop()
 	ni := m.ni
 	if m.peer == nil {
-		ni = nil // the message was not sent
+		ni = nil // the message was given to no peer, so no NI has sent it
 	}
 	if err == nil {
 		n.noteSent(m)

@@ -34,7 +34,7 @@ var (
 // until the test finalizes it.
 type driver struct {
 	id      nid.NID
-	startup func(up lnd.Upcalls) error      // result of the start; nil: it succeeds
+	startup func(up lnd.Upcalls) error      // called by Startup, which returns its error; nil: Startup succeeds
 	onSend  func(d *driver, m *lnd.Message) // called for each send; nil keeps m in sent
 
 	up lnd.Upcalls
@@ -43,10 +43,10 @@ type driver struct {
 	sent  []*lnd.Message // messages given to the driver; guarded by mu, like all below
 	recv  []*lnd.Delivery
 	cut   []nid.NID       // peers whose connections lnet has closed
-	ended []uint64        // for each of cut: the incarnation to which they were; 0: any
-	given []time.Duration // time-outs that lnet has set
+	ended []uint64        // for each NID in cut: the incarnation whose connections lnet has closed; 0: all of them
+	given []time.Duration // timeouts that lnet has set with SetTimeout
 
-	queued bool // the messages in sent have not left yet
+	queued bool // the messages in sent wait in the driver, which can give them back (Withdraw)
 	closed bool
 }
 
@@ -119,7 +119,8 @@ func (d *driver) Shutdown(context.Context) error {
 	return nil
 }
 
-// finalize ends the oldest message that the driver has.
+// finalize ends the oldest message that the driver has, with the result err. It returns false if the driver
+// has none.
 func (d *driver) finalize(err error) bool {
 	d.mu.Lock()
 	if len(d.sent) == 0 {

@@ -21,7 +21,7 @@ type poster struct {
 	*upper
 	size   int          // number of messages for which a buffer has room
 	room   int          // number of messages for which the latest buffer still has room
-	full   bool         // there is no further buffer
+	full   bool         // Post refuses a message that would need another buffer
 	posted []lnd.Inline // messages with the driver
 	owner  any          // owner of the driver's buffers
 	flush  int
@@ -79,20 +79,20 @@ func (p *poster) lose(err error) {
 // closes reports whether a message that was posted is the last one in its buffer.
 func (p *poster) closes(n int) bool { return n+1 == len(p.posted) || p.posted[n+1].Opens }
 
-// lost fails the last n messages that i stands for.
+// lost reports to lnet that the last n messages that i stands for have failed with err.
 func (p *poster) lost(i *lnd.Inline, n int, payload []byte, err error) {
 	r := i.AppendRecord(nil)
 	r[0].Closes = i.Closes
 	p.driver.up.(lnd.InlineUpcalls).Lost(p.owner, &r[0], &i.Header, i.To, n, payload, err)
 }
 
-// leave ends all posted messages.
+// leave reports to lnet that all posted messages have left.
 func (p *poster) leave() {
 	p.room = 0
 	p.leaveFirst(len(p.posted))
 }
 
-// leaveFirst ends the first n posted messages.
+// leaveFirst reports to lnet that the first n posted messages have left.
 func (p *poster) leaveFirst(n int) {
 	var list []lnd.Record
 	to := p.posted[0].To

@@ -28,7 +28,7 @@ func (r *rig) leave(ctx context.Context, removed chan<- error) {
 		answer := put(peerA, 5)
 		answer.Answers, answer.Asker = ni, nid.ProcessID{NID: peerA, PID: nid.LustrePID}
 		r.node.Send(answer)
-		r.send(peerA, 6) // 6 is no answer: the NI does not accept it any more
+		r.send(peerA, 6) // message 6 is not an answer, so the NI that is being removed refuses it
 	}
 	d := arriving(wantsACK)
 	if _, err := r.ni.Parse(d); err != nil {

@@ -51,8 +51,8 @@ type Message struct {
 	chosen  bool          // sendChosen has chosen the path, so Target is valid
 }
 
-// Init ties the embedded driver part to m. Call it once, before the first
-// Send; it survives reuse.
+// Init stores m as the owner of its embedded lnd.Message, so that the driver's upcalls lead back to m. Call
+// it once, before the first Send; the owner stays when m is used again.
 func (m *Message) Init() { m.Owner = m }
 
 // headerBytes is the size that the statistics of a peer's queue count for a header.

@@ -134,7 +134,7 @@ type Node struct {
 
 	watches watches
 
-	mu       sync.Mutex // serializes changes of nis; never held across calls out
+	mu       sync.Mutex // serializes changes of nis; not held while drivers, Upper or watchers are called
 	down     bool       // Shutdown has begun: there are no new NIs; guarded by mu
 	leaving  []*NI      // NIs no longer in nis, not yet in retired; guarded by mu
 	watchers []func()   // functions given to OnNIChange; guarded by mu
@@ -258,7 +258,7 @@ func (n *Node) AddNI(driver lnd.Driver, cfg lnd.Config) (*NI, error) {
 		err = n.register(ni, lower)
 	}
 	ni.open.Store(err == nil)
-	close(ni.opened) // before a Shutdown, which waits for upcalls, can begin
+	close(ni.opened) // upcalls wait for opened, and the driver's Shutdown waits for upcalls, so this comes first
 	if err != nil {
 		err = &startError{cfg.Net, err}
 		if lower != nil {

@@ -103,7 +103,8 @@ func (p *peerNI) send(m *Message) bool {
 		p.answer(m)
 		return true
 	}
-	if !p.current && !m.found && m.Header.DestNID == p.nid && m.wantsDiscovery() { // a message beyond p does not wait: see discoversGateway
+	// A message to a node beyond p does not wait for the discovery of p: see discoversGateway.
+	if !p.current && !m.found && m.Header.DestNID == p.nid && m.wantsDiscovery() {
 		p.park(m)
 		return true
 	}
@@ -302,7 +303,7 @@ func (p *peerNI) evict() bool {
 	if !p.unused() {
 		return false
 	}
-	p.evicted.Store(true) // p is not joinable: it has no buffers
+	p.evicted.Store(true) // joinable is false already, because an idle peer has no buffers
 	return true
 }
 

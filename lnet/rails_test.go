@@ -89,7 +89,8 @@ func TestCreditsCount(t *testing.T) {
 	spec.Covers(t, "SP-18")
 	w := newRails(t)
 	w.node.SetPeer(upToDate(peerA, peerB))
-	for bits := range uint64(2) { // messages from self to peerC, which stay in flight
+	// Two messages leave from self and stay in flight, so that self has fewer credits than second.
+	for bits := range uint64(2) {
 		m := put(peerC, bits)
 		m.Source = self
 		w.node.Send(m)

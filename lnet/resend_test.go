@@ -55,7 +55,7 @@ func newRailed(t *testing.T, cfg lnet.Config, local, remote int) *railed {
 	return r
 }
 
-// put sends a PUT, and waits until it is not sent again any more.
+// put sends a PUT, and waits until it has ended, after all its resends.
 func (r *railed) put(bits uint64) {
 	r.send(peerA, bits)
 	synctest.Wait()
@@ -276,17 +276,17 @@ func TestHeals(t *testing.T) {
 		}
 		r.wantHealth(1000, 1900)
 		r.put(1)
-		r.wantHealth(1100, 1900) // a message that leaves restores the NI's health, not the peer's
+		r.wantHealth(1100, 1900) // a message that leaves raises the health of the NI by 100, and not that of the peer NI
 		r.arrive(peerA, nil)
 		r.wantHealth(1200, 1950)
 		r.arrive(peerA, nil)
 		r.wantHealth(1300, 1950)
-		r.arrive(peerB, syscall.EIO) // a message that breaks off half-way
+		r.arrive(peerB, syscall.EIO) // the message breaks off half-way
 		r.wantHealth(1300, 1850)
 
 		r.node.SetRoutes([]*path.Gateway{{Net: nid.MustParseNet("tcp9"), Router: peerB}})
 		r.arrive(peerB, nil)
-		r.wantHealth(1400, 2000) // the health of a router is restored at once
+		r.wantHealth(1400, 2000) // a message of a router restores the full health of the router's NI
 	})
 }
 

@@ -23,15 +23,15 @@ func (ni *NI) noteIncarnation(p *peerNI, d *lnd.Delivery) {
 	}
 }
 
-// reincarnate notes the incarnation of a message, and returns the one before if that has ended, otherwise 0: a message of the one
-// before comes late, from a connection that has ended.
+// reincarnate notes the incarnation of a message. It returns the incarnation that was known before, if that has ended, otherwise 0.
+// A message of the incarnation before the present one changes nothing: it comes late, from a connection that has ended.
 func (r *remote) reincarnate(incarnation uint64) (ended uint64) {
 	for {
 		present := r.incarnation.Load()
 		if incarnation == present || incarnation == r.earlier.Load() {
 			return 0
 		}
-		r.earlier.Store(present) // first, so that a late message sees it
+		r.earlier.Store(present) // stored first, so that a late message finds its incarnation in earlier
 		if r.incarnation.CompareAndSwap(present, incarnation) {
 			return present
 		}

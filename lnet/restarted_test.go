@@ -18,7 +18,8 @@ func TestRestartedNode(t *testing.T) {
 	w.node.SetPeer(upToDate(peerA, peerB, peer1))
 	w.send(peerA, 1, 2, 3, 4)
 	w.by(1, 2, 3, 4)
-	paths := [][2]nid.NID{{self, peerA}, {self, peerB}, {second, peerB}, {self1, peer1}} // by messages sent and heard
+	// Local NID and peer NID of the connections by which messages were sent or heard.
+	paths := [][2]nid.NID{{self, peerA}, {self, peerB}, {second, peerB}, {self1, peer1}}
 	for i, c := range []struct {
 		from        nid.NID
 		incarnation uint64
@@ -27,13 +28,15 @@ func TestRestartedNode(t *testing.T) {
 	}{
 		{peerA, 5, nid.LustrePID, 0},
 		{peerB, 5, nid.LustrePID, 0},
-		{peerA, 0, nid.LustrePID, 0}, // unknown
+		{peerA, 0, nid.LustrePID, 0}, // incarnation 0 means unknown
 		{peerA, 5, nid.LustrePID, 0},
-		{peerA, 9, nid.UserPID | 3, 0}, // another process
+		{peerA, 9, nid.UserPID | 3, 0}, // another process with this NID has an incarnation of its own
 		{peerB, 6, nid.LustrePID, 5},
-		{peerB, 5, nid.LustrePID, 0}, // late
+		{peerB, 5, nid.LustrePID, 0}, // a late message of the earlier incarnation
 		{peerB, 6, nid.LustrePID, 0},
-		{peerA, 6, nid.LustrePID, 5}, // another NI of this node may have connections that it made since
+		// With the first message of incarnation 6 from peerA connections to 5 end again, because NIs of this
+		// node may have made further ones since the message from peerB.
+		{peerA, 6, nid.LustrePID, 5},
 		{peerA, 7, nid.LustrePID, 6},
 	} {
 		for _, d := range w.drivers {

@@ -205,7 +205,7 @@ func (g *gauge) inc() { g.add(1) }
 
 func (g *gauge) add(k int) { g.reach(g.now.Add(int64(k))) }
 
-// reach notes that there are n messages.
+// reach notes that n messages are in flight, which may be a new maximum.
 func (g *gauge) reach(n int64) {
 	for {
 		most := g.most.Load()

@@ -25,7 +25,7 @@ var (
 // story is the list of changes that a watcher was told.
 type story struct {
 	words []string
-	then  func() // called once, during tell
+	then  func() // called once, from inside the next call of tell; nil: no call
 }
 
 func (s *story) tell(c lnet.PeerChange) {
@@ -38,7 +38,7 @@ func (s *story) tell(c lnet.PeerChange) {
 			word += "(moved)"
 		}
 	} else if cause != nil {
-		word += "?" // wrong: only the state down has a cause
+		word += "?" // a mark for a wrong change: only the state down has a cause
 	}
 	if c.Known {
 		word = "is " + word

@@ -66,8 +66,8 @@ type Agent struct {
 	edits     map[uint64]chan error     // channels for the answers about configured peers, by key; each channel has room for its answer
 	lastEdit  uint64                    // last key that was used in edits
 	closed    bool
-	timeout   time.Duration // Limits.Timeout of the machine
-	fixed     bool          // Config has a Timeout; otherwise it follows the node's transaction timeout; constant
+	timeout   time.Duration // the Limits.Timeout that the machine uses now
+	fixed     bool          // true: Config sets the timeout; false: the timeout follows the node's transaction timeout; constant
 }
 
 // New makes a node's agent. Call it after 0@lo was added and before the other

@@ -30,7 +30,7 @@ const (
 func TestExchange(t *testing.T) {
 	spec.Covers(t, "PD-5")
 	for name, c := range map[string]struct {
-		first int // which message of B arrives first; 0: the push, 1: the ACK
+		first int // index of the message of B that arrives first; 0: its push, 1: its ACK
 		want  []string
 	}{
 		"push first": {0, []string{"10.0.0.1@tcp ACK", "10.0.0.1@tcp PUT 5 10", "10.0.0.1@tcp PUT 5 11"}},
@@ -296,7 +296,8 @@ func TestDiscover(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newCable(t)
-				once := discovery.Config{Limits: discovery.Limits{Timeout: 2 * time.Second}} // a ping ends before it would be repeated
+				// A ping fails after this time, before the agent would repeat it.
+				once := discovery.Config{Limits: discovery.Limits{Timeout: 2 * time.Second}}
 				a, _ := w.node(once, nidA), w.node(discovery.Config{}, nidB, "10.1.0.2@tcp1")
 				if c.before {
 					a.put(nidB, 1)

@@ -28,7 +28,7 @@ type pipe struct {
 	mu      sync.Mutex
 	arrived *sync.Cond
 	queue   []packet // packets that wait for delivery; guarded by mu
-	closed  bool     // no packet is taken any more; guarded by mu
+	closed  bool     // the pipe takes no more packets; guarded by mu
 	done    chan struct{}
 
 	released chan struct{} // each value ends the wait of the goroutine that holds a push

@@ -17,7 +17,7 @@ import (
 
 var errUnplugged = errors.New("test: eth1 has no carrier")
 
-// handClock is a clock that a test moves.
+// handClock is a clock that stands still until the test advances it.
 type handClock struct {
 	now    time.Duration
 	timers []*handTimer
@@ -98,7 +98,7 @@ func TestLinkIsTold(t *testing.T) {
 			t.Errorf("%v: info %+v, want sequence %d and the second NI %v", c.down, info, before+1, c.want)
 		}
 		w.settle()
-		if c.down == nil { // the push may come from either NI
+		if c.down == nil { // this push may leave from either NI, so the source in the log is replaced by the first one
 			w.log[0] = strings.Replace(w.log[0], "10.0.0.101@tcp", nidA, 1)
 		}
 		w.want("push", "10.0.0.1@tcp PUT 0 64", "10.0.0.2@tcp ACK")

@@ -25,7 +25,7 @@ type cable struct {
 	t       *testing.T
 	ports   map[nid.NID]*port
 	waiting []packet
-	log     []string                   // a line for each message, when it is sent
+	log     []string                   // one line for each message, written when the message is sent
 	spoil   func(wire.Header, []byte)  // changes a payload on its way; nil: no change
 	refuse  func(m *lnd.Message) error // error with which a send fails; nil function: none fails
 	forge   nid.NID                    // source NID of all messages; zero: the sender's own

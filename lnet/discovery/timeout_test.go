@@ -58,8 +58,9 @@ func TestResponseTimeoutEnds(t *testing.T) {
 	}
 }
 
-// TestClosedByTimeout: the end of a message that a lowered timeout ends closes the agent. The input that brought the new timeout
-// changes nothing after that.
+// TestClosedByTimeout: when the timeout is lowered, a message that has waited longer than that ends, and the
+// handler of that end closes the agent. The agent noticed the new timeout while it handled a request for
+// discovery. After Close that request has no effect.
 func TestClosedByTimeout(t *testing.T) {
 	spec.Covers(t, "PD-17")
 	w, clock := newCable(t), new(handClock)
@@ -85,7 +86,7 @@ func TestClosedByTimeout(t *testing.T) {
 		t.Fatal(err)
 	}
 	pings := a.agent.Stats().Pings
-	a.put("10.0.0.77@tcp", 1) // asks for a discovery, which lets the agent see the new timeout
+	a.put("10.0.0.77@tcp", 1) // this message asks for a discovery, and only then the agent notices the new timeout
 	if n := a.agent.Stats().Pings - pings; !ended || n != 0 {
 		t.Errorf("the first message ended: %v; %d pings after Close", ended, n)
 	}

@@ -49,7 +49,9 @@ func TestUnackedPushBlamesNothing(t *testing.T) {
 		delete(w.ports, nid.MustParse(id))
 	}
 	before, lowest := a.agent.Stats().Pushes, path.MaxHealth
-	w.spoil = func(wire.Header, []byte) { // with each message, because a ping of the gateway restores its health
+	// Called for each message: a ping of the gateway restores its health, so the lowest health must be noted
+	// in between.
+	w.spoil = func(wire.Header, []byte) {
 		health, _, _ := a.table.Node().Condition(recovery.Target{NID: nid.MustParse(near)})
 		lowest = min(lowest, health)
 	}

@@ -236,7 +236,8 @@ func TestReset(t *testing.T) {
 	s := newSet(t, 1, Drop, all(rate))
 	for range 10 {
 		seen[first(s)] = true
-		s.Arrives(0, header(wire.Put, 1), there) // the first message of the rule's next window of rate messages
+		// With this message the rule's next window begins, so that Reset comes in the middle of a window.
+		s.Arrives(0, header(wire.Put, 1), there)
 		s.Reset(0, Drop)
 		if got := s.Rules(Drop)[0].Stats; got != (Stats{}) {
 			t.Fatalf("after the reset %+v", got)

@@ -100,7 +100,7 @@ func TestAccounts(t *testing.T) {
 			d.Header = wire.Header{Type: wire.Put, SrcNID: simlnd.NID(0), SrcPID: nid.LustrePID, DestNID: simlnd.NID(0)}
 			for _, ni := range n.members[1].stack.Node.NIs() {
 				if ni.NID() == h.NID() {
-					_, _ = ni.Parse(d) // the message is for another node
+					_, _ = ni.Parse(d) // the destination is another node, so this node counts a breach of the protocol
 				}
 			}
 		})

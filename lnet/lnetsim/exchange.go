@@ -74,7 +74,7 @@ func Exchange(nodes, messages int, seed uint64) (ExchangeStats, error) {
 func heap() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
-	runtime.GC() // a second time, for what pools and finalizers held
+	runtime.GC() // again, because the first collection only moves the content of pools aside and runs finalizers
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }

@@ -44,7 +44,7 @@ const (
 // testPortal is the portal that all operations use.
 const testPortal = 10
 
-// operation is one PUT, GET or ping. It is reused for another one afterwards.
+// operation is one PUT, GET or ping. When it has ended, its memory is used for another one.
 type operation struct {
 	member   *member
 	kind     kind
@@ -128,8 +128,8 @@ func (o *operation) event(e *portals.Event) {
 	}
 }
 
-// account counts the events: each operation has exactly one SEND event, even if its message was sent
-// several times, at most one ACK or REPLY, and with that no UNLINK event. None comes with the MD of another
+// account counts the events: each operation has exactly one SEND event, even if its message was sent several
+// times, at most one ACK or REPLY, and with that no UNLINK event. No event comes with the MD of another
 // operation.
 func (o *operation) account(e *portals.Event) {
 	switch {

@@ -20,7 +20,8 @@ type plan struct {
 	nodes, rails, nets, routers int
 	until                       time.Duration  // end of the time in which faults are made
 	asleep                      map[int][]span // by node: times at which the node is paused
-	later                       []func()       // functions that write the faults of rails
+	// later has functions that write the faults of rails. They are called when the pauses of all nodes are known.
+	later []func()
 }
 
 // drawPlan draws nodes with up to three rails, up to three nets with up to three routers

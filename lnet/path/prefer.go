@@ -22,11 +22,14 @@ func (a score) beats(b score) bool {
 // lack converts credits for a score: the result is smaller for more credits.
 func lack(credits int64) uint64 { return uint64(-credits) ^ 1<<63 }
 
-// Positions in score.first: harm begins at bit priorityBits, the priority at bit preferredBits.
+// Positions in score.first: harm (the lack of health, see condition) begins at bit priorityBits, the priority
+// at bit preferredBits.
 const (
 	preferredBits = 1
 	priorityBits  = preferredBits + 32
-	harmBits      = 11 // number of bits for the harm of a net; the harm of our net is in the bits below the peer's
+	// Number of bits for the harm of a net. The harm of this node's net is in the bits below that of the
+	// peer's net.
+	harmBits = 11
 )
 
 func (c *condition) first() uint64 {

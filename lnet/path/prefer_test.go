@@ -122,7 +122,7 @@ func TestPreferRoute(t *testing.T) {
 	w := newWorld(t, here0)
 	w.peer(false, peer2)
 	g, h := w.route("tcp2", gate0), w.route("tcp2", gate0b)
-	g.Hops = 1 // equal to the other route, whose hops are undefined
+	g.Hops = 1 // the hops of the other route are undefined, which counts as 1, so both routes are equal
 	w.prefers(w.query(Request, "", peer2), []step{
 		{"equal", func() {}, ComesLater},
 		{"last use", func() { g.lastUse.Store(5) }, UsedLater},

@@ -132,7 +132,7 @@ func firstID(incarnation uint64) uint64 {
 // arrived hands a request to the machine.
 func (a *Agent) arrived(e *portals.Event, data []byte) {
 	if e.MatchBits>>32 != 0 || int(wire.Service(e.MatchBits).Portal()) != e.Portal {
-		e.MatchBits = 1<<32 - 1 // no service has this number
+		e.MatchBits = 1<<32 - 1 // the number of no service, so that the request counts as malformed
 	}
 	if a.runner.Pending() > mostPending {
 		a.overload.Add(1)

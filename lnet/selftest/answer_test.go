@@ -17,8 +17,9 @@ func TestPingMemory(t *testing.T) {
 	l.wait = 10 * time.Millisecond
 	l.want(1, wire.BatchService, &wire.Batch{Session: session, Batch: 2, Op: wire.RunBatch}, wire.OK)
 	before := l.agents[1].Status().Sent
-	made := testing.AllocsPerRun(1, func() { l.run(10 * time.Millisecond) })                 // AllocsPerRun calls the function twice
-	if rpcs := float64(l.agents[1].Status().Sent-before) / 2; rpcs < 1000 || made > 5*rpcs { // pools keep less under the race detector
+	made := testing.AllocsPerRun(1, func() { l.run(10 * time.Millisecond) }) // AllocsPerRun calls the function twice
+	// The bound is above the usual 2 allocations, because pools keep less memory under the race detector.
+	if rpcs := float64(l.agents[1].Status().Sent-before) / 2; rpcs < 1000 || made > 5*rpcs {
 		t.Errorf("%.0f allocations for %.0f RPCs, want 2 for each", made, rpcs)
 	}
 }

@@ -30,7 +30,7 @@ func get(h Header, g GetCmd) Header     { h.SetGet(g); return h }
 func reply(h Header, r ReplyCmd) Header { h.SetReply(r); return h }
 func hello(h Header, c HelloCmd) Header { h.SetHello(c); return h }
 
-// discoverMD and ipv6MD make the handles of two recordings.
+// discoverMD and ipv6MD return handles as the nodes in two recordings made them.
 func discoverMD(object uint64) MDHandle { return MDHandle{0x18e9dbb9a2ee4547, object} }
 func ipv6MD(object uint64) MDHandle     { return MDHandle{0x18e9ef334093208e, object} }
 

@@ -31,7 +31,7 @@ type world struct {
 	r     *rand.Rand
 	hosts []*host
 	known map[nid.NID]lnet.Peer     // peers by NID, as the machine told lnet
-	asked map[nid.NID]time.Duration // by NID of an honest node: since when its discovery is awaited
+	asked map[nid.NID]time.Duration // by NID of an honest node: time since which a discovery of that NID is awaited
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
@@ -96,7 +96,7 @@ func (w *world) tell(h *host, from nid.NID, in Input) Input {
 	return in
 }
 
-// see steps the machine and checks the peers that it publishes.
+// see steps the machine with in and checks the peers that it publishes.
 func (w *world) see(in Input) {
 	w.t.Helper()
 	w.step(in)
@@ -155,7 +155,7 @@ func (w *world) disorder() {
 		if len(w.open) > 0 {
 			w.see(Input{Kind: Failed, Exchange: w.open[w.r.IntN(len(w.open))].Exchange, Err: syscall.EIO})
 		}
-	case 7: // a dishonest node pushes as a user process at any node's NID, or answers any open exchange
+	case 7: // a dishonest node pushes as a user process at the NID of any node, or answers any ping or push that is open
 		liar := w.tell(w.hosts[len(w.hosts)-1], w.someOf(h.ids), Input{Kind: Pushed})
 		liar.User = true
 		if from := w.hosts[len(w.hosts)-1].ids[0]; len(w.open) > 0 && w.r.IntN(2) == 0 {
@@ -226,7 +226,7 @@ func TestAdversary(t *testing.T) {
 		w.pass(w.m.limits.Timeout) // exchanges whose messages were lost time out
 		for round := range 120 {
 			for _, h := range w.hosts {
-				from := h.ids[len(h.ids)-1] // the last NID, which is on tcp
+				from := h.ids[len(h.ids)-1] // the NID on tcp, which every host has as its last one
 				if !h.honest {
 					w.see(w.tell(h, from, Input{Kind: Pushed}))
 				} else if _, open := w.asked[from]; !open && (w.r.IntN(20) == 0 || round%40 == 1) {

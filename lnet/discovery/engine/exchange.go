@@ -25,7 +25,7 @@ const (
 // sent is heard all the same.
 type exchange struct {
 	peer          *peer
-	first, latest try                         // first is zero while latest is the only one
+	first, latest try                         // first is the zero try as long as the exchange has only one try, which is latest
 	due           machine.Deadline[*exchange] // time of the next try, or of the end
 	began         time.Duration               // time at which the exchange began
 	deadline      time.Duration               // time at which the exchange fails
@@ -73,7 +73,8 @@ func (m *Machine) cancel(t try, out *Output) {
 	}
 }
 
-// end ends a peer's exchange and frees its slot. It cancels all tries but the one that has ended; 0: all.
+// end ends a peer's exchange and frees its slot. The parameter ended is the ID of the try that has ended; 0:
+// none has. All other tries are cancelled.
 func (m *Machine) end(p *peer, ended uint64, out *Output) {
 	x := p.exchange
 	for _, t := range []try{x.first, x.latest} {
@@ -118,9 +119,9 @@ func (m *Machine) fail(p *peer, err error, ended uint64, out *Output) {
 	p.failure = err
 }
 
-// overdue repeats an exchange that has no answer yet, or ends it. An exchange that nothing waits for ends at once, so
-// that a peer that does not answer occupies a slot for a short time only. If it is a push, its ACK still counts, and
-// the method again may plan another push.
+// overdue repeats an exchange that has no answer yet, or ends it. An exchange that nothing waits for ends at
+// once, so that a peer that does not answer occupies a slot for a short time only. If it is a push, its ACK
+// still counts, and the method named again may plan another push.
 func (m *Machine) overdue(now time.Duration, x *exchange, out *Output) {
 	p := x.peer
 	if now < x.deadline && len(p.waiting) > 0 {

@@ -19,7 +19,7 @@ func TestForget(t *testing.T) {
 	b.want(b.step(discover(them)), "10.0.0.2@tcp: DISCOVERING|PING_SENT", "ping 10.0.0.2@tcp 272")
 }
 
-// TestForgetMany: after many peers were forgotten the table does not keep their memory.
+// TestForgetMany: after many peers were forgotten, the memory that the table used for them is free again.
 func TestForgetMany(t *testing.T) {
 	b := newBench(t, Limits{})
 	const crowd = 3 * shrinkAt

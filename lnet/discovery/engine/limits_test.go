@@ -131,8 +131,8 @@ func TestTurnedOff(t *testing.T) {
 	b.want(b.step(discover(other)), "10.0.0.3@tcp: NO_DISCOVERY|DISCOVERED|REDISCOVER|DISCOVERING|PING_SENT", "ping 10.0.0.3@tcp 272")
 }
 
-// TestAnything: no random input, valid or not, breaks an invariant, and each waiter is told
-// exactly once.
+// TestAnything: no random input, valid or not, breaks an invariant, and the end of each discovery that was
+// asked for is reported exactly once.
 func TestAnything(t *testing.T) {
 	effort.OneGoroutine(t)
 	ids := []nid.NID{them, also, more, other, us}

@@ -23,7 +23,7 @@ func (m *Machine) start(now time.Duration, p *peer, out *Output) {
 	m.advance(now, p, out)
 }
 
-// advance takes the steps of the table of states, until the peer waits for an answer or
+// advance takes the steps of the table of states (see Machine), until the peer waits for an answer or
 // discovery ends.
 func (m *Machine) advance(now time.Duration, p *peer, out *Output) {
 	for p.flags.Has(lnet.PeerDiscovering) {

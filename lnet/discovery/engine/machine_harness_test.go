@@ -118,12 +118,12 @@ func info(f wire.Features, sequence uint32, ids ...nid.NID) wire.PingInfo {
 
 func discover(id nid.NID) Input { return Input{Kind: Discover, NID: id} }
 
-// reply answers the last ping with i.
+// reply returns the REPLY to the last ping, with the ping info i.
 func (b *bench) reply(i wire.PingInfo) Input {
 	return Input{Kind: Replied, Exchange: b.last.Exchange, Local: us, Remote: b.last.To, Info: i}
 }
 
-// ack answers the last push.
+// ack returns the ACK of the last push.
 func (b *bench) ack() Input {
 	return Input{Kind: Acked, Exchange: b.last.Exchange, Local: us, Remote: b.last.To, Sequence: b.m.self.Sequence}
 }

@@ -29,8 +29,8 @@ var (
 
 const upToDate = "MULTI_RAIL|DISCOVERED|NIDS_UPTODATE"
 
-// TestAsking (PD-5) is the exchange of two fresh nodes, on the side that has a message for
-// the other.
+// TestAsking (PD-5) plays the exchange of two nodes that do not know each other. The machine is that of the
+// node that has a message for the other one.
 func TestAsking(t *testing.T) {
 	spec.Covers(t, "PD-5")
 	b := newBench(t, Limits{})
@@ -49,7 +49,8 @@ func TestAsking(t *testing.T) {
 	}
 }
 
-// TestAnswering is the same exchange on the other side: it does not ping.
+// TestAnswering plays the exchange of TestAsking with the machine of the node that is pinged. That node does
+// not ping.
 func TestAnswering(t *testing.T) {
 	b := newBench(t, Limits{})
 	b.want(b.step(pushFrom(them, info(full, 2, them))),
@@ -58,7 +59,8 @@ func TestAnswering(t *testing.T) {
 	b.want(b.step(b.ack()), "10.0.0.2@tcp: "+upToDate, "done 10.0.0.2@tcp")
 }
 
-// TestPushWhilePushing: the peer's push may arrive before its ACK of our push. It counts at once.
+// TestPushWhilePushing: the peer's push may arrive before its ACK of our push. The machine uses the info in
+// it at once.
 func TestPushWhilePushing(t *testing.T) {
 	b := newBench(t, Limits{})
 	b.step(discover(them))

@@ -36,8 +36,10 @@ type probe struct {
 	deadline time.Duration
 	peer     *peer
 	nid      nid.NID
-	asked    uint32 // what latest returned for the peer that had nid when the probe was sent; 0 if no peer had it
-	newest   uint32 // what newest returned for peer when the probe was sent
+	// asked is what the method latest of the peer that had nid returned when the probe was sent; 0 if no peer
+	// had that NID.
+	asked  uint32
+	newest uint32 // the result of the method newest for peer, when the probe was sent
 }
 
 // reaches reports whether one of our NIs reaches a NID, or a route does.
@@ -99,8 +101,8 @@ func (m *Machine) nextProbe() time.Duration {
 	return at
 }
 
-// probeDue sends the probes that are due, and ends the waiting of discoveries whose patience
-// is over.
+// probeDue sends the probes that are due, and continues the discoveries that have waited long enough for
+// their probes (probePatience).
 func (m *Machine) probeDue(now time.Duration, out *Output) {
 	for m.patient.Next() <= now {
 		p := m.patient.First().Of
@@ -137,10 +139,12 @@ func (m *Machine) sendProbe(now time.Duration, p *peer, r *rail, out *Output) {
 	out.Sends = append(out.Sends, Send{Exchange: m.last, To: r.NID, Room: room})
 }
 
-// beginPatience makes the discovery of p wait for its probes, if it does not already.
+// beginPatience makes the discovery of p wait for its probes, for probePatience from now. If it waits
+// already, its wait does not become longer.
 func (m *Machine) beginPatience(now time.Duration, p *peer) {
 	until := now + probePatience
-	if len(p.claimed) > 0 && (!p.patience.IsSet() || p.patience.At() > until) { // remember may have set a later time
+	// If p has a later time, remember has set it, for another purpose.
+	if len(p.claimed) > 0 && (!p.patience.IsSet() || p.patience.At() > until) {
 		m.patient.Set(&p.patience, until)
 	}
 }
@@ -222,9 +226,10 @@ func (m *Machine) unanswered(now time.Duration, r *rail) {
 	r.retryAt = now + time.Second<<r.tries
 }
 
-// old handles the answer to a probe that is older than another info; before is the latest sequence number when the probe was
-// sent. If the answer is older than that, its node has started again, and the peer is what was known of it before. Otherwise
-// a newer info has overtaken the answer, so the claim is probed anew at once.
+// old handles the answer to a probe that is older than another info; before is the latest sequence number
+// when the probe was sent. If the answer is older than that too, its node has started again, and what is
+// known of the peer is from the earlier incarnation. Otherwise a newer info has overtaken the answer, so the
+// claim is probed anew at once.
 func (m *Machine) old(now time.Duration, b *probe, in Input, before uint32) {
 	if in.Info.Sequence < before {
 		m.unanswered(now, b.peer.rail(b.nid))

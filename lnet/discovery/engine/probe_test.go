@@ -198,8 +198,8 @@ func TestCutProbe(t *testing.T) {
 	b.want(b.step(b.reply(info(full, 3, them, also))), "10.0.0.2@tcp 10.1.0.2@tcp1: "+upToDate)
 }
 
-// TestBackSoon: a peer that has turned its discovery off and on again is discovered like a
-// new one, whatever probes it caused before.
+// TestBackSoon: a peer that has turned its discovery off and on again is discovered like a new one, even if
+// earlier probes of the peer have used up its rate of probes.
 func TestBackSoon(t *testing.T) {
 	b := newBench(t, Limits{})
 	list := []nid.NID{them}

@@ -37,7 +37,8 @@ func (m *Machine) classOf(p *peer) class {
 // hasSlot reports whether an exchange of a class may begin.
 func (m *Machine) hasSlot(c class) bool {
 	all := m.limits.MaxInFlight
-	others := m.inFlight[known] + m.inFlight[repeated] + m.inFlight[stranger] // exchanges that nothing waits for
+	// The number of exchanges that no message or call waits for.
+	others := m.inFlight[known] + m.inFlight[repeated] + m.inFlight[stranger]
 	switch {
 	case m.inFlight[checked]+m.inFlight[awaited]+others >= all:
 		return false

@@ -22,7 +22,7 @@ type hearsay struct {
 // nothing is the hearsay of peers that claim nothing. It never changes.
 var nothing hearsay
 
-// claim replaces the NIDs that p claims by list.
+// claim makes list the NIDs that p claims, in place of the earlier ones.
 func (p *peer) claim(list []wire.NIStatus) {
 	if p.hearsay == &nothing {
 		if len(list) == 0 {

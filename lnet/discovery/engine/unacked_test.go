@@ -10,8 +10,8 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// TestPushAckedLate: a peer takes longer for an ACK than the time until the push is given up, which nothing waits for. The ACK
-// counts, and ends the repetitions and one that is under way.
+// TestPushAckedLate: nothing waits for a push, so its exchange ends early. The ACK comes only after that. It
+// counts nevertheless: it ends the repetitions of the push, and a repetition that is under way.
 func TestPushAckedLate(t *testing.T) {
 	spec.Covers(t, "PD-27")
 	for name, c := range map[string]struct {
@@ -77,7 +77,8 @@ func TestUnackedCancelled(t *testing.T) {
 	}
 }
 
-// TestUnackedGivenUp: a push whose exchange has ended fails at last. Nothing happens then, and another push may follow it.
+// TestUnackedGivenUp: a push whose exchange has ended without an ACK is reported as failed at last. The
+// machine does nothing about that, and can send the peer another push.
 func TestUnackedGivenUp(t *testing.T) {
 	spec.Covers(t, "PD-27")
 	b := newBench(t, Limits{})

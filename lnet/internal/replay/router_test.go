@@ -49,8 +49,8 @@ func (silentUpper) Detach(*lnet.NI)                          {}
 func (silentUpper) EndBatch(*lnd.Delivery)                   {}
 func (silentUpper) Again(*lnd.Delivery, int) bool            { return false }
 
-// TestForwardsAsKernels: our node takes the place of each recorded router. It sends each
-// message for the other net on there, with the same header and payload as the kernel.
+// TestForwardsAsKernels: our node takes the place of each recorded router. It forwards each message for the
+// other net to the same next hop as the kernel did, with the same header and payload.
 func TestForwardsAsKernels(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-1")

@@ -71,7 +71,7 @@ func (codec) AppendOut(b []byte, out *output) []byte {
 
 const salt = 7
 
-// boot makes the machines of a recording; what they keep is their sum.
+// boot makes the machines of a recording. The state that an incarnation keeps for the next one is its sum.
 func boot(b record.Boot) (machine.Machine[input, output], error) {
 	m := &relay{salt: b.Config[0]}
 	if len(b.Kept) == 8 {

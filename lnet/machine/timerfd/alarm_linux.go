@@ -28,7 +28,7 @@ func newAlarm() *alarm {
 		_ = a.file.Close()
 		return nil
 	}
-	// Fails only if the alarm is closed.
+	// The call fails only if the alarm is closed; then no goroutine waits for it any more.
 	a.apply = func(fd uintptr) { _ = unix.TimerfdSettime(int(fd), 0, &a.spec, nil) }
 	return a
 }

@@ -19,7 +19,8 @@ import (
 	"ulnet/portals/node"
 )
 
-// wait is how long commands wait for nodes: in the tests below all units of many tests start at one time.
+// wait is how long commands wait for nodes. It is long, because in the tests below all units of many tests
+// start at one time, so that answers may come late.
 const wait = time.Minute
 
 // cluster is four real nodes on one network in one process; the first one is the console.

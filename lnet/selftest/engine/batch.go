@@ -140,7 +140,9 @@ func (n *Node) addClient(q *request, b *wire.Test, data []byte) wire.Status {
 		return wire.EINVAL
 	}
 	for _, d := range list {
-		if d.PID == 0 || d.PID == nid.PIDAny { // an ME for any process can keep MEs for one process off a portal
+		// Without a PID the match entry for the answer would match any process, and such an entry can keep
+		// entries for one process off a portal.
+		if d.PID == 0 || d.PID == nid.PIDAny {
 			return wire.EINVAL
 		}
 		if !n.cfg.Allow(d.NID) {

@@ -41,7 +41,9 @@ func (n *Node) join(in *Input) {
 		errno = syscall.EBUSY
 	case !in.Peer.NID.IsValid() || in.Peer.NID.IsAny() || in.Group == "" || len(in.Group) > wire.MaxName || strings.IndexByte(in.Group, 0) >= 0:
 		errno = syscall.EINVAL
-	case in.Peer.PID == 0 || in.Peer.PID == nid.PIDAny: // an ME for any process can keep MEs for one process off a portal
+	// Without a PID the match entry for the answer would match any process, and such an entry can keep
+	// entries for one process off a portal.
+	case in.Peer.PID == 0 || in.Peer.PID == nid.PIDAny:
 		errno = syscall.EINVAL
 	case !in.Peer.NID.Is4():
 		errno = syscall.EAFNOSUPPORT

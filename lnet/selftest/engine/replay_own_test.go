@@ -65,7 +65,9 @@ func consoleA() []ownRequest {
 	batch := func(number uint64, op wire.BatchOp) *wire.Batch {
 		return &wire.Batch{Session: id, Batch: number, Op: op}
 	}
-	const ( // how many requests the console sends to other nodes before its own node gets the named request
+	// How many requests the console sends to other nodes before its own node gets the named request. Beside
+	// each number are the requests since the line before.
+	const (
 		session    = 1            // MAKE_SESSION
 		firstTest  = 4            // two DEBUG, TEST
 		secondTest = 5            // TEST

@@ -31,12 +31,12 @@ type replay struct {
 	own   []ownRequest // requests that the recorded console made to the node it ran on, which the replay has still to make
 	sent  int          // requests that the recorded node has sent
 
-	// What our node has done and the recorded one has not yet, by match bits.
+	// What our node has done and the recorded one has not yet: effects by match bits, and their kinds.
 	replies    map[uint64]engine.Effect // DoReply
 	moves      map[uint64]engine.Effect // DoPut, DoGet
 	calls      []engine.Effect          // DoCall, in order
 	sentCalls  map[uint64]engine.Effect // RPCs of our node that the recorded node has sent, by their numbers and those of their data
-	getting    map[uint64]engine.Effect // DoGet whose GET was recorded
+	getting    map[uint64]engine.Effect // effects DoGet whose GET was recorded
 	ownReplies []wire.Message
 	differ     recording.Differences
 	seen       counts

@@ -54,7 +54,8 @@ func TestSessionRules(t *testing.T) {
 		{3, &wire.MakeSession{Session: id1, Name: "one"}, wire.EPROTO, none, "", 1},
 		{1, &wire.MakeSession{Session: any, Name: "one"}, wire.EINVAL, none, "", 1},
 		{0, &wire.MakeSession{Session: id1, Name: "one"}, wire.OK, id1, "", 0},
-		{0, &wire.MakeSession{Session: id1, Name: "one"}, wire.OK, id1, "", 0}, // a second reference
+		// The session gets a second reference, so that two REMOVE_SESSION requests are needed.
+		{0, &wire.MakeSession{Session: id1, Name: "one"}, wire.OK, id1, "", 0},
 		{1, &wire.MakeSession{Session: any, Name: "one"}, wire.EINVAL, id1, "", 0},
 		{1, &wire.MakeSession{Session: id2, Name: "two"}, wire.EBUSY, id1, "one", 0},
 		{1, &wire.Debug{Session: id2}, wire.OK, id1, "one", 0},

@@ -118,7 +118,9 @@ func checkID(id nid.ProcessID) error {
 	switch {
 	case !id.NID.IsValid() || id.NID.IsAny():
 		return fail(syscall.EINVAL, "use the NID of a node, as 10.0.0.1@tcp", "%v names no node", id)
-	case id.PID == 0 || id.PID == nid.PIDAny: // an ME for any process can keep MEs for one process off a portal
+	// Without a PID the match entry for the answer would match any process, and such an entry can keep
+	// entries for one process off a portal.
+	case id.PID == 0 || id.PID == nid.PIDAny:
 		return fail(syscall.EINVAL, "use the PID of a node, 12345", "%v names no process", id)
 	case id.NID.IsLo():
 		return fail(syscall.EINVAL, "use another NID of the node", "%v is another node at each test client", id)

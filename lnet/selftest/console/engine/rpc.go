@@ -24,7 +24,7 @@ type transaction struct {
 	service wire.Service
 	nodes   []*node
 	wait    time.Duration
-	brief   bool     // nodes that are not active get leastWait instead
+	brief   bool     // nodes that are not active get the time leastWait instead of wait
 	answers []Answer // answers of the nodes, in the order of nodes
 	// request returns the request to a node, and the list of destinations that the node gets.
 	request func(i int) (body wire.Body, list []byte)

@@ -179,7 +179,7 @@ func (c *Console) pingSilent(s *session) {
 	})
 }
 
-// current returns the session, if the key is its own.
+// current returns the session, or an error if key is not the key of the session.
 func (c *Console) current(key uint32) (*session, error) {
 	s, err := c.existing()
 	if err == nil && s.key != key {
