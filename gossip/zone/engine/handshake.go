@@ -43,7 +43,7 @@ func (m *Machine) requested() {
 		if m.in.Roles == 0 || m.crowded(m.in.Roles) {
 			return
 		}
-		m.links.list = append(m.links.list, link{node: p, backoff: m.cfg.Heartbeat})
+		m.links.list = append(m.links.list, link{node: p, backoff: m.cfg.Heartbeat, proven: m.spoke(p)})
 		m.out.Watch = append(m.out.Watch, p)
 		l = m.links.get(p)
 	}

@@ -46,6 +46,7 @@ type link struct {
 	same    bool          // the peer's last heartbeat had the same hash of attributes as this node
 	local   bool          // the last attempt failed for a reason of this host
 	met     bool          // a message has arrived on the link
+	proven  bool          // a message has arrived from a NID of the peer's id, see genuine
 	tries   uint8         // number of attempts to connect since the last message
 	hops    uint8         // number of redirections so far
 	drawn   uint32        // size of the view when the peer was drawn

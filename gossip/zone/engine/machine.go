@@ -59,10 +59,10 @@ type Machine struct {
 	supervisor supervision
 	stats      Stats
 
-	in    wire.Message // the message that the step processes
-	lists wire.Lists
-	// NID of the current message's sender, if no more of it is known.
-	peer    nid.NID
+	in      wire.Message // the message that the step processes
+	lists   wire.Lists
+	peer    nid.NID // Input.Peer of that message; invalid: the message came as a struct
+	primary nid.NID // its Input.Primary
 	inShort uint64
 
 	out *Output
@@ -171,7 +171,7 @@ func (m *Machine) apply(in *Input) {
 	case Arrived:
 		m.arrived(in)
 	case Delivered:
-		m.in, m.peer = *in.Message, nid.NID{}
+		m.in, m.peer, m.primary = *in.Message, nid.NID{}, nid.NID{}
 		m.receive()
 	case Down:
 		m.down(in.Node)

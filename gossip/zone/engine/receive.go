@@ -9,7 +9,7 @@ import (
 
 // arrived processes a message that came as bytes.
 func (m *Machine) arrived(in *Input) {
-	m.peer = in.Peer
+	m.peer, m.primary = in.Peer, in.Primary
 	if wire.IsDispatch(in.Data) {
 		m.dispatchArrived(in.Data)
 		return
@@ -37,11 +37,15 @@ func (m *Machine) receive() {
 		m.stats.UnknownSender++
 		return
 	}
+	l := m.links.get(p)
+	if l != nil && !m.genuine(l) {
+		m.stats.OtherNID++
+		return
+	}
 	if p != 0 && m.view.has(p) || m.in.Kind == wire.LinkRequest || m.in.Kind == wire.DiscoveryRequest {
 		m.presumeAlive()
 	}
-	l := m.links.get(p)
-	if l != nil {
+	if l = m.links.get(p); l != nil {
 		m.heardFrom(l, m.in.Version)
 	}
 	switch m.in.Kind {

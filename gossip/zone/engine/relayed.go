@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"slices"
 	"time"
 
 	"ulnet/gossip/zone/wire"
@@ -111,10 +110,4 @@ func (m *Machine) removeRelayed() {
 // the diameter of the overlay, and its refutation comes back. All nodes pass both on early, see urgentParts.
 func (m *Machine) relayGrace() time.Duration {
 	return min(time.Duration(2*m.diameter()+2)*m.cfg.Aggregation/urgentParts, graceRounds*m.cfg.Aggregation)
-}
-
-// spoke reports whether node p itself sent the message that is being processed: the message names p as its
-// sender, and came from a NID of p. In a simulation, in which messages have no NID, its name is enough.
-func (m *Machine) spoke(p wire.Ref) bool {
-	return p != 0 && m.in.From == p && (!m.peer.IsValid() || slices.Contains(m.cfg.Table.ID(p).Endpoints(), m.peer))
 }

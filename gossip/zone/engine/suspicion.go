@@ -158,7 +158,9 @@ func (m *Machine) processSuspicion(s *wire.Suspicion, silent bool) {
 	known := silent && m.suspicions.graced(s.Suspect) // if true, the neighbours know of the suspicion, too
 	r := report{by: s.Reporter, version: s.Version, silent: silent}
 	if m.spoke(s.Reporter) {
-		r.direct, r.peer = true, m.peer
+		if r.direct, r.peer = true, m.peer; m.primary.IsValid() {
+			r.peer = m.primary
+		}
 	}
 	if m.suspicions.add(s.Suspect, r) && !known {
 		m.delta.suspicion(m, s, silent)

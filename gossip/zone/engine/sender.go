@@ -1,0 +1,37 @@
+package engine
+
+import (
+	"slices"
+
+	"ulnet/gossip/zone/wire"
+)
+
+// Messages name their senders, and any node can name another one. What a member says of itself or of
+// its links counts only if the message comes from a NID of that member's id.
+
+// spoke reports whether node p itself sent the message that is being processed: the message names p as its
+// sender, and the NID that it came from, or the primary NID of the same node, is one of p's id. In a simulation, in
+// which messages have no NID, the name is enough.
+func (m *Machine) spoke(p wire.Ref) bool {
+	if p == 0 || m.in.From != p {
+		return false
+	}
+	if !m.peer.IsValid() {
+		return true
+	}
+	endpoints := m.cfg.Table.ID(p).Endpoints()
+	return slices.Contains(endpoints, m.peer) || m.primary.IsValid() && slices.Contains(endpoints, m.primary)
+}
+
+// genuine reports whether to believe that a message comes from the peer of a link. Messages that end or change links
+// must come from a NID of the peer, because a node that sent them in the names of others could cut all links of a
+// member. They need not before the first message has come from such a NID: the NIDs of an id
+// are configured, and a node may send from other ones only.
+func (m *Machine) genuine(l *link) bool {
+	if l.proven && (m.in.Kind < wire.LinkRequest || m.in.Kind > wire.LinkDrop) {
+		return true
+	}
+	spoke := m.spoke(l.node)
+	l.proven = l.proven || spoke
+	return spoke || !l.proven
+}

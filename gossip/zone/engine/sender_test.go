@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/gossip/zone/wire"
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/nid"
+)
+
+// impersonate delivers a message that names one node as its sender, and comes from the NID of another.
+func (w *world) impersonate(liar, as, to *node, msg wire.Message) {
+	m := as.m
+	msg.From, msg.Version = m.self, m.ver
+	out := &Output{}
+	m.out = out
+	m.send(as.ref(to), msg)
+	m.encode(0)
+	m.out = nil
+	for _, s := range out.Sends {
+		to.step(Input{Kind: Arrived, Data: out.Buf[s.Begin:s.End], Peer: liar.id.Endpoints()[0]})
+	}
+}
+
+// TestLinksInAnothersName: one member sends all others messages about their links that name their neighbours as senders. The
+// links stay, and goodbyes of members that come in the same moment are refuted (MS-A3, MS-A12).
+func TestLinksInAnothersName(t *testing.T) {
+	spec.Covers(t, "MS-A3", "MS-A12")
+	w := booted(t, 4, 24, Config{})
+	victim, liar := w.nodes[4], w.nodes[1]
+	w.lose = func(from, _ *node, m *wire.Message) bool { return from == liar && m.Kind != wire.Heartbeat } // it passes nothing on
+	least := 1000
+	for i := range 400 {
+		for _, n := range w.nodes {
+			for _, p := range n.m.Neighbours(nil) {
+				as := w.nodeOf(n, p)
+				if n == liar || as == liar {
+					continue
+				}
+				for _, msg := range []wire.Message{{Kind: wire.LinkDrop, Reason: wire.Unwanted}, {Kind: wire.LinkRefuse, Reason: wire.Busy}} {
+					w.impersonate(liar, as, n, msg)
+				}
+			}
+		}
+		if i%40 == 0 {
+			for _, n := range w.nodes {
+				if n != victim && n != liar {
+					l := lies["a goodbye"](n, victim, victim.m.Version())
+					w.claim(liar, n, wire.Message{Kind: wire.Update, Lists: &l})
+				}
+			}
+		}
+		w.run(25 * time.Millisecond)
+		least = min(least, len(victim.m.Neighbours(nil)))
+	}
+	if w.wrongly > 0 || !w.agree() || least < 4 {
+		t.Errorf("it was removed %d times, and had %d neighbours", w.wrongly, least)
+	}
+}
+
+// TestMovedNIDs: messages about links count although they come from a NID that is not in the id of their sender, as long
+// as no message has come from one that is: perhaps the id does not have the NIDs that the node sends from. The primary
+// NID of a node stands for its other NIDs (MS-A12).
+func TestMovedNIDs(t *testing.T) {
+	spec.Covers(t, "MS-A12")
+	own, other := testID(1).Endpoints()[0], testID(7).Endpoints()[0]
+	for what, tt := range map[string]struct {
+		first, then, primary nid.NID
+		want                 int
+	}{
+		"own NID":           {first: own, then: own, want: 0},
+		"another one":       {first: own, then: other, want: 1},
+		"its primary NID":   {first: own, then: other, primary: own, want: 0},
+		"always from there": {first: other, then: other, want: 0},
+	} {
+		to, from := codecs(t)
+		now := time.Second
+		deliver := func(peer, primary nid.NID, msg wire.Message) {
+			now += time.Millisecond
+			to.Step(now, Input{Kind: Arrived, Data: encoded(t, from, msg)[0], Peer: peer, Primary: primary}, &Output{})
+		}
+		to.Step(now, Input{Kind: Join, Inc: 1}, &Output{})
+		deliver(tt.first, nid.NID{}, wire.Message{Kind: wire.LinkRequest, Roles: wire.Random})
+		deliver(tt.first, nid.NID{}, wire.Message{Kind: wire.Heartbeat})
+		deliver(tt.then, tt.primary, wire.Message{Kind: wire.LinkDrop, Reason: wire.Unwanted})
+		if got := len(to.links.list); got != tt.want {
+			t.Errorf("%s: %d links, want %d", what, got, tt.want)
+		}
+	}
+}
