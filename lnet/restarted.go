@@ -11,9 +11,10 @@ import (
 // errRestarted ends connections to an earlier incarnation of a node.
 var errRestarted = fmt.Errorf("the node has started again: %w", syscall.ESTALE)
 
-// noteIncarnation ends the connections to the earlier incarnation of a node when the present one is heard for the first time. A
-// message on such a connection would be lost, and only its loss would end the connection. The NIs of a node that runs ulnet have
-// its incarnation. Each NI of a kernel node has one of its own, so that only connections to that NI end.
+// noteIncarnation ends the connections to the earlier incarnation of a node when a NID is heard with another incarnation than
+// before. A message on such a connection would be lost, and only its loss would end the connection. The NIs of a node that runs
+// ulnet have its incarnation. Each NI of a kernel node has one of its own, so that only connections to that NI end. For the
+// same reason the first message from a NID ends no connection to the other NIDs of its node.
 func (ni *NI) noteIncarnation(p *peerNI, d *lnd.Delivery) {
 	if d.Incarnation == p.remote.incarnation.Load() || d.Incarnation == 0 || d.From.PID != nid.LustrePID {
 		return

@@ -10,8 +10,9 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestRestartedNode: when a node is heard whose incarnation is another one than before, the connections to all of its NIDs that
-// belong to the one before end, and no others. A late message of the incarnation before changes nothing.
+// TestRestartedNode: when a NID is heard whose incarnation is another one than before, the connections to all NIDs of its node that
+// belong to the one before end, and no others. A late message of the incarnation before changes nothing, and neither does the first
+// message from a NID: the NIs of a kernel node have different incarnations.
 func TestRestartedNode(t *testing.T) {
 	spec.Covers(t, "LS-7")
 	w := newRails(t)
@@ -27,7 +28,8 @@ func TestRestartedNode(t *testing.T) {
 		ended       uint64 // incarnation whose connections end; 0: none
 	}{
 		{peerA, 5, nid.LustrePID, 0},
-		{peerB, 5, nid.LustrePID, 0},
+		{peerB, 4, nid.LustrePID, 0}, // the first message from this NID
+		{peerB, 5, nid.LustrePID, 4},
 		{peerA, 0, nid.LustrePID, 0}, // incarnation 0 means unknown
 		{peerA, 5, nid.LustrePID, 0},
 		{peerA, 9, nid.UserPID | 3, 0}, // another process with this NID has an incarnation of its own
