@@ -144,7 +144,8 @@ func (n *Node) noteSent(m *Message) {
 	}
 	c.of(m.Target.PID).sent.advance(at)
 	if m.peer != nil && m.Header.DestNID != m.peer.nid && !m.Routed {
-		if p := n.peers.lookUp(m.Header.DestNID, m.ni); p != nil { // the peer behind the gateway
+		// The destination is behind a gateway: its process, too, was sent to.
+		if p := n.peers.lookUp(m.Header.DestNID, m.ni); p != nil {
 			p.contacts.of(m.Header.DestPID).sent.advance(at)
 		}
 	}

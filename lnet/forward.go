@@ -23,7 +23,7 @@ type forwarder struct {
 	length atomic.Uint64 // payload bytes of the messages forwarded
 
 	mu       sync.Mutex
-	routing                 // state that mu guards
+	routing                 // mode of the router and watch of its nets; guarded by mu
 	ledger   *router.Ledger // nil until messages are forwarded; guarded by mu, like all below
 	config   router.Config
 	free     []*transit

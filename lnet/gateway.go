@@ -188,7 +188,7 @@ func (g *gateways) rebuild() (paths []*path.Gateway) {
 		w := ways[r]
 		if w == nil {
 			w = &way{Route: r, path: &path.Gateway{Net: r.Net, Router: r.Gateway, Hops: max(r.Hops, 0), Priority: uint32(r.Priority)}}
-			w.path.SetAlive(false) // down until judge has decided
+			w.path.SetAlive(false) // a new route is down until judge has decided about it
 		}
 		gw.ways = append(gw.ways, w)
 		paths = append(paths, w.path)

@@ -22,8 +22,8 @@ type poster struct {
 	size   int          // number of messages for which a buffer has room
 	room   int          // number of messages for which the latest buffer still has room
 	full   bool         // Post refuses a message that would need another buffer
-	posted []lnd.Inline // messages with the driver
-	owner  any          // owner of the driver's buffers
+	posted []lnd.Inline // inline messages that the driver holds
+	owner  any          // Owner of the message that opened the latest buffer, which reports about that buffer must name
 	flush  int
 	left   []uint64        // match bits of messages that have left
 	onLeft func()          // called when messages have left; nil: no call
@@ -181,7 +181,7 @@ func TestPostCounts(t *testing.T) {
 	if src := p.posted[0].Header; src.SrcNID != self || src.SrcPID != nid.LustrePID || p.posted[0].To.NID != peerA {
 		t.Errorf("header %+v to %v", src, p.posted[0].To)
 	}
-	node.Send(put(peerA, 9)) // waits for a credit
+	node.Send(put(peerA, 9)) // this message waits for a credit
 	if post(node, peerA, 10) {
 		t.Error("a message overtakes one that waits for a credit")
 	}
@@ -219,7 +219,7 @@ func TestPostShares(t *testing.T) {
 			}
 			for bits := range uint64(4) {
 				m := put(peerA, bits+7)
-				if bits == 2 { // too long for a buffer
+				if bits == 2 { // this message is too long for a buffer
 					m.Payload = lnd.Payload{Segments: []lnd.Segment{make([]byte, lnd.MaxInline+1)}, Length: lnd.MaxInline + 1}
 				}
 				node.Send(m)

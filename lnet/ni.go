@@ -31,7 +31,7 @@ type NI struct {
 	silent   atomic.Bool    // router.Silence has found that the net is down
 	recent   recentPeers    // cache of peers that were looked up lately and are still in the table
 	link     linkState
-	rail     path.Local    // the NI as package path sees it
+	rail     path.Local    // state of the NI by which package path compares it with others
 	failures failureCounts // failures of messages that the NI sent or received
 
 	ownTimeout bool // the time-out does not follow from the node's settings; guarded by health.setting
@@ -147,7 +147,7 @@ func (n *Node) finish(m *Message, err error) {
 // ended counts that a message which this node has sent to one of ni's peers was finalized.
 func (ni *NI) ended() { ni.endedAll(1) }
 
-// endedAll is ended for n messages.
+// endedAll does what ended does, for n messages.
 func (ni *NI) endedAll(n int) {
 	if ni.pending.Add(-int64(n)) == 0 && ni.stopping.Load() {
 		ni.signalDrained()

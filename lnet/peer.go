@@ -68,7 +68,7 @@ type peerNI struct {
 	gone        error     // error of the removal of the NI; nil: it exists
 	state       PeerState
 	connected   []nid.PID              // PIDs of the NID's processes that are connected
-	cause       error                  // cause of PeerStateDown
+	cause       error                  // why the state is PeerStateDown
 	failed      nid.PID                // PID of the process that cause is about
 	met         bool                   // a process of the NID was connected once
 	unreached   bool                   // state is down because a connection could not be made

@@ -22,7 +22,8 @@ import (
 // two NIs.
 type railed struct {
 	*rig
-	tries []string                               // "NI>NID" of each try
+	// For each try, the NI that sent the message and the NID that it went to, as "NI>NID".
+	tries []string
 	onTry func(by nid.NID, m *lnd.Message) error // error of each try; nil: the message leaves
 	told  []recovery.Input
 }
@@ -74,8 +75,8 @@ func TestResends(t *testing.T) {
 		local, remote int
 		class         lnd.Failure
 		tries         int
-		localHealth   int // health of both local NIs
-		remoteHealth  int // health of both peer NIs
+		localHealth   int // sum of the health of both local NIs
+		remoteHealth  int // sum of the health of both peer NIs
 	}{
 		"local, two NIs":      {local: 2, remote: 1, class: lnd.LocalDropped, tries: 3, localHealth: 1700, remoteHealth: 2000},
 		"local, one NI":       {local: 1, remote: 2, class: lnd.LocalDropped, tries: 1, localHealth: 2000, remoteHealth: 2000},

@@ -126,7 +126,7 @@ func (p *Pinger) event(e *portals.Event) {
 	current := e.MD == p.md
 	p.mu.Unlock()
 	switch {
-	case !current: // the event belongs to the try before
+	case !current: // the event belongs to an earlier try, which this ping has given up
 	case e.Kind == portals.EventUnlink:
 	case errors.Is(e.Err, syscall.ESTALE) && !p.again:
 		// The GET went to an earlier incarnation of the node; the driver knows the new one.

@@ -112,7 +112,7 @@ func (t *pushTarget) again(size int) {
 	t.mu.Unlock()
 	for i, b := range free {
 		if i > 0 && !t.withdraw(b) {
-			continue // a push is arriving in this buffer
+			continue // a push is arriving in this buffer, which therefore grows only when it is posted again
 		}
 		if err := t.post(b); err != nil {
 			t.table.Node().Log().Error("no room for a push", slog.Any("err", err))

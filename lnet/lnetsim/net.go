@@ -23,7 +23,7 @@ import (
 // config configures a network. The zero value of a field means its default.
 type config struct {
 	scenario.Network
-	// Window is the Window of simlnd.Config.
+	// Window is the Window of simlnd.Config: it bounds the bytes on their way on one connection.
 	Window int
 	Kind   kind // kind of the operations that Rate starts
 	// Rate is how many operations each node starts per second of its clock; 0: only commands
@@ -33,7 +33,7 @@ type config struct {
 	Operations  int
 	Outstanding int // limit of the operations in flight per node; default 8. A tick skips its operation when the limit is reached
 	Partners    int // number of following nodes that each node sends to; all by default
-	Size        int // payload bytes; 0: 64; negative: no payload
+	Size        int // payload bytes of an operation; 0 means 64, and a negative number no payload
 	// Timeout is LNet's transaction timeout; default 10 s. An operation that was sent fails
 	// after at most one and a half times that.
 	Timeout   time.Duration

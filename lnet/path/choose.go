@@ -36,7 +36,7 @@ type Choice struct {
 	Gateway *Gateway // gateway of the path; nil: the path is direct
 
 	hop      *Remote // the state of Hop; nil if that is unknown
-	to       *Remote // the Remote of Query.Dest
+	to       *Remote // the state of Query.Dest; nil if that is unknown
 	nets     nets    // the nets of Local and Hop
 	beyond   *Net[*Remote]
 	remember bool // whether Local becomes the usual source for Dest

@@ -88,7 +88,7 @@ type Stats struct {
 type Status struct {
 	Target               // the NI that is being recovered
 	Count  int           // pings since the last message from the NI
-	Next   time.Duration // time of the next ping
+	Next   time.Duration // time of the next ping, on the clock of the machine
 }
 
 // entry is the state of a Target that is being recovered.

@@ -21,7 +21,7 @@ func (l *Ledger) advance(n *Neighbour) {
 			l.grant(t)
 			l.settled.push(t)
 		default:
-			l.settled.push(t) // the ticket is refused
+			l.settled.push(t) // the ticket has no credit, so Next returns it as refused
 		}
 	}
 }

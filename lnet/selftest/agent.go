@@ -45,7 +45,7 @@ type Agent struct {
 	table     *portals.Table
 	clock     machine.Clock
 	log       *slog.Logger
-	node      *engine.Node // stepped by runner
+	node      *engine.Node // the machine of the test node; only runner steps it
 	runner    *machine.Runner[engine.Input, engine.Output]
 	framework portals.Inbox              // requests of consoles
 	tests     portals.Inbox              // requests of test clients
@@ -63,7 +63,7 @@ type Agent struct {
 	joining  map[uint64]func(engine.Joined) // Joins under way, by their numbers; guarded by mu
 	joins    uint64                         // number of the latest Join; guarded by mu
 	closing  bool                           // no Join begins any more; guarded by mu
-	closed   bool                           // guarded by mu
+	closed   bool                           // the agent is closed; guarded by mu
 }
 
 // note is what the outbox keeps with the message of a request: the number of the RPC.

@@ -76,7 +76,7 @@ func (a *Agent) endJoins() {
 	under := a.joining
 	a.joining = map[uint64]func(engine.Joined){}
 	a.mu.Unlock()
-	for _, done := range under { // any order: they are independent
+	for _, done := range under { // any order: the Joins are independent
 		done(engine.Joined{Errno: syscall.ESHUTDOWN})
 	}
 }

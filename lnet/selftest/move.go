@@ -14,7 +14,7 @@ import (
 type memory struct {
 	reply, bulk       portals.MDHandle
 	hasReply, hasBulk bool
-	answer            *answer // of an RPC; nil for a transfer
+	answer            *answer // memory of an RPC's reply; nil for a transfer
 }
 
 // keep remembers memory, or unlinks it if the agent is closed.

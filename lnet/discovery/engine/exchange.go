@@ -36,7 +36,7 @@ type exchange struct {
 
 // try is one message of an exchange. The zero try is none.
 type try struct {
-	id    uint64 // Send.Exchange
+	id    uint64 // ID of the message, which Send.Exchange has
 	asked uint32 // value of peer.latest when the message was sent
 }
 

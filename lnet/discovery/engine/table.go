@@ -49,7 +49,7 @@ type peer struct {
 	primary  nid.NID         // lp_primary_nid: primary NID, the first of the rails
 	rails    []rail          // the NIDs that the peer's last info lists, in that order
 	nis      []wire.NIStatus // the NIDs in rails that are the peer's own; replaced, never changed in place, because values of lnet.Peer share it
-	*hearsay                 // NIDs that the peer claims
+	*hearsay                 // the NIDs that the peer claims, and their probes
 	features wire.Features
 	flags    lnet.PeerFlags
 	acked    uint32 // lp_node_seqno: the latest info of ours that the peer has

@@ -11,7 +11,7 @@ import (
 // if it comes. If none comes, the machine cancels the push at the deadline of its exchange: LNet would give up
 // the answer soon after that, and lower the health of the next hop, which may be a gateway that is well.
 type unackedPush struct {
-	id    uint64                  // Send.Exchange
+	id    uint64                  // ID of the push, which its Send.Exchange had
 	began time.Duration           // time at which the exchange began
 	due   machine.Deadline[*peer] // time at which the push is cancelled
 }

@@ -20,7 +20,7 @@ import (
 type tester struct {
 	p       *player
 	agent   *selftest.Agent
-	console *console.Console // nil: the node has none
+	console *console.Console // console of the node; nil: the node has none
 	steps   []recording.Step // commands that the console has not got yet
 	due     int              // number of recorded requests at FrameworkPortal that the player has come to
 	tests   int              // number of test requests that the latest command waited for

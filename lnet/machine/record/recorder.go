@@ -35,7 +35,7 @@ import (
 const (
 	magic     = "ULS\x01"
 	frameSize = 4 + 4 + 8
-	blockSize = 64 << 10 // bytes at which a block is written
+	blockSize = 64 << 10 // a block is written when it has at least this many bytes
 	maxBlock  = 64 << 20
 )
 

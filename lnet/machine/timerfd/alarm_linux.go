@@ -13,7 +13,7 @@ type alarm struct {
 	file  *os.File
 	rc    syscall.RawConn
 	spec  unix.ItimerSpec
-	apply func(fd uintptr) // sets the timer to spec
+	apply func(fd uintptr) // sets the timer of the system to spec
 	rings [8]byte          // buffer for the number of expirations
 }
 

@@ -115,7 +115,7 @@ func (t *timer) Stop() bool {
 	return t.stop()
 }
 
-// stop is Stop. The caller holds c.mu.
+// stop does what Stop does. The caller holds c.mu.
 func (t *timer) stop() bool {
 	if t.std != nil {
 		return t.std.Stop()

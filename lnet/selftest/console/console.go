@@ -25,7 +25,7 @@ type Console struct {
 	table   *portals.Table
 	clock   machine.Clock
 	log     *slog.Logger
-	console *engine.Console // stepped by runner
+	console *engine.Console // the machine of the console; only runner steps it
 	runner  *machine.Runner[engine.Input, engine.Output]
 	outbox  portals.Outbox[uint64]   // requests, by the numbers of their RPCs
 	replies portals.Outbox[struct{}] // replies to JOIN requests
@@ -35,7 +35,7 @@ type Console struct {
 	posted   map[uint64]memory              // memory of RPCs under way, by their numbers; guarded by mu
 	commands map[uint64]func(engine.Effect) // commands under way, by their numbers; guarded by mu
 	last     uint64                         // number of the latest command; guarded by mu
-	closed   bool                           // guarded by mu
+	closed   bool                           // the console is closed; guarded by mu
 }
 
 // A goroutine that hands an event to the machine carries out the effects of about as many steps

@@ -9,7 +9,7 @@ import (
 
 // Traffic is what LNet at some nodes has moved per second, between two samples.
 type Traffic struct {
-	Nodes         int    `json:"nodes"`          // nodes with both samples
+	Nodes         int    `json:"nodes"`          // number of nodes that have both samples
 	Received      Figure `json:"received"`       // messages received per second
 	Sent          Figure `json:"sent"`           // messages sent per second
 	ReceivedBytes Figure `json:"received_bytes"` // bytes of payload received per second

@@ -30,7 +30,7 @@ func TestRates(t *testing.T) {
 		sample(1, 1000, 0xfffffff0, 10, 1<<20, 0), sample(2, 500, 7, 7, 7, 7), sample(3, 9000, 100, 100, 0, 0), sample(4, 1, 1, 1, 1, 1),
 	}
 	after := []console.Answer{
-		sample(3, 100, 300, 100, 1000, 0), // a new session: the caller's time counts
+		sample(3, 100, 300, 100, 1000, 0), // the node has begun a new session, so the time that the caller gives counts
 		sample(1, 3000, 16, 30, 5<<20, 8), sample(2, 1500, 7, 7, 7, 7), {ID: process(4)}, sample(5, 1, 1, 1, 1, 1),
 	}
 	want := console.Traffic{

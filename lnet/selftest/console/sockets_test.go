@@ -130,7 +130,7 @@ func (c *cluster) distributions() {
 	for _, tt := range []struct {
 		from, to         string
 		distribute, span int
-		want             uint32 // requests of the test
+		want             uint32 // expected number of requests of the test
 	}{
 		{"three", "three", 1, 1, 3 * 10 * 2}, {"one", "three", 1, 3, 3 * 10 * 2}, {"three", "one", 3, 1, 3 * 10 * 2}, {"all", "three", 1, 2, 4 * 2 * 10 * 2},
 	} {

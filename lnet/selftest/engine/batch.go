@@ -25,7 +25,7 @@ type test struct {
 	stopOnError bool // a unit stops at its first failure
 	stopping    bool
 	units       []*unit
-	running     int    // units that run
+	running     int    // number of units that run
 	sequence    uint32 // number of the next PING request
 }
 

@@ -16,7 +16,7 @@ type unit struct {
 	failed  int      // number of RPCs that have failed one after the other
 	call    *call    // points to own while an RPC is under way; nil: none is
 	again   deadline // time of the next RPC after one that failed
-	own     call     // memory of all RPCs of the unit
+	own     call     // memory of the RPCs of the unit, of which only one is under way at a time
 }
 
 // call is an RPC of this node as client. It ends when three things have happened, in any order: the

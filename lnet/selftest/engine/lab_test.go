@@ -20,7 +20,7 @@ type lab struct {
 	replies []wire.Message           // replies to the console that the test has not looked at
 	posted  map[uint64]engine.Effect // calls by the match bits of their bulk data
 	callers map[uint64]nid.NID
-	lost    func(from nid.NID, e *engine.Effect) bool // effects that are not carried out
+	lost    func(from nid.NID, e *engine.Effect) bool // reports whether an effect gets lost, that is, is not carried out
 	corrupt bool                                      // bulk data are damaged on their way
 	seen    map[engine.EffectKind]int
 	wakes   map[nid.NID]time.Duration // what the latest step of each node has returned

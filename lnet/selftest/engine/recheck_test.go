@@ -18,7 +18,8 @@ func TestNoLongerAllowed(t *testing.T) {
 	for name, refused := range map[string]nid.NID{"none": {}, "console": id1.Console, "destination": node2.NID, "another": process("10.0.0.99@tcp").NID} {
 		var list nid.NID
 		l := newLab(t, engine.Config{Allow: func(id nid.NID) bool { return id != list }}, node1, node2)
-		l.lost = func(_ nid.NID, e *engine.Effect) bool { return e.Kind == engine.DoCall } // no RPC ends
+		// Requests get lost, so that no RPC ends.
+		l.lost = func(_ nid.NID, e *engine.Effect) bool { return e.Kind == engine.DoCall }
 		l.join(node1, node2)
 		l.addClient(node1, wire.Test{Service: wire.PingService, Loop: -1, Concurrency: 3}, node2)
 		l.batch(node1, wire.RunBatch, 0, 0)
@@ -58,7 +59,8 @@ func TestWaitingNoLongerAllowed(t *testing.T) {
 	spec.Covers(t, "ST-12")
 	allowed := true
 	l := newLab(t, engine.Config{Allow: func(nid.NID) bool { return allowed }}, node1)
-	l.lost = func(_ nid.NID, e *engine.Effect) bool { return e.Kind == engine.DoGet } // the list does not come
+	// The GET of the list gets lost, so that the list does not come.
+	l.lost = func(_ nid.NID, e *engine.Effect) bool { return e.Kind == engine.DoGet }
 	l.join(node1)
 	l.send(node1, 1, &wire.Test{BulkID: 9, Session: id1, Service: wire.PingService, Loop: 1, Concurrency: 1, Client: true, Destinations: 1})
 	l.send(node1, 1, &wire.MakeSession{Session: id2})

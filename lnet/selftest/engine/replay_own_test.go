@@ -44,7 +44,7 @@ func ownRequests(t *testing.T, list []recording.Message, self []nid.NID) (own []
 				ownRequest{sent: sent, body: &wire.Batch{Session: b.Session, Batch: b.Batch, Op: wire.RunBatch}},
 			)
 		case *wire.Ping, *wire.BRW:
-			client.Loop++ // concurrency is 1 in all these recordings
+			client.Loop++ // concurrency is 1 in all these recordings, so each request is one RPC of the client's unit
 		}
 	}
 	return own

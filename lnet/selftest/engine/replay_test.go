@@ -32,9 +32,9 @@ type replay struct {
 	sent  int          // requests that the recorded node has sent
 
 	// What our node has done and the recorded one has not yet: effects by match bits, and their kinds.
-	replies    map[uint64]engine.Effect // DoReply
-	moves      map[uint64]engine.Effect // DoPut, DoGet
-	calls      []engine.Effect          // DoCall, in order
+	replies    map[uint64]engine.Effect // effects DoReply
+	moves      map[uint64]engine.Effect // effects DoPut and DoGet
+	calls      []engine.Effect          // effects DoCall, in order
 	sentCalls  map[uint64]engine.Effect // RPCs of our node that the recorded node has sent, by their numbers and those of their data
 	getting    map[uint64]engine.Effect // effects DoGet whose GET was recorded
 	ownReplies []wire.Message

@@ -217,7 +217,7 @@ func TestInTurn(t *testing.T) {
 	if len(l.replies) != 1 || l.replies[0].Type != wire.TypeTest.Reply() || l.replies[0].Status != wire.OK {
 		t.Fatalf("%+v", l.replies)
 	}
-	l.advance(node1.NID, 64*time.Second) // the second list does not come
+	l.advance(node1.NID, 64*time.Second) // the GET of the second list has no answer, so that the list does not come
 	if len(l.replies) != 2 || l.replies[1].Type != wire.TypeDebug.Reply() {
 		t.Errorf("%+v", l.replies)
 	}

@@ -88,7 +88,7 @@ func (n *Node) begin(q *request, length int, wait time.Duration) *transfer {
 	return t
 }
 
-// moved takes the end of a transfer.
+// moved handles the report that a transfer has ended.
 func (n *Node) moved(in *Input) {
 	if t := n.transfers[in.ID]; t != nil {
 		n.finish(t, in)

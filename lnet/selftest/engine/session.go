@@ -24,11 +24,11 @@ type session struct {
 	maker      nid.ProcessID // the node that has made the session here: its console
 	name       string
 	features   wire.Features
-	references int // MAKE_SESSION requests without their REMOVE_SESSION
+	references int // number of MAKE_SESSION requests minus number of REMOVE_SESSION requests; at 0 the session ends
 	began      time.Duration
 	due        deadline // end of the session, if no request arrives until then
 	batches    []*batch
-	units      int // units of all tests
+	units      int // number of units of all tests
 	tests      int
 	brwErrors  uint32
 	pingErrors uint32

@@ -9,7 +9,7 @@ import (
 
 // brwServer serves BRW requests as far as there is memory for their data.
 type brwServer struct {
-	moving  int             // memory of the data under way
+	moving  int             // bytes of bulk data under way, as memory counts them
 	peers   map[nid.NID]int // the part of moving that each client has; clients with 0 are left out
 	waiting []request       // requests that wait for memory
 }
@@ -43,7 +43,7 @@ func (n *Node) waitsBRW(client nid.NID) bool {
 // no reply, because their clients have given up.
 func (n *Node) nextBRW() {
 	left := n.brw.waiting[:0]
-	full, behind := false, map[nid.NID]bool{} // clients of which an earlier request waits
+	full, behind := false, map[nid.NID]bool{} // the keys of behind are clients of which an earlier request waits
 	for _, q := range n.brw.waiting {
 		switch {
 		case n.cfg.RPCTimeout >= 0 && n.now-q.at >= n.cfg.RPCTimeout:

@@ -74,7 +74,7 @@ const PingMagic uint32 = 0xbabeface
 //	 40   8    seconds
 //	 48   8    nanoseconds
 type Ping struct {
-	Magic       uint32 // PingMagic
+	Magic       uint32 // always PingMagic
 	Sequence    uint32 // number of the request
 	Seconds     int64  // wall clock of the client when it sent the request
 	Nanoseconds int64  // fraction of the second, in nanoseconds; Lustre 2.5 sends microseconds here
@@ -87,7 +87,7 @@ type Ping struct {
 //	 28   4    magic
 //	 32   4    sequence
 type PingReply struct {
-	Magic    uint32 // PingMagic
+	Magic    uint32 // always PingMagic
 	Sequence uint32 // number of the request
 }
 

@@ -58,9 +58,9 @@ type LNetStats struct {
 	Routed        uint32 // messages forwarded
 	Dropped       uint32 // messages dropped
 	SentBytes     uint64 // payloads of PUTs and REPLYs sent, in bytes
-	ReceivedBytes uint64 // payloads of PUTs and REPLYs received
-	RoutedBytes   uint64 // payloads forwarded
-	DroppedBytes  uint64 // payloads dropped
+	ReceivedBytes uint64 // payloads of PUTs and REPLYs received, in bytes
+	RoutedBytes   uint64 // payloads forwarded, in bytes
+	DroppedBytes  uint64 // payloads dropped, in bytes
 }
 
 // Type implements Body.

@@ -18,7 +18,7 @@ type batch struct {
 	servers set
 	added   map[*node]int32 // tests of the batch that a node has, as client and as server
 	doubts  map[*node]*doubt
-	uses    int // tests that are being added
+	uses    int // number of tests that are being added
 }
 
 // Batch describes a batch.
@@ -35,7 +35,7 @@ type Batch struct {
 // TestInfo describes a test of a batch. Its nodes are those of the groups From and To, which
 // cannot change any more.
 type TestInfo struct {
-	Test                // the parameters
+	Test                // the groups and the parameters of the test
 	ClientCounts Counts `json:"client_counts"` // clients of the test, by state
 	ServerCounts Counts `json:"server_counts"` // servers of the test, by state
 }

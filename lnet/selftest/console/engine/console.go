@@ -15,7 +15,7 @@ type Console struct {
 	out       *Output
 	deadlines machine.Deadlines[func()]
 
-	session    *session // nil: none
+	session    *session // the session of the console; nil: there is none
 	stamp      int64    // stamp of the latest session
 	batches    uint64   // number of the latest batch, of all sessions
 	operations []*operation

@@ -11,8 +11,8 @@ import (
 type group struct {
 	set
 	name  string
-	tests int // tests whose clients or servers are this group
-	uses  int // operations that use the group
+	tests int // number of tests whose clients or servers are this group
+	uses  int // number of operations that use the group
 }
 
 // Group describes a group.

@@ -48,7 +48,7 @@ type host struct {
 	fake     func(request *wire.Message) (reply *wire.Message)
 }
 
-// answer is the end of a command.
+// answer is how a command has ended.
 type answer struct {
 	engine.Result
 	err  error

@@ -45,7 +45,7 @@ type replay struct {
 	consoles map[nid.NID]*engine.Console
 	nodes    map[nid.NID]*node.Node
 	requests map[nid.NID][]recorded   // what the recorded consoles have sent, and ours have not yet
-	answer   map[uint64]engine.Effect // answers to commands
+	answer   map[uint64]engine.Effect // the effects DoAnswer, by the numbers of their commands
 	commands uint64
 	compared int
 }

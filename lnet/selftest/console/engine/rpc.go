@@ -33,14 +33,14 @@ type transaction struct {
 	then func() // called when all RPCs have ended
 
 	next int // index of the first node without a request
-	left int // nodes without an answer
+	left int // number of nodes without an answer
 }
 
 // call is an RPC to one node.
 type call struct {
 	id  uint64
 	of  *transaction
-	i   int // index of the node
+	i   int // index of the node in the field nodes of the transaction
 	at  time.Duration
 	due deadline
 }
@@ -151,7 +151,8 @@ func (c *Console) over(r *call, errno syscall.Errno) {
 	t, n := r.of, r.of.nodes[r.i]
 	c.free(r)
 	t.answers[r.i].Latency = c.now - r.at
-	if errno == syscall.EHOSTUNREACH && t.service == wire.MakeSessionService { // the node did not get the request
+	// The node did not get the request, so it cannot have made the session.
+	if errno == syscall.EHOSTUNREACH && t.service == wire.MakeSessionService {
 		n.made = max(n.made-1, n.making)
 	}
 	if errno == syscall.ETIMEDOUT || n.state == Active && errno != syscall.EINTR && errno != syscall.ESHUTDOWN {

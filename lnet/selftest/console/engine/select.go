@@ -14,7 +14,7 @@ import (
 type Target struct {
 	Group   string          // the nodes of a group
 	Batch   string          // the clients of a batch
-	Server  bool            // the servers of Batch instead
+	Server  bool            // the servers of Batch instead of its clients
 	Session bool            // all nodes of the session
 	Nodes   []nid.ProcessID // these nodes, which need not be in the session
 }

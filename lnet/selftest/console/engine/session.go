@@ -17,7 +17,7 @@ type session struct {
 	key      uint32
 	features wire.Features
 	fixed    bool // a node has confirmed the features
-	force    bool // nodes give up sessions of other consoles
+	force    bool // nodes that join give up sessions of other consoles
 	timeout  time.Duration
 	idle     deadline // idle timer: the session ends when it expires
 	ping     deadline // when the console looks for silent nodes next
@@ -25,10 +25,10 @@ type session struct {
 	nodes    []*node // nodes of the session, in the order in which they became known
 	byID     map[nid.ProcessID]*node
 	groups   []*group
-	members  int // members of all groups
-	joined   int // nodes that have joined by themselves
+	members  int // number of members of all groups
+	joined   int // number of nodes that have joined by themselves
 	batches  []*batch
-	tests    int // tests of all batches
+	tests    int // number of tests of all batches
 }
 
 // Session describes the session of a console.
@@ -45,7 +45,7 @@ type Session struct {
 // nodes are asked to leave; otherwise it sends nothing.
 type NewSession struct {
 	Key      uint32        // the key that further commands need, for example the PID of the user's shell
-	Name     string        // 1 to 31 bytes
+	Name     string        // name of the session, 1 to 31 bytes
 	Timeout  time.Duration // the session ends after this time without a command; at least 1 s; 0: 300 s
 	Force    bool          // end an earlier session of this console, and take nodes from other consoles
 	Features wire.Features // features of the session, usually wire.KnownFeatures

@@ -50,7 +50,7 @@ func (r *RemoveNodes) begin(c *Console, o *operation) error {
 type CleanGroup struct {
 	Key    uint32  // key of the session
 	Group  string  // name of the group
-	States []State // the states
+	States []State // nodes in one of these states leave the group
 }
 
 func (l *CleanGroup) begin(c *Console, o *operation) error {
