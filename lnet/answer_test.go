@@ -10,8 +10,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// answer makes an ACK that the NI ni is to send to the process asker, as the answer to a message whose header
-// had the source NID source.
+// answer returns an ACK that is to leave by ni, to the process asker. It answers a message whose header had
+// the source NID source.
 func answer(ni *lnet.NI, asker nid.ProcessID, source nid.NID) *lnet.Message {
 	m := new(lnet.Message)
 	m.Init()

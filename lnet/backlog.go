@@ -16,10 +16,9 @@ const (
 
 var errBacklog = fmt.Errorf("too many messages wait for the discovery of this peer or for a connection to it: %w", syscall.ENOBUFS)
 
-// backlog counts the messages that wait for discovery or for a connection. One peer may have
-// at most as many as there is room left (the dynamic threshold of shared-memory switches), so
-// that there is always room for another peer, however many unreachable peers have reached
-// their limit.
+// backlog counts the messages that wait for discovery or for a connection. The messages of one peer may be at
+// most as many as could still be added (the dynamic threshold of shared-memory switches). So there is always
+// room for another peer, however many unreachable peers have reached that limit.
 type backlog struct {
 	count   atomic.Int64
 	refused atomic.Uint64

@@ -221,8 +221,8 @@ func TestForwardNotResent(t *testing.T) {
 	})
 }
 
-// TestForwardLoop: a message whose next hop is the node from which it came is dropped, even if
-// it came from another NID of that node than the next hop's.
+// TestForwardLoop: a message is dropped if its next hop is the node from which it came. That holds also if
+// the message came from one NID of that node and the next hop is another one.
 func TestForwardLoop(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-3")

@@ -9,10 +9,9 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// Inline is a small message whose header and payload the driver copies when it is posted, so
-// that its memory, and the Inline, are free at once and no [Message] is needed while it is on its way.
-// The upper layer's fields of the record come back with [InlineUpper]. If Pinned is false, Post fills in
-// Header.SrcNID.
+// Inline is a small message whose header and payload the driver copies when it is posted. So its memory, and
+// the Inline, are free at once, and no [Message] is needed while it is on its way. The upper layer's fields
+// of the record come back with [InlineUpper]. If Pinned is false, Post fills in Header.SrcNID.
 type Inline struct {
 	lnd.Inline
 	Answers *NI // as in Message; nil for a message that is no answer
@@ -34,10 +33,10 @@ type InlineUpper interface {
 	Posted(m *Message)
 }
 
-// Post sends a small message like [Node.Send], from the NI that Send would choose. It returns
-// false, and does nothing, if the message would have to wait for anything, there is a choice
-// of paths, or the driver does not copy messages; then the caller calls Send. i.Header is complete
-// but for its source, see i.Pinned; Post fills in the source's PID and i.To.
+// Post sends a small message like [Node.Send], from the NI that Send would choose. Post returns false, and
+// does nothing, if the message would have to wait for anything, if there is a choice of paths, or if the
+// driver does not copy messages. Then the caller calls Send. i.Header is complete but for its source, see
+// i.Pinned; Post fills in the source's PID and i.To.
 func (n *Node) Post(i *Inline, payload lnd.Payload) bool {
 	p := n.posts(i)
 	if p == nil {

@@ -96,8 +96,9 @@ func TestPostJoinsCounted(t *testing.T) {
 	}
 }
 
-// TestPostFailsInPart: a buffer fails after some of its messages have left. Until the last one has ended, the
-// peer is not idle, so that no other peer takes its place in a full table, and its failures count for it.
+// TestPostFailsInPart: a buffer fails after some of its messages have left. Until the last message has ended,
+// the peer is not idle, so that no other peer takes its place in a full table. The failures count for this
+// peer.
 func TestPostFailsInPart(t *testing.T) {
 	spec.Covers(t, "LN-6")
 	node, p := newPoster(t, lnet.Config{MaxPeers: 1}, lnd.Tunables{PeerCredits: 1})

@@ -189,9 +189,9 @@ func (p *peerNI) launch(m *Message) {
 	p.mu.Unlock()
 }
 
-// launchSmall hands the small messages at the head of the queue to the driver, as inline ones, and
-// returns the message after them if it has its credits. The caller holds p.mu, which launchSmall
-// releases while it calls the driver.
+// launchSmall hands the small messages at the head of the queue to the driver, as inline ones, and returns
+// the message that follows them in the queue, if that message has its credits. The caller holds p.mu, which
+// launchSmall releases while it calls the driver.
 func (p *peerNI) launchSmall() *Message {
 	for {
 		flush, undo, taken := p.postQueued()

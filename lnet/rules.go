@@ -10,8 +10,8 @@ import (
 type Rules interface {
 	// Local is the priority of an NI of this node, and of its net.
 	Local(id nid.NID) (ni, net path.Priority)
-	// Remote is the priority of an NI of another node, the priority of that node's net with the NI,
-	// and the preferences of the NI, nil for none.
+	// Remote returns the priority of an NI of another node, the priority of the net of that NI at its node,
+	// and the preferences for messages to the NI, nil for none.
 	Remote(id nid.NID) (ni, net path.Priority, prefers *path.Preference)
 }
 
@@ -33,9 +33,9 @@ func (n *Node) SetRules(r Rules) {
 	n.ruleLocals(n.view.Load().Nets)
 }
 
-// target returns the state of the destination of a message, or nil. For a NID behind gateways
-// that is not known yet the state has what the rules say, so that the first message to it
-// already takes the gateway that they prefer.
+// target returns the state of the destination of a message, or nil. If the NID is behind gateways and not
+// known yet, target makes a state from the rules, so that the first message to the NID already takes the
+// gateway that they prefer.
 func (n *Node) target(id nid.NID) *path.Remote {
 	t := &n.peers
 	t.mu.RLock()

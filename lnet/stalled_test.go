@@ -84,8 +84,9 @@ func TestDiallingTakesNoCredits(t *testing.T) {
 	}
 }
 
-// TestBacklogIsBounded: a message that has to wait for a connection is refused if 65536 messages
-// wait for its peer, or if as many wait for its peer as there is still room for in the backlog.
+// TestBacklogIsBounded: a message has to wait for a connection, and is refused. The reason is either that
+// 65536 messages wait for its peer, or that as many messages wait for its peer as could still be added to the
+// backlog.
 func TestBacklogIsBounded(t *testing.T) {
 	effort.OneGoroutine(t)
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})

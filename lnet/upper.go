@@ -5,13 +5,12 @@ import "ulnet/lnd"
 // Upper is the layer above lnet, in practice a portals.Table. lnet calls it
 // without locks, in the goroutine of the driver or of the sender.
 type Upper interface {
-	// Arrive decides about a message for this node whose header is in d. It
-	// sets d.Sink and d.Owner and returns Accept, or keeps d and returns
-	// Hold, or returns a drop reason, with which lnet discards the payload
-	// and forgets the message. If d.Data is not nil it may copy the payload, call NI.Received,
-	// and return Taken: then Delivered is not called. It may delay the handling of an ACK of a
-	// batch until Arrive is called for another message, or EndBatch is called; then it calls
-	// NI.CountAcks instead of NI.Received.
+	// Arrive decides about a message for this node whose header is in d. Arrive has three results: it sets
+	// d.Sink and d.Owner and returns Accept; or it keeps d and returns Hold; or it returns a drop reason, and
+	// lnet discards the payload and forgets the message. If d.Data is not nil it may copy the payload, call
+	// NI.Received, and return Taken: then Delivered is not called. It may delay the handling of an ACK of a
+	// batch until Arrive is called for another message, or EndBatch is called; then it calls NI.CountAcks
+	// instead of NI.Received.
 	Arrive(ni *NI, d *lnd.Delivery) (lnd.Answer, DropReason)
 	// Again reports whether the upper layer takes n messages that are equal to the latest one of a batch,
 	// which Arrive has taken.

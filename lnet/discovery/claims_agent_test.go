@@ -96,8 +96,8 @@ func TestStolenName(t *testing.T) {
 	}
 }
 
-// TestRailsConnectedBefore: if messages have come from both rails of a node before it is
-// discovered, it is one node by its primary NID as soon as it is discovered.
+// TestRailsConnectedBefore: messages have come from both rails of a node before it is discovered. As soon as
+// it is discovered, both rails belong to one node, which has its primary NID.
 func TestRailsConnectedBefore(t *testing.T) {
 	w := newCable(t)
 	a, b := w.node(discovery.Config{}, nidA), w.node(discovery.Config{Off: true}, nidB, nidB2)

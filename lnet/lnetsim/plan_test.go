@@ -24,10 +24,10 @@ type plan struct {
 	later []func()
 }
 
-// drawPlan draws nodes with up to three rails, up to three nets with up to three routers
-// between them, traffic, and faults of rails, gateways and nodes, all of which end ten
-// seconds after the start. After that every operation must end, all credits and MDs must be
-// returned, and every node must reach every other one again, see rounds.
+// drawPlan draws a plan: nodes with up to three rails, up to three nets with up to three routers between
+// them, traffic, and faults of rails, gateways and nodes. All faults end ten seconds after the start. After
+// that every operation must end, all credits and MDs must be returned, and every node must reach every other
+// one again, see rounds.
 func drawPlan(seed uint64) string {
 	p := &plan{Plan: kit.NewPlan(seed, 26), until: 10 * time.Second, asleep: make(map[int][]span)}
 	p.nodes, p.rails, p.nets = 4+p.IntN(7), 1+p.IntN(maxRails), 1

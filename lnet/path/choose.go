@@ -162,10 +162,10 @@ func (t *Table) overRails(q *Query, peer *Peer) (Choice, error) {
 	return c, err
 }
 
-// asWell reports whether a ping is to go to exactly the NID to which it is addressed, so that the answer
-// shows whether that NI of the peer (the parameter to) is well. It returns true if no other path is
-// healthier: to must be at least as healthy as r, the best NI of the peer, and the best local NI on the net
-// of to at least as healthy as l.
+// asWell reports whether a ping is to go to exactly the NID to which it is addressed, whose NI is the
+// parameter to. The answer then shows whether that NI is well. The result is true if no other path is
+// healthier: the NI must be at least as healthy as r, which is the best NI of the peer. And the best local NI
+// on the NI's net must be at least as healthy as l.
 func (t *Table) asWell(to *Remote, l *Local, r *Remote) bool {
 	n := t.net(keyOf(to.NID))
 	return n != nil && to.harm.Load() <= r.harm.Load() && bestLocal(n).harm.Load() <= l.harm.Load()

@@ -8,8 +8,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestSameWay: an answer goes by the router that brought the request, as long as that is still
-// a gateway, even if it is a gateway to another net, or is down.
+// TestSameWay: an answer goes by the router that brought the request, as long as that router is still a
+// gateway. It does so even if the router is a gateway to another net only, or is down.
 func TestSameWay(t *testing.T) {
 	spec.Covers(t, "SP-13")
 	w := newWorld(t, here0, here1)

@@ -146,10 +146,9 @@ func (p *parser) gateways(w networks.Word) (by []Route) {
 	return by
 }
 
-// Apply adds routes that [Parse] returned to the table of a node with these NIDs. Like
-// kernels at their start it skips a route that is there already, one by a gateway that this
-// node does not reach, and one by this node itself. A route by this node itself makes the
-// node a router. After another error no route is added.
+// Apply adds routes that [Parse] returned to the table of a node with these NIDs. Like kernels at their start
+// it skips routes that are there already, routes by a gateway that this node does not reach, and routes by
+// this node itself. A route of the last kind makes the node a router. After another error no route is added.
 func (t *Table) Apply(list []Route, own []nid.NID, random *rand.Rand) (a Applied, err error) {
 	b := t.Batch(own, random)
 	for _, r := range list {

@@ -26,9 +26,10 @@ func (l *Ledger) advance(n *Neighbour) {
 	}
 }
 
-// scan gives buffers of a class to the neighbours that wait for one, in turn. It looks at as many of them
-// as tries says. If all of these have to wait, it looks at as many again, beginning where the last such scan has
-// ended, because messages to other next hops may follow many messages to one next hop that has its full share.
+// scan gives buffers of a class to the neighbours that wait for one, in turn. It looks at as many of them as
+// tries says. If all of these have to wait, it looks at as many others, beginning where the last such scan
+// has ended: behind many messages to one next hop that has its full share there may be messages to other next
+// hops.
 func (l *Ledger) scan(class bufferClass, tries int) {
 	last := l.look(nil, class, tries)
 	if last == nil {

@@ -8,8 +8,8 @@ import (
 	"ulnet/lnet/selftest/wire"
 )
 
-// TestSource: data to send have the pattern of their check, and all RPCs share their memory, with
-// a capacity that keeps an append from changing what is behind it.
+// TestSource: data to send have the pattern of their check, and all RPCs share the memory of these data. The
+// capacity of each slice ends with its data, so that an append cannot change what follows them in the memory.
 func TestSource(t *testing.T) {
 	m := newBulkMemory()
 	for _, check := range []wire.Check{wire.CheckNone, wire.CheckSimple, wire.CheckFull} {

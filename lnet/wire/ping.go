@@ -24,8 +24,8 @@ const (
 	largeEntryHead = 12 // status and the first 8 bytes of the NID
 )
 
-// MinPingEntries is the minimum number of entries, 0@lo included, for which a node's buffer for a
-// ping info has room before the node knows how many NIs the peer has (LNET_INTERFACES_MIN).
+// MinPingEntries is a number of entries, 0@lo included. A node that does not know how many NIs a peer has
+// takes a buffer for so many, at least (LNET_INTERFACES_MIN).
 const MinPingEntries = 16
 
 // maxPingNIs is the largest number of NIs that a ping info may list.

@@ -247,8 +247,8 @@ func TestAdversary(t *testing.T) {
 	}
 }
 
-// converged checks that the machine knows each honest node under all those of its NIDs that can be
-// pinged or that were discovered, and lists these in the order in which the node has them.
+// converged checks that the machine knows each honest node under all those of its NIDs that can be pinged or
+// that were discovered. The machine must list them in the order in which the node has them.
 func (w *world) converged(seed uint64) {
 	w.t.Helper()
 	for _, h := range w.hosts {

@@ -78,9 +78,9 @@ func TestProbeAnswers(t *testing.T) {
 	}
 }
 
-// TestRailsMetBefore: a node was known as two nodes, because both of its NIDs were connected
-// before the first ping. It becomes one node when one of the two NIDs has answered a ping, and the
-// other one has confirmed in its answer to a probe that both belong together.
+// TestRailsMetBefore: both NIDs of a node were connected before the first ping, so that the machine knows two
+// nodes. It takes them for one node when one NID has answered a ping, and the other NID has confirmed, in its
+// answer to a probe, that both belong together.
 func TestRailsMetBefore(t *testing.T) {
 	b := newBench(t, Limits{})
 	ours := b.m.self.NIDs

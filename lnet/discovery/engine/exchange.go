@@ -91,9 +91,10 @@ func (m *Machine) end(p *peer, ended uint64, out *Output) {
 	m.changed(p)
 }
 
-// lose notes that a try has failed, and reports whether the exchange goes on with another try, which may have gone
-// to another NID of the peer, or over a newer connection. If the peer has one NID only, the exchange ends when the
-// latest try fails, or when LNet gives up the first one because no answer came in time.
+// lose notes that a try has failed, and reports whether the exchange goes on. It goes on if another try is
+// open, which may have gone to another NID of the peer or over a newer connection. If the peer has one NID
+// only, the exchange ends when the latest try fails, or when LNet gives up the first one because no answer
+// came in time.
 func (m *Machine) lose(x *exchange, id uint64, err error) bool {
 	only := len(x.peer.nis) == 1
 	if x.first.id == 0 || only && (x.latest.id == id || err == syscall.ETIMEDOUT) {
@@ -233,8 +234,8 @@ func (m *Machine) hasten(now time.Duration, p *peer) {
 	}
 }
 
-// nextNID returns the NID of p to which a repetition goes: in the order of p's list, the next NID after the one that
-// the last message went to, without NIDs that this node does not reach or that p reports as down.
+// nextNID returns the NID of p to which a repetition goes: the one that follows, in p's list, the NID to
+// which the last message went. NIDs that this node does not reach, or that p reports as down, are skipped.
 func (m *Machine) nextNID(p *peer) nid.NID {
 	for i := range p.rails {
 		r := &p.rails[(p.tried+1+i)%len(p.rails)]

@@ -142,8 +142,8 @@ func (m *Machine) push(now time.Duration, p *peer, out *Output) {
 }
 
 // pushBy returns the path of a push. It is the path on which the peer's last REPLY or push came, and that
-// path is used only once. If there is no such path, or if the peer says that its NID on it is down,
-// LNet chooses the path to the primary NID, or to another one if the push is a repetition.
+// path is used only once. If there is no such path, or if the peer says that its NID on it is down, LNet
+// chooses the path. The push then goes to the primary NID or, if it is a repetition, to another NID.
 func (m *Machine) pushBy(p *peer) (from, to nid.NID) {
 	from, to = p.from, p.to
 	if m.peers.of(to) != p || p.rail(to).Status == wire.StatusDown { // to is zero, another peer's by now, or down

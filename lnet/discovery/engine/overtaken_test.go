@@ -77,8 +77,8 @@ func TestOvertakenReply(t *testing.T) {
 	}
 }
 
-// TestOvertakenReplyBesideProbe: a REPLY that is older than a push changes nothing, even if another
-// peer has claimed the NID since, so that the NID was probed after the push.
+// TestOvertakenReplyBesideProbe: a REPLY is older than a push, and another peer has claimed the NID after the
+// push, so that the NID was probed as well. The REPLY changes nothing all the same.
 func TestOvertakenReplyBesideProbe(t *testing.T) {
 	spec.Covers(t, "PD-26")
 	b, at := farBench(t)

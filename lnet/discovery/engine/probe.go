@@ -47,10 +47,10 @@ func (m *Machine) reaches(id nid.NID) bool {
 	return m.isNear(id) || slices.Contains(m.beyond, id.Net())
 }
 
-// mayProbe reports whether a claim of p can be probed. A claim of a NID beyond gateways cannot,
-// if p is a gateway, or says that it routes: the probe might go through that gateway, and
-// kernels treat a message to their own NID on another net as a protocol error, and close the
-// connection with all messages that are under way on it.
+// mayProbe reports whether a claim of p can be probed. A claim of a NID beyond gateways cannot, if p is a
+// gateway, or says that it routes: the probe might go through that gateway. Kernels treat a message to their
+// own NID on another net as a protocol error: they close the connection, and all messages that are under way
+// on it are lost.
 func (m *Machine) mayProbe(p *peer, id nid.NID) bool {
 	return m.isNear(id) || m.reaches(id) && !m.isGateway(p) && !m.claimsGateway(p)
 }

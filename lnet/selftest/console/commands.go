@@ -47,9 +47,9 @@ func (c *Console) AddNodes(ctx context.Context, key uint32, name string, ids []n
 	return r.Answers, err
 }
 
-// DeleteGroup deletes a group. It asks those of its nodes that may have the session, and are in no
-// other group and no batch, to leave the session, and returns their answers. Errors: ESRCH, EACCES,
-// ENOENT, EBUSY.
+// DeleteGroup deletes a group. Some of its nodes are asked to leave the session: those that may have it, and
+// are in no other group and no batch. DeleteGroup returns their answers. Errors: ESRCH, EACCES, ENOENT,
+// EBUSY.
 func (c *Console) DeleteGroup(ctx context.Context, key uint32, name string) ([]Answer, error) {
 	r, err := c.run(ctx, &engine.DeleteGroup{Key: key, Group: name})
 	return r.Answers, err

@@ -13,8 +13,8 @@ import (
 
 const key = 100
 
-// TestSession: the nodes of a group, of which one is the console's own, join the session, tell
-// of it when they are asked, and leave it at its end.
+// TestSession: the nodes of a group, of which one is the console's own node, join the session. They report it
+// when they are asked, and leave it at its end.
 func TestSession(t *testing.T) {
 	spec.Covers(t, "ST-23", "ST-24")
 	l := newLab(t, 3, 1, selftest.Config{})

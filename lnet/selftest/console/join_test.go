@@ -45,9 +45,9 @@ func (l *lab) join(host int, id uint64, request wire.Join) (reply wire.Message, 
 	return reply, ok
 }
 
-// TestJoin: a node joins the session of a console by the test node of its host, and is refused
-// while the console has no session, and when it is closed. The other requests of the console
-// service go on.
+// TestJoin: a node joins the session of a console, which gets the request from the test node of its host. The
+// node is refused while the console has no session, and after the console was closed. The other requests of
+// the console's service are still answered.
 func TestJoin(t *testing.T) {
 	spec.Covers(t, "ST-31")
 	l := newLab(t, 2, 1, selftest.Config{})

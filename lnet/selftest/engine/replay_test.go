@@ -113,8 +113,8 @@ func roles() (list []role) {
 	)
 }
 
-// TestReplay: in the place of each node of each recording, as test client, test server and member
-// of a session, our node sends the bytes of the recorded kernel node, but for what
+// TestReplay: our node takes the place of each node of each recording, as test client, test server and member
+// of a session. It must send the bytes that the recorded kernel node sent, but for the differences that
 // package recording allows.
 func TestReplay(t *testing.T) {
 	spec.Covers(t, "ST-20")

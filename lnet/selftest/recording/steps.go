@@ -27,10 +27,10 @@ type Step struct {
 // process returns the process of a node of LNet.
 func process(id nid.NID) nid.ProcessID { return nid.ProcessID{NID: id, PID: nid.LustrePID} }
 
-// Steps returns the commands of the console that has the first of some NIDs, for recordings of
-// consoles whose tests have the console's node alone as client, one unit, and one server.
-// Kernels number batches over all sessions, so the commands begin with sessions without nodes, which use
-// up the numbers of earlier batches.
+// Steps returns the commands of the console that has the first of some NIDs. It is for recordings in which
+// the tests of the console have one client, which is the console's own node, with one unit, and one server.
+// Kernels number batches over all sessions. So the commands begin with sessions without nodes, which use up
+// the numbers of earlier batches.
 func Steps(t testing.TB, list []Message, self []nid.NID) []Step {
 	t.Helper()
 	s := script{self: self, due: 1}
