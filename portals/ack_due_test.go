@@ -182,7 +182,7 @@ func TestAcksOfRemovedNI(t *testing.T) {
 		removed := make(chan error, 1)
 		go func() { removed <- table.Node().RemoveNI(context.Background(), table.Node().NIs()[0]) }()
 		synctest.Wait()
-		b := newBatch(t, net) // this batch begins while the NI is being removed
+		b := newBatch(t, net) // a batch that begins while the NI is being removed
 		b.put(lnd.Taken, wanting(9))
 		net.finalize(hold, nil)
 		synctest.Wait()

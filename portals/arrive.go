@@ -142,7 +142,7 @@ func (o *operation) accept(d *lnd.Delivery, md *md, offset, mlength int) {
 		put := d.Header.Put()
 		o.event.Portal, o.event.MatchBits, o.event.HdrData = int(put.Portal), put.MatchBits, put.HdrData
 		o.ack = !put.AckMD.IsNone() && !ackDisabled
-		o.Header.Body, o.Header.PayloadLength, o.asked = d.Header.Body, o.event.MLength, o.event.Source // kept for the ACK
+		o.Header.Body, o.Header.PayloadLength, o.asked = d.Header.Body, o.event.MLength, o.event.Source // for the ACK, see afterEvent
 		d.Sink = lnd.Payload{Segments: o.event.Segments, Offset: offset, Length: mlength}
 	}
 	d.Owner = o

@@ -23,7 +23,7 @@ type asked struct {
 
 	acks, replies bool // whether a tracked ACK, or a tracked REPLY, is awaited; answers to calls do not count here
 
-	hop nid.NID // the NID that the latest message without a call went to, if LNet chose its path
+	hop nid.NID // the NID to which the latest message without a call was sent, if LNet chose the message's path
 
 	calls   *call // operations with a call, whose answers name the call; all does not count these
 	tracked int   // number of calls whose answers are tracked

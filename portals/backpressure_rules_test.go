@@ -131,7 +131,7 @@ func TestBackPressureReleased(t *testing.T) {
 			arrive()
 			synctest.Wait()
 		}
-		net.onRecv = arrive // the connection brings its next message
+		net.onRecv = arrive // when a payload has been read, the connection brings its next message
 		close(gates[0])
 		synctest.Wait()
 		if most := 2*portals.MaxPending + 4; sent > most || net.holding() != 1 {

@@ -22,7 +22,7 @@ type call struct {
 	offset     int                // offset in the MD of the part used, in bytes
 	length     int                // length of the part used, in bytes
 	ptr        any                // value of PutRequest.OpPtr
-	hop        nid.NID            // the NID that the message went to, if LNet chose its path
+	hop        nid.NID            // the NID to which the message was sent, if LNet chose its path
 	tracked    bool               // the answer is tracked, as the MD demands
 	sample     sample             // whether and since when the operation is timed
 	onlyTimed  bool               // the operation has a call only to be timed

@@ -222,7 +222,7 @@ func TestNIDsOfOnePeer(t *testing.T) {
 	third := nid.ProcessID{NID: nid.MustParse("10.0.0.44@tcp"), PID: there.PID}
 	for name, c := range map[string]struct {
 		entries []portals.Match
-		want    []any // UserPtr of the events: the indexes of the entries that take the messages, in order
+		want    []any // the UserPtr of each event in order: the index of the entry that must take the message
 	}{
 		"unique, primary":            {[]portals.Match{{ID: primary}}, []any{0}},
 		"unique, source":             {[]portals.Match{{ID: there}}, []any{0}},

@@ -18,9 +18,9 @@ type intake struct {
 	usual Event // what the events of messages for md have in common
 
 	acks *operation // run of equal ACKs that have come; nil: none
-	due  acksDue    // ACKs of earlier PUTs of the batch that are not posted yet
+	due  acksDue    // ACKs that earlier PUTs of the batch asked for and that are not posted yet
 
-	md      *md // the MD that took the latest message; nil: none that may take the next one
+	md      *md // the MD that took the latest message; nil: the next message must be matched
 	handle  MDHandle
 	portal  *portal
 	changes uint64 // value of portal.changes when md was found

@@ -30,7 +30,7 @@ func TestLatencyOfPatterns(t *testing.T) {
 	memory := []lnd.Segment{make([]byte, 8)}
 	for name, c := range map[string]struct {
 		period int
-		once   bool // an MD ends after one operation
+		once   bool // each operation has an MD of its own, which ends with it
 	}{
 		"types of one MD": {2, false}, "types in one slot": {2, true}, "16 targets": {16, false},
 	} {

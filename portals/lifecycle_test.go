@@ -23,7 +23,7 @@ type cycle struct {
 	clock *fakeClock
 	md    portals.MDHandle
 	me    portals.MEHandle
-	d     *lnd.Delivery // the message that arrives in the test
+	d     *lnd.Delivery // the message that arrives in this test
 	log   []string
 }
 

@@ -42,8 +42,8 @@ type outcome uint8
 const (
 	noMatch  outcome = iota
 	matched          // the md is returned locked, with the operation begun
-	tooLong          // the first ME that fits has too little room: the message is dropped
-	mismatch         // this ME does not fit: the next one is tried
+	tooLong          // the first ME that matches has too little room: the message is dropped
+	mismatch         // this ME does not match: the next one is tried
 	busy             // the handler of the MD is too far behind: the message is held
 )
 
@@ -126,7 +126,7 @@ func (t *Table) try(p *portal, e *me, r *request) (d *md, offset, mlength int, o
 func (d *md) room(length, remote uint32) (offset, mlength int, fits bool) {
 	offset = d.offset
 	if d.options&ManageRemote != 0 {
-		offset = int(min(uint64(remote), uint64(d.length))) // beyond the end there is no room
+		offset = int(min(uint64(remote), uint64(d.length))) // an offset beyond the MD's end counts as the end, where there is no room
 	}
 	free := min(d.length-offset, wire.MaxPayload)
 	if d.options&HasMaxSize != 0 {

@@ -94,7 +94,7 @@ type modelRun struct {
 	batch      *lnd.Delivery                   // the Delivery of a batch; nil: none is coming in
 	arrivals   int
 	acks       int  // largest number of equal ACKs of a batch that the table posts together
-	sweeping   bool // the events of this step may come in any order
+	sweeping   bool // the events of this step, a sweep over all MDs, may come in any order
 }
 
 // The peers: beside is another NID of the node whose primary NID is there.

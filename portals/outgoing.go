@@ -6,7 +6,7 @@ import "ulnet/lnet/nid"
 // outbox.
 type Outgoing[Note any] struct {
 	Data     []byte // memory of the message, empty at first: append to it
-	Payload  []byte // the caller's; it must not change before Done is called
+	Payload  []byte // memory of the caller, sent after Data; it must not change before Done is called
 	Trailer  []byte // further memory of the message, sent last
 	Note     Note   // value that OutboxConfig.Done is given
 	Priority bool   // whether the message overtakes queued messages

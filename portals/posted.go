@@ -103,7 +103,7 @@ func (t *Table) left(d *md, list []lnd.Record, to nid.NID) {
 	}
 	d.handling = true
 	d.mu.Unlock()
-	o := t.newOperation() // holds the events, one after another
+	o := t.newOperation() // one operation, which holds the events one after another
 	usual := t.sendEvent(d, to)
 	last := len(list) - 1
 	for n := range list {

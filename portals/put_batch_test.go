@@ -47,7 +47,7 @@ func TestPutBatch(t *testing.T) {
 	if err := table.PutBatch(r); err != nil {
 		t.Fatal(err)
 	}
-	clear(r.Puts) // after PutBatch, r.Puts is the caller's again
+	clear(r.Puts) // after PutBatch the caller may change r.Puts
 	for i, to := range []nid.ProcessID{there, stranger, there} {
 		m := net.next()
 		put := m.Header.Put()

@@ -28,7 +28,7 @@ const incarnation = 7
 // network is a driver without a network: messages that are sent wait in it, and the test
 // makes messages arrive.
 type network struct {
-	id     nid.NID // NID of the NI; zero: the variable here
+	id     nid.NID // NID of the NI; zero: that of the variable here
 	up     lnd.Upcalls
 	fails  error       // error that Startup returns
 	onSend func()      // called at each Send; nil: no call

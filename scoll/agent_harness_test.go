@@ -130,7 +130,7 @@ func (k *stack) service() scoll.Service {
 			if r.Repeated() {
 				k.repeated++
 			}
-			delete(got, r) // remove what an earlier attempt has left
+			delete(got, r) // remove the children's answers of an earlier attempt
 			if k.refuses--; k.refuses >= 0 {
 				return scoll.EBUSY
 			}

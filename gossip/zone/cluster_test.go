@@ -25,10 +25,10 @@ type cluster struct {
 	change func(i int, c *zone.Config)
 	number func(h *simlnd.Host) uint64 // returns the number of an incarnation; nil: the host's number
 	lean   bool                        // listeners remember only the number of members
-	sizes  []int                       // numbers of members, one for each listener
+	sizes  []int                       // for each listener: number of members according to its events
 	agents []*zone.Agent
 	tables []*portals.Table
-	views  []map[zone.ID]zone.Version // members according to the events, one for each listener
+	views  []map[zone.ID]zone.Version // for each listener: the members according to its events
 	events [][]zone.Event
 	at     [][]time.Duration
 }

@@ -45,7 +45,8 @@ type Config struct {
 	Heartbeat time.Duration
 	// Timeout is how long a neighbour may be silent. Default 3.5 heartbeats.
 	Timeout time.Duration
-	// Retry is how soon discovery tries again at first. Default 200 ms.
+	// Retry is the time after which discovery first sends a request again; the later times are longer and
+	// longer. Default 200 ms.
 	Retry time.Duration
 	// MaxMembers bounds the number of members in the view. Default 16384.
 	MaxMembers int

@@ -14,7 +14,7 @@ import (
 type links struct {
 	node *Node
 
-	mu      sync.Mutex // serializes what NIs are told; taken before the locks of lnet
+	mu      sync.Mutex // held while NIs are told of changes, so that they are told in order; taken before the locks of lnet
 	watcher *linkwatch.Watcher
 	failed  bool // no watcher could be made
 	closed  bool

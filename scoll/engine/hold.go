@@ -99,7 +99,7 @@ func (m *Machine) heardOfHolding(in *Input) {
 	}
 	c := &r.children[i]
 	if c.state != waiting || w.Number <= c.word || c.words >= 2*c.Size || r.header.Hold == 0 {
-		m.stats.Late++ // more would be wrong: each node below sends at most one Hold and one release
+		m.stats.Late++ // an old Hold, or one too many: each node below sends at most two, when it begins to hold and when it ends
 		return
 	}
 	c.words++
@@ -168,7 +168,7 @@ func (m *Machine) limitFromNow(r *request) time.Duration {
 	}
 	from := m.now
 	if h.Hold == 0 && r.waited {
-		from = r.came // the parent's timeout counts from this instant
+		from = r.came // a parent that does not know Hold counts its timeout from when it sent the request
 	}
 	return max(from+answerTimeout(h, levels), m.now+1)
 }

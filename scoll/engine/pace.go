@@ -61,7 +61,7 @@ func (g *group) isOpen() bool { return g.hasRoom() && len(g.busy) < g.pace.most(
 func (m *Machine) queue(r *request) {
 	g := r.group
 	if r.header.Flags&wire.FlagLast != 0 && g.key.id.Creator.IsValid() {
-		g.last = true // no broadcast follows this one
+		g.last = true // the group ends with this broadcast: no other one may follow
 	}
 	if len(g.waiting) > 0 || !g.isOpen() {
 		m.stats.Waited++
@@ -128,7 +128,7 @@ func (m *Machine) cancel(r *request, s wire.Status) {
 	if i := slices.Index(g.waiting, r); i >= 0 {
 		g.waiting = slices.Delete(g.waiting, i, i+1)
 	}
-	r.phase, r.incoming, r.unsent = running, returned, s // this node does not run the broadcast either
+	r.phase, r.incoming, r.unsent = running, returned, s // returned: the root does not run the broadcast either
 	for i := range r.children {
 		m.fail(r, i, s)
 	}

@@ -128,8 +128,8 @@ type child struct {
 	state  childState
 	tries  uint8
 	listed bool   // the request was sent again with the list of members
-	ended  bool   // since then the child has said that it does not know the group
-	last   int8   // number of the last part of its reply, or -1
+	ended  bool   // after that the child has said again that it does not know the group
+	last   int8   // number of the last part of the child's reply, or -1
 	parts  uint64 // bit set of the parts that have arrived
 	held   bool   // the child, or a node below it, holds the request
 	word   uint64 // number of the latest Hold of the child that was processed

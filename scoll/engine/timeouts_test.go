@@ -139,7 +139,7 @@ func TestSendFails(t *testing.T) {
 		h.want("reply")
 		h.step(Input{Kind: InSent, Child: Upward, Status: wire.EIO})
 	}
-	h.want("out") // nothing goes to the parent, which finds out by its own timeout (SC-138)
+	h.want("out") // ReplyOut follows without a further message: the parent learns of the loss by its own timeout (SC-138)
 	if s := h.m.Stats(); s.Unsent != 2 || s.Retries != 4 {
 		t.Errorf("%+v", s)
 	}

@@ -26,7 +26,7 @@ const (
 // Broadcast is one broadcast of a run.
 type Broadcast struct {
 	Number  uint32        // number of the broadcast, from 1
-	Root    sim.NodeID    // the node that sent it
+	Root    sim.NodeID    // the node that sent the broadcast
 	Group   string        // name of the group in the scenario
 	Outcome Outcome       // state of the broadcast
 	Status  scoll.Status  // with NotSent: the reason

@@ -19,8 +19,8 @@ import (
 type failure struct {
 	status  scoll.Status // anyStatus: every status
 	itself  bool         // the node itself may be missing
-	subtree bool         // all below it may be missing
-	must    bool         // these have to be missing
+	subtree bool         // all nodes below the node may be missing
+	must    bool         // the nodes that may be missing have to be missing
 }
 
 // anyStatus is the status of failures that can have any.

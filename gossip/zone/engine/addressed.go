@@ -118,7 +118,7 @@ func (s *Addressed) old(in *AddressedInput) bool {
 	if len(s.told) >= maxTold {
 		clear(s.told)
 	}
-	s.told[in.About] = s.step - 1 // messages of this step are sent after the failure
+	s.told[in.About] = s.step - 1 // if a message of this very step fails too, that is another failure
 	return false
 }
 

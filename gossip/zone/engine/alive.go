@@ -80,10 +80,10 @@ func (m *Machine) enter(p wire.Ref, e entry, v wire.Version) {
 	}
 	if e.state == inHistory {
 		delete(m.history.of, p)
-		m.attributes.want(m, p) // the node's attributes were dropped when it left the view (MS-A18)
+		m.attributes.want(m, p) // ask for the node's attributes, which were dropped when it left the view (MS-A18)
 	}
 	m.view.set(p, entry{inc: v.Inc, minor: v.Minor, state: inView})
-	if m.delta.alive(m, p); e.state == inHistory { // returns are known as soon as removals (MS-105)
+	if m.delta.alive(m, p); e.state == inHistory { // news of a return leaves as early as news of a removal (MS-105)
 		m.delta.hasten(m)
 	}
 	m.joins(p, v)

@@ -53,7 +53,7 @@ func TestAttributes(t *testing.T) {
 			changes++
 		}
 	}
-	for i := range 5 { // MS-85: five keys in one event
+	for i := range 5 { // MS-85: all five writes must reach a node in one event
 		w.nodes[9].set(fmt.Sprint("k", i), fmt.Sprint("v", i))
 	}
 	took := w.until(3*time.Second, w.replicated)

@@ -19,7 +19,7 @@ const delegateKey = "zone.delegate"
 // incarnation. Each activation has a number: of two active delegates, the one with the higher
 // number takes precedence.
 type delegation struct {
-	claims  []claim // claims to be a delegate, made by other members
+	claims  []claim // activations that other members have published, see claim
 	stale   bool    // the view or the claims have changed
 	quiet   time.Duration
 	own     uint64 // number of this node's activation; 0: it is not active
@@ -29,11 +29,11 @@ type delegation struct {
 
 	search
 	registration uint64
-	marks        []mark        // of each other member: whether it reaches a supervisor
-	mark         string        // this node's own mark, as the attribute has it
-	told         string        // the list of supervisors, as this node published it
+	marks        []mark        // what other members have published of their supervisors, see mark
+	mark         string        // the value that this node last wrote to the attribute supervisorKey
+	told         string        // the value that this node last wrote to the attribute supervisorsKey
 	due          time.Duration // when the next message to the supervisor is sent; Never without a supervisor
-	changes      time.Duration // when changes of the zone may be reported again
+	changes      time.Duration // time before which changes of the zone are not reported again
 	whole        bool          // the supervisor has asked for all members of the zone
 	joined, left []wire.Named  // changes that have not been reported to the supervisor yet
 	untold       bool          // some change has not been reported to the supervisor yet
@@ -136,7 +136,7 @@ func (d *delegation) elect(m *Machine) {
 		}
 	}
 	switch {
-	case d.own > 0 && active != m.self: // after a partition there can be two active delegates
+	case d.own > 0 && active != m.self: // after a partition there can be two active delegates: the one with the lower number resigns
 		d.own = 0
 		d.publish(m)
 	case !d.serving && m.now < d.quiet:

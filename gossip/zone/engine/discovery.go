@@ -89,7 +89,8 @@ func (m *Machine) discover() {
 func (m *Machine) target() wire.Ref {
 	var missing []wire.Ref
 	for _, p := range m.bootstrap {
-		if e := m.view.at(p); e.state == unknown || e.state == inHistory && e.orderly { // other nodes are in the view, or in H and added below
+		// not in the view; the loop below adds nodes of the history that did not say goodbye.
+		if e := m.view.at(p); e.state == unknown || e.state == inHistory && e.orderly {
 			missing = append(missing, p)
 		}
 	}

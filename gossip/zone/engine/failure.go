@@ -42,7 +42,7 @@ func (m *Machine) probe(l *link, patience time.Duration) {
 func (m *Machine) failed(p wire.Ref, local bool) {
 	l := m.links.get(p)
 	switch {
-	case local: // no reason to suspect a node that was ever heard (MS-A1); see maxTries for others
+	case local: // a fault of this host is no reason to suspect a node that was ever heard (MS-A1); for others see maxTries
 		m.stats.LocalErrors++
 		if l != nil {
 			l.local = true
@@ -90,10 +90,12 @@ func (m *Machine) lost(l *link) {
 		m.excuse(l)
 	case l.state == connecting && l.mine&wire.Successor == 0 && !m.blind.muted:
 		m.cut(l.node)
-		m.topology.later(m) // not at once: if no node can be reached, this one is cut off and no other has failed
+		// choose another neighbour in a while, not at once: if no node can be reached, this one is cut off
+		// and no other has failed.
+		m.topology.later(m)
 	case !l.doubted && m.blind.note(m):
 		l.state, l.probing, l.local = held, false, false
-		m.topology.later(m) // another link may confirm that this node is not at fault
+		m.topology.later(m) // open another link, which may confirm that this node is not at fault
 		if m.alone() {
 			m.fileHeld()
 		}

@@ -12,7 +12,7 @@ import (
 type filings map[wire.Ref]filing
 
 type filing struct {
-	inc     uint64        // incarnation of the suspect in that suspicion
+	inc     uint64        // incarnation of the suspect when this node last suspected it
 	until   time.Duration // before this time no new suspicion is filed
 	backoff time.Duration
 }

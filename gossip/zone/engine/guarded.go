@@ -16,7 +16,7 @@ type guarded struct {
 	hash      uint64 // hash of the zone's members
 	published CensusEntry
 	highest   uint64        // highest activation number of any delegate
-	holder    wire.ID       // the first delegate that had that number
+	holder    wire.ID       // the first delegate whose activation had the number highest
 	due       time.Duration // deadline after which a silent delegate is given up
 	active    time.Duration // when a message of an active delegate last arrived
 	rival     rival

@@ -77,8 +77,8 @@ func (m *Machine) beaten(l *link) {
 // agreement compares what both ends of a link know, by hashes (MS-A9).
 type agreement struct {
 	mine, theirs uint64
-	since        time.Duration // when this pair of different hashes was first seen
-	count        int           // number of comparisons of this pair since then
+	since        time.Duration // when the two ends first had the present pair of different hashes
+	count        int           // number of comparisons of that pair since then
 	next         time.Duration // time before which no exchange of views or tables starts
 	backoff      time.Duration
 }

@@ -14,13 +14,13 @@ import (
 type relayed struct {
 	list  []relayedGoodbye
 	index map[wire.Ref]int // a node's index in list
-	at    time.Duration    // when the time of the first of them is over
+	at    time.Duration    // when the first of the goodbyes takes effect
 }
 
 type relayedGoodbye struct {
 	wire.Departure
 	until     time.Duration // when the node is removed
-	prolonged bool          // until was moved once, see prolong
+	prolonged bool          // the time until was put off, which happens only once, see prolong
 }
 
 // waits reports whether a goodbye of a node waits, and returns it.

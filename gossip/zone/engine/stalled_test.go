@@ -69,7 +69,7 @@ func TestStalledObserver(t *testing.T) {
 			s.is(2, inView, v(7, 3))
 			s.now += 200 * time.Millisecond
 			s.step(Input{})
-			s.is(2, inHistory, v(7, 3)) // the second time it waits no longer
+			s.is(2, inHistory, v(7, 3)) // the grace period is not prolonged a second time: the node has been removed
 		})
 	}
 }

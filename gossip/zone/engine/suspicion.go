@@ -24,7 +24,7 @@ type suspect struct {
 	node    wire.Ref
 	reports []report
 	grace   time.Duration // end of the grace period, in which the suspect can refute the reports; 0: there is not enough evidence
-	// prolonged: grace was moved once, see prolong.
+	// prolonged: the end of the grace period was put off, which happens only once, see prolong.
 	prolonged bool
 }
 

@@ -84,7 +84,7 @@ func TestQuestionOfLeftVersion(t *testing.T) {
 	w, _ := tallied(t, 4, nil, nil)
 	w.await(w.send(1, "x"))
 	w.loss = func(from, to sim.NodeID, p *packet) bool { return p.kind == Control && from == 3 && to == 2 }
-	w.send(2, "holds the version") // node 3 does not acknowledge it, so that the version stays in use
+	w.send(2, "holds the version") // node 3 does not acknowledge this message, so the version stays in use
 	r := w.hosts[1].m.sender.stream.roster
 	w.net.Command(0, "leave")
 	w.run(time.Second)

@@ -16,8 +16,8 @@ type childSlot struct {
 	polledAt time.Duration
 	tries    uint8
 	acked    bool
-	pending  bool // the child has it, and waits for members below
-	wants    bool // the child requested it, and this node lacks it
+	pending  bool // the child has the datagram, and waits for members below it
+	wants    bool // the child requested the datagram, and this node lacks it
 }
 
 // child is a child in a stream's tree. Children of failed children are adopted (RM-A8).

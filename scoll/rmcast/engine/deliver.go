@@ -35,7 +35,7 @@ func (s *stream) deliver(first uint64) {
 		if s.childHas(k, first, f.count) {
 			continue
 		}
-		if s.watch(k, first); f.repaired { // a child should have acknowledged the repaired message by now
+		if s.watch(k, first); f.repaired { // this node got the message late, as a repair: by now the child should have acknowledged it
 			s.poll(k.rank, span{first, first + uint64(f.count)}, wire.FlagAtOnce)
 		}
 	}

@@ -278,11 +278,11 @@ func (g *Manager) report(from nid.NID, o *wire.Order) {
 		g.spoke(from, o.Incarnation)
 		g.fail(false, func(m *managed) bool { return m.NID == from && m.Incarnation < o.Incarnation }) // an earlier incarnation has ended (RM-A8)
 		if g.isDeparted(id) || !o.Version.IsValid() || o.Version.Epoch == g.epoch || g.collect.over {
-			g.expel(id) // perhaps the member did not answer in time when the search asked it
+			g.expel(id) // the node must join again: for instance, its member did not answer in time when the search asked it
 		} else if g.collect.againAt > g.now {
 			g.deny(from, o, wire.RefusedQuorum)
 		} else {
-			g.ask(wire.Member{ID: id}, 0) // ask the member, which an earlier manager had listed
+			g.ask(wire.Member{ID: id}, 0) // ask the member what it knows: an earlier manager had it on its list
 		}
 		return
 	}

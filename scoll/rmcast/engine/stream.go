@@ -17,7 +17,7 @@ type slot struct {
 	size       uint32
 	askAt      time.Duration // when to request a missing datagram; 0: not known to be sent
 	asked      uint8
-	askedAt    time.Duration // when this node last requested it
+	askedAt    time.Duration // when this node last requested the datagram
 	again      bool          // the datagram came as a repair, and has not come by multicast yet
 	repairs    uint16        // repairs of this datagram, at this node and below, that were not needless
 	noticedAt  time.Duration // when the member learned that the datagram was sent, while it was missing; 0: the datagram itself came first, or the delay was already sampled
@@ -137,7 +137,7 @@ func (s *stream) freeTo(stable uint64) {
 	if stable = s.boundary(stable); stable <= s.stable {
 		return
 	}
-	if stable > s.next { // the other members have released it without this one
+	if stable > s.next { // the other members have released a message that this one has not delivered
 		s.m.stats.LeftOut++
 		s.lost = true
 		s.m.leftOut()

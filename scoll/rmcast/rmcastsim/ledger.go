@@ -32,12 +32,12 @@ const (
 // Message is one message of a run.
 type Message struct {
 	Number  uint32        // number of the message in the run, from 1
-	Origin  sim.NodeID    // node that sends it
+	Origin  sim.NodeID    // node that sends the message
 	ID      rmcast.ID     // ID of the origin when it accepted the message
 	Size    int           // size in bytes
 	Outcome Outcome       // state of the message
-	Begun   time.Duration // when the origin was told to send it
-	Sent    time.Duration // when the origin's machine accepted it
+	Begun   time.Duration // when the origin was told to send the message
+	Sent    time.Duration // when the origin's machine accepted the message
 	Last    time.Duration // time of the message's latest delivery
 	Done    time.Duration // when the outcome became known, if it is Released or Lost
 	Result  rmcast.Result // result for the origin, if the outcome is Released
@@ -236,11 +236,11 @@ func (l *ledger) mayLose(m *Message, why error) {
 	node, id, right := &n.nodes[origin], n.id(origin), false
 	switch {
 	case errors.Is(why, engine.ErrTooLong):
-		right = m.Size > n.cfg.Manager.Fragment // it takes more than a datagram
+		right = m.Size > n.cfg.Manager.Fragment // only a message of several datagrams can be too long
 	case errors.Is(why, engine.ErrNotMember), errors.Is(why, engine.ErrLeft):
 		right = !node.wants || l.left[id] || l.left[m.ID]
 	case errors.Is(why, engine.ErrExpelled): // "its own messages in flight end with `ErrExpelled`"
-		healed := n.incarnations[origin].stats().Healed > node.healed // the ledger is told of that after this message
+		healed := n.incarnations[origin].stats().Healed > node.healed // the ledger learns only after this call that the member has given up
 		right = healed || l.gaveUp[m.ID] || n.mayExpel(origin, m.Sent)
 	}
 	if !right {

@@ -82,7 +82,7 @@ type membership struct {
 	incarnation uint64        // incarnation of the member that the node is, or would be
 	began       uint64        // number of the process's first incarnation
 	leaveAt     time.Duration // time at which the node was told to leave, by its own clock
-	toldAt      time.Duration // that time by the simulation's clock
+	toldAt      time.Duration // leaveAt by the simulation's clock
 	healedAt    uint64        // value of healed when the node was told to leave
 	healed      uint64        // how often the node gave up its membership of a group without a manager
 }
