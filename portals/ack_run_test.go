@@ -136,7 +136,7 @@ func TestAckRunAgain(t *testing.T) {
 	r.end()
 }
 
-// TestAckRunLast: the last ACK that came with a read does not wait for the end of the batch.
+// TestAckRunLast: the last ACK that came with a read has its event at once, not at the end of the batch.
 func TestAckRunLast(t *testing.T) {
 	r := newAckRun(t, 3, portals.MD{Threshold: inf}, portals.Retain)
 	r.arrive(2, r.ack())
@@ -148,7 +148,7 @@ func TestAckRunLast(t *testing.T) {
 	r.end()
 }
 
-// TestAckRunPut: a PUT that follows has its event after those of the ACKs.
+// TestAckRunPut: a PUT that follows a run of ACKs has its event after those of the ACKs.
 func TestAckRunPut(t *testing.T) {
 	r := newAckRun(t, 2, portals.MD{Threshold: inf}, portals.Retain)
 	r.post(5, portals.Match{}, portals.MD{

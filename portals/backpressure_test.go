@@ -138,7 +138,8 @@ func TestBackPressureKeepsEntry(t *testing.T) {
 	})
 }
 
-// TestBackPressureEnds: the ways in which messages that wait for a handler end.
+// TestBackPressureEnds: messages wait for a handler, and then their MD, NI or connection goes, or their portal
+// stops being lazy. Those that cannot go on are dropped and counted under the right reason.
 func TestBackPressureEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		end   func(t *testing.T, s *slow)

@@ -68,8 +68,8 @@ func TestPollEQs(t *testing.T) {
 	})
 }
 
-// TestPollEQsErrors: calls without queues, and with queues that are freed before the call or
-// during it.
+// TestPollEQsErrors: a call without queues fails with ENOENT, and so does one with a queue that is freed
+// before the call or during it.
 func TestPollEQsErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t)

@@ -157,7 +157,8 @@ func TestEventFieldsAtInitiator(t *testing.T) {
 	}
 }
 
-// TestEventFieldsAtTarget (PT-16) checks the fields for an attached MD.
+// TestEventFieldsAtTarget (PT-16) checks every field of the events of an attached MD, to which a peer puts
+// and from which it gets.
 func TestEventFieldsAtTarget(t *testing.T) {
 	spec.Covers(t, "PT-16")
 	const (

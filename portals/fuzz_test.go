@@ -14,7 +14,7 @@ import (
 	"ulnet/portals"
 )
 
-// arena is memory between guards, which must not be written.
+// arena is memory for an MD between two rows of guard bytes. No message may change the guard bytes.
 type arena struct{ whole, middle []byte }
 
 func newArena(n int) arena {

@@ -161,7 +161,7 @@ func TestGetOrders(t *testing.T) {
 	})
 }
 
-// TestQueuedOrders: the orders of events of operations that wait for a credit of the peer.
+// TestQueuedOrders checks the orders of events if a PUT or GET first waits for a credit of the peer.
 func TestQueuedOrders(t *testing.T) {
 	runOrderCases(t, []orderCase{
 		{"PUT with ACK without credit", 2, "sent, sent, ACK", []string{"SEND", "ACK!"}},

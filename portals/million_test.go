@@ -30,7 +30,7 @@ type crowd struct {
 	sum    uint32 // sum of the values that look-ups have found
 }
 
-const crowded = 9 // number of the portal
+const crowded = 9 // number of the portal that has the million MEs
 
 func newCrowd(tb testing.TB) *crowd {
 	node := lnet.New(lnet.Config{Incarnation: 7, Clock: machine.RealClock()})

@@ -29,7 +29,8 @@ func keys(t *testing.T, letters string) keyring.Keys {
 	return k
 }
 
-// signed makes stacks whose keys depend on the node.
+// signed makes n stacks. The function of returns, for a node, the letters of its keys (see keys); "" stands
+// for no keys.
 func signed(t *testing.T, n int, of func(int) string) *stacks {
 	t.Helper()
 	return newStacks(t, n, func(id int, cfg *scoll.Config) {
@@ -71,7 +72,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestKeysInParts: an answer in several messages is signed in each.
+// TestKeysInParts: an answer in several messages has an authentication code in each of them.
 func TestKeysInParts(t *testing.T) {
 	s := signed(t, 2, alike("a"))
 	const size = 1<<20 - wire.ReplyHeaderSize - wire.TrailerEntrySize - keyring.CodeSize

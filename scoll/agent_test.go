@@ -161,7 +161,7 @@ func TestScribble(t *testing.T) {
 	}
 }
 
-// TestParts: SC-54 and SC-154: a reply has several messages, each of which takes a buffer.
+// TestParts: SC-54 and SC-154: a reply of several messages arrives complete; each message takes a buffer.
 func TestParts(t *testing.T) {
 	spec.Covers(t, "SC-54", "SC-154")
 	s := newStacks(t, 2, nil)

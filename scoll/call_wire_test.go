@@ -17,7 +17,7 @@ func binomialOf(n, root int) tree.Tree {
 	return tree.Tree{Topology: topology, N: n, Root: root}
 }
 
-// TestTallyGolden: the encoding of an answer, byte by byte.
+// TestTallyGolden checks the bytes of an encoded answer.
 func TestTallyGolden(t *testing.T) {
 	y := newTally(binomialOf(8, 0), 4) // node 4, with 6, 5 and 7 below it
 	y.set(0, OK, "")

@@ -25,7 +25,8 @@ type tally struct {
 	unreached int // number of unreached members; set at the root before the request is sent to the channel done
 }
 
-// half replies when both the children's answers and this node's own work are there.
+// half is called twice for each request: when the children's answers are there, and when this node's own work
+// is done. The second call sends the reply.
 func (c *tally) half(r *scoll.Request) {
 	c.mu.Lock()
 	c.past++

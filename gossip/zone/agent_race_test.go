@@ -95,7 +95,7 @@ func use(a *zone.Agent, other zone.ID, busy *sync.WaitGroup) {
 	}
 }
 
-// knows reports whether an agent has the first nodes as members.
+// knows reports whether the nodes with numbers below first are members in the view of an agent.
 func knows(a *zone.Agent, first int) bool {
 	for i := range first {
 		if len(a.Find(fmt.Sprint("n", i))) == 0 {

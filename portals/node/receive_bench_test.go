@@ -76,7 +76,7 @@ func (r *recorded) Close() error {
 	return nil
 }
 
-// one is a listener with one connection.
+// one is a listener that accepts the connections which the test puts into conns.
 type one struct {
 	conns  chan net.Conn
 	closed chan struct{}

@@ -57,7 +57,8 @@ func (h *harness) regular(index, sequence uint64) (taken bool) {
 	return len(h.effects) == 1 && h.effects[0].Kind == CallPreRequest
 }
 
-// end makes the service of a leaf answer, and returns true.
+// end makes the service of a leaf answer, which ends the request. It returns true, so that it can stand in a
+// condition.
 func (h *harness) end() bool {
 	h.quick(Input{Kind: InPreRequest})
 	h.quick(Input{Kind: InIncoming})

@@ -178,7 +178,8 @@ func TestOutOfBandMismatch(t *testing.T) {
 	}
 }
 
-// TestManyGroups: SC-85: a hundred groups on eight nodes, with every root.
+// TestManyGroups: SC-85: each of eight nodes creates groups, a hundred in all. A broadcast over each group
+// reaches all members, and each member knows all groups.
 func TestManyGroups(t *testing.T) {
 	spec.Covers(t, "SC-85")
 	c := newCluster(t, 8, nil)

@@ -231,7 +231,7 @@ func (h *harness) leave() {
 	h.want("free")
 }
 
-// one fails the test unless the counter is 1.
+// one fails the test unless a counter of the machine is 1; name is for the error.
 func (h *harness) one(name string, counter uint64) {
 	h.t.Helper()
 	if counter != 1 {

@@ -18,7 +18,8 @@ func crowded(t *testing.T, slots int) *harness {
 	return newHarness(t, 8, 4, func(c *Config) { c.MaxActive = slots })
 }
 
-// another delivers the request with a sequence number, which may be held for a while.
+// another delivers a further request, with the given sequence number. Its header allows the machine to hold
+// it.
 func (h *harness) another(sequence uint64, change func(*wire.RequestHeader)) {
 	h.t.Helper()
 	h.id = 0

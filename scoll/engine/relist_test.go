@@ -62,8 +62,8 @@ func TestRelistDuplicates(t *testing.T) {
 	}
 }
 
-// TestRelistEnded: SC-A11: a member to which the group has ended says so to the list, too, and is
-// missing for that reason.
+// TestRelistEnded: SC-A11: if a group has ended at a member, that member refuses the request with the list as
+// well, with ENOGROUP. It and the members below it are missing with that status.
 func TestRelistEnded(t *testing.T) {
 	spec.Covers(t, "SC-A11")
 	for _, n := range []int{8, 600} {

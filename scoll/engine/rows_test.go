@@ -119,7 +119,7 @@ func TestMissingChild(t *testing.T) {
 	}
 }
 
-// TestGroupID: SC-89 and SC-A13: two groups with the same members have the same digest.
+// TestGroupID: SC-89 and SC-A13: two groups with the same members have the same digest and different numbers.
 func TestGroupID(t *testing.T) {
 	spec.Covers(t, "SC-89", "SC-A13")
 	c := newCluster(t, 4, nil)

@@ -145,8 +145,9 @@ func TestSendFails(t *testing.T) {
 	}
 }
 
-// TestAbort: SC-72, SC-73 and SC-A21: a broadcast is aborted at the root or at a member, at different
-// times.
+// TestAbort: SC-72, SC-73 and SC-A21: Abort at the root ends the wait for the children. At a member it makes
+// the module reply for the service, and before pre-request has returned it makes the module refuse the
+// request.
 func TestAbort(t *testing.T) {
 	spec.Covers(t, "SC-72", "SC-73", "SC-A21")
 	h := newHarness(t, 4, 0, nil)

@@ -105,7 +105,8 @@ func TestAgentFaults(t *testing.T) {
 	}
 }
 
-// TestAgentLeaves: RM-29 and RM-A11: a node leaves, and another one joins.
+// TestAgentLeaves: RM-29 and RM-A11: a member leaves while a message is in flight. All get that message; the
+// next message reaches the members that stay, and not the one that left.
 func TestAgentLeaves(t *testing.T) {
 	spec.Covers(t, "RM-29", "RM-A11")
 	s := newStacks(t, 4, link.Quality{}, nil)

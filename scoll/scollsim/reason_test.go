@@ -85,7 +85,7 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// missing are the members that a root reports, by number from 1.
+// missing has the members that a root reports as missing, by number from 1, each with its status.
 type missing = map[sim.NodeID]scoll.Status
 
 // TestReasonsEnd: a fault that was over before a broadcast is no reason.

@@ -82,8 +82,8 @@ expect over
 `+always, 2)
 }
 
-// TestDeaths: SC-130, SC-137, SC-97, SC-101: broadcasts while members are dead or die, with
-// discovery and without.
+// TestDeaths: SC-130, SC-137, SC-97, SC-101: after a death a broadcast to all is refused, one to the live
+// members reaches them, and one that is under way ends as soon as discovery reports the death.
 func TestDeaths(t *testing.T) {
 	spec.Covers(t, "SC-97", "SC-101", "SC-130", "SC-137")
 	levels(t, `protocol scoll

@@ -35,7 +35,7 @@ func TestSpokenHeader(t *testing.T) {
 	}
 }
 
-// TestCarried: the bytes of a message that a reply carries.
+// TestCarried checks the bytes of an answer that a reply of another member carries.
 func TestCarried(t *testing.T) {
 	c := Carried{0x01020304, 5, true, 3}
 	got := append(c.AppendTo(nil), 7, 8, 9, 10)

@@ -34,7 +34,7 @@ const goldenRequestBytes = "53434f4c" + "0100" + "c000" + // magic, version, siz
 	"5100000000000000" + "5200000000000000" + "0000000000000000" + "0000000000000000" + // bulk, list
 	"02000000" + "03000000" + "01000100" // sizes, segment
 
-// TestRequestHeader: SC-82 and SC-140, the bytes of a request.
+// TestRequestHeader checks the bytes of a request's header (SC-82, SC-140).
 func TestRequestHeader(t *testing.T) {
 	spec.Covers(t, "SC-82", "SC-140")
 	got := goldenRequest.AppendTo(nil)

@@ -39,7 +39,8 @@ func entries(from, to uint64) (list []wire.Attribute) {
 	return list
 }
 
-// TestAlgorithm2 is the reconciliation, message by message: offers, requests and data.
+// TestAlgorithm2: two nodes compare and exchange attribute tables as Alg. 2 says. The test checks each offer,
+// request and answer.
 func TestAlgorithm2(t *testing.T) {
 	spec.Covers(t, "MS-75", "MS-78", "MS-79", "MS-80", "MS-81", "MS-83", "MS-85", "MS-A16", "MS-A20")
 	t.Run("MS-78 one request for what two offer", func(t *testing.T) {
@@ -98,7 +99,8 @@ func TestAlgorithm2(t *testing.T) {
 	})
 }
 
-// TestAlgorithm2Unanswered: requests that get no data in reply.
+// TestAlgorithm2Unanswered: if a neighbour has nothing newer, is lost or does not answer, the node requests
+// the table from all its other neighbours, once.
 func TestAlgorithm2Unanswered(t *testing.T) {
 	spec.Covers(t, "MS-82", "MS-84", "MS-87", "MS-A18", "MS-A21")
 	t.Run("MS-82 MS-84 nothing newer any more", func(t *testing.T) {

@@ -15,10 +15,10 @@ func (w *world) claim(from, to *node, msg wire.Message) {
 	to.step(Input{Kind: Delivered, Message: &msg})
 }
 
-// ref returns the number that another node has in this node's table.
+// ref returns the number (Ref) of another node in this node's table.
 func (n *node) ref(of *node) wire.Ref { return n.m.Table().Lookup(of.id) }
 
-// lies are statements of which one member says all to all others.
+// lies are the kinds of false statements about a node that one member sends to all others.
 var lies = map[string]func(to, about *node, v wire.Version) wire.Lists{
 	"a goodbye": func(to, about *node, v wire.Version) wire.Lists {
 		return wire.Lists{Leaves: []wire.Departure{{Node: to.ref(about), Version: v}}}

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// went checks the history, in the order in which nodes left.
+// went fails the test unless the history is want, in the order in which the nodes left.
 func (s *solo) went(want ...GoneStatus) {
 	s.t.Helper()
 	got := s.m.History()

@@ -309,7 +309,8 @@ func TestNoManagement(t *testing.T) {
 	s.until(70*time.Second, s.right)
 }
 
-// TestDispatch: messages of the hierarchy, divided into parts and signed.
+// TestDispatch: a registration that is too long for one message arrives complete, in several signed messages.
+// A message that was changed, or is not signed, is refused and counted.
 func TestDispatch(t *testing.T) {
 	d := &wire.Dispatch{
 		Kind: wire.Register, Flags: wire.Whole, From: testID(1), Version: v(3, 4), Zone: "z", Activation: 5, Registration: 6, Hash: 7,

@@ -137,8 +137,8 @@ func TestLinksCut(t *testing.T) {
 	}
 }
 
-// TestSupervisorTwice: a supervisor that is listed twice does not delay the search after all
-// were given up (MS-100).
+// TestSupervisorTwice: supervisors that are configured several times count once. After a delegate has given
+// all of them up, it soon asks each again.
 func TestSupervisorTwice(t *testing.T) {
 	spec.Covers(t, "MS-100")
 	one, two := testID(1), testID(2)

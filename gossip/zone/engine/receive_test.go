@@ -8,7 +8,8 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// codecs returns two machines: node 0, which knows all nodes, and node 1, which sends.
+// codecs returns the machines of two nodes: node 0 receives messages and knows all nodes, node 1 sends
+// messages.
 func codecs(t testing.TB, keys ...string) (to, from *Machine) {
 	t.Helper()
 	ends := make([]*Machine, 2)
@@ -118,7 +119,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestParts: a view that does not fit a message is sent in several messages, each complete.
+// TestParts: a view that does not fit one message is sent in several messages, each of which can be processed
+// alone.
 func TestParts(t *testing.T) {
 	to, from := codecs(t, "k")
 	from.join(3)

@@ -17,7 +17,7 @@ type solo struct {
 	out Output
 }
 
-// newSolo makes a machine that has joined as ⟨10, 1⟩.
+// newSolo makes a machine that has joined in version ⟨10, 1⟩: incarnation 10, minor number 1.
 func newSolo(t *testing.T, nodes int, cfg Config) *solo {
 	t.Helper()
 	cfg.Zone, cfg.Table = "test", NewTable(100_000)
@@ -85,7 +85,7 @@ func (s *solo) says(i int, l wire.Lists) {
 	s.hear(i, v(1, 1), wire.Message{Kind: wire.Update, Lists: &l})
 }
 
-// update delivers an update of node 1, which need not be known.
+// update delivers an update of node 1, whether the machine knows node 1 or not.
 func (s *solo) update(l wire.Lists) {
 	s.t.Helper()
 	s.hear(1, v(1, 1), wire.Message{Kind: wire.Update, Lists: &l})
@@ -102,7 +102,8 @@ func (s *solo) leave(i int, v wire.Version, code int32) {
 	s.says(i, wire.Lists{Leaves: []wire.Departure{{Node: s.ref[i], Version: v, Code: code}}})
 }
 
-// suspicion delivers the report of node by that node i failed; node 0 files its own.
+// suspicion delivers the report that node i has failed, from the node with the number by. If by is 0, the
+// machine itself files the report.
 func (s *solo) suspicion(by, i int, v wire.Version) {
 	s.t.Helper()
 	if by > 0 {
@@ -145,7 +146,7 @@ func countKind(sends []Send, k wire.Kind) (n int) {
 	return n
 }
 
-// want compares the events of the last step.
+// want fails the test unless the events of the last step are these.
 func (s *solo) want(events ...Event) {
 	s.t.Helper()
 	ok := len(events) == len(s.out.Events)
@@ -158,7 +159,7 @@ func (s *solo) want(events ...Event) {
 	}
 }
 
-// is checks the state of a node in the view, and its version.
+// is fails the test unless node i has this state in the view, and this version.
 func (s *solo) is(i int, st state, v wire.Version) {
 	s.t.Helper()
 	if e := s.m.view.at(s.ref[i]); e.state != st || e.version() != v {
@@ -166,7 +167,7 @@ func (s *solo) is(i int, st state, v wire.Version) {
 	}
 }
 
-// delta checks how many entries the next update has.
+// delta fails the test unless the next update has these numbers of live nodes, goodbyes and suspicions.
 func (s *solo) delta(alive, leaves, suspicions int) {
 	s.t.Helper()
 	d := &s.m.delta

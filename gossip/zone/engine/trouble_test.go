@@ -9,7 +9,7 @@ import (
 	"ulnet/gossip/zone/wire"
 )
 
-// parcel is a message that was sent.
+// parcel is a message with its sender, recorded so that it can be sent again much later.
 type parcel struct {
 	from *node
 	data []byte

@@ -55,7 +55,7 @@ func keysOf(t testing.TB, words ...string) keyring.Keys {
 	return k
 }
 
-// lookup returns the Ref of a node at one end.
+// lookup returns the Ref that the receiver or the sender has for a node (see ends).
 func lookup(c *Codec, id ID) Ref { return c.Names.Find(id.Short()) }
 
 // encoded returns the bytes of a message of node 1 to node 0.
@@ -67,7 +67,7 @@ func encoded(from *Codec, msg Message) []byte {
 	return from.AppendParts(nil, &msg, testID(0).Short(), func(int, int) {})
 }
 
-// TestGolden has a message of every kind, with its bytes (MS-17, MS-A11).
+// TestGolden checks the bytes of a message of every kind (MS-17, MS-A11).
 func TestGolden(t *testing.T) {
 	spec.Covers(t, "MS-17", "MS-A11")
 	header := func(kind, flags string) string {

@@ -28,7 +28,8 @@ func TestDispatch(t *testing.T) {
 	}
 }
 
-// TestZoneName: the name of a zone is no longer than the key of its attribute allows.
+// TestZoneName: a message is refused if the name of its zone is too long for the key of the zone's attribute
+// in the census.
 func TestZoneName(t *testing.T) {
 	d := &Dispatch{Kind: Query, From: testID(1), Version: v(1, 1), Zone: strings.Repeat("z", MaxZone+1)}
 	if _, _, err := ParseDispatch(d.appendTo(nil)); err == nil {

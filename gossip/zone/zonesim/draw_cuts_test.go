@@ -52,7 +52,7 @@ func (p *plan) sides() (list []string) {
 	return list
 }
 
-// some returns nodes with consecutive numbers.
+// some draws several nodes with consecutive numbers.
 func (p *plan) some() string {
 	first := 1 + p.IntN(p.nodes())
 	return fmt.Sprintf("%d-%d", first, min(first+p.IntN(1+p.nodes()/2), p.nodes()))

@@ -34,7 +34,7 @@ func TestBytesPerNode(t *testing.T) {
 	}
 }
 
-// footprint returns the memory of each node while a zone starts, and later.
+// footprint returns the memory that each node takes: at its peak while a zone starts, and at rest.
 func footprint(t *testing.T, nodes int, level scenario.Level) (peak, rest int64) {
 	t.Helper()
 	before := heap()

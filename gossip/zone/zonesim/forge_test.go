@@ -8,7 +8,8 @@ import (
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
-// holds runs a scenario with several seeds.
+// holds runs a scenario with several seeds, and fails the test if an expectation of the scenario does not
+// hold.
 func holds(t *testing.T, text string) {
 	t.Helper()
 	for seed := range uint64(3) {

@@ -16,8 +16,8 @@ import (
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
-// TestMeasuredZone: attributes spread through a small zone, and it heals after a partition, as
-// soon as the goals say.
+// TestMeasuredZone: in a small zone an attribute spreads, and the zone heals after a partition, within the
+// times of the goals (G-MS).
 func TestMeasuredZone(t *testing.T) {
 	ctx := t.Context()
 	m := zonesim.Measured{Nodes: 128, Seed: 1}
@@ -33,8 +33,8 @@ func TestMeasuredZone(t *testing.T) {
 	check("partition", err, heal.Apart == 128 && heal.Diameter > 1 && heal.Contact > 0, heal)
 }
 
-// TestStartAndLeave: a small zone starts, and learns of deaths and returns, as soon as the goals
-// say (MS-104, MS-105).
+// TestStartAndLeave: a small zone starts, and learns of deaths and returns, within the times of the goals
+// (MS-104, MS-105).
 func TestStartAndLeave(t *testing.T) {
 	spec.Covers(t, "MS-104", "MS-105")
 	const nodes, τ = 128, 200.0

@@ -181,7 +181,7 @@ func extremeEntries(w *world) (list []attempt) {
 // slack returns the highest incarnation or epoch that is accepted now: EpochSlack above the clock.
 func slack(w *world) uint64 { return testWall + uint64(w.net.Now()) + uint64(EpochSlack) - 1 }
 
-// extremeReports returns orders of node 2 to the manager.
+// extremeReports returns messages of node 2, a member, to the manager, each with an extreme value.
 func extremeReports(w *world) (list []attempt) {
 	g, m := w.hosts[0].g, w.hosts[2].m
 	add := func(name string, change func(o *wire.Order)) {
@@ -208,7 +208,7 @@ func extremeReports(w *world) (list []attempt) {
 	return list
 }
 
-// extremeOrders returns orders of the manager to node 2.
+// extremeOrders returns messages of the manager to node 2, each with an extreme value.
 func extremeOrders(w *world) (list []attempt) {
 	g, m := w.hosts[0].g, w.hosts[2].m
 	add := func(name string, change func(o *wire.Order)) {

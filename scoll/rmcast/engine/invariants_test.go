@@ -2,7 +2,7 @@ package engine
 
 import "fmt"
 
-// invariants returns a violated invariant, or nil.
+// invariants returns an error if an invariant of the machine does not hold.
 func (m *Machine) invariants() error {
 	for _, s := range m.streams {
 		if s.roster == nil {

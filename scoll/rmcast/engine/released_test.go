@@ -66,8 +66,8 @@ func TestReleasedUnacknowledged(t *testing.T) {
 	w.want("x", w.all()...)
 }
 
-// TestReleasedLeft: RM-A8: a member that the origin has left behind does not acknowledge what
-// it has never had.
+// TestReleasedLeft: RM-A8: the origin has released datagrams that a member never had. When the member is
+// polled for them, it does not acknowledge them.
 func TestReleasedLeft(t *testing.T) {
 	spec.Covers(t, "RM-2")
 	w, _ := tallied(t, 8, nil, nil)

@@ -43,7 +43,8 @@ func TestTrees(t *testing.T) {
 	}
 }
 
-// TestManySources: RM-9: eight sources send a thousand messages in all, interleaved.
+// TestManySources: RM-9: eight sources send a thousand messages in all, at the same time. Every member gets
+// all of them, and none is resent.
 func TestManySources(t *testing.T) {
 	spec.Covers(t, "RM-9")
 	const each = 125
@@ -299,7 +300,8 @@ func TestEarlyAck(t *testing.T) {
 	}
 }
 
-// TestOriginDies: RM-A8: messages of a failed origin are freed.
+// TestOriginDies: RM-A8: an origin dies while a message is in flight. No other member keeps anything of the
+// origin.
 func TestOriginDies(t *testing.T) {
 	spec.Covers(t, "RM-A8")
 	w, _ := tallied(t, 4, nil, nil)

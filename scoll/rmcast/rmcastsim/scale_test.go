@@ -26,7 +26,7 @@ const (
 
 func flat() *sim.Flat { return &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: latency}}} }
 
-// small keeps the windows of large groups small.
+// small makes managers use small windows and fragments, so that large groups take little memory.
 var small = engine.ManagerConfig{Window: 2, Fragment: 64}
 
 // formed makes a group of n nodes.

@@ -36,8 +36,8 @@ always bounded
 expect idle
 `
 
-// TestTraffic: RM-2, RM-9, RM-15, RM-16, RM-29: several sources send, while others join and
-// leave and datagrams are lost.
+// TestTraffic: RM-2, RM-9, RM-15, RM-16, RM-29: several sources send while other nodes join and leave and
+// datagrams are lost. All messages of members reach all members.
 func TestTraffic(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-9", "RM-15", "RM-16", "RM-29")
 	levels(t, `protocol rmcast

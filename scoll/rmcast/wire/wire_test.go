@@ -30,7 +30,8 @@ func sampleOrder() Order {
 
 func testNID(i uint32) nid.NID { return nid.FromNumber(nid.MakeNet(nid.GNI, 0), i+1) }
 
-// unspaced joins the words of a hexadecimal text that names fields.
+// unspaced parses bytes in hexadecimal. Spaces are ignored, and so is what follows a "|" in a line: the names
+// of the fields.
 func unspaced(t *testing.T, text string) []byte {
 	t.Helper()
 	var words []string
