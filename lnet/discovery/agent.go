@@ -98,6 +98,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 	a.SetDiscovery(!cfg.Off)
 	a.checks.start(a, cfg)
 	a.recoverer = newRecoverer(table)
+	a.node.SetRecoverer(a.healthChanged)
 	return a, nil
 }
 

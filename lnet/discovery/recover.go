@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ulnet/lnet"
+	"ulnet/lnet/discovery/engine"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/path"
@@ -32,14 +33,22 @@ type recoverer struct {
 	closed   bool
 }
 
+// newRecoverer returns the recoverer of a node. Its method input has to be called with what lnet tells of health.
 func newRecoverer(table *portals.Table) *recoverer {
 	node := table.Node()
-	r := &recoverer{
+	return &recoverer{
 		table: table, node: node, machine: recovery.NewMachine(node.Health().Recovery),
 		pings: make(map[recovery.Target]*Pinger),
 	}
-	node.SetRecoverer(r.input)
-	return r
+}
+
+// healthChanged tells the recoverer how the health of NIs has changed, or that the settings of health are others. The
+// transaction timeout, which the method input gives the machine, is one of these settings.
+func (a *Agent) healthChanged(in recovery.Input) {
+	a.recoverer.input(in)
+	if in.Kind == recovery.Set {
+		a.input(engine.Input{Kind: engine.Timer})
+	}
 }
 
 // input steps the machine with the input in, and with the inputs that result from it. One

@@ -39,6 +39,30 @@ func TestTransactionTimeoutChanges(t *testing.T) {
 	}
 }
 
+// TestTimeoutLoweredBetweenTries: the transaction timeout is lowered while discovery waits for an answer and has nothing to do for long. It
+// ends when the new timeout has passed.
+func TestTimeoutLoweredBetweenTries(t *testing.T) {
+	spec.Covers(t, "PD-17")
+	w, clock := newCable(t), new(handClock)
+	w.clock = clock
+	a := w.node(discovery.Config{}, nidA)
+	a.put(nidB, 1)                   // no node has this NID
+	clock.advance(w, 46*time.Second) // the ping is repeated after 45 s and 93 s
+	s := a.table.Node().Health()
+	s.TransactionTimeout = 60 * time.Second
+	if err := a.table.Node().SetHealth(s); err != nil {
+		t.Fatal(err)
+	}
+	clock.advance(w, 13*time.Second)
+	if len(a.sent) > 0 {
+		t.Errorf("before the new timeout the message has ended with %v", a.sent)
+	}
+	clock.advance(w, 2*time.Second)
+	if len(a.sent) != 1 || !errors.Is(a.sent[0], syscall.ETIMEDOUT) {
+		t.Errorf("after the new timeout the message has ended with %v", a.sent)
+	}
+}
+
 // TestResponseTimeoutEnds: a ping that LNet gives up, because no answer came within the transaction timeout, fails in discovery
 // too, whose own limit is longer.
 func TestResponseTimeoutEnds(t *testing.T) {
@@ -58,36 +82,49 @@ func TestResponseTimeoutEnds(t *testing.T) {
 	}
 }
 
-// TestClosedByTimeout: when the timeout is lowered, a message that has waited longer than that ends, and the
-// handler of that end closes the agent. The agent noticed the new timeout while it handled a request for
-// discovery. After Close that request has no effect.
+// TestClosedByTimeout: while the agent handles inputs, the timeout is lowered. That ends a message, and the end of the message
+// closes the agent. The next input changes nothing after that.
 func TestClosedByTimeout(t *testing.T) {
 	spec.Covers(t, "PD-17")
 	w, clock := newCable(t), new(handClock)
 	w.clock = clock
 	a := w.node(discovery.Config{}, nidA)
 	ended := false
-	md, err := a.table.MDBind(portals.MD{Segments: []lnd.Segment{nil}, Threshold: 1, Handler: func(e *portals.Event) {
+	a.putThen(nidB, func() {
 		ended = true
 		if err := a.agent.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-	}}, portals.Unlink)
-	if err == nil {
-		err = a.table.Put(portals.PutRequest{MD: md, Target: nid.ProcessID{NID: nid.MustParse(nidB)}, Portal: 5})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 	clock.advance(w, 20*time.Second)
-	s := a.table.Node().Health()
-	s.TransactionTimeout = 10 * time.Second
-	if err := a.table.Node().SetHealth(s); err != nil {
-		t.Fatal(err)
+	w.refuse = func(m *lnd.Message) error {
+		if m.Target.NID.String() == "10.0.0.66@tcp" {
+			return syscall.EHOSTUNREACH
+		}
+		return nil
 	}
 	pings := a.agent.Stats().Pings
-	a.put("10.0.0.77@tcp", 1) // this message asks for a discovery, and only then the agent notices the new timeout
-	if n := a.agent.Stats().Pings - pings; !ended || n != 0 {
-		t.Errorf("the first message ended: %v; %d pings after Close", ended, n)
+	a.putThen("10.0.0.66@tcp", func() { // this is called while the agent handles the failure of the ping
+		a.put("10.0.0.77@tcp", 1) // asks for a discovery
+		s := a.table.Node().Health()
+		s.TransactionTimeout = 10 * time.Second
+		if err := a.table.Node().SetHealth(s); err != nil {
+			t.Error(err)
+		}
+	})
+	if n := a.agent.Stats().Pings - pings; !ended || n != 1 {
+		t.Errorf("the first message ended: %v; %d pings, want the one that failed", ended, n)
+	}
+}
+
+// putThen sends a PUT without payload to a node, and calls then when it has ended.
+func (n *node) putThen(to string, then func()) {
+	n.t.Helper()
+	md, err := n.table.MDBind(portals.MD{Segments: []lnd.Segment{nil}, Threshold: 1, Handler: func(*portals.Event) { then() }}, portals.Unlink)
+	if err == nil {
+		err = n.table.Put(portals.PutRequest{MD: md, Target: nid.ProcessID{NID: nid.MustParse(to)}, Portal: 5})
+	}
+	if err != nil {
+		n.t.Fatal(err)
 	}
 }
