@@ -105,7 +105,7 @@ func (ni *NI) inspect(h *wire.Header) (why DropReason, closes bool) {
 		return RoutingOff, false
 	}
 	if !h.SrcNID.IsValid() || h.SrcNID.IsAny() || !ni.isLo() && (h.SrcNID.IsLo() || ni.node.niByNID(h.SrcNID) != nil) {
-		return BadSource, false // an answer would go nowhere, or to this node itself
+		return BadSource, false // an answer to this source would go nowhere, or to this node itself
 	}
 	return NotDropped, false
 }

@@ -26,7 +26,9 @@ func (ni *NI) judged(d *lnd.Delivery, accepted bool) {
 	b, ok := d.Batch.(*batch)
 	if !ok {
 		if ni.stopping.Load() {
-			return // a flood of batches must not keep the NI from being removed
+			// The NI is being removed: messages go on without a batch, because a flood of batches would keep
+			// RemoveNI waiting.
+			return
 		}
 		b = batches.Get().(*batch)
 		d.Batch = b

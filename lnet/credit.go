@@ -207,7 +207,9 @@ func (ni *NI) takeCredit(p *peerNI, want int, priority bool) bool {
 	c.want(a, want)
 	c.lowest = min(c.lowest, -c.wanted)
 	ni.tellCredits()
-	if !a.stalled || c.spare == 0 || class == urgent { // otherwise p has stalled and waits in no queue: it is woken when the next of its messages leaves
+	// If this condition is false, p has stalled and waits in no queue: it is woken when the next of its messages
+	// leaves.
+	if !a.stalled || c.spare == 0 || class == urgent {
 		c.waiters[class].push(p, class)
 		ni.watchCredits()
 	}

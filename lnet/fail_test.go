@@ -110,7 +110,7 @@ func TestFailNIDErrors(t *testing.T) {
 	if err := r.node.FailNID(peerB, 1); err != syscall.ENOSPC {
 		t.Errorf("entry 1025: %v", err)
 	}
-	if !r.node.FailsPut(&peerA) { // uses up the first of two failures
+	if !r.node.FailsPut(&peerA) { // this call uses up the first of two failures
 		t.Error("does not fail")
 	}
 	if err := r.node.FailNID(peerB, 1); err != nil {
@@ -133,7 +133,7 @@ func TestSimulatedFailure(t *testing.T) {
 		"from all":   {fail: nid.Any(), want: 1},
 		"by another": {fail: peerB},
 		"to us":      {fail: self},
-		// Messages that break the protocol are dropped for that, and not counted here.
+		// Messages that break the protocol are dropped for that reason, and do not count as simulated failures.
 		"not for us":           {peerA, func(h *wire.Header) { h.DestNID = peer1 }, 0},
 		"under another's name": {peerB, func(h *wire.Header) { h.SrcNID = peerB }, 0},
 	} {

@@ -28,7 +28,7 @@ func (t *transit) arrived(d *lnd.Delivery, err error) {
 	if t.buffer != nil {
 		t.msg.Payload = lnd.Payload{Segments: t.memory[:], Length: len(t.memory[0])}
 	}
-	t.depart() // the hop is chosen anew, because the payload may have taken long
+	t.depart() // depart chooses the next hop anew, because its state may have changed while the payload arrived
 }
 
 // again sends the message of t anew: it has waited for a credit of an NI whose link has gone

@@ -106,7 +106,8 @@ func (n *Node) GatewayChecked(id nid.NID, err error) {
 	n.tellRouteWatchers()
 }
 
-// closePeer makes drivers end the connections to all NIDs of the node with a NID, or only those to an incarnation that is not 0.
+// closePeer makes drivers end the connections to all NIDs of the node that has the NID id. If incarnation is
+// not 0, they end only connections to that incarnation.
 func (n *Node) closePeer(id nid.NID, incarnation uint64, cause error) {
 	ids := []nid.NID{id}
 	if known := n.peers.knownAs(id); known != nil {

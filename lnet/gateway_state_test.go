@@ -81,7 +81,8 @@ func TestGatewaySick(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	sensitive := route.New(tcp1, peerA)
 	sensitive.Sensitivity = 300
-	r.node.SetDiscoverer(func(nid.NID) {}) // only with discovery is the health of gateways known
+	// Discovery is on, because without it the health of gateways does not decide about routes.
+	r.node.SetDiscoverer(func(nid.NID) {})
 	if err := r.node.AddRoute(sensitive); err != nil {
 		t.Fatal(err)
 	}

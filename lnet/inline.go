@@ -85,7 +85,9 @@ func (p *peerNI) post(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken 
 
 // address addresses the messages that i stands for.
 func (p *peerNI) address(i *Inline) {
-	i.To.NID = p.nid // a statement of its own: one with the line below would copy the values first, which stalls the processor
+	// An assignment of its own: if it were joined with the line below, the new values would be copied first,
+	// which stalls the processor.
+	i.To.NID = p.nid
 	i.To.PID, i.Expires = i.Header.DestPID, 0
 }
 
@@ -102,7 +104,7 @@ func (p *peerNI) mayJoin() {
 // fill takes a peer credit and an NI credit, which the buffer holds until its last message has ended. The caller holds p.mu. If undo is
 // true, the caller must give an NI credit back after it has released p.mu.
 func (p *peerNI) fill(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken, undo bool) {
-	if p.buffers > 0 { // one of these buffers may have room
+	if p.buffers > 0 { // first without a new buffer: one of those in use may have room
 		if flush, taken = p.ni.poster.Post(&i.Inline, payload, false); taken {
 			return flush, true, false
 		}

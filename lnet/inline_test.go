@@ -345,7 +345,7 @@ func TestPostLost(t *testing.T) {
 		node, p := newPoster(t, lnet.Config{}, lnd.Tunables{})
 		p.meet(node)
 		post(node, peerA, 1)
-		addSecond(t, node) // there is another path by the time the message fails
+		addSecond(t, node) // a second NI, so that the message has another path when it fails
 		p.lose(failure)
 		reference, q := newPoster(t, lnet.Config{}, lnd.Tunables{})
 		q.meet(reference)

@@ -128,9 +128,9 @@ type Node struct {
 	tracking   atomic.Int32  // setting of ResponseTracking
 	retired    Traffic       // counters of NIs that were removed; guarded by mu
 
-	discover atomic.Pointer[func(nid.NID)] // starts the discovery of a node; nil: no discovery
-	pinger   atomic.Pointer[func(nid.NID)] // pings a node; nil: no function was set
-	forget   atomic.Pointer[func(nid.NID)] // tells that a node was forgotten; nil: no function was set
+	discover atomic.Pointer[func(nid.NID)] // function that starts the discovery of a node; nil: no discovery
+	pinger   atomic.Pointer[func(nid.NID)] // function that pings a node; nil: none was set
+	forget   atomic.Pointer[func(nid.NID)] // function that is told that a node was forgotten; nil: none was set
 
 	watches watches
 

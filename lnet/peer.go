@@ -273,8 +273,8 @@ func (p *peerNI) up(pid nid.PID) bool {
 	return true
 }
 
-// down notes that a process is not connected any more, or could not be
-// reached. The NID is down when none is left.
+// down notes that a process is not connected any more, or could not be reached. When no process at the NID is
+// connected any more, the NID is down.
 func (p *peerNI) down(pid nid.PID, cause error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

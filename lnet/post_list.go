@@ -41,7 +41,7 @@ func (n *Node) posts(i *Inline) *peerNI {
 	if ni == nil || ni.poster == nil || i.Answers != nil && i.Answers != ni {
 		return nil
 	}
-	p := ni.recent.find(&h.DestNID) // by pointer: reading a NID that was just written would stall the processor
+	p := ni.recent.find(&h.DestNID) // find takes a pointer, because copying a NID that was just written would stall the processor
 	if p == nil {
 		p = n.peers.find(h.DestNID, ni)
 	}

@@ -33,7 +33,7 @@ func (n *Node) sendLater(m *Message, err error) {
 		n.finish(m, err)
 		return
 	}
-	if m.retries > 0 { // else the driver gave the message back, and its first try is still to come
+	if m.retries > 0 { // if retries is 0, the driver gave the message back, and its first try is still to come
 		n.state.resends.tried.Add(1)
 	}
 	r.queue.Push(&m.Message)
@@ -87,7 +87,7 @@ func (m *Message) setAside() {
 // all of its time.
 func (m *Message) late(n *Node) bool {
 	if m.Routed {
-		return false // the sender has a deadline of its own
+		return false // the node that sent the message gives it up by a deadline of its own
 	}
 	if m.expires == 0 {
 		s := n.Health()

@@ -76,7 +76,8 @@ func (ni *NI) isRouter(d *lnd.Delivery) bool {
 	if !ok {
 		return false
 	}
-	if known := p.known.Load(); known != nil && known.Flags.Has(PeerDiscovered) { // the peer may be in discovery again
+	// DISCOVERED counts even while another discovery of the peer is under way.
+	if known := p.known.Load(); known != nil && known.Flags.Has(PeerDiscovered) {
 		return known.Flags.Has(PeerRouter)
 	}
 	discover := ni.node.discover.Load()

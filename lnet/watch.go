@@ -201,7 +201,9 @@ func (w *watch) become(state PeerState, cause error) {
 		c.Cause = cause
 	}
 	if len(w.pending) == 2 {
-		w.pending = w.pending[:0] // these two changes cancel each other out; the new one alone leads to the same state
+		// The two changes that f was not told cancel each other out: the new one alone leads to the same
+		// state.
+		w.pending = w.pending[:0]
 	}
 	w.pending = append(w.pending, c)
 }

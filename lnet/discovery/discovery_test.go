@@ -159,7 +159,9 @@ func TestPingRetry(t *testing.T) {
 		wire.PingInfoSize(3):     1,
 		wire.PingInfoSize(3) - 1: 2,
 		wire.PingInfoSize(1):     2,
-		1:                        3, // the answer is cut off before the field with the number of NIDs
+		// The first answer is cut off before the number of NIDs, so a second GET asks for one entry, and a
+		// third for all.
+		1: 3,
 	} {
 		before := table.Node().Snapshot().NIs[0].Traffic.Sent.Get
 		info, err := discovery.Ping(t.Context(), table, self, discovery.PingOptions{Size: size})
@@ -180,7 +182,7 @@ func TestPingGarbage(t *testing.T) {
 		t.Fatal(err)
 	}
 	huge := append([]byte(nil), whole...)
-	huge[4] |= byte(wire.FeatureLargeAddr) // the next line sets a size that no node needs
+	huge[4] |= byte(wire.FeatureLargeAddr) // this flag and the next line give the info a size that no node needs
 	huge[len(huge)-4], huge[len(huge)-2] = 0, 0x0F
 	for name, answer := range map[string][]byte{
 		"nothing":     nil,

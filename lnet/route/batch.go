@@ -71,7 +71,7 @@ func (b *Batch) to(net nid.Net) *additions {
 // Commit adds the routes of the batch to the table. The batch cannot be used afterwards.
 func (b *Batch) Commit() {
 	t := b.table
-	var others []routes // to nets that the table has no routes to
+	var others []routes // the lists of the nets to which the table has no routes yet
 	for net, to := range b.nets {
 		at, found := t.find(net)
 		switch {

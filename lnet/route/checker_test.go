@@ -151,7 +151,8 @@ func TestWatch(t *testing.T) {
 	c.log = nil
 	c.watch(route.CheckerConfig{Interval: 5 * time.Second, Timeout: time.Second}, target("10.88.0.7@tcp"))
 	c.run(65 * time.Second)
-	c.want("1m5s check 10.88.0.7@tcp at 10.88.0.7@tcp") // the shorter interval counts from now
+	// The next check is due one shorter interval after the last check, not after a minute.
+	c.want("1m5s check 10.88.0.7@tcp at 10.88.0.7@tcp")
 	c.watch(route.CheckerConfig{Interval: 0, Timeout: time.Second}, target("10.88.0.7@tcp"))
 	c.log = nil
 	c.run(66 * time.Second)

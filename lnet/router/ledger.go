@@ -257,7 +257,9 @@ func (l *Ledger) End(t *Ticket, now time.Duration) {
 	}
 	t.granted, t.from, t.to = false, nil, nil
 	l.tickets--
-	l.scan(class, l.scanning) // before advance, so that neighbours that wait for a buffer come before the sender (from)
+	// The scan comes before advance, so that neighbours that wait for a buffer get it before the sender (from)
+	// does.
+	l.scan(class, l.scanning)
 	l.advance(from)
 }
 

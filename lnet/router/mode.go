@@ -24,7 +24,7 @@ const (
 	Off      Mode = iota // messages for other nodes are dropped
 	On                   // messages for other nodes are forwarded
 	Stopping             // further messages are dropped, those with a buffer leave
-	Starting             // messages are forwarded, and peers are told that they are not
+	Starting             // messages are forwarded, but peers are still told that they are not
 )
 
 func (m Mode) String() string {
@@ -138,7 +138,7 @@ func (s *Silence) Step(now, timeout, heard time.Duration, ok bool) (changed, ask
 	changed, s.down = down != s.down, down
 	switch {
 	case down:
-		return changed, ask, machine.Never // the next message from the net calls Step
+		return changed, ask, machine.Never // no further step is due: the next message from the net causes one
 	case now-last < timeout/2:
 		s.asked = false
 		return changed, ask, last + timeout/2

@@ -52,7 +52,7 @@ type Agent struct {
 	outbox    portals.Outbox[note]       // requests that this node sends
 	replies   portals.Outbox[struct{}]   // an outbox of their own, so that requests to many nodes do not keep replies from leaving
 	overload  atomic.Uint64              // requests dropped because too many effects waited
-	join      atomic.Pointer[func(Join)] // gets JOIN requests; nil: this node has no console
+	join      atomic.Pointer[func(Join)] // function that gets JOIN requests; nil: this node has no console
 	memory    *bulkMemory                // memory of bulk data
 
 	answers func(*portals.Event) // the method value a.replyArrived, stored so that an RPC need not allocate it
@@ -96,7 +96,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 	a.outbox.Open(table, portals.OutboxConfig[note]{MaxBytes: mostBytes, PeerMessages: mostMessages, Done: a.left})
 	a.replies.Open(table, portals.OutboxConfig[struct{}]{MaxBytes: mostBytes, PeerMessages: mostMessages, Done: a.replied})
 	if err := a.open(); err != nil {
-		a.runner.CloseWithin(0) // a request that has arrived before open failed has no effect any more
+		a.runner.CloseWithin(0) // from now on a request that arrived while open was under way has no effect
 		a.outbox.Close()
 		a.replies.Close()
 		return nil, err

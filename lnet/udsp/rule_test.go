@@ -106,7 +106,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestOrder compares with the recorded output of the kernel's tool.
+// TestOrder adds rules at several positions, and compares the lists with the recorded output of the kernel's
+// tool.
 func TestOrder(t *testing.T) {
 	spec.Covers(t, "UD-3", "UD-4")
 	l := list(t, "src tcp1", "src tcp priority 5", "dst 10.88.0.6@tcp priority 1")

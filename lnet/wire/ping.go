@@ -21,7 +21,7 @@ const pingMagic uint32 = 0x70696E67
 const (
 	pingHeaderSize = 16
 	niStatusSize   = 16
-	largeEntryHead = 12 // status and the first 8 bytes of the NID
+	largeEntryHead = 12 // bytes of a large entry that are always there: its status, and the first 8 bytes of its NID
 )
 
 // MinPingEntries is a number of entries, 0@lo included. A node that does not know how many NIs a peer has

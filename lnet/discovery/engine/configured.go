@@ -12,7 +12,7 @@ import (
 
 // Edited is the answer to a Configure or Deconfigure.
 type Edited struct {
-	Edit uint64 // Edit of the input that this is the answer to
+	Edit uint64 // the value of Input.Edit, which says to which input this is the answer
 	Err  error  // nil: the change was made; otherwise it wraps an errno, and nothing has changed
 }
 

@@ -192,7 +192,7 @@ func (m *Machine) restarted(p *peer, out *Output) {
 // again plans another push to p after the discovery of p has failed with err, in a push or in the ping before one.
 func (m *Machine) again(now time.Duration, p *peer, err error) {
 	timedOut := err == syscall.ETIMEDOUT
-	if timedOut && len(p.waiting) > 0 { // overdue has already repeated the exchange until its deadline
+	if timedOut && len(p.waiting) > 0 { // a message waits for p: overdue has already repeated the exchange until its deadline
 		return
 	}
 	if p.retry != nil || p.repeats >= maxRepeats || !m.needsPush(p) {
@@ -200,7 +200,7 @@ func (m *Machine) again(now time.Duration, p *peer, err error) {
 	}
 	pause := waitFor(int(p.repeats))
 	if timedOut {
-		pause -= repeatAfter // the machine has already waited this long, for the answer
+		pause -= repeatAfter // this much of the pause is over: the time for which the machine waited for the answer
 	}
 	p.retry = &machine.Deadline[*peer]{Of: p}
 	m.retries.Set(p.retry, now+pause)

@@ -30,7 +30,7 @@ func TestGatewaysWord(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, Limits{})
 			b.step(Input{Kind: RoutesAre, Gateways: test.gateways})
-			b.step(Input{Kind: Discover, NID: other}) // the NID other now belongs to another peer
+			b.step(Input{Kind: Discover, NID: other}) // this discovery makes other the NID of another peer
 			b.step(Input{Kind: Refresh, NID: them, Force: true})
 			b.step(b.reply(info(test.features, 2, them, far, near, other)))
 			p := b.m.peers.of(them)

@@ -58,7 +58,7 @@ func (m *Machine) replied(now time.Duration, p *peer, in Input, asked uint32, ou
 	}
 	p.from, p.to = in.Local, in.Remote
 	if !m.isNews(now, p, in, asked, out) {
-		p.flags |= lnet.PeerNIDsUpToDate // the info that is known already is newer
+		p.flags |= lnet.PeerNIDsUpToDate // the machine knows a newer info already, so the NIDs are up to date
 		return
 	}
 	m.believe(p, in.Info.Features)
@@ -154,7 +154,8 @@ func (m *Machine) believe(p *peer, f wire.Features) {
 		p.flags |= lnet.PeerNoDiscovery
 	}
 	switch {
-	case p.flags.Has(lnet.PeerConfigured): // an administrator has said which NIDs the peer has
+	// An administrator has said which NIDs the peer has, so MULTI_RAIL does not follow from its features.
+	case p.flags.Has(lnet.PeerConfigured):
 	case !f.Has(wire.FeatureMultiRail):
 		p.flags &^= lnet.PeerMultiRail
 	case !p.flags.Has(lnet.PeerNoDiscovery):

@@ -41,7 +41,7 @@ func TestAsking(t *testing.T) {
 	if flags := b.out.Peers[0].Flags; flags != 273 || !flags.UpToDate() {
 		t.Errorf("flags %d, want 273, as the kernel prints", flags)
 	}
-	// Their push comes after our message, and nothing follows.
+	// The push of the other node comes last, after the message of this one. It causes no further exchange.
 	b.want(b.step(pushFrom(them, info(full, 2, them))), "10.0.0.2@tcp: "+upToDate)
 	b.want(b.step(discover(them)), "10.0.0.2@tcp: "+upToDate, "done 10.0.0.2@tcp")
 	if b.wake != machine.Never {

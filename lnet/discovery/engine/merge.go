@@ -17,14 +17,16 @@ func (m *Machine) merge(now time.Duration, p *peer, out *Output) {
 	p.data = nil
 	p.flags &^= lnet.PeerDataPresent
 	p.flags |= lnet.PeerNIDsUpToDate
-	if p.flags.Has(lnet.PeerConfigured) { // an administrator has said which NIDs the peer has
+	if p.flags.Has(lnet.PeerConfigured) { // an administrator has said which NIDs the peer has, so only their statuses change
 		p.setStatuses(list)
 		return
 	}
 	if !p.flags.Has(lnet.PeerMultiRail) || p.flags.Has(lnet.PeerNoDiscovery) {
 		if !m.isGateway(p) {
 			m.disclaim(p, out)
-			p.setStatuses(list) // nothing is merged into p: unless a node has multi-rail and discovery, each of its NIDs is a peer of its own
+			// The NIDs of a node without multi-rail or discovery are peers of their own, so nothing is merged
+			// into p.
+			p.setStatuses(list)
 			return
 		}
 		list = m.vouched(p, list) // a gateway: routes depend on the states of its far NIs, so these stay on the list

@@ -107,7 +107,7 @@ func TestOvertakenProbe(t *testing.T) {
 		return in
 	}
 	b.step(push(5))
-	answer := b.reply(info(full, 5, them, also)) // the last message was the probe of the NID also
+	answer := b.reply(info(full, 5, them, also)) // this answers the last message of the machine, the probe of the NID also
 	answer.Incarnation = 2
 	probes := b.m.Stats().Probes
 	b.step(push(6))

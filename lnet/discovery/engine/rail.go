@@ -82,7 +82,9 @@ func (m *Machine) isNews(now time.Duration, p *peer, in Input, asked uint32, out
 	case in.Incarnation != r.incarnation:
 		switch {
 		case r.incarnation == 0:
-		case p.flags.Has(lnet.PeerConfigured): // an administrator has said that these NIDs belong together, so they stay one peer; none of them knows the new incarnation yet
+		// An administrator has said that these NIDs belong together, so they stay one peer. The incarnation
+		// of each is unknown until it is heard.
+		case p.flags.Has(lnet.PeerConfigured):
 			m.restarted(p, out)
 			for i := range p.rails {
 				p.rails[i].incarnation = 0

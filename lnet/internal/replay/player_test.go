@@ -151,7 +151,9 @@ func (p *player) what(h *wire.Header) string {
 func (p *player) play(steps []step, events map[time.Duration]func(*player)) {
 	p.steps = steps
 	for i := len(steps) - 1; i >= 0; i-- {
-		p.listen(steps[i : i+1]) // in reverse, so that told ends with the first info of each node
+		// From the last step to the first, so that told has the first info of each node when the replay
+		// begins.
+		p.listen(steps[i : i+1])
 	}
 	for i := range steps {
 		s := &steps[i]

@@ -29,7 +29,7 @@ type Console struct {
 	runner  *machine.Runner[engine.Input, engine.Output]
 	outbox  portals.Outbox[uint64]   // requests, by the numbers of their RPCs
 	replies portals.Outbox[struct{}] // replies to JOIN requests
-	alone   func()                   // ends the serving of JOIN requests
+	alone   func()                   // function that ends the serving of JOIN requests
 
 	mu       sync.Mutex
 	posted   map[uint64]memory              // memory of RPCs under way, by their numbers; guarded by mu

@@ -25,7 +25,7 @@ func TestForgedReply(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.hosts[1].Do(func() {
-		if err := l.agents[1].Close(t.Context()); err != nil { // node 1 will not answer
+		if err := l.agents[1].Close(t.Context()); err != nil { // node 1 will not answer, so that the test can answer in its place
 			t.Error(err)
 		}
 	})

@@ -94,7 +94,7 @@ func TestRun(t *testing.T) {
 	if active := l.batch(node1, wire.QueryBatch, 0, 0).Active; active != 0 {
 		t.Errorf("%d tests run", active)
 	}
-	l.batch(node1, wire.RunBatch, 0, 0) // runs the batch a second time
+	l.batch(node1, wire.RunBatch, 0, 0) // the batch runs a second time
 	if got, want := l.stat(node1).RPC.Sent, 2*(2*uint32(pings)+2+1); got != want {
 		t.Errorf("%d RPCs after the second run, want %d", got, want)
 	}

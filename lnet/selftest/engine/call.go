@@ -49,7 +49,7 @@ func (n *Node) call(u *unit) {
 	} else {
 		c.bulk, e.Bits, e.Op, e.Check = true, n.nextID(), t.params.Op, t.params.Check
 		if e.Check == wire.CheckDiscard {
-			e.Check = wire.CheckNone // kernel nodes send CheckNone, too
+			e.Check = wire.CheckNone // kernel nodes put CheckNone into the request, too
 		}
 		e.Length, e.Offset = int(bulkLength(&t.params, t.features)), int(t.params.Offset%pageSize)
 		n.brwCall = wire.BRW{BulkID: e.Bits, Op: e.Op, Length: uint32(e.Length), Check: e.Check}

@@ -31,7 +31,7 @@ type StatReply struct {
 // FrameworkStats are the counters of a session at a node, of 4 bytes each.
 type FrameworkStats struct {
 	Running    uint32 // milliseconds since the node has the session
-	Batches    uint32 // batches that run
+	Batches    uint32 // number of batches that run
 	Zombies    uint32 // earlier sessions whose tests have not ended yet
 	BRWErrors  uint32 // BRW RPCs with wrong data or a status, as client
 	PingErrors uint32 // PING RPCs with a wrong answer or a status, as client

@@ -32,7 +32,9 @@ func (c *Console) join(in *Input) {
 // admit adds a node that wants to join the session to the group that it names, which is made if it
 // is not there. It returns the status of the reply.
 func (c *Console) admit(s *session, in *Input) wire.Status {
-	if in.Features != s.features { // a kernel lets the first node decide, also one that comes by itself
+	// Kernel consoles let the first node decide about the features, even a node that joins by itself; this
+	// one does not.
+	if in.Features != s.features {
 		return wire.EPROTO
 	}
 	if id := in.Join.Session; !id.Console.IsAny() && id != s.id {

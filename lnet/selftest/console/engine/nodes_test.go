@@ -213,7 +213,9 @@ func TestWait(t *testing.T) {
 	l.open(1, 2)
 	l.host(1).dead = true
 	l.host(2).dead = true
-	for _, tt := range []struct{ wait, want time.Duration }{{-1, 3}, {0, 3}, {5 * time.Second, 5}, {time.Hour, 30}} { // all these commands together take less time than the console waits before it pings silent nodes
+	// The console pings the silent nodes for the first time while the last command waits for its second node,
+	// so these pings delay no command.
+	for _, tt := range []struct{ wait, want time.Duration }{{-1, 3}, {0, 3}, {5 * time.Second, 5}, {time.Hour, 30}} {
 		begin, want := l.now, tt.want*time.Second
 		got := l.do(0, &engine.Ping{Key: key, Target: engine.Target{Group: "g"}, Timeout: tt.wait})
 		if took := got.at - begin; took != 2*want || got.Answers[1].Latency != want { // MaxCalls is 1, so the two nodes are asked one after the other

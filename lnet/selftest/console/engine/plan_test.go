@@ -114,7 +114,7 @@ func TestRefusedTests(t *testing.T) {
 		"odd length":      brw(4097, 0),
 		"odd offset":      brw(4096-8, 4),
 		"huge offset":     brw(8, 1<<31),
-		"page more":       brw(12288, 8), // crashes a client of Lustre 2.17
+		"page more":       brw(12288, 8), // this test would crash a client of Lustre 2.17
 		"last page":       brw(4096, 4088),
 		"page of 64 KiB":  brw(1<<16, 1<<12),
 	} {

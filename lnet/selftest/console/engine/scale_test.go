@@ -15,7 +15,7 @@ import (
 func heap() int {
 	var m runtime.MemStats
 	runtime.GC()
-	runtime.GC() // the first collection leaves the objects of a sync.Pool
+	runtime.GC() // again, because the first collection leaves the objects of a sync.Pool
 	runtime.ReadMemStats(&m)
 	return int(m.HeapAlloc)
 }
