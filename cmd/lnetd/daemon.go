@@ -40,14 +40,15 @@ type process struct {
 }
 
 // serve runs the daemon until ctx ends. The directories of the configuration must exist. serve
-// logs the warnings about the configuration, which load reads again.
-func serve(ctx context.Context, env cli.Env, loaded *config.Loaded, load func() (*config.Loaded, error)) error {
+// logs the warnings about the configuration, which load reads again, and why the state directory is not locked.
+func serve(ctx context.Context, env cli.Env, loaded *config.Loaded, unlocked error, load func() (*config.Loaded, error)) error {
 	inherited := service.Inherit(env.Getenv)
 	if err := readLNetConf(loaded); err != nil {
 		return err
 	}
 	cfg, events := loaded.Config, new(control.Events)
 	logs := daemon.NewLog(env, events, &cfg)
+	warnUnlocked(logs.Logger, cfg.StateDir, unlocked)
 	hangups := catchHangups()
 	defer hangups.stop()
 	manager := service.New(env.Getenv, logs.Logger)

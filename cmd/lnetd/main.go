@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -75,8 +76,8 @@ Options of Lustre's modules in modprobe.d, and lnet.conf, are read as 'lnetd con
 		loaded.Resolve(dirs)
 		cfg := loaded.Config // a copy, because serve may still change loaded after endsWithin has returned
 		return failure(endsWithin(c.Context(), endTimeout, func() error {
-			return own(cfg, dirs, func() error {
-				return serve(c.Context(), env, loaded, func() (*config.Loaded, error) {
+			return own(cfg, dirs, func(unlocked error) error {
+				return serve(c.Context(), env, loaded, unlocked, func() (*config.Loaded, error) {
 					next, err := flags.Reload(os.Getuid() == 0)
 					if err == nil {
 						next.Resolve(dirs)
@@ -90,15 +91,16 @@ Options of Lustre's modules in modprobe.d, and lnet.conf, are read as 'lnetd con
 	return c
 }
 
-// own makes the directories of a daemon, and calls serve while the state directory is locked.
-func own(cfg config.Config, dirs config.Dirs, serve func() error) error {
+// own makes the directories of a daemon, and calls serve while the state directory is locked. Where it cannot
+// be locked, unlocked says why.
+func own(cfg config.Config, dirs config.Dirs, serve func(unlocked error) error) error {
 	if err := dirError(makeDirs(cfg, dirs)); err != nil {
 		return err
 	}
-	unlock, err := lockState(cfg.StateDir)
+	lock, err := lockState(cfg.StateDir, syscall.Flock)
 	if err != nil {
 		return err
 	}
-	defer unlock()
-	return serve()
+	defer lock.release()
+	return serve(lock.missing)
 }
