@@ -14,7 +14,8 @@ import (
 // slots are taken, further messages of that NID are held apart, so that nothing looks at them until
 // one of the earlier ones has arrived and leaves its slot to the next.
 
-// sharesOfInbox is the number of NIDs that it takes to use up an inbox of that many buffers or more.
+// sharesOfInbox is the number of shares of an inbox: so many NIDs together can take all its buffers, if the
+// inbox has at least as many.
 const sharesOfInbox = 4
 
 // share returns the number of slots of each NID.
@@ -50,7 +51,8 @@ func (p *portal) setApart() int {
 	return p.inbox.apart
 }
 
-// enqueue holds a message, in portal.held if it can have a slot. The caller holds p.mu.
+// enqueue holds a message: in portal.held if the message can have a slot, otherwise apart. The caller holds
+// p.mu.
 func (p *portal) enqueue(o *operation) {
 	in, from := p.inbox, o.d.From.NID
 	switch {
@@ -105,7 +107,7 @@ func (d *md) begins(from nid.NID) {
 	}
 }
 
-// end vacates the slot of a message that has arrived, and lets one go on that waited for it.
+// end vacates the slot of a message that has arrived, and releases the message that waited for that slot.
 func (in *Inbox) end(from nid.NID) {
 	p := in.table.portal(in.cfg.Portal)
 	var ready operationList

@@ -95,8 +95,8 @@ func openFour(t *testing.T, h *harness, got func(*portals.Event)) {
 	}
 }
 
-// TestInboxShareAtOnce: while a message that takes the last slot of a peer's share is matched and not arriving yet, another
-// one of that peer comes by another connection. It waits.
+// TestInboxShareAtOnce: while a message that takes the last slot of a peer's share is matched and not
+// arriving yet, another one of that peer comes by another connection. The second message waits.
 func TestInboxShareAtOnce(t *testing.T) {
 	spec.Covers(t, "PT-35")
 	h, net := newLazy(t)
@@ -119,8 +119,9 @@ func TestInboxShareAtOnce(t *testing.T) {
 	}
 }
 
-// TestInboxShareOrder: messages of a peer that wait for its share, of which the first came when there was no buffer, are
-// handled in the order in which they came. None of them is looked at for each message of another peer.
+// TestInboxShareOrder: messages of a peer that wait for its share, of which the first came when there was no
+// buffer, are handled in the order in which they came. The inbox does not look at them each time that a
+// message of another peer arrives.
 func TestInboxShareOrder(t *testing.T) {
 	spec.Covers(t, "PT-9", "PT-35")
 	h, net := newLazy(t)

@@ -60,7 +60,7 @@ func (t *Table) tryHeld(p *portal, e *me) (ready operationList) {
 			if !o.hasSlot {
 				d.begins(o.d.From.NID)
 			}
-			o.hasSlot = false // it is the arriving message that has the slot now
+			o.hasSlot = false // from now on the slot belongs to the message as one that arrives, not as a held one
 			o.accept(o.d, d, offset, mlength)
 			ready.push(o)
 		case tooLong:
@@ -142,7 +142,7 @@ func (p *portal) takeHeld(take func(*operation) bool) (taken operationList) {
 	defer p.mu.Unlock()
 	for o := p.held.pop(); o != nil; o = p.held.pop() {
 		if take(o) {
-			p.dropped(o) // a message that gets its slot is now in p.held, and its turn comes
+			p.dropped(o) // the message that gets its slot is in p.held now, so this loop comes to it
 			taken.push(o)
 		} else {
 			kept.push(o)

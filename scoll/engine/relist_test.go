@@ -40,7 +40,7 @@ func TestRelist(t *testing.T) {
 func TestRelistDuplicates(t *testing.T) {
 	spec.Covers(t, "SC-A11")
 	for seed := range uint64(20) {
-		for _, n := range []int{8, 600}[:1+seed%10/9] { // with 600 members the list is fetched
+		for _, n := range []int{8, 600}[:1+seed%10/9] { // with 600 members the list is too long for the message, and is fetched
 			c := newCluster(t, n, func(_ *cluster, cfg *sim.Config[*packet]) {
 				latency := link.Dist{Base: 500 * time.Microsecond, Spread: 400 * time.Microsecond, Shape: link.Uniform}
 				cfg.Seed, cfg.Topology = seed, &sim.Flat{Link: link.Quality{Latency: latency, Duplicate: 1}}

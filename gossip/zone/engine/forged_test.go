@@ -9,7 +9,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// claim delivers a message of one node, which no machine would send, to another one.
+// claim delivers a message from one node to another that no correct machine would send.
 func (w *world) claim(from, to *node, msg wire.Message) {
 	msg.From, msg.Version = to.ref(from), from.m.Version()
 	to.step(Input{Kind: Delivered, Message: &msg})
@@ -42,8 +42,8 @@ var lies = map[string]func(to, about *node, v wire.Version) wire.Lists{
 }
 
 // TestOneTellsAll: one member tells all others, again and again, that a member has left or that others
-// suspect it. The member refutes that before any node removes it, even if a newer version of it waits for the next
-// round when it is accused, because the liar has asked for that version (MS-A1, MS-A3).
+// suspect it. The member refutes that before any node removes it. This holds also if the liar has made the
+// member take a newer version shortly before, which still waits for the next round (MS-A1, MS-A3).
 func TestOneTellsAll(t *testing.T) {
 	spec.Covers(t, "MS-A1", "MS-A3")
 	for what, lie := range lies {
@@ -74,8 +74,9 @@ func TestOneTellsAll(t *testing.T) {
 	}
 }
 
-// TestOlderAccusation: a newer version of a node that waits for the next round is sent early once a goodbye or a
-// report names an older version, whether that node is this one or another member (MS-A1, MS-A3).
+// TestOlderAccusation: a newer version of a node, which is this one or another member, waits for the next
+// round. When a goodbye or a report names an older version of that node, the newer version is sent early
+// (MS-A1, MS-A3).
 func TestOlderAccusation(t *testing.T) {
 	spec.Covers(t, "MS-A1", "MS-A3")
 	for what, accuse := range map[string]func(s *solo, i int, v wire.Version){
@@ -107,8 +108,9 @@ func TestOlderAccusation(t *testing.T) {
 	}
 }
 
-// TestKeptOut: one member tells all others again and again, each time of a newer version, that a node has left which
-// is about to join or has been a member before. The node joins all the same (MS-A3, MS-A4).
+// TestKeptOut: a node joins for the first time, or is back as a member. One member tells all others again and
+// again that this node has left, each time in a newer version. The node becomes a member all the same (MS-A3,
+// MS-A4).
 func TestKeptOut(t *testing.T) {
 	spec.Covers(t, "MS-A3", "MS-A4")
 	for _, former := range []bool{false, true} {

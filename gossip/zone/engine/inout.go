@@ -37,7 +37,7 @@ type Input struct {
 	Code    int32         // exit code for the goodbye
 	Inc     uint64        // number of the incarnation
 	Peer    nid.NID       // NID of the sender of Data, as the transport reports
-	Primary nid.NID       // primary NID of the sender's node, if the transport has confirmed that; may be the same or invalid
+	Primary nid.NID       // primary NID of the sender's node, if the transport has confirmed it; may be equal to Peer, or invalid
 	At      time.Duration // when the transport received the message; 0: now
 	Data    []byte        // one message; signed if the machine has a key
 	Message *wire.Message // the message, which must not be changed later

@@ -35,9 +35,10 @@ func (m *Machine) processLeave(d *wire.Departure) {
 	}
 }
 
-// leftAgain processes a later goodbye of a former member, whose return this node has missed. It ignores one that
-// another node passes on within relayGrace of the last such one: without this limit, one member could keep the
-// returns of another one stale everywhere by inventing goodbyes faster than that one can refute them.
+// leftAgain processes a later goodbye of a former member, whose return this node has missed. It ignores a
+// goodbye that another node passes on within relayGrace of the last such one. Without this limit, one member
+// could invent goodbyes of another one faster than that one can refute them, and every return of that one
+// would be stale at all nodes.
 func (m *Machine) leftAgain(d *wire.Departure) {
 	f := farewell{cause: Said, code: d.Code}
 	if !m.spoke(d.Node) {

@@ -62,7 +62,7 @@ type Machine struct {
 	in      wire.Message // the message that the step processes
 	lists   wire.Lists
 	peer    nid.NID // Input.Peer of that message; invalid: the message came as a struct
-	primary nid.NID // its Input.Primary
+	primary nid.NID // Input.Primary of that message
 	inShort uint64
 
 	out *Output

@@ -43,8 +43,9 @@ func (p *pauses) enter(now time.Duration) (active, missed time.Duration) {
 // behind returns by how much a step is later than the wake that the machine asked for.
 func (p *pauses) behind(now time.Duration) time.Duration { return max(now-p.wake, 0) }
 
-// late is behind, but adds up the delays of consecutive late steps: if every step is a little late, the
-// node never catches up, and messages of others may wait here all the time.
+// late returns the sum of the delays of this step and of the late steps just before it; 0 if this step is not
+// late. If every step is a little late, the node never catches up, and messages of others may wait here all
+// the time.
 func (p *pauses) late(now time.Duration) time.Duration {
 	by := p.behind(now)
 	if by < p.limit/200 {

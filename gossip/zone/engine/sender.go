@@ -23,10 +23,10 @@ func (m *Machine) spoke(p wire.Ref) bool {
 	return slices.Contains(endpoints, m.peer) || m.primary.IsValid() && slices.Contains(endpoints, m.primary)
 }
 
-// genuine reports whether to believe that a message comes from the peer of a link. Messages that end or change links
-// must come from a NID of the peer, because a node that sent them in the names of others could cut all links of a
-// member. They need not before the first message has come from such a NID: the NIDs of an id
-// are configured, and a node may send from other ones only.
+// genuine reports whether to believe that a message comes from the peer of a link. Messages that end or
+// change links must come from a NID of the peer, because a node that sent them in the names of others could
+// cut all links of a member. But as long as no message has come from such a NID, a message from any NID is
+// believed: the NIDs of an id are configured, and the node may send from none of them.
 func (m *Machine) genuine(l *link) bool {
 	if l.proven && (m.in.Kind < wire.LinkRequest || m.in.Kind > wire.LinkDrop) {
 		return true

@@ -29,7 +29,7 @@ func TestLinksInAnothersName(t *testing.T) {
 	spec.Covers(t, "MS-A3", "MS-A12")
 	w := booted(t, 4, 24, Config{})
 	victim, liar := w.nodes[4], w.nodes[1]
-	w.lose = func(from, _ *node, m *wire.Message) bool { return from == liar && m.Kind != wire.Heartbeat } // it passes nothing on
+	w.lose = func(from, _ *node, m *wire.Message) bool { return from == liar && m.Kind != wire.Heartbeat } // the liar passes nothing on
 	least := 1000
 	for i := range 400 {
 		for _, n := range w.nodes {
@@ -59,9 +59,9 @@ func TestLinksInAnothersName(t *testing.T) {
 	}
 }
 
-// TestMovedNIDs: messages about links count although they come from a NID that is not in the id of their sender, as long
-// as no message has come from one that is: perhaps the id does not have the NIDs that the node sends from. The primary
-// NID of a node stands for its other NIDs (MS-A12).
+// TestMovedNIDs: a node may send from NIDs that are not in its id. Its messages about links count as long as
+// none has come from a NID of the id; after that they must come from a NID of the id, or of a node whose
+// primary NID is in the id (MS-A12).
 func TestMovedNIDs(t *testing.T) {
 	spec.Covers(t, "MS-A12")
 	own, other := testID(1).Endpoints()[0], testID(7).Endpoints()[0]
