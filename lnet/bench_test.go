@@ -17,7 +17,7 @@ func BenchmarkSend(b *testing.B) {
 	}
 }
 
-// BenchmarkSendInTurn is BenchmarkSend to four peers in turn.
+// BenchmarkSendInTurn measures what BenchmarkSend does, with messages to four peers in turn.
 func BenchmarkSendInTurn(b *testing.B) {
 	r, _ := benchRig(b)
 	var messages [4]*lnet.Message
@@ -29,8 +29,8 @@ func BenchmarkSendInTurn(b *testing.B) {
 	}
 }
 
-// BenchmarkSendParallel is BenchmarkSend by as many goroutines as there are cores, each to a peer
-// of its own: with -cpu 1,2 it shows what peers share.
+// BenchmarkSendParallel measures what BenchmarkSend does, with as many goroutines as there are cores, each of
+// which sends to a peer of its own: with -cpu 1,2 it shows the cost of what peers share.
 func BenchmarkSendParallel(b *testing.B) {
 	r, _ := benchRig(b)
 	var senders atomic.Int32

@@ -50,8 +50,9 @@ func TestPeerCredits(t *testing.T) {
 	}
 }
 
-// TestRDMAReply (LN-23): the REPLY to a GET by RDMA goes to the driver although all credits of the peer
-// and of the NI are taken and messages wait for them. It takes and returns none, and is not sent again.
+// TestRDMAReply (LN-23): the REPLY to a GET by RDMA goes to the driver although all credits of the peer and
+// of the NI are taken and messages wait for them. The REPLY takes and returns no credit, and is not sent
+// again.
 func TestRDMAReply(t *testing.T) {
 	spec.Covers(t, "LN-23")
 	r := newRig(t, lnd.Tunables{PeerCredits: 2, Credits: 2}, lnet.Config{})

@@ -42,8 +42,8 @@ func TestEvictedUnderway(t *testing.T) {
 	r.node.SetDiscoverer(nil)
 }
 
-// TestEvictedRecently: no message finds a peer that was evicted, although this peer was looked up
-// last, and not even a message of its own connection finds it.
+// TestEvictedRecently: a peer that was looked up last, so that caches have it, is evicted. No message finds
+// that peer any more, not even a message of its own connection.
 func TestEvictedRecently(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{MaxPeers: 1})
 	arrive := func(at time.Duration) {

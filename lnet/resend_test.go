@@ -258,9 +258,8 @@ func TestResendEnds(t *testing.T) {
 	})
 }
 
-// TestHeals (HV-6): a message that leaves raises the health of its NI. One that arrives
-// raises the health of the NI and of the peer NI. One that breaks off lowers that of the peer
-// NI.
+// TestHeals (HV-6): a message that leaves raises the health of its NI. A message that arrives raises the
+// health of the NI and of the peer NI. A message that breaks off half-way lowers the health of the peer NI.
 func TestHeals(t *testing.T) {
 	spec.Covers(t, "HV-6")
 	synctest.Test(t, func(t *testing.T) {

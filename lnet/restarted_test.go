@@ -10,9 +10,10 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestRestartedNode: when a NID is heard whose incarnation is another one than before, the connections to all NIDs of its node that
-// belong to the one before end, and no others. A late message of the incarnation before changes nothing, and neither does the first
-// message from a NID: the NIs of a kernel node have different incarnations.
+// TestRestartedNode: a NID is heard with another incarnation than before. The connections to the earlier
+// incarnation end, to all NIDs of that NID's node, and no others do. A late message of the earlier
+// incarnation changes nothing. Neither does the first message from a NID: the NIs of a kernel node have
+// different incarnations.
 func TestRestartedNode(t *testing.T) {
 	spec.Covers(t, "LS-7")
 	w := newRails(t)

@@ -66,8 +66,8 @@ func TestExchange(t *testing.T) {
 	}
 }
 
-// TestOff (PD-6): the exchange with a node whose discovery is off ends after that node's
-// REPLY; the node itself pings no peer.
+// TestOff (PD-6): the exchange with a node whose discovery is off ends after that node's REPLY. That node
+// itself sends no ping.
 func TestOff(t *testing.T) {
 	spec.Covers(t, "PD-6")
 	w := newCable(t)
@@ -272,7 +272,8 @@ func TestBadPushes(t *testing.T) {
 	}
 }
 
-// TestDiscover asks for the state of a node, and of this node itself.
+// TestDiscover: Discover returns what is known of a node after its discovery. The test checks which messages
+// that takes, for another node, for a NID without a node, and for a NID of this node.
 func TestDiscover(t *testing.T) {
 	for name, c := range map[string]struct {
 		before bool // a message went to the node before discovery

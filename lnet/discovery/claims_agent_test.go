@@ -51,8 +51,8 @@ func (n *node) claim(to string, sequence uint32, ids ...string) {
 	n.cable.settle()
 }
 
-// TestStolenName: a stranger claims B's NIDs and its primary NID, before or after A has exchanged
-// messages with B. In Initiators, match entries, LastHeard and WatchPeer of A the two stay different
+// TestStolenName: a stranger claims B's NIDs and its primary NID, before or after A has exchanged messages
+// with B. For Initiators, match entries, LastHeard and WatchPeer of A, the stranger and B stay different
 // nodes, and messages go to the node to which they are addressed.
 func TestStolenName(t *testing.T) {
 	for _, before := range []bool{true, false} {

@@ -41,8 +41,8 @@ func TestFeatures(t *testing.T) {
 	}
 }
 
-// TestExchangeIPv6: nodes with large NIDs exchange the same messages, and the primary NID is
-// the large one. A has no NI that reaches B's other NID.
+// TestExchangeIPv6: nodes with large NIDs exchange the same messages as nodes with small NIDs, and the
+// primary NID is the large one. A has no NI that reaches B's other NID.
 func TestExchangeIPv6(t *testing.T) {
 	w := newCable(t)
 	a := w.node(discovery.Config{}, "fd88::2@tcp")

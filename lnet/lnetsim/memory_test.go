@@ -9,7 +9,7 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// TestMemory compares the estimate with the memory of stacks that have exchanged messages.
+// TestMemory: the estimate bytesPerNode is close to the memory of stacks that have exchanged messages.
 func TestMemory(t *testing.T) {
 	nodes := effort.Of(100, 100, 300)
 	for _, partners := range []int{4, 16, 64} {

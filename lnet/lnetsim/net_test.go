@@ -199,7 +199,7 @@ func TestLeave(t *testing.T) {
 	stop(t, n)
 }
 
-// TestSameSeed makes a run with every kind of fault twice.
+// TestSameSeed makes two runs with equal seeds and every kind of fault. Both must have the same events.
 func TestSameSeed(t *testing.T) {
 	play := func(seed uint64) string {
 		n, events := start(t, config{

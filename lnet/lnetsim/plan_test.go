@@ -158,7 +158,7 @@ func (p *plan) ofProcess(node int, begins, ends string) {
 	p.Line("at %v %s %d\nat %v %s %d", s.from, begins, node, s.to, ends, node)
 }
 
-// TestRandomPlans runs random plans from many seeds.
+// TestRandomPlans runs random plans from many seeds. drawPlan says what must hold in each.
 func TestRandomPlans(t *testing.T) {
 	spec.Covers(t, "LS-3", "LS-4", "LS-5", "LS-6")
 	t.Parallel()

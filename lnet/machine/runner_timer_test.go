@@ -95,7 +95,8 @@ func TestRunnerReplacedTimer(t *testing.T) {
 	}
 }
 
-// leapingClock is the clock of a system that was suspended: timers do not count that time.
+// leapingClock is the clock of a system that was suspended: its time includes the suspension, and its timers
+// do not.
 type leapingClock struct {
 	machine.Clock
 	suspended time.Duration
@@ -103,7 +104,8 @@ type leapingClock struct {
 
 func (c *leapingClock) Now() time.Duration { return c.Clock.Now() + c.suspended }
 
-// TestRunnerSuspended: a Runner whose timer is overdue sets another one.
+// TestRunnerSuspended: a timer is overdue, because the system was suspended. The next step does not wait for
+// that timer: the Runner sets another one.
 func TestRunnerSuspended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := &leapingClock{Clock: machine.RealClock()}

@@ -7,7 +7,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestJudge shows HV-4 and HV-5: every class in every case.
+// TestJudge (HV-4, HV-5) checks the consequence of every class of failure: for nodes with one NI or several,
+// for routers, and for the other cases of the table.
 func TestJudge(t *testing.T) {
 	spec.Covers(t, "HV-4", "HV-5")
 	const local, remote, again = 1, 2, 4
@@ -23,7 +24,7 @@ func TestJudge(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		Case
-		local, remote           bool // whether the local or remote NI may be blamed
+		local, remote           bool // whether the local NI, and whether the remote NI, may be blamed
 		localAgain, remoteAgain bool // whether the message may be sent again after a local or a remote failure
 	}{
 		"one NI each":             {Case{}, false, false, false, false},

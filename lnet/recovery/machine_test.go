@@ -63,7 +63,8 @@ func (b *bench) want(pings string) {
 	b.pings = nil
 }
 
-// TestBackOff shows row HV-10 of the conformance table.
+// TestBackOff (HV-10): an NI that is not well is pinged at growing intervals, up to the longest one. A
+// message raises its health and begins the back-off anew, until the health is whole.
 func TestBackOff(t *testing.T) {
 	spec.Covers(t, "HV-10")
 	for _, target := range []Target{mine, peer} {
@@ -103,7 +104,8 @@ func TestPingEnds(t *testing.T) {
 	b.want("")
 }
 
-// TestWhoIsRecovered shows row HV-11 of the conformance table.
+// TestWhoIsRecovered (HV-11): a local NI is pinged until it is well. A peer NI is pinged only if a message
+// has come from it, and only until Settings.Limit after the latest one.
 func TestWhoIsRecovered(t *testing.T) {
 	spec.Covers(t, "HV-11")
 	b := newBench(t, Settings{Limit: 5 * time.Second})
@@ -114,7 +116,9 @@ func TestWhoIsRecovered(t *testing.T) {
 	b.step(Input{Kind: Hurt, Target: peer, LastHeard: 8 * time.Second})
 	b.step(Input{Kind: Hurt, Target: mine, LastHeard: -1})
 	b.run(26 * time.Second)
-	b.want("11 11 13 13 17 25") // recovery of the peer ends 9 s after its last message; recovery of the local NI goes on
+	// At 17 s, the last message of the peer is older than the limit, so that its recovery ends; that of the
+	// local NI goes on.
+	b.want("11 11 13 13 17 25")
 	b.step(Input{Kind: Heard, Target: mine, Whole: true})
 	b.step(Input{Kind: Heard, Target: peer, LastHeard: b.now})
 	b.run(28 * time.Second)

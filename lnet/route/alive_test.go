@@ -39,7 +39,7 @@ func second(s string) func(*route.Gateway) {
 	return func(g *route.Gateway) { g.NIs = append(g.NIs, route.NI{NID: nid.MustParse(s), Health: 1000}) }
 }
 
-// TestJudge checks the table of lnet-semantics §12.3.
+// TestJudge checks each row of the table of lnet-semantics §12.3, which says when a route is alive.
 func TestJudge(t *testing.T) {
 	spec.Covers(t, "RT-9", "RT-10", "RT-11")
 	t.Parallel()

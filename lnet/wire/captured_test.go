@@ -131,7 +131,8 @@ var capturedMessages = []struct {
 	},
 }
 
-// TestCaptured decodes messages that kernels sent and encodes them again.
+// TestCaptured parses messages that kernels sent, compares their fields, and encodes them again to the same
+// bytes.
 func TestCaptured(t *testing.T) {
 	for _, tt := range capturedMessages {
 		t.Run(tt.file, func(t *testing.T) {

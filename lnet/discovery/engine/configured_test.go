@@ -22,8 +22,8 @@ func (b *bench) edit(kind Kind, ids ...nid.NID) error {
 	return b.out.Edited[0].Err
 }
 
-// TestConfigure adds a peer and further NIDs to it, and removes them. Its state is 9, as Lustre's
-// tool shows it.
+// TestConfigure adds a peer and further NIDs to it, and removes them. The flags of the peer are then 9
+// (multi-rail and configured), as Lustre's tool shows them.
 func TestConfigure(t *testing.T) {
 	b := newBench(t, Limits{})
 	b.want(b.step(Input{Kind: Configure, NID: them}), "10.0.0.2@tcp: MULTI_RAIL|CONFIGURED")

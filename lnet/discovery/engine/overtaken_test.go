@@ -96,8 +96,8 @@ func TestOvertakenReplyBesideProbe(t *testing.T) {
 	}
 }
 
-// TestOvertakenProbe: a push overtakes the answer to a probe of the same incarnation. The claim is probed anew at once, and
-// no try is counted.
+// TestOvertakenProbe: a push overtakes the answer to a probe of the same incarnation. The claim is probed
+// anew at once, and the overtaken answer does not count as a try without an answer.
 func TestOvertakenProbe(t *testing.T) {
 	spec.Covers(t, "PD-20")
 	b := newBench(t, Limits{})

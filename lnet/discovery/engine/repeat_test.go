@@ -55,7 +55,8 @@ func TestPushRepeated(t *testing.T) {
 	}
 }
 
-// TestPushFailed: a push that fails is sent again, too. One ACK ends that.
+// TestPushFailed: a push that fails is sent again, like a push without an answer. After the first ACK it is
+// not sent any more.
 func TestPushFailed(t *testing.T) {
 	spec.Covers(t, "PD-27")
 	b := newBench(t, Limits{})

@@ -140,8 +140,8 @@ func spoilable(t *testing.T, mode record.Mode) []byte {
 	return file.Bytes()
 }
 
-// TestPanic: the input of a step that panicked is in the recording, without a
-// Flush, and panics again.
+// TestPanic: a step panics before Flush was called. Its input is in the recording all the same, and makes the
+// replayed step panic too.
 func TestPanic(t *testing.T) {
 	var file bytes.Buffer
 	rec := record.New(&file, codec{}, record.Full, []byte{salt})
@@ -249,7 +249,8 @@ type failingReader struct{}
 
 func (failingReader) Read([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-// TestBehindTheEnd checks that recordings may follow each other.
+// TestBehindTheEnd: Replay reads nothing behind the end of a recording, so recordings may follow each other
+// in one file.
 func TestBehindTheEnd(t *testing.T) {
 	file, digest := recordRun(t, record.Full, 2, 10)
 	r := bytes.NewReader(append(bytes.Clone(file), file...))

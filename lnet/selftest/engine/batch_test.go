@@ -18,7 +18,8 @@ func brw(op wire.BRWOp, length uint32, check wire.Check, loop int32) wire.Test {
 	return wire.Test{Service: wire.BRWService, Loop: loop, Concurrency: 1, BRW: wire.BRWParams{Op: op, Length: length, Check: check}}
 }
 
-// TestAddTest: the checks of a TEST request, in their order (selftest §6), and our bounds.
+// TestAddTest checks with which status each wrong TEST request is refused, in the order of selftest §6, and
+// that MaxBatches, MaxTests and MaxUnits hold.
 func TestAddTest(t *testing.T) {
 	spec.Covers(t, "ST-13")
 	l := newLab(t, engine.Config{MaxUnits: 4, MaxBatches: 2, MaxTests: 3}, node1)

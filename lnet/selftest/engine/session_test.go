@@ -29,7 +29,8 @@ func sessionOf(body wire.Body) (id wire.Session, name string) {
 	return body.(*wire.JoinReply).Session, ""
 }
 
-// TestSessionRules checks the table of selftest §5, as one conversation of two consoles.
+// TestSessionRules checks each row of the table of selftest §5, in one conversation of two consoles with a
+// node.
 func TestSessionRules(t *testing.T) {
 	spec.Covers(t, "ST-9")
 	none, any := wire.NoSession(), wire.Session{Console: nid.Any(), Stamp: 5}

@@ -65,7 +65,7 @@ func TestLayout(t *testing.T) {
 			}
 		}
 	}
-	tested[wire.TypeTest.String()+"BRW.Pages"] = true // TestParametersByFeature tests this field
+	tested[wire.TypeTest.String()+"BRW.Pages"] = true // another test, TestParametersByFeature, covers this field
 	for _, l := range layouts {
 		for _, path := range paths(reflect.TypeOf(l.body).Elem(), "") {
 			if !tested[l.body.Type().String()+path] {

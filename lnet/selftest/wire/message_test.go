@@ -13,7 +13,7 @@ import (
 	"ulnet/lnet/selftest/wire"
 )
 
-// TestHeaderBytes: the bytes of one request and of one reply, in both byte orders.
+// TestHeaderBytes checks the bytes of one request and of one reply, in both byte orders.
 func TestHeaderBytes(t *testing.T) {
 	spec.Covers(t, "ST-2")
 	request := wire.Message{

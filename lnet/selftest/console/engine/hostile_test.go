@@ -130,7 +130,7 @@ func TestForgedSessions(t *testing.T) {
 	}
 }
 
-// FuzzReply: no reply makes the machine panic or lose track.
+// FuzzReply: no reply makes the machine panic, or makes its counts contradict each other.
 func FuzzReply(f *testing.F) {
 	for _, body := range []wire.Body{
 		&wire.MakeSessionReply{Session: wire.NoSession()}, &wire.DebugReply{Session: wire.NoSession(), Name: "x"}, &wire.StatReply{Session: wire.NoSession()},

@@ -29,7 +29,7 @@ func (l *lab) join(id nid.ProcessID, features wire.Features, request wire.Join) 
 	return m
 }
 
-// TestJoin: the statuses with which the console refuses nodes that want to join, in the order of
+// TestJoin checks the statuses with which the console refuses nodes that want to join, in the order of
 // selftest §10, and its reply to nodes that may join.
 func TestJoin(t *testing.T) {
 	spec.Covers(t, "ST-31")
