@@ -247,9 +247,9 @@ func TestEndlessTimeout(t *testing.T) {
 	}
 }
 
-// TestTimeoutBlames: an operation without an answer reduces the health of the NID to which it
-// was sent. It does not reduce the health of the NID to which a later operation of the MD was sent,
-// nor of the NID to which an earlier MD in the same slot has sent.
+// TestTimeoutBlames: an operation without an answer reduces the health of the NID to which it was sent. The
+// health of two other NIDs stays: that to which a later operation of the MD was sent, and that to which an
+// earlier MD in the same slot has sent.
 func TestTimeoutBlames(t *testing.T) {
 	spec.Covers(t, "HV-12")
 	good := nid.ProcessID{NID: nid.MustParse("10.0.0.77@tcp"), PID: there.PID}

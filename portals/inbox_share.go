@@ -7,12 +7,12 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// A peer sends the rest of a message as late as it likes, and may have thousands of connections. So that
-// one peer does not take all buffers of an inbox by messages that it does not end, only a quarter of the
-// messages that may be arriving at the inbox at once come from one NID: that is the share of the NID. A message
-// takes a slot of the share when it is matched, or when it is held because there is no buffer. When all
-// slots are taken, further messages of that NID are held apart, so that nothing looks at them until
-// one of the earlier ones has arrived and leaves its slot to the next.
+// A peer sends the rest of a message as late as it likes, and may have thousands of connections. One peer
+// must not take all buffers of an inbox by messages that it does not end. Therefore each NID has a share: a
+// quarter of the messages that may be arriving at the inbox at once. A message takes a slot of the share when
+// it is matched, or when it is held because there is no buffer. When all slots are taken, further messages of
+// that NID are held apart. Nothing looks at them until one of the earlier messages has arrived and leaves its
+// slot to the next one.
 
 // sharesOfInbox is the number of shares of an inbox: so many NIDs together can take all its buffers, if the
 // inbox has at least as many.

@@ -6,12 +6,12 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// intake receives PUTs whose payload came along with the header: it matches the PUT, copies the
-// payload and delivers the event at once, without an operation for each PUT. In a batch (lnd.Batcher)
-// it counts equal ACKs, and it also remembers the MD that took the latest PUT. A PUT that repeats the
-// header of the latest one, with the same portal and match bits, goes to that MD without matching, as
-// long as the portal has not changed and the MD takes it. This is correct because the entries that are
-// tried before the MD's did not match, or had no MD that takes PUTs, and that does not change.
+// intake receives PUTs whose payload came along with the header: it matches the PUT, copies the payload and
+// delivers the event at once, without an operation for each PUT. In a batch (lnd.Batcher) it counts equal
+// ACKs, and it also remembers the MD that took the latest PUT. If the next PUT repeats the header of the
+// latest one, with the same portal and match bits, it goes to that MD without matching, as long as the portal
+// has not changed and the MD takes the PUT. This is correct because the entries that are tried before the
+// MD's did not match, or had no MD that takes PUTs, and that does not change.
 type intake struct {
 	table *Table
 	event Event // the event that the handler gets; the handler may change it

@@ -23,8 +23,8 @@ func answerHandle(m *lnd.Message) wire.MDHandle {
 // isTimed reports whether an operation of an MD is timed: its answer has a handle of its own.
 func isTimed(m *lnd.Message, md portals.MDHandle) bool { return answerHandle(m) != handle(md) }
 
-// TestLatencyOfPatterns: operations that differ in turn, for instance in their type or their target,
-// are timed with the same frequency each, be they of one MD or of MDs that use one slot in turn.
+// TestLatencyOfPatterns: operations alternate in their type or their target. Each kind of operation is timed
+// with the same frequency, whether all belong to one MD or to MDs that use one slot in turn.
 func TestLatencyOfPatterns(t *testing.T) {
 	spec.Covers(t, "OP-90")
 	memory := []lnd.Segment{make([]byte, 8)}

@@ -7,11 +7,10 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// LastHeard returns when the driver had read the latest message from a process, on the node's
-// clock (CH-8); ok is false if none came. The table keeps this time for every peer, whether or
-// not LastHeard is ever called. As in [ulnet/lnet.Node.LastHeard], any NID of a node stands for
-// the node, the PID distinguishes processes with one NID, and a peer that was evicted from the
-// table of peers counts as never heard.
+// LastHeard returns when the driver had read the latest message from a process, on the node's clock (CH-8);
+// ok is false if none came. The table keeps this time for every peer, whether or not LastHeard is ever
+// called. As in [ulnet/lnet.Node.LastHeard], any NID of a node stands for the node, and the PID distinguishes
+// processes with one NID. A peer that was evicted from the table of peers counts as never heard.
 func (t *Table) LastHeard(id nid.ProcessID) (at time.Duration, ok bool) {
 	return t.node.LastHeard(id)
 }

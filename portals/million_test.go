@@ -125,8 +125,8 @@ func liveHeap() uint64 {
 // A search whose time grows with the number of MEs takes thousands.
 const mostLookups = 10
 
-// TestMillion: attaching an ME beside a million others, finding it, and unlinking it with its
-// MD each take not much more time than a look-up of the same key in a Go map of that size.
+// TestMillion: there are a million MEs. Attaching one more, finding it, and unlinking it with its MD each
+// take not much more time than a look-up of the same key in a Go map of that size.
 func TestMillion(t *testing.T) {
 	if os.Getenv("ULNET_LONG") == "" || effort.Race {
 		t.Skip("takes seconds and a third of a GiB: set ULNET_LONG, without the race detector")

@@ -252,10 +252,9 @@ func (d *handling) gone(at *asked) {
 	d.a.open.done()
 }
 
-// handlerContext is the context in which a handler computes one answer. It is canceled when the time
-// that is left for the request has passed on the agent's clock or on the real clock, when the answer is
-// there or given up, and when the agent ends. Deadline returns a time of the real clock, as for all
-// contexts.
+// handlerContext is the context in which a handler computes one answer. It is canceled when the answer is
+// there or given up, when the agent ends, and when the time that is left for the request has passed, on the
+// agent's clock or on the real clock. Deadline returns a time of the real clock, as for all contexts.
 type handlerContext struct {
 	context.Context
 	cancel context.CancelCauseFunc

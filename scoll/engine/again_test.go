@@ -122,10 +122,9 @@ func (h *harness) disagree(sequence uint64) {
 	h.step(Input{Kind: InReply})
 }
 
-// TestAttemptsApart: SC-A20, SC-43: while a broadcast to the live members waits for another
-// attempt, the root starts other broadcasts only as long as their sequence numbers are within
-// windowSize of the sequence number of that broadcast's first attempt. Otherwise members would take
-// the next attempt for a duplicate.
+// TestAttemptsApart: SC-A20, SC-43: a broadcast to the live members waits for another attempt. Meanwhile the
+// root starts other broadcasts only if their sequence numbers are within windowSize of that of the waiting
+// broadcast's first attempt. Otherwise members would take the next attempt for a duplicate.
 func TestAttemptsApart(t *testing.T) {
 	spec.Covers(t, "SC-43", "SC-A20")
 	h := newHarness(t, 2, 0, nil)

@@ -120,9 +120,9 @@ func TestRelistSilent(t *testing.T) {
 	}
 }
 
-// TestRelistHeld: SC-A11: a child that holds the request, or has answered a part, has the list.
-// What it says about a copy of the request without the list then does not change the reason for which
-// it is missing, whether that comes before the Hold, or the part, or later.
+// TestRelistHeld: SC-A11: a child that holds the request, or has answered a part, has the list. It may still
+// answer a copy of the request without the list that it does not know the group. That answer does not change
+// the reason for which it is missing, whether it comes before the Hold or the part, or later.
 func TestRelistHeld(t *testing.T) {
 	spec.Covers(t, "SC-A11")
 	tests := []struct {

@@ -100,10 +100,10 @@ func (m *Machine) merge(s *snapshot, held func(wire.Ref)) {
 	m.view.adopt(s)
 }
 
-// correct handles members that a neighbour removed earlier (MS-A9: the list R, in code Lists.Removed).
-// They get time to refute the removal, because the neighbour may have been on the other side of a
-// partition that has ended; this node removes those that do not refute it, too. The list does not say why
-// a member was removed, so no node learns of a goodbye from it (MS-A33).
+// correct handles members that a neighbour removed earlier (MS-A9: the list R, in code Lists.Removed). They
+// get time to refute the removal, because the neighbour may have been on the other side of a partition that
+// has ended. Those that do not refute it are removed by this node, too. The list does not say why a member
+// was removed, so no node learns of a goodbye from it (MS-A33).
 func (m *Machine) correct(l *wire.Lists) {
 	each := func(p wire.Ref, v wire.Version) {
 		switch e := m.view.at(p); {

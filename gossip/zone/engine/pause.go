@@ -6,11 +6,10 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// pauses measures pauses of this node, such as those of a suspended machine. It detects a pause
-// when a step comes both after the instant that the machine asked for and long after the last
-// step, whether a timer or a message caused the step (MS-A29). The machine counts in active
-// time, which is the caller's time less all pauses, so that a pause defers every deadline by
-// its length.
+// pauses measures pauses of this node, such as those of a suspended machine. It detects a pause when a step
+// comes after the instant that the machine asked for, and long after the last step (MS-A29). It does not
+// matter whether a timer or a message caused the step. The machine counts in active time, which is the
+// caller's time less all pauses, so that a pause defers every deadline by its length.
 type pauses struct {
 	limit time.Duration
 	skew  time.Duration // sum of all pauses so far

@@ -152,8 +152,9 @@ func TestGoodbyeInAnothersName(t *testing.T) {
 	}
 }
 
-// TestInventedReporters: reports that another node passes on remove a member only after the time in which it could
-// refute them; Θ reports of the reporters themselves, from as many hosts, remove it at once (MS-38, MS-A1).
+// TestInventedReporters: reports that another node passes on remove a member only after the time in which it
+// could refute them. Reports that their reporters themselves send remove it at once, if there are Θ of them
+// from as many hosts (MS-38, MS-A1).
 func TestInventedReporters(t *testing.T) {
 	spec.Covers(t, "MS-38", "MS-A1")
 	tell := func(s *solo, v wire.Version) {

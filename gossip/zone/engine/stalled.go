@@ -2,11 +2,11 @@ package engine
 
 import "ulnet/lnet/machine"
 
-// A node that stands still for a moment, in the grace period of a member, finds the refutation among the messages that
-// have come meanwhile, but only after the timer that ends the grace period. So while a grace period runs, the
-// machine asks to be stepped each τ/8; a step that is later by more than that, or processes a message that waited here
-// for longer, gives each such member time once more. A node that is slow for long therefore removes members late, but
-// removes them.
+// If a node stands still for a moment at the end of a member's grace period, the refutation may be among the
+// messages that have come meanwhile, but the timer that ends the grace period is handled first. Therefore,
+// while a grace period runs, the machine asks to be stepped each τ/8. If a step is later by more than that,
+// or processes a message that waited here for longer, the machine prolongs the grace period once. A node that
+// is slow for long therefore removes members late, but removes them.
 
 // graces reports whether a member has time to refute what others say of it.
 func (m *Machine) graces() bool {

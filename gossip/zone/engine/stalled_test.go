@@ -8,9 +8,10 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestStalledObserver: a node that stands still while a goodbye, reports or a removal elsewhere wait to be refuted, for
-// less than what counts as a pause, does not remove the member as soon as it goes on: the refutation may be among the
-// messages that have come meanwhile. It gives the member more time once (MS-A1, MS-A3, MS-A9, MS-A29).
+// TestStalledObserver: a member can refute a goodbye, reports or a removal elsewhere, and the observer stands
+// still for less than what counts as a pause. The observer does not remove the member as soon as it goes on,
+// because the refutation may be among the messages that have come meanwhile. It gives the member more time
+// once (MS-A1, MS-A3, MS-A9, MS-A29).
 func TestStalledObserver(t *testing.T) {
 	spec.Covers(t, "MS-A1", "MS-A3", "MS-A9", "MS-A29")
 	reports := func(s *solo) []wire.Suspicion {

@@ -98,8 +98,8 @@ func (n *Net) tellOf(t *testing.T, observer, subject sim.NodeID, kind engine.Eve
 	n.told(&n.incarnations[observer].(*program).member, &engine.Event{Kind: kind, Cause: cause, Node: r, Version: v})
 }
 
-// TestCheckerSeesIncarnations: the checker detects that a node was removed because of a goodbye that it did not say,
-// whatever fault it has, and that it was removed in an incarnation that has not ended.
+// TestCheckerSeesIncarnations: the checker detects two wrong removals: one because of a goodbye that the node
+// did not say, whatever fault the node has, and one of an incarnation that has not ended.
 func TestCheckerSeesIncarnations(t *testing.T) {
 	const observer, subject = sim.NodeID(0), sim.NodeID(3)
 	again := func(n *Net) {

@@ -44,9 +44,9 @@ var Protocol = &scenario.Protocol{
 	New:          func(s *scenario.Setup) (scenario.Instance, error) { return New(configOf(s)) },
 }
 
-// bytesPerNode estimates the memory of a node. For a machine this is a row of its view with the
-// messages of the start, because all nodes may start at once; for a stack, its buffers and its
-// own table of ids; for a stub, its ids and the state of its supervisor.
+// bytesPerNode estimates the memory of a node. For a machine this is its view and the messages of the start,
+// because all nodes may start at once. For a stack it is its buffers and its own table of ids. For a stub it
+// is its ids and the state of its supervisor.
 func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
 	supervisors := o.Int("supervisors")
 	size := int64(max(nodes-supervisors, 1) / max(o.Int("zones"), 1))

@@ -185,8 +185,8 @@ func (s *stream) sentHead() uint64 {
 }
 
 // acked handles the acknowledgement of a child (RM-5). If it is from a member below a failed child, this node
-// knows of the failure already, because the control message names the sender's version, and this node holds
-// the message back until it has that version.
+// knows of the failure already: the control message names the newest version that its sender knows, and this
+// node has held the message back until it had that version.
 func (s *stream) acked(sender int, e *wire.Entry) {
 	k := s.child(sender)
 	if k == nil {

@@ -191,10 +191,10 @@ func (g *Manager) gather() {
 	g.publish()
 }
 
-// failures decides which reported failures are true. If the member itself answers, its failure
-// counts only if more than half of the members that answered report it. If fewer report it, or it is on
-// this manager's list, those that report it are expelled and join again, because they have acted
-// on the failure, and their state differs from the group's.
+// failures decides which reported failures are true. If the member itself answers, its failure counts only if
+// more than half of the members that answered report it. If fewer report it, or the member is on this
+// manager's list, the members that report the failure are expelled and join again: they have acted on the
+// failure, so their state differs from the group's.
 func (g *Manager) failures(probes []*probe) {
 	answered, votes, ended, incarnations := 0, map[wire.ID]int{}, map[wire.ID]int{}, map[wire.ID]bool{}
 	for _, p := range probes {

@@ -93,9 +93,9 @@ func TestReleasedLeft(t *testing.T) {
 	}
 }
 
-// TestVersionBegunByOthers: RM-39: a multicast that any host can forge, or another member, says
-// that an origin has begun a version, while a child of this member has not acknowledged a message
-// of the previous one. The message is not released before the child has it.
+// TestVersionBegunByOthers: RM-39: a child of this member has not acknowledged a message yet. Then another
+// member, or a multicast that any host can forge, says that the origin has begun a later version. The message
+// is not released before the child has it.
 func TestVersionBegunByOthers(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-39")
 	for name, from := range map[string]sim.NodeID{"member": 1, "multicast": 0} {
