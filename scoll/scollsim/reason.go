@@ -176,7 +176,7 @@ func (j *judgement) late(rank int, delay time.Duration) (must, may bool) {
 		allowed = j.order.processing + (2*depth-2)*(c.RTT+c.Guard)
 	}
 	must = delay > allowed+depth*j.net.bulkTime(j.Broadcast) && j.net.cfg.Scoll.MaxActive == 0
-	return must, delay > allowed
+	return must, delay >= allowed // at the same instant, the module may be first
 }
 
 // servedRoot returns how the behaviour of the root's own service fails: "at the root: the root

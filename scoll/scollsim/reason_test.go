@@ -22,6 +22,11 @@ func TestReasons(t *testing.T) {
 			}
 		}
 	}
+	takes := func(delay time.Duration, id sim.NodeID) func(*Net) {
+		return func(n *Net) {
+			n.faults.nodes[id-1].services = []serviceChange{{never, behaviour{kind: slow, delay: delay}}}
+		}
+	}
 	act := func(acts ...sim.Act) func(*Net) {
 		return func(n *Net) {
 			for i := range acts {
@@ -46,6 +51,8 @@ func TestReasons(t *testing.T) {
 		{"a mute service answers", does(mute, 3), nil, "node 3 is not missing"},
 		{"a mute service, for a wrong reason", does(mute, 3), missing{3: scoll.EIO}, "node 3 " + unfounded},
 		{"a mute root", does(mute, 1), nil, ""},
+		{"a service that replies when the module does", takes(30*time.Millisecond, 3), missing{3: scoll.ETIMEDOUT}, ""},
+		{"a service that replies before the module does", takes(30*time.Millisecond-1, 3), missing{3: scoll.ETIMEDOUT}, "node 3 " + unfounded},
 		{"a service that rejects", does(rejects, 3), missing{3: scoll.EPERM, 4: scoll.EPERM}, ""},
 		{"a service that rejects, and the member below answers", does(rejects, 3), missing{3: scoll.EPERM}, "node 4 is not missing"},
 		{"a service that fails", does(fails, 1, 3), missing{1: scoll.EIO, 3: scoll.EIO}, ""},
