@@ -270,6 +270,8 @@ func (a *Agent) effect(e *engine.Effect, out *engine.Output) {
 		a.refuse(e, out)
 	case engine.DoUnpost:
 		a.request(e.ID).unpost(e.Child)
+	case engine.DoRepost:
+		e.Token.(*post).again(e)
 	case engine.DoExpose:
 		a.request(e.ID).expose(e)
 	case engine.DoFetch:

@@ -14,7 +14,7 @@ import (
 
 // TestPartsOutOfOrder: SC-54, SC-154 and SC-160: parts of an answer arrive in another order
 // than they were sent, and one arrives twice. The service gets each part once, with its own
-// bytes, whichever buffer the part came to.
+// bytes, whichever buffer the part came to, and the copy takes no buffer away from the others.
 func TestPartsOutOfOrder(t *testing.T) {
 	spec.Covers(t, "SC-54", "SC-154", "SC-160")
 	s := newStacks(t, 2, nil)
@@ -23,7 +23,7 @@ func TestPartsOutOfOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	root := s.nodes[0]
-	root.parts, root.size = 4, 100
+	root.parts, root.size = 3, 100 // a buffer for each part: the copy of one uses up none
 	g := s.group(0, false, scoll.Tree{})
 	s.fabric.Do(0, func(*simlnd.Host) {
 		r, err := g.NewRequest(scoll.RequestConfig{Processing: time.Minute})
@@ -55,4 +55,44 @@ func TestPartsOutOfOrder(t *testing.T) {
 	}
 	s.run(2 * time.Minute) // after its timeout the module answers in place of the mute service
 	s.quiet(root, 64)
+}
+
+// TestPartsRelisted: SC-54, SC-160: a child that has answered a part says that it does not know the
+// group. The part's memory belongs to the service by then, and the child cannot write to it again.
+func TestPartsRelisted(t *testing.T) {
+	spec.Covers(t, "SC-54", "SC-160")
+	s := newStacks(t, 2, nil)
+	g := s.group(0, true, scoll.Tree{})
+	s.nodes[1].agent.UnregisterService(service)
+	if err := s.nodes[1].agent.RegisterService(mute()); err != nil {
+		t.Fatal(err)
+	}
+	root := s.nodes[0]
+	root.parts, root.size = 2, 100
+	bits := engine.FirstBits(root.host.LNetIncarnation()) + 2 // those before are of the group's creation
+	s.fabric.Do(0, func(*simlnd.Host) {
+		r, err := g.NewRequest(scoll.RequestConfig{Processing: time.Minute})
+		if err == nil {
+			_ = root.post(r)
+			err = r.Send()
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	s.run(10 * time.Millisecond)
+	h := wire.ReplyHeader{RootIncarnation: root.host.LNetIncarnation(), Sequence: 2, PayloadSize: 10}
+	s.put(1, 0, wire.ReplyPortal, bits, 1, append(h.AppendTo(nil), "part 0 ..."...))
+	unknown := wire.ReplyHeader{RootIncarnation: h.RootIncarnation, Sequence: 2, Flags: wire.ReplyLast | wire.ReplyCollective, Status: scoll.ENOGROUP}
+	s.put(1, 0, wire.ReplyPortal, bits, 1, unknown.AppendTo(nil))
+	for part := range uint32(2) {
+		h.Part, h.Flags = 1+part, 0
+		s.put(1, 0, wire.ReplyPortal, bits, 1, append(h.AppendTo(nil), "overwrites"...))
+	}
+	if stats := root.agent.Stats(); stats.Relisted != 0 || len(root.replies) < 2 {
+		t.Errorf("%d parts, %+v", len(root.replies), stats)
+	}
+	if got := string(root.replies[0].Payload); got != "part 0 ..." {
+		t.Errorf("the service's memory has %q", got)
+	}
 }

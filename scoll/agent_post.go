@@ -20,7 +20,7 @@ type post struct {
 	segments []portals.Segment
 	handler  func(*portals.Event) // the method event as a func value, allocated once
 
-	attached bool // the buffer is attached; guarded by buffers.mu, like all below
+	attached bool // the buffer has been attached; guarded by buffers.mu, like all below
 	linked   bool
 	handling int // number of events of the buffer that are being handled
 	filled   bool
@@ -44,21 +44,43 @@ func newPost() any {
 	return p
 }
 
-// attach posts the buffer for a reply of one child to one broadcast, unless it is posted.
+// attach posts the buffer for a reply of one child to one broadcast, unless it was posted before:
+// then it may have a part of the reply, which belongs to the service.
 func (p *post) attach(from nid.NID, bits uint64, size, room int) error {
-	b, table := &p.r.buffers, p.r.agent.table
+	b := &p.r.buffers
 	b.mu.Lock()
-	again := p.attached && p.linked
-	p.attached, p.linked = true, true
-	if !again {
-		b.linked++
-	}
+	before := p.attached
+	p.attached = true
 	b.mu.Unlock()
-	if again {
+	if before {
 		return nil
 	}
-	p.filled = false
 	p.lay(size, room)
+	err := p.link(from, bits)
+	if err != nil {
+		p.lost()
+	}
+	return err
+}
+
+// lost records that the buffer left the network without a message, so that attach posts it again.
+func (p *post) lost() {
+	p.r.buffers.mu.Lock()
+	defer p.r.buffers.mu.Unlock()
+	p.attached = false
+}
+
+// again posts the buffer again after a message that the machine ignored. If that fails, the buffer
+// is missing as if the message had used it up.
+func (p *post) again(e *engine.Effect) { _ = p.link(e.To, e.Bits) }
+
+// link gives the buffer to the network.
+func (p *post) link(from nid.NID, bits uint64) error {
+	b, table := &p.r.buffers, p.r.agent.table
+	b.mu.Lock()
+	p.linked, p.filled = true, false
+	b.linked++
+	b.mu.Unlock()
 	child := portals.Match{ID: nid.ProcessID{NID: from, PID: p.r.agent.pid}, Bits: bits}
 	entry, err := table.MEAttach(wire.ReplyPortal, child, portals.Unlink, portals.After)
 	if err == nil {
@@ -98,12 +120,13 @@ func (p *post) lay(size, room int) {
 func (p *post) event(e *portals.Event) {
 	r := p.r
 	if e.Kind != portals.EventPut || e.Err != nil {
+		p.lost()
 		p.unlinked()
 		return
 	}
 	in := engine.Input{
 		Kind: engine.Return, From: e.Source.NID, Bits: e.MatchBits, Data: p.header[:min(int(e.MLength), wire.ReplyHeaderSize)],
-		Length: int(e.RLength), Cut: e.MLength < e.RLength,
+		Length: int(e.RLength), Cut: e.MLength < e.RLength, Token: p,
 	}
 	if code := p.r.agent.signer.CodeSize(); !in.Cut && p.isSigned(in.From, in.Bits, in.Length) {
 		in.Signed, in.Length = true, in.Length-code

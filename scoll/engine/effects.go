@@ -20,7 +20,7 @@ const (
 	Timer      InputKind = iota
 	Broadcast            // uses Broadcast: send it; the effect Began has the same Token
 	Arrival              // uses From, Data, Cut, Wall, Signed: a request arrived
-	Return               // uses From, Bits, Data (header), Payload or Carried, Trailer, Length (without authentication code), Cut, Signed: a reply arrived
+	Return               // uses From, Bits, Data (header), Payload or Carried, Trailer, Length (without authentication code), Cut, Signed, Token: a reply arrived
 	Answer               // ID, Size, Final, Below, Status: the service replies; Final: the last part; Below: for the members below alone, Status is the node's own
 	Abort                // uses ID: the service aborts the request
 	Register             // Service, OOB, Pinned: a service exists; OOB: it maps out-of-band groups; Pinned: these stay in the cache
@@ -76,7 +76,7 @@ type Input struct {
 	Members   *wire.Membership   // members of an out-of-band group; the machine keeps the pointer
 	Broadcast *Outgoing          // the broadcast to send, or the group to create
 	Listed    func(nid.NID) bool // reports whether a node is listed; a pure function
-	Token     any                // value that DoReply returns
+	Token     any                // value that DoReply, or DoRepost, returns
 }
 
 // Outgoing describes a broadcast, or the creation of a group.
@@ -108,6 +108,7 @@ const (
 	DoReply                       // ID, To, Bits, Part, Data (header), Carried, Trailer, Own, Token: send a reply; Own: with the service's payload; Again: repeat the message
 	DoRefuse                      // uses To, Bits, Data: send a reply that no request waits for
 	DoUnpost                      // uses ID, Child: withdraw the child's reply buffers
+	DoRepost                      // ID, Child, To, Bits, Token (of Return): post the buffer again in which a reply came that the machine ignores
 	DoExpose                      // ID, Bits, Members or bulk data: let children fetch this data
 	DoFetch                       // ID, To, Bits, Length, Limit, Chunk, List: fetch a list, or bulk data, up to Limit; Segments: report progress; Data: digest of bulk data, if it is not empty
 	DoFetchMore                   // uses ID, Limit: the parent has more data

@@ -13,7 +13,7 @@ import (
 )
 
 var effectNames = [...]string{
-	DoSend: "send", DoReply: "reply", DoRefuse: "refuse", DoUnpost: "unpost", DoExpose: "expose", DoFetch: "fetch",
+	DoSend: "send", DoReply: "reply", DoRefuse: "refuse", DoUnpost: "unpost", DoRepost: "repost", DoExpose: "expose", DoFetch: "fetch",
 	DoStop: "stop", DoFetchMore: "more", DoTell: "tell", DoWithdraw: "withdraw", DoFree: "free", Began: "began", Refused: "refused", Created: "created",
 	CallPreRequest: "pre", CallIncoming: "incoming", CallReply: "child", CallPostReply: "post", CallReplyOut: "out", CallMap: "map",
 	WarnAhead: "ahead",

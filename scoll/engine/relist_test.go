@@ -96,17 +96,19 @@ func relisted(t *testing.T) *harness {
 	h.step(Input{Kind: InIncoming})
 	h.now += testRTT
 	h.unknown()
-	h.want("send0")
+	h.want("repost send0")
 	return h
 }
 
-// unknown delivers the answer of child 6 that it does not know the group.
+// unknown delivers the answer of child 6 that it does not know the group. The buffer of that answer
+// is posted again.
 func (h *harness) unknown() {
 	h.t.Helper()
 	h.childReplies(6, func(r *wire.ReplyHeader, in *Input) {
 		*r = wire.ReplyHeader{RootIncarnation: 7, Sequence: 2, Flags: wire.ReplyLast | wire.ReplyCollective, Status: wire.ENOGROUP}
 		in.Length = wire.ReplyHeaderSize
 	})
+	h.find(DoRepost)
 }
 
 // TestRelistSilent: SC-A11: a child that was sent the list and does not answer is given up while the

@@ -34,12 +34,13 @@ func (m *Machine) returned(in *Input) {
 		m.fail(r, i, wire.EPROTO)
 	case h.RootIncarnation != r.header.RootIncarnation || h.Sequence != r.header.Sequence:
 		m.stats.Stray++
+		m.repost(r, i, in)
 		return
 	case in.Cut:
 		m.stats.Oversized++
 		m.fail(r, i, wire.EMSGSIZE)
 	case h.Flags&wire.ReplyCollective != 0:
-		m.refused(r, i, h.Status)
+		m.refused(r, i, h.Status, in)
 	default:
 		m.take(r, i, &h, in)
 	}
@@ -61,22 +62,31 @@ func (r *request) childOf(rank int) int {
 // (SC-A11). If it then says so once more, that can be about a copy of the first request while the
 // child runs the second one. So the machine waits for an answer, and only then takes the error as
 // the reason why the subtree is missing.
-func (m *Machine) refused(r *request, i int, s wire.Status) {
+func (m *Machine) refused(r *request, i int, s wire.Status, in *Input) {
 	c := &r.children[i]
 	switch {
 	case s == wire.ENOGROUP && c.hasJoined():
 		m.stats.Late++
+		m.repost(r, i, in)
 	case s == wire.ENOGROUP && c.listed:
 		c.ended = true
+		m.repost(r, i, in)
 		m.hurry(r, c)
 	case s == wire.ENOGROUP && r.bulk == wire.OK && r.header.Flags&(wire.FlagOOB|wire.FlagList) == 0:
 		m.stats.Relisted++
 		c.listed = true
+		m.repost(r, i, in)
 		m.send(r, i, m.frame(r, true))
 		m.schedule(r)
 	default:
 		m.rejected(r, i, s)
 	}
+}
+
+// repost posts a child's buffer again after a message that the machine ignores. Otherwise a message
+// that the network delivers twice would take the place of a later part of the reply.
+func (m *Machine) repost(r *request, i int, in *Input) {
+	m.emit(Effect{Kind: DoRepost, ID: r.id, Child: i, To: in.From, Bits: r.bits, Token: in.Token})
 }
 
 // hurry shortens the wait for a child to which the group may have ended, so that the service of this
@@ -89,9 +99,9 @@ func (m *Machine) hurry(r *request, c *child) {
 	}
 }
 
-// hasJoined reports whether the child got the list of members, as a Hold message or a part of its
-// answer since then shows. So what it says about the group is about a copy of an earlier request.
-func (c *child) hasJoined() bool { return c.listed && (c.word > 0 || c.parts != 0) }
+// hasJoined reports whether the child knows the group, as a part of its answer shows, or a Hold message
+// since it was sent the list of members. So what it says about the group is about a copy of a request.
+func (c *child) hasJoined() bool { return c.listed && c.word > 0 || c.parts != 0 }
 
 // rejected ends the wait for a child with the error that it has for its whole subtree.
 func (m *Machine) rejected(r *request, i int, s wire.Status) {
@@ -121,6 +131,7 @@ func (m *Machine) take(r *request, i int, h *wire.ReplyHeader, in *Input) {
 	switch {
 	case h.Part < wire.MaxParts && c.parts>>h.Part&1 != 0:
 		m.stats.Stray++
+		m.repost(r, i, in)
 		return
 	case sound && h.Speaks():
 		sound = m.spoken(r, i, h, in)
