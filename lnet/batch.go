@@ -54,8 +54,8 @@ func (ni *NI) repeats(d *lnd.Delivery) bool {
 		b.nis == ni.node.nis.Load() && !ni.node.failing.armed.Load() && d.Header.Validate() == nil
 }
 
-// Received counts a message that the upper layer takes in Arrive. It calls Received before it
-// delivers the event.
+// Received counts a message that the upper layer takes in Arrive. The upper layer calls it before it delivers
+// the event.
 func (ni *NI) Received(d *lnd.Delivery) {
 	ni.heal()
 	p, _ := d.Cache.(*peerNI)

@@ -72,7 +72,7 @@ func process(pid nid.PID) nid.PID {
 	return pid
 }
 
-// own returns lo if a NID is the node's own, else nil.
+// own returns the NI lo if a NID is the node's own, else nil.
 func (n *Node) own(id nid.NID) *NI {
 	if id.IsLo() || n.niByNID(id) != nil {
 		return n.niByNID(nid.Lo0())

@@ -28,7 +28,7 @@ type PathCandidate struct {
 	Reason   string `json:"reason"`
 	Up       bool   `json:"up"`       // of a local NI: its link; of a peer NI: what its node says; of a gateway: its route
 	Health   int    `json:"health"`   // health of the NI, 0 to 1000
-	Priority uint32 `json:"priority"` // the lowest is the best; 4294967295: no priority; for a gateway, that of its route
+	Priority uint32 `json:"priority"` // the lowest is the best; 4294967295: no priority; for a gateway, the priority of its route
 	Hops     int    `json:"hops"`     // hops of a gateway's route; 0: undefined, or no gateway
 	Credits  int    `json:"credits"`  // free credits of a local NI; of others: the negative number of messages in progress
 }

@@ -232,12 +232,11 @@ func (d *departed) add(r *lnd.Record, n int) {
 	d.bytes += n * int(r.Length)
 }
 
-// restore returns the credits of the buffers that have ended. For the maximum of messages in
-// flight, it notes how many there were before the messages in sum left; it leaves out inline
-// messages to processes other than the one in to. It runs before the handlers of the SEND events,
-// so that a handler can send. But peers that wait for credits of the NI get them first: otherwise a
-// handler that sends again and again would take all of them. Other messages to p that wait go on
-// after these events.
+// restore returns the credits of the buffers that have ended. It also raises the maximum of messages in
+// flight, if more were in flight before the messages in sum left. Of the inline messages it counts only those
+// to the process to. It runs before the handlers of the SEND events, so that a handler can send. But peers
+// that wait for credits of the NI get them first: otherwise a handler that sends again and again would take
+// all of them. Other messages to p that wait go on after these events.
 func (p *peerNI) restore(sum *departed, to nid.ProcessID) {
 	p.mu.Lock()
 	p.credits += sum.credits

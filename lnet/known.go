@@ -26,7 +26,7 @@ type PeerFlags uint32
 
 // Flags of a peer, with LNet's values.
 const (
-	PeerMultiRail    PeerFlags = 1 << 0  // the NIDs belong to one node, which may use all
+	PeerMultiRail    PeerFlags = 1 << 0  // the NIDs belong to one node, and a message to it may go to any of them
 	PeerNoDiscovery  PeerFlags = 1 << 1  // discovery is off, at the peer or at this node
 	PeerRouter       PeerFlags = 1 << 2  // the node forwards messages
 	PeerConfigured   PeerFlags = 1 << 3  // an administrator has said which NIDs the node has

@@ -84,8 +84,8 @@ func (s *Set) Add(now time.Duration, k Kind, a Attr) (ID, error) {
 	return r.ID, nil
 }
 
-// Remove removes the rules of a kind with this source and destination; the wildcard
-// stands for all. It returns the rules that it has removed.
+// Remove removes the rules of a kind that have this source and this destination. The wildcard as an argument
+// stands for every source, or every destination. Remove returns the rules that it has removed.
 func (s *Set) Remove(k Kind, source, dest nid.NID) (removed []ID) {
 	s.rules[k] = slices.DeleteFunc(s.rules[k], func(r *rule) bool {
 		gone := (source.IsAny() || source == r.Source) && (dest.IsAny() || dest == r.Dest)

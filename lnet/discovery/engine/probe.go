@@ -135,7 +135,8 @@ func (m *Machine) sendProbe(now time.Duration, p *peer, r *rail, out *Output) {
 	p.probing++
 	p.spent = max(p.spent, now) + probeInterval
 	m.plan(p)
-	room := max(p.room, wire.PingInfoSize(wire.MinPingEntries)) // a node has one info for all its NIDs
+	// The answer lists all NIDs of the node, so it needs as much room as the largest info of p.
+	room := max(p.room, wire.PingInfoSize(wire.MinPingEntries))
 	out.Sends = append(out.Sends, Send{Exchange: m.last, To: r.NID, Room: room})
 }
 
@@ -242,7 +243,7 @@ func (m *Machine) confirm(now time.Duration, b *probe, in Input, out *Output) {
 	p, id := b.peer, b.nid
 	part := m.peers.of(id)
 	switch {
-	case part != nil && part.flags.Has(lnet.PeerConfigured): // an administrator gave the NID to another peer
+	case part != nil && part.flags.Has(lnet.PeerConfigured): // an administrator gave the NID to another peer, so p cannot have it
 		m.stats.Denied++
 		p.rail(id).state = denied
 		return
