@@ -126,6 +126,7 @@ func (m *Machine) fail(p *peer, err error, ended uint64, out *Output) {
 func (m *Machine) overdue(now time.Duration, x *exchange, out *Output) {
 	p := x.peer
 	if now < x.deadline && len(p.waiting) > 0 {
+		m.stepAside(x)
 		m.repeat(now, p, out)
 		return
 	}

@@ -14,8 +14,11 @@ func (m *Machine) invariants() error {
 		}
 	}
 	under := 0
-	for _, n := range m.inFlight {
+	for _, n := range m.inFlight[:aside] {
 		under += n
+	}
+	if n := m.inFlight[aside]; n < 0 || n > asideFactor*m.limits.MaxInFlight {
+		return fmt.Errorf("%d exchanges have stepped aside", n)
 	}
 	for id, x := range m.tries {
 		if p := x.peer; p.exchange != x || p.dropped || !x.due.IsSet() || x.first.id != id && x.latest.id != id {

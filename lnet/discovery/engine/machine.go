@@ -17,8 +17,11 @@ type Limits struct {
 	Timeout       time.Duration // time limit of a ping or push with its repetitions, if something waits for it; default 150 s (lnet_transaction_timeout)
 	MaxInterfaces int           // limit of a peer's NIs, 0@lo included; default 200 (lnet_interfaces_max)
 	MaxNIDs       int           // limit of the NIDs of all peers together; default 262144. Idle peers are removed to make room
-	MaxInFlight   int           // limit of the pings and pushes in progress; default 1024. Further peers wait. Peers for which messages wait come first, and a quarter of the slots is for these alone; see class
-	MaxProbes     int           // limit of the probes in progress; default 256. Further ones wait
+	// MaxInFlight is the limit of the peers that are being pinged or pushed to; default 1024. Further peers wait. Peers for
+	// which messages wait come first, and a quarter of the slots is for these alone; see class. Besides, four times as many
+	// are pinged or pushed to again, for which something waits and that did not answer at once.
+	MaxInFlight int
+	MaxProbes   int // limit of the probes in progress; default 256. Further ones wait
 	// MaxClaims bounds the claimed NIDs of all peers together that wait for a probe or were
 	// probed without an answer. Default 65536, not counting the first 8 of each peer. Further
 	// ones are forgotten.

@@ -6,8 +6,8 @@ import (
 	"ulnet/lnet"
 )
 
-// class says which of the MaxInFlight slots the exchange of a peer may take. Nodes that do not answer keep their
-// slots until the exchanges time out, so each class leaves slots to those before it.
+// class says which of the MaxInFlight slots the exchange of a peer may take. A node that does not answer keeps its slot
+// for 3 s, and longer if too many others have stepped aside, so each class leaves slots to those before it.
 type class uint8
 
 const (
@@ -16,6 +16,7 @@ const (
 	known                 // a peer that was discovered before gets a push: three quarters of the slots
 	repeated              // the push to a peer that was discovered before is sent again: a quarter of the slots
 	stranger              // a peer that has made itself known by a push: a quarter of the slots
+	aside                 // an exchange of the classes above that stepAside has moved here: no slot of MaxInFlight
 	numClasses
 )
 
@@ -68,6 +69,20 @@ func (m *Machine) begin(now time.Duration, p *peer) bool {
 	p.exchange.due.Of = p.exchange
 	m.inFlight[c]++
 	return true
+}
+
+// asideFactor is the number of exchanges that may step aside, in multiples of MaxInFlight.
+const asideFactor = 4
+
+// stepAside frees the slot of an exchange that something waits for and whose first message got no answer. Otherwise messages to
+// some hundred dead nodes would hold up the first messages to all other nodes until the timeout. A gateway's check keeps its slot.
+func (m *Machine) stepAside(x *exchange) {
+	if x.class == checked || x.class == aside || m.inFlight[aside] >= asideFactor*m.limits.MaxInFlight {
+		return
+	}
+	m.inFlight[x.class]--
+	x.class = aside
+	m.inFlight[aside]++
 }
 
 // next takes the next peer that waits for a slot and may have one. A peer may be in several queues, or

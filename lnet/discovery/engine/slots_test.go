@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -88,6 +89,38 @@ func TestForcedShare(t *testing.T) {
 	b.settle(info(full, 2, them))
 	if p := b.m.peers.of(them); !p.flags.UpToDate() {
 		t.Errorf("the gateway is %v", p.flags)
+	}
+}
+
+// TestDeadNodesStepAside: the first messages to dead nodes take all slots. When the pings of these nodes are repeated, the slots
+// are free for other nodes. Of the dead nodes four times as many as there are slots are pinged besides, and no more.
+func TestDeadNodesStepAside(t *testing.T) {
+	spec.Covers(t, "PD-28")
+	b := newBench(t, Limits{MaxInFlight: 16})
+	dead := func(i int) nid.NID { return nid.MustParse(fmt.Sprintf("10.0.7.%d@tcp", i)) }
+	for i := range 15 {
+		b.step(discover(dead(i)))
+	}
+	if b.step(discover(them)); b.last.To == them {
+		t.Error("there are more slots than 15")
+	}
+	if sent := b.until(repeatAfter); !slices.ContainsFunc(sent, func(s Send) bool { return s.To == them }) {
+		t.Errorf("after %v: %v", repeatAfter, sent)
+	}
+	b.settle(info(full, 2, them))
+	for i := range 200 {
+		b.step(discover(dead(i)))
+	}
+	b.until(100 * time.Second)
+	asked := make(map[nid.NID]bool)
+	for _, s := range b.open {
+		asked[s.To] = true
+	}
+	if len(asked) != 15+4*16 {
+		t.Errorf("%d dead nodes are asked, want 15 in slots and 64 besides", len(asked))
+	}
+	if b.until(time.Hour); len(b.open) > 0 || b.m.inFlight != [numClasses]int{} {
+		t.Errorf("in the end %v are open, and slots are taken: %v", b.open, b.m.inFlight)
 	}
 }
 
