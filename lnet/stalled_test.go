@@ -52,8 +52,8 @@ func (r *rig) credits() (now, lowest int) {
 	return s.Credits, s.MinCredits
 }
 
-// TestDiallingTakesNoCredits (LN-19): messages that wait for connections to 32 peers,
-// 8 each, leave all 256 NI credits to messages for other peers, and keep their peer credits.
+// TestDiallingTakesNoCredits (LN-19): 20 messages to each of 32 peers wait for connections. They use up the
+// 8 credits of each peer, but none of the 256 NI credits, so a message for another peer leaves at once.
 func TestDiallingTakesNoCredits(t *testing.T) {
 	spec.Covers(t, "LN-19")
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})

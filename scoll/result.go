@@ -57,7 +57,7 @@ type Lost struct {
 // Error implements error: such as "rank 5, 10.0.0.6@tcp: below 10.0.0.5@tcp: timed out".
 func (l Lost) Error() string {
 	text := l.Status.String()
-	if l.Status == EIO { // this EIO means that a module could not send: the error of a handler is a Failure, not a Lost
+	if l.Status == EIO { // this EIO means that a module could not send; if the handler of a service fails, the result has a Failure instead of a Lost
 		text = "cannot be sent to"
 	}
 	if l.Below.IsValid() {

@@ -88,8 +88,9 @@ func (p *pause) wakes(m *Machine) bool {
 // Unsure reports whether health events are suppressed because of a pause.
 func (m *Machine) Unsure() bool { return m.pause.holds(m.cycle) }
 
-// tick begins a cycle. Resync ends when enough messages were merged. If no other node reaches
-// this one, it ends after as many cycles as patience returns.
+// tick begins a cycle. It ends the resync, the time after a pause in which this node learns anew which
+// others are alive, once the node has merged enough messages. A node that no other node reaches ends its
+// resync after m.patience() cycles.
 func (p *pause) tick(m *Machine, out *Output) {
 	if p.quiet && m.cycle >= p.until {
 		p.quiet = false

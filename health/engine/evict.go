@@ -122,8 +122,8 @@ func (e *evictions) flush(s *Server) {
 	e.pack(s)
 }
 
-// keepSuspect reports whether a suspect stays in the list. If it does not, its connection, if it
-// still exists, can be listed again.
+// keepSuspect reports whether a suspect stays in the list. It resets the look of the connection of a suspect
+// that leaves the list, so that the connection can be listed again later.
 func (s *Server) keepSuspect(x suspect) bool {
 	keep := s.suspected(x)
 	if c := s.conn(x.slot); !keep && c.gen == x.gen {

@@ -9,7 +9,7 @@ import "time"
 // record is durable again. It also takes clients again when it has tried to write nothing for T_orphan, because only
 // a client that connects shows whether records can be saved.
 
-// unsaved is whether this server can save records.
+// unsaved tells whether this server is unable to save records.
 type unsaved struct {
 	on   bool          // the latest write whose result is known has failed
 	told bool          // the other servers were last told that this server takes no clients

@@ -59,7 +59,7 @@ type entry struct {
 	just   bool          // the eviction of the incarnation in judged had a cause that exempt.go accepts
 	by     []sim.NodeID  // servers that suspended or evicted the incarnation in judged, and have not connected it again or kept it
 	back   bool          // by was not empty, and is empty again: further evictions of the incarnation are judged on their own
-	taken  bool          // the latest incarnation runs on another node, and there was a cause to evict the incarnation before it
+	taken  bool          // the client's latest incarnation runs on another node than the one before it, which there was a cause to evict
 	ending uint64        // the highest incarnation that servers have begun to evict, for any cause
 	ends   time.Duration // when servers began to evict the incarnation in ending
 	comes  uint64        // the latest incarnation that was connected or changed its master

@@ -198,8 +198,8 @@ func (p *peer) accepted(s *shake) *refusal {
 	return nil
 }
 
-// acceptFailed tells the connSet that our answer could not be written, or that the handshake was evicted:
-// the connection no longer counts.
+// acceptFailed tells the connSet that a handshake it had accepted did not complete: our HELLO could not be
+// written, or another handshake took its slot. The connSet no longer counts the connection.
 func (p *peer) acceptFailed(s *shake) {
 	p.mu.Lock()
 	defer p.unlock()

@@ -113,8 +113,9 @@ func (t *Target) allFeatures() wire.Features {
 	return t.features
 }
 
-// publish replaces the answer. The new entry stands before the old one, so every
-// ping finds one of them; REPLYs under way keep the old memory.
+// publish replaces the ping info with which this node answers pings. The new match entry comes before the old
+// one in the list, and the old one stays for a while, so that every ping matches one of them. REPLYs under way
+// keep the memory of the old one.
 func (t *Target) publish() error {
 	info, err := t.replace()
 	if err == nil && t.published != nil {

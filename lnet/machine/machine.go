@@ -33,8 +33,8 @@ const Never = time.Duration(math.MaxInt64)
 
 // Machine is the state machine of a protocol.
 type Machine[In, Out any] interface {
-	// Step applies the input in at instant now, appends effects to out, and returns the
-	// instant at which it wants a zero In, or Never.
+	// Step applies an input to the machine. now is the time of the input. Step appends the effects to out and
+	// returns wake, the time at which the caller must step the machine again with a zero In, or Never.
 	Step(now time.Duration, in In, out *Out) (wake time.Duration)
 }
 

@@ -86,7 +86,7 @@ func (l *lab) expose(from int, bits uint64, b []byte, option portals.MDOption, h
 	}
 }
 
-// ask sends a request of the console to a node, and returns the reply after l.wait.
+// ask sends a request of the console to a node, lets the time l.wait pass, and returns the reply.
 func (l *lab) ask(to int, service wire.Service, body wire.Body) (reply wire.Message, ok bool) {
 	l.t.Helper()
 	return l.askPortal(to, int(service.Portal()), uint64(service), body)

@@ -333,7 +333,7 @@ func TestStrangersKeepOut(t *testing.T) {
 }
 
 // TestStrangersOutOfBand: an out-of-band group that a stranger's request created counts towards
-// the strangers' share until another node uses the group as well.
+// the strangers' share until a node that is on the list uses the group as well.
 func TestStrangersOutOfBand(t *testing.T) {
 	spec.Covers(t, "SC-162")
 	h := newHarness(t, 2, 1, func(c *Config) { c.MaxGroups = 16 })

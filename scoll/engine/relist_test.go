@@ -82,8 +82,8 @@ func TestRelistEnded(t *testing.T) {
 	}
 }
 
-// relisted returns the machine of member 4 of 8, whose child 6 said after a round trip that it does not
-// know the group, and got the list.
+// relisted returns the machine of member 4 of 8. Its child 6 has answered, one round trip after the request,
+// that it does not know the group, and the machine has sent it the request again with the list of members.
 func relisted(t *testing.T) *harness {
 	t.Helper()
 	h := newHarness(t, 8, 4, nil)

@@ -8,7 +8,7 @@ type question struct{ path, file string }
 // questions are all operations that read and need no parameters, or can be asked with those given here. A
 // test in package cmd/internal/modules checks that every operation that reads is here or in Unasked.
 var questions = []question{
-	{"/v1/status", "status.json"}, // what net show and stats show print; asked first, to find out whether the daemon answers
+	{"/v1/status", "status.json"}, // the data of "lnetctl net show" and "lnetctl stats show"; asked first, to find out whether the daemon answers
 	{"/v1/config", "config.json"},
 	{"/v1/log", "log.json"},
 	{"/v1/keys", "keys.json"},

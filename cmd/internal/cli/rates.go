@@ -86,7 +86,7 @@ func (f *flattener) scalar(path string, v any) {
 		one.Number, one.numeric = number, err == nil
 	}
 	if last := path[strings.LastIndex(path, " ")+1:]; !one.numeric && slices.Contains(names, last) {
-		return // left out: this is the name of an object, which is already part of the paths of the object's values
+		return // left out: an object's name is no reading, and the paths of the object's values already have it
 	}
 	if len(f.list) == maxReadings {
 		f.more++

@@ -67,7 +67,8 @@ func (c *Config) take(i tree.Item) error {
 	return nil
 }
 
-// takeNet takes a network with one NI or none.
+// takeNet adds a network of the file to c. The network has at most one NI; if it has none, it gets one with
+// the default settings.
 func (c *Config) takeNet(n *tree.Net) error {
 	if n.Type == tree.Loopback { // skipped, because every node has the loopback network
 		return nil

@@ -105,7 +105,7 @@ func (s *Sockets) useLocked(from *inherited, at endpoint) (name string) {
 }
 
 // Started is called when all sockets of the configuration exist. It closes inherited sockets that were
-// not used. From now on the manager forgets the sockets that are closed.
+// not used. From now on Sockets tells the service manager (systemd) to drop its copy of each socket that is closed.
 func (s *Sockets) Started() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

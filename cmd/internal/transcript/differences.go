@@ -94,8 +94,8 @@ func (d *Differences) Allowed(topic, aspect, command string) (yes bool) {
 	return yes
 }
 
-// NotNeeded returns the listed differences of a topic that have not occurred. Each text in the result names
-// the topic and the aspect.
+// NotNeeded returns the differences listed for a topic, such as a command of the transcript, that have not
+// occurred. Each text has the line of the list, the topic, and the aspect that was to differ, such as output.
 func (d *Differences) NotNeeded(topic string) (list []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -32,7 +32,7 @@ type summons struct {
 type reason uint8
 
 const (
-	// reported: this node reported the other one as silent.
+	// reported: this node has reported the notified node as silent.
 	reported reason = iota
 	// doubted: enough nodes reported the suspect as silent, and its grace period has begun. Its
 	// refutation may reach no node that passes it on, although this node can hear the suspect:

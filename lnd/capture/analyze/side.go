@@ -42,8 +42,9 @@ func isEnd(c *capture.Conn, end capture.Side, n nid.NID) bool {
 	return !addr.IsValid() || addr == c.Ends[end].Addr()
 }
 
-// measures reports whether an answer that was seen at s ends an operation whose first message was
-// seen at began. It does not if a router is between the two places.
+// measures reports whether the time between an operation's first message, captured at began, and its answer,
+// captured at s, is the time that the operation took. It is not if a router lies between these two points of
+// capture: then the capture lacks a part of the way.
 func (began side) measures(s side) bool {
 	if began&atRequester != 0 {
 		return s&atRequester != 0

@@ -76,8 +76,8 @@ type waiting struct {
 	answered    int32 // latest entry with an answer; the value none if there is no such entry
 }
 
-// table has the operations that wait for an answer, and those that got one last. The memory of an entry
-// that was removed is reused.
+// table has the operations that wait for an answer, and the most recently answered ones. It reuses the memory
+// of entries that it removed.
 type table struct {
 	entries  []entry
 	free     []int32

@@ -152,7 +152,7 @@ func names(list *ast.FieldList, madeUp string) (all []string) {
 	return all
 }
 
-// nameOf returns a name of a list of parameters, or a made-up one.
+// nameOf returns the name of parameter number index of a list, or madeUp if that parameter has no name.
 func nameOf(list *ast.FieldList, index int, madeUp string) string {
 	i := 0
 	for _, field := range list.List {

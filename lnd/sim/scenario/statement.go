@@ -5,7 +5,8 @@ import "strings"
 // Text is the condition with its arguments as a file has them.
 func (c *Condition) Text() string { return join(c.Name, argTexts(c.Args)) }
 
-// Text is the verb with its arguments as a file has them.
+// Text is the synopsis of the verb: its name, and the names of its arguments in capitals, with optional ones
+// in brackets.
 func (v *Verb) Text() string { return join(v.Name, argTexts(v.Args)) }
 
 func argTexts(args []Arg) string {

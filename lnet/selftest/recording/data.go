@@ -14,9 +14,10 @@ const (
 // leftovers are the words of docs/spec/selftest.md, section 7, that allow data to differ.
 const leftovers = "with SIMPLE only the words at 4096·k and 4096·k+4088 are magic and all other bytes are whatever the page held (zero in the captures; never check them); with NONE all bytes are such leftovers."
 
-// AdaptData returns the bulk data that our node must send in the place of recorded ones, with these
-// match bits and from byte offset on: our own where nothing is checked (see leftovers), and the
-// recorded ones elsewhere. offset is a multiple of 8.
+// AdaptData returns the bulk data that a replay expects of our node where the recorded node sent the data
+// recorded, which begin at byte offset of the transfer with match bits bits. In bytes that the test does not
+// check (see leftovers) these are ours, which our node sends; all other bytes must be as recorded. offset is a
+// multiple of 8.
 func (d *Differences) AdaptData(bits uint64, offset int, recorded, ours []byte) (want []byte) {
 	check, known := d.checks[bits]
 	if !known || len(recorded) != len(ours) || check == wire.CheckFull {

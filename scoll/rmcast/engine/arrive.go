@@ -211,7 +211,7 @@ func (s *stream) consistent(d *wire.Datagram) bool {
 		f := s.slot(first)
 		ok = f.count == 0 || f.count == d.Count && f.length == d.Length
 	}
-	for i := uint64(0); ok && i < count && d.Seq >= s.stable; i++ { // the fragment must not overlap other messages
+	for i := uint64(0); ok && i < count && d.Seq >= s.stable; i++ { // no sequence number of its message may belong to another message
 		if seq := first + i; s.inWindow(seq) {
 			sl := s.slot(seq)
 			ok = (!sl.have || uint64(sl.index) == i) && (i == 0 || sl.count == 0)

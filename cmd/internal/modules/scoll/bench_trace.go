@@ -40,8 +40,8 @@ const (
 // tracedPercentiles are the broadcasts of which the critical paths are returned.
 var tracedPercentiles = []int{50, 90, 99, 100}
 
-// traces returns the critical paths of the broadcasts at the percentiles of the time to the
-// answer.
+// traces sorts the broadcasts by the time that they took. For each of tracedPercentiles it takes the
+// broadcast at that percentile, and returns its critical path.
 func (m *measurement) traces() (list []BenchTrace) {
 	order := make([]int, len(m.rounds))
 	for i := range order {
