@@ -19,6 +19,7 @@ func (m *Machine) processAlive(p wire.Ref, v wire.Version) {
 	}
 	if !m.plausible(v) {
 		m.tooFarAhead(p, v)
+		m.keepAhead(p, v)
 		return
 	}
 	switch e := m.view.at(p); {

@@ -109,7 +109,7 @@ func (m *Machine) correct(l *wire.Lists) {
 		switch e := m.view.at(p); {
 		case p == m.self:
 			m.accused(v)
-		case e.state == inView && !v.Less(e.version()) && m.plausible(v):
+		case e.state == inView && !v.Less(e.version()) && m.plausible(v) && !m.overtaken(p, v):
 			if g, waits := m.relayed.waits(p); !waits || g.Version.Less(v) {
 				m.summon(p, v, corrected)
 			}

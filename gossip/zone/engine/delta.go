@@ -93,7 +93,7 @@ func (m *Machine) flush() {
 	d.leaves, d.suspicions, d.silences, d.count = nil, nil, nil, 0 // not needed for neighbours that join later: they get the whole view
 }
 
-// fresh returns the nodes of Δ.A, each with its version in the view or, if the node has left the
+// fresh returns the nodes of Δ.A, each with its version in the view, or in ahead, or, if the node has left the
 // view, with its last version there.
 func (m *Machine) fresh() []wire.Member {
 	if m.delta.count == 0 {
@@ -104,7 +104,7 @@ func (m *Machine) fresh() []wire.Member {
 		for ; word != 0; word &= word - 1 {
 			p := wire.Ref(i<<6 + bits.TrailingZeros64(word))
 			if e := m.view.at(p); e.state != unknown {
-				list = append(list, wire.Member{Node: p, Version: e.version()})
+				list = append(list, wire.Member{Node: p, Version: newer(e.version(), m.ahead[p])})
 			}
 		}
 	}

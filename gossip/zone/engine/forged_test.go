@@ -149,3 +149,94 @@ func TestKeptOut(t *testing.T) {
 		}
 	}
 }
+
+// TestOneTellsMore: like TestOneTellsAll, with messages that make others remove a member in other ways: that it was removed
+// elsewhere, and reports of so many failures that few reporters seem to be left (MS-A1, MS-A9).
+func TestOneTellsMore(t *testing.T) {
+	spec.Covers(t, "MS-A1", "MS-A9")
+	for what, message := range map[string]func(to, victim, liar *node) wire.Message{
+		"it was removed elsewhere": func(to, victim, _ *node) wire.Message {
+			return wire.Message{Kind: wire.Base, Flags: wire.Repair, Lists: &wire.Lists{Removed: []wire.Member{{Node: to.ref(victim), Version: victim.m.Version()}}}}
+		},
+		"all others are suspected": func(to, victim, liar *node) wire.Message {
+			l := &wire.Lists{}
+			for _, of := range to.w.nodes {
+				for _, by := range []*node{liar, to.w.nodes[(of.i+1)%len(to.w.nodes)], to.w.nodes[(of.i+2)%len(to.w.nodes)]} {
+					if of != liar && of != to && by != of {
+						l.Suspicions = append(l.Suspicions, wire.Suspicion{Reporter: to.ref(by), Suspect: to.ref(of), Version: of.m.Version()})
+					}
+				}
+			}
+			return wire.Message{Kind: wire.Update, Lists: l}
+		},
+	} {
+		for _, members := range []int{3, 4, 5, 9, 24} {
+			for _, threshold := range []int{2, 3} {
+				t.Run(fmt.Sprintf("%s, %d members, Θ %d", what, members, threshold), func(t *testing.T) {
+					w := booted(t, 4, members, Config{Threshold: threshold, Successors: 3})
+					victim, liar := w.nodes[2], w.nodes[1]
+					for i := range 50 {
+						for _, n := range w.nodes {
+							if n != victim && n != liar {
+								w.claim(liar, n, message(n, victim, liar))
+							}
+						}
+						w.run(time.Duration(1+i%10) * 100 * time.Millisecond)
+					}
+					if w.wrongly > 0 || !w.agree() {
+						t.Errorf("members were removed %d times", w.wrongly)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestHighestOfOneClock: one member names a version of another one that nodes accept whose clock is ahead, and no others, and then
+// says to the others that the member left in an earlier one. The member refutes that, although they refuse the
+// version that it had to take (MS-A2, MS-A3).
+func TestHighestOfOneClock(t *testing.T) {
+	spec.Covers(t, "MS-A2", "MS-A3")
+	const wall, ahead = 1 << 60, 1 << 44
+	for what, lie := range lies {
+		t.Run(what, func(t *testing.T) {
+			w := newWorld(t, 4, 24, Config{})
+			begin := w.now
+			for _, n := range w.nodes {
+				n.change = func(c *Config) { c.Wall = wall - uint64(n.i%3)*uint64(500*time.Millisecond) }
+			}
+			w.boot()
+			w.until(10*time.Second, w.agree)
+			w.run(10 * time.Second)
+			victim, liar := w.nodes[4], w.nodes[1]
+			removed := 0
+			w.told = func(n *node, e *Event) {
+				if e.Kind == Left && e.ID == victim.id && !n.m.view.has(n.ref(victim)) { // it has not joined again in the same step
+					removed++
+				}
+			}
+			for range 10 {
+				for range 10 {
+					highest := v(wall+ahead+uint64(w.now-begin), 1)
+					w.claim(liar, w.nodes[6], wire.Message{Kind: wire.Update, Lists: &wire.Lists{Alive: []wire.Member{{Node: w.nodes[6].ref(victim), Version: highest}}}})
+					w.run(50 * time.Millisecond)
+				}
+				for range 12 {
+					for _, n := range w.nodes {
+						if n != victim && n != liar {
+							has, _ := n.m.Has(n.ref(victim))
+							l := lie(n, victim, has)
+							w.claim(liar, n, wire.Message{Kind: wire.Update, Lists: &l})
+						}
+					}
+					highest := v(wall+ahead+uint64(w.now-begin), 1)
+					w.claim(liar, w.nodes[6], wire.Message{Kind: wire.Update, Lists: &wire.Lists{Alive: []wire.Member{{Node: w.nodes[6].ref(victim), Version: highest}}}})
+					w.run(100 * time.Millisecond)
+				}
+			}
+			if w.run(2 * time.Second); removed > 0 || !w.agree() {
+				t.Errorf("it was removed %d times", removed)
+			}
+		})
+	}
+}

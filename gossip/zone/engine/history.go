@@ -46,6 +46,7 @@ const (
 // bury moves a node from the view into the history.
 func (m *Machine) bury(r wire.Ref, v wire.Version, f farewell) {
 	h := &m.history
+	delete(m.ahead, r)
 	m.view.set(r, entry{inc: v.Inc, minor: v.Minor, state: inHistory, orderly: f.cause == Said})
 	if h.of == nil {
 		h.of = make(map[wire.Ref]farewell)

@@ -19,6 +19,10 @@ func (m *Machine) processLeave(d *wire.Departure) {
 		m.tooFarAhead(p, v)
 		return
 	}
+	if !m.spoke(p) && m.overtaken(p, v) {
+		m.stats.Stale++
+		return
+	}
 	switch e := m.view.at(p); {
 	case e.state == inView && !v.Less(e.version()) && !m.spoke(p): // another node says that the departing one has left
 		m.hold(d)

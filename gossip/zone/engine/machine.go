@@ -47,6 +47,7 @@ type Machine struct {
 	filings    filings
 	summonses  summonses
 	relayed    *relayed // nil until a goodbye has waited
+	ahead      ahead    // nil until a member has had such a version
 	delta      delta
 	links      links
 	topology   topology
@@ -259,7 +260,7 @@ func (m *Machine) join(inc uint64) {
 	m.ver, m.phase, m.began, m.born = wire.Version{Inc: inc, Minor: 1}, joined, m.now, inc
 	m.view = view{table: m.cfg.Table}
 	m.history, m.suspicions, m.filings, m.announced = history{}, suspicions{}, nil, nil
-	m.delta, m.summonses, m.relayed = delta{at: machine.Never}, summonses{at: machine.Never}, nil
+	m.delta, m.summonses, m.relayed, m.ahead = delta{at: machine.Never}, summonses{at: machine.Never}, nil, nil
 	m.links, m.blind, m.discovery = links{}, blind{}, discovery{}
 	m.attributes.init(m)
 	m.view.set(m.self, entry{inc: inc, minor: 1, state: inView})

@@ -138,8 +138,9 @@ func (m *Machine) processSuspicion(s *wire.Suspicion, silent bool) {
 		m.tooFarAhead(s.Suspect, s.Version)
 		return
 	}
+	overtaken := m.overtaken(s.Suspect, s.Version)
 	e := m.view.at(s.Suspect)
-	if e.state != inView || s.Version.Less(e.version()) { // the report is stale (MS-37)
+	if overtaken || e.state != inView || s.Version.Less(e.version()) { // the report is stale (MS-37)
 		m.stats.Stale++
 		m.delta.refutes(m, s.Suspect)
 		return
