@@ -20,9 +20,10 @@ type Replayed struct {
 }
 
 // Replay steps programs with recorded inputs, without a network. boot gets the
-// recording's config and returns the function that Config.Boot was; hash is Config.Hash,
-// or nil. The error is a [*ReplayError] if a program answers otherwise than recorded, and
-// a [*ContractError] if one panics. The recording need not be trusted.
+// configuration in the recording and returns a function that makes programs as
+// Config.Boot of the recorded run did; hash is Config.Hash of that run, or nil. The error
+// is a [*ReplayError] if a program answers otherwise than recorded, and a
+// [*ContractError] if one panics. The recording need not be trusted.
 func Replay[M any](r io.Reader, codec Codec[M], hash func(*M) uint64,
 	boot func(config []byte) (func(Incarnation, Program[M]) Program[M], error),
 ) (done Replayed, err error) {
@@ -74,11 +75,12 @@ type replayer[M any] struct {
 	make  func(Incarnation, Program[M]) Program[M]
 	hash  func(*M) uint64
 	index map[NodeID]int32
-	// These slices have the node's index as their index: each step looks values up here.
+	// Slices with an entry for each node, at the index that the map index has for the node. Steps
+	// use them because a map would be slow.
 	programs     []Program[M]
 	nodes        []NodeID
 	incarnations []Incarnation
-	last         int32 // index of the node that was stepped last
+	last         int32 // index of the node of the latest step
 	digest       digest
 	bad          error
 

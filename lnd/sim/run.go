@@ -57,7 +57,8 @@ func (n *Network[M]) touch(batch []event) {
 		sum += n.nodes[e.node].wake
 		if k := e.kind(); k == evArrive || k == evHop {
 			f := n.flights.at(e.ref())
-			// these two fields are in the first and in the last part of the flight's memory
+			// these two fields lie at the two ends of the flight's memory, so that both ends come
+			// into the cache
 			sum += f.delay + int64(f.size)
 		}
 	}

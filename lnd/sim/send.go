@@ -64,9 +64,9 @@ func (n *Network[M]) count(f *link.Outcome) {
 	}
 }
 
-// onward sends flight i on at an instant. Its way has hops shared links. It goes to the next one of
-// these. After the last one it goes to the receiver's access link, or to the receiver itself if
-// that link has no limit.
+// onward sends flight i on at the instant at. The route of the flight has hops links that are
+// shared. onward sends the flight to the next of these links; after the last one, to the receiver's
+// access link, or to the receiver itself if that link has no limit.
 func (n *Network[M]) onward(i int32, f *flight[M], at int64, hops int8) {
 	kind := evHop
 	if f.hop >= hops {

@@ -2,9 +2,10 @@ package sim
 
 import "math/bits"
 
-// level has the slots for one digit of the time of events, in the queue's timing wheel.
+// level is one level of the queue's timing wheel: it has a slot for each value of one digit of an
+// event's time.
 type level struct {
-	used  [4]uint64 // one bit for each slot that has events
+	used  [4]uint64 // one bit for each slot: whether the slot has events
 	slots [1 << digitBits]slot
 }
 
@@ -18,7 +19,7 @@ func (lv *level) first() uint8 {
 	panic("sim: empty level")
 }
 
-// slot is a list of events, kept in blocks.
+// slot is a list of events in a chain of blocks.
 type slot struct {
 	head, tail int32 // first and last block; 0 if none
 	count      int32

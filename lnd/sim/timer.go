@@ -1,9 +1,9 @@
 package sim
 
-// arm pushes an evTimer for a node's wake, because the timers of the node in the queue come too
-// late for the wake. It stores in rearm the timer that was to come first, unless an earlier one is
-// stored there: after a short timer a program often waits again for the same long one, whose event
-// is then in the queue already.
+// arm pushes an evTimer for a node's wake. Its caller has found that the node's timers in the queue
+// come too late for this wake. After a short timer a program often waits again for the same long
+// one, whose event is then still in the queue. So arm keeps in rearm the latest of the timers that
+// the new one precedes, and the node is armed with that one again when the new one has expired.
 func (n *Network[M]) arm(id NodeID) {
 	nd := &n.nodes[id]
 	switch {
@@ -24,7 +24,7 @@ func (n *Network[M]) timer(id NodeID, at int64) {
 	}
 	nd.armed, nd.rearm = nd.rearm, never
 	switch {
-	case nd.wake > at: // the wake is later; never, if the node is down
+	case nd.wake > at: // the program wants its next step after this timer or, if the node is down, never
 		if nd.wake < nd.armed {
 			n.arm(id)
 		}

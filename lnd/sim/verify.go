@@ -8,7 +8,9 @@ import (
 
 // DivergenceError says that two runs which should have been the same were not.
 type DivergenceError struct {
-	First, Second Step // the first step that differs; Number 0: that run ended before
+	// the first step that differs, as each of the two runs made it; Number 0: the run had ended before
+	// this step
+	First, Second Step
 }
 
 func (e *DivergenceError) Error() string {

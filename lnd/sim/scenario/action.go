@@ -11,7 +11,8 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// set is a set of nodes, or some nodes of a set which are drawn from the seed.
+// set is a set of nodes, or a number of nodes that each run draws at random (by its seed) from a
+// set.
 type set struct {
 	Any    int // number of nodes to draw from the set; 0: all
 	Of     sim.NodeSet

@@ -53,8 +53,8 @@ var counters = []struct {
 	{Quantity{"steps", "", "steps of machines"}, func(s *sim.Stats) uint64 { return s.Steps }},
 }
 
-// AllConditions are all conditions that a file of the protocol can ask: its own
-// and those of every protocol.
+// AllConditions are all conditions that a scenario file of this protocol can ask: those of the
+// protocol, and those that exist for every protocol.
 func (p *Protocol) AllConditions() []Condition {
 	list := slices.Clone(p.Conditions)
 	for _, c := range common {
@@ -72,7 +72,7 @@ func (p *Protocol) conditionNames() []string {
 	return names
 }
 
-// Quantities are all quantities that a file of the protocol can compare.
+// Quantities are all quantities that a scenario file of this protocol can compare with a number.
 func (p *Protocol) Quantities() []Quantity {
 	list := slices.Clone(p.Series)
 	for _, c := range counters {

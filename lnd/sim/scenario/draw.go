@@ -8,8 +8,8 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// streams are mixed into the second word of a PCG's seed, so that the random numbers for sets, for faults
-// and for the network are independent of each other.
+// These constants are mixed into the second word of a PCG's seed, one for each use of random
+// numbers. So the numbers for sets, for faults and for the network are independent of each other.
 const (
 	streamSets   = 0x5e75 << 48
 	streamFaults = 0xfa17 << 48
@@ -76,7 +76,7 @@ func (x *expansion) resolveStep(w *world, s *step, rng *rand.Rand) (ok bool, why
 	}
 	switch a.verb {
 	case "cut", "link", "access", "skew", "slow":
-		return true, nil // a step that is possible in any state of the nodes
+		return true, nil // this step is possible in any state of its nodes, and does not change that state
 	}
 	for id := range a.nodes.Of.All(w.nodes) {
 		if x.visits++; x.visits > maxVisits {

@@ -41,8 +41,8 @@ type expansion struct {
 	nodes int
 	seed  uint64
 	list  []step // steps in order of time
-	// work done so far: one for each node that was looked at, and stepVisits for each step; bounded by
-	// maxVisits
+	// work done so far, to bound the time that an expansion takes: 1 for each node that was looked
+	// at, and stepVisits for each step. maxVisits is the bound.
 	visits int
 	errors Errors
 }

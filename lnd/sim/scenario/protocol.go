@@ -27,15 +27,16 @@ type Protocol struct {
 	LeastNodes int
 	// CheckEvery is how often conditions are evaluated; 0 means 10 ms.
 	CheckEvery time.Duration
-	// BytesPerNode returns the memory that a node needs, in bytes, for the protocol itself and for
-	// its messages under way, without one small message at a time. It lets Run refuse a run that is
-	// too large before the run begins.
+	// BytesPerNode returns the memory in bytes that a node needs for the protocol's own state and
+	// for its messages under way. Do not count the first small message to each node: the
+	// simulator's own need covers that. With this, Run refuses a run that is too large before the
+	// run begins.
 	BytesPerNode func(level Level, nodes int, options Values) int64
 	// New makes the network for one run.
 	New func(*Setup) (Instance, error)
-	// Replay gives what an Instance wrote to Setup.Record to new machines,
-	// without a network, and compares what they answer; nil if Instances
-	// write nothing there.
+	// Replay steps new machines, without a network, with the inputs that an Instance wrote to
+	// Setup.Record, and compares their outputs with the recorded ones. It is nil if Instances
+	// record nothing.
 	Replay func(*Setup, io.Reader) (sim.Replayed, error)
 }
 
@@ -133,7 +134,7 @@ type Network struct {
 	StartAt    func(sim.NodeID) time.Duration // first start of a node; nil: all at 0
 }
 
-// AtFirst reports whether a node starts with the run.
+// AtFirst reports whether a node starts at the beginning of the run.
 func (n *Network) AtFirst(id sim.NodeID) bool { return n.StartAt == nil || n.StartAt(id) <= 0 }
 
 // Setup has what is needed to make an Instance.

@@ -56,7 +56,8 @@ func (x *expansion) add(l *line, rng *rand.Rand) bool {
 	return false
 }
 
-// drawFault draws one fault: its steps, of which the last ends it.
+// drawFault draws a fault and returns its steps. A pause is one step, which has a length; any other
+// fault has a step that begins it and a step that ends it.
 func (x *expansion) drawFault(kind string, l *line, rng *rand.Rand) []step {
 	span := l.fault.to - l.fault.from
 	lasts := round(span/50 + time.Duration(rng.Int64N(int64(span/6)+1)))

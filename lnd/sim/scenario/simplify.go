@@ -74,8 +74,8 @@ func (s *shrinker) simpler(f *fault) []*fault {
 	})
 }
 
-// halves returns smaller sets to try in place of a set of several nodes: its halves, and before them, if
-// a half has more than one node, a set of one node.
+// halves returns smaller sets to try in place of a set of several nodes: its two halves. If a half
+// has more than one node, a set of a single node comes before them.
 func (s *shrinker) halves(set sim.NodeSet) []sim.NodeSet {
 	n := set.Len(s.plain.Nodes)
 	if n < 2 {

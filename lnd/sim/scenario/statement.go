@@ -2,7 +2,8 @@ package scenario
 
 import "strings"
 
-// Text is the condition with its arguments as a file has them.
+// Text is the synopsis of the condition: its name, and the names of its arguments in capitals, with
+// optional ones in brackets.
 func (c *Condition) Text() string { return join(c.Name, argTexts(c.Args)) }
 
 // Text is the synopsis of the verb: its name, and the names of its arguments in capitals, with optional ones

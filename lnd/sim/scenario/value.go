@@ -201,7 +201,7 @@ func (a Args) Duration(i int) time.Duration {
 // Node returns argument i, of kind Node.
 func (a Args) Node(i int) sim.NodeID { return sim.NodeID(a.Int(i) - 1) }
 
-// Among is an argument of kind NodeSet; all nodes if it was left out.
+// Among returns argument i, of kind NodeSet; it returns all nodes if the argument was left out.
 func (a Args) Among(i int) sim.NodeSet {
 	if i >= len(a) {
 		return sim.AllNodes

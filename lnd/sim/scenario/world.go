@@ -92,7 +92,8 @@ func (w *world) do(a *action, id sim.NodeID, now time.Duration) {
 	}
 }
 
-// doAll does an action to the network as a whole, and says why it cannot.
+// doAll does an action to the network as a whole. It returns "", or the reason why the action is
+// not possible.
 func (w *world) doAll(a *action) string {
 	switch a.verb {
 	case "partition", "cut":

@@ -114,7 +114,8 @@ func (b *Base) Now() time.Duration {
 // without a network.
 func (b *Base) Up(id sim.NodeID) bool { return b.Control != nil && b.Control.Up(id) }
 
-// NodeOf returns the node whose host has a NID, see simlnd.Node; the first node if none has.
+// NodeOf returns the node whose host has the given NID, see simlnd.Node. If no host has it, NodeOf
+// returns node 0.
 func NodeOf(id nid.NID) sim.NodeID {
 	node, _ := simlnd.Node(id)
 	return node
@@ -134,8 +135,8 @@ func (b *Base) Failed(err error) {
 	}
 }
 
-// Replay gives what [Start] recorded to new machines, without a network, and compares what
-// they answer. It is what Protocol.Replay does.
+// Replay steps new machines, without a network, with the inputs that [Start] recorded, and compares
+// their outputs with the recorded ones. An adapter calls it in its Protocol.Replay.
 func Replay[M any](r io.Reader, nodes int, m Machines[M]) (sim.Replayed, error) {
 	return sim.Replay(r, m.Codec, m.Hash, func([]byte) (func(sim.Incarnation, sim.Program[M]) sim.Program[M], error) {
 		return func(incarnation sim.Incarnation, kept sim.Program[M]) sim.Program[M] {

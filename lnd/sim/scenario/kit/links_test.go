@@ -9,8 +9,8 @@ import (
 	"ulnet/lnd/sim/scenario/kit"
 )
 
-// TestLinkHistory: a fault of links is among the states since any instant before the fault ends,
-// also an instant before it begins, and not since a later one.
+// TestLinkHistory: Since(t) yields the state with a fault of links for every t up to the end of the
+// fault, also for a t before the fault begins, and not for a later t.
 func TestLinkHistory(t *testing.T) {
 	one, two := sim.Nodes(1), sim.Nodes(2)
 	lossy := link.Change{Fields: link.FieldLoss, To: link.Quality{Loss: 0.5}}

@@ -58,9 +58,9 @@ func RunPlan(ctx context.Context, p *scenario.Protocol, level scenario.Level, te
 // Plans is the result of running many plans.
 type Plans struct {
 	Runs   int      // number of plans that were run
-	Failed []uint64 // seeds of the plans of which a check failed
+	Failed []uint64 // seeds of the plans in which a check failed
 	First  error    // error of the first plan that failed
-	// Sum has the sum of each measure over all runs, Some the number of runs in which it was above 0.
+	// Sum has the sum of each measure over all runs.
 	Sum  map[string]float64
 	Some map[string]int // for each measure, the number of runs in which it was above 0
 }

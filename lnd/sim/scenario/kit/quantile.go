@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Quantile sorts times, and returns their quantile q; 0 if there are none.
+// Quantile sorts times, and returns their q-quantile: the median for a q of 0.5. It returns 0 if
+// there are no times.
 func Quantile(times []time.Duration, q float64) time.Duration {
 	if len(times) == 0 {
 		return 0

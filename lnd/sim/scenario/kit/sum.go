@@ -21,7 +21,8 @@ func Sum[L comparable, S any](incarnations []L, counters func(L) S) (sum S) {
 	return sum
 }
 
-// counter is a counter in the sum, and the same counter of one incarnation.
+// counter has two values of one counter: the sum so far, and the value of the incarnation that is
+// to be added.
 type counter struct{ sum, one reflect.Value }
 
 // pair appends the counters of two values of one type, field by field.
