@@ -65,7 +65,7 @@ type ni struct {
 	// Guarded by the host's lock:
 	outbox  lnd.Queue
 	closing []closing   // calls of ClosePeer that are still to be carried out
-	resumed []*delivery // deliveries for which Recv was called
+	resumed []*delivery // deliveries for which lnet has called Recv, and which the next step continues
 	closed  bool
 	groups  []lnd.Group // groups that this NI has joined
 
@@ -100,8 +100,8 @@ type closing struct {
 	cause       error
 }
 
-// ClosePeer implements lnd.PeerCloser. The connections end in the step in which messages of Send
-// would leave.
+// ClosePeer implements lnd.PeerCloser. It ends the connections when a message given to Send would
+// leave: at the end of the step in progress, or else in the host's next step.
 func (ni *ni) ClosePeer(peer nid.NID, incarnation uint64, cause error) {
 	h := ni.host
 	h.mu.Lock()

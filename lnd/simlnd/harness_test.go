@@ -17,7 +17,7 @@ type end struct {
 	h    *Host
 	ni   lnd.NI
 	sink []byte
-	into [1]lnd.Segment // the memory of sink, as the list of segments that a delivery gets
+	into [1]lnd.Segment // the one segment that a delivery gets as its memory: the bytes of sink
 
 	got    []uint64 // match bits of the messages that arrived
 	ended  []error  // errors with which messages were finalized, in order

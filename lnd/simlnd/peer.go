@@ -23,7 +23,7 @@ type peer struct {
 	queue        lnd.Queue // messages that wait for the connection or its window
 
 	timer    machine.Deadline[func()]
-	asked    time.Duration // since when this side waits for an answer of the peer; Never: it does not wait
+	asked    time.Duration // since when this side has been waiting for an answer of the peer; Never: it does not wait
 	progress time.Duration // while messages wait: when they began to wait or, if later, when the peer last took bytes; else Never
 	interval time.Duration // time until packetOpen, or the question about a full window, is sent again
 	cache    any           // lnet's own data of this connection; see lnd.Delivery

@@ -26,7 +26,7 @@ type lane struct {
 	sent    uint64     // number of bytes that this side has sent
 	acked   uint64     // how many of these bytes the peer has taken, or knows to be lost
 	taken   uint64     // number of the peer's bytes that this side has taken
-	told    uint64     // value of taken that this side has last sent to the peer
+	told    uint64     // value of taken in the latest packet to the peer
 	held    *delivery  // delivery that lnet holds; nil: none
 	waiting packetList // packets that arrived after the message in held
 }
