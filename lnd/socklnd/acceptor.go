@@ -124,7 +124,8 @@ func (a *acceptor) isClosed() bool {
 	}
 }
 
-// If the acceptor is closed, wait waits until all its goroutines have ended.
+// wait waits, if the acceptor is closed, until all its goroutines have ended. If it is not closed,
+// wait returns at once.
 func (a *acceptor) wait() {
 	if a.isClosed() {
 		a.tasks.Wait()

@@ -128,7 +128,7 @@ func (a *acceptor) choose(h *handshake, want nid.NID) *NI {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if h.ni = a.find(want); h.ni != nil {
-		h.ni.tasks.Add(1) // leave calls Done; after remove, Shutdown waits for that
+		h.ni.tasks.Add(1) // leave calls Done for this; Shutdown of the NI waits for that after it has removed the NI
 	}
 	return h.ni
 }

@@ -30,8 +30,8 @@ type batch struct {
 	bytes       [batchMemory]byte
 	used        int          // number of bytes in use
 	records     []lnd.Record // records of the inline messages
-	copies      int          // number of the copies of these messages, see lnd.Inline
-	owner       any          // Owner of the inline messages, the same for all of them
+	copies      int          // number of copies that the inline messages have together, see lnd.Inline
+	owner       any          // Owner of the inline messages; all of them have the same
 	inlineBytes int          // bytes of the inline messages, which come first in the array bytes
 	latest      int          // index in the array bytes at which the latest inline message begins
 	// header of an earlier inline message; the latest one has the same header but for its last bytes,
@@ -39,7 +39,7 @@ type batch struct {
 	header   wire.Header
 	messages []*lnd.Message
 	unfit    []*lnd.Message // messages that cannot be encoded
-	size     int64          // bytes of inline messages, messages and unfit, as the queue counts them
+	size     int64          // bytes of all messages of the batch, the unfit ones included, as the queue counts them
 	whole    int            // bytes of the batch when its write began
 	next     *batch         // next batch of a batchList
 }
@@ -132,8 +132,8 @@ func (b *batch) seal() {
 	}
 }
 
-// failed returns err for a message that ends at an offset in the batch, or nil if the bytes up
-// to there have left.
+// failed returns the error of a message that ends at offset end of the batch, when the write of the
+// batch has ended with err: nil if all bytes up to there have left, otherwise err.
 func (b *batch) failed(end int, err error) error {
 	if err != nil && end <= b.whole-b.vec.total {
 		return nil

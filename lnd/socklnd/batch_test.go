@@ -17,12 +17,12 @@ import (
 // upBatches checks that a driver keeps the rules of lnd.Batcher.
 type upBatches struct {
 	mu     sync.Mutex
-	open   map[*lnd.Delivery]lnd.Delivery // the latest message of each batch; guarded by mu, like all below
+	open   map[*lnd.Delivery]lnd.Delivery // latest message of each open batch; guarded by mu, like all below
 	parsed int                            // messages that came with their payload
 	repeat int                            // messages that repeated a header
 	ended  int
 	again  int  // messages that were offered all at once
-	takes  bool // the result of offered: true takes all offered messages at once
+	takes  bool // whether lnet takes the messages that the driver offers all at once; offered returns it
 }
 
 // parse checks and records a message. It returns true for every second message whose payload has
@@ -64,7 +64,8 @@ func (b *upBatches) offered(t testing.TB, d *lnd.Delivery, n int) bool {
 	return b.takes
 }
 
-// constant returns what a message that repeats a header has in common with the one before.
+// constant returns what must be the same in a message that repeats a header (Delivery.Repeats) and
+// in the message before it.
 func constant(d *lnd.Delivery) any {
 	h := d.Header
 	h.PayloadLength, h.Body = 0, wire.Header{}.Body
@@ -186,8 +187,8 @@ func TestBatchAgain(t *testing.T) {
 	}
 }
 
-// TestBatchAgainRefused: after the ACKs of one read were refused, those of the next read are
-// offered all the same.
+// TestBatchAgainRefused: lnet refuses to take the equal ACKs of one read all at once. The driver
+// offers it those of the next read all at once nevertheless.
 func TestBatchAgainRefused(t *testing.T) {
 	ack := kernelPut(t, 0, nil)
 	clear(ack[ksock.MsgHeaderSize+24 : ksock.MsgHeaderSize+28]) // the type of an ACK is 0

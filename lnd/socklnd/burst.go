@@ -16,7 +16,7 @@ const (
 
 // burst recognizes a burst.
 type burst struct {
-	run  int           // number of messages in a row, burstAfter at most
+	run  int           // number of messages in a row so far; it stays at burstAfter once it has reached that
 	idle time.Duration // when the connection became idle
 }
 

@@ -72,7 +72,9 @@ func TestBusyPoll(t *testing.T) {
 	two, toTwo := streamPair(t, poll)
 	second := read(two)
 	_, _ = toTwo.Write([]byte{2})
-	await(t, second, 2) // second gets its data whether or not the first reader still polls
+	// the first reader, which polls, may see this data before the second reader does; the second must
+	// get it in any case
+	await(t, second, 2)
 	third, toThree := streamPair(t, poll)
 	first = again(t, poll, one, toOne, first)
 	// no goroutine reads this connection yet, as if its reader were busy elsewhere

@@ -42,7 +42,7 @@ func carriesLNet(v ksock.Version, t ksock.ConnType) bool {
 type routes struct {
 	small  []*conn // connections for messages smaller than min_bulk
 	large  []*conn
-	urgent []*conn // for priority messages: at most one BULK_IN, so that these messages keep their order
+	urgent []*conn // for priority messages: one BULK_IN if there is any, so that these messages keep their order
 	acks   []*conn // connections for NOOPs; empty only without any connections
 
 	overhead int // bytes of headers of each message

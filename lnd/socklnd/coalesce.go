@@ -16,21 +16,23 @@ import "time"
 // Only inline messages of a burst wait for a delayed drain: until a tick, and then at most
 // coalesceTime*coalesceTicks, 0.6 ms in all. Lazy messages (lnd.Inline) leave when the reader's batch ends.
 const (
-	coalesceTime  = 50 * time.Microsecond
-	coalesceTicks = 8    // largest number of ticks of a delay that is not in vain, if the ticks are coalesceTime apart
+	coalesceTime = 50 * time.Microsecond
+	// If ticks are coalesceTime apart, a delay goes on at a tick only if 1/coalesceTicks of
+	// enoughBytes came since the tick before. So a delay has at most this many ticks.
+	coalesceTicks = 8
 	maxStretch    = 2    // largest value of coalescing.stretch
 	maxAtOnce     = 1024 // bound for the number of drains that begin at once after a delay in vain
 )
 
 // coalescing is what a writer knows about delayed drains.
 type coalescing struct {
-	on      bool // the sending side is owned by a drain that begins at the next tick
+	on      bool // the sending side is owned by a drain that begins at a later tick; see tick
 	lazy    bool // a lazy message is among the inline ones that wait
 	ticking bool // the timer that calls tick is set
 	posted  int  // bytes of all inline messages posted so far on this connection
 	fast    int  // value that posted has at the next tick if messages come fast enough that a buffer will be full soon
 	stretch int  // the time between ticks is coalesceTime * 2^stretch
-	atOnce  int  // drains that are to begin at once before one is delayed again
+	atOnce  int  // how many more drains are to begin at once before one is delayed again
 	vain    int  // value of atOnce after the latest delay in vain; each delay that is not in vain halves it
 }
 

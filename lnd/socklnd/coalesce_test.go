@@ -40,8 +40,8 @@ func (u *inlines) postLater() {
 
 func (u *inlines) writer() *writer { return &u.ni.allPeers()[0].routes.small[0].tx }
 
-// coalescing returns two fields of the writer: the state of coalescing, and the length run of the
-// present run of small messages.
+// coalescing returns the writer's state of coalescing, and the number of small messages in a row
+// that its burst has counted.
 func (u *inlines) coalescing() (c coalescing, run int) {
 	w := u.writer()
 	w.mu.Lock()
@@ -147,7 +147,9 @@ func TestCoalesceStretch(t *testing.T) {
 		synctest.Wait()
 		u.postLater()
 		before := len(u.ends)
-		time.Sleep(2*coalesceTime + coalesceTime/2) // the first tick was set before, the next one comes twice as late
+		// The tick that is set already finds that many bytes were posted, and sets a second one, which
+		// comes 2*coalesceTime later.
+		time.Sleep(2*coalesceTime + coalesceTime/2)
 		if c, _ := u.coalescing(); len(u.ends) != before || !c.on {
 			t.Errorf("a message has left before the second tick: %+v", c)
 		}

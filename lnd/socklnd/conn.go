@@ -29,7 +29,7 @@ type conn struct {
 
 	dead     chan struct{} // closed when the connection is closed
 	attached bool          // whether the peer's list has the connection; guarded by peer.mu
-	usedAt   uint64        // peer.sequence at the last use; guarded by peer.mu
+	usedAt   uint64        // value of peer.sequence when the connection was last used; guarded by peer.mu
 
 	rx       reader // used only by the goroutine that runs the read loop
 	loop     readloop.Loop

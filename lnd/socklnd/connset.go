@@ -37,13 +37,13 @@ type connSet struct {
 	version     ksock.Version // version that both sides use; 0 while unknown
 	incarnation uint64        // incarnation of the peer; valid while there are connections
 
-	redials  int           // how many more attempts without a message to send may fail; only on dial-only nodes
-	redialAt time.Duration // earliest time of the next attempt without a message to send
+	redials  int           // on dial-only nodes: how many more dials may fail; after that the set dials only for messages
+	redialAt time.Duration // on dial-only nodes: earliest time of the next dial without a message to send
 
 	retryAt       time.Duration // earliest time of the next dial
 	retryInterval time.Duration // present interval of the back-off
 	refusals      int           // number of refusals in a row
-	renegotiated  int           // number of versions adopted in a row
+	renegotiated  int           // number of times in a row that this side has adopted the peer's version
 	failure       error         // error of the last dial; nil after a connection
 }
 

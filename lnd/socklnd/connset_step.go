@@ -6,16 +6,18 @@ import "ulnet/lnd/socklnd/ksock"
 type setInputKind uint8
 
 const (
-	setTimer        setInputKind = iota // the time that Step returned has come
-	setSend                             // a message needs connections
-	setHello                            // the peer's HELLO arrived; the output has an outcome
-	setAccepted                         // our answer to the peer's HELLO was written
-	setAcceptFailed                     // our answer to the peer's HELLO could not be written
-	setDialled                          // a dial was answered by a matching HELLO; the output has an outcome
-	setRefused                          // a dial was answered by NONE in the same version
-	setOtherVersion                     // a dial was answered by NONE in another version
-	setDialFailed                       // a dial failed without an answer of the peer
-	setClosed                           // a connection failed, and all others are closed with it
+	setTimer    setInputKind = iota // the time that Step returned has come
+	setSend                         // a message needs connections; the output has an outcome
+	setHello                        // the peer's HELLO arrived; the output has an outcome
+	setAccepted                     // our answer to the peer's HELLO was written; the output may have an outcome
+	// a HELLO that the set had accepted led to no connection: our answer could not be written, or the
+	// handshake was evicted
+	setAcceptFailed
+	setDialled      // a dial was answered by a matching HELLO; the output has an outcome
+	setRefused      // a dial was answered by NONE in the same version
+	setOtherVersion // a dial was answered by NONE in another version
+	setDialFailed   // a dial failed without an answer of the peer
+	setClosed       // a connection failed, and all others are closed with it
 )
 
 // setInput is one input; the fields that its kind needs are set.
@@ -26,11 +28,11 @@ type setInput struct {
 	incarnation uint64
 	usable      bool   // for setSend: a connection for the message exists
 	sameHost    bool   // for setHello: both ends have the same address
-	generation  uint64 // for setAccepted: generation in the output for the HELLO
+	generation  uint64 // for setAccepted: the generation that the output of setHello had
 	err         error  // for setRefused, setOtherVersion, setDialFailed, setClosed: the cause
 }
 
-// setOutcome is the answer to setSend, setHello and setDialled.
+// setOutcome is the answer to setSend, setHello, setAccepted and setDialled.
 type setOutcome uint8
 
 const (

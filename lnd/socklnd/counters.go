@@ -50,7 +50,7 @@ const (
 	DialHelloType    // the answer had another connection type than requested
 	DialRefused      // the answer was NONE: race or duplicate
 	DialOtherVersion // the answer was NONE in another version
-	TooSoon          // messages refused while a dial backs off
+	TooSoon          // messages refused because the next dial is not allowed yet (back-off)
 	NoRoute          // messages to a peer that cannot be dialled
 
 	// Established connections:

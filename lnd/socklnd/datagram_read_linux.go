@@ -19,7 +19,7 @@ type datagramReader struct {
 	is6    bool
 	buffer int // size of the socket's receive buffer in bytes
 	poll   *polling
-	look   bool // the next read may busy-poll: the last one brought datagrams for lnet
+	look   bool // the next read may busy-poll, because the last one brought datagrams for lnet
 
 	fn     func(fd uintptr) bool // method try as a function value, made once and not for each read
 	onceFn func(fd uintptr) bool // method once as a function value

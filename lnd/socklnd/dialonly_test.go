@@ -115,7 +115,7 @@ func TestUserspacePeers(t *testing.T) {
 			}
 		}
 		_, _ = first.Write(kernelPut(t, 77, pattern(20)))
-		first.expect(noop(0, 77)) // the NOOP comes on the CONTROL connection, its only one
+		first.expect(noop(0, 77)) // the NOOP comes on the CONTROL connection, because this peer has no BULK_IN
 		synctest.Wait()           // wait until our NI uses the connection second, whose HELLO it has answered
 		peers := h.ni.Snapshot().Peers
 		if len(peers) != 2 || len(peers[0].Conns) != 1 || len(peers[1].Conns) != 1 || peers[0].Conns[0].Type != ksock.Control {

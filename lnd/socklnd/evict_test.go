@@ -38,8 +38,8 @@ func (c *answered) isClosed() bool {
 	return c.closed
 }
 
-// shaking is an acceptor that allows one unfinished handshake at a time, with one handshake in
-// progress.
+// shaking is an acceptor that allows one unfinished handshake at a time, and a handshake with it
+// that is in progress.
 type shaking struct {
 	h    *host
 	a    *acceptor

@@ -61,7 +61,7 @@ func TestPeerDownCause(t *testing.T) {
 	}
 }
 
-// expectEndAfter reads n bytes and waits for the end.
+// expectEndAfter reads n bytes, and then waits for the end of the connection.
 func (p *probe) expectEndAfter(n int) {
 	p.t.Helper()
 	if got := p.read(n); len(got) != n {

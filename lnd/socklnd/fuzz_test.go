@@ -71,12 +71,12 @@ func (c *replayConn) SetDeadline(time.Time) error      { return nil }
 func (c *replayConn) SetReadDeadline(time.Time) error  { return nil }
 func (c *replayConn) SetWriteDeadline(time.Time) error { return nil }
 
-// received is what readAll finds in a stream of messages.
+// received is what a receiver finds in a stream of messages, up to its end or its first error.
 type received struct {
 	Headers  []wire.Header
 	Payloads [][]byte
 	End      Reason
-	cookies  []uint64 // cookies that are to be acknowledged
+	cookies  []uint64 // cookies of the messages, which the receiver has to acknowledge
 }
 
 // readAll is a simple receiver to compare with: it has the whole stream at hand.

@@ -72,13 +72,14 @@ type host struct {
 	ups      []nid.ProcessID
 	downs    []error
 	broken   []error // errors given to Delivered
-	gone     int     // number of calls of Abandon that gave a held message up
+	gone     int     // number of held messages that were given up, in calls of Abandon
 
 	upBatches upBatches
 
 	// parse, if set, answers Parse; by default every payload is taken.
 	parse func(h *host, d *lnd.Delivery) (lnd.Answer, error)
-	// If taken is set, Abandon returns false, as if lnet was about to call Recv.
+	// If taken is set, Abandon refuses to give a held message up, as lnet does when it is about to
+	// call Recv.
 	taken bool
 	// delivered and finalized, if set, are called before Delivered and Finalize record the message.
 	delivered func(d *lnd.Delivery)

@@ -12,12 +12,12 @@ import (
 // read deadline in the past.
 type held struct {
 	mu       sync.Mutex
-	resume   chan struct{} // gets a value when Recv is called; see resumed; guarded by mu
+	resume   chan struct{} // gets a value when Recv is called; nil before the first held message; guarded by mu
 	watching net.Conn      // connection whose end the reader waits for; nil: none; guarded by mu
 }
 
-// resumed returns resume, and makes it when the connection has its first held message. The caller
-// holds mu.
+// resumed returns the channel resume. It makes the channel when the connection has its first held
+// message. The caller holds mu.
 func (h *held) resumed() chan struct{} {
 	if h.resume == nil {
 		h.resume = make(chan struct{}, 1)
@@ -42,7 +42,7 @@ func (h *held) recv() {
 	defer h.mu.Unlock()
 	select {
 	case h.resumed() <- struct{}{}:
-	default: // no message is held: the connection has ended
+	default: // the reader has not taken the value of an earlier call: the connection has ended
 		return
 	}
 	if h.watching != nil {

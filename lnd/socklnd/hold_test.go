@@ -104,7 +104,9 @@ func TestHoldOverTCP(t *testing.T) {
 	for i := range messages {
 		d := <-deliveries
 		if i%2 == 0 {
-			for range i { // gives the reader time to begin its wait at the socket
+			// time in which the reader may begin its wait at the socket; it differs from round to
+			// round
+			for range i {
 				runtime.Gosched()
 			}
 		}

@@ -28,10 +28,10 @@ type inlineEnd struct {
 type inlines struct {
 	*host
 	ends  []inlineEnd // guarded by host.mu
-	last  []bool      // for each of ends, whether it was the last one of the buffer; guarded by host.mu
+	last  []bool      // for each element of ends, whether it ended the last messages of a buffer; guarded by host.mu
 	onEnd func()      // called first when ends of messages are reported; nil: no call
-	spent bool        // there is no credit for another buffer
-	opens int         // number of messages that were the first ones in a buffer
+	spent bool        // lnet, whose part this plays, has no credit for another buffer
+	opens int         // number of buffers that were opened: of messages that were the first one in a buffer
 }
 
 func (u *inlines) Left(_ any, list []lnd.Record, to nid.ProcessID, _ time.Duration) {

@@ -79,9 +79,9 @@ func TestMalformed(t *testing.T) {
 	spec.Covers(t, "SK-13")
 	for _, tt := range []struct {
 		name   string
-		lowest ksock.Version // lowest version that has the case
+		lowest ksock.Version // lowest version of the protocol in which the input is possible
 		send   func(s *speaker) []byte
-		cut    bool // the connection ends after these bytes
+		cut    bool // the speaker closes its connection after it has sent these bytes
 		why    Reason
 	}{
 		{name: "ksock header: type", lowest: 2, why: BadMessageType, send: func(*speaker) []byte {

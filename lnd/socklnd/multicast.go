@@ -22,8 +22,8 @@ var (
 	defaultBase6 = netip.MustParseAddr("ff15::4c4e:0")     // transient, site-local, RFC 4291 section 2.7
 )
 
-// rocePort is the UDP port of RoCEv2. Multicast may not use it, because other programs on this
-// host may.
+// rocePort is the UDP port of RoCEv2. Config refuses it as the port of multicast, because another
+// program on this host may use it for RoCE.
 const rocePort = 4791
 
 // multicastPortFor returns the UDP port for datagrams, which is derived from the accept port. It

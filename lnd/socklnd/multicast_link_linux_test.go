@@ -122,7 +122,7 @@ func TestMulticastOverrun(t *testing.T) {
 			return lnd.Accept, nil
 		}
 		close(held)
-		<-hold // the upcall blocks, as that of a handler would which breaks the rule not to block
+		<-hold // block the upcall, as a handler does that breaks the rule that handlers must not block
 		takeAll(d)
 		return lnd.Accept, nil
 	}
@@ -144,7 +144,8 @@ func TestMulticastOverrun(t *testing.T) {
 		s.cast(size)
 	}
 	close(stop)
-	// The system reports the number of lost datagrams with the next one that finds room.
+	// The system reports how many datagrams were lost when the next one finds room: send datagrams
+	// until it has.
 	for begin := time.Now(); b.ni.cast.missed.Load() == 0; runtime.Gosched() {
 		if time.Since(begin) > b.patience {
 			t.Fatalf("no news of what was missed: %+v", b.ni.Snapshot().Multicast)

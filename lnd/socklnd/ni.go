@@ -40,7 +40,7 @@ type NI struct {
 
 	mu      sync.RWMutex
 	peers   map[nid.ProcessID]*peer // peers by NID and PID; guarded by mu
-	most    int                     // most peers since the table was made; guarded by mu
+	most    int                     // largest number of peers that the present table has had; guarded by mu
 	scanner machine.Timer           // timer of the next scan; nil while there is nothing to scan; guarded by mu
 
 	cast casting // state of multicast

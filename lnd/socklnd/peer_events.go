@@ -29,10 +29,10 @@ func (p *peer) unlock() {
 		p.mu.Unlock()
 		return
 	}
-	p.ni.tasks.Add(1) // allowed, because p is not shut down yet; Shutdown waits until all reports are made
+	p.ni.tasks.Add(1) // adding a task is allowed: p is not shut down yet, and Shutdown waits until all reports are made
 	defer p.ni.tasks.Done()
 	p.events.Tell(&p.mu, p.tell)
-	p.ni.forget(p) // again, because forget does nothing while reports of p are being made
+	p.ni.forget(p) // an earlier call may have done nothing: forget does nothing while reports of p are being made
 }
 
 func (p *peer) tell(e *event) {

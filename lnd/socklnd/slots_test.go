@@ -148,7 +148,8 @@ func TestFiveThousandPeers(t *testing.T) {
 // TestConnectsAndResets: connections end at every stage of the opening, as fast as they can be
 // made. Nothing of them is left, not even until the next scan.
 func TestConnectsAndResets(t *testing.T) {
-	cuts := []int{0, 7, 16, 50, 72, 72, 72 + 60} // bytes after which to reset: in request, HELLO and ping
+	// lengths at which the client breaks off: within the request, the HELLO, and the ping
+	cuts := []int{0, 7, 16, 50, 72, 72, 72 + 60}
 	bubble(t, func(t *testing.T) {
 		n := newMemNet()
 		h := start(t, "10.0.0.2", n.config(Config{Accept: AcceptTrust, SourceAddress: SourceAddressOff}))
@@ -157,8 +158,8 @@ func TestConnectsAndResets(t *testing.T) {
 			p := n.connect(t, fmt.Sprintf("10.0.0.9:%d", 10_000+i), "10.0.0.2:988")
 			send := unhex(t, request+claims(i)+pingGet)[:cuts[i%len(cuts)]]
 			_, _ = p.Write(send[:min(len(send), 72)])
-			// in these rounds the client reads the answer to its HELLO and then sends the rest:
-			// nothing, or the ping
+			// in these rounds the client reads the answer to its HELLO, and then sends the rest:
+			// nothing, or the first 60 bytes of the ping
 			if i%len(cuts) > 4 {
 				p.read(56)
 				_, _ = p.Write(send[72:])

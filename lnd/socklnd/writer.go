@@ -32,9 +32,9 @@ type writer struct {
 	corked    bool      // the sending side is owned by the reader, which flushes after its batch; guarded by mu
 	answers   bool      // a drain is scheduled, and the reader writes in its place if it ends its batch first; guarded by mu
 	queued    int64     // bytes of messages taken for sending, until they have left; guarded by mu
-	buffered  buffered  // inline messages in batches, until their ends are reported; guarded by mu
+	buffered  buffered  // inline messages in batches whose ends are not reported yet; guarded by mu
 	closed    error     // why nothing is sent any more; guarded by mu
-	alone     bool      // the reader has ended, so the writer closes the capture; guarded by mu
+	alone     bool      // the reader has ended, so the writer closes the capture when it ends; guarded by mu
 
 	batch *batch // batch that is written in part; used only by the goroutine that writes
 

@@ -103,7 +103,7 @@ func TestAcksWidest(t *testing.T) {
 		}
 		want++
 		if want > 100 {
-			break // the caller may stop before the last cookie
+			break // the loop over the cookies may end before the last one
 		}
 	}
 }
