@@ -25,7 +25,7 @@ type REP struct {
 	RNRRetryCount      uint8  // retries after RNR NAKs that the receiver is to make; 3 bits, 7: no limit
 	SRQ                bool   // the sender has a shared receive queue
 	LocalGUID          GUID   // GUID of the sender's adapter
-	Private            []byte // private data, in a parsed REP all 196 bytes; part of the input
+	Private            []byte // private data; after parsing all 196 bytes, a slice of the input
 }
 
 // ParseREP parses the attribute of a REP. The error is ErrShort.
@@ -80,7 +80,7 @@ type REJ struct {
 	InfoLength        uint8        // number of bytes in Info; 7 bits
 	Reason            RejectReason // reason for the rejection
 	Info              [72]byte     // information whose meaning depends on Reason
-	Private           []byte       // private data, in a parsed REJ all 148 bytes; part of the input
+	Private           []byte       // private data; after parsing all 148 bytes, a slice of the input
 }
 
 // ParseREJ parses the attribute of a REJ. The error is ErrShort.

@@ -55,7 +55,7 @@ type REQ struct {
 	ExtendedTransport  uint8      // 0 for reliable connections
 	Primary            PathRecord // the path of the connection
 	Alternate          PathRecord // alternate path; the zero value: none
-	Private            []byte     // private data, in a parsed REQ all 92 bytes; part of the input
+	Private            []byte     // private data; after parsing all 92 bytes, a slice of the input
 }
 
 // ParseREQ parses the attribute of a REQ. The error is ErrShort.

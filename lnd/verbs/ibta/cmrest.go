@@ -9,7 +9,7 @@ type MRA struct {
 	LocalID, RemoteID CommID   // communication ids of the sender and the receiver
 	Message           Rejected // message whose receipt is acknowledged
 	ServiceTimeout    uint8    // time until the answer, as CMTimeout code
-	Private           []byte   // private data of the consumer; part of the input
+	Private           []byte   // private data of the consumer; after parsing, a slice of the input
 }
 
 // ParseMRA parses the attribute of an MRA. The error is ErrShort.
@@ -33,7 +33,7 @@ func (m *MRA) AppendTo(b []byte) []byte {
 // established. Its attribute has two communication ids, then 224 bytes of private data.
 type RTU struct {
 	LocalID, RemoteID CommID // communication ids of the sender and the receiver
-	Private           []byte // private data of the consumer; part of the input
+	Private           []byte // private data of the consumer; after parsing, a slice of the input
 }
 
 // ParseRTU parses the attribute of an RTU. The error is ErrShort.
@@ -56,7 +56,7 @@ func (r *RTU) AppendTo(b []byte) []byte {
 type DREQ struct {
 	LocalID, RemoteID CommID // communication ids of the sender and the receiver
 	RemoteQPN         QPN    // queue pair of the receiver, which checks it
-	Private           []byte // private data of the consumer; part of the input
+	Private           []byte // private data of the consumer; after parsing, a slice of the input
 }
 
 // ParseDREQ parses the attribute of a DREQ. The error is ErrShort.
@@ -79,7 +79,7 @@ func (d *DREQ) AppendTo(b []byte) []byte {
 // DREP answers a DREQ. Its attribute is that of an RTU.
 type DREP struct {
 	LocalID, RemoteID CommID // communication ids of the sender and the receiver
-	Private           []byte // private data of the consumer; part of the input
+	Private           []byte // private data of the consumer; after parsing, a slice of the input
 }
 
 // ParseDREP parses the attribute of a DREP. The error is ErrShort.

@@ -45,8 +45,8 @@ func update(s uint32, b []byte) uint32 {
 	return s
 }
 
-// addBTH continues s over the twelve bytes of a BTH, of which byte 4 is
-// masked.
+// addBTH continues s over the twelve bytes of a BTH. Byte 4, which routers may change, counts as
+// 0xFF.
 func addBTH(s uint32, b []byte) uint32 {
 	b = b[:BTHSize:BTHSize]
 	first := s ^ binary.LittleEndian.Uint32(b)

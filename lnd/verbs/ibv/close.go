@@ -52,14 +52,15 @@ func (d *device) Close() error {
 	return nil
 }
 
-// values copies one of the sets that the table's lock guards.
+// values returns the elements of set, one of the device's sets that the table's lock guards.
 func values[T comparable](d *device, set map[T]struct{}) []T {
 	d.table.RLock()
 	defer d.table.RUnlock()
 	return slices.Collect(maps.Keys(set))
 }
 
-// use calls open and adds v to a set that the table's lock guards, unless the device is closed.
+// use calls open and then adds v to set, one of the device's sets that the table's lock guards. If
+// the device is closed, it does neither and returns ErrClosed.
 func use[T comparable](d *device, set map[T]struct{}, v T, open func() error) error {
 	d.cm.Lock()
 	defer d.cm.Unlock()
@@ -75,7 +76,7 @@ func use[T comparable](d *device, set map[T]struct{}, v T, open func() error) er
 	return nil
 }
 
-// drop removes v from a set that the table's lock guards.
+// drop removes v from set, one of the device's sets that the table's lock guards.
 func drop[T comparable](d *device, set map[T]struct{}, v T) {
 	d.table.Lock()
 	defer d.table.Unlock()

@@ -22,7 +22,7 @@ func (q *queue) completed(wc *C.struct_ibv_wc) {
 	qp := d.byToken[id.owner()]
 	d.table.RUnlock()
 	if qp == nil {
-		return // the work request was completed without the device
+		return // the queue pair is gone: its work requests have completed without the device
 	}
 	qp.mu.Lock()
 	q.pending = qp.ring.complete(id.item(), status, qp.qpn, q.pending)
@@ -47,7 +47,7 @@ func (q *queue) received(id wrID, wc *C.struct_ibv_wc, status verbs.Status) {
 	}
 	i, size := id.item(), int(wc.byte_len)
 	if status == verbs.Success && (size > p.cfg.Size+netHeaderSize || qp != nil && qp.ud == nil && size > p.cfg.Size) {
-		status = verbs.LocalLength // the room for a network header in each buffer is not for the message
+		status = verbs.LocalLength // the message took the room that each buffer has for a network header, too
 	}
 	if qp == nil || qp.quiet.Load() || status != verbs.Success {
 		p.give(i)

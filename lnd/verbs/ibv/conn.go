@@ -29,7 +29,7 @@ type conn struct {
 	asking atomic.Bool  // this side has requested the connection, which is not established yet
 	silent atomic.Bool  // whether no more events are reported
 	told   bool         // whether Established was reported
-	final  bool         // whether the last event is reported, or will be
+	final  bool         // whether the connection has its last event, which is reported or will be
 	cause  verbs.Status // status in the last event
 	closed bool
 	giveUp timer // timer after which the request is given up; nil: none
@@ -114,7 +114,8 @@ func (c *conn) down() {
 	c.final = true
 	c.stopTimer()
 	c.pair.setError()
-	// Fails if there is no connection yet, or none any more.
+	// The call fails if the connection is not established yet, or has ended. Then there is no peer
+	// to tell.
 	_ = C.ulnet_disconnect(c.id)
 	if rc := C.ulnet_fail_qp(c.pair.qp); rc != 0 {
 		c.dev.log.Debug("take a queue pair to error state", "qpn", c.pair.qpn, "err", errno(rc))

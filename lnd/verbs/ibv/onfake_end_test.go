@@ -289,7 +289,7 @@ func TestOnFakeRoom(t *testing.T) {
 	a, b := newNode(t, "127.0.0.2"), newNode(t, "127.0.0.3")
 	a.done = make(chan verbs.Completion) // unbuffered: each upcall waits for the test
 	x, y := connect(t, a, b)
-	const total = nodeBuffers // so few that no message waits for a buffer
+	const total = nodeBuffers // no more messages than the peer has buffers, so that none waits for a buffer
 	for i := range total {
 		x.post(verbs.SendWR{ID: uint64(i), Signaled: true})
 	}

@@ -187,7 +187,8 @@ func (g *guest) send(random *rand.Rand) {
 		data := append(binary.LittleEndian.AppendUint32(nil, n), pattern(random.IntN(500), byte(n))...)
 		wr := verbs.SendWR{ID: g.id<<32 | uint64(n), Pieces: []verbs.SGE{{Bytes: data}}, Signaled: true}
 		g.mu.Unlock()
-		// Not under the lock: a post must not need a lock that upcalls take.
+		// PostSend is called without g.mu: by the rules of verbs it may make upcalls, and these
+		// take g.mu
 		if err := g.conn.PostSend([]verbs.SendWR{wr}); err == nil {
 			g.mu.Lock()
 			g.posted++

@@ -40,15 +40,15 @@ func (q *queue) run() {
 	q.change.Broadcast()
 }
 
-// waiting reports whether the queue has something to do.
+// waiting reports whether something waits that the goroutine of the queue has to do.
 func (q *queue) waiting() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.tasks) != 0 || q.ended || q.harvested
 }
 
-// turn makes the upcalls of the completions that are there and then runs the tasks that were
-// queued before. It returns false when the queue has ended.
+// turn makes the upcalls of the completions that are there. Then it runs the tasks that were queued
+// when turn began. It returns false when the queue has ended.
 func (q *queue) turn() bool {
 	q.mu.Lock()
 	tasks, most := q.tasks, q.size

@@ -41,7 +41,7 @@ type queue struct {
 
 	mu     sync.Mutex // guards all fields below
 	change sync.Cond
-	tasks  []func()      // functions to call after the upcalls for the completions that are in the queue now
+	tasks  []func()      // functions for the goroutine to call, after the upcalls of all that has completed; see do
 	pools  map[*pool]int // by pool: number of queue pairs that complete receives here
 	size   int           // number of completions that the device's queue holds
 	need   int           // largest number of completions that may be in the queue at once

@@ -24,13 +24,14 @@ type region struct {
 	lease  *lease
 	frag   verbs.Frag
 	rkey   uint32
-	// copies: before PostSend sends bytes of the region, it copies them to the region's memory in C.
+	// copies is set for a region that has too many runs for keys of their own. It has memory in C
+	// besides: PostSend copies the bytes of a work request there before it sends them.
 	copies bool
 
 	mu     sync.RWMutex // guards all fields below
 	runs   []run        // registered pieces; nil after deregistration
 	mrs    []*C.struct_ibv_mr
-	pieces [][]byte // pieces to which bytes are copied back; nil: none
+	pieces [][]byte // pieces of the consumer to which Deregister copies the bytes back; nil: none
 	memory []byte   // memory of C that the device uses; nil: none
 }
 

@@ -25,7 +25,7 @@ type postedRequest struct {
 	index uint32
 	told  bool
 	want  verbs.Status
-	done  bool // completed without the device
+	done  bool // the device need not complete it, because the ring has settled it
 }
 
 // ringModel has a ring, and the requests that are posted there.
@@ -66,8 +66,8 @@ func (m *ringModel) check(t *rapid.T, got []verbs.Completion, n int) {
 	m.posted = m.posted[n:]
 }
 
-// settled returns n plus the number of requests after the n-th that the device need not
-// complete any more.
+// settled returns how many of the oldest requests are completed when the device has completed n:
+// these n, and those directly after them that complete without the device.
 func (m *ringModel) settled(n int) int {
 	for n < len(m.posted) && m.posted[n].done {
 		n++

@@ -21,7 +21,7 @@ type AdoptConfig struct {
 	TrafficClass  uint8          // traffic class of packets (the TOS byte)
 	RetryCount    uint8          // how often to retransmit before the connection ends
 	RNRRetryCount uint8          // 0 to 7 retries after RNR NAKs; 7: no limit
-	AckTimeout    time.Duration  // time without ACK until a retransmission; 0: Connect's
+	AckTimeout    time.Duration  // time without ACK until a retransmission; 0: as in a connection made by Connect
 	// MSN counts the peer's messages that were received. It is in acknowledgements.
 	MSN uint32
 }

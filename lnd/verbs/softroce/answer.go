@@ -14,7 +14,8 @@ func (c *rc) answered(now time.Duration, p *ibta.Packet, out *rcOutput) {
 	if !s.IsAck() {
 		last = last.Add(-1)
 	}
-	// A NAK may name the oldest packet. No answer may name a packet that was never sent.
+	// Ignore an answer that cannot be true. A NAK may name the oldest packet, an ACK acknowledges
+	// at least that one, and no answer names a packet that was never sent.
 	if d := last.Sub(r.unacked); d < -1 || d < 0 && s.IsAck() || last.Sub(r.high) >= 0 || !s.IsAck() && p.PSN == r.high {
 		c.counters.Ghosts++
 		return

@@ -19,7 +19,8 @@ type ends struct {
 	made, ended atomic.Int64
 }
 
-// watch returns the upcall for events, and that for the result of a request.
+// watch returns two functions that count connections: the upcall for events of a connection, and a
+// function to call with the results of Connect or Accept.
 func (f *ends) watch() (events func(verbs.Conn, verbs.Event), made func(verbs.Conn, error)) {
 	var told atomic.Int64
 	events = func(_ verbs.Conn, e verbs.Event) {

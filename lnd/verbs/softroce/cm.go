@@ -47,8 +47,8 @@ const (
 	callAccept              // accept a request; uses ID, End, Private
 	callReject              // reject a request; uses ID, Reason, Private
 	callDisconnect          // disconnect, in any state; uses ID
-	callHeard               // the peer uses the connection, and so has the REP; uses ID
-	callClosing             // the device closes: repeat unanswered DREQs now, not later
+	callHeard               // a packet of the peer has shown that it uses the connection, and so has the REP; uses ID
+	callClosing             // the device closes: repeat the unanswered DREQs now, because the timer will not run any more
 )
 
 // cmCall is a call that the consumer makes.
@@ -85,11 +85,11 @@ const (
 type cmEvent struct {
 	Kind     cmEventKind
 	ID       ibta.CommID
-	From     netip.AddrPort // in cmRequested: address of the peer and the port it claims
+	From     netip.AddrPort // in cmRequested: address of the peer, and the source port that it claims to have
 	Port     uint16         // in cmRequested: the port that the peer asks for
 	Peer     cmEnd          // in cmRequested, and in cmEstablished at the asking side
 	Reason   ibta.RejectReason
-	from, to int // place of the private data in the output's bytes
+	from, to int // the private data are bytes[from:to] of the output
 }
 
 // cmSend is a message to the QP 1 of a peer.

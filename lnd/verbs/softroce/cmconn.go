@@ -33,7 +33,7 @@ func (s cmState) String() string { return cmStateNames[s] }
 const (
 	responseTimeout = 20 // CMTimeout code: 4 s to answer a message
 	cmRetries       = 15
-	lifetime        = 16 // code of the time that a packet is in flight, for AckTimeout and for CMTimeout
+	lifetime        = 16 // as code of AckTimeout and of CMTimeout: how long a packet may be in flight
 	ackTimeout      = lifetime + 1
 	serviceTimeout  = 24 // CMTimeout code: 65 s for a consumer to decide
 	maxAckTimeout   = 20 // AckTimeout code: the longest that a peer's REQ can make us wait
@@ -57,7 +57,7 @@ type cmConn struct {
 	timer   machine.Deadline[*cmConn]
 	giveUp  time.Duration // time at which the request is given up
 	sent    int           // how often the message in the field message was sent
-	message []byte        // the last message, if it waits for an answer
+	message []byte        // the latest message that this side has sent, while it waits for an answer; else nil
 	granted granted       // places of the connection in the lists of grants, in state repSent
 }
 

@@ -36,9 +36,9 @@ func (c *cm) ask(now time.Duration, n *cmConn, kind ibta.Attribute, body cmBody,
 	c.again(now, n)
 }
 
-// maxREPs is how often a REP is sent without a further REQ, in three seconds: the REQ may
-// have been forged. A real peer that has not received the REP repeats its REQ, and gets it
-// again. Local policy.
+// maxREPs is how often this side sends its REP for one REQ, within three seconds. It is not sent
+// more often because the REQ may have been forged. A real peer that has not received the REP
+// repeats its REQ, and gets the REP again. Local policy.
 const maxREPs = 6
 
 // again sets the timer for the next repetition of the message, or for the end of the request.

@@ -44,9 +44,9 @@ type conn struct {
 	last       verbs.Event
 	now        time.Duration // time of the last step
 	wake       time.Duration
-	slack      time.Duration // how much later than due the timer may run
+	slack      time.Duration // how long after its due time the timer may run
 	timerAt    time.Duration
-	handing    bool     // upcalls are being made: packets of work requests that these post leave when they have returned
+	handing    bool     // upcalls are being made; packets of work requests that these upcalls post leave after the upcalls
 	ack        rcPacket // a delayed ACK, sent by the timer or by hub.flushACKs
 	ackDelayed bool     // whether ack has a packet to send
 }

@@ -23,7 +23,7 @@ type cq struct {
 	running bool // whether a goroutine makes upcalls
 	waiting []verbs.Completion
 	lasts   []lastCall
-	spare   []verbs.Completion // memory that waiting will use next
+	spare   []verbs.Completion // memory for the next list in waiting
 	sparing []lastCall
 }
 

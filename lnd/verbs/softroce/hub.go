@@ -46,7 +46,7 @@ type hub struct {
 
 	strays   atomic.Uint64 // packets to a connection from another host than its peer, or before it is open, or after its end
 	unsent   atomic.Uint64 // bursts that the system refused to send
-	full     atomic.Uint64 // bursts of unsent for which the system had no room
+	full     atomic.Uint64 // bursts, also counted in unsent, for which the system had no room
 	failures sync.Once     // makes sure that only the first failed send is logged
 
 	pastMu sync.Mutex

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnd/verbs/softroce/wire"
 )
 
-const mostPaths = 4096 // most senders that are remembered; one more makes it forget them all
+const mostPaths = 4096 // most senders whose ICRC state an ingress keeps; when one more sends, it forgets them all
 
 // ingress parses the packets that arrive at one port, checks what every packet must have, and
 // passes them on. One call at a time.

@@ -285,7 +285,8 @@ func TestOthersACK(t *testing.T) {
 	t.Fatal("the messages of two connections never come together")
 }
 
-// TestLaterAnswer: an acknowledgement that is sent makes a delayed ACK unnecessary.
+// TestLaterAnswer: an ACK of a connection is delayed, and then the connection sends a later
+// acknowledgement. The delayed ACK is dropped, because the later one acknowledges the same packets.
 func TestLaterAnswer(t *testing.T) {
 	d := newReadLoopPair(t)
 	d.handOver()

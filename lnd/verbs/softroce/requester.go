@@ -12,8 +12,8 @@ import (
 const (
 	firstWindow    = 16 // initial window, in packets
 	minWindow      = 2  // smallest window, in packets
-	minAckEvery    = 16 // least number of packets from one that requests an ACK to the next
-	maxAckEvery    = 64 // greatest number of these packets; between the two bounds it is a quarter of the window
+	minAckEvery    = 16 // an ACK is requested by every n-th packet: n is a quarter of the window, but not less than this
+	maxAckEvery    = 64 // and not more than this
 	firstProbe     = 20 * time.Millisecond
 	minProbe       = 500 * time.Microsecond
 	probeTrips     = 3        // round trips of silence before a probe
@@ -39,9 +39,9 @@ type requester struct {
 	charged             int      // number of packets taken from the allowance
 	lapsed              bool     // whether packets in flight do not count towards the allowance
 
-	window, acked int // window in packets; packets acknowledged in this window
+	window, acked int // window in packets; packets acknowledged since the window last grew or was halved
 	maxWindow     int
-	recover       ibta.PSN // losses before this PSN have already halved the window
+	recover       ibta.PSN // the window has already been halved for losses of packets before this PSN
 	recovering    bool     // whether recover is valid
 
 	srtt, rttvar time.Duration // smoothed round-trip time and its variation (RFC 6298)

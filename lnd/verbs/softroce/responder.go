@@ -26,7 +26,7 @@ type responder struct {
 	in      message
 	buffer  verbs.Buffer // receive buffer of the SEND in progress
 	apart   bool         // buffer is memory of this connection, not of the pool, see yield
-	seen    ibta.PSN     // value of the field expected at the last call of yield
+	seen    ibta.PSN     // value that the field expected had in the last call of yield
 	length  int          // bytes received of the SEND in progress
 	key     ibta.RKey    // remote key of the WRITE in progress
 	address uint64       // address at which the WRITE continues
@@ -198,8 +198,8 @@ func (c *rc) execute(p *ibta.Packet, out *rcOutput) (refusal ibta.Syndrome, drop
 	return 0, false
 }
 
-// buffered reports whether there is memory for a packet of a SEND: its first and last ones may need a
-// buffer.
+// buffered reports whether there is memory for a packet of a SEND. It takes a receive buffer for
+// the first packet, and for the last one if yield has freed the buffer of this SEND.
 func (c *rc) buffered(p *ibta.Packet) bool {
 	r := &c.resp
 	if p.OpCode.IsFirst() {

@@ -28,8 +28,8 @@ type sendQueue struct {
 	count int
 	end   ibta.PSN // the PSN after the last packet of all work requests
 
-	// The next packet to send is packet number at of the work request with index cursor. Its
-	// payload begins at offset bytes into the piece with index piece.
+	// The next packet to send: it is packet number at (from 0) of the work request with index
+	// cursor. Its payload begins at offset bytes into the piece with index piece.
 	cursor, at    int
 	piece, offset int
 }
@@ -62,7 +62,8 @@ func (q *sendQueue) push(wr *verbs.SendWR) {
 		}
 	}
 	if cap(w.inline) < n {
-		w.inline = make([]byte, 0, n) // the pieces refer to it, so it must not move
+		// make room for all copies now: pieces refer to this memory, so append must not move it later
+		w.inline = make([]byte, 0, n)
 	}
 	for _, p := range wr.Pieces {
 		b := p.Bytes

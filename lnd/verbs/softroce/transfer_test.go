@@ -63,7 +63,7 @@ type mover struct {
 	left   int // bytes that are still to be moved
 	moved  int
 	next   uint64
-	source map[uint64]verbs.MR // source memory of each block
+	source map[uint64]verbs.MR // by ID of a block that is being written: the region that it is sent from
 	digest uint64
 	over   verbs.Event
 }
@@ -180,7 +180,7 @@ func (m *mover) completed(batch []verbs.Completion) {
 	}
 }
 
-const answers = 1 << 60 // first ID of answers
+const answers = 1 << 60 // ID of every answer; the IDs of blocks are smaller
 
 // received takes a message: a block that was written, or the answer to one.
 func (m *mover) received(b []byte) {

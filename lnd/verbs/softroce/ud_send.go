@@ -158,7 +158,8 @@ func (s *udSender) settle() {
 		if s.frame.Reset(); cap(s.frame.bytes) > keptBytes {
 			s.frame = framer{}
 		}
-	case 2*s.gone >= len(s.posted): // moves no more datagrams than were sent since the last time
+	// as many are done as are left, or more, so moving those that are left costs little
+	case 2*s.gone >= len(s.posted):
 		s.posted = slices.Delete(s.posted, 0, s.gone)
 		s.frame.skip(s.gone)
 		s.gone = 0

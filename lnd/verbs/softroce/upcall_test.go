@@ -96,9 +96,9 @@ func TestAnswerTakesACK(t *testing.T) {
 	}
 }
 
-// TestRunnerGoesHome: a goroutine that makes upcalls for others stops after a limited number
-// of rounds: it may be the goroutine of the timers, or one of a consumer that posts. The
-// upcalls still come one at a time and in order.
+// TestRunnerGoesHome: a goroutine that makes the upcalls for completions of other goroutines stops
+// after a limited number of rounds, because it may be the goroutine of the timers, or one of a
+// consumer that posts. The remaining upcalls still come one at a time and in order.
 func TestRunnerGoesHome(t *testing.T) {
 	const total = 10_000
 	var q *cq
