@@ -19,8 +19,8 @@ func measureAllocations(b *measurement) {
 // is answered by another PUT, and for a GET of 1 MiB.
 func (b *measurement) countAllocations(i *initiator) {
 	nothing := func() (time.Duration, error) { return 0, nil }
-	must2(b.spent(nothing))              // not counted: in the first request for the counters, buffers grow
-	_, asking := must2(b.spent(nothing)) // the allocations of such a request itself, which are subtracted below
+	must2(b.spent(nothing))              // the first request for the counters makes buffers grow, so it is not counted
+	_, asking := must2(b.spent(nothing)) // what such a request itself allocates, which is subtracted below
 	last := len(sizes) - 1
 	for _, op := range []struct {
 		what string

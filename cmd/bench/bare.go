@@ -63,7 +63,7 @@ func newBareConn(c net.Conn, portal uint32) *bareConn {
 	return b
 }
 
-// send appends a message to the buffer.
+// send appends a message to the write buffer.
 func (b *bareConn) send(kind uint32, key bareKey, cookie uint64, payload []byte) error {
 	h := b.w.AvailableBuffer()
 	h = binary.LittleEndian.AppendUint64(h, bareHere)

@@ -103,15 +103,16 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// leftOut reports whether a run of TestMeasure does without a goal.
+// leftOut reports whether this run of TestMeasure skips a goal. Except in a long run without the race
+// detector, it skips the goals that are measured in virtual time, and those that other tests measure.
 func leftOut(g goal) bool {
 	return (!suite.Long() || suite.Race) && (virtual.MatchString(g.id) || elsewhere.MatchString(g.id))
 }
 
-// lineForm matches a line: id, what was measured, value, goal, outcome.
+// lineForm matches a line of bench's output: id, what was measured, value, goal, outcome.
 var lineForm = regexp.MustCompile(`^(G-FLOOR|G-LN-[1-6]|G-CO-[1-3]|G-PA-[1-5]|G-SIM-[1-4]|G-GO-[1-9]|G-SC-[1-8]|G-CH-(?:[1-6]|etcd)|G-MS-(?:[1-9]|10)|MS-memberlist|GO-memberlist|G-RM-[1-8]|G-IB-[1-4]|G-ST-[12]|G-OP-[1-4]|LN-priority)  +(\S.*\S)  +((?:-?\d+\.\d{3} [\w%/]+|-) \(.*\))  +([<>]= \d+\.\d\d [\w%/]+|no goal)  +(met|missed|skipped|-)$`)
 
-// measureOnce checks the lines of a goal, and returns how many there are.
+// measureOnce measures a goal in one round, checks the lines of the output, and returns how many there are.
 func measureOnce(t *testing.T, g goal) int {
 	file := filepath.Join(t.TempDir(), "performance.md")
 	code, stdout, stderr := runBench(t, "--goal", g.id, "--rounds", "1", "--out", file)

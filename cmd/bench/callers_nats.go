@@ -35,7 +35,7 @@ func (b *measurement) natsProcesses(program string, trips int) *contender {
 	at := must(worker.Ready[netip.AddrPort](server))
 	responder := start("responder", at, nil)
 	must(worker.Ready[bool](responder))
-	client := start("callers", at, onOwnCore) // it shares the core of this process, which only waits while NATS is measured
+	client := start("callers", at, onOwnCore) // the callers' process shares the core of this process, which only waits while NATS is measured
 	must(worker.Ready[bool](client))
 	all := worker.Crew{server, responder, client}
 	return &contender{name: "NATS", run: func(of *contender) (latencies, error) {

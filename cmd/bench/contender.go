@@ -88,8 +88,8 @@ func (c *contender) costs(other *contender, what string, limit float64) line {
 	return beside(other.name, what, limit, c.cpu, other.cpu, 1024e-6, "%.0f ms/GiB")
 }
 
-// speed returns the line that compares rates of operations, and shows them in the unit of the
-// format.
+// speed returns the line that compares the rates of both contenders. The argument scale converts operations
+// per nanosecond to the unit in format, as mebibytes does to GiB/s.
 func (c *contender) speed(other *contender, what string, limit, scale float64, format string) line {
 	l := beside(other.name, what, limit, c.rates(), other.rates(), scale, format)
 	l.least = true
@@ -99,8 +99,7 @@ func (c *contender) speed(other *contender, what string, limit, scale float64, f
 // mebibytes is the factor from operations of 1 MiB per nanosecond to GiB/s.
 const mebibytes = 1e9 / 1024
 
-// beside returns the line that compares samples of both sides that were taken in the same
-// rounds.
+// beside returns the line that compares samples of two systems, which were taken in the same rounds.
 func beside(other, what string, limit float64, ours, theirs []float64, scale float64, format string) line {
 	return line{
 		what: what, ratio: compare(ours, theirs), limit: limit, free: limit == 0,

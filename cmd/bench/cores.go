@@ -28,7 +28,7 @@ type star struct {
 	Port  uint16
 }
 
-// spoke is the parameter of a spoke: its address, and the port of all nodes.
+// spoke has the parameters of the process of a spoke: its address, and the port of all nodes.
 type spoke struct {
 	Addr netip.Addr
 	Port uint16

@@ -26,7 +26,7 @@ type agents struct {
 	ends  []func() // functions, each of which closes an agent
 
 	gathered func() bool                     // reports whether all agents know each other
-	sent     func() (counted, others uint64) // numbers of messages sent so far: those by which the cost is divided, and all others
+	sent     func() (counted, others uint64) // numbers of messages sent so far: counted are those over which cost spreads what it measures; others are all further messages, of which none may be sent meanwhile
 }
 
 // newAgents starts a number of nodes, fewNodes, with an agent on each, and waits until they know

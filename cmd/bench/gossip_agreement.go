@@ -41,8 +41,8 @@ func measureAgreement(b *measurement, nodes int) {
 	)
 }
 
-// sampleTwice runs two seeds in parallel until they have yielded 10⁹ samples (10⁸ at high loss),
-// or the time for this number of nodes, patience, is over.
+// sampleTwice runs a simulation with two seeds in parallel, and adds up their samples. It stops after 10⁹
+// samples (at high loss 10⁸, and at another effort another number), or after the time patience.
 func sampleTwice(b *measurement, nodes int, loss float64) (sum gossipsim.Samples) {
 	want, patience := pick[uint64](b, 200_000, 1_000_000_000, 4_000_000_000), 110*time.Second
 	if nodes < 10 {

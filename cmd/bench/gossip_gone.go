@@ -37,9 +37,9 @@ func measureGone(b *measurement) {
 }
 
 // gone runs nodes before a fault and, for the duration lasting, after it. The argument left is the number of
-// nodes that are alive after the fault. It also returns a ratio: the traffic of a live node once the deaths
-// have been noticed, divided by the traffic of a node before the fault. Traffic is not counted in the first
-// cycles, when messages also carry parameters.
+// nodes that are alive after the fault. The second result is a ratio: the traffic of a live node once the
+// nodes have noticed the deaths, divided by the traffic of a node before the fault. Neither includes the
+// first cycles, when messages also carry parameters.
 func gone(b *measurement, nodes, left, loss int, seed uint64, fault string, lasting time.Duration) (*scenario.Result, float64) {
 	settled := time.Duration(nodes+60) * gossipsim.Interval
 	begin := settled + inCycle(seed)

@@ -19,7 +19,7 @@ import (
 // connectsInFlight is the number of connections that wait for the store at any time.
 const connectsInFlight = 1000
 
-// intake is the result of saving very many connections.
+// intake is how fast a store saves very many connections.
 type intake struct {
 	rate, p99 float64 // records per second, and 99th percentile of the wait in ms
 }

@@ -105,7 +105,7 @@ func serveVerbs(dev verbs.Device) error {
 		cfg.Private = binary.LittleEndian.AppendUint32(cfg.Private, e.mr.RKey())
 		cfg.Private = binary.LittleEndian.AppendUint64(cfg.Private, f.Address)
 		if c, err := r.Accept(cfg, func(verbs.Conn, verbs.Event) {}); err == nil {
-			e.conn.Store(&c) // in time for the first message, because the same goroutine delivers it afterwards
+			e.conn.Store(&c) // conn is set before the first message: the goroutine that runs this function delivers messages only afterwards
 		}
 	})
 	return err

@@ -24,7 +24,7 @@ type initiator struct {
 	// uses it.
 	left   int
 	done   chan error
-	passed chan struct{} // receives each reply that the handler of bitsChannel passes on
+	passed chan struct{} // receives a value for each reply with bitsChannel in its match bits, from the handler of such replies
 }
 
 // initiate makes the node n the initiator, and connects it to the target.

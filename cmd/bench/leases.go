@@ -99,7 +99,8 @@ func (r *leaseRun) startServers(folder string) {
 func (r *leaseRun) connect() {
 	before := count(r.servers)
 	k := r.Keeping
-	// Each client of ulnet is connected to every server.
+	// Each client of ulnet is connected to every server, so a process has only as many clients as its file
+	// descriptors allow.
 	for each := max(1, min(5000, affordableConnections()/k.Servers)); k.To < r.clients; {
 		k.From, k.To = k.To, min(k.To+each, r.clients)
 		r.start(&r.crews, "clients", k)

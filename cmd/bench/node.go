@@ -119,7 +119,7 @@ type responder struct {
 	replies []portals.MDHandle // MDs for replies, by the index in sizes
 	urgent  portals.MDHandle   // MD of 8 bytes whose PUTs have priority
 	eq      *portals.EQ
-	asked   chan asked // receives each PUT that the handler of bitsChannel passes on
+	asked   chan asked // receives each PUT with bitsChannel in its match bits, from the handler of such PUTs
 }
 
 // asked is a PUT that is to be answered.
@@ -178,7 +178,7 @@ func (r *responder) open() (err error) {
 	return r.postSizes(portalEcho, r.eq, r.echo, pass)
 }
 
-// postSizes posts memory for each of sizes and each way to wait.
+// postSizes posts a match entry with memory for each of sizes and each way to wait.
 func (n *node) postSizes(portal int, eq *portals.EQ, handler, pass func(*portals.Event)) error {
 	for i, size := range sizes {
 		for bits, md := range map[uint64]portals.MD{bitsHandler: {Handler: handler}, bitsEQ: {EQ: eq}, bitsChannel: {Handler: pass}} {
@@ -241,7 +241,7 @@ func (r *responder) echoFromEQ(ctx context.Context) {
 	}
 }
 
-// echoFromChannel answers what the handler of bitsChannel passes on, until ctx ends.
+// echoFromChannel answers the PUTs that come through the channel asked, until ctx ends.
 func (r *responder) echoFromChannel(ctx context.Context) {
 	for {
 		select {

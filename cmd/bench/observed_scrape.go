@@ -12,8 +12,8 @@ import (
 // Parameters of goal G-OP-2.
 const (
 	scrapedPeers = 1000
-	firstScrapes = 8                      // number of scrapes one right after the other; each of them gets a new answer
-	scrapePause  = 300 * time.Millisecond // time between two later scrapes; the node does not answer them with the text of an earlier scrape
+	firstScrapes = 8                      // number of scrapes one right after the other, which is as many as the node answers with new values at once (answerBurst of package metrics)
+	scrapePause  = 300 * time.Millisecond // time between two later scrapes, after which the node again answers with new values (answerInterval of package metrics)
 	scrapeTime   = 20                     // bound of the time of a scrape, in ms
 	scrapeSize   = 1                      // bound of the size of an answer, in MiB
 )

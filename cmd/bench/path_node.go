@@ -189,7 +189,8 @@ func (l *loader) next() {
 	began := time.Now()
 	l.open++
 	l.report.Begun++
-	// The last event may come before Put has returned, and so while this goroutine holds l.mu.
+	// The last event may come before Put has returned, while this goroutine still holds l.mu. So ended, which
+	// locks l.mu, runs in a goroutine of its own.
 	end := func(why error, sends int) { go l.ended(began, why, sends) }
 	if err := putAcked(l.r.table, l.order.Target, loadSize, end); err != nil {
 		l.err = err

@@ -106,7 +106,7 @@ func (c *senders) lane(i int) error {
 			return
 		}
 		c.done[i].Add(1)
-		_ = c.lane(i) // it ends with an error when the node is closed
+		_ = c.lane(i) // an error means that the node is closed, which ends the lane
 	})
 }
 

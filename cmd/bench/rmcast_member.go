@@ -30,7 +30,7 @@ type casterOrder struct {
 // casterReport contains the counters of a member.
 type casterReport struct {
 	Received casterReceipts
-	Plain    uint64 // datagrams that arrived from members with the order "blast"
+	Plain    uint64 // datagrams that have arrived and that members had sent by the order "blast"
 	Sent     uint64 // datagrams that were sent, without repairs
 	Repairs  uint64 // payloads that were sent again
 	Connects uint64 // TCP connections that this host has opened since its start

@@ -112,7 +112,7 @@ func TestReceipts(t *testing.T) {
 func TestLogP(t *testing.T) {
 	for _, tt := range []struct{ nodes, tree, dissemination int }{
 		{2, 7, 5},  // the first send takes 1 unit and the payload 2; then acknowledgement and release take 2 each in the tree, and the one round of dissemination takes 2
-		{3, 10, 7}, // the root handles two acknowledgements and then releases both
+		{3, 10, 7}, // with the tree, the root has handled both acknowledgements at 7, and sends the two releases at 7 and 8; the second one takes 2. Dissemination has two rounds.
 		{4, 13, 8}, // with the tree, the first send takes 1 unit, and payload, acknowledgement and release take 2 each on each of two levels
 		{1, 0, 0},  // a group of one member has nothing to do
 	} {

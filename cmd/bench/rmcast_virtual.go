@@ -59,10 +59,10 @@ func (l logP) ours() time.Duration {
 	return must(n.Send(0, 2048)).Elapsed() + l.overhead // this adds the time to handle the last acknowledgement
 }
 
-// broadcast returns the time from the start of a broadcast down a binomial tree until rank 0 has
-// passed the barrier that follows it. For each rank r, the barrier gets the time free[r] at
-// which r has sent all its copies of the payload, and first[r], which says whether the next
-// message of r leaves at that time, without another overhead for sending.
+// broadcast returns the time from the start of a broadcast down a binomial tree to the end of the barrier
+// that follows it. For each rank r, the barrier gets the time free[r] at which r has sent all its copies of
+// the payload, and first[r], which says whether the next message of r leaves at that time, without another
+// overhead for sending.
 func (l logP) broadcast(barrier func(free []time.Duration, first []bool) time.Duration) time.Duration {
 	free, first := make([]time.Duration, l.nodes), make([]bool, l.nodes)
 	for rank := range l.nodes { // in the order of ranks, because parents have lower ranks

@@ -11,8 +11,8 @@ import (
 	"ulnet/scoll"
 )
 
-// The payload of goal G-SC-2, and the number of broadcasts in a round that come before those
-// that count.
+// The payload of goal G-SC-2, and the number of warm-up broadcasts at the beginning of a round, which do not
+// count.
 const (
 	collectiveBytes = 2 << 10
 	collectiveWarm  = 200

@@ -151,8 +151,8 @@ func measureZoneHealing(b *measurement) {
 		})
 		worst, contact, apart, basis := 0.0, 0.0, math.MaxInt, ""
 		for _, h := range list {
-			// A node that hears from no other one believes that it is itself faulty, and removes no node
-			// (MS-A1).
+			// All nodes of the larger part must have removed others. A part of one node removes none: a node
+			// that hears from no other one believes that it is itself faulty (MS-A1).
 			if apart = min(apart, h.Apart); apart < max(s[0], s[1]) {
 				b.check(fmt.Errorf("%d of %d and %d nodes have removed others when the partition ends", apart, s[0], s[1]))
 			}

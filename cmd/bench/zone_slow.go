@@ -45,7 +45,7 @@ func measureZoneSlow(b *measurement) {
 // those of healthy nodes.
 type removals struct{ removed, others float64 }
 
-// add adds the results of all seeds.
+// add runs the scenario with several seeds, and adds their numbers of removals.
 func (i *removals) add(b *measurement, seeds, theta int, faults string) {
 	list := bySeed(b, seeds, func(seed uint64) (*scenario.Result, error) {
 		return simulate(b.ctx, "zone-ill", seed, "THETA", theta, "ILL", faults)

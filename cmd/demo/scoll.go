@@ -27,7 +27,7 @@ func collectives(ctx context.Context, w io.Writer, l *lab) error {
 	if err != nil {
 		return err
 	}
-	_, tree, _ = strings.Cut(tree, "\n\n") // without the headline: it computes times for a network with other latencies
+	_, tree, _ = strings.Cut(tree, "\n\n") // without the headline, whose times are computed for a network with other latencies
 	fmt.Fprintf(w, "\nEight nodes, from %v as 0 to %v as 7, get 1 MiB over this tree (scollctl bcast --bulk):\n\n%s\n", l.hosts[0], l.hosts[groupSize-1], indent(tree))
 	if err := l.sendFile(ctx, w); err != nil {
 		return err

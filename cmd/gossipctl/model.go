@@ -28,9 +28,9 @@ type model struct {
 func newModel(n int, loss float64) model {
 	m := model{n: n, loss: loss, cfg: config.Default().Gossip}
 	if loss > robustLoss {
-		// If more messages are lost, news needs more cycles and hops, each of which adds one to an
-		// age. In a small cluster, the age limit is the floor: only slack that raises the limit above
-		// the floor has an effect.
+		// With a higher loss, news needs more cycles and hops, each of which adds one to an age. So the age
+		// limit needs more slack. In a small cluster, the limit that is computed lies below the floor, and
+		// the floor is used instead: there the slack must first make up for that difference.
 		calm := model{n: n, loss: robustLoss}
 		m.cfg.DeadSlack += int(math.Ceil(2*(m.spread()-calm.spread()))) + max(0, floor-m.withoutFloor())
 	}

@@ -79,7 +79,7 @@ func (c keeper) client(i int) (kill func(), err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	kill = func() {
 		cancel()
-		_ = conn.Close() // the connection belongs to this client alone
+		_ = conn.Close() // ends this client alone, because no other one uses the connection
 	}
 	leases := pb.NewLeaseClient(conn)
 	lease, err := leases.LeaseGrant(ctx, &pb.LeaseGrantRequest{TTL: int64(c.TTL / time.Second)})
@@ -112,8 +112,8 @@ func (c keeper) stayAlive(ctx context.Context, leases pb.LeaseClient, id int64) 
 	}
 }
 
-// keepAlive sends a keep-alive per interval and reads the answers. It returns when the stream
-// fails: true if the lease has expired or the client has ended.
+// keepAlive sends a keep-alive per interval and reads the answers. It returns true when the lease has expired
+// or ctx has ended, and false when the stream has failed.
 func (c keeper) keepAlive(ctx context.Context, stream pb.Lease_LeaseKeepAliveClient, id int64, first time.Duration) (over bool) {
 	wait := time.NewTimer(first)
 	defer wait.Stop()

@@ -23,8 +23,8 @@ type Keeping struct {
 	Servers  int           // number of servers; each is a process
 	Interval time.Duration // time between two messages of a client
 	TTL      time.Duration // silence after which a server gives up a client
-	Port     uint16        // first port that every server uses
-	Port2    uint16        // second port that every server uses
+	Port     uint16        // port of every server; of etcd, the one for clients
+	Port2    uint16        // another port of every server; etcd uses it between servers
 
 	Index  int    // index of the server that this process runs
 	Folder string // temporary directory of this process
