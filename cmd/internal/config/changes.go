@@ -63,8 +63,8 @@ func (l *Loaded) byKey() map[string]Value {
 	return m
 }
 
-// hasKeysBelow reports whether a key is a section of which one configuration has keys. The change of
-// such a section is the change of these keys.
+// hasKeysBelow reports whether keys has keys of a section. Changes then lists the changes of these keys
+// instead of a change of the section.
 func hasKeysBelow(keys map[string]Value, section string) bool {
 	for key := range keys {
 		if strings.HasPrefix(key, section+".") {

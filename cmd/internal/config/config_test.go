@@ -118,7 +118,7 @@ func wantRefused(t *testing.T, text, begin string) {
 func TestParse(t *testing.T) {
 	for _, test := range []struct {
 		name, text string
-		change     func(*config.Config) // makes the wanted result of the default configuration
+		change     func(*config.Config) // changes the default configuration to the one that the text must give
 	}{
 		{name: "nothing", text: "", change: func(*config.Config) {}},
 		{name: "comments only", text: "# nothing\n", change: func(*config.Config) {}},
@@ -239,7 +239,7 @@ func TestFlagsOverrideTheFile(t *testing.T) {
 		}},
 		{name: "files of Lustre", args: []string{"--modprobe", modprobe, "--lnet-conf=l.conf"}, change: func(c *config.Config) {
 			c.Modprobe, c.LNetConf, c.RetryCount = modprobe, "l.conf", 4
-			c.Networks = "lo" // no option names a network, because l.conf does; "lo" means the loopback network alone
+			c.Networks = "lo" // "lo" means the loopback network alone: no option names a network, and the networks of l.conf are read later
 		}},
 		{name: "the file replaces options", args: []string{"--modprobe", modprobe, "--config", file, "--lnet-conf=none"}, change: func(c *config.Config) {
 			c.Modprobe, c.RetryCount = modprobe, 4

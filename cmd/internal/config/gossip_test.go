@@ -35,7 +35,7 @@ func TestGossipSection(t *testing.T) {
 	known := nids("10.0.0.1@tcp", "10.0.0.2@tcp", "10.0.0.3@tcp")
 	for _, test := range []struct {
 		name, text string
-		change     func(*config.Gossip) // makes the wanted result of the defaults; nil: the file must be refused
+		change     func(*config.Gossip) // changes the default settings to those that the text must give; nil: the text must be refused
 		err        string
 	}{
 		{"nobody", "gossip:\n  start: 0\n", func(g *config.Gossip) { g.Start = false }, ""},

@@ -24,7 +24,7 @@ func TestHealthSection(t *testing.T) {
 	at := func(line, column int) config.Position { return config.Position{File: "f", Line: line, Column: column} }
 	for _, test := range []struct {
 		name, text string
-		change     func(*config.Config) // makes the wanted result of the defaults; nil: the file must be refused
+		change     func(*config.Config) // changes the default settings to those that the text must give; nil: the text must be refused
 		err        string
 	}{
 		{"a server that waits for gossipctl", "health:\n  server: 1\n  servers: ['10.0.0.[1-2]@tcp']\n" + scoll, func(c *config.Config) {

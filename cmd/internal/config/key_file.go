@@ -75,7 +75,7 @@ const maxSecret = 4096
 // readSecret reads a file of keys, or a file with a token. It must be a regular file that other users
 // cannot read. Errors do not contain any of its text.
 func readSecret(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // O_NONBLOCK: a pipe without a writer is refused below
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // O_NONBLOCK: opening a pipe must not wait for a writer; pipes are refused below
 	if err != nil {
 		return nil, err
 	}

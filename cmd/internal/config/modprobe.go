@@ -167,7 +167,7 @@ func putText(s setting, text string) error {
 		return putYAML(s, "false")
 	}
 	if plainWord().MatchString(text) && !slices.Contains(yamlWords, strings.ToLower(text)) {
-		return putYAML(s, text) // without quotation marks, because errors add their own
+		return putYAML(s, text) // written without quotation marks, because an error puts the text in quotation marks itself
 	}
 	return putYAML(s, strconv.Quote(text))
 }

@@ -20,7 +20,7 @@ func TestRmcastSection(t *testing.T) {
 	const group = "rmcast:\n  groups:\n    a:\n      number: 7\n      managers: ['10.0.0.[1-2]@tcp']\n"
 	for _, test := range []struct {
 		name, text string
-		change     func(*config.Rmcast) // makes the wanted result of the defaults; nil: the file must be refused
+		change     func(*config.Rmcast) // changes the default settings to those that the text must give; nil: the text must be refused
 		err        string
 	}{
 		{"enabled", "rmcast:\n  enable: 1\n  nid: 10.0.0.1@tcp\n", func(r *config.Rmcast) { r.Enable, r.NID = true, nid.MustParse("10.0.0.1@tcp") }, ""},

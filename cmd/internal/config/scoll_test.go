@@ -21,7 +21,7 @@ func TestScollSection(t *testing.T) {
 	spec.Covers(t, "SC-124")
 	for _, test := range []struct {
 		name, text string
-		change     func(*config.Scoll) // makes the wanted result of the defaults; nil: the file must be refused
+		change     func(*config.Scoll) // changes the default settings to those that the text must give; nil: the text must be refused
 		err        string
 	}{
 		{"enabled", "scoll:\n  enable: 1\n", func(s *config.Scoll) { s.Enable = true }, ""},

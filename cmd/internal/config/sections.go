@@ -94,7 +94,7 @@ func (c *Config) takeNet(n *tree.Net) error {
 	return nil
 }
 
-// takeBuffers takes numbers of router buffers.
+// takeBuffers sets the numbers of router buffers that b has.
 func (r *Routing) takeBuffers(b *tree.Buffers) error {
 	for _, one := range []struct {
 		name string

@@ -23,7 +23,7 @@ func sameValue(key, a, b string) bool {
 	return same(asNumber, usual, a, b) || same(time.ParseDuration, usual, a, b) || same(asFlag, usual, a, b)
 }
 
-// same reports whether all texts can be parsed, and the last two have the same value.
+// same reports whether parse accepts all three texts, and a and b have the same value.
 func same[T comparable](parse func(string) (T, error), usual, a, b string) bool {
 	_, err := parse(usual)
 	x, first := parse(a)

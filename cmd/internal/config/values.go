@@ -17,8 +17,8 @@ type Value struct {
 	Value  string `json:"value"`  // text of the value on one line
 	Origin Origin `json:"origin"` // kind of place that the value comes from
 	From   string `json:"from"`   // the place, such as lnetd.yaml:3 or --networks; empty: a default
-	// Next is the text of a value that the configuration has got since, and that takes effect only after
-	// a restart; nil: there is none.
+	// Next is the text of a value that the last reload has found in the configuration, and that takes effect
+	// only after a restart; nil: there is none.
 	Next *string `json:"next,omitempty"`
 }
 

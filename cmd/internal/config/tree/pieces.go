@@ -42,7 +42,7 @@ func (p *piece) parse() (*ast.File, error) {
 	return parser.Parse(tokens, 0)
 }
 
-// Values in place of the column of a list's dashes.
+// Values of splitter.indent in place of a column.
 const (
 	noList        = -1 // the value of the key is not a list that can be read item by item
 	unknownIndent = -2 // only blank lines and comments have followed the key so far
@@ -82,7 +82,7 @@ type splitter struct {
 	list   []piece
 	now    piece // the piece that has begun
 	begin  int   // offset of its body in the text
-	line   int   // number of the next line, from 1
+	line   int   // number of the line that the method take processes, from 1
 	indent int   // column at which the items of the piece's list begin; or one of the values noList and unknownIndent
 }
 
@@ -101,7 +101,7 @@ func (s *splitter) take(line []byte, at int, text []byte, size int) {
 			s.indent = unknownIndent
 		}
 	case isBlank(line):
-	case s.indent == unknownIndent: // the first line below the key
+	case s.indent == unknownIndent: // the first line below the key that is not blank
 		s.indent = column
 	case s.indent >= 0 && column == s.indent && at-s.begin >= size:
 		s.end(text, at)

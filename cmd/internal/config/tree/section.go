@@ -151,7 +151,7 @@ func (f *File) routing(s *Section, n ast.Node) {
 		s.Errs = []*Error{err}
 		return
 	}
-	if r.Buffers != nil { // before the router starts, because it uses these numbers
+	if r.Buffers != nil { // this item comes before the one that starts the router, because the router uses these numbers
 		s.Items = append(s.Items, Item{Line: lineOf(n), Buffers: r.Buffers})
 		r.Buffers = nil
 	}
