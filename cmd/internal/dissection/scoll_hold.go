@@ -16,8 +16,8 @@ type collectiveHold struct {
 	remarks []string
 }
 
-// hold parses the message by which a child tells its parent that it holds a request, or no
-// longer does. It goes to the portal of requests.
+// hold parses the message by which a child tells its parent that it holds a request, or no longer does. The
+// message goes to the portal of requests.
 func (c *collectives) hold(r *capture.Record) (capture.Understood, error) {
 	w, err := wire.ParseHold(r.Payload)
 	if err != nil {
@@ -27,7 +27,7 @@ func (c *collectives) hold(r *capture.Record) (capture.Understood, error) {
 		return nil, err
 	}
 	m := &collectiveHold{Hold: w}
-	m.of, m.remarks = c.requestOf(r.Header.DestNID, r.Header.SrcNID, w.ReplyBits) // first the destination: the parent has sent the request and posted the match entry; then the source, its child
+	m.of, m.remarks = c.requestOf(r.Header.DestNID, r.Header.SrcNID, w.ReplyBits) // the destination is the parent, which has sent the request and posted the match entry; the source is its child
 	if m.of != nil && m.of.Hold == 0 {
 		m.remarks = remark(m.remarks, "the request did not ask for it")
 	}

@@ -153,7 +153,8 @@ func oddHolds(progress capture.Record) []oddMessage {
 	}
 }
 
-// signedMessages end in an authentication code.
+// signedMessages are messages with the flag "signed", with and without an authentication code at their
+// end, and messages about an incarnation.
 func signedMessages(request, trailed, progress capture.Record) []oddMessage {
 	sign := func(at int, flag byte) func(r *capture.Record) {
 		return func(r *capture.Record) {

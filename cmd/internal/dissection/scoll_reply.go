@@ -119,8 +119,8 @@ func (p *collectiveReply) Summary() string {
 	return s + odd(p.remarks)
 }
 
-// outcome returns the status, the number of nodes to which the status applies, and the number of
-// the part.
+// outcome returns the status, the number of nodes to which it applies, and which part of the child's answer
+// this message is.
 func (p *collectiveReply) outcome() string {
 	s := p.Status.String()
 	if p.Flags&wire.ReplyCollective != 0 {

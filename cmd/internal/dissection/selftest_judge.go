@@ -40,8 +40,8 @@ func (q *selftestRequest) refused(b *selftestwire.BRW) bool {
 		q.Features&selftestwire.BulkLength == 0 && b.Length%page != 0
 }
 
-// judgeOffset adds a remark if, because of their offset, the data of a client need more pages than
-// data of this length at offset 0. A kernel client allocates too few pages then.
+// judgeOffset adds a remark if the data of a client begin so late in a page that they need one page more than
+// the same length at offset 0: a kernel client does not allocate that page.
 func (q *selftestRequest) judgeOffset(b *selftestwire.Test) {
 	const page = 4096
 	length, offset := uint64(b.BRW.Length), uint64(b.BRW.Offset%page)
