@@ -86,7 +86,7 @@ func TestActionEnds(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var r Ran
-			for after := 100 * time.Millisecond; len(r.Output) == 0 && after < time.Minute; after *= 3 { // on a busy machine a run may end before the shell has printed the process ID; then again, with more time
+			for after := 100 * time.Millisecond; len(r.Output) == 0 && after < time.Minute; after *= 3 { // on a busy machine a run may end before the shell has printed the process ID; then the test runs it again, with more time
 				ctx, cancel := context.WithCancel(t.Context())
 				if test.daemonEnds {
 					time.AfterFunc(after, cancel)
@@ -120,6 +120,6 @@ func TestActionEnds(t *testing.T) {
 		if took > 30*time.Second || err != nil {
 			t.Fatalf("took %v, %q", took, r.Output)
 		}
-		_ = syscall.Kill(pid, syscall.SIGKILL) // an error means that it was killed with the group, before it had left it
+		_ = syscall.Kill(pid, syscall.SIGKILL) // an error means that the process was killed with the group, before setsid had taken it out of the group
 	})
 }

@@ -20,7 +20,7 @@ const Grace = time.Second
 type Order struct {
 	Verb   Verb   // verb of the request to be sent
 	Action string // with the verb Run: name of the action to run
-	Text   []byte // with the verb Text: the text to digest; with Run: standard input of the action; with Clients: the question
+	Text   []byte // with the verb Text: the text to digest; with Run: standard input of the action; with Clients: which page of clients is asked for
 	Room   int    // with the verb Clients: largest size of an answer in bytes
 	Bulk   []byte // bulk data to be sent; nil: there are none
 	Live   bool   // send to the live members alone
@@ -51,7 +51,7 @@ type Piece struct {
 	Answer
 }
 
-// call is a broadcast of this node.
+// call is a broadcast that this node has begun, and its outcome.
 type call struct {
 	ctx     context.Context
 	request Request
@@ -194,8 +194,8 @@ func (s *Service) again(r *scoll.Request) error {
 	return s.prepareCall(r, r.Private().(*call))
 }
 
-// complete sets the outcome of a broadcast. If this node is itself asked, complete first waits
-// for the node's own answer.
+// complete sets the outcome of a broadcast. If this node is itself a member of the group, complete first
+// waits for its own answer.
 func (s *Service) complete(r *scoll.Request, c *call) {
 	o := &c.outcome
 	o.Sent, o.Status, o.LeftOut = c.sent, r.Status(), r.LeftOut()

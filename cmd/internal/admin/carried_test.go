@@ -26,7 +26,7 @@ func TestCarried(t *testing.T) {
 			case root != nidOf(0) || id == ID{}:
 				t.Errorf("asked for %v of %v", id, root)
 			case i%4 == 1:
-				return bytes.Clone(there) // a copy, so that the test can distinguish it from fetched data
+				return bytes.Clone(there) // a copy: if a member wrongly fetched data into this memory, the variable there, with which the test compares, must not change
 			case i%4 == 2:
 				return there[1:]
 			}

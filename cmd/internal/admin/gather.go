@@ -112,7 +112,7 @@ func (g *gathering) pack(self nid.NID, own []byte) (messages [][]byte, bad int) 
 	for i := range g.children {
 		c := &g.children[i]
 		if c.failed {
-			continue // package scoll, at the child or at this node, reports these members as missing
+			continue // the reply of this child has failed; package scoll, at the child or at this node, reports its members as missing
 		}
 		if !g.packChild(&p, c) {
 			bad++

@@ -69,7 +69,7 @@ type Request struct {
 	Answer  uint32 // largest size of a member's answer, in bytes
 	Limit   uint32 // time limit of an action in ms
 	Name    string // with the verb Run: name of the action
-	Text    []byte // with the verb Text: the text to digest; with Run: standard input of the action; with Clients: the question
+	Text    []byte // with the verb Text: the text to digest; with Run: standard input of the action; with Clients: which page of clients is asked for
 }
 
 const (

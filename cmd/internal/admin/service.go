@@ -194,7 +194,7 @@ func (s *Service) ownOf(r *scoll.Request, id ID, strange bool) *own {
 	}
 	parent := r.ParentNID()
 	if strange {
-		parent = nid.NID{} // all strangers share the room of one parent
+		parent = nid.NID{} // all strangers together get the room for answers that one parent gets
 	}
 	return s.memo.of(parent, r.RootNID(), id)
 }
@@ -265,7 +265,7 @@ func (s *Service) incomingRequest(r *scoll.Request) error {
 	if t.mayAct = acts && (r.Root() || s.mayAct(r)); s.cfg.Distrust != nil && !r.Root() {
 		t.distrust = s.cfg.Distrust(r.ParentNID())
 	}
-	if acts || len(t.bulk) > 0 || t.request.Verb == Clients { // in another goroutine: actions and writing bulk data block, and there may be very many clients
+	if acts || len(t.bulk) > 0 || t.request.Verb == Clients { // in another goroutine: actions and the writing of bulk data block, and the answer to Clients takes long if there are very many clients
 		s.work(func() { t.answer(o) })
 	} else {
 		t.answer(o)

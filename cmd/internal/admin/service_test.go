@@ -87,8 +87,8 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// TestTrace: the trace of each member says when the member did what. If one goes from the root to the child
-// that answered last, and so on at each member, one gets to a leaf, and the instants on this path are in the
+// TestTrace: the trace of each member says when the member did what. The path from the root to the child that
+// answered last, and so on from member to member, ends at a leaf, and the instants along the path are in the
 // right order.
 func TestTrace(t *testing.T) {
 	s := newServers(t, 22, nil)

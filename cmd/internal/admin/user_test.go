@@ -22,7 +22,7 @@ func TestUser(t *testing.T) {
 	if err != nil || unprivileged.Name != "nobody" {
 		t.Skipf("no user 65534 here: %v", err)
 	}
-	file := filepath.Join(t.TempDir(), "f") // in a folder that the user may not enter
+	file := filepath.Join(t.TempDir(), "f") // the user may not enter the folder of this file
 	if err := os.WriteFile(file, []byte("bulk"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ type Text struct {
 	Body string // whole contents of the file
 }
 
-// named are the endings of the names of files in which references are checked.
+// named are the endings of file names. References are checked in the files whose names have one of them.
 var named = []string{".go", ".md", ".patch", ".sim", ".txt", ".yaml", ".golden", "Makefile"}
 
 // Texts reads the files with these endings below root.

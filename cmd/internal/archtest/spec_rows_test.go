@@ -36,7 +36,7 @@ type Row struct {
 // due reports whether a test must claim the row.
 func (r Row) due() bool { return r.Planned == "" && !r.Out }
 
-// goal reports whether the row is a figure to reach.
+// goal reports whether the row is a goal, such as G-GO-8.
 func (r Row) goal() bool { return strings.HasPrefix(r.ID, "G-") }
 
 var (

@@ -163,7 +163,7 @@ func (f *File) exported(pkg string) []symbol {
 				add(d.Name, "")
 			}
 		case *ast.GenDecl:
-			typed := false // true: the latest constant that has a value also has a type, or repeats a constant of an engine; so do the constants without a value after it
+			typed := false // true: the latest constant with a value has a type, or repeats a constant of an engine; this applies to the constants without a value after it, too
 			for _, s := range d.Specs {
 				switch s := s.(type) {
 				case *ast.TypeSpec:

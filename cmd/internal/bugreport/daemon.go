@@ -126,9 +126,9 @@ func (r *Report) connections(ctx context.Context, a *asker, status []byte) {
 	}
 }
 
-// learnKeys learns the keys of the daemon, so that they are taken out wherever they occur. The daemon
-// says which files have them. If it does not answer, the configuration at path does, which learnKeys
-// then adds to the report. Keys that cannot be learned are listed as missing in the index.
+// learnKeys learns the keys of the daemon, so that they are taken out wherever they occur. The daemon says
+// which files have them. If it does not answer, learnKeys reads the configuration at path instead, and adds
+// it to the report. Keys that cannot be learned are listed as missing in the index.
 func (r *Report) learnKeys(ctx context.Context, a *asker, path string) {
 	var files []string
 	text, err := a.get(ctx, func(ctx context.Context) (io.ReadCloser, error) { return a.client.Answer(ctx, "/v1/config") })

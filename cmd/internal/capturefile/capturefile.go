@@ -32,7 +32,7 @@ const sectionHeader = 0x0A0D0D0A
 // for writing as they are; opening a FIFO waits for its reader. Errors are those of the file
 // system, ErrForeign and ErrLink.
 func Create(name string, keep int) (*os.File, error) {
-	for range 2 { // once more if the file was removed in between
+	for range 2 { // a second try if the file was removed between OpenFile and Lstat
 		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if !errors.Is(err, fs.ErrExist) {
 			return f, err

@@ -73,7 +73,7 @@ func TestUndo(t *testing.T) {
 	for _, test := range []struct {
 		name            string
 		before, between func(name string) error // called with the name of the capture before and after the second Create; nil: nothing is called
-		want            map[string]string       // wanted contents of the files, by what follows the name of the capture in theirs
+		want            map[string]string       // wanted contents of the files, by what their names have after the name of the capture; "": there is no such file
 	}{
 		{"renamed", nil, nil, map[string]string{"": "live", ".1": "", ".2": "older"}},
 		{"removed by hand", os.Remove, nil, map[string]string{"": "", ".1": "older"}},

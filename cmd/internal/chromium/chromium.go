@@ -123,7 +123,7 @@ func (b *Browser) read() {
 		}
 		var m message
 		if json.Unmarshal(text[:len(text)-1], &m) != nil {
-			continue // this does not happen; if it does, the call that waits for the answer fails by its timeout
+			continue // the browser sends only JSON; if it did not, the call that waits for the answer would fail by its timeout
 		}
 		b.mu.Lock()
 		answer, tab := b.waiting[m.ID], b.tabs[m.Session]

@@ -38,8 +38,8 @@ func CompleteLive(c *cobra.Command, offers Offers) {
 	})
 }
 
-// of returns a function that completes the first of the named arguments that the offers know;
-// nil: they know none.
+// of returns a function that completes an argument: the first one of words for which o has an offer. The
+// result is nil if o has none for any of them.
 func (o Offers) of(words []string) cobra.CompletionFunc {
 	at := slices.IndexFunc(words, func(word string) bool { return o[word] != nil })
 	if at < 0 {

@@ -63,7 +63,7 @@ func TestTextsThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestHelpElsewhere: a dialect can redirect the help of a command, also that of the root, by setting
+// TestHelpElsewhere: a Dialect function can redirect the help of a command, also that of the root, by setting
 // another output of the command. Nothing is written to the output of the program then.
 func TestHelpElsewhere(t *testing.T) {
 	for _, words := range []string{"--", "noun"} {

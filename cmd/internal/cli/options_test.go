@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// grammar has options of all kinds.
+// grammar returns a tree of commands with options of all kinds.
 func grammar() *cobra.Command {
 	root := &cobra.Command{Use: "tool"}
 	root.PersistentFlags().String("socket", "", "")

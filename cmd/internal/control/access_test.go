@@ -88,7 +88,7 @@ func TestAccessOverTheSocket(t *testing.T) {
 		name        string
 		uid, gid    int
 		groups      []int
-		read, write int // HTTP status of a question, and of a command
+		read, write int // wanted HTTP status of a question, and of a command
 	}{
 		{"root", 0, 0, nil, 200, 400},
 		{"owner", owner, stranger, nil, 200, 400},

@@ -203,7 +203,7 @@ func (d *daemon) end(t *testing.T) {
 	if err := wait(t, d.done); err != nil {
 		t.Errorf("server: %v", err)
 	}
-	d.done <- nil // so that a further call of end does not wait
+	d.done <- nil // makes a further call of end return at once
 }
 
 func wait[T any](t *testing.T, c <-chan T) T {

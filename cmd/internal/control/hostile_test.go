@@ -218,7 +218,7 @@ func TestStatusOfRefusals(t *testing.T) {
 // is stopped, the client returns in time an error that says so.
 func TestServerThatDoesNotAnswer(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", socket) // connections are established, because they wait in its backlog, but never accepted
+	l, err := net.Listen("unix", socket) // the kernel establishes connections and puts them into the backlog of l, but the test never accepts them
 	if err != nil {
 		t.Fatal(err)
 	}

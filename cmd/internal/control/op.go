@@ -49,7 +49,7 @@ type Question[Req, Answer any] struct {
 type Command[Req, Answer any] struct {
 	Path string // path without parameters
 	Doc  string // what the command does, for docs/control.md
-	Long bool   // the command may take long, as in a Question
+	Long bool   // the command may take long, so the number of such requests that run at a time is bounded
 }
 
 // An Action makes the daemon do something that has no result but an error.

@@ -64,7 +64,7 @@ func (f *queryField) texts() []string {
 	case []string:
 		return v
 	case encoding.TextMarshaler:
-		text, _ := v.MarshalText() // on an error the text is empty, which the daemon refuses; it cannot fail for a value that was parsed
+		text, _ := v.MarshalText() // cannot fail for a value that was parsed; after an error the text would be empty, which the daemon refuses
 		return []string{string(text)}
 	default:
 		return []string{fmt.Sprint(v)}

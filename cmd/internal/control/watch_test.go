@@ -33,7 +33,7 @@ var requests = map[string]func(context.Context, *Client) error{
 // stopped, ends with an error that says so.
 func TestMuteDaemon(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", path) // connections are established, because they wait in its backlog, but never accepted
+	l, err := net.Listen("unix", path) // the kernel establishes connections and puts them into the backlog of l, but the test never accepts them
 	if err != nil {
 		t.Fatal(err)
 	}

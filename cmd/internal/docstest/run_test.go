@@ -32,8 +32,8 @@ var marks = map[string]string{
 
 // exits are the commands that, as their documents say, exit with another code than 0.
 var exits = map[string]string{
-	"lnetsim run --runs 100 faults.sim":   "1", // it finds the bug of the scenario
-	"lnetsim shrink --seed 10 faults.sim": "1", // it finds the bug in a shorter scenario as well
+	"lnetsim run --runs 100 faults.sim":   "1", // because it finds the bug of the scenario
+	"lnetsim shrink --seed 10 faults.sim": "1", // because it finds the bug in a shorter scenario, too
 }
 
 // patience bounds the time of a stage.

@@ -47,7 +47,7 @@ func packetTo(ni *node.NIStatus) (p packet, listens bool) {
 	return p, true
 }
 
-// filtered says what the rules do to a packet.
+// filtered adds a finding about what the rules do to a packet.
 func (e *exam) filtered(ni *node.NIStatus, rules *ruleset, p packet) {
 	what := fmt.Sprintf("%s port %d", p.protocol, p.port)
 	accept := fmt.Sprintf("accept it: nft add rule inet TABLE input %s dport %d accept", p.protocol, p.port)

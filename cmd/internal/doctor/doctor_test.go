@@ -22,7 +22,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// examine makes all checks in a world.
+// examine makes all checks of the fake host and node w.
 func examine(t *testing.T, w *world, o Options) []Finding {
 	t.Helper()
 	found, err := Run(t.Context(), w, w, o)
@@ -57,7 +57,7 @@ const drop988 = `{"nftables": [{"chain": {"family": "inet", "table": "f", "name"
 	{"rule": {"family": "inet", "table": "f", "chain": "in", "handle": 5, "expr": [
 	{"match": {"op": "==", "left": {"payload": {"protocol": "tcp", "field": "dport"}}, "right": 988}}, {"drop": null}]}}]}`
 
-// diseases are faults of a world, each with the finding that a check must add for it.
+// diseases are faults of the fake host and node, each with the finding that a check must add for it.
 var diseases = []struct {
 	check   string
 	name    string

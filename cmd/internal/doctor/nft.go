@@ -165,9 +165,10 @@ func (s *ruleset) walk(c *chain, p packet, depth int) result {
 	return result{decision: passes, perhaps: perhaps}
 }
 
-// behind returns the result of the walk after the rule by, whose own result is r. matches says whether
-// the packet fulfils the conditions of the rule: yes or maybe. perhaps is an earlier rule that may accept
-// the packet; "": there is none. If the walk goes on, only the field perhaps of the result counts.
+// behind continues the walk through a chain after one rule: r is the result of the rule, and by its name.
+// matches says whether the packet fulfils the conditions of the rule: yes or maybe. perhaps is an earlier
+// rule that may accept the packet; "": there is none. If ends is true, the walk ends with the returned
+// result; otherwise it goes on with the next rule, and uses only the field perhaps of that result.
 func (r result) behind(matches match, perhaps, by string) (_ result, ends bool) {
 	switch {
 	case r.decision == passes:

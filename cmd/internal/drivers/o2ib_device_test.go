@@ -24,7 +24,8 @@ func TestCounterWords(t *testing.T) {
 	var s softroce.Stats
 	words := counterWords(s)
 	n := uint64(0)
-	// These counters are not among the words: other fields of the status show them, or they count successes.
+	// counterWords has no word for these fields: other fields of the status show them, or they count
+	// successes.
 	skip := map[string]bool{"Datagrams": true, "Groups": true}
 	var walk func(v reflect.Value)
 	walk = func(v reflect.Value) {

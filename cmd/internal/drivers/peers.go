@@ -54,7 +54,7 @@ type RDMAConn struct {
 	Transfers int `json:"transfers"` // messages and transfers that are under way, those above included
 
 	Oldest   float64 `json:"oldest"`              // seconds that the message which times out next has waited; 0: none waits
-	OldestIs string  `json:"oldest_is,omitempty"` // that message, and what it waits for
+	OldestIs string  `json:"oldest_is,omitempty"` // the message that times out next, and what it waits for
 
 	// The fields below are zero with hardware, which does not report them.
 	InFlight int     `json:"in_flight"` // packets that have left and are not acknowledged

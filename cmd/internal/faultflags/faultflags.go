@@ -18,7 +18,7 @@ type Flags struct {
 	Portals             []string      // numbers of portals; an element may have several
 	Types               []string      // types of messages; an element may have several
 	Errors              []string      // names of failures; an element may have several
-	Random, All         bool          // drop messages at random instead of each Rate-th; drop every message
+	Random, All         bool          // Random: drop messages at random instead of each Rate-th; All: drop every message
 }
 
 // Attr returns the rule. Errors begin with the name of lnetctl's option.

@@ -40,7 +40,7 @@ type healthcheck struct {
 
 type rootFS struct {
 	Type    string   `json:"type"`
-	DiffIDs []string `json:"diff_ids"` // digests of the layers before they are packed
+	DiffIDs []string `json:"diff_ids"` // digests of the layers before they are compressed
 }
 
 type history struct {

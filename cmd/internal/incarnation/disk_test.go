@@ -35,7 +35,7 @@ func TestDiskFull(t *testing.T) {
 				want    uint64
 			}{
 				{true, 1000, 1000e9}, // the first start: there is no stored number yet, and none can be stored
-				{false, 900, 900e9},  // lower than the number before, which is not known, because it could not be stored
+				{false, 900, 900e9},  // lower than the previous number, which could not be stored and so is not known
 				{true, 2000, 2000e9},
 				{false, 800, 900e9 + 1},
 				{true, 800, 900e9 + 2}, // nothing can be stored, but the stored number can be read

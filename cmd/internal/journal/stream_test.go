@@ -39,7 +39,7 @@ func TestStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := newGate()
 		s.SetFormat(func(w io.Writer) slog.Handler { return slog.NewJSONHandler(w, nil) })
-		const room, more = maxWaiting/1024 + 1, 7 // the queue has room for one line less: the first line has left it, because it is being written
+		const room, more = maxWaiting/1024 + 1, 7 // the queue has room for room-1 lines: the first line is no longer in the queue, because it is being written
 		began := time.Now()
 		for i := range room + more {
 			fmt.Fprintf(s, "%1023d\n", i)

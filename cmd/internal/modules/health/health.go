@@ -86,7 +86,7 @@ type roles struct {
 
 	mu      sync.Mutex
 	servers []nid.NID // servers at present; guarded by mu, like all below
-	silent  []nid.NID // those in the field servers that take no part in gossip
+	silent  []nid.NID // servers that take no part in gossip
 	closed  bool      // no role starts any more
 	failure string    // why a role could not be started; "": none has failed
 	server  *health.ServerAgent
@@ -175,8 +175,8 @@ func (h *roles) sync() error {
 	if len(servers) == 0 {
 		return nil
 	}
-	if h.cfg.Server && h.server == nil && now.agent != nil { // only sync writes h.server
-		h.store.fetch() // without h.mu: the disk may be slow
+	if h.cfg.Server && h.server == nil && now.agent != nil { // read without h.mu, because only sync writes h.server
+		h.store.fetch() // without h.mu, because fetch may wait for the disk
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -31,7 +31,7 @@ func TestHealthStore(t *testing.T) {
 	await(t, "connections", func() bool { return h.settled(3, 3) })
 	var s Status
 	var err error
-	for range 5 { // repeated until the status is read before the client connects again, which it may do early on a busy machine
+	for range 5 { // on a busy machine the client may connect again before the test reads the status; then the test restarts the server again
 		h.stop(0)
 		h.start(0)
 		if s, err = h.nodes[0].Status(); err == nil && s.Server.Stats["connects"] == 0 {
