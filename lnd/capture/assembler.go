@@ -207,7 +207,7 @@ func (a *assembler) hand(f *flow, side Side, lost int, b []byte, end bool) {
 		s.ended = true
 		a.drop(s)
 	}
-	f.d.decoding = true // stays true after a panic, because the reset below is not deferred
+	f.d.decoding = true // stays true if take panics: so guard sees that the panic is not the assembler's
 	f.take(side, lost, b, end)
 	f.d.decoding = false
 }

@@ -39,7 +39,7 @@ func pieces(t *rapid.T, n int) (list [][2]int) {
 	return list
 }
 
-// sums count the records that a Dissector has made of a stream.
+// sums has the numbers of records that a Dissector has made of a stream, by kind, and of their bytes.
 type sums struct {
 	hellos, messages, lost int
 	bytes, missing         uint64

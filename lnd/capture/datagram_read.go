@@ -17,7 +17,7 @@ import (
 func readDatagramPrefix(b []byte) (any, []byte, gopacket.LayerType, error) {
 	var d ksock.Datagram
 	err := ksock.ParseDatagram(b, &d)
-	if errors.Is(err, ksock.ErrDatagramMagic) { // the prefix of o2iblnd has the same length, and only short LNet headers follow it
+	if errors.Is(err, ksock.ErrDatagramMagic) { // perhaps one of o2iblnd: its prefix is as long as socklnd's, and a short LNet header follows
 		err = kib.ParseDatagram(b, new(kib.Datagram))
 	}
 	if err != nil && !errors.Is(err, ksock.ErrDatagramLength) && !errors.Is(err, kib.ErrDatagramLength) {

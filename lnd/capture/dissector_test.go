@@ -43,7 +43,7 @@ func readPackets(t testing.TB, in io.Reader) []capture.Packet {
 	}
 }
 
-// recordWrites returns the packets that a Writer writes for the calls of do.
+// recordWrites calls do with a Writer, and returns the packets that the Writer has written.
 func recordWrites(t testing.TB, do func(*capture.Writer)) []capture.Packet {
 	t.Helper()
 	var out bytes.Buffer

@@ -195,7 +195,8 @@ func (d *Dissector) forget(f *flow, cause error) {
 	d.deliver(&Record{Kind: Closed, Stamp: d.at, Conn: f.conn, Err: cause})
 }
 
-// take hands what the assembler found to the decoder.
+// take passes the next bytes of a side to the decoder. lost is the number of bytes that are missing
+// before them; if end is set, the side sends nothing after them.
 func (f *flow) take(side Side, lost int, b []byte, end bool) {
 	at := f.d.at
 	if lost > 0 {

@@ -70,8 +70,8 @@ func (d *Decoder) opening(h *half) {
 	h.expect(phaseHello)
 }
 
-// parseRequest parses a request; one of an unknown version as if it were of
-// version 1.
+// parseRequest parses a request. With the error for an unknown version it returns what the request
+// says if read as one of version 1.
 func parseRequest(b []byte) (wire.AcceptorRequest, error) {
 	r, _, err := wire.ParseAcceptorRequest(b)
 	if !errors.Is(err, wire.ErrVersion) {

@@ -104,7 +104,8 @@ func dissected(packets []capture.Packet) (lines []string) {
 	return append(lines, fmt.Sprintf("%+v", d.Counts()))
 }
 
-// TestPlainCutHeaders: each packet that ends inside its headers is counted once, by what it lacks.
+// TestPlainCutHeaders: each packet that is cut off inside its headers is counted once, as malformed,
+// truncated or other.
 func TestPlainCutHeaders(t *testing.T) {
 	effort.OneGoroutine(t)
 	whole := segment{seq: 1, flags: ackFlag, window: 1, data: []byte("data")}.frame()
@@ -142,11 +143,11 @@ func TestTCPCounts(t *testing.T) {
 		part(1000, 2000), // the segment that fills the gap, captured late
 		part(1500, 2500), // a retransmission that is divided into other segments
 		part(2999, 3000), // a keepalive probe
-		answer(0),        // closes its receive window for three steps
+		answer(0),        // the receive window is closed for three seconds, until answer(5)
 		answer(0),
 		answer(0),
 		answer(5),
-		answer(0), // closes its receive window until the end
+		answer(0), // the receive window is closed until the end, for one second
 		part(3000, 4000),
 	} {
 		d.Packet(time.Unix(int64(i), 0), capture.LinkEthernet, s.frame())

@@ -32,7 +32,7 @@ var ErrPartOfPayload = errors.New("only part of the payload is there")
 type Payload struct {
 	Protocol string     // name of the protocol, from its PortalDissector
 	Is       Understood // the decoded payload; nil if nothing was understood
-	Err      error      // why the rest, or all of it, was not understood
+	Err      error      // why a part of the payload, or all of it, was not understood; nil: all was understood
 }
 
 // Read decodes the payload of a message with the dissector of its portal. It returns false if

@@ -31,8 +31,8 @@ const (
 var (
 	ErrNotCapture = errors.New("neither pcap nor pcapng")
 	ErrDamaged    = errors.New("damaged capture")
-	// ErrIncomplete is the cause of a DamageError where a capture ends inside a record, as one
-	// does that is still being written. All records before it are whole.
+	// ErrIncomplete is the cause of a DamageError where a capture ends inside a record, for example
+	// because it is still being written. All records before it are whole.
 	ErrIncomplete = errors.New("it ends inside a record")
 )
 

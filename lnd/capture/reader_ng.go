@@ -51,7 +51,7 @@ func (r *Reader) nextBlock() (Packet, error) {
 	}
 }
 
-// block reads one block. Blocks of types that are skipped have no body.
+// block reads one block. It returns no body for a block of a type that the Reader does not use.
 func (r *Reader) block() (typ uint32, body []byte, err error) {
 	b, err := r.read(8)
 	if err != nil {
@@ -88,7 +88,8 @@ func (r *Reader) block() (typ uint32, body []byte, err error) {
 	return typ, body, nil
 }
 
-// discard skips n bytes but returns the last four.
+// discard skips n bytes of a block, and returns the last four of them, which repeat the length of the
+// block.
 func (r *Reader) discard(n int64) ([]byte, error) {
 	skipped, err := io.CopyN(io.Discard, r.r, n-4)
 	r.offset += skipped

@@ -32,7 +32,7 @@ type recorder struct {
 // recorded is a connection as one recorder shows it.
 type recorded struct {
 	seq    [2]uint32 // by side: TCP sequence number of the next byte
-	synced [2]bool   // by side: the capture has all bytes so far, or a message has begun since bytes were left out
+	synced [2]bool   // by side: bytes of this side are recorded; if the capture lacks earlier ones, only from the beginning of a message on
 
 	concealed [2]concealer // by side: removes payload if headersOnly is set
 }

@@ -127,7 +127,7 @@ func (s *roceSummary) cmMessage(r *capture.Record) {
 	s.cm[c.MAD.Attribute.String()]++
 	switch c.MAD.Attribute {
 	case ibta.AttrREQ:
-		s.kib["CONNREQ"]++ // counts also CONNREQs with an unknown version
+		s.kib["CONNREQ"]++ // counts a CONNREQ even if it cannot be parsed because its version is unknown
 	case ibta.AttrREP:
 		s.kib[r.RoCE.Msg.Type.String()]++
 	case ibta.AttrREJ:

@@ -8,7 +8,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// cm takes a message of the connection manager.
+// cm processes a message of the connection manager.
 func (r *roce) cm(f *roceFrame) {
 	m, err := parseCM(f.Payload)
 	if err != nil && m.MAD == (ibta.MAD{}) || errors.Is(err, ibta.ErrAttribute) {

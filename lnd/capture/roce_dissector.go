@@ -62,7 +62,7 @@ type roceFrame struct {
 	at  Stamp
 }
 
-// packet takes a UDP packet. The result tells whether it is one of RoCE.
+// packet processes a UDP packet if it is one of RoCE, which the result tells.
 func (r *roce) packet(ip *headers.IP, udp *headers.UDP) bool {
 	if udp.DstPort != ibta.Port {
 		return false

@@ -21,7 +21,7 @@ type roceFlow struct {
 	next  ibta.PSN
 	ahead []roceFrame // packets that came early, in order of their PSN
 
-	recent [64]ibta.PSN // PSNs of the last packets that requested a RoCE ACK
+	recent [64]ibta.PSN // PSNs of the latest packets that requested a RoCE ACK
 	count  int
 
 	buf     []byte // the bytes so far of a SEND of several packets
@@ -32,7 +32,7 @@ type roceFlow struct {
 	writing bool   // a WRITE is in progress, of a known transfer or not
 }
 
-// arrive takes a request packet.
+// arrive processes a request packet, or keeps it if packets before it are missing.
 func (fl *roceFlow) arrive(f *roceFrame) {
 	if f.AckReq {
 		fl.recent[fl.count%len(fl.recent)] = f.PSN
@@ -52,7 +52,8 @@ func (fl *roceFlow) arrive(f *roceFrame) {
 	}
 }
 
-// pass notes a packet of which only the PSN is known.
+// pass skips a packet with an opcode that is not understood. Only its PSN is used, so that the
+// packets after it are not taken to be out of order.
 func (fl *roceFlow) pass(f *roceFrame) {
 	if fl.known && f.PSN == fl.next {
 		fl.abandon(f.err)

@@ -47,7 +47,7 @@ func joinPackets(t testing.TB, list []capture.Packet) capture.Packet {
 	return p
 }
 
-// join joins packets from..to of a wire.
+// join replaces the packets w.list[from:to] by one joined frame.
 func (w *roceWire) join(from, to int) {
 	w.t.Helper()
 	w.list = slices.Replace(w.list, from, to, joinPackets(w.t, w.list[from:to]))

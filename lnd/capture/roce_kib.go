@@ -5,7 +5,7 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// message takes a whole SEND: one message of o2iblnd.
+// message processes a whole SEND, which has one message of o2iblnd.
 func (c *roceConn) message(fl *roceFlow, f *roceFrame) {
 	rec := c.r.record(c, fl.side, Unknown, f)
 	rec.Raw, rec.Length, rec.Err = fl.buf, uint64(len(fl.buf)), fl.broken

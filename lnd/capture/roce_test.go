@@ -33,7 +33,8 @@ func wantRoCE(t *testing.T, packets []capture.Packet, want string) capture.Count
 }
 
 // TestRoCEPairs: if the beginning of a connection is not in the capture, its two directions
-// are recognized as one connection, also if both were seen before.
+// are recognized as one connection, even if both have already been reported as connections of their
+// own.
 func TestRoCEPairs(t *testing.T) {
 	w := newRoceWire(t)
 	w.message(0, immediate("one"), 256)

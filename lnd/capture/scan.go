@@ -128,7 +128,7 @@ func plausibleBare(b []byte) (v ksock.Version, more bool) {
 	case len(b) >= pids+8 && binary.LittleEndian.Uint64(b[pids:]) != uint64(nid.LustrePID)<<32|uint64(nid.LustrePID):
 		return 0, false
 	case len(b) < wire.HeaderSize:
-		return 0, len(b) < 8 || b[7] == 0 // byte 7 is the top byte of a NID, which is zero
+		return 0, len(b) < 8 || b[7] == 0 // too short to tell, unless byte 7 is not zero: it is the top byte of a NID
 	}
 	if hdr, _, _ := wire.ParseHeader(b); plausible(&hdr) {
 		return ksock.V1, false

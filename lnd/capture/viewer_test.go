@@ -50,7 +50,7 @@ func viewFrom(t *testing.T, list []run, n, cut int) {
 	flows := taps(w, n, true)
 	play(flows, list[:cut], capture.Initiator)
 	v := view(t, w)
-	if _, err := io.ReadFull(v, make([]byte, 1)); err != nil { // a first byte shows that the viewer is attached
+	if _, err := io.ReadFull(v, make([]byte, 1)); err != nil { // the first byte of output shows that the viewer is attached
 		t.Fatal(err)
 	}
 	play(flows, list[cut:], capture.Initiator)
@@ -148,7 +148,7 @@ func TestViewToTheEnd(t *testing.T) {
 	if got, dropped := viewStalled(t, list, list, list, list, list, list, list, list, list); len(got) < 5 || dropped == 0 {
 		t.Errorf("%d records, %d packets dropped", len(got), dropped)
 	}
-	for range 10 { // ten times: the viewer finds packets and end at the same time, and may handle either of them first
+	for range 10 { // packets and the end come to the viewer at the same time, and it handles one of them first at random: so try ten times
 		if got, dropped := viewStalled(t, list[:2]); len(got) != 5 || dropped != 0 {
 			t.Errorf("%d records of 5, %d packets dropped", len(got), dropped)
 		}

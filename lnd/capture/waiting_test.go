@@ -170,7 +170,7 @@ func heap() int64 {
 func TestReleaseTakesNoCopies(t *testing.T) {
 	stream := bulkStream(4)
 	g := newGapped()
-	const first = 1000 // HELLO, and the headers and the beginning of a PUT
+	const first = 1000 // length of the missing beginning of the stream: a HELLO, the headers of a PUT and the beginning of its payload
 	waited := 0
 	for at := first; at < len(stream) && waited < 3000; at += 1000 {
 		g.send(1023, segment{seq: uint32(1 + at), flags: ackFlag, data: stream[at:min(at+1000, len(stream))]})

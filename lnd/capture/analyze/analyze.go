@@ -142,8 +142,9 @@ func (a *Analyzer) lost(r *capture.Record) {
 	}
 }
 
-// exchange takes a message of o2iblnd without an LNet header: GET_DONE stands for a REPLY, and a
-// failure ends the operation whose payload was to be moved.
+// exchange processes a message of o2iblnd that has no LNet header. A GET_DONE counts as the REPLY
+// that it stands for. A message with an error status ends the operation whose payload was to be
+// moved.
 func (a *Analyzer) exchange(now time.Duration, r *capture.Record) {
 	if m, ok := r.Moved(); ok {
 		if m.Header.Type == wire.Reply {
@@ -157,7 +158,7 @@ func (a *Analyzer) exchange(now time.Duration, r *capture.Record) {
 	}
 }
 
-// message takes an LNet message.
+// message processes an LNet message.
 func (a *Analyzer) message(now time.Duration, r *capture.Record, h *wire.Header, payload []byte) {
 	s := sighting{now: now, r: r, from: h.SrcNID, to: h.DestNID}
 	switch h.Type {

@@ -161,7 +161,8 @@ func TestCapturedCounts(t *testing.T) {
 	})
 }
 
-// countRPCs adds to count the numbers of requests and replies of lnet_selftest in expected.json.
+// countRPCs adds the numbers of requests and replies of lnet_selftest in expected.json to the entries
+// of count.
 func countRPCs(want map[string]any, count map[string]uint64) {
 	rpcs, _ := object(want["lst"])["rpc_messages"].(map[string]any)
 	for name := range rpcs {
@@ -178,7 +179,8 @@ func object(v any) map[string]any {
 	return m
 }
 
-// compareLinks adds what the report says of connections to got, and what expected.json says to count.
+// compareLinks puts numbers about connections into two maps that must then be equal: those in the
+// report into got, and those in expected.json into count.
 func compareLinks(r *Report, want map[string]any, got, count map[string]uint64) {
 	for _, l := range r.Links {
 		got["established"] += l.Connections
@@ -202,7 +204,7 @@ func compareLinks(r *Report, want map[string]any, got, count map[string]uint64) 
 	}
 	count["keepalives"] = number(want, "ksock", "noop_keepalive")
 	count["cookies"] = number(want, "zero_copy", "requests")
-	count["cookies back"] = count["cookies"] // each cookie comes back once
+	count["cookies back"] = count["cookies"] // as many must come back as were sent
 	for k := range count {
 		got[k] += 0
 	}
@@ -247,7 +249,7 @@ type message struct {
 	ask    bool   // the message is a request
 }
 
-// meets reports whether a NID is that of one end of the message's connection.
+// meets reports whether n is the NID of one of the two ends of the connection on which m was captured.
 func (m *message) meets(n nid.NID) bool { return m.conn.NIDs[0] == n || m.conn.NIDs[1] == n }
 
 // found is an operation that the simple search has found.

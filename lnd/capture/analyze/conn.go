@@ -34,7 +34,8 @@ func (c *conn) side(s capture.Side) int {
 	return int(s)
 }
 
-// join finds the link of the connection, by NIDs as far as they are known.
+// join finds the link to which the connection belongs: by the NIDs of its ends, and by the IP address
+// of an end whose NID is not known.
 func (c *conn) join() *link {
 	if c.link == nil {
 		var ends [2]End
@@ -52,7 +53,8 @@ func (c *conn) join() *link {
 	return c.link
 }
 
-// hello takes a HELLO. Once both sides have sent one of the same version, the connection is established.
+// hello processes a HELLO. Once both sides have sent one of the same version, the connection is
+// established.
 func (c *conn) hello(now time.Duration, r *capture.Record) {
 	if r.Err != nil {
 		return
@@ -95,7 +97,8 @@ func (c *conn) typeOfFirst() int {
 	return min(max(c.typ, 0), connTypes-2)
 }
 
-// cm takes a message of the connection manager. The reply to a request establishes the connection.
+// cm processes a message of the connection manager. The reply to a request establishes the
+// connection.
 func (c *conn) cm(now time.Duration, r *capture.Record) {
 	if r.RoCE.HasMsg {
 		c.incarnation[r.From] = r.RoCE.Msg.SrcStamp
@@ -112,7 +115,7 @@ func (c *conn) cm(now time.Duration, r *capture.Record) {
 	}
 }
 
-// traffic takes a message on the connection.
+// traffic counts a message on the connection for the side that sent it.
 func (c *conn) traffic(now time.Duration, r *capture.Record) {
 	if !c.established {
 		c.assume(now, r)

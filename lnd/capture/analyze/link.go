@@ -63,12 +63,12 @@ type linkSide struct {
 // connTypes is the number of types of connections: those of socklnd, and one more for RDMA.
 const connTypes = int(ksock.BulkOut) + 2
 
-// links has all links, and follows the connections of each.
+// links has all links, and all open connections, each of which belongs to a link.
 type links struct {
 	a     *Analyzer
 	conns map[int]*conn
 	byKey map[linkKey]*link
-	byIP  map[linkKey]*link // links between NIDs, by their addresses
+	byIP  map[linkKey]*link // links between NIDs, by the IP addresses of the NIDs
 	list  []*link
 }
 
@@ -112,7 +112,7 @@ func (ls *links) opened(of *capture.Conn) *conn {
 	return c
 }
 
-// between returns the link between two ends, and whether a is greater than b.
+// between returns the link between two ends. swapped reports whether a is the second end of the link.
 func (ls *links) between(a, b End, roce bool) (l *link, swapped bool) {
 	k := linkKey{a, b}
 	if swapped = a.Compare(b) > 0; swapped {

@@ -38,7 +38,7 @@ func TestReconnects(t *testing.T) {
 	p.close(control, nil)
 	p.close(bulk, capture.ErrReset)
 	p.dial(nodeB, nodeA, ksock.BulkOut, 7, 5) // replaces the connection bulk, which also carried data from B to A; B has a new incarnation
-	p.dial(nodeA, nodeB, ksock.BulkOut, 5, 7) // no connection for bulk data from A to B has ended
+	p.dial(nodeA, nodeB, ksock.BulkOut, 5, 7) // no reconnect, because no connection for bulk data from A to B has ended
 	refused := p.attempt(nodeA, nodeB)
 	p.hello(refused, near, ksock.Control, nil)
 	p.hello(refused, far, ksock.None, nil)
@@ -47,7 +47,7 @@ func TestReconnects(t *testing.T) {
 	p.give(capture.Record{Kind: capture.Request, Conn: failed, Request: wire.AcceptorRequest{NID: nodeB}})
 	p.hello(failed, near, ksock.Control, nil)
 	p.close(failed, capture.ErrReset)
-	p.close(p.attempt(nodeB, nodeA), capture.ErrReset) // neither side has sent a HELLO
+	p.close(p.attempt(nodeB, nodeA), capture.ErrReset) // counts as failed, although neither side has sent a HELLO
 	got := p.onlyLink(t)
 	want := LinkCounts{Connections: 5, Open: 3, MostOpen: 3, Ended: 2, Reset: 1, Reconnects: 1, Refused: 1, Failed: 2}
 	if diff := diff.Diff(want, got.LinkCounts); diff != "" {
@@ -74,7 +74,7 @@ func TestSilence(t *testing.T) {
 	spec.Covers(t, "DG-6")
 	p := newTape(Config{})
 	c := p.dial(nodeA, nodeB, ksock.Control)
-	p.now += 40 * time.Second // a silence that keepalive allows, because its timers may be late
+	p.now += 40 * time.Second // this silence is no gap: keepalive allows it, because its timers may be late
 	p.keepalive(c, near)
 	p.now += 46 * time.Second
 	p.keepalive(c, far)
@@ -89,7 +89,7 @@ func TestSilence(t *testing.T) {
 	}
 	old := newTape(Config{})
 	c = old.dial(nodeA, nodeB, ksock.Control)
-	c.Version = ksock.V2 // this version has no keepalive
+	c.Version = ksock.V2 // version 2 has no keepalive, so no silence is a gap
 	old.now = time.Hour
 	old.close(c, nil)
 	if got := old.onlyLink(t).Silence; got.Gaps != 0 || got.Longest != time.Hour {

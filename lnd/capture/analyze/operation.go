@@ -26,7 +26,7 @@ type Operation struct {
 	Resent      uint32        `json:"resent,omitempty"`       // how often the message was sent again
 }
 
-// ask takes a message that asks for an answer.
+// ask adds the operation of a message that asks for an answer.
 func (a *Analyzer) ask(s *sighting, k key, service string) {
 	if s.r.Datagram {
 		return // a multicast message has no answer
@@ -83,7 +83,8 @@ func (a *Analyzer) forget(e entry) {
 	}
 }
 
-// answer takes the answer to an operation.
+// answer finds the operation to which an answer belongs, and counts the answer: as the end of the
+// operation, as repeated, as forwarded by a router or, if there is no such operation, as unmatched.
 func (a *Analyzer) answer(s *sighting, k key) {
 	w := a.table.find(k)
 	where := sideOf(s.r, s.from, s.to, true)

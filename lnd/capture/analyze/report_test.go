@@ -18,8 +18,8 @@ import (
 	"ulnet/lnd/socklnd/ksock"
 )
 
-// TestPercentiles: percentiles are those of all latencies, and too large by 1/32 at most; least,
-// mean and most are exact.
+// TestPercentiles: each percentile exceeds that of the sorted latencies by 1/32 at most; minimum, mean
+// and maximum are exact.
 func TestPercentiles(t *testing.T) {
 	spec.Covers(t, "DG-4")
 	rng := rand.New(rand.NewPCG(3, 4))

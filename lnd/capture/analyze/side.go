@@ -32,8 +32,8 @@ func sideOf(r *capture.Record, from, to nid.NID, answer bool) side {
 	return s
 }
 
-// isEnd reports whether a NID is that of an end of a connection. If the capture lacks the HELLO, isEnd
-// compares the NID's IP address with that of the end; it then returns true for a NID that has none.
+// isEnd reports whether n is the NID of an end of a connection. If the capture lacks the HELLO of that
+// end, isEnd compares IP addresses, and returns true for a NID that has no IP address.
 func isEnd(c *capture.Conn, end capture.Side, n nid.NID) bool {
 	if named := c.NIDs[end]; named.IsValid() {
 		return named == n

@@ -14,13 +14,13 @@ type Stalls struct {
 	Longest time.Duration `json:"longest_ns"` // length of the longest of these times
 }
 
-// stall is the stall of a side that goes on at present, if there is one.
+// stall is a time without a credit that has begun and not ended, if on is set.
 type stall struct {
 	on    bool
 	since time.Duration
 }
 
-// set begins a stall if on is true and ends it if on is false. It does nothing if that is so already.
+// set begins the stall if on is true and it has not begun, and ends it if on is false and it has begun.
 func (s *stall) set(a *Analyzer, now time.Duration, on bool, sum *Stalls) {
 	switch {
 	case on && !s.on:
@@ -35,15 +35,15 @@ func (s *stall) set(a *Analyzer, now time.Duration, on bool, sum *Stalls) {
 	}
 }
 
-// credits are those that one side of an RDMA connection has to send with (o2iblnd-wire §9).
+// credits are the credits with which one side of an RDMA connection may send messages (o2iblnd-wire §9).
 type credits struct {
 	depth int // 0: not known, because the capture lacks the handshake
 	left  int
 	out   stall // the time without a credit that lasts at present, if there is one
 }
 
-// credit takes a message of o2iblnd, which may use a credit of its sender, and may give credits back to its
-// receiver.
+// credit counts the credits of both sides after a message of o2iblnd, which may use a credit of its
+// sender and may give credits back to its receiver.
 func (c *conn) credit(now time.Duration, r *capture.Record) {
 	m := &r.RoCE.Msg
 	from, to := &c.credits[r.From], &c.credits[r.From.Other()]
@@ -89,7 +89,8 @@ type cookie struct {
 	at     time.Duration
 }
 
-// zeroCopy takes the cookies in the header of a message or NOOP of socklnd.
+// zeroCopy processes the cookies in the header of a message or NOOP of socklnd: the cookie of the
+// message itself, and those that come back.
 func (l *link) zeroCopy(a *Analyzer, now time.Duration, side int, r *capture.Record) {
 	if r.Kind == capture.Message && !r.Framed {
 		return
@@ -102,7 +103,7 @@ func (l *link) zeroCopy(a *Analyzer, now time.Duration, side int, r *capture.Rec
 	}
 }
 
-// asked begins to wait for a cookie.
+// asked notes a cookie that this side has sent and that has to come back.
 func (s *linkSide) asked(a *Analyzer, now time.Duration, number uint64) {
 	z, c := &s.sum.ZeroCopy, &s.cookies
 	z.Requests++
@@ -115,7 +116,7 @@ func (s *linkSide) asked(a *Analyzer, now time.Duration, number uint64) {
 	c.full.set(a, now, len(c.waiting) >= a.cfg.PeerCredits, &z.Full)
 }
 
-// acked takes the cookies that came back.
+// acked ends the wait for the cookies that came back: those for which contains returns true.
 func (s *linkSide) acked(a *Analyzer, now time.Duration, contains func(uint64) bool) {
 	z, c := &s.sum.ZeroCopy, &s.cookies
 	kept := c.waiting[:0]
@@ -141,7 +142,8 @@ type Silence struct {
 	Gaps    uint64        `json:"keepalive_gaps"` // silences that were longer than keepalive allows
 }
 
-// add takes a silence.
+// add counts the silence between two instants. limit is the longest silence that keepalive allows; 0
+// if there is no such limit.
 func (s *Silence) add(a *Analyzer, from, to, limit time.Duration) {
 	if length := to - from; length > s.Longest {
 		s.Longest, s.Since = length, from

@@ -98,7 +98,8 @@ func (t *table) find(k key) waiting {
 	return waiting{none, none, none}
 }
 
-// latest returns the entry of the same key that was seen last, or nil.
+// latest returns the newest of the entries in w: one without an answer if there is any; nil if w has no
+// entry.
 func (t *table) latest(w waiting) *entry {
 	switch {
 	case w.last != none:

@@ -31,8 +31,8 @@ const (
 	latencies  = 32               // number of rows; each has latencies up to twice those of the row before
 )
 
-// timeline has latencies and marks over time, in a fixed number of columns. When the time exceeds
-// them the columns get twice as wide, and pairs of them become one.
+// timeline has latencies and marks over time, in a fixed number of columns. For an instant behind the
+// last column, each pair of columns becomes one that is twice as wide.
 type timeline struct {
 	width   time.Duration // width of a column in time; 0: nothing was noted yet
 	columns [columns]column

@@ -163,7 +163,8 @@ type Packet struct {
 	UDP *UDP // datagram; nil: none
 	// If TCP and UDP are nil: the packet is a fragment of IP, or its headers cannot be read.
 	Fragment, Malformed bool
-	// Odd means a datagram behind which gopacket found something that it cannot read.
+	// Odd means that UDP is set, and gopacket takes the payload for another protocol and cannot read
+	// it.
 	Odd bool
 }
 
