@@ -199,7 +199,8 @@ func (u *upward) Finalize(m *lnd.Message, err error) {
 // it is never abandoned.
 func (u *upward) Abandon(d *lnd.Delivery) bool { return u.up.Abandon(d) }
 
-// Waits implements lnd.Upcalls. lnet does not know the copies that this package makes.
+// Waits implements lnd.Upcalls. It does not pass on the call for a copy that this package has made, which
+// lnet does not know.
 func (u *upward) Waits(m *lnd.Message) {
 	if _, ours := m.Owner.(*copied); !ours {
 		u.up.Waits(m)

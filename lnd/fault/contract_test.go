@@ -29,7 +29,7 @@ var plans = map[string][]string{
 // TestContract runs the suite that all drivers must pass (package lndtest) on wrapped drivers.
 func TestContract(t *testing.T) {
 	for name, rules := range plans {
-		few := rules == nil && !effort.Variants() // without rules, usually only the case of two nodes runs
+		few := rules == nil && !effort.Variants() // without rules, only the case of two nodes over TCP runs, except in long runs and with -race
 		t.Run("lo, "+name, func(t *testing.T) {
 			if few {
 				t.Skip("left to ULNET_LONG=1, and to -race without -short")

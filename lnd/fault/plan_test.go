@@ -80,7 +80,7 @@ func TestNoRoomAfterPause(t *testing.T) {
 		b.plan.Pause(0)
 		b.send(1)
 		b.receive(there, 1, nil)
-		b.plan.Resume() // kept messages leave when the clock runs its timers
+		b.plan.Resume() // now the kept messages are due, but the timer at which they leave is late (tardyClock)
 		b.send(2)
 		b.receive(there, 2, nil)
 		pass(time.Second)

@@ -85,7 +85,7 @@ func TestAllSendsFail(t *testing.T) {
 	if !lndtest.Poll(func() bool { return failed.Load()+left.Load() >= puts }) || failed.Load() != puts || left.Load() != 0 {
 		t.Errorf("%d of %d puts failed, %d left", failed.Load(), puts, left.Load())
 	}
-	if tried := plan.Snapshot().Drop[0].Put; tried < puts || tried > puts*(lnd.DefaultRetryCount+1)+1000 { // discovery sends PUTs, too: 1000 at most
+	if tried := plan.Snapshot().Drop[0].Put; tried < puts || tried > puts*(lnd.DefaultRetryCount+1)+1000 { // 1000 more are allowed for the PUTs of discovery
 		t.Errorf("%d PUTs were tried, want at most %d for each", tried, lnd.DefaultRetryCount+1)
 	}
 	plan.RemoveRules(faultrule.Drop, nid.Any(), nid.Any(), false)

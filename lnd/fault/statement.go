@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The words with which a statement begins that is not a rule.
+// The first words of the statements that are not rules.
 const (
 	partitionWord = "partition"
 	pauseWord     = "pause"
