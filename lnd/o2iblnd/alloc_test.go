@@ -10,9 +10,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// echo is the upper layer of the allocation test and the benchmark: it takes every
-// payload to the same memory and tells when a message has arrived or left, without
-// allocating.
+// echo is the upper layer of the allocation test and the benchmark: it reads every payload into the same
+// memory, and signals each message that has arrived or left, without allocating memory.
 type echo struct {
 	sink    []lnd.Segment
 	arrived chan struct{}

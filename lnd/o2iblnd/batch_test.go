@@ -84,7 +84,7 @@ func TestEndedInBatch(t *testing.T) {
 			e.ni.pool = pool
 			if name == "the device has no memory" {
 				c.x.sends++
-				c.x.noops++ // the exchange has posted the NOOP that the device reports as failed
+				c.x.noops++ // as if the exchange had posted the NOOP that the device is going to report as failed
 			}
 			e.then = func() { end(e, c) }
 			e.ni.completed(arrivals(t, c, 7))
@@ -130,7 +130,8 @@ type unposted struct{ verbs.Conn }
 
 func (unposted) PostSend([]verbs.SendWR) error { return nil }
 
-// meanwhile is a connection of a device during whose next PostSend another goroutine does something.
+// meanwhile is a connection of a device. Its next PostSend calls then, in place of another goroutine that
+// does something at that time.
 type meanwhile struct {
 	verbs.Conn
 	then   func()

@@ -90,8 +90,8 @@ func (x *crowd) waits() (list []time.Duration) {
 	return list
 }
 
-// check counts the pairs of nodes with more connections than the parameter most allows, and checks that
-// no requests are left.
+// check counts the pairs of nodes that have more than most connections, and checks that no requests are
+// left.
 func (x *crowd) check(most int) (surplus int) {
 	x.t.Helper()
 	conns := make(map[[2]nid.NID]int)
@@ -103,8 +103,8 @@ func (x *crowd) check(most int) (surplus int) {
 			}
 			conns[[2]nid.NID{n.ni.nid, p.ID.NID}] = len(p.Conns)
 		}
-		// For each connection that comes from a peer's request, the node's own request has lost
-		// one race against that request, and at most three races before.
+		// A node may have lost four races for each connection that comes from a peer's request: one
+		// against that request, and three before.
 		if races := s.Counters.Of(RejectedRace); races > uint64(4*most*(len(x.nodes)-1)) || len(n.errs)+len(n.downs) > 0 {
 			x.t.Errorf("%v: %v; %v %v", n.ni.nid, n.ni.counts.nonzero(), n.errs, n.downs)
 		}

@@ -107,8 +107,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// forNI returns c, whose other defaults are set already, with the defaults that depend on
-// the NI.
+// forNI returns c with the defaults that depend on the NI. The other defaults must be set already.
 func (c Config) forNI(t lnd.Tunables, attr verbs.DeviceAttr) Config {
 	credits := peerCredits(t)
 	c.PeerCreditsHIW = min(max(cmp.Or(c.PeerCreditsHIW, credits/2), credits/2), credits-1)
@@ -124,8 +123,8 @@ func peerCredits(t lnd.Tunables) int {
 	return max(min(t.PeerCredits, maxPeerCredits), minPeerCredits)
 }
 
-// Validate reports the first field whose value makes no sense. Zero fields
-// are fine, but for Open.
+// Validate reports the first field whose value makes no sense. Zero fields are valid, except for Open,
+// which is required.
 func (c Config) Validate() error {
 	if c.Open == nil {
 		return fmt.Errorf("%w: no provider: set Open to softroce.Open or ibv.Open", errConfig)

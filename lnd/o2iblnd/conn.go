@@ -52,7 +52,7 @@ type conn struct {
 	waiting   []verbs.Completion // messages that have arrived and are not handled yet
 	flushed   []uint32           // IDs of work requests that were flushed before the cause was known
 	handling  bool               // a goroutine hands arrivals to lnet
-	behind    int                // number of messages that the handling goroutine has taken, behind its present batch
+	behind    int                // number of messages that the handling goroutine has taken but will handle after its present batch
 	rxs       int                // number of messages that lnet has, or that are on their way to lnet or back
 	spare     *rx                // receive structures for the next messages, linked by next
 	spares    int                // number of receive structures in spare
@@ -180,8 +180,8 @@ func (c *conn) giveUp() {
 	c.dropWaiting()
 }
 
-// receives reports whether messages that arrive go to lnet. While c is open, all do. When c ends,
-// so do those that the device still has, unless takesLate excludes them. The caller holds mu.
+// receives reports whether messages that arrive go to lnet. All do while c is open. After the end of c,
+// those that the device still has go to lnet as well if takesLate returns true. The caller holds mu.
 func (c *conn) receives() bool {
 	return c.state == connOpen || c.state == connClosing && c.x != nil && c.x.takesLate()
 }

@@ -256,7 +256,8 @@ func (c *conn) abandonHeld(cause *Error) {
 	}
 }
 
-// take goes on with a message whose sink is known.
+// take processes a message for which lnet has set the sink, or which is lost because the connection has
+// ended.
 func (c *conn) take(r *rx) {
 	switch {
 	case r.lost != nil:

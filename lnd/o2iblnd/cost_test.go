@@ -75,7 +75,7 @@ type metered struct {
 	finalized int
 	refuse    int // lnet refuses the message after this many deliveries; 0: it refuses none
 	errs      []error
-	then      func() // is called from inside the third delivery
+	then      func() // called from inside the third delivery; nil: nothing is called
 }
 
 func (e *metered) Parse(d *lnd.Delivery) (lnd.Answer, error) {

@@ -10,7 +10,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// lustre is the process that a NID stands for: o2iblnd has no others.
+// lustre returns the process of Lustre at a NID. o2iblnd tells peers apart by their NIDs alone, so it
+// knows no other processes.
 func lustre(n nid.NID) nid.ProcessID { return nid.ProcessID{NID: n, PID: nid.LustrePID} }
 
 // arrived handles a message of the peer.

@@ -176,7 +176,7 @@ func (x *exchange) noop(now time.Duration, out *exchangeOut) {
 	silent := x.cfg.keepalive > 0 && now >= x.sentAt+x.cfg.keepalive
 	due := x.owed > 0 && x.owed >= x.cfg.highWater || silent
 	if silent {
-		x.sentAt = now // set even if no NOOP is posted below: other messages are under way then, or can be posted
+		x.sentAt = now // set even if no NOOP is posted below, because then other messages are under way, or can be posted, in its place
 	}
 	if !due || x.uncredited.n > 0 || !x.blocked() || x.noops >= maxNoops || x.sends >= x.cfg.concurrent {
 		return

@@ -121,7 +121,7 @@ func (x *exchange) reply(now time.Duration, t *tx, out *exchangeOut) {
 		t.priority = t.msg.Priority
 		x.write(now, t, t.msg.Payload, t.msg.Payload.Length, out)
 	}
-	x.flush(now, out) // before owed is raised: a GET_DONE does not give back the credit of its GET_REQ (o2iblnd-wire §9)
+	x.flush(now, out) // flush before owed is raised, so that the GET_DONE does not give back the credit of its GET_REQ (o2iblnd-wire §9)
 	t.answers = true
 	x.answering++
 	if x.answering <= x.cfg.depth {
@@ -143,8 +143,8 @@ func (x *exchange) awaitReply(now time.Duration, t *tx) {
 	x.list(now, t)
 }
 
-// getFor returns the peer's GET_REQ with which the node asker fetches data to its MD h, if it
-// waits for a REPLY; nil if there is none.
+// getFor returns the GET_REQ of the peer that waits for a REPLY and with which the node asker fetches
+// data to its MD h; nil if there is none.
 func (x *exchange) getFor(asker nid.NID, h wire.MDHandle) *tx {
 	for t := x.gets.head; t != nil; t = t.next {
 		if t.handle == h && t.asker == asker && t.msg == nil {

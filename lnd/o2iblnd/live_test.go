@@ -20,7 +20,8 @@ import (
 
 var realClock = machine.RealClock()
 
-// sink is the lnet of one NI: it takes everything and counts.
+// sink plays lnet for one NI: it accepts all messages, or holds them if hold is set, and counts the
+// upcalls.
 type sink struct {
 	mu       sync.Mutex
 	arrived  int

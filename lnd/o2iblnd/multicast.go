@@ -51,7 +51,8 @@ type casting struct {
 
 	sending castQueue
 
-	// Used only in the upcalls for datagrams that arrive, one at a time.
+	// taken and datagram are used only in the upcalls for arriving datagrams, of which one runs at a
+	// time.
 	taken    lnd.Delivery
 	datagram kib.Datagram
 

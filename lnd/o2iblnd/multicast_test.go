@@ -108,7 +108,7 @@ func TestMulticastTwoNets(t *testing.T) {
 	}
 }
 
-// counter notes the senders of messages, and takes none of their payload.
+// counter is an lnet that sends the NID of each message's sender to got, and reads no payload.
 type counter struct {
 	lnd.Upcalls
 	got chan nid.NID

@@ -55,7 +55,7 @@ type NI struct {
 	messages shell.Messages     // counts messages that are not finalized; after its Close no new messages are taken
 	waiting  atomic.Int64       // number of messages under way that had to wait for a connection
 	dying    chan struct{}      // closed when all goroutines and connections have to end
-	tasks    sync.WaitGroup     // connections, timer functions, and goroutines that call lnet
+	tasks    sync.WaitGroup     // counts connections, timer functions, and goroutines that call lnet; Shutdown waits for all of them
 }
 
 var (

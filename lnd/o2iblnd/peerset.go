@@ -26,7 +26,7 @@ type peerSet struct {
 	have       int           // number of established connections
 	connecting int           // number of this side's requests without an answer yet
 	accepting  int           // number of accepted requests not established yet
-	acceptedAt time.Duration // when the oldest request in accepting (if vain is set: the first that failed) was accepted
+	acceptedAt time.Duration // when the oldest request in accepting was accepted; if vain is set: when the first one that failed was accepted
 	vain       bool          // an accepted request has failed while messages wait, and no connection was established since
 	queued     bool          // whether messages wait for a connection
 

@@ -48,7 +48,7 @@ func (s *peerSet) needless(now time.Duration) bool {
 func (s *peerSet) askLater(now time.Duration) {
 	s.retries++
 	if s.retryAt > 0 {
-		return // another request of the same round has set the pause
+		return // another request that lost at the same time has set retryAt already
 	}
 	pause := racePause << min(s.lost, pauseDoubles)
 	if s.lost > maxRaces {

@@ -23,7 +23,7 @@ func errnoOf(status int32) syscall.Errno {
 		return syscall.EMSGSIZE
 	case status == statusTimedOut:
 		return syscall.ETIMEDOUT
-	case status > -4096: // errnos that are the same almost everywhere, or that have no meaning here
+	case status > -4096: // other errnos of Linux: almost all systems have the same numbers for them, or they have no meaning here
 		return syscall.Errno(-status)
 	}
 	return syscall.EIO

@@ -58,7 +58,7 @@ type tx struct {
 
 	handle    wire.MDHandle // for a GET_DONE: MD that the REPLY is for
 	asker     nid.NID       // for a GET_DONE: node that sent the GET
-	cookie    uint64        // cookie that the peer repeats in its answer, or cookie of the peer
+	cookie    uint64        // cookie of a request of this side, which the peer repeats in its answer; or the cookie of the peer's request
 	dstCookie uint64        // for a PUT_ACK: cookie that this side chose
 	status    int32         // status to send; for a GET_REQ: status that the peer has sent
 

@@ -13,7 +13,7 @@ import (
 	"ulnet/lnd/o2iblnd/kib"
 )
 
-// frame is what o2iblnd may have put into a captured packet.
+// frame has the bytes of a captured packet that are o2iblnd's: a message, or a reject if that is set.
 type frame struct {
 	name   string
 	bytes  []byte

@@ -57,7 +57,8 @@ func desc(t testing.TB, big bool, key uint32, frags ...Frag) Desc {
 
 const (
 	ends12 = " 01000a0a00000500 00105a5a3c430600 02000a0a00000500 00206b6b3c430600 "
-	// The LNet headers of put(5), put(1 MiB) and get(1 MiB).
+	// Parts of the LNet headers that put and get return: the NIDs and PIDs, and what is behind the
+	// payload length.
 	nids12  = " 02000a0a00000500 01000a0a00000500 39300000 39300000 "
 	putBody = " ffffffffffffffffffffffffffffffff 0807060504030201 0000000000000000 33000000 00000000 "
 	getBody = " 0700000000000000 0800000000000000 0900000000000000 34000000 00000000 00001000 00000000 "

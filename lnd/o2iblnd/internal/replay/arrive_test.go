@@ -75,7 +75,7 @@ func (p *Player) arrivedAck(q *Packet) error {
 		return err
 	}
 	want := Packet{Packet: f.answer(q.PSN)}
-	want.Migrated = q.Migrated // the migration bit may differ, as the list allowed says
+	want.Migrated = q.Migrated // the migration bit may differ from the recorded one, see the list allowed
 	return p.Check(&want, q)
 }
 

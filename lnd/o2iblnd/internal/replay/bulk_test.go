@@ -89,7 +89,7 @@ func TestBulk(t *testing.T) {
 // Parse, as handlers do: then the answer may leave before the RoCE ACK of the request.
 func (n *node) eager(s *replay.Script) {
 	n.Player.LateCredits = true
-	var answers []int // by message that arrives: script index of the operation that answers it; 0 for none
+	var answers []int // for each message that arrives: script index of the operation that answers it; 0: none does
 	for i := range s.Packets {
 		p := &s.Packets[i]
 		if p.Msg == nil || p.From.Addr() == n.addr {

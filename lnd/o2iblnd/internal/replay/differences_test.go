@@ -86,8 +86,8 @@ type Differences struct {
 	// Rewrite changes a message of the host, if it is set, before that is sent to the node, and
 	// reports whether it did.
 	Rewrite func(*Packet) bool
-	// LateCredits lets answers leave from inside the upcall that brings their request, before the
-	// request's buffer is free: the credit for that buffer goes with the next message.
+	// LateCredits permits the node to answer from inside the upcall that brings a request, before the
+	// request's buffer is free: then the credit for that buffer goes with the next message.
 	LateCredits bool
 	// Seen counts the packets in which something differed, by What.
 	Seen map[string]int
@@ -98,7 +98,7 @@ type Differences struct {
 	ids          translation[ibta.CommID]
 	cookies      translation[uint64]
 	lead         map[ibta.QPN]int // how many more credits the node has given back so far than the recorded node
-	sameTarget   bool             // a WRITE packet of the node goes to the same place as the recorded one
+	sameTarget   bool             // the WRITE packet that is being checked goes to the same place as the recorded one
 }
 
 func (d *Differences) init() {

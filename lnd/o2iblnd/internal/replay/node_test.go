@@ -15,7 +15,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// node is our driver on softroce, on a stage.
+// node is the node under test: our driver over softroce, on a Stage.
 type node struct {
 	*replay.Stage
 	t     *testing.T
@@ -103,7 +103,8 @@ func (n *node) shutdown() {
 	n.ended <- n.ni.Shutdown(ctx)
 }
 
-// play plays to the end, and ends the node.
+// play runs the script to its end, checks that the node has sent and received all messages and sends
+// nothing more, and ends the node.
 func (n *node) play() {
 	n.t.Helper()
 	if err := n.Run(); err != nil {

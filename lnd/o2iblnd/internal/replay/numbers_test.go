@@ -84,7 +84,7 @@ func (n *Numbers) message(m *kib.Msg, own bool) {
 		}
 	}
 	if own && (m.Type == kib.PutAck || m.Type == kib.GetReq) {
-		last := len(n.RKeys) - 1 // the entry of this GET_REQ, or of the PUT_REQ that this PUT_ACK answers: in all recordings it is the last
+		last := len(n.RKeys) - 1 // index of the entry for this GET_REQ, or for the PUT_REQ that this PUT_ACK answers: the last one in all recordings
 		if last < 0 {
 			return
 		}
