@@ -33,7 +33,7 @@ type testSource struct {
 	clock    testClock
 	readAt   atomic.Int64
 	by       waiter
-	come     chan bool // a message arrives for Receive; true: the connection's own goroutine has to parse the rest
+	come     chan bool // each value makes a message arrive; true: the connection's own goroutine has to parse the rest of it
 	wake     chan struct{}
 	ended    chan struct{}
 	over     chan struct{} // closed when the connection's own goroutine has ended

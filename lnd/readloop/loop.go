@@ -65,8 +65,8 @@ var _ lnd.ReadLoop = (*Loop)(nil)
 // delays every receiver whose messages come through the same source.
 const MaxAbsence = 200 * time.Microsecond
 
-// Init makes l the read loop of s, which the connection's own goroutine runs at first. The clock is the one
-// of ReadAt and MaxAbsence.
+// Init makes l the read loop of s, which the connection's own goroutine runs at first. The times of
+// ReadAt and MaxAbsence are those of the given clock.
 func (l *Loop) Init(s Source, w *Watchdog, clock machine.Clock) {
 	l.source, l.watchdog, l.clock, l.maxAbsence = s, w, clock, w.maxAbsence()
 	l.idleSince.Store(int64(machine.Never))
@@ -183,7 +183,8 @@ func (l *Loop) check() bool {
 	return false
 }
 
-// countDelay makes the next hand-overs rarer. The caller holds l.mu.
+// countDelay notes that a hand-over has delayed a message, which makes the next hand-overs rarer. The
+// caller holds l.mu.
 func (l *Loop) countDelay() {
 	l.delays = min(l.delays+1, maxDelays)
 	l.refuse = minRefusals << (l.delays - 1)

@@ -24,7 +24,7 @@ func (l *Loop) Receive(f lnd.Follower) bool {
 	}
 }
 
-// takeOver makes f the follower that runs the loop, if no goroutine does.
+// takeOver makes f the follower that runs the loop, if the loop is idle. Otherwise it returns false.
 func (l *Loop) takeOver(f lnd.Follower) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -32,7 +32,7 @@ func (l *Loop) takeOver(f lnd.Follower) bool {
 		return false
 	}
 	if l.Late() {
-		l.uses = 0 // the watchdog looks more often from now on
+		l.uses = 0 // a follower that comes back late is unproven again, so the watchdog checks more often
 	}
 	l.state, l.follower = Taken, f
 	l.idleSince.Store(int64(machine.Never))

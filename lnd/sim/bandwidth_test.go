@@ -57,8 +57,9 @@ func TestLatencySum(t *testing.T) {
 	}
 }
 
-// Senders that begin at once share a link in the order of their events, and
-// the last byte is through when all of them have been transmitted.
+// Ten senders begin at once and share a link, which transmits their messages one after the other, in the
+// order of sending. Each message must arrive 1 ms after the one before, and the last of them at the time
+// last.
 func TestBandwidthSharing(t *testing.T) {
 	const senders = 10
 	for _, c := range []struct {

@@ -8,8 +8,8 @@ type flight[M any] struct {
 	to    NodeID
 	size  int32
 	next  int32 // index of the flight behind this one in the receiver's queue, or of the next free flight
-	// incarnation is the sender's; of a Refused, Reset or Command it is the receiver's,
-	// which must be the same on arrival.
+	// incarnation is the incarnation of the sender. In a Refused, Reset or Command it is that of the
+	// receiver: if another incarnation runs on arrival, it does not get the flight.
 	incarnation uint32
 	kind        Kind
 	hop         int8 // number of hops that the flight has passed

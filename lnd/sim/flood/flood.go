@@ -54,7 +54,8 @@ func (n *node) Step(now time.Duration, in sim.Input[rumours], out *sim.Output[ru
 	case sim.Command:
 		n.hear(parse(in.Text), out)
 	}
-	// After a pause, messages may come before a timer that is due.
+	// After a pause a message may come before the timer that is due, so look at each input whether the
+	// timer is due.
 	if now >= n.next {
 		n.timer(now, out)
 	}

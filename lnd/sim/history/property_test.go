@@ -131,7 +131,8 @@ func last(records []Record, k Kind) int {
 	return i
 }
 
-// mutations break one rule each, that of the checker of the same name.
+// mutations has, by the name of a checker, a function that changes a valid history so that it breaks the
+// rule of that checker.
 var mutations = map[string]func(r []Record) []Record{
 	"AtMostOnce": func(r []Record) []Record {
 		i := last(r, Delivery)
