@@ -17,9 +17,9 @@ type Batcher interface {
 	// EndBatch ends a batch in which a message had More set. lnet does what it has put off during the
 	// batch, and keeps no reference to the Delivery. The driver may call it while lnet holds a message.
 	EndBatch(d *Delivery)
-	// Again reports whether lnet takes n messages that are equal to the latest one without calls of Parse.
-	// The driver may call it if Parse has answered Taken to the latest message, which has no payload, and
-	// if it has the beginning of a further message behind each of the n. If Again reports false, the driver
-	// passes the n messages to Parse.
+	// Again reports whether lnet has taken n further messages, all equal to the latest one, which the
+	// driver then does not pass to Parse. The driver may call it if Parse has answered Taken to the
+	// latest message, which has no payload, and if it has the beginning of a further message behind
+	// each of the n. If Again reports false, the driver passes the n messages to Parse.
 	Again(d *Delivery, n int) bool
 }

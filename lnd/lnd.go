@@ -245,9 +245,9 @@ type Message struct {
 	Header  wire.Header   // complete header; the driver encodes it without changes
 	Target  nid.ProcessID // next hop, whose connection is used; not always Header.DestNID
 	Payload Payload       // Header.PayloadLength bytes; the driver only reads them
-	// Sink of a GET is the memory for its REPLY, if it is known. A driver may let the peer
-	// write there until it finalizes the message. It delivers the REPLY nevertheless, but if
-	// the REPLY has the same Sink it copies no data.
+	// Sink of a GET is the memory for its REPLY, if it is known. A driver may let the peer write there
+	// until the driver finalizes the message. Then too the driver delivers the REPLY, but it copies no
+	// data if lnet gives the REPLY this Sink.
 	Sink Payload
 	// RDMAReply says that the message is the REPLY to a Delivery with RDMAGet. It holds no credits. The
 	// driver fails it if the peer does not wait for it any more.
@@ -258,11 +258,11 @@ type Message struct {
 	// one. So the goroutine that waits for these messages can run the read loop of that connection.
 	// 0: no flow.
 	Flow  uint64
-	Group Group // the group that Multicast sends it to; 0: it is for Send
+	Group Group // the group to which Multicast sends the message; 0: the message is for Send
 
 	// SentAt is the time on Config.Clock at which the message left. lnet sets it to 0 before Send,
-	// and the driver sets it before it finalizes the message. If it is 0 then, lnet reads the clock.
-	// Messages that left with one write have the same SentAt.
+	// and the driver sets it before it finalizes the message. If SentAt is still 0 at that time, lnet
+	// reads the clock. Messages that left with one write have the same SentAt.
 	SentAt time.Duration
 
 	// Owner is lnet's: the structure this Message is part of.
@@ -277,7 +277,7 @@ type Delivery struct {
 	Header wire.Header   // header as received
 	From   nid.ProcessID // peer at the other end of the connection (previous hop)
 	Sink   Payload       // set by lnet: where the payload goes; Length may be 0
-	Group  Group         // the group that it was sent to, see Multicaster; 0: to this node
+	Group  Group         // the group to which the message was sent, see Multicaster; 0: it was sent to this node
 
 	// RDMAGet says that the message is a GET whose sender waits until the driver has written the data
 	// to its memory: lnet gives the REPLY, with RDMAReply set, to the driver without credits
@@ -286,8 +286,8 @@ type Delivery struct {
 	RDMAGet bool
 
 	// ReceivedAt is the time on Config.Clock at which the driver received the end of the
-	// header, which may be earlier than when it parsed it. All messages that came with one
-	// read have the same ReceivedAt.
+	// header, which may be earlier than the time at which it parsed the header. All messages that came
+	// with one read have the same ReceivedAt.
 	ReceivedAt time.Duration
 
 	// Incarnation is the incarnation of the peer's NI at the other end of the connection. The
@@ -322,6 +322,6 @@ type Delivery struct {
 	Batch, Upper any
 	// Driver is the driver's own, to find its connection again in Recv.
 	Driver any
-	// the loop that received it, or nil if that loop cannot be handed over
+	// the read loop that received the message, or nil if that loop cannot be handed over
 	ReadLoop ReadLoop
 }

@@ -2,8 +2,8 @@ package lnd
 
 import "ulnet/lnet/nid"
 
-// Group numbers a multicast group of a net, from 1 to MaxGroup; 0 is none. Which
-// address of the network a group has is the driver's affair.
+// Group numbers a multicast group of a net, from 1 to MaxGroup; 0 is none. The driver decides which
+// address of its network a group has.
 type Group uint32
 
 // MaxGroup is the highest number of a group.

@@ -40,7 +40,8 @@ func (d Dist) Draw(r *rand.Rand) time.Duration {
 	return max(v, 0)
 }
 
-// Mean is the mean of the distribution. The mean of the draws is higher if some of them are raised to 0.
+// Mean is the mean of the distribution. The mean of the draws is higher if some draws would be negative,
+// because Draw returns 0 for these.
 func (d Dist) Mean() time.Duration {
 	if d.Shape == Exponential {
 		return d.Base + d.Spread

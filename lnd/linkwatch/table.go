@@ -36,7 +36,7 @@ func (e *StateError) Unwrap() error { return e.Reason }
 type table struct {
 	links map[uint32]*link
 	addrs map[netip.Addr][]owner
-	homes map[netip.Addr]home // the last interface of each address for which state was called
+	homes map[netip.Addr]home // for each address with which state was called: the interface that had it last
 	round uint32              // number of the latest round of dumps: a link or address that a round does not name is gone
 	told  bool                // some link had flagLowerUp, so the kernel reports carriers
 }

@@ -23,7 +23,7 @@ type Watcher struct {
 	changed func()
 	source  source
 	start   time.Time
-	ready   chan struct{} // closed when the first round or the watcher has ended
+	ready   chan struct{} // closed when the first round of dumps is complete, or when the watcher ends before
 	cancel  context.CancelFunc
 	done    sync.WaitGroup
 
@@ -111,7 +111,8 @@ func (w *Watcher) Stats() Stats {
 	return w.tracker.stats
 }
 
-// Err says why links are not watched, or not any more; nil while they are.
+// Err returns the error because of which links are not watched, or are no longer watched; nil while they
+// are.
 func (w *Watcher) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -156,7 +157,7 @@ func (w *Watcher) run(ctx context.Context) {
 			w.lose()
 			continue
 		case err != nil:
-			ready() // before the call of changed, which may wait for a lock that the caller of Start holds
+			ready() // ends Start before fail calls changed, which may wait for a lock that the caller of Start holds
 			w.fail(err)
 			return
 		}

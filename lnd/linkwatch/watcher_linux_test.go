@@ -22,7 +22,8 @@ var (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// watched is a watcher of addresses of a host; a test can wait for a state.
+// watched is a Watcher on a test host. A test can wait until the Watcher reports a state of an address
+// (await).
 type watched struct {
 	t       *testing.T
 	w       *linkwatch.Watcher

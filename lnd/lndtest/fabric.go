@@ -36,7 +36,7 @@ type Harness struct {
 	Unreachable nid.NID
 }
 
-// Poll is the Await of drivers that run in real time.
+// Poll is the Await for drivers that run in real time. It waits for at most a minute.
 func Poll(cond func() bool) bool {
 	deadline := time.After(time.Minute)
 	tick := time.NewTicker(time.Millisecond)

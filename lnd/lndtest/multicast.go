@@ -139,7 +139,8 @@ func (f *casters) numbers(at int) (bits []uint64) {
 }
 
 // wantOnly waits until the last of the wanted datagrams has arrived and checks that no other
-// datagram has. A datagram that must not arrive was sent earlier by the same NI.
+// datagram has. A datagram that must not arrive was sent before that last one by the same NI, so it would
+// have arrived already.
 func (f *casters) wantOnly(at int, want ...uint64) {
 	f.t.Helper()
 	f.await("arrival", func() bool { return slices.Contains(f.numbers(at), want[len(want)-1]) })

@@ -74,8 +74,8 @@ func (ni *loNI) Send(m *lnd.Message) {
 // turn is how many messages a goroutine delivers in a row; then a timer goes on with the others.
 const turn = 1 << 10
 
-// deliverQueued delivers the messages of the queue, as many as a turn has; a timer goes on with
-// the rest. It is entered with mu held, and releases it.
+// deliverQueued delivers the messages of the queue, but no more than the constant turn says; a timer goes
+// on with the rest. It is entered with mu held, and releases it.
 func (ni *loNI) deliverQueued() {
 	for range turn {
 		m := ni.queue.Pop()

@@ -10,9 +10,9 @@ import (
 type Chooser struct {
 	// Driver is the name with which all error texts begin.
 	Driver string
-	// Refuse says why an address makes no NID; nil means that it makes one.
+	// Refuse returns the reason why an address cannot be that of an NI, or nil if it can.
 	Refuse func(netip.Addr) error
-	// None is the error for an interface without an address that makes a NID.
+	// None is the error for an interface of which no address can be that of an NI.
 	None error
 }
 
@@ -61,7 +61,8 @@ func interfaces(name string) ([]net.Interface, error) {
 	return usable, err
 }
 
-// pick returns the address that makes the NID of an interface, or no address.
+// pick chooses one of the addresses of an interface, or returns the zero value if Refuse refuses all of
+// them.
 func (c Chooser) pick(addrs []net.Addr) (best netip.Addr) {
 	for _, a := range addrs {
 		p, err := netip.ParsePrefix(a.String())

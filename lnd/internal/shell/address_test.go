@@ -10,7 +10,7 @@ import (
 
 var errRefused = errors.New("refused")
 
-// refuse makes a Chooser that refuses wrong addresses.
+// refuse returns a Chooser that refuses the addresses for which wrong returns true.
 func refuse(wrong func(netip.Addr) bool) Chooser {
 	return Chooser{Driver: "lnd", None: errors.New("none"), Refuse: func(a netip.Addr) error {
 		if wrong(a) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A teller is an owner of events, as peers are.
+// A teller owns a queue of events, as a peer of a driver does.
 type teller struct {
 	mu     sync.Mutex
 	events Events[int]

@@ -1,6 +1,6 @@
-// Package effort says how much work a test does where it could go on for ever: how many
-// seeds, sizes and rounds. There are three levels: short (go test -short, make check), normal
-// (make test) and long (ULNET_LONG=1, make test-long).
+// Package effort says how much work a test does that has no end by itself: how many seeds, sizes and
+// rounds it tries. There are three levels: short (go test -short, make check), normal (make test) and
+// long (ULNET_LONG=1, make test-long).
 package effort
 
 import (

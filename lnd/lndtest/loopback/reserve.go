@@ -16,7 +16,7 @@ var reservations struct {
 // reserve returns an error if a call in this process or another one has reserved the name already.
 func reserve(name string) error {
 	if runtime.GOOS != "linux" {
-		return nil // abstract names are a feature of Linux
+		return nil // only Linux has abstract names, so nothing is reserved on other systems
 	}
 	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: "@ulnet loopback " + name, Net: "unixgram"})
 	if err != nil {

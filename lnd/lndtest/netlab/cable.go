@@ -84,7 +84,7 @@ func (c *Cable) set(h *Host, up bool) {
 	}
 	h.must(own.name, func() error { return setLink(own.name, up) })
 	own.pulled = !up
-	if other.tap != nil { // if the other end is a veth, the kernel does this by itself
+	if other.tap != nil { // if the other end is a veth, the kernel changes its carrier by itself
 		h.must(other.name+" carrier", func() error { return setCarrier(other.tap, up) })
 	}
 	c.await()

@@ -25,8 +25,8 @@ const (
 )
 
 // Device is where frames come from and go to: a descriptor of a TAP device. A
-// Read returns one frame, a Write takes one. Close ends a Read that waits,
-// with os.ErrClosed; after any other error it can be read again.
+// Read returns one frame, a Write takes one. Close ends a Read that waits, with os.ErrClosed. After any
+// other error of a Read, the next Read can succeed.
 type Device = io.ReadWriteCloser
 
 // Wire moves frames between two devices. Its methods are safe for concurrent
