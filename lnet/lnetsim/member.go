@@ -150,31 +150,3 @@ func (m *member) command(text string) {
 		}
 	}
 }
-
-// probes is the latest round of the verb probe: all probes of one instant.
-type probes struct {
-	round, begun, answered int
-	at                     time.Duration
-	failed                 string // first probe that failed, with its error
-}
-
-// begin returns the number of the round to which the probes of this instant belong; the first of
-// them begins the round.
-func (p *probes) begin(now time.Duration) int {
-	if p.round == 0 || p.at != now {
-		*p = probes{round: p.round + 1, at: now}
-	}
-	return p.round
-}
-
-// probe sends a PUT to every other node.
-func (m *member) probe() {
-	m.probing = m.net.probes.begin(m.net.Now())
-	for id := range sim.NodeID(m.net.cfg.Nodes) {
-		if id != m.stack.Host.ID() {
-			m.net.probes.begun++
-			m.begin(put, id, false)
-		}
-	}
-	m.probing = 0
-}

@@ -68,14 +68,15 @@ func (c *config) layout() layout { return layout{c.Nodes, c.Nets, c.Rails, c.Rou
 // network is a simulated network of LNet nodes.
 type network struct {
 	kit.Base
-	cfg     config
-	layout  layout
-	members []*member
-	cables  []cables // cables of each node
-	memory  []byte   // memory of every MD; its content does not matter
-	stats   counters
-	probes  probes
-	took    []time.Duration // durations of operations that were answered, in any order
+	cfg        config
+	layout     layout
+	members    []*member
+	cables     []cables // cables of each node
+	memory     []byte   // memory of every MD; its content does not matter
+	stats      counters
+	probes     probes
+	lostProbes lostProbes
+	took       []time.Duration // durations of operations that were answered, in any order
 }
 
 // counters counts operations and, for the whole run, messages.
@@ -160,13 +161,6 @@ func (n *network) answered(m *member, o *operation) {
 			n.stats.Phantoms++
 		}
 		*mark |= markAnswered
-	}
-}
-
-// unprobed notes that the probe o failed with err.
-func (n *network) unprobed(o *operation, err error) {
-	if o.probe == n.probes.round && n.probes.failed == "" {
-		n.probes.failed = fmt.Sprintf("; from node %v to %v: %v", o.member.stack.Host.ID(), o.to, err)
 	}
 }
 

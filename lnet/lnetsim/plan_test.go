@@ -21,7 +21,8 @@ type plan struct {
 	until                       time.Duration  // end of the time in which faults are made
 	asleep                      map[int][]span // by node: times at which the node is paused
 	// later has functions that write the faults of rails. They are called when the pauses of all nodes are known.
-	later []func()
+	later   []func()
+	severed bool // a rail loses everything for a while, and no node notices it
 }
 
 // drawPlan draws a plan: nodes with up to three rails, up to three nets with up to three routers between
@@ -50,7 +51,8 @@ func drawPlan(seed uint64) string {
 	for _, at := range p.rounds() {
 		p.Line("at %ds do all probe", at)
 	}
-	p.Line("expect probed within 8s")
+	p.Line("expect settled within 8s")
+	p.Line("expect lost-probes %d", p.allowed())
 	p.Line("expect settled")
 	p.Line("expect credits-returned")
 	p.Line("always one-send")
@@ -63,28 +65,37 @@ func drawPlan(seed uint64) string {
 // after the last fault.
 const firstProbe = 25
 
-// rounds returns the seconds at which there are probes, of which the last ones must be answered.
-//
-// A fault of a process costs one round: docs/routing.md, "a peer that sends one message at a time loses one". After a fault of a
-// rail "each connection that only one end has given up costs one message". With three rails there are nine connections on each
-// net between two nodes. The last round is sent after the time-out of the others, because their messages may wait for a ping of
-// discovery that is the one lost.
-func (p *plan) rounds() (at []int) {
-	lost := 1
-	if len(p.later) > 0 {
-		lost = p.rails * p.rails
-		if p.routers > 0 {
-			lost *= 2
-		}
+// connections returns the number of connections that a message between two nodes may take: between two nodes of a net, and
+// between each router and either end if the nodes are on two nets.
+func (p *plan) connections() int {
+	if p.routers > 0 {
+		return p.rails * p.rails * 2 * p.routers
 	}
-	for i := range lost {
+	return p.rails * p.rails
+}
+
+// allowed returns how many messages a node may lose to each other node after all faults have ended: no more than
+// docs/routing.md says. After faults of processes, and of rails whose loss their node notices, that is one: "a peer that
+// sends one message at a time loses one". After a rail has lost everything without any node noticing it, "each connection
+// that only one end has given up costs one message".
+func (p *plan) allowed() int {
+	if p.severed {
+		return p.connections()
+	}
+	return 1
+}
+
+// rounds returns the seconds at which there are probes, one round more than may be lost. The last round is sent after the time-out
+// of the others, because their messages may wait for a ping of discovery that is the one lost.
+func (p *plan) rounds() (at []int) {
+	for i := range p.allowed() {
 		at = append(at, firstProbe+i)
 	}
-	return append(at, firstProbe+lost+6)
+	return append(at, firstProbe+p.allowed()+6)
 }
 
 func (p *plan) settings() {
-	p.Line("protocol lnet\nnodes %d\nrun %ds\ncheck every 100ms", p.nodes, firstProbe+2*maxRails*maxRails+15)
+	p.Line("protocol lnet\nnodes %d\nrun %ds\ncheck every 100ms", p.nodes, firstProbe+p.connections()+15)
 	p.Line("link latency %s", p.Pick("0.1ms", "1ms±0.5ms", "5ms"))
 	p.Line("set rails %d\nset nets %d\nset routers %d", p.rails, p.nets, p.routers)
 	p.Line("set rate %s\nset size %s", p.Pick("1", "4", "15"), p.Pick("0", "64", "4096", "65536"))
@@ -130,6 +141,7 @@ func (p *plan) fault(onlyOfProcesses bool) {
 // ofRail writes a fault of a node's rail.
 func (p *plan) ofRail(node int, begins, ends string) {
 	s, rail := p.span(), 1+p.IntN(p.rails)
+	p.severed = p.severed || begins == "sever"
 	p.later = append(p.later, func() { // called after all faults are drawn, when the pauses of the node are known
 		p.Line("at %v do %d %s %d", p.awake(node, s.from), node, begins, rail)
 		p.Line("at %v do %d %s %d", p.awake(node, s.to), node, ends, rail)
