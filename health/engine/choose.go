@@ -7,6 +7,7 @@ import "ulnet/health/wire"
 func (s *Server) choose(q *asked) {
 	i, c, code := s.lookup(q)
 	if code == wire.OK {
+		c.sequence = max(c.sequence, q.m.Sequence) // the client wants this connection, so a late copy of an earlier farewell must not end it
 		code = s.chosen(i, c, q)
 	}
 	if k, ok := s.find(q.m.Client); ok && code == wire.Busy && c == nil && s.conn(k).state == saving {
