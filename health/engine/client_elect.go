@@ -79,6 +79,15 @@ func (c *Client) suggested(id nid.NID) {
 	}
 }
 
+// hurry ends the back-off between two rounds of an election: a server that holds this client as an orphan
+// has just shown that it is alive, and evicts the client after T_orphan. The next round begins with that
+// server.
+func (c *Client) hurry(id nid.NID) {
+	if e := &c.election; !e.candidate.IsValid() && len(e.tried) == 0 {
+		e.prefer, e.at = id, min(e.at, c.now+c.jitter(c.cfg.Try))
+	}
+}
+
 // campaign asks the next candidate, or asks the present one a second time.
 func (c *Client) campaign() {
 	e := &c.election

@@ -170,5 +170,7 @@ func (c *Client) kept(p *peer, m *wire.Message) {
 		c.evicted(p.id, m)
 	case wire.NotConnected, wire.Foreign:
 		c.lose(p, m.Code)
+	case wire.Orphaned:
+		c.hurry(p.id)
 	}
 }

@@ -297,6 +297,7 @@ func (c *Client) outdated(p *peer, m *wire.Message) bool {
 func (c *Client) orphaned(p *peer, m *wire.Message) {
 	switch {
 	case c.phase != settled: // the client is electing already, and the server repeats the notice
+		c.hurry(p.id)
 	case p.id == c.master && m.Epoch < c.epoch && m.ServerIncarnation <= c.pinging.incarnation:
 		c.stats.Stray++ // the notice was sent before the present master agreed
 	case p.id == c.master:
