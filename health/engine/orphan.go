@@ -89,6 +89,7 @@ func (s *Server) remind(i int32, c *conn) {
 	case s.now < end:
 	case s.ours(c):
 		s.become(c, connected)
+		c.seen = max(c.seen, c.said)
 		s.silent(i, c)
 		return
 	case !s.quorum.have:

@@ -168,7 +168,7 @@ func (s *Server) spoke(c *conn, q *asked) {
 	s.takeovers.answered(s, c, q)
 	s.touch(c, q.at)
 	c.carrier = q.incarnation
-	if c.state == connected && s.ours(c) {
+	if (c.state == connected || c.state == recovering) && s.ours(c) {
 		c.said, c.asked = max(c.said, q.at), false
 	}
 }
