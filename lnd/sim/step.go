@@ -44,8 +44,8 @@ func (e *ContractError) Unwrap() error {
 }
 
 // CPU is what a step costs the node that makes it. While the node is busy, its messages and timers
-// wait. A message that it sends leaves when the node is no longer busy. But from the step on it
-// counts as on its way: a kill or partition before it leaves does not stop it.
+// wait, and a message that it sends leaves only when the node is no longer busy. That message
+// counts as sent at the step all the same: a kill or partition before it leaves does not stop it.
 type CPU struct {
 	PerStep time.Duration // CPU time that every step takes
 	PerKiB  time.Duration // CPU time per KiB of the message that arrived

@@ -36,8 +36,8 @@ func (f *File) copy() *File {
 	return &c
 }
 
-// head returns the lines before the first fault, with the file's own nodes and
-// seed in them.
+// head returns the lines before the first fault or check. In them, the settings nodes and seed have
+// the values of f.Nodes and f.Seed.
 func (f *File) head() []line {
 	var head []line
 	seeded, nodes := false, 0

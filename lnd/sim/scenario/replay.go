@@ -24,7 +24,7 @@ type Replayed struct {
 	Truncated bool          // the recording ends before the run did
 }
 
-// DiffError says that a repeated run had another digest.
+// DiffError says that a repeated run had another digest than the recorded one.
 type DiffError struct {
 	After, Before time.Duration // virtual times between which the run began to differ
 	Digest, Want  uint64        // digest at Before, and the recorded one

@@ -33,7 +33,7 @@ type Options struct {
 
 // Progress says how far a run has come.
 type Progress struct {
-	Virtual time.Duration // virtual time so far, of Length
+	Virtual time.Duration // virtual time that has passed, out of Length
 	Length  time.Duration // virtual time of the whole run
 	Wall    time.Duration // real time so far
 	Stats   sim.Stats     // counters of the network so far

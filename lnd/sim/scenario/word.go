@@ -181,7 +181,7 @@ func (c *cursor) nodes() sim.NodeSet {
 	return s
 }
 
-// set takes a set of nodes, or "any N of" one.
+// set parses a set of nodes, or "any N of" a set of nodes.
 func (c *cursor) set() set {
 	column := c.here().column
 	s := set{column: column}

@@ -87,7 +87,7 @@ func (w *world) do(a *action, id sim.NodeID, now time.Duration) {
 	switch {
 	case a.verb == "pause" && a.time > 0:
 		w.until[id] = now + a.time
-	case a.verb == "pause" || *s&nodePaused == 0: // a paused node stays paused after all other actions
+	case a.verb == "pause" || *s&nodePaused == 0: // the pause has no end, or the node is not paused any more
 		delete(w.until, id)
 	}
 }
