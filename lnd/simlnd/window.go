@@ -106,8 +106,8 @@ func (p *peer) heard(pk *packet) {
 	}
 }
 
-// answer handles a packetAsk. All packets sent earlier than this one have arrived by now or are
-// lost, so the bytes of the lost ones count as taken, too.
+// answer handles a packetAsk. All packets that the peer sent before it have arrived by now or are
+// lost. So the bytes of the lost ones count as taken, too.
 func (p *peer) answer(pk *packet) {
 	for i := range p.lanes {
 		if l := &p.lanes[i]; l.held == nil {
@@ -117,8 +117,8 @@ func (p *peer) answer(pk *packet) {
 	p.control(packetTaken)
 }
 
-// tookSome tells the peer how many bytes were taken, if it does not know of at least half a window
-// of them.
+// tookSome is called when this side has taken bytes of the lane. It tells the peer the number of
+// bytes taken, if that is half a window or more above the number that the peer was last told.
 func (p *peer) tookSome(l *lane) {
 	if l.taken-l.told >= uint64(p.ni.host.fabric.cfg.Window)/2 {
 		p.control(packetTaken)
