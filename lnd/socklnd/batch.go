@@ -192,8 +192,9 @@ func (b *batch) add(m *lnd.Message, c *conn, cookie uint64) bool {
 	return true
 }
 
-// addHeader adds n encoded bytes, a header perhaps with its payload, to the batch: to the last
-// piece, if that piece ends where they begin.
+// addHeader adds to the batch the n bytes that were encoded behind its bytes in use: a header,
+// perhaps with its payload. If the last piece ends where they begin, they become part of that
+// piece, else a piece of their own.
 func (b *batch) addHeader(n int) {
 	piece := b.bytes[b.used : b.used+n : b.used+n]
 	b.used += n

@@ -31,7 +31,7 @@ const (
 	HelloSource      // the HELLO's source NID is ANY, none, without an address, or this NI's
 	HelloNet         // the HELLO's source NID is of another net than the NI's
 	HelloAddress     // the HELLO's source NID has another address than the connection: see SourceAddress
-	HelloType        // the HELLO's connection type is not one of the four
+	HelloType        // the HELLO's connection type is not ANY, CONTROL, BULK_IN or BULK_OUT
 	RefusedRace      // both sides dial: the peer's dial was refused
 	RefusedDuplicate // enough connections of this type: refused with an answer
 	RefusedRestart   // the peer has a new incarnation: refused with an answer

@@ -104,7 +104,8 @@ func TestNeverReadingPeer(t *testing.T) {
 	})
 }
 
-// ledger checks that every message ends once, whether it was sent or posted.
+// ledger checks that every message ends once, whether it was given to Send or, as an inline
+// message, to Post.
 type ledger struct {
 	lnd.Upcalls
 	h    *host

@@ -38,8 +38,8 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 	synctest.Test(t, f)
 }
 
-// Parts of a HELLO of version 1, with type and payload length between them, and
-// of version 4, with the source NID between them.
+// Parts of HELLOs. Between helloV1 and helloV1Body, of version 1, come the connection type and the
+// payload length; between helloV4 and helloV4Body, of version 4, comes the source NID.
 const (
 	helloV1     = "ed0dbcee 01000000 0100000a00000200 00000000 39300000 "
 	helloV1Body = "8877665544332211 01000000 00000000000000000000000000000000000000000000000000000000"
@@ -261,10 +261,10 @@ func TestAcceptAll(t *testing.T) {
 			t.Errorf("message from %v, header %v-%v; want %v", got.from, got.header.SrcPID, got.header.SrcNID, want)
 		}
 		h.put(want)
-		p.read(24 + 72) // the message comes on the connection that exists
+		p.read(24 + 72) // the message leaves on the connection that the peer has opened
 		p.Close()
 		synctest.Wait()
-		h.put(want) // there is no peer that could be dialled
+		h.put(want) // the peer has no connection any more, and nothing listens at its port: it cannot be dialled
 		if err := h.wantFinalized(2)[1]; !errors.Is(err, syscall.EHOSTUNREACH) || !strings.Contains(err.Error(), "unprivileged port") {
 			t.Errorf("message ended with %v", err)
 		}

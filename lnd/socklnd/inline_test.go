@@ -137,7 +137,7 @@ func TestPostCut(t *testing.T) {
 	spec.Covers(t, "LN-6")
 	bubble(t, func(t *testing.T) {
 		u, k := postingHost(t)
-		var counts []buffered // messages that count as buffered when each end is reported
+		var counts []buffered // at each report of an end: the messages that still count as buffered
 		conns := slices.Clone(u.ni.allPeers()[0].conns)
 		u.onEnd = func() {
 			sum := buffered{}

@@ -20,7 +20,7 @@ type Snapshot struct {
 	Handshakes    int               // unfinished handshakes of accepted connections; see Counters
 	Accepted      int               // accepted connections of all NIs at the address, which MaxConns limits
 	Tunables      map[string]any    // values of the tunables in force; see lnd.InForce
-	Messages      int64             // messages and buffers of inline messages taken by Send and not finalized yet
+	Messages      int64             // messages, and buffers of inline ones, that the NI has taken and not finalized yet
 	Peers         []PeerSnapshot    // peers, ordered by NID and PID
 	Multicast     MulticastSnapshot // state of multicast; empty if it was never used
 	// Counters are the NI's own. Events of an accepted connection before it has said which
