@@ -152,7 +152,7 @@ func TestHandles(t *testing.T) {
 	want(group, 1)
 	want(node, 0)
 	want(node, 0)
-	found <- 0 // 0 means that the handle was not found
+	found <- 0 // makes the search for the handle fail
 	within(t, "the end of a search", looked)
 	want(node, 0)
 	found <- 7

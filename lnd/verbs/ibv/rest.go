@@ -40,7 +40,8 @@ func (q *queuePair) shut(gone func()) {
 // caller holds mu.
 func (q *queuePair) atRest() bool { return q.end != nil && q.ring.length() == 0 }
 
-// linger begins the end of a queue pair that is at rest.
+// linger lets a queue pair that is at rest linger: it begins the end of the queue pair after the
+// time linger, until which the device completes receives.
 func (q *queuePair) linger() { q.dev.cfg.Clock.AfterFunc(linger, q.beginEnd) }
 
 // beginEnd starts the end of the queue pair, once.

@@ -33,8 +33,8 @@ func (p *pinger) completed(batch []verbs.Completion) {
 	}
 }
 
-// pingers returns two connected pingers over sockets of the operating system. The test sets their
-// answers.
+// pingers returns two connected pingers over sockets of the operating system. The caller has to set
+// wr, the work requests with which a pinger answers.
 func pingers(tb testing.TB) [2]*pinger {
 	var ends [2]*pinger
 	var devices [2]verbs.Device

@@ -89,7 +89,7 @@ func (c *cm) granted(now time.Duration, from netip.Addr, tid uint64, r *ibta.REP
 	c.remember(n)
 	c.become(n, established)
 	c.reply(n, ibta.AttrRTU, &ibta.RTU{LocalID: n.id, RemoteID: n.remote}, out)
-	peer := n.end // these values of the REQ hold for both ends
+	peer := n.end // values that this side's REQ has set for both ends
 	peer.QPN, peer.PSN, peer.RNRRetryCount = r.QPN, r.StartingPSN, r.RNRRetryCount
 	out.event(cmEvent{Kind: cmEstablished, ID: n.id, Peer: peer}, r.Private)
 }

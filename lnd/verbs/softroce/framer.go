@@ -32,7 +32,7 @@ type burst struct {
 // (rocev2 §16). The kernel cuts a burst into datagrams, and numbers their identifications from 0
 // on. So an ICRC is valid only for one position in a burst.
 type framer struct {
-	segmented bool // the socket cuts; otherwise each burst is one datagram
+	segmented bool // the socket cuts bursts into datagrams; if it does not, each burst is one datagram
 	bytes     []byte
 	bursts    []burst
 }

@@ -57,7 +57,7 @@ type flight struct {
 	packet ibta.Packet
 }
 
-// weather is the faults of a link.
+// weather has the delays and faults of a link.
 type weather struct {
 	delay, jitter   time.Duration
 	loss, duplicate float64

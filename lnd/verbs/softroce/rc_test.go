@@ -219,7 +219,8 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// still is a pool of one buffer, and memory that is never written.
+// still is the memory and the pool of a connection, and allocates nothing: Take always returns the
+// same buffer.
 type still struct{ regions }
 
 func (s *still) Take() (verbs.Buffer, bool) { return verbs.Buffer{Bytes: s.bytes}, true }

@@ -49,7 +49,7 @@ type requester struct {
 	timedAt      time.Duration
 	timing       bool // whether timed is valid
 
-	silentSince   time.Duration // time of the last progress, or of the first packet after idleness
+	silentSince   time.Duration // start of the peer's silence: its last progress, or the first packet after idleness
 	ackTimeout    time.Duration
 	retries, rnrs int      // timeouts and RNR NAKs in a row
 	probes        int      // probes in a row

@@ -7,7 +7,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// timed is a client of timers, with a deadline or none.
+// timed has a function that timers call when its deadline, if it has one, has come.
 type timed struct {
 	expired func(now time.Duration) // called when due, without locks held
 

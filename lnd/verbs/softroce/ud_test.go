@@ -94,7 +94,7 @@ func (n *udNode) join(groups ...netip.Addr) {
 	}
 }
 
-// cast sends a datagram to a group, and send one to a queue pair.
+// cast sends a datagram to a group; the method send sends one to a queue pair.
 func (n *udNode) cast(to netip.Addr, text string) { n.send(to, verbs.MulticastQPN, text) }
 
 func (n *udNode) send(to netip.Addr, qpn uint32, text string) {

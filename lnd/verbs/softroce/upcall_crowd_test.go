@@ -18,7 +18,7 @@ type crowd struct {
 	// by queue pair: ID that its next completion must have; needs no lock, because upcalls come one at
 	// a time
 	next    map[uint32]uint64
-	ended   sync.Map // set of queue pair numbers that have ended
+	ended   sync.Map // set of the numbers of queue pairs that have had their last event
 	posting sync.WaitGroup
 	posted  sync.WaitGroup // posted work requests that have not completed
 }
