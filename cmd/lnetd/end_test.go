@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -74,4 +76,32 @@ func TestTapClosesInTime(t *testing.T) {
 		}
 		close(tap.ended)
 	})
+}
+
+// TestConfigurationIsAwaited: OP-93: a signal also ends a daemon that still waits for its configuration, from a
+// pipe that no process writes to or from a disk that does not answer.
+func TestConfigurationIsAwaited(t *testing.T) {
+	spec.Covers(t, "OP-93")
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, signalled := context.WithCancel(t.Context())
+	var stderr strings.Builder
+	code := make(chan int, 1)
+	go func() {
+		code <- run(ctx, cli.Env{Stdout: io.Discard, Stderr: &stderr, Getenv: func(string) string { return "" }}, []string{"--config", pipe})
+	}()
+	signalled()
+	select {
+	case got := <-code:
+		if got != cli.Failed || !strings.Contains(stderr.String(), "configuration") {
+			t.Errorf("exit code %d, want %d: %s", got, cli.Failed, stderr.String())
+		}
+	case <-time.After(time.Minute):
+		t.Error("it goes on waiting")
+	}
+	if f, err := os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil { // ends the goroutine that opens the pipe
+		f.Close()
+	}
 }

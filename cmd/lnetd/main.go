@@ -62,15 +62,9 @@ Options of Lustre's modules in modprobe.d, and lnet.conf, are read as 'lnetd con
 	}
 	flags := config.AddFlags(c.Flags())
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		loaded, err := flags.Load(os.Getuid() == 0)
-		if _, bad := errors.AsType[*config.Error](err); bad {
-			return cli.Hint(cli.ConfigError(err), "'lnetd config' prints the reference configuration, which explains every key")
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			return cli.Hint(cli.ConfigError(err), "'lnetd config > FILE' writes one with every key; without --config all have their defaults")
-		}
+		loaded, err := read(c.Context(), flags)
 		if err != nil {
-			return cli.ConfigError(err)
+			return err
 		}
 		dirs := config.Dirs{Getenv: env.Getenv, UID: os.Getuid()}
 		loaded.Resolve(dirs)
@@ -89,6 +83,37 @@ Options of Lustre's modules in modprobe.d, and lnet.conf, are read as 'lnetd con
 	}
 	c.AddCommand(configCommand())
 	return c
+}
+
+// read reads the configuration. It gives up once ctx has ended, since opening a pipe waits for its writer.
+func read(ctx context.Context, flags *config.Flags) (*config.Loaded, error) {
+	type result struct {
+		loaded *config.Loaded
+		err    error
+	}
+	results := make(chan result, 1)
+	go func() {
+		loaded, err := flags.Load(os.Getuid() == 0)
+		results <- result{loaded, err}
+	}()
+	select {
+	case r := <-results:
+		return r.loaded, readError(r.err)
+	case <-ctx.Done():
+		return nil, cli.Hint(errors.New("told to end before the configuration was read"),
+			"look at the files that --config, --modprobe and --lnet-conf name: a pipe has no writer, or a disk does not answer")
+	}
+}
+
+// readError adds to an error of the configuration what to do.
+func readError(err error) error {
+	if _, bad := errors.AsType[*config.Error](err); bad {
+		return cli.Hint(cli.ConfigError(err), "'lnetd config' prints the reference configuration, which explains every key")
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return cli.Hint(cli.ConfigError(err), "'lnetd config > FILE' writes one with every key; without --config all have their defaults")
+	}
+	return cli.ConfigError(err)
 }
 
 // own makes the directories of a daemon, and calls serve while the state directory is locked. Where it cannot
