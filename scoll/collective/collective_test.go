@@ -104,63 +104,6 @@ func TestBarrier(t *testing.T) {
 	})
 }
 
-// TestBarrierMissing: if a member does not enter before the timeout, the leader's call returns which
-// member that is, and the other members learn that the leader gave up.
-func TestBarrierMissing(t *testing.T) {
-	agents, nids := members(t, 3)
-	var barriers []*collective.Barrier
-	for _, a := range agents {
-		b, err := collective.NewBarrier(a, service)
-		if err != nil {
-			t.Fatal(err)
-		}
-		barriers = append(barriers, b)
-	}
-	g := group(t, agents[0], nids)
-	// A first round opens the connections: on a busy machine this could take too much of the
-	// second round's time.
-	each(t, 3, func(i int) error {
-		if i == 0 {
-			_, err := barriers[0].Lead(t.Context(), g, "begin")
-			return err
-		}
-		return barriers[i].Wait(t.Context(), "begin")
-	})
-	// A pause of the process near the end of a round makes the round fail, so three are tried.
-	point, err := "", error(nil)
-	for round := range 3 {
-		point = fmt.Sprint("x", round)
-		if err = missing(t, barriers, g, nids, point); err == nil {
-			break
-		}
-		t.Logf("round %d: %v", round, err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	over, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := barriers[2].Wait(over, point); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-	both, end := context.WithCancel(t.Context())
-	defer end()
-	ended := make(chan error, 2)
-	for range 2 {
-		go func() { ended <- barriers[2].Wait(both, "y") }()
-	}
-	if err := <-ended; !errors.Is(err, collective.ErrTwice) {
-		t.Errorf("two wait at one point: %v", err)
-	}
-	end()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("the first of the two: %v", err)
-	}
-	if err := barriers[2].Wait(t.Context(), ""); !errors.Is(err, collective.ErrName) {
-		t.Error(err)
-	}
-}
-
 // TestAllgather: all members get the data of each.
 func TestAllgather(t *testing.T) {
 	const n = 4
@@ -288,23 +231,4 @@ func TestOtherService(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-}
-
-// missing runs a round in which the last of three members does not enter.
-func missing(t *testing.T, barriers []*collective.Barrier, g *scoll.Group, nids []nid.NID, point string) error {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 6500*time.Millisecond)
-	defer cancel()
-	other := make(chan error, 1)
-	go func() { other <- barriers[1].Wait(t.Context(), point) }()
-	r, err := barriers[0].Lead(ctx, g, point)
-	if err == nil || r == nil || r.Answered != 2 || len(r.Failed) != 1 || r.Failed[0].NID != nids[2] {
-		err = fmt.Errorf("the leader: %+v, %w", r, err)
-	} else {
-		err = nil
-	}
-	if e := <-other; !errors.Is(e, collective.ErrIncomplete) {
-		err = errors.Join(err, fmt.Errorf("the other: %w", e))
-	}
-	return err
 }

@@ -119,7 +119,7 @@ var Rules = []Rule{
 	{Package: "scoll/scollsim", May: simulatedMay + "scoll scoll/engine scoll/wire scoll/tree lnet/lnetsim"},
 	{Package: "scoll/rmcast/rmcastsim", May: simulatedMay + "scoll/rmcast scoll/rmcast/engine scoll/rmcast/wire lnet/lnetsim"},
 	{Package: "scoll/tree"},
-	{Package: "scoll/collective", May: "scoll lnet/nid", Tests: nodesMay},
+	{Package: "scoll/collective", May: "scoll lnet/nid", Tests: nodesMay + "portals lnet/machine"},
 	{Package: "scoll/rmcast/wire", May: "portals/keyring lnet/nid"},
 	{Package: "scoll/rmcast/engine", May: "scoll/rmcast/wire scoll/tree portals/keyring lnet/nid lnet/machine"},
 	{Package: "scoll/rmcast", May: userMay + "scoll/rmcast/engine scoll/rmcast/wire", Tests: nodesMay},
