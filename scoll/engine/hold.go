@@ -98,14 +98,33 @@ func (m *Machine) heardOfHolding(in *Input) {
 		return
 	}
 	c := &r.children[i]
-	if c.state != waiting || w.Number <= c.word || c.words >= 2*c.Size || r.header.Hold == 0 {
-		m.stats.Late++ // an old Hold, or one too many: each node below sends at most two, when it begins to hold and when it ends
+	if !r.follows(c, &w) {
+		m.stats.Late++
 		return
 	}
-	c.words++
-	if c.word, c.held = w.Number, w.Held; c.at != machine.Never { // if c.at is Never, the method loaded sets it later
+	if !w.Held && !c.held { // the Hold before this one is late; the time of this node and of its parent begins anew as well
+		m.holds(r, c, true)
+	}
+	c.word = w.Number
+	m.holds(r, c, w.Held)
+}
+
+// follows reports whether a Hold of a child is later than all that arrived before, and can be honest:
+// for each node below, a child sends at most one Hold and one release, numbered from 1 on, and the
+// first is no release.
+func (r *request) follows(c *child, w *wire.Hold) bool {
+	switch {
+	case c.state != waiting, r.header.Hold == 0, w.Number <= c.word, w.Number > uint64(2*c.Size):
+		return false
+	}
+	return w.Held || c.held || w.Number > c.word+1
+}
+
+// holds records whether a child holds the request, and tells the parent of a change.
+func (m *Machine) holds(r *request, c *child, is bool) {
+	if c.held = is; c.at != machine.Never { // if c.at is Never, the method loaded sets it later
 		c.at = c.until
-		if !c.held {
+		if !is {
 			c.at = min(m.now+max(childTimeout(&r.header, c.Depth, r.processing), 1), c.until)
 		}
 	}

@@ -281,19 +281,41 @@ func TestHeldForEver(t *testing.T) {
 	}
 }
 
-// TestHoldOvertaken: Hold messages may overtake each other: an older one changes nothing.
+// TestHoldOvertaken: Hold messages may overtake each other: an older one changes nothing. If the end
+// of holding comes first, the node waits longer for the child all the same, and so do its own module
+// and its parent.
 func TestHoldOvertaken(t *testing.T) {
 	spec.Covers(t, "SC-161")
 	h := crowded(t, 9)
 	h.another(1, nil)
 	h.step(Input{Kind: InPreRequest})
+	h.now += testRTT
 	h.words = 1
 	h.say(6, false) // the second message arrives first
+	h.want("tell-1 tell-1")
+	var told []wire.Hold
+	for _, e := range h.effects {
+		w, err := wire.ParseHold(h.out.Buf[e.Data.Begin:e.Data.End])
+		if told = append(told, w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []wire.Hold{{ReplyBits: 101, Number: 1, Held: true}, {ReplyBits: 101, Number: 2}}; !slices.Equal(told, want) {
+		t.Errorf("the parent is told %+v", told)
+	}
+	r := h.m.requests.get(h.id)
+	if at := r.children[0].at; at >= r.limit {
+		t.Errorf("the module answers %v before the child is given up", at-r.limit)
+	}
 	h.words = 0
 	h.say(6, true) // then the first message arrives
-	if h.want(""); h.m.requests.get(h.id).heldBelow {
+	if h.want(""); r.heldBelow {
 		t.Error("held for ever")
 	}
+	h.words = 2
+	h.say(6, false) // no Hold can have come before this one
+	h.want("")
+	h.one("late", h.m.stats.Late-1)
 }
 
 // TestHoldDuplicates: the network delivers each Hold message of a child twice. The copies do

@@ -133,7 +133,6 @@ type child struct {
 	parts  uint64 // bit set of the parts that have arrived
 	held   bool   // the child, or a node below it, holds the request
 	word   uint64 // number of the latest Hold of the child that was processed
-	words  int    // number of Hold messages of the child that were processed
 	at     time.Duration
 	until  time.Duration // deadline of the child, also while the request is held
 }
