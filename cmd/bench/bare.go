@@ -75,9 +75,9 @@ func (b *bareConn) send(kind uint32, key bareKey, cookie uint64, payload []byte)
 	h = binary.LittleEndian.AppendUint64(h, cookie)
 	h = binary.LittleEndian.AppendUint64(h, cookie)
 	h = binary.LittleEndian.AppendUint64(h, key.bits)
-	h = binary.LittleEndian.AppendUint64(h, 0) // header data
+	h = binary.LittleEndian.AppendUint64(h, 0) // the field "header data", which is not used
 	h = binary.LittleEndian.AppendUint32(h, key.portal)
-	h = binary.LittleEndian.AppendUint32(h, 0) // offset
+	h = binary.LittleEndian.AppendUint32(h, 0) // the field "offset": the PUT writes at the beginning of the memory
 	if _, err := b.w.Write(h); err != nil {
 		return err
 	}

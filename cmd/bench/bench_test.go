@@ -71,10 +71,12 @@ var virtual = regexp.MustCompile(`^G-(SIM-[1-4]|GO-[124679]|SC-[134578]|CH-[1234
 // and tests of cmd/lnetd and cmd/soak for goals about failing rails.
 var elsewhere = regexp.MustCompile(`^G-(MS|RM|PA-[12])`)
 
-// TestMeasure measures goals in one round and checks the output, not the figures: in a long run
-// every goal, otherwise every third one of the goals for which leftOut returns false. Families of
-// goals run in parallel, because many goals spend their time waiting. Under the race detector it
-// leaves most simulations out, which are ten times as slow there and have tests of their own.
+// TestMeasure measures goals in one round and checks the output, not the figures: in a long run every goal,
+// otherwise every third one of the goals for which leftOut returns false. Goals whose ids differ only in
+// their last part, such as G-SIM-1 and G-SIM-2, run one after the other; these groups run in parallel,
+// because many goals spend their time waiting. Under the race detector, TestMeasure never measures the goals
+// for which leftOut returns true: most are simulations, which are ten times as slow there and have tests of
+// their own.
 func TestMeasure(t *testing.T) {
 	if testing.Short() {
 		t.Skip("moves some GiB; skipped by -short")

@@ -30,9 +30,9 @@ const (
 	observedLimit  = 1.03
 )
 
-// measureObserved measures goal G-OP-1: a node like that of lnetd, with metrics and page on. It
-// compares rounds in which another process scrapes once a second and follows the page with rounds in
-// which that process waits.
+// measureObserved measures goal G-OP-1: a node like that of lnetd, with metrics and the web page on. Another
+// process scrapes the metrics once a second and follows the page. measureObserved compares rounds in which
+// that process does this with rounds in which it waits.
 func measureObserved(b *measurement) {
 	socket := socketOf(b)
 	peer := must(b.start(b.ctx, worker.Config{Kind: "peer"}))
@@ -78,7 +78,7 @@ func repeated(length time.Duration, n int, run func() (time.Duration, error)) (l
 	return latencies{float64(took) / float64(ops)}, nil
 }
 
-// startObserved starts a node with all modules of lnetd, with metrics and page at a socket.
+// startObserved starts a node with all modules of lnetd, with metrics and the web page at a socket.
 func startObserved(b *measurement, addr netip.Addr, port uint16, socket string) (*node, error) {
 	cfg := config.Default()
 	cfg.Networks, cfg.AcceptPort, cfg.Metrics = "tcp("+addr.String()+")", int(port), socket
@@ -108,10 +108,10 @@ func socketOf(b *measurement) string {
 // seen is what an observer got in a round.
 type seen struct {
 	Scrapes  uint64
-	Messages uint64 // lines of the event stream of the page
+	Messages uint64 // lines of the event stream of the web page
 }
 
-// observer scrapes metrics and follows the page of a node.
+// observer scrapes the metrics of a node and follows its web page.
 type observer struct {
 	client  http.Client
 	scrapes atomic.Uint64

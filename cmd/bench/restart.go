@@ -177,7 +177,7 @@ func (p *retrier) try(put bool) error {
 		}
 		select {
 		case answered <- e.Err:
-		default: // the first result counts
+		default: // answered has the first result already, which counts
 		}
 	}, nil)
 	if err != nil {

@@ -55,7 +55,7 @@ func measureCastConnects(b *measurement) {
 			return sum
 		}
 		before := connects()
-		for settled := false; !settled; { // socklnd opens connections of the other types in the background
+		for settled := false; !settled; { // wait until the counters stay the same: socklnd opens connections of the other types in the background
 			lab.check(wait(lab.ctx, time.Second))
 			now := connects()
 			settled, before = now == before, now

@@ -65,9 +65,9 @@ func measureZoneCost(b *measurement, machine cost, nodes, seconds int) {
 
 // idleZone is what a simulated zone sent while it was at rest.
 type idleZone struct {
-	cost           // the messages that are counted here are heartbeats
+	cost           // CPU time and allocations, and the number of heartbeats over which they are spread
 	bytes  uint64  // bytes of all messages
-	others uint64  // number of other messages
+	others uint64  // number of messages other than heartbeats
 	links  float64 // number of links of a node; 0 if whole stacks are simulated
 }
 

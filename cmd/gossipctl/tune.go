@@ -53,7 +53,7 @@ type tuneDoc struct {
 	Fudge      int   `json:"fudge"`
 	DeadFactor int   `json:"dead_factor"`
 	DeadSlack  int   `json:"dead_slack"`
-	// The fields below count cycles of one interval.
+	// The field below is a number of gossip cycles.
 	Threshold int `json:"threshold"` // age in cycles above which a participant is dead
 	// The fields below are times in seconds.
 	DetectionExpected float64 `json:"detection_expected_s"` // mean time until a node notices a death
