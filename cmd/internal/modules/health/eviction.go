@@ -59,7 +59,7 @@ func (m *Module) Eviction(of EvictionQuery) (EvictionStatus, error) {
 // stays.
 func evictionEnd(agent *health.ServerAgent, of EvictionQuery) (EvictionState, nid.NID) {
 	if c, ok := agent.Client(of.Client); ok && c.Incarnation == of.Incarnation {
-		if c.State == "evicting" { // the eviction has only just begun
+		if c.State == "evicting" { // the eviction has only just begun, so agent.Eviction did not find it
 			return EvictionUnderWay, nid.NID{}
 		}
 		return EvictionKept, c.Master

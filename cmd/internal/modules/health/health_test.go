@@ -254,7 +254,7 @@ func (h *healthNodes) evictByHand(t *testing.T) {
 	})
 	for i, n := range h.nodes[:3] {
 		s, _ := n.Status()
-		if st := s.Server.Stats; st["ended_by_admin"]+st["ended_rebooted"] != 1 { // either of these two events may come first and end the connection
+		if st := s.Server.Stats; st["ended_by_admin"]+st["ended_rebooted"] != 1 { // each server counts one of two events, whichever comes first and ends the connection: the eviction, or the connect of the next incarnation
 			t.Errorf("server %d: %v", i, s.Server.Stats)
 		}
 	}

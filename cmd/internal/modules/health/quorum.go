@@ -22,7 +22,7 @@ const (
 	LackStarting  QuorumLack = "starting"  // gossip has run for fewer cycles than the news that a server is alive may need to arrive
 	LackUnsure    QuorumLack = "unsure"    // gossip cannot judge: this process was paused, or gossip was restarted
 	LackCutOff    QuorumLack = "cut-off"   // gossip reports half of the servers or more as dead
-	LackNone      QuorumLack = "soon"      // most servers are alive, which the server role notices within a tick
+	LackNone      QuorumLack = "soon"      // most servers are alive, so the server role will have its quorum within a tick
 )
 
 // maxNotSeen bounds the servers in NoQuorum.NotSeen, and shownNotSeen those in its text.
@@ -78,7 +78,7 @@ func (s *sight) noQuorum() *NoQuorum {
 	return q
 }
 
-// lack returns the reason. If gossip cannot judge at all, that comes before anything that gossip
+// lack returns the reason. If gossip does not run or has given up, that comes before anything that gossip
 // reports.
 func (s *sight) lack() QuorumLack {
 	switch {

@@ -13,8 +13,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestNoQuorumReasons: CH-3: each reason is shown with its word and its numbers. If gossip
-// cannot judge at all, that reason is shown before any of its judgements.
+// TestNoQuorumReasons: CH-3: each reason is shown with its word and its numbers. If gossip does not run or
+// has given up, that reason is shown, whatever gossip has reported.
 func TestNoQuorumReasons(t *testing.T) {
 	spec.Covers(t, "CH-3")
 	listens := gossip.Status{Silent: true, Cycle: 7, Interval: 250 * time.Millisecond, Limits: engine.Limits{Dead: 17, Stealth: 21}}

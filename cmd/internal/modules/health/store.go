@@ -65,7 +65,7 @@ func openBolt(path string, log *slog.Logger) (recordStore, error) {
 
 // tryStore tries to open the store, and remembers the error.
 func (h *roles) tryStore() error {
-	err := os.MkdirAll(filepath.Dir(h.path), 0o755) // each time, since the disk may have been full before
+	err := os.MkdirAll(filepath.Dir(h.path), 0o755) // made at each attempt, since the disk may have been full before
 	var store recordStore
 	if err == nil {
 		store, err = h.open(h.path, h.log)
