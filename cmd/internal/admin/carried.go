@@ -89,7 +89,7 @@ func (c *Carried) Put(root nid.NID, b []byte, now time.Time) {
 		i = len(c.list) - 1
 	}
 	if i < 0 || uint64(c.list[i].have) != offset || uint64(len(c.list[i].data)) != length {
-		return // the data was dropped, or messages are out of order
+		return // not the next bytes of data that is stored here: the data was dropped, or messages are out of order
 	}
 	l := c.list[i]
 	l.have += copy(l.data[offset:], piece)

@@ -217,7 +217,7 @@ func Arrows(pkgs []*Package, rules []Rule, limits []Limit) []string {
 
 func refuse(from string, f *File, to string, ours bool, r Rule, limits []Limit) string {
 	if ours {
-		// A test in an external test package imports the package that it tests.
+		// A test in an external test package may import the package that it tests.
 		if to == from && f.Test || match(r.May, to) || f.Test && match(testsMay+r.Tests, to) {
 			return ""
 		}

@@ -21,7 +21,7 @@ import (
 
 // Bounds of a report.
 const (
-	maxFile   = 1 << 20          // bytes of one file: of a longer text the beginning is kept, of a longer log the end
+	maxFile   = 1 << 20          // bytes of one file: from a longer text the beginning is kept, and from a longer log the end
 	maxReport = 32 << 20         // bytes of all files together
 	maxDoctor = 20 * time.Second // longest time that the checks of doctor may take
 )

@@ -102,9 +102,9 @@ func report(env Env, cmd *cobra.Command, err error, usage bool) int {
 	return ExitCode(err)
 }
 
-// prepare changes the verbs and nouns below c. Each verb sets *running when it starts: an error
-// before that is an error of the command line. Each noun without a verb returns an error that
-// lists its verbs.
+// prepare changes the commands below c: the verbs, and the nouns, which only have further commands below
+// them. Each verb sets *running when it starts: an error before that is an error of the command line. Each
+// noun without a verb returns an error that lists its verbs.
 func prepare(c *cobra.Command, running *bool) {
 	for _, sub := range c.Commands() {
 		prepare(sub, running)

@@ -65,7 +65,7 @@ type Config struct {
 
 	Metrics      string // metrics: address at which metrics are served; empty: none
 	MetricsPeers int    // metrics_peers: peers with metrics of their own
-	MetricsNames string // metrics_hosts: names and addresses by which requests may call this host, besides its hostname, localhost and the address that they reach
+	MetricsNames string // metrics_hosts: names and addresses that requests may have as their Host header, besides the hostname, localhost and the address that they reach
 	MetricsPage  string // metrics_page: when the page for browsers is served beside the metrics: local, on or off
 	MetricsToken string // metrics_capture_token: file with the token for captures by the page; empty: none
 

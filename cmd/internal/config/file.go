@@ -191,7 +191,7 @@ func assignOne(settings map[string]setting, name string, e *ast.MappingValueNode
 		return nil
 	}
 	if _, positioned := errors.AsType[*Error](err); positioned {
-		return err // an error in a section, which already has a position
+		return err // put has returned an error with a position, that of a key in a section
 	}
 	at := e.Value.GetToken()
 	if entry, ok := errors.AsType[*entryError](err); ok {

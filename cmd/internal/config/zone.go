@@ -30,7 +30,7 @@ type Zone struct {
 	Monitor    bool      // monitor: the node is notified of suspicions at once
 
 	Paper       bool          // preset: paper, which means the parameters of the paper
-	Threshold   int           // theta; 0: depends on preset; the same holds for Successors, Random and Aggregation
+	Threshold   int           // theta: how many nodes must suspect a member before it is removed; 0: depends on preset; the same holds for Successors, Random and Aggregation
 	Successors  int           // successors: number of successors with a link
 	Random      int           // random: number of random neighbours
 	Aggregation time.Duration // aggregation: time over which changes are collected

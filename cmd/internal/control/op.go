@@ -40,7 +40,7 @@ const (
 // A Question reads state of the daemon. The fields of its request are the parameters of the
 // query, see queryField.
 type Question[Req, Answer any] struct {
-	Path string // path of the question, with "{name}" for fields of the request in it
+	Path string // path of the question, which may have fields of the request as "{name}"
 	Doc  string // what the question reads, for docs/control.md
 	Long bool   // the question takes long, so the number of such requests that run at a time is bounded
 }
@@ -227,7 +227,7 @@ func (o Operation[Req, S]) Call(ctx context.Context, c *Client, req Req, report 
 // CallWith is Call with data after the request. The reader data may be nil.
 func (o Operation[Req, S]) CallWith(ctx context.Context, c *Client, req Req, data io.Reader, report func(S) error) error {
 	ctx, stop := c.watched(ctx)
-	defer stop() // ends the operation if report has returned an error
+	defer stop() // ends the request, and with it the operation, if report has returned an error
 	body, err := c.do(ctx, http.MethodPost, o.Path, req, data)
 	if err != nil {
 		return err

@@ -31,7 +31,7 @@ type Socket struct {
 // Purpose is what a socket is for, in errors.
 type Purpose struct {
 	Name string // name of the socket, such as "control socket"
-	Flag string // flag of lnetd that has its path
+	Flag string // flag of lnetd that has the path of the socket
 }
 
 // Listen creates the control socket. It replaces the socket of a daemon that has died; if the

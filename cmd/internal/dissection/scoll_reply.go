@@ -174,7 +174,7 @@ func (p *collectiveReply) MarshalJSON() ([]byte, error) {
 	o := object{{"kind", "reply"}}
 	if p.to != nil {
 		q := *p.to
-		q.Sequence, q.RootIncarnation = p.Sequence, p.RootIncarnation // numbers that the reply itself carries
+		q.Sequence, q.RootIncarnation = p.Sequence, p.RootIncarnation // the reply has these two numbers itself, and they may differ from those of the request
 		o.request(&q)
 	} else {
 		o.put("sequence", decimal(p.Sequence))

@@ -72,7 +72,7 @@ func jsonValue(v reflect.Value) any {
 	}
 	var o object
 	for i := range v.NumField() {
-		if n, ok := v.Field(i).Interface().(uint64); ok { // a counter of bytes
+		if n, ok := v.Field(i).Interface().(uint64); ok { // a counter of bytes, which is a number in JSON, unlike other fields of 64 bits
 			o.put(jsonName(v.Type().Field(i).Name), n)
 		} else {
 			o.put(jsonName(v.Type().Field(i).Name), jsonValue(v.Field(i)))

@@ -32,7 +32,7 @@ const (
 // Finding is what a check has found out about one subject.
 type Finding struct {
 	Check   string  `json:"check"`             // id of the check
-	Subject string  `json:"subject,omitempty"` // NID, pair of NIDs or interface that it is about
+	Subject string  `json:"subject,omitempty"` // NID, pair of NIDs or interface that the finding is about
 	Outcome Outcome `json:"outcome"`           // ok, warn, fail or unknown
 	Seen    string  `json:"seen"`              // what was seen
 	Next    string  `json:"next,omitempty"`    // what to do next
@@ -57,7 +57,7 @@ const (
 
 // Check is one thing that is looked at.
 type Check struct {
-	ID  string `json:"id"`  // word by which findings and documents name it
+	ID  string `json:"id"`  // word by which findings and documents name the check
 	Doc string `json:"doc"` // what the check looks at
 
 	run func(*exam)

@@ -159,7 +159,7 @@ func addrOf(s unix.Sockaddr) netip.Addr {
 // Clock reads the clocks of the kernel, and whether the time of day is synchronized.
 func (System) Clock() (c Clock, err error) {
 	var wall, mono, boot, after unix.Timespec
-	for range 10 { // repeated if this process was paused between the first reading and the last one
+	for range 10 { // repeated if this process was paused between the first reading and the last one, so that the readings are of different instants
 		if err := cmp.Or(unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot), unix.ClockGettime(unix.CLOCK_REALTIME, &wall),
 			unix.ClockGettime(unix.CLOCK_MONOTONIC, &mono), unix.ClockGettime(unix.CLOCK_BOOTTIME, &after)); err != nil {
 			return c, err

@@ -13,7 +13,7 @@ type packet struct {
 	protocol string     // tcp or udp
 	port     uint16     // destination port
 	to       netip.Addr // destination address
-	iface    string     // interface by which it comes
+	iface    string     // interface by which the packet arrives
 }
 
 // ruleset has the chains of nftables that see packets to this host.

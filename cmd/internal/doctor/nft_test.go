@@ -9,7 +9,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// Parts of a ruleset, as nft prints them.
+// nftChain and the functions and constants below are parts of a ruleset, as nft prints them.
 func nftChain(name, rest string) string {
 	return fmt.Sprintf(`{"chain": {"family": "inet", "table": "f", "name": %q%s}}`, name, rest)
 }

@@ -251,7 +251,7 @@ func TestRules(t *testing.T) {
 		needs.Missing(t, err.Error())
 	}
 	expect(accepts)
-	s.a.Block(addrB.String()) // host A drops all packets from one address
+	s.a.Block(addrB.String()) // host A drops all packets from this address
 	expect(depends)
 	s.a.Block()
 	expect(accepts)

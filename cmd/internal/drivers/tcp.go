@@ -93,7 +93,7 @@ func (t *TCP) HintStart(s Settings, err error) string {
 // ports and connections.
 func (t *TCP) HintUnreached(s Settings, target nid.NID, err error) string {
 	switch {
-	case is(err, syscall.ECONNREFUSED): // checked first, because such an error also has an errno of LNet
+	case is(err, syscall.ECONNREFUSED): // checked first, because such an error also has an errno of LNet, by which a case below could match
 		return fmt.Sprintf("does LNet run there, and does it listen on port %d (accept_port)?", s.AcceptPort)
 	case is(err, syscall.EACCES, syscall.EPERM):
 		return "to dial from a port below 1024, which nodes ask for, takes root or CAP_NET_BIND_SERVICE"

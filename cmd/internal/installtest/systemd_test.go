@@ -163,7 +163,7 @@ func (s *system) awaitStart(file string, ended <-chan struct{}, said fmt.Stringe
 		}
 		if b, err := os.ReadFile(file); err == nil && strings.HasSuffix(string(b), "\n") {
 			s.pid = strings.TrimSpace(string(b))
-			state, _ = s.run("systemctl", "is-system-running", "--wait") // errors are ignored: the state decides
+			state, _ = s.run("systemctl", "is-system-running", "--wait") // an error is ignored, because the state that the command prints says enough
 			state = strings.TrimSpace(state)
 		}
 	}

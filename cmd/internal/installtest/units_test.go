@@ -34,7 +34,8 @@ func TestUnits(t *testing.T) {
 		{"lnetd@.service", "", "20"},
 	}) {
 		dir := t.TempDir()
-		// systemd-analyze verify fails if a program of the unit does not exist.
+		// systemd-analyze verify fails if a program of the unit does not exist, so /bin/true takes the place
+		// of the programs.
 		writeFile(t, filepath.Join(dir, test.unit), programPath.ReplaceAllString(readFile(t, filepath.Join(units, test.unit)), "/bin/true"))
 		if test.dropIn != "" {
 			writeFile(t, filepath.Join(dir, test.unit+".d", test.dropIn), readFile(t, filepath.Join(units, test.dropIn)))

@@ -112,7 +112,7 @@ func priority(l slog.Level) string {
 
 // idOf returns the message id of a line, or "".
 func idOf(message string, fields []field) string {
-	if rest, ok := strings.CutPrefix(message, "["); ok { // gossip: the clock is before the text
+	if rest, ok := strings.CutPrefix(message, "["); ok { // a line of gossip: its clock, in brackets, stands before the text
 		_, message, _ = strings.Cut(rest, "] ")
 	}
 	for _, id := range IDs {

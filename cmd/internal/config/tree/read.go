@@ -28,7 +28,7 @@ type File struct {
 	Warnings []string    // warnings about parts that were ignored
 	unknown  *unknownKey // first key without a meaning; nil: there is none
 	ignored  []*Error    // the ignored parts, from which Warnings are made
-	more     int         // number of ignored parts that the list ignored does not have
+	more     int         // number of ignored parts for which the list ignored had no room
 }
 
 // Section is one key at the top of a file.
