@@ -161,7 +161,7 @@ func (s *stream) fit() {
 	}
 }
 
-// take takes the first segment out of a queue.
+// take removes the first segment of a queue and returns it.
 func (a *assembler) take(s *stream) waiting {
 	first := s.queue[0]
 	s.queue[0] = waiting{} // the array must not keep its bytes alive
@@ -177,7 +177,7 @@ func (a *assembler) drop(s *stream) {
 	s.queue, s.most = nil, 0
 }
 
-// skip gives up the bytes before the first segment that waits.
+// skip gives up the bytes that are missing before the first waiting segment, and delivers that segment.
 func (a *assembler) skip(f *flow, side Side) {
 	s := &f.streams[side]
 	first := a.take(s)
@@ -186,8 +186,9 @@ func (a *assembler) skip(f *flow, side Side) {
 	a.deliver(f, side, int(lost), first.b, first.end)
 }
 
-// deliver hands out bytes that begin at s.next, and the segments that waited for them, one by one. It
-// joins none, so it copies nothing, and the decoder sees where each captured segment begins.
+// deliver hands out the bytes b, which begin at s.next, and then one by one the segments that waited for
+// these bytes. It joins none, so it copies nothing, and the decoder sees where each captured segment
+// begins.
 func (a *assembler) deliver(f *flow, side Side, lost int, b []byte, end bool) {
 	s := &f.streams[side]
 	a.hand(f, side, lost, b, end)
@@ -199,7 +200,7 @@ func (a *assembler) deliver(f *flow, side Side, lost int, b []byte, end bool) {
 	}
 }
 
-// hand hands out bytes that begin at s.next.
+// hand passes the bytes b, which begin at s.next, to f.take.
 func (a *assembler) hand(f *flow, side Side, lost int, b []byte, end bool) {
 	s := &f.streams[side]
 	s.next += uint32(len(b))
@@ -221,7 +222,7 @@ func (a *assembler) flush(f *flow, t time.Time) {
 	}
 }
 
-// forget drops what waits.
+// forget drops all waiting segments of a flow.
 func (a *assembler) forget(f *flow) {
 	for side := range f.streams {
 		a.drop(&f.streams[side])

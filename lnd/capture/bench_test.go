@@ -71,8 +71,8 @@ func BenchmarkDissectFrames(b *testing.B) {
 	}
 }
 
-// BenchmarkTap measures what capturing costs a driver for each 4 KiB: without a viewer, and
-// with a file.
+// BenchmarkTap measures what capturing costs a driver for each 4 KiB: with a Writer that has neither file
+// nor viewer, and with one that writes a file.
 func BenchmarkTap(b *testing.B) {
 	discard := countWriter(0)
 	for name, file := range map[string]*countWriter{"idle": nil, "file": &discard} {

@@ -287,7 +287,8 @@ var fuzzFiles = []string{
 	"testdata/tcp-proto-v1-passive.pcap", "testdata/tcp6-ping-discover.pcap", "testdata/tcp-err-put-noportal.pcap",
 }
 
-// TestRecordEncodesErrors covers records that no capture of kernels has.
+// TestRecordEncodesErrors: AppendBinary returns an error for a HELLO or request of an unknown version,
+// and encodes a record of lost bytes to nothing. No capture of kernels has such records.
 func TestRecordEncodesErrors(t *testing.T) {
 	r := capture.Record{Kind: capture.Hello, Hello: ksock.Hello{Version: 9}}
 	if _, err := r.AppendBinary(nil); !errors.Is(err, ksock.ErrVersion) {

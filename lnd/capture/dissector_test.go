@@ -100,7 +100,8 @@ func tell(packets []capture.Packet) []string {
 
 var bulkStory = []string{"1 ACCEPTOR", "1 HELLO", "1 HELLO", "1 PUT", "1 PUT", "1 kind 10 of 0 bytes"}
 
-// TestReordered dissects packets that are repeated, late and out of order.
+// TestReordered: packets that are repeated, late or out of order give the same records as packets in
+// order.
 func TestReordered(t *testing.T) {
 	packets := bulk(t)
 	shuffled := slices.Clone(packets)
@@ -170,8 +171,8 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestPortsAreReused opens a second connection on the ports of the first, whether or not that
-// was closed.
+// TestPortsAreReused: a SYN on the ports of an earlier connection begins a second one, whether or not the
+// first was closed. An open first connection ends with ErrReused.
 func TestPortsAreReused(t *testing.T) {
 	for _, closed := range []bool{true, false} {
 		list := bulkRuns(0)[:2]
@@ -200,7 +201,8 @@ func TestPortsAreReused(t *testing.T) {
 	}
 }
 
-// TestCounts dissects packets that are not LNet's, or cannot be read.
+// TestCounts: each packet that is not LNet's, or cannot be read, is counted under the reason why it was
+// not used.
 func TestCounts(t *testing.T) {
 	ethernet := func(l ...gopacket.SerializableLayer) []byte {
 		b := gopacket.NewSerializeBuffer()
@@ -254,7 +256,8 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestManyConnections opens more connections than are kept.
+// TestManyConnections: if more connections are open than the Dissector keeps, it gives some up, reports
+// their end with ErrEvicted, and counts them.
 func TestManyConnections(t *testing.T) {
 	effort.OneGoroutine(t)
 	const n = 20_000
@@ -278,8 +281,8 @@ func TestManyConnections(t *testing.T) {
 	}
 }
 
-// TestBoundedMemory streams 100 MB through Writer, Reader and Dissector, every
-// hundredth packet of it lost.
+// TestBoundedMemory: 100 MB pass from a Writer through a Reader to a Dissector, and every hundredth
+// packet is lost before the Dissector. The memory of the process grows by no more than 48 MiB.
 func TestBoundedMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -371,7 +374,7 @@ func FuzzDissector(f *testing.F) {
 	})
 }
 
-// TestErrorWords has the texts of the errors of records, which lnetdump prints.
+// TestErrorWords: the errors of records have these texts, which lnetdump prints.
 func TestErrorWords(t *testing.T) {
 	for err, want := range map[error]string{
 		capture.ErrCut: "record is cut short", capture.ErrLost: "bytes before it are lost",

@@ -13,7 +13,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestLayers decodes the records of captures with gopacket.
+// TestLayers: gopacket decodes the bytes of each record (Raw) into the expected layers, if it begins with
+// the layer that Record.Layer names.
 func TestLayers(t *testing.T) {
 	want := map[string][]string{
 		"tcp-discover-multi.pcap": {

@@ -58,7 +58,8 @@ func (d *Decoder) noop(h *half) {
 	h.expect(phaseHeader)
 }
 
-// payload takes bytes of the payload and keeps the first of them.
+// payload processes bytes of a message's payload, and keeps as many of its first bytes as the option
+// says.
 func (d *Decoder) payload(h *half, b []byte) (rest []byte) {
 	n := int(min(uint64(h.left), uint64(len(b))))
 	room := max(0, h.headerSize()+d.keep-len(h.buf))

@@ -58,7 +58,7 @@ func (w *ngWriter) packet(at time.Time, data []byte) error {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(data)))
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(data)))
 	w.buf = b
-	_, _ = w.out.Write(b) // a bufio.Writer keeps its first error
+	_, _ = w.out.Write(b) // a bufio.Writer keeps its first error, which Flush returns
 	_, _ = w.out.Write(data)
 	_, err := w.out.Write(binary.LittleEndian.AppendUint32(make([]byte, padding, 8), size))
 	return err
@@ -79,7 +79,7 @@ func (w *ngWriter) block(typ uint32, body []byte) {
 	size := uint32(12 + len(body))
 	b := binary.LittleEndian.AppendUint32(nil, typ)
 	b = append(binary.LittleEndian.AppendUint32(b, size), body...)
-	_, _ = w.out.Write(binary.LittleEndian.AppendUint32(b, size)) // a bufio.Writer keeps its first error
+	_, _ = w.out.Write(binary.LittleEndian.AppendUint32(b, size)) // a bufio.Writer keeps its first error, which Flush returns
 }
 
 // ngOption appends an option; code 0 ends a list.

@@ -26,7 +26,7 @@ func pings(t *testing.T) []capture.Packet {
 // the code that the assembler calls.
 func TestOwnPanic(t *testing.T) {
 	d := capture.NewDissector(capture.Options{}, func(r *capture.Record) {
-		if r.Kind == capture.Hello { // the panic comes from inside the assembler
+		if r.Kind == capture.Hello { // the assembler has called the decoder, which calls this function
 			panic("ours")
 		}
 	})

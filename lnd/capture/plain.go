@@ -75,7 +75,8 @@ func (d *Dissector) takePlain(link LinkType, data []byte) (ours, done bool) {
 	return false, false
 }
 
-// unread says what a packet is that takePlain did not take, in programs without package encap.
+// unread finds out why takePlain did not dissect a packet. It takes the place of headers.Unusual in
+// programs without package encap.
 func unread(link LinkType, data []byte) (p headers.Packet) {
 	ip, err := headers.ParseIP(afterLink(link, data))
 	switch {

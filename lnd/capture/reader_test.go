@@ -102,7 +102,8 @@ func TestReaderFormats(t *testing.T) {
 	}
 }
 
-// TestReaderDamaged cuts and spoils captures and checks the offset reported.
+// TestReaderDamaged: of a capture that is cut off or damaged, the Reader returns the packets before the
+// damage, and an error with the offset of the damage.
 func TestReaderDamaged(t *testing.T) {
 	little := binary.LittleEndian
 	pcap, ng := pcapFile(little, 0xa1b2c3d4), ngFile(little)

@@ -131,7 +131,7 @@ func (fl *roceFlow) end() {
 	fl.abandon(ErrCut)
 }
 
-// take takes the next packet in order.
+// take processes a packet whose PSN is the next one in order.
 func (fl *roceFlow) take(f *roceFrame) {
 	fl.next = f.PSN.Add(1)
 	if f.OpCode.IsFirst() {
@@ -173,7 +173,7 @@ func (fl *roceFlow) abandon(cause error) {
 	fl.writing, fl.write = false, nil
 }
 
-// takeWrite follows an RDMA WRITE.
+// takeWrite processes a packet of an RDMA WRITE.
 func (fl *roceFlow) takeWrite(f *roceFrame) {
 	if f.OpCode.IsFirst() {
 		fl.writing, fl.address = true, f.RETH.Address

@@ -52,7 +52,7 @@ func (f *roceFrame) sizes() (list []int) {
 	return list
 }
 
-// split takes the packets of a joined frame one by one.
+// split divides a joined frame into its packets, and processes them one by one.
 func (r *roce) split(whole *roceFrame, j joined) {
 	for rest := whole.raw; len(rest) > 0; j.id++ {
 		f := roceFrame{at: whole.at, src: whole.src, dst: whole.dst, raw: rest[:min(j.size, len(rest))]}

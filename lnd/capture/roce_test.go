@@ -151,7 +151,8 @@ func (w *roceWire) bulk() {
 	w.message(1, kib.Msg{Header: kib.Header{Type: kib.GetDone}, Cookie: 5, Status: 1500}, 1024)
 }
 
-// TestRoCETransfers follows the payload of a PUT and of a REPLY.
+// TestRoCETransfers: the record of a DONE has the PUT or REPLY whose payload went by RDMA WRITEs, with
+// its first bytes.
 func TestRoCETransfers(t *testing.T) {
 	w := newRoceWire(t)
 	w.message(0, immediate("one"), 256)

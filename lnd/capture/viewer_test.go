@@ -204,7 +204,7 @@ func (s *stalling) Write(b []byte) (int, error) {
 // Dropped gets the number of packets that are missing.
 func (s *stalling) Dropped(packets uint64) { s.dropped = packets }
 
-// TestManyViewers opens more viewers than are allowed.
+// TestManyViewers: a viewer beyond the allowed number gets ErrViewers.
 func TestManyViewers(t *testing.T) {
 	w, err := capture.NewWriter(nil, clock())
 	if err != nil {

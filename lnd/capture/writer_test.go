@@ -195,7 +195,9 @@ func TestWriterAgreesWithTshark(t *testing.T) {
 	capturetest.AgreeWithTshark(t, file)
 }
 
-// TestWriterFile checks the packets of a written file.
+// TestWriterFile: a file has the packets of one connection in their order. Long runs of bytes are divided
+// into packets of 32 KiB, what comes after Close is not recorded, and if both ends are in this process
+// only one is recorded.
 func TestWriterFile(t *testing.T) {
 	var out bytes.Buffer
 	w, err := capture.NewWriter(&out, clock())

@@ -49,7 +49,7 @@ type Config struct {
 	// Listed is the number of entries of each list in a report, such as the slowest operations; 0
 	// means 10.
 	Listed int
-	// PeerCredits is the number of messages that a node of the capture has under way to one peer
+	// PeerCredits is how many messages the nodes in the capture may have under way to one peer
 	// (peer_credits); 0 means 8, the default of socklnd.
 	PeerCredits int
 }
@@ -102,7 +102,8 @@ func newAnalyzer(cfg Config, l limits) *Analyzer {
 	return a
 }
 
-// Record takes the next record. It keeps no reference to r, but one to r.Conn until that is closed.
+// Record processes the next record of the capture. The Analyzer keeps no reference to r, but one to
+// r.Conn until that is closed.
 func (a *Analyzer) Record(r *capture.Record) {
 	now := a.time(r.Time)
 	switch r.Kind {

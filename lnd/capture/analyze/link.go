@@ -76,7 +76,7 @@ func newLinks(a *Analyzer) links {
 	return links{a: a, conns: map[int]*conn{}, byKey: map[linkKey]*link{}, byIP: map[linkKey]*link{}}
 }
 
-// record takes a record of a connection.
+// record processes a record about a connection, if it is one of the connections that are followed.
 func (ls *links) record(now time.Duration, r *capture.Record) {
 	c := ls.conns[r.Conn.ID]
 	if c == nil && r.Kind == capture.Opened {

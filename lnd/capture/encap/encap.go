@@ -31,7 +31,7 @@ type Link capture.LinkType
 func (l Link) Decode(data []byte, p gopacket.PacketBuilder) error {
 	switch {
 	case capture.LinkType(l) == capture.LinkLinuxSLL2:
-		const protocol, size = 0, 20 // offset of the protocol field, size of the header
+		const protocol, size = 0, 20 // offset of the protocol field, and size of the SLL2 header
 		if len(data) < size {
 			return fmt.Errorf("SLL2 header of %d bytes", len(data))
 		}
