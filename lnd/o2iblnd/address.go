@@ -7,7 +7,7 @@ import (
 	"ulnet/lnd/internal/shell"
 )
 
-// chooser finds the address of an NI. It takes IPv4 addresses.
+// chooser finds the address of an NI. It accepts only IPv4 addresses.
 var chooser = shell.Chooser{
 	Driver: "o2iblnd",
 	Refuse: refuseAddr,

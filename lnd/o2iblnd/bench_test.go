@@ -10,8 +10,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// player answers each message from inside its delivery with one of its own, until enough have
-// arrived.
+// player plays lnet for one NI: from inside Delivered it answers each message with one of its own, until
+// enough have arrived.
 type player struct {
 	ni   *NI
 	to   nid.NID

@@ -132,7 +132,7 @@ func TestTwoNets(t *testing.T) {
 	}
 }
 
-// TestStartErrors checks that a failed Startup names the cause.
+// TestStartErrors: the error of a Startup that fails names the cause.
 func TestStartErrors(t *testing.T) {
 	d, err := New(Config{Open: softroce.Open})
 	if err != nil {

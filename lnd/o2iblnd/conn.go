@@ -83,14 +83,15 @@ func (ni *NI) newConn(p *peer, dialled bool) *conn {
 // tick reads the clock for the steps that follow; the caller holds mu.
 func (c *conn) tick() { c.now = c.ni.clock.Now() }
 
-// step gives the input in to the exchange; the caller holds mu.
+// step steps the exchange with the input in; the caller holds mu.
 func (c *conn) step(in exchangeIn) {
 	c.tick()
 	c.stepAt(c.now, in)
 }
 
-// stepAt gives the input in to the exchange at a time that was read before; the caller holds mu.
-// The messages that this step sends return the credits of messages that were consumed before.
+// stepAt steps the exchange with the input in, at a time that the caller has read from the clock before;
+// the caller holds mu. The messages that this step sends also give back the credits of messages that lnet
+// has consumed since the last step.
 func (c *conn) stepAt(now time.Duration, in exchangeIn) {
 	if c.out == nil {
 		c.out = outs.Get().(*exchangeOut)

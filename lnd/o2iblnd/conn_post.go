@@ -88,8 +88,8 @@ func (c *conn) notPosted(out *exchangeOut, failed *Error) {
 	c.step(exchangeIn{kind: exchangeClose, err: failed})
 }
 
-// completed takes the completions of a batch (the upcall of the NI's queue). Completions that
-// follow each other and are of one kind and one connection go to the connection together.
+// completed processes a batch of completions; it is the upcall of the NI's completion queue. Completions
+// that follow each other and are of one kind and one connection go to the connection together.
 func (ni *NI) completed(batch []verbs.Completion) {
 	for len(batch) > 0 {
 		n := 1

@@ -21,7 +21,8 @@ type street struct {
 	ups   [2]*tally
 }
 
-// tally counts the messages of lnet.
+// tally plays lnet for one NI: it keeps what has arrived, and the errors with which messages were
+// finalized.
 type tally struct {
 	lnd.Upcalls
 	mu   sync.Mutex

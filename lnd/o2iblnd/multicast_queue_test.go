@@ -314,7 +314,7 @@ func TestCastAllocations(t *testing.T) {
 	}
 }
 
-// quiet is an lnet that takes every message silently.
+// quiet is an lnet that accepts every message and only counts, so that it allocates nothing.
 type quiet struct {
 	lnd.Upcalls
 	sink      lnd.Payload

@@ -198,7 +198,7 @@ func (c *casting) failed(why Reason, m *lnd.Message, err error) error {
 	return newError(why, m.Target, err)
 }
 
-// sent takes the completions of datagrams that were sent.
+// sent finalizes the datagrams that the completions are about, and then posts queued ones.
 func (c *casting) sent(batch []verbs.Completion) {
 	now := c.clock.Now()
 	for i := range batch {

@@ -18,8 +18,8 @@ type frozen struct{ machine.Clock }
 
 func (frozen) Now() time.Duration { return time.Minute }
 
-// stubDevice has one queue pair for datagrams, which completes when the test says
-// so.
+// stubDevice is a device with one queue pair for datagrams, whose posted datagrams complete when the test
+// says so.
 type stubDevice struct {
 	verbs.Device
 	mtu, sges int

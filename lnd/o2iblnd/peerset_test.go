@@ -130,7 +130,8 @@ func TestBadAck(t *testing.T) {
 	}
 }
 
-// TestRejects checks the reaction to each reject (o2iblnd-wire §7.2).
+// TestRejects: after each kind of reject by o2iblnd, this side repeats its request with the right
+// parameters, or gives up (o2iblnd-wire §7.2).
 func TestRejects(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -193,7 +194,8 @@ func TestSmallerMTUs(t *testing.T) {
 	}
 }
 
-// TestCMRejects checks the reaction to rejects of the CM.
+// TestCMRejects: after a reject by the peer's connection manager, this side repeats its request if the
+// reason of the reject permits.
 func TestCMRejects(t *testing.T) {
 	for _, tt := range []struct {
 		reason uint16

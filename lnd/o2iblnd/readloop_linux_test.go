@@ -225,7 +225,7 @@ func TestNoReadLoop(t *testing.T) {
 	shut(y)
 }
 
-// loopTeller gives a follower the read loop of each delivery.
+// loopTeller is an lnet that sends the ReadLoop of each delivery to the channel loops.
 type loopTeller struct {
 	*echo
 	loops chan lnd.ReadLoop

@@ -8,7 +8,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestRefused breaks one rule of validation at a time, in the order of o2iblnd-wire.
+// TestRefused: a message that breaks one rule of validation is refused with the error of that rule. The
+// rules are in the order of o2iblnd-wire.
 func TestRefused(t *testing.T) {
 	const (
 		immediate = "911be90b 1200 d1 00 7d000000 00000000" + ends12 + nids12 + "01000000 05000000" + putBody + "68656c6c6f"
@@ -66,7 +67,8 @@ func TestPayloadBehindNob(t *testing.T) {
 	}
 }
 
-// TestMostFrags takes a GET_REQ with as many fragments as there may be.
+// TestMostFrags: a GET_REQ with MaxFrags fragments, the most that it may have, is encoded and parsed in
+// both byte orders.
 func TestMostFrags(t *testing.T) {
 	frags := make([]Frag, MaxFrags)
 	for i := range frags {

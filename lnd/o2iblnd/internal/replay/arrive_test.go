@@ -8,7 +8,7 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// arrived takes a packet that the node sent.
+// arrived compares a packet that the node has sent with the recording.
 func (p *Player) arrived(d Datagram) error {
 	path := ibta.NewPath(d.From, d.To)
 	_, good := path.CheckAny(d.Bytes)
@@ -35,8 +35,8 @@ func (p *Player) arrived(d Datagram) error {
 	return nil
 }
 
-// arrivedCM takes a message of the connection manager. The node may send a message again that was
-// not answered in time.
+// arrivedCM checks a message of the connection manager. The node may repeat a message that was not
+// answered in time.
 func (p *Player) arrivedCM(q *Packet) error {
 	if p.last[string(q.Payload)] {
 		p.Repeated++
@@ -79,7 +79,7 @@ func (p *Player) arrivedAck(q *Packet) error {
 	return p.Check(&want, q)
 }
 
-// arrivedRequest takes a SEND or RDMA WRITE of the node.
+// arrivedRequest checks a packet of a SEND or RDMA WRITE of the node.
 func (p *Player) arrivedRequest(q *Packet) error {
 	f := p.node[q.DestQP]
 	if f == nil {

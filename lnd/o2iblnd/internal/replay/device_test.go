@@ -122,8 +122,9 @@ func TestDevice(t *testing.T) {
 // device of ours can be made to send.
 var scenes = [][2]int{{2, 3}, {4, 5}, {6, 7}, {8, 9}, {10, 11}, {14, 22}, {23, 31}}
 
-// TestDeviceRejects replays the recording of rejects. Like the kernel, the device has one
-// incarnation in the whole test.
+// TestDeviceRejects replays the recording of rejects against the device, once in place of the kernel and
+// once in place of the improvised peer: the device must send what that node sent. Like the kernel, the
+// device has one incarnation in the whole test.
 func TestDeviceRejects(t *testing.T) {
 	whole := load(t, rejects)
 	t.Run("we are the kernel", func(t *testing.T) {

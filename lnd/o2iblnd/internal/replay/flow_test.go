@@ -58,8 +58,8 @@ func (f *flow) send(p *Packet) {
 // msn returns the count of messages (MSN) that the RoCE ACK of the packet with this PSN must have.
 func (f *flow) msn(psn ibta.PSN) uint32 { return (f.base + f.completed[psn]) & (1<<24 - 1) }
 
-// acknowledge takes an ACK. The packet must be an ACK, name a packet that was sent, not go back,
-// and count the messages that the packets up to there complete.
+// acknowledge checks an ACK: the packet must be an ACK, name a packet that was sent, not go back, and
+// count the messages that the packets up to there complete.
 func (f *flow) acknowledge(p *ibta.Packet) error {
 	switch {
 	case p.AETH.Syndrome != ibta.AckUnlimited:

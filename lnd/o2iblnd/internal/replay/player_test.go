@@ -106,7 +106,7 @@ func (p *Player) Prepare() {
 	}
 }
 
-// Arrived takes a packet of the node. Its bytes are copied.
+// Arrived queues a packet of the node for the next Step. It copies the bytes of the packet.
 func (p *Player) Arrived(d Datagram) {
 	d.Bytes = bytes.Clone(d.Bytes)
 	p.mu.Lock()

@@ -12,7 +12,8 @@ import (
 	"ulnet/lnd/o2iblnd/kib"
 )
 
-// TestPings replays the recorded pings against our driver, in both roles.
+// TestPings replays the recorded pings against our driver, in place of each of the two nodes. Nothing may
+// differ except what the map want lists.
 func TestPings(t *testing.T) {
 	const (
 		asks, gsi, m      = "ACK timeout", "PSN and AckReq of QP 1", "migration bit"

@@ -71,7 +71,7 @@ func (r *rawHost) send(d replay.Datagram) {
 	}
 }
 
-// receive hands what arrives to the player, until close.
+// receive passes the packets that arrive to the player, until the socket is closed.
 func (r *rawHost) receive(p *replay.Player, addr netip.Addr) {
 	b := make([]byte, 1<<16)
 	for {

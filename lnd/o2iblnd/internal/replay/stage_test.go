@@ -15,7 +15,7 @@ import (
 // else happens.
 type Stage struct {
 	Player *Player
-	// Single makes what the player sends arrive one by one, and not as one batch.
+	// If Single is set, the packets of the player arrive at the node one by one, and not as one batch.
 	Single bool
 
 	attr wire.Attr
