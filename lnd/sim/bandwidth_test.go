@@ -23,7 +23,8 @@ func mustGroups(t *testing.T, nodes, size int, inside, between string, uplink in
 	return g
 }
 
-// TestLatencySum checks that the latencies of a path add up.
+// TestLatencySum: a message arrives after the sum of all delays on its path: latencies, transmission on
+// each link, and CPU time of the sender.
 func TestLatencySum(t *testing.T) {
 	groups := mustGroups(t, 8, 4, "latency 2ms", "latency 20ms", tenMegabit)
 	for _, c := range []struct {

@@ -36,7 +36,8 @@ func TestCopiesLeaveOnce(t *testing.T) {
 	}
 }
 
-// TestCopiesAreLostApart checks that loss is drawn for each copy.
+// TestCopiesAreLostApart: whether a copy of a multicast is lost is drawn for each copy, independently of
+// the other copies.
 func TestCopiesAreLostApart(t *testing.T) {
 	const receivers, rounds = 20, 100
 	b := newBench(t, Config[int]{Nodes: receivers + 1, Topology: flat("loss 50%")})

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// idle wants a timer once in an hour. All nodes share one value, because the memory of programs
-// does not count as the simulator's.
+// idle is a program that only wants a timer, once in an hour. All nodes share one value, because the
+// memory of programs does not count as the simulator's.
 type idle struct{}
 
 func (*idle) Step(now time.Duration, _ Input[rumour], _ *Output[rumour]) time.Duration {

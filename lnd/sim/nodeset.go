@@ -32,7 +32,7 @@ func Nodes(ids ...NodeID) NodeSet {
 // NodeRange returns the set of the nodes from first to last.
 func NodeRange(first, last NodeID) NodeSet { return newNodeSet([]nodeRange{{first, last}}) }
 
-// newNodeSet makes a set of ranges in any order.
+// newNodeSet returns the set of all nodes in the given ranges, which may overlap and be in any order.
 func newNodeSet(ranges []nodeRange) NodeSet {
 	slices.SortFunc(ranges, func(a, b nodeRange) int { return cmp.Compare(a.first, b.first) })
 	var s NodeSet

@@ -192,7 +192,8 @@ func (q *queue) start(l uint, d uint8) int64 {
 	return int64(uint64(q.last)>>shift>>digitBits<<digitBits<<shift | uint64(d)<<shift)
 }
 
-// take takes a small slot into near, and more small ones behind it.
+// take moves the events of a small slot to near, and then those of further small slots until near has
+// nearMin events.
 func (q *queue) take(l uint, d uint8) {
 	lv := &q.levels[l]
 	for {

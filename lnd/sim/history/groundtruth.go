@@ -136,8 +136,8 @@ func (s netState) next(at int64, kind Kind, text string) netState {
 	return s
 }
 
-// lossOf says whether links lose everything after a change; ok is false if it
-// does not change what they lose.
+// lossOf returns whether links lose all messages after a change of their quality; ok is false if the
+// change does not concern loss.
 func lossOf(change []string) (all, ok bool) {
 	c, err := link.ParseChange(change)
 	return c.To.Loss == 1, err == nil && c.Fields&link.FieldLoss != 0
