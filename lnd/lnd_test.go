@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// TestTimeout checks the time-outs of several releases of Lustre.
+// TestTimeout: from a transaction timeout and a number of retries, Timeout computes the time-out of
+// drivers as Lustre does.
 func TestTimeout(t *testing.T) {
 	for _, tt := range []struct {
 		transaction time.Duration

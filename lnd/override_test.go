@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestOverride sets the tunables that are named, within their bounds.
+// TestOverride: Override sets the tunables that are named. It refuses unknown names, and values out of
+// bounds, with EINVAL.
 func TestOverride(t *testing.T) {
 	conns, mtu := 1, 0
 	list := []Tunable{Tune("conns", 1, Number(&conns, 1, 127), ""), Tune("mtu", 0, Among(&mtu, 0, 1024, 4096), "")}

@@ -24,7 +24,8 @@ func drawPayload(t *rapid.T, label string) Payload {
 
 func (p Payload) bytes() []byte { return bytes.Join(p.Append(nil), nil) }
 
-// TestPayload compares every operation with the same one on flat bytes.
+// TestPayload: each operation on a payload in segments has the same result as on a single slice with the
+// same bytes.
 func TestPayload(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		src, dst := drawPayload(t, "src"), drawPayload(t, "dst")

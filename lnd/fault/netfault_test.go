@@ -251,7 +251,7 @@ func TestNoRulesNoLock(t *testing.T) {
 	}
 }
 
-// TestResetRules clears the counters of one kind.
+// TestResetRules: ResetRules clears the counters of the drop rules, and not those of the delay rules.
 func TestResetRules(t *testing.T) {
 	spec.Covers(t, "FR-18")
 	b := newBench(t, Config{})

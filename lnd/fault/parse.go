@@ -89,7 +89,7 @@ func (p *ruleParser) next() {
 	}
 }
 
-// word takes one word, "" if there is none.
+// word removes the next word from p.words and returns it; "" if there is none.
 func (p *ruleParser) word() (w string) {
 	if len(p.words) > 0 {
 		w, p.words = p.words[0], p.words[1:]
@@ -97,7 +97,7 @@ func (p *ruleParser) word() (w string) {
 	return w
 }
 
-// untilKey takes the words before the next key.
+// untilKey removes the words before the next key from p.words, and returns them as one text.
 func (p *ruleParser) untilKey() string {
 	n := slices.IndexFunc(p.words, isKey)
 	if n < 0 {

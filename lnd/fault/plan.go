@@ -150,7 +150,8 @@ func (p *Plan) Resume() {
 	p.goOn()
 }
 
-// resumeAt is Resume for the timer of the pause that ends at that instant.
+// resumeAt is called by the timer that ends a pause at an instant. It does nothing if another Pause or
+// Resume has come since.
 func (p *Plan) resumeAt(at time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -46,8 +46,7 @@ type Stats struct {
 
 func newTracker() *tracker { return &tracker{table: newTable(), again: true} }
 
-// receive takes the messages that came in one read, and reports whether a state may have
-// changed.
+// receive processes the messages that came in one read, and reports whether a state may have changed.
 func (t *tracker) receive(b []byte) (changed bool) {
 	err := parse(b, func(m message) {
 		t.heard(m)

@@ -2,7 +2,7 @@ package needs
 
 import "testing"
 
-// outcome is a test that counts how often it was skipped and failed, and goes on.
+// outcome stands in for a testing.T: it counts the calls of Skipf and Fatalf, which do not end the test.
 type outcome struct{ skipped, failed int }
 
 func (o *outcome) Helper()               {}

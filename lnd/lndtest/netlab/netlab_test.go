@@ -106,8 +106,8 @@ func TestPulledCable(t *testing.T) {
 	}
 }
 
-// TestProcess runs this test binary inside a host: it sees the host's
-// interface.
+// TestProcess: a program that is started in a host (here this test binary) sees the network interface of
+// that host.
 func TestProcess(t *testing.T) {
 	if os.Getenv("NETLAB_CHILD") != "" {
 		i, err := net.InterfaceByName("eth0")

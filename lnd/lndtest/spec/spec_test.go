@@ -6,7 +6,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// attributes is a test that keeps the attributes that it is given (testing.T.Attr).
+// attributes stands in for a testing.T: it keeps the attributes that Attr gives to a test.
 type attributes struct {
 	testing.TB
 	got map[string]string

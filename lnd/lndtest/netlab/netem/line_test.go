@@ -47,7 +47,7 @@ func (b *bench) step(in input) {
 	}
 }
 
-// until steps the line's timer up to an instant.
+// until steps the line each time that its timer is due, up to an instant.
 func (b *bench) until(at time.Duration) {
 	for b.wake <= at {
 		b.now = b.wake
@@ -103,8 +103,8 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// TestRates compares how often each fault happens with its probability: 5
-// standard deviations of a binomial distribution, for a fixed seed.
+// TestRates: each fault happens as often as its probability says, within 5 standard deviations of a
+// binomial distribution. The seed is fixed.
 func TestRates(t *testing.T) {
 	const frames, probability = 100_000, 0.03
 	tests := []struct {
