@@ -63,9 +63,9 @@ func (i *Inline) AppendRecord(list []Record) []Record {
 type Inliner interface {
 	// Post copies a message with a payload of at most MaxInline bytes, i.Messages() times, all into
 	// the same buffer, and sets i.Opens. The driver takes another buffer only if open is true. Post makes
-	// no upcall, so lnet may call it with a lock held. It returns false, and copies nothing, if no buffer
-	// has room and open is false, if the message would have to wait for a connection, or behind messages
-	// that were given to Send, or if the upcalls are no [InlineUpcalls].
+	// no upcall, so lnet may call it with a lock held. Post returns false, and copies nothing, in three
+	// cases: no buffer has room and open is false; the message would have to wait for a connection, or
+	// behind messages that were given to Send; the upcalls do not implement [InlineUpcalls].
 	//
 	// If f is not nil, the caller has to call f.Flush without locks, because no other
 	// goroutine writes the message.

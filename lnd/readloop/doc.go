@@ -10,9 +10,9 @@
 //
 // The policy has three rules. A follower that waits requests the loop, which becomes idle with
 // the message that ends the wait, and whichever follower waits next runs it. The watchdog takes
-// an idle loop back when something has lain unread for one to two of its periods, or after long
-// absence. When it found something unread, the next requests are refused, twice as many each
-// time. Followers that come back soon for many messages lower that number again.
+// an idle loop back when something has lain unread for one to two of its periods, or when the follower
+// has been absent for long. When it has found something unread, the next requests are refused, twice as
+// many each time. Followers that come back soon for many messages lower that number again.
 //
 // Only the goroutine that runs the loop touches the source, so reading needs no lock. While the
 // loop is Idle, everything that arrives stays in the socket, messages for other receivers

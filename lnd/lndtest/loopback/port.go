@@ -21,9 +21,9 @@ const minPort = 10_000
 // FreePort returns a TCP port above 1023 that is free on all of the addresses at the moment. On Linux the
 // port is reserved until this process has ended: other calls, also in other processes of this network
 // namespace, try 100 other ports before they accept a reserved one. On other systems the port is not
-// reserved, so the caller should listen soon. The port is outside the range from which the kernel chooses
-// for sockets that ask for any port, unless that range has all ports, so that no connection of another
-// process takes it in between.
+// reserved, so the caller should listen soon. For sockets that ask for any port, the kernel chooses from
+// a range of ports. FreePort returns a port outside that range, unless the range has all ports, so that
+// the kernel does not give it to another process meanwhile.
 func FreePort(addrs ...netip.Addr) (uint16, error) {
 	kernels := kernelsOwn()
 	var err error
