@@ -26,7 +26,7 @@ type view struct {
 	gossipmod.Tracker
 
 	mu       sync.Mutex
-	excluded bool               // the agent has given up; mu guards this field and all below, except the last two
+	excluded bool               // the agent has stopped: wrong parameters, or not in the list; mu guards this field and all below, except the last two
 	settling bool               // gossip has been restarted, and the new agent knows too little yet
 	until    time.Duration      // time at which settling ends at the latest
 	alive    int                // number of live servers when the view was last sure
@@ -41,7 +41,7 @@ func newView(servers []nid.NID, self func(nid.NID) bool) *view {
 	return &view{servers: servers, self: self}
 }
 
-// running reports whether there is a gossip agent, even one that has given up.
+// running reports whether there is a gossip agent, even one that has stopped.
 func (v *view) running() bool { return v.Agent() != nil }
 
 // Alive implements health.View.
@@ -97,8 +97,8 @@ func (v *view) count(agent *gossip.Agent) (alive, known int) {
 	return alive, len(v.servers)
 }
 
-// Quorum implements health.View: more than half, whatever percentage gossip has
-// (CH-3).
+// Quorum implements health.View. It reports whether more than half of the servers are alive, whatever
+// percentage is configured for the quorum of gossip (CH-3).
 func (v *view) Quorum() bool {
 	alive, known := v.Counts()
 	return 2*alive > known
@@ -128,8 +128,7 @@ func (v *view) detach() {
 	v.mu.Unlock()
 }
 
-// look is called from time to time. It notices when the agent has given up, and when a new agent
-// knows enough.
+// look is called from time to time. It notices when the agent has stopped, and when a new agent knows enough.
 func (v *view) look(now time.Duration) {
 	agent := v.Agent()
 	if agent == nil {

@@ -32,7 +32,7 @@ func medianAbove(histogram, seconds string) string {
 	return "(" + native + " or " + classic + ") > " + seconds
 }
 
-// alerts are the alerts, each with series that make it fire and series that do not.
+// alerts are the alert rules, each with series that make it fire and series that do not.
 var alerts = []alert{
 	{
 		"LNetInterfaceDown", `{ni_up} == 0`, "2m", "critical", "NI {{ $labels.nid }} is down",

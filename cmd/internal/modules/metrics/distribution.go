@@ -38,7 +38,7 @@ func distribution(from *latency.Snapshot) *dto.Histogram {
 	if err != nil {
 		panic(err) // cannot happen: Write only copies
 	}
-	m.Histogram.CreatedTimestamp = nil // the counters have no such timestamp either
+	m.Histogram.CreatedTimestamp = nil // left out, because the counters on the page have no timestamp of their creation either
 	m.Histogram.Bucket = classic(from)
 	return m.Histogram
 }

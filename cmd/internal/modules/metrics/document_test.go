@@ -13,7 +13,7 @@ var update = flag.Bool("update", false, "write docs/metrics.md, dashboards and r
 
 const (
 	document = "../../../../docs/metrics.md"
-	// marks are the lines between which the table stands.
+	// firstMark and lastMark are the lines of the document before and after the table.
 	firstMark, lastMark = "<!-- table of metrics -->\n", "<!-- end of table -->\n"
 )
 

@@ -9,10 +9,10 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// gatherer converts the metrics of the table to those of Prometheus, and adds those of the Go
-// runtime and of the process. It replaces a registry with a collector, which would check and sort
-// each value in every scrape: with a thousand peers, that would take longer than all other work. The
-// tests make these checks instead. Only one scrape at a time may use a gatherer.
+// gatherer converts the metrics of the table to those of Prometheus, and adds those of the Go runtime and of
+// the process. It is used in place of a prometheus.Registry, which would check and sort each value in every
+// scrape: with a thousand peers, that would take longer than all other work. The tests make these checks
+// instead. Only one scrape at a time may use a gatherer.
 type gatherer struct {
 	read    func(*peerSet) *state // reads the state of the daemon
 	table   []group

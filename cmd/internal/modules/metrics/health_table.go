@@ -92,7 +92,7 @@ func selftestTable() []group {
 		&objects[uint64]{labels: []string{"event"}, each: func(s *state, yield func(uint64, ...string)) {
 			each(s, func(t status, _ ...string) {
 				counters := countersOf(*t)
-				delete(counters, "bulk_get") // bulk_get and bulk_put count bytes, not events
+				delete(counters, "bulk_get") // bulk_get and bulk_put count bytes, so they are no events
 				delete(counters, "bulk_put")
 				eachEvent(counters, yield)
 			})

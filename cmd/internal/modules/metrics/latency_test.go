@@ -29,7 +29,7 @@ func pageWith(s latency.Snapshot) *scrapes {
 	return pageOver(func() latency.Snapshot { return s })
 }
 
-// pageOver does the same, but each scrape calls s for the histogram.
+// pageOver returns a metrics page that calls s in each scrape, for the histogram of the times of PUTs.
 func pageOver(s func() latency.Snapshot) *scrapes {
 	return newScrapes(newGatherer(func(peers *peerSet) *state {
 		all := fullState(peers)

@@ -61,7 +61,7 @@ func niTable() []group {
 	}
 }
 
-// multicastOfNIs has the datagrams of NIs that have multicast.
+// multicastOfNIs has the metrics of multicast datagrams, for the NIs that can send and receive them.
 func multicastOfNIs(labels []string) group {
 	type multicast = *drivers.Multicast
 	return &objects[multicast]{labels: labels, each: func(s *state, yield func(multicast, ...string)) {

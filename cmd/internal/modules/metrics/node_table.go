@@ -4,7 +4,8 @@ import (
 	"ulnet/lnet"
 )
 
-// nodeTable has what 'lnetctl stats show' shows. 'lnetctl stats reset' does not reset it.
+// nodeTable has what 'lnetctl stats show' shows. Unlike that command's output, the metrics are not reset by
+// 'lnetctl stats reset'.
 func nodeTable() []group {
 	type stats = *lnet.Stats
 	return []group{

@@ -85,7 +85,8 @@ func (s *peerSet) read(n counting) {
 	s.sumUp(countsOf(&traffic, &stats.FailureStats))
 }
 
-// of returns the entry for a NID, which gets a label if there is one left.
+// of returns the entry to which the values of a NID are added: the NID's own entry, which has a label, or s.rest
+// if the NID has no entry and s.limit others have one already.
 func (s *peerSet) of(id nid.NID) *peer {
 	p := s.own[id]
 	switch {
@@ -102,8 +103,8 @@ func (s *peerSet) of(id nid.NID) *peer {
 	return p
 }
 
-// settle handles a peer that the node has forgotten since the previous scrape, even if it knows the
-// peer again by now, with new counters. It adds what was counted under the peer's label to s.left.
+// settle handles a peer that the node has forgotten since the previous scrape. It adds what was counted under
+// the peer's label to s.left. The node may know the peer again by now: its counters have then begun anew.
 func (s *peerSet) settle(id nid.NID, p *peer) {
 	if p.seen && !p.isBelow(&p.before) {
 		return
@@ -116,7 +117,8 @@ func (s *peerSet) settle(id nid.NID, p *peer) {
 	}
 }
 
-// sumUp computes the counters of the others from those of the node.
+// sumUp computes the counters of s.rest, the peers without a label, from total, the counters of the whole
+// node.
 func (s *peerSet) sumUp(total peerCounts) {
 	total.subtract(&s.left)
 	for _, p := range s.own { // any order: the result is a sum
@@ -131,7 +133,8 @@ func (s *peerSet) sumUp(total peerCounts) {
 	}
 }
 
-// measure adds the gauges of an entry of the table of peers.
+// measure adds the gauges of one entry of the node's table of peers, which has an entry for each NI of this
+// node by which it reaches the peer.
 func (p *peer) measure(from *lnet.PeerSnapshot) {
 	p.up = p.up || from.State == lnet.PeerStateUp.String()
 	p.health = from.Health
@@ -142,7 +145,7 @@ func (p *peer) measure(from *lnet.PeerSnapshot) {
 	p.queuedBytes += from.QueuedBytes
 }
 
-// count adds the counters of an entry of the table of peers.
+// count adds the counters of one entry of the node's table of peers.
 func (p *peer) count(from *lnet.PeerSnapshot) {
 	c := countsOf(&from.Traffic, &from.Failures)
 	failures := max(p.failures, c.failures) // not a sum: failures are counted for the NID, and each of its entries has the same number

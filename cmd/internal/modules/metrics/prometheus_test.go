@@ -44,7 +44,7 @@ func TestPrometheus(t *testing.T) {
 	for name, c := range map[string]struct {
 		args   []string
 		low    float64 // lower bound, in seconds, of the bucket that has the median
-		absent string  // series that this Prometheus does not have
+		absent string  // series that this Prometheus must not have: it stores either native histograms or classic buckets
 	}{
 		"native":  {[]string{"--enable-feature=native-histograms"}, 0.42, putAck + "_bucket"},
 		"classic": {nil, 0.25, putAck},

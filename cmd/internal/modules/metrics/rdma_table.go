@@ -7,8 +7,8 @@ import (
 	"ulnet/cmd/internal/node"
 )
 
-// rdmaTable has what 'lnetctl net show -v 4' shows of NIs on RDMA. softroce has
-// counters of its device. A hardware device has none here: its own driver counts.
+// rdmaTable has what 'lnetctl net show -v 4' shows of NIs on RDMA. Only devices of softroce have counters
+// here; those of a hardware device are counted by its kernel driver.
 func rdmaTable() []group {
 	type verbs = *drivers.Verbs
 	nid := []string{"nid"}

@@ -249,8 +249,8 @@ func (s *sending) end() (SendResult, error) {
 	return s.sent, s.err
 }
 
-// Carry sends the messages that cut(size) yields, of at most size bytes each, and returns when
-// all live members have them. It first waits until this node is a member.
+// Carry sends the messages that the function cut makes, and returns when all live members have them. It
+// passes to cut the largest size of a message, in bytes. It first waits until this node is a member.
 func (m *Module) Carry(ctx context.Context, name string, wait time.Duration, cut func(size int) iter.Seq[[]byte]) error {
 	group, err := m.ready(ctx, name, wait.Milliseconds())
 	if err != nil {

@@ -120,7 +120,8 @@ func (p *path) step(s BenchStep, end int64) {
 	p.steps = append(p.steps, s)
 }
 
-// pause takes the pauses of garbage collections out of the longest step of a member.
+// pause shortens the longest step of a member, from step first on, by ns, the time for which garbage
+// collections stopped the member, and puts a step of kind StepGC after it.
 func (p *path) pause(id nid.NID, first int, ns int64) {
 	longest := -1
 	for i := first; i < len(p.steps); i++ {

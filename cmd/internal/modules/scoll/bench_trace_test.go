@@ -13,8 +13,10 @@ import (
 // us converts µs to ns.
 func us(n int64) int64 { return n * 1000 }
 
-// chain is a broadcast from a root over an inner member to a leaf. The clock of the inner member is a
-// second ahead, and that of the leaf a minute behind. Another leaf has answered before.
+// chain returns the measurement of one broadcast, and the time to its answer in ns. The broadcast goes from
+// the root over an inner member to a leaf; another leaf of the root has answered before. The clock of the
+// inner member is a second ahead, and that of the leaf a minute behind. The function change, if not nil, can
+// change the traces by the names of the members.
 func chain(change func(at map[string]*admin.Trace)) (*measurement, int64) {
 	root, inner, leaf, early := nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@tcp"), nid.MustParse("10.0.0.3@tcp"), nid.MustParse("10.0.0.4@tcp")
 	at := map[string]*admin.Trace{

@@ -158,7 +158,7 @@ func (m *Module) CreateGroup(r GroupCreate, nids io.Reader) error {
 	return nil
 }
 
-// name adds a group that a command has made.
+// name adds a group that a command has created to the named groups.
 func (g *groups) name(made *namedGroup) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -88,7 +88,7 @@ type handleKey struct {
 func (c *collective) handle(ctx context.Context, g *namedGroup, members *scoll.Membership, tree scoll.Tree) (*scoll.Group, error) {
 	key := handleKey{g.name, tree, members.Digest()}
 	if h := c.groups.handle(key); h != nil {
-		return h, nil // without the lock, even while the handle of another group is being created
+		return h, nil // found without the lock, so broadcasts go on even while another call creates the handle of another group
 	}
 	if err := c.groups.lock(ctx); err != nil {
 		return nil, err

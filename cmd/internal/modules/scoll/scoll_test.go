@@ -77,7 +77,7 @@ func TestMeasurement(t *testing.T) {
 	self, near, far := nidAt("10.0.0.1"), nidAt("10.0.0.2"), nidAt("10.0.0.3")
 	m := measurement{target: &target{c: &collective{self: self}, group: &namedGroup{name: "g"}}, clocks: map[nid.NID][]clockAt{}}
 	const ahead, behind = 5 * time.Second, -7 * time.Second
-	for i, bound := range []time.Duration{100, 40, 90} { // error bounds of three rounds in µs; the second round has the best
+	for i, bound := range []time.Duration{100, 40, 90} { // error bounds in µs of the clock comparisons of three rounds; the second round has the smallest
 		sent := int64(i) * int64(10*time.Millisecond)
 		reading := func(after, offset time.Duration, bound time.Duration, wrong time.Duration) []byte {
 			a := admin.Reading{Received: sent + int64(after+offset), Offset: offset + wrong, Bound: bound}

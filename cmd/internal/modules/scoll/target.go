@@ -52,7 +52,7 @@ func (c *collective) target(g *namedGroup, shape string, live bool) (*target, er
 	return b, nil
 }
 
-// toLiving leaves out dead members, in the cases in which package scoll cannot.
+// toLiving leaves out dead members in the two cases in which package scoll cannot, see the method target.
 func (b *target) toLiving() error {
 	b.apart = !b.c.isWatched(b.group)
 	if !b.apart && b.members.Size() <= b.c.groups.listSize {
@@ -176,10 +176,10 @@ func parents(members *scoll.Membership, shape scoll.Tree, root nid.NID) func(nid
 	}
 }
 
-// reasons returns a function that returns why a member's answer did not arrive. That is the
-// member's own status or, if nodes above the member have the same status, that the topmost of
-// these nodes did not answer. If live is set, it ignores the tree, which has only the live
-// members and may have changed.
+// reasons returns a function that tells why a member's answer did not arrive: what the member's status means.
+// If nodes above the member in the tree have the same status, the text also names the topmost of these,
+// because the member was probably lost with it. If live is set, the function ignores the tree, which has only
+// the live members and may have changed.
 func (b *target) reasons(unreached []scoll.Unreached, live bool) func(scoll.Unreached) string {
 	why := map[nid.NID]scoll.Status{}
 	above := func(nid.NID) nid.NID { return nid.NID{} }

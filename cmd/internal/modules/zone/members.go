@@ -83,7 +83,7 @@ func wholly(expression string) (*regexp.Regexp, error) {
 	if len(expression) > maxExpression {
 		return nil, cli.Errno(syscall.EINVAL, fmt.Errorf("an expression of %d bytes: at most %d are taken", len(expression), maxExpression))
 	}
-	_, err := regexp.Compile(expression) // first without the group that is added below, which a superfluous parenthesis would close
+	_, err := regexp.Compile(expression) // compiled alone first, because a superfluous parenthesis in it would close the group that is added below
 	if err == nil {
 		var whole *regexp.Regexp
 		if whole, err = regexp.Compile(`\A(?s:` + expression + `)\z`); err == nil {

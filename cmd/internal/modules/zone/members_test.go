@@ -19,7 +19,7 @@ func TestZoneFilter(t *testing.T) {
 	for _, test := range []struct {
 		state string
 		tags  []string
-		want  bool // whether the filter selects a member with these tags
+		want  bool // whether the filter selects a member, in the state "member" and with the attributes in tags above
 	}{
 		{"", nil, true},
 		{"member", nil, true},
