@@ -57,7 +57,7 @@ func (b *backpressure) end() {
 		return
 	}
 	_ = b.table.ClearLazy(b.portal)
-	if b.lazy.Load() > 0 { // another sink has made the portal lazy in between
+	if b.lazy.Load() > 0 { // another sink has made the portal lazy since the count was 0, which ClearLazy has undone
 		_ = b.table.SetLazy(b.portal)
 	}
 }

@@ -44,8 +44,8 @@ type Event struct {
 	HdrData   Bits          `json:"hdr_data"`           // with PUT: header data
 	MsgType   string        `json:"msg_type,omitempty"` // type of the message; an UNLINK has none
 	MD        Bits          `json:"md_handle"`          // handle of the MD, which only this node can interpret
-	Options   uint32        `json:"md_options"`         // LNET_MD_* bits
-	Status    int           `json:"status"`             // 0 or a negative errno
+	Options   uint32        `json:"md_options"`         // options of the MD: LNET_MD_* bits
+	Status    int           `json:"status"`             // result of the operation: 0 or a negative errno
 	Unlinked  bool          `json:"unlinked"`           // the MD was unlinked: no event follows
 }
 

@@ -70,7 +70,7 @@ func (x exchange) follow(ctx context.Context, events <-chan portals.Event) (answ
 			if e.Kind == x.answer {
 				answer = e
 			}
-			if e.Kind == portals.EventUnlink { // not caused by MDUnlink, which was not called: LNet has given up the MD
+			if e.Kind == portals.EventUnlink { // LNet has given up the MD: this program calls MDUnlink only after this loop
 				return answer, fmt.Errorf("no %v within lnet_transaction_timeout: %w", x.answer, syscall.ETIMEDOUT)
 			}
 			if e.Unlinked && answer.Kind != x.answer {

@@ -45,8 +45,8 @@ func (n *Node) Fail(r FailRequest) error {
 
 func (n *Node) faults() Faults { return Faults{n.lnet.FailedNIDs(), n.plan.Snapshot()} }
 
-// isSimulated reports whether err is of a Put or Get that failed because of Fail: all other
-// failures of the network are reported as events.
+// isSimulated reports whether err comes from a Put or Get that failed because of Fail. Put and Get return no
+// other EIO: real failures of the network are reported as events.
 func isSimulated(err error) bool {
 	call, ok := errors.AsType[*portals.OpError](err)
 	return ok && errors.Is(call, syscall.EIO)

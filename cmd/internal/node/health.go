@@ -18,7 +18,7 @@ var HealthSettings = map[string]func(s *lnet.HealthSettings, value int){
 	"health_sensitivity": func(s *lnet.HealthSettings, v int) {
 		s.Sensitivity = v
 		if v == 0 {
-			s.RetryCount = 0 // as in LNet: retry_count becomes 0, and stays 0 when the sensitivity is raised again
+			s.RetryCount = 0 // as in LNet: sensitivity 0 sets retry_count to 0, where it stays when the sensitivity is raised again
 		}
 	},
 	"recovery_interval":          func(*lnet.HealthSettings, int) {}, // has no meaning since Lustre 2.14

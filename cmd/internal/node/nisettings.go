@@ -17,7 +17,7 @@ import (
 
 // NISettings are the settings of single NIs. A nil setting is taken from the configuration.
 type NISettings struct {
-	PeerTimeout       *int           `json:"peer_timeout,omitempty"`        // in seconds; 0: as in the configuration, also for the three credits below
+	PeerTimeout       *int           `json:"peer_timeout,omitempty"`        // in seconds; for this and the three credits below, 0 means the value of the configuration
 	PeerCredits       *int           `json:"peer_credits,omitempty"`        // number of messages that may be in flight to a peer
 	PeerBufferCredits *int           `json:"peer_buffer_credits,omitempty"` // number of messages of a peer that the node may be forwarding
 	Credits           *int           `json:"credits,omitempty"`             // number of messages that the NI may have in flight

@@ -170,7 +170,7 @@ func (n *Node) parts() node.Config {
 
 // start adds the configured NIs, the event handlers and the modules.
 func (n *Node) start(list []tree.Net) error {
-	if err := n.lnet.SetHealth(n.lnet.Health()); err != nil { // only checks the settings in the file
+	if err := n.lnet.SetHealth(n.lnet.Health()); err != nil { // changes nothing: it refuses settings of the configuration that do not fit together
 		return err
 	}
 	if err := n.startLimits(); err != nil {
@@ -240,7 +240,7 @@ func (n *Node) addDialling(d drivers.DialOnly, cfg lnd.Config) (*lnet.NI, error)
 // explain replaces the advice in the error of an NI that did not start by a hint for users of
 // the commands.
 func (n *Node) explain(driver drivers.Driver, err error) error {
-	if failed, ok := errors.AsType[*node.StartError](err); ok { // the error does not come from addDialling
+	if failed, ok := errors.AsType[*node.StartError](err); ok { // the error of addDialling has another type, and carries no advice
 		_, down := errors.AsType[*node.DownError](err)
 		_, unknown := errors.AsType[*node.DriverError](err)
 		if err = failed.Err; down || unknown {

@@ -100,7 +100,7 @@ func (o *operation) end() error {
 	return nil
 }
 
-// kinds counts events by type, because their order varies.
+// kinds has the number of events of each type, because the order of the types varies.
 type kinds map[string]int
 
 func (k kinds) report(s node.Step) error {
@@ -118,13 +118,13 @@ func pattern(size int) []byte {
 	return b
 }
 
-// transfer is a Put, the Sink that accepts its messages, and what must come of them.
+// transfer is a Put, the Sink that accepts its messages, and the events that both must report.
 type transfer struct {
 	name   string
 	sink   node.SinkRequest
 	put    node.PutRequest
 	data   []byte
-	events kinds // events of the Put
+	events kinds // number of events of each type that Put must report
 	want   []node.Event
 }
 
@@ -195,7 +195,7 @@ func (test transfer) run(t *testing.T) {
 	}
 }
 
-// took checks the events of the sink, and returns the payload that it received.
+// took checks the events that the sink has reported, and returns the payload that the sink received.
 func (test *transfer) took(t *testing.T, sink *operation) (payload []byte) {
 	t.Helper()
 	for _, want := range test.want {

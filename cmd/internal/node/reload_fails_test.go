@@ -31,11 +31,10 @@ type failure struct {
 	want     string // part of the expected error
 }
 
-// failures has one failing change of each kind that can fail although the configuration is valid,
-// but not all kinds: TestReloadFails has changes of networks and faults, and the tests below have those that
-// need a socket or a module. No test has failing routes: adding one fails only if there are more than 16384,
-// which take a minute to add. Changes of router buffers and selftest_allow, and the end of faults, cannot
-// fail.
+// failures has changes that fail although the configuration is valid, one of each kind that can fail, except
+// these: TestReloadFails has changes of networks and faults, and the tests below have those that need a
+// socket or a module. No test has routes that fail: adding one fails only if there are more than 16384, which
+// take a minute to add. Changes of router buffers and selftest_allow, and the end of faults, cannot fail.
 var failures = map[string]failure{
 	"settings of health": {
 		from: "lnet_retry_count: 1\nlnet_transaction_timeout: 9\nlnet_numa_range: 3\n", to: "lnet_retry_count: 1\nlnet_transaction_timeout: 3\nlnet_numa_range: 4\n",

@@ -14,7 +14,7 @@ import (
 type keyFile struct {
 	t    *testing.T
 	path string
-	text string // the configuration
+	text string // text of the configuration file, which names the key file in two sections
 }
 
 func newKeyFile(t *testing.T) *keyFile {

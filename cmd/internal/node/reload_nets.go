@@ -41,10 +41,10 @@ func (c configuredNI) sameSettings(o configuredNI) bool {
 }
 
 // networks adds the steps that change NIs and routes. An NI whose settings change is stopped and started
-// again; connections of other NIs stay. New NIs are added before others are removed, because adding may
-// fail and removing may not. A new NI with the NID of one that is removed, such as tcp(10.0.0.1) in place
-// of tcp(eth0), is added after the removal. Routes are removed before all that: a removed route could not
-// be put back while a new NI of this node has the NID of its gateway.
+// again; connections of other NIs stay. New NIs are added before others are removed, because an addition can
+// fail and a removal cannot. A new NI with the NID of one that is removed, such as tcp(10.0.0.1) in place of
+// tcp(eth0), is added after the removal. Routes are removed before all that: a removed route could not be put
+// back while a new NI of this node has the NID of its gateway.
 func (r *reload) networks() {
 	was, will := configuredNIs(r.was), configuredNIs(r.will)
 	find := func(list []configuredNI, on networks.Interface) int {

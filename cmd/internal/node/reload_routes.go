@@ -21,7 +21,7 @@ func routesOf(list []tree.Route) (routes []route.Route) {
 	return routes
 }
 
-// lacking returns the routes of a list that another one lacks.
+// lacking returns the routes of list that are not in the list in.
 func lacking(list, in []route.Route) (lacks []route.Route) {
 	has := make(map[route.Route]bool, len(in))
 	for _, one := range in {

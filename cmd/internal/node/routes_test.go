@@ -13,7 +13,7 @@ import (
 // lockedLog collects the lines of a log, which a node may also write while a test reads them.
 type lockedLog struct {
 	mu sync.Mutex
-	b  bytes.Buffer // guarded by mu
+	b  bytes.Buffer // the lines so far; guarded by mu
 }
 
 func (l *lockedLog) Write(p []byte) (int, error) {

@@ -14,7 +14,7 @@ type Setting struct {
 	// Name is discovery, routing, tiny_buffers, small_buffers, large_buffers, numa_range,
 	// max_interfaces, response_tracking, one of RouteSettings, or one of HealthSettings.
 	Name  string `json:"name"`
-	Value int    `json:"value"` // 0 or 1; or a number of buffers, where 0 means the default; or percent or seconds; or a value of HealthSettings
+	Value int    `json:"value"` // 0 or 1 for discovery and routing, a number of buffers (0: the default), or else a number in the unit of the setting
 }
 
 // ErrSetting is the error for a tunable that cannot be set while the node runs.

@@ -202,7 +202,8 @@ func (c *slowCluster) watch() {
 	c.watching.Store(true)
 }
 
-// slow attaches an MD at portal 40 whose handler takes the time d for the first event.
+// slow attaches an MD at portal 40 of node i. Its handler takes the time d for the first event, and no time
+// for later ones. slow returns the number of events so far.
 func (c *slowCluster) slow(i int, options portals.MDOption, d time.Duration) *atomic.Int64 {
 	handled := new(atomic.Int64)
 	me, err := c.tables[i].MEAttach(40, portals.Match{}, portals.Unlink, portals.After)

@@ -72,7 +72,7 @@ func TestExchangeUnderFaults(t *testing.T) {
 		return append(a.Peers(nid.NID{}, 10).Peers, b.Peers(nid.NID{}, 10).Peers...)
 	}
 	busy := func(p lnet.PeerSnapshot) bool { return p.Credits != p.MaxCredits || p.QueuedBytes != 0 }
-	if !lndtest.Poll(func() bool { return !slices.ContainsFunc(peers(), busy) }) { // polls, because the copy of an ACK may still be on its way
+	if !lndtest.Poll(func() bool { return !slices.ContainsFunc(peers(), busy) }) { // repeated, because a duplicate of an ACK may still be on its way
 		t.Errorf("credits are missing, or messages queued: %+v", peers())
 	}
 	for _, s := range []node.Status{a.Status(), b.Status()} {

@@ -67,7 +67,8 @@ func TestImportManyRoutes(t *testing.T) {
 	}
 }
 
-// TestImportRoutesFails: a route that cannot be added ends the section, and those before it stay.
+// TestImportRoutesFails: the import of the section of routes ends at the first route that cannot be added.
+// The routes before it stay.
 func TestImportRoutesFails(t *testing.T) {
 	for _, bad := range []int{0, 1, 255, 256, 300} {
 		n := freshNode(t)

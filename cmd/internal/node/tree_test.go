@@ -156,7 +156,7 @@ func randomGlobal(r *rand.Rand) *tree.Global {
 	for _, one := range tree.NodeSettings() {
 		s := tree.Setting{Name: one.Name, Value: one.Least + r.Int64N(one.Most-one.Least+1)}
 		switch s.Name {
-		case "recovery_interval": // recovery_interval has no effect
+		case "recovery_interval": // always the default, because setting it has no effect
 			s.Value = one.Usual
 		case "transaction_timeout": // its value in seconds must be larger than retry_count
 			s.Value = max(s.Value, 6)

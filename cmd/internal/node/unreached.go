@@ -16,7 +16,7 @@ func (n *Node) explainUnreached(target nid.NID, err error) error {
 		return slices.ContainsFunc(errnos, func(e error) bool { return errors.Is(err, e) })
 	}
 	if is(syscall.ECONNREFUSED) && !isEnded(err) {
-		err = cli.Errno(syscall.ECONNREFUSED, err) // LNet returns this errno, rather than one that means that there is no route
+		err = cli.Errno(syscall.ECONNREFUSED, err) // so that ECONNREFUSED is the first errno of the error, as in LNet, and not one that means that there is no route
 	}
 	switch {
 	case err == nil || cli.HintOf(err) != "" || isEnded(err):

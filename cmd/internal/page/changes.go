@@ -53,7 +53,7 @@ type condition struct {
 // each NI, route and peer, and one of end.
 type changes struct {
 	known  map[subject]*known
-	looked map[kind]bool // kinds of subjects that the previous look included; the first look at a kind finds no changes
+	looked map[kind]bool // kinds of subjects that the previous look included; only for these does a look yield events
 	round  uint64        // number of the present look
 	at     time.Time     // time of the present look
 	events []Event       // events of the present look, in their order

@@ -54,8 +54,8 @@ func TestChanges(t *testing.T) {
 			[]string{"ni.down 10.0.0.1@tcp: no carrier", "route.up tcp9 by 10.0.0.2@tcp", "peer.well 10.0.0.3@tcp via 10.0.0.1@tcp", "peer.new 10.0.0.4@tcp via 10.0.0.1@tcp", "peer.down 10.0.0.4@tcp via 10.0.0.1@tcp: timed out", "peer.unwell 10.0.0.4@tcp via 10.0.0.1@tcp"},
 		},
 		{map[subject]condition{ni: {}, other: {down: true, unwell: true}}, all, []string{"ni.up 10.0.0.1@tcp", "peer.gone 10.0.0.3@tcp via 10.0.0.1@tcp", "route.gone tcp9 by 10.0.0.2@tcp"}},
-		{map[subject]condition{ni: {}}, all[:2], nil},       // the look leaves out peers, because there are too many
-		{map[subject]condition{ni: {}, peer: {}}, all, nil}, // there are few enough peers again
+		{map[subject]condition{ni: {}}, all[:2], nil},       // this look leaves out peers, as Watch does when there are too many: none counts as gone
+		{map[subject]condition{ni: {}, peer: {}}, all, nil}, // this look has peers again: it yields no events of peers, because the previous one had none
 		{map[subject]condition{ni: {}}, all, []string{"peer.gone 10.0.0.3@tcp via 10.0.0.1@tcp"}},
 		{map[subject]condition{}, all, []string{"ni.gone 10.0.0.1@tcp"}},
 	} {
@@ -76,7 +76,7 @@ func TestManyChanges(t *testing.T) {
 	var r Recent
 	r.Tell("gossip.died", nil)
 	l.at(nil, aPeer)
-	for round := range 4 * maxEvents / maxChanges { // brings four times as many events as are kept
+	for round := range 4 * maxEvents / maxChanges { // yields four times as many events as Recent keeps
 		many := map[subject]condition{}
 		for i := range 1000 * (1 - round%2) {
 			many[subject{kind: aPeer, nid: nid.MustParse(fmt.Sprintf("10.%d.%d.1@tcp", i/250, i%250))}] = condition{down: true}

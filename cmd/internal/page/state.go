@@ -119,7 +119,7 @@ type Route struct {
 
 // Gossip says which servers are alive.
 type Gossip struct {
-	State        string        `json:"state"`        // stopped, running, excluded or listening
+	State        string        `json:"state"`        // stopped, running, excluded (its parameters are not those of others), or listening (still silent)
 	Self         nid.NID       `json:"self"`         // NID under which this node takes part
 	Quorum       bool          `json:"quorum"`       // enough participants are alive for a quorum
 	Alive        int           `json:"alive"`        // number of live participants, this node included
@@ -163,7 +163,7 @@ type Census struct {
 
 // Servers is the node as a server of clients.
 type Servers struct {
-	State    string       `json:"state"`    // running or waiting
+	State    string       `json:"state"`    // running, or waiting until gossip reports the servers
 	Quorum   bool         `json:"quorum"`   // the server can reach a majority of the servers
 	Draining bool         `json:"draining"` // the server asks its clients to choose other masters
 	Clients  int          `json:"clients"`  // number of connected clients, in any state
