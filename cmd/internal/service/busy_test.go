@@ -136,8 +136,8 @@ func TestBusyForLong(t *testing.T) {
 	}
 }
 
-// TestNoManagerToForget: without a service manager, an address that another program has taken since is refused
-// at once.
+// TestNoManagerToForget: without a service manager, a process that binds an address again after closing its
+// socket there does not wait: if another program has bound the address meanwhile, the error comes at once.
 func TestNoManagerToForget(t *testing.T) {
 	spec.Covers(t, "OP-80")
 	for network, bind := range binders {

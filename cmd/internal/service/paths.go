@@ -23,7 +23,7 @@ func (s *Sockets) ListenUnix(path string, fresh func(path string) (*net.UnixList
 		return nil, err
 	}
 	name := unixAt(path).name()
-	delete(s.forgetting, name) // the name is that of an earlier socket, whose file had the same inode
+	delete(s.forgetting, name) // in case an earlier socket, whose file had the same inode, had this name: the manager must keep the new one
 	if s.manager.store(l, name) {
 		l.SetUnlinkOnClose(false)
 	}

@@ -24,7 +24,7 @@ const waitLimit = 60 * time.Second
 
 // TestMain gives the manager, which runs in this process, time to answer on a busy machine.
 func TestMain(m *testing.M) {
-	sendTimeout, barrierTimeout, busyTimeout = waitLimit, waitLimit, waitLimit // TestBusyManager has other limits
+	sendTimeout, barrierTimeout, busyTimeout = waitLimit, waitLimit, waitLimit // TestBusyManager sets shorter ones
 	os.Exit(m.Run())
 }
 

@@ -21,11 +21,11 @@ type watched struct {
 	began time.Time
 
 	mu  sync.Mutex
-	at  []time.Duration // guarded by mu
-	out bytes.Buffer    // guarded by mu
+	at  []time.Duration // times of the messages; guarded by mu
+	out bytes.Buffer    // the log so far; guarded by mu
 }
 
-// Write adds to the log.
+// Write implements io.Writer, for the log.
 func (w *watched) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

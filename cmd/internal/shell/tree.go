@@ -17,7 +17,7 @@ import (
 type Tool struct {
 	Name  string                       // name of the program
 	Root  func(cli.Env) *cobra.Command // makes a new tree of commands
-	Usage string                       // usage text, as in Shell
+	Usage string                       // text to print for a command that does not exist
 	// Part makes a tree with one of the commands at its top, which is all that most calls need; with
 	// none if there is no command of this name. Nil: calls get the whole tree.
 	Part func(env cli.Env, name string) *cobra.Command

@@ -112,7 +112,7 @@ func TestPart(t *testing.T) {
 	for _, test := range []struct {
 		args  string
 		code  int
-		trees int // number of whole trees
+		trees int // number of whole trees that the execution must make
 		out   string
 	}{
 		{"net show", 0, 0, "usual []\n"},

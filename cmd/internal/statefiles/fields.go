@@ -33,9 +33,9 @@ type fieldLine struct {
 //	self?              only if it is not zero
 //	"name"             between quotes, with escapes
 //
-// A field behind a nil pointer has no line. The first File looks the names up, and panics for an
-// unknown one: files are declared in package variables, which most programs that have them never
-// use.
+// A field behind a nil pointer has no line. FieldsOf does not look the names up, because files are declared
+// in package variables, which most programs that have them never use. The first call of the method File or
+// Lines does, and panics for an unknown name.
 func FieldsOf[T any](name, fields string) *Fields[T] {
 	return &Fields[T]{name: name, lines: sync.OnceValue(func() []fieldLine { return linesOf(reflect.TypeFor[T](), fields) })}
 }

@@ -71,7 +71,7 @@ func prepare(dir string, log *slog.Logger, migrations []func(string) error) erro
 		if err := migrations[version](dir); err != nil {
 			return fmt.Errorf("%s: migration from version %d to %d: %w", dir, version, version+1, err)
 		}
-		if !store(path, version+1, log) || len(files) == 0 { // without files the directory is new
+		if !store(path, version+1, log) || len(files) == 0 { // nothing to report: the version is not stored, or the directory has no files, so it is new
 			continue
 		}
 		log.Info("state directory brought to another version", slog.String("dir", dir), slog.Int("from", version), slog.Int("to", version+1))

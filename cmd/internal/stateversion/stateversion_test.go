@@ -45,8 +45,8 @@ func put(t *testing.T, dir, name, text string) {
 func TestPrepare(t *testing.T) {
 	spec.Covers(t, "OP-9")
 	for name, test := range map[string]struct {
-		version string // content of the file; "-": there is none
-		want    string // content of the directory
+		version string // content of the version file; "-": there is none
+		want    string // expected content of the directory, in the form of the function content; "": unchanged
 		err     string
 	}{
 		"older":         {"-", "incarnation=12 bytes;version=ulnet state 1\n;", ""},

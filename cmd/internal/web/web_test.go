@@ -54,7 +54,7 @@ func startWith(t *testing.T, address string, pages map[string]http.HandlerFunc, 
 	s.Start(l)
 	t.Cleanup(func() {
 		if err := s.Close(t.Context()); err != nil {
-			t.Log(err) // no failure: the answers to clients that do not read are cut off
+			t.Log(err) // no failure of the test: Close cuts off the answers to clients that do not read
 		}
 	})
 	return l.Addr()

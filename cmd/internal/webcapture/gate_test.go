@@ -96,8 +96,9 @@ func TestUnreadToken(t *testing.T) {
 	})
 }
 
-// TestNoToken: without a token everything is refused, with a text that says what to set. A token that
-// cannot be read is an error, which the client does not get.
+// TestNoToken: if no token is configured, every request is refused, with a text that says what to set. If the
+// token cannot be read, requests are refused with the status 503. The reason is logged, and the client does
+// not get it.
 func TestNoToken(t *testing.T) {
 	spec.Covers(t, "OP-70")
 	bubble(t, func(t *testing.T, r *rig) {

@@ -208,7 +208,7 @@ func (c *browser) now() (last Report, lines []Line, over bool) {
 	return c.last, c.lines, c.over
 }
 
-// order has a client order a capture, until ctx ends.
+// order makes a client send the order of a capture and follow its stream until ctx ends.
 func (r *rig) order(ctx context.Context, c *browser, body string) *browser {
 	c.header, c.status = http.Header{}, http.StatusOK
 	q := request(http.MethodPost, StartPath, body).WithContext(ctx)

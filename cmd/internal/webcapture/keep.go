@@ -21,8 +21,8 @@ type keeper struct {
 	chunks  [][]byte  // whole blocks of pcapng; guarded by mu, like the fields below
 	size    int       // number of bytes in chunks
 	dropped uint64    // packets that the tap has left out
-	whole   bool      // no more bytes will come
-	left    bool      // the reader is to end
+	whole   bool      // set by finish: no more bytes will come
+	left    bool      // set by leave: Read returns io.EOF at once
 	read    int       // chunks that the reader has read whole
 	offset  int       // bytes that the reader has read of the next chunk
 }

@@ -79,7 +79,7 @@ func (r *run) watch(parent context.Context, payload bool) (why string) {
 		select {
 		case <-tick.C:
 		case err = <-failed:
-			failed <- nil // so that the receive from failed after the loop does not wait
+			failed <- nil // the receive after the loop, which all ends of the loop reach, gets this one
 			goes = false
 		case <-r.done:
 			goes = false
