@@ -51,12 +51,12 @@ func TestBadDisk(t *testing.T) {
 			for n := range 2 { // the first start, and one that finds the files of the first
 				trouble.Spoil(disk)
 				d := start()
-				wantRecords(d, n == 1 && trouble.Name == "full") // a full disk does not keep a server from opening existing files
+				wantRecords(d, n == 1 && trouble.Name == "full") // the server keeps records only at the second start on a full disk: opening files that exist needs no room
 				if !strings.Contains(d.Log(), "the incarnation of this node is not kept") {
 					t.Errorf("start %d: it does not say what it cannot keep:\n%s", n, d.Log())
 				}
 				trouble.Amend(disk)
-				if n == 0 || trouble.Name == "full" { // on a read-only disk, the first client makes the server open an existing file for writing
+				if n == 0 || trouble.Name == "full" { // not at the second start on a read-only disk: a server opens its old file for writing only for the first client
 					wantRecords(d, true)
 				}
 				if err := d.Stop(); err != nil {

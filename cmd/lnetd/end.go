@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// endTimeout is the time between the first signal and the end of the process at the latest. Without this
-	// bound, an end would take longer only if several of its waits used up their own bounds. It is shorter
-	// than TimeoutStopSec of the units, after which systemd kills the process.
+	// endTimeout is the time between the first signal and the end of the process at the latest. Each wait at
+	// the end has a bound of its own, but together several waits could take longer than this. endTimeout is
+	// shorter than TimeoutStopSec of the units, after which systemd kills the process.
 	endTimeout = 20 * time.Second
 	// stopWithin bounds the wait for one thing that no other node needs, such as the removal of the state files.
 	stopWithin = time.Second

@@ -164,7 +164,7 @@ func intakeID(i uint64) (id health.ClientID) {
 	return id
 }
 
-// ask sends a connect.
+// ask sends a connect request of a client.
 func (k *intake) ask(table *portals.Table, id health.ClientID) {
 	server := nid.MustParse(killedServer + "@tcp")
 	m := healthwire.Message{Kind: healthwire.Connect, Client: id, Incarnation: 1, Sequence: 1, Epoch: 1, Server: server, Name: []byte("client")}

@@ -65,11 +65,12 @@ func (w *ward) nid(i int) string { return w.on.nid(fmt.Sprintf("10.3.0.%d", i+1)
 
 func clientName(i int) string { return fmt.Sprintf("client-%02d", i) }
 
-// wardTimes returns short times that are long enough for a busy machine. A master evicts a silent client after the
-// time evict. That is longer than gossip takes to detect a death, 3.6 s, so that a master that is cut off learns
-// this before it evicts clients that the majority has. It is also longer than these 3.6 s and the time quorum
-// together, after which a server that is cut off evicts its clients. The time client, after which a client chooses
-// another master, leaves 1.2 s for the answer to a ping: longer times between pings would leave less.
+// wardTimes returns short times that are long enough for a busy machine. Gossip takes 3.6 s to detect a
+// death. A master evicts a silent client after the time evict, which is longer than these 3.6 s: a master
+// that is cut off thus learns so before it evicts clients that the majority has. It is also longer than 3.6 s
+// plus the time quorum, after which a server that is cut off evicts its clients. A client chooses another
+// master after the time client. The time ping is so short that a server has 1.2 s of this time to answer a
+// ping.
 func wardTimes() []string {
 	unit := 100 * time.Millisecond
 	if effort.Race {

@@ -70,7 +70,7 @@ func TestHostileHealth(t *testing.T) {
 	victim := c.awaitHeld(3, 0, 1, 2)
 	count := func(i int, name string) uint64 { return c.status(i).Server.Stats[name] }
 	waits := func(i int) uint64 { return count(i, "refuted") + count(i, "rejected_busy") }
-	var begin [clinicServers]uint64 // by server: the count before the attack, because a starting server may have told clients to try again later
+	var begin [clinicServers]uint64 // by server: number of such answers before the attack, because a server that starts may have told clients to try again later
 	for i := range begin {
 		begin[i] = waits(i)
 	}
@@ -89,7 +89,7 @@ func TestHostileHealth(t *testing.T) {
 		if c.status(i).Server.Self != victim.Master {
 			continue
 		}
-		const longer = 32 // number of the client's pings in twice the time after which a master evicts a silent client
+		const longer = 32 // number of pings that the client sends in twice the time T_evict, after which its master would have evicted it if it were silent
 		before := count(i, "pings")
 		d.Until(heldWithin, "pings of those that are there", func() bool { return count(i, "pings") >= before+longer })
 	}

@@ -20,9 +20,9 @@ import (
 // lnetHeader is the ksock header of an LNet message that asks for no zero-copy ACK.
 var lnetHeader = ksock.MsgHeader{Type: ksock.LNet}
 
-// messages are hostile messages, each for the CONTROL connection of a peer that the daemon has accepted. want is
-// the reason for which the daemon must close the connections of the peer, if it must, and drop the reason for
-// which it must drop the message, if it must.
+// messages are hostile messages, each for the CONTROL connection of a peer that the daemon has accepted. If
+// want is set, the daemon must close the connections of the peer for that reason. If drop is set, it must
+// drop the message for that reason.
 var messages = []struct {
 	name   string
 	send   func(p *lnetdtest.Peer) []byte

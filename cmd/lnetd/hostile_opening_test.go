@@ -91,7 +91,7 @@ func checkAnswer(t *testing.T, answer func(*lnetdtest.Peer) []byte, p *lnetdtest
 	if answer != nil {
 		want = answer(p)
 	}
-	const incarnation = 32 // offset of a field of HELLO whose value the test does not know
+	const incarnation = 32 // offset of the incarnation in a HELLO, whose value the test cannot know
 	if len(want) == ksock.HelloSize && len(got) == len(want) {
 		copy(want[incarnation:], got[incarnation:][:8])
 	}

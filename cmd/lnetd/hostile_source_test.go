@@ -33,12 +33,12 @@ type forgery struct {
 	t        *testing.T
 	hosts    []netip.Addr // addresses of the victim, the root, the asked peer and the attacker
 	victim   *lnetdtest.Daemon
-	to       netip.AddrPort // the address of the victim
+	to       netip.AddrPort // address and port of the victim
 	rootID   nid.ProcessID
 	asked    *lnetdtest.Peer
-	answers  *net.TCPConn // connection of the asked peer
+	answers  *net.TCPConn // connection on which the asked peer answers the victim
 	attacker *lnetdtest.Peer
-	lies     *net.TCPConn // the connection of the attacker
+	lies     *net.TCPConn // connection on which the attacker sends to the victim
 }
 
 func newForgery(t *testing.T, commands lnetdtest.Commands, settings ...string) *forgery {

@@ -85,10 +85,9 @@ func TestMTUsAgree(t *testing.T) {
 	}
 }
 
-// TestMTUNarrows: the MTU of a node's link is reduced below the one that its device has read. So
-// the nodes agree on a path MTU that the link cannot carry, as kernels with rdma_rxe do. Pings
-// arrive, RDMA WRITEs do not. The logs of both nodes say which values an operator should
-// compare.
+// TestMTUNarrows: after its device has read the MTU of its link, a node's link gets a smaller one. So the
+// nodes agree on a path MTU that the link cannot carry, as kernels with rdma_rxe do. Pings arrive, RDMA
+// WRITEs do not. The node that gives up first logs that an operator should compare the MTUs of both nodes.
 func TestMTUNarrows(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for time-outs; skipped by -short")

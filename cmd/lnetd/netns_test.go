@@ -165,7 +165,7 @@ func TestProcessFaults(t *testing.T) {
 }
 
 func testProcessFaults(t *testing.T, on network) {
-	h := newTwoHosts(t, on, usualKeepalive) // diesUnheard may need longer than a short keepalive allows
+	h := newTwoHosts(t, on, usualKeepalive) // with a short keepalive the peer could notice the death in diesUnheard before the new daemon connects
 	mustPing(t, h.a, h.bb)
 
 	h.b.Freeze()

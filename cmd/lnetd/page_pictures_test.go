@@ -177,7 +177,7 @@ func serveDemo(t *testing.T) (url string) {
 	p := page.New(func() *page.State {
 		readings++
 		s := demo(min(readings, demoReadings))
-		s.Node.Incarnation = uint64(readings / 100) // a new state that looks the same: after 10 s without one, the page would show a warning
+		s.Node.Incarnation = uint64(readings / 100) // a new state now and then, which looks the same: the page warns after 10 s without one
 		return s
 	}, page.Interval/100)
 	s := web.New(web.Config{Log: slog.New(slog.DiscardHandler)})

@@ -86,7 +86,7 @@ func (r *rails) sent() (sent [2]uint64) {
 	return sent
 }
 
-// known returns the status that one node has recorded for a NID of the other.
+// known returns the status that the node by has recorded for a NID of the other node.
 func (r *rails) known(by *lnetdtest.Daemon, id nid.NID) string {
 	page, err := node.OpPeers.Call(r.t.Context(), by.Control(), node.PeersRequest{NID: id})
 	if err != nil {

@@ -245,7 +245,7 @@ func (r *mcastRoom) run() {
 			if err != nil {
 				return false
 			}
-			g := &s.Groups[0] // the source still uses an older roster, so it does not send to all members
+			g := &s.Groups[0] // while Usable is older than Version, the node still sends under an older roster, and so not to all members
 			return len(g.Members) == mcastNodes && g.Usable == g.Version && g.Multicast
 		})
 	}

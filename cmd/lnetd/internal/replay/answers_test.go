@@ -30,7 +30,7 @@ type answer struct {
 // answers returns the different answers in the recording tcp-err-handshake.
 func answers(script *replay.Script) []answer {
 	all := make([]answer, len(script.Conns))
-	left := make([]bool, len(script.Conns)) // by connection: whether the side that dialled closed it first
+	left := make([]bool, len(script.Conns)) // by connection: whether the side that dialled closed it before the other side did
 	for _, e := range script.Events {
 		a := &all[e.Conn]
 		switch {

@@ -15,11 +15,11 @@ import (
 type conn struct {
 	*net.TCPConn
 	framer Framer            // splits the bytes that the node sends
-	ahead  []*capture.Record // records that peekHello has read and record has not returned yet
+	ahead  []*capture.Record // records that peekHello has read and that the method record will return next
 	last   time.Duration     // time of the last event in the recording
 	ended  [2]bool           // by Side: whether that side has closed the connection
 
-	carries bool // the player has sent the HELLO after which the node sends messages here, see Player.carries
+	carries bool // the player has sent the HELLO after which the node sends messages on this connection, see Player.carries
 }
 
 // newConn returns a connection on which the node is the given side.
@@ -45,7 +45,7 @@ func (c *conn) peekHello(deadline time.Time) *capture.Record {
 	for {
 		r, err := c.read(deadline)
 		if err != nil {
-			return nil // the error will show when the method record reads on
+			return nil // the method record will return the error when it reads on
 		}
 		c.ahead = append(c.ahead, r)
 		if r.Kind == capture.Hello {

@@ -50,8 +50,9 @@ func (s *Script) discovers(operations []int) bool {
 	})
 }
 
-// discovers reports whether a message belongs to the node's discovery of the player, as a
-// consequence of the next operation.
+// discovers reports whether the next operation is due because of e: e is a GET to the portal of pings, which
+// the node sends to discover the player before the message of the operation. It is false once an operation
+// has begun that makes the node discover the player.
 func (p *Player) discovers(e Event) bool {
 	portal, is := uint32(0), false
 	if e.Record != nil {

@@ -12,8 +12,8 @@ import (
 // set, the connections that the node opens (see reorder).
 
 // swapped looks for a later event, on the same connection, that fits a record of the node better
-// than event i does. Only messages of discovery may be swapped: different threads of a kernel
-// send pushes, ACKs of pushes, and messages of users.
+// than event i does. Besides messages of lnet_selftest (see swappedRPC), only messages of discovery
+// may be swapped: different threads of a kernel send pushes, ACKs of pushes, and messages of users.
 func (p *Player) swapped(i int, got *capture.Record) (other int, ok bool) {
 	if other, ok := p.swappedRPC(i, got); ok {
 		return other, true

@@ -34,7 +34,7 @@ type role struct {
 	shutdown bool              // the node is shut down during the recording
 	selftest bool              // the node is a test node of lnet_selftest
 	steps    []recording.Step  // commands of the node's console of lnet_selftest
-	samples  int               // how many times the growth of its counters between two STAT replies is compared with the recorded one
+	samples  int               // number of pairs of STAT replies between which the growth of lnetd's counters must be compared with the recorded growth
 
 	deviations
 }
