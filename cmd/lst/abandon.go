@@ -25,9 +25,8 @@ func (w *waiter) abandon(c *cobra.Command, why error) error {
 	return cmp.Or(printFailures(c.ErrOrStderr(), answers, "stop"), w.outcome(why, answers, err))
 }
 
-// outcome says in an error whether the batch is stopped, in addition to the reason in the parameter
-// why. The parameters answers and err are the result of stopping the batch: the last answers of its
-// clients, or an error.
+// outcome returns an error with the reason why, which adds whether the batch is stopped. The parameters
+// answers and err are the result of stopping the batch: the last answers of its clients, or an error.
 func (w *waiter) outcome(why error, answers []console.Answer, err error) error {
 	code, text := codeOf(answers), fmt.Sprintf("batch %s is stopped", w.batch)
 	if err != nil || code != cli.OK {

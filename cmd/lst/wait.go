@@ -36,9 +36,9 @@ type waiter struct {
 	clients progress
 	began   time.Time
 	bar     progressBar
-	answers []console.Answer // answers to the last query
+	answers []console.Answer // answers of the clients to the latest query
 
-	unanswered int // queries in a row that found no running client, but clients that did not answer
+	unanswered int // number of queries in a row that found no running client, although some clients did not answer
 }
 
 // runDoc is what run --wait prints in JSON at its end.
@@ -47,7 +47,7 @@ type runDoc struct {
 	totals
 	Expected uint64      `json:"expected"` // requests that all tests send if none fails
 	Seconds  float64     `json:"seconds"`  // time from start to end
-	Nodes    []answerDoc `json:"nodes"`    // clients at the end
+	Nodes    []answerDoc `json:"nodes"`    // answers of the clients to the last query
 }
 
 // runToEnd starts a batch and waits until its tests have ended.

@@ -13,7 +13,7 @@ import (
 // traceDoc is where the time of one broadcast went, in the JSON output of bench. Times are in
 // µs; sends, wake-ups, work and pauses add up to the time to the answer.
 type traceDoc struct {
-	Percentile  int       `json:"percentile"` // 100: the longest broadcast
+	Percentile  int       `json:"percentile"` // percentile of the time to the answer at which this broadcast is; 100: the longest one
 	Answered    float64   `json:"answered_us"`
 	Sends       float64   `json:"sends_us"`
 	WakeUps     float64   `json:"wake_ups_us"`

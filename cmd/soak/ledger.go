@@ -33,7 +33,7 @@ import (
 // Workers check the content of messages.
 type ledger struct {
 	repeats      func(from, to uint8) bool // reports whether LNet may repeat a message from one worker to another
-	calm         int64                     // time, as record.At, from which operations must succeed
+	calm         int64                     // time, as record.At; operations that begin later must succeed
 	incarnations map[incarnationID]*incarnation
 	taken        int // number of records so far
 	recent
@@ -49,7 +49,7 @@ type incarnationID struct {
 type incarnation struct {
 	ops         []entry // operations of the incarnation, by Seq
 	killed      bool
-	resends     uint64 // how many messages the incarnation has sent again, as it counted itself; unknown if it was killed
+	resends     uint64 // how many messages the incarnation's own node has counted as sent again; unknown if it was killed
 	begun, over int    // numbers of operations that have begun, and that have ended, for progress reports
 }
 
@@ -63,8 +63,8 @@ type entry struct {
 	answer syscall.Errno // errno of the ACK or REPLY event
 	endAs  syscall.Errno // errno of the UNLINK event, if that was the last event
 	size   uint32
-	got    uint32 // bytes that arrived
-	began  int64  // record.At of the start
+	got    uint32 // number of bytes of the PUT that arrived at the target
+	began  int64  // time at which the operation began: At of its record started
 }
 
 func newLedger() *ledger {

@@ -21,7 +21,8 @@ const (
 const (
 	maxSize = wire.MaxPayload
 
-	// Only one PUT at a time uses a slot; the sender chooses the offset in the slot.
+	// A slot is a part of the MD for one sender, used by one PUT at a time. The sender chooses the offset in
+	// the slot.
 	slotSize    = 128 << 10
 	slots       = 16
 	maxSlotSize = 64 << 10

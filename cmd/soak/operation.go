@@ -29,8 +29,8 @@ type operation struct {
 	called  bool          // Put or Get has returned, so that the operation can be aborted
 
 	// The fields from here on are owned by the operation's handler.
-	settled bool // the operation has been answered
-	failed  bool // the operation could not be sent
+	settled bool // an ACK or REPLY without an error has arrived
+	failed  bool // the SEND event had an error
 }
 
 // handle records the events of the operation's MD.

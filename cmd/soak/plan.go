@@ -90,8 +90,8 @@ const (
 	shortestCalm        = 10 * time.Second
 )
 
-// recovery is how long after the last fault each operation must succeed: when what was under way has ended, connections are made
-// again, and gateways that were down have answered a check.
+// recovery is the time after the last fault from which each operation must succeed. By then, operations that
+// began before have ended, connections are made again, and gateways that were down have answered a check.
 func (l layout) recovery() time.Duration {
 	d := transactionTimeout*3/2 + maxReconnect
 	if l.routers > 0 {

@@ -29,8 +29,8 @@ type memberState uint8
 const (
 	starting memberState = iota
 	running
-	calmed  // no operation is aborted any more, and time-outs are long
-	stopped // traffic has ended, and no operation is in flight
+	calmed  // after cmdCalm: the worker aborts no more operations, and its timeouts are long
+	stopped // after cmdStop: the worker's traffic has ended, and no operation is in flight
 	exited
 )
 

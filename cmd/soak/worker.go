@@ -60,9 +60,9 @@ const journalFD = 3
 // seconds have consequences.
 const (
 	transactionTimeout = 10 * time.Second
-	// calmTimeout is the timeout in a run without faults, in which every operation must succeed however
-	// slow and busy the machine is. A driver may try for a third of that time, which is longer than
-	// patience. So no operation fails within patience because a timeout is too short for the machine.
+	// calmTimeout is the transaction timeout in a run without faults, in which every operation must succeed
+	// however slow and busy the machine is. A driver may try to send for a third of it. That is longer than
+	// patience, so no operation fails within patience because a timeout is too short for the machine.
 	calmTimeout = 210 * time.Second
 	// patience bounds two times: until an operation has its last event, whatever its outcome is,
 	// and until nothing is in flight after cmdStop. LNet gives up after one and a half transaction
@@ -88,7 +88,7 @@ type workerConfig struct {
 	Names       []string      // NIDs of all workers, in the order of their numbers
 	Rate        int           // largest number of operations per second
 	Abort       bool          // whether to abort some operations at random
-	Timeout     time.Duration // largest duration of a transaction
+	Timeout     time.Duration // LNet's timeout of a transaction (lnet_transaction_timeout)
 	Log         slog.Level
 }
 

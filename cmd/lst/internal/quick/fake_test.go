@@ -16,7 +16,7 @@ import (
 // clock of the test.
 type fake struct {
 	rate    func(from, to nid.ProcessID) float64 // RPCs of a pair per second
-	dead    map[nid.ProcessID]time.Time          // when nodes die
+	dead    map[nid.ProcessID]time.Time          // time at which each of these nodes stops answering
 	busy    map[nid.ProcessID]bool               // nodes that are in the session of another console
 	refuses map[nid.ProcessID]bool               // nodes that refuse tests
 	errors  map[nid.ProcessID]uint32             // number of RPCs that fail at a client in each interval
@@ -43,7 +43,8 @@ func newFake(rate func(from, to nid.ProcessID) float64) *fake {
 	}
 }
 
-// answers makes the answers of nodes to a command.
+// answers makes the answers of nodes to a command. Dead nodes do not answer; the function change, if not nil,
+// completes the answer of each other node.
 func (f *fake) answers(ids []nid.ProcessID, change func(*console.Answer)) (list []console.Answer) {
 	for _, id := range ids {
 		a := console.Answer{ID: id}

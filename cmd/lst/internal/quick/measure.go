@@ -39,17 +39,17 @@ type Config struct {
 	Progress func(text string)
 }
 
-// Times of a measurement.
+// Times and bounds of a measurement.
 const (
 	shortestRound    = time.Second
 	shortestInterval = 100 * time.Millisecond // much longer than the milliseconds in which kernel nodes count
-	intervals        = 50                     // intervals in a round; fewer if they would be too short
+	intervals        = 50                     // number of intervals in a round; fewer if they would be shorter than shortestInterval
 	statTimeout      = 10 * time.Second
 	runTimeout       = 20 * time.Second
 	stopTimeout      = 5 * time.Second
 	cleanTimeout     = 10 * time.Second
-	mostBatches      = 48          // bound of the batches of a session; test nodes of ulnet accept 64
-	idleTimeout      = time.Minute // the session of a measurement that was killed ends by itself
+	mostBatches      = 48          // largest number of batches in a session; test nodes of ulnet accept 64
+	idleTimeout      = time.Minute // time without commands after which the session ends by itself, such as that of a measurement that was killed
 )
 
 // Measure measures all pairs of a client and a server. A pair with a lost node has the reason in

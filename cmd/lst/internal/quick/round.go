@@ -24,7 +24,8 @@ func (m *measurement) measure(ctx context.Context, pairs []pair) (list []Pair, e
 	}
 	if err = m.start(ctx, running); err == nil {
 		if !m.takes(running) {
-			// If one server did not take the test, no client runs it: begin again without lost nodes.
+			// If one server has refused the test, no client runs it. Stop the batch, and measure the pairs
+			// again without those that have lost nodes.
 			if err = m.halt(ctx); err == nil {
 				return m.measure(ctx, pairs)
 			}
@@ -103,7 +104,7 @@ func (m *measurement) group(ctx context.Context, name string, ids []nid.ProcessI
 	return err
 }
 
-// takes reports whether the nodes of all pairs can be measured still.
+// takes reports whether none of these pairs has a node that is lost.
 func (m *measurement) takes(running []*track) bool {
 	return !slices.ContainsFunc(running, func(t *track) bool { return m.why(t) != "" })
 }

@@ -43,7 +43,7 @@ func (t *track) add(before, after *wire.StatReply) {
 	t.interval = append(t.interval, i)
 }
 
-// failed returns the pair without a result.
+// failed returns the pair with the reason why it has no result.
 func (t *track) failed(why string) Pair {
 	return Pair{From: t.from.NID.String(), To: t.to.NID.String(), Failed: why, pair: t.pair}
 }
