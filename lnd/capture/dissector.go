@@ -110,7 +110,7 @@ func (d *Dissector) Packet(at time.Time, link LinkType, data []byte) bool {
 	switch {
 	case p.TCP != nil:
 		return d.tcp(&p.IP, p.TCP)
-	case p.UDP != nil && (d.roce.packet(&p.IP, p.UDP) || !p.Odd && d.datagram(&p.IP, p.UDP)):
+	case p.UDP != nil && (d.roce.packet(&p.IP, p.UDP) || d.datagram(&p.IP, p.UDP)):
 		return true
 	}
 	d.countOther(&p)

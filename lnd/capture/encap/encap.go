@@ -46,23 +46,41 @@ func (l Link) Decode(data []byte, p gopacket.PacketBuilder) error {
 
 // read finds the headers of a packet.
 func read(number uint16, data []byte) (found headers.Packet) {
-	p := gopacket.NewPacket(data, Link(number), gopacket.DecodeOptions{Lazy: true, NoCopy: true})
-	if tcp, ok := p.Layer(layers.LayerTypeTCP).(*layers.TCP); ok && p.ErrorLayer() == nil {
+	p := parse(number, data)
+	tcp, ok := p.Layer(layers.LayerTypeTCP).(*layers.TCP) // first, because a tunnel over UDP may contain it
+	if ok && p.ErrorLayer() == nil {
 		found.TCP = &headers.TCP{
 			SrcPort: uint16(tcp.SrcPort), DstPort: uint16(tcp.DstPort), Seq: tcp.Seq, Ack: tcp.Ack,
 			FIN: tcp.FIN, SYN: tcp.SYN, RST: tcp.RST, ACK: tcp.ACK, Window: tcp.Window, Payload: tcp.Payload,
 		}
-	} else if udp, ok := p.Layer(layers.LayerTypeUDP).(*layers.UDP); ok {
-		found.UDP = &headers.UDP{
-			SrcPort: uint16(udp.SrcPort), DstPort: uint16(udp.DstPort), Length: int(udp.Length), Header: udp.Contents, Payload: udp.Payload,
-		}
-		found.Odd = p.ErrorLayer() != nil
+	} else if u, end := datagram(number, data); u != nil {
+		found.UDP, p = u, end
 	}
 	found.IP = network(p.NetworkLayer())
 	found.IP.Cut = p.Metadata().Truncated
-	found.Fragment = p.Layer(gopacket.LayerTypeFragment) != nil
-	found.Malformed = p.ErrorLayer() != nil && (p.NetworkLayer() == nil || p.TransportLayer() != nil)
+	if found.UDP == nil {
+		found.Fragment = p.Layer(gopacket.LayerTypeFragment) != nil
+		found.Malformed = p.ErrorLayer() != nil && (p.NetworkLayer() == nil || p.TransportLayer() != nil)
+	}
 	return found
+}
+
+func parse(number uint16, data []byte) gopacket.Packet {
+	return gopacket.NewPacket(data, Link(number), gopacket.DecodeOptions{Lazy: true, NoCopy: true})
+}
+
+// datagram returns the UDP datagram of a packet, if there is one with a valid header, and the packet decoded
+// up to there. gopacket chooses the protocol of the payload by the ports. The result must not depend on that
+// protocol, because LNet multicast may use any port.
+func datagram(number uint16, data []byte) (*headers.UDP, gopacket.Packet) {
+	p := parse(number, data)
+	udp, ok := p.Layer(layers.LayerTypeUDP).(*layers.UDP)
+	if !ok || new(layers.UDP).DecodeFromBytes(udp.Contents, gopacket.NilDecodeFeedback) != nil {
+		return nil, nil
+	}
+	return &headers.UDP{
+		SrcPort: uint16(udp.SrcPort), DstPort: uint16(udp.DstPort), Length: int(udp.Length), Header: udp.Contents, Payload: udp.Payload,
+	}, p
 }
 
 // network returns the header of IP. Other layers have no addresses.

@@ -54,15 +54,37 @@ func TestPlainAsGopacket(t *testing.T) {
 			return
 		}
 		read++
-		want := readPacket(b)
-		ignore := cmpopts.IgnoreFields(headers.Packet{}, "Odd", "Malformed") // not compared: what gopacket reads behind the UDP header
-		if diff := cmp.Diff(want, got, ignore, cmpopts.IgnoreFields(headers.IP{}, "Protocol", "Payload"), cmpopts.IgnoreFields(headers.UDP{}, "Cut"),
-			cmpopts.EquateEmpty(), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
+		if diff := compare(readPacket(b), got); diff != "" {
 			t.Fatalf("% x (-gopacket +own):\n%s", b, diff)
 		}
 	})
 	if read == 0 || refused == 0 {
 		t.Errorf("%d packets read, %d refused", read, refused)
+	}
+}
+
+// compare returns the differences between a packet that gopacket reads and one that package headers reads.
+func compare(want, got headers.Packet) string {
+	return cmp.Diff(want, got, cmpopts.IgnoreFields(headers.IP{}, "Protocol", "Payload"), cmpopts.IgnoreFields(headers.UDP{}, "Cut"),
+		cmpopts.EquateEmpty(), cmp.Comparer(func(a, b netip.Addr) bool { return a == b }))
+}
+
+// TestPortsOfOtherProtocols: gopacket knows other protocols by the ports of this test, and cannot read what is
+// sent there as a message of theirs. The kernel's LNet connects from ports below 1024, and multicast may use any
+// port, so the packets are read like those of other ports.
+func TestPortsOfOtherProtocols(t *testing.T) {
+	data := []byte("no message of DNS, TLS, Modbus, NTP or SIP")
+	for _, port := range []uint16{53, 123, 443, 502, 636, 989, 990, 995, 1023, 2152, 4789, 5060, 6081} {
+		e := headers.Envelope{From: netip.AddrPortFrom(netip.MustParseAddr("10.0.0.1"), port), To: netip.MustParseAddrPort("10.0.0.2:988"), TTL: 64}
+		for _, b := range [][]byte{e.AppendTCP(nil, 1, 2, headers.ACK, data), e.AppendUDP(nil, data)} {
+			want, err := plain(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := compare(readPacket(b), want); diff != "" {
+				t.Errorf("from port %d, protocol %d (-gopacket +own):\n%s", port, b[9], diff)
+			}
+		}
 	}
 }
 

@@ -163,9 +163,6 @@ type Packet struct {
 	UDP *UDP // datagram; nil: none
 	// If TCP and UDP are nil: the packet is a fragment of IP, or its headers cannot be read.
 	Fragment, Malformed bool
-	// Odd means that UDP is set, and gopacket takes the payload for another protocol and cannot read
-	// it.
-	Odd bool
 }
 
 // Unusual reads packets that are not plain: other link types, tags of VLANs, tunnels, extension
