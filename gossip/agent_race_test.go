@@ -53,7 +53,7 @@ type besieged struct {
 	ni    *countingNI
 	s     station
 	ping  []byte
-	late  atomic.Int64 // number of calls of functions that were given to the agent, made although it was closed
+	late  atomic.Int64 // number of calls of functions that were given to Watch after Close; no such call may happen
 }
 
 func newBesieged(t *testing.T, n int) *besieged {

@@ -16,8 +16,8 @@ import (
 )
 
 // TestAgentLog: log lines begin with the clock of the node and, if a message is the cause, that
-// of the message. A change of health is a line, a change of ages is not; errors are logged as
-// errors (GO-62, GO-63).
+// of the message. The agent logs each change of a participant's health, and no change of ages. It logs
+// errors as errors (GO-62, GO-63).
 func TestAgentLog(t *testing.T) {
 	spec.Covers(t, "GO-62", "GO-63")
 	const n = 8

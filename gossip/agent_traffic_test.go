@@ -104,8 +104,8 @@ func TestAgentOvertakes(t *testing.T) {
 	}
 }
 
-// arriving is the number of messages of the largest size (1 MiB) that may arrive at once: 64 MiB of them,
-// and one for each of the four buffers that are posted.
+// arriving is the number of messages of the largest size (1 MiB) that can arrive at once: 64 MiB of messages
+// whose buffers the agent has replaced by new ones, and one for each of the four buffers that it then has posted.
 const arriving = 64 + 4
 
 // TestAgentBuffers: while the largest number of messages is arriving, a further message waits and is

@@ -42,8 +42,9 @@ func (a *Agent) Unsure() (unsure bool) {
 
 // Watch calls f for every participant that is alive now, and then whenever one dies or comes
 // alive. If a participant changes several times before f returns, f is called once for all
-// these changes, with the latest number of deaths. f may block, and may call the agent. After
-// stop f is not called any more, but a call may still run; after Close of the agent none does.
+// these changes, with the latest number of deaths. f may block, and may call the agent. No call of f
+// begins after a call of stop, but an earlier one may still run then. When Close has returned without an
+// error, no call of f runs.
 func (a *Agent) Watch(f func(id nid.NID, alive bool, aliveness uint64)) (stop func()) {
 	return a.watchers.add(f, func(tell func(nid.NID, state)) {
 		a.runner.Inspect(func() {

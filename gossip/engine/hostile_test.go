@@ -279,8 +279,9 @@ func TestStrangersChangeNothing(t *testing.T) {
 	}
 }
 
-// TestMinority: some peers agree that the clock of a node that is not in sync is wrong, and as
-// many contradict them. The node keeps its clock.
+// TestMinority: two peers claim one clock, far behind that of a node that is not in sync. If two other peers
+// send other clocks, the node keeps its clock. If three peers claim that clock, they are the majority, and the
+// node adopts it.
 func TestMinority(t *testing.T) {
 	for _, more := range []int{0, 1} {
 		h := newHarness(t, 8, 0, nil)
@@ -288,7 +289,7 @@ func TestMinority(t *testing.T) {
 		h.m.clock.lost(0)
 		for range 2 * h.m.Limits().Resync {
 			h.cycles(1)
-			// Two or three peers send a clock near 1000, another one near 100,000, another one in step.
+			// Two or three peers send a clock near 1000, one peer a clock near 100,000, and one peer a clock in step.
 			for i := range 4 + more {
 				header := h.params(h.header())
 				switch i {

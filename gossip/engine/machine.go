@@ -28,7 +28,7 @@ type Input struct {
 	From nid.NID // sender of the message, with Ping or Reply
 	Data []byte  // the message, with Ping or Reply; valid during Step
 	List *List   // the list to change to, with Stage
-	Self int     // with List: index of this node in it
+	Self int     // index of this node in List, with Stage; -1: it is not in List
 }
 
 // Output has the actions that a step of a [Machine] asks its caller to carry out.

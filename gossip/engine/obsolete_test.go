@@ -19,7 +19,7 @@ func TestObsolete(t *testing.T) {
 	}{{"default", false, 40}, {"strict", true, 3}} {
 		t.Run(c.name, func(t *testing.T) {
 			h := newHarness(t, 8, 0, func(cfg *Config) { cfg.Strict = c.strict })
-			h.cycles(9) // the messages above were recorded in the first cycles
+			h.cycles(9) // after the first N = 8 cycles, messages carry no parameters
 			h.m.clock.value = 1000
 			before := bytes.Clone(h.m.ages.Bytes())
 			header := h.header()

@@ -132,7 +132,7 @@ func TestClockShowsPause(t *testing.T) {
 	header := h.params(h.header())
 	header.Clock += 40*clockRate + 2
 	h.ping(1, header, young(16, 1)...)
-	h.cycles(2) // one peer alone may be wrong, and two messages at once may be from one peer
+	h.cycles(2) // the node believes the clock only when another peer sends it too, in a later cycle
 	h.ping(2, header, young(16, 2)...)
 	if h.m.Stats().Behind != 1 || h.m.Stats().Missed != 40 || h.m.ages.Bytes()[5] != unheard {
 		t.Errorf("counters %+v, ages %v", h.m.Stats(), h.m.ages.Bytes())

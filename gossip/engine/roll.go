@@ -139,9 +139,8 @@ func (m *Machine) spoken(msg *incoming) *List {
 	return nil
 }
 
-// note records how far the sender of a message is with the change. An answer does not take
-// RollCommitted back: a committed node may send an answer that uses the old list, so that this
-// node understands it.
+// note records how far the sender of a message is with the change. A sender that counts as committed stays so,
+// whatever an answer of it shows: a node that has committed answers in the old list if the ping used that list.
 func (r *roll) note(m *Machine, msg *incoming) {
 	if r.other == nil || msg.Flags&(wire.FlagParams|wire.FlagStaged) == 0 {
 		return

@@ -47,7 +47,7 @@ func youngest(a, b uint64) uint64 {
 	return (a ^ differ&spread(take)) + take&^old>>7
 }
 
-// youngestLow is a shorter youngest for lanes whose high bits are 0.
+// youngestLow returns the same as youngest, in fewer instructions. The high bits of all lanes must be 0.
 func youngestLow(a, b uint64) uint64 {
 	b += ones
 	take := ((a | highs) - b) & highs // per lane: a >= b

@@ -155,7 +155,7 @@ func (p *program) misconfigure(what string) {
 	if err != nil {
 		return
 	}
-	p.incarnation.Number = 0 // the first incarnation of a node sends at once if ColdStart is set
+	p.incarnation.Number = 0 // the machine begins like the first incarnation of a node, which sends at once if ColdStart is set
 	if err = p.begin(list, cfg); err != nil {
 		p.net.Failed(err)
 	}

@@ -30,7 +30,7 @@ func (c Measured) Reboot(rounds int) (r Reboots, err error) {
 			}
 		case engine.Died:
 			if int(node) < len(spoke) {
-				return // the observer has just been restarted itself
+				return // node was restarted itself in this round, so what it reports does not count
 			}
 			peers[subject][node] = true
 			if spoke[subject] {

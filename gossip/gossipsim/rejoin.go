@@ -24,8 +24,8 @@ func (l *links) eras(since, now time.Duration) iter.Seq[era] {
 	}
 }
 
-// rejoined reports whether two nodes have had paths in both directions again since an instant, after a time of
-// more than limit in which one of them had no path to the other.
+// rejoined reports whether two nodes got paths in both directions again after the instant since, at the end of
+// a period longer than l.limit in which at least one of them had no path to the other.
 func (l *links) rejoined(a, b sim.NodeID, since, now time.Duration) bool {
 	apart := time.Duration(0)
 	for e := range l.eras(since-l.limit, now) {
@@ -41,8 +41,8 @@ func (l *links) rejoined(a, b sim.NodeID, since, now time.Duration) bool {
 	return false
 }
 
-// moved reports whether a node has rejoined at least half of the other nodes that are fine since an
-// instant. Then it was in one of the smaller parts, and takes over the clock of another part.
+// moved reports whether, since an instant, a node has rejoined at least half of the other nodes that are fine
+// now. Then the node was in one of the smaller parts of a partition, and takes over the clock of another part.
 func (l *links) moved(id sim.NodeID, since, now time.Duration) bool {
 	with, all := 0, 0
 	for i, fine := range l.fine {
@@ -70,8 +70,8 @@ func (l *links) latestLoss(id, observer sim.NodeID, now time.Duration) time.Dura
 	return at
 }
 
-// lost returns how many nodes an observer has lost (see latestLoss) in a time too short to notice the
-// losses, and when it lost the latest of them.
+// lost returns when an observer lost a node for the latest time (see latestLoss), and how many nodes it lost
+// less than l.limit before that, a time too short to notice these losses.
 func (l *links) lost(observer sim.NodeID, now time.Duration) (count int, latest time.Duration) {
 	latest = never
 	losses := make([]time.Duration, len(l.fine))
