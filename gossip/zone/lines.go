@@ -10,8 +10,8 @@ import (
 // goodbye do not hide members that die. A zone of some thousand members can be restarted as a whole in an hour
 // without loss of a line (local policy).
 const (
-	maxMemberLines  = 8 << 10   // lines of a kind about members that joined or left, in an hour
-	memberLinesLast = time.Hour // length of such an hour, after which the count begins again
+	maxMemberLines  = 8 << 10   // bound of the lines of one kind that are logged in one hour
+	memberLinesLast = time.Hour // after this time the count of lines begins again
 	memberTrickle   = 10 * time.Second
 )
 
@@ -29,8 +29,9 @@ type memberLines struct {
 	unsaid uint64        // number of lines that were not logged since the latest one
 }
 
-// next reports whether a line is logged. Above the bound, one line is logged every ten seconds. The attribute
-// more is the number of lines that were not logged since the last logged one, or empty if there are none.
+// next counts a line, and reports whether it is logged. Above the bound, one line is logged every ten seconds.
+// The attribute more is the number of lines that were not logged since the last logged one, or empty if there
+// are none.
 func (l *memberLines) next(now time.Duration) (more slog.Attr, logged bool) {
 	if l.said == 0 || now-l.began >= memberLinesLast {
 		l.began, l.said = now, 0

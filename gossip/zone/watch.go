@@ -50,8 +50,8 @@ func weight(e *Event) int { return 1 + len(e.Attributes) + len(e.Keys) + len(e.M
 // slow, waiting events are merged: a node that has joined and left again has no event,
 // attributes have their value at the time of the call, and events about this node's own
 // observations are dropped. So the size of the zone bounds the queue. f may block, and may call
-// the agent. After stop f is not called any more, but a call may still run; after [Agent.Close]
-// none does.
+// the agent. No call of f begins after a call of stop, but an earlier one may still run then. When
+// [Agent.Close] has returned without an error, no call of f runs.
 func (a *Agent) Watch(f func(Event)) (stop func()) {
 	u := &watcher{f: f, w: &a.watchers, most: queueWeight}
 	w := &a.watchers

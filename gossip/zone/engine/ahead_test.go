@@ -35,7 +35,7 @@ func TestAheadOfClock(t *testing.T) {
 	s.passedOn(v(7, 3), 4)
 	s.removed(2, v(7, 3))
 	s.is(2, inView, v(7, 3))
-	s.alive(3, v(wall+limit<<1, 1)) // much too far
+	s.alive(3, v(wall+limit<<1, 1)) // so far ahead that the machine ignores the version
 	s.leave(3, v(7, 3), 4)
 	s.is(3, inHistory, v(7, 3))
 	s.alive(4, far)

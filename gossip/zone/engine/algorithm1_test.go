@@ -261,7 +261,7 @@ func TestSuspicionBelieved(t *testing.T) {
 		two.is(1, inHistory, v(7, 3))
 
 		three := acquainted(t, 3, Config{})
-		three.suspicion(1, 2, v(7, 3)) // only the link between nodes 1 and 2 is broken
+		three.suspicion(1, 2, v(7, 3)) // nodes 1 and 2 suspect each other, since the link between them is broken: both stay
 		three.suspicion(2, 1, v(7, 3))
 		three.is(1, inView, v(7, 3))
 		three.is(2, inView, v(7, 3))

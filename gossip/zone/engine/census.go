@@ -109,7 +109,7 @@ func (m *Machine) Census() []CensusEntry {
 			}
 		}
 	}
-	for _, o := range m.supervisor.orphans { // any order: before is a total order
+	for _, o := range m.supervisor.orphans { // any order: of two entries of a zone, the method before always prefers the same
 		if e := o.CensusEntry; m.now-o.since < forgetAfter {
 			e.grow(m, m.now-o.since)
 			add(e)

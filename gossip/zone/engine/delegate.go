@@ -20,7 +20,7 @@ const delegateKey = "zone.delegate"
 // number takes precedence.
 type delegation struct {
 	claims  []claim // activations that other members have published, see claim
-	stale   bool    // the view or the claims have changed
+	stale   bool    // the view or the claims have changed, so elect has to run
 	quiet   time.Duration
 	own     uint64 // number of this node's activation; 0: it is not active
 	highest uint64 // the highest number of an activation ever seen
@@ -56,8 +56,8 @@ func newDelegation(m *Machine) *delegation {
 	return d
 }
 
-// patience bounds, in units of τ, how long after its start a node still waits for 2τ after each join before
-// it takes part in the choice of delegates.
+// patience is a time in units of τ. While a zone forms, a node takes no part in the choice of delegates until 2τ
+// after the last join. Joins later than this time after its own start do not make it wait.
 const patience = 25
 
 // memberJoined notes that a member joined. While the zone forms, its members do not know yet

@@ -54,9 +54,9 @@ func (d *delta) refutation(m *Machine, p wire.Ref) {
 	d.urgent(m)
 }
 
-// refutes handles a report or goodbye of a node that names an older version than this node knows. If the newer
-// version still waits for the end of the round, it is sent early, because other nodes may have got the same
-// statement without it.
+// refutes is called for a report or goodbye about node p in an older version than this node knows. If p's newer
+// version still waits for the end of the round, refutes sends it early, because other nodes may have got the same
+// report or goodbye and not know the newer version.
 func (d *delta) refutes(m *Machine, p wire.Ref) {
 	if d.nodes.has(p) {
 		d.urgent(m)

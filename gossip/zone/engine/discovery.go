@@ -56,7 +56,7 @@ func (m *Machine) permutation(n int) []int {
 }
 
 // arm schedules the next discovery request if none is scheduled. It is called when there is again a
-// node to send one to.
+// node that discovery can ask.
 func (d *discovery) arm(m *Machine) {
 	if d.at == machine.Never {
 		d.at = m.now + d.interval

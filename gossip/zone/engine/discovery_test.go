@@ -116,15 +116,15 @@ func TestDiscoveryAnswers(t *testing.T) {
 	}
 
 	s.pass(s.m.cfg.Aggregation)
-	s.hear(2, v(5, 2), wire.Message{Kind: wire.DiscoveryRequest, Flags: wire.Healing}) // MS-19: the target raises its version
+	s.hear(2, v(5, 2), wire.Message{Kind: wire.DiscoveryRequest, Flags: wire.Healing}) // MS-19: this node, the target of the request, raises its version
 	reply = s.out.Sends[len(s.out.Sends)-1].Message
 	if reply.Flags != wire.Healing || s.m.ver != v(10, 2) {
 		t.Errorf("answer %+v, own version %v", reply, s.m.ver)
 	}
-	s.delta(2, 0, 0) // the target spreads its new version
+	s.delta(2, 0, 0) // the next update has this node's new version, too
 
-	// The requester has nodes in its history that are alive on the other side. It asks them at
-	// once, at most 8 at a time.
+	// Now this node is the requester. An answer shows that nodes of its history are alive on the other side of a
+	// partition. It asks them at once, at most 8 at a time.
 	for i := 4; i < 9; i++ {
 		s.alive(i, v(7, 1))
 		s.removed(i, v(7, 5))
@@ -181,7 +181,7 @@ func TestHistoryBounds(t *testing.T) {
 		s.unanswered()
 	}
 	gone(1, 2000)
-	if n := s.m.view.gone; n != 1999 { // above the soft limit, but the nodes left recently
+	if n := s.m.view.gone; n != 1999 { // more than the soft limit: all stay in the history, because they left recently
 		t.Errorf("%d in the history", n)
 	}
 	s.alive(5, v(7, 1)) // a stale version of node 5 is ignored

@@ -17,7 +17,7 @@ const (
 	AttributesChanged                  // sets Keys, Attributes: attributes of the node have changed (MS-85, MS-A23)
 	Suspected                          // sets Version: this node has filed a suspicion
 	Refuted                            // sets Version: this node's new version, which refutes a suspicion (MS-A2); see Output.Incarnation
-	Clash                              // another node claims this node's id, or a member has the name of another member; reported once a minute: at most one claim, and up to 16 members
+	Clash                              // another node claims this node's id, or a member has the name of another member; in a minute at most one claim and 16 members are reported
 	Refused                            // sets Keys: an attribute of this node is not written: see Machine.Fits
 	Alarmed                            // sets Zone, Suspect, Reporters: a member of a base zone is suspected (MS-101)
 	Contested                          // sets Zone, Members: a base zone has two active delegates, and the first of them takes precedence. Either two zones have this name, and one must be renamed, or a zone is partitioned.

@@ -104,9 +104,9 @@ func (m *Machine) lost(l *link) {
 	}
 }
 
-// excuse gives the peer of a link another timeout. A request that failed is repeated after a back-off,
-// because the next one may fail as quickly, but within that timeout: otherwise a member that has failed
-// before would be suspected later than others.
+// excuse gives the peer of a link another timeout. A request for a link that failed is repeated after a back-off,
+// because the next one may fail as quickly. It is repeated within that timeout in any case: otherwise, after a
+// long back-off, the member would be suspected later than others.
 func (m *Machine) excuse(l *link) {
 	m.stats.Excused++
 	l.heard, l.probing, l.doubted = m.now, false, false

@@ -250,7 +250,7 @@ func TestMuted(t *testing.T) {
 		s.step(Input{Kind: Down, Node: s.ref[i]})
 		s.step(Input{Kind: Failed, Node: s.ref[i]})
 	}
-	if n := s.m.stats.Filed; n != 4 || !s.m.blind.muted { // half of the eight links
+	if n := s.m.stats.Filed; n != 4 || !s.m.blind.muted { // reports about half of the eight links were filed before the machine suspected itself
 		t.Errorf("%d suspicions, muted %v", n, s.m.blind.muted)
 	}
 	s.pass(500 * time.Millisecond)
@@ -273,7 +273,7 @@ func TestGhost(t *testing.T) {
 	deaf, victim := w.nodes[4], w.nodes[11]
 	lost, begin := 0, w.now
 	w.lose = func(_, to *node, m *wire.Message) bool {
-		// A new neighbour sends a Base, which also has the suspicions that are not decided yet.
+		// deaf also loses each Base of that time: a new neighbour sends one, and it has the open suspicions.
 		early := m.Kind == wire.Base && w.now < begin+7*time.Second
 		if to == deaf && (m.Kind == wire.Update || m.Kind == wire.Notice || early) {
 			lost++

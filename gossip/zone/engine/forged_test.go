@@ -74,9 +74,9 @@ func TestOneTellsAll(t *testing.T) {
 	}
 }
 
-// TestOlderAccusation: a newer version of a node, which is this one or another member, waits for the next
-// round. When a goodbye or a report names an older version of that node, the newer version is sent early
-// (MS-A1, MS-A3).
+// TestOlderAccusation: a newer version of a node (of this node itself, or of another member) waits for the next
+// round. If a goodbye or a report arrives that names an older version of the node, this node sends the newer
+// version early, and otherwise not (MS-A1, MS-A3).
 func TestOlderAccusation(t *testing.T) {
 	spec.Covers(t, "MS-A1", "MS-A3")
 	for what, accuse := range map[string]func(s *solo, i int, v wire.Version){
@@ -150,8 +150,9 @@ func TestKeptOut(t *testing.T) {
 	}
 }
 
-// TestOneTellsMore: like TestOneTellsAll, with messages that make others remove a member in other ways: that it was removed
-// elsewhere, and reports of so many failures that few reporters seem to be left (MS-A1, MS-A9).
+// TestOneTellsMore: like TestOneTellsAll, with two other lies of the one member: that the victim was removed
+// elsewhere; and reports that nearly all members have failed, so that few reports seem to be enough to remove one
+// (MS-A1, MS-A9).
 func TestOneTellsMore(t *testing.T) {
 	spec.Covers(t, "MS-A1", "MS-A9")
 	for what, message := range map[string]func(to, victim, liar *node) wire.Message{
@@ -192,9 +193,10 @@ func TestOneTellsMore(t *testing.T) {
 	}
 }
 
-// TestHighestOfOneClock: one member names a version of another one that nodes accept whose clock is ahead, and no others, and then
-// says to the others that the member left in an earlier one. The member refutes that, although they refuse the
-// version that it had to take (MS-A2, MS-A3).
+// TestHighestOfOneClock: the clocks of nodes differ. A liar names a version of the victim that is so far ahead
+// that only the nodes with the fastest clocks accept it. The victim has to take an even higher version. Then the
+// liar tells all others that the victim has left, or that others suspect it, in an earlier version. The victim
+// refutes that even at nodes whose clocks make them refuse its new version (MS-A2, MS-A3).
 func TestHighestOfOneClock(t *testing.T) {
 	spec.Covers(t, "MS-A2", "MS-A3")
 	const wall, ahead = 1 << 60, 1 << 44
@@ -211,7 +213,7 @@ func TestHighestOfOneClock(t *testing.T) {
 			victim, liar := w.nodes[4], w.nodes[1]
 			removed := 0
 			w.told = func(n *node, e *Event) {
-				if e.Kind == Left && e.ID == victim.id && !n.m.view.has(n.ref(victim)) { // it has not joined again in the same step
+				if e.Kind == Left && e.ID == victim.id && !n.m.view.has(n.ref(victim)) { // the victim was removed, and has not joined again in the same step
 					removed++
 				}
 			}

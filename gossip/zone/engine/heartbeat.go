@@ -51,7 +51,7 @@ func (m *Machine) beaten(l *link) {
 	case l == nil && m.view.at(m.in.From).state == inHistory:
 		m.refuseStranger(m.in.From)
 		return
-	case l == nil: // no link here: this tells the sender, whose request for a new one must have its id in full
+	case l == nil: // no link here: the answer makes a sender that wants a link request it, with its id in full
 		m.answer(wire.Message{Kind: wire.LinkDrop, Reason: wire.NoLink})
 		return
 	case l.state == retrying: // messages of the peer arrive, so connecting is worth another attempt

@@ -156,7 +156,7 @@ func TestHierarchy(t *testing.T) {
 				t.Errorf("zone %d has %d active delegates", z, len(s.active(z)))
 			}
 		}
-		for _, n := range s.nodes { // MS-A24: a delegate that comes back as the first in rank waits
+		for _, n := range s.nodes { // MS-A24: a node that comes back as the first in rank does not replace the active delegate
 			if !n.up {
 				n.start()
 			}

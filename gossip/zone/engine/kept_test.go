@@ -55,9 +55,9 @@ func TestRefutedOlder(t *testing.T) {
 	}
 }
 
-// TestRemovedIsTold: a node that is removed because of reports gets a message with the version
+// TestRemovedIsTold: a neighbour that is removed because of reports gets a message with the version
 // that it must refute. It therefore returns sooner than if it had to notice the removal itself.
-// A node that said goodbye gets no such message.
+// A neighbour that said goodbye, and a member that is no neighbour, get no such message.
 func TestRemovedIsTold(t *testing.T) {
 	s := withNeighbours(t)
 	told := func() (list []Send) {
@@ -82,7 +82,7 @@ func TestRemovedIsTold(t *testing.T) {
 	if l := told(); len(l) != 0 {
 		t.Errorf("said: told %+v", l)
 	}
-	s.suspicion(1, 5, v(7, 1)) // the reporter is not a neighbour
+	s.suspicion(1, 5, v(7, 1)) // node 5, which is removed, is not a neighbour
 	s.suspicion(0, 5, v(7, 1))
 	if l := told(); len(l) != 0 {
 		t.Errorf("no neighbour: told %+v", l)

@@ -39,10 +39,10 @@ func (m *Machine) processLeave(d *wire.Departure) {
 	}
 }
 
-// leftAgain processes a later goodbye of a former member, whose return this node has missed. It ignores a
-// goodbye that another node passes on within relayGrace of the last such one. Without this limit, one member
-// could invent goodbyes of another one faster than that one can refute them, and every return of that one
-// would be stale at all nodes.
+// leftAgain processes a later goodbye of a former member, whose return this node has missed. If another node
+// passes the goodbye on, leftAgain ignores it within relayGrace of the last such goodbye. Without this limit, a
+// liar could invent goodbyes of a node, in newer and newer versions, faster than the node can refute them: each
+// version with which the node returns would be older than the latest goodbye, and so be ignored by all nodes.
 func (m *Machine) leftAgain(d *wire.Departure) {
 	f := farewell{cause: Said, code: d.Code}
 	if !m.spoke(d.Node) {
@@ -68,8 +68,8 @@ func (m *Machine) removeMember(p wire.Ref) {
 	}
 }
 
-// remove takes a node out of the view: line 12 or 23 of Alg. 1, or MS-A9. A node whose goodbye waits has
-// left, whatever other news of its end there is.
+// remove takes a node out of the view: line 12 or 23 of Alg. 1, or MS-A9. If a goodbye of the node waits (see
+// relayed), the node counts as one that said goodbye, even if it is removed for another cause.
 func (m *Machine) remove(p wire.Ref, v wire.Version, cause Cause, code int32) {
 	e := m.view.at(p)
 	if said, ok := m.relayed.waits(p); ok {

@@ -153,8 +153,8 @@ func (m *Machine) cut(p wire.Ref) {
 	m.attributes.lost(m, p) // requests to this neighbour go to others (MS-87)
 }
 
-// unlink ends the link to a node that was removed from the view. It sends the node a message,
-// so that a node that still runs can refute the removal.
+// unlink ends the link to a node that was removed from the view. Unless the node said goodbye, unlink
+// sends it a message, so that it can refute the removal if it still runs.
 func (m *Machine) unlink(p wire.Ref, cause Cause) {
 	if l := m.links.get(p); l != nil {
 		if cause != Said && l.state == up {

@@ -46,8 +46,8 @@ type Machine struct {
 	suspicions suspicions
 	filings    filings
 	summonses  summonses
-	relayed    *relayed // nil until a goodbye has waited
-	ahead      ahead    // nil until a member has had such a version
+	relayed    *relayed // nil until another node has passed on a goodbye of a member
+	ahead      ahead    // nil until a version of a member was too far ahead of this node's clock
 	delta      delta
 	links      links
 	topology   topology
@@ -114,7 +114,7 @@ func (m *Machine) Joined() bool { return m.phase == joined }
 
 // SetKeys replaces the keys from now on.
 func (m *Machine) SetKeys(keys keyring.Keys) {
-	m.cfg.Keys, m.codec.Ring = keys, keys.Ring("") // zones sign with the key itself, see docs/keys.md
+	m.cfg.Keys, m.codec.Ring = keys, keys.Ring("") // "": zones sign with the key itself, not with a key derived from it, see docs/keys.md
 }
 
 // Verified returns how many messages each key has verified since it was set.

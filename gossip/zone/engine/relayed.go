@@ -20,7 +20,7 @@ type relayed struct {
 type relayedGoodbye struct {
 	wire.Departure
 	until     time.Duration // when the node is removed
-	prolonged bool          // the time until was put off, which happens only once, see prolong
+	prolonged bool          // the time in the field until was put off, which happens only once, see prolong
 }
 
 // waits reports whether a goodbye of a node waits, and returns it.
@@ -61,8 +61,8 @@ func (r *relayed) drop(p wire.Ref) {
 	r.list = r.list[:last]
 }
 
-// take is drop for a member that has the version v now, which refutes goodbyes in older versions. It returns the
-// one that it dropped.
+// take is called when a member has the new version v, which refutes goodbyes in older versions. If such a goodbye
+// waits, take drops and returns it.
 func (r *relayed) take(p wire.Ref, v wire.Version) (relayedGoodbye, bool) {
 	g, ok := r.waits(p)
 	if !ok || !g.Version.Less(v) {
@@ -72,8 +72,9 @@ func (r *relayed) take(p wire.Ref, v wire.Version) (relayedGoodbye, bool) {
 	return g, true
 }
 
-// hold lets the goodbye of a member wait, and passes it on. A goodbye in a newer version than one that waits
-// has the whole time: the node has perhaps refuted the earlier one by that version.
+// hold lets the goodbye of a member wait for relayGrace, and passes it on. If an older goodbye of the member
+// waits already, a goodbye in a newer version replaces it and waits for the whole time again: perhaps the member
+// took that newer version to refute the older goodbye.
 func (m *Machine) hold(d *wire.Departure) {
 	if m.relayed == nil {
 		m.relayed = &relayed{index: make(map[wire.Ref]int), at: machine.Never}

@@ -214,8 +214,8 @@ func TestInventedReporters(t *testing.T) {
 	})
 }
 
-// TestReportersOfOneHost: members of one NID are one host, whose reports count once before the time to refute them
-// is over (MS-38, MS-A1).
+// TestReportersOfOneHost: until the time to refute them is over, reports of several members with the same NID
+// count as one report, because these members may be on one host (MS-38, MS-A1).
 func TestReportersOfOneHost(t *testing.T) {
 	spec.Covers(t, "MS-38", "MS-A1")
 	for _, same := range []bool{true, false} {

@@ -140,7 +140,7 @@ func TestKeyLimits(t *testing.T) {
 	if len(s.out.Events) > 0 || s.m.stats.NotWritten != 0 {
 		t.Errorf("deletions: told %+v, %d not written", s.out.Events, s.m.stats.NotWritten)
 	}
-	s.step(Input{Kind: Set, Key: "20"}) // the table must still remember the deletion of key 1
+	s.step(Input{Kind: Set, Key: "20"}) // refused: the death certificate of key 1 counts as a key, too
 	s.want(Event{Kind: Refused, Node: s.ref[0]})
 	if list, u := s.m.Attributes(s.m.self); len(list) != 19 || u != 22 || s.m.stats.NotWritten != 1 {
 		t.Errorf("%d attributes, version %d, %d not written", len(list), u, s.m.stats.NotWritten)

@@ -23,8 +23,9 @@ func (w *world) impersonate(liar, as, to *node, msg wire.Message) {
 	}
 }
 
-// TestLinksInAnothersName: one member sends all others messages about their links that name their neighbours as senders. The
-// links stay, and goodbyes of members that come in the same moment are refuted (MS-A3, MS-A12).
+// TestLinksInAnothersName: a liar sends all other members messages that end or refuse their links, in the names of
+// their neighbours. The links stay. So a member can refute the goodbyes that the liar invents of it at the same
+// time (MS-A3, MS-A12).
 func TestLinksInAnothersName(t *testing.T) {
 	spec.Covers(t, "MS-A3", "MS-A12")
 	w := booted(t, 4, 24, Config{})

@@ -90,7 +90,7 @@ func TestGrace(t *testing.T) {
 		s.is(2, inHistory, v(7, 1))
 		s.silence(7, 3, 4)
 		s.suspicion(3, 7, v(7, 1))
-		s.silence(7, 3) // a stronger report is known already
+		s.silence(7, 3) // ignored: node 3 has reported a failure of node 7 already
 		s.suspicion(4, 7, v(7, 1))
 		s.is(7, inHistory, v(7, 1))
 	})

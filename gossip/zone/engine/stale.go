@@ -52,7 +52,7 @@ func (s *supervision) age(m *Machine, g *guarded) {
 	}
 }
 
-// elsewhere reports whether another supervisor has an entry of a zone that is current.
+// elsewhere reports whether another supervisor has a current entry of a zone.
 func (s *supervision) elsewhere(m *Machine, g *guarded) bool {
 	for _, p := range m.attributes.order {
 		r := m.attributes.of[p]
@@ -104,8 +104,8 @@ func (s *supervision) memberLeft(m *Machine, p wire.Ref) {
 	}
 }
 
-// adopt keeps the entry of a supervisor that left. If another entry of the same zone is kept
-// already, the one that takes precedence stays.
+// adopt keeps the entry of a supervisor that left. If another entry of the same zone is kept already, the new
+// entry replaces it, unless the new one is not current and the kept one takes precedence.
 func (s *supervision) adopt(m *Machine, o *orphan) {
 	old, dup := s.orphans[o.Zone]
 	switch {
@@ -122,7 +122,7 @@ func (s *supervision) adopt(m *Machine, o *orphan) {
 
 func (s *supervision) evictOrphan() {
 	var first string
-	for zone, o := range s.orphans { // any order: the result is the oldest orphan, and of several oldest ones the first by name
+	for zone, o := range s.orphans { // any order: the loop finds the oldest orphan, or the first by name if several are equally old
 		if old := s.orphans[first]; first == "" || o.since < old.since || o.since == old.since && zone < first {
 			first = zone
 		}

@@ -23,7 +23,7 @@ type summons struct {
 	version wire.Version
 	next    time.Duration // when the next notification is sent
 	until   time.Duration // when the notifications end; 0: none was sent yet, or they end with the grace period
-	// prolonged: the time until was put off, which happens only once, see prolong.
+	// prolonged: the time in the field until was put off, which happens only once, see prolong.
 	prolonged bool
 	why       reason
 }

@@ -191,10 +191,10 @@ func (m *Machine) judge() {
 const graceRounds = 3
 
 // guilty reports whether enough nodes suspect a node to remove it now, and the newest version
-// that they name. The node is removed at once only if the reporters themselves told this node of a failure.
-// Otherwise it has a grace period first: reports that another node passed on may be invented, and silence
-// may come of a partition shorter than the timeout. Because of silence this node notifies the suspect of
-// the reports in that period.
+// that they name. The node is removed at once only if the reporters themselves told this node of a failure, or
+// if the threshold is 1. Otherwise it has a grace period first: reports that another node passed on may be
+// invented, and silence may come of a partition shorter than the timeout. If the reports are of silence, this
+// node notifies the suspect of them during the grace period (see summonses).
 func (m *Machine) guilty(s *suspect, enough int) (wire.Version, bool) {
 	all, failures, newest := m.evidence(s)
 	switch {
@@ -286,13 +286,14 @@ const (
 // are suspected themselves are not expected to report (MS-A1).
 func (m *Machine) enough(s *suspect, suspected int) int {
 	if m.credible(s) {
-		suspected-- // the suspect is not one of the other members
+		suspected-- // suspected counts the suspect too, but only the other members could report it
 	}
 	others := m.view.members - 1
 	return max(1, min(m.cfg.Threshold, others-suspected))
 }
 
-// suspected returns the number of suspected members, or 0 if the number does not matter.
+// suspected returns the number of suspected members, or 0 if so few are suspected that enough returns the
+// threshold in any case.
 func (m *Machine) suspected() (n int) {
 	if m.view.members-1-len(m.suspicions.list) >= m.cfg.Threshold {
 		return 0

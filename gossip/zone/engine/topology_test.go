@@ -291,8 +291,8 @@ func TestBehindSuspected(t *testing.T) {
 	}
 }
 
-// TestProbe: the loss of a connection does not count as a failure until another connection
-// fails, or the node is silent (MS-31, MS-A30).
+// TestProbe: when the connection to a peer is lost, the node probes the peer by a heartbeat on a new connection. It
+// suspects the peer only if that connection fails, too (MS-31, MS-A30).
 func TestProbe(t *testing.T) {
 	spec.Covers(t, "MS-31", "MS-A30")
 	s := newSolo(t, 9, Config{})
@@ -310,7 +310,7 @@ func TestProbe(t *testing.T) {
 	s.step(Input{Kind: Failed, Node: s.ref[3]})
 	s.want(Event{Kind: Suspected, Node: s.ref[3], Version: v(7, 1)})
 
-	s.step(Input{Kind: Down, Node: s.ref[4]}) // the next incarnation of node 4 is known already
+	s.step(Input{Kind: Down, Node: s.ref[4]}) // the next incarnation of node 4 becomes known before the probe fails
 	s.alive(4, v(8, 1))
 	s.step(Input{Kind: Failed, Node: s.ref[4]})
 	s.want()
@@ -319,8 +319,8 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// TestRemovedPeer: a node that was removed is told so when it asks for a link; it refutes that,
-// and asks again (MS-A12).
+// TestRemovedPeer: when a node that was removed asks for a link, or sends a heartbeat, the answer says that it was
+// removed. The node then refutes that by a newer version, and asks again (MS-A12).
 func TestRemovedPeer(t *testing.T) {
 	spec.Covers(t, "MS-A12")
 	s := newSolo(t, 5, Config{Threshold: 1, Successors: 1})

@@ -86,7 +86,7 @@ func (p *program) Step(now time.Duration, in sim.Input[message], out *sim.Output
 		p.tellLies()
 		p.send(out)
 		if in.Kind == sim.Reset && !slices.Contains(out.Ignore, in.From) {
-			out.Watch = append(out.Watch, in.From) // the connection may come back, and be lost again
+			out.Watch = append(out.Watch, in.From) // go on watching: the connection may come back, and be lost again
 		}
 	}
 	p.dispatch(out)
