@@ -33,9 +33,9 @@ func (v *view) report(i int, alive bool) {
 	v.f(v.c.ids[i], alive, v.incarnations[i])
 }
 
-// TestSetServersChanged: CH-A11, CH-40: a server dies or comes back while another one sets its list of
-// servers. From then on the other server knows of the change. It accepts clients of a server that has come
-// back, and refuses clients of a server that has died, which then choose another master.
+// TestSetServersChanged: CH-A11, CH-40: a server dies or comes back while SetServers of another server's agent
+// runs. From then on the other server knows of the change: it accepts clients whose master is the server that has
+// come back, and refuses clients whose master is the server that has died. These choose another master.
 func TestSetServersChanged(t *testing.T) {
 	spec.Covers(t, "CH-A11", "CH-40")
 	const client = servers

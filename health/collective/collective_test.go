@@ -201,7 +201,7 @@ func (s *servers) runFor(done *int) int {
 func TestSetServers(t *testing.T) {
 	spec.Covers(t, "CH-A22")
 	s := newServers(t, 4, func(i int, cfg *Config) {
-		cfg.Servers = cfg.Servers[1:] // the servers without the highest one
+		cfg.Servers = cfg.Servers[1:] // without server 3: the list is in descending order
 	})
 	s.nodes[3].b.SetServers(s.ids)
 	s.want(s.broadcast(0, 1), 2)
@@ -210,7 +210,7 @@ func TestSetServers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.want(s.broadcast(0, 1), 1, 2, 3) // in the tree, the highest server is below a server that still has the old list
+	s.want(s.broadcast(0, 1), 1, 2, 3) // server 3 is missing because in the tree it is below server 2, which still has the old list
 	if err := s.nodes[2].b.SetServers(s.ids); err != nil {
 		t.Fatal(err)
 	}

@@ -32,8 +32,8 @@ type catchup struct {
 	doubts   doubts
 }
 
-// question is this server's latest question for tombstones to another server, and its latest answer to
-// such a question of that server.
+// question has this server's latest question for tombstones to another server, and the latest answer that this
+// server gave when the other server asked the same.
 type question struct {
 	sequence uint64 // sequence number of the open question; 0: none is open
 	last     uint64 // sequence number of the latest question, open or not
@@ -74,9 +74,9 @@ func (u *catchup) won(s *Server, away time.Duration) {
 	}
 }
 
-// ask asks a server for recent tombstones: those from the time away, in which this server was cut off,
-// and from the time before it that an eviction takes to become final on all servers. ask does not
-// repeat a question so soon that the rate limit of the other server would refuse it.
+// ask asks a server for the tombstones that it added while this server was cut off, for the time away, and shortly
+// before that: an eviction needs some time until it is final on all servers. ask does not repeat a question so
+// soon that the rate limit of the other server would refuse it.
 func (u *catchup) ask(s *Server, i int32, away time.Duration) {
 	age := min(min(away, s.cfg.tombstone())+s.cfg.lastWord()+max(s.cfg.Quorum, 0), s.cfg.tombstone())
 	if q := u.of(i); q.asks == 0 || q.outdated || s.now-q.at >= s.cfg.Tick/2 || q.age+s.cfg.Tick < age {

@@ -7,9 +7,9 @@ import (
 )
 
 // buryAlso adds a tombstone of another server as if this server had loaded it after a restart.
-// If a client is connected in that incarnation, buryAlso evicts the client. But if the client
-// has chosen a master since that eviction, it is evicted only if most servers have the
-// tombstone.
+// If the client is connected in that incarnation, or in an earlier one, buryAlso evicts it. But if
+// the connected incarnation is the same and has chosen another master since that eviction, it is
+// evicted only if most servers have the tombstone.
 func (s *Server) buryAlso(e wire.Entry, from int32) {
 	if e.Incarnation > s.believed(e.Client) { // a tombstone with such a high number would refuse all later incarnations
 		s.stats.Ahead++
@@ -37,8 +37,8 @@ func (s *Server) buryAlso(e wire.Entry, from int32) {
 	s.tombstones.said(&e, unnamed, s.now+left-s.cfg.tombstone())
 }
 
-// buriedElsewhere ends the connection of an incarnation for which another server has a tombstone
-// of the given age. It reports whether it ended one.
+// buriedElsewhere ends the connection of an incarnation that a tombstone of another server refuses. The
+// tombstone has the given age. buriedElsewhere reports whether it ended the connection at once.
 func (s *Server) buriedElsewhere(i int32, e *wire.Entry, from int32, age time.Duration) bool {
 	c := s.conn(i)
 	if c.incarnation == e.Incarnation {

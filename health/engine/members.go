@@ -95,7 +95,7 @@ func (s *Server) serverHealth(in *ServerInput) {
 		s.catchup.ask(s, i, s.now-m.deadSince)
 	}
 	if rose {
-		m.burden.greet = m.burden.greet || s.drain.on || s.unsaved.told // greet sends that server a digest, which tells it that this server takes no clients
+		m.burden.greet = m.burden.greet || s.drain.on || s.unsaved.told // if this server takes no clients, the server that is back gets a digest that says so
 		s.evictions.returned(s, i)
 		s.digests.soon = true
 	}

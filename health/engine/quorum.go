@@ -36,7 +36,7 @@ func (q *quorum) is(s *Server, have, unsure bool) {
 	}
 	q.have = have
 	if have {
-		away := s.cfg.tombstone() // at the start, this server does not know for how long it was away
+		away := s.cfg.tombstone() // at its start, this server does not know for how long it was away: it asks for all tombstones
 		if q.had {
 			away = s.now - q.ended
 		}

@@ -194,8 +194,8 @@ func (s *Server) here(q *asked) {
 	}
 }
 
-// seen handles the transport's answer to DoLook. If the answer is late, the next tick comes earlier
-// for it.
+// seen handles the transport's answer to DoLook. If the answer is late, seen moves the next tick forward, so
+// that the decision about the client is not delayed even more.
 func (s *Server) seen(in *ServerInput) {
 	i, ok := s.find(in.Client)
 	if !ok {

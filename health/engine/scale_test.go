@@ -84,7 +84,7 @@ func TestMemory(t *testing.T) {
 	if c.s.Status().Mastered != n {
 		t.Fatalf("%+v", c.s.Status())
 	}
-	// The counters of frequent connects are removed after their window.
+	// Let 12 s pass: the counters that limit how often a client connects (flaps) are removed after 10 s.
 	for end := c.now + 12*time.Second; c.now < end; {
 		c.now = min(c.wake, end)
 		c.step(ServerInput{})

@@ -168,7 +168,7 @@ func TestRacingChange(t *testing.T) {
 		w.fail("%d servers hold the client", len(w.holders(c)))
 	}
 	w.cut = nil
-	w.run(10*time.Second + 5*time.Second) // MaxBackoff, in which the client tells S its master again, and then a ping interval
+	w.run(10*time.Second + 5*time.Second) // within MaxBackoff, 10 s, the client tells S its master again; 5 s are a ping interval
 	w.settle()
 	if c.count(Evicted) != 0 || len(w.holders(c)) != 5 {
 		w.fail("evicted %d times, held by %d", c.count(Evicted), len(w.holders(c)))

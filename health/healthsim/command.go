@@ -66,7 +66,7 @@ func (n *network) use(id sim.NodeID, c clientProgram, text string) {
 			c.become(other)
 		}
 	default:
-		if !f.quit || !n.cfg.stacks { // a bare machine accepts attach and detach even then, for the next client of its node
+		if !f.quit || !n.cfg.stacks { // after the client has quit, bare machines still take attach and detach: they remember them for the node's next client
 			n.connect(id, c, verb, args)
 		}
 	}

@@ -78,7 +78,7 @@ func TestLoad(t *testing.T) {
 	clients, servers := effort.Of(1000, 1000, 10_000), effort.Of(20, 20, 100)
 	const intervals = 10
 	n := idle(t, servers, clients, 2)
-	pass := func(d time.Duration) (pings, sent uint64) { // counts pings of clients, and messages of servers other than Ask
+	pass := func(d time.Duration) (pings, sent uint64) { // returns how many pings clients send in that time, and how many messages other than Ask servers send
 		s, c := n.stats()
 		if err := n.Run(n.Now() + d); err != nil {
 			t.Fatal(err)
@@ -93,7 +93,7 @@ func TestLoad(t *testing.T) {
 	pass(2 * n.timing.Ping)
 	busyPings, busySent := pass(intervals * n.timing.Ping)
 	holds(t, n, true, "settled") // a client without a master sends no pings
-	pongs := sent - busySent     // servers send the same other messages to idle and to busy clients
+	pongs := sent - busySent     // idle clients get pongs; all other messages of servers are the same for idle and busy clients
 	if want := float64(intervals * clients); math.Abs(float64(pings)/want-1) > 0.01 || busyPings != 0 || math.Abs(float64(pongs)-float64(pings)) > want/1000 {
 		t.Errorf("%d pings, %d pongs, of busy clients %d pings; want %v", pings, pongs, busyPings, want)
 	}

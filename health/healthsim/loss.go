@@ -16,8 +16,8 @@ import (
 // connection only if the server has ended it or has died, or if it could not reach the server.
 type losses struct {
 	net   *network
-	count uint64 // connections lost without such a cause
-	first string // describes the first of them
+	count uint64 // number of connections that were lost without one of these causes
+	first string // describes the first of these losses
 
 	has   [][]uint64      // by server, then by client's node: the incarnation that is connected; 0: none
 	lone  []bool          // by server: since the latest change of nodes or links it has no path from most servers

@@ -33,7 +33,7 @@ type pair struct {
 const (
 	returnLeast = 200 * time.Millisecond // shortest time until observers notice that a server is back
 	returnMost  = 600 * time.Millisecond
-	resync      = time.Second // how long a server cannot judge after its pause
+	resync      = time.Second // for this time after its pause, a server does not know which others are alive
 )
 
 func (o *oracle) init(n *network) {

@@ -175,7 +175,7 @@ func (p *plan) drain() {
 	}
 }
 
-// some draws at random from the indexes below of, at least one.
+// some draws each of the numbers 0 to of-1 with a probability of one third, but at least one number.
 func (p *plan) some(of int) (list []int) {
 	for k := range of {
 		if p.IntN(3) == 0 {
