@@ -93,8 +93,8 @@ func (a *ServerAgent) heard(id nid.NID, alive bool, lifetime uint64) {
 	a.quorum()
 }
 
-// quorum passes to the machine whether there is a quorum. Like repeat, it asks again until the answer is the
-// one that it has passed on: discovery may report a change meanwhile.
+// quorum tells the machine whether there is a quorum. The quorum may change while quorum runs. So quorum
+// asks discovery again afterwards, and tells the machine again until nothing has changed.
 func (a *ServerAgent) quorum() {
 	have, unsure := a.haveQuorum()
 	for changed := true; changed; {

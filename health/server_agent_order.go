@@ -54,15 +54,15 @@ func (a *ServerAgent) Shed(count int) {
 // SetServers replaces the list of servers. The View must know the new servers already.
 func (a *ServerAgent) SetServers(ids []nid.NID) {
 	a.runner.Do(engine.ServerInput{Kind: engine.SetServers, Servers: ids})
-	for _, id := range ids { // discovery may have reported new servers before they were on the list
+	for _, id := range ids { // before this call the machine did not know the new servers, and ignored reports of discovery about them
 		a.repeat(id)
 	}
 	a.quorum()
 }
 
-// repeat passes the present state of a server to the machine. Discovery may report a change meanwhile, and
-// the machine then gets the older state last. So repeat asks again, until the answer is the one that it
-// has passed on.
+// repeat tells the machine the present state of a server. The state may change while repeat runs:
+// discovery then reports the new state to the machine, and repeat reports the old one after that. So
+// repeat asks discovery again afterwards, and tells the machine again until nothing has changed.
 func (a *ServerAgent) repeat(id nid.NID) {
 	alive, lifetime := a.cfg.View.Alive(id)
 	for changed := true; changed; {

@@ -91,7 +91,7 @@ func (k *stack) dial(as sim.NodeID) (err error) {
 		ID: clientID(as), Incarnation: epoch + uint64(n.Now()), Servers: n.ids, Timing: n.cfg.timing, Seed: k.host.Incarnation().Seed,
 		Attach: n.wants(id),
 		Notify: func(e health.ClientEvent) {
-			if self != nil && self != k.client { // the event is of a client that has ended
+			if self != nil && self != k.client { // an event of an earlier client, which has ended, is ignored
 				return
 			}
 			n.clientTold(id, &e)
@@ -133,7 +133,7 @@ func (k *stack) talk() {
 }
 
 func (k *stack) ping(on *lnetsim.Stack) {
-	if k.lnet != on { // this timer belongs to a stack that has ended
+	if k.lnet != on { // the stack that the timer was started for has ended, so its pings end, too
 		return
 	}
 	if k.net.groundTruth.nodes[k.host.ID()].talks {
@@ -160,7 +160,8 @@ func (k *stack) attach(server nid.NID, on bool) {
 
 func (k *stack) doubt(server nid.NID) { k.client.Doubt(server) }
 
-// leave does not repeat the message to servers that do not answer, because the context has ended.
+// leave makes the client leave its servers. It tells each server once, and does not repeat the message to
+// servers that do not answer, because the context that it gives to Close has ended.
 func (k *stack) leave() { _ = k.client.Close(atOnce) }
 
 func (k *stack) busy(bool) {} // only bare machines can be busy

@@ -30,7 +30,7 @@ func (n *network) uniform(most bool) (ok bool, why string) {
 	if l := &n.ledger; l.revived > 0 {
 		return false, l.firstRevived
 	}
-	calm := n.calm() // the same for all clients
+	calm := n.calm() // computed once here, because it is the same for all clients
 	return kit.All(n.each(sim.AllNodes), func(id sim.NodeID) string { return cmp.Or(n.divided(id, calm, most), n.lingers(id, calm)) })
 }
 
@@ -43,7 +43,7 @@ func (n *network) divided(id sim.NodeID, calm time.Duration, most bool) string {
 		return ""
 	}
 	where, buried := n.buriedAt(clientID(id))
-	nodes := n.claimants(id) // the method lingers checks incarnations that have ended
+	nodes := n.claimants(id) // only incarnations that still run count here; the method lingers checks those that have ended
 	for s, w := range n.running(sim.AllNodes) {
 		info, known := w.Client(clientID(id))
 		since := n.Now() - max(n.ledger.of(id).changed(info.Incarnation), n.groundTruth.unsent)
