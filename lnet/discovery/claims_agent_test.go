@@ -19,13 +19,15 @@ const (
 	nidB2 = "10.0.0.3@tcp"  // NID of B's other rail
 )
 
-// stranger is a node that pushes the infos of a test, and acknowledges pushes.
+// stranger makes a node whose discovery is off, so that it sends only the pushes that a test tells it to
+// send (claim). It acknowledges the pushes that it gets.
 func (c *cable) stranger(id string) *node {
 	c.t.Helper()
 	return c.node(discovery.Config{Off: true}, id)
 }
 
-// claim pushes a ping info with the given NIDs.
+// claim makes n push a ping info to the node with the NID to. The info lists the NIDs ids, as if they
+// were n's.
 func (n *node) claim(to string, sequence uint32, ids ...string) {
 	n.t.Helper()
 	info := wire.PingInfo{Features: discovery.PeerFeatures, PID: nid.LustrePID, Sequence: sequence}

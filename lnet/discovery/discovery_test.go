@@ -32,7 +32,7 @@ var self = nid.ProcessID{NID: nid.Lo0(), PID: nid.LustrePID}
 type silent struct {
 	id    nid.NID
 	up    lnd.Upcalls
-	fails error // error of every send; nil: none
+	fails error // error with which each send fails; nil: sends succeed
 }
 
 func (s *silent) Type() nid.NetType { return s.id.Net().Type() }
@@ -213,8 +213,8 @@ func TestPingFails(t *testing.T) {
 	cause := errors.New("test: enough")
 	for name, c := range map[string]struct {
 		dst    string
-		fails  error // error of every send by the driver
-		marked bool  // Node.FailNID is set to fail messages to the NID
+		fails  error // error with which each send by the driver fails; nil: sends succeed
+		marked bool  // the test tells the node, by FailNID, to fail messages to the target
 		source nid.NID
 		cancel time.Duration
 		want   error

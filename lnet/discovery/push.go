@@ -92,7 +92,7 @@ func (b *pushBuffer) event(e *portals.Event) {
 	if e.Err == nil {
 		in.Info, in.Need, in.Err = parseInfo(e.Bytes(), len(e.Segments[0]))
 	}
-	t.mu.Lock() // b can be posted again, because its push has been parsed; the next call of again, for any push, may do so
+	t.mu.Lock() // the push in b has been parsed. So the next call of again may post b, even if that call is for another push
 	t.posted = slices.DeleteFunc(t.posted, func(o *pushBuffer) bool { return o == b })
 	t.taken = append(t.taken, b)
 	t.mu.Unlock()

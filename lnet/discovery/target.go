@@ -30,7 +30,7 @@ type Target struct {
 	table     *portals.Table
 	published func(wire.PingInfo) // called after each change; may be nil
 
-	mu       sync.Mutex // held while the entry is replaced, so that the latest info is the one that answers
+	mu       sync.Mutex // held while entry is replaced, so that of two changes at once the later info is the one that stays
 	features wire.Features
 	info     wire.PingInfo // the ping info with which entry answers
 	spent    time.Duration // when the rate of changes of links allows a full burst again
@@ -63,7 +63,7 @@ func newTarget(table *portals.Table, features wire.Features, published func(wire
 	return t, nil
 }
 
-// update publishes a change. The old answer stays if that fails.
+// update publishes a change. If that fails, pings are still answered with the old info.
 func (t *Target) update() {
 	if !t.mayPublish() {
 		return

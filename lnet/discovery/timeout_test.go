@@ -105,7 +105,7 @@ func TestClosedByTimeout(t *testing.T) {
 	}
 	pings := a.agent.Stats().Pings
 	a.putThen("10.0.0.66@tcp", func() { // this is called while the agent handles the failure of the ping
-		a.put("10.0.0.77@tcp", 1) // asks for a discovery
+		a.put("10.0.0.77@tcp", 1) // this message needs a discovery
 		s := a.table.Node().Health()
 		s.TransactionTimeout = 10 * time.Second
 		if err := a.table.Node().SetHealth(s); err != nil {

@@ -25,7 +25,7 @@ const (
 // sent is heard all the same.
 type exchange struct {
 	peer          *peer
-	first, latest try                         // first is the zero try as long as the exchange has only one try, which is latest
+	first, latest try                         // the first and the latest try of those that may still be answered; if there is only one, it is latest, and first is the zero try
 	due           machine.Deadline[*exchange] // time of the next try, or of the end
 	began         time.Duration               // time at which the exchange began
 	deadline      time.Duration               // time at which the exchange fails
@@ -143,8 +143,8 @@ func (m *Machine) overdue(now time.Duration, x *exchange, out *Output) {
 	m.advance(now, p, out)
 }
 
-// shorten applies a new Limits.Timeout to the exchanges under way, and to the pushes whose ACK is still awaited after
-// the end of theirs: none lasts longer.
+// shorten applies a new Limits.Timeout to the exchanges under way, and to the pushes whose ACK still
+// counts although their exchange has ended: from its beginning, none lasts longer than the new Timeout.
 func (m *Machine) shorten(now time.Duration) {
 	for _, p := range m.peers.inOrder() {
 		if x := p.exchange; x != nil {
@@ -190,10 +190,11 @@ func (m *Machine) restarted(p *peer, out *Output) {
 	}
 }
 
-// again plans another push to p after the discovery of p has failed with err, in a push or in the ping before one.
+// again plans another push to p after the discovery of p has failed with err: the push failed, or the
+// ping that had to come before it.
 func (m *Machine) again(now time.Duration, p *peer, err error) {
 	timedOut := err == syscall.ETIMEDOUT
-	if timedOut && len(p.waiting) > 0 { // a message waits for p: overdue has already repeated the exchange until its deadline
+	if timedOut && len(p.waiting) > 0 { // a message waits for p, so overdue has repeated the exchange until its deadline: give up
 		return
 	}
 	if p.retry != nil || p.repeats >= maxRepeats || !m.needsPush(p) {
@@ -201,7 +202,7 @@ func (m *Machine) again(now time.Duration, p *peer, err error) {
 	}
 	pause := waitFor(int(p.repeats))
 	if timedOut {
-		pause -= repeatAfter // this much of the pause is over: the time for which the machine waited for the answer
+		pause -= repeatAfter // the machine has already waited this long for the answer, so that the pause is shorter
 	}
 	p.retry = &machine.Deadline[*peer]{Of: p}
 	m.retries.Set(p.retry, now+pause)

@@ -20,8 +20,8 @@ func (m *Machine) forgets(id nid.NID, out *Output) {
 	m.peers.shrink()
 }
 
-// disown takes NIDs that are now this node's own from a peer that had them before, or forgets the peer. A configured
-// peer keeps its NIDs, as an administrator has said.
+// disown takes NIDs that are now this node's own from a peer that had them before. It forgets the peer if
+// none of its confirmed NIDs is left. A configured peer keeps its NIDs, as an administrator has said.
 func (m *Machine) disown(p *peer, out *Output) {
 	own := m.isOwn
 	switch {

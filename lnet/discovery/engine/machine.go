@@ -18,8 +18,9 @@ type Limits struct {
 	MaxInterfaces int           // limit of a peer's NIs, 0@lo included; default 200 (lnet_interfaces_max)
 	MaxNIDs       int           // limit of the NIDs of all peers together; default 262144. Idle peers are removed to make room
 	// MaxInFlight is the limit of the peers that are being pinged or pushed to; default 1024. Further peers wait. Peers for
-	// which messages wait come first, and a quarter of the slots is for these alone; see class. Besides, four times as many
-	// are pinged or pushed to again, for which something waits and that did not answer at once.
+	// which messages wait come first, and a quarter of the slots is for these alone; see class. A peer
+	// that something waits for, and that does not answer the first message, leaves its slot to another
+	// peer while it is pinged or pushed to again; at most four times MaxInFlight peers do so at a time.
 	MaxInFlight int
 	MaxProbes   int // limit of the probes in progress; default 256. Further ones wait
 	// MaxClaims bounds the claimed NIDs of all peers together that wait for a probe or were
@@ -162,7 +163,7 @@ type Machine struct {
 	peers    table
 	gateways []nid.NID
 	beyond   []nid.Net                    // nets to which gateways lead
-	last     uint64                       // ID of the last ping or push
+	last     uint64                       // ID of the latest ping or push; IDs increase
 	tries    map[uint64]*exchange         // the exchanges under way by the IDs of their tries
 	due      machine.Deadlines[*exchange] // when exchanges are repeated or end
 	unacked  map[uint64]*peer             // the peers whose field unacked is set, by the ID of that push

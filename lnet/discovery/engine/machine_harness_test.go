@@ -20,7 +20,7 @@ type bench struct {
 	now  time.Duration
 	wake time.Duration
 	out  Output
-	last Send   // the last ping or push
+	last Send   // the latest ping or push that the machine has sent
 	open []Send // pings and pushes that have no answer yet
 }
 

@@ -20,8 +20,8 @@ import (
 var (
 	us    = nid.MustParse("10.0.0.1@tcp")
 	them  = nid.MustParse("10.0.0.2@tcp")
-	also  = nid.MustParse("10.1.0.2@tcp1") // another NID of the same node
-	more  = nid.MustParse("10.2.0.2@tcp2") // a third NID of the same node
+	also  = nid.MustParse("10.1.0.2@tcp1") // another NID of the node at them
+	more  = nid.MustParse("10.2.0.2@tcp2") // a third NID of the node at them
 	other = nid.MustParse("10.0.0.3@tcp")
 
 	ours = []nid.NID{us, nid.MustParse("10.1.0.1@tcp1"), nid.MustParse("10.2.0.1@tcp2")}
@@ -275,7 +275,7 @@ func TestMerge(t *testing.T) {
 	for name, c := range map[string]struct {
 		prepare func(b *bench)
 		in      wire.PingInfo // ping info that the peer pushes
-		want    []string      // NIDs of the peer when all have confirmed
+		want    []string      // NIDs of the peer after the answers to probes have confirmed its claims
 	}{
 		"NIDs come and go": {
 			func(b *bench) { b.meet(them, also) },

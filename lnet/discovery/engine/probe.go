@@ -144,7 +144,8 @@ func (m *Machine) sendProbe(now time.Duration, p *peer, r *rail, out *Output) {
 // already, its wait does not become longer.
 func (m *Machine) beginPatience(now time.Duration, p *peer) {
 	until := now + probePatience
-	// If p has a later time, remember has set it, for another purpose.
+	// If p.patience is later than that, the method remember has set it for another purpose, and it is
+	// replaced.
 	if len(p.claimed) > 0 && (!p.patience.IsSet() || p.patience.At() > until) {
 		m.patient.Set(&p.patience, until)
 	}

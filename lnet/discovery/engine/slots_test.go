@@ -92,8 +92,9 @@ func TestForcedShare(t *testing.T) {
 	}
 }
 
-// TestDeadNodesStepAside: the first messages to dead nodes take all slots. When the pings of these nodes are repeated, the slots
-// are free for other nodes. Of the dead nodes four times as many as there are slots are pinged besides, and no more.
+// TestDeadNodesStepAside: the first messages to dead nodes take all slots. When the pings of these nodes
+// are repeated, they leave their slots to other nodes. The number of dead nodes that are pinged outside
+// of the slots is four times the number of slots at most.
 func TestDeadNodesStepAside(t *testing.T) {
 	spec.Covers(t, "PD-28")
 	b := newBench(t, Limits{MaxInFlight: 16})

@@ -47,25 +47,25 @@ func (p *peer) unburden() {
 // peer is a remote node as discovery sees it (struct lnet_peer).
 type peer struct {
 	primary  nid.NID         // lp_primary_nid: primary NID, the first of the rails
-	rails    []rail          // the NIDs that the peer's last info lists, in that order
+	rails    []rail          // the NIDs that the peer's latest info lists, in its order
 	nis      []wire.NIStatus // the NIDs in rails that are the peer's own; replaced, never changed in place, because values of lnet.Peer share it
 	*hearsay                 // the NIDs that the peer claims, and their probes
 	features wire.Features
 	flags    lnet.PeerFlags
-	acked    uint32 // lp_node_seqno: the latest info of ours that the peer has
-	owed     uint32 // the info of ours that told that discovery was turned off; 0: none, or discovery is on
+	acked    uint32 // lp_node_seqno: sequence number of the latest info of ours that the peer has
+	owed     uint32 // sequence number of the info of ours that tells the peer that discovery was turned off here; 0: there is none, or discovery is on
 	room     int    // lp_data_bytes: bytes of the peer's largest info
 
 	data     []wire.NIStatus // info that is to be merged, with flag DATA_PRESENT
-	by       nid.NID         // NID that the last info came from
-	from, to nid.NID         // lp_disc_src_nid, lp_disc_dst_nid: our NID and the peer's in its last REPLY or push, as the path of the next push, which clears both
+	by       nid.NID         // NID from which the latest info came
+	from, to nid.NID         // lp_disc_src_nid, lp_disc_dst_nid: the NIDs of this node and of the peer between which the peer's latest REPLY or push came: the next push takes the same path, and clears both
 	askAt    nid.NID         // the NID that the pings of a forced discovery go to; if p does not have it, they go to any of its NIDs
 	failure  error           // why a ping or push failed, with flag PING_FAILED or PUSH_FAILED; nil: the info was invalid
-	badInfo  error           // why the last info was invalid; nil: it was valid
+	badInfo  error           // why the latest info was invalid; nil: it was valid
 	badInfos int             // number of invalid infos in a row
 	waiting  []nid.NID       // NIDs of the peer to report when discovery ends
 	refresh  bool            // a call has asked for the state of the peer
-	spent    time.Duration   // when its rate of probes allows a full burst again
+	spent    time.Duration   // when the limit on the rate of the peer's probes allows a full burst again
 
 	exchange *exchange                // the ping or push under way, or nil
 	retry    *machine.Deadline[*peer] // when to push again after a push that has failed; nil: never
