@@ -50,7 +50,7 @@ type Agent struct {
 	framework portals.Inbox              // requests of consoles
 	tests     portals.Inbox              // requests of test clients
 	outbox    portals.Outbox[note]       // requests that this node sends
-	replies   portals.Outbox[struct{}]   // an outbox of their own, so that requests to many nodes do not keep replies from leaving
+	replies   portals.Outbox[struct{}]   // replies that this node sends; they have an outbox of their own, so that requests to many nodes do not keep them from leaving
 	overload  atomic.Uint64              // requests dropped because too many effects waited
 	join      atomic.Pointer[func(Join)] // function that gets JOIN requests; nil: this node has no console
 	memory    *bulkMemory                // memory of bulk data
@@ -58,11 +58,11 @@ type Agent struct {
 	answers func(*portals.Event) // the method value a.replyArrived, stored so that an RPC need not allocate it
 
 	mu       sync.Mutex
-	answered []*answer                      // answers for later RPCs; guarded by mu
+	answered []*answer                      // memory of replies that have been read, for use by later RPCs; guarded by mu
 	posted   map[uint64]memory              // memory of transfers and RPCs under way, by their numbers; guarded by mu
 	joining  map[uint64]func(engine.Joined) // Joins under way, by their numbers; guarded by mu
 	joins    uint64                         // number of the latest Join; guarded by mu
-	closing  bool                           // no Join begins any more; guarded by mu
+	closing  bool                           // Close was called, so no Join begins any more; guarded by mu
 	closed   bool                           // the agent is closed; guarded by mu
 }
 

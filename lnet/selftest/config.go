@@ -16,8 +16,8 @@ type Config struct {
 	// this node may have it as their destination. It must not block. When its answers change,
 	// call Recheck. Nil: every node.
 	Allow func(nid.NID) bool
-	// SessionTimeout is how long a session lasts without a request of its console. Default 100 s,
-	// negative: without end.
+	// SessionTimeout is how long a session lasts without a request of a console, even one that is
+	// refused. Default 100 s, negative: without end.
 	SessionTimeout time.Duration
 	// RPCTimeout is how long the node waits for the end of an RPC. Default 64 s, negative: without
 	// end.

@@ -18,9 +18,9 @@ type Joined struct {
 }
 
 // Join asks the console of another node for membership of its session, in a group, which the console
-// makes if it is not there. In this way a node can take part that the console does not name, or cannot
-// reach by itself. The node leaves the session as all its nodes do: when the console ends it, or is
-// silent for the time-out of sessions. Errors are an *Error with an Errno: EBUSY if the node is in a
+// makes if it is not there. In this way a node that the console does not name, or cannot reach by itself,
+// can take part in tests. The node leaves the session as all its nodes do: when the console ends it, or
+// is silent for the time-out of sessions. Errors are an *Error with an Errno: EBUSY if the node is in a
 // session or asks a console already, EINVAL or EAFNOSUPPORT for an invalid NID, PID or group, EPERM for a
 // console that Config.Allow refuses, ETIMEDOUT or EHOSTUNREACH if the console cannot be asked, and what
 // the console refuses with. When ctx ends its error is returned; the console may have admitted the node

@@ -17,8 +17,8 @@ type Config struct {
 	// Allow reports whether a node may make sessions here and send test RPCs, and whether tests of
 	// this node may have it as their destination. Nil: every node. It is a pure function.
 	Allow func(nid.NID) bool
-	// SessionTimeout is how long a session lasts without a request of the framework. Default
-	// 100 s, negative: without end.
+	// SessionTimeout is how long a session lasts without a request of a console, even one that is
+	// refused. Default 100 s, negative: without end.
 	SessionTimeout time.Duration
 	// RPCTimeout is how long the node waits for the end of an RPC. Default 64 s, negative: without
 	// end.
@@ -30,8 +30,8 @@ type Config struct {
 	// MaxBatches, MaxTests and MaxUnits bound the batches, tests and units of a session. Defaults
 	// 64, 1024 and 65536.
 	MaxBatches, MaxTests, MaxUnits int
-	// MaxWaiting bounds the requests that wait for their turn: those of the framework, and BRW
-	// requests that wait for memory. Default 2048 of each: a kernel node has up to 1024 requests open.
+	// MaxWaiting bounds the requests of consoles that wait for their turn, and also the BRW requests that
+	// wait for memory. Default 2048 of each: a kernel node has up to 1024 requests open.
 	MaxWaiting int
 	// MaxBulk bounds the bytes of bulk data that the node serves as server at one time; each client
 	// may have a quarter of them. It also bounds the bytes of bulk data of the node's own RPCs; the

@@ -44,7 +44,8 @@ func (j *joiner) join(console nid.ProcessID, group string) (request wire.Message
 	return j.latest(before)
 }
 
-// latest returns the latest request, if there are more than before.
+// latest returns the latest request to the console. If the node has sent no more of them than the number
+// before, sent is false.
 func (j *joiner) latest(before int) (request wire.Message, sent bool) {
 	j.t.Helper()
 	if len(j.calls) == before {

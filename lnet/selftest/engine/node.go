@@ -18,12 +18,12 @@ type Node struct {
 
 	session   *session
 	fetching  *transfer // list of destinations that the request in front waits for; nil: none
-	waiting   []request // requests of the framework that wait for their turn
+	waiting   []request // requests of consoles that wait for their turn
 	transfers map[uint64]*transfer
 	brw       brwServer
 	calls     map[uint64]*call
 	callers   callers
-	joining   *joining // nil: the node asks no console for membership
+	joining   *joining // the RPC by which the node asks a console for membership of its session; nil: none
 	lastID    uint64   // number of the latest RPC or transfer
 	stats     Stats
 	latencies histogram // times that the RPCs that succeeded took

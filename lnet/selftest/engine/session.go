@@ -26,7 +26,7 @@ type session struct {
 	features   wire.Features
 	references int // number of MAKE_SESSION requests minus number of REMOVE_SESSION requests; at 0 the session ends
 	began      time.Duration
-	due        deadline // end of the session, if no request arrives until then
+	due        deadline // when the session ends, if no request of a console arrives before
 	batches    []*batch
 	units      int // number of units of all tests
 	tests      int
@@ -34,7 +34,8 @@ type session struct {
 	pingErrors uint32
 }
 
-// restart begins the time-out of the session anew, as each request of the framework does.
+// restart begins the time-out of the session anew. Each request of a console does so, even one that is
+// refused.
 func (n *Node) restart() {
 	if s := n.session; s != nil {
 		n.after(&s.due, n.cfg.SessionTimeout, func() {
@@ -70,8 +71,7 @@ func (n *Node) handle(q *request) {
 	}
 }
 
-// emptySessionReply returns the reply to a request of the framework, without fields besides
-// the session.
+// emptySessionReply returns the reply to a request of a console in which only the session is set.
 func emptySessionReply(t wire.Type, s wire.Session) wire.Body {
 	switch t {
 	case wire.TypeMakeSession:
@@ -90,8 +90,7 @@ func emptySessionReply(t wire.Type, s wire.Session) wire.Body {
 	return &wire.JoinReply{Session: s}
 }
 
-// reply answers a request of the framework with the features of the session that the node has
-// now.
+// reply answers a request of a console. The reply has the features of the session that the node has now.
 func (n *Node) reply(q *request, status wire.Status, body wire.Body) {
 	features := wire.KnownFeatures
 	if n.session != nil {

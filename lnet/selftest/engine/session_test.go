@@ -85,8 +85,8 @@ func TestSessionRules(t *testing.T) {
 	}
 }
 
-// TestSessionTimeout: a session ends 100 s after the last request of the framework; requests of
-// tests do not put this off.
+// TestSessionTimeout: a session ends 100 s after the latest request of a console; requests of tests do
+// not put this off.
 func TestSessionTimeout(t *testing.T) {
 	spec.Covers(t, "ST-10")
 	l := newLab(t, engine.Config{}, node1)

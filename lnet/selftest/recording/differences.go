@@ -19,10 +19,10 @@ type Differences struct {
 	// Samples counts comparisons of how much the counters of both nodes grew between two replies to STAT.
 	Samples int
 
-	numbers  map[uint64]uint64             // numbers of our node by the recorded ones
-	used     map[uint64]bool               // numbers that our node has used
-	rpcs     map[uint64]uint64             // numbers of replies, by the match bits of bulk data; all as recorded
-	sessions map[wire.Session]wire.Session // sessions of our console by the recorded ones
+	numbers  map[uint64]uint64             // by recorded match bits of a reply or of bulk data: the match bits that our node uses in their place
+	used     map[uint64]bool               // match bits that our node has used
+	rpcs     map[uint64]uint64             // by recorded match bits of bulk data: recorded match bits of the reply of the same RPC
+	sessions map[wire.Session]wire.Session // by recorded session: the session of our console that has its place
 	checks   map[uint64]wire.Check         // checks of bulk data, by their recorded match bits
 	stale    string                        // session name in the latest EBUSY reply of the recorded node, which later replies may repeat
 	samples  [2]*wire.StatReply            // latest replies to STAT: of the recorded node, and of ours

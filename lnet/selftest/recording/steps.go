@@ -27,10 +27,10 @@ type Step struct {
 // process returns the process of a node of LNet.
 func process(id nid.NID) nid.ProcessID { return nid.ProcessID{NID: id, PID: nid.LustrePID} }
 
-// Steps returns the commands of the console that has the first of some NIDs. It is for recordings in which
-// the tests of the console have one client, which is the console's own node, with one unit, and one server.
-// Kernels number batches over all sessions. So the commands begin with sessions without nodes, which use up
-// the numbers of earlier batches.
+// Steps returns the commands of the console on the node whose NIDs are self. It is for recordings in
+// which the tests of the console have one client, which is the console's own node, with one unit, and one
+// server. Kernels number batches over all sessions. So the commands begin with sessions without nodes,
+// which use up the numbers of earlier batches.
 func Steps(t testing.TB, list []Message, self []nid.NID) []Step {
 	t.Helper()
 	s := script{self: self, due: 1}
@@ -86,7 +86,7 @@ func (s *script) take(t testing.TB, list []Message) {
 	s.due++
 }
 
-// rpcs returns how many requests of a test the node sends before a request of the framework.
+// rpcs returns how many requests of a test the node sends before its next request as a console.
 func rpcs(list []Message, self []nid.NID) (count int32) {
 	for i := range list {
 		m := &list[i]

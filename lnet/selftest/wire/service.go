@@ -26,8 +26,8 @@ const (
 	PingService          Service = 12
 )
 
-// firstTestService is the least number of services that measure; those below it belong to the
-// framework.
+// firstTestService is the lowest number of services that measure. Services with lower numbers belong to
+// the framework: their requests are those of consoles, and the JOIN requests of nodes to consoles.
 const firstTestService Service = 10
 
 // serviceInfo is the name of a service and the type of its requests.

@@ -17,7 +17,7 @@ type Console struct {
 
 	session    *session // the session of the console; nil: there is none
 	stamp      int64    // stamp of the latest session
-	batches    uint64   // number of the latest batch, of all sessions
+	batches    uint64   // number of the latest batch; a new session does not begin anew with it
 	operations []*operation
 	calls      map[uint64]*call
 	queue      []*transaction // transactions with requests that are not sent yet, in the order of their turns
@@ -37,9 +37,9 @@ type operation struct {
 	id      uint64        // number of the command; 0: none
 	stopped syscall.Errno // why the RPCs that have not ended are given up; 0: they are not
 	result  Result
-	groups  []*group // groups that no other command may change
-	batches []*batch // batches that get a test
-	nodes   []*node  // nodes that must not be forgotten
+	groups  []*group // groups that no other command may change until the operation has ended
+	batches []*batch // batches to which the operation adds a test
+	nodes   []*node  // nodes that must not be forgotten until the operation has ended
 }
 
 // New returns a machine without a session.

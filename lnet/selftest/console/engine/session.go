@@ -16,8 +16,8 @@ type session struct {
 	name     string
 	key      uint32
 	features wire.Features
-	fixed    bool // a node has confirmed the features
-	force    bool // nodes that join give up sessions of other consoles
+	fixed    bool // a node has joined with the features, which therefore do not change any more
+	force    bool // the console asks nodes to give up the session of another console when they join
 	timeout  time.Duration
 	idle     deadline // idle timer: the session ends when it expires
 	ping     deadline // when the console looks for silent nodes next
