@@ -179,9 +179,8 @@ func (t *peerTable) reaches(nis []*NI, node *Peer) bool {
 	return false
 }
 
-// shrink gives back the memory of a table that was much larger: a map keeps its
-// size for ever. It reports whether there was something to give. The caller
-// holds t.mu.
+// shrink gives back the memory of a table that was much larger: a map keeps its size for ever. It reports
+// whether it did so. The caller holds t.mu.
 func (t *peerTable) shrink() bool {
 	if t.ager.peak < crowd || len(t.order) > t.ager.peak/4 {
 		return false

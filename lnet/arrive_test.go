@@ -79,7 +79,8 @@ func TestDrops(t *testing.T) {
 				return lnd.Accept, lnet.NotDropped
 			}
 			d := arriving(c.change)
-			// The sink that the previous message has left in the Delivery.
+			// The Delivery still has the sink of the previous message. A message that is dropped must not
+			// keep it.
 			d.Sink = lnd.Payload{Segments: []lnd.Segment{make([]byte, 99)}, Length: 99}
 			answer, err := r.ni.Parse(d)
 			if closes := errors.Is(err, lnet.ErrProtocol); closes != c.closes || answer != lnd.Accept {

@@ -10,15 +10,16 @@ import (
 // connection that is being dialled; local policy. Connected peers' queues are
 // as long as the senders make them, as in LNet.
 const (
-	maxBacklog     = 1 << 18 // most messages of all peers
-	maxPeerBacklog = 1 << 16 // most messages of one peer NI
+	maxBacklog     = 1 << 18 // largest number of messages that wait, of all peers together
+	maxPeerBacklog = 1 << 16 // largest number of messages that wait for one peer NI
 )
 
 var errBacklog = fmt.Errorf("too many messages wait for the discovery of this peer or for a connection to it: %w", syscall.ENOBUFS)
 
-// backlog counts the messages that wait for discovery or for a connection. The messages of one peer may be at
-// most as many as could still be added (the dynamic threshold of shared-memory switches). So there is always
-// room for another peer, however many unreachable peers have reached that limit.
+// backlog counts the messages that wait for discovery or for a connection. No peer may have more waiting
+// messages than there are free places in the backlog (the dynamic threshold of shared-memory switches).
+// So there is always room for messages to another peer, however many unreachable peers have used up their
+// share.
 type backlog struct {
 	count   atomic.Int64
 	refused atomic.Uint64

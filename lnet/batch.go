@@ -11,7 +11,7 @@ import (
 // the sender, and counts that are not added to the counters yet. While there is one, the NI is not
 // removed, because answers may follow.
 type batch struct {
-	peer     *peerNI // the sender of the latest message, if it may repeat its header; else nil
+	peer     *peerNI // the sender of the latest message, if the next message need not be checked when it has the same header; else nil
 	nis      *[]*NI  // the NIs of this node when the sender was checked
 	known    *Peer   // what discovery knew of the sender when its latest message was checked
 	received [wire.Hello + 1]uint64
@@ -40,14 +40,15 @@ func (ni *NI) judged(d *lnd.Delivery, accepted bool) {
 	}
 }
 
-// forget adds the counts of a batch to the counters, and lets no message repeat an earlier header.
+// forget adds the counts of a batch to the counters, and makes lnet check the next message of the batch
+// even if it repeats the latest header.
 func (ni *NI) forget(b *batch) {
 	ni.addCounts(b)
 	b.peer = nil
 }
 
-// repeats reports whether a message that repeats the header of the one before is certain to pass the
-// same checks.
+// repeats reports whether a message whose header is that of the message before it need not be checked,
+// because nothing has changed that the checks depend on.
 func (ni *NI) repeats(d *lnd.Delivery) bool {
 	b, ok := d.Batch.(*batch)
 	return ok && b.peer != nil && !b.peer.evicted.Load() && b.known == b.peer.known.Load() &&

@@ -12,7 +12,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// inBatch makes n messages of a batch arrive at d; after the third, act is called.
+// inBatch makes n messages of one batch arrive, one after the other, with the Delivery d. After the third
+// it calls act, if that is not nil.
 func inBatch(t *testing.T, r *rig, d *lnd.Delivery, n int, act func()) {
 	t.Helper()
 	for i := range n {

@@ -144,7 +144,8 @@ func (n *Node) noteSent(m *Message) {
 	}
 	c.of(m.Target.PID).sent.advance(at)
 	if m.peer != nil && m.Header.DestNID != m.peer.nid && !m.Routed {
-		// The destination is behind a gateway: its process, too, was sent to.
+		// The message has left for a gateway, so note the time for the process behind the gateway as
+		// well.
 		if p := n.peers.lookUp(m.Header.DestNID, m.ni); p != nil {
 			p.contacts.of(m.Header.DestPID).sent.advance(at)
 		}
@@ -152,8 +153,8 @@ func (n *Node) noteSent(m *Message) {
 }
 
 // contacts are the processes at one NID with the times of their latest messages. The
-// zero value is empty. It is a list whose first element is in place, because each
-// message looks up one process, mostly the only one.
+// zero value is empty. They are a linked list. Each message looks up one process; a NID mostly has only
+// one, which is then the first element.
 type contacts struct {
 	first atomic.Pointer[contact]
 

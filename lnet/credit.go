@@ -50,7 +50,7 @@ type niCredits struct {
 	watched bool // the timer of checkCredits is set
 }
 
-// account is a peer's part in niCredits.
+// account is what niCredits keeps for one peer.
 type account struct {
 	held    int  // number of credits that the peer holds
 	index   int  // index of the peer in holders, if held > 0

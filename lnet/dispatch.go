@@ -293,8 +293,8 @@ func (n *Node) sendAgain(m *Message) {
 	ni.ended()
 }
 
-// leaveHop removes m from the messages that its next hop counts, once. Begin has added it
-// there.
+// leaveHop takes m off the count of messages on their way to its next hop, to which Begin has added it. A
+// second call does nothing.
 func (m *Message) leaveHop() {
 	if m.hop != nil {
 		m.hop.End(m.wireBytes())

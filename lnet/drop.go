@@ -40,7 +40,7 @@ const (
 	NextHopStalled              // to be forwarded; the next hop has stalled, and the credits or buffers left for such hops are in use
 	NextHopDead                 // to be forwarded; the next hop cannot be reached
 	RoutingStopped              // the message waited to be forwarded when routing was turned off
-	TransitCut                  // to be forwarded; the payload broke off
+	TransitCut                  // was to be forwarded; its connection ended before all of the payload had arrived
 	ForwardFailed               // was to be forwarded, and could not be sent
 	HandlerBusy                 // for an MD whose handler is behind with earlier events: the message is a datagram, or too many wait
 	DropRule                    // a drop rule of package faultrule dropped the message

@@ -66,7 +66,8 @@ func (f *forwarder) detach(ni *NI) {
 	f.refuse(ni.node.peers.all(), func(p *peerNI) bool { return p.ni == ni })
 }
 
-// refuse refuses the messages of some peers that wait for a buffer.
+// refuse refuses the messages that wait for a buffer and came from those peers for which the function of
+// returns true. It returns their number.
 func (f *forwarder) refuse(peers []*peerNI, of func(*peerNI) bool) (refused int) {
 	f.mu.Lock()
 	if f.ledger == nil {

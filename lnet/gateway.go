@@ -16,7 +16,7 @@ import (
 
 // gateways are the routes of a node, and what it knows of their gateways.
 type gateways struct {
-	dropAsymmetric atomic.Bool                          // lnet_drop_asym_route: drop messages from unexpected gateways
+	dropAsymmetric atomic.Bool                          // lnet_drop_asym_route: drop a message that comes by a router which is no gateway to the net of the message's source
 	byNID          atomic.Pointer[map[nid.NID]*gateway] // gateways by each of their NIDs; nil: there are no routes. Replaced, never changed in place
 
 	changing sync.Mutex // serializes changes of table and what follows from them; taken before mu
@@ -59,8 +59,8 @@ type Route struct {
 // AddRoute adds a route (LNetAddRoute). The errors are those of [route.Table.Add].
 func (n *Node) AddRoute(r route.Route) error { return n.AddRoutes([]route.Route{r}) }
 
-// AddRoutes adds routes, all or none, as one change: its work is about that of one AddRoute. The
-// errors are those of [route.Table.AddAll].
+// AddRoutes adds routes, all or none, as one change, which costs about as much as one call of AddRoute.
+// The errors are those of [route.Table.AddAll].
 func (n *Node) AddRoutes(list []route.Route) error {
 	own := n.ownNIDs()
 	return n.changeRoutes(func(g *gateways) error { return g.table.AddAll(list, own, g.random) })

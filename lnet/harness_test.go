@@ -210,7 +210,7 @@ func (u *upper) Detach(*lnet.NI) {
 	u.mu.Unlock()
 }
 
-func (u *upper) result(bits uint64) (err error, ended bool) { //nolint:revive // err is the subject, not the outcome
+func (u *upper) result(bits uint64) (err error, ended bool) { //nolint:revive // err is what the test asks for, so it is the first result: it does not say that result has failed
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	err, ended = u.ended[bits]

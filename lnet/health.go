@@ -62,7 +62,7 @@ const maxRetries = 5
 type health struct {
 	settings atomic.Pointer[HealthSettings]
 	setting  sync.Mutex                           // held while the NIs are told of new settings
-	recover  atomic.Pointer[func(recovery.Input)] // input of the recovery machine; nil: no recovery
+	recover  atomic.Pointer[func(recovery.Input)] // function that gives the recovery machine an input; nil: no NI is pinged because of its health
 	failures failureCounts
 	resends  struct{ tried, successful, failed atomic.Uint64 }
 	again    resender

@@ -17,7 +17,8 @@ type Inline struct {
 	Answers *NI // as in Message; nil for a message that is no answer
 }
 
-// InlineUpper is an Upper that posts messages. Records are lnet's again when a call returns.
+// InlineUpper is an Upper that posts messages. It must not use a record that it was given after the call
+// has returned: lnet uses the memory again.
 type InlineUpper interface {
 	Upper
 	// Left reports that messages to a process have left this node.
@@ -83,7 +84,7 @@ func (p *peerNI) post(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken 
 	return flush, taken
 }
 
-// address addresses the messages that i stands for.
+// address fills in which process the message i is sent to, the one in its header, at p's NID.
 func (p *peerNI) address(i *Inline) {
 	// An assignment of its own: if it were joined with the line below, the new values would be copied first,
 	// which stalls the processor.
@@ -101,10 +102,10 @@ func (p *peerNI) mayJoin() {
 }
 
 // fill copies a message to a buffer of the driver. If the message opens another buffer,
-// fill takes a peer credit and an NI credit, which the buffer holds until its last message has ended. The caller holds p.mu. If undo is
-// true, the caller must give an NI credit back after it has released p.mu.
+// fill takes a peer credit and an NI credit, which the buffer holds until its last message has ended. The
+// caller holds p.mu. If undo is true, the caller must give an NI credit back after it has released p.mu.
 func (p *peerNI) fill(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken, undo bool) {
-	if p.buffers > 0 { // first without a new buffer: one of those in use may have room
+	if p.buffers > 0 { // first try to do without a new buffer: one of those in use may have room
 		if flush, taken = p.ni.poster.Post(&i.Inline, payload, false); taken {
 			return flush, true, false
 		}
@@ -146,7 +147,8 @@ func (p *peerNI) buffered() (messages, bytes int) {
 	return max(messages, p.buffers), bytes
 }
 
-// postAtOnce is how many queued messages become inline ones without giving peerNI.mu up.
+// postAtOnce is how many queued messages one call of postQueued turns into inline ones. It is bounded,
+// because peerNI.mu is held meanwhile.
 const postAtOnce = 256
 
 // postQueued turns small messages at the head of the queue into inline messages, so that they do not
@@ -232,11 +234,12 @@ func (d *departed) add(r *lnd.Record, n int) {
 	d.bytes += n * int(r.Length)
 }
 
-// restore returns the credits of the buffers that have ended. It also raises the maximum of messages in
-// flight, if more were in flight before the messages in sum left. Of the inline messages it counts only those
-// to the process to. It runs before the handlers of the SEND events, so that a handler can send. But peers
-// that wait for credits of the NI get them first: otherwise a handler that sends again and again would take
-// all of them. Other messages to p that wait go on after these events.
+// restore returns the credits of the buffers that have ended. It also updates the maximum of messages in
+// flight, with the number that were in flight before the messages in sum left; of the inline messages,
+// that number has only those to the process to. restore runs before the handlers of the SEND events, so
+// that a handler can send. But peers that wait for credits of the NI get them first: otherwise a handler
+// that sends again and again would take all of them. Other messages to p that wait go on after these
+// events.
 func (p *peerNI) restore(sum *departed, to nid.ProcessID) {
 	p.mu.Lock()
 	p.credits += sum.credits

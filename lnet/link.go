@@ -19,7 +19,7 @@ import (
 type Link struct {
 	Down bool  // nothing can leave by the NI, and nothing comes
 	Err  error // why the link is down; nil if it is up
-	// Changed is the instant of the last change on the node's clock, 0 without one.
+	// Changed is the time of the latest change on the node's clock; 0: the link never changed.
 	Changed time.Duration
 }
 

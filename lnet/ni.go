@@ -26,7 +26,7 @@ type NI struct {
 	opened   chan struct{}
 	traffic  traffic
 	contacts contacts       // for lo: contacts of this node's own processes
-	heard    instant        // when any peer was heard, while the node forwards messages
+	heard    instant        // when another node was last heard by the NI; recorded only while this node forwards messages
 	silence  router.Silence // watch of the NI's net, if it is the first NI of the net; guarded by forwarder.mu
 	silent   atomic.Bool    // router.Silence has found that the net is down
 	recent   recentPeers    // cache of peers that were looked up lately and are still in the table

@@ -50,9 +50,8 @@ type Config struct {
 	ResponseTracking int
 	// MaxPeers bounds the peer table; 0 means 262144. Idle peers make room.
 	MaxPeers int
-	// SourceUnchecked takes messages whatever source their header names, except this
-	// node. Otherwise the source must be the process at the other end of the
-	// connection, Delivery.From.
+	// SourceUnchecked accepts messages whose header names any source except this node. If it is false,
+	// the source must be the process at the other end of the connection, Delivery.From.
 	SourceUnchecked bool
 	// PeerIdle is how long a peer without a connection, messages and watchers (WatchPeer) is
 	// remembered; 0 means 10 minutes, negative for ever. In a crowded table, which has more
@@ -104,7 +103,7 @@ func (c Config) withDefaults() Config {
 type Node struct {
 	cfg   Config
 	began time.Duration // when New made the node, by cfg.Clock
-	self  nid.ProcessID // this node in the role of a peer
+	self  nid.ProcessID // the process as which this node sends itself messages over lo: 0@lo with the node's PID
 	upper Upper         // the layer above; set once, before the first NI
 
 	nis   atomic.Pointer[[]*NI] // copied on change; index 0 is lo when present
@@ -124,7 +123,7 @@ type Node struct {
 	backlog    backlog
 	errors     atomic.Uint64
 	drops      dropCounters
-	unanswered atomic.Uint64 // counter of CountResponseTimeout
+	unanswered atomic.Uint64 // number of ACKs and REPLYs that did not come in time, see CountResponseTimeout
 	tracking   atomic.Int32  // setting of ResponseTracking
 	retired    Traffic       // counters of NIs that were removed; guarded by mu
 
@@ -143,7 +142,7 @@ type Node struct {
 // New returns a node without NIs. SetUpper comes next, then AddNI.
 func New(cfg Config) *Node {
 	n := &Node{cfg: cfg.withDefaults()}
-	if n.cfg.Clock != nil { // a node without a clock has no NIs
+	if n.cfg.Clock != nil { // a node without a clock can have no NIs, and needs no beginning
 		n.began = n.cfg.Clock.Now()
 	}
 	n.self = nid.ProcessID{NID: nid.Lo0(), PID: n.cfg.PID}

@@ -43,7 +43,8 @@ func (p *peerNI) park(m *Message) {
 }
 
 // discoversGateway returns the function that requests a discovery, if m goes by p to a node beyond it, and nothing is
-// known of p. In general the checks of gateways discover them, but these may be off. The caller holds p.mu.
+// known of p. In general a gateway is discovered by its checks, but these may be off. The caller holds
+// p.mu.
 func (p *peerNI) discoversGateway(m *Message) (discover *func(nid.NID)) {
 	if p.current || p.asked || p.known.Load() != nil || m.Header.DestNID == p.nid || !m.wantsDiscovery() || p.evicted.Load() || p.gone != nil {
 		return nil
@@ -94,8 +95,8 @@ func (p *peerNI) discovered(err error) {
 	p.ni.node.finishAll(list, err)
 }
 
-// unpark moves parked messages to the queue for credits, or, if there is more than one
-// path now, returns them as a list through Link. The caller holds p.mu.
+// unpark moves parked messages to the queue for credits, or, if there is more than one path now, returns
+// them as a list, linked by the field Link. The caller holds p.mu.
 func (p *peerNI) unpark() (again *lnd.Message) {
 	p.asked = false
 	if !p.ni.reaches(p.nid) || p.remote.Peer().Rails() {
@@ -118,7 +119,7 @@ func (n *Node) sendAllAgain(list *lnd.Message) {
 	}
 }
 
-// finishAll ends the messages of a list through Link.
+// finishAll ends the messages of a list that is linked by the field Link.
 func (n *Node) finishAll(list *lnd.Message, err error) {
 	for list != nil {
 		m := owner(list)

@@ -58,7 +58,7 @@ type peerNI struct {
 	credits     int       // credits of the peer; guarded by mu, like all fields below
 	minCredits  int       // fewest credits so far; negative: messages were queued
 	queue       lnd.Queue // messages that wait for a peer credit or NI credit
-	buffers     int       // buffers of inline messages whose ends the driver has not all reported
+	buffers     int       // number of buffers with inline messages; a buffer counts until the driver has reported the end of its last message
 	queuedBytes int       // bytes of headers and payloads of messages that the driver has, inline ones left out
 	dialled     int       // messages in the driver that had to wait for a connection
 	launching   bool      // a goroutine is running launch

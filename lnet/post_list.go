@@ -51,7 +51,8 @@ func (n *Node) posts(i *Inline) *peerNI {
 	return p
 }
 
-// fillIn fills in the source of a message, and the process that is meant if the message names none.
+// fillIn fills in the source of a message, and LustrePID as the PID of the destination if the message
+// names none.
 func (n *Node) fillIn(h *wire.Header, ni *NI) {
 	h.SrcNID = ni.nid
 	h.SrcPID = n.cfg.PID
@@ -60,7 +61,9 @@ func (n *Node) fillIn(h *wire.Header, ni *NI) {
 	}
 }
 
-// postList posts messages until one would have to wait, or the caller has to call a second Flush.
+// postList posts messages of the list, until one would have to wait or messages have gone to a second
+// connection. The caller flushes the connections that flush names, at most two. taken is the number of
+// messages posted.
 func (p *peerNI) postList(list []Posting) (flush [2]lnd.Flusher, taken int) {
 	undo := false
 	p.mu.Lock()

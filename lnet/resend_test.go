@@ -333,7 +333,7 @@ func TestHealthSettings(t *testing.T) {
 	}
 }
 
-// timeout returns the time-out of the last NI.
+// timeout returns the time-out of the driver of the NI that was added last.
 func (r *rig) timeout() time.Duration {
 	nis := r.node.Snapshot().NIs
 	return nis[len(nis)-1].Tunables.Timeout

@@ -15,17 +15,16 @@ func (ni *NI) routed(d *lnd.Delivery) bool {
 }
 
 // checkRouted decides about a message whose header says that it has come through a router.
-// Kernels accept it from any peer; here the peer must be a gateway of this node. As long as
-// asymmetric routes are allowed (DropAsymmetric), the peer may also be a router that is no
-// gateway, if its ping info says that it routes and there is a route to the net of the source.
-// Such a router may bring the answer to a message that this node sends to that net. A router
-// whose ping info is not known is discovered, and until its first discovery has ended its
-// messages are accepted.
+// Kernels accept it from any peer; here the peer must be a gateway of this node. Unless DropAsymmetric
+// forbids asymmetric routes, the peer may also be a router that is no gateway, if its ping info says that
+// it routes and there is a route to the net of the source. Such a router may bring the answer to a
+// message that this node sends to that net. A router whose ping info is not known is discovered, and
+// until its first discovery has ended its messages are accepted.
 //
 // Messages of nodes on the nets of this node are not accepted through a router, because these
-// nodes have connections of their own. Through a router that is no gateway they are not
-// accepted under another NID of such a node either, since any NID stands for the node. Through
-// a gateway they are: a node that has lost its NI on the common net may send that way.
+// nodes have connections of their own. Such a node may have another NID, on another net. A message from
+// that NID is not accepted through a router that is no gateway, since any NID stands for the node. It is
+// accepted through a gateway: a node that has lost its NI on the common net may send that way.
 func (ni *NI) checkRouted(d *lnd.Delivery) DropReason {
 	n, net := ni.node, d.Header.SrcNID.Net()
 	switch {
@@ -103,8 +102,8 @@ func (n *Node) revive(gw *gateway, via nid.NID, beyond nid.Net) {
 }
 
 // noteRouted records the source of a message that has come by a router, under the NID in its
-// header, which the router must have checked. The sources of a gateway count like peers that
-// were connected; those of other routers are forgotten first in a crowded table.
+// header, which the router must have checked. A source behind a gateway counts as a peer that was
+// connected. A source behind another router does not, so a crowded table forgets it sooner.
 func (ni *NI) noteRouted(d *lnd.Delivery) {
 	p := ni.behind(d)
 	if p == nil {

@@ -33,8 +33,8 @@ func (n *Node) Send(m *Message) {
 }
 
 // reaches reports whether dst is on the NI's own net and both NIDs fit the
-// same header: an IPv6-sized NI cannot speak to an IPv4-sized NID. The only NID
-// that lo reaches is 0@lo: a peer that lists another one is not this node.
+// same header: an IPv6-sized NI cannot speak to an IPv4-sized NID. The only NID that lo reaches is 0@lo.
+// A peer may list another NID on net lo, but no message to that NID would be for this node.
 func (ni *NI) reaches(dst nid.NID) bool {
 	return ni.cfg.Net == dst.Net() && ni.nid.Is4() == dst.Is4() && (!ni.isLo() || dst.IsLo())
 }

@@ -23,8 +23,8 @@ func (n *schedule) begin(now time.Duration, a *Attr, random *rand.Rand) {
 	n.draw(now, a, random)
 }
 
-// draw chooses the next instant for a hit: a random whole second within the next window. That
-// window begins at the end of the last one, or now if the last one is over.
+// draw chooses the next instant for a hit: a random whole second within the next window. The next window
+// begins when the window before it ends, or now if that has ended already.
 func (n *schedule) draw(now time.Duration, a *Attr, random *rand.Rand) {
 	begins := max(n.ends, now)
 	n.at = later(begins, time.Duration(random.Int64N(int64(a.Interval/time.Second)))*time.Second)

@@ -35,7 +35,7 @@ func header(t wire.MsgType, portal uint32) *wire.Header {
 // source returns a random source that is the same in each run.
 func source(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
 
-// all makes a rule for all messages.
+// all returns the attributes of a rule that matches all messages and hits one in each rate of them.
 func all(rate uint32) Attr { return Attr{Source: nid.Any(), Dest: nid.Any(), Rate: rate} }
 
 func newSet(t testing.TB, seed uint64, k Kind, rules ...Attr) *Set {

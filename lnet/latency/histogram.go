@@ -31,7 +31,7 @@ const (
 // for concurrent use, take no lock and allocate nothing, except for the result of Snapshot. A
 // Histogram has 1 KiB, and must not be copied.
 type Histogram struct {
-	sum    atomic.Int64 // nanoseconds
+	sum    atomic.Int64 // sum of the times of all operations, in nanoseconds
 	counts [Last - First + 1]atomic.Uint64
 }
 

@@ -61,8 +61,8 @@ func (l layout) interfaces(id sim.NodeID) (list []Interface) {
 	return list
 }
 
-// name returns the NID to which one node sends its messages for another. It is the NID of the
-// other's first rail, on a net that the two share if they share one.
+// name returns the NID to which one node sends its messages for another. It is the NID of the first rail
+// of the node to. If the two nodes have a net in common, the NID is on that net.
 func (l layout) name(from, to sim.NodeID) nid.NID {
 	net := l.home(to)
 	if l.isRouter(to) {

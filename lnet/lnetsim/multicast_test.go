@@ -20,8 +20,8 @@ type town struct {
 	*simlnd.Fabric
 	t      *testing.T
 	stacks []*Stack
-	events [][]portals.Event // events at each receiver
-	data   []string          // payloads that all nodes received
+	events [][]portals.Event // by node: the events of the PUTs that it has received
+	data   []string          // payloads received by any node, in the order of arrival, as "NODE:PAYLOAD"
 }
 
 func newTown(t *testing.T, nodes, datagram int) *town {

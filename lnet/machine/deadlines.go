@@ -7,7 +7,7 @@ import "time"
 // concurrent use.
 type Deadlines[T any] struct {
 	heap []*Deadline[T]
-	turn uint64 // number of the last call of Set
+	turn uint64 // number of calls of Set so far; it gives deadlines of one instant their order
 }
 
 // Deadline is an instant at which something is due. The zero value is not set. A

@@ -10,7 +10,7 @@ import (
 const (
 	minWake   = time.Millisecond      // a wake that is not later than now is moved to now plus minWake
 	lateWake  = 10 * time.Millisecond // a timer that runs later than its wake by more than this counts as late
-	timerSlip = time.Millisecond      // how much too early a timer may run
+	timerSlip = time.Millisecond      // a call of fire that comes at most this long before timerAt is by the present timer; an earlier one is by a timer that was replaced
 	keptOuts  = 16                    // number of outputs whose memory is kept
 )
 
@@ -66,7 +66,7 @@ type Runner[In, Out any] struct {
 	queue    []In      // inputs that wait; a ring of cfg.Queue places
 	head, n  int
 	pending  []*Out // outputs of steps, to be applied after those in batch
-	batch    []*Out // outputs that are being applied; pending then gets the memory of this list
+	batch    []*Out // outputs that are being applied; the lists batch and pending exchange their memory each time
 	free     []*Out
 	applying bool
 	waits    bool // applying is true, but no goroutine applies effects until a timer begins the next turn

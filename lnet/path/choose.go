@@ -21,7 +21,7 @@ const (
 
 // Query describes a message that needs a path.
 type Query struct {
-	Source nid.NID // source NID, if it is not one of this node's
+	Source nid.NID // NID of the local NI from which the message must leave; zero or Any: Choose chooses the NI
 	Dest   nid.NID // destination NID, which is not one of this node's
 	To     *Remote // the state of Dest; nil: nothing is known of that NID
 	Kind   Kind    // kind of message; zero means Request

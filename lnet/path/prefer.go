@@ -111,8 +111,8 @@ func (n nets) score() score {
 	return s
 }
 
-// bestNets chooses the net on which this node sends to another one. If the nodes have no net in
-// common, the result's field named there is nil.
+// bestNets chooses the net on which this node sends to another one. If the nodes have no net in common,
+// best.there is nil.
 func (t *Table) bestNets(p *Peer) (best nets) {
 	var most score
 	known := false

@@ -42,7 +42,7 @@ type Gateway struct {
 	Checked   bool // a check of the gateway has ended, or a ping info of it or a message from behind it has come
 	Discovery bool // discovery is on, at this node and at the gateway, so that the fields below are up to date
 	Routes    bool // the gateway's ping info says that it forwards
-	NIs       []NI // NIs in the gateway's last ping info, or those of which this node knows
+	NIs       []NI // NIs in the gateway's latest ping info; before the first one, only the NID by which the gateway is configured
 }
 
 // State says whether messages may go by a route.

@@ -92,9 +92,11 @@ func (b *Batch) Commit() {
 	slices.SortFunc(t.nets, func(a, b routes) int { return a.net.Compare(b.net) })
 }
 
-// insert returns a new list: the routes of list, and those of added, inserted one after the other.
-// It begins with the last one, whose position is final. The one before it then has its position
-// among the positions that are still free, and so on; what is free at the end is for list.
+// insert returns a new list that has the routes of list and of added, as if those of added had been
+// inserted into list one after the other, each at its position. To save work, insert goes from the last
+// addition to the first. The position of the last one is final. That of an earlier one counts only the
+// places that are free, because the later ones were not there yet. The routes of list get the places that
+// are left.
 func insert(list []Route, added []addition) []Route {
 	all := make([]Route, len(list)+len(added))
 	taken, free := make([]bool, len(all)), newSlots(len(all))
@@ -110,8 +112,8 @@ func insert(list []Route, added []addition) []Route {
 	return all
 }
 
-// slots are the free positions of a list, as a Fenwick tree: element i, from 1, is how many of the
-// i&-i positions up to position i-1 are free.
+// slots are the free positions of a list, as a Fenwick tree: element i, from 1 on, is the number of free
+// ones among the i&-i positions that end with position i-1.
 type slots []int
 
 func newSlots(size int) slots {

@@ -81,7 +81,7 @@ var _ machine.Machine[CheckInput, CheckOutput] = (*Checker)(nil)
 //	checking  a check was sent                  its answer or the time-out: waiting
 type Checker struct {
 	config  CheckerConfig
-	last    uint64     // ID of the last check
+	last    uint64     // ID of the latest check; IDs increase
 	targets []*checked // gateways in the order of Watch
 	agenda  machine.Deadlines[*checked]
 }
@@ -91,7 +91,7 @@ type checked struct {
 	gateway  nid.NID
 	nets     []checkedNet
 	exchange uint64                     // ID of the check in progress; 0: none
-	expired  uint64                     // ID of the last check that timed out
+	expired  uint64                     // ID of the latest check that timed out; its answer still counts if it comes late
 	due      machine.Deadline[*checked] // when the next check is due, or the present one times out
 }
 

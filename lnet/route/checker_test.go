@@ -151,7 +151,7 @@ func TestWatch(t *testing.T) {
 	c.log = nil
 	c.watch(route.CheckerConfig{Interval: 5 * time.Second, Timeout: time.Second}, target("10.88.0.7@tcp"))
 	c.run(65 * time.Second)
-	// The next check is due one shorter interval after the last check, not after a minute.
+	// The interval is now 5 s. The next check is due 5 s after the previous one, not a minute after it.
 	c.want("1m5s check 10.88.0.7@tcp at 10.88.0.7@tcp")
 	c.watch(route.CheckerConfig{Interval: 0, Timeout: time.Second}, target("10.88.0.7@tcp"))
 	c.log = nil

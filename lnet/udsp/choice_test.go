@@ -8,7 +8,7 @@ import (
 	"ulnet/lnet/path"
 )
 
-// world is a node with NIs on tcp and tcp1, a multi-rail peer with the same, and routes to
+// world is a node with NIs on tcp and tcp1, a multi-rail peer with NIs on the same nets, and routes to
 // tcp9 by two gateways.
 type world struct {
 	locals map[string]*path.Local

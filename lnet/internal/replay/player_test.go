@@ -327,7 +327,8 @@ func (p *player) listen(steps []step) {
 	}
 }
 
-// remember makes the answers to a recorded request findable.
+// remember stores a recorded request under the handle that its answers will have, so that arrive finds
+// out to which request of our node an answer belongs.
 func (p *player) remember(q *pair) {
 	if q.recorded == nil {
 		return

@@ -112,7 +112,7 @@ func handle(h *wire.Header) wire.MDHandle {
 	return h.Reply().DstMD
 }
 
-// setHandle puts the handle to into an answer.
+// setHandle replaces the handle in an answer by the handle given as to.
 func setHandle(h *wire.Header, to wire.MDHandle) {
 	if h.Type == wire.Ack {
 		a := h.Ack()

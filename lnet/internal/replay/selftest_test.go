@@ -137,7 +137,7 @@ func (x *tester) over(samples int) {
 	}
 }
 
-// remember makes the answers to a recorded request findable.
+// remember stores a recorded request under the match bits that its reply and its bulk data will have.
 func (x *tester) remember(q *pair) {
 	if m, ok := request(q.recorded); ok {
 		x.calls[m.ReplyID] = q

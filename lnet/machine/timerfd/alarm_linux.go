@@ -14,7 +14,7 @@ type alarm struct {
 	rc    syscall.RawConn
 	spec  unix.ItimerSpec
 	apply func(fd uintptr) // sets the timer of the system to spec
-	rings [8]byte          // buffer for the number of expirations
+	rings [8]byte          // memory for what a read of the timerfd returns, the number of expirations; it is not used
 }
 
 // newAlarm returns nil if the system provides no timerfd.
