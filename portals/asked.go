@@ -21,11 +21,11 @@ type asked struct {
 
 	random uint32 // state of the slot's generator of random numbers, see Table.samples
 
-	acks, replies bool // whether a tracked ACK, or a tracked REPLY, is awaited; answers to calls do not count here
+	acks, replies bool // whether a tracked ACK, or a tracked REPLY, is awaited; answers to operations with a call (type call) do not count here
 
 	hop nid.NID // the NID to which the latest message without a call was sent, if LNet chose the message's path
 
-	calls   *call // operations with a call, whose answers name the call; all does not count these
+	calls   *call // list of the operations that have a call of their own (type call), which their answers name; all does not count these
 	tracked int   // number of calls whose answers are tracked
 	timed   int   // number of calls that are there only to be timed
 }
