@@ -14,7 +14,7 @@ import (
 type memoryNet struct {
 	mu        sync.Mutex
 	listeners map[netip.AddrPort]*memoryListener // listeners by address; guarded by mu
-	port      uint16                             // port of the latest dial; guarded by mu
+	port      uint16                             // number of connections so far, from which the local port of each follows; guarded by mu
 }
 
 type memoryListener struct {

@@ -79,8 +79,8 @@ type reload struct {
 type step struct {
 	key  string // key of the configuration that asks for the change
 	what string // what changes, for people
-	// do makes the change and returns lines about it for people, none if there was nothing to change,
-	// and the function that takes the change back.
+	// do makes the change. It returns lines about the change for people, or none if there was nothing to
+	// change, and the function that takes the change back.
 	do func(context.Context) (lines []string, undo func(context.Context) error, err error)
 }
 
@@ -91,7 +91,8 @@ type final struct {
 	do   func()
 }
 
-// add adds a step with one line. do returns nil if there was nothing to change.
+// add adds a step that reports its change in one line. The function do makes the change and returns the
+// function that takes it back, or nil if there was nothing to change.
 func (r *reload) add(key, what string, do func(context.Context) (func(context.Context) error, error)) {
 	r.steps = append(r.steps, step{key, what, func(ctx context.Context) ([]string, func(context.Context) error, error) {
 		back, err := do(ctx)

@@ -10,8 +10,8 @@ import (
 // until, it matches up to the program that this command runs.
 var commandOf = regexp.MustCompile(`^\s*(?:\[[^]]*\]\s*)*(?:!\s+)?(?:code\s+\S+\s+|until\s+(?:'[^']*'|[^'\s])+\s+)?(\S+)`)
 
-// check refuses a script in which the tool's process would have to follow the script's folder,
-// environment or standard input, which it does not.
+// check refuses a script that sets the folder, the environment or standard input for a command of the tool.
+// The tool's process, which runs during the whole script, does not get these settings.
 func (tool Tool) check(path, script string) error {
 	if tool.Name == "" {
 		return nil
@@ -19,7 +19,7 @@ func (tool Tool) check(path, script string) error {
 	var above settings
 	line := 0
 	for text := range strings.Lines(script) {
-		if line++; strings.HasPrefix(text, "-- ") { // the files of the script follow
+		if line++; strings.HasPrefix(text, "-- ") { // the commands end here, and the files of the script begin
 			break
 		}
 		command := commandOf.FindStringSubmatch(text)
@@ -33,13 +33,14 @@ func (tool Tool) check(path, script string) error {
 	return nil
 }
 
-// settings say what a script has set for programs that it executes.
+// settings tells what the lines of a script so far have set for the programs that it executes.
 type settings struct {
 	env   bool
 	stdin bool // the script has set standard input for its next exec
 }
 
-// follow adds a line of the script. It refuses a line of the tool that would need the settings.
+// follow notes what a line of the script sets. It returns an error if the line runs the tool after a line
+// that has set the environment or standard input.
 func (s *settings) follow(tool, command, text string) error {
 	const why = "which runs in one process all the time"
 	switch command {

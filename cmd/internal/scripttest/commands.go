@@ -134,7 +134,7 @@ func cmdUnprivileged(ts *testscript.TestScript, neg bool, args []string) {
 	runAndCheck(ts, cmd, func() error {
 		ended := make(chan error)
 		go func() {
-			runtime.LockOSThread() // not unlocked, so the thread ends with the goroutine
+			runtime.LockOSThread() // not unlocked, so the thread, which has lost the capability, ends with the goroutine
 			if err := unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_NET_BIND_SERVICE, 0, 0, 0); err != nil {
 				ended <- err
 				return

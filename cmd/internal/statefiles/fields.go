@@ -17,8 +17,9 @@ type Fields[T any] struct {
 	lines func() []fieldLine
 }
 
-// fieldLine is a line of the file, with a field. The steps of its path are field indexes of
-// nested structs.
+// fieldLine is a line of the file, which shows a field. Each element of steps leads from a struct to one of
+// its fields, as for reflect.Value.FieldByIndex: the first from the status, the next one from the field that
+// the first has led to, and so on.
 type fieldLine struct {
 	as               string
 	steps            [][]int
@@ -95,7 +96,8 @@ func (l *fieldLine) value(v reflect.Value) reflect.Value {
 	return v
 }
 
-// stepsOf finds the fields of a path in a type.
+// stepsOf returns the steps from a value of a type to the field with a path, which is the names of nested
+// fields with dots between them.
 func stepsOf(t reflect.Type, path string) (steps [][]int) {
 	for name := range strings.SplitSeq(path, ".") {
 		f, ok := fieldOf(t, name)

@@ -187,8 +187,9 @@ func (m *metric) quantile(q, selector, interval string) string {
 	return fmt.Sprintf(of, q, m.name, selector, interval) + " or " + fmt.Sprintf(of, q, m.name+"_bucket", selector, interval)
 }
 
-// filter returns the end of an expression: a comparison that leaves out series with the value 0. The result
-// is empty except for metrics most of whose series are always 0.
+// filter returns the end of an expression. For metrics with another last label than nid, such as a reason, it
+// is a comparison that leaves out series with the value 0, because most of their series are always 0. For
+// others it is empty.
 func (m *metric) filter() string {
 	if n := len(m.labels); n > 0 && m.labels[n-1] != "nid" {
 		return " != 0"
