@@ -69,8 +69,9 @@ func (w *ward) split() string {
 	return ""
 }
 
-// drainAll drains servers until none accepts clients, while one of them is dead. No client is evicted even after
-// more than the time after which a master evicts a silent client (T_evict), and all are still connected.
+// drainAll drains all servers, then kills one of them, and then the master of all clients. After each of
+// these steps, no client is evicted for twice the time T_evict, and all stay connected. When another server
+// takes clients again, all choose it as their master.
 func (w *ward) drainAll() {
 	w.t.Helper()
 	all, clients := numbers(w.nServers), numbers(w.nClients)

@@ -23,8 +23,8 @@ import (
 // heldWithin bounds the time until servers and clients agree about their connections.
 const heldWithin = 90 * time.Second
 
-// clinic has three servers that keep records of clients on disk, and two clients, on loopback addresses. Its timeouts are a
-// tenth of the defaults.
+// clinic has three servers that keep records of clients on disk, and two clients, on loopback addresses. Its
+// timeouts are a tenth of the defaults; the test sets the interval of the clients' pings.
 type clinic struct {
 	t        *testing.T
 	commands lnetdtest.Commands

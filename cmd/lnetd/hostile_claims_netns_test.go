@@ -69,7 +69,7 @@ func (c *claims) claim(sequence uint32, ids ...nid.NID) {
 	c.tell(wire.StatusUp, sequence, ids...)
 }
 
-// tell does the same as claim, with the given status for all NIDs.
+// tell pushes a ping info in which the stranger lists the given NIDs as its own, all with the given status.
 func (c *claims) tell(status wire.Status, sequence uint32, ids ...nid.NID) {
 	c.t.Helper()
 	info := wire.PingInfo{

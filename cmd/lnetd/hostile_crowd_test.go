@@ -113,8 +113,8 @@ func resets(t *testing.T, commands lnetdtest.Commands) {
 	s.pings(t, "after")
 }
 
-// repeated commits the same violation a hundred times: each time is counted, and only one is
-// logged.
+// repeated commits each of two violations a hundred times: every time is counted, and each kind of violation
+// is logged once.
 func repeated(t *testing.T, commands lnetdtest.Commands) {
 	const times = 100
 	s := newSiege(t, commands)
@@ -139,7 +139,7 @@ func repeated(t *testing.T, commands lnetdtest.Commands) {
 	}
 	s.awaitCount(socklnd.BadMessageType, times, times)
 	s.pings(t, "after")
-	s.checkWarnings(t, 2) // two: one warning for each kind of violation
+	s.checkWarnings(t, 2) // one for each kind of violation
 }
 
 // awaitCount waits until a counter is in a range.

@@ -191,7 +191,7 @@ func (s *scollSiege) storm() {
 	s.index += 10_000
 	for i := range s.servers {
 		a := s.attacks[i]
-		for round := range 20 { // trees over a thousand addresses, before the stranger has used up its share of memory
+		for round := range 20 { // 20 requests, each over 50 addresses that no node has: first, before the stranger has used up its share of memory
 			a.request(s.index+uint64(3000+round), nowhere(50*round, 50), nil)
 		}
 		for owner := range s.servers {

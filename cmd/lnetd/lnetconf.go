@@ -42,7 +42,7 @@ func importLNetConf(ctx context.Context, log *slog.Logger, n *node.Node, l *conf
 		log.Warn(w, slog.String("file", path))
 	}
 	var errs []error
-	invalid := true // the file is invalid: another start fails, too, whatever interfaces and ports exist then
+	invalid := true // all errors are errors of the file, so the next start will fail, too, whatever interfaces and ports exist then
 	for _, e := range r.Errs {
 		invalid = invalid && e.Errno == syscall.EINVAL
 		if e.Cause != nil {

@@ -141,7 +141,7 @@ func (t *tap) rotate(now time.Time) error {
 func (t *tap) close() error {
 	var err error
 	late := waitBriefly(captureWithin, func() { err = t.end() })
-	if late != nil { // err must not be read: it may still change
+	if late != nil { // err must not be read: t.end still runs, and may set it at any time
 		return cli.Hint(fmt.Errorf("capture: its disk is slow or does not answer: %w", late), "the file is not complete")
 	}
 	if err != nil {

@@ -87,8 +87,8 @@ func newZoneSystem(t *testing.T, on network) *zoneSystem {
 	return s
 }
 
-// await waits until the function right accepts the census of each supervisor, and returns the
-// last census.
+// await waits until the function right accepts the census of each supervisor that is not dead, and returns
+// the census of the last of them.
 func (s *zoneSystem) await(what string, right func([]zone.CensusEntry) bool) (last []zone.CensusEntry) {
 	s.t.Helper()
 	for i := range s.supervisors {

@@ -180,8 +180,8 @@ func (l *loader) open(ends [2]netip.AddrPort, seq uint32, at time.Duration) {
 	l.flows[[2]netip.AddrPort{ends[1], ends[0]}] = &flow{conn: conn, from: Acceptor}
 }
 
-// forgetUnanswered removes the last connection if its SYN got no answer, not even a refusal: the SYN
-// that begins a connection between the same ends is then a repetition.
+// forgetUnanswered removes the last connection if its SYN got no answer, not even a refusal, and had the
+// given ends: the SYN that begins a connection between these ends now is then its repetition.
 func (l *loader) forgetUnanswered(ends [2]netip.AddrPort) {
 	f, last := l.flows[ends], len(l.script.Conns)-1
 	back := l.flows[[2]netip.AddrPort{ends[1], ends[0]}]

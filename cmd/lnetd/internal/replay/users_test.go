@@ -199,7 +199,8 @@ func (u *users) sink(at entry, want [][]byte) {
 	})
 }
 
-// ready starts an operation and waits until it receives messages.
+// ready starts an operation that receives messages, such as a Sink, and returns when its match entry is
+// attached.
 func (u *users) ready(operation func(node.Report) error, report node.Report) {
 	u.t.Helper()
 	ready := make(chan struct{})
