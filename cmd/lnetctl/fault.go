@@ -54,7 +54,7 @@ protocol when their time came.`,
 	return c
 }
 
-// faultDoc has a list for each kind of fault.
+// faultDoc is the document of 'fault list'. It has a list for each kind of fault, and counters.
 type faultDoc struct {
 	Fail       []failDoc    `json:"fail"`
 	Rules      []ruleDoc    `json:"rules"`
@@ -72,7 +72,7 @@ type faultDoc struct {
 }
 
 type failDoc struct {
-	NID   string `json:"nid"` // NID to which sending fails, or _all_
+	NID   string `json:"nid"` // NID to which and from which messages fail, or _all_
 	Count int    `json:"count"`
 }
 

@@ -28,7 +28,7 @@ type fakeServer struct {
 	socket string
 
 	mu            sync.Mutex
-	status        func(look int) (healthmod.Status, error) // returns the status for the request with that number; guarded by mu
+	status        func(look int) (healthmod.Status, error) // returns the status for the nth request, where n is look; guarded by mu
 	looks         int                                      // number of requests for the status so far; guarded by mu
 	clients       []health.ClientInfo
 	evicted       healthmod.EvictReply

@@ -55,7 +55,7 @@ type eventWatcher struct {
 
 	mu     sync.Mutex
 	events []healthmod.Event // events since the last update of the screen; guarded by mu
-	missed uint64            // number of events that were dropped after those in events; guarded by mu
+	missed uint64            // number of events that were dropped because events was full; guarded by mu
 	ended  error             // why the stream of events has ended; guarded by mu
 }
 

@@ -88,7 +88,7 @@ func showNet(shown, t *tree.Tree, n *tree.Net) {
 	}
 }
 
-// peerOf returns the index of the peer that has a NID.
+// peerOf returns the index in t.Peer of the peer that has a NID; -1: there is none.
 func peerOf(t *tree.Tree, id nid.NID) int {
 	return slices.IndexFunc(t.Peer, func(p tree.Peer) bool {
 		return p.Primary == id || slices.ContainsFunc(p.NIs, func(ni tree.PeerNI) bool { return ni.NID == id })

@@ -99,8 +99,8 @@ func root(env cli.Env) *cobra.Command {
 	return c
 }
 
-// part returns the part of the tree below one command, without completions: the whole tree takes
-// a tenth of the time of a command that asks the daemon. It has no commands if no command has the name.
+// part returns the part of the tree below one command, without completions, because making the whole tree
+// takes a tenth of the time of a command that asks the daemon. It has no commands if no command has the name.
 func part(env cli.Env, name string) *cobra.Command {
 	c, g := bare(env)
 	for _, command := range topCommands {

@@ -90,10 +90,10 @@ again. Those that have moved stay where they are.`,
 
 // drainDoc is the progress of a draining server.
 type drainDoc struct {
-	Drained   bool   `json:"drained"`   // the server can be stopped
+	Drained   bool   `json:"drained"`   // the server can be stopped without harm to its clients
 	Mastered  int    `json:"mastered"`  // number of clients that still have this server as their master
 	Clients   int    `json:"clients"`   // number of connected clients of any master
-	Evictions int    `json:"evictions"` // number of broadcasts that some server has not answered
+	Evictions int    `json:"evictions"` // number of broadcasts of evictions that some server has not answered
 	Alive     int    `json:"alive"`     // number of live servers, this one included
 	Self      string `json:"self"`
 }

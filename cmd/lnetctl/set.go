@@ -20,12 +20,12 @@ type settable struct {
 	short   string
 	long    string
 	example string
-	words   string // words of the kernel's tool for the setting, if they differ from the name
-	item    string // name of the setting in errors, if it differs from the name
-	failed  string // text of an error before the text of its errno; empty: "cannot configure WORDS: "
-	whole   string // complete text of the error for a value out of range
-	sysfs   bool   // in kernels, this setting is a file, so a refusal has another errno
-	off     []int  // valid values of a setting that is either on or off; nil: a setting of another kind
+	words   string // name of the setting in the error for a value that is no number, if it differs from name
+	item    string // name of the object in errors, if it differs from name
+	failed  string // text of a refusal before the text of its errno; empty: "cannot configure NAME: ", with blanks in the name
+	whole   string // complete text of the refusal of a value out of range; empty: it consists of failed and the errno
+	sysfs   bool   // kernels have this setting as a file in sysfs, so their tool reports ENODATA for a value out of range
+	off     []int  // 0 and 1, the valid values of a setting that is either off or on; nil: a setting of another kind
 }
 
 var settables = []settable{

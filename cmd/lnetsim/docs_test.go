@@ -145,9 +145,9 @@ func rewriteSweeps(t *testing.T, page, text string, list []shown) {
 	}
 }
 
-// forTest returns a sweep for a test, with another file for the plot. If the number of nodes is
-// limited, the sweep has only the first row whose size is within the limit, and is nil if there is
-// none.
+// forTest returns the words of a sweep as a test runs it, with another file for the plot, and the plot's file
+// in the document. If most limits the number of nodes, the sweep has only the first row whose size is within
+// the limit; small is nil if there is none.
 func forTest(t *testing.T, words []string, most float64) (small []string, plot string) {
 	t.Helper()
 	v, err := parseVary(following(words, "--vary"))

@@ -23,8 +23,8 @@ type curve struct {
 	least, utmost []float64
 }
 
-// curves combines the series of several runs, instant by instant. Runs are sampled at the
-// same instants, unless they ended early.
+// curves combines the series of several runs, instant by instant. Runs are sampled at the same instants. If a
+// run ended early, the curves end there.
 func curves(results []*scenario.Result) []curve {
 	var list []curve
 	for i, s := range results[0].Series {

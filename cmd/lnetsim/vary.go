@@ -12,7 +12,7 @@ import (
 // change in step.
 type variation struct {
 	keys   []string
-	values [][]string // values that each setting takes, by the key of the setting
+	values [][]string // values[k] are the values that the setting keys[k] takes
 	x      []float64  // values of the first setting as numbers; times are in seconds
 }
 

@@ -60,7 +60,7 @@ func (a *adder) run(expressions []string) error {
 		return refusal(err, "group", "Failed to add group "+a.name)
 	}
 	if err != nil {
-		return cmp.Or(a.deleteEmpty(), err) // the console may have made the group all the same
+		return cmp.Or(a.deleteEmpty(), err) // the interrupted request may have made the group, which must not stay
 	}
 	for _, e := range expressions {
 		if err = a.add(e); err != nil {
@@ -109,7 +109,7 @@ func (a *adder) ask(op groupOp, ids []nid.ProcessID) ([]console.Answer, error) {
 // deleteLimit bounds the time in which add_group deletes an empty group, also after an interrupt.
 const deleteLimit = 10 * time.Second
 
-// deletePause is how long add_group waits for another command that uses the group.
+// deletePause is the time between two attempts to delete a group that another command still uses.
 const deletePause = 20 * time.Millisecond
 
 // deleteEmpty deletes the group if none of its nodes is in the session. After an interrupt there may be

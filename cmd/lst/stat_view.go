@@ -19,8 +19,8 @@ type statView struct {
 	read, write     bool
 	avg, min, max   bool
 	mbs             bool // megabytes instead of mebibytes
-	rpc             bool // counters of RPCs, which Lustre's tool has never shown
-	lnet            bool // counters of LNet, which Lustre's tool always shows
+	rpc             bool // the option --rpc, which Lustre's tool accepts without ever showing counters of RPCs; so nothing is printed
+	lnet            bool // the option --lnet: print the counters of LNet even if rpc is set
 }
 
 func (v *statView) flags(c *cobra.Command) {

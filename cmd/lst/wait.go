@@ -14,11 +14,10 @@ import (
 	"ulnet/lnet/selftest/console"
 )
 
-// lookInterval is the time between two queries of run --wait. If run --wait ends before the tests,
-// it stops them, and stopLimit is how long it waits until they have stopped.
+// Times of run --wait.
 const (
-	lookInterval = 500 * time.Millisecond
-	stopLimit    = 10 * time.Second
+	lookInterval = 500 * time.Millisecond // time between two queries
+	stopLimit    = 10 * time.Second       // longest wait until the tests have stopped, if run --wait ends before them and stops them
 )
 
 // unansweredLimit is how many queries in a row must find no running client before run --wait gives up the

@@ -7,13 +7,12 @@ import (
 	"ulnet/lnet/selftest/wire"
 )
 
-// Sizes in bytes: of the data of an RPC if the command line gives none, of the most data that one
-// RPC can have, and of a page.
+// Sizes in bytes.
 const (
-	usualSize = 4096
-	largest   = 1 << 20
-	page      = 4096
-	grain     = 8 // bytes that kernel nodes fill and check at a time
+	usualSize = 4096    // size of the data of an RPC if the command line gives none
+	largest   = 1 << 20 // largest size of the data of an RPC
+	page      = 4096    // size of a page
+	grain     = 8       // size of the words in which kernel nodes fill and check data
 )
 
 // brwParams returns the parameters of a BRW test, which the words of a command line say in any
