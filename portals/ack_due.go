@@ -7,10 +7,11 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// PUTs of a batch (lnd.Batcher) that follow each other mostly come from one MD and have the same length,
-// so that their ACKs are equal. The ACKs of such PUTs are counted, and then posted as one inline message
-// with copies. That costs a fraction of posting each. An ACK waits for the handlers of at most seven later
-// PUTs; mostly it would have waited for them anyway, because the driver sends answers at the end of a batch.
+// PUTs of a batch (lnd.Batcher) that follow each other mostly come from one MD and have the same length, so
+// their ACKs are equal. The table counts such ACKs, and then posts them together: it gives the driver one
+// inline message and the number of ACKs for which it stands, which costs less than one message for each ACK.
+// Because of that, an ACK waits until the handlers of at most seven later PUTs have returned. Mostly it would
+// have waited for them anyway, because the driver sends answers at the end of a batch.
 
 // maxAcksDue is the largest number of ACKs that are posted together. It is small, so that ACKs do not wait
 // for the end of a batch whose handlers take long.
@@ -25,8 +26,9 @@ type acksDue struct {
 	ack    wire.AckCmd
 }
 
-// owe notes that a PUT, whose event has been delivered, is to be acknowledged, and posts the ACK unless
-// another message of the batch follows.
+// owe notes that an ACK is to be sent for a PUT whose event has been delivered. It posts the ACKs that it has
+// noted, unless another message of the batch follows, whose ACK may be equal, and fewer than t.acksAtOnce
+// ACKs are noted. An ACK that differs from those before it makes owe post these first.
 func (t *Table) owe(in *intake, ni *lnet.NI, d *lnd.Delivery, ack wire.AckCmd) {
 	due := &in.due
 	to := nid.ProcessID{NID: d.Header.SrcNID, PID: d.Header.SrcPID}

@@ -32,9 +32,10 @@ func newAcker(t *testing.T) *acker {
 	return a
 }
 
-// event fails the test if more ACKs have left than events came before this one.
+// event is the handler of the MD. It fails the test if the node has posted an ACK for a PUT whose event has
+// not come before.
 func (a *acker) event(e *portals.Event) {
-	e.MLength, e.Source = 99, stranger // changes the event, as a handler may: the ACK must not have these values
+	e.MLength, e.Source = 99, stranger // a handler may change its event; the ACK must not get these values
 	acks := 0
 	for _, m := range a.net.waiting() {
 		acks += m.Owner.(*lnd.Inline).Messages()

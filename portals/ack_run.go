@@ -6,11 +6,11 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// The ACKs of PUTs from one MD without OpPtr are equal, and the driver may read hundreds of them at
-// once. Equal ACKs that follow each other in a batch (lnd.Batcher) are a run: they are counted, and
-// then taken together, with one lock of the MD and one operation for all their events. The run ends
-// before another message is looked at, and at the latest at the end of the batch. The driver mostly
-// finds the equal messages itself, by comparing bytes, and names their number.
+// The ACKs of PUTs from one MD without OpPtr are equal, and the driver may read hundreds of them at once.
+// Equal ACKs that follow each other in a batch (lnd.Batcher) are a run: they are counted, and then taken
+// together, with one lock of the MD and one operation for all their events. The run ends before another
+// message is looked at, and at the latest at the end of the batch. The driver mostly finds the equal messages
+// itself, by comparing bytes, and tells only their number (see Again).
 
 // beginAcks begins a run with an ACK, if more of the batch follows it, and reports whether it did.
 func (t *Table) beginAcks(ni *lnet.NI, d *lnd.Delivery, ack *wire.AckCmd) bool {
@@ -41,7 +41,8 @@ func (t *Table) anotherAck(d *lnd.Delivery) bool {
 	return same
 }
 
-// Again implements lnet.Upper: messages that are equal to an ACK of the run belong to the run.
+// Again implements lnet.Upper. The driver has found n more messages that are equal to the latest one. If that
+// is an ACK of a run, Again adds them to the run.
 func (u *upper) Again(d *lnd.Delivery, n int) bool {
 	in, ok := d.Upper.(*intake)
 	if !ok || in.acks == nil {
@@ -102,7 +103,8 @@ func (t *Table) takeAcks(o *operation) (d *md, taken int, why lnet.DropReason) {
 	return d, taken, lnet.NotDropped
 }
 
-// announceRun delivers the events of a run of ACKs but for the last one.
+// announceRun delivers the events of a run of ACKs, except for the last one, which the caller delivers: only
+// that one may have Unlinked set.
 func (d *md) announceRun(o *operation) {
 	last := o.event
 	for range o.times - 1 {

@@ -136,7 +136,8 @@ func TestAckRunAgain(t *testing.T) {
 	r.end()
 }
 
-// TestAckRunLast: the last ACK that came with a read has its event at once, not at the end of the batch.
+// TestAckRunLast: an ACK that is the last message of its read ends the run. The events of the run come at
+// once, not at the end of the batch.
 func TestAckRunLast(t *testing.T) {
 	r := newAckRun(t, 3, portals.MD{Threshold: inf}, portals.Retain)
 	r.arrive(2, r.ack())
@@ -163,8 +164,8 @@ func TestAckRunPut(t *testing.T) {
 	r.end()
 }
 
-// TestAckRunForged: ACKs of a process that was not asked, with more bytes than were sent, or for an MD
-// that does not exist, are dropped.
+// TestAckRunForged: an ACK is dropped if it comes from a process to which no PUT was sent, names more bytes
+// than were sent, or names an MD that does not exist.
 func TestAckRunForged(t *testing.T) {
 	spec.Covers(t, "PT-32")
 	for why, h := range map[string]func(r *ackRun) wire.Header{

@@ -78,8 +78,8 @@ func TestAnswersGoBack(t *testing.T) {
 	}
 }
 
-// TestAckToAnyPID (PT-23): the ACK to a process whose PID stands for any process goes back to that process, not to
-// another one of its host.
+// TestAckToAnyPID (PT-23): a PUT names 0 or PIDAny as the PID of its source. Its ACK goes to the process that
+// sent the PUT, not to another process of the same host that has sent a PUT before.
 func TestAckToAnyPID(t *testing.T) {
 	spec.Covers(t, "PT-23")
 	for _, pid := range []nid.PID{0, nid.PIDAny} {

@@ -142,7 +142,7 @@ func (o *operation) accept(d *lnd.Delivery, md *md, offset, mlength int) {
 		put := d.Header.Put()
 		o.event.Portal, o.event.MatchBits, o.event.HdrData = int(put.Portal), put.MatchBits, put.HdrData
 		o.ack = !put.AckMD.IsNone() && !ackDisabled
-		o.Header.Body, o.Header.PayloadLength, o.asked = d.Header.Body, o.event.MLength, o.event.Source // for the ACK, see afterEvent
+		o.Header.Body, o.Header.PayloadLength, o.asked = d.Header.Body, o.event.MLength, o.event.Source // afterEvent makes the ACK from these fields
 		d.Sink = lnd.Payload{Segments: o.event.Segments, Offset: offset, Length: mlength}
 	}
 	d.Owner = o
@@ -179,7 +179,7 @@ func (t *Table) reply(o *operation, d *lnd.Delivery) {
 func (u *upper) Sent(m *lnet.Message, err error) {
 	t := u.table()
 	o := m.Upper.(*operation)
-	if o.md == nil { // the operation is an ACK
+	if o.md == nil { // only an ACK has no MD
 		t.freeOperation(o)
 		return
 	}

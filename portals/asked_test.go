@@ -57,7 +57,7 @@ func TestForgedAnswer(t *testing.T) {
 				net.mustArrive(t, h)
 			}
 			if c.taken {
-				drops["inactive MD"] = 2 // a second answer finds an inactive MD
+				drops["inactive MD"] = 2 // the second answer of a process is dropped, because the MD awaits no answer any more
 			}
 			wantDrops(t, table, drops)
 			if memory[0] == 0 || table.Node().Stats().RecvCount != 2 {

@@ -44,7 +44,7 @@ func (g *gated) open(n int) {
 	synctest.Wait()
 }
 
-// bubbled calls f with newWire in a bubble of package synctest.
+// bubbled runs f in a bubble of package synctest, on a node with the network of newWire.
 func bubbled(t *testing.T, f func(t *testing.T, h *harness, net *network)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -60,7 +60,8 @@ func (h *harness) postGated(bits uint64, g *gated) (portals.MEHandle, portals.MD
 	})
 }
 
-// comes makes n PUTs without payload arrive. The handler may block at the first one.
+// comes makes n PUTs without payload arrive. A goroutine of its own delivers the first one, because the
+// handler may block at it.
 func (h *harness) comes(net *network, bits uint64, n int) {
 	h.t.Helper()
 	put := func(i int) {
@@ -83,8 +84,8 @@ func wantHeld(t *testing.T, net *network, want int) {
 	}
 }
 
-// TestBackPressureAgain: a handler may fall behind several times, also if the messages that
-// are released arrive later, in another goroutine.
+// TestBackPressureAgain: a handler may fall behind several times, also if another goroutine delivers the
+// payload of the released messages later.
 func TestBackPressureAgain(t *testing.T) {
 	bubbled(t, func(t *testing.T, h *harness, net *network) {
 		net.later = true
@@ -103,8 +104,9 @@ func TestBackPressureAgain(t *testing.T) {
 	})
 }
 
-// TestBackPressureReleased: messages that are released while the handler is slow again count, too: a connection whose
-// messages are released one after another does not fill the memory.
+// TestBackPressureReleased: messages that are released while the handler is slow again count towards
+// MaxPending as well. If they did not, a connection whose messages are released one after another could fill
+// the memory.
 func TestBackPressureReleased(t *testing.T) {
 	spec.Covers(t, "PT-33")
 	synctest.Test(t, func(t *testing.T) {

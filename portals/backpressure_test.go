@@ -245,7 +245,7 @@ func TestBackPressureDatagram(t *testing.T) {
 	})
 }
 
-// TestBackPressureHeard: a message that is held counts for LastHeard.
+// TestBackPressureHeard: LastHeard takes a message into account when it arrives, even if it is held.
 func TestBackPressureHeard(t *testing.T) {
 	slowly(t, portals.MD{}, func(t *testing.T, s *slow) {
 		s.put(portals.MaxPending)

@@ -77,8 +77,8 @@ func wantReceived(t *testing.T, what string, l *log, want ...string) {
 	}
 }
 
-// TestBatchChanges: what a handler changes while a batch is being received counts from the next
-// message of the batch on.
+// TestBatchChanges: a handler changes something while a batch is being received. The change takes effect from
+// the next message of the batch on.
 func TestBatchChanges(t *testing.T) {
 	type state struct {
 		*harness

@@ -76,7 +76,7 @@ func (*idleWire) Buffered(nid.ProcessID) (messages, bytes int) { return 0, 0 }
 
 func (w *idleWire) Flush() {
 	list := w.posted
-	w.posted = list[:0] // the same memory: Left, which reads list, posts nothing
+	w.posted = list[:0] // the next Post may overwrite list, because Left has read it by then and posts nothing itself
 	list[len(list)-1].Closes = true
 	w.up.(lnd.InlineUpcalls).Left(w.owner, list, there, 1)
 }

@@ -41,7 +41,7 @@ func (l *deadlines) due(now time.Duration) (c *call, handle uint64) {
 	if due == nil {
 		return nil, 0
 	}
-	return due.Of, due.Of.handle.Load() // end removes the call from the queue before it clears the handle
+	return due.Of, due.Of.handle.Load() // the handle is still valid: end removes the call from this queue before it clears the handle
 }
 
 // watchDeadlines sets the timer for the earliest deadline. Its caller holds no lock of an MD.

@@ -61,9 +61,10 @@ func (b *follower) wake() lnd.ReadLoop {
 	return b.requested
 }
 
-// receive runs the read loop of the latest connection until there may be an event or ctx has
-// ended, and returns true. It returns false if another goroutine runs the loop, or if q does not
-// have the loop, or has it no longer. In the latter two cases it requests the loop.
+// receive runs the read loop of the connection that brings the events, until there may be an event or ctx has
+// ended, and returns true. It returns false if another goroutine is in receive already, or if no connection
+// has brought an event yet. It also returns false if the connection has not handed over its read loop, or has
+// taken it back; in this case it requests the loop.
 func (q *EQ) receive(ctx context.Context) bool {
 	q.mu.Lock()
 	b := &q.follower
@@ -99,7 +100,7 @@ func (q *EQ) returnLoop() {
 	b := &q.follower
 	l := b.requested
 	if b.inside {
-		l = nil // another goroutine runs the read loop
+		l = nil // another goroutine is in receive and keeps the read loop
 	} else {
 		b.requested = nil
 		q.watch(context.Background())

@@ -55,7 +55,7 @@ func (l *readLoop) Receive(f lnd.Follower) bool {
 				break
 			}
 			l.q.push(e, l)
-			<-l.interrupted // push also interrupts Receive if it is Receive itself that calls push
+			<-l.interrupted // push interrupts the read loop, although Receive itself has called push: take that interruption
 		case <-l.interrupted:
 		}
 	}

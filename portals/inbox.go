@@ -13,12 +13,12 @@ import (
 // InboxConfig says which messages an inbox receives.
 type InboxConfig struct {
 	Portal int // portal index, 0 to Portals-1
-	// Buffers is the number of buffers that are posted (wait for a message) at any time, and the largest
-	// number that is cached. A buffer whose message has begun to arrive does not count as posted, for up to
-	// 256 such buffers and 64 MiB; with HandleFirst it counts. While they arrive, messages of one NID take at
-	// most a quarter of all these buffers, and further messages of that NID wait. So a peer that does not
-	// send the rest of its messages does not make those of other peers wait, if there are at least two
-	// buffers. 0: 4.
+	// Buffers is the number of buffers that wait for a message (are posted) at any time, and the largest
+	// number that is cached. When a message begins to arrive in a buffer, the inbox posts another one in its
+	// place, as long as at most 256 such buffers, of 64 MiB together, are in use; with HandleFirst it does
+	// not. Messages of one NID take at most a quarter of all buffers while they arrive, and further messages
+	// of that NID wait. So with two buffers or more, a peer that does not send the rest of its messages does
+	// not block those of other peers. 0: 4.
 	Buffers int
 	Size    int // bytes of each buffer: the largest message; 0: MaxPayload
 	// MaxKept bounds the buffers that handlers keep, see [Inbox.Keep]: while that many are

@@ -112,7 +112,7 @@ func (in *Inbox) end(from nid.NID) {
 	p := in.table.portal(in.cfg.Portal)
 	var ready operationList
 	p.mu.Lock()
-	if in.vacate(p, from) && p.ignoring != 0 { // the entries of an inbox are alike, so the first one will do
+	if in.vacate(p, from) && p.ignoring != 0 { // it does not matter which entry of the inbox takes the message: use the first one
 		ready = in.table.tryHeld(p, p.me(p.ignoring))
 	}
 	p.mu.Unlock()

@@ -57,8 +57,9 @@ func (u *upper) EndBatch(d *lnd.Delivery) {
 	t.intakes.Put(in)
 }
 
-// deliversNow reports whether the event of a message for d can be delivered before the driver goes
-// on: no other event of d is being delivered. The caller holds d.mu.
+// deliversNow reports whether the goroutine that has brought a message for d may deliver the event itself,
+// before the driver reads on: no other event of d is being delivered, and the handler need not run in a
+// goroutine of its own (MayBlock). The caller holds d.mu.
 func (d *md) deliversNow() bool {
 	return !d.handling && (d.options&MayBlock == 0 || d.handler == nil)
 }

@@ -15,14 +15,14 @@ const (
 	maxTimed = 8
 )
 
-// Latencies are how long the operations of this node took. One in 64 operations is a sample, drawn at
-// random: of PUTs with Ack, and of GETs, also those of this module's own services. While an MD awaits
-// the answers of 8 samples, none of its further operations is a sample. The counts are those of samples;
-// an operation that failed or got no answer is in none of them, see lnet.Stats.ResponseTimeouts.
+// Latencies are how long the operations of this node took. One in 64 operations is a sample, drawn at random:
+// of PUTs with Ack, and of GETs, including those that ulnet's own services send, such as discovery. While an
+// MD awaits the answers of 8 samples, none of its further operations is a sample. The counts are those of
+// samples; an operation that failed or got no answer is in none of them, see lnet.Stats.ResponseTimeouts.
 type Latencies struct {
-	// PutAck are the times from the call of Put or PutBatch until the driver had received the ACK.
-	// That includes the time for which the PUT waited for credits, for a connection and at the
-	// target, and further tries.
+	// PutAck are the times from the call of Put or PutBatch until the driver had received the ACK. That
+	// includes the time for which the PUT waited for credits, for a connection and at the target, and for
+	// being sent again.
 	PutAck latency.Snapshot `json:"put_ack"`
 	// GetReply are the times from the call of Get until all data of the REPLY was in the MD.
 	GetReply latency.Snapshot `json:"get_reply"`

@@ -25,7 +25,7 @@ func answerTo(m *lnd.Message, at time.Duration) *lnd.Delivery {
 	return d
 }
 
-// deliver makes a message without payload arrive, or one whose payload arrives later, when f has run.
+// deliver makes a message arrive. Between its header and its payload it calls f.
 func (n *network) deliver(t *testing.T, d *lnd.Delivery, f func()) {
 	t.Helper()
 	if _, err := n.up.Parse(d); err != nil {

@@ -142,7 +142,7 @@ func (p *portal) takeHeld(take func(*operation) bool) (taken operationList) {
 	defer p.mu.Unlock()
 	for o := p.held.pop(); o != nil; o = p.held.pop() {
 		if take(o) {
-			p.dropped(o) // the message that gets its slot is in p.held now, so this loop comes to it
+			p.dropped(o) // dropping o may give its slot to another message, which is in p.held from then on, so this loop comes to it too
 			taken.push(o)
 		} else {
 			kept.push(o)

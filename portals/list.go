@@ -23,7 +23,7 @@ type me struct {
 	generation uint32
 	md         uint32 // slot of the attached MD plus 1; 0: none
 	next, prev meRef  // neighbours in the ring
-	chain      meRef  // for the head of a ring: the next ring in the index
+	chain      meRef  // of the first ME of a ring: the first ME of the next ring in the same bucket of the index
 	unlink     UnlinkOption
 	live       bool
 }
@@ -127,7 +127,7 @@ func (p *portal) keyOf(e *me) matchKey { return p.key(e.match.Bits, e.match.ID) 
 // the growth of the table.
 type index struct {
 	seed    maphash.Seed
-	buckets []meRef // first ring of each chain; the number of chains is the largest number of rings so far
+	buckets []meRef // for each bucket: the first ME of the first of its rings, which are linked by me.chain; there are as many buckets as there ever were rings at a time
 	rings   int
 }
 

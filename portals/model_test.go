@@ -28,7 +28,7 @@ type model struct {
 	sent     []*modelSend // messages given to the network
 	released []*modelArrival
 	drops    map[string]uint64
-	late     uint64 // the counter response_timeout_count
+	late     uint64 // expected value of the counter response_timeout_count
 }
 
 type modelPortal struct {

@@ -130,7 +130,7 @@ func (o *Outbox[Note]) bind(m *Outgoing[Note], peer nid.NID, ack bool) (MDHandle
 func (o *Outbox[Note]) began(m *Outgoing[Note], md MDHandle, err error) {
 	if err != nil {
 		m.err = err
-		_ = o.table.MDUnlink(md) // the last event of the MD is UNLINK
+		_ = o.table.MDUnlink(md) // causes the UNLINK event in which the message is finished
 	}
 }
 
@@ -147,7 +147,7 @@ func (o *Outbox[Note]) happened(e *Event) {
 	if e.Unlinked {
 		o.finish(m, m.err)
 	} else if e.Err != nil {
-		_ = o.table.MDUnlink(e.MD) // no other event of the MD follows
+		_ = o.table.MDUnlink(e.MD) // end the MD now, because no other event would end it
 	}
 }
 

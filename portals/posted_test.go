@@ -31,7 +31,7 @@ func TestPostedUnlinked(t *testing.T) {
 	md := portals.MD{Segments: []lnd.Segment{make([]byte, 8)}, Threshold: 4, Handler: func(e *portals.Event) {
 		events.handle(e)
 		for len(events.events) == 1 && e.Kind == portals.EventSend {
-			e.Kind = portals.EventGet // makes the condition of the loop false, so that the ACKs arrive only once
+			e.Kind = portals.EventGet // ends the loop, so that the ACKs arrive only once
 			arrived := make(chan error)
 			for range 2 {
 				go func() { arrived <- net.arrive(ackHeader(handle(h), 8), nil) }()

@@ -171,7 +171,7 @@ func (t *Table) prepareBatch(b *batch, d *md, r *PutBatchRequest) (bad int, err 
 		d.threshold -= n
 	}
 	if r.OneSend {
-		n = 1 // the operation of the SEND event
+		n = 1 // the PUTs share one reference to the MD: that of their common SEND event
 	}
 	d.refs += int32(n)
 	return 0, nil

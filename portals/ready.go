@@ -30,7 +30,7 @@ func (t *Table) Ready() error {
 	p := t.portal(discoveryPortal)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.kind == unset { // nothing was ever attached to the portal
+	if p.kind == unset { // no agent of discovery has attached an entry here
 		return ErrNoDiscovery
 	}
 	return nil

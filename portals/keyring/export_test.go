@@ -1,6 +1,6 @@
 package keyring
 
-// Clone is for tests in which several goroutines have a ring each.
+// Clone returns a ring with the same keys, for a test in which each goroutine has its own ring.
 func (r *Ring) Clone() *Ring {
 	if r == nil {
 		return nil
@@ -8,7 +8,7 @@ func (r *Ring) Clone() *Ring {
 	return r.clone()
 }
 
-// AppendCode is for tests of messages in parts, like VerifyCode.
+// AppendCode appends to b the code of a message in parts, made with the first key.
 func (r *Ring) AppendCode(b []byte, to Binding, parts ...[]byte) []byte {
 	return append(b, r.code(0, to, parts...)...)
 }

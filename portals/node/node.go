@@ -1,8 +1,8 @@
-// Package node starts a whole LNet node in one call, as a program needs it before it can
-// use package portals or the protocols above: the message layer, the portal table, the
-// loopback NI 0@lo, discovery, and the NIs of the networks that the program names, in
-// this order. The order matters: discovery numbers its answers from 0@lo on, and a peer
-// may send as soon as the first NI listens.
+// Package node starts a whole LNet node in one call, as a program needs it before it can use package portals
+// or the protocols above: the message layer, the portal table, the loopback NI 0@lo, discovery, and the NIs
+// of the networks that the program names, in this order. The order matters for two reasons. The answers of
+// discovery to pings have a sequence number, which rises with each NI, and kernel nodes give the number 1 to
+// the list with 0@lo alone. And a peer may send as soon as the first NI listens.
 //
 //	n, err := node.Start(node.Config{Networks: "tcp(eth0)"})
 //	if err != nil {

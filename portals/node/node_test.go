@@ -116,7 +116,7 @@ func TestStartErrors(t *testing.T) {
 	}
 }
 
-// mayListen reports whether the default accept port is open to this user.
+// mayListen reports whether this user may listen at the default accept port, 988.
 func mayListen(t *testing.T) bool {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.83.6:988")
@@ -168,7 +168,7 @@ func TestConfig(t *testing.T) {
 		t.Errorf("wrapped %v", wrapped)
 	}
 	if err := n.Table().Ready(); err != nil {
-		t.Errorf("discovery is off: %v", err) // the node answers pings although discovery is off
+		t.Errorf("discovery is off: %v", err) // the table must be ready: a node whose discovery is off still answers pings
 	}
 }
 

@@ -99,7 +99,8 @@ func putAndGet(t *testing.T, from, to *node.Node, size int) {
 	}
 }
 
-// await makes an operation with some memory and waits for its answer.
+// await binds an MD with the given memory, calls do to start a Put or Get with that MD, and waits for an
+// event of the kind want.
 func await(t *testing.T, n *node.Node, memory []byte, want portals.EventKind, do func(portals.MDHandle) error) {
 	t.Helper()
 	events := make(chan portals.Event, 4)

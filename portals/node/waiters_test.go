@@ -219,7 +219,8 @@ func TestWaitersFollow(t *testing.T) {
 				}
 				a.converse(ctx, t, settle, b)
 				var least int64 // messages of a round that a waiting goroutine received itself: the smaller of both nodes' counts
-				// On a busy machine a pause of that goroutine may spoil a round, and some of those after it.
+				// Several rounds, for a minute at most: on a busy machine, a pause of that goroutine may
+				// spoil a round and some of those after it.
 				for began := time.Now(); time.Since(began) < time.Minute; {
 					before := [2]int64{a.followed.Load(), b.followed.Load()}
 					a.converse(ctx, t, trips, b)
