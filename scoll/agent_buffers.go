@@ -12,7 +12,7 @@ type buffers struct {
 	mu          sync.Mutex
 	posts       []*post // posts for replies of children; guarded by mu, like all below
 	exposed     []*post
-	linked      int  // posts that the network may still use
+	linked      int  // number of posts that the network may still use
 	handling    int  // number of events of posts that are being handled
 	withdrawing bool // the machine waits until linked is 0
 	over        bool // the request has ended: the elements of posts can be reused

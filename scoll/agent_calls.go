@@ -83,7 +83,7 @@ func (r *Request) preRequest(id engine.RequestID) engine.Input {
 	return in
 }
 
-// handle fills the handle of a request that arrived.
+// handle creates the handle of a request that arrived.
 func (a *Agent) handle(e *engine.Effect, out *engine.Output) *Request {
 	h := e.Header
 	r := a.request(e.ID)

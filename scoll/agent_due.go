@@ -45,11 +45,11 @@ type call struct {
 	kind  engine.EffectKind
 	r     *Request
 	id    engine.RequestID
-	reply Reply    // argument of CallReply
-	maps  *Service // service of CallMap
-	oob   OOBID    // the group to be mapped, with CallMap
-	made  *Group   // the group of the event Created
-	err   error    // why the group was not created, with Created
+	reply Reply    // for CallReply: argument of the callback
+	maps  *Service // for CallMap: service that maps the group to its members
+	oob   OOBID    // for CallMap: the group to be mapped
+	made  *Group   // for the effect Created: the group
+	err   error    // for the effect Created: why the group was not created
 	began time.Duration
 	of    ServiceID // the service that is called, while the callback runs
 	slow  bool      // the watchdog has counted the callback as slow
@@ -126,15 +126,15 @@ func (d *due) ask() bool {
 	return true
 }
 
-// come records that the worker has begun.
+// come records that the worker which ask has counted has begun, so that ask may count another one.
 func (d *due) come() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.asked = false
 }
 
-// isMade reports whether a goroutine is making calls. That goroutine then makes those that are
-// added, too.
+// isMade reports whether some goroutine is making calls. If so, that goroutine also makes the calls that are
+// added meanwhile.
 func (d *due) isMade() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -240,7 +240,8 @@ func (a *Agent) helps() {
 	a.makeCalls()
 }
 
-// callClock makes the calls that follow from timers.
+// callClock is the clock that the machine's runner gets. After a timer has stepped the machine, it makes the
+// calls that follow.
 type callClock struct {
 	machine.Clock
 	a *Agent

@@ -70,7 +70,7 @@ func (a *Agent) CreateGroup(cfg GroupConfig) {
 		members: cfg.Members,
 	}
 	o := engine.Outgoing{Service: cfg.Service, Members: cfg.Members, Tree: cfg.Tree}
-	o.Status = ECANCELED // remains set if the agent has stopped
+	o.Status = ECANCELED // the machine sets another status, unless the agent has stopped
 	if !cfg.Now {        // the result is set when tell returns, whichever goroutine applies the effects
 		a.tell(engine.Input{Kind: engine.Create, Broadcast: &o})
 		g.id = o.Group
@@ -115,7 +115,7 @@ func (g *Group) Destroy(done func(error)) {
 		done(ENOTSUP) // only its service ends an out-of-band group
 		return
 	}
-	o.Status = ECANCELED // remains set if the agent has stopped
+	o.Status = ECANCELED // the machine sets another status, unless the agent has stopped
 	if g.agent.tell(engine.Input{Kind: engine.Broadcast, Broadcast: &o}); o.Status == ECANCELED {
 		done(ECANCELED)
 	}

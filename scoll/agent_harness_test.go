@@ -257,7 +257,8 @@ func (s *stacks) broadcast(root int, g *scoll.Group, cfg scoll.RequestConfig) ou
 	return o
 }
 
-// all fails the test unless all nodes answered and ran the request as often as it was sent.
+// all fails the test unless all nodes answered, and each node ran the requests with the payloads in want, in
+// this order and no others.
 func (s *stacks) all(o outcome, want []string) {
 	s.t.Helper()
 	if len(o.unreached) != 0 || len(o.answered) != len(s.nodes) || o.status != scoll.OK {

@@ -69,7 +69,7 @@ func TestPartsRelisted(t *testing.T) {
 	}
 	root := s.nodes[0]
 	root.parts, root.size = 2, 100
-	bits := engine.FirstBits(root.host.LNetIncarnation()) + 2 // those before are of the group's creation
+	bits := engine.FirstBits(root.host.LNetIncarnation()) + 2 // match bits of the broadcast below: the creation of the group has used the two before them
 	s.fabric.Do(0, func(*simlnd.Host) {
 		r, err := g.NewRequest(scoll.RequestConfig{Processing: time.Minute})
 		if err == nil {

@@ -158,12 +158,12 @@ func (r *Request) Send() error {
 		return err
 	}
 	r.sentAt = r.agent.cfg.Clock.Now()
-	o.Status = ECANCELED // remains set if the agent has stopped
+	o.Status = ECANCELED // the machine sets another status, unless the agent has stopped
 	r.agent.tell(engine.Input{Kind: engine.Broadcast, Broadcast: &o})
 	if o.Status == OK {
 		return nil
 	}
-	_ = r.enter(sentStage, preparingStage) // no other goroutine changes this stage
+	_ = r.enter(sentStage, preparingStage) // cannot fail: no other goroutine changes the stage from sentStage
 	return o.Status
 }
 
@@ -181,7 +181,8 @@ func (r *Request) enter(from, to stage) error {
 	return nil
 }
 
-// ours applies effects about a broadcast or a group of this node.
+// ours applies an effect with the result of a broadcast that this node sends, or of a group that it creates
+// or destroys.
 func (a *Agent) ours(e *engine.Effect, out *engine.Output) {
 	switch of := e.Token.(type) {
 	case *Request:

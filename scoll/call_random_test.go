@@ -231,7 +231,7 @@ func (p *callPlan) judgeOne(id int, got string) {
 	switch {
 	case got == want && p.ran[id] == 1 && id != p.late:
 	case got == scoll.ETIMEDOUT.String() && id == p.late:
-	case got == "unreached" && p.lost >= 0: // the lost member, one below it, or one that disagrees about the live members
+	case got == "unreached" && p.lost >= 0: // unreached are the lost member, those below it, and members that disagree with the root about which are alive
 	case got == "poisoned" && p.poison >= 0 && p.fails[id] == nil:
 	default:
 		p.t.Errorf("node %d: %q, want %q; ran %d times", id, got, want, p.ran[id])

@@ -81,7 +81,7 @@ func (a *Agent) Handle(id ServiceID, h Handler) error {
 type asked struct {
 	d      *handling
 	own    *ownAnswer
-	asks   bool // the handler of this node answers, too
+	asks   bool // whether the call is for this member, so that its handler answers too; otherwise it only forwards
 	data   []byte
 	memory int64
 	call   *calling // the call in progress; nil except at the root
@@ -165,7 +165,7 @@ func (at *asked) post(r *Request) error {
 func (d *handling) incomingRequest(r *Request) error {
 	at := r.Data.(*asked)
 	if r.BulkStatus() != OK || !at.asks {
-		return nil // the request has ended, so the module has answered
+		return nil // without the bulk data, the module has answered already; a member that is not asked has nothing to do
 	}
 	q := &Question{Payload: at.data, Root: r.RootNID(), Self: r.NID()}
 	if bulk := r.Bulk(); len(bulk) > 0 {

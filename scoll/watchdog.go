@@ -142,6 +142,6 @@ func callback(kind engine.EffectKind) string {
 	case engine.Created:
 		return "GroupConfig.Done"
 	default:
-		return "PostReply" // used for the effect Refused, too
+		return "PostReply" // CallPostReply, the only other effect of which the agent makes a call
 	}
 }

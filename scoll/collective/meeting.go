@@ -133,7 +133,7 @@ func (m *meeting) lead(ctx context.Context, g *scoll.Group, name string, brings 
 	} else {
 		then.Bulk = r.Answer
 	}
-	told, terr := g.Call(context.WithoutCancel(ctx), then) // within 5 s, because the other members wait
+	told, terr := g.Call(context.WithoutCancel(ctx), then) // the deadline of ctx may be over: without it, a call takes 5 s at most, while the other members wait
 	if err == nil && terr == nil {
 		terr = told.Err()
 	}

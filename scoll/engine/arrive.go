@@ -126,7 +126,7 @@ func (m *Machine) enter(r *request) {
 		m.ask(r)
 	case g != nil && !m.hasEnded(g):
 		m.admit(r, g)
-	case g != nil, h.Group.Creator == m.cfg.Self: // if this node had created it, it would be in the table
+	case g != nil, h.Group.Creator == m.cfg.Self: // this node has no such group: one that it had created would be in the table
 		m.stats.NoGroup++
 		m.reject(r, wire.ENOGROUP)
 	case h.ListSize > 0:

@@ -41,7 +41,7 @@ type lruState struct {
 	class      class
 	pinned     bool
 	holds      int     // number of handles of the group that the service holds
-	tick       uint64  // when the group was last used
+	tick       uint64  // value of cache.tick when the group was last used
 	holder     *holder // the node that brought the group
 	queue      *queue  // queue of the group's class; nil: the group must stay
 	prev, next *group  // neighbours in queue

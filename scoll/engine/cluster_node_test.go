@@ -184,7 +184,7 @@ func (n *simNode) call(now time.Duration, e *Effect) {
 		w.replies++
 		switch {
 		case e.Status != wire.OK:
-			delete(w.got, e.Rank) // without its last part, the other parts of an answer do not count
+			delete(w.got, e.Rank) // discard the parts that have arrived: an answer without its last part does not count
 		case e.Passed:
 			w.take(e.Rank, n.part(e.Data))
 		case e.Length > 0:

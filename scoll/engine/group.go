@@ -94,7 +94,7 @@ type table struct {
 	cache      cache
 	lists      lists
 	shares     *shares
-	next       uint64 // index for the next group
+	next       uint64 // GroupID.Index of the next group that this node creates
 	tombstones graveyard
 	ghosts     graveyard
 	// sequence is the highest sequence of this node's broadcasts over groups that left the

@@ -186,7 +186,7 @@ func TestQuestions(t *testing.T) {
 	}
 	h.now += askAgain
 	asks(20)
-	h.asked(askSpread) // the question is lost
+	h.asked(askSpread) // this question gets no answer
 	for id := range uint32(2 * maxAsked) {
 		h.m.out, h.m.now = &h.out, h.now
 		h.m.inquire(testTargets(int(id)+9, 1)[id+8].NID)
@@ -225,7 +225,7 @@ func extremes(b []byte, at, size int, put func([]byte)) {
 		changed := append([]byte(nil), b...)
 		var word [8]byte
 		binary.LittleEndian.PutUint64(word[:], value)
-		if value == 1<<63 || value == math.MaxUint64>>1 { // shifted, so that the field has its highest bit alone, or all bits but that one
+		if value == 1<<63 || value == math.MaxUint64>>1 { // shift the value to the width of the field: then the highest bit of the field alone is set, or all its bits but that one
 			binary.LittleEndian.PutUint64(word[:], value>>(64-8*min(size, 8)))
 		}
 		copy(changed[at:at+size], word[:])

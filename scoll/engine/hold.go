@@ -102,7 +102,7 @@ func (m *Machine) heardOfHolding(in *Input) {
 		m.stats.Late++
 		return
 	}
-	if !w.Held && !c.held { // the Hold before this one is late; the time of this node and of its parent begins anew as well
+	if !w.Held && !c.held { // the end of holding has overtaken the message that the child holds the request: take both as having come now, so that this node and its parent begin their timeouts anew
 		m.holds(r, c, true)
 	}
 	c.word = w.Number

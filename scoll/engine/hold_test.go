@@ -313,7 +313,7 @@ func TestHoldOvertaken(t *testing.T) {
 		t.Error("held for ever")
 	}
 	h.words = 2
-	h.say(6, false) // no Hold can have come before this one
+	h.say(6, false) // number 3 says that the request is not held, and so did number 2: a forged message
 	h.want("")
 	h.one("late", h.m.stats.Late-1)
 }

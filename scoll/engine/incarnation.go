@@ -28,7 +28,7 @@ const IncarnationSlack = 24 * time.Hour
 const (
 	maxAsked        = 64               // questions under way at a time; at most half of them planned for later
 	askAgain        = time.Second      // time after which a question counts as lost
-	askSpread       = 10 * time.Second // time over which later questions are spread
+	askSpread       = 10 * time.Second // a question that need not be sent at once is sent at a random instant within this time
 	maxIncarnations = 65_536           // number of other nodes whose incarnation is remembered
 	nonceStep       = 1 << 32
 )

@@ -171,7 +171,7 @@ func TestMaxChildren(t *testing.T) {
 		flags wire.Flags
 		want  wire.Status
 	}{{1, 0, wire.EINVAL}, {1, wire.FlagModule, wire.EINVAL}, {2, 0, wire.OK}} {
-		h := newHarness(t, 8, 4, func(c *Config) { c.MaxChildren = test.most }) // two of the other members are below this one
+		h := newHarness(t, 8, 4, func(c *Config) { c.MaxChildren = test.most }) // member 4 has two children
 		h.admitted(func(r *wire.RequestHeader) { r.Flags |= test.flags })
 		if test.want == wire.OK {
 			h.want("pre")

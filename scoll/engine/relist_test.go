@@ -15,7 +15,7 @@ import (
 func TestRelist(t *testing.T) {
 	spec.Covers(t, "SC-A11")
 	for i, n := range []int{8, 600, 600} {
-		lost := []sim.NodeID{4, 4, 1}[i] // node 1 is a leaf, which has less time
+		lost := []sim.NodeID{4, 4, 1}[i] // node 1 is a leaf: leaves have the shortest timeout
 		c := newCluster(t, n, nil)
 		c.run(0)
 		g := c.create(0, wire.Tree{}, true)

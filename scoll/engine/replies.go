@@ -89,9 +89,9 @@ func (m *Machine) repost(r *request, i int, in *Input) {
 	m.emit(Effect{Kind: DoRepost, ID: r.id, Child: i, To: in.From, Bits: r.bits, Token: in.Token})
 }
 
-// hurry shortens the wait for a child to which the group may have ended, so that the service of this
-// node can still answer before the module does. The time in which a child fetches a list is longer
-// than what the node's own parent waits.
+// hurry shortens the wait for a child that may have refused the request because its group has ended. The
+// child got the time to fetch a list, which is longer than this node's own parent waits. With hurry the child
+// is given up early enough for the service of this node to answer before the module does.
 func (m *Machine) hurry(r *request, c *child) {
 	if c.state == waiting && c.at != machine.Never && !r.root && !r.answered {
 		c.at = max(min(c.at, r.limit-r.header.Guard), m.now+1)

@@ -28,7 +28,7 @@ const (
 	withdrawing       // all children are done; buffers are being withdrawn
 	posting           // post-reply was called; the service has to reply
 	leaving           // the last part of the reply is being sent
-	closing           // in the reply-out callback, or before it
+	closing           // the reply has left; reply-out runs, or waits until no buffer is in use
 	resting           // at the root: the request waits before another attempt, see again.go
 )
 
@@ -63,7 +63,7 @@ type request struct {
 	attempts  uint8 // number of failed attempts to send
 	heapAt    int   // position in the heap of timers; -1: none
 	hasSlot   bool  // the request has an admission slot, see hold.go
-	waited    bool  // the request was held before
+	waited    bool  // the request has been held, and has a slot now
 	heldBelow bool  // a member below holds the request
 	slowed    bool  // at the root: a member held the request
 

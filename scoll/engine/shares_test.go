@@ -21,8 +21,8 @@ func listed(t *testing.T, change func(*Config)) *harness {
 
 func number(n int) nid.NID { return nid.FromNumber(nid.MakeNet(nid.GNI, 1), uint32(n)+1) }
 
-// stranger delivers a request of a stranger over a group with the given number of entities. In
-// the tree of the request this node has as many children as others says.
+// stranger delivers a request of a stranger over a group whose root has the given number of entities. The
+// parameter others is the number of children that this node has in the tree of the request.
 func (h *harness) stranger(from, group, others, entities int, change func(*wire.RequestHeader)) {
 	h.t.Helper()
 	targets := []wire.Target{{NID: number(from), Entities: make([]wire.Entity, max(entities, 1))}, h.members.Target(h.rank)}

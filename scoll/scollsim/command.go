@@ -126,7 +126,7 @@ type work struct {
 	failed   bool // the service must not reply
 	answered bool // the service has replied
 	bulk     uint64
-	got      map[uint64][]byte // answers, by rank, or by the number of the node
+	got      map[uint64][]byte // answers of members, by rank, or in stacks by the number of the node
 }
 
 // entrySize is the size in bytes of a node's number in a reply of the service.

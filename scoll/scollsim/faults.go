@@ -16,8 +16,8 @@ type faults struct {
 	net   *Net
 	nodes []nodeFaults
 	links kit.LinkHistory
-	// met has pairs of nodes, with stacks, over whose connection an answer has come, a parent and
-	// its child, and when the root had the first result with such an answer.
+	// met has, in networks of stacks, the pairs of a parent and its child over whose connection an answer has
+	// come, and the time of the first broadcast result with such an answer.
 	met map[[2]sim.NodeID]time.Duration
 }
 
@@ -70,8 +70,9 @@ func (f *nodeFaults) happens(a *sim.Act, now time.Duration) {
 	}
 }
 
-// began records that an incarnation of a node begins. Others learn of its return, and that its
-// earlier incarnation died, until twice the time of discovery is over, see oracle.
+// began records that an incarnation of a node begins. After twice the time of discovery, all others have
+// learned that the earlier incarnation died and that the node has returned, see oracle. Until then the node
+// counts as impaired.
 func (f *faults) began(id sim.NodeID) {
 	node, now := &f.nodes[id], f.net.Now()
 	if node.down = false; now > 0 {

@@ -142,11 +142,11 @@ func (l *ledger) done(number uint32, got []byte, missing []Missing) {
 	}
 }
 
-// logDone writes a result to the history. A delivery is an answer that counts: of a member that has
-// run the broadcast, once for each run, and that the root does not report: "such a member may have
-// run the request" (docs/collectives.md). The incarnation that ran the broadcast had the delivery, so
-// AtMostOnce does not count the run of a restarted member as a duplicate. Nodes outside of the tree
-// count as delivered.
+// logDone writes a result to the history. It writes a delivery for each run of the broadcast by a member,
+// unless the root reports that member as unreached: "such a member may have run the request"
+// (docs/collectives.md). The delivery is that of the incarnation that ran the broadcast, so AtMostOnce does
+// not count the run of a restarted member as a duplicate. The checkers expect a delivery at every node, so
+// logDone also writes one for each node that is not in the tree.
 func (l *ledger) logDone(b *Broadcast) {
 	for _, m := range b.Missing {
 		l.log(b.Root, history.Unreached, m.Node, b)

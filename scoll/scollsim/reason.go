@@ -31,18 +31,18 @@ type judgement struct {
 	*Broadcast
 	net      *Net
 	tree     tree.Tree
-	statuses map[sim.NodeID]scoll.Status // of the missing members
+	statuses map[sim.NodeID]scoll.Status // why each missing member is missing
 }
 
-// judge is called when a broadcast is over. It returns an error if a member is missing without
-// a reason, or is not although there is one.
+// judge is called when a broadcast is over. It returns an error if a member is missing without a reason, or
+// is not missing although there is a reason for which it must be.
 func (n *Net) judge(b *Broadcast) error {
 	j := judgement{Broadcast: b, net: n, tree: n.tree(b), statuses: make(map[sim.NodeID]scoll.Status)}
 	for _, m := range b.Missing {
 		j.statuses[m.Node] = m.Status
 	}
 	if n.endedGroup(b.Group) {
-		return nil // "... nor then, or it has ended": the subtree, of every child
+		return nil // the group has ended, so any member may be missing: "... nor then, or it has ended": the subtree, of every child
 	}
 	for rank := range b.Members {
 		if err := j.member(rank); err != nil {
@@ -166,9 +166,10 @@ func (j *judgement) lost() failure {
 	return failure{status: scoll.ELOST, subtree: cmp.Or(j.net.cfg.Carry, wire.DefaultCarry) < most}
 }
 
-// late reports whether a service that takes so long is, or may be, too late for the module, see
-// "Timeouts" in docs/collectives.md. In the time that the module allows, the bulk data come, too.
-// If a member below holds the request, "T counts from the end of holding".
+// late reports whether a service that takes the time delay must be, or may be, too late for the module, see
+// "Timeouts" in docs/collectives.md. The module's timeout includes an estimate for the bulk data; if these come
+// sooner, the service has the rest of that time. If a member below holds the request, "T counts from the end
+// of holding".
 func (j *judgement) late(rank int, delay time.Duration) (must, may bool) {
 	c, depth := &j.net.cfg.Scoll, time.Duration(j.tree.Depth(rank)+1)
 	allowed := j.order.processing + c.Guard/2
@@ -176,7 +177,7 @@ func (j *judgement) late(rank int, delay time.Duration) (must, may bool) {
 		allowed = j.order.processing + (2*depth-2)*(c.RTT+c.Guard)
 	}
 	must = delay > allowed+depth*j.net.bulkTime(j.Broadcast) && j.net.cfg.Scoll.MaxActive == 0
-	return must, delay >= allowed // at the same instant, the module may be first
+	return must, delay >= allowed // may, because at the same instant either the service or the module can be first
 }
 
 // servedRoot returns how the behaviour of the root's own service fails: "at the root: the root

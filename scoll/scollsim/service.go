@@ -56,7 +56,7 @@ func (p *program) reply(e *engine.Effect, out *sim.Output[*message]) {
 	p.input(engine.Input{Kind: engine.InSent, ID: e.ID, Child: engine.Upward, Part: e.Part})
 }
 
-// ours handles effects about a broadcast, or a group, of this node.
+// ours handles an effect with the result of a broadcast or a group of this node.
 func (p *program) ours(e *engine.Effect) {
 	switch t := e.Token.(type) {
 	case *namedGroup:
@@ -147,7 +147,7 @@ func (p *program) preRequest(e *engine.Effect, w *work) {
 // incoming runs a request.
 func (p *program) incoming(now time.Duration, e *engine.Effect, w *work) {
 	in := engine.Input{Kind: engine.InIncoming, ID: e.ID}
-	if e.Status != scoll.OK { // Status of the bulk data
+	if e.Status != scoll.OK { // the bulk data could not be fetched, and the module has answered
 		w.failed = true
 		p.input(in)
 		return

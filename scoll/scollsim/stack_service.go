@@ -31,7 +31,7 @@ func (k *stack) service() scoll.Service {
 }
 
 func (k *stack) preRequest(r *scoll.Request) error {
-	if r.Root() { // this is another attempt of the broadcast
+	if r.Root() { // at the root, PreRequest is called only before another attempt
 		b := r.Private().(*Broadcast)
 		r.Data = &work{number: b.Number, root: true}
 		k.roster(b)

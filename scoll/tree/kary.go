@@ -18,7 +18,8 @@ func (k KAry) Child(v, n, i int) (child int, ok bool) {
 	return child, i < int(k) && child < n
 }
 
-// Size implements Topology. It adds up how many ranks, from first to last, each level of the subtree has.
+// Size implements Topology. It adds up the number of ranks in each level of the subtree, from the level's
+// first rank to its last.
 func (k KAry) Size(v, n int) int {
 	size := 0
 	for first, last := v, v; first < n; first, last = first*int(k)+1, last*int(k)+int(k) {

@@ -52,14 +52,13 @@ func (k KNomial) Child(v, n, i int) (child int, ok bool) {
 // Size implements Topology.
 func (k KNomial) Size(v, n int) int { return min(k.span(v, n), n-v) }
 
-// Depth implements Topology. Below v, the node at offset x is at a level equal to the number of
-// nonzero digits of x. So the depth is the largest number of nonzero digits of any x below the
-// size. The last offset, size-1, has that many nonzero digits, or else another x has them that is
-// made from the last offset: the same digits up to some position, there a digit that is smaller
-// by one, and after it the digit K-1 at each position.
+// Depth implements Topology. The node that is x ranks after v is as many levels below v as x has nonzero
+// digits in base K. So the depth is the largest number of nonzero digits of any x from 0 to size-1. If size-1
+// itself does not have the most, lower one of its digits by one, and set all digits after it to K-1: one of
+// the numbers made in this way has the most.
 func (k KNomial) Depth(v, n int) int {
 	last := k.Size(v, n) - 1
-	most, above := 0, 0 // above: number of digits before position i that are not zero
+	most, above := 0, 0 // above: number of nonzero digits before position i
 	p, i := 1, 0
 	for p <= last/int(k) {
 		p *= int(k)
@@ -69,7 +68,7 @@ func (k KNomial) Depth(v, n int) int {
 		digit := last / p % int(k)
 		switch {
 		case digit >= 2:
-			return max(most, above+i+1) // one digit is smaller and all after it are the largest: no other x has more digits that are not zero
+			return max(most, above+i+1) // lower this digit by one and set all digits after it to K-1: no x has more nonzero digits
 		case digit == 1:
 			most = max(most, above+i)
 			above++
