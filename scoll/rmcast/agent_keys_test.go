@@ -42,7 +42,7 @@ func TestKeys(t *testing.T) {
 	s := newStacks(t, 6, link.Quality{}, func(id int, agent *rmcast.Config, _ *rmcast.GroupConfig) {
 		agent.Keys = []keyring.Keys{keys(t, "a"), keys(t, "a", "b"), keys(t, "b", "a"), keys(t, "a"), keys(t, "c"), {}}[id]
 	})
-	_ = s.nodes[2].agent.Close(t.Context()) // node 2 signs with the new key, which the first node does not have
+	_ = s.nodes[2].agent.Close(t.Context()) // leave node 2 out: it signs with the new key b, which the first node does not have
 	s.run(3 * time.Second)
 	if n := s.members(); n != 3 {
 		t.Fatalf("%d members", n)

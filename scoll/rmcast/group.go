@@ -345,7 +345,7 @@ func (g *Group) changed(e *engine.Effect) {
 
 func (g *Group) told(v Version, err error) {
 	if err == nil && v.Compare(g.newest) <= 0 {
-		return // OnChange was called when the list came, before it was in use
+		return // OnChange was called for this list when it came; now it has come into use
 	}
 	if g.newest = v; g.cfg.OnChange != nil {
 		g.cfg.OnChange(v, err)

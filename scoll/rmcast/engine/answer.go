@@ -72,9 +72,9 @@ func (s *stream) polled(sender int, e *wire.Entry) {
 	s.answer(sender, e)
 }
 
-// answer tells a member which datagrams of a poll's range this node has. If the poll asks for
-// missing ones, the answer also lists those that this node lacks. Without that it lists only
-// those that this node has already requested without success.
+// answer tells a member which datagrams of a poll's range this node has. It also lists datagrams that this
+// node lacks: all of them, if the poll has FlagAtOnce, otherwise only those that this node has already
+// requested without success.
 func (s *stream) answer(to int, poll *wire.Entry) {
 	first := poll.First
 	end := first + uint64(poll.Count)

@@ -205,7 +205,7 @@ func (s *stream) consistent(d *wire.Datagram) bool {
 	first := d.Seq - uint64(d.Index)
 	ok := uint64(d.Count) == count && int(count) <= s.roster.window && d.Size == want
 	if ok && first < s.stable && d.Seq >= s.stable {
-		ok = false // messages are released as a whole, so this one cannot exist
+		ok = false // messages are released as a whole: no message can begin below stable and end above it
 	}
 	if ok && s.inWindow(first) {
 		f := s.slot(first)

@@ -214,7 +214,7 @@ func (g *Manager) failures(probes []*probe) {
 		for _, id := range p.gone {
 			m := g.find(id)
 			switch {
-			case g.isDeparted(id) || m != nil && !m.listed: // departed already, or joined during the search: see oust
+			case g.isDeparted(id) || m != nil && !m.listed: // the failure is known already, or the member has joined during the search: see oust
 			case m == nil && (!incarnations[id] || 2*votes[id] > answered):
 				g.departs(id, !g.ended(id) && 2*ended[id] <= answered)
 			default:

@@ -112,7 +112,7 @@ func (g *Manager) elect() {
 	g.members, g.leavers, g.departed, g.claims, g.changed, g.base = nil, nil, nil, nil, false, electorate{}
 	g.latest, g.lists = wire.Order{}, nil
 	if g.next = max(w.list.Next, 1); g.next > maxNumber {
-		g.next = 1 // the answers of the members raise it above the numbers that are in use
+		g.next = 1 // the answers of the members raise this number above the communication numbers that are in use
 	}
 	for i, id := range w.list.Departed {
 		g.departed = append(g.departed, departure{id, g.version, i >= len(w.list.Departed)-int(w.list.Silent)})
@@ -253,7 +253,7 @@ func (g *Manager) follow(from nid.NID, o *wire.Order) {
 	if o.Kind == wire.OrderState && o.Version.IsValid() && o.Version != w.list.Version && w.askedAt+g.cfg.Heartbeat <= g.now {
 		w.askedAt = g.now
 		s := wire.Order{Kind: wire.OrderState, Flags: wire.OrderReplica, Group: g.cfg.Group}
-		g.out.order(from, &s) // the order has an old epoch (0), so the manager answers with its list
+		g.out.order(from, &s) // the order has epoch 0, which is below the epoch of the active manager, so that manager answers with its list
 	}
 }
 

@@ -123,9 +123,9 @@ func (g *membership) add(o *wire.Order, self wire.ID) *roster {
 	return r
 }
 
-// revives reports whether a list has a member that counts as failed here, in a version that is
-// still in use. Messages of this node would not wait for that member. Unless the member failed
-// because it was silent, they would even end without an error (RM-2, RM-A8).
+// revives reports whether a list has a member that counts as failed here, in a version that is still in use.
+// If this node accepted the list, its messages would not wait for that member's acknowledgements; unless the
+// member failed because it was silent, they would even end without an error (RM-2, RM-A8).
 func (g *membership) revives(o *wire.Order) bool {
 	return slices.ContainsFunc(o.Members, func(m wire.Member) bool {
 		p := g.byID[m.ID]

@@ -63,7 +63,7 @@ func (o *Output) pack(to, c *cast, other *Output) bool {
 	a.Data = o.Buf[begin:len(o.Buf):len(o.Buf)]
 	to.d.Flags, to.d.Count = to.d.Flags|wire.FlagPacked, to.d.Count+c.d.Count
 	to.d.Length, to.d.Size = uint32(size), uint32(size)
-	to.d.AppendTo(o.Buf[:a.Head.Begin]) // replaces the header
+	to.d.AppendTo(o.Buf[:a.Head.Begin]) // write the changed header over the old one
 	b.Kind = Merged
 	return true
 }

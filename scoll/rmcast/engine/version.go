@@ -30,7 +30,7 @@ func (m *Machine) otherManager(from nid.NID, b []byte) {
 	awaited := m.state == joining && slices.Contains(m.cfg.Managers, from)
 	switch {
 	case older && (o.Group != m.cfg.Group || o.Kind <= wire.OrderKnown || o.Flags&wire.OrderReplica != 0):
-		return // the message is for a manager
+		return // the message is of another group, or for a manager
 	case older && o.Kind == wire.OrderRefused && !(awaited && o.Incarnation == m.self.Incarnation):
 		return // the order refuses no inquiry of this node
 	case !awaited:
@@ -70,7 +70,7 @@ func (g *Manager) otherVersion(from nid.NID, b []byte) {
 		g.stats.Stranger++
 		return
 	case older && (o.Group != g.cfg.Group || o.Kind == wire.OrderRefused || o.Kind > wire.OrderKnown && o.Flags&wire.OrderReplica == 0):
-		return // the message is for the member on this node
+		return // the message is of another group, or for the member on this node
 	case older && o.Kind == wire.OrderReport && o.You == wire.ProtocolVersion:
 		return // the sender has this version, see inquire
 	}

@@ -47,7 +47,7 @@ func TestDeathMidSend(t *testing.T) {
 					t.Errorf("%d nodes, %d dies after %v: %+v", nodes, victim, after, m.Result)
 				}
 				rtt := max(s.RTT, 2*latency)
-				limit := n.Notice() + 2*rtt + time.Duration(depth(nodes))*rtt/2 + rtt // includes the time for one repair
+				limit := n.Notice() + 2*rtt + time.Duration(depth(nodes))*rtt/2 + rtt // the last rtt is the time for one repair
 				if !dead {
 					continue
 				}

@@ -23,7 +23,7 @@ func (p *plan) begin(seed, salt uint64, link string) {
 	p.Line("set managers %d\nset fifo %s\nset multicast %s", 1+p.IntN(min(3, p.nodes)), p.Pick("on", "off"), p.Pick("on", "on", "on", "off"))
 	p.Line("set loss %s\nset discovery %s", p.Pick("0%", "1%", "10%", "40%"), p.Pick("50ms", "200ms", "500ms"))
 	p.Line("set window %d\nset fragment %d\nset capacity %s", 4+p.IntN(30), 16+p.IntN(200), p.Pick("0", "4000"))
-	if p.nodes > 4 && p.IntN(3) == 0 { // the other nodes join later
+	if p.nodes > 4 && p.IntN(3) == 0 { // the last two nodes join later
 		p.Line("set members 1-%d", p.nodes-2)
 		p.Line("at %dms do %d-%d join", 2000+p.IntN(3000), p.nodes-1, p.nodes)
 	}
