@@ -45,7 +45,7 @@ func (a *answers) to(typ wire.MsgType) *int32 {
 	return &a.acks
 }
 
-// tracks returns the flag that a tracked answer to a PUT, or to a GET, is awaited.
+// tracks returns the flag which says whether a tracked answer to a PUT, or to a GET, is awaited.
 func (a *asked) tracks(typ wire.MsgType) *bool {
 	if typ == wire.Get {
 		return &a.replies
