@@ -108,7 +108,7 @@ func (v *reportVerb) write(path string, r *bugreport.Report) (err error) {
 	if err != nil {
 		return cli.Hint(err, "name a file in a folder that can be written")
 	}
-	defer os.Remove(f.Name()) // fails if Rename has moved the file to its name, which is no harm
+	defer os.Remove(f.Name()) // fails, which is no harm, if the file already has its final name
 	if err = errors.Join(r.Write(f), f.Close()); err != nil {
 		return err
 	}

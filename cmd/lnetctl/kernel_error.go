@@ -62,7 +62,7 @@ func netlinkError(section, item string, errno int, descr string, cause error) *k
 	}
 }
 
-// plainError returns an error in the older form of the kernel's tool, whose exit code is the
+// plainError returns an error in the older form of the kernel's tool, whose exit code is the low byte of the
 // errno.
 func plainError(section, item string, errno int, descr string, cause error) *kernelError {
 	return &kernelError{

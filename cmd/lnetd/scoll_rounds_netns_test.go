@@ -67,7 +67,7 @@ func TestCollectivesOfTroubled(t *testing.T) {
 	if os.Getenv("ULNET_LONG") == "" {
 		t.Skip("rounds of eight daemons for minutes: set ULNET_LONG=1")
 	}
-	const runs, rounds = 3, 40 // ten runs are the 400 rounds of G-SC-8; they take 25 minutes
+	const runs, rounds = 3, 40 // G-SC-8 asks for 400 rounds: ten such runs, which take 25 minutes
 	keepBusy(t, 4)
 	for run := range uint64(runs) {
 		t.Run(fmt.Sprintf("run %d", run), func(t *testing.T) {

@@ -48,7 +48,7 @@ type course struct {
 	of map[nid.ProcessID][]nodeRates // the oldest first
 }
 
-// add adds the next rates. It forgets the nodes for which these contain no rate.
+// add adds the next rate of each node. It forgets the nodes that have none.
 func (c *course) add(rates []nodeRates) {
 	next := make(map[nid.ProcessID][]nodeRates, len(rates))
 	for _, r := range rates {

@@ -12,7 +12,7 @@ import (
 
 // The portals of the soak, one for each way to receive messages.
 const (
-	portalSlots   = 30 // portal of one MD for each sender and incarnation, in which the sender chooses the offset
+	portalSlots   = 30 // portal with one MD for each incarnation of each sender, in which the sender chooses the offset
 	portalBuffers = 31 // a lazy portal, whose MDs take one message each
 	portalRing    = 32 // a lazy portal, whose MDs take many small messages at rising offsets
 	portalSource  = 33 // portal of the memory that GETs read

@@ -52,8 +52,8 @@ func (n *Node) Put(ctx context.Context, r PutRequest, body io.Reader, report Rep
 	}
 }
 
-// fill reads until b is full or r ends. Unlike io.ReadFull it distinguishes the end of r
-// from a stream that breaks off with io.ErrUnexpectedEOF.
+// fill reads until b is full or r ends. Unlike io.ReadFull, it does not return io.ErrUnexpectedEOF at the end
+// of r: that error always comes from r itself, and means that the stream has broken off.
 func fill(b []byte, r io.Reader) (n int, err error) {
 	for n < len(b) {
 		m, err := r.Read(b[n:])

@@ -45,8 +45,8 @@ func (r *reload) set(s Setting) func(context.Context) (func(context.Context) err
 	}
 }
 
-// setHealth changes settings of health. The sensitivity comes first, because the retry count is 0
-// while the sensitivity is. What commands set meanwhile stays if the change is taken back.
+// setHealth changes settings of health. It sets the sensitivity first, because sensitivity 0 sets the retry
+// count to 0, too. What commands set meanwhile stays if the change is taken back.
 func (r *reload) setHealth(to map[string]int) func(context.Context) (func(context.Context) error, error) {
 	return func(context.Context) (func(context.Context) error, error) {
 		now := valuesOf(GlobalTree(r.n.Status()))

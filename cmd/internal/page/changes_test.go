@@ -15,7 +15,8 @@ import (
 // looks are looks at a node that tests describe.
 type looks struct{ changes }
 
-// at looks at subjects, and returns the events in short.
+// at makes one look that finds these subjects, and returns a text with the name and the subject of each
+// event.
 func (l *looks) at(seen map[subject]condition, kinds ...kind) (list []string) {
 	l.begin(time.Unix(int64(l.round), 0))
 	var order []subject

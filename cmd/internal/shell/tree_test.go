@@ -77,7 +77,8 @@ func TestTool(t *testing.T) {
 	}
 }
 
-// TestOneTree: a command is executed in one tree, also after flags, which reach it once.
+// TestOneTree: to execute a command, Run makes only one tree, also if flags come before the command. The
+// values of these flags reach the command.
 func TestOneTree(t *testing.T) {
 	tested, trees := tool(), 0
 	root := tested.Root

@@ -78,7 +78,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // is that of both an order and a page.
 func (g *guard) isOrder(r *http.Request) bool { return g.orders[r.URL.Path] != nil }
 
-// allowed returns the methods of the path of a request.
+// allowed returns the methods that are allowed for the path of a request, as the header Allow has them.
 func (g *guard) allowed(r *http.Request) string {
 	if g.isOrder(r) {
 		return "POST"

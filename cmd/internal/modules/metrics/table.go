@@ -11,7 +11,7 @@ const namespace = "ulnet_"
 
 // row is a metric in the table: what it is called, and how its value is read from an object of type T.
 type row[T any] struct {
-	name  string // without the namespace; a counter ends in _total, all others are gauges
+	name  string // without the namespace; if it ends in _total, the metric is a counter, otherwise a gauge
 	unit  string // what is counted, or the base unit: seconds, bytes or ratio
 	help  string // explanation of the metric, in one sentence
 	value func(T) float64

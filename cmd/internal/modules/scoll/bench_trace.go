@@ -37,7 +37,8 @@ const (
 	StepGC   = "gc"      // a garbage collection stops the member
 )
 
-// tracedPercentiles are the broadcasts of which the critical paths are returned.
+// tracedPercentiles are the percentiles of the time to the answer; the result has the critical path of the
+// broadcast at each.
 var tracedPercentiles = []int{50, 90, 99, 100}
 
 // traces sorts the broadcasts by the time that they took. For each of tracedPercentiles it takes the

@@ -202,8 +202,8 @@ func (g *givenUp) Error() string {
 }
 func (g *givenUp) Unwrap() []error { return []error{syscall.ECANCELED, g.err} }
 
-// whyUnsent returns, for each member because of which a broadcast could not be sent, the reason;
-// nil for other errors.
+// whyUnsent returns the reasons for which a broadcast could not be sent, by the members that they are about;
+// nil if the error is about no single member.
 func whyUnsent(err error) map[nid.NID]string {
 	e, ok := errors.AsType[*scoll.Error](err)
 	if !ok || len(e.Dead)+len(e.Unreached) == 0 {
@@ -219,8 +219,8 @@ func whyUnsent(err error) map[nid.NID]string {
 	return why
 }
 
-// unsent lists all members as unreached, because the broadcast could not be sent; why has the
-// members that are the reason.
+// unsent lists all members as unreached, because the broadcast could not be sent. The parameter why has the
+// reasons, by the members that they are about.
 func (b *target) unsent(reply *BroadcastReply, why map[nid.NID]string) {
 	reply.Status = BroadcastUnsent
 	for _, id := range b.group.nids {

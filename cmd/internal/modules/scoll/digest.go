@@ -33,7 +33,7 @@ func digestOf(c config.Config) [32]byte {
 	return sha256.Sum256([]byte(strings.Join(unlike(reflect.ValueOf(c), reflect.ValueOf(config.Default())), "")))
 }
 
-// unlike returns a line for each value of c that other does not have, sorted by name.
+// unlike returns a line for each value of c that differs from that of other, sorted by name.
 func unlike(c, other reflect.Value) []string {
 	known := named(nil, "", other)
 	lines := slices.DeleteFunc(named(nil, "", c), func(line string) bool { return slices.Contains(known, line) })

@@ -51,8 +51,8 @@ type Config struct {
 	Settings []string
 	// StateDir is the state directory, which is not removed; "": a temporary directory.
 	StateDir string
-	// Within runs a function on a thread in the network namespace of the daemon, until
-	// the function returns; nil: the namespace of the test.
+	// Within calls f on a thread that is in the network namespace of the daemon. Nil: the daemon runs in the
+	// namespace of the test.
 	Within func(f func() error) error
 	// Crowd is set if a test starts more daemons than a small machine has cores. Each daemon then runs
 	// its goroutines on one thread (GOMAXPROCS=1), which takes a fifth less CPU time than several
