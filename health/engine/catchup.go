@@ -41,7 +41,6 @@ type question struct {
 	at       time.Duration // when the question was last sent
 	asks     int
 	pages    uint64 // bit mask of the pages of the answer that have arrived
-	told     int    // number of the incarnations in catchup.news whose tombstones the other server has sent as well
 	outdated bool   // the question was sent before this server last lost the quorum
 	answer   answer
 }

@@ -1,6 +1,10 @@
 package engine
 
-import "ulnet/health/wire"
+import (
+	"slices"
+
+	"ulnet/health/wire"
+)
 
 // A server that evicts an orphan does not notify other servers, so this server may learn of the
 // orphan's tombstone only by asking for tombstones itself. Just before that, it may have answered the
@@ -15,7 +19,13 @@ const lately = 2 * maxAsks
 
 // news are the incarnations whose tombstones this server has recently learned from another
 // server and not passed on yet.
-type news map[wire.ClientID]uint64
+type news map[wire.ClientID]*report
+
+// report is one incarnation in the news.
+type report struct {
+	incarnation uint64
+	by          []int32 // servers that have sent the tombstone
+}
 
 // learned records that another server has sent a tombstone that was new to this server.
 func (u *catchup) learned(e *wire.Entry, from int32) {
@@ -25,14 +35,14 @@ func (u *catchup) learned(e *wire.Entry, from int32) {
 	if u.news == nil {
 		u.news = make(news)
 	}
-	u.news[e.Client] = e.Incarnation
-	u.of(from).told++
+	u.news[e.Client] = &report{e.Incarnation, []int32{from}}
 }
 
-// heard records that one more server has sent a tombstone that is in the news.
+// heard records that one more server has sent a tombstone that is in the news. The network may deliver an
+// answer twice, so each server counts once.
 func (u *catchup) heard(e *wire.Entry, from int32) {
-	if u.news[e.Client] == e.Incarnation {
-		u.of(from).told++
+	if x := u.news[e.Client]; x != nil && x.incarnation == e.Incarnation && !slices.Contains(x.by, from) {
+		x.by = append(x.by, from)
 	}
 }
 
@@ -43,12 +53,17 @@ func (u *catchup) pass(s *Server) {
 	if len(u.news) == 0 || u.holds(s) {
 		return
 	}
+	told := make([]int, len(u.asked)) // by server: how many of the news it has sent
+	for _, x := range u.news {        // any order: the results are sums
+		for _, i := range x.by {
+			told[i]++
+		}
+	}
 	for i := range u.asked {
 		q := &u.asked[i]
-		if q.answer.at >= 0 && s.now-q.answer.at <= lately*s.cfg.Tick && q.told < len(u.news) {
+		if q.answer.at >= 0 && s.now-q.answer.at <= lately*s.cfg.Tick && told[i] < len(u.news) {
 			s.tellTombstones(int32(i), q.answer)
 		}
-		q.told = 0
 	}
 	u.news = nil
 }

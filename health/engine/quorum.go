@@ -53,6 +53,12 @@ func (q *quorum) is(s *Server, have, unsure bool) {
 	s.emit(ServerEffect{Kind: DoTell, Event: Event{Kind: QuorumLost}})
 }
 
+// resumed is called after a pause of this process. Discovery may have found a quorum meanwhile, and has not
+// reported it yet. So this server evicts no client for lack of a quorum in the next two ticks.
+func (q *quorum) resumed(s *Server) {
+	q.since = max(q.since, s.now+2*s.cfg.Tick-q.grace)
+}
+
 // cutOff reports whether this server had a quorum and has none.
 func (q *quorum) cutOff() bool { return q.had && !q.have }
 

@@ -24,8 +24,12 @@ func (t *Timing) lastWord() time.Duration { return 2 * t.Evict }
 func (s *Server) heardOf(e *wire.Entry, from int32, end func(bury bool)) {
 	old, had := s.tombstones.incarnations[e.Client]
 	had = had && old.incarnation == e.Incarnation && (old.from == noSlot || e.Before(old.epoch))
+	at := s.now
+	if old.incarnation == e.Incarnation && old.epoch == e.Epoch && old.from != noSlot && !old.void {
+		at = old.said // a copy of the request does not postpone the time at which the eviction is final
+	}
 	if end(!s.quorum.cutOff()); !had && !s.quorum.cutOff() {
-		s.tombstones.said(e, from, s.now)
+		s.tombstones.said(e, from, at)
 	} else if g, ok := s.tombstones.incarnations[e.Client]; had && ok {
 		g.said, g.epoch, g.from = old.said, old.epoch, old.from
 		s.tombstones.incarnations[e.Client] = g

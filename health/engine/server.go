@@ -118,7 +118,9 @@ func (s *Server) Step(now time.Duration, in ServerInput, out *ServerOutput) (wak
 	s.out = out
 	var missed time.Duration
 	s.now, missed = s.pauses.enter(now)
-	s.stats.Paused += missed
+	if s.stats.Paused += missed; missed > 0 {
+		s.quorum.resumed(s)
+	}
 	if !s.started {
 		s.started, s.began = true, s.now
 		s.tick = s.now + s.cfg.Tick
