@@ -173,6 +173,9 @@ func (c *Client) detach(id nid.NID) {
 	}
 	c.farewell(id, wire.NotConnected)
 	p.state, p.asking = detached, false
+	if c.phase == electing && id == c.election.candidate { // its agreement may be under way, but the farewell ends that connection
+		c.election.candidate, c.election.at = nid.NID{}, c.now
+	}
 	c.tell(Dropped, id, wire.OK)
 }
 
