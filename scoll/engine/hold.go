@@ -98,6 +98,9 @@ func (m *Machine) heardOfHolding(in *Input) {
 		return
 	}
 	c := &r.children[i]
+	if c.state == retrying && w.Held {
+		m.arrived(r, c)
+	}
 	if !r.follows(c, &w) {
 		m.stats.Late++
 		return
@@ -107,6 +110,15 @@ func (m *Machine) heardOfHolding(in *Input) {
 	}
 	c.word = w.Number
 	m.holds(r, c, w.Held)
+}
+
+// arrived handles a sign that a child has the request although sending it has failed. The child would
+// drop another copy.
+func (m *Machine) arrived(r *request, c *child) {
+	c.state = waiting
+	if m.await(r, c, m.now+max(childTimeout(&r.header, c.Depth, r.processing), 1)); r.pipe.loading {
+		c.at = machine.Never // see loaded
+	}
 }
 
 // follows reports whether a Hold of a child is later than all that arrived before, and can be honest:
