@@ -23,7 +23,7 @@ type stack struct {
 	lnet   *lnetsim.Stack
 	server *health.ServerAgent
 	client *health.Connection
-	talks  *lnetsim.Stack // a separate stack on the host, whose programs exchange messages with servers
+	talks  *lnetsim.Stack // the stack on which the pings of method talk have begun; nil: they have not begun
 }
 
 // bootStack begins an incarnation of a stack.
