@@ -31,7 +31,7 @@ type pipe struct {
 	closed  bool     // the pipe takes no more packets; guarded by mu
 	done    chan struct{}
 
-	released chan struct{} // each value ends the wait of the goroutine that holds a push
+	released chan struct{} // Recv sends a value for each held message, which the goroutine of the pipe waits for before it goes on
 }
 
 func newPipe(id string) *pipe {
@@ -61,7 +61,8 @@ func (p *pipe) Send(m *lnd.Message) {
 	p.up.Finalize(m, nil)
 }
 
-// Recv ends the wait of the goroutine that holds a push.
+// Recv is called when lnet continues a message that it had answered with Hold, here a push. The goroutine
+// of the pipe then goes on with that message.
 func (p *pipe) Recv(*lnd.Delivery) { p.released <- struct{}{} }
 
 func (p *pipe) Shutdown(context.Context) error {

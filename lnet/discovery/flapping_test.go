@@ -57,7 +57,7 @@ func (c *handClock) advance(w *cable, d time.Duration) {
 	}
 }
 
-// newRails returns two nodes that know each other, A with two NIs on B's net.
+// newRails returns two nodes that know each other. A has two NIs on B's net; second is the second one.
 func newRails(t *testing.T) (w *cable, clock *handClock, a, b *node, second *lnet.NI) {
 	w, clock = newCable(t), new(handClock)
 	w.clock = clock

@@ -226,7 +226,7 @@ func TestAdversary(t *testing.T) {
 		w.pass(w.m.limits.Timeout) // exchanges whose messages were lost time out
 		for round := range 120 {
 			for _, h := range w.hosts {
-				from := h.ids[len(h.ids)-1] // the NID on tcp, which every host has as its last one
+				from := h.ids[len(h.ids)-1] // the NID on tcp, which every host has, at the end of its list
 				if !h.honest {
 					w.see(w.tell(h, from, Input{Kind: Pushed}))
 				} else if _, open := w.asked[from]; !open && (w.r.IntN(20) == 0 || round%40 == 1) {

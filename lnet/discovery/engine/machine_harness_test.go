@@ -118,12 +118,12 @@ func info(f wire.Features, sequence uint32, ids ...nid.NID) wire.PingInfo {
 
 func discover(id nid.NID) Input { return Input{Kind: Discover, NID: id} }
 
-// reply returns the REPLY to the last ping, with the ping info i.
+// reply returns the REPLY to the latest ping of the machine, with the ping info i.
 func (b *bench) reply(i wire.PingInfo) Input {
 	return Input{Kind: Replied, Exchange: b.last.Exchange, Local: us, Remote: b.last.To, Info: i}
 }
 
-// ack returns the ACK of the last push.
+// ack returns the ACK of the latest push of the machine.
 func (b *bench) ack() Input {
 	return Input{Kind: Acked, Exchange: b.last.Exchange, Local: us, Remote: b.last.To, Sequence: b.m.self.Sequence}
 }
@@ -132,7 +132,8 @@ func pushFrom(id nid.NID, i wire.PingInfo) Input {
 	return Input{Kind: Pushed, Local: us, Remote: id, Known: true, Info: i}
 }
 
-// meet makes the machine discover the NIDs as those of one multi-rail node.
+// meet plays the discovery of a multi-rail node that has the NIDs ids, until the machine knows all of
+// them as the node's own.
 func (b *bench) meet(ids ...nid.NID) {
 	b.t.Helper()
 	b.step(discover(ids[0]))
@@ -142,8 +143,9 @@ func (b *bench) meet(ids ...nid.NID) {
 	}
 }
 
-// settle answers open pings and pushes like nodes that report one info at all of their NIDs,
-// until nothing is open; NIDs in none of the infos do not answer.
+// settle answers the open pings and pushes of the machine, and those that follow. Each info in infos
+// stands for a node, which answers at each NID that the info lists, with that info. Pings and pushes to
+// other NIDs stay open.
 func (b *bench) settle(infos ...wire.PingInfo) {
 	b.t.Helper()
 	for i := 0; i < len(b.open); {

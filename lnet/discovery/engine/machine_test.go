@@ -72,7 +72,8 @@ func TestPushWhilePushing(t *testing.T) {
 	b.want(b.step(b.reply(info(full, 3, them, also))), "10.0.0.2@tcp 10.1.0.2@tcp1: "+upToDate, "done 10.0.0.2@tcp")
 }
 
-// row is a row of the table of states: the effect of an input on a peer in that state.
+// row is a row of the table of states in the comment of Machine: prepare brings a peer into the state,
+// and the input in must then have the outputs want.
 type row struct {
 	prepare func(b *bench)
 	in      func(b *bench) Input
@@ -333,8 +334,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestMergeWaiting: a message waits for a NID that turns out to be another peer's; the
-// message is released.
+// TestMergeWaiting: a message waits for the discovery of a NID, and then an answer shows that the NID
+// belongs to a peer that the machine knows already. The machine reports the end of the discovery.
 func TestMergeWaiting(t *testing.T) {
 	b := newBench(t, Limits{})
 	b.meet(them)

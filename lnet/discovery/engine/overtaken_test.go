@@ -11,7 +11,8 @@ import (
 // far is the NID of a node behind gateways: the incarnation of its infos is not known.
 var far = nid.MustParse("10.5.0.2@tcp5")
 
-// farBench is a machine that knows the node at far by an info with sequence number 5.
+// farBench returns a machine that knows the node at far by an info with sequence number 5. The function
+// at returns an info of that node.
 func farBench(t *testing.T) (b *bench, at func(sequence uint32, s wire.Status) wire.PingInfo) {
 	t.Helper()
 	b = newBench(t, Limits{})
@@ -107,7 +108,7 @@ func TestOvertakenProbe(t *testing.T) {
 		return in
 	}
 	b.step(push(5))
-	answer := b.reply(info(full, 5, them, also)) // this answers the last message of the machine, the probe of the NID also
+	answer := b.reply(info(full, 5, them, also)) // the answer to the latest message of the machine, which is the probe of the NID in the variable also
 	answer.Incarnation = 2
 	probes := b.m.Stats().Probes
 	b.step(push(6))

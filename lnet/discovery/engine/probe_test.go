@@ -41,7 +41,7 @@ func TestProbeAfterRestart(t *testing.T) {
 	before := pushFrom(them, info(full, 9, them, also))
 	before.Incarnation = 1
 	b.step(before)
-	after := b.reply(info(full, 2, them, also)) // this answers the last message of the machine, the probe of the NID also
+	after := b.reply(info(full, 2, them, also)) // the answer to the latest message of the machine, which is the probe of the NID in the variable also
 	after.Incarnation = 7
 	b.step(after)
 	down := pushFrom(also, info(full, 3, them, also))
