@@ -17,7 +17,8 @@ type memory struct {
 	answer            *answer // memory of an RPC's reply; nil for a transfer
 }
 
-// keep remembers memory, or unlinks it if the agent is closed.
+// keep stores what was posted for the transfer or RPC id, so that release finds it. If the agent is
+// closed, keep unlinks it instead.
 func (a *Agent) keep(id uint64, m memory) {
 	a.mu.Lock()
 	closed := a.closed

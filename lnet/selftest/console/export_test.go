@@ -19,7 +19,7 @@ func (c *Console) UnderWay() (id uint64) {
 	return id
 }
 
-// Replied takes an event of the memory of a reply.
+// Replied gives the console an event of the MD that it has posted for the reply to an RPC.
 func (c *Console) Replied(id uint64, b []byte, ev *portals.Event) { c.replied(id, b, ev) }
 
 // FirstID returns one less than the number of a console's first RPC.

@@ -25,7 +25,7 @@ type lab struct {
 	hosts    []*simlnd.Host
 	tables   []*portals.Table
 	agents   []*selftest.Agent
-	consoles []*console.Console // nil: the host is no console
+	consoles []*console.Console // by host: its console; nil: the host has none
 }
 
 func newLab(t *testing.T, hosts, consoles int, cfg selftest.Config) *lab {

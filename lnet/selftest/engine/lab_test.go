@@ -23,7 +23,7 @@ type lab struct {
 	lost    func(from nid.NID, e *engine.Effect) bool // reports whether an effect gets lost, that is, is not carried out
 	corrupt bool                                      // bulk data are damaged on their way
 	seen    map[engine.EffectKind]int
-	wakes   map[nid.NID]time.Duration // what the latest step of each node has returned
+	wakes   map[nid.NID]time.Duration // by node: the time at which the node wants to be stepped next, as its latest step has returned it
 	ids     uint64
 }
 

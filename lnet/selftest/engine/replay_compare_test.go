@@ -37,8 +37,9 @@ func (r *replay) compareEnds(e *engine.Effect, m *recording.Message) {
 	}
 }
 
-// compareCall finds the request of our node that corresponds to a recorded request, and notes its
-// numbers. Our requests to one service of one node must leave in the recorded order.
+// compareCall finds the request of our node that corresponds to a recorded request, and notes which match
+// bits ours has for its reply and its bulk data. Our requests to one service of one node must leave in
+// the recorded order.
 func (r *replay) compareCall(m *recording.Message) {
 	r.t.Helper()
 	for i := range r.calls {
@@ -59,7 +60,8 @@ func (r *replay) compareCall(m *recording.Message) {
 	r.t.Fatalf("at %v our node does not send %+v", r.now, m.Parse(r.t).Body)
 }
 
-// call returns the RPC of our node with a recorded number, of its reply or of its bulk data.
+// call returns the RPC of our node that corresponds to the recorded RPC whose reply or bulk data has the
+// match bits recorded.
 func (r *replay) call(recorded uint64) (e engine.Effect, ok bool) {
 	e, ok = r.sentCalls[r.differ.Own(recorded)]
 	return e, ok

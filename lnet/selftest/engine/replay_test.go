@@ -29,13 +29,14 @@ type replay struct {
 	rails map[nid.NID]nid.NID // the first NID of a node with several NIDs, by each of its further NIDs
 	now   time.Duration
 	own   []ownRequest // requests that the recorded console made to the node it ran on, which the replay has still to make
-	sent  int          // requests that the recorded node has sent
+	sent  int          // number of requests of the recorded node to which the replay has come
 
-	// What our node has done and the recorded one has not yet: effects by match bits, and their kinds.
+	// Effects of our node whose messages have not been compared yet, because the replay has not come to
+	// the recorded ones; maps are by match bits.
 	replies    map[uint64]engine.Effect // effects DoReply
 	moves      map[uint64]engine.Effect // effects DoPut and DoGet
 	calls      []engine.Effect          // effects DoCall, in order
-	sentCalls  map[uint64]engine.Effect // RPCs of our node that the recorded node has sent, by their numbers and those of their data
+	sentCalls  map[uint64]engine.Effect // RPCs of our node whose request was compared, by the match bits of the reply and of the bulk data
 	getting    map[uint64]engine.Effect // effects DoGet whose GET was recorded
 	ownReplies []wire.Message
 	differ     recording.Differences

@@ -10,8 +10,9 @@ import (
 	"ulnet/lnet/selftest/wire"
 )
 
-// TestCorrupt: damaged data are counted by the client: as EBADMSG of the server after a write,
-// by its own check after a read. Without stop-on-error the units go on.
+// TestCorrupt: damaged bulk data make an RPC fail, and the client counts the failure. After a write, the
+// server replies EBADMSG; after a read, the client's own check finds the damage. Without stop-on-error
+// the units go on.
 func TestCorrupt(t *testing.T) {
 	spec.Covers(t, "ST-15")
 	for _, op := range []wire.BRWOp{wire.Read, wire.Write} {

@@ -91,7 +91,7 @@ func newLab(t *testing.T, hosts int, cfg engine.Config) *lab {
 // consoles is a bit that is set in the numbers of a console's RPCs, and clear in those of a test node's.
 const consoles = 1 << 47
 
-// after calls f after a time.
+// after calls f when the time d has passed.
 func (l *lab) after(d time.Duration, f func()) {
 	l.events.Set(&machine.Deadline[func()]{Of: f}, l.now+d)
 }

@@ -44,7 +44,7 @@ type replay struct {
 	now      time.Duration
 	consoles map[nid.NID]*engine.Console
 	nodes    map[nid.NID]*node.Node
-	requests map[nid.NID][]recorded   // what the recorded consoles have sent, and ours have not yet
+	requests map[nid.NID][]recorded   // by console: recorded requests that our console has not sent yet
 	answer   map[uint64]engine.Effect // the effects DoAnswer, by the numbers of their commands
 	commands uint64
 	compared int
