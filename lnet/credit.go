@@ -241,8 +241,9 @@ func (ni *NI) wantsNone(p *peerNI) {
 	ni.mu.Unlock()
 }
 
-// undoCredit gives back a credit that postCredit took for a message that the driver refused. That says
-// nothing about whether the peer's messages leave.
+// undoCredit gives back a credit that postCredit took for a message that the driver refused. Unlike a
+// credit that comes back when a message has left, this one is no sign that the peer moves: a stalled peer
+// stays stalled.
 func (ni *NI) undoCredit(p *peerNI) {
 	a := &p.account
 	ni.mu.Lock()

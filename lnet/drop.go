@@ -23,7 +23,7 @@ const (
 	NoMatch                     // no match entry takes the message
 	TooLong                     // longer than the matched MD, which does not truncate
 	StaleHandle                 // an ACK or REPLY for an MD that is gone or of an earlier incarnation
-	InactiveMD                  // an ACK or REPLY for an exhausted or attached MD, or one that awaits none
+	InactiveMD                  // an ACK or REPLY for an MD that is exhausted, is attached to a match entry, or does not await an answer
 	LazyFull                    // the lazy portal's queue is at its limit
 	LazyCleared                 // the message was queued on a portal that stopped being lazy
 	NIShutdown                  // the message was held when its NI shut down

@@ -55,9 +55,9 @@ func TestEvictedRecently(t *testing.T) {
 		}
 		r.ni.Delivered(d, nil)
 	}
-	arrive(1 * time.Second) // this message makes the peer
-	arrive(2 * time.Second) // this message finds the peer
-	r.send(peerB, 1)        // this message needs room and evicts the other peer
+	arrive(1 * time.Second) // lnet adds the sender to the table of peers
+	arrive(2 * time.Second) // lnet finds the sender in a cache
+	r.send(peerB, 1)        // peerB needs a place in the table, so that the sender of the messages before, peerA, is evicted
 	r.finalize(nil)
 	arrive(3 * time.Second)
 	if at, ok := r.node.LastHeard(nid.ProcessID{NID: peerA}); !ok || at != 3*time.Second {
@@ -65,7 +65,8 @@ func TestEvictedRecently(t *testing.T) {
 	}
 }
 
-// TestCollidingPeers: peers that share a slot of the NI's recent peers are told apart.
+// TestCollidingPeers: if two NIDs have the same slot in the NI's cache of recent peers, lnet finds the
+// right peer for each.
 func TestCollidingPeers(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	want := []nid.NID{numbered(1), numbered(1 + 16), numbered(1), numbered(2), numbered(1 + 16)}

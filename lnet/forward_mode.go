@@ -166,8 +166,8 @@ func (n *Node) reviewNets(now time.Duration) (changed, heard bool, ask []nid.Net
 	return changed, heard, ask, wake
 }
 
-// SetPinger installs the function that pings a node without waiting for the answer. A router
-// calls it before it says that it is down on a net. f is called without locks.
+// SetPinger installs the function that pings a node without waiting for the answer. A router calls it for
+// nodes of a silent net before it reports its NI on that net as down. f is called without locks.
 func (n *Node) SetPinger(f func(nid.NID)) { n.pinger.Store(&f) }
 
 // pingsOfNet is how many nodes of a silent net are pinged; local policy.

@@ -75,7 +75,7 @@ func TestGatewayTells(t *testing.T) {
 	alive(true)
 }
 
-// TestGatewaySick: a route is down while the gateway's near NI is not healthy enough.
+// TestGatewaySick: a route is down while the gateway's NI on the net of this node is not healthy enough.
 func TestGatewaySick(t *testing.T) {
 	spec.Covers(t, "RT-2", "RT-9")
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})

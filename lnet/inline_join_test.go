@@ -137,7 +137,7 @@ func TestPostMax(t *testing.T) {
 	p.driver.onSend = func(d *driver, m *lnd.Message) {
 		p.driver.onSend = nil
 		d.Send(m)
-		node.Send(put(peerA, 1)) // this message waits, because the driver is still being given the one before
+		node.Send(put(peerA, 1)) // this message waits, because the call that gives the driver the message before it has not returned
 	}
 	sendLong(node)
 	if n := node.Stats().MsgsMax; n != 2 || len(p.posted) != 1 {

@@ -23,7 +23,7 @@ type poster struct {
 	room   int          // number of messages for which the latest buffer still has room
 	full   bool         // Post refuses a message that would need another buffer
 	posted []lnd.Inline // inline messages that the driver holds
-	owner  any          // Owner of the message that opened the latest buffer, which reports about that buffer must name
+	owner  any          // Owner of the message that opened the latest buffer; reports to lnet about that buffer must have this owner
 	flush  int
 	left   []uint64        // match bits of messages that have left
 	onLeft func()          // called when messages have left; nil: no call

@@ -60,7 +60,7 @@ type peerNI struct {
 	queue       lnd.Queue // messages that wait for a peer credit or NI credit
 	buffers     int       // number of buffers with inline messages; a buffer counts until the driver has reported the end of its last message
 	queuedBytes int       // bytes of headers and payloads of messages that the driver has, inline ones left out
-	dialled     int       // messages in the driver that had to wait for a connection
+	dialled     int       // number of messages in the driver that had to wait for a connection
 	launching   bool      // a goroutine is running launch
 	current     bool      // the peer needs no discovery, so nothing is parked
 	parked      lnd.Queue // messages that wait for discovery; they need no credits before it ends
@@ -156,7 +156,7 @@ func (p *peerNI) creditBack(size int, waited bool) {
 	p.launch(nil)
 }
 
-// goOn lets queued messages go, because the NI has credit again.
+// goOn hands queued messages to the driver, because the NI has credits again.
 func (p *peerNI) goOn() {
 	p.mu.Lock()
 	p.launch(nil)
@@ -286,7 +286,8 @@ func (p *peerNI) down(pid nid.PID, cause error) {
 	}
 }
 
-// reach reports whether a process is connected, or is known not to be, and the cause.
+// reach reports whether a process is connected (up), or is known not to be (down), and then the cause.
+// Neither is true of a process that was never connected nor dialled.
 func (p *peerNI) reach(pid nid.PID) (up, down bool, cause error) {
 	if p.beyond() {
 		return p.reachBeyond(pid)

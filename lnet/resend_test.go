@@ -350,7 +350,7 @@ func TestResponseTimeout(t *testing.T) {
 			r.up.onSent = func(m *lnet.Message, _ error) { hop, _ = m.NextHop() }
 			r.put(1)
 			r.node.CountResponseTimeout(hop)
-			r.node.CountResponseTimeout(nid.NID{}) // for a message whose path has not been chosen
+			r.node.CountResponseTimeout(nid.NID{}) // no next hop is known for this request, as no path was chosen for it: no NI is blamed
 			r.wantHealth(2000, c.health)
 			if n := r.node.Stats().ResponseTimeouts; n != 2 {
 				t.Errorf("%d counted, want 2", n)

@@ -164,7 +164,8 @@ func TestStatistics(t *testing.T) {
 	})
 }
 
-// record adds a message to the naive rules, from the newest to the one that fired.
+// record notes in the naive rules a message that the set s was asked about: in each rule that the message
+// matches, from the newest one to the one that fired, because older rules do not count the message.
 func record(t *rapid.T, s *Set, list []*naive, h *wire.Header, portal uint32, fired bool) {
 	states := s.Rules(Drop)
 	for i := len(list) - 1; i >= 0; i-- {

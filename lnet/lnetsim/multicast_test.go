@@ -160,7 +160,7 @@ func TestPutMulticastMatches(t *testing.T) {
 	}
 }
 
-// Each refusal has its errno, and does not change the MD.
+// PutMulticast refuses each call that is wrong with an errno of its own, and leaves the MD as it was.
 func TestPutMulticastErrors(t *testing.T) {
 	w := newTown(t, 2, 100)
 	table := w.stacks[0].Table

@@ -85,8 +85,9 @@ func (p *plan) allowed() int {
 	return 1
 }
 
-// rounds returns the seconds at which there are probes, one round more than may be lost. The last round is sent after the time-out
-// of the others, because their messages may wait for a ping of discovery that is the one lost.
+// rounds returns the seconds at which there are probes, one round more than may be lost. The last round
+// begins when the others have ended by their time-outs. The message that is lost may be a ping of
+// discovery for which all messages of the other rounds wait, so that they all fail.
 func (p *plan) rounds() (at []int) {
 	for i := range p.allowed() {
 		at = append(at, firstProbe+i)

@@ -67,8 +67,8 @@ func (w *world) query(kind Kind, source, dest string) *Query {
 	return q
 }
 
-// want chooses the path of a message, compares the choice, and uses it with the sequence number
-// at.
+// want chooses the path of a message, compares the choice with the expected one, and notes by Use, with
+// the sequence number at, that the message takes it.
 func (w *world) want(q *Query, at uint64, local, hop, dest string) {
 	w.t.Helper()
 	c, err := Choose(w.table, q)

@@ -21,7 +21,7 @@ type Settings struct {
 // defaultMaxInterval has the kernel's value.
 const defaultMaxInterval = 900 * time.Second
 
-// Bounds of the machine, our own choice.
+// Bounds of the machine; local policy.
 const (
 	maxTargets = 4096
 	maxPings   = 64 // most pings in progress

@@ -22,7 +22,7 @@ type bench struct {
 	*Machine
 	now, wake time.Duration
 	pings     []string
-	answer    func(Target) // the outcome of a ping; nil: the ping ends unanswered at once
+	answer    func(Target) // called for each ping, to step the machine with its outcome; nil: each ping ends at once without an answer
 }
 
 func newBench(t *testing.T, s Settings) *bench {

@@ -48,7 +48,7 @@ type player struct {
 	byHandle map[wire.MDHandle]*pair
 	hops     map[string]bool   // the local NID and next hop of each message of our node
 	hellos   map[string]bool   // the two NIDs in each HELLO of the recorded node
-	told     map[nid.NID]*step // last ping info of each node
+	told     map[nid.NID]*step // latest ping info of each node, so far in the replay
 	seen     map[string]int    // number of occurrences of each difference
 	users    int               // operations of users that have not ended as recorded
 }
@@ -151,8 +151,8 @@ func (p *player) what(h *wire.Header) string {
 func (p *player) play(steps []step, events map[time.Duration]func(*player)) {
 	p.steps = steps
 	for i := len(steps) - 1; i >= 0; i-- {
-		// From the last step to the first, so that told has the first info of each node when the replay
-		// begins.
+		// From the last step to the first: the latest entry in told is then the first info of each node,
+		// with which the replay begins.
 		p.listen(steps[i : i+1])
 	}
 	for i := range steps {
@@ -264,7 +264,8 @@ func (p *player) sent(s *said) {
 	p.join(p.what(&s.head), func(q *pair) bool { return q.ours == nil }, func(q *pair) { q.ours = s })
 }
 
-// join completes a pair that lacks a side, or begins one.
+// join adds a message to the oldest pair with the key what that lacks this message's side. If there is
+// none, the message begins a pair.
 func (p *player) join(what string, lacks func(*pair) bool, set func(*pair)) {
 	list := p.open[what]
 	for i, q := range list {

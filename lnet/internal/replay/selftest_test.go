@@ -79,7 +79,8 @@ func (x *tester) ends(h *wire.Header) (src, dst nid.NID) {
 	return h.SrcNID, h.DestNID
 }
 
-// expected is called when the player comes to a message of the recorded node.
+// expected is called when the player comes to a message of the recorded node. It counts requests of the
+// console, so that the method next knows which commands are due.
 func (x *tester) expected(s *step) {
 	if s.head.Type == wire.Put && s.head.Put().Portal == selftestwire.FrameworkPortal {
 		x.due++

@@ -93,7 +93,7 @@ func (c *Clock) set() {
 type timer struct {
 	c   *Clock
 	f   func()
-	due machine.Deadline[*timer] // place in c.timers; guarded by c.mu, like all below
+	due machine.Deadline[*timer] // when to call f, as an entry of c.timers; guarded by c.mu, like all below
 	std *time.Timer              // used instead of due by a clock without an alarm
 }
 
