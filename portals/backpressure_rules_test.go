@@ -14,7 +14,7 @@ import (
 
 // gated is a handler that blocks at some of its events.
 type gated struct {
-	gates map[int]chan struct{} // channels by number of the event, from 1
+	gates map[int]chan struct{} // by number of a PUT event, from 1: channel for which the handler waits at this event, until open closes it
 	bits  []uint64              // header data of the PUT events, in order
 }
 
