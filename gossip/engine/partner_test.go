@@ -21,7 +21,7 @@ func TestSecondPartner(t *testing.T) {
 	ages[self] = 0
 	first, second := make([]float64, n), make([]float64, n)
 	for range draws {
-		for i, age := range ages { // set all ages to those of one cycle before the draw
+		for i, age := range ages { // ages of one cycle before the draw: the cycle adds 1 to each
 			h.m.ages.bytes[i] = age - 1 + age/unheard
 		}
 		h.m.ages.bytes[self], h.m.merged = 0, h.m.cycle
@@ -105,7 +105,7 @@ func even(t *testing.T, what string, counts []float64, in func(i int) bool) {
 	for _, c := range drawn {
 		chi2 += (c - want) * (c - want) / want
 	}
-	if chi2 > 55 { // 19 degrees of freedom, 0.003 %
+	if chi2 > 55 { // χ² test with 19 degrees of freedom: even draws exceed 55 with a probability of 0.003 %
 		t.Errorf("%s: χ² of %v is %.1f", what, counts, chi2)
 	}
 }

@@ -242,8 +242,8 @@ func TestQuorum(t *testing.T) {
 	}
 }
 
-// TestShortPause: participants that were not heard during a short pause are not dead before
-// they could be heard again (GO-A7).
+// TestShortPause: after a short pause a node declares no participant dead that it could not hear during the
+// pause, before it had the time to hear the participant again (GO-A7).
 func TestShortPause(t *testing.T) {
 	spec.Covers(t, "GO-A7")
 	h := newHarness(t, 16, 0, nil)

@@ -135,7 +135,7 @@ func TestPartners(t *testing.T) {
 			chi2 += (c - expected) * (c - expected) / expected
 		}
 	}
-	if chi2 > 24.3 { // 7 degrees of freedom, 0.1 %
+	if chi2 > 24.3 { // χ² test with 7 degrees of freedom: even draws exceed 24.3 with a probability of 0.1 %
 		t.Errorf("χ² of %v is %.1f", counts, chi2)
 	}
 	if slices.Contains(counts[:4], 0) {

@@ -67,7 +67,7 @@ func (m *Machine) unsigned(msg *incoming, out *Output) {
 // SetKeys replaces the keys that sign and verify messages.
 func (m *Machine) SetKeys(keys keyring.Keys) {
 	m.cfg.Keys, m.ring = keys, keys.Ring(label)
-	m.params.unsigned = nil // with the new keys, codes that were not valid may be valid
+	m.params.unsigned = nil // so NotSigned is reported anew: the new keys may verify messages that the old ones did not
 }
 
 // Keys returns how many keys sign and verify messages. 0: messages are not signed.

@@ -106,8 +106,8 @@ func (v ageVector) ageBy(cycles uint64) {
 	}
 }
 
-// merge sets each age to the smaller of itself and of the age in remote plus one cycle, the
-// time that the message was on its way (rule 2). Both have the same length.
+// merge replaces each age by the age in remote plus one cycle, the time that the message was on its way, if that
+// is lower (rule 2). Both vectors have the same length.
 func (v ageVector) merge(remote []byte) {
 	const step = 4 * lanes // entries per round, so that the processor has independent work
 	local, i := v.bytes[:len(remote)], 0

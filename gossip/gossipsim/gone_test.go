@@ -13,9 +13,9 @@ import (
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
-// TestManyDead (G-GO-9): while almost half of the participants are dead, and in partitions
-// without a quorum, no remaining participant declares another remaining one dead; deaths are detected as fast
-// as usual, and the traffic does not double.
+// TestManyDead (G-GO-9): while almost half of the participants are dead, and in partitions without a quorum, no
+// participant that is alive and reachable is declared dead. Deaths are detected as fast as usual, and the
+// traffic does not double.
 func TestManyDead(t *testing.T) {
 	spec.Covers(t, "G-GO-9")
 	sweeps(t)

@@ -45,7 +45,7 @@ func TestPartners(t *testing.T) {
 			chi += (float64(c) - want) * (float64(c) - want) / want
 		}
 	}
-	// 99 degrees of freedom: one run in 10 000 exceeds 160.
+	// χ² test with 99 degrees of freedom: of 10 000 runs with even draws, one exceeds 160.
 	if chi > 160 {
 		t.Errorf("chi square of pairs of partners is %.1f", chi)
 	}

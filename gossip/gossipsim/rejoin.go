@@ -70,8 +70,8 @@ func (l *links) latestLoss(id, observer sim.NodeID, now time.Duration) time.Dura
 	return at
 }
 
-// lost returns when an observer lost a node for the latest time (see latestLoss), and how many nodes it lost
-// less than l.limit before that, a time too short to notice these losses.
+// lost returns when an observer last lost a node (see latestLoss), and how many nodes it lost then or less than
+// l.limit before, a time too short to notice these losses.
 func (l *links) lost(observer sim.NodeID, now time.Duration) (count int, latest time.Duration) {
 	latest = never
 	losses := make([]time.Duration, len(l.fine))
