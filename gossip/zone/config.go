@@ -57,7 +57,7 @@ type Config struct {
 	// certificates are still kept. Default 8192, at most 16384.
 	MaxKeys int
 	// MaxMessage bounds the size of a message, in bytes. Default and at most 1 MiB, what LNet
-	// carries. All nodes of a zone have the same bound, or a node drops longer messages of others.
+	// carries. All nodes of a zone must have the same bound: a node drops messages that exceed its own.
 	MaxMessage int
 
 	// Keys are the keys of the cluster, if it has any. Each message then carries a code that only

@@ -119,7 +119,7 @@ func (a *Agent) Status() Status {
 		s.Keys, s.Verified = c.Keys.Len(), a.m.Verified()
 		s.Status, s.Zone, s.Self, s.Supervises = a.m.Status(), c.Zone, c.Self, c.Supervisor
 		s.Threshold, s.Successors, s.Random, s.Bootstrap = c.Threshold, c.Successors, c.Random, a.m.Bootstrap()
-		if !a.m.Joined() { // the machine still has the state of the last incarnation
+		if !a.m.Joined() { // the machine still has the state of the last incarnation, which counts no more
 			s.Members, s.Links, s.Suspects, s.Monitors = 0, 0, 0, 0
 			return
 		}

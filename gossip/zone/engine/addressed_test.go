@@ -43,7 +43,7 @@ func TestAgentLoss(t *testing.T) {
 		t.Fatal("messages of one connection count as two losses")
 	}
 	step(AddressedInput{Input: Input{Kind: Down}, About: testID(1)})
-	step(failed(probe)) // the probe was sent on the connection that has just ended
+	step(failed(probe)) // the probe was sent on the connection that has just ended: its failure does not count
 	if l := link(); l == nil || l.state != up || !l.probing {
 		t.Fatal("the end of a connection and a message on it count as two losses")
 	}

@@ -2,13 +2,15 @@ package engine
 
 import "ulnet/gossip/zone/wire"
 
-// ahead has versions of members that are too far ahead of this node's clock to be accepted. A member may have had to
-// take such a version, because another node whose clock is ahead accepted a forged one just below. Reports and
-// goodbyes in older versions do not count then, or nothing could refute them here until this node's clock is there.
+// ahead has versions of members that are too far ahead of this node's clock to be accepted. A member has to take
+// such a version if a node whose clock is ahead has accepted a forged version just below it. Until this node's
+// clock is there, this node ignores reports and goodbyes in older versions: the member has refuted them by a
+// version that this node cannot accept yet.
 type ahead map[wire.Ref]wire.Version
 
-// keepAhead keeps a version that this node refuses, if its owner can have it, and passes it on. An owner follows others
-// up to maxSkew above the limit of its own clock, which may be ahead of this node's by maxSkew.
+// keepAhead keeps a version that this node refuses, and passes it on, if its owner can really have it. The owner
+// takes versions up to maxSkew above the limit by its own clock, and that clock may be ahead of this node's by
+// maxSkew.
 func (m *Machine) keepAhead(p wire.Ref, v wire.Version) {
 	if !m.view.has(p) || !m.within(v, 2*maxSkew) || !m.ahead[p].Less(v) {
 		return

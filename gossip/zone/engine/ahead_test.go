@@ -8,9 +8,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestAheadOfClock: a version of a member that is a little too far ahead of this node's clock is passed on, and reports,
-// goodbyes and removals in older versions do not count, but the member's own goodbye does. The version is accepted
-// once the clock is there (MS-A2, MS-A3, MS-A9).
+// TestAheadOfClock: a version of a member is a little too far ahead of this node's clock. This node passes it on, and
+// accepts it once its clock is there. Until then it ignores reports, goodbyes and removals of others in older
+// versions, but not the member's own goodbye (MS-A2, MS-A3, MS-A9).
 func TestAheadOfClock(t *testing.T) {
 	spec.Covers(t, "MS-A2", "MS-A3", "MS-A9")
 	const wall, limit = 1 << 60, 1 << 44

@@ -54,7 +54,7 @@ func TestAlgorithm2(t *testing.T) {
 		if s.count(wire.AttributeRequest) != 0 {
 			t.Error("asked twice")
 		}
-		s.offer(3, 5, 7, 4) // newer than the requested version
+		s.offer(3, 5, 7, 4) // this version is newer than the requested one, so it is requested, too
 		if s.count(wire.AttributeRequest) != 1 {
 			t.Error("not asked for newer ones")
 		}
@@ -169,7 +169,7 @@ func TestAlgorithm2Owners(t *testing.T) {
 	t.Run("MS-88 MS-90 MS-A17 lives", func(t *testing.T) {
 		s := withNeighbours(t)
 		s.give(1, wire.TableData{Owner: s.ref[5], Inc: 7, To: 6, Last: true, Entries: entries(0, 6)})
-		s.alive(5, v(8, 1)) // the owner has restarted, and written less than before
+		s.alive(5, v(8, 1)) // the owner has restarted, and has not written as often as in its last incarnation
 		if list, u := s.m.Attributes(s.ref[5]); len(list) > 0 || u > 0 {
 			t.Errorf("%d attributes of the life before", len(list))
 		}

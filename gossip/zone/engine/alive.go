@@ -207,7 +207,7 @@ func (m *Machine) setVersion(v wire.Version) {
 func (m *Machine) bump() {
 	was := m.ver
 	m.setVersion(was.Next())
-	if m.ver.Inc != was.Inc { // the minor number was at its maximum
+	if m.ver.Inc != was.Inc { // the minor number was at its maximum, so the new version is of the next incarnation
 		m.tell(Event{Kind: Refuted, Node: m.self, Version: m.ver})
 	}
 }

@@ -66,7 +66,7 @@ func TestTableFitsMessage(t *testing.T) {
 	}
 	table := &wire.Lists{Data: []wire.TableData{{Owner: s.ref[0], Entries: []wire.Attribute{{Key: "k", Value: make([]byte, size)}}}}}
 	s.m.codec.AppendParts(nil, &wire.Message{Kind: wire.AttributeData, Lists: table}, 0, func(begin, end int) {
-		if n := end - begin; n != s.m.cfg.MaxMessage-keyring.CodeSize { // without a key there is no code
+		if n := end - begin; n != s.m.cfg.MaxMessage-keyring.CodeSize { // a message without a code, as there is no key: it must leave room for one
 			t.Errorf("%d bytes of %d", n, s.m.cfg.MaxMessage)
 		}
 	})

@@ -89,7 +89,7 @@ func (m *Machine) discover() {
 func (m *Machine) target() wire.Ref {
 	var missing []wire.Ref
 	for _, p := range m.bootstrap {
-		// not in the view; the loop below adds nodes of the history that did not say goodbye.
+		// This bootstrap node is not in the view. Those in the history that did not say goodbye are added below.
 		if e := m.view.at(p); e.state == unknown || e.state == inHistory && e.orderly {
 			missing = append(missing, p)
 		}
@@ -175,7 +175,7 @@ func (m *Machine) told() {
 	if m.in.Flags&wire.More != 0 {
 		return
 	}
-	m.discovery.failed(p) // the peer has answered the discovery request
+	m.discovery.failed(p) // the request is not open any more, since the peer has answered it
 	if healing && m.in.Flags&(wire.Third|wire.Brief) == 0 {
 		m.sendView(p, wire.Healing|wire.Third)
 	}

@@ -90,8 +90,8 @@ func (m *Machine) lost(l *link) {
 		m.excuse(l)
 	case l.state == connecting && l.mine&wire.Successor == 0 && !m.blind.muted:
 		m.cut(l.node)
-		// choose another neighbour in a while, not at once: if no node can be reached, this one is cut off
-		// and no other has failed.
+		// choose another neighbour in a while, not at once: if this node reaches no other, it is cut off
+		// itself, and no peer has failed.
 		m.topology.later(m)
 	case !l.doubted && m.blind.note(m):
 		l.state, l.probing, l.local = held, false, false

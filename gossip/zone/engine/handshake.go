@@ -60,9 +60,9 @@ func (m *Machine) refuseStranger(p wire.Ref) {
 }
 
 // crowded refuses a link, and returns true, if this node has too many (MS-A12). It bounds the
-// peers that drew this node at random, and the peers that consider it their successor. Of the
-// latter it refuses the farthest on the ring: the one that asks, or one that has a link
-// already.
+// peers that drew this node at random, and the peers that consider it their successor. If too many
+// consider it their successor, it refuses the one that is farthest behind this node on the ring: the sender
+// of the request, or a peer that has a link already.
 func (m *Machine) crowded(roles wire.Roles) bool {
 	var drawn, before int
 	for i := range m.links.list {
@@ -97,8 +97,8 @@ func (m *Machine) crowded(roles wire.Roles) bool {
 	return false
 }
 
-// maxPredecessors is how many peers may consider a node their successor. It is more than K_s,
-// because while views are incomplete, more peers do so.
+// maxPredecessors is how many peers may consider a node their successor. It is far above K_s, because while views
+// are incomplete, more than K_s peers do.
 func maxPredecessors(successors int) int { return 8*successors + 8 }
 
 // farthest returns the peer that is farthest behind this node on the ring, among the sender of

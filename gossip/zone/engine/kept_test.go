@@ -14,7 +14,7 @@ import (
 func TestCertificatesAgreed(t *testing.T) {
 	spec.Covers(t, "MS-A22")
 	s := withNeighbours(t)
-	s.leave(5, v(7, 1), 0) // node 5 leaves, because it would be a neighbour that does not answer
+	s.leave(5, v(7, 1), 0) // node 5 has to leave: it would become a neighbour, and does not answer
 	s.step(Input{Kind: Set, Key: "a"})
 	s.step(Input{Kind: Delete, Key: "a"})
 	beats := func(d time.Duration, behind uint64) {

@@ -197,7 +197,7 @@ func TestInventedReporters(t *testing.T) {
 		tell(s, v(7, 3))
 		s.suspicion(3, 2, v(7, 3))
 		s.want()
-		s.delta(0, 0, 2) // the report was passed on already
+		s.delta(0, 0, 2) // the next update has node 3's report once, although it came twice
 		s.suspicion(4, 2, v(7, 3))
 		s.want(dead(s))
 	})

@@ -150,14 +150,14 @@ func TestKeyLimits(t *testing.T) {
 		t.Errorf("version %d, %d with too many keys", u, s.m.stats.TooManyKeys)
 	}
 	s.give(1, tableOfNode5(s, wire.MaxTableKeys, 0))
-	s.give(1, tableOfNode5(s, wire.MaxTableKeys, wire.MaxTableKeys)) // a table with the same keys
+	s.give(1, tableOfNode5(s, wire.MaxTableKeys, wire.MaxTableKeys)) // accepted: later writes of the same keys
 	more := wire.TableData{Owner: s.ref[5], Inc: 7, From: 2 * wire.MaxTableKeys, To: 2*wire.MaxTableKeys + 1, Last: true}
 	more.Entries = []wire.Attribute{{Key: "x", U: more.To}}
 	s.give(1, more)
 	if list, u := s.m.Attributes(s.ref[5]); len(list) != wire.MaxTableKeys || u != 2*wire.MaxTableKeys || s.m.stats.TooManyKeys != 2 {
 		t.Errorf("%d attributes, version %d, %d with too many keys", len(list), u, s.m.stats.TooManyKeys)
 	}
-	more.From, more.To = 0, 2*wire.MaxTableKeys+2 // data in which all other keys were deleted
+	more.From, more.To = 0, 2*wire.MaxTableKeys+2 // accepted: a whole table with this key alone, whose owner has deleted all others
 	s.give(1, more)
 	if list, u := s.m.Attributes(s.ref[5]); len(list) != 1 || u != more.To {
 		t.Errorf("%d attributes, version %d", len(list), u)

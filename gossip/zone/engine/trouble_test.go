@@ -21,7 +21,7 @@ func (w *world) keep(p parcel) {
 		w.recorded = append(w.recorded, p)
 		return
 	}
-	w.recorded[w.rng.IntN(w.record)] = p // some stored messages become very old
+	w.recorded[w.rng.IntN(w.record)] = p // replaces one at random, so some messages stay for very long
 }
 
 // moreTrouble injects faults beyond failing nodes and cut networks.

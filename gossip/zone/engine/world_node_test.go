@@ -200,9 +200,9 @@ func (n *node) event(e *Event) {
 	}
 }
 
-// replayed checks that replaying all events gives the view (MS-10). It does nothing for a member if
-// the step had no event and left the view's hash as it was: then the view has not changed either,
-// because invariants has compared it with its hash.
+// replayed checks that replaying all events gives the view (MS-10). If the node is a member, and the step had no
+// event and left the view's hash as it was, replayed does nothing: the view has not changed either, because the
+// method invariants has compared it with its hash.
 func (n *node) replayed(events int) {
 	state := viewState{n.m, n.m.view.members, n.m.view.hash}
 	if events == 0 && state == n.replay && n.m.phase == joined {

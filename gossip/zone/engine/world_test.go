@@ -74,7 +74,7 @@ type node struct {
 	boot        []wire.ID
 	change      func(*Config) // changes the configuration of this node
 	up          bool
-	hostDown    bool // the host is down: messages to it are not even refused
+	hostDown    bool // the host is down: messages to it are lost, instead of refused
 	paused      bool
 	slow        time.Duration // time that a step takes
 	busy        time.Duration // time until which the current step lasts

@@ -106,7 +106,7 @@ const (
 	Removed         // the receiver was removed from the view: it may refute that and come back
 	Redirect        // too many nodes have drawn the sender: About is another node to ask
 	Busy            // the sender has too many neighbours
-	NoLink          // the sender has no such link
+	NoLink          // the sender has no link with the receiver
 	Unwanted        // the sender does not want the link any more; the link stays if the receiver wants it
 	reasons
 )

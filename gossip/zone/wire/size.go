@@ -37,7 +37,7 @@ func listsSize(names Names, m *Message) int {
 	}
 	silences := len(l.Silences)
 	if silences > 0 {
-		silences++ // the mark in front of the silences
+		silences++ // one more for the mark in front of the silences, which is a suspicion, too
 	}
 	n := len(l.Leaves)*departureSize + silences*suspicionSize + len(l.Suspicions)*suspicionSize + len(l.Removed)*removedSize
 	for i := range l.Alive {

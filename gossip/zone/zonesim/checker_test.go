@@ -129,7 +129,7 @@ func TestCheckerSeesIncarnations(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			n := atRest(t)
 			tt.before(n)
-			n.faults.grace = min(n.faults.grace, time.Second) // the kill of the node's earlier incarnation is long ago
+			n.faults.grace = min(n.faults.grace, time.Second) // the node was killed too long ago for that to be an excuse
 			n.tellOf(t, observer, subject, engine.Left, tt.cause, tt.later)
 			if ok, why := n.Check("no-false-removal", scenario.Args{}); ok != tt.fine {
 				t.Errorf("no-false-removal: %v, %s", ok, why)

@@ -105,9 +105,9 @@ func (t *faults) mend() {
 // lately reports whether a fault that ended at an instant is still an excuse.
 func (t *faults) lately(at, now time.Duration) bool { return at != never && now-at < t.grace }
 
-// heard returns the earliest arrival of a message that an observer may be processing now. A node
-// that is slow, or was paused, has messages in a queue, and its events show the state at the time
-// when the oldest of them arrived: that is no earlier than the message that it has processed last was sent.
+// heard returns the earliest time at which a message can have arrived that an observer processes now. A node
+// that is slow, or was paused, has messages in a queue, and its events show the state at the time when the oldest
+// queued message arrived. That is not before the time at which the latest processed message was sent.
 func (t *faults) heard(observer sim.NodeID) time.Duration {
 	f, now := &t.nodes[observer], t.clock()
 	from := now

@@ -59,9 +59,9 @@ func (p *program) members(verb, text string) (list []wire.Ref) {
 	return list
 }
 
-// say adds a forged statement about a node to the lists of a message. The verb selects the
-// statement; by are the reporters of suspicions, and ahead is how many incarnations later than this node knows
-// the statement is.
+// say adds a forged statement about node r to the lists of a message. The verb selects the
+// statement; by are the reporters of suspicions, and ahead is by how much the incarnation in the
+// statement exceeds the one that this node knows.
 func (p *program) say(l *wire.Lists, verb string, r wire.Ref, by []wire.Ref, ahead uint64) {
 	now, _ := p.m.Has(r)
 	inc := p.net.incs[p.group.first+sim.NodeID(p.group.at(r))]
