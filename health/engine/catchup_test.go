@@ -73,9 +73,9 @@ func TestHostileTombstones(t *testing.T) {
 	h, ask := cutOffFor(t, time.Minute)
 	tombstone := wire.Entry{Client: testClient, Incarnation: 5, Mark: 255}
 	h.tellTombstones(host.NID, ask.Sequence, tombstone)
-	h.tellTombstones(otherA, ask.Sequence, tombstone) // otherA answers with the sequence number of the question to otherB
+	h.tellTombstones(otherA, ask.Sequence, tombstone) // ignored: otherA uses the sequence number of the question to otherB
 	h.tellTombstones(otherB, ask.Sequence, wire.Entry{Client: testClient, Incarnation: 1<<64 - 1, Mark: 255})
-	h.tellTombstones(otherB, ask.Sequence-1, tombstone) // otherB was not asked with this sequence number
+	h.tellTombstones(otherB, ask.Sequence-1, tombstone) // ignored: no question to otherB had this sequence number
 	if st := h.s.Stats(); h.s.Status().Tombstones != 0 || st.Strangers != 1 || st.Late != 2 || st.Ahead != 1 {
 		t.Errorf("%+v", st)
 	}
@@ -112,10 +112,10 @@ func TestAskBack(t *testing.T) {
 }
 
 // TestDigestToWhoWasAway: CH-33, CH-65, goal G-CH-6: another server asks this one for tombstones,
-// because it was cut off or has just started. It may have evicted clients whose master it was. So at
-// the next tick this server asks it to confirm those of these clients that are connected here, instead
-// of waiting up to T_evict for the next digest. That holds even if discovery did not report the other
-// server as dead.
+// because it was cut off or has just started. The other server may have evicted clients whose master it
+// was. So at the next tick this server asks it to confirm its clients that are connected here, instead of
+// waiting up to T_evict for the next digest. That holds even if discovery did not report the other server
+// as dead.
 func TestDigestToWhoWasAway(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-65", "G-CH-6")
 	h := newHarness(t, nil)

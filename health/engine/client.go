@@ -51,7 +51,7 @@ const (
 	Traffic                       // uses Server, Sent, Heard: the caller's answer to the effect LookAt
 	Attach                        // uses Server: connect to this server, too; only with a master (CH-58)
 	Detach                        // uses Server: disconnect from this server
-	Doubt                         // uses Server: ask whether the server has forgotten this client; a request or the transport failed
+	Doubt                         // uses Server: ask whether the server has forgotten this client, for instance after a request or a connection failed
 	ClientServers                 // uses Servers: all servers from now on
 )
 

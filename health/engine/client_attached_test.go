@@ -31,7 +31,7 @@ func TestAttachedOnce(t *testing.T) {
 }
 
 // TestAttachedOncePerMaster: CH-58: whenever the master changes, an agent calls Attach for all
-// servers that its user wants. The client does not report servers again that stay connected.
+// servers that its user wants. The client reports no Attached event for servers that stay connected.
 func TestAttachedOncePerMaster(t *testing.T) {
 	spec.Covers(t, "CH-58")
 	w := populated(t, 3, 1)

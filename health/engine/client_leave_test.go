@@ -92,7 +92,7 @@ func TestFarewellAnswered(t *testing.T) {
 	if m := h.last(wire.Reject); m.Sequence != 10 || m.Incarnation != 5 || m.Client != testClient {
 		t.Errorf("%+v", m)
 	}
-	h.message(host, wire.Message{Kind: wire.Disconnect, Incarnation: 5}) // earlier versions send no sequence number
+	h.message(host, wire.Message{Kind: wire.Disconnect, Incarnation: 5}) // a farewell as earlier versions send it, without a sequence number
 	h.want("")
 	h.message(host, wire.Message{Kind: wire.Disconnect, Code: wire.NotConnected, Incarnation: 5, Sequence: 11}) // the client leaves this server only
 	h.want("reject:not-connected")

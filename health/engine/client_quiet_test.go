@@ -85,7 +85,7 @@ func TestAccusedLast(t *testing.T) {
 	asked := []nid.NID{first}
 	for len(asked) < 3 {
 		k := slices.Index(h.to, accuser)
-		if k < 0 { // the client did not choose a master in this step
+		if k < 0 { // the client has sent the accuser nothing in this step, so make it ask the accuser
 			h.step(ClientInput{Kind: Doubt, Server: accuser})
 			k = slices.Index(h.to, accuser)
 		}

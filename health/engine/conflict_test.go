@@ -111,7 +111,7 @@ func TestPassOn(t *testing.T) {
 			t.Errorf("%+v", m)
 		}
 	}
-	h := three(t) // a server that asks again gets another answer
+	h := three(t) // a second answer to the same question counts, too: the other server may have learned of a tombstone since
 	h.askTombstones(otherB, 41)
 	ask := h.last(wire.Tombstones)
 	h.tellTombstones(otherB, ask.Sequence)

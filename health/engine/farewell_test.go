@@ -7,7 +7,7 @@ import (
 )
 
 // TestChooseAfterFarewell: a client gives up a server, sends it a farewell, and then chooses a master while
-// the server still has the connection. A late copy of the farewell does not end it.
+// the server still has the connection. A late copy of the farewell does not end the connection.
 func TestChooseAfterFarewell(t *testing.T) {
 	h := newHarness(t, nil)
 	h.step(ServerInput{Kind: Restore, Record: &Record{Client: testClient, Incarnation: 5, Master: otherA, Epoch: 1, Peer: host}})

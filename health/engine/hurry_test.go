@@ -7,8 +7,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestOrphanHurries: CH-A14, CH-A19: a client that waits between two rounds, in which no server agreed, asks a
-// server that holds it as an orphan soon after that server's notice, and asks it first.
+// TestOrphanHurries: CH-A14, CH-A19: no server has agreed to be the client's master, so the client waits before it
+// asks all again. When a server that holds the client as an orphan sends a notice or a pong, the client soon begins
+// the next round, and asks that server first.
 func TestOrphanHurries(t *testing.T) {
 	spec.Covers(t, "CH-A14", "CH-A19")
 	for name, sign := range map[string]wire.Message{

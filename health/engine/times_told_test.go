@@ -134,8 +134,8 @@ func TestLeastEvict(t *testing.T) {
 }
 
 // TestLeavesTooQuickServers: CH-57, CH-A3, CH-A4: a client sends its times, and disconnects from
-// a server whose T_evict is too short for it. It reports its own time and the server's. A server
-// that sends no T_evict is of an older version.
+// a server whose T_evict is too short for it. It reports its own time and the server's. It stays connected to
+// a server that sends no T_evict, which is of an older version.
 func TestLeavesTooQuickServers(t *testing.T) {
 	spec.Covers(t, "CH-57", "CH-A3", "CH-A4")
 	h := newClientHarness(t, me, otherA)
