@@ -260,8 +260,8 @@ func TestAskingAllocates(t *testing.T) {
 	}
 }
 
-// TestAskedByAnotherMD: a process got a request of an MD that is gone. It cannot answer the MD
-// that has the same slot now.
+// TestAskedByAnotherMD: a process got a request of an MD that has ended since. Its answer is not taken for an
+// answer to the MD that uses the same slot now.
 func TestAskedByAnotherMD(t *testing.T) {
 	table, net := newWire(t)
 	gone := bound([]lnd.Segment{make([]byte, 8)}, inf)(t, table, net)

@@ -138,8 +138,9 @@ func TestBackPressureKeepsEntry(t *testing.T) {
 	})
 }
 
-// TestBackPressureEnds: messages wait for a handler, and then their MD, NI or connection goes, or their portal
-// stops being lazy. Those that cannot go on are dropped and counted under the right reason.
+// TestBackPressureEnds: while messages wait for a handler, their MD, NI or connection ends, or their portal
+// stops being lazy. Messages that can no longer be received are dropped, and counted under the reason that
+// applies.
 func TestBackPressureEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		end   func(t *testing.T, s *slow)

@@ -275,8 +275,8 @@ func TestBatchPeerKnown(t *testing.T) {
 	}
 }
 
-// TestBatchBusy: a goroutine is in the handler while messages for the MD come in a batch: these wait,
-// in their order, and the batch goes on.
+// TestBatchBusy: while a goroutine is in the handler of an MD, messages for the MD come in a batch. Their
+// events wait in order, and the batch goes on.
 func TestBatchBusy(t *testing.T) {
 	slowly(t, portals.MD{}, func(t *testing.T, s *slow) {
 		b := newBatch(t, s.net)

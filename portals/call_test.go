@@ -365,9 +365,9 @@ func TestCallIsTracked(t *testing.T) {
 	wantDrops(t, h.Table, map[string]uint64{"stale handle": 1})
 }
 
-// TestForgedCall (PT-32, PT-34): an answer counts only if it names the operation, is of its
-// kind and size, and comes from the process to which the request was sent. Others write
-// nothing, and do not prevent the right answer from being taken.
+// TestForgedCall (PT-32, PT-34): an answer counts only if it names the operation, is a REPLY to a GET or an
+// ACK to a PUT, is not longer than the part of the MD, and comes from the process to which the request was
+// sent. Any other answer writes nothing, and does not prevent the right answer from being taken.
 func TestForgedCall(t *testing.T) {
 	spec.Covers(t, "PT-32", "PT-34")
 	table, net := newWire(t)

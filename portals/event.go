@@ -44,8 +44,8 @@ type Event struct {
 	Source    nid.ProcessID // the sender under the NID that the message came from
 	Sender    nid.NID       // NID of the previous hop: the source or a router
 	Group     Group         // multicast group that a PUT was sent to; 0: to this node alone
-	// Incarnation is that of the previous hop's NI, which changes when the NI restarts, see
-	// [lnd.Delivery]. 0: unknown. It is set for received messages, as ReceivedAt.
+	// Incarnation is that of the previous hop's NI, which changes when the NI restarts, see [lnd.Delivery].
+	// 0: unknown. Like ReceivedAt, it is set for messages that this node has received.
 	Incarnation uint64
 	MsgType     wire.MsgType // type of the message: tells a PUT's SEND from a GET's
 	Portal      int          // portal index of the target; 0 in ACK and REPLY events

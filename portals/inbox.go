@@ -266,8 +266,8 @@ func (in *Inbox) arrived(e *Event) {
 	}
 }
 
-// goOn lets further messages arrive after one that has arrived. begun says that the latter has taken a slot of
-// its NID's share.
+// goOn lets further messages arrive after one that has arrived. begun tells whether the arrived message has a
+// slot of its NID's share, which goOn then gives to another message.
 func (in *Inbox) goOn(e *Event, begun bool) {
 	if begun {
 		in.end(e.Sender)

@@ -80,8 +80,8 @@ func (in *Inbox) occupy(from nid.NID) {
 	in.slots[from] = s
 }
 
-// vacate leaves the slot of a message to the next one of the NID that waits for it, and reports whether there is
-// one. That one is now in p.held. The caller holds p.mu.
+// vacate gives the slot of a message to the next message of the same NID that waits for a slot, and reports
+// whether there is one. That message is in p.held then. The caller holds p.mu.
 func (in *Inbox) vacate(p *portal, from nid.NID) (passed bool) {
 	s := in.slots[from]
 	if o := s.apart.pop(); o != nil {

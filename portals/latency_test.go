@@ -14,7 +14,8 @@ import (
 	"ulnet/portals"
 )
 
-// answerTo returns the ACK or REPLY to m, a PUT or GET that was sent. It arrives at the time at.
+// answerTo returns the ACK or REPLY to m, a PUT or GET that was sent. The driver has received the answer at
+// the instant at.
 func answerTo(m *lnd.Message, at time.Duration) *lnd.Delivery {
 	d := &lnd.Delivery{From: there, ReceivedAt: at}
 	if m.Header.Type == wire.Get {
@@ -106,7 +107,8 @@ func TestLatencyReadsClock(t *testing.T) {
 	}
 }
 
-// TestLatencyOfGets: the time of a GET ends when its data is there.
+// TestLatencyOfGets: a GET has taken the time until its data is in the MD, not until the REPLY begins to
+// arrive.
 func TestLatencyOfGets(t *testing.T) {
 	spec.Covers(t, "OP-90")
 	h, net, clock := timed(t, lnet.Config{}, lnd.Tunables{})

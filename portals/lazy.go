@@ -112,7 +112,8 @@ func (t *Table) discard(list operationList, why lnet.DropReason) {
 	}
 }
 
-// Abandon implements lnet.Upper: the connection of a held message is gone.
+// Abandon implements lnet.Upper: the connection of message d has ended. Abandon drops the message if it is
+// still held, and reports whether it was.
 func (u *upper) Abandon(_ *lnet.NI, d *lnd.Delivery) bool {
 	t := u.table()
 	p := t.portal(int(portalOf(&d.Header)))

@@ -71,8 +71,8 @@ func (c *cycle) note(err error) {
 	}
 }
 
-// run takes steps separated by commas. It records the messages that are sent and dropped,
-// beside the events.
+// run takes steps separated by commas. It records the messages that are sent and dropped, in addition to the
+// events.
 func (c *cycle) run(list string) {
 	c.t.Helper()
 	for name := range strings.SplitSeq(list, ", ") {

@@ -248,7 +248,7 @@ func TestSelf(t *testing.T) {
 	}
 }
 
-// TestLivenessAllocates: recording a message allocates nothing, and neither does asking.
+// TestLivenessAllocates: recording a message allocates nothing, and neither do LastHeard and LastSent.
 func TestLivenessAllocates(t *testing.T) {
 	l := newLiveness(t, lnet.Config{})
 	defer l.WatchPeer(there, func(portals.PeerChange) {})()

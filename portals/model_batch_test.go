@@ -25,8 +25,8 @@ func (r *modelRun) batchedPut(t *rapid.T) {
 	r.endBatch()
 }
 
-// putInBatch makes a PUT of a batch arrive. Most have the header of the PUT before, for the same entry,
-// and their payload at hand.
+// putInBatch makes a PUT of a batch arrive. Most have the header of the PUT before, for the same entry, and a
+// payload that has come along with the header.
 func (r *modelRun) putInBatch(t *rapid.T) {
 	begins := r.batch == nil
 	if begins {

@@ -103,7 +103,7 @@ func (t *Table) left(d *md, list []lnd.Record, to nid.NID) {
 	}
 	d.handling = true
 	d.mu.Unlock()
-	o := t.newOperation() // one operation, which holds the events one after another
+	o := t.newOperation() // it is used for one event after the other
 	usual := t.sendEvent(d, to)
 	last := len(list) - 1
 	for n := range list {
@@ -113,7 +113,7 @@ func (t *Table) left(d *md, list []lnd.Record, to nid.NID) {
 			d.refs -= int32(len(list))
 			o.event.Unlinked = t.isOver(d)
 			o.event.Err = d.eventError(nil, o.event.Unlinked)
-			if d.pending.n > 0 { // pending events go first, because this one may be the MD's last
+			if d.pending.n > 0 { // deliver the events that have come meanwhile before this one, which may be the MD's last
 				d.pending.push(o)
 				t.handle(d)
 				return

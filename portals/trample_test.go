@@ -45,7 +45,7 @@ func TestTrampledAck(t *testing.T) {
 	}
 }
 
-// TestTrampledNoAck: a handler that clears the error of its event brings about no ACK.
+// TestTrampledNoAck: no ACK is sent for a PUT that failed, even if the handler clears the error in its event.
 func TestTrampledNoAck(t *testing.T) {
 	table, net := newWire(t)
 	h := &harness{Table: table, t: t}

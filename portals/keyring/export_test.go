@@ -13,7 +13,7 @@ func (r *Ring) AppendCode(b []byte, to Binding, parts ...[]byte) []byte {
 	return append(b, r.code(0, to, parts...)...)
 }
 
-// VerifyCode reports whether a code is that of a message in parts.
+// VerifyCode reports whether code is the authentication code of the message that consists of parts.
 func (r *Ring) VerifyCode(code []byte, to Binding, parts ...[]byte) bool {
 	return r.verifies(code, to, parts...) >= 0
 }

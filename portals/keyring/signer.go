@@ -79,7 +79,8 @@ func (s *Signer) Append(b []byte, to Binding, parts ...[]byte) []byte {
 	return append(b, ring.code(0, to, parts...)...)
 }
 
-// Verify reports whether a code is that of a message in parts. Without keys it returns false.
+// Verify reports whether code is the authentication code of the message that consists of parts. Without keys
+// it returns false.
 func (s *Signer) Verify(code []byte, to Binding, parts ...[]byte) bool {
 	k := s.now.Load()
 	if k == nil {

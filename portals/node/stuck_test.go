@@ -37,7 +37,7 @@ func (d *stuckDriver) Shutdown(context.Context) error {
 // that time, Close waits for it.
 func TestCloseWithStuckHandler(t *testing.T) {
 	for name, test := range map[string]struct {
-		after, within time.Duration // when the handler returns; when the context ends (0: it has no end)
+		after, within time.Duration // time until the handler returns, and until the context ends (0: it has no end)
 		want          time.Duration // how long Close takes
 	}{
 		"for ever":                 {time.Hour, time.Second, 6 * time.Second},
