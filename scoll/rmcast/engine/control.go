@@ -117,10 +117,10 @@ func (m *Machine) ours(s *stream, r *roster, sender int, e *wire.Entry) {
 	s.said(sender, e)
 }
 
-// stale answers questions about a version that the origin has left: all its messages have numbers
-// below those of the present version, and are released. It ignores versions of which this node has
-// heard nothing. If others ask for datagrams after the end of the version, forged messages may have
-// said that the origin has left it.
+// stale answers questions about a version that the origin has left: all its messages have numbers below those
+// of the present version, and are released. It ignores versions of which this node has heard nothing. If the
+// question is about datagrams after the end of that version, stale queries the origin, because forged
+// messages may have made this node believe that the origin has left the version.
 func (s *stream) stale(r *roster, sender int, e *wire.Entry) {
 	switch {
 	case s.roster == nil || e.Kind != wire.Need && e.Kind != wire.Poll && e.Kind != wire.Query:

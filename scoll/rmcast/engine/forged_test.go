@@ -105,9 +105,9 @@ func TestVersionForged(t *testing.T) {
 	}
 }
 
-// TestVersionsForged: RM-39: forged multicasts make a member enter two later versions. In the first of
-// these, the attacker sends a message with the sequence number of a message of the origin. The member does
-// not have the origin's message, so it does not acknowledge that one, and gets it in the end.
+// TestVersionsForged: RM-39: forged multicasts make a member enter two later versions. In the first of these,
+// the attacker sends a message with the sequence number of a message that the origin has sent and that the
+// member does not have. The member does not acknowledge the origin's message before it has got it.
 func TestVersionsForged(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-39")
 	w, s, heal := ahead(t, 0, 2)

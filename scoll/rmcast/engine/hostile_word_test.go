@@ -114,8 +114,8 @@ func TestVersionsAgree(t *testing.T) {
 	}
 }
 
-// TestJoinStorm: a node joins in one incarnation after the other. The manager reports only some
-// of them, and keeps no state of the others.
+// TestJoinStorm: a node sends 2000 requests to join, each for a later incarnation. The manager publishes few
+// lists because of them, and keeps few of the incarnations.
 func TestJoinStorm(t *testing.T) {
 	spec.Covers(t, "RM-40")
 	w, _ := tallied(t, 4, nil, nil)

@@ -129,7 +129,8 @@ func TestSlowMember(t *testing.T) {
 	}
 }
 
-// TestAckLost: RM-24 and G-RM-8: a lost acknowledgement is made up for by the next one.
+// TestAckLost: RM-24 and G-RM-8: the first acknowledgements of a member are lost. A later one also
+// acknowledges what these did, so the parent neither polls nor resends.
 func TestAckLost(t *testing.T) {
 	spec.Covers(t, "RM-24", "G-RM-8")
 	w, c := tallied(t, 8, nil, func(w *world, _ *sim.Config[*packet]) { w.manager.Window = 32 })

@@ -71,8 +71,9 @@ func TestNoChurn(t *testing.T) {
 	w.honest("the cut", time.Second)
 }
 
-// TestTwoMembers: one of two members is not a majority. It waits until it is known whether the
-// other one has ended.
+// TestTwoMembers: a group has two members, and the active manager's node dies. The other member alone is no
+// majority: its manager does not take over, and its message waits, until it is known that the dead member has
+// ended.
 func TestTwoMembers(t *testing.T) {
 	for _, word := range []string{"expel 0", "dead 0", "", "back"} {
 		w := parted(t, 2, 2)

@@ -28,7 +28,7 @@ func (r *rtt) estimate(cfg *Config) time.Duration {
 	return min(max(r.spread(), cfg.MinRTT), cfg.MaxRTT)
 }
 
-// spread is an upper bound of nearly all samples; 0 without any.
+// spread is an upper bound of nearly all samples; 0 if there is none.
 func (r *rtt) spread() time.Duration { return r.smoothed + 4*r.variation }
 
 // sample takes an RTT sample at the origin, from the acknowledgement of a leaf, if the message

@@ -163,8 +163,8 @@ func TestNotMember(t *testing.T) {
 	}
 }
 
-// TestLeave: RM-29 and RM-A11: an inner node leaves while messages are in flight. It serves
-// them, and others notice only the new list.
+// TestLeave: RM-29 and RM-A11: an inner node leaves while messages are in flight. It still acknowledges and
+// passes on these messages, so other members notice nothing of it but the new list.
 func TestLeave(t *testing.T) {
 	spec.Covers(t, "RM-29", "RM-A11")
 	w, _ := tallied(t, 8, nil, nil)
