@@ -169,7 +169,8 @@ func TestCallWaiting(t *testing.T) {
 	calls.Wait()
 }
 
-// TestGroupStopped: an agent that was closed tells that a group is not created, or destroyed.
+// TestGroupStopped: after an agent was closed, CreateGroup and Destroy still call their functions once, with
+// ECANCELED.
 func TestGroupStopped(t *testing.T) {
 	spec.Covers(t, "SC-17")
 	w := newWires(t, 2, scoll.Config{RTT: time.Minute})

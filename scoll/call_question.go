@@ -9,7 +9,7 @@ import (
 //
 //	0  1  version
 //	1  …  1 more than the number of ranges, uvarint; 0: all members are asked
-//	…  …  for each range: ranks between it and the one before, ranks in it, uvarints
+//	…  …  for each range: number of ranks between the range before and this one, number of ranks in it; uvarints
 //	…     the payload that the caller gave
 //
 // Ranks are those of the whole group.

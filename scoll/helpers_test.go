@@ -158,9 +158,9 @@ func TestBadStatusMap(t *testing.T) {
 	}
 }
 
-// TestVersions: SC-159: members have three versions of a service. Those that do not know the
-// version of a message forward it. The root learns the lowest version, and sends the request
-// again in that version.
+// TestVersions: SC-159: members have three versions of a service. A member that does not know the version of
+// a request forwards it all the same. The root learns the lowest version, and sends the request again in that
+// version.
 func TestVersions(t *testing.T) {
 	spec.Covers(t, "SC-159")
 	s := newStacks(t, 9, nil)

@@ -16,10 +16,10 @@ import (
 //	PostReply        r.Reply(v.AppendBinary(nil)), or at the root v.Lowest
 type Versions struct {
 	Own uint32 // highest version that this member knows; it knows all lower ones
-	// Lowest is the lowest version of the members that could not run the request, among this
-	// one and those below it; 0: all could.
+	// Lowest is the lowest version in which the root can send the request again: the lowest Own of the
+	// members, among this one and those below it, that could not run the request; 0: all could.
 	Lowest uint32
-	Count  uint32 // number of members that could not report a version
+	Count  uint32 // number of members that could not run the request
 }
 
 // Check reports whether this member can run a request of a version.

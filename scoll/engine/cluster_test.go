@@ -93,7 +93,7 @@ type simNode struct {
 	came        []byte   // the payload of the reply that arrived last
 }
 
-// errand is an event of a late service: it completes a request, or replies.
+// errand is something that a late service still has to do: return from incoming-request, or reply.
 type errand struct {
 	at      time.Duration
 	id      RequestID

@@ -34,9 +34,9 @@ func TestRelist(t *testing.T) {
 	}
 }
 
-// TestRelistDuplicates: SC-A11: the network duplicates all messages, so a member that has lost the
-// group says so at least twice. The parent that has sent the list meanwhile waits for its answer, also
-// where the member has to fetch the list.
+// TestRelistDuplicates: SC-A11: the network duplicates all messages, so a member that has lost the group says
+// at least twice that it does not know the group. The parent sends the list after the first time, and then
+// waits for the answer, also where the member has to fetch the list.
 func TestRelistDuplicates(t *testing.T) {
 	spec.Covers(t, "SC-A11")
 	for seed := range uint64(20) {

@@ -99,8 +99,9 @@ func (m *Machine) hurry(r *request, c *child) {
 	}
 }
 
-// hasJoined reports whether the child knows the group, as a part of its answer shows, or a Hold message
-// since it was sent the list of members. So what it says about the group is about a copy of a request.
+// hasJoined reports whether the child is known to have the group: it has answered a part, or has sent a Hold
+// message since it was sent the list of members. If such a child still says that it does not know the group,
+// it has answered a copy of the request.
 func (c *child) hasJoined() bool { return c.listed && c.word > 0 || c.parts != 0 }
 
 // rejected ends the wait for a child with the error that it has for its whole subtree.

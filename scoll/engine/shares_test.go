@@ -176,8 +176,8 @@ func TestListedNames(t *testing.T) {
 	}
 }
 
-// TestStrangerRequests: requests of strangers that never end occupy a quarter of the slots.
-// Those of one listed node leave a quarter to other nodes.
+// TestStrangerRequests: requests of strangers that never end occupy a quarter of the slots. Such requests of
+// one listed node leave a quarter of the slots to other nodes.
 func TestStrangerRequests(t *testing.T) {
 	spec.Covers(t, "SC-162")
 	h := listed(t, func(c *Config) { c.MaxActive = 16 })

@@ -73,8 +73,8 @@ func (p *program) ours(e *engine.Effect) {
 	}
 }
 
-// roster returns the members of a broadcast, and checks that they are those of the group that the
-// node thinks alive, if the broadcast is for these.
+// roster returns the nodes to which a broadcast goes. If it goes to the live members, roster checks that
+// these are the members of the group that this node takes for alive.
 func (p *program) roster(b *Broadcast, got *scoll.Membership) []sim.NodeID {
 	members, want := nodesOf(got), nodesOf(p.net.groups.byName[b.Group].members)
 	if b.order.mode == modeLive && p.net.oracle.on() {
