@@ -24,7 +24,6 @@ type analysis struct {
 	cfg      analyze.Config
 	options  *options
 	terminal io.Writer // standard output
-	out      io.Writer // standard output through the buffer of the command
 	reports  int
 	tick     func(time.Duration) (ticks <-chan time.Time, stop func())
 
@@ -32,7 +31,7 @@ type analysis struct {
 	now *analyze.Analyzer
 }
 
-func newAnalysis(o *options, stdout, out io.Writer) (*analysis, error) {
+func newAnalysis(o *options, stdout io.Writer) (*analysis, error) {
 	cfg, err := o.analysis.config()
 	if err != nil {
 		return nil, err
@@ -45,7 +44,7 @@ func newAnalysis(o *options, stdout, out io.Writer) (*analysis, error) {
 	case len(o.arguments) > 1 && (o.follow || o.analysis.plot != ""):
 		return nil, cli.Usagef("--follow and --plot take one capture, not %d", len(o.arguments))
 	}
-	return &analysis{cfg: cfg, options: o, terminal: stdout, out: out, tick: func(every time.Duration) (<-chan time.Time, func()) {
+	return &analysis{cfg: cfg, options: o, terminal: stdout, tick: func(every time.Duration) (<-chan time.Time, func()) {
 		t := time.NewTicker(every)
 		return t.C, t.Stop
 	}}, nil

@@ -62,7 +62,7 @@ func newDump(o *options, env cli.Env) (d *dump, err error) {
 	}
 	switch {
 	case o.analysis.on:
-		d.analyze, err = newAnalysis(o, env.Stdout, d.out)
+		d.analyze, err = newAnalysis(o, env.Stdout)
 	case o.stats:
 		d.stats = newStats()
 	case o.write != "":

@@ -94,13 +94,15 @@ func (g *guard) refuse(r *http.Request) (status int, why string) {
 		return http.StatusForbidden, "the Host header does not name this host: name it by the address that you reach, or add what you call it to metrics_hosts"
 	case !sameOrigin(r):
 		return http.StatusForbidden, "the request comes from a page of another host"
-	case g.isOrder(r) && r.URL.RawPath == "":
+	case r.URL.RawPath != "": // the path has escapes that it does not need; no page or order has such a path
+		return http.StatusNotFound, "there is no such page"
+	case g.isOrder(r):
 		return refuseOrder(r)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		return http.StatusMethodNotAllowed, "only GET and HEAD"
 	case r.ContentLength != 0:
 		return http.StatusBadRequest, "no body is expected"
-	case g.pages[r.URL.Path] == nil || r.URL.RawPath != "":
+	case g.pages[r.URL.Path] == nil:
 		return http.StatusNotFound, "there is no such page"
 	}
 	return 0, ""
