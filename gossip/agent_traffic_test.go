@@ -316,7 +316,7 @@ func TestProgramsOfParticipants(t *testing.T) {
 	}
 }
 
-// keysOf returns a key for each word, which begins with the bytes of the word.
+// keysOf returns a key for each word. The bytes of the key begin with the word.
 func keysOf(t testing.TB, words ...string) keyring.Keys {
 	t.Helper()
 	var keys [][]byte

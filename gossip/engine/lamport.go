@@ -66,15 +66,15 @@ func (c *lamport) note(peer int, cycle uint64) {
 	c.peers[0], c.cycles[0] = peer, cycle
 }
 
-// inSync reports whether two peers, or the only other participant, were in step with this node within
-// the last cycles.
+// inSync reports whether two peers, or the only other participant, were in step with this node in the last
+// cycles, as many as the parameter within says.
 func (c *lamport) inSync(cycle uint64, within, peers int) bool {
 	last := c.cycles[min(1, peers-1)]
 	return last > 0 && cycle-last <= uint64(within)
 }
 
-// inStep returns how many of the two peers that were last in step with this node were so within the
-// last cycles.
+// inStep returns how many of the two peers that were last in step with this node were so in the last cycles, as
+// many as the parameter within says.
 func (c *lamport) inStep(cycle uint64, within int) (n int) {
 	for _, last := range c.cycles {
 		if last > 0 && cycle-last <= uint64(within) {

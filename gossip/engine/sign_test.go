@@ -13,7 +13,7 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// keysOf returns a key for each word, which begins with the bytes of the word.
+// keysOf returns a key for each word. The bytes of the key begin with the word.
 func keysOf(t testing.TB, words ...string) keyring.Keys {
 	t.Helper()
 	var keys [][]byte

@@ -28,7 +28,7 @@ type CensusEntry struct {
 	Supervisor   wire.ID      `json:"supervisor"`   // the supervisor that wrote the entry; not part of the attribute's value
 
 	State CensusState   `json:"state"` // whether a supervisor hears the zone's active delegate
-	Age   time.Duration `json:"age"`   // time since a supervisor last heard the active delegate, as far as this node knows; 0 means only just
+	Age   time.Duration `json:"age"`   // time since a supervisor last heard the active delegate, as far as this node knows; 0: just now
 }
 
 // CensusState says whether an entry is up to date.

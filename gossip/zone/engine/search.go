@@ -19,7 +19,7 @@ type search struct {
 	known       uint64       // hash of all supervisors, which a supervisor sent with their list
 	learned     []wire.Named // supervisors that other members published
 	troubles    []trouble
-	failures    int // number of supervisors given up since one last answered
+	failures    int // number of supervisors that this delegate gave up since a supervisor last answered
 
 	chosen   wire.ID
 	heard    time.Duration // when the chosen supervisor last answered, or was chosen
