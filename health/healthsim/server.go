@@ -27,7 +27,7 @@ type server struct {
 	writes      []write // changes of the disk that are not durable yet, in their order
 	view        view
 	relays      relays
-	heard       map[ni]time.Duration // when the latest message of another program on a node arrived
+	heard       map[ni]time.Duration // by incarnation of a node: when the latest message of its other programs arrived
 	wake        time.Duration        // when the machine m is stepped next
 	talk        time.Duration        // when the machine of gossip is stepped next
 

@@ -68,7 +68,7 @@ func (n *network) settled(id sim.NodeID) (why string) {
 		st := n.client(k).Status()
 		switch {
 		case n.rests(k):
-		case len(nodes) > 1 && st.State != "settled": // of several clients with one id, all but one are refused as long as that one runs
+		case len(nodes) > 1 && st.State != "settled": // only one of several clients with one id can be connected; servers refuse the others as long as it runs
 		default:
 			well++
 			if w := n.connected(k, id); w != "" {
