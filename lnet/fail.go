@@ -26,7 +26,7 @@ type failList struct {
 	armed atomic.Bool // whether entries is not empty; if it is empty, a message reads nothing but this
 
 	mu      sync.Mutex
-	entries []FailedNID // the oldest first, no count 0; guarded by mu
+	entries []FailedNID // the oldest entry first; an entry whose count falls to 0 is removed; guarded by mu
 }
 
 // FailNID makes the next count messages to and from a NID fail, to test what

@@ -28,8 +28,8 @@ type forwarder struct {
 	config   router.Config
 	free     []*transit
 	settling bool          // a goroutine is running settle
-	checking machine.Timer // timer of the check; nil while nothing is forwarded
-	trimming machine.Timer // timer of the trim; nil while there are no buffers
+	checking machine.Timer // timer that looks for next hops that have stalled; nil while nothing is forwarded
+	trimming machine.Timer // timer that frees buffers that are not needed; nil while there are none
 	stopped  bool
 }
 

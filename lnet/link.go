@@ -23,10 +23,11 @@ type Link struct {
 	Changed time.Duration
 }
 
-// linkState is the Link of an NI. nil: up since the NI was added.
+// linkState is the Link of an NI. The pointer now is nil as long as the link has been up since the NI was
+// added.
 type linkState struct {
 	now     atomic.Pointer[Link]
-	setting sync.Mutex // serializes set, which logs what it changes in order
+	setting sync.Mutex // serializes the calls of set, so that changes are logged in their order
 }
 
 func (s *linkState) get() Link {

@@ -43,7 +43,7 @@ type NI struct {
 	gone     chan struct{} // closed when the NI has left the node, with removal
 	removal  error         // result of RemoveNI; set before gone is closed
 
-	joining sync.Mutex   // held across Join and Leave of the driver, and nothing else
+	joining sync.Mutex   // held while the driver joins or leaves a group; no other call is made with it
 	groups  []membership // groups that were joined; guarded by joining
 
 	mu sync.Mutex

@@ -94,7 +94,7 @@ type smallest struct {
 	after nid.NID
 	limit int
 	ids   []nid.NID
-	full  bool // ids is full, and ids[limit-1] is an upper bound
+	full  bool // limit NIDs are in order at the beginning of ids, so that NIDs from ids[limit-1] on are not needed
 }
 
 func (s *smallest) add(id nid.NID) {

@@ -24,9 +24,9 @@ type peerTable struct {
 	mu          sync.RWMutex
 	peers       map[peerKey]*peerNI // peers by NID and NI; guarded by mu
 	order       []*peerNI           // peers in an order that does not depend on the map; guarded by mu
-	hand        int                 // where evict looks next in order; guarded by mu
+	hand        int                 // index in order at which the next call of evict begins its search; guarded by mu
 	known       map[nid.NID]*Peer   // nodes that discovery knows, by each NID; guarded by mu
-	remotes     map[nid.NID]*remote // state by NID, for peers and known; guarded by mu
+	remotes     map[nid.NID]*remote // by NID: the state to which peers and known refer; guarded by mu
 	rules       Rules               // selection rules; guarded by mu
 	discovering bool                // whether new peers need discovery; guarded by mu
 	ager        ager                // sweeps of idle peers; guarded by mu

@@ -8,9 +8,9 @@ import (
 
 // schedule says which of the messages that match a rule it hits next.
 type schedule struct {
-	index uint64        // rate: the number, from 0, of the message that is hit
-	at    time.Duration // interval: the first message from this instant on is hit
-	ends  time.Duration // interval: the end of the window in which the instant in the field at lies
+	index uint64        // for a rule with a rate: number, from 0, of the message that is hit next
+	at    time.Duration // for a rule with an interval: the first message at this time or later is hit next
+	ends  time.Duration // for a rule with an interval: end of the window in which at lies
 }
 
 // begin draws which message is the first to be hit.

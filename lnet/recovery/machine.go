@@ -80,7 +80,7 @@ func (o *Output) Reset() { o.Pings = o.Pings[:0] }
 type Stats struct {
 	Pings   uint64 `json:"pings"`    // pings sent
 	Unheard uint64 `json:"unheard"`  // peer NIs that are not pinged because nothing ever came from them
-	GivenUp uint64 `json:"given_up"` // peer NIs from which nothing has come for recovery_limit
+	GivenUp uint64 `json:"given_up"` // peer NIs that are no longer pinged because nothing has come from them for recovery_limit
 	Full    uint64 `json:"full"`     // NIs that are not pinged because too many others are
 }
 

@@ -24,7 +24,7 @@ type Ledger struct {
 	stalls   uint64 // number of times that a next hop has stalled
 	waiting  int
 	tickets  int // number of tickets granted or waiting
-	scanning int // bound of the neighbours that one call of End looks at
+	scanning int // largest number of waiting neighbours that one call of End looks at, twice in the worst case; see scanWidth
 }
 
 // room has the limits of a class of buffers, and how much of each limit is in use.

@@ -96,7 +96,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 	a.outbox.Open(table, portals.OutboxConfig[note]{MaxBytes: mostBytes, PeerMessages: mostMessages, Done: a.left})
 	a.replies.Open(table, portals.OutboxConfig[struct{}]{MaxBytes: mostBytes, PeerMessages: mostMessages, Done: a.replied})
 	if err := a.open(); err != nil {
-		a.runner.CloseWithin(0) // from now on a request that arrived while open was under way has no effect
+		a.runner.CloseWithin(0) // no one will use the agent, so close the machine: a request that arrived while open was under way has no effect any more
 		a.outbox.Close()
 		a.replies.Close()
 		return nil, err

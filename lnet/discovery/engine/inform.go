@@ -78,7 +78,7 @@ func (m *Machine) replied(now time.Duration, p *peer, in Input, asked uint32, ou
 // valid or not.
 func (m *Machine) pushed(now time.Duration, in Input, out *Output) {
 	m.stats.PushesReceived++
-	if in.User { // a process at the node's address, not the node
+	if in.User { // the push came from a user process at the node's address, which cannot speak for the node
 		m.stats.UserPushes++
 		return
 	}

@@ -14,7 +14,7 @@ type rail struct {
 	wire.NIStatus
 	state       railState
 	tries       uint8         // number of probes in a row without an answer
-	sequence    uint32        // lp_peer_seqno: sequence of the last info from this NID
+	sequence    uint32        // lp_peer_seqno: sequence number of the latest info from this NID
 	incarnation uint64        // the node's incarnation when it sent that info; 0: unknown
 	retryAt     time.Duration // time before which a claimed NID is not probed again
 }

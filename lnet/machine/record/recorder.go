@@ -66,7 +66,7 @@ type Recorder[In, Out any] struct {
 	mode  Mode
 
 	mu     sync.Mutex
-	block  []byte // guarded by mu, like all below: room for the frame, then records
+	block  []byte // block that is not written yet: room for its length and digest, then its records; guarded by mu, like all below
 	form   []byte // memory for an encoded input or output
 	digest uint64
 	now    time.Duration // time of the last step

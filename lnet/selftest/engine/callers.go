@@ -12,7 +12,7 @@ const mostDelay = time.Second
 
 // callers are the units that send RPCs, as far as there is memory for their bulk data.
 type callers struct {
-	taken   int     // bytes of bulk data of the RPCs under way, as memory counts them
+	taken   int     // bytes of bulk data of the RPCs under way, as the method memory counts them
 	waiting []*unit // units that run and whose next RPC waits for memory
 }
 

@@ -28,7 +28,7 @@ type joining struct {
 	id       uint64 // number of the RPC
 	in       Input
 	features wire.Features
-	again    bool // the console has refused our features, so the request was sent again with the console's
+	again    bool // the console has refused the features of this node, so that the request was sent again with those of the console
 	due      deadline
 }
 

@@ -9,7 +9,7 @@ import (
 
 // brwServer serves BRW requests as far as there is memory for their data.
 type brwServer struct {
-	moving  int             // bytes of bulk data under way, as memory counts them
+	moving  int             // bytes of bulk data under way, as the function memory counts them
 	peers   map[nid.NID]int // the part of moving that each client has; clients with 0 are left out
 	waiting []request       // requests that wait for memory
 }

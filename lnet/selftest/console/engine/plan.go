@@ -8,9 +8,9 @@ import (
 
 // Bounds of tests (selftest §7 and §14).
 const (
-	word           = 8       // unit of the lengths and offsets that a kernel server can fill
+	word           = 8       // lengths and offsets must be multiples of this, in bytes, because a kernel server fills bulk data in such units
 	mostLength     = 1 << 20 // longest bulk data
-	mostDistribute = 1 << 16 // largest value of Distribute: more than the clients that a group can have
+	mostDistribute = 1 << 16 // largest value of Distribute; more are not needed: with the default MaxNodes no group has so many clients
 	pageSize       = 4096    // a page of tests without the feature BULK_LEN
 )
 
