@@ -374,8 +374,8 @@ func TestMayBlock(t *testing.T) {
 	})
 }
 
-// TestBackPressureOrder: messages arrive on many connections, each of which goes on while
-// some of its messages are held. All are handled, those of each connection in their order.
+// TestBackPressureOrder: many connections bring messages at the same time, and some messages of each
+// connection are held. All are handled, those of each connection in their order.
 func TestBackPressureOrder(t *testing.T) {
 	table, net := newWire(t)
 	h := &harness{Table: table, t: t, self: here}

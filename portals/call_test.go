@@ -115,8 +115,8 @@ func TestBadPart(t *testing.T) {
 	net.finalize(net.next(), nil)
 }
 
-// TestOpPtr (PT-34): the events of an operation have its OpPtr, in whichever order answers
-// arrive, also among operations without one.
+// TestOpPtr (PT-34): the events of an operation have its OpPtr, in whichever order answers arrive, also if
+// other operations of the MD have none.
 func TestOpPtr(t *testing.T) {
 	spec.Covers(t, "PT-34")
 	table, net := newWire(t)

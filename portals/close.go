@@ -51,7 +51,8 @@ func (s *queues) remove(q *EQ) {
 	delete(s.list, q)
 }
 
-// close closes the list and returns the queues that were in it.
+// close marks the list as closed, so that add refuses further queues. It empties the list, and returns the
+// queues that were in it.
 func (s *queues) close() (left []*EQ) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"ulnet/portals"
 )
 
-// TestCloseEndsWaiters: closing the table ends all calls that wait for events, when they have
-// returned the existing events, and all later calls.
+// TestCloseEndsWaiters: after the table was closed, calls that wait for events, and later ones, first return
+// the events that exist, and then an error.
 func TestCloseEndsWaiters(t *testing.T) {
 	for name, wait := range map[string]func(t *testing.T, h *harness, q *portals.EQ) error{
 		"Wait": func(t *testing.T, _ *harness, q *portals.EQ) error {

@@ -171,8 +171,8 @@ func TestWaitTakesOver(t *testing.T) {
 	}
 }
 
-// TestWaitersOfOneQueue: when the goroutine that receives for a queue has its event, another
-// one that waits in the queue receives.
+// TestWaitersOfOneQueue: two goroutines wait in one queue, and one of them runs the read loop. When it has
+// got its event, the other one runs the loop.
 func TestWaitersOfOneQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := handedOver(t)

@@ -75,7 +75,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// passive returns a function that attaches an MD to portal 0, which takes every message.
+// passive returns a function that attaches to portal 0 an entry for every message, with an MD that has the
+// given memory and options.
 func passive(segments []lnd.Segment, options portals.MDOption) func(*testing.T, *portals.Table, *network) portals.MDHandle {
 	return func(t *testing.T, table *portals.Table, _ *network) portals.MDHandle {
 		me, err := table.MEAttach(0, portals.Match{}, portals.Unlink, portals.After)

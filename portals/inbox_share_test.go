@@ -35,9 +35,10 @@ func begin(t *testing.T, net *network, peer int, want lnd.Answer) *lnd.Delivery 
 
 var beginnings uint64 // number of messages that begin has given to an inbox, and HdrData of the last one
 
-// TestInboxShare: a peer begins messages on many connections and ends none. When they are a quarter of all that
-// an inbox takes, further ones of this peer wait, small ones too, and messages of other peers do not. One
-// of those that wait goes on for each that has arrived.
+// TestInboxShare: a peer begins messages on many connections and ends none. Once it has begun a quarter of
+// the messages that the inbox can receive at once, further messages of this peer wait, small ones too.
+// Messages of other peers do not wait. Each time that one of the begun messages has arrived, a waiting one is
+// received.
 func TestInboxShare(t *testing.T) {
 	spec.Covers(t, "PT-35")
 	for name, tt := range map[string]struct {

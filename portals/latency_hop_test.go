@@ -6,8 +6,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestHopOfTimed checks which next hop is blamed when an MD is given up: that of a call, otherwise that
-// of the latest operation without one. A call made only for the timing is blamed if nothing else is awaited.
+// TestHopOfTimed checks which next hop is blamed when an MD is given up: that of an operation with a call,
+// otherwise that of the latest operation without one. A call made only for the timing is blamed if nothing
+// else is awaited.
 func TestHopOfTimed(t *testing.T) {
 	plain, needed, timed := nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@tcp"), nid.MustParse("10.0.0.3@tcp")
 	one := answers{acks: 1}

@@ -16,7 +16,7 @@ import (
 	"ulnet/portals"
 )
 
-// cycle is one operation; the test decides in which order its parts happen.
+// cycle is one operation, whose steps happen in the order that the test gives.
 type cycle struct {
 	*harness
 	net   *network

@@ -138,7 +138,7 @@ func (r *modelRun) settle(t *rapid.T) {
 		r.compare(t)
 		for _, a := range coming {
 			r.bring(a, nil)
-			r.compare(t) // now, because the next payload may change memory from which a message is sent
+			r.compare(t) // compare now, because the next payload may change memory from which a message is sent
 		}
 	}
 	for _, d := range r.mds {

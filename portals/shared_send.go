@@ -45,7 +45,7 @@ func (s *sharedSend) failed(e *Event, err error) {
 	}
 }
 
-// ended notes that n PUTs have ended, and delivers the event after the last.
+// ended notes that n PUTs have ended, and delivers the shared SEND event when none is left.
 func (t *Table) ended(s *sharedSend, n int) {
 	if s.left.Add(-int32(n)) > 0 {
 		return

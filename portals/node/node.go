@@ -181,7 +181,7 @@ func (n *Node) NIDs() []nid.NID {
 // handler calls Close.
 func (n *Node) Close(ctx context.Context) error {
 	if n.discovery != nil {
-		_ = n.discovery.Close(ctx) // first, because otherwise each NI that is removed would be told to all peers
+		_ = n.discovery.Close(ctx) // close discovery first: otherwise it would tell all peers of each NI that is removed
 	}
 	if n.clock != nil {
 		defer n.clock.Close()
