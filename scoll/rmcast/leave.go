@@ -70,7 +70,7 @@ func (g *Group) close(by time.Duration) (over bool) {
 	}
 	incarnation := g.farewell()
 	a.mu.Lock()
-	a.incarnations[g.cfg.Group] = incarnation + 2 // incarnation + 1 may be used: farewell sends it to the managers
+	a.incarnations[g.cfg.Group] = incarnation + 2 // not incarnation + 1, which the message of farewell to the managers may have named
 	all := maps.Clone(*a.groups.Load())
 	if all[g.cfg.Group] == g {
 		delete(all, g.cfg.Group)

@@ -100,8 +100,8 @@ func (w *world) sentTexts() (list []string) {
 	return list
 }
 
-// extremeDatagrams returns datagrams to node 2 in the name of node 1, by multicast and by a
-// connection.
+// extremeDatagrams returns datagrams to node 2 in the name of node 1, by multicast and by a connection, each
+// with an extreme value.
 func extremeDatagrams(w *world) (list []attempt) {
 	s, v := w.hosts[2].m.group.byID[w.hosts[1].m.self].stream, w.hosts[2].m.group.latest().version
 	add := func(name string, change func(d *wire.Datagram)) {

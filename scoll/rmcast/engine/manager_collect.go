@@ -168,7 +168,7 @@ func (g *Manager) gather() {
 	var over []*probe
 	for _, p := range probes {
 		switch {
-		case g.find(p.ID) != nil: // the member has joined meanwhile
+		case g.find(p.ID) != nil: // nothing to do: the member has joined this manager meanwhile
 		case g.isDeparted(p.ID):
 			g.expel(p.ID)
 		case !p.answered || p.alone || g.dead[p.NID] || g.outlived(p.ID, probes) || latest.leftBehind(p, ballots):

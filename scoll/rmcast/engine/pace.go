@@ -57,8 +57,8 @@ func (p *sender) spurious() {
 	}
 }
 
-// congested records repairs at or below a child, from datagram seq on. Only the origin acts on
-// them.
+// congested handles an acknowledgement's number of repairs, made at a child or below it, of datagrams from
+// seq on. Only the origin acts on them: it lowers its limit of datagrams in flight.
 func (s *stream) congested(seq uint64, e *wire.Entry) {
 	if s.isRoot() && e.Repairs > 0 {
 		s.m.sender.slower(seq, int(e.Repairs))

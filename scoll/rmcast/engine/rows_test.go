@@ -44,8 +44,8 @@ func TestCycles(t *testing.T) {
 	}
 }
 
-// TestCompletion: G-RM-2: a message takes one latency, and one more for each level of the
-// tree.
+// TestCompletion: G-RM-2: a message is released after one latency for the multicast and one for the
+// acknowledgements of each level of the tree.
 func TestCompletion(t *testing.T) {
 	spec.Covers(t, "G-RM-2")
 	for _, n := range []int{2, 3, 7, 14, 33, 100} {

@@ -19,7 +19,7 @@ type Stats struct {
 	Takeovers  uint64 // children of failed members that were adopted
 	LeftOut    uint64 // messages that became stable without this member
 
-	// The counters below count dropped messages, by reason.
+	// Most of the counters below count dropped messages, by reason.
 	Malformed    uint64 // messages that could not be parsed
 	OtherGroup   uint64 // messages of another group
 	OtherVersion uint64 // messages of another version of the protocol (RM-A23)

@@ -240,7 +240,7 @@ func (l *ledger) mayLose(m *Message, why error) {
 	case errors.Is(why, engine.ErrNotMember), errors.Is(why, engine.ErrLeft):
 		right = !node.wants || l.left[id] || l.left[m.ID]
 	case errors.Is(why, engine.ErrExpelled): // "its own messages in flight end with `ErrExpelled`"
-		healed := n.incarnations[origin].stats().Healed > node.healed // the ledger learns only after this call that the member has given up
+		healed := n.incarnations[origin].stats().Healed > node.healed // compare the counters, because the ledger learns only after this call that the member has given up
 		right = healed || l.gaveUp[m.ID] || n.mayExpel(origin, m.Sent)
 	}
 	if !right {
