@@ -25,7 +25,8 @@ func (c *sliding) Now() time.Duration { return time.Second + time.Duration(c.ahe
 
 func (c *sliding) pass(d time.Duration) { c.ahead.Add(int64(d)) }
 
-// warned forwards log records, with their attributes.
+// warned is a log handler that sends the text of each record about a callback, with its attributes, to the
+// channel.
 type warned chan string
 
 func (w warned) Enabled(context.Context, slog.Level) bool { return true }

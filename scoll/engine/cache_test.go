@@ -96,8 +96,8 @@ func (h *harness) ask(o Outgoing) (refused bool) {
 	return false
 }
 
-// flat fails the test if a machine holds more groups than it may, or more memory at the end than after a
-// tenth of n groups.
+// flat calls use for n groups. It fails the test if the machine then holds more groups than it may, or more
+// memory than after a fifth of the groups.
 func (h *harness) flat(n int, use func(i int) (refused bool)) {
 	h.t.Helper()
 	var before int64

@@ -37,9 +37,9 @@ func (m *Machine) isAlive(id nid.NID) bool {
 	return v.alive || !ok && !m.cfg.Watched
 }
 
-// healthChanged handles a report of discovery. A death ends the waits for the node and the
-// groups that it created, at once (SC-101, SC-137). The number of deaths reveals a death that
-// discovery did not report.
+// healthChanged handles a report of discovery about a node. If the node has died, it ends at once the waits
+// for that node, and the groups that the node created (SC-101, SC-137). If the number of deaths has risen,
+// the node has died, even if discovery has not reported that death itself.
 func (m *Machine) healthChanged(in *Input) {
 	before, known := m.health.known[in.From]
 	now := vital{in.Alive, in.Lifetime}

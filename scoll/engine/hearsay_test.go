@@ -132,7 +132,8 @@ func TestHearsayEndsNothing(t *testing.T) {
 	h.honest(2, "answers to no question")
 }
 
-// asked lets time pass until this node asks another node for its incarnation.
+// asked lets time pass until this node asks another node for its incarnation, and fails the test if that
+// takes longer than within.
 func (h *harness) asked(within time.Duration) {
 	h.t.Helper()
 	for until, before := h.now+within, h.m.Stats().Asked; h.m.Stats().Asked == before; {

@@ -25,8 +25,9 @@ func (k KNomial) Parent(v, _ int) int {
 	return v - v/p%int(k)*p
 }
 
-// span returns how many ranks the subtree of v would have if n were a power of K: K to the
-// power of the degree of v.
+// span returns how many ranks the subtree of v would have if n were a power of K: for the root that is the
+// lowest power of K that is not below n, for other ranks it is K to the power of the number of zero digits at
+// the end of v.
 func (k KNomial) span(v, n int) int {
 	if v != 0 {
 		return k.lowest(v)
@@ -38,8 +39,8 @@ func (k KNomial) span(v, n int) int {
 	return p
 }
 
-// Child implements Topology: v + K^e·q below n, for q from 1 to K-1 and e below
-// the degree of v.
+// Child implements Topology. The children of v are the ranks v + q·p below n, for each power p of K that is
+// below span(v, n), and q from 1 to K-1.
 func (k KNomial) Child(v, n, i int) (child int, ok bool) {
 	p := 1
 	for ; i >= int(k)-1; i -= int(k) - 1 {
