@@ -47,6 +47,7 @@ func serve(ctx context.Context, env cli.Env, loaded *config.Loaded, unlocked err
 		return err
 	}
 	cfg, events := loaded.Config, new(control.Events)
+	catchBrokenPipes()
 	logs := daemon.NewLog(env, events, &cfg)
 	warnUnlocked(logs.Logger, cfg.StateDir, unlocked)
 	hangups := catchHangups()

@@ -48,3 +48,10 @@ func (h *hangups) stop() {
 		_ = waitBriefly(stopWithin, func() { <-h.ended }) // an error means that the call hangs, which closeSettings has logged
 	}
 }
+
+// catchBrokenPipes makes writes to standard output and standard error fail if the process that reads them has
+// ended, such as a collector of logs. Otherwise SIGPIPE would end the daemon with its next line. The signal is
+// caught and not ignored, and for as long as the process runs, for the reasons given for hangups.
+func catchBrokenPipes() {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+}

@@ -4,6 +4,7 @@ package main_test
 
 import (
 	"net/netip"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -45,4 +46,31 @@ func TestServiceManager(t *testing.T) {
 		t.Error(err)
 	}
 	manager.Await("STOPPING")
+}
+
+// TestLogReaderEnds: OP-25: a daemon goes on if the process that reads its output has ended, such as a
+// collector of logs that is restarted.
+func TestLogReaderEnds(t *testing.T) {
+	spec.Covers(t, "OP-25")
+	t.Parallel()
+	port, err := loopback.FreePort(netip.MustParseAddr("127.0.0.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	defer w.Close()
+	d := lnetdtest.Build(t).Start(t, lnetdtest.Config{Networks: "tcp(127.0.0.1)", Port: port, Output: w, Settings: []string{"# none", ""}})
+	if _, err := d.Lnetctl(t.Context(), "reload"); err != nil { // logs a line
+		t.Error(err)
+	}
+	if _, err := d.Lnetctl(t.Context(), "net", "show"); err != nil {
+		t.Error(err)
+	}
+	if err := d.Stop(); err != nil {
+		t.Error(err)
+	}
 }

@@ -60,6 +60,8 @@ type Config struct {
 	Crowd bool
 	// Early makes Start return as soon as the process runs.
 	Early bool
+	// Output is the standard output and standard error of the daemon; nil: Log returns its standard error.
+	Output *os.File
 	// Manager is the service manager that the daemon reports to; nil: none.
 	Manager *Manager
 	// Handed are files that the manager hands over although they are of no use to the daemon.
@@ -104,6 +106,9 @@ func (c Commands) Start(t testing.TB, cfg Config) *Daemon {
 		release = cfg.Manager.equip(d.cmd, cfg.Handed)
 	}
 	d.cmd.Stderr = &d.log
+	if cfg.Output != nil {
+		d.cmd.Stdout, d.cmd.Stderr = cfg.Output, cfg.Output
+	}
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	d.launch(cfg.Within)
 	release()
