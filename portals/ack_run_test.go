@@ -103,8 +103,8 @@ func TestAckRun(t *testing.T) {
 	}
 }
 
-// TestAckRunAgain: messages that the driver has found to be equal to the latest ACK count like those that
-// it passes one by one. After any other message, they are refused.
+// TestAckRunAgain: messages that the driver has found to be equal to the latest ACK (lnet.Upper.Again) count
+// like ACKs that it passes one by one. If the latest message is no ACK of a run, Again refuses them.
 func TestAckRunAgain(t *testing.T) {
 	r := newAckRun(t, 6, portals.MD{Threshold: inf}, portals.Retain)
 	up := r.net.up.(lnd.Batcher)
@@ -190,7 +190,8 @@ func TestAckRunUnlinks(t *testing.T) {
 	r.expect("threshold", []string{"ACK", "ACK!"}, map[string]uint64{"stale handle": 1})
 }
 
-// TestAckRunHandler: what a handler does to its event, and to its MD, spoils no other event of the run.
+// TestAckRunHandler: whatever a handler does to its event, and to its MD, the other events of the run do not
+// change.
 func TestAckRunHandler(t *testing.T) {
 	r := newAckRun(t, 3, portals.MD{Threshold: inf, UserPtr: "mine"}, portals.Retain)
 	seen := 0

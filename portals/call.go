@@ -83,7 +83,7 @@ func (t *Table) callFor(b *begun, d *md, typ wire.MsgType, r *PutRequest) error 
 	return nil // no free slot, but the operation needs no call: it goes on and is not timed
 }
 
-// newCall takes a slot for an operation of an MD that has the field asked. The caller holds d.mu.
+// newCall takes a slot for an operation of an MD whose field asked is set. The caller holds d.mu.
 func (t *Table) newCall(d *md, typ wire.MsgType, r *PutRequest, p part) (*call, error) {
 	slot, ok := t.calls.take()
 	if !ok {

@@ -14,8 +14,8 @@ import (
 // that NID are held apart. Nothing looks at them until one of the earlier messages has arrived and leaves its
 // slot to the next one.
 
-// sharesOfInbox is the number of shares of an inbox: so many NIDs together can take all its buffers, if the
-// inbox has at least as many.
+// sharesOfInbox is the number of shares of an inbox. Messages of fewer NIDs than that cannot take all its
+// buffers, if it has at least as many buffers as shares.
 const sharesOfInbox = 4
 
 // share returns the number of slots of each NID.
@@ -23,7 +23,7 @@ func (c *InboxConfig) share() int {
 	return max((c.Buffers+c.uncounted())/sharesOfInbox, 1)
 }
 
-// uncounted returns for how many arriving messages their buffers do not count as posted.
+// uncounted returns the largest number of arriving messages whose buffers do not count as posted.
 func (c *InboxConfig) uncounted() int {
 	if c.HandleFirst {
 		return 0

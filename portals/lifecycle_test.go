@@ -58,7 +58,7 @@ var steps = map[string]func(c *cycle){
 	"unlink":       func(c *cycle) { c.note(c.MDUnlink(c.md)) },
 	"unlink ME":    func(c *cycle) { c.note(c.MEUnlink(c.me)) },
 	"time":         func(c *cycle) { c.clock.advance(20 * time.Second) },
-	"no credit": func(c *cycle) { // takes the only credit of the peer until the next "sent" or "fails"
+	"no credit": func(c *cycle) { // sends another PUT, which takes the only credit of the peer until the next step "sent" or "fails"
 		if err := c.Put(portals.PutRequest{MD: c.bind(portals.MD{Threshold: 1}), Target: there}); err != nil {
 			c.t.Fatal(err)
 		}

@@ -111,7 +111,7 @@ func newModelRun(t *rapid.T) *modelRun {
 		model: newModel(credits, modelTimeout), net: new(modelNetwork), clock: &fakeClock{now: 1},
 		messages: make(map[*modelSend]*lnd.Message), deliveries: make(map[*modelArrival]*lnd.Delivery),
 	}
-	r.net.single = true // because in the model ACKs are not posted together: each has its own credit
+	r.net.single = true // in the model each ACK is posted alone, with a credit of its own
 	r.net.whole = func() bool { return rapid.Bool().Draw(t, "not inline") }
 	node := lnet.New(lnet.Config{Incarnation: incarnation, Clock: r.clock, TransactionTimeout: modelTimeout})
 	r.table = portals.New(node)
