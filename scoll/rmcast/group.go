@@ -78,10 +78,10 @@ type GroupConfig struct {
 	// StayOut keeps this node out of the group after the manager has expelled it. Otherwise it
 	// joins again, as a new member.
 	StayOut bool
-	// OnChange is called when this node becomes a member and each time the list of members
-	// changes, with a later version each time. It is called with the reason when this node
-	// ceases to be a member. A member may send once Ready returns, which may be later. OnChange
-	// must not block. May be nil.
+	// OnChange is called when this node becomes a member and each time the list of members changes, with a
+	// later version each time. It is called with the reason when this node ceases to be a member. That does
+	// not mean that this node may send already: Ready returns when it may. OnChange must not block. May be
+	// nil.
 	OnChange func(v Version, err error)
 }
 

@@ -167,8 +167,8 @@ func TestReorderedOnly(t *testing.T) {
 	}
 }
 
-// TestMissedByAll: only the origin has the message, since all others missed the multicast. The
-// tree passes the message on.
+// TestMissedByAll: only the origin has the message, since all others missed the multicast. Each of them gets
+// it as a repair from its parent in the tree.
 func TestMissedByAll(t *testing.T) {
 	w, c := tallied(t, 16, func(_ sim.NodeID, d *wire.Datagram) bool { return d.Count > 0 }, nil)
 	s := w.send(3, "x")
