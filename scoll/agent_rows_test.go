@@ -258,8 +258,9 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// TestServiceMistakes: SC-A2, SC-32, SC-41, SC-47 and SC-52: mistakes of a service return an
-// error, and the parent gets a refusal.
+// TestServiceMistakes: SC-A2, SC-32, SC-41, SC-47 and SC-52: a service that calls a method of a request too
+// early or too often, or with too little memory for the bulk data, gets an error. If it posts no buffer for a
+// child, or sets too little memory, the member refuses the request with EINVAL.
 func TestServiceMistakes(t *testing.T) {
 	spec.Covers(t, "SC-32", "SC-41", "SC-47", "SC-52", "SC-A2")
 	s := newStacks(t, 4, nil)

@@ -136,7 +136,7 @@ func TestMuteLeaf(t *testing.T) {
 }
 
 // TestTimeLeft: SC-A8: at each level a service has the time R + g (round trip time and guard) to reply after
-// it gave up a child.
+// its node gave up a child.
 func TestTimeLeft(t *testing.T) {
 	spec.Covers(t, "SC-A8")
 	const rtt, guard = 2 * time.Millisecond, time.Millisecond

@@ -168,8 +168,8 @@ func (m *Machine) holdTime(h *wire.RequestHeader, levels int) time.Duration {
 	return min(time.Duration(levels)*(h.Hold+h.RTT), m.cfg.MaxTimeout)
 }
 
-// relay tells the parent whether a child holds the request, if that has changed. The root has
-// no parent; there relay makes the broadcasts that follow slower.
+// relay tells the parent whether a child holds the request, if that has changed. At the root, which has no
+// parent, relay shrinks the congestion window instead.
 func (m *Machine) relay(r *request) {
 	below := slices.ContainsFunc(r.children, func(c child) bool { return c.state == waiting && c.held })
 	if below == r.heldBelow {

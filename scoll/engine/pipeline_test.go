@@ -40,9 +40,8 @@ func (h *harness) told() wire.Progress {
 	return p
 }
 
-// TestPipeline: SC-A17: a request with segments is forwarded at once. Each segment is fetched
-// when the parent has it, and then announced to the children. The service runs with the last
-// segment.
+// TestPipeline: SC-A17: a request with segments is forwarded at once. Each segment is fetched when the parent
+// has it, and then announced to the children. The service runs the request when the last segment has arrived.
 func TestPipeline(t *testing.T) {
 	spec.Covers(t, "SC-A17")
 	h := pipelined(t)

@@ -118,8 +118,8 @@ func TestInTime(t *testing.T) {
 	}
 }
 
-// TestHistory: in the history a member that answers without having run a broadcast is unreached, and
-// each incarnation of a member may run it once.
+// TestHistory: the checkers of histories find a member that answers without having run the broadcast, and an
+// incarnation that has run it twice. Each incarnation of a member may run it once.
 func TestHistory(t *testing.T) {
 	for _, test := range []struct {
 		runs []uint64 // incarnations of node 3 that run the broadcast
