@@ -259,7 +259,7 @@ func TestNothingIsLeft(t *testing.T) {
 }
 
 // TestServiceMistakes: SC-A2, SC-32, SC-41, SC-47 and SC-52: a service that calls a method of a request too
-// early or too often, or with too little memory for the bulk data, gets an error. If it posts no buffer for a
+// early or too late, or with too little memory for the bulk data, gets an error. If it posts no buffer for a
 // child, or sets too little memory, the member refuses the request with EINVAL.
 func TestServiceMistakes(t *testing.T) {
 	spec.Covers(t, "SC-32", "SC-41", "SC-47", "SC-52", "SC-A2")
