@@ -89,8 +89,9 @@ func (t *Table) arriveRequest(ni *lnet.NI, d *lnd.Delivery, index uint32, kind E
 		return answer, why
 	}
 	now := out == matched && d.Data != nil && kind == EventPut && md.deliversNow()
-	if out == matched && !now {
-		md.begins(d.From.NID)
+	var share *share
+	if out == matched && !now && kind == EventPut {
+		share = p.occupy(d.From.NID)
 	}
 	p.mu.Unlock()
 	switch out {
@@ -108,6 +109,7 @@ func (t *Table) arriveRequest(ni *lnet.NI, d *lnd.Delivery, index uint32, kind E
 		return lnd.Taken, lnet.NotDropped
 	}
 	o := t.arrival(ni, d, kind)
+	o.share = share
 	o.accept(d, md, offset, mlength)
 	o.begun()
 	return lnd.Accept, lnet.NotDropped
@@ -159,7 +161,13 @@ func (u *upper) Delivered(_ *lnet.NI, d *lnd.Delivery, err error) {
 	if err == nil {
 		t.replied(o.sample)
 	}
+	share, from := o.share, d.From.NID
+	if share != nil && !share.late {
+		t.leave(share, from)
+		share = nil
+	}
 	t.complete(o, err)
+	t.leave(share, from)
 }
 
 // reply sends the data that a GET asked for; the GET event follows when the REPLY has left.

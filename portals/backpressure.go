@@ -123,7 +123,9 @@ func (t *Table) rematch(p *portal, o *operation) (decided bool) {
 	d, offset, mlength, out := t.match(p, &r)
 	switch out {
 	case matched:
-		d.begins(o.d.From.NID)
+		if o.share == nil && r.op == OpPut {
+			o.share = p.occupy(o.d.From.NID)
+		}
 		o.accept(o.d, d, offset, mlength)
 	case busy:
 		o.waits = d

@@ -49,8 +49,7 @@ type Inbox struct {
 	cfg       InboxConfig
 	event     func(*Event) // event handler, made once
 	notPosted atomic.Uint64
-	slots     map[nid.NID]slots // slots of messages by their sender; guarded by the lock of the portal, like apart
-	apart     int               // number of the messages that wait for a slot
+	share     share // messages that are arriving, by the NIDs of their senders
 
 	mu       sync.Mutex
 	posted   []*inboxBuffer // buffers that wait for a message; guarded by mu, like all below
@@ -111,21 +110,13 @@ func (in *Inbox) Open(t *Table, cfg InboxConfig) error {
 func (p *portal) claim(in *Inbox, t *Table, cfg InboxConfig) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.inbox != nil {
-		return p.inbox == in
+	if p.share != nil {
+		return p.share.inbox == in
 	}
 	in.table, in.cfg, in.event = t, cfg, in.arrived
-	p.inbox = in
+	in.share = share{portal: p, inbox: in, limit: cfg.share(), late: cfg.HandleFirst}
+	p.share = &in.share
 	return true
-}
-
-// disclaim leaves the portal without an inbox, if the given one is the portal's.
-func (p *portal) disclaim(in *Inbox) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.inbox == in {
-		p.inbox = nil
-	}
 }
 
 // Refill tries again to post the buffers that [Inbox.NotPosted] counts. Each arriving
@@ -158,7 +149,7 @@ func (in *Inbox) Close() {
 	for _, b := range waiting {
 		_ = in.table.MEUnlink(b.entry) // ENOENT means that a message has just taken the entry
 	}
-	in.table.portal(in.cfg.Portal).disclaim(in)
+	in.table.portal(in.cfg.Portal).endShare(in)
 }
 
 // refill posts buffers up to the configured number. Waiting messages fill the buffers one after
@@ -241,8 +232,7 @@ func (in *Inbox) withdraw(b *inboxBuffer) {
 func (in *Inbox) arrived(e *Event) {
 	b := e.UserPtr.(*inboxBuffer)
 	in.mu.Lock()
-	begun := b.arriving
-	if begun {
+	if b.arriving {
 		b.arriving = false
 		in.arriving--
 	} else {
@@ -250,8 +240,8 @@ func (in *Inbox) arrived(e *Event) {
 	}
 	b.handled = true
 	in.mu.Unlock()
-	if !in.cfg.HandleFirst {
-		in.goOn(e, begun)
+	if e.Kind == EventPut && !in.cfg.HandleFirst {
+		in.Refill()
 	}
 	if e.Kind == EventPut && e.Err == nil {
 		in.cfg.Handle(e, b.segments[0][e.Offset:][:e.MLength])
@@ -261,18 +251,7 @@ func (in *Inbox) arrived(e *Event) {
 		in.give(b)
 	}
 	in.mu.Unlock()
-	if in.cfg.HandleFirst {
-		in.goOn(e, begun)
-	}
-}
-
-// goOn lets further messages arrive after one that has arrived. begun tells whether the arrived message has a
-// slot of its NID's share, which goOn then gives to another message.
-func (in *Inbox) goOn(e *Event, begun bool) {
-	if begun {
-		in.end(e.Sender)
-	}
-	if e.Kind == EventPut {
+	if e.Kind == EventPut && in.cfg.HandleFirst {
 		in.Refill()
 	}
 }

@@ -27,7 +27,7 @@ func (t *Table) SetLazy(index int) error {
 }
 
 // ClearLazy makes a portal drop PUTs that no ME takes, also those that it holds
-// (LNetClearLazyPortal). EINVAL: no such portal.
+// (LNetClearLazyPortal). It ends the bound that SetShare has set. EINVAL: no such portal.
 func (t *Table) ClearLazy(index int) error {
 	p := t.portal(index)
 	if p == nil {
@@ -38,6 +38,7 @@ func (t *Table) ClearLazy(index int) error {
 	p.mu.Unlock()
 	dropped := p.takeHeld(func(o *operation) bool { return o.waits == nil })
 	t.discard(dropped, lnet.LazyCleared)
+	p.endShare(nil)
 	return nil
 }
 
@@ -57,14 +58,12 @@ func (t *Table) tryHeld(p *portal, e *me) (ready operationList) {
 		d, offset, mlength, out := t.try(p, e, &r)
 		switch out {
 		case matched:
-			if !o.hasSlot {
-				d.begins(o.d.From.NID)
+			if o.share == nil {
+				o.share = p.occupy(o.d.From.NID)
 			}
-			o.hasSlot = false // from now on the slot belongs to the message as one that arrives, not as a held one
 			o.accept(o.d, d, offset, mlength)
 			ready.push(o)
 		case tooLong:
-			p.dropped(o)
 			o.why = lnet.TooLong
 			ready.push(o)
 		default:
@@ -94,9 +93,10 @@ func (t *Table) release(ready operationList) {
 		d, ni := o.d, o.ni
 		o.d = nil
 		if o.md == nil {
-			why := o.why
+			why, share, from := o.why, o.share, d.From.NID
 			t.freeOperation(o)
 			ni.Discard(d, why)
+			t.leave(share, from)
 			continue
 		}
 		o.begun()
@@ -106,9 +106,10 @@ func (t *Table) release(ready operationList) {
 
 func (t *Table) discard(list operationList, why lnet.DropReason) {
 	for o := list.pop(); o != nil; o = list.pop() {
-		d, ni := o.d, o.ni
+		d, ni, share, from := o.d, o.ni, o.share, o.d.From.NID
 		t.freeOperation(o)
 		ni.Discard(d, why)
+		t.leave(share, from)
 	}
 }
 
@@ -124,7 +125,10 @@ func (u *upper) Abandon(_ *lnet.NI, d *lnd.Delivery) bool {
 	if gone.n == 0 {
 		return false
 	}
-	t.freeOperation(gone.pop())
+	o := gone.pop()
+	share := o.share
+	t.freeOperation(o)
+	t.leave(share, d.From.NID)
 	return true
 }
 
@@ -143,7 +147,6 @@ func (p *portal) takeHeld(take func(*operation) bool) (taken operationList) {
 	defer p.mu.Unlock()
 	for o := p.held.pop(); o != nil; o = p.held.pop() {
 		if take(o) {
-			p.dropped(o) // dropping o may give its slot to another message, which is in p.held from then on, so this loop comes to it too
 			taken.push(o)
 		} else {
 			kept.push(o)
@@ -151,7 +154,7 @@ func (p *portal) takeHeld(take func(*operation) bool) (taken operationList) {
 	}
 	p.held = kept
 	if p.setApart() > 0 {
-		p.inbox.takeApart(take, &taken)
+		p.share.takeApart(take, &taken)
 	}
 	return taken
 }

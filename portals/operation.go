@@ -21,7 +21,7 @@ type operation struct {
 	waits    *md             // the MD for which the held message waits; nil: any MD that takes it
 	why      lnet.DropReason // the reason to drop the message that was held
 	ack      bool            // whether the PUT that arrived gets an ACK, of Header.PayloadLength bytes
-	hasSlot  bool            // whether the held message takes a slot of its NID in an inbox
+	share    *share          // for a PUT that came in: the share in which it takes a slot of its NID; nil: none
 	from     lnd.ReadLoop    // read loop of the connection that brought the message
 	sample   sample          // for a REPLY that came in: the sample of its GET; for a PUT that is sent: on is set if its call is only for timing
 	shared   *sharedSend     // for a PUT that is sent: SEND event that it shares with other PUTs; nil: it has its own
@@ -33,7 +33,7 @@ func (t *Table) newOperation() *operation { return t.operations.Get().(*operatio
 
 func (t *Table) freeOperation(o *operation) {
 	o.md, o.ni, o.d, o.ack, o.from = nil, nil, nil, false, nil
-	o.waits, o.why, o.shared, o.times = nil, lnet.NotDropped, nil, 0
+	o.waits, o.why, o.shared, o.share, o.times = nil, lnet.NotDropped, nil, nil, 0
 	o.event, o.sample = Event{}, sample{}
 	o.Payload, o.Sink = lnd.Payload{}, lnd.Payload{}
 	o.Aborted, o.Answers, o.Group, o.Flow, o.Recovery, o.RDMAReply = nil, nil, 0, 0, false, false

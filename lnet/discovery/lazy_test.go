@@ -1,6 +1,7 @@
 package discovery_test
 
 import (
+	"fmt"
 	"testing"
 
 	"ulnet/lnd"
@@ -19,7 +20,6 @@ func TestPushWaits(t *testing.T) {
 	n := c.node(discovery.Config{}, "10.0.0.1@tcp")
 	p := c.ports[nid.MustParse("10.0.0.1@tcp")]
 	p.held = make(map[*lnd.Delivery]packet)
-	from := nid.ProcessID{NID: nid.MustParse("10.0.0.2@tcp"), PID: nid.LustrePID}
 	var pushes [buffers + 1]lnd.Delivery
 	for i := range pushes {
 		want := lnd.Accept
@@ -27,6 +27,7 @@ func TestPushWaits(t *testing.T) {
 			want = lnd.Hold
 		}
 		d := &pushes[i]
+		from := nid.ProcessID{NID: nid.MustParse(fmt.Sprintf("10.0.1.%d@tcp", i)), PID: nid.LustrePID} // each node has a share of the buffers
 		d.From = from
 		d.Header.SrcNID, d.Header.SrcPID, d.Header.DestNID, d.Header.DestPID = from.NID, from.PID, p.id, nid.LustrePID
 		d.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), Portal: wire.PingPortal, MatchBits: wire.PingMatchBits})

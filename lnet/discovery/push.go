@@ -16,6 +16,10 @@ import (
 // begins a push and does not send all of its bytes blocks the pushes of all others.
 const pushesAtOnce = 10
 
+// pushShare is how many of them may come from one NID. A stranger that begins pushes on many connections must not stop those
+// of other nodes, and with them what follows on the connections of these.
+const pushShare = 2
+
 // pushTarget takes pushes (ln_push_target): MDs on portal 0 for one PUT each. The portal is
 // lazy, so that a push waits while no MD is posted.
 type pushTarget struct {
@@ -39,6 +43,9 @@ type pushBuffer struct {
 
 func (t *pushTarget) start() error {
 	if err := t.table.SetLazy(wire.PingPortal); err != nil {
+		return err
+	}
+	if err := t.table.SetShare(wire.PingPortal, pushShare); err != nil {
 		return err
 	}
 	t.size = wire.PingInfoSize(wire.MinPingEntries)
