@@ -112,7 +112,7 @@ func (s *spoiler) service(id int) scoll.Service {
 		PostReply: func(r *scoll.Request) {
 			w := of(r)
 			w.mu.Lock()
-			w.left = append(w.left, w.posted...) // the buffers of children that were given up
+			w.left = append(w.left, w.posted...) // these buffers belong to children that the parent has given up
 			if w.posted = nil; r.Busy() {
 				s.mu.Lock()
 				s.busy++

@@ -148,7 +148,7 @@ func (b *bareConn) serve(e *bareMessage) error {
 	return nil
 }
 
-// bareClient is the side of a bare loop that measures times.
+// bareClient sends requests over a plain TCP connection, without LNet, and measures how long the answers take.
 type bareClient struct{ *bareConn }
 
 func dialBare(ctx context.Context, addr string) (*bareClient, error) {

@@ -82,7 +82,7 @@ func (d *restarted) start() {
 }
 
 // restart ends lnetd by SIGTERM, as systemd does, and starts it again. It returns the times of the signal
-// and of the end of the old process. The new lnetd gets its sink when it is ready, after restart returns.
+// and of the end of the old process. It does not wait until the new lnetd is ready and has its sink for PUTs.
 func (d *restarted) restart() (signalled, ended time.Time) {
 	signalled = time.Now()
 	succeed(d.cmd.Process.Signal(syscall.SIGTERM))

@@ -8,8 +8,8 @@ import (
 	"ulnet/lnd/lndtest/netlab"
 )
 
-// castMTU is the MTU of all links. It lets a message of 2 KiB fit into one datagram, as on the
-// network of the paper.
+// castMTU is the MTU of all links. It lets a message of 2 KiB fit into one datagram, as on the network
+// that the document about reliable multicast measured.
 const castMTU = 9000
 
 // castLab is a network of hosts on one switch, in network namespaces. Groups of processes run on

@@ -85,8 +85,8 @@ func TestMTUsAgree(t *testing.T) {
 	}
 }
 
-// TestMTUNarrows: after its device has read the MTU of its link, a node's link gets a smaller one. So the
-// nodes agree on a path MTU that the link cannot carry, as kernels with rdma_rxe do. Pings arrive, RDMA
+// TestMTUNarrows: the link of a node gets a smaller MTU after the node's RDMA device has read the larger one. So
+// the two nodes agree on a path MTU that the link cannot carry, which happens to kernel nodes with rdma_rxe, too. Pings arrive, RDMA
 // WRITEs do not. The node that gives up first logs that an operator should compare the MTUs of both nodes.
 func TestMTUNarrows(t *testing.T) {
 	if testing.Short() {

@@ -20,7 +20,7 @@ type tombstone struct {
 	until       time.Duration // active time at which the tombstone expires
 	said        time.Duration // active time at which another server ordered the tombstone
 	epoch       uint32        // epoch of the choice of a master that the eviction ended, 24 bits
-	from        int32         // number of the server that ordered the eviction; noSlot: none, so it cannot be withdrawn
+	from        int32         // number of the server that ordered the eviction; noSlot: no other server did, so none can withdraw it; see also unnamed
 	known       *known        // name and process of the client; nil: not known or not kept
 	by          uint16        // group of NIDs, by shareOf, to which the client belongs
 	void        bool          // the eviction was withdrawn: the tombstone refuses no incarnation, and late copies of the eviction are ignored

@@ -168,8 +168,8 @@ func TestRequestOfRemoved(t *testing.T) {
 	a.events(a, verbs.Event{Kind: verbs.Disconnected})
 }
 
-// TestShutdownWhileAsking: an NI shuts down while both sides request connections and a snapshot is
-// taken. Its message ends, and no connection is left.
+// TestShutdownWhileAsking: an NI shuts down while both sides request connections, and while the test takes a
+// snapshot of the NI's state. The message that the NI was sending ends, and no connection is left.
 func TestShutdownWhileAsking(t *testing.T) {
 	at := loopbackAddrs(2)
 	other := start(t, at[1], softroce.Open, Config{}, new(sink))

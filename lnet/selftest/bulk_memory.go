@@ -19,7 +19,7 @@ type bulkMemory struct {
 	sinks          [classes]sync.Pool // free memory, of type *[]byte, by its size, a power of two
 }
 
-// The pools have memory of 4 KiB to 2 MiB.
+// There is a pool for each buffer size that is a power of two, from 4 KiB (1<<leastClass) to 2 MiB.
 const (
 	leastClass = 12
 	classes    = 10

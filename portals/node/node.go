@@ -53,7 +53,7 @@ type Config struct {
 	DialOnly bool
 
 	Log      *slog.Logger  // log of the node; nil discards records
-	Clock    machine.Clock // clock of the node; nil: a timerfd.Clock, which Close ends. In a bubble of testing/synctest: machine.RealClock()
+	Clock    machine.Clock // clock of the node; nil: Start makes a timerfd.Clock, which Close ends. Callers in a bubble of testing/synctest must set machine.RealClock()
 	Tap      lnd.Tap       // gets the bytes of all NIs; nil captures nothing
 	Tunables lnd.Tunables  // tunables of all NIs
 

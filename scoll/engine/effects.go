@@ -63,7 +63,7 @@ type Input struct {
 	Cut       bool               // the message is incomplete: longer than its buffer
 	Signed    bool               // the message has a valid signature
 	Final     bool               // the message is the last part of a reply
-	Below     bool               // the reply does not cover this node
+	Below     bool               // the reply is for the members below this node alone, because the service of this node has failed
 	Alive     bool               // the node From is alive
 	OOB       bool               // the service maps out-of-band groups to members
 	Pinned    bool               // the service's out-of-band groups stay in the cache

@@ -226,7 +226,7 @@ func extremes(b []byte, at, size int, put func([]byte)) {
 		changed := append([]byte(nil), b...)
 		var word [8]byte
 		binary.LittleEndian.PutUint64(word[:], value)
-		if value == 1<<63 || value == math.MaxUint64>>1 { // shift the value to the width of the field: then the highest bit of the field alone is set, or all its bits but that one
+		if value == 1<<63 || value == math.MaxUint64>>1 { // shifted to the width of the field: its highest bit alone, or all bits below that one
 			binary.LittleEndian.PutUint64(word[:], value>>(64-8*min(size, 8)))
 		}
 		copy(changed[at:at+size], word[:])

@@ -90,7 +90,7 @@ func New(cfg Config) (*Net, error) {
 	return n, kit.Start(&n.Base, &n.cfg.Network, n.machines(), cfg.Record)
 }
 
-// prepare returns a Net without the network of the simulator.
+// prepare returns a Net that is not yet attached to a simulated network.
 func prepare(cfg Config) *Net {
 	cfg.Scoll.RTT = cmp.Or(cfg.Scoll.RTT, engine.DefaultRTT)
 	cfg.Scoll.Guard = cmp.Or(cfg.Scoll.Guard, max(cfg.Scoll.RTT/4, 5*time.Millisecond))

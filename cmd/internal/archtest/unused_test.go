@@ -203,7 +203,8 @@ func errorKind(name, part string) string {
 	return ""
 }
 
-// isMember reports whether a constant repeats a constant of an engine under another name.
+// isMember reports whether the value of a constant is an exported name of another package, as in
+// "const X = engine.Y".
 func isMember(value ast.Expr) bool {
 	s, ok := value.(*ast.SelectorExpr)
 	return ok && s.Sel.IsExported()

@@ -179,7 +179,7 @@ func keyValue(n tree.NodeSetting, value string) string {
 	return value
 }
 
-// maxShown is how many characters of a value tables show.
+// maxShown is the number of characters of a value that are shown in a table.
 const maxShown = 64
 
 // Shown returns the text of a value for a table: its beginning if it is long, and two quotation

@@ -79,7 +79,7 @@ func (r *run) watch(parent context.Context, payload bool) (why string) {
 		select {
 		case <-tick.C:
 		case err = <-failed:
-			failed <- nil // the receive after the loop, which all ends of the loop reach, gets this one
+			failed <- nil // for the code after the loop, which always receives from failed once
 			goes = false
 		case <-r.done:
 			goes = false

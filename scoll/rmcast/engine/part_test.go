@@ -35,10 +35,10 @@ func TestNeedlessOfTwo(t *testing.T) {
 	}
 }
 
-// TestAckOfPart: RM-5, RM-18: a message has two datagrams. A child acknowledges one of them, as
-// members of older versions do for a needless repair, and its acknowledgement of both is lost.
-// The parent polls for the other datagram, even if the acknowledgement of the first arrives
-// before the parent has the message.
+// TestAckOfPart: RM-5, RM-18: a message has two datagrams. A child first acknowledges only one of them, which
+// members of older versions do after a repair that they did not need. Then it acknowledges both, and this
+// acknowledgement is lost. The parent must ask the child about the other datagram. It must also do so if the
+// first acknowledgement arrives before the parent itself has received the message.
 func TestAckOfPart(t *testing.T) {
 	spec.Covers(t, "RM-5", "RM-18")
 	for name, early := range map[string]bool{"before the parent has it": true, "after": false} {

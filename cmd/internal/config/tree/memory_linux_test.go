@@ -38,8 +38,8 @@ func forgetPeak(t *testing.T) int {
 	return peak(t)
 }
 
-// TestLargeFile: a file of 1.25 MiB, and in the long form one of the largest size, is read in bounded memory:
-// 64 MiB plus 16 times the size of the text. A text that is read as a whole takes a hundred times its size.
+// TestLargeFile: a file of 1.25 MiB is read in bounded memory, 64 MiB plus 16 times the size of the text. A long
+// run of the test reads a file of MaxSize instead. A text that is read as a whole takes a hundred times its size.
 func TestLargeFile(t *testing.T) {
 	// The test measures the memory in use, not garbage. With the default percentage of the garbage
 	// collector, garbage would add as much again, and on a machine that is busy with other work

@@ -27,7 +27,7 @@ var (
 	plain = layout{mapping: 2, list: 0, topList: 0, behind: 2, booleans: [2]string{"false", "true"}}
 )
 
-// layouts are the layouts of top level keys; others have the older one.
+// layouts has the layouts of top level keys. A key that is not here has the layout older.
 var layouts = map[string]*layout{
 	"net": &wide, "route": &wide, "peer": &wide, "peer list": &wide,
 	"ping": &plain, "discover": &plain, "manage": &plain, "cpt-of-nid": &plain,

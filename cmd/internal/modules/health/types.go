@@ -58,9 +58,9 @@ type ServerRole struct {
 	health.ServerStatus           // quorum, draining, clients, mastered, batches, claim_keys, connect_keys and others
 	// Store is nil if connections are not recorded.
 	Store *StoreStatus `json:"store,omitempty"`
-	// Stats has the fields of health.ServerStats, with underscores. A counter for each code or
-	// cause has that code or cause as a suffix: rejected_no_quorum, ended_timed_out. Paused is
-	// paused_ms.
+	// Stats has the fields of health.ServerStats, with their names in snake_case. A field with one counter for
+	// each code or cause becomes several entries, which end in the code or cause: rejected_no_quorum,
+	// ended_timed_out. The time Paused is paused_ms, in milliseconds.
 	Stats map[string]uint64 `json:"stats"`
 }
 

@@ -57,7 +57,7 @@ type Player struct {
 	at    int // index of the next packet of the script
 	done  map[int]bool
 	begun int                 // index after that of the last packet for which Begin was called
-	since time.Duration       // when the player came to the packet with the index at
+	since time.Duration       // when the player came to the packet whose index is in the field at
 	host  map[ibta.QPN]*flow  // the host's requests to the node, by the node's queue pair
 	node  map[ibta.QPN]*flow  // requests of the node, by the host's queue pair
 	cms   []int               // indexes of the CM messages that the node has to send

@@ -15,7 +15,7 @@ type doubt struct {
 	test   *test // the test whose request had no answer; nil: none
 	client int   // index of the node in test.from, if the request was for a client; -1: for a server
 	anew   bool  // the node has been asked to make the session again, which it may have lost with its tests
-	number int32 // the number of a test, as the node counts, about which settle asks the node next
+	number int32 // settle asks the node next about the test with this number, in the node's own numbering
 }
 
 // doubtAnswers notes the nodes that have not answered a TEST request. clients: the request was for
