@@ -14,7 +14,7 @@ import (
 // table.
 func (m *Machine) forgets(id nid.NID, out *Output) {
 	p := m.peers.of(id)
-	if p == nil || !p.idle() {
+	if p == nil || !p.expendable() {
 		return
 	}
 	m.delete(p, out)

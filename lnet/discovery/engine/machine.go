@@ -16,7 +16,7 @@ import (
 type Limits struct {
 	Timeout       time.Duration // time limit of a ping or push with its repetitions, if something waits for it; default 150 s (lnet_transaction_timeout)
 	MaxInterfaces int           // limit of a peer's NIs, 0@lo included; default 200 (lnet_interfaces_max)
-	MaxNIDs       int           // limit of the NIDs of all peers together; default 262144. Idle peers are removed to make room
+	MaxNIDs       int           // limit of the NIDs of all peers together; default 262144. Peers that nothing waits for are removed to make room
 	// MaxInFlight is the limit of the peers that are being pinged or pushed to; default 1024. Further peers wait. Peers for
 	// which messages wait come first, and a quarter of the slots is for these alone; see class. A peer
 	// that something waits for, and that does not answer the first message, leaves its slot to another

@@ -92,6 +92,13 @@ func (p *peer) idle() bool {
 	return !p.flags.Has(lnet.PeerConfigured) && p.exchange == nil && !p.queued && len(p.waiting) == 0 && !p.flags.Has(lnet.PeerDiscovering)
 }
 
+// expendable reports whether a peer can be evicted: it is idle, or a stranger that waits for a slot, which nothing here
+// waits for.
+func (p *peer) expendable() bool {
+	const known = lnet.PeerConfigured | lnet.PeerDiscovered
+	return p.idle() || p.queued && p.queue == stranger && p.exchange == nil && len(p.waiting) == 0 && p.flags&known == 0
+}
+
 // table finds peers by each of their NIDs and keeps them in the order of use.
 type table struct {
 	byNID     map[nid.NID]*peer
@@ -162,24 +169,25 @@ func newPeer(rails ...rail) *peer {
 // evictTries bounds how many peers evict looks at.
 const evictTries = 64
 
-// room makes room for a NID, by removing an idle peer if need be. It never removes the peer
+// room makes room for a NID, by removing an expendable peer if need be. It never removes the peer
 // given as keep.
 func (m *Machine) room(keep *peer, out *Output) bool {
 	return len(m.peers.byNID) < m.limits.MaxNIDs || m.evict(func(p *peer) bool { return p == keep }, out)
 }
 
-// evict forgets an idle peer for which keep returns false.
+// evict forgets an expendable peer for which keep returns false. The peers that it passes over become the ones that were used last
+// (the clock algorithm), so that the next call looks at others.
 func (m *Machine) evict(keep func(*peer) bool, out *Output) bool {
-	p := m.peers.ring.newer
-	for range evictTries {
+	for range min(evictTries, len(m.peers.byNID)) {
+		p := m.peers.ring.newer
 		if p == &m.peers.ring {
 			break
 		}
-		if p.idle() && !keep(p) {
+		if p.expendable() && !keep(p) {
 			m.delete(p, out)
 			return true
 		}
-		p = p.newer
+		m.peers.touch(p)
 	}
 	return false
 }
