@@ -13,6 +13,9 @@ func (t *groundTruth) tolerable() time.Duration {
 	return t.net.timing.Evict - t.net.timing.Ping - t.net.timing.Ping/5
 }
 
+// tolerableCut is the same for the time in which a client is cut off from a server.
+func (t *groundTruth) tolerableCut() time.Duration { return t.tolerable() - t.net.timing.Ping }
+
 // tolerableLoss is the greatest share of lost messages that must not lead to evictions. To be evicted, a
 // client must lose all its pings in T_evict, and it repeats those without an answer.
 const tolerableLoss = 0.05
@@ -67,20 +70,26 @@ func (t *groundTruth) judgeLinks() {
 	}
 }
 
-// inTrouble reports whether servers may evict the client on a node now: its process has been
-// paused for too long, its links are poor, it is cut off from a server, or its clock or that of
-// a server is wrong or slow.
+// inTrouble reports whether servers may evict the client on a node now: for too long its process has been
+// paused or a server has been out of its reach, its links are poor, or its clock or that of a server is wrong
+// or slow.
 func (t *groundTruth) inTrouble(id sim.NodeID) bool {
 	f := &t.nodes[id]
-	if f.stopped && t.now()-f.paused >= t.tolerable() || f.links || f.skewed || f.slow {
+	if t.away(f) || f.links || f.skewed || f.slow {
 		return true
 	}
 	for s := range sim.NodeID(t.net.cfg.servers) {
-		if t.Some() && (t.Apart(id, s) || t.Apart(s, id)) || t.nodes[s].skewed || t.nodes[s].slow {
+		if t.nodes[s].skewed || t.nodes[s].slow {
 			return true
 		}
 	}
 	return false
+}
+
+// away reports whether a client's process has been paused, or a server has been out of its reach, for longer
+// than it takes until servers may evict the client.
+func (t *groundTruth) away(f *nodeHistory) bool {
+	return f.stopped && t.now()-f.paused >= t.tolerable() || f.cut && t.now()-f.cutAt >= t.tolerableCut()
 }
 
 // ending is called before something that may end the trouble of clients (see inTrouble). It
@@ -235,5 +244,6 @@ func (n *network) cutOff(server sim.NodeID) bool {
 // still or had not begun, or their link was cut or poor, or clocks were wrong.
 func (n *network) silent(id, server sim.NodeID) bool {
 	t, since := &n.groundTruth, n.Now()-n.timing.Orphan-2*n.timing.Tick
-	return t.inTrouble(id) || t.nodes[id].trouble >= since || !n.runs(server) || t.nodes[server].touched >= since
+	f := &t.nodes[id]
+	return t.inTrouble(id) || f.trouble >= since || f.cut || f.healed > 0 && f.healed >= since || !n.runs(server) || t.nodes[server].touched >= since
 }

@@ -28,6 +28,9 @@ type nodeHistory struct {
 	paused  time.Duration // time at which the present pause began, if stopped
 	stood   time.Duration // length of the latest pause
 	resumed time.Duration // time at which the latest pause ended
+	cut     bool          // a server is out of reach of the node, or the node out of reach of a server
+	cutAt   time.Duration // when that began, or when the fault just before it began
+	healed  time.Duration // when cut last ended; 0: never
 	links   bool          // a link between this node and a server, or between two servers, is poor
 	skewed  bool          // the node's clock is wrong
 	slow    bool          // steps of the node take long
@@ -83,7 +86,7 @@ func (t *groundTruth) touch(id sim.NodeID) {
 func (t *groundTruth) began(id sim.NodeID) {
 	old := &t.nodes[id]
 	t.nodes[id] = nodeHistory{
-		trouble: never, client: id, ended: old.ended, endedOn: old.endedOn, links: old.links, skewed: old.skewed, slow: old.slow,
+		trouble: never, client: id, ended: old.ended, endedOn: old.endedOn, links: old.links, cut: old.cut, cutAt: old.cutAt, healed: old.healed, skewed: old.skewed, slow: old.slow,
 		clientless: old.clientless, talks: old.clientless, talked: old.clientless, quit: old.clientless, over: old.clientless,
 	}
 	t.touch(id)
@@ -138,7 +141,9 @@ func (n *network) live(a *sim.Act) {
 	switch {
 	case !a.Changes:
 	case a.Verb == sim.Pause:
-		f.paused, f.stopped = now, true
+		if f.paused, f.stopped = now, true; f.cut || f.healed > 0 && now-f.healed < t.within() {
+			f.paused = f.cutAt
+		}
 	case a.Verb == sim.Resume:
 		f.stopped, f.stood, f.resumed = false, now-f.paused, now
 		n.oracle.resumed(id)
@@ -180,9 +185,37 @@ func (n *network) divide(a *sim.Act) {
 	default:
 		t.rules = nil
 	}
+	t.reach()
 	if a.Verb == sim.SetLink || a.Verb == sim.ResetLinks {
 		t.judgeLinks()
 	} else {
 		n.oracle.changed()
+	}
+}
+
+// within is the longest time between two faults of a client that count as one: it may be too short for a ping
+// to get through.
+func (t *groundTruth) within() time.Duration { return 2 * t.net.timing.Ping }
+
+// reach finds out which clients are cut off from a server, after a change of the network. A cut that follows
+// another fault at once counts from the begin of that fault.
+func (t *groundTruth) reach() {
+	for id := range t.net.each(sim.AllNodes) {
+		f, was := &t.nodes[id], t.nodes[id].cut
+		f.cut = false
+		for s := sim.NodeID(0); t.Some() && s < sim.NodeID(t.net.cfg.servers) && !f.cut; s++ {
+			f.cut = t.Apart(id, s) || t.Apart(s, id)
+		}
+		switch now := t.now(); {
+		case was && !f.cut:
+			f.healed = now
+		case was || !f.cut:
+		case f.stopped:
+			f.cutAt = f.paused
+		case f.stood > 0 && now-f.resumed < t.within():
+			f.cutAt = f.resumed - f.stood
+		case f.healed == 0 || now-f.healed >= t.within():
+			f.cutAt = now
+		}
 	}
 }

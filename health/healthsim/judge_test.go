@@ -24,7 +24,7 @@ const (
 
 func newSuspicion(t *testing.T) suspicion {
 	s := suspicion{ran(t, standard(3, 1), 50*time.Second), t}
-	s.Partition(sim.Nodes(suspected))
+	partFor(t, s.network, suspected, s.groundTruth.tolerableCut())
 	s.tells(0, health.ClientSuspended, health.TimedOut)
 	s.Heal()
 	return s

@@ -51,6 +51,15 @@ func TestWildPlans(t *testing.T) {
 	}
 }
 
+// TestMostPlans: CH-33, CH-63, CH-66, goal G-CH-3: half of the servers or more die and come back with their
+// records, or die again soon after, so that the quorum is there for short times only. No client is evicted
+// that ran and reached the servers, and in the end all are connected.
+func TestMostPlans(t *testing.T) {
+	spec.Covers(t, "CH-33", "CH-63", "CH-66", "G-CH-3")
+	count := sweep(40, 100, 10_000)
+	scenariotest.Plans(t, healthsim.Protocol, scenario.Machines, count, healthsim.MostPlan, "masters lost")
+}
+
 // TestPlansOnStacks: goal G-CH-3, CH-33: mild and wild plans also pass on whole stacks, with
 // gossip and collectives.
 func TestPlansOnStacks(t *testing.T) {
