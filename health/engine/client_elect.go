@@ -181,8 +181,10 @@ func (c *Client) elected(p *peer, m *wire.Message) {
 	c.master, c.phase, c.settledAt, c.agreed = id, settled, c.now, c.epoch
 	c.superseded = superseded{}
 	c.token = append(c.token[:0], m.Token...)
+	resumed := c.pinging.resumed // the candidate was asked before a pause that has just ended
 	c.pinging = pinging{incarnation: m.ServerIncarnation, via: c.via}
 	c.pinging.sentNow(c)
+	c.pinging.resumed = resumed
 	c.pinging.heardAt(c, c.now)
 	c.setAttached(p)
 	p.asking, p.said = false, wire.OK
