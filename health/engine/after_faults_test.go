@@ -84,3 +84,29 @@ func TestDetachCandidate(t *testing.T) {
 		t.Errorf("%v, master %v", h.c.phase, h.c.master)
 	}
 }
+
+// TestOrphansAnew: CH-20, CH-66: a server that had no quorum for nearly T_orphan wins it. Orphans and recovering
+// clients could not choose a master meanwhile, so they have T_orphan from then on, and are told soon.
+func TestOrphansAnew(t *testing.T) {
+	spec.Covers(t, "CH-20", "CH-66")
+	for name, begin := range map[string]func(h *harness){
+		"orphaned": func(h *harness) { h.connect(5, otherA, 1); orphanA(h) },
+		"recovering": func(h *harness) {
+			h.step(ServerInput{Kind: Restore, Record: &Record{Client: testClient, Incarnation: 5, Master: gone, Epoch: 1, Peer: host}})
+		},
+	} {
+		h := newHarness(t, func(c *ServerConfig) { c.Quorum = time.Hour })
+		begin(h)
+		h.step(ServerInput{Kind: QuorumIs})
+		h.advance(h.s.cfg.Orphan - time.Second)
+		h.step(ServerInput{Kind: QuorumIs, Alive: true})
+		h.advance(3*h.s.cfg.Tick + h.s.cfg.Tick/10)
+		h.last(wire.Notice)
+		h.advance(h.s.cfg.Orphan - 4*h.s.cfg.Tick)
+		if h.state() == "none" {
+			t.Errorf("%s: evicted before T_orphan with a quorum is over", name)
+		}
+		h.advance(2 * h.s.cfg.Tick)
+		h.wantState("none")
+	}
+}

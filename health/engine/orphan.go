@@ -105,6 +105,18 @@ func (s *Server) remind(i int32, c *conn) {
 	s.set(i, min(s.now+s.cfg.Orphan/6, end))
 }
 
+// orphansAnew is called when this server has won the quorum. Without it this server accepted no choice of a
+// master, so orphans and recovering clients get T_orphan from now on. They are told soon, since they may wait
+// for long until they ask again; masters confirm recovering clients before that.
+func (s *Server) orphansAnew() {
+	s.each(func(i int32, c *conn) {
+		if c.state == orphaned || c.state == recovering {
+			c.seen = s.now
+			s.set(i, s.now+min(3*s.cfg.Tick, s.cfg.Orphan/3))
+		}
+	})
+}
+
 // superseded notifies a client of a later incarnation. If the client still runs, two clients
 // have one id, and the notified one must stop: if it connected again, the two would evict each
 // other over and over. The parameter by is the NID at which the later incarnation runs, or zero

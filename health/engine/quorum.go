@@ -43,6 +43,7 @@ func (q *quorum) is(s *Server, have, unsure bool) {
 		q.lost, q.had = false, true
 		s.emit(ServerEffect{Kind: DoTell, Event: Event{Kind: QuorumWon}})
 		s.evictions.won(s)
+		s.orphansAnew()
 		s.catchup.won(s, away)
 		return
 	}

@@ -150,7 +150,7 @@ func TestRecovery(t *testing.T) {
 	h.message(server, wire.Message{Kind: wire.Digest, Entries: entries(wire.Entry{Client: testClient, Incarnation: 5, Mark: markConfirm})})
 	h.want("")
 	h.advance(h.s.cfg.Evict - time.Second)
-	h.want("notice:orphaned notice:orphaned notice:orphaned")
+	h.want("notice:orphaned notice:orphaned notice:orphaned notice:orphaned")
 	h.message(host, wire.Message{Kind: wire.Connect, Client: wire.ClientID{4}, Incarnation: 3, Server: me})
 	h.want("reject:global")
 	h.message(host, wire.Message{Kind: wire.Ping, Incarnation: 5, Epoch: 1})
