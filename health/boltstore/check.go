@@ -30,7 +30,7 @@ const verb = "boltstore-check"
 const greeting = verb + " 1\n"
 
 // Exit codes of the check. If the check itself crashes, with Go's exit code 2 or by a signal,
-// the file is damaged.
+// the file is damaged, unless the check lacked a thread.
 const (
 	exitSound   = 0
 	exitCrash   = 2
@@ -39,6 +39,10 @@ const (
 	exitVersion = 5
 	exitFailed  = 6
 )
+
+// noThread is how the standard error of a Go program begins that crashes because the system gives it no thread: of
+// its user or control group there are as many as allowed.
+const noThread = "runtime: failed to create new OS thread"
 
 // Bounds of the memory of a check: in a damaged file pages can refer to themselves, or claim
 // very long runs of pages.
@@ -68,30 +72,37 @@ func Child(args []string, stdout io.Writer) (code int, asked bool) {
 		go boundMemory(info.Size(), over)
 	}
 	records, tombstones, err := inspect(args[1])
-	switch {
-	case err == nil:
+	if err == nil {
 		fmt.Fprintf(stdout, "sound: %d records, %d tombstones\n", records, tombstones)
 		return exitSound, true
-	case errors.Is(err, ErrInUse):
-		code = exitInUse
-	case errors.Is(err, ErrVersion):
-		code = exitVersion
-	case isPathError(err):
-		code = exitFailed
-	default:
-		code = exitDamaged
 	}
 	fmt.Fprintln(stdout, err)
-	return code, true
+	return checkCode(err), true
+}
+
+// checkCode returns the exit code for an error of inspect.
+func checkCode(err error) int {
+	switch {
+	case errors.Is(err, ErrInUse):
+		return exitInUse
+	case errors.Is(err, ErrVersion):
+		return exitVersion
+	case isSystemError(err):
+		return exitFailed
+	}
+	return exitDamaged
 }
 
 // errNoChild is the error of a process that was started to check a database, but opens one
 // itself.
 var errNoChild = errors.New("boltstore: main has to call boltstore.Child before it opens a database")
 
-func isPathError(err error) bool {
-	_, ok := errors.AsType[*fs.PathError](err)
-	return ok
+// isSystemError reports whether an error is one of the operating system, which says nothing about the content of
+// the file. bbolt returns errors of flock and mmap without a path, such as ENOLCK and ENOMEM.
+func isSystemError(err error) bool {
+	_, withPath := errors.AsType[*fs.PathError](err)
+	_, bare := errors.AsType[syscall.Errno](err)
+	return withPath || bare
 }
 
 // inspect reads all of a database. If the database is damaged, inspect may crash, or return
@@ -223,6 +234,9 @@ func (s *Store) outcome(state *os.ProcessState, run error, stdout, stderr string
 	case exitFailed:
 		return nil, fmt.Errorf("%s cannot be checked: %s", s.cfg.Path, said)
 	case exitCrash:
+		if strings.HasPrefix(firstLine(stderr), noThread) {
+			break
+		}
 		return fmt.Errorf("the check crashed: %s", firstLine(stderr)), nil
 	}
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
@@ -231,7 +245,7 @@ func (s *Store) outcome(state *os.ProcessState, run error, stdout, stderr string
 			return fmt.Errorf("the check crashed: %v", status.Signal()), nil
 		}
 	}
-	return nil, fmt.Errorf("%s cannot be checked: %w", s.cfg.Path, run)
+	return nil, fmt.Errorf("%s cannot be checked: %w: %s", s.cfg.Path, run, firstLine(stderr))
 }
 
 func firstLine(s string) string {

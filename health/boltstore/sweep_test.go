@@ -115,7 +115,7 @@ func sweeper(path, from, long string, out io.Writer) int {
 func sweepOne(path string, write bool, out io.Writer) {
 	records, tombstones, err := inspect(path)
 	switch {
-	case errors.Is(err, ErrVersion), isPathError(err):
+	case errors.Is(err, ErrVersion), isSystemError(err):
 		fmt.Fprintln(out, "refused")
 		return
 	case err != nil:
