@@ -184,11 +184,16 @@ func (p *parser) add(start int, i Interface) {
 	}
 }
 
+// broadcast is the address of all hosts on a link.
+var broadcast = netip.AddrFrom4([4]byte{255, 255, 255, 255})
+
 // validInterface reports whether s can name an interface (Linux
 // dev_valid_name, IFNAMSIZ) or be an address of one.
 func validInterface(s string) bool {
 	if a, err := netip.ParseAddr(s); err == nil {
-		return a.Zone() == "" && !a.IsUnspecified() && !a.IsMulticast()
+		plain := a.Unmap()
+		// Linux lets a socket listen on the broadcast address, but connections from or to it are not possible.
+		return a.Zone() == "" && !plain.IsUnspecified() && !plain.IsMulticast() && plain != broadcast
 	}
 	return s != "" && len(s) < 16 && s != "." && s != ".." && !strings.ContainsFunc(s, func(r rune) bool {
 		return r <= ' ' || r >= 0x7F || r == '/'
