@@ -149,6 +149,10 @@ func (Plain) HintStart(_ Settings, err error) string {
 		return "the node has this interface already, as 'lnetctl net show' lists: 'lnetctl net del' removes it"
 	case errors.Is(err, syscall.ESHUTDOWN):
 		return "the node is going down: start another one"
+	case errors.Is(err, syscall.EMFILE):
+		return "the process may have no more open files: raise its limit (ulimit -n, LimitNOFILE of the service)"
+	case errors.Is(err, syscall.ENFILE):
+		return "the machine has too many open files: raise fs.file-max ('sysctl fs.file-max')"
 	}
 	return "'ip address' lists the interfaces and addresses of this machine"
 }

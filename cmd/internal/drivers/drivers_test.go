@@ -33,11 +33,13 @@ func TestHintStart(t *testing.T) {
 	}{
 		{fmt.Errorf("start: %w", syscall.EEXIST), "'lnetctl net del' removes it"},
 		{fmt.Errorf("start: %w", syscall.EADDRNOTAVAIL), "not on this machine"},
+		{fmt.Errorf("start: %w", syscall.EMFILE), "ulimit -n"},
+		{fmt.Errorf("start: %w", syscall.ENFILE), "fs.file-max"},
 		{errors.New("no such interface"), "'ip address' lists"},
 	} {
 		for name, d := range map[string]interface {
 			HintStart(drivers.Settings, error) string
-		}{"tcp": new(drivers.TCP), "plain": drivers.Plain{}} {
+		}{"tcp": new(drivers.TCP), "o2ib": new(drivers.O2IB), "plain": drivers.Plain{}} {
 			if got := d.HintStart(drivers.Settings{}, test.err); !strings.Contains(got, test.want) {
 				t.Errorf("%s: %v: %q, want %s", name, test.err, got, test.want)
 			}

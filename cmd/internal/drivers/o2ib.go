@@ -102,7 +102,7 @@ func (o *O2IB) HintStart(s Settings, err error) string {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE) && o.Provider == Softroce:
 		return "something has UDP port 4791 of that address: another lnetd (use its node: lnetctl without --standalone), or the kernel's software RoCE ('rdma link' shows it), which is not needed here; or choose another address with --networks 'o2ib(ADDRESS)'"
-	case is(err, syscall.EADDRNOTAVAIL, syscall.EEXIST, syscall.ESHUTDOWN):
+	case is(err, syscall.EADDRNOTAVAIL, syscall.EEXIST, syscall.ESHUTDOWN, syscall.EMFILE, syscall.ENFILE):
 		return o.Plain.HintStart(s, err)
 	case o.Provider == IBVerbs:
 		return "ibverbs needs an adapter for the interface, see 'rdma link'; softroce needs none: --o2ib-provider softroce"
