@@ -109,9 +109,8 @@ func (t *faults) excused(observer, subject sim.NodeID) bool {
 }
 
 // few reports whether more than six of ten nodes have just failed, or were just cut off from an observer,
-// before it could notice the first of these losses. Nodes that failed earlier do not count. False deaths in
-// that time are counted separately.
+// before it could notice the first of these losses. Nodes that it lost earlier do not count. False deaths in that time are counted separately.
 func (t *faults) few(observer sim.NodeID) bool {
-	count, latest := t.links.lost(observer, t.clock())
-	return 10*count > 6*len(t.nodes) && t.clock()-latest < t.grace
+	count, left, latest := t.links.lost(observer, t.clock())
+	return 10*count > 6*(count+left) && t.clock()-latest < t.grace
 }

@@ -51,6 +51,8 @@ func TestExcuses(t *testing.T) {
 		{"six of ten fail", []act{{time.Minute, killed(0, 5)}}, time.Minute + grace/2, 8, 9, false, false},
 		{"seven of ten failed, and that was noticed", []act{{time.Minute, killed(0, 6)}}, time.Minute + grace, 8, 9, false, false},
 		{"seven failed long ago, then one more", []act{{10 * time.Second, killed(0, 6)}, {time.Minute, killed(7, 7)}}, time.Minute + grace/2, 8, 9, false, false},
+		{"four failed, and that was noticed, then four of six", []act{{10 * time.Second, killed(0, 3)}, {time.Minute, killed(4, 7)}}, time.Minute + grace/2, 8, 9, false, true},
+		{"four failed, and that was noticed, then three of six", []act{{10 * time.Second, killed(0, 3)}, {time.Minute, killed(4, 6)}}, time.Minute + grace/2, 8, 9, false, false},
 		{"four fail, and three more before that is noticed", []act{{time.Minute, killed(0, 3)}, {time.Minute + grace/2, killed(4, 6)}}, time.Minute + 5*grace/4, 8, 9, false, true},
 		{"seven are cut off, two of three are left", []act{{time.Minute, parted(large)}}, time.Minute + grace/2, 0, 1, false, true},
 		{"one link was cut in one direction for long", []act{{5 * time.Second, severed(1, 2)}, {time.Minute, healed}}, time.Minute + grace/2, 3, 4, false, false},

@@ -171,7 +171,8 @@ func (w *paths) leads(subject, observer sim.NodeID) bool {
 }
 
 // linked reports whether a node of a class is directly connected, in both directions, with at least half
-// of the nodes that it can reach, or that can reach it, by any path.
+// of the other nodes that it can reach, or that can reach it, by any path. The node is in its own class, and so
+// is counted in both sums.
 func (w *paths) linked(class int32) bool {
 	directly, all := 0, 0
 	for c, fine := range w.fine {
@@ -182,7 +183,7 @@ func (w *paths) linked(class int32) bool {
 			directly += fine
 		}
 	}
-	return 2*directly >= all
+	return 2*directly > all
 }
 
 // apart reports whether news of a node cannot reach an observer, or could not at some time

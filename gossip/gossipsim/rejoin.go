@@ -70,19 +70,22 @@ func (l *links) latestLoss(id, observer sim.NodeID, now time.Duration) time.Dura
 	return at
 }
 
-// lost returns when an observer last lost a node (see latestLoss), and how many nodes it lost then or less than
-// l.limit before, a time too short to notice these losses.
-func (l *links) lost(observer sim.NodeID, now time.Duration) (count int, latest time.Duration) {
+// lost returns how many nodes an observer has lost (see latestLoss) in a time too short to notice the
+// losses, how many others are left to it, and when it lost the latest of them.
+func (l *links) lost(observer sim.NodeID, now time.Duration) (count, left int, latest time.Duration) {
 	latest = never
 	losses := make([]time.Duration, len(l.fine))
 	for i := range losses {
 		losses[i] = l.latestLoss(sim.NodeID(i), observer, now)
 		latest = max(latest, losses[i])
 	}
-	for _, at := range losses {
-		if at != never && latest-at < l.limit {
+	for i, at := range losses {
+		switch {
+		case at != never && latest-at < l.limit:
 			count++
+		case l.fine[i] && l.paths.opens(sim.NodeID(i), observer):
+			left++
 		}
 	}
-	return count, latest
+	return count, left, latest
 }
