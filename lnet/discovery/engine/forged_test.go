@@ -32,6 +32,26 @@ func TestCrowdOfStrangers(t *testing.T) {
 	}
 }
 
+// TestCrowdThatAnswers: as many strangers as the table has room for push, answer one message each, and are known then. This
+// node's next news are to be pushed to all of them. A message to a node that is not known yet makes this node ping it all the same.
+func TestCrowdThatAnswers(t *testing.T) {
+	spec.Covers(t, "PD-30")
+	b := newBench(t, Limits{MaxNIDs: 200, MaxInFlight: 16})
+	for i := range 200 {
+		b.step(pushFrom(numbered(i), info(full, 2, numbered(i))))
+		b.step(b.ack())
+	}
+	b.step(selfIs(9))
+	for _, at := range []time.Duration{0, 10 * time.Second} {
+		b.until(at)
+		to := numbered(1000 + int(at/time.Second))
+		b.step(discover(to))
+		if len(b.out.Done) > 0 || !slices.ContainsFunc(b.out.Sends, func(s Send) bool { return s.To == to }) {
+			t.Errorf("at %v: the machine did %v", at, b.did())
+		}
+	}
+}
+
 // TestClaimOfMany: a stranger claims the NIDs of 128 nodes that are known. Their discoveries and messages are not disturbed.
 func TestClaimOfMany(t *testing.T) {
 	spec.Covers(t, "PD-19", "PD-22")

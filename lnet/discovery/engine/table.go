@@ -92,11 +92,10 @@ func (p *peer) idle() bool {
 	return !p.flags.Has(lnet.PeerConfigured) && p.exchange == nil && !p.queued && len(p.waiting) == 0 && !p.flags.Has(lnet.PeerDiscovering)
 }
 
-// expendable reports whether a peer can be evicted: it is idle, or a stranger that waits for a slot, which nothing here
-// waits for.
+// expendable reports whether a peer can be evicted: it is idle, or it waits for a slot and nothing here waits for it. Otherwise a
+// crowd that made itself known, and that has to be pushed this node's next news, would fill the table.
 func (p *peer) expendable() bool {
-	const known = lnet.PeerConfigured | lnet.PeerDiscovered
-	return p.idle() || p.queued && p.queue == stranger && p.exchange == nil && len(p.waiting) == 0 && p.flags&known == 0
+	return p.idle() || p.queued && p.exchange == nil && len(p.waiting) == 0 && !p.flags.Has(lnet.PeerConfigured)
 }
 
 // table finds peers by each of their NIDs and keeps them in the order of use.
