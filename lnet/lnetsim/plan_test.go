@@ -21,16 +21,16 @@ type plan struct {
 	until                       time.Duration  // end of the time in which faults are made
 	asleep                      map[int][]span // by node: times at which the node is paused
 	// later has functions that write the faults of rails. They are called when the pauses of all nodes are known.
-	later   []func()
-	severed bool // a rail loses everything for a while, and no node notices it
+	later []func()
+	faults
 }
 
 // drawPlan draws a plan: nodes with up to three rails, up to three nets with up to three routers between
 // them, traffic, and faults of rails, gateways and nodes. All faults end ten seconds after the start. After
 // that every operation must end, all credits and MDs must be returned, and every node must reach every other
-// one again, see rounds.
+// one again, see probes.
 func drawPlan(seed uint64) string {
-	p := &plan{Plan: kit.NewPlan(seed, 26), until: 10 * time.Second, asleep: make(map[int][]span)}
+	p := &plan{Plan: kit.NewPlan(seed, 26), until: 10 * time.Second, asleep: make(map[int][]span), faults: newFaults()}
 	p.nodes, p.rails, p.nets = 4+p.IntN(7), 1+p.IntN(maxRails), 1
 	if p.IntN(3) > 0 {
 		p.nets = 2 + p.IntN(2)
@@ -48,11 +48,7 @@ func drawPlan(seed uint64) string {
 	p.Line("at 11s do all stop")
 	p.Line("expect settled within 20s")
 	p.Line("expect credits-returned within 20s")
-	for _, at := range p.rounds() {
-		p.Line("at %ds do all probe", at)
-	}
-	p.Line("expect settled within 8s")
-	p.Line("expect lost-probes %d", p.allowed())
+	p.probes()
 	p.Line("expect settled")
 	p.Line("expect credits-returned")
 	p.Line("always one-send")
@@ -61,42 +57,8 @@ func drawPlan(seed uint64) string {
 	return p.String()
 }
 
-// firstProbe is the second of the run at which the first probes are sent: one and a half time-outs and some checks of gateways
-// after the last fault.
-const firstProbe = 25
-
-// connections returns the number of connections that a message between two nodes may take: between two nodes of a net, and
-// between each router and either end if the nodes are on two nets.
-func (p *plan) connections() int {
-	if p.routers > 0 {
-		return p.rails * p.rails * 2 * p.routers
-	}
-	return p.rails * p.rails
-}
-
-// allowed returns how many messages a node may lose to each other node after all faults have ended: no more than
-// docs/routing.md says. After faults of processes, and of rails whose loss their node notices, that is one: "a peer that
-// sends one message at a time loses one". After a rail has lost everything without any node noticing it, "each connection
-// that only one end has given up costs one message".
-func (p *plan) allowed() int {
-	if p.severed {
-		return p.connections()
-	}
-	return 1
-}
-
-// rounds returns the seconds at which there are probes, one round more than may be lost. The last round
-// begins when the others have ended by their time-outs. The message that is lost may be a ping of
-// discovery for which all messages of the other rounds wait, so that they all fail.
-func (p *plan) rounds() (at []int) {
-	for i := range p.allowed() {
-		at = append(at, firstProbe+i)
-	}
-	return append(at, firstProbe+p.allowed()+6)
-}
-
 func (p *plan) settings() {
-	p.Line("protocol lnet\nnodes %d\nrun %ds\ncheck every 100ms", p.nodes, firstProbe+p.connections()+15)
+	p.Line("protocol lnet\nnodes %d\nrun %ds\ncheck every 100ms", p.nodes, firstProbe+2*p.connections()+25)
 	p.Line("link latency %s", p.Pick("0.1ms", "1ms±0.5ms", "5ms"))
 	p.Line("set rails %d\nset nets %d\nset routers %d", p.rails, p.nets, p.routers)
 	p.Line("set rate %s\nset size %s", p.Pick("1", "4", "15"), p.Pick("0", "64", "4096", "65536"))
@@ -142,7 +104,7 @@ func (p *plan) fault(onlyOfProcesses bool) {
 // ofRail writes a fault of a node's rail.
 func (p *plan) ofRail(node int, begins, ends string) {
 	s, rail := p.span(), 1+p.IntN(p.rails)
-	p.severed = p.severed || begins == "sever"
+	p.cut[node] |= 1 << rail
 	p.later = append(p.later, func() { // called after all faults are drawn, when the pauses of the node are known
 		p.Line("at %v do %d %s %d", p.awake(node, s.from), node, begins, rail)
 		p.Line("at %v do %d %s %d", p.awake(node, s.to), node, ends, rail)
@@ -168,6 +130,13 @@ func (p *plan) ofProcess(node int, begins, ends string) {
 		}
 	}
 	p.asleep[node] = append(p.asleep[node], s)
+	switch begins {
+	case "crash":
+		p.crashes[node]++
+		p.starts[node]++
+	case "kill":
+		p.starts[node]++
+	}
 	p.Line("at %v %s %d\nat %v %s %d", s.from, begins, node, s.to, ends, node)
 }
 

@@ -3,6 +3,7 @@ package lnetsim
 import (
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"ulnet/lnd/sim"
@@ -40,10 +41,10 @@ type lost struct {
 }
 
 // add counts a probe that has failed. Probes that wait for discovery fail all at once when its ping is the message that
-// was lost; they count as one.
-func (l *lostProbes) add(p pair, now time.Duration, err error) {
+// was lost; they count as one. held says that the probe may have waited for such a ping.
+func (l *lostProbes) add(p pair, now time.Duration, held bool) {
 	at := l.pairs[p]
-	if !errors.Is(err, errUnanswered) {
+	if held {
 		if at.heldAt == now {
 			return
 		}
@@ -61,13 +62,20 @@ func (l *lostProbes) add(p pair, now time.Duration, err error) {
 // lostAtMost is the condition "lost-probes".
 func (n *network) lostAtMost(args scenario.Args) (bool, string) {
 	l := &n.lostProbes
-	return n.probes.round > 0 && l.most <= args.Int(0), fmt.Sprintf("%d probes from node %v to %v were lost", l.most, l.worst.from, l.worst.to)
+	between, lost := l.worst, l.most
+	if len(args) > 1 {
+		between = pair{args.Node(1), args.Node(2)}
+		lost = l.pairs[between].count
+	}
+	return n.probes.round > 0 && lost <= args.Int(0), fmt.Sprintf("%d probes from node %v to %v were lost", lost, between.from, between.to)
 }
 
-// probe sends a PUT to every other node.
+// probe sends a PUT to every other node. Each round begins with the next node: in a fixed order, LNet's selection in turn
+// might send all probes to a node by the same rail.
 func (m *member) probe() {
 	m.probing = m.net.probes.begin(m.net.Now())
-	for id := range sim.NodeID(m.net.cfg.Nodes) {
+	for i := range m.net.cfg.Nodes {
+		id := sim.NodeID((i + m.probing) % m.net.cfg.Nodes)
 		if id != m.stack.Host.ID() {
 			m.net.probes.begun++
 			m.begin(put, id, false)
@@ -81,7 +89,9 @@ func (n *network) unprobed(o *operation, err error) {
 	if o.probe == 0 {
 		return
 	}
-	n.lostProbes.add(pair{o.member.stack.Host.ID(), o.to}, o.member.now(), err)
+	now := o.member.now()
+	held := errors.Is(err, syscall.ETIMEDOUT) && now-o.began <= n.cfg.Timeout // a ping of discovery is open for no longer
+	n.lostProbes.add(pair{o.member.stack.Host.ID(), o.to}, now, held)
 	if o.probe == n.probes.round && n.probes.failed == "" {
 		n.probes.failed = fmt.Sprintf("; from node %v to %v: %v", o.member.stack.Host.ID(), o.to, err)
 	}

@@ -1,7 +1,6 @@
 package lnetsim
 
 import (
-	"syscall"
 	"testing"
 	"time"
 )
@@ -10,22 +9,21 @@ import (
 // discovery, count once.
 func TestLostProbes(t *testing.T) {
 	var l lostProbes
-	held := syscall.ETIMEDOUT
 	for i, c := range []struct {
 		pair pair
 		at   time.Duration
-		err  error
+		held bool
 		most int
 	}{
-		{pair{1, 2}, 5, held, 1},
-		{pair{1, 2}, 5, held, 1},
-		{pair{1, 3}, 5, held, 1},
-		{pair{2, 1}, 5, errUnanswered, 1},
-		{pair{2, 1}, 5, errUnanswered, 2},
-		{pair{1, 2}, 7, held, 2},
-		{pair{1, 2}, 7, errUnanswered, 3},
+		{pair{1, 2}, 5, true, 1},
+		{pair{1, 2}, 5, true, 1},
+		{pair{1, 3}, 5, true, 1},
+		{pair{2, 1}, 5, false, 1},
+		{pair{2, 1}, 5, false, 2},
+		{pair{1, 2}, 7, true, 2},
+		{pair{1, 2}, 7, false, 3},
 	} {
-		if l.add(c.pair, c.at, c.err); l.most != c.most {
+		if l.add(c.pair, c.at, c.held); l.most != c.most {
 			t.Errorf("after loss %d: %d, want %d", i, l.most, c.most)
 		}
 	}

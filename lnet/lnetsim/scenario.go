@@ -62,6 +62,11 @@ var (
 	countArg = scenario.Arg{Name: "count", Kind: scenario.Count, Least: 1, Most: 1 << 20, Optional: true}
 )
 
+// optional returns an argument for a node, which may be left out.
+func optional(name string) scenario.Arg {
+	return scenario.Arg{Name: name, Kind: scenario.Node, Optional: true}
+}
+
 // bytesPerNode estimates the memory of a node's stack: idle, what the first message adds, and
 // what each partner adds at both ends of a connection.
 func bytesPerNode(_ scenario.Level, nodes int, o scenario.Values) int64 {
@@ -109,9 +114,9 @@ var conditions = kit.Conditions[*network]{
 			p := &n.probes
 			return p.begun > 0 && p.answered == p.begun, fmt.Sprintf("%d of %d probes were answered%s", p.answered, p.begun, p.failed)
 		}),
-	kit.Ask("lost-probes", "there were probes, and no node has lost more than this number of those to any other one; what one ping of discovery held up counts once",
+	kit.Ask("lost-probes", "there were probes, and no node has lost more than this number of those to any other one, or, with two nodes, the first to the second; what one ping of discovery held up counts once",
 		func(n *network, a scenario.Args) (bool, string) { return n.lostAtMost(a) },
-		scenario.Arg{Name: "count", Kind: scenario.Count}),
+		scenario.Arg{Name: "count", Kind: scenario.Count}, optional("from"), optional("to")),
 	kit.Ask("credits-returned", "every node that is up has all its credits, and nothing waits for one",
 		func(n *network, _ scenario.Args) (bool, string) { return kit.All(n.each(false), (*member).lacking) }),
 	kit.Ask("one-send", "every PUT and GET that has ended had one SEND event, whatever was tried, and one answer at most",
