@@ -87,10 +87,14 @@ func (t *Table) takeWaiting(p *portal, d *md) (ready operationList) {
 	}
 	var kept operationList
 	for o := p.held.pop(); o != nil; o = p.held.pop() {
-		if o.waits != d || !t.rematch(p, o) {
+		switch {
+		case o.waits != d:
 			kept.push(o)
-		} else {
+		case !p.admit(o): // it waits for a slot now
+		case t.rematch(p, o):
 			ready.push(o)
+		default:
+			kept.push(o)
 		}
 	}
 	p.held = kept
@@ -123,9 +127,6 @@ func (t *Table) rematch(p *portal, o *operation) (decided bool) {
 	d, offset, mlength, out := t.match(p, &r)
 	switch out {
 	case matched:
-		if o.share == nil && r.op == OpPut {
-			o.share = p.occupy(o.d.From.NID)
-		}
 		o.accept(o.d, d, offset, mlength)
 	case busy:
 		o.waits = d

@@ -8,28 +8,30 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// share bounds how many PUTs of one NID may be arriving at a lazy portal at once. A peer sends the rest of a
+// share bounds how many PUTs of one neighbour may be arriving at a lazy portal at once. A neighbour is known by the NID of the other end
+// of its connections. For messages that a gateway passes on, the gateway is the neighbour: the NIDs of their sources could be forged, and
+// a gateway receives a message as a whole before it passes it on, so that one of its senders cannot stop those of others. A peer sends the rest of a
 // message as late as it likes, and may have thousands of connections; without a bound it could take all
-// buffers of the portal by messages that it does not end. A message takes a slot of its NID when it is matched, or when it is
-// held because there is no buffer. When all slots are taken, further messages of that NID are held apart.
+// buffers of the portal by messages that it does not end. A message takes a slot of its neighbour when it is matched, when it is
+// held because there is no buffer, or when the MD that it has waited for is not crowded any more. When all slots are taken, further messages of that neighbour are held apart.
 // Nothing looks at them until one of the earlier messages has arrived and leaves its slot to the next one.
 type share struct {
 	portal *portal           // its lock guards the fields below
 	inbox  *Inbox            // inbox of the portal; nil: SetShare was called
-	limit  int               // number of slots of each NID
+	limit  int               // number of slots of each neighbour
 	late   bool              // a message leaves its slot when its handler has returned, not as soon as it has arrived
-	slots  map[nid.NID]slots // slots by the NID of the sender; NIDs without messages are not there
+	slots  map[nid.NID]slots // slots by the neighbour's NID; neighbours without messages are not there
 	apart  int               // number of the messages that wait for a slot
 }
 
-// slots are the slots that messages of one NID take.
+// slots are the slots that messages of one neighbour take.
 type slots struct {
 	taken int           // number of messages that are arriving, or are in portal.held
 	apart operationList // messages that wait for a slot
 }
 
-// SetShare bounds how many PUTs of one NID may be arriving at a lazy portal at once. Further ones are held
-// until one of the earlier ones has arrived. An [Inbox] bounds them by itself. Errors: EINVAL if there is no such portal,
+// SetShare bounds how many PUTs of one neighbour may be arriving at a lazy portal at once. Further ones are held
+// until one of the earlier ones has arrived. For routed messages the neighbour is the gateway. An [Inbox] bounds them by itself. Errors: EINVAL if there is no such portal,
 // or limit is not positive; ErrInUse if an inbox is open on the portal, or a bound was set before.
 func (t *Table) SetShare(index, limit int) error {
 	p := t.portal(index)
@@ -84,6 +86,21 @@ func (p *portal) enqueue(o *operation) {
 		p.share.slots[from] = s
 		p.share.apart++
 	}
+}
+
+// admit gives a slot to a message that has waited for an MD, and reports whether it has got one or needs none. Otherwise it sets the
+// message apart. The caller holds p.mu, and has taken the message from portal.held.
+func (p *portal) admit(o *operation) bool {
+	if o.event.Kind != EventPut || o.share != nil {
+		return true
+	}
+	if !p.usedUpBy(o.d.From.NID) {
+		o.share = p.occupy(o.d.From.NID)
+		return true
+	}
+	o.waits = nil
+	p.enqueue(o)
+	return false
 }
 
 // occupy takes a slot for a message of a NID, and returns the share that it belongs to; nil: the portal has none. The caller

@@ -41,6 +41,38 @@ func TestShare(t *testing.T) {
 	}
 }
 
+// TestShareOfCrowded: messages of one NID wait for an MD whose handler is behind. When the handler has caught up, the bound holds for
+// them too: one is received at a time.
+func TestShareOfCrowded(t *testing.T) {
+	spec.Covers(t, "PT-35")
+	bubbled(t, func(t *testing.T, h *harness, net *network) {
+		if err := errors.Join(h.SetLazy(5), h.SetShare(5, 1)); err != nil {
+			t.Fatal(err)
+		}
+		g := gate(1)
+		h.post(5, portals.Match{}, portals.MD{
+			Segments: []lnd.Segment{make([]byte, 8)}, Threshold: inf, Options: portals.OpPut | portals.ManageRemote, Handler: g.handle,
+		})
+		h.comes(net, 0, 1+portals.MaxPending)
+		const waiting = 3
+		for range waiting {
+			begin(t, net, 1, lnd.Hold)
+		}
+		begin(t, net, 2, lnd.Hold)
+		net.stall = true
+		g.open(1)
+		if len(net.begun) != 2 {
+			t.Fatalf("%d messages arrive at once, want one of each of two peers", len(net.begun))
+		}
+		for i := 0; i < len(net.begun); i++ {
+			net.receive(net.begun[i], nil)
+		}
+		if want := 1 + portals.MaxPending + waiting + 1; len(g.bits) != want || net.holding() != 0 {
+			t.Errorf("%d messages came, want %d; %d are held", len(g.bits), want, net.holding())
+		}
+	})
+}
+
 // TestShareErrors: a bound that cannot be set is an error.
 func TestShareErrors(t *testing.T) {
 	h := newHarness(t)

@@ -76,6 +76,6 @@ type portal struct {
 	ignoring meRef         // head of the ring of MEs with ignore bits: the first ME to try
 	exact    index         // rings of the MEs without ignore bits, by match bits
 	held     operationList // PUTs on a lazy portal that wait for an MD
-	share    *share        // bound on the messages of one NID; nil: none
+	share    *share        // bound on the messages of one neighbour; nil: none
 	changes  atomic.Uint64 // number of times that an entry, or the MD of an entry, was added or removed
 }

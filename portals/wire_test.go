@@ -35,6 +35,7 @@ type network struct {
 	onStop func()      // called at Shutdown; nil: no call
 	onRecv func()      // called at the end of a Recv that has delivered the payload itself (see later); nil: no call
 	later  bool        // Recv returns at once; another goroutine delivers the payload
+	stall  bool        // Recv only appends the delivery to begun; its payload does not come by itself
 	single bool        // Post refuses a small message that stands for several equal ones
 	whole  func() bool // called by Post: whether it refuses the small message, so that Send gets it; nil: it takes all
 
@@ -43,8 +44,9 @@ type network struct {
 	memory sync.Mutex
 
 	mu     sync.Mutex
-	sent   []*lnd.Message // messages sent; guarded by mu, like all fields below
-	held   int            // number of deliveries on hold
+	sent   []*lnd.Message  // messages sent; guarded by mu, like all fields below
+	held   int             // number of deliveries on hold
+	begun  []*lnd.Delivery // deliveries that Recv has got, with stall
 	closed bool
 }
 
@@ -180,9 +182,15 @@ func (n *network) waiting() []*lnd.Message {
 func (n *network) Recv(d *lnd.Delivery) {
 	n.mu.Lock()
 	n.held--
-	later := n.later
+	later, stall := n.later, n.stall
+	if stall {
+		n.begun = append(n.begun, d)
+	}
 	n.mu.Unlock()
-	if later {
+	switch {
+	case stall:
+		return
+	case later:
 		go n.receive(d, nil)
 		return
 	}
