@@ -5,10 +5,10 @@ import "ulnet/lnd"
 // Upper is the layer above lnet, in practice a portals.Table. lnet calls it
 // without locks, in the goroutine of the driver or of the sender.
 type Upper interface {
-	// Arrive decides about a message for this node whose header is in d. Arrive has three results: it sets
+	// Arrive decides about a message for this node whose header is in d. Arrive has four results: it sets
 	// d.Sink and d.Owner and returns Accept; or it keeps d and returns Hold; or it returns a drop reason, and
-	// lnet discards the payload and forgets the message. If d.Data is not nil it may copy the payload, call
-	// NI.Received, and return Taken: then Delivered is not called. It may delay the handling of an ACK of a
+	// lnet discards the payload and forgets the message; or, only if d.Data is not nil, it copies the payload, calls
+	// NI.Received, and returns Taken: then Delivered is not called. It may delay the handling of an ACK of a
 	// batch until Arrive is called for another message, or EndBatch is called; then it calls NI.CountAcks
 	// instead of NI.Received.
 	Arrive(ni *NI, d *lnd.Delivery) (lnd.Answer, DropReason)

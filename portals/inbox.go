@@ -16,8 +16,8 @@ type InboxConfig struct {
 	// Buffers is the number of buffers that wait for a message (are posted) at any time, and the largest
 	// number that is cached. When a message begins to arrive in a buffer, the inbox posts another one in its
 	// place, as long as at most 256 such buffers, of 64 MiB together, are in use; with HandleFirst it does
-	// not. Messages of one NID take at most a quarter of all buffers while they arrive, and further messages
-	// of that NID wait. So with two buffers or more, a peer that does not send the rest of its messages does
+	// not. Messages of one neighbour take at most a quarter of all buffers while they arrive, and further
+	// messages of that neighbour wait; for routed messages the neighbour is the gateway. So with two buffers or more, a peer that does not send the rest of its messages does
 	// not block those of other peers. 0: 4.
 	Buffers int
 	Size    int // bytes of each buffer: the largest message; 0: MaxPayload
@@ -73,12 +73,12 @@ type inboxBuffer struct {
 // errNoHandler means that the caller gave no Handle.
 var errNoHandler = errors.New("portals: an inbox needs a Handle")
 
-// ErrInUse says that another inbox is open at a portal.
+// ErrInUse says that another inbox is open at a portal, or that a bound was set there by [Table.SetShare].
 const ErrInUse = syscall.EBUSY
 
 // Open posts the buffers. Messages may arrive before it returns. Call it once. Errors: ErrInUse
-// if another inbox is open on the portal, because this one would take its messages; and those
-// of [Table.SetLazy], [Table.MEAttach] and [Table.MDAttach].
+// if another inbox is open on the portal, because this one would take its messages, or a bound was set there by
+// [Table.SetShare]; and those of [Table.SetLazy], [Table.MEAttach] and [Table.MDAttach].
 func (in *Inbox) Open(t *Table, cfg InboxConfig) error {
 	if cfg.Handle == nil {
 		return errNoHandler
@@ -106,7 +106,7 @@ func (in *Inbox) Open(t *Table, cfg InboxConfig) error {
 }
 
 // claim registers an inbox as that of the portal, and configures it: messages may arrive from then on. It returns
-// false if another inbox is open there.
+// false if another inbox is open there, or a bound is set.
 func (p *portal) claim(in *Inbox, t *Table, cfg InboxConfig) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

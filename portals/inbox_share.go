@@ -1,10 +1,10 @@
 package portals
 
-// sharesOfInbox is the number of shares of an inbox: so many NIDs together can take all its buffers, if the
+// sharesOfInbox is the number of shares of an inbox: so many neighbours together can take all its buffers, if the
 // inbox has at least as many.
 const sharesOfInbox = 4
 
-// share returns the number of messages from one NID that may be arriving at once: a quarter of all that may.
+// share returns the number of messages from one neighbour that may be arriving at once: a quarter of all that may.
 func (c *InboxConfig) share() int {
 	return max((c.Buffers+c.uncounted())/sharesOfInbox, 1)
 }

@@ -35,7 +35,8 @@ type Config struct {
 	// 0 means 50 s.
 	CheckTimeout time.Duration
 	// Limits are limits of the machine. If its Timeout is 0, it is the transaction timeout of the
-	// node, and follows that when it changes.
+	// node, and follows that when it changes. With a larger one LNet gives up unanswered pings and pushes first, and lowers the
+	// health of the next hop, which may be a gateway that is well.
 	Limits
 }
 

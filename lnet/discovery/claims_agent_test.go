@@ -222,7 +222,7 @@ func TestSlowPush(t *testing.T) {
 	spec.Covers(t, "PD-29")
 	w := newCable(t)
 	a, b, x := w.node(discovery.Config{}, nidA), w.node(discovery.Config{}, nidB), w.stranger(nidX)
-	const begun = 2 // number of pushes of one NID that may be arriving
+	const begun = 2 // number of pushes of one neighbour that may be arriving
 	slow := make([]*lnd.Delivery, 12)
 	port := w.ports[nid.MustParse(nidA)]
 	port.held = make(map[*lnd.Delivery]packet)

@@ -16,7 +16,7 @@ import (
 // begins a push and does not send all of its bytes blocks the pushes of all others.
 const pushesAtOnce = 10
 
-// pushShare is how many of them may come from one NID. A stranger that begins pushes on many connections must not stop those
+// pushShare is how many of them may come from one neighbour, which is the gateway for routed pushes: see [portals.Table.SetShare]. A stranger that begins pushes on many connections must not stop those
 // of other nodes, and with them what follows on the connections of these.
 const pushShare = 2
 
