@@ -113,6 +113,7 @@ func printZoneStatus(w io.Writer, s zone.Status) error {
 		{Name: "not sent:", Value: s.NotSent},
 		{Name: "far ahead:", Value: s.Stats.TooFarAhead},
 		{Name: "of programs:", Value: s.OtherPID},
+		{Name: "of other NIDs:", Value: s.Stats.OtherNID},
 		{Name: "not written:", Value: s.Stats.NotWritten},
 		{Name: "tables refused:", Value: s.Stats.TooLarge + s.Stats.TooManyKeys + s.Stats.RepeatedKeys},
 		{Name: "local errors:", Value: s.Stats.LocalErrors},

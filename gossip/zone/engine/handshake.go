@@ -43,9 +43,10 @@ func (m *Machine) requested() {
 		if m.in.Roles == 0 || m.crowded(m.in.Roles) {
 			return
 		}
-		m.links.list = append(m.links.list, link{node: p, backoff: m.cfg.Heartbeat, proven: m.spoke(p)})
+		m.links.list = append(m.links.list, link{node: p, backoff: m.cfg.Heartbeat})
 		m.out.Watch = append(m.out.Watch, p)
 		l = m.links.get(p)
+		m.genuine(l)
 	}
 	l.theirs = m.in.Roles
 	m.send(p, wire.Message{Kind: wire.LinkAccept, Roles: l.mine})

@@ -6,6 +6,7 @@ import (
 
 	"ulnet/gossip/zone/wire"
 	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
 )
 
 // linkState is the state of a link. Transitions:
@@ -64,6 +65,8 @@ type link struct {
 // links are all links of a node: so few that a linear search is fast.
 type links struct {
 	list []link
+	// primaries has the primary NIDs of the peers that have sent from other NIDs of theirs, too.
+	primaries map[wire.Ref]nid.NID
 }
 
 // get returns the link to a node, or nil. It is valid until a link is added.
@@ -149,6 +152,7 @@ func (m *Machine) cut(p wire.Ref) {
 		return
 	}
 	m.links.list = slices.Delete(m.links.list, i, i+1)
+	delete(m.links.primaries, p)
 	m.out.Ignore = append(m.out.Ignore, p)
 	m.attributes.lost(m, p) // requests to this neighbour go to others (MS-87)
 }

@@ -4,14 +4,15 @@ import (
 	"slices"
 
 	"ulnet/gossip/zone/wire"
+	"ulnet/lnet/nid"
 )
 
 // Messages name their senders, and any node can name another one. What a member says of itself or of
-// its links counts only if the message comes from a NID of that member's id.
+// its links counts only if the message comes from a NID of that member's node.
 
 // spoke reports whether node p itself sent the message that is being processed: the message names p as its
-// sender, and the NID that it came from, or the primary NID of the same node, is one of p's id. In a simulation, in
-// which messages have no NID, the name is enough.
+// sender, and the NID that it came from, or the primary NID of the same node, is one of p's id, or is the primary
+// NID of the node that has such a NID. In a simulation, in which messages have no NID, the name is enough.
 func (m *Machine) spoke(p wire.Ref) bool {
 	if p == 0 || m.in.From != p {
 		return false
@@ -20,7 +21,10 @@ func (m *Machine) spoke(p wire.Ref) bool {
 		return true
 	}
 	endpoints := m.cfg.Table.ID(p).Endpoints()
-	return slices.Contains(endpoints, m.peer) || m.primary.IsValid() && slices.Contains(endpoints, m.primary)
+	if slices.Contains(endpoints, m.peer) || m.primary.IsValid() && slices.Contains(endpoints, m.primary) {
+		return true
+	}
+	return m.primary.IsValid() && m.links.primaries[p] == m.primary
 }
 
 // genuine reports whether to believe that a message comes from the peer of a link. Messages that end or
@@ -28,10 +32,21 @@ func (m *Machine) spoke(p wire.Ref) bool {
 // cut all links of a member. But as long as no message has come from such a NID, a message from any NID is
 // believed: the NIDs of an id are configured, and the node may send from none of them.
 func (m *Machine) genuine(l *link) bool {
-	if l.proven && (m.in.Kind < wire.LinkRequest || m.in.Kind > wire.LinkDrop) {
+	about := m.in.Kind >= wire.LinkRequest && m.in.Kind <= wire.LinkDrop
+	if l.proven && !about && (!m.learns() || m.links.primaries[l.node] == m.primary) {
 		return true
 	}
 	spoke := m.spoke(l.node)
 	l.proven = l.proven || spoke
-	return spoke || !l.proven
+	if spoke && m.learns() {
+		if m.links.primaries == nil {
+			m.links.primaries = make(map[wire.Ref]nid.NID)
+		}
+		m.links.primaries[l.node] = m.primary
+	}
+	return spoke || !l.proven || !about
 }
+
+// learns reports whether the message tells the primary NID of its sender's node. If discovery has not confirmed
+// that NID, the message has the NID that it came from instead.
+func (m *Machine) learns() bool { return m.primary.IsValid() && m.primary != m.peer }

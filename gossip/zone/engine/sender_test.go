@@ -62,18 +62,22 @@ func TestLinksInAnothersName(t *testing.T) {
 
 // TestMovedNIDs: a node may send from NIDs that are not in its id. Its messages about links count as long as
 // none has come from a NID of the id; after that they must come from a NID of the id, or of a node whose
-// primary NID is in the id (MS-A12).
+// primary NID is in the id, or of the node that has sent from a NID of the id (MS-A12).
 func TestMovedNIDs(t *testing.T) {
 	spec.Covers(t, "MS-A12")
 	own, other := testID(1).Endpoints()[0], testID(7).Endpoints()[0]
 	for what, tt := range map[string]struct {
 		first, then, primary nid.NID
+		known                nid.NID // primary NID of the node that sends from the NID first
 		want                 int
 	}{
-		"own NID":           {first: own, then: own, want: 0},
-		"another one":       {first: own, then: other, want: 1},
-		"its primary NID":   {first: own, then: other, primary: own, want: 0},
-		"always from there": {first: other, then: other, want: 0},
+		"own NID":             {first: own, then: own, want: 0},
+		"another one":         {first: own, then: other, want: 1},
+		"its primary NID":     {first: own, then: other, primary: own, want: 0},
+		"primary, not listed": {first: own, known: other, then: other, primary: other, want: 0},
+		"another of the node": {first: own, known: testID(8).Endpoints()[0], then: other, primary: testID(8).Endpoints()[0], want: 0},
+		"another node":        {first: own, known: testID(8).Endpoints()[0], then: other, primary: other, want: 1},
+		"always from there":   {first: other, then: other, want: 0},
 	} {
 		to, from := codecs(t)
 		now := time.Second
@@ -82,8 +86,9 @@ func TestMovedNIDs(t *testing.T) {
 			to.Step(now, Input{Kind: Arrived, Data: encoded(t, from, msg)[0], Peer: peer, Primary: primary}, &Output{})
 		}
 		to.Step(now, Input{Kind: Join, Inc: 1}, &Output{})
-		deliver(tt.first, nid.NID{}, wire.Message{Kind: wire.LinkRequest, Roles: wire.Random})
-		deliver(tt.first, nid.NID{}, wire.Message{Kind: wire.Heartbeat})
+		deliver(tt.first, tt.first, wire.Message{Kind: wire.LinkRequest, Roles: wire.Random})
+		deliver(tt.first, tt.known, wire.Message{Kind: wire.Heartbeat})
+		deliver(tt.first, tt.first, wire.Message{Kind: wire.Heartbeat})
 		deliver(tt.then, tt.primary, wire.Message{Kind: wire.LinkDrop, Reason: wire.Unwanted})
 		if got := len(to.links.list); got != tt.want {
 			t.Errorf("%s: %d links, want %d", what, got, tt.want)
