@@ -74,3 +74,24 @@ func TestStalledObserver(t *testing.T) {
 		})
 	}
 }
+
+// TestStalledInShorterGrace: enough nodes report that a member is silent, and the observer stands still. Then reports
+// of failures shorten the grace period, and at its end the observer stands still again. The shorter period is prolonged
+// too, because the member has learned of these reports only now (MS-A1, MS-A29).
+func TestStalledInShorterGrace(t *testing.T) {
+	spec.Covers(t, "MS-A1", "MS-A29")
+	s := acquainted(t, 9, Config{})
+	s.link(1, v(7, 3))
+	s.pass(time.Second)
+	reports := []wire.Suspicion{{Reporter: s.ref[3], Suspect: s.ref[2], Version: v(7, 3)}, {Reporter: s.ref[4], Suspect: s.ref[2], Version: v(7, 3)}}
+	s.update(wire.Lists{Silences: reports})
+	s.now += 60 * time.Millisecond
+	s.step(Input{})
+	s.update(wire.Lists{Suspicions: reports})
+	s.pass(s.m.relayGrace() - 55*time.Millisecond)
+	s.now += 100 * time.Millisecond
+	s.step(Input{})
+	s.is(2, inView, v(7, 3))
+	s.pass(s.m.relayGrace() + 5*time.Millisecond)
+	s.is(2, inHistory, v(7, 3))
+}

@@ -205,7 +205,7 @@ func (m *Machine) guilty(s *suspect, enough int) (wire.Version, bool) {
 		return newest, true
 	case failures >= enough:
 		if end := m.now + m.relayGrace(); s.grace == 0 || end < s.grace {
-			s.grace = end
+			s.grace, s.prolonged = end, false
 		}
 	case s.grace == 0:
 		s.grace = m.now + graceRounds*m.cfg.Aggregation
