@@ -1,37 +1,146 @@
 package engine
 
-import "ulnet/gossip/zone/wire"
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"ulnet/gossip/zone/wire"
+)
 
 // ahead has versions of members that are too far ahead of this node's clock to be accepted. A member has to take
-// such a version if a node whose clock is ahead has accepted a forged version just below it. Until this node's
-// clock is there, this node ignores reports and goodbyes in older versions: the member has refuted them by a
-// version that this node cannot accept yet.
-type ahead map[wire.Ref]wire.Version
+// such a version if a node whose clock is ahead has accepted a forged version just below it.
+//
+// Any member can name such a version, also one that its owner will never have. Therefore only a version that came
+// from the owner itself makes older goodbyes and reports stale. If others accuse a member of which another one has
+// named such a version, this node asks the member directly for its version, and the answer refutes the accusation.
+type ahead map[wire.Ref]farVersion
+
+type farVersion struct {
+	heard wire.Version  // the newest one that came from the owner itself; invalid: none
+	named wire.Version  // the newest one that others named; invalid: none
+	asked time.Duration // before this time this node does not ask the owner again
+}
 
 // keepAhead keeps a version that this node refuses, and passes it on, if its owner can really have it. The owner
 // takes versions up to maxSkew above the limit by its own clock, and that clock may be ahead of this node's by
 // maxSkew.
 func (m *Machine) keepAhead(p wire.Ref, v wire.Version) {
-	if !m.view.has(p) || !m.within(v, 2*maxSkew) || !m.ahead[p].Less(v) {
+	if !m.view.has(p) || !m.within(v, 2*maxSkew) {
 		return
 	}
+	a := m.ahead[p]
+	if m.spoke(p) {
+		m.relayed.take(p, v)
+		m.suspicions.refuted(p, v)
+		if !a.heard.Less(v) {
+			return
+		}
+		a.heard = v
+	} else {
+		if !a.heard.Less(v) || !a.named.Less(v) {
+			return
+		}
+		a.named = v
+	}
+	m.setAhead(p, a)
+	m.delta.refutation(m, p)
+	if _, waits := m.relayed.waits(p); waits || len(m.suspicions.on(p)) > 0 {
+		m.verify(p)
+	}
+}
+
+func (m *Machine) setAhead(p wire.Ref, a farVersion) {
 	if m.ahead == nil {
 		m.ahead = make(ahead)
 	}
-	m.ahead[p] = v
-	m.relayed.take(p, v)
-	m.suspicions.refuted(p, v)
-	m.delta.refutation(m, p)
+	m.ahead[p] = a
 }
 
-// overtaken reports whether a version of a member is older than the one in ahead. It first accepts that one if
-// the clock allows it now.
-func (m *Machine) overtaken(p wire.Ref, v wire.Version) bool {
+// verify asks a member that others accuse for its version, at most urgentParts times per round. It does nothing unless
+// another node has named a version of the member that is too far ahead of this node's clock.
+func (m *Machine) verify(p wire.Ref) {
 	a, ok := m.ahead[p]
-	if ok && m.plausible(a) {
+	if !ok || m.now < a.asked {
+		return
+	}
+	a.asked = m.now + m.cfg.Aggregation/urgentParts
+	m.ahead[p] = a
+	accused := m.view.at(p).version()
+	if g, waits := m.relayed.waits(p); waits {
+		accused = newer(accused, g.Version)
+	}
+	m.sendSummons(&summons{node: p, version: accused, until: m.now})
+}
+
+// overtaken reports whether a version of a member is older than the one in ahead that came from the member
+// itself. It first accepts that one if the clock allows it now.
+func (m *Machine) overtaken(p wire.Ref, v wire.Version) bool {
+	a := m.ahead[p].heard
+	if a.IsValid() && m.plausible(a) {
 		delete(m.ahead, p)
 		m.processAlive(p, a)
 		return false
 	}
-	return ok && v.Less(a)
+	return v.Less(a)
+}
+
+// catchUp accepts the versions in ahead that came from their owners, once the clock allows it. It forgets those
+// that only others named: if their owners have them, their owners' neighbours pass them on now.
+func (m *Machine) catchUp() {
+	for _, p := range slices.Sorted(maps.Keys(m.ahead)) {
+		a := m.ahead[p]
+		if a.named.IsValid() && m.plausible(a.named) {
+			a.named = wire.Version{}
+			m.ahead[p] = a
+		}
+		if a.heard.IsValid() && m.plausible(a.heard) {
+			m.processAlive(p, a.heard)
+			a.heard = wire.Version{}
+			m.ahead[p] = a
+		}
+		if !a.named.IsValid() && !a.heard.IsValid() {
+			delete(m.ahead, p)
+		}
+	}
+}
+
+// leaveAhead processes the goodbye of a member in a version that is a little too far ahead of this node's clock:
+// the member may have had to take that version. If another node passes the goodbye on, this node asks the member,
+// whose answer refutes the goodbye even in an older version (see denied).
+func (m *Machine) leaveAhead(d *wire.Departure) {
+	p, v := d.Node, d.Version
+	switch {
+	case !m.view.has(p) || !m.within(v, 2*maxSkew):
+		m.tooFarAhead(p, v)
+	case m.spoke(p):
+		m.remove(p, v, Said, d.Code)
+		m.delta.leave(m, d)
+	case m.overtaken(p, v):
+		m.stats.Stale++
+	case m.within(v, maxSkew):
+		a := m.ahead[p]
+		a.named = newer(a.named, v)
+		m.setAhead(p, a)
+		m.hold(d)
+		m.verify(p)
+	default:
+		m.tooFarAhead(p, v)
+	}
+}
+
+// denied drops the goodbye of the sender of a message, if another node passed it on in a version that is too
+// far ahead of this node's clock: the sender runs, and may be unable to take a newer version.
+func (m *Machine) denied() {
+	p := m.in.From
+	if g, waits := m.relayed.waits(p); waits && !m.plausible(g.Version) && m.spoke(p) {
+		m.relayed.drop(p)
+		m.stats.Stale++
+	}
+}
+
+// latest returns the newest version of a node that this node passes on.
+func (m *Machine) latest(p wire.Ref, e entry) wire.Version {
+	a := m.ahead[p]
+	return newer(newer(e.version(), a.heard), a.named)
 }

@@ -104,7 +104,7 @@ func (m *Machine) fresh() []wire.Member {
 		for ; word != 0; word &= word - 1 {
 			p := wire.Ref(i<<6 + bits.TrailingZeros64(word))
 			if e := m.view.at(p); e.state != unknown {
-				list = append(list, wire.Member{Node: p, Version: newer(e.version(), m.ahead[p])})
+				list = append(list, wire.Member{Node: p, Version: m.latest(p, e)})
 			}
 		}
 	}

@@ -40,6 +40,9 @@ func (m *Machine) heartbeat() {
 		m.view.share()
 	}
 	m.attributes.compact(m)
+	if len(m.ahead) > 0 {
+		m.catchUp()
+	}
 	if m.twins != nil {
 		m.twins.report(m)
 	}

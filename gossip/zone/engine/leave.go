@@ -16,7 +16,7 @@ func (m *Machine) processLeave(d *wire.Departure) {
 		return
 	}
 	if !m.plausible(v) {
-		m.tooFarAhead(p, v)
+		m.leaveAhead(d)
 		return
 	}
 	if !m.spoke(p) && m.overtaken(p, v) {
@@ -26,6 +26,7 @@ func (m *Machine) processLeave(d *wire.Departure) {
 	switch e := m.view.at(p); {
 	case e.state == inView && !v.Less(e.version()) && !m.spoke(p): // another node says that the departing one has left
 		m.hold(d)
+		m.verify(p)
 	case e.state == inView && !v.Less(e.version()): // the departing node is in the view
 		m.remove(p, v, Said, d.Code)
 		m.delta.leave(m, d)
@@ -84,7 +85,7 @@ func (m *Machine) remove(p wire.Ref, v wire.Version, cause Cause, code int32) {
 		f.by = m.witnesses(p)
 	}
 	m.suspicions.forget(p)
-	m.bury(p, newer(v, e.version()), f)
+	m.bury(p, newer(newer(v, e.version()), m.ahead[p].heard), f)
 	m.tell(Event{Kind: Left, Node: p, Version: m.LastAnnounced(p, e.version()), Cause: cause, Code: code})
 	m.leaves(p, e.version())
 	m.unlink(p, cause)

@@ -83,6 +83,7 @@ func (m *Machine) receive() {
 // unless discovery has to handle the message first.
 func (m *Machine) presumeAlive() {
 	if m.in.Kind != wire.DiscoveryRequest && m.in.Kind != wire.DiscoveryReply {
+		m.denied()
 		m.processAlive(m.in.From, m.in.Version)
 	}
 }

@@ -110,7 +110,7 @@ func (m *Machine) overFor(s *summons) bool {
 		return !m.suspicions.graced(s.node) || m.summonses.marked[reported].has(s.node)
 	}
 	e := m.view.at(s.node)
-	return e.state == unknown || s.version.Less(newer(e.version(), m.ahead[s.node])) || e.state == inHistory && (s.why == corrected || e.orderly)
+	return e.state == unknown || s.version.Less(newer(e.version(), m.ahead[s.node].heard)) || e.state == inHistory && (s.why == corrected || e.orderly)
 }
 
 func (m *Machine) sendSummons(s *summons) {

@@ -138,7 +138,7 @@ func (m *Machine) processSuspicion(s *wire.Suspicion, silent bool) {
 		m.tooFarAhead(s.Suspect, s.Version)
 		return
 	}
-	overtaken := m.overtaken(s.Suspect, s.Version)
+	overtaken := s.Reporter != m.self && !m.spoke(s.Reporter) && m.overtaken(s.Suspect, s.Version)
 	e := m.view.at(s.Suspect)
 	if overtaken || e.state != inView || s.Version.Less(e.version()) { // the report is stale (MS-37)
 		m.stats.Stale++
@@ -168,6 +168,7 @@ func (m *Machine) processSuspicion(s *wire.Suspicion, silent bool) {
 		if m.delegate != nil {
 			m.delegate.alarm(m, s)
 		}
+		m.verify(s.Suspect)
 	}
 }
 
