@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -30,7 +31,7 @@ const verb = "boltstore-check"
 const greeting = verb + " 1\n"
 
 // Exit codes of the check. If the check itself crashes, with Go's exit code 2 or by a signal,
-// the file is damaged, unless the check lacked a thread.
+// the file is damaged, unless the check lacked a thread or memory.
 const (
 	exitSound   = 0
 	exitCrash   = 2
@@ -40,9 +41,9 @@ const (
 	exitFailed  = 6
 )
 
-// noThread is how the standard error of a Go program begins that crashes because the system gives it no thread: of
-// its user or control group there are as many as allowed.
-const noThread = "runtime: failed to create new OS thread"
+// lacks matches the first line of the standard error of a Go program that crashes because the system gives it no
+// thread or no memory, as when its user or control group has as much as it may have. boundMemory says something else.
+var lacks = regexp.MustCompile(`^(runtime|fatal error): .*(failed to create new OS thread|out of memory|cannot allocate memory)`)
 
 // Bounds of the memory of a check: in a damaged file pages can refer to themselves, or claim
 // very long runs of pages.
@@ -234,7 +235,7 @@ func (s *Store) outcome(state *os.ProcessState, run error, stdout, stderr string
 	case exitFailed:
 		return nil, fmt.Errorf("%s cannot be checked: %s", s.cfg.Path, said)
 	case exitCrash:
-		if strings.HasPrefix(firstLine(stderr), noThread) {
+		if lacks.MatchString(firstLine(stderr)) {
 			break
 		}
 		return fmt.Errorf("the check crashed: %s", firstLine(stderr)), nil
