@@ -17,9 +17,10 @@ type election struct {
 	again     bool // the candidate is being asked a second time
 	belated   bool // the candidate has agreed late, after the client had gone on to another one
 	round     uint
-	tried     []nid.NID // servers that were asked in this round
-	prefer    nid.NID   // server to ask first: the old master, if it is alive (CH-A19), or the one that it has suggested
-	avoid     []nid.NID // servers not to ask in the first round: reported dead, silent, or not willing
+	rest      time.Duration // active time at which the back-off before the next round ends; 0: a round is going on
+	tried     []nid.NID     // servers that were asked in this round; during the back-off: those asked after they sent a notice
+	prefer    nid.NID       // server to ask first: the old master, if it is alive (CH-A19), or the one that it has suggested
+	avoid     []nid.NID     // servers not to ask in the first round: reported dead, silent, or not willing
 }
 
 // elect begins an election. The old master, if there is one, stays until another server agrees.
@@ -79,13 +80,33 @@ func (c *Client) suggested(id nid.NID) {
 	}
 }
 
-// hurry ends the back-off between two rounds of an election: a server that holds this client as an orphan
-// has just shown that it is alive, and evicts the client after T_orphan. The next round begins with that
-// server.
+// hurry makes the client ask a server during the back-off between two rounds of an election: a server that
+// holds this client as an orphan has just shown that it is alive, and evicts the client after T_orphan. The
+// client asks only that server, and only once per back-off, so that notices do not multiply its messages while
+// no server has a quorum.
 func (c *Client) hurry(id nid.NID) {
-	if e := &c.election; !e.candidate.IsValid() && len(e.tried) == 0 {
+	e := &c.election
+	if e.rest > 0 && !e.candidate.IsValid() && !e.prefer.IsValid() && !slices.Contains(e.tried, id) {
 		e.prefer, e.at = id, min(e.at, c.now+c.jitter(c.cfg.Try))
 	}
+}
+
+// resting reports whether the back-off between two rounds goes on and no server is to be asked meanwhile
+// (see hurry). Once the back-off is over, resting begins the next round.
+func (c *Client) resting() bool {
+	e := &c.election
+	if slices.Contains(e.tried, e.prefer) {
+		e.prefer = nid.NID{}
+	}
+	switch {
+	case e.rest == 0 || e.rest > c.now && e.prefer.IsValid():
+		return false
+	case e.rest > c.now:
+		e.at = e.rest
+		return true
+	}
+	e.tried, e.rest = nil, 0
+	return false
 }
 
 // campaign asks the next candidate, or asks the present one a second time.
@@ -99,10 +120,14 @@ func (c *Client) campaign() {
 	}
 	e.candidate = nid.NID{}
 	c.dropSilent()
+	if c.resting() {
+		return
+	}
 	candidate, ok := c.pick()
 	if !ok { // all servers of the round were asked
 		e.tried, e.avoid, e.prefer = nil, nil, nid.NID{}
 		e.at = c.now + c.jitter(min(c.cfg.Try<<min(e.round, 16), c.cfg.MaxBackoff))
+		e.rest = e.at
 		e.round++
 		c.lonely()
 		return

@@ -124,6 +124,7 @@ func (c *Client) accepted(p *peer, m *wire.Message) {
 	c.setAttached(p)
 	if c.phase == electing && !c.election.candidate.IsValid() {
 		c.election.at = c.now // the election has waited until this server had ended an earlier incarnation
+		c.election.rest = min(c.election.rest, c.now)
 	}
 	p.asking = m.Epoch != c.epoch && c.phase == settled
 	if p.asking {

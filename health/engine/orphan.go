@@ -101,7 +101,9 @@ func (s *Server) remind(i int32, c *conn) {
 		s.end(i, wire.LostMaster, true)
 		return
 	}
-	s.notify(c, wire.Orphaned)
+	if s.quorum.have { // without a quorum this server would refuse the client, so it does not invite it
+		s.notify(c, wire.Orphaned)
+	}
 	s.set(i, min(s.now+s.cfg.Orphan/6, end))
 }
 
