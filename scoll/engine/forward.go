@@ -108,7 +108,7 @@ func (m *Machine) send(r *request, i int, frame Range) {
 	if c.listed && !r.fitsList() {
 		h.BulkTime += m.cfg.bulkTime(uint64(r.group.members.Size())) // time in which the child fetches the list
 	}
-	c.state, c.held, c.word = waiting, false, 0
+	c.state = waiting
 	if m.await(r, c, m.now+max(childTimeout(&h, c.Depth, r.processing), 1)); r.pipe.loading {
 		c.at = machine.Never // the child cannot answer before this node has all data, see loaded
 	}
@@ -133,7 +133,7 @@ func (m *Machine) sent(r *request, in *Input) {
 		return
 	}
 	c := &r.children[in.Child]
-	if c.state != waiting {
+	if c.state != waiting || c.word > 0 || c.parts != 0 { // a Hold or a part of the reply shows that the request has arrived
 		return
 	}
 	c.tries++

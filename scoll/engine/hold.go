@@ -98,12 +98,12 @@ func (m *Machine) heardOfHolding(in *Input) {
 		return
 	}
 	c := &r.children[i]
-	if c.state == retrying && w.Held {
-		m.arrived(r, c)
-	}
 	if !r.follows(c, &w) {
 		m.stats.Late++
 		return
+	}
+	if c.state == retrying {
+		m.arrived(r, c)
 	}
 	if !w.Held && !c.held { // the end of holding has overtaken the message that the child holds the request: take both as having come now, so that this node and its parent begin their timeouts anew
 		m.holds(r, c, true)
@@ -123,10 +123,13 @@ func (m *Machine) arrived(r *request, c *child) {
 
 // follows reports whether a Hold of a child is later than all that arrived before, and can be honest:
 // for each node below, a child sends at most one Hold and one release, numbered from 1 on, and the
-// first is no release.
+// first is no release. While a child is to be sent the list of members again, the Hold can be from before the
+// child said that it does not know the group, and does not show that the list has arrived.
 func (r *request) follows(c *child, w *wire.Hold) bool {
 	switch {
-	case c.state != waiting, r.header.Hold == 0, w.Number <= c.word, w.Number > uint64(2*c.Size):
+	case c.state != waiting && (c.state != retrying || c.listed):
+		return false
+	case r.header.Hold == 0, w.Number <= c.word, w.Number > uint64(2*c.Size):
 		return false
 	}
 	return w.Held || c.held || w.Number > c.word+1

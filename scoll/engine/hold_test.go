@@ -318,29 +318,6 @@ func TestHoldOvertaken(t *testing.T) {
 	h.one("late", h.m.stats.Late-1)
 }
 
-// TestHoldUnsent: sending the request to a child fails, but the child got it, and holds it. It drops
-// the second copy and says nothing more, so the parent does not send one, and waits.
-func TestHoldUnsent(t *testing.T) {
-	spec.Covers(t, "SC-161", "SC-A22")
-	h := crowded(t, 9)
-	h.another(1, nil)
-	h.step(Input{Kind: InPreRequest})
-	h.step(Input{Kind: InIncoming})
-	h.childReplies(5, nil)
-	h.step(Input{Kind: InReply, Child: 1})
-	h.step(Input{Kind: InSent, Child: 0, Status: wire.EIO})
-	c, r := &h.m.requests.get(h.id).children[0], h.header()
-	r.Hold = testHold
-	h.say(6, true)
-	if last := h.now + childTimeout(&r, 2, 0) + h.m.holdTime(&r, 2); c.state != waiting || c.at != last {
-		t.Errorf("state %d, given up after %v, want %v", c.state, c.at-h.now, last-h.now)
-	}
-	h.advance()
-	if h.m.stats.Retries > 0 {
-		t.Error("sent again")
-	}
-}
-
 // TestHoldDuplicates: the network delivers each Hold message of a child twice. The copies do
 // not use up the number of Hold messages that the parent accepts, so it learns that members below the
 // child hold the request after the child itself.

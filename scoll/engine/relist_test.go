@@ -82,12 +82,19 @@ func TestRelistEnded(t *testing.T) {
 	}
 }
 
-// relisted returns the machine of member 4 of 8. Its child 6 has answered, one round trip after the request,
-// that it does not know the group, and the machine has sent it the request again with the list of members.
-func relisted(t *testing.T) *harness {
+// relisted returns the machine of member 4 of n. Its child 6 has answered, one round trip after the request,
+// that it does not know the group, and the machine has sent it the request again with the list of members. The events come before that answer.
+func relisted(t *testing.T, n int, events ...func(*harness)) *harness {
 	t.Helper()
-	h := newHarness(t, 8, 4, nil)
-	h.another(1, nil)
+	h := newHarness(t, n, 4, nil)
+	h.another(1, func(r *wire.RequestHeader) {
+		if n > 8 { // the list is too long for the message
+			r.Flags, r.List = wire.FlagList, wire.RMA{Bits: 99, Length: uint64(h.members.Size())}
+		}
+	})
+	if n > 8 {
+		h.step(Input{Kind: InFetched, Data: h.members.AppendTo(nil)})
+	}
 	h.step(Input{Kind: InPreRequest, Status: wire.EPERM})
 	r := h.header()
 	r.Sequence, r.First, r.Hold = 2, 2, testHold
@@ -95,8 +102,11 @@ func relisted(t *testing.T) *harness {
 	h.step(Input{Kind: InPreRequest})
 	h.step(Input{Kind: InIncoming})
 	h.now += testRTT
+	for _, event := range events {
+		event(h)
+	}
 	h.unknown()
-	h.want("repost send0")
+	h.find(DoSend)
 	return h
 }
 
@@ -115,11 +125,37 @@ func (h *harness) unknown() {
 // service of its parent still has time to answer.
 func TestRelistSilent(t *testing.T) {
 	spec.Covers(t, "SC-A11")
-	h := relisted(t)
+	h := relisted(t, 8)
 	r := h.m.requests.get(h.id)
 	if got, want := r.children[0].at, r.limit-testGuard; got != want {
 		t.Errorf("given up %v before the module answers, want %v", r.limit-got, testGuard)
 	}
+}
+
+// TestRelistCounts: SC-A11: a child that held the request, then lost the group, and gets the list numbers its
+// Hold messages from 1 on again. Its parent believes them.
+func TestRelistCounts(t *testing.T) {
+	spec.Covers(t, "SC-A11", "SC-161")
+	h := relisted(t, 8, func(h *harness) { h.say(6, true); h.say(6, false) })
+	h.words = 0
+	h.say(6, true)
+	if c := &h.m.requests.get(h.id).children[0]; !c.held || c.at != c.until {
+		t.Errorf("held %v, given up after %v", c.held, c.at-h.now)
+	}
+}
+
+// TestRelistUnsent: SC-A11: the request with the list cannot be sent, and a copy of a Hold comes that the child
+// sent before it said that it does not know the group. The list is sent again all the same.
+func TestRelistUnsent(t *testing.T) {
+	spec.Covers(t, "SC-A11", "SC-161")
+	h := relisted(t, 8)
+	h.unsent()
+	h.say(6, true)
+	h.want("")
+	if h.advance(); h.m.stats.Retries != 1 {
+		t.Errorf("%+v", h.m.stats)
+	}
+	h.want("send0")
 }
 
 // TestRelistHeld: SC-A11: a child that holds the request, or has answered a part, has the list. It may still
@@ -141,7 +177,7 @@ func TestRelistHeld(t *testing.T) {
 	}
 	for _, tt := range tests {
 		for _, copies := range [][2]int{{1, 0}, {0, 1}, {2, 2}} {
-			h := relisted(t)
+			h := relisted(t, 8)
 			for range copies[0] {
 				h.unknown()
 			}

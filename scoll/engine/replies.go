@@ -74,7 +74,7 @@ func (m *Machine) refused(r *request, i int, s wire.Status, in *Input) {
 		m.hurry(r, c)
 	case s == wire.ENOGROUP && r.bulk == wire.OK && r.header.Flags&(wire.FlagOOB|wire.FlagList) == 0:
 		m.stats.Relisted++
-		c.listed = true
+		c.listed, c.held, c.word = true, false, 0 // with the list, the child numbers its Hold messages anew
 		m.repost(r, i, in)
 		m.send(r, i, m.frame(r, true))
 		m.schedule(r)
