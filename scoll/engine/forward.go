@@ -112,6 +112,7 @@ func (m *Machine) send(r *request, i int, frame Range) {
 	if m.await(r, c, m.now+max(childTimeout(&h, c.Depth, r.processing), 1)); r.pipe.loading {
 		c.at = machine.Never // the child cannot answer before this node has all data, see loaded
 	}
+	m.hurry(r, c)
 	e := Effect{Kind: DoSend, ID: r.id, Child: i, To: r.roster.NID(c.Rank), Bits: r.bits, Nodes: c.Size, Data: frame}
 	if c.Size > 1 {
 		e.Room = int(r.room)

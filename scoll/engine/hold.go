@@ -187,6 +187,9 @@ func (m *Machine) relay(r *request) {
 		last := r.came + answerTimeout(&r.header, r.depth) + m.holdTime(&r.header, r.depth)
 		if r.limit = last; !below {
 			r.limit = max(min(m.limitFromNow(r), last), m.now+1)
+			for i := range r.children {
+				m.hurry(r, &r.children[i])
+			}
 		}
 		m.schedule(r)
 		m.tellHolding(r, below)

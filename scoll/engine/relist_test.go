@@ -121,14 +121,55 @@ func (h *harness) unknown() {
 	h.find(DoRepost)
 }
 
-// TestRelistSilent: SC-A11: a child that was sent the list and does not answer is given up while the
-// service of its parent still has time to answer.
+// TestRelistSilent: SC-A11: a child that was sent the list, or has to fetch it, and does not answer is given
+// up while the service of its parent still has time to answer. That is so also where another child, or the
+// child itself, held the request before, and this node could answer later until then.
 func TestRelistSilent(t *testing.T) {
 	spec.Covers(t, "SC-A11")
-	h := relisted(t, 8)
-	r := h.m.requests.get(h.id)
-	if got, want := r.children[0].at, r.limit-testGuard; got != want {
-		t.Errorf("given up %v before the module answers, want %v", r.limit-got, testGuard)
+	for _, n := range []int{8, 600} {
+		h := relisted(t, n)
+		r := h.m.requests.get(h.id)
+		if r.fitsList() != (n == 8) {
+			t.Fatalf("of %d: the list is in the message: %v", n, r.fitsList())
+		}
+		if got, want := r.children[0].at, r.limit-testGuard; got != want {
+			t.Errorf("of %d: given up %v before the module answers, want %v", n, r.limit-got, testGuard)
+		}
+		h = relisted(t, n, func(h *harness) { h.say(5, true) })
+		h.say(5, false)
+		if r = h.m.requests.get(h.id); r.children[0].at > r.limit-testGuard {
+			t.Errorf("of %d: after another child held the request: given up %v before the module answers", n, r.limit-r.children[0].at)
+		}
+		h = relisted(t, n, func(h *harness) { h.say(6, true) })
+		if r = h.m.requests.get(h.id); r.heldBelow || r.children[0].at > r.limit-testGuard {
+			t.Errorf("of %d: after the child held the request: held %v, given up %v before the module answers", n, r.heldBelow, r.limit-r.children[0].at)
+		}
+	}
+}
+
+// TestRelistByRoot: SC-A11: the root, for which no parent waits, gives a child that has to fetch the list the
+// time for that, and no such time to a child that gets the list in the message.
+func TestRelistByRoot(t *testing.T) {
+	spec.Covers(t, "SC-A11")
+	for _, n := range []int{8, 600} {
+		h := newHarness(t, n, 0, nil)
+		h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members}})
+		h.group = h.find(Created).Group
+		h.m.table.list[0].complete = true // as if an earlier broadcast had told all members the list
+		h.begin(wire.OK, Outgoing{})
+		r := h.m.requests.get(h.id)
+		i := r.childOf(1)
+		h.childReplies(1, func(r *wire.ReplyHeader, in *Input) {
+			*r = wire.ReplyHeader{RootIncarnation: 5, Sequence: 1, Flags: wire.ReplyLast | wire.ReplyCollective, Status: wire.ENOGROUP}
+			in.Length = wire.ReplyHeaderSize
+		})
+		header := r.header
+		if n == 600 {
+			header.BulkTime += h.m.cfg.bulkTime(uint64(h.members.Size()))
+		}
+		if got, want := r.children[i].at-h.now, childTimeout(&header, 1, 0); got != want {
+			t.Errorf("of %d: given up after %v, want %v", n, got, want)
+		}
 	}
 }
 

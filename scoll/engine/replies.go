@@ -71,7 +71,6 @@ func (m *Machine) refused(r *request, i int, s wire.Status, in *Input) {
 	case s == wire.ENOGROUP && c.listed:
 		c.ended = true
 		m.repost(r, i, in)
-		m.hurry(r, c)
 	case s == wire.ENOGROUP && r.bulk == wire.OK && r.header.Flags&(wire.FlagOOB|wire.FlagList) == 0:
 		m.stats.Relisted++
 		c.listed, c.held, c.word = true, false, 0 // with the list, the child numbers its Hold messages anew
@@ -89,13 +88,12 @@ func (m *Machine) repost(r *request, i int, in *Input) {
 	m.emit(Effect{Kind: DoRepost, ID: r.id, Child: i, To: in.From, Bits: r.bits, Token: in.Token})
 }
 
-// hurry shortens the wait for a child that may have refused the request because its group has ended. The
-// child got the time to fetch a list, which is longer than this node's own parent waits. With hurry the child
-// is given up early enough for the service of this node to answer before the module does.
+// hurry shortens the wait for a child that was sent the list of members, so that the service of this node can
+// answer before the module does. The child was sent the list later than other children the request, and may
+// have time to fetch it, but this node's own parent waits no longer because of that.
 func (m *Machine) hurry(r *request, c *child) {
-	if c.state == waiting && c.at != machine.Never && !r.root && !r.answered {
+	if c.listed && c.state == waiting && c.at != machine.Never && !r.root && !r.answered {
 		c.at = max(min(c.at, r.limit-r.header.Guard), m.now+1)
-		m.schedule(r)
 	}
 }
 
