@@ -42,6 +42,22 @@ func TestPauseWithoutQuorum(t *testing.T) {
 	h.wantState("none")
 }
 
+// TestPausesWithoutQuorum: CH-A6, CH-35: a server without a quorum stands still over and over, and never runs for
+// two ticks in between. It still evicts its clients two ticks of active time after T_q at the latest.
+func TestPausesWithoutQuorum(t *testing.T) {
+	spec.Covers(t, "CH-35", "CH-A6")
+	h := newHarness(t, nil)
+	h.connect(5, me, 1)
+	h.step(ServerInput{Kind: QuorumIs})
+	run := 3 * h.s.cfg.Tick / 2
+	for active := time.Duration(0); active < h.s.cfg.Quorum+2*h.s.cfg.Tick; active += run {
+		h.advance(run)
+		h.now += 10 * time.Second // the pause
+		h.step(ServerInput{})
+	}
+	h.wantState("none")
+}
+
 // TestToldTwice: CH-33, CH-65: a server that has won the quorum gets an answer twice, and learns of another tombstone
 // from another server. It passes that on to the first server, which has not told it.
 func TestToldTwice(t *testing.T) {

@@ -14,6 +14,7 @@ type quorum struct {
 	unsure bool
 	lost   bool          // there was no quorum for so long that all clients were evicted
 	since  time.Duration // active time since which the quorum counts as lost
+	first  time.Duration // the same without what resumed has added
 	grace  time.Duration
 	ended  time.Duration // active time at which the quorum was last lost
 }
@@ -21,7 +22,8 @@ type quorum struct {
 // begin starts without a quorum, and allows time to get one: when the whole cluster restarts,
 // every server is alone at first.
 func (q *quorum) begin(s *Server) {
-	q.since, q.grace = s.now, max(s.cfg.Quorum, s.cfg.Orphan)
+	q.from(s.now)
+	q.grace = max(s.cfg.Quorum, s.cfg.Orphan)
 }
 
 // is applies a report of discovery. The time without a quorum is measured from when discovery is sure
@@ -29,7 +31,7 @@ func (q *quorum) begin(s *Server) {
 func (q *quorum) is(s *Server, have, unsure bool) {
 	if unsure != q.unsure {
 		q.unsure = unsure
-		q.since = s.now
+		q.from(s.now)
 	}
 	if have == q.have {
 		return
@@ -47,7 +49,8 @@ func (q *quorum) is(s *Server, have, unsure bool) {
 		s.catchup.won(s, away)
 		return
 	}
-	q.since, q.grace = s.now, max(s.cfg.Quorum, 0)
+	q.from(s.now)
+	q.grace = max(s.cfg.Quorum, 0)
 	q.ended = s.now
 	s.revokeRecent()
 	s.catchup.lost()
@@ -55,10 +58,15 @@ func (q *quorum) is(s *Server, have, unsure bool) {
 }
 
 // resumed is called after a pause of this process. Discovery may have found a quorum meanwhile, and has not
-// reported it yet. So this server evicts no client for lack of a quorum in the next two ticks.
+// reported it yet. So this server evicts no client for lack of a quorum in the next two ticks. All such
+// delays together are at most two ticks, because a server that has lost its quorum must stop serving its
+// clients even if it pauses over and over (CH-A6).
 func (q *quorum) resumed(s *Server) {
-	q.since = max(q.since, s.now+2*s.cfg.Tick-q.grace)
+	q.since = max(q.since, min(s.now-q.grace, q.first)+2*s.cfg.Tick)
 }
+
+// from sets the time since which the quorum counts as lost.
+func (q *quorum) from(now time.Duration) { q.since, q.first = now, now }
 
 // cutOff reports whether this server had a quorum and has none.
 func (q *quorum) cutOff() bool { return q.had && !q.have }
