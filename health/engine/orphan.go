@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"time"
+
 	"ulnet/health/wire"
 	"ulnet/lnet/nid"
 )
@@ -95,7 +97,7 @@ func (s *Server) remind(i int32, c *conn) {
 	case !s.quorum.have:
 		// A server that is cut off cannot tell which servers are dead, and cannot evict a
 		// client from all of them. It evicts locally instead, when quorum.judge decides that.
-		c.seen, end = s.now, s.now+s.cfg.Orphan
+		end = s.now + s.cfg.Orphan
 	default:
 		s.notify(c, wire.Global)
 		s.end(i, wire.LostMaster, true)
@@ -107,15 +109,27 @@ func (s *Server) remind(i int32, c *conn) {
 	s.set(i, min(s.now+s.cfg.Orphan/6, end))
 }
 
-// orphansAnew is called when this server has won the quorum. Without it this server accepted no choice of a
-// master, so orphans and recovering clients get T_orphan from now on. They are told soon, since they may wait
-// for long until they ask again; masters confirm recovering clients before that.
-func (s *Server) orphansAnew() {
+// orphansAnew is called when this server has won the quorum, which it lacked since the time in the parameter
+// since. Without it this server accepted no choice of a master, so that time does not count towards T_orphan,
+// and orphans and recovering clients have T_elect and four ticks left at least. They are told two to three
+// ticks from now, spread over the slots, since they may wait for long until they ask again; masters confirm
+// recovering clients meanwhile. A client whose master is this server needs no quorum for the ping that
+// confirms it, so its T_evict goes on.
+func (s *Server) orphansAnew(since time.Duration) {
+	const spread = 64
 	s.each(func(i int32, c *conn) {
-		if c.state == orphaned || c.state == recovering {
-			c.seen = s.now
-			s.set(i, s.now+min(3*s.cfg.Tick, s.cfg.Orphan/3))
+		if c.state != orphaned && c.state != recovering {
+			return
 		}
+		if !s.ours(c) {
+			left := min(s.cfg.Elect+4*s.cfg.Tick, s.cfg.Orphan)
+			c.seen = max(c.seen+s.now-max(c.seen, since), s.now+left-s.cfg.Orphan)
+		}
+		told := s.now + min(2*s.cfg.Tick+s.cfg.Tick/spread*time.Duration(i%spread), s.cfg.Orphan/3)
+		if c.pos != noSlot { // the deadline is never put off, however often the quorum comes and goes
+			told = min(told, max(c.due, s.now))
+		}
+		s.set(i, told)
 	})
 }
 

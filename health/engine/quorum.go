@@ -45,7 +45,7 @@ func (q *quorum) is(s *Server, have, unsure bool) {
 		q.lost, q.had = false, true
 		s.emit(ServerEffect{Kind: DoTell, Event: Event{Kind: QuorumWon}})
 		s.evictions.won(s)
-		s.orphansAnew()
+		s.orphansAnew(q.ended)
 		s.catchup.won(s, away)
 		return
 	}
