@@ -15,7 +15,7 @@ import (
 // stateLock is the lock on a state directory.
 type stateLock struct {
 	file    *os.File
-	missing error // why nothing is locked, or nil
+	missing error // why the file system has no locks, or nil
 }
 
 // noLocks are errors of flock from file systems that cannot lock a directory. NFS and CIFS return EBADF if they
@@ -24,12 +24,12 @@ var noLocks = []syscall.Errno{syscall.ENOLCK, syscall.ENOTSUP, syscall.ENOSYS, s
 
 // lockState locks a state directory by flock until release is called or the process ends. Two daemons with
 // one directory would use the same incarnations and overwrite each other's records. The lock is
-// on the directory itself, so that it needs no space on the disk. If the directory does not exist or its file
-// system has no locks, nothing is locked, and missing says why.
+// on the directory itself, so that it needs no space on the disk. If the directory does not exist, nothing is
+// locked: the modules that need it report that. Nor is it if its file system has no locks, and missing says which error that was.
 func lockState(dir string, flock func(fd, how int) error) (*stateLock, error) {
 	f, err := os.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &stateLock{missing: err}, nil
+		return new(stateLock), nil
 	}
 	if err != nil {
 		return nil, dirError(err)
