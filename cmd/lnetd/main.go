@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"syscall"
@@ -36,7 +37,7 @@ func run(ctx context.Context, env cli.Env, args []string) int {
 }
 
 // exitStatus describes the exit codes for manual pages.
-const exitStatus = `0 The daemon was told to end (SIGTERM, SIGINT) and has ended in order.
+const exitStatus = `0 The daemon was told to end (SIGTERM, SIGINT) and has ended in order, perhaps while it still waited for its configuration.
 1 The daemon did not start, or could not go on: an interface, port or socket cannot be used. Or it did not end in 20 s, because something did not answer. Standard error says what, and what to do next.
 2 The command line is not valid.
 78 A file of its configuration is not valid or cannot be read, its state is of a newer version or has a version file that it may not read, or it may not use its directories, so that another start fails, too.`
@@ -63,6 +64,10 @@ Options of Lustre's modules in modprobe.d, and lnet.conf, are read as 'lnetd con
 	flags := config.AddFlags(c.Flags())
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		loaded, err := read(c.Context(), flags)
+		if errors.Is(err, errUnread) {
+			fmt.Fprintln(env.Stderr, "lnetd:", err)
+			return nil // an end that was asked for is no failure
+		}
 		if err != nil {
 			return err
 		}
@@ -85,7 +90,10 @@ Options of Lustre's modules in modprobe.d, and lnet.conf, are read as 'lnetd con
 	return c
 }
 
-// read reads the configuration. It gives up once ctx has ended, since opening a pipe waits for its writer.
+// errUnread means that the daemon was told to end before its configuration was read.
+var errUnread = errors.New("told to end before the configuration was read: a pipe has no writer, or a disk does not answer")
+
+// read reads the configuration. If ctx ends first it returns errUnread, since opening a pipe waits for its writer.
 func read(ctx context.Context, flags *config.Flags) (*config.Loaded, error) {
 	type result struct {
 		loaded *config.Loaded
@@ -100,8 +108,12 @@ func read(ctx context.Context, flags *config.Flags) (*config.Loaded, error) {
 	case r := <-results:
 		return r.loaded, readError(r.err)
 	case <-ctx.Done():
-		return nil, cli.Hint(errors.New("told to end before the configuration was read"),
-			"look at the files that --config, --modprobe and --lnet-conf name: a pipe has no writer, or a disk does not answer")
+	}
+	select {
+	case r := <-results: // both were ready
+		return r.loaded, readError(r.err)
+	default:
+		return nil, errUnread
 	}
 }
 
