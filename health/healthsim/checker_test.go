@@ -65,6 +65,57 @@ func TestCheckerSees(t *testing.T) {
 	holds(t, n, false, "uniform")
 }
 
+// TestFaultsTogether: a cut that follows another cut or a pause, and a pause that follows a cut, excuse an eviction
+// by the sum of the lengths, and by the time in between only if that is too short for a ping. So short faults with time for pings in
+// between are no excuse.
+func TestFaultsTogether(t *testing.T) {
+	const client, incarnation = sim.NodeID(3), 7
+	type fault struct {
+		pause         bool
+		lasts, before time.Duration // the latter from the end of the fault before
+	}
+	for _, row := range []struct {
+		name   string
+		faults []fault
+		holds  bool
+	}{
+		{"two blips", []fault{{lasts: 100 * time.Millisecond}, {lasts: 100 * time.Millisecond, before: 9 * time.Second}}, false},
+		{"two short pauses", []fault{{pause: true, lasts: 100 * time.Millisecond}, {pause: true, lasts: 100 * time.Millisecond, before: 9 * time.Second}}, false},
+		{"a blip and a short pause", []fault{{lasts: 100 * time.Millisecond}, {pause: true, lasts: 100 * time.Millisecond, before: 9 * time.Second}}, false},
+		{"a short pause and a blip", []fault{{pause: true, lasts: 100 * time.Millisecond}, {lasts: 100 * time.Millisecond, before: 9 * time.Second}}, false},
+		{"two cuts", []fault{{lasts: 4 * time.Second}, {lasts: 4 * time.Second, before: 4 * time.Second}}, true},
+		{"two cuts too far apart", []fault{{lasts: 4 * time.Second}, {lasts: 4 * time.Second, before: 10 * time.Second}}, false},
+		{"no time for a ping", []fault{{lasts: 3 * time.Second}, {lasts: 3 * time.Second, before: time.Second}}, true},
+		{"a cut and a pause", []fault{{lasts: 6 * time.Second}, {pause: true, lasts: 6 * time.Second, before: 4 * time.Second}}, true},
+	} {
+		n := ran(t, standard(3, 1), 50*time.Second)
+		run := func(d time.Duration) {
+			if err := n.Run(n.Now() + d); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, f := range row.faults {
+			run(f.before)
+			if f.pause {
+				n.Pause(client)
+				run(f.lasts)
+			} else {
+				partFor(t, n, client, f.lasts)
+			}
+			if i == len(row.faults)-1 {
+				n.serverTold(0, &health.Event{Kind: health.ClientSuspended, Cause: health.TimedOut, Client: clientID(client), Incarnation: incarnation})
+			}
+			if f.pause {
+				n.Resume(client)
+			} else {
+				n.Heal()
+			}
+		}
+		n.clientTold(client, &health.ClientEvent{Kind: health.Evicted, Server: simlnd.NID(0), Incarnation: incarnation})
+		t.Run(row.name, func(t *testing.T) { holds(t, n, row.holds, "no-false-eviction") })
+	}
+}
+
 // partFor cuts a node off, and lets the run go on for a time.
 func partFor(t *testing.T, n *network, id sim.NodeID, d time.Duration) {
 	t.Helper()

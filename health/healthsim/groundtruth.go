@@ -141,8 +141,11 @@ func (n *network) live(a *sim.Act) {
 	switch {
 	case !a.Changes:
 	case a.Verb == sim.Pause:
-		if f.paused, f.stopped = now, true; f.cut || f.healed > 0 && now-f.healed < t.within() {
+		f.stopped, f.paused = true, now
+		if f.cut {
 			f.paused = f.cutAt
+		} else if f.healed > 0 {
+			f.paused = t.begin(f.cutAt, f.healed)
 		}
 	case a.Verb == sim.Resume:
 		f.stopped, f.stood, f.resumed = false, now-f.paused, now
@@ -193,12 +196,23 @@ func (n *network) divide(a *sim.Act) {
 	}
 }
 
-// within is the longest time between two faults of a client that count as one: it may be too short for a ping
-// to get through.
-func (t *groundTruth) within() time.Duration { return 2 * t.net.timing.Ping }
+// begin returns the time from which a fault counts that begins now, if an earlier fault of the same client began and
+// ended at the given times. The two count as one if a ping may not get through between them: a ping without an
+// answer is repeated after (T_client - T_ping)/2. After a longer time in between the client may still be about to
+// choose another master, so the lengths of the two faults are added.
+func (t *groundTruth) begin(began, ended time.Duration) time.Duration {
+	timing, now := &t.net.timing, t.now()
+	switch between := now - ended; {
+	case between < (timing.Client-timing.Ping)/2+timing.RTT:
+		return began
+	case between < 2*timing.Ping:
+		return began + between
+	}
+	return now
+}
 
-// reach finds out which clients are cut off from a server, after a change of the network. A cut that follows
-// another fault at once counts from the begin of that fault.
+// reach finds out which clients are cut off from a server, after a change of the network. A cut that soon follows
+// another fault counts together with it.
 func (t *groundTruth) reach() {
 	for id := range t.net.each(sim.AllNodes) {
 		f, was := &t.nodes[id], t.nodes[id].cut
@@ -212,10 +226,15 @@ func (t *groundTruth) reach() {
 		case was || !f.cut:
 		case f.stopped:
 			f.cutAt = f.paused
-		case f.stood > 0 && now-f.resumed < t.within():
-			f.cutAt = f.resumed - f.stood
-		case f.healed == 0 || now-f.healed >= t.within():
-			f.cutAt = now
+		default:
+			from := now
+			if f.healed > 0 {
+				from = t.begin(f.cutAt, f.healed)
+			}
+			if f.stood > 0 {
+				from = min(from, t.begin(f.resumed-f.stood, f.resumed))
+			}
+			f.cutAt = from
 		}
 	}
 }
