@@ -1,6 +1,7 @@
 // Package encap lets package capture read all packets that gopacket knows: other link types than
 // Ethernet, raw IP and those of the pseudo-interface "any", tags of VLANs, tunnels, and extension
-// headers of IPv6. A program imports it for that effect:
+// headers of IPv6. In a tunnel over UDP, such as VXLAN, it finds TCP connections but no datagrams. A program
+// imports it for that effect:
 //
 //	import _ "ulnet/lnd/capture/encap"
 //
@@ -69,8 +70,8 @@ func parse(number uint16, data []byte) gopacket.Packet {
 	return gopacket.NewPacket(data, Link(number), gopacket.DecodeOptions{Lazy: true, NoCopy: true})
 }
 
-// datagram returns the UDP datagram of a packet, if there is one with a valid header, and the packet decoded
-// up to there. gopacket chooses the protocol of the payload by the ports. The result must not depend on that
+// datagram returns the outermost UDP datagram of a packet, if it has a valid header, and the packet decoded up to
+// there. gopacket chooses the protocol of the payload by the ports. The result must not depend on that
 // protocol, because LNet multicast may use any port.
 func datagram(number uint16, data []byte) (*headers.UDP, gopacket.Packet) {
 	p := parse(number, data)

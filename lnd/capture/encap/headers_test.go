@@ -88,6 +88,23 @@ func TestPortsOfOtherProtocols(t *testing.T) {
 	}
 }
 
+// TestVXLAN: of a tunnel over UDP the TCP packets are found. Another packet in the tunnel is read as the datagram of
+// the tunnel.
+func TestVXLAN(t *testing.T) {
+	inner := headers.Envelope{From: netip.MustParseAddrPort("10.0.0.1:1023"), To: netip.MustParseAddrPort("10.0.0.2:988"), TTL: 64}
+	outer := headers.Envelope{From: netip.MustParseAddrPort("192.0.2.1:50000"), To: netip.MustParseAddrPort("192.0.2.2:4789"), TTL: 64}
+	tunnel := append([]byte{8, 0, 0, 0, 0, 0, 1, 0}, make([]byte, 12)...) // the header of VXLAN, and the addresses of Ethernet
+	tunnel = append(tunnel, 8, 0)
+	p := readPacket(outer.AppendUDP(nil, tunnel, inner.AppendTCP(nil, 1, 2, headers.ACK, []byte("data"))))
+	if p.TCP == nil || p.TCP.DstPort != 988 || string(p.TCP.Payload) != "data" {
+		t.Errorf("TCP: %+v", p)
+	}
+	p = readPacket(outer.AppendUDP(nil, tunnel, inner.AppendUDP(nil, []byte("data"))))
+	if p.UDP == nil || p.UDP.DstPort != 4789 || p.TCP != nil || p.Malformed {
+		t.Errorf("UDP: %+v", p)
+	}
+}
+
 func readPacket(b []byte) headers.Packet { return headers.Unusual(uint16(capture.LinkRaw), b) }
 
 func envelope(t *rapid.T) headers.Envelope {
