@@ -61,6 +61,9 @@ func (m *Machine) replied(now time.Duration, p *peer, in Input, asked uint32, ou
 		p.flags |= lnet.PeerNIDsUpToDate // the machine knows a newer info already, so the NIDs are up to date
 		return
 	}
+	if len(p.nis) > 1 && !m.isGateway(p) && p.turnsOff(in.Info.Features) {
+		p.flags |= lnet.PeerMarkDeletion
+	}
 	m.believe(p, in.Info.Features)
 	if in.Need > p.room {
 		p.room = in.Need
@@ -116,8 +119,7 @@ func (m *Machine) tell(now time.Duration, p *peer, in Input, out *Output) bool {
 	if !m.isNews(now, p, in, 0, out) {
 		return p.flags.Has(lnet.PeerForcePing)
 	}
-	known := p.flags&(lnet.PeerNoDiscovery|lnet.PeerDiscovering|lnet.PeerConfigured) == 0 && p.flags.Has(lnet.PeerDiscovered)
-	if known && !in.Info.Features.Has(wire.FeatureDiscovery) {
+	if p.turnsOff(in.Info.Features) {
 		p.flags |= lnet.PeerMarkDeletion
 	}
 	m.believe(p, in.Info.Features)
@@ -144,6 +146,14 @@ func (m *Machine) check(in Input) error {
 		return fmt.Errorf("%w: %w", syscall.ERANGE, wire.ErrNICount)
 	}
 	return nil
+}
+
+// turnsOff reports whether features say that a discovered peer has turned its discovery off. Its NIDs become peers of
+// their own then, unless an administrator has said which NIDs it has. LNet notices it by pushes alone, and not while the
+// peer is being asked: then the peer keeps NIDs that its infos no longer confirm.
+func (p *peer) turnsOff(f wire.Features) bool {
+	known := p.flags&(lnet.PeerNoDiscovery|lnet.PeerConfigured) == 0 && p.flags.Has(lnet.PeerDiscovered)
+	return known && !f.Has(wire.FeatureDiscovery)
 }
 
 // believe updates the flags that follow from a peer's features.
