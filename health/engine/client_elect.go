@@ -184,6 +184,7 @@ func (c *Client) nominate(id nid.NID) {
 		p.state = perhaps
 	}
 	m.Retry, m.ServerIncarnation = c.cfg.told()
+	c.pinging.resumed = false // the candidate hears from this client now
 	if c.election.again {
 		m.Sequence = c.election.sequence
 		c.send(id, &m)
@@ -203,10 +204,13 @@ func (c *Client) elected(p *peer, m *wire.Message) {
 		return
 	}
 	id := p.id
+	if c.master != id {
+		c.former = c.master
+	}
 	c.master, c.phase, c.settledAt, c.agreed = id, settled, c.now, c.epoch
 	c.superseded = superseded{}
 	c.token = append(c.token[:0], m.Token...)
-	resumed := c.pinging.resumed // the candidate was asked before a pause that has just ended
+	resumed := c.pinging.resumed // a pause has ended since the candidate was last asked
 	c.pinging = pinging{incarnation: m.ServerIncarnation, via: c.via}
 	c.pinging.sentNow(c)
 	c.pinging.resumed = resumed

@@ -90,8 +90,8 @@ func (c *Client) inform(p *peer) {
 	m.Retry, m.ServerIncarnation = c.cfg.told()
 	p.asking = true
 	p.wait = min(max(p.wait*2, c.cfg.Try), c.cfg.MaxBackoff)
-	if p.state == attached && c.now-c.settledAt < c.cfg.Evict { // the old master evicts this client unless it is told in time
-		p.wait = min(p.wait, c.cfg.Ping/2)
+	if p.id == c.former && p.state == attached && c.now-c.settledAt < c.cfg.Evict { // the old master evicts this client unless it is told in time
+		p.wait = min(p.wait, max(c.cfg.Ping/2, c.cfg.Try))
 	}
 	p.at = c.now + c.jitter(p.wait)
 	p.sequence, p.asked = c.ask(p.id, m), c.now

@@ -260,7 +260,7 @@ func (s *Server) disconnect(q *asked) {
 	i, c, code := s.lookup(q)
 	switch {
 	case code == wire.OK && q.m.Sequence != 0 && q.m.Sequence < c.sequence:
-		s.stats.Late++ // the client has connected again since it sent this message
+		s.stats.Late++ // the client has connected again, or chosen a master, since it sent this message
 		return
 	case code == wire.OK:
 		s.end(i, wire.Left, q.m.Code == wire.OK)

@@ -6,6 +6,7 @@ import (
 
 	"ulnet/health/wire"
 	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/nid"
 )
 
 // TestOrphanHurries: CH-A14, CH-A19: no server has agreed to be the client's master, so the client waits before it
@@ -32,34 +33,35 @@ func TestOrphanHurries(t *testing.T) {
 }
 
 // TestOldMasterIsTold: CH-51, goal G-CH-3: a client that has chosen another master tells the old one, which does not
-// answer, in the next T_evict more often than once per T_ping, since the old one may be there again at any moment and
+// answer, in the next T_evict at least every 0.75·T_ping, since the old one may be there again at any moment and
 // evicts a client of which it hears nothing.
 func TestOldMasterIsTold(t *testing.T) {
 	spec.Covers(t, "CH-51", "G-CH-3")
 	h := newClientHarness(t, me, otherA)
-	old := h.settled()
+	old, longest := h.settled(), 3*h.c.cfg.Ping/4
 	h.from(old, wire.Message{Kind: wire.Notice, Code: wire.Draining, Epoch: h.c.epoch})
 	for len(h.sent) == 0 {
 		h.now = h.wake
 		h.step(ClientInput{})
 	}
 	h.answer(0, wire.Message{Kind: wire.Chosen, ServerIncarnation: 8})
-	for last, end := h.now, h.now+h.c.cfg.Evict; h.now < end; {
+	last, end := h.now, h.now+h.c.cfg.Evict
+	for h.now < end {
 		h.now = h.wake
 		h.step(ClientInput{})
-		for i, m := range h.sent {
+		for i, sent, to := 0, h.sent, h.to; i < len(sent); i++ {
 			switch {
-			case m.Kind == wire.Ping:
-				h.answer(i, wire.Message{Kind: wire.Pong, ServerIncarnation: 8})
-			case h.to[i] == old && h.now-last > h.c.cfg.Ping:
+			case sent[i].Kind == wire.Ping:
+				h.from(to[i], wire.Message{Kind: wire.Pong, ServerIncarnation: 8, Sequence: sent[i].Sequence, Epoch: sent[i].Epoch})
+			case to[i] == old && h.now-last > longest:
 				t.Fatalf("told %v after the last time", h.now-last)
-			case h.to[i] == old:
+			case to[i] == old:
 				last = h.now
 			}
-			if len(h.sent) == 0 {
-				break
-			}
 		}
+	}
+	if end-last > longest {
+		t.Errorf("not told in the last %v", end-last)
 	}
 }
 
@@ -72,4 +74,57 @@ func TestPauseWhileAsking(t *testing.T) {
 	h.now += 9 * time.Second
 	h.from(me, wire.Message{Kind: wire.Accept, Sequence: asked.Sequence, Epoch: asked.Epoch, ServerIncarnation: 7})
 	h.want("attached master-chosen", wire.Ping)
+}
+
+// TestPauseBeforeAsking: CH-56: a pause that ended before the client asked its next candidate is no reason to ping it.
+func TestPauseBeforeAsking(t *testing.T) {
+	spec.Covers(t, "CH-56")
+	h := newClientHarness(t, me, otherA)
+	h.now += 9 * time.Second // the pause
+	h.step(ClientInput{})
+	for first := h.c.election.candidate; h.c.election.candidate == first || !h.c.election.candidate.IsValid(); {
+		h.now = h.wake
+		h.step(ClientInput{})
+	}
+	h.answer(0, wire.Message{Kind: wire.Accept, ServerIncarnation: 7})
+	for _, m := range h.sent {
+		if m.Kind == wire.Ping {
+			t.Error("the client pings the master that it has asked just now")
+		}
+	}
+}
+
+// TestOthersAreToldWithBackOff: CH-51: a server that was not the master and does not answer is told the choice with
+// back-off, and the old master no more often than the client asks candidates.
+func TestOthersAreToldWithBackOff(t *testing.T) {
+	spec.Covers(t, "CH-51")
+	h := newClientHarness(t, me, otherA, otherB)
+	old := h.settled()
+	h.from(old, wire.Message{Kind: wire.Notice, Code: wire.Draining, Epoch: h.c.epoch})
+	for len(h.sent) == 0 {
+		h.now = h.wake
+		h.step(ClientInput{})
+	}
+	h.answer(0, wire.Message{Kind: wire.Chosen, ServerIncarnation: 8})
+	h.c.cfg.Evict, h.c.cfg.Try = 60*time.Second, 8*time.Second
+	h.c.cfg.MaxBackoff, h.c.cfg.Orphan = 40*time.Second, 80*time.Second
+	told := make(map[nid.NID]int)
+	for end := h.now + h.c.cfg.Evict; h.now < end; {
+		h.now = h.wake
+		h.step(ClientInput{})
+		for i, sent, to := 0, h.sent, h.to; i < len(sent); i++ {
+			if told[to[i]]++; sent[i].Kind == wire.Ping {
+				h.from(to[i], wire.Message{Kind: wire.Pong, ServerIncarnation: 8, Sequence: sent[i].Sequence, Epoch: sent[i].Epoch})
+			}
+		}
+	}
+	delete(told, h.c.master)
+	for id, n := range told {
+		if id == old && n > 15 || id != old && n > 6 {
+			t.Errorf("%v, old master %v: told %d times", id, old, n)
+		}
+	}
+	if len(told) != 2 {
+		t.Errorf("told %v", told)
+	}
 }

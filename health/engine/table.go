@@ -47,7 +47,7 @@ type conn struct {
 	said     time.Duration // active time of the client's last message of client health; the first Ask sets it back to T_evict ago, so that the client has T_evict to answer
 	carrier  uint64        // incarnation of the NI that sent the client's last message of client health
 	due      time.Duration
-	sequence uint64 // while the record is being saved: sequence number of the message to answer; then: of the latest connect. A disconnect with a lower number is ignored
+	sequence uint64 // while the record is being saved: sequence number of the message to answer; then: of the latest connect or choice of a master. A disconnect with a lower number is ignored
 	name     string
 	epoch    uint32
 	gen      uint32 // generation: tells successive connections in one slot apart
