@@ -174,7 +174,6 @@ type Client struct {
 	epoch       uint32
 	agreed      uint32 // epoch in which a server last agreed to be this client's master
 	master      nid.NID
-	former      nid.NID // the server that was the master before, or zero
 	settledAt   time.Duration
 	token       []byte // signature of the master's claim
 	peers       []peer // servers, in the order in which they were first used

@@ -173,6 +173,7 @@ func (c *Client) pick() (nid.NID, bool) {
 // nominate asks a server to become the client's master.
 func (c *Client) nominate(id nid.NID) {
 	p := c.peer(id)
+	p.mayOwn = true
 	if p.silent == 0 {
 		p.silent = max(c.now, 1)
 	}
@@ -204,9 +205,6 @@ func (c *Client) elected(p *peer, m *wire.Message) {
 		return
 	}
 	id := p.id
-	if c.master != id {
-		c.former = c.master
-	}
 	c.master, c.phase, c.settledAt, c.agreed = id, settled, c.now, c.epoch
 	c.superseded = superseded{}
 	c.token = append(c.token[:0], m.Token...)

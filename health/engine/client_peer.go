@@ -34,6 +34,7 @@ type peer struct {
 	said     wire.Code     // the server's latest refusal to be the master; OK: no refusal since it last agreed
 	evict    time.Duration // T_evict of the server, if that refusal was OtherTimes
 	silent   time.Duration // active time when the server was asked to be the master; 0: it has answered, or was not asked
+	mayOwn   bool          // the server was asked to be the master, and has not shown since that it knows a later choice
 	accused  time.Duration // active time when another server last reported this one as dead; 0: never
 }
 
@@ -70,7 +71,7 @@ func (c *Client) lose(p *peer, why wire.Code) {
 		c.tell(Dropped, p.id, why)
 		p.wait = 0
 	}
-	p.state, p.asking, p.joining = detached, false, false
+	p.state, p.asking, p.joining, p.mayOwn = detached, false, false, false
 	if p.wanted && c.phase == settled && p.id != c.master {
 		c.later(p, c.cfg.Try)
 	}
@@ -90,11 +91,19 @@ func (c *Client) inform(p *peer) {
 	m.Retry, m.ServerIncarnation = c.cfg.told()
 	p.asking = true
 	p.wait = min(max(p.wait*2, c.cfg.Try), c.cfg.MaxBackoff)
-	if p.id == c.former && p.state == attached && c.now-c.settledAt < c.cfg.Evict { // the old master evicts this client unless it is told in time
+	if p.mayOwn && p.state == attached && c.now-c.settledAt < c.cfg.Evict { // such a server evicts this client unless it is told in time
 		p.wait = min(p.wait, max(c.cfg.Ping/2, c.cfg.Try))
 	}
 	p.at = c.now + c.jitter(p.wait)
 	p.sequence, p.asked = c.ask(p.id, m), c.now
+}
+
+// knows records that a message of a server has the given epoch. If that is the latest, and the master is another
+// server, this one does not take itself for the master.
+func (c *Client) knows(p *peer, epoch uint32) {
+	if epoch == c.epoch && c.phase == settled && p.id != c.master {
+		p.mayOwn = false
+	}
 }
 
 // later schedules the next message to a server that has not answered, with back-off.

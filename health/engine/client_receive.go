@@ -122,6 +122,7 @@ func (c *Client) answered(p *peer, m *wire.Message) {
 // master, the client sends it its latest choice.
 func (c *Client) accepted(p *peer, m *wire.Message) {
 	c.setAttached(p)
+	c.knows(p, m.Epoch)
 	if c.phase == electing && !c.election.candidate.IsValid() {
 		c.election.at = c.now // the election has waited until this server had ended an earlier incarnation
 		c.election.rest = min(c.election.rest, c.now)
@@ -157,6 +158,7 @@ func (c *Client) late(p *peer, m *wire.Message) {
 // its choice again. If it is, the client keeps the connection if it wants one to that server, and
 // disconnects if not.
 func (c *Client) informed(p *peer, m *wire.Message) {
+	c.knows(p, m.Epoch)
 	p.asking = m.Epoch != c.epoch || p.state == detached && p.wanted
 	switch {
 	case p.state != perhaps || p.asking:

@@ -65,6 +65,43 @@ func TestOldMasterIsTold(t *testing.T) {
 	}
 }
 
+// TestEarlierMastersAreTold: CH-51, goal G-CH-3: a client changes its master twice, and the two old ones, cut off, hear of
+// neither choice. Both may take themselves for the master, so the client tells both at least every 0.75·T_ping.
+func TestEarlierMastersAreTold(t *testing.T) {
+	spec.Covers(t, "CH-51", "G-CH-3")
+	h := newClientHarness(t, me, otherA, otherB)
+	h.settled()
+	var old []nid.NID
+	for range 2 {
+		master := h.c.master
+		old = append(old, master)
+		h.from(master, wire.Message{Kind: wire.Notice, Code: wire.Draining, Epoch: h.c.epoch})
+		for len(h.sent) == 0 || h.c.phase == settled {
+			h.now = h.wake
+			h.step(ClientInput{})
+		}
+		h.answer(0, wire.Message{Kind: wire.Chosen, ServerIncarnation: 8})
+	}
+	longest, end, last := 3*h.c.cfg.Ping/4, h.now+h.c.cfg.Evict, map[nid.NID]time.Duration{old[0]: h.now, old[1]: h.now}
+	for h.now < end {
+		h.now = h.wake
+		h.step(ClientInput{})
+		for i, sent, to := 0, h.sent, h.to; i < len(sent); i++ {
+			if sent[i].Kind == wire.Ping {
+				h.from(to[i], wire.Message{Kind: wire.Pong, ServerIncarnation: 8, Sequence: sent[i].Sequence, Epoch: sent[i].Epoch})
+			} else if h.now-last[to[i]] > longest {
+				t.Fatalf("%v is told %v after the last time", to[i], h.now-last[to[i]])
+			}
+			last[to[i]] = h.now
+		}
+	}
+	for _, id := range old {
+		if end-last[id] > longest {
+			t.Errorf("%v is not told in the last %v", id, end-last[id])
+		}
+	}
+}
+
 // TestPauseWhileAsking: goal G-CH-3: a client stands still after it has asked a candidate, and finds the agreement when
 // it goes on. The new master has heard nothing of it for as long as the pause, so the client pings it at once.
 func TestPauseWhileAsking(t *testing.T) {
