@@ -25,7 +25,8 @@ var noLocks = []syscall.Errno{syscall.ENOLCK, syscall.ENOTSUP, syscall.ENOSYS, s
 // lockState locks a state directory by flock until release is called or the process ends. Two daemons with
 // one directory would use the same incarnations and overwrite each other's records. The lock is
 // on the directory itself, so that it needs no space on the disk. If the directory does not exist, nothing is
-// locked: the modules that need it report that. Nor is it if its file system has no locks, and missing says which error that was.
+// locked, not even if a module makes it later: the modules that need it report that it is missing. Nor is
+// it locked if its file system has no locks; the field missing has the error then.
 func lockState(dir string, flock func(fd, how int) error) (*stateLock, error) {
 	f, err := os.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {

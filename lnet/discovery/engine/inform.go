@@ -61,7 +61,7 @@ func (m *Machine) replied(now time.Duration, p *peer, in Input, asked uint32, ou
 		p.flags |= lnet.PeerNIDsUpToDate // the machine knows a newer info already, so the NIDs are up to date
 		return
 	}
-	if len(p.nis) > 1 && !m.isGateway(p) && p.turnsOff(in.Info.Features) {
+	if m.parts(p, in.Info.Features) {
 		p.flags |= lnet.PeerMarkDeletion
 	}
 	m.believe(p, in.Info.Features)
@@ -119,7 +119,7 @@ func (m *Machine) tell(now time.Duration, p *peer, in Input, out *Output) bool {
 	if !m.isNews(now, p, in, 0, out) {
 		return p.flags.Has(lnet.PeerForcePing)
 	}
-	if p.turnsOff(in.Info.Features) {
+	if m.parts(p, in.Info.Features) || p.turnsOff(in.Info.Features) {
 		p.flags |= lnet.PeerMarkDeletion
 	}
 	m.believe(p, in.Info.Features)
@@ -148,12 +148,19 @@ func (m *Machine) check(in Input) error {
 	return nil
 }
 
-// turnsOff reports whether features say that a discovered peer has turned its discovery off. Its NIDs become peers of
-// their own then, unless an administrator has said which NIDs it has. LNet notices it by pushes alone, and not while the
-// peer is being asked: then the peer keeps NIDs that its infos no longer confirm.
+// parts reports whether the NIDs of a peer become peers of their own, because its features say that its discovery is off.
+// They stay together if an administrator has said which NIDs it has, and if it is a gateway: routes depend on the states
+// of its far NIs. LNet parts NIDs only after pushes, and not while the peer is being asked; then it keeps NIDs that the
+// infos of the peer no longer confirm.
+func (m *Machine) parts(p *peer, f wire.Features) bool {
+	return len(p.nis) > 1 && !f.Has(wire.FeatureDiscovery) && !p.flags.Has(lnet.PeerConfigured) && !m.isGateway(p)
+}
+
+// turnsOff reports whether a push has told that a discovered peer with one NID has turned its discovery off. As in LNet,
+// this node then forgets all that it knows of the peer.
 func (p *peer) turnsOff(f wire.Features) bool {
-	known := p.flags&(lnet.PeerNoDiscovery|lnet.PeerConfigured) == 0 && p.flags.Has(lnet.PeerDiscovered)
-	return known && !f.Has(wire.FeatureDiscovery)
+	known := p.flags&(lnet.PeerNoDiscovery|lnet.PeerDiscovering|lnet.PeerConfigured) == 0 && p.flags.Has(lnet.PeerDiscovered)
+	return known && len(p.nis) == 1 && !f.Has(wire.FeatureDiscovery)
 }
 
 // believe updates the flags that follow from a peer's features.
