@@ -45,6 +45,7 @@ func TestOnFakeRandom(t *testing.T) {
 	}
 	all.Wait()
 	_ = l.Close()
+	b.refuse()
 	b.members.Wait()
 	a.close()
 	b.close()
@@ -72,6 +73,7 @@ type crowd struct {
 	messages atomic.Int64
 
 	mu   sync.Mutex // guards all fields below
+	over bool       // further requests are rejected
 	next uint64
 	ends map[uint64]*guest // ends of connections, by the ID of their receives
 }
@@ -225,13 +227,23 @@ func (g *guest) rest() {
 }
 
 func (c *crowd) accept(r verbs.Request) {
+	c.mu.Lock()
+	if c.over {
+		c.mu.Unlock()
+		_ = r.Reject(nil) // fails only if the peer has gone away
+		return
+	}
+	c.members.Add(1)
+	c.mu.Unlock()
 	g, qp := c.guest()
 	conn, err := r.Accept(verbs.ConnConfig{QP: qp}, g.event)
 	if err != nil {
+		c.members.Done()
 		return // the peer has closed its end meanwhile
 	}
 	g.conn = conn
-	c.members.Go(func() {
+	go func() {
+		defer c.members.Done()
 		random := rand.New(rand.NewPCG(g.id, 1))
 		g.send(random)
 		if random.IntN(2) == 0 {
@@ -239,7 +251,15 @@ func (c *crowd) accept(r verbs.Request) {
 		}
 		within(c.t, "the end of an accepted connection", g.ended)
 		g.leave(random)
-	})
+	}()
+}
+
+// refuse makes accept reject all further requests. A request that arrived before the listener was closed may
+// still be handed to accept after that, while the test waits for the members.
+func (c *crowd) refuse() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.over = true
 }
 
 func (c *crowd) visit(to netip.Addr, random *rand.Rand) {
