@@ -20,6 +20,7 @@ import (
 	"ulnet/cmd/internal/node"
 	"ulnet/cmd/internal/service"
 	"ulnet/cmd/internal/statefiles"
+	"ulnet/cmd/internal/statelock"
 	"ulnet/cmd/internal/stateversion"
 	"ulnet/lnet/nid"
 )
@@ -35,13 +36,14 @@ type process struct {
 	manager *service.Manager
 	sockets *service.Sockets
 	socket  *control.Socket // the control socket
+	state   *statelock.Lock
 	tap     *tap
 	node    *node.Node
 }
 
-// serve runs the daemon until ctx ends. The directories of the configuration must exist. serve
-// logs the warnings about the configuration, which load reads again, and why the state directory is not locked.
-func serve(ctx context.Context, env cli.Env, loaded *config.Loaded, unlocked error, load func() (*config.Loaded, error)) error {
+// serve runs the daemon until ctx ends. The directories of the configuration must exist, unless the disk of the
+// state directory is full or read-only. serve logs the warnings about the configuration, which load reads again.
+func serve(ctx context.Context, env cli.Env, loaded *config.Loaded, state *statelock.Lock, load func() (*config.Loaded, error)) error {
 	inherited := service.Inherit(env.Getenv)
 	if err := readLNetConf(loaded); err != nil {
 		return err
@@ -49,11 +51,11 @@ func serve(ctx context.Context, env cli.Env, loaded *config.Loaded, unlocked err
 	cfg, events := loaded.Config, new(control.Events)
 	catchBrokenPipes()
 	logs := daemon.NewLog(env, events, &cfg)
-	warnUnlocked(logs.Logger, cfg.StateDir, unlocked)
+	state.LogTo(logs.Logger)
 	hangups := catchHangups()
 	defer hangups.stop()
 	manager := service.New(env.Getenv, logs.Logger)
-	p := &process{env: env, cfg: cfg, log: logs.Logger, manager: manager, sockets: manager.Sockets(inherited)}
+	p := &process{env: env, cfg: cfg, log: logs.Logger, manager: manager, sockets: manager.Sockets(inherited), state: state}
 	if err := p.open(ctx, loaded); err != nil {
 		return err
 	}
@@ -84,7 +86,7 @@ func (p *process) open(ctx context.Context, loaded *config.Loaded) (err error) {
 		return errors.Join(err, p.socket.Close())
 	}
 	p.node, err = node.New(node.Config{
-		Config: p.cfg, Log: p.log, Tap: p.tap.writer, Incarnation: incarnation.Next(p.cfg.StateDir, time.Now(), p.log), Modules: modules.List, Sockets: p.sockets,
+		Config: p.cfg, Log: p.log, Tap: p.tap.writer, Incarnation: incarnation.Next(p.cfg.StateDir, time.Now(), p.log), Modules: modules.List, State: p.state, Sockets: p.sockets,
 	})
 	if err != nil {
 		return errors.Join(err, p.tap.close(), p.socket.Close())

@@ -58,6 +58,14 @@ func TestBadDisk(t *testing.T) {
 				trouble.Amend(disk)
 				if n == 0 || trouble.Name == "full" { // not at the second start on a read-only disk: a server opens its old file for writing only for the first client
 					wantRecords(d, true)
+					second := commands.Start(t, lnetdtest.Config{Networks: "lo", Port: port, StateDir: filepath.Join(disk.Dir, "state"), Within: disk.Do, Early: true})
+					d.Until(heldWithin, "answer of the lock to another lnetd", func() bool {
+						return strings.Contains(second.Log(), "another lnetd") || strings.Contains(second.Log(), "msg=ready")
+					})
+					if !strings.Contains(second.Log(), "another lnetd uses the state directory") {
+						t.Errorf("start %d: another lnetd may use the directory that this one has made:\n%s", n, second.Log())
+					}
+					second.Kill()
 				}
 				if err := d.Stop(); err != nil {
 					t.Errorf("start %d: %v", n, err)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,6 +15,7 @@ import (
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/journal"
+	"ulnet/cmd/internal/statelock"
 	"ulnet/health/boltstore"
 )
 
@@ -75,8 +75,8 @@ Options of Lustre's modules in modprobe.d, and lnet.conf, are read as 'lnetd con
 		loaded.Resolve(dirs)
 		cfg := loaded.Config // a copy, because serve may still change loaded after endsWithin has returned
 		return failure(endsWithin(c.Context(), endTimeout, func() error {
-			return own(cfg, dirs, func(unlocked error) error {
-				return serve(c.Context(), env, loaded, unlocked, func() (*config.Loaded, error) {
+			return own(cfg, dirs, func(state *statelock.Lock) error {
+				return serve(c.Context(), env, loaded, state, func() (*config.Loaded, error) {
 					next, err := flags.Reload(os.Getuid() == 0)
 					if err == nil {
 						next.Resolve(dirs)
@@ -128,16 +128,18 @@ func readError(err error) error {
 	return cli.ConfigError(err)
 }
 
-// own makes the directories of a daemon, and calls serve while the state directory is locked. Where it cannot
-// be locked, unlocked says why.
-func own(cfg config.Config, dirs config.Dirs, serve func(unlocked error) error) error {
+// own makes the directories of a daemon, and calls serve while the state directory is locked.
+func own(cfg config.Config, dirs config.Dirs, serve func(*statelock.Lock) error) error {
 	if err := dirError(makeDirs(cfg, dirs)); err != nil {
 		return err
 	}
-	lock, err := lockState(cfg.StateDir, syscall.Flock)
+	state, err := statelock.Take(cfg.StateDir)
+	if _, unopened := errors.AsType[*fs.PathError](err); unopened {
+		return dirError(err)
+	}
 	if err != nil {
 		return err
 	}
-	defer lock.release()
-	return serve(lock.missing)
+	defer state.Release()
+	return serve(state)
 }

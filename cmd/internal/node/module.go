@@ -14,6 +14,7 @@ import (
 	"ulnet/cmd/internal/deadline"
 	"ulnet/cmd/internal/handlers"
 	"ulnet/cmd/internal/statefiles"
+	"ulnet/cmd/internal/statelock"
 	"ulnet/cmd/internal/web"
 	"ulnet/lnd"
 	"ulnet/lnet/machine"
@@ -52,6 +53,9 @@ type Host struct {
 	NodeStatus func() Status        // returns the state of the node
 	NodeRoutes func() []RouteStatus // returns the routes of the node, and their states
 
+	// State is the lock on the state directory; nil: it is not locked. Modules call its method Hold before they
+	// write to the directory, which may have been made after the daemon has started.
+	State   *statelock.Lock
 	Sockets web.Sockets // makes the listening sockets of modules; nil: new sockets
 
 	Alive func(context.Context) error // returns nil if the node works; may never return
@@ -100,7 +104,7 @@ func (n *Node) openModules() error {
 	if n.cfg.Modules == nil {
 		return nil
 	}
-	host := Host{Config: &n.cfg.Config, Log: n.cfg.Log, Table: n.table, Clock: machine.BootClock(), Handlers: n.handlers, Tap: n.cfg.Tap, NodeStatus: n.Status, NodeRoutes: n.RoutesNow, Sockets: n.cfg.Sockets, Alive: n.Alive}
+	host := Host{Config: &n.cfg.Config, Log: n.cfg.Log, Table: n.table, Clock: machine.BootClock(), Handlers: n.handlers, Tap: n.cfg.Tap, NodeStatus: n.Status, NodeRoutes: n.RoutesNow, State: n.cfg.State, Sockets: n.cfg.Sockets, Alive: n.Alive}
 	for _, m := range n.cfg.Modules(host) {
 		n.modules = append(n.modules, m)
 		if err := m.Open(); err != nil {

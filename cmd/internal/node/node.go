@@ -24,6 +24,7 @@ import (
 	"ulnet/cmd/internal/config/tree"
 	"ulnet/cmd/internal/drivers"
 	"ulnet/cmd/internal/handlers"
+	"ulnet/cmd/internal/statelock"
 	"ulnet/cmd/internal/web"
 	"ulnet/lnd"
 	"ulnet/lnd/fault"
@@ -51,6 +52,8 @@ type Config struct {
 	// Incarnation is the number of this incarnation of the node, higher than all earlier ones. 0:
 	// the wall clock.
 	Incarnation uint64
+	// State is the lock on the state directory; nil: it is not locked.
+	State *statelock.Lock
 	// Sockets makes the sockets at which NIs and modules are reached; nil: new sockets.
 	Sockets Sockets
 	// MayNotListen starts a node without a listener when binding the accept port is not permitted.

@@ -66,6 +66,9 @@ func openBolt(path string, log *slog.Logger) (recordStore, error) {
 // tryStore tries to open the store, and remembers the error.
 func (h *roles) tryStore() error {
 	err := os.MkdirAll(filepath.Dir(h.path), 0o755) // made at each attempt, since the disk may have been full before
+	if err == nil {
+		err = h.m.State.Hold() // the directory may be new
+	}
 	var store recordStore
 	if err == nil {
 		store, err = h.open(h.path, h.log)

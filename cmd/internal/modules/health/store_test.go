@@ -14,6 +14,7 @@ import (
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/statelock"
 	"ulnet/health"
 	"ulnet/health/boltstore"
 	"ulnet/lnd/lndtest/loopback"
@@ -103,6 +104,42 @@ func TestNewerStore(t *testing.T) {
 	}
 	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {
 		t.Errorf("files %v, %v", list, err)
+	}
+}
+
+// TestStoreOfAnother: a server whose state directory did not exist when it started keeps no records there if another
+// daemon has locked the directory since. It keeps records, and the lock, once that daemon has ended.
+func TestStoreOfAnother(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	own, err := statelock.Take(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Release()
+	h := roles{m: &Module{Host: node.Host{State: own}}, path: filepath.Join(dir, StoreName), store: new(lateStore), open: openBolt, log: slog.New(slog.DiscardHandler)}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	other, err := statelock.Take(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.tryStore(); err == nil || !strings.Contains(err.Error(), "another lnetd") || !strings.Contains(h.storeStatus().Error, "another lnetd") {
+		t.Errorf("beside another daemon: %v, status %+v", err, h.storeStatus())
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 0 {
+		t.Errorf("files %v, %v", files, err)
+	}
+	other.Release()
+	if err := h.tryStore(); err != nil {
+		t.Fatal("after the other daemon has ended:", err)
+	}
+	if other, err = statelock.Take(dir); err == nil {
+		t.Error("another daemon may use the directory")
+	}
+	other.Release()
+	if err := h.store.end().Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/incarnation"
+	"ulnet/cmd/internal/statelock"
 	"ulnet/gossip/zone"
 )
 
@@ -109,13 +110,18 @@ func (z *zoner) lastIncarnation(dir string) uint64 {
 	return n
 }
 
-// keeper returns a function that stores the number of an incarnation for the next start.
-func (z *zoner) keeper(dir string) func(uint64) {
+// keeper returns a function that stores the number of an incarnation for the next start, unless another daemon
+// has locked the directory.
+func (z *zoner) keeper(dir string, state *statelock.Lock) func(uint64) {
 	if dir == "" {
 		return nil
 	}
 	return func(n uint64) {
-		if err := incarnation.Keep(dir, z.kept(), n); err != nil {
+		err := state.Hold()
+		if err == nil {
+			err = incarnation.Keep(dir, z.kept(), n)
+		}
+		if err != nil {
 			z.log.Warn("the incarnation of this node in its zone is not kept: see --state-dir", slog.Uint64("incarnation", n), slog.Any("err", err))
 		}
 	}

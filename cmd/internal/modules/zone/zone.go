@@ -93,7 +93,7 @@ func (m *Module) Open() error {
 	z := &zoner{cfg: &m.Config.Zone, log: m.Log, handlers: m.Handlers, id: id, next: 1}
 	agent := cfg.Agent()
 	agent.Self, agent.Seed, agent.Log, agent.Clock = id, m.Incarnation(), m.Log, m.Clock
-	agent.Last, agent.Keep = z.lastIncarnation(m.Config.StateDir), z.keeper(m.Config.StateDir)
+	agent.Last, agent.Keep = z.lastIncarnation(m.Config.StateDir), z.keeper(m.Config.StateDir, m.State)
 	z.agent, err = zone.New(m.Table, agent)
 	if errors.Is(err, zone.ErrNotHere) {
 		err = cli.Hint(err, "nids in the section zone: this node is %s", cli.NIDList(m.NIDs()))

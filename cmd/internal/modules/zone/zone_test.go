@@ -6,6 +6,8 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,6 +16,7 @@ import (
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/incarnation"
 	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/statelock"
 	"ulnet/gossip/zone"
 	"ulnet/gossip/zone/engine"
 	"ulnet/lnd/lndtest/loopback"
@@ -124,5 +127,35 @@ func TestZoneAlone(t *testing.T) {
 		if got := Alone(&test.s); (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
 			t.Errorf("%s: %q", test.name, got)
 		}
+	}
+}
+
+// TestKeepBesideAnother: a node stores no incarnation in a state directory that another daemon has locked since the
+// node started without that directory.
+func TestKeepBesideAnother(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	own, err := statelock.Take(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Release()
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	other, err := statelock.Take(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	z := &zoner{cfg: &config.Zone{Name: "z"}, log: slog.New(slog.NewTextHandler(&log, nil))}
+	keep := z.keeper(dir, own)
+	keep(7)
+	if n, err := incarnation.Kept(dir, z.kept()); n != 0 || err != nil || !strings.Contains(log.String(), "another lnetd") {
+		t.Errorf("kept %d, %v; log %q", n, err, &log)
+	}
+	other.Release()
+	keep(7)
+	if n, err := incarnation.Kept(dir, z.kept()); n != 7 || err != nil {
+		t.Errorf("after the other daemon has ended: kept %d, %v; log %q", n, err, &log)
 	}
 }

@@ -1,0 +1,166 @@
+package statelock
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"ulnet/cmd/internal/cli"
+)
+
+// TestTake: without a lock the daemon runs only where the file system has no locks, and then its log says
+// that it runs without. Every other error of flock ends the start. A signal that interrupts flock makes it lock again.
+func TestTake(t *testing.T) {
+	dir := t.TempDir()
+	for cause, unlocked := range map[syscall.Errno]bool{
+		syscall.ENOLCK: true, syscall.ENOTSUP: true, syscall.ENOSYS: true, syscall.EINVAL: true, syscall.EBADF: true,
+		syscall.EIO: false, syscall.EACCES: false, syscall.ENOMEM: false,
+	} {
+		lock, err := take(dir, func(int, int) error { return cause })
+		var log strings.Builder
+		lock.LogTo(slog.New(slog.NewTextHandler(&log, nil)))
+		switch text := log.String(); {
+		case unlocked && (err != nil || !strings.Contains(text, "level=WARN") || !strings.Contains(text, dir) || !strings.Contains(text, cause.Error())):
+			t.Errorf("%v: error %v, log %q", cause, err, text)
+		case !unlocked && (!errors.Is(err, cause) || !strings.Contains(err.Error(), dir) || cli.HintOf(err) == "" || text != ""):
+			t.Errorf("%v: error %v, hint %q, log %q", cause, err, cli.HintOf(err), text)
+		}
+		lock.Release()
+	}
+	interrupted := true
+	first, err := take(dir, func(fd, how int) error {
+		if interrupted {
+			interrupted = false
+			return syscall.EINTR
+		}
+		return syscall.Flock(fd, how)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantTaken(t, dir)
+	first.Release()
+	wantFree(t, dir)
+}
+
+// wantTaken checks that a second daemon is told that another one uses the directory.
+func wantTaken(t *testing.T, dir string) {
+	t.Helper()
+	second, err := Take(dir)
+	if err == nil || !strings.Contains(err.Error(), "another lnetd") {
+		t.Errorf("a second lock: %v", err)
+	}
+	second.Release()
+}
+
+// wantFree checks that another daemon could lock the directory.
+func wantFree(t *testing.T, dir string) {
+	t.Helper()
+	next, err := Take(dir)
+	if err != nil {
+		t.Errorf("a lock after the end of the first: %v", err)
+	}
+	next.Release()
+}
+
+// TestHold: a directory that is made after the start, or on which another one is mounted, which is the same as its
+// replacement here, is locked by the next Hold. That of a second daemon fails. The first directory stays locked.
+func TestHold(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	first, err := Take(dir)
+	if err != nil {
+		t.Fatal("without directory:", err)
+	}
+	second, err := Take(dir)
+	if err != nil {
+		t.Fatal("without directory:", err)
+	}
+	olds := []string{dir + ".1", dir + ".2"}
+	for _, old := range olds {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // the second call finds its own lock
+			if err := first.Hold(); err != nil {
+				t.Error("the first daemon:", err)
+			}
+		}
+		if err := second.Hold(); err == nil || !strings.Contains(err.Error(), "another lnetd") {
+			t.Error("the second daemon:", err)
+		}
+		if err := os.Rename(dir, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, old := range olds {
+		wantTaken(t, old)
+	}
+	first.Release()
+	for _, old := range olds {
+		wantFree(t, old)
+	}
+	second.Release()
+}
+
+// TestHoldLater: a file system without locks that is mounted later is reported once, and a directory that is locked
+// after Release is free at once.
+func TestHoldLater(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	var log strings.Builder
+	bare, err := take(dir, func(int, int) error { return syscall.ENOLCK })
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare.LogTo(slog.New(slog.NewTextHandler(&log, nil)))
+	late, err := Take(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	late.Release()
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := errors.Join(bare.Hold(), late.Hold()); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := strings.Count(log.String(), "is not locked"); n != 1 {
+		t.Errorf("%d warnings: %s", n, &log)
+	}
+	wantFree(t, dir)
+}
+
+// TestReleaseStuck: Release does not wait for a disk that does not answer, and what is locked after it is free.
+func TestReleaseStuck(t *testing.T) {
+	dir := t.TempDir()
+	reached, answer := make(chan bool), make(chan bool)
+	l := &Lock{dir: dir, flock: func(fd, how int) error {
+		reached <- true
+		<-answer
+		return syscall.Flock(fd, how)
+	}}
+	held := make(chan error)
+	go func() { held <- l.Hold() }()
+	<-reached
+	l.Release()
+	close(answer)
+	if err := <-held; err != nil {
+		t.Error(err)
+	}
+	wantFree(t, dir)
+}
+
+// TestNil: a program without a state directory has no lock.
+func TestNil(t *testing.T) {
+	var l *Lock
+	l.LogTo(slog.New(slog.DiscardHandler))
+	if err := l.Hold(); err != nil {
+		t.Error(err)
+	}
+	l.Release()
+}
