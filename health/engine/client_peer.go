@@ -34,7 +34,7 @@ type peer struct {
 	said     wire.Code     // the server's latest refusal to be the master; OK: no refusal since it last agreed
 	evict    time.Duration // T_evict of the server, if that refusal was OtherTimes
 	silent   time.Duration // active time when the server was asked to be the master; 0: it has answered, or was not asked
-	mayOwn   bool          // the server was asked to be the master, and has not shown since that it knows a later choice
+	mayOwn   bool          // the server may take itself for the master: it was asked to be that, and has not shown since that it knows a later choice or no connection
 	accused  time.Duration // active time when another server last reported this one as dead; 0: never
 }
 
@@ -71,7 +71,8 @@ func (c *Client) lose(p *peer, why wire.Code) {
 		c.tell(Dropped, p.id, why)
 		p.wait = 0
 	}
-	p.state, p.asking, p.joining, p.mayOwn = detached, false, false, false
+	p.state, p.asking, p.joining = detached, false, false
+	p.mayOwn = p.mayOwn && why == wire.Orphaned // a server that does not answer may have the connection all the same
 	if p.wanted && c.phase == settled && p.id != c.master {
 		c.later(p, c.cfg.Try)
 	}
@@ -91,7 +92,7 @@ func (c *Client) inform(p *peer) {
 	m.Retry, m.ServerIncarnation = c.cfg.told()
 	p.asking = true
 	p.wait = min(max(p.wait*2, c.cfg.Try), c.cfg.MaxBackoff)
-	if p.mayOwn && p.state == attached && c.now-c.settledAt < c.cfg.Evict { // such a server evicts this client unless it is told in time
+	if p.mayOwn && c.now-c.settledAt < c.cfg.Evict { // such a server evicts this client unless it is told in time
 		p.wait = min(p.wait, max(c.cfg.Ping/2, c.cfg.Try))
 	}
 	p.at = c.now + c.jitter(p.wait)

@@ -149,6 +149,7 @@ func (c *Client) late(p *peer, m *wire.Message) {
 		c.farewell(p.id, wire.NotConnected)
 		return
 	}
+	p.mayOwn = true
 	p.state, p.asking = perhaps, c.phase == settled
 	p.at, p.wait, p.since = c.now, 0, c.now
 }
@@ -329,6 +330,7 @@ func (c *Client) reminded(p *peer, m *wire.Message) {
 		c.informed(p, m)
 	default: // the client is already sending the server its choice, or a connect
 		c.setAttached(p)
+		c.knows(p, m.Epoch)
 		p.asking = false
 	}
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -38,31 +39,14 @@ func TestOrphanHurries(t *testing.T) {
 func TestOldMasterIsTold(t *testing.T) {
 	spec.Covers(t, "CH-51", "G-CH-3")
 	h := newClientHarness(t, me, otherA)
-	old, longest := h.settled(), 3*h.c.cfg.Ping/4
+	old := h.settled()
 	h.from(old, wire.Message{Kind: wire.Notice, Code: wire.Draining, Epoch: h.c.epoch})
 	for len(h.sent) == 0 {
 		h.now = h.wake
 		h.step(ClientInput{})
 	}
 	h.answer(0, wire.Message{Kind: wire.Chosen, ServerIncarnation: 8})
-	last, end := h.now, h.now+h.c.cfg.Evict
-	for h.now < end {
-		h.now = h.wake
-		h.step(ClientInput{})
-		for i, sent, to := 0, h.sent, h.to; i < len(sent); i++ {
-			switch {
-			case sent[i].Kind == wire.Ping:
-				h.from(to[i], wire.Message{Kind: wire.Pong, ServerIncarnation: 8, Sequence: sent[i].Sequence, Epoch: sent[i].Epoch})
-			case to[i] == old && h.now-last > longest:
-				t.Fatalf("told %v after the last time", h.now-last)
-			case to[i] == old:
-				last = h.now
-			}
-		}
-	}
-	if end-last > longest {
-		t.Errorf("not told in the last %v", end-last)
-	}
+	h.tellsOften(old)
 }
 
 // TestEarlierMastersAreTold: CH-51, goal G-CH-3: a client changes its master twice, and the two old ones, cut off, hear of
@@ -99,6 +83,89 @@ func TestEarlierMastersAreTold(t *testing.T) {
 		if end-last[id] > longest {
 			t.Errorf("%v is not told in the last %v", id, end-last[id])
 		}
+	}
+}
+
+// TestCandidateIsTold: CH-51, goal G-CH-3: a client connects to a candidate, and hears nothing of it. The candidate may have
+// accepted all the same, and take itself for the master. So the client, which another server accepts then, tells the candidate
+// that at least every 0.75·T_ping, although it does not know whether it is connected there.
+func TestCandidateIsTold(t *testing.T) {
+	spec.Covers(t, "CH-51", "G-CH-3")
+	h := newClientHarness(t, me, otherA)
+	candidate := h.to[0]
+	for len(h.sent) == 0 || h.to[0] == candidate {
+		h.now = h.wake
+		h.step(ClientInput{})
+	}
+	h.answer(0, wire.Message{Kind: wire.Accept, ServerIncarnation: 8})
+	h.tellsOften(candidate)
+}
+
+// TestDroppedMasterIsTold: CH-51, goal G-CH-3: a client gives up a connection because the server, which it asks to be its master,
+// has not answered for T_orphan. Its messages may have arrived there all the same. So the server that does not answer is told
+// of the next master like one that is still connected.
+func TestDroppedMasterIsTold(t *testing.T) {
+	spec.Covers(t, "CH-51", "G-CH-3")
+	h := newClientHarness(t, me, otherA)
+	old := h.settled()
+	h.step(ClientInput{Kind: Attach, Server: old})
+	h.from(old, wire.Message{Kind: wire.Notice, Code: wire.Draining, Epoch: h.c.epoch})
+	for !strings.Contains(h.told, "dropped:orphaned") {
+		h.now = h.wake
+		h.step(ClientInput{})
+		for i, sent, to := 0, h.sent, h.to; i < len(sent) && !strings.Contains(h.told, "dropped"); i++ {
+			if to[i] != old {
+				h.from(to[i], wire.Message{Kind: wire.Chosen, Code: wire.Draining, Sequence: sent[i].Sequence, Epoch: sent[i].Epoch})
+			}
+		}
+	}
+	for len(h.sent) == 0 || h.to[0] == old {
+		h.now = h.wake
+		h.step(ClientInput{})
+	}
+	h.answer(0, wire.Message{Kind: wire.Chosen, ServerIncarnation: 8})
+	h.tellsOften(old)
+}
+
+// TestLateMasterIsTold: CH-51, goal G-CH-3: a master ends the connection, because it has lost the quorum, and accepts later, when
+// it has the quorum again, a late copy of the client's connect. It takes itself for the master then, so the client tells it of
+// the present one at least every 0.75·T_ping.
+func TestLateMasterIsTold(t *testing.T) {
+	spec.Covers(t, "CH-51", "G-CH-3")
+	h := newClientHarness(t, me, otherA)
+	asked := h.sent[0]
+	old := h.settled()
+	h.from(old, wire.Message{Kind: wire.Notice, Code: wire.NoQuorum, Epoch: h.c.epoch})
+	for len(h.sent) == 0 {
+		h.now = h.wake
+		h.step(ClientInput{})
+	}
+	h.answer(0, wire.Message{Kind: wire.Chosen, ServerIncarnation: 8})
+	h.from(old, wire.Message{Kind: wire.Accept, Sequence: asked.Sequence, Epoch: asked.Epoch})
+	h.tellsOften(old)
+}
+
+// tellsOften fails the test unless the client tells a server, which does not answer, of its present master at least every
+// 0.75·T_ping in the next T_evict. The master answers pings.
+func (h *clientHarness) tellsOften(id nid.NID) {
+	h.t.Helper()
+	longest, last, end := 3*h.c.cfg.Ping/4, h.now, h.now+h.c.cfg.Evict
+	for h.now < end {
+		h.now = h.wake
+		h.step(ClientInput{})
+		for i, sent, to := 0, h.sent, h.to; i < len(sent); i++ {
+			switch {
+			case sent[i].Kind == wire.Ping:
+				h.from(to[i], wire.Message{Kind: wire.Pong, ServerIncarnation: 8, Sequence: sent[i].Sequence, Epoch: sent[i].Epoch})
+			case to[i] == id && h.now-last > longest:
+				h.t.Fatalf("told %v after the last time", h.now-last)
+			case to[i] == id:
+				last = h.now
+			}
+		}
+	}
+	if end-last > longest {
+		h.t.Errorf("not told in the last %v", end-last)
 	}
 }
 
