@@ -209,6 +209,10 @@ func (c *Client) doubt(id nid.NID) {
 	c.inform(p)
 }
 
+// past reports whether a message has an earlier epoch than the one in which the latest master agreed. The network has
+// delivered such a message late, or a second time.
+func (c *Client) past(m *wire.Message) bool { return m.Epoch != 0 && m.Epoch < c.agreed }
+
 // rest drops all connections, the one to the master included.
 func (c *Client) rest() {
 	c.phase, c.peers, c.master, c.token, c.election = resting, nil, nid.NID{}, nil, election{}

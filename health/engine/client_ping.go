@@ -169,7 +169,9 @@ func (c *Client) kept(p *peer, m *wire.Message) {
 	case wire.Global:
 		c.evicted(p.id, m)
 	case wire.NotConnected, wire.Foreign:
-		c.lose(p, m.Code)
+		if !c.past(m) {
+			c.lose(p, m.Code)
+		}
 	case wire.Orphaned:
 		c.hurry(p.id)
 	}

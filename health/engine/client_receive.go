@@ -240,6 +240,10 @@ func (c *Client) standing(p *peer, m *wire.Message) {
 	case wire.Stale:
 		c.outlived(p, m)
 	case wire.NotConnected, wire.Foreign:
+		if c.past(m) {
+			c.doubt(p.id)
+			return
+		}
 		c.lose(p, m.Code)
 		c.replaceMaster(m.Code, true)
 	case wire.Draining:
@@ -261,6 +265,10 @@ func (c *Client) noticed(p *peer, m *wire.Message) {
 			c.evicted(p.id, m)
 		}
 	case wire.NoQuorum:
+		if c.phase == settled && p.state == attached && !p.asking && c.past(m) { // the server has confirmed the latest choice since
+			c.doubt(p.id)
+			return
+		}
 		c.lose(p, m.Code)
 		if master {
 			c.replaceMaster(m.Code, false)
