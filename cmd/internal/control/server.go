@@ -29,6 +29,7 @@ type Config struct {
 	MaxStreams     int           // bound of the streams, for the same two kinds of clients; default 64
 	RequestTimeout time.Duration // time to read a request without its data; default 10 s
 	StallTimeout   time.Duration // longest time in which an answer makes no progress; default 30 s
+	RenewInterval  time.Duration // how often Serve sees whether the file of the socket was removed; default 10 s
 	EndTimeout     time.Duration // how long Serve waits for operations that ignore the end of their context; default 2 s
 }
 
@@ -47,6 +48,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.StallTimeout == 0 {
 		c.StallTimeout = 30 * time.Second
+	}
+	if c.RenewInterval == 0 {
+		c.RenewInterval = 10 * time.Second
 	}
 	if c.EndTimeout == 0 {
 		c.EndTimeout = 2 * time.Second
@@ -88,7 +92,7 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// Serve serves the socket until ctx ends. Then it ends running operations with
+// Serve serves the socket until ctx ends, and makes it again if its file is removed. Then it ends running operations with
 // ErrShutdown, waits for them and closes the socket. For operations that do not end it waits no longer
 // than Config.EndTimeout, and logs which ones they are.
 func (s *Server) Serve(ctx context.Context, socket *Socket) error {
@@ -101,18 +105,10 @@ func (s *Server) Serve(ctx context.Context, socket *Socket) error {
 	}
 	conns := admit(socket, s.cfg.MaxConns, s.access)
 	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	h := &http.Server{
-		Handler:           s.mux,
-		ReadHeaderTimeout: s.cfg.RequestTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
-		BaseContext:       func(net.Listener) context.Context { return base },
-		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			return context.WithValue(ctx, accessKey{}, c.(*admittedConn).access)
-		},
-		ConnState: conns.state,
-	}
+	h := s.httpServer(conns, base)
+	renewing, stopRenewing := context.WithCancel(ctx)
+	defer stopRenewing()
+	go s.renew(renewing, socket)
 	failed := make(chan error, 1)
 	go func() { failed <- h.Serve(conns) }()
 	select {
@@ -126,6 +122,22 @@ func (s *Server) Serve(ctx context.Context, socket *Socket) error {
 	}
 	s.awaitOperations()
 	return err
+}
+
+// httpServer returns the server of connections whose requests get contexts that are derived from base.
+func (s *Server) httpServer(conns *admission, base context.Context) *http.Server {
+	return &http.Server{
+		Handler:           s.mux,
+		ReadHeaderTimeout: s.cfg.RequestTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
+		BaseContext:       func(net.Listener) context.Context { return base },
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, accessKey{}, c.(*admittedConn).access)
+		},
+		ConnState: conns.state,
+	}
 }
 
 // awaitOperations waits for operations that still run, but not for those that ignore the end of their

@@ -3,8 +3,10 @@ package control
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -22,10 +24,15 @@ const maxSocketPath = 107
 // ErrRunning means that another daemon has the socket.
 var ErrRunning = errors.New("another daemon answers there")
 
-// Socket is a listening control socket. Close removes it.
+// Socket is a listening Unix socket. Close removes it.
 type Socket struct {
-	*net.UnixListener
-	lock *os.File // holds the flock of the path
+	path string
+
+	mu       sync.Mutex
+	listener *net.UnixListener // replaced by Renew; guarded by mu, like all below
+	info     fs.FileInfo       // the file of the listener; nil: not known
+	lock     *os.File          // holds the flock of the path
+	closed   bool
 }
 
 // Purpose is what a socket is for, in errors.
@@ -48,7 +55,7 @@ func ListenAs(p Purpose, path string, open func(path string) (*net.UnixListener,
 		return nil, cli.Hint(fmt.Errorf("%s %s: path longer than %d bytes", p.Name, path, maxSocketPath),
 			"choose a shorter one with %s or --runtime-dir", p.Flag)
 	}
-	lock, err := lockPath(path + ".lock")
+	lock, err := lockPath(lockName(path))
 	if err != nil {
 		return nil, p.explain(path, err)
 	}
@@ -57,12 +64,48 @@ func ListenAs(p Purpose, path string, open func(path string) (*net.UnixListener,
 		_ = lock.Close()
 		return nil, p.explain(path, err)
 	}
-	return &Socket{l, lock}, nil
+	return newSocket(path, l, lock), nil
 }
 
-// Close stops listening, removes the socket unless its UnlinkOnClose is off, and releases the lock
-// of its path.
-func (s *Socket) Close() error { return errors.Join(s.UnixListener.Close(), s.lock.Close()) }
+func newSocket(path string, l *net.UnixListener, lock *os.File) *Socket {
+	info, _ := os.Lstat(path) // after an error the socket is gone already, and info is nil
+	return &Socket{path: path, listener: l, info: info, lock: lock}
+}
+
+// Accept implements net.Listener.
+func (s *Socket) Accept() (net.Conn, error) {
+	for {
+		l := s.current()
+		if c, err := l.Accept(); err == nil || l == s.current() {
+			return c, err
+		}
+	}
+}
+
+// current returns the listener, which Renew replaces.
+func (s *Socket) current() *net.UnixListener {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.listener
+}
+
+// Addr implements net.Listener.
+func (s *Socket) Addr() net.Addr { return s.current().Addr() }
+
+// Close stops listening, removes the socket unless its UnlinkOnClose is off or another file is in its place, and
+// releases the lock of its path.
+func (s *Socket) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if info, err := os.Lstat(s.path); err != nil || s.info == nil || !os.SameFile(info, s.info) {
+		s.listener.SetUnlinkOnClose(false)
+	}
+	return errors.Join(s.listener.Close(), s.lock.Close())
+}
+
+// lockName returns the name of the lock file for the path of a socket.
+func lockName(path string) string { return path + ".lock" }
 
 // lockPath takes a lock that the kernel releases when the process ends.
 func lockPath(path string) (*os.File, error) {
