@@ -200,6 +200,7 @@ func (c *Client) rejected(p *peer, m *wire.Message) {
 	case wire.NotConnected, wire.Foreign:
 		c.lose(p, m.Code)
 	case wire.Busy:
+		p.since = c.now // the server has answered: it ends an eviction, after which this client may be connected still
 		c.later(p, m.Retry)
 	default:
 		c.refusedFor(p, m)
@@ -223,6 +224,9 @@ func (c *Client) refusedFor(p *peer, m *wire.Message) {
 	if p.state == detached && !p.wanted {
 		p.asking = false
 		return
+	}
+	if m.Code == wire.NoQuorum {
+		p.since = c.now // the server has answered: it ends the connection itself, and says so, unless it wins the quorum
 	}
 	c.later(p, m.Retry)
 }
