@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -189,22 +190,27 @@ func TestDoubt(t *testing.T) {
 
 // TestGivenUp: CH-30, CH-33: a master that loses the quorum during an eviction gives the
 // eviction up, and withdraws it when it has the quorum again. It does not withdraw evictions
-// that most servers have carried out, nor those of other servers.
+// that most servers have carried out, nor those of other servers, whether these have decided
+// themselves or for a master that the client had before or chose later.
 func TestGivenUp(t *testing.T) {
 	spec.Covers(t, "CH-30", "CH-33")
 	for name, tt := range map[string]struct {
-		answered, owned bool
-		want            string
+		answered bool
+		told     []wire.Entry // tombstones that another server has
+		want     string
 	}{
-		"nobody has answered": {false, false, "broadcast1"},
-		"most have":           {true, false, ""},
-		"others evicted it":   {false, true, ""},
+		"nobody has answered": {false, nil, "broadcast1"},
+		"most have":           {true, nil, ""},
+		"another made it":     {false, []wire.Entry{tombstoneOf(2, 0)}, "bury unbury broadcast1"},
+		"others evicted it":   {false, []wire.Entry{tombstoneOf(0, 0)}, "bury"},
+		"a former master did": {false, []wire.Entry{tombstoneOf(1, 0)}, "bury"},
+		"a later master did":  {false, []wire.Entry{tombstoneOf(3, 0)}, "bury"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fifth := nid.MustParse("10.0.0.5@tcp")
 			h := newHarness(t, func(c *ServerConfig) { c.Servers = []nid.NID{me, otherA, otherB, gone, fifth} })
 			h.step(ServerInput{Kind: ServerHealth, Server: gone, Alive: true})
-			h.connect(5, me, 1)
+			h.connect(5, me, 2)
 			h.step(ServerInput{Kind: EvictClient, Client: testClient})
 			if tt.answered {
 				h.done(wire.Reply{Evicted: 2}, gone, fifth)
@@ -216,16 +222,11 @@ func TestGivenUp(t *testing.T) {
 			h.step(ServerInput{Kind: ServerHealth, Server: gone})
 			h.mute = true
 			h.step(ServerInput{Kind: QuorumIs, Alive: true})
-			if tt.owned {
-				h.tellTombstones(otherA, h.last(wire.Tombstones).Sequence, tombstoneOf(0, 0))
-				h.want("bury")
-				return
-			}
-			h.tellTombstones(otherA, h.last(wire.Tombstones).Sequence)
+			h.tellTombstones(otherA, h.last(wire.Tombstones).Sequence, tt.told...)
 			h.want(tt.want)
-			if tt.want != "" {
-				b, err := wire.ParseBatch(h.effects[0].Token.([]byte))
-				if err != nil || !b.Withdraw || b.Entries.At(0).Incarnation != 5 || b.Entries.At(0).Epoch != 1 {
+			if strings.HasSuffix(tt.want, "broadcast1") {
+				b, err := wire.ParseBatch(h.effects[len(h.effects)-1].Token.([]byte))
+				if err != nil || !b.Withdraw || b.Entries.At(0).Incarnation != 5 || b.Entries.At(0).Epoch != 2 {
 					t.Errorf("%+v, %v", b, err)
 				}
 			}

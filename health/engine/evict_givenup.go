@@ -63,11 +63,12 @@ func (e *evictions) takeBack(s *Server) {
 	e.givenUp = nil
 }
 
-// madeByOthers reports whether the client's tombstone comes from an eviction by another server.
+// madeByOthers reports whether the client's tombstone comes from an eviction by another server, which only that
+// server can withdraw. Other servers tell this server its own eviction with the same epoch.
 func (s *Server) madeByOthers(x *eviction) bool {
 	g, ok := s.tombstones.incarnations[x.id]
 	e := x.entry()
-	return ok && !g.void && g.incarnation >= x.incarnation && (g.incarnation > x.incarnation || g.epoch == 0 || e.Before(g.epoch))
+	return ok && !g.void && g.incarnation >= x.incarnation && (g.incarnation > x.incarnation || g.epoch == 0 || g.epoch != e.Epoch)
 }
 
 // entry returns the eviction as an entry of a message.
