@@ -66,7 +66,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 	}
 	ec := cfg.Engine()
 	ec.Wire = true
-	if ec.Wall == 0 {
+	if ec.Wall = a.wall(); ec.Wall == 0 {
 		ec.Wall = table.Node().Incarnation() + uint64(max(table.Node().Age(), 0))
 	}
 	var err error
@@ -97,6 +97,14 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 		return nil, fmt.Errorf("zone: post buffers: %w", err)
 	}
 	return a, nil
+}
+
+// wall returns the wall clock for the machine, in ns since 1970; 0: there is none.
+func (a *Agent) wall() uint64 {
+	if a.cfg.Wall == nil {
+		return 0
+	}
+	return uint64(max(a.cfg.Wall().UnixNano(), 0))
 }
 
 // addresses reports whether an id has a NID of this node, and on which networks the

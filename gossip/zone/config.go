@@ -66,11 +66,12 @@ type Config struct {
 	Keys keyring.Keys
 	// Seed seeds all random choices, combined with Self.
 	Seed uint64
-	// Wall is the time of the wall clock now, in the unit of incarnations; the agent adds the time
-	// that passes. Default: the incarnation of the LNet node, which is the wall clock in nanoseconds
-	// at its start, plus the time since then. Versions whose incarnation exceeds the wall clock by
-	// more than Ahead are refused, because their owners could not refute them (MS-A2).
-	Wall uint64
+	// Wall is the wall clock against which incarnations are checked: versions whose incarnation
+	// exceeds it by more than Ahead are refused, because their owners could not refute them
+	// (MS-A2). If Wall is nil, the agent estimates the wall clock: the incarnation of the LNet node,
+	// which is the wall clock in nanoseconds at its start, plus the time since then. If the clock is
+	// set forward by hours later, such an agent refuses nodes that start after that.
+	Wall func() time.Time
 	// Ahead is how far incarnations may be ahead of the clock. Default 2^44: with
 	// incarnations in nanoseconds clocks may differ by some hours.
 	Ahead uint64
@@ -101,6 +102,6 @@ func (c Config) Engine() engine.Config {
 		Threshold: c.Threshold, Successors: c.Successors, Random: c.Random,
 		Aggregation: c.Aggregation, Heartbeat: c.Heartbeat, Timeout: c.Timeout, Retry: c.Retry,
 		MaxMembers: c.MaxMembers, MaxAttributes: c.MaxAttributes, MaxKeys: c.MaxKeys, MaxMessage: c.MaxMessage,
-		Keys: c.Keys, Seed: c.Seed, Wall: c.Wall, Ahead: c.Ahead,
+		Keys: c.Keys, Seed: c.Seed, Ahead: c.Ahead,
 	}
 }

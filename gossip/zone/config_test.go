@@ -10,7 +10,7 @@ import (
 )
 
 // TestConfigReachesMachine: the agent passes on each field that both configurations share. The
-// machine's configuration has no other fields, except those for simulations.
+// machine's configuration has no other fields, except those for simulations and the wall clock.
 func TestConfigReachesMachine(t *testing.T) {
 	keys, err := keyring.NewKeys([]byte("a key that is long enough"))
 	if err != nil {
@@ -18,7 +18,7 @@ func TestConfigReachesMachine(t *testing.T) {
 	}
 	portalstest.ConfigReaches(t, Config.Engine, map[string]any{
 		"Self": nth(1), "Bootstrap": []ID{nth(2)}, "Management": []ID{nth(3)}, "Keys": keys,
-	}, "Table", "Wire")
+	}, "Table", "Wire", "Wall") // the agent sets Wall itself, from its own Wall or the start of its node
 }
 
 // TestPaper: Paper has the parameters of the evaluation in the design (MS-102).

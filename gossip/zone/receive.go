@@ -18,7 +18,9 @@ func (a *Agent) arrived(e *portals.Event, data []byte) {
 		a.strayBits.Add(1)
 		return
 	}
-	a.runner.Do(engine.AddressedInput{Input: engine.Input{Kind: engine.Arrived, Peer: e.Source.NID, Primary: e.Initiator.NID, At: a.stamp(e.ReceivedAt), Data: data}})
+	a.runner.Do(engine.AddressedInput{Input: engine.Input{
+		Kind: engine.Arrived, Peer: e.Source.NID, Primary: e.Initiator.NID, At: a.stamp(e.ReceivedAt), Wall: a.wall(), Data: data,
+	}})
 }
 
 // stamp converts an instant on the node's clock to one on the agent's clock. The clocks differ

@@ -23,9 +23,9 @@ const (
 	// database is the file that versions before 2026-11-23 wrote. It is never opened, since a
 	// damaged one crashes a process that maps it into memory.
 	database = "incarnation.db"
-	// slack is how far above its own wall clock a peer accepts an incarnation
-	// (scoll.IncarnationSlack).
-	slack = 24 * time.Hour
+	// slack is how far above its own wall clock a peer accepts an incarnation, at least: members of
+	// a zone that far (Ahead of zone.Config), those of collectives a day.
+	slack = 1 << 44 * time.Nanosecond
 )
 
 // Next returns the number of an incarnation that begins now, and stores it in dir. The number is
@@ -51,7 +51,7 @@ func Next(dir string, now time.Time, log *slog.Logger) uint64 {
 			slog.Uint64("incarnation", next), slog.Any("err", err))
 	}
 	if ahead := next - wall; ahead > uint64(slack) {
-		log.Warn("the incarnation of this node is far above its clock, and peers refuse it as \"ahead\". If the clock is behind, set it. "+
+		log.Warn("the incarnation of this node is far above its clock, and peers refuse it as \"ahead\" or \"far ahead\". If the clock is behind, set it. "+
 			"If it is right it was ahead once: stop lnetd, remove the file, and start it again",
 			slog.String("file", path), slog.Duration("ahead", time.Duration(min(ahead, math.MaxInt64))))
 	}

@@ -41,12 +41,12 @@ func (m *Machine) plausible(v wire.Version) bool { return m.within(v, 0) }
 
 // within reports whether a version's incarnation is ahead of the wall clock by at most
 // Config.Ahead plus skew. The wall clock is Config.Wall plus the time since the first step, with
-// pauses and with the time during which the node was not a member. If the clock was set back and
-// is far behind this node's own incarnation, within measures from that incarnation. It does so only
-// then, because other nodes can raise this node's incarnation, and could otherwise move the limit
-// up without end.
+// pauses and with the time during which the node was not a member, or Input.Wall if that is later. If
+// the clock was set back and is far behind this node's own incarnation, within measures from that
+// incarnation. It does so only then, because other nodes can raise this node's incarnation, and could
+// otherwise move the limit up without end.
 func (m *Machine) within(v wire.Version, skew uint64) bool {
-	base := m.cfg.Wall + uint64(max(m.pauses.last-m.pauses.first, 0))
+	base := m.pauses.clock(m.cfg.Wall)
 	if m.born > base+m.cfg.Ahead+2*maxSkew {
 		base = m.born
 	}

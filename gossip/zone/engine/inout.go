@@ -39,6 +39,7 @@ type Input struct {
 	Peer    nid.NID       // NID of the sender of Data, as the transport reports
 	Primary nid.NID       // primary NID of the sender's node, if the transport has confirmed it; may be equal to Peer, or invalid
 	At      time.Duration // when the transport received the message; 0: now
+	Wall    uint64        // the wall clock now, in the unit of incarnations; 0: Config.Wall plus the time since the first step
 	Data    []byte        // one message; signed if the machine has a key
 	Message *wire.Message // the message, which must not be changed later
 	Key     string        // key of an attribute, or the name of a zone

@@ -138,6 +138,7 @@ func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 	if m.now, missed = m.pauses.enter(now); missed > 0 && m.phase == joined {
 		m.paused(missed)
 	}
+	m.pauses.set(in.Wall)
 	// The message waited in a queue of this node, and later messages of other nodes wait there too: for a
 	// while, missing messages do not show that a node has failed.
 	if late || in.At > 0 && now-in.At > m.cfg.Heartbeat/2 {

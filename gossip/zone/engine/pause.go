@@ -15,6 +15,8 @@ type pauses struct {
 	skew  time.Duration // sum of all pauses so far
 	first time.Duration // when the machine was stepped first, in the caller's time; machine.Never before that step
 	last  time.Duration // when the machine was stepped last, in the caller's time
+	wall  uint64        // the last Input.Wall; 0: there was none
+	asOf  time.Duration // when that was, in the caller's time
 	wake  time.Duration // when the machine asked to be stepped next, in the caller's time
 	owed  time.Duration // sum of the delays of consecutive late steps
 	until time.Duration // active time before which this node files no suspicion, because it was paused or slow
@@ -37,6 +39,24 @@ func (p *pauses) enter(now time.Duration) (active, missed time.Duration) {
 	}
 	p.last = now
 	return now - p.skew, missed
+}
+
+// set takes the wall clock from an input. The clock may have been set since the first step, by hours if the
+// host began with a wrong one, or was suspended.
+func (p *pauses) set(wall uint64) {
+	if wall > 0 {
+		p.wall, p.asOf = wall, p.last
+	}
+}
+
+// clock returns the wall clock, given what it was at the first step: the one by that or the one by the last
+// input that had it, whichever is later.
+func (p *pauses) clock(begin uint64) uint64 {
+	begin += uint64(max(p.last-p.first, 0))
+	if p.wall == 0 {
+		return begin
+	}
+	return max(begin, p.wall+uint64(p.last-p.asOf))
 }
 
 // behind returns by how much a step is later than the wake that the machine asked for.

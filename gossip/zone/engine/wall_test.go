@@ -59,3 +59,32 @@ func TestWallBeforeJoin(t *testing.T) {
 		}
 	}
 }
+
+// TestWallIsSet: the host begins with a clock that is ten hours behind, or is suspended for that long with its machine,
+// and the clock is set later. Nodes that start then, with correct clocks, are accepted. When the clock was set forward
+// by mistake and back, what the wrong clock allowed is refused again (MS-A2).
+func TestWallIsSet(t *testing.T) {
+	spec.Covers(t, "MS-A2")
+	const wall, ahead, offset = uint64(1 << 60), uint64(10 * time.Second), uint64(10 * time.Hour)
+	s := acquainted(t, 4, Config{Wall: wall, Ahead: ahead})
+	for _, c := range []struct {
+		wall, inc uint64
+		accepted  bool
+	}{
+		{wall, wall + offset, false},
+		{wall + offset, wall + offset, true},
+		{wall + offset, wall + offset + ahead + uint64(time.Hour), false},
+		{wall, wall + offset + ahead/2, false},
+		{0, wall + offset + ahead/2, false},
+	} {
+		s.step(Input{Wall: c.wall})
+		s.alive(2, v(c.inc, 1))
+		if e := s.m.view.at(s.ref[2]); (e.inc == c.inc) != c.accepted {
+			t.Errorf("the clock is %v after the start, an incarnation of %v after it is accepted: %v", time.Duration(c.wall-wall), time.Duration(c.inc-wall), !c.accepted)
+		}
+	}
+	s.step(Input{Wall: wall + offset})
+	s.pass(time.Minute)
+	s.alive(3, v(wall+offset+uint64(time.Minute)+ahead, 1))
+	s.is(3, inView, v(wall+offset+uint64(time.Minute)+ahead, 1))
+}

@@ -92,7 +92,7 @@ func (m *Module) Open() error {
 	}
 	z := &zoner{cfg: &m.Config.Zone, log: m.Log, handlers: m.Handlers, id: id, next: 1}
 	agent := cfg.Agent()
-	agent.Self, agent.Seed, agent.Log, agent.Clock = id, m.Incarnation(), m.Log, m.Clock
+	agent.Self, agent.Seed, agent.Log, agent.Clock, agent.Wall = id, m.Incarnation(), m.Log, m.Clock, time.Now
 	agent.Last, agent.Keep = z.lastIncarnation(m.Config.StateDir), z.keeper(m.Config.StateDir, m.State)
 	z.agent, err = zone.New(m.Table, agent)
 	if errors.Is(err, zone.ErrNotHere) {
