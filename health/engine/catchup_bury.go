@@ -7,9 +7,10 @@ import (
 )
 
 // buryAlso adds a tombstone of another server as if this server had loaded it after a restart.
-// If the client is connected in that incarnation, or in an earlier one, buryAlso evicts it. But if
-// the connected incarnation is the same and has chosen another master since that eviction, it is
-// evicted only if most servers have the tombstone.
+// If the client is connected in that incarnation, buryAlso evicts it; but if it has chosen another
+// master since that eviction, only if most servers have the tombstone. buryAlso also evicts an earlier
+// incarnation, unlike buryLater: its eviction may have been broadcast while this server was cut off,
+// and other servers keep the tombstone of the latest incarnation only.
 func (s *Server) buryAlso(e wire.Entry, from int32) {
 	if e.Incarnation > s.believed(e.Client) { // a tombstone with such a high number would refuse all later incarnations
 		s.stats.Ahead++

@@ -19,12 +19,13 @@ const lately = 2 * maxAsks
 
 // news are the incarnations whose tombstones this server has recently learned from another
 // server and not passed on yet.
-type news map[wire.ClientID]*report
+type news map[wire.ClientID]report
 
-// report is one incarnation in the news.
+// report is one incarnation in the news. There may be very many, most of them sent by one server only.
 type report struct {
 	incarnation uint64
-	by          []int32 // servers that have sent the tombstone
+	by          int32   // the first server that has sent the tombstone
+	also        []int32 // the other servers that have sent it
 }
 
 // learned records that another server has sent a tombstone that was new to this server.
@@ -35,14 +36,16 @@ func (u *catchup) learned(e *wire.Entry, from int32) {
 	if u.news == nil {
 		u.news = make(news)
 	}
-	u.news[e.Client] = &report{e.Incarnation, []int32{from}}
+	u.news[e.Client] = report{incarnation: e.Incarnation, by: from}
 }
 
 // heard records that one more server has sent a tombstone that is in the news. The network may deliver an
 // answer twice, so each server counts once.
 func (u *catchup) heard(e *wire.Entry, from int32) {
-	if x := u.news[e.Client]; x != nil && x.incarnation == e.Incarnation && !slices.Contains(x.by, from) {
-		x.by = append(x.by, from)
+	x, ok := u.news[e.Client]
+	if ok && x.incarnation == e.Incarnation && x.by != from && !slices.Contains(x.also, from) {
+		x.also = append(x.also, from)
+		u.news[e.Client] = x
 	}
 }
 
@@ -55,7 +58,8 @@ func (u *catchup) pass(s *Server) {
 	}
 	told := make([]int, len(u.asked)) // by server: how many of the news it has sent
 	for _, x := range u.news {        // any order: the results are sums
-		for _, i := range x.by {
+		told[x.by]++
+		for _, i := range x.also {
 			told[i]++
 		}
 	}
