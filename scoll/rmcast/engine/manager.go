@@ -75,7 +75,7 @@ type Manager struct {
 	complaints
 	deniedAt     time.Duration // when the user may next be told that another node refuses this manager
 	dead         map[nid.NID]bool
-	incarnations map[nid.NID]uint64 // latest incarnation of each node that has sent a message
+	incarnations map[nid.NID]uint64 // incarnation in the latest message of each node, see spoke
 	delays       map[nid.NID]delayed
 	base         electorate
 	alone        bool          // the manager hears too few members
@@ -274,8 +274,8 @@ func (g *Manager) report(from nid.NID, o *wire.Order) {
 	}
 	id := wire.ID{NID: from, Incarnation: o.Incarnation}
 	m := g.find(id)
+	g.spoke(from, o.Incarnation)
 	if m == nil {
-		g.spoke(from, o.Incarnation)
 		g.fail(false, func(m *managed) bool { return m.NID == from && m.Incarnation < o.Incarnation }) // an earlier incarnation has ended (RM-A8)
 		if g.isDeparted(id) || !o.Version.IsValid() || o.Version.Epoch == g.epoch || g.collect.over {
 			g.expel(id) // the node must join again: for instance, its member did not answer in time when the search asked it

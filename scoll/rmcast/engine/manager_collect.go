@@ -247,12 +247,11 @@ func (g *Manager) departs(id wire.ID, silent bool) {
 	}
 }
 
-// outlived reports whether a later incarnation on a member's node has spoken: the member may
-// have died after its answer.
+// outlived reports whether another incarnation on a member's node has joined, or a later one has answered: the
+// member may have died after its answer.
 func (g *Manager) outlived(id wire.ID, probes []*probe) bool {
-	later := func(other wire.ID) bool { return other.NID == id.NID && other.Incarnation > id.Incarnation }
-	return slices.ContainsFunc(g.members, func(m *managed) bool { return later(m.ID) }) ||
-		slices.ContainsFunc(probes, func(p *probe) bool { return p.answered && later(p.ID) })
+	return slices.ContainsFunc(g.members, func(m *managed) bool { return m.NID == id.NID }) ||
+		slices.ContainsFunc(probes, func(p *probe) bool { return p.answered && p.NID == id.NID && p.Incarnation > id.Incarnation })
 }
 
 // calledSilent reports whether a probe says that a failed member was only silent.

@@ -36,15 +36,18 @@ func (g *Manager) adopt() {
 	}
 }
 
-// spoke records that an incarnation of a node is alive, so that the earlier ones have ended.
+// spoke records the incarnation of a node that its latest message names: lower ones have ended. It can be below the
+// one recorded before, if the node's clock was set back: then the higher one has ended, and this one is alive. If a
+// message of an earlier incarnation is late, messages wait for that incarnation until the node sends its next message,
+// which is safe.
 func (g *Manager) spoke(from nid.NID, incarnation uint64) {
 	if len(g.incarnations) < 4*g.cfg.Members || g.incarnations[from] > 0 {
-		g.incarnations[from] = max(g.incarnations[from], incarnation)
+		g.incarnations[from] = incarnation
 	}
 }
 
 // ended reports whether a member is known to have ended: by discovery, by an administrator, or
-// by a message of a later incarnation on its node.
+// by the latest message of its node, which names a higher incarnation.
 func (g *Manager) ended(id wire.ID) bool {
 	return g.dead[id.NID] || g.incarnations[id.NID] > id.Incarnation
 }

@@ -257,9 +257,17 @@ func (g *Manager) follow(from nid.NID, o *wire.Order) {
 	}
 }
 
-// learn keeps the list of the active manager.
+// learn keeps the list of the active manager. A member on the list may have a lower incarnation than one that this
+// manager has heard, because the node's clock was set back and only the active manager has heard the node since: such
+// a member has not ended.
 func (g *Manager) learn(o *wire.Order) {
-	if o.Kind == wire.OrderList {
-		g.standby.list = *o
+	if o.Kind != wire.OrderList {
+		return
+	}
+	g.standby.list = *o
+	for _, m := range o.Members {
+		if g.incarnations[m.NID] > m.Incarnation {
+			g.incarnations[m.NID] = m.Incarnation
+		}
 	}
 }
