@@ -16,9 +16,11 @@ type cmConfig struct {
 	GUID ibta.GUID
 	MTU  ibta.MTU // largest MTU that a peer may ask for
 	Rand *rand.Rand
-	// MaxConns bounds the connections in all states, MaxPending the requests without an
-	// answer of the consumer. At a limit further requests are refused.
-	MaxConns, MaxPending int
+	// MaxConns and MaxConnsEach bound the connections in all states: MaxConns those of all peers together,
+	// MaxConnsEach those of one peer. At a limit the one that has been ending for longest is evicted; if none is ending,
+	// further requests are refused. MaxPending bounds the requests without an answer of the
+	// consumer. At that limit further requests are refused.
+	MaxConns, MaxConnsEach, MaxPending int
 	// MaxGranted and MaxGrantedEach bound the connections that were granted, and whose peer has
 	// not shown yet that it knows of them: MaxGranted those of all peers together,
 	// MaxGrantedEach those of one peer. At a limit the oldest is evicted.
@@ -129,7 +131,7 @@ type CMStats struct {
 	Refused    uint64 // requests refused without asking the consumer
 	Stale      uint64 // refused requests with numbers of a connection that still exists
 	TimedOut   uint64 // messages given up because no answer came
-	Crowded    uint64 // connections that were given up early, because there were too many requests
+	Crowded    uint64 // connections that were given up early, because there were too many
 }
 
 // cm is the connection manager of a device: a machine. It sends and receives the messages of
@@ -154,8 +156,10 @@ type cm struct {
 	remotes  map[cmRemote]*cmConn    // connections by the peer's communication id
 	qps      map[cmRemoteQP]*cmConn  // connections by the peer's queue pair
 	timers   machine.Deadlines[*cmConn]
-	pending  int // number of connections in state reqReceived
-	grants   grants
+	pending  int                // number of connections in state reqReceived
+	peers    map[netip.Addr]int // number of connections with each peer; none is 0
+	grants   byAge              // connections in state repSent
+	ending   byAge              // connections in states dreqSent and timeWait
 	building []byte
 }
 
@@ -179,6 +183,7 @@ func newCM(cfg cmConfig) *cm {
 	return &cm{
 		cfg: cfg, nextID: ibta.CommID(cfg.Rand.Uint32()), tid: uint64(cfg.Rand.Uint32()) << 32, ports: make(map[uint16]bool),
 		conns: make(map[ibta.CommID]*cmConn), remotes: make(map[cmRemote]*cmConn), qps: make(map[cmRemoteQP]*cmConn),
+		peers: make(map[netip.Addr]int),
 	}
 }
 

@@ -37,8 +37,8 @@ var noAlternate = strings.Repeat("00", 44)
 
 func kernelCM(addr string, guid ibta.GUID) *cm {
 	return newCM(cmConfig{
-		Addr: netip.MustParseAddr(addr), GUID: guid, MTU: ibta.MTU1024, Rand: rand.New(rand.NewPCG(1, 1)), MaxConns: 10, MaxPending: 10,
-		MaxGranted: 10, MaxGrantedEach: 10,
+		Addr: netip.MustParseAddr(addr), GUID: guid, MTU: ibta.MTU1024, Rand: rand.New(rand.NewPCG(1, 1)), MaxConns: 10, MaxConnsEach: 10,
+		MaxPending: 10, MaxGranted: 10, MaxGrantedEach: 10,
 	})
 }
 

@@ -65,11 +65,14 @@ func TestCMCrowd(t *testing.T) {
 }
 
 // forge gives node 1 a request in the name of a node that did not send it.
-func (x *cmNet) forge(from netip.Addr, id uint32) {
+func (x *cmNet) forge(from netip.Addr, id uint32) { x.forgeFor(from, id, ibta.QPN(id+1)) }
+
+// forgeFor is forge with a queue pair.
+func (x *cmNet) forgeFor(from netip.Addr, id uint32, qpn ibta.QPN) {
 	x.put(from, 1, x.request(func(r *ibta.REQ) {
 		src := from.As4()
 		copy(r.Private[16:], src[:])
-		r.LocalID, r.QPN, r.Primary.LocalGID = ibta.CommID(id), ibta.QPN(id+1), ibta.GIDFrom(from)
+		r.LocalID, r.QPN, r.Primary.LocalGID = ibta.CommID(id), qpn, ibta.GIDFrom(from)
 		r.LocalTimeout = 31
 	}))
 }

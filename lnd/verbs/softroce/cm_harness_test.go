@@ -3,6 +3,7 @@ package softroce
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -56,8 +57,8 @@ func newCMNet(t testing.TB, seed uint64, n int, l weather) *cmNet {
 	for i := range n {
 		a := netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)})
 		x.nodes = append(x.nodes, &cmNode{addr: a, wake: 1 << 62, accept: true, cm: newCM(cmConfig{
-			Addr: a, GUID: ibta.GUID(0x0200<<48 + i), MTU: ibta.MTU1024, Rand: rand.New(rand.NewPCG(seed, uint64(i)+10)), MaxConns: 100, MaxPending: 10,
-			MaxGranted: maxGranted, MaxGrantedEach: maxGrantedEach,
+			Addr: a, GUID: ibta.GUID(0x0200<<48 + i), MTU: ibta.MTU1024, Rand: rand.New(rand.NewPCG(seed, uint64(i)+10)), MaxConns: 100,
+			MaxConnsEach: maxConnsEach, MaxPending: 10, MaxGranted: maxGranted, MaxGrantedEach: maxGrantedEach,
 		})})
 	}
 	return x
@@ -202,7 +203,8 @@ func (x *cmNet) empty() {
 
 // invariants reports an invariant that does not hold, for tests.
 func (c *cm) invariants() error {
-	pending, granted := 0, 0
+	pending, granted, ending := 0, 0, 0
+	peers := make(map[netip.Addr]int)
 	for id, n := range c.conns {
 		if n.id != id || n.state == closed {
 			return fmt.Errorf("connection %#x is %v under %#x", n.id, n.state, id)
@@ -213,6 +215,10 @@ func (c *cm) invariants() error {
 		if n.state == repSent {
 			granted++
 		}
+		if n.state == dreqSent || n.state == timeWait {
+			ending++
+		}
+		peers[n.peer]++
 		if timed := n.state != established; timed != n.timer.IsSet() {
 			return fmt.Errorf("connection %#x is %v, timer at %d", id, n.state, n.timer.At())
 		}
@@ -222,6 +228,12 @@ func (c *cm) invariants() error {
 	}
 	if granted != 0 || c.grants.all.Len() > c.cfg.MaxGranted {
 		return fmt.Errorf("%d more are granted than listed, %d of all", granted, c.grants.all.Len())
+	}
+	for _, own := range c.ending.of {
+		ending -= own.Len()
+	}
+	if ending != 0 || !maps.Equal(peers, c.peers) {
+		return fmt.Errorf("%d more are ending than listed; connections by peer: %v, counted as %v", ending, peers, c.peers)
 	}
 	if pending != c.pending || len(c.remotes) > len(c.conns) || len(c.qps) > len(c.conns) {
 		return fmt.Errorf("%d connections, %d pending (%d), %d comm ids, %d queue pairs",

@@ -81,7 +81,7 @@ func (c *cm) check(from netip.Addr, r *ibta.REQ) (h ibta.IPCM, user []byte, reas
 		reason = ibta.RejectConsumer // RDMA-CM of Linux gives the same reason
 	case !r.MTU.IsValid() || r.MTU > c.cfg.MTU:
 		reason = ibta.RejectMTU
-	case len(c.conns) >= c.cfg.MaxConns || c.pending >= c.cfg.MaxPending:
+	case !c.hasRoom(from) || c.pending >= c.cfg.MaxPending:
 		reason = ibta.RejectNoResources
 	}
 	return h, user, reason

@@ -10,12 +10,12 @@ import (
 
 // connect sends a REQ for the consumer.
 func (c *cm) connect(now time.Duration, call *cmCall, out *cmOutput) error {
-	if len(c.conns) >= c.cfg.MaxConns {
-		return verbs.ErrFull
-	}
 	to := call.To.Addr().Unmap()
 	if to.Is4() != c.cfg.Addr.Is4() || !isNode(to) || len(call.Private) > ibta.REQUserSize {
 		return errAddress
+	}
+	if !c.hasRoom(to) {
+		return verbs.ErrFull
 	}
 	n := c.open(cmConn{asking: true, peer: to, qpn: call.End.QPN, end: call.End, peerTimeout: responseTimeout})
 	n.tid = c.tid | uint64(n.id)

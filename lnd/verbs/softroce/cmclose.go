@@ -98,7 +98,7 @@ func (c *cm) disconnect(now time.Duration, n *cmConn, out *cmOutput) {
 	case repSent, established:
 		out.event(cmEvent{Kind: cmDisconnected, ID: n.id}, nil)
 		c.become(n, dreqSent)
-		n.tid, n.giveUp = c.tid|uint64(n.id), now+maxRequestTime
+		n.tid, n.giveUp = c.tid|uint64(n.id), now+maxDREQTime
 		c.ask(now, n, ibta.AttrDREQ, n.dreq(), out)
 	}
 }

@@ -58,7 +58,7 @@ type cmConn struct {
 	giveUp  time.Duration // time at which the request is given up
 	sent    int           // how often the message in the field message was sent
 	message []byte        // the latest message that this side has sent, while it waits for an answer; else nil
-	granted granted       // places of the connection in the lists of grants, in state repSent
+	listed  listed        // places of the connection in the list of its state, if there is one: see listOf
 }
 
 // resendAfter returns the timeout after which a message is repeated (IBTA vol. 1 §12.7.10, as
@@ -74,30 +74,34 @@ func (c *cm) remember(n *cmConn) {
 	c.qps[cmRemoteQP{n.peer, n.guid, n.remoteQPN}] = n
 }
 
-// open adds the connection n under a new id.
+// open adds the connection n under a new id. hasRoom has reported true for its peer.
 func (c *cm) open(n cmConn) *cmConn {
+	c.evict(n.peer)
 	for c.nextID == 0 || c.conns[c.nextID] != nil {
 		c.nextID++
 	}
 	n.id, n.timer.Of = c.nextID, &n
 	c.nextID++
 	c.conns[n.id] = &n
+	c.count(n.peer, 1)
 	return &n
 }
 
 // become changes the state of n to s.
 func (c *cm) become(n *cmConn, s cmState) {
-	switch n.state {
-	case reqReceived:
+	if n.state == reqReceived {
 		c.pending--
-	case repSent:
-		c.grants.remove(n)
 	}
-	switch s {
-	case reqReceived:
+	if s == reqReceived {
 		c.pending++
-	case repSent:
-		c.grants.put(n)
+	}
+	if old, list := c.listOf(n.state), c.listOf(s); old != list {
+		if old != nil {
+			old.remove(n)
+		}
+		if list != nil {
+			list.put(n)
+		}
 	}
 	n.state, n.message, n.sent = s, nil, 0
 	c.timers.Clear(&n.timer)
@@ -107,6 +111,7 @@ func (c *cm) become(n *cmConn, s cmState) {
 func (c *cm) forget(n *cmConn) {
 	c.become(n, closed)
 	delete(c.conns, n.id)
+	c.count(n.peer, -1)
 	if k := (cmRemote{n.peer, n.guid, n.remote}); c.remotes[k] == n {
 		delete(c.remotes, k)
 	}

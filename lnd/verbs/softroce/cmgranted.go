@@ -1,7 +1,6 @@
 package softroce
 
 import (
-	"container/list"
 	"net/netip"
 
 	"ulnet/lnd/verbs/ibta"
@@ -22,45 +21,13 @@ const (
 	maxGrantedEach = 256
 )
 
-// grants are the connections in repSent, the one that has waited longest first.
-type grants struct {
-	all list.List                 // list of *cmConn, oldest first
-	of  map[netip.Addr]*list.List // lists by peer, oldest first; none is empty
-}
-
-// granted has the elements of a connection in both lists.
-type granted struct{ all, own *list.Element }
-
-// put adds n to both lists.
-func (g *grants) put(n *cmConn) {
-	own := g.of[n.peer]
-	if own == nil {
-		if g.of == nil {
-			g.of = make(map[netip.Addr]*list.List)
-		}
-		own = list.New()
-		g.of[n.peer] = own
-	}
-	n.granted = granted{all: g.all.PushBack(n), own: own.PushBack(n)}
-}
-
-// remove removes n from both lists.
-func (g *grants) remove(n *cmConn) {
-	g.all.Remove(n.granted.all)
-	own := g.of[n.peer]
-	if own.Remove(n.granted.own); own.Len() == 0 {
-		delete(g.of, n.peer)
-	}
-	n.granted = granted{}
-}
-
 // makeRoom evicts connections above the limits. It is called after a connection of peer was granted.
 func (c *cm) makeRoom(peer netip.Addr, out *cmOutput) {
-	if own := c.grants.of[peer]; own.Len() > c.cfg.MaxGrantedEach {
-		c.crowdOut(own.Front().Value.(*cmConn), out)
+	if c.grants.of[peer].Len() > c.cfg.MaxGrantedEach {
+		c.crowdOut(c.grants.oldestOf(peer), out)
 	}
-	if all := &c.grants.all; all.Len() > c.cfg.MaxGranted {
-		c.crowdOut(all.Front().Value.(*cmConn), out)
+	if c.grants.all.Len() > c.cfg.MaxGranted {
+		c.crowdOut(c.grants.oldest(), out)
 	}
 }
 

@@ -57,11 +57,8 @@ type hub struct {
 	gone chan struct{} // closed when the port has been closed
 }
 
-// Bounds of the connection manager, our own choice.
-const (
-	maxConns   = 1 << 16
-	maxPending = 1 << 10
-)
+// maxPending bounds the requests that the consumer has not answered yet. Local policy.
+const maxPending = 1 << 10
 
 // newHub opens the port of cfg.Addr.
 func newHub(o *opener, cfg verbs.OpenConfig) (*hub, error) {
@@ -112,7 +109,7 @@ func newHub(o *opener, cfg verbs.OpenConfig) (*hub, error) {
 	h.allowance = newAllowance(h.attr, h.mtu.Bytes())
 	h.cm = newCMShell(h, cmConfig{
 		Addr: h.addr, GUID: h.guid, MTU: h.mtu, Rand: rand.New(rand.NewPCG(uint64(h.guid), uint64(first))), MaxConns: maxConns,
-		MaxPending: maxPending, MaxGranted: maxGranted, MaxGrantedEach: maxGrantedEach,
+		MaxConnsEach: maxConnsEach, MaxPending: maxPending, MaxGranted: maxGranted, MaxGrantedEach: maxGrantedEach,
 	})
 	h.cm.cm.nextID = o.numbers.CommID()
 	h.demux.put(ibta.GSI, h.cm)
