@@ -36,3 +36,20 @@ func (d *Dissector) WaitsInOrder() bool {
 	}
 	return true
 }
+
+// MaxWaiting bounds the pages of all flows that wait for earlier bytes, and those of all packets of RoCE.
+const MaxWaiting = maxWaiting
+
+// RoCEWaiting returns how many packets of RoCE wait for earlier ones, for how many pages they count, and
+// the bytes of memory that their payloads take.
+func (d *Dissector) RoCEWaiting() (packets, pages, size int) {
+	for e := d.roce.conns.Front(); e != nil; e = e.Next() {
+		for _, fl := range e.Value.(*roceConn).flows {
+			packets += len(fl.ahead)
+			for _, f := range fl.ahead {
+				size += cap(f.Payload)
+			}
+		}
+	}
+	return packets, d.roce.waiting, size
+}

@@ -120,6 +120,9 @@ func (r *roce) forget(c *roceConn, cause error) {
 	for _, t := range c.moving {
 		r.bulk -= len(t.Payload)
 	}
+	for _, fl := range c.flows {
+		fl.drop() // packets that came after the end of the connection
+	}
 	r.conns.Remove(c.age)
 }
 

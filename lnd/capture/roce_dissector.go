@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"encoding/binary"
 	"net/netip"
+	"time"
 
 	"ulnet/lnd/capture/internal/headers"
 	"ulnet/lnd/verbs/ibta"
@@ -17,9 +18,6 @@ const (
 	maxTransfers = 512
 	// maxBulk bounds the payload kept of all unfinished transfers.
 	maxBulk = 64 << 20
-	// maxAhead is how many packets of one direction wait for an earlier one; rxe
-	// has at most 128 on the way.
-	maxAhead = 256
 )
 
 // roce dissects the packets of RoCEv2.
@@ -29,6 +27,10 @@ type roce struct {
 	byQP  map[qpEnd]*roceConn
 	byID  map[commEnd]*roceConn
 	bulk  int // payload bytes kept for all unfinished transfers
+
+	waiting int       // pages of all packets that wait for earlier ones
+	flushed time.Time // when flushOld last looked for packets that have waited for too long
+
 	rec   Record
 	extra RoCE
 }
@@ -80,6 +82,7 @@ func (r *roce) packet(ip *headers.IP, udp *headers.UDP) bool {
 	} else {
 		r.take(&f)
 	}
+	r.flushOld()
 	return true
 }
 

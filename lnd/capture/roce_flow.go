@@ -1,8 +1,6 @@
 package capture
 
 import (
-	"bytes"
-
 	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnd/verbs/ibta"
 )
@@ -11,15 +9,15 @@ import (
 // makes messages of them.
 //
 // A capture also has packets that the responder drops, and their retransmissions. A
-// packet that follows a gap waits until the missing packets come, or until a
-// RoCE ACK shows that the responder has them.
+// packet that follows a gap waits until the missing packets come, until a
+// RoCE ACK shows that the responder has them, or until too many packets have waited or one for too long.
 type roceFlow struct {
 	c    *roceConn
 	side Side
 
 	known bool // whether next has a value
 	next  ibta.PSN
-	ahead []roceFrame // packets that came early, in order of their PSN
+	ahead []*roceFrame // packets that came early, in order of their PSN
 
 	recent [64]ibta.PSN // PSNs of the latest packets that requested a RoCE ACK
 	count  int
@@ -62,57 +60,6 @@ func (fl *roceFlow) pass(f *roceFrame) {
 	}
 }
 
-// wait keeps a packet that came too early.
-func (fl *roceFlow) wait(f *roceFrame) {
-	i := len(fl.ahead)
-	for i > 0 && fl.ahead[i-1].PSN.Sub(f.PSN) > 0 {
-		i--
-	}
-	if i > 0 && fl.ahead[i-1].PSN == f.PSN {
-		fl.c.r.d.counts.Repeated++
-		return
-	}
-	kept := *f
-	kept.raw, kept.Payload = nil, bytes.Clone(f.Payload)
-	fl.ahead = append(fl.ahead, roceFrame{})
-	copy(fl.ahead[i+1:], fl.ahead[i:])
-	fl.ahead[i] = kept
-	if len(fl.ahead) > maxAhead {
-		fl.skip()
-	}
-}
-
-// catchUp takes the packets that were kept because they came too early, as long as the next one
-// in the order of PSNs is among them.
-func (fl *roceFlow) catchUp() {
-	for len(fl.ahead) > 0 && fl.ahead[0].PSN.Sub(fl.next) <= 0 {
-		f := fl.ahead[0]
-		fl.ahead = fl.ahead[1:]
-		if f.PSN == fl.next {
-			fl.take(&f)
-		}
-	}
-	if len(fl.ahead) == 0 {
-		fl.ahead = nil
-	}
-}
-
-// skip gives up the packets that are missing before the first packet that waits.
-func (fl *roceFlow) skip() {
-	n := fl.ahead[0].PSN.Sub(fl.next)
-	fl.c.r.note(fl.c, fl.side, Lost, uint64(n), nil)
-	fl.abandon(ErrLost)
-	fl.next = fl.ahead[0].PSN
-	fl.catchUp()
-}
-
-// acknowledged is told that the responder has all packets up to psn.
-func (fl *roceFlow) acknowledged(psn ibta.PSN) {
-	for len(fl.ahead) > 0 && psn.Sub(fl.ahead[0].PSN) >= 0 {
-		fl.skip()
-	}
-}
-
 // asked reports whether a packet with this PSN requested a RoCE ACK.
 func (fl *roceFlow) asked(psn ibta.PSN) bool {
 	for i := range min(fl.count, len(fl.recent)) {
@@ -121,14 +68,6 @@ func (fl *roceFlow) asked(psn ibta.PSN) bool {
 		}
 	}
 	return false
-}
-
-// end processes all packets that wait and reports an unfinished message.
-func (fl *roceFlow) end() {
-	for len(fl.ahead) > 0 {
-		fl.skip()
-	}
-	fl.abandon(ErrCut)
 }
 
 // take processes a packet whose PSN is the next one in order.

@@ -1,0 +1,111 @@
+package capture
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	"ulnet/lnd/verbs/ibta"
+)
+
+// Bounds of the packets that wait for earlier ones, local policy. Those of all connections together count as maxWaiting
+// pages at most, as the segments of TCP do.
+const (
+	// maxAhead is how many packets of one direction wait; rxe has at most 128 on the way.
+	maxAhead = 256
+	// maxAheadTime is how long a packet waits. A lost packet is sent again after the timeout that Linux asks for, 2.1 s. IBTA
+	// lets adapters wait four times as long.
+	maxAheadTime = 10 * time.Second
+)
+
+// wait keeps a packet that came too early. If too many packets wait, it gives up missing packets, the
+// earliest ones first.
+func (fl *roceFlow) wait(f *roceFrame) {
+	i := len(fl.ahead)
+	for i > 0 && fl.ahead[i-1].PSN.Sub(f.PSN) > 0 {
+		i--
+	}
+	if i > 0 && fl.ahead[i-1].PSN == f.PSN {
+		fl.c.r.d.counts.Repeated++
+		return
+	}
+	kept := *f
+	kept.raw, kept.Payload = nil, bytes.Clone(f.Payload)
+	fl.ahead = slices.Insert(fl.ahead, i, &kept)
+	fl.c.r.waiting += kept.pages()
+	for len(fl.ahead) > maxAhead || len(fl.ahead) > 0 && fl.c.r.waiting >= maxWaiting {
+		fl.skip()
+	}
+}
+
+// pages returns how many pages a waiting packet counts as. That is a little more than the memory
+// that it keeps alive.
+func (f *roceFrame) pages() int { return 1 + cap(f.Payload)>>11 }
+
+// pop removes the first packet that waits and returns it.
+func (fl *roceFlow) pop() *roceFrame {
+	f := fl.ahead[0]
+	fl.ahead[0] = nil // the array must not keep the packet alive
+	if fl.ahead = fl.ahead[1:]; len(fl.ahead) == 0 {
+		fl.ahead = nil
+	}
+	fl.c.r.waiting -= f.pages()
+	return f
+}
+
+// catchUp takes the packets that were kept because they came too early, as long as the next one
+// in the order of PSNs is among them.
+func (fl *roceFlow) catchUp() {
+	for len(fl.ahead) > 0 && fl.ahead[0].PSN.Sub(fl.next) <= 0 {
+		if f := fl.pop(); f.PSN == fl.next {
+			fl.take(f)
+		}
+	}
+}
+
+// skip gives up the packets that are missing before the first packet that waits.
+func (fl *roceFlow) skip() {
+	n := fl.ahead[0].PSN.Sub(fl.next)
+	fl.c.r.note(fl.c, fl.side, Lost, uint64(n), nil)
+	fl.abandon(ErrLost)
+	fl.next = fl.ahead[0].PSN
+	fl.catchUp()
+}
+
+// acknowledged is told that the responder has all packets up to psn.
+func (fl *roceFlow) acknowledged(psn ibta.PSN) {
+	for len(fl.ahead) > 0 && psn.Sub(fl.ahead[0].PSN) >= 0 {
+		fl.skip()
+	}
+}
+
+// end processes all packets that wait and reports an unfinished message.
+func (fl *roceFlow) end() {
+	for len(fl.ahead) > 0 {
+		fl.skip()
+	}
+	fl.abandon(ErrCut)
+}
+
+// drop drops all packets that wait.
+func (fl *roceFlow) drop() {
+	for len(fl.ahead) > 0 {
+		fl.pop()
+	}
+}
+
+// flushOld gives up the packets for which later ones have waited for too long, on all connections.
+func (r *roce) flushOld() {
+	if r.waiting == 0 || r.d.at.Time.Sub(r.flushed) < flushInterval {
+		return
+	}
+	r.flushed = r.d.at.Time
+	since := r.flushed.Add(-maxAheadTime)
+	for e := r.conns.Front(); e != nil; e = e.Next() {
+		for _, fl := range e.Value.(*roceConn).flows {
+			for len(fl.ahead) > 0 && fl.ahead[0].at.Time.Before(since) {
+				fl.skip()
+			}
+		}
+	}
+}

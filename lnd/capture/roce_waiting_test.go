@@ -1,0 +1,150 @@
+package capture_test
+
+import (
+	"net/netip"
+	"runtime"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"ulnet/lnd/capture"
+	"ulnet/lnd/verbs/ibta"
+)
+
+// roceGaps dissects packets of RoCE whose PSNs have gaps.
+type roceGaps struct {
+	*capture.Dissector
+	at   time.Time
+	lost uint64 // number of missing packets that the dissector has given up
+}
+
+func newRoCEGaps() *roceGaps {
+	g := &roceGaps{at: time.Unix(1, 0)}
+	g.Dissector = capture.NewDissector(capture.Options{KeepPayload: -1}, func(r *capture.Record) {
+		if r.Kind == capture.Lost {
+			g.lost += r.Length
+		}
+	})
+	return g
+}
+
+// put dissects a packet to the queue pair with this number, with n bytes of data.
+func (g *roceGaps) put(qp, psn, n int) {
+	p := ibta.Packet{BTH: ibta.BTH{OpCode: ibta.SendOnly, DestQP: ibta.QPN(qp), PSN: ibta.PSN(psn)}, Payload: make([]byte, n)}
+	c := ipPacketOf(netip.MustParseAddr("10.0.0.7"), netip.MustParseAddr("10.0.0.8"), p.AppendTo(nil))
+	g.Packet(g.at, c.Link, c.Data)
+}
+
+// check checks the bounds of the packets that wait behind gaps.
+func (g *roceGaps) check(t interface{ Fatalf(string, ...any) }) {
+	packets, pages, size := g.RoCEWaiting()
+	if packets > pages || pages >= capture.MaxWaiting || size > pages*pageSize {
+		t.Fatalf("%d packets with %d bytes wait, counted as %d pages", packets, size, pages)
+	}
+}
+
+// TestRoCEWaitingIsBounded: packets that wait behind gaps on many queue pairs take a bounded amount of memory in all, and
+// keep no more memory alive than they are counted for.
+func TestRoCEWaitingIsBounded(t *testing.T) {
+	for name, tt := range map[string]struct {
+		qps, size int
+		released  bool // all packets but the last are released again
+	}{
+		"large packets":    {qps: 60, size: 4096},
+		"small packets":    {qps: 80, size: 1},
+		"released packets": {qps: 300, size: 1000, released: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newRoCEGaps()
+			before := heap()
+			for qp := 2; qp < 2+tt.qps; qp++ {
+				g.put(qp, 1, 0)
+				for i := range 255 {
+					g.put(qp, 3+i, tt.size)
+				}
+				if tt.released {
+					g.put(qp, 300, 1)
+					g.put(qp, 2, 1)
+				}
+			}
+			g.check(t)
+			_, pages, _ := g.RoCEWaiting()
+			if grown := heap() - before; grown > int64(pages*pageSize+4<<20) {
+				t.Errorf("%d KiB are alive, counted as %d pages", grown>>10, pages)
+			}
+			if given := g.lost > 0; given == tt.released {
+				t.Errorf("%d packets are given up", g.lost)
+			}
+			runtime.KeepAlive(g)
+		})
+	}
+}
+
+// TestRoCEWaitingEnds: packets behind a gap are dissected some seconds later, also if no packet of their connection comes any
+// more. A retransmission after the longest timeout of an adapter comes in time.
+func TestRoCEWaitingEnds(t *testing.T) {
+	g := newRoCEGaps()
+	g.put(2, 1, 0)
+	g.put(2, 3, 10)
+	g.at = g.at.Add(9 * time.Second)
+	g.put(3, 1, 0)
+	if packets, _, _ := g.RoCEWaiting(); packets != 1 || g.lost != 0 {
+		t.Errorf("%d packets wait, %d are given up", packets, g.lost)
+	}
+	g.at = g.at.Add(3 * time.Second)
+	g.put(3, 2, 0)
+	if packets, pages, _ := g.RoCEWaiting(); packets != 0 || pages != 0 || g.lost != 1 {
+		t.Errorf("%d packets wait as %d pages, %d are given up", packets, pages, g.lost)
+	}
+}
+
+// TestRoCEWaitingCount: whatever packets arrive when, the pages of those that wait are counted, until the capture
+// ends.
+func TestRoCEWaitingCount(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := newRoCEGaps()
+		psns := rapid.OneOf(rapid.IntRange(0, 20), rapid.IntRange(1<<24-20, 1<<24-1), rapid.IntRange(0, 1<<24-1))
+		for range rapid.IntRange(1, 100).Draw(t, "packets") {
+			g.at = g.at.Add(time.Duration(rapid.IntRange(0, 3).Draw(t, "seconds")) * time.Second)
+			g.put(rapid.IntRange(2, 4).Draw(t, "queue pair"), psns.Draw(t, "PSN"), rapid.IntRange(0, 5000).Draw(t, "size"))
+			g.check(t)
+		}
+		g.Close()
+		if _, pages, _ := g.RoCEWaiting(); pages != 0 {
+			t.Fatalf("%d pages wait after the end", pages)
+		}
+	})
+}
+
+// TestRoCEWaitingForgotten: packets that waited on connections that are forgotten no longer count, also if they came after
+// the connection had ended.
+func TestRoCEWaitingForgotten(t *testing.T) {
+	g := newRoCEGaps()
+	w := newRoceWire(t)
+	connect := func(id ibta.CommID) {
+		req := ibta.REQ{LocalID: id, QPN: w.ends[0].qp}
+		rej := ibta.REJ{RemoteID: id}
+		for side, body := range [][]byte{
+			req.AppendTo(ibta.MAD{Attribute: ibta.AttrREQ}.AppendTo(nil)), rej.AppendTo(ibta.MAD{Attribute: ibta.AttrREJ}.AppendTo(nil)),
+		} {
+			w.packet(side, ibta.Packet{BTH: ibta.BTH{OpCode: ibta.UDSendOnly, DestQP: ibta.GSI}, Payload: body})
+		}
+	}
+	connect(7)
+	for _, psn := range []ibta.PSN{1, 3} {
+		w.packet(1, ibta.Packet{BTH: ibta.BTH{OpCode: ibta.SendOnly, PSN: psn}, Payload: make([]byte, 100)})
+	}
+	for _, p := range w.list {
+		g.Packet(g.at, p.Link, p.Data)
+	}
+	if packets, _, _ := g.RoCEWaiting(); packets != 2 {
+		t.Fatalf("%d packets wait", packets)
+	}
+	for qp := range 5000 {
+		g.put(qp+2, 1, 0)
+	}
+	if packets, pages, _ := g.RoCEWaiting(); packets != 0 || pages != 0 {
+		t.Errorf("%d packets wait, counted as %d pages", packets, pages)
+	}
+}
