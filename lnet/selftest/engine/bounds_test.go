@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -94,6 +95,45 @@ func TestShare(t *testing.T) {
 	l.step(node1.NID, engine.Input{Kind: engine.Moved, ID: (*moves)[1].ID})
 	if len(*moves) != 6 || (*moves)[4].Peer != process("10.0.0.5@tcp") || (*moves)[5].Peer != process("10.0.0.6@tcp") {
 		t.Errorf("%+v", *moves)
+	}
+}
+
+// TestTricklingClient: clients whose transfers never end keep their memory until the shell reports that it is
+// free, however often the transfers are cancelled. So all together use at most MaxBulk.
+func TestTricklingClient(t *testing.T) {
+	spec.Covers(t, "ST-19")
+	l := newLab(t, engine.Config{MaxBulk: 4 << 20}, node1)
+	var moves, cancelled []engine.Effect
+	l.lost = func(_ nid.NID, e *engine.Effect) bool {
+		switch e.Kind {
+		case engine.DoGet:
+			moves = append(moves, *e)
+		case engine.DoCancel:
+			cancelled = append(cancelled, *e)
+		default:
+			return false
+		}
+		return true
+	}
+	write := func(client int) {
+		l.console = process(fmt.Sprintf("10.0.1.%d@tcp", client+1))
+		l.send(node1, 1, &wire.BRW{Op: wire.Write, Length: 1 << 20, Check: wire.CheckNone})
+	}
+	for range 5 {
+		for client := range 6 {
+			write(client)
+		}
+		l.advance(node1.NID, 64*time.Second)
+	}
+	if got := l.nodes[node1.NID].Stats(); len(moves) != 4 || len(cancelled) != 4 || got.Moving != 4<<20 || got.Errors != 4 {
+		t.Fatalf("%d transfers, %d cancelled, %+v", len(moves), len(cancelled), got)
+	}
+	l.step(node1.NID, engine.Input{Kind: engine.Moved, ID: moves[0].ID}) // all data arrived, but the client has given up
+	if got := l.nodes[node1.NID].Stats(); got.Moving != 3<<20 || got.BulkGet != 0 || len(l.replies) != 0 {
+		t.Errorf("%d replies, %+v", len(l.replies), got)
+	}
+	if write(0); len(moves) != 5 {
+		t.Errorf("memory that is free again is not used: %d transfers", len(moves))
 	}
 }
 

@@ -83,6 +83,8 @@ func (l *lab) carryOut(at nid.NID, e *engine.Effect) {
 		}
 	case engine.DoPut, engine.DoGet:
 		l.move(at, e)
+	case engine.DoCancel: // the memory of the transfer is free at once, and a machine ignores the report if the id is that of an RPC
+		l.step(at, engine.Input{Kind: engine.Moved, ID: e.ID, Failed: true})
 	case engine.DoCall:
 		if e.Bits != 0 {
 			l.posted[e.Bits] = *e

@@ -14,6 +14,9 @@ type transfer struct {
 	length int
 	due    deadline
 	list   bool // the data are the list of destinations of a TEST request
+	// cancelled: the request is dropped, and the transfer keeps its memory until the shell reports its end. A
+	// client that sends its data byte by byte could otherwise make this node use more memory than MaxBulk.
+	cancelled bool
 }
 
 // servePing answers a request of a PING test. A wrong magic gets no answer.
@@ -81,11 +84,21 @@ func (n *Node) moveBRW(q *request) {
 func (n *Node) begin(q *request, length int, wait time.Duration) *transfer {
 	t := &transfer{id: n.nextID(), of: *q, length: length}
 	n.transfers[t.id] = t
-	n.after(&t.due, wait, func() {
-		n.do(Effect{Kind: DoCancel, ID: t.id})
-		n.finish(t, &Input{Failed: true})
-	})
+	n.after(&t.due, wait, func() { n.expired(t) })
 	return t
+}
+
+// expired cancels a transfer that has not ended in time.
+func (n *Node) expired(t *transfer) {
+	n.do(Effect{Kind: DoCancel, ID: t.id})
+	if t.list {
+		n.finish(t, &Input{Failed: true})
+		return
+	}
+	t.cancelled = true
+	n.stats.Errors++
+	n.drop()
+	n.nextBRW()
 }
 
 // moved handles the report that a transfer has ended.
@@ -95,7 +108,7 @@ func (n *Node) moved(in *Input) {
 	}
 }
 
-// finish ends a transfer and the request that it belongs to. A transfer that failed gets no
+// finish ends a transfer and the request that it belongs to. A transfer that failed, or was cancelled, gets no
 // reply.
 func (n *Node) finish(t *transfer, in *Input) {
 	delete(n.transfers, t.id)
@@ -104,6 +117,7 @@ func (n *Node) finish(t *transfer, in *Input) {
 	case t.list:
 		n.fetched(t, in)
 		return
+	case t.cancelled:
 	case in.Failed:
 		n.stats.Errors++
 		n.drop()
