@@ -97,8 +97,9 @@ func (n *Node) onNet(net nid.Net) bool {
 const deadTime = 5 * time.Second
 
 // dead reports whether a message for the peer would not get there (lnet_peer_alive_locked): the
-// peer says that its NI is down, or no connection could be made a moment ago. Only messages of
-// other nodes are refused for that reason, and only requests: answers are always sent.
+// peer says that its NI is down, or no connection to the peer's node, the process LustrePID, could be
+// made a moment ago: senders can name any other process. Only messages of other nodes are refused for
+// that reason, and only requests: answers are always sent.
 func (p *peerNI) dead(h *wire.Header) bool {
 	if p.ni.cfg.Tunables.PeerTimeout <= 0 || h.Type == wire.Ack || h.Type == wire.Reply {
 		return false
@@ -108,5 +109,5 @@ func (p *peerNI) dead(h *wire.Header) bool {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.state == PeerStateDown && p.unreached && p.ni.node.cfg.Clock.Now()-p.touched < deadTime
+	return p.state == PeerStateDown && p.unreached && p.failed == nid.LustrePID && p.ni.node.cfg.Clock.Now()-p.touched < deadTime
 }

@@ -452,6 +452,8 @@ func TestNextHopDead(t *testing.T) {
 			}
 		}
 		refused("nothing is known", false)
+		c.far.up.PeerDown(nid.ProcessID{NID: peer1, PID: 777}, syscall.ECONNREFUSED) // as when a sender names a process that does not exist
+		refused("another process could not be reached", false)
 		c.far.up.PeerDown(nid.ProcessID{NID: peer1, PID: nid.LustrePID}, syscall.ECONNREFUSED)
 		refused("it could not be reached", true)
 		reply := passing(10, 2)
