@@ -58,7 +58,7 @@ func (s *Server) evictFor(from int32, e wire.Entry, index uint16, reply *wire.Re
 		return
 	case c.master != from && !ofOrphan(&e, c) && !chosenAfter(&e, c), c.incarnation == e.Incarnation && e.Before(c.epoch), s.takenBack(&e): // the client has another master, or the eviction is of an earlier choice, or was withdrawn
 		if x.Code = wire.OtherMaster; c.state == evicting {
-			c.previous = from
+			s.evictions.alsoEvicts(&e, from)
 		}
 	default:
 		reply.Evicted++

@@ -95,6 +95,31 @@ func TestTwoMastersEvict(t *testing.T) {
 	h.want("notice:global evicted:by-admin bury")
 }
 
+// TestThreeMastersEvict: CH-63: three servers evict a client, as an administrator has ordered, of which each believes that it is
+// the master. The client chose otherA last. However the evictions of the other two arrive, the client does not stay here
+// as one of otherA, which evicts it. It stays if only servers evict it that were its masters before otherA.
+func TestThreeMastersEvict(t *testing.T) {
+	spec.Covers(t, "CH-63")
+	choice := map[nid.NID]uint32{otherA: 3, otherB: 2, gone: 0} // the eviction of gone, which has an older version, names no choice
+	for _, order := range [][]nid.NID{{otherA, otherB}, {otherB, otherA}, {otherA, otherB, otherA, otherB}, {gone, otherA, otherB}, {otherB}} {
+		h := newHarness(t, nil)
+		h.connect(5, me, 1)
+		h.step(ServerInput{Kind: EvictClient, Client: testClient})
+		for _, from := range order {
+			h.evictedBy(from, 5, choice[from])
+		}
+		h.done(wire.Reply{Exceptions: []wire.Exception{{Code: wire.OtherMaster, Epoch: 3, Incarnation: 5, Master: otherA}}}, gone)
+		if slices.Contains(order, otherA) {
+			h.want("notice:global evicted:by-admin bury")
+		} else {
+			h.wantState("connected 5 10.0.0.2@tcp/3")
+		}
+		if n := len(h.s.evictions.rivals); n != 0 {
+			t.Errorf("%d rivals are left", n)
+		}
+	}
+}
+
 // TestRetryAddsUp: CH-28: a server that has answered a broadcast need not answer its repetition.
 // So retries come to an end even if some answers are lost each time.
 func TestRetryAddsUp(t *testing.T) {

@@ -52,7 +52,7 @@ type conn struct {
 	epoch    uint32
 	gen      uint32 // generation: tells successive connections in one slot apart
 	master   int32
-	previous int32 // master of the previous incarnation; in the state evicting: another server that evicts this client
+	previous int32 // master of the previous incarnation
 	pos      int32 // position in the heap of deadlines
 	state    state
 	look     look // whether the client is a suspect: then it is in evictions.suspects
@@ -114,6 +114,7 @@ func (s *Server) drop(i int32) {
 	c := s.conn(i)
 	s.become(c, free)
 	delete(s.table.index, c.id)
+	delete(s.evictions.rivals, c.id)
 	s.takeovers.grant(s, c.id)
 	*c = conn{gen: c.gen, pos: noSlot}
 	s.table.spare = append(s.table.spare, i)
