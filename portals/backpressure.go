@@ -56,6 +56,7 @@ func (t *Table) hold(p *portal, ni *lnet.NI, d *lnd.Delivery, waits *md) (lnd.An
 	}
 	o := t.arrival(ni, d, kind)
 	o.d, o.waits = d, waits
+	d.Owner = (*heldMessage)(o)
 	p.enqueue(o)
 	return lnd.Hold, lnet.NotDropped
 }
@@ -132,12 +133,12 @@ func (t *Table) rematch(p *portal, o *operation) (decided bool) {
 		o.waits = d
 		return false
 	case tooLong:
-		o.why = lnet.TooLong
+		o.refuse(lnet.TooLong)
 	default:
 		if p.lazy && r.op == OpPut {
 			return false
 		}
-		o.why = lnet.NoMatch
+		o.refuse(lnet.NoMatch)
 	}
 	return true
 }

@@ -64,7 +64,7 @@ func (t *Table) tryHeld(p *portal, e *me) (ready operationList) {
 			o.accept(o.d, d, offset, mlength)
 			ready.push(o)
 		case tooLong:
-			o.why = lnet.TooLong
+			o.refuse(lnet.TooLong)
 			ready.push(o)
 		default:
 			kept.push(o)
@@ -113,23 +113,48 @@ func (t *Table) discard(list operationList, why lnet.DropReason) {
 	}
 }
 
+// heldMessage is an operation whose message is held. It is the Owner of the delivery for as long as the
+// message is in portal.held or waits for a slot; this field changes under the portal's lock.
+type heldMessage operation
+
+// refuse makes an operation whose message was held drop it. The caller holds the portal's lock.
+func (o *operation) refuse(why lnet.DropReason) { o.why, o.d.Owner = why, nil }
+
 // Abandon implements lnet.Upper: the connection of message d has ended. Abandon drops the message if it is
-// still held, and reports whether it was.
+// still held, and reports whether it was. Its cost does not depend on how many messages are held: a peer
+// with many connections can make all of them end at once.
 func (u *upper) Abandon(_ *lnet.NI, d *lnd.Delivery) bool {
 	t := u.table()
 	p := t.portal(int(portalOf(&d.Header)))
 	if p == nil {
 		return false
 	}
-	gone := p.takeHeld(func(o *operation) bool { return o.d == d })
-	if gone.n == 0 {
+	o := p.abandon(d)
+	if o == nil {
 		return false
 	}
-	o := gone.pop()
 	share := o.share
 	t.freeOperation(o)
 	t.leave(share, d.From.NID)
 	return true
+}
+
+// abandon takes a message off the portal and returns its operation; nil: the message is not held any more.
+func (p *portal) abandon(d *lnd.Delivery) *operation {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h, ok := d.Owner.(*heldMessage)
+	if !ok {
+		return nil
+	}
+	o := (*operation)(h)
+	d.Owner = nil
+	if o.apart != nil {
+		o.apart.remove(o)
+	} else {
+		p.held.remove(o)
+	}
+	return o
 }
 
 // portalOf returns the portal to which a held PUT or GET was sent.
@@ -147,6 +172,7 @@ func (p *portal) takeHeld(take func(*operation) bool) (taken operationList) {
 	defer p.mu.Unlock()
 	for o := p.held.pop(); o != nil; o = p.held.pop() {
 		if take(o) {
+			o.d.Owner = nil
 			taken.push(o)
 		} else {
 			kept.push(o)

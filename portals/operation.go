@@ -22,25 +22,27 @@ type operation struct {
 	why      lnet.DropReason // the reason to drop the message that was held
 	ack      bool            // whether the PUT that arrived gets an ACK, of Header.PayloadLength bytes
 	share    *share          // for a PUT that came in: the share in which it takes a slot of its NID; nil: none
+	apart    *share          // for a held PUT: the share in which it waits for a slot; nil: it does not, and is in portal.held
 	from     lnd.ReadLoop    // read loop of the connection that brought the message
 	sample   sample          // for a REPLY that came in: the sample of its GET; for a PUT that is sent: on is set if its call is only for timing
 	shared   *sharedSend     // for a PUT that is sent: SEND event that it shares with other PUTs; nil: it has its own
 	times    int             // for a run of equal ACKs that came in: number of events; else 0
-	next     *operation      // next operation in an operationList
+
+	next, prev *operation // neighbours in an operationList
 }
 
 func (t *Table) newOperation() *operation { return t.operations.Get().(*operation) }
 
 func (t *Table) freeOperation(o *operation) {
 	o.md, o.ni, o.d, o.ack, o.from = nil, nil, nil, false, nil
-	o.waits, o.why, o.shared, o.share, o.times = nil, lnet.NotDropped, nil, nil, 0
+	o.waits, o.why, o.shared, o.share, o.apart, o.times = nil, lnet.NotDropped, nil, nil, nil, 0
 	o.event, o.sample = Event{}, sample{}
 	o.Payload, o.Sink = lnd.Payload{}, lnd.Payload{}
 	o.Aborted, o.Answers, o.Group, o.Flow, o.Recovery, o.RDMAReply = nil, nil, 0, 0, false, false
 	t.operations.Put(o)
 }
 
-// operationList is a FIFO linked through next. The zero value is empty.
+// operationList is a FIFO linked through next and prev. The zero value is empty.
 type operationList struct {
 	head, tail *operation
 	n          int
@@ -52,7 +54,7 @@ func (l *operationList) push(o *operation) {
 	} else {
 		l.tail.next = o
 	}
-	l.tail = o
+	o.prev, l.tail = l.tail, o
 	l.n++
 }
 
@@ -65,19 +67,30 @@ func (l *operationList) append(m operationList) {
 		*l = m
 		return
 	}
-	l.tail.next = m.head
+	l.tail.next, m.head.prev = m.head, l.tail
 	l.tail, l.n = m.tail, l.n+m.n
 }
 
 func (l *operationList) pop() *operation {
 	o := l.head
-	if o == nil {
-		return nil
+	if o != nil {
+		l.remove(o)
 	}
-	l.head, o.next = o.next, nil
-	if l.head == nil {
-		l.tail = nil
-	}
-	l.n--
 	return o
+}
+
+// remove takes an operation off the list, on which it must be.
+func (l *operationList) remove(o *operation) {
+	if o.prev == nil {
+		l.head = o.next
+	} else {
+		o.prev.next = o.next
+	}
+	if o.next == nil {
+		l.tail = o.prev
+	} else {
+		o.next.prev = o.prev
+	}
+	o.next, o.prev = nil, nil
+	l.n--
 }

@@ -82,6 +82,7 @@ func (p *portal) enqueue(o *operation) {
 		p.held.push(o)
 	default:
 		s := p.share.slots[from]
+		o.apart = p.share
 		s.apart.push(o)
 		p.share.slots[from] = s
 		p.share.apart++
@@ -125,7 +126,7 @@ func (h *share) vacate(from nid.NID) *operation {
 	s := h.slots[from]
 	next := s.apart.pop()
 	if next != nil {
-		next.share = h
+		next.share, next.apart = h, nil
 		h.apart--
 	} else {
 		s.taken--
@@ -156,6 +157,16 @@ func (t *Table) leave(h *share, from nid.NID) {
 	t.release(ready)
 }
 
+// remove takes a message off those that wait for a slot. The caller holds the lock of the portal.
+func (h *share) remove(o *operation) {
+	from := o.d.From.NID
+	s := h.slots[from]
+	s.apart.remove(o)
+	h.slots[from] = s
+	h.apart--
+	o.apart = nil
+}
+
 // takeApart takes the messages for which take returns true from those that wait for a slot. The caller holds
 // the lock of the portal.
 func (h *share) takeApart(take func(*operation) bool, taken *operationList) {
@@ -164,6 +175,7 @@ func (h *share) takeApart(take func(*operation) bool, taken *operationList) {
 		s := h.slots[from]
 		for o := s.apart.pop(); o != nil; o = s.apart.pop() {
 			if take(o) {
+				o.d.Owner, o.apart = nil, nil
 				taken.push(o)
 				h.apart--
 			} else {

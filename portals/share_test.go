@@ -5,8 +5,11 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"ulnet/lnd"
 	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet"
 	"ulnet/portals"
 )
 
@@ -71,6 +74,32 @@ func TestShareOfCrowded(t *testing.T) {
 			t.Errorf("%d messages came, want %d; %d are held", len(g.bits), want, net.holding())
 		}
 	})
+}
+
+// TestShareGivenUp: messages that wait for a slot are dropped when their portal stops being lazy, and when their NI is removed.
+func TestShareGivenUp(t *testing.T) {
+	spec.Covers(t, "PT-10", "PT-12", "PT-35")
+	for why, end := range map[lnet.DropReason]func(t *testing.T, h *harness) error{
+		lnet.LazyCleared: func(_ *testing.T, h *harness) error { return h.ClearLazy(5) },
+		lnet.NIShutdown:  func(t *testing.T, h *harness) error { return h.Node().RemoveNI(t.Context(), h.Node().NIs()[0]) },
+	} {
+		t.Run(why.String(), func(t *testing.T) {
+			h, net := newLazy(t)
+			if err := h.SetShare(5, 1); err != nil {
+				t.Fatal(err)
+			}
+			for peer := range 3 {
+				begin(t, net, peer, lnd.Hold)
+				begin(t, net, peer, lnd.Hold)
+			}
+			if err := end(t, h); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(map[string]uint64{why.String(): 6}, h.drops()); diff != "" || net.holding() != 0 {
+				t.Errorf("%d held, drops (-want +got):\n%s", net.holding(), diff)
+			}
+		})
+	}
 }
 
 // TestShareErrors: a bound that cannot be set is an error.
