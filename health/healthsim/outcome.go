@@ -62,21 +62,11 @@ type entry struct {
 	taken  bool          // the client's latest incarnation runs on another node than the one before it, which there was a cause to evict
 	ending uint64        // the highest incarnation that servers have begun to evict, for any cause
 	ends   time.Duration // when servers began to evict the incarnation in ending
+	before time.Duration // when servers last began to evict an incarnation before that one
 	comes  uint64        // the latest incarnation that was connected or changed its master
 	came   time.Duration // time at which the incarnation in comes was connected, or changed its master
 	began  time.Duration // time at which the incarnation in comes was first connected
 	died   time.Duration // when the client's last master died, if the client has no master now; 0: it has one
-}
-
-// changed returns when a server last evicted an incarnation, or connected it again.
-func (c *entry) changed(incarnation uint64) (at time.Duration) {
-	if c.ending >= incarnation {
-		at = c.ends
-	}
-	if c.comes == incarnation {
-		at = max(at, c.came)
-	}
-	return at
 }
 
 func (l *ledger) init(n *network) {
@@ -107,8 +97,8 @@ func (n *network) serverTold(id sim.NodeID, e *health.Event) {
 	if forAll(e.Cause) && (e.Kind == health.ClientSuspended || e.Kind == health.ClientEvicted) {
 		l.judge(c, id, e)
 	}
-	if begins := e.Kind == health.ClientSuspended || e.Kind == health.ClientEvicted && (forAll(e.Cause) || e.Cause == health.Rebooted); begins && (c.ending < e.Incarnation || e.Kind == health.ClientSuspended) {
-		c.ending, c.ends = e.Incarnation, n.Now()
+	if e.Kind == health.ClientSuspended || e.Kind == health.ClientEvicted && (forAll(e.Cause) || e.Cause == health.Rebooted) {
+		c.begins(e.Incarnation, e.Kind == health.ClientSuspended, n.Now())
 	}
 	switch e.Kind {
 	case health.ClientEvicted:

@@ -11,6 +11,31 @@ import (
 	"ulnet/lnd/sim/scenario/kit"
 )
 
+// changed returns when a server last evicted an incarnation, or connected it again.
+func (c *entry) changed(incarnation uint64) (at time.Duration) {
+	if c.ending >= incarnation {
+		at = c.ends
+	}
+	if c.ending > incarnation {
+		at = max(at, c.before)
+	}
+	if c.comes == incarnation {
+		at = max(at, c.came)
+	}
+	return at
+}
+
+// begins records that a server begins to evict an incarnation, or has evicted it at another server's order. The order was
+// given before, so it counts only if the checker knows of none.
+func (c *entry) begins(incarnation uint64, master bool, now time.Duration) {
+	switch {
+	case incarnation > c.ending, incarnation == c.ending && master:
+		c.ending, c.ends = incarnation, now
+	case incarnation < c.ending && master:
+		c.before = now
+	}
+}
+
 // buriedBy returns the number of servers that run and have a tombstone of an incarnation.
 func (n *network) buriedBy(id health.ClientID, incarnation uint64) (count int) {
 	for _, w := range n.running(sim.AllNodes) {
@@ -97,7 +122,7 @@ func (n *network) lingers(id sim.NodeID, calm time.Duration) string {
 	for s, w := range n.running(sim.AllNodes) {
 		info, known := w.Client(clientID(id))
 		switch {
-		case !known, info.State == "evicting" && n.Now()-c.ends <= n.evictingIn():
+		case !known, info.State == "evicting" && n.Now()-max(c.ends, c.before) <= n.evictingIn():
 		case len(nodes) > 0 && info.Incarnation >= c.comes, n.incarnations(nodes, info.Incarnation): // the incarnation is running
 		default:
 			return fmt.Sprintf("at %v, %v after its end, client %v is %s at server %v", n.Now(), (n.Now() - ended).Round(time.Millisecond), id, info.State, s)
