@@ -126,6 +126,7 @@ func (f *forwarder) ask(ni *NI, d *lnd.Delivery, from, next *peerNI) (lnd.Answer
 		return lnd.Accept, NextHopStalled
 	}
 	d.Owner, t.d = t, d
+	f.watch(ni.node)
 	f.mu.Unlock()
 	return lnd.Hold, NotDropped
 }

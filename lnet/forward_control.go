@@ -1,8 +1,11 @@
 package lnet
 
 import (
+	"fmt"
+	"syscall"
 	"time"
 
+	"ulnet/lnd"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/router"
 )
@@ -13,7 +16,7 @@ const (
 	trimInterval  = 10 * time.Second
 )
 
-// watch sets two timers: one finds the next hops that have stalled, the other frees buffers
+// watch sets two timers: one finds the next hops that have stalled and the slow senders, the other frees buffers
 // that are not needed. The caller holds f.mu.
 func (f *forwarder) watch(n *Node) {
 	if f.checking == nil && !f.stopped {
@@ -35,7 +38,29 @@ func (f *forwarder) check(n *Node) {
 	if f.ledger.Check(n.cfg.Clock.Now()) {
 		f.watch(n)
 	}
+	slow := f.slowSenders()
 	f.settle()
+	for _, p := range slow {
+		p.closeSlow()
+	}
+}
+
+// slowSenders returns the peers whose messages keep buffers from others and do not end. The caller holds f.mu.
+func (f *forwarder) slowSenders() (slow []*peerNI) {
+	for t := f.ledger.Late(); t != nil; t = f.ledger.Late() {
+		slow = append(slow, t.Owner.(*transit).from)
+	}
+	return slow
+}
+
+// errSlowSender ends the connections of a slow sender.
+var errSlowSender = fmt.Errorf("a message to be forwarded has not arrived within %v, while others wait for its buffer: %w", router.FillTime, syscall.ETIMEDOUT)
+
+// closeSlow ends the connections to a slow sender, by which the driver gives up its messages.
+func (p *peerNI) closeSlow() {
+	if c, ok := p.ni.lower.(lnd.PeerCloser); ok {
+		c.ClosePeer(p.nid, 0, errSlowSender)
+	}
 }
 
 func (f *forwarder) trim(n *Node) {

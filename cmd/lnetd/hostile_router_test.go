@@ -3,6 +3,7 @@
 package main_test
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -11,11 +12,13 @@ import (
 	"time"
 
 	"ulnet/cmd/lnetd/internal/lnetdtest"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/router"
 	"ulnet/lnet/wire"
 )
 
@@ -25,6 +28,7 @@ func TestHostileRouter(t *testing.T) {
 	t.Parallel()
 	commands := lnetdtest.Build(t)
 	t.Run("slow sender", func(t *testing.T) { slowSender(t, commands) })
+	t.Run("slow senders", func(t *testing.T) { slowSenders(t, commands) })
 	t.Run("takes nothing", func(t *testing.T) { takesNothing(t, commands) })
 	t.Run("spoofed", func(t *testing.T) { spoofed(t, commands) })
 }
@@ -44,7 +48,7 @@ type end struct {
 	conns []*net.TCPConn
 }
 
-func newMidway(t *testing.T, commands lnetdtest.Commands) *midway {
+func newMidway(t *testing.T, commands lnetdtest.Commands, settings ...string) *midway {
 	t.Helper()
 	t.Parallel()
 	n := sieges.Add(1)
@@ -56,7 +60,7 @@ func newMidway(t *testing.T, commands lnetdtest.Commands) *midway {
 	f := &midway{t: t, to: netip.AddrPortFrom(to, port)}
 	f.daemon = commands.Start(t, lnetdtest.Config{
 		Networks: "tcp(" + to.String() + "),tcp1(" + to.String() + ")", Port: port,
-		Settings: []string{"source_address: off", "forwarding: enabled"},
+		Settings: append([]string{"source_address: off", "forwarding: enabled"}, settings...),
 	})
 	f.near, f.far = f.end("127.0.0.7@tcp"), f.end("127.0.0.8@tcp1")
 	// Until the router has all three connections of each node, it may send on another one than
@@ -159,6 +163,65 @@ func slowSender(t *testing.T, commands lnetdtest.Commands) {
 	if s := f.daemon.Status().Stats; s.DropReasons[lnet.TransitCut.String()] != 3 || s.RouteCount != 2*trips {
 		t.Errorf("%d routed, drops %v", s.RouteCount, s.DropReasons)
 	}
+}
+
+// slowSenders: a node fills all buffers of a small router with messages of which it sends a byte from time to time, so that
+// its connections do not count as stuck. A message of 1 MiB between two other nodes arrives all the same, after the
+// slow sender has lost its connections.
+func slowSenders(t *testing.T, commands lnetdtest.Commands) {
+	if !effort.Long() {
+		t.Skip("waits for router.FillTime; runs with ULNET_LONG=1")
+	}
+	f := newMidway(t, commands, "routing:", "  memory: 4")
+	spec.Covers(t, "RO-19")
+	slow := f.end("127.0.0.66@tcp")
+	for i, c := range slow.conns {
+		to := f.end(fmt.Sprintf("127.0.0.%d@tcp1", 10+i))
+		if _, err := c.Write(slow.put(to, wire.MaxPayload)); err != nil {
+			t.Fatal(err)
+		}
+		f.trickle(c)
+	}
+	f.daemon.Until(reaction, "three large buffers in use", func() bool { return f.daemon.Router().Buffers.Large.Memory == 3*wire.MaxPayload })
+	if took := f.bulk(); took < router.FillTime/2 {
+		t.Errorf("a message of 1 MiB has taken %v: there was a buffer left", took)
+	}
+	if took := f.bulk(); delayed(took, time.Millisecond) {
+		t.Errorf("the next message has taken %v", took)
+	}
+	f.daemon.Until(reaction, "three messages that were cut", func() bool { return f.daemon.Status().Stats.DropReasons[lnet.TransitCut.String()] == 3 })
+}
+
+// trickle sends a byte every now and then until the connection is closed.
+func (f *midway) trickle(c *net.TCPConn) {
+	tick := time.NewTicker(200 * time.Millisecond)
+	f.t.Cleanup(tick.Stop)
+	go func() {
+		for {
+			select {
+			case <-tick.C:
+			case <-f.t.Context().Done():
+				return
+			}
+			if _, err := c.Write([]byte{0}); err != nil {
+				return
+			}
+		}
+	}()
+}
+
+// bulk sends a PUT of 1 MiB from the near node to the far one, and returns how long it took to arrive.
+func (f *midway) bulk() time.Duration {
+	f.t.Helper()
+	begin := time.Now()
+	go func() {
+		_, _ = f.near.conns[2].Write(append(f.near.put(f.far, wire.MaxPayload), make([]byte, wire.MaxPayload)...))
+	}()
+	_ = f.far.conns[1].SetReadDeadline(begin.Add(2*router.FillTime + reaction))
+	if _, err := io.CopyN(io.Discard, f.far.conns[1], ksock.MsgHeaderSize+wire.HeaderSize+wire.MaxPayload); err != nil {
+		f.t.Fatalf("a message of 1 MiB: %v; %+v", err, f.daemon.Router())
+	}
+	return time.Since(begin)
 }
 
 // takesNothing: a node sends 64 MiB to a node that reads nothing, and messages to another node.

@@ -27,5 +27,10 @@
 // its answers does not prevent its servers from answering other nodes. Local policy: kernels
 // let the server wait.
 //
+// A sender whose message has not arrived FillTime after others began to wait for a buffer of its class is slow: Late
+// returns the message, and the caller ends the connections of the sender. For slowTime, all slow senders together have no
+// more than a third of the buffers of a class that are free. So nodes that begin messages and do not end them delay
+// those of others once. Local policy: kernels wait.
+//
 // All types are plain values: a caller that has several goroutines brings its own lock.
 package router

@@ -10,6 +10,8 @@ func (l *Ledger) invariants(neighbours []*Neighbour, tickets []*Ticket) error {
 	for _, n := range neighbours {
 		held[n] = new([bufferClasses]int)
 	}
+	var slow [bufferClasses]slowShare
+	var filling [bufferClasses]int
 	live, waiting := 0, 0
 	for _, t := range tickets {
 		if t.from == nil {
@@ -21,6 +23,12 @@ func (l *Ledger) invariants(neighbours []*Neighbour, tickets []*Ticket) error {
 			rooms[t.class].used++
 			rooms[t.class].taken += t.memory
 			held[t.to][t.class]++
+			if t.slow {
+				slow[t.class].add(t, 1)
+			}
+			if t.in == &l.filling[t.class] {
+				filling[t.class]++
+			}
 			if t.extra {
 				extra[t.from]++
 			} else {
@@ -42,6 +50,9 @@ func (l *Ledger) invariants(neighbours []*Neighbour, tickets []*Ticket) error {
 		r, want := l.rooms[c], rooms[c]
 		if r.used != want.used || r.taken != want.taken || r.waiting != want.waiting {
 			return fmt.Errorf("%v: have %+v, want %+v", c, r, want)
+		}
+		if l.slow[c] != slow[c] || l.filling[c].n != filling[c] {
+			return fmt.Errorf("%v: slow senders have %+v, and %d arrive; want %+v, %d", c, l.slow[c], l.filling[c].n, slow[c], filling[c])
 		}
 		if at := l.rings[c].cursor; at != nil && !at.wants[c].inRing {
 			return fmt.Errorf("%v: a scan would go on behind a neighbour that waits no more", c)

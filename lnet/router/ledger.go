@@ -14,71 +14,20 @@ const (
 
 // Ledger has the accounts of a router. The caller gives every granted ticket back with End.
 // Ask, End, Cancel, Check, Resize and RefuseAll may grant or refuse tickets that waited: the caller
-// then calls Next until there is none.
+// then calls Next until there is none. After Check it also calls Late until there is none.
 type Ledger struct {
 	rooms    [bufferClasses]room
 	rings    [bufferClasses]ring
-	settled  list         // tickets that no longer wait; Next will return them
-	busy     []*Neighbour // next hops to which messages are under way, in any order
+	settled  list                // tickets that no longer wait; Next will return them
+	busy     []*Neighbour        // next hops to which messages are under way, in any order
+	filling  [bufferClasses]list // granted tickets whose payload arrives, in the order in which they were granted
+	slow     [bufferClasses]slowShare
+	now      time.Duration // latest time that a call has given
 	memory   int
 	stalls   uint64 // number of times that a next hop has stalled
 	waiting  int
 	tickets  int // number of tickets granted or waiting
 	scanning int // largest number of waiting neighbours that one call of End looks at, twice in the worst case; see scanWidth
-}
-
-// room has the limits of a class of buffers, and how much of each limit is in use.
-type room struct {
-	buffers, bytes int // number of buffers, and bytes of memory, that are allowed
-	used, taken    int // number of buffers, and bytes of memory, in use
-	waiting        int // number of messages that wait for a buffer
-	lowest         int // fewest credits so far
-}
-
-// credits returns the number of free buffers; if it is negative, that many messages wait.
-func (r *room) credits() int { return r.buffers - r.used - r.waiting }
-
-// Ticket is a message that is to be forwarded, for as long as it waits for a buffer or has one.
-// The zero value is ready for Ask, and may be used again after it has ended.
-type Ticket struct {
-	Owner any // a value for the caller, which the ledger does not use
-
-	from, to   *Neighbour
-	class      bufferClass
-	memory     int
-	granted    bool
-	extra      bool  // the credit is one of the extra ones, for next hops that have stalled
-	in         *list // list that has the ticket; nil: none
-	prev, next *Ticket
-}
-
-// Neighbour is the account of a node next to the router, which sends messages to be forwarded
-// and is the next hop of others. NewNeighbour makes one.
-type Neighbour struct {
-	limit   int // number of router credits
-	used    int // number of router credits in use
-	extra   int // extra credits in use, for messages to next hops that have stalled; at most limit
-	lowest  int // fewest credits so far; if negative: minus the most messages that waited
-	waiting list
-	wants   [bufferClasses]want
-	outlet
-}
-
-// want has the messages of a neighbour that have a credit and wait for a buffer of one class.
-type want struct {
-	list   list
-	after  *Neighbour // next neighbour in the ring
-	inRing bool
-}
-
-// outlet is the state of a neighbour as next hop.
-type outlet struct {
-	held    [bufferClasses]int // by class: buffers with messages for this next hop
-	taken   int                // bytes of the large buffers that the field held counts
-	out     list               // messages on their way to this next hop
-	movedAt time.Duration      // when a message last left for this next hop; before the first one has left: when the first of out was added
-	stalled bool
-	index   int // index in Ledger.busy, unless out is empty
 }
 
 // scanWidth is how many neighbours one call of End looks at, those whose turn is next, and as many
@@ -98,24 +47,23 @@ func New(cfg Config) *Ledger {
 	return l
 }
 
-// NewNeighbour returns the account of a neighbour with this number of router credits.
-func NewNeighbour(credits int) *Neighbour {
-	credits = max(1, credits)
-	return &Neighbour{limit: credits, lowest: credits}
-}
-
-// Idle reports whether n neither sends nor receives the message of any ticket.
-func (n *Neighbour) Idle() bool {
-	return n.used == 0 && n.extra == 0 && n.waiting.n == 0 && n.held == [bufferClasses]int{}
-}
-
 // Ask asks for what a message needs: a router credit of its sender (from), and a buffer. Its
 // next hop is the neighbour given as to.
 func (l *Ledger) Ask(t *Ticket, from, to *Neighbour, payload int) Outcome {
 	t.from, t.to, t.class, t.memory = from, to, classOf(payload), memoryOf(payload)
-	t.granted, t.extra = false, false
+	t.granted, t.extra, t.slow, t.since = false, false, false, 0
 	l.tickets++
-	if to.stalled {
+	outcome := l.ask(t)
+	if outcome == Granted {
+		l.filling[t.class].push(t)
+	}
+	return outcome
+}
+
+// ask asks for a router credit and a buffer.
+func (l *Ledger) ask(t *Ticket) Outcome {
+	from := t.from
+	if t.to.stalled {
 		return l.askExtra(t)
 	}
 	if from.waiting.n == 0 && from.used < from.limit {
@@ -168,9 +116,12 @@ func (l *Ledger) hasRoom(t *Ticket) bool {
 	return r.used < r.buffers && r.taken+t.memory <= r.bytes
 }
 
-// hasShare reports whether the next hop of t may have another buffer: it holds fewer
+// hasShare reports whether the sender and the next hop of t may have another buffer. A next hop may if it holds fewer
 // buffers than are free, or none.
 func (l *Ledger) hasShare(t *Ticket) bool {
+	if !l.hasSlowShare(t) {
+		return false
+	}
 	r, to := &l.rooms[t.class], t.to
 	if to.held[t.class] == 0 {
 		return true
@@ -180,10 +131,15 @@ func (l *Ledger) hasShare(t *Ticket) bool {
 
 // reserved reports whether the next free buffers of a class are reserved for a message that
 // already waits because there is less memory than it needs. Without a reservation it would wait
-// for ever, if smaller messages took all memory that becomes free.
+// for ever, if smaller messages took all memory that becomes free. Nothing is reserved for a slow sender that has its
+// share.
 func (l *Ledger) reserved(class bufferClass) bool {
 	n := l.first(class)
-	return n != nil && !l.hasRoom(n.wants[class].list.head)
+	if n == nil {
+		return false
+	}
+	t := n.wants[class].list.head
+	return !l.hasRoom(t) && l.hasSlowShare(t)
 }
 
 // first returns the neighbour whose turn it is to have a buffer, or nil.
@@ -202,6 +158,9 @@ func (l *Ledger) grant(t *Ticket) {
 	r.taken += t.memory
 	r.lowest = min(r.lowest, r.credits())
 	l.hold(t, t.to, 1)
+	if l.isSlow(t.from) {
+		l.countSlow(t)
+	}
 }
 
 // hold adds sign, which is 1 or -1, to the number of buffers with messages for a next hop.
@@ -218,6 +177,8 @@ func (n *Neighbour) noteLowest() { n.lowest = min(n.lowest, n.limit-n.used-n.wai
 // Depart notes that t, whose payload has arrived, is under way to its next hop, which may
 // differ from the one given to Ask, or from that of an earlier try.
 func (l *Ledger) Depart(t *Ticket, to *Neighbour, now time.Duration) {
+	l.now = max(l.now, now)
+	l.endFilling(t)
 	if t.in != nil {
 		t.in.remove(t)
 		if t.to.out.n == 0 {
@@ -239,6 +200,8 @@ func (l *Ledger) Depart(t *Ticket, to *Neighbour, now time.Duration) {
 // End ends a ticket that was granted: its message has left or is given up.
 func (l *Ledger) End(t *Ticket, now time.Duration) {
 	from, to, class := t.from, t.to, t.class
+	l.now = max(l.now, now)
+	l.endFilling(t)
 	if t.in != nil {
 		t.in.remove(t)
 		to.movedAt, to.stalled = now, false
@@ -250,6 +213,9 @@ func (l *Ledger) End(t *Ticket, now time.Duration) {
 	r.used--
 	r.taken -= t.memory
 	l.hold(t, to, -1)
+	if t.slow {
+		l.slow[class].add(t, -1)
+	}
 	if t.extra {
 		from.extra--
 	} else {
@@ -310,6 +276,8 @@ func (l *Ledger) Next() (t *Ticket, granted bool) {
 	if !t.granted {
 		t.from, t.to = nil, nil
 		l.tickets--
+		return t, false
 	}
-	return t, t.granted
+	l.filling[t.class].push(t)
+	return t, true
 }

@@ -111,10 +111,19 @@ func (w *walk) cancel(*rapid.T) {
 
 func (w *walk) wait(*rapid.T) {
 	w.now += time.Duration(rapid.IntRange(0, 1500).Draw(w.t, "ms")) * time.Millisecond
-	if again := w.l.Check(w.now); again != (len(w.out) > 0) {
-		w.t.Fatalf("Check wants to be called again: %v, with %d under way", again, len(w.out))
+	if rapid.IntRange(0, 3).Draw(w.t, "long") == 0 {
+		w.now += FillTime
+	}
+	again := w.l.Check(w.now)
+	for t := w.l.Late(); t != nil; t = w.l.Late() {
+		if !slices.Contains(w.filling, t) || !w.l.isSlow(t.from) {
+			w.t.Fatal("Late returned a ticket whose payload does not arrive, or its sender is not slow")
+		}
 	}
 	w.settle()
+	if again != (len(w.out)+len(w.waiting) > 0) {
+		w.t.Fatalf("Check wants to be called again: %v, with %d under way, and %d that wait", again, len(w.out), len(w.waiting))
+	}
 }
 
 func (w *walk) check(t *rapid.T) {

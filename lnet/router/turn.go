@@ -80,7 +80,7 @@ func (l *Ledger) look(prev *Neighbour, class bufferClass, tries int) (last *Neig
 			}
 			l.advance(n)
 			prev, next = nil, l.first(class)
-		case !room:
+		case !room && l.hasSlowShare(t):
 			return nil // the next free buffers are for the message of n
 		default:
 			prev = n // n keeps its position in the ring
@@ -101,9 +101,11 @@ func (l *Ledger) after(prev *Neighbour, class bufferClass) *Neighbour {
 	return prev.wants[class].after
 }
 
-// Check finds the next hops that have stalled. It is called every StallTime/4 or so, for as
-// long as it returns true.
+// Check finds the next hops that have stalled, and the slow senders that Late returns. It is called every StallTime/4
+// or so from when a ticket waits or departs, for as long as it returns true.
 func (l *Ledger) Check(now time.Duration) (again bool) {
+	l.now = max(l.now, now)
+	l.noteFilling()
 	found := false
 	for _, to := range l.busy {
 		if !to.stalled && now-to.movedAt >= StallTime {
@@ -117,7 +119,7 @@ func (l *Ledger) Check(now time.Duration) (again bool) {
 			l.scan(c, l.waiting+1)
 		}
 	}
-	return len(l.busy) > 0
+	return len(l.busy) > 0 || l.waiting > 0
 }
 
 // moveCredits gives credits back to senders whose messages are under way to a stalled next hop.

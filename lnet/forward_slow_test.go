@@ -1,0 +1,89 @@
+package lnet_test
+
+import (
+	"fmt"
+	"slices"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/router"
+	"ulnet/lnet/wire"
+)
+
+// TestSlowSenders: strangers begin as many messages of 1 MiB as a router has memory for, and do not end them. A message of
+// another node waits for router.FillTime at most: then the strangers lose their connections. When they do the same
+// again they get a quarter of the memory, and messages of the other node pass at once.
+func TestSlowSenders(t *testing.T) {
+	t.Parallel()
+	spec.Covers(t, "RO-19")
+	synctest.Test(t, slowSenders)
+}
+
+func slowSenders(t *testing.T) {
+	const strangers, credits = 8, 3 // nodes on tcp have three connections by default
+	c := newCrossing(t, lnd.Tunables{PeerCredits: credits}, router.Config{Memory: 32 << 20})
+	c.far.onSend = func(d *driver, m *lnd.Message) { d.up.Finalize(m, nil) }
+	begun := beginAll(c, strangers, credits)
+	if n := len(begun); n != strangers*credits {
+		t.Fatalf("%d messages have buffers", n)
+	}
+	honest := passing(wire.MaxPayload, 1)
+	if taken, answer := c.pass(honest); taken || answer != lnd.Hold {
+		t.Fatal("there is memory left")
+	}
+	time.Sleep(router.FillTime - time.Second)
+	if len(c.driver.cut) != 0 {
+		t.Fatalf("%v lose their connections too early", c.driver.cut)
+	}
+	time.Sleep(2 * time.Second)
+	if cut := slices.Compact(c.driver.cut); len(cut) != strangers || len(c.driver.cut) != strangers || slices.Contains(cut, peerA) {
+		t.Fatalf("%v lose their connections", c.driver.cut)
+	}
+	for _, d := range begun {
+		c.ni.Delivered(d, syscall.ETIMEDOUT)
+	}
+	if !slices.Equal(c.driver.recv, []*lnd.Delivery{honest}) {
+		t.Fatal("the message of another node waits still")
+	}
+	begun = beginAll(c, strangers, credits)
+	if n := len(begun); n != strangers*credits/4 {
+		t.Errorf("strangers have %d buffers of %d when they come again", n, strangers*credits)
+	}
+	for range 10 {
+		if taken, _ := c.pass(passing(wire.MaxPayload, 2)); !taken {
+			t.Error("a message of another node waits beside slow senders")
+		}
+	}
+	c.routing(false) // ends those that wait
+	for _, d := range begun {
+		c.ni.Delivered(d, syscall.ETIMEDOUT)
+	}
+	if s := c.node.Stats(); s.RouteCount != 11 || s.DropReasons[lnet.TransitCut.String()] != uint64(strangers*credits+len(begun)) {
+		t.Errorf("%d routed, drops %v", s.RouteCount, s.DropReasons)
+	}
+}
+
+// beginAll begins messages of strangers, each with as many as it has credits and each for a node of its own, and returns
+// those that have buffers.
+func beginAll(c *crossing, strangers, credits int) (begun []*lnd.Delivery) {
+	c.t.Helper()
+	for i := range strangers * credits {
+		d := passing(wire.MaxPayload, uint64(i))
+		d.From.NID = nid.MustParse(fmt.Sprintf("10.0.9.%d@tcp", 1+i/credits))
+		d.Header.SrcNID, d.Header.DestNID = d.From.NID, nid.MustParse(fmt.Sprintf("10.1.9.%d@tcp1", 1+i))
+		answer, err := c.ni.Parse(d)
+		if err != nil || d.Dropped {
+			c.t.Fatalf("message %d: %v, dropped %v", i, err, d.Dropped)
+		}
+		if answer != lnd.Hold {
+			begun = append(begun, d)
+		}
+	}
+	return begun
+}
