@@ -32,7 +32,10 @@ type Config struct {
 	View  View          // health of nodes for managers, such as a *gossip.Agent; nil: deaths are detected by silence only
 	Log   *slog.Logger  // nil: nothing is logged
 	Clock machine.Clock // nil: the clock of the node
-	// Incarnation rises with each start of the node. Default: the node's.
+	// Incarnation rises with each start of the node, and for a further agent of the node it is above
+	// the incarnations of all members of the earlier ones: a member with the ID of an earlier one is
+	// expelled, which takes seconds, and joins with another ID. Default: the node's incarnation, plus
+	// its age in nanoseconds.
 	Incarnation uint64
 	// Buffers is the number of datagrams that can wait for delivery. Further ones wait at the
 	// sender or, if they came by multicast, are lost. Default 64.
@@ -137,8 +140,8 @@ func (a *Agent) fill() error {
 		}
 		c.Self = ids[0].NID
 	}
-	if c.Incarnation == 0 {
-		c.Incarnation = a.table.Node().Incarnation()
+	if node := a.table.Node(); c.Incarnation == 0 {
+		c.Incarnation = node.Incarnation() + uint64(max(node.Age(), 0))
 	}
 	if c.Clock == nil {
 		c.Clock = a.table.Node().Clock()

@@ -18,6 +18,11 @@ func TestRejoins(t *testing.T) {
 	w := parted(t, 4, 1)
 	for range 3 {
 		before := w.hosts[3].m.self
+		w.tap = func(from, _ sim.NodeID, p *packet) {
+			if o, err := wire.ParseOrder(p.data); from == 3 && p.kind == Instructed && err == nil && o.Kind == wire.OrderJoin && o.Incarnation == before.Incarnation {
+				t.Errorf("it asks to join as %v again", before)
+			}
+		}
 		w.net.Command(0, "expel 3")
 		w.run(2 * time.Second)
 		h := w.hosts[3]

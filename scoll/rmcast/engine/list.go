@@ -66,8 +66,19 @@ func (m *Machine) instructed(from nid.NID, b []byte) {
 	case wire.OrderCollect:
 		m.known(from, 0, 0)
 	case wire.OrderExpelled:
-		m.end(m.reason())
+		m.expelled()
 	}
+}
+
+// expelled handles the order that this ID is not, or not any more, one of a member. A node that has not had a list has not
+// been a member: it joins with another ID, since members know a former member with this one.
+func (m *Machine) expelled() {
+	if m.state != joining {
+		m.end(m.reason())
+		return
+	}
+	m.self.Incarnation++
+	m.report()
 }
 
 // reason returns the error with which this node ceases to be a member.

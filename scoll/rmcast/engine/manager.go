@@ -37,6 +37,7 @@ type managed struct {
 	leaveBy       time.Duration
 	sentAt        time.Duration
 	tries         uint8
+	rejoinsAt     time.Duration // when the member asked to join, although it had a list; 0: it has not, or has reported since
 }
 
 // departure is a member that failed or was expelled. It is kept until no version in use
@@ -216,8 +217,7 @@ func (g *Manager) isDeparted(id wire.ID) bool {
 func (g *Manager) join(from nid.NID, o *wire.Order) {
 	id := wire.ID{NID: from, Incarnation: o.Incarnation}
 	if m := g.find(id); m != nil {
-		m.heardAt = g.now
-		g.sendList(m)
+		g.rejoins(m)
 		return
 	}
 	for m := range g.all() {
@@ -225,8 +225,8 @@ func (g *Manager) join(from nid.NID, o *wire.Order) {
 			return // the message is from an earlier incarnation
 		}
 	}
-	if g.isDeparted(id) {
-		g.expel(id)
+	if g.isDeparted(id) || g.collect.probe(id) != nil {
+		g.expel(id) // the ID is that of a former member, or of one that other members name
 		return
 	}
 	delete(g.dead, from)
@@ -251,6 +251,23 @@ func (g *Manager) join(from nid.NID, o *wire.Order) {
 	m.limits(&g.cfg, o)
 	g.add(m)
 	g.next++
+}
+
+// rejoins handles a request to join with the ID of a member. If the member has not had a list yet, the list or its
+// acknowledgement was lost. Otherwise the request is late, or the node has a new member with the same ID, which
+// begins to number its messages anew: others would take them for copies of earlier ones and acknowledge them
+// without delivering them (RM-2). A late request is followed by a report. A new member sends more requests: it gets no
+// list, and is expelled, so that it joins with another ID.
+func (g *Manager) rejoins(m *managed) {
+	switch {
+	case !m.known.IsValid():
+		m.heardAt = g.now
+		g.sendList(m)
+	case m.rejoinsAt == 0:
+		m.rejoinsAt = g.now
+	case g.now-m.rejoinsAt >= g.cfg.Takeover/2:
+		g.expel(m.ID)
+	}
 }
 
 // room reports whether a list with one more member still fits, even if all departed members
@@ -286,7 +303,7 @@ func (g *Manager) report(from nid.NID, o *wire.Order) {
 		}
 		return
 	}
-	m.known, m.oldest, m.heardAt = o.Version, o.Oldest, g.now
+	m.known, m.oldest, m.heardAt, m.rejoinsAt = o.Version, o.Oldest, g.now, 0
 	m.limits(&g.cfg, o)
 	if m.known.Compare(m.since) >= 0 {
 		delete(g.delays, from)

@@ -63,12 +63,15 @@ func (g *Manager) published() wire.Order {
 	return o
 }
 
-// sendList sends a member the latest list, if the member is on that list.
+// sendList sends a member the latest list, if the member is on that list and it is certain that the node has no
+// new member with the same ID.
 func (g *Manager) sendList(m *managed) {
 	if !m.listed {
 		return
 	}
-	m.sentAt = g.now
+	if m.sentAt = g.now; m.rejoinsAt != 0 {
+		return
+	}
 	o := g.published()
 	o.You, o.Incarnation = m.Number, m.Incarnation
 	if slices.Contains(g.leavers, m) {
