@@ -200,8 +200,8 @@ func (c *Client) rejected(p *peer, m *wire.Message) {
 	case wire.NotConnected, wire.Foreign:
 		c.lose(p, m.Code)
 	case wire.Busy:
-		p.since = c.now // the server has answered: it ends an eviction, after which this client may be connected still
 		c.later(p, m.Retry)
+		p.since = p.at // the server has answered: it ends an eviction, after which this client may be connected still
 	default:
 		c.refusedFor(p, m)
 	}
@@ -225,10 +225,10 @@ func (c *Client) refusedFor(p *peer, m *wire.Message) {
 		p.asking = false
 		return
 	}
-	if m.Code == wire.NoQuorum {
-		p.since = c.now // the server has answered: it ends the connection itself, and says so, unless it wins the quorum
-	}
 	c.later(p, m.Retry)
+	if m.Code == wire.NoQuorum {
+		p.since = p.at // the server has answered: it ends the connection itself, and says so, unless it wins the quorum
+	}
 }
 
 // standing handles the code in the master's answer to a ping, which tells the state of the
