@@ -54,7 +54,8 @@ var peerFlagNames = [...]string{
 func (f PeerFlags) Has(g PeerFlags) bool { return f&g == g }
 
 // UpToDate reports whether messages may go without discovery before them
-// (lnet_peer_is_uptodate).
+// (lnet_peer_is_uptodate). Discovery sets PeerForcePush for a peer that has not acknowledged this
+// node's latest ping info, when it does not repeat the push any more.
 func (f PeerFlags) UpToDate() bool {
 	const busy = PeerDiscovering | PeerRediscover | PeerForcePing | PeerForcePush | PeerMarkDeletion
 	return f.Has(PeerDiscovered|PeerNIDsUpToDate) && f&busy == 0

@@ -51,7 +51,9 @@
 //
 // A ping or push without an answer is repeated after 3 s, and then each time after twice as long,
 // to the next NID of the peer: until [Limits].Timeout if a message or call waits for it, otherwise
-// five times. Kernels send each of them once, but a message may be lost with its connection.
+// five times. A peer that still lacks this node's latest info gets another push with the next message to it, once in 96 s at
+// most; the message does not wait for the ACK. Kernels send each ping and push once, but a message may be lost with its
+// connection, and they let messages wait for each push.
 //
 // A probe is an ordinary ping. Nodes with one NID cause no probes. Other nodes cause one for
 // each further NID when this node discovers them, when they list the NID anew, and when they have

@@ -16,7 +16,8 @@ const (
 	// repeatAfter is how long a ping or push may stay without an answer before it is sent again. Each further
 	// repetition waits twice as long as the one before.
 	repeatAfter = 3 * time.Second
-	// maxRepeats bounds how often a push that nothing waits for is sent again.
+	// maxRepeats bounds how often a push that nothing waits for is sent again. After that, messages to the peer cause
+	// further pushes, see untold.
 	maxRepeats = 5
 )
 
@@ -122,7 +123,7 @@ func (m *Machine) fail(p *peer, err error, ended uint64, out *Output) {
 
 // overdue repeats an exchange that has no answer yet, or ends it. An exchange that nothing waits for ends at
 // once, so that a peer that does not answer occupies a slot for a short time only. If it is a push, its ACK
-// still counts, and the method named again may plan another push.
+// still counts, in place of that of an earlier push, and the method named again may plan another push.
 func (m *Machine) overdue(now time.Duration, x *exchange, out *Output) {
 	p := x.peer
 	if now < x.deadline && len(p.waiting) > 0 {
@@ -194,10 +195,10 @@ func (m *Machine) restarted(p *peer, out *Output) {
 // ping that had to come before it.
 func (m *Machine) again(now time.Duration, p *peer, err error) {
 	timedOut := err == syscall.ETIMEDOUT
-	if timedOut && len(p.waiting) > 0 { // a message waits for p, so overdue has repeated the exchange until its deadline: give up
+	if timedOut && len(p.waiting) > 0 { // a message or call waits for p, so overdue has repeated the exchange until its deadline: the next message goes on, see untold
 		return
 	}
-	if p.retry != nil || p.repeats >= maxRepeats || !m.needsPush(p) {
+	if p.retry != nil || !m.needsPush(p) {
 		return
 	}
 	pause := waitFor(int(p.repeats))
@@ -208,15 +209,28 @@ func (m *Machine) again(now time.Duration, p *peer, err error) {
 	m.retries.Set(p.retry, now+pause)
 }
 
-// pushAgain sends the pushes that are due to be repeated.
+// pushAgain sends the pushes that are due to be repeated. A push that was repeated maxRepeats times is not sent by
+// itself any more: from now on the next message to the peer causes it, see untold.
 func (m *Machine) pushAgain(now time.Duration, out *Output) {
 	for d := m.retries.Pop(now); d != nil; d = m.retries.Pop(now) {
 		p := d.Of
 		p.retry = nil
+		if p.repeats >= maxRepeats {
+			m.changed(p)
+			continue
+		}
 		if p.repeats++; m.needsPush(p) {
 			m.start(now, p, out)
 		}
 	}
+}
+
+// untold reports whether a peer lacks this node's latest info, and only a message to the peer makes the machine push it.
+// The peer may have been cut off while the push was repeated. LNet is told that such a peer needs a forced push, so that it
+// requests the discovery of the peer before the next message (lnet_peer_is_uptodate). As soon as the push is sent, the peer
+// is up to date for messages, see shown. If there is no ACK either, the peer is untold again after waitFor(maxRepeats).
+func (m *Machine) untold(p *peer) bool {
+	return p.exchange == nil && p.retry == nil && !p.queued && p.flags.UpToDate() && m.needsPush(p)
 }
 
 // forgo cancels the push that the method again has planned, and clears the count of repeated pushes.

@@ -292,6 +292,11 @@ func (m *Machine) ask(now time.Duration, in Input, out *Output) {
 		out.Done = append(out.Done, Done{in.NID, syscall.ENOBUFS})
 		return
 	}
+	if in.Kind == Discover && m.untold(p) { // the message need not wait for the ACK of the push
+		out.Done = append(out.Done, Done{NID: in.NID})
+		m.start(now, p, out)
+		return
+	}
 	p.await(in.NID)
 	if in.Kind == Refresh && !(in.Force && p.isForced(now, in.NID)) {
 		p.refresh = true

@@ -111,5 +111,8 @@ func (m *Machine) shown(p *peer) lnet.PeerFlags {
 	if pushes && p.flags.Has(settled) && p.flags&asks == 0 && !m.awaitsProbes(p) {
 		return p.flags &^ lnet.PeerDiscovering
 	}
+	if m.untold(p) {
+		return p.flags | lnet.PeerForcePush
+	}
 	return p.flags
 }

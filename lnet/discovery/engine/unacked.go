@@ -8,7 +8,7 @@ import (
 )
 
 // unackedPush is a push whose exchange has ended without an ACK, because nothing waits for it. The ACK still counts
-// if it comes. If none comes, the machine cancels the push at the deadline of its exchange: LNet would give up
+// if it comes before the next ping or push to the peer is given up. If none comes, the machine cancels the push at the deadline of its exchange: LNet would give up
 // the answer soon after that, and lower the health of the next hop, which may be a gateway that is well.
 type unackedPush struct {
 	id    uint64                  // ID of the push, which its Send.Exchange had
@@ -51,7 +51,10 @@ func (m *Machine) answeredLate(now time.Duration, p *peer, in Input, out *Output
 	if in.Kind != Acked {
 		return
 	}
-	p.acked = max(p.acked, in.Sequence)
+	before := m.shown(p)
+	if p.acked = max(p.acked, in.Sequence); m.shown(p) != before {
+		m.changed(p)
+	}
 	if m.needsPush(p) {
 		return
 	}
