@@ -35,7 +35,7 @@ func (m *Machine) merge(now time.Duration, p *peer, out *Output) {
 	if len(list) == 0 {
 		return
 	}
-	m.setRails(p, list, out)
+	m.setRails(now, p, list, out)
 	if p.refresh || !p.flags.Has(lnet.PeerDiscovered) {
 		m.beginPatience(now, p)
 	}
@@ -61,7 +61,7 @@ func (m *Machine) usable(nis []wire.NIStatus) []wire.NIStatus {
 // setRails replaces the list of a peer's NIDs. NIDs that were its own stay its own, new NIDs become
 // claims, and NIDs that the new list does not have are removed (lnet_peer_merge_data). The NID from
 // which the info came stays in any case; local policy.
-func (m *Machine) setRails(p *peer, list []wire.NIStatus, out *Output) {
+func (m *Machine) setRails(now time.Duration, p *peer, list []wire.NIStatus, out *Output) {
 	if !listed(list, p.by) {
 		list = append(list, wire.NIStatus{NID: p.by, Status: wire.StatusUp})
 	}
@@ -83,16 +83,24 @@ func (m *Machine) setRails(p *peer, list []wire.NIStatus, out *Output) {
 		}
 		p.rails = append(p.rails, r)
 	}
+	m.unlist(now, p, old, out)
+	m.relist(p)
+}
+
+// unlist removes those of the NIDs in old that p has no more. What a gateway lists is not probed again, see vouches, so
+// that its rate of probes need not be remembered.
+func (m *Machine) unlist(now time.Duration, p *peer, old []rail, out *Output) {
 	for _, r := range old {
 		switch {
 		case p.rail(r.NID) != nil:
 		case r.state == confirmed:
-			m.forget(p, r.NID, out)
+			if m.forget(p, r.NID, out); !m.isGateway(p) {
+				m.remember(now, p.spent, r.NID, out)
+			}
 		case r.state == probing:
 			m.withdraw(p, r.NID, out)
 		}
 	}
-	m.relist(p)
 }
 
 // again returns the rail as it is after a further info of the peer has listed its NID. A claim that
@@ -177,15 +185,13 @@ func (m *Machine) absorb(p, part *peer, out *Output) {
 }
 
 // recreate forgets a peer that has turned its discovery off. If messages to its NIDs wait, these NIDs
-// are discovered anew. The limit on the rate of the peer's probes stays in force.
+// are discovered anew. The limit on the rate of the peer's probes stays in force for each of them.
 func (m *Machine) recreate(now time.Duration, p *peer, out *Output) {
-	waiting, by, spent := p.waiting, p.by, p.spent
+	waiting, nis := p.waiting, p.nis
 	p.waiting = nil
 	m.delete(p, out)
-	if spent > now {
-		if again := m.meet(by, out); again != nil {
-			again.remember(m, spent)
-		}
+	for _, ni := range nis {
+		m.remember(now, p.spent, ni.NID, out)
 	}
 	for _, id := range waiting {
 		m.ask(now, Input{Kind: Discover, NID: id}, out)

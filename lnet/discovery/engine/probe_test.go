@@ -227,3 +227,39 @@ func TestBackSoon(t *testing.T) {
 		t.Errorf("flags %v", p.flags)
 	}
 }
+
+// TestLeavingRemembersProbes: a node with two NIDs, one of which leaves the peer and comes back, gets no new bursts of probes,
+// neither by the NID that stays nor by the one that has left.
+func TestLeavingRemembersProbes(t *testing.T) {
+	spec.Covers(t, "PD-22")
+	for name, apart := range map[string]func(b *bench, stays nid.NID){
+		"withdrawn":          func(b *bench, stays nid.NID) { b.step(pushFrom(stays, info(full, 2, stays))) },
+		"discovery goes off": func(b *bench, stays nid.NID) { b.step(pushFrom(stays, info(off, 2, stays))) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, Limits{})
+			victims := make([]nid.NID, 0, 15)
+			for i := range 15 {
+				victims = append(victims, nid.MustParse(fmt.Sprintf("10.0.9.%d@tcp", i+1)))
+			}
+			from, joins := them, also
+			for range 20 {
+				list := append(slices.Clone(victims), from, joins)
+				b.step(pushFrom(from, info(full, 2, list...)))
+				for range 40 {
+					b.settle(info(full, 2, list[15:]...))
+					for i := 0; i < len(b.open); i++ {
+						if s := b.open[i]; !s.Push {
+							b.step(Input{Kind: Failed, Exchange: s.Exchange, Err: syscall.EHOSTUNREACH})
+						}
+					}
+				}
+				apart(b, from)
+				from, joins = joins, from
+			}
+			if n := b.m.Stats().Probes; n > 2*probeBurst {
+				t.Errorf("%d probes at once, want %d for each NID at most", n, probeBurst)
+			}
+		})
+	}
+}

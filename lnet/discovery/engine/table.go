@@ -205,12 +205,17 @@ func (m *Machine) forget(p *peer, id nid.NID, out *Output) {
 // isBlank reports whether nothing is known of a peer, and nothing was published about it.
 func (p *peer) isBlank() bool { return p.flags == 0 && p.idle() }
 
-// remember keeps a blank peer until its rate of probes allows a full burst again. A peer that is
-// forgotten and soon becomes known again thus gets no second burst.
-func (p *peer) remember(m *Machine, spent time.Duration) {
-	p.spent = spent
-	p.hearsay = newHearsay(p)
-	m.patient.Set(&p.patience, spent)
+// remember makes a blank peer of a NID that was forgotten, until the rate of probes of the peer that had it allows a full
+// burst again, at the time spent. A NID that soon becomes known again, as another peer, thus causes no second burst.
+func (m *Machine) remember(now, spent time.Duration, id nid.NID, out *Output) {
+	if spent <= now {
+		return
+	}
+	if p := m.meet(id, out); p != nil {
+		p.spent = spent
+		p.hearsay = newHearsay(p)
+		m.patient.Set(&p.patience, spent)
+	}
 }
 
 // discard forgets p, about which nothing is known.
