@@ -239,11 +239,12 @@ func TestMultiRailTakenBack(t *testing.T) {
 	b.want(b.step(selfIs(3)), []string{}...)
 }
 
-// TestNoPushWithoutDiscovery: a multi-rail node that has turned its discovery off gets no
+// TestNoPushWithoutDiscovery: a configured peer stays multi-rail when it has turned its discovery off, and gets no
 // pushes.
 func TestNoPushWithoutDiscovery(t *testing.T) {
 	b := newBench(t, Limits{})
 	b.meet(them)
+	b.step(Input{Kind: Configure, NID: them})
 	b.step(Input{Kind: Refresh, NID: them})
 	b.step(b.reply(info(off, 3, them)))
 	if p := b.m.peers.of(them); !p.flags.Has(lnet.PeerMultiRail | lnet.PeerNoDiscovery) {

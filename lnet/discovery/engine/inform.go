@@ -173,7 +173,9 @@ func (m *Machine) believe(p *peer, f wire.Features) {
 	switch {
 	// An administrator has said which NIDs the peer has, so MULTI_RAIL does not follow from its features.
 	case p.flags.Has(lnet.PeerConfigured):
-	case !f.Has(wire.FeatureMultiRail):
+	// A peer whose discovery is off gets no news of this node's NIDs, so it must hear of one of them only. LNet keeps
+	// MULTI_RAIL when the answer to a ping says so.
+	case !f.Has(wire.FeatureMultiRail | wire.FeatureDiscovery):
 		p.flags &^= lnet.PeerMultiRail
 	case !p.flags.Has(lnet.PeerNoDiscovery):
 		p.flags |= lnet.PeerMultiRail

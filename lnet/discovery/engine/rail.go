@@ -91,8 +91,10 @@ func (m *Machine) isNews(now time.Duration, p *peer, in Input, asked uint32, out
 			}
 		default:
 			m.restarted(p, out)
-			m.separate(now, p, in.Remote, out)
-			r = p.rail(in.Remote)
+			if !m.parts(p, in.Info.Features) { // otherwise the caller makes each NID a peer of its own
+				m.separate(now, p, in, out)
+				r = p.rail(in.Remote)
+			}
 		}
 		r.incarnation = in.Incarnation
 	case in.Incarnation != 0 && in.Info.Sequence < p.newest():
@@ -148,17 +150,19 @@ func (p *peer) newest() (sequence uint32) {
 	return sequence
 }
 
-// separate takes all NIDs but one from p, and makes another peer of them. It forgets the NIDs
+// separate takes all NIDs but that of an info from p, and makes another peer of them. It forgets the NIDs
 // beyond a gateway: only the gateway said that they are its own, and messages to a peer with
-// these NIDs could go through the gateway itself, see mayProbe.
-func (m *Machine) separate(now time.Duration, p *peer, id nid.NID, out *Output) {
+// these NIDs could go through the gateway itself, see mayProbe. It forgets all other NIDs of a gateway whose discovery is
+// off by now: they cannot stay one peer.
+func (m *Machine) separate(now time.Duration, p *peer, in Input, out *Output) {
+	id := in.Remote
 	m.disclaim(p, out)
 	var rest []rail
 	gateway := m.isGateway(p)
 	for _, r := range p.rails {
 		switch {
 		case r.NID == id:
-		case gateway && !m.isNear(r.NID):
+		case gateway && (!m.isNear(r.NID) || !in.Info.Features.Has(wire.FeatureDiscovery)):
 			m.forget(p, r.NID, out)
 		default:
 			rest = append(rest, r)

@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"strings"
 	"testing"
 
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
 )
 
 // TestPeerTurnsOff: a peer with two NIDs turns its discovery off. The news comes by a push or by the answer to a ping,
@@ -75,4 +77,63 @@ func twoRails(t *testing.T) *bench {
 		t.Fatalf("%v and %v are not one peer", them, also)
 	}
 	return b
+}
+
+// TestRestartedTurnedOff: a node with three NIDs starts again, with its discovery off. The answer of one NID says so. No two of
+// its NIDs stay one peer, and none is multi-rail.
+func TestRestartedTurnedOff(t *testing.T) {
+	spec.Covers(t, "PD-31")
+	all := []nid.NID{them, also, other}
+	for name, features := range map[string]wire.Features{"no discovery": off, "no multi-rail": plain, "no discovery, gateway": off} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, Limits{})
+			b.meet(all...)
+			if strings.Contains(name, "gateway") {
+				b.step(Input{Kind: RoutesAre, Gateways: all[:1]})
+			}
+			for i, id := range all {
+				in := pushFrom(id, info(full, 3, all...))
+				in.Incarnation = uint64(1 + i)
+				b.step(in)
+			}
+			b.step(Input{Kind: Refresh, NID: them, Force: true})
+			answer := b.reply(info(features, 2, all...))
+			answer.Incarnation = 9
+			b.step(answer)
+			b.settle(info(features, 2, all...))
+			for _, id := range all {
+				if p := b.m.peers.of(id); p != nil && (len(p.nis) > 1 || p.flags.Has(lnet.PeerMultiRail)) {
+					t.Errorf("%v is known as %v: %v", id, p.nis, p.flags)
+				}
+			}
+		})
+	}
+}
+
+// TestOneRailTurnsOff: a peer with one NID says that its discovery is off. It is no longer multi-rail: this node does not
+// send to it by any of its own NIDs. When its discovery is on again, it is multi-rail again. What an administrator has said
+// stays.
+func TestOneRailTurnsOff(t *testing.T) {
+	spec.Covers(t, "PD-31")
+	for name, configured := range map[string]bool{"discovered": false, "configured": true} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, Limits{})
+			b.meet(them)
+			if configured {
+				b.step(Input{Kind: Configure, NID: them})
+			}
+			for i, features := range []wire.Features{off, full} {
+				b.step(Input{Kind: Refresh, NID: them, Force: true})
+				b.settle(info(features, 3, them))
+				if b.step(selfIs(uint32(3 + i))); (len(b.open) > 0) != (features == full) {
+					t.Errorf("with %v, news of this node cause %v", features, b.open)
+				}
+				b.settle(info(features, 3, them))
+				want := configured || features == full
+				if p := b.m.peers.of(them); p.flags.Has(lnet.PeerMultiRail) != want || !p.flags.UpToDate() {
+					t.Errorf("after an answer with %v: %v", features, p.flags)
+				}
+			}
+		})
+	}
 }
