@@ -100,28 +100,57 @@ func TestEndedInBatch(t *testing.T) {
 	}
 }
 
-// TestWaitingBounded: while lnet handles a message of a connection, only a bounded number of
-// further messages waits, also if they arrived in the same batch. All buffers are returned.
+// TestWaitingBounded: while lnet handles a message of a connection, only as many further messages wait as
+// its queue depth allows, also if they arrived in the same batch. All buffers are returned.
 func TestWaitingBounded(t *testing.T) {
-	_, ends := newMetered(t, 64, 64)
-	e, pool := ends[1], new(countingPool)
-	e.ni.pool = pool
-	c := e.ni.conns.all()[0]
-	const together = 2*mostHandled + 3
-	e.then = func() {
-		for _, tt := range []struct {
-			arrive int
-			over   uint64
-		}{{maxWaiting - (together - mostHandled), 0}, {1, 1}} {
-			e.ni.completed(arrivals(t, c, tt.arrive))
-			if n := e.ni.Snapshot().Counters[CreditsOverdrawn]; n != tt.over {
-				t.Errorf("%d more messages: overdrawn %d times", tt.arrive, n)
+	for _, depth := range []int{8, 64} {
+		_, ends := newMetered(t, depth, depth)
+		e, pool := ends[1], new(countingPool)
+		e.ni.pool = pool
+		c := e.ni.conns.all()[0]
+		together := min(depth, mostHandled+3)
+		room := 2*depth + maxNoops + 1 - max(0, together-mostHandled)
+		e.then = func() {
+			for _, tt := range []struct {
+				arrive int
+				over   uint64
+			}{{room, 0}, {1, 1}} {
+				e.ni.completed(arrivals(t, c, tt.arrive))
+				if n := e.ni.Snapshot().Counters[CreditsOverdrawn]; n != tt.over {
+					t.Errorf("depth %d, %d more messages: overdrawn %d times", depth, tt.arrive, n)
+				}
 			}
 		}
+		e.ni.completed(arrivals(t, c, together))
+		if pool.returned != together+room+1 {
+			t.Errorf("depth %d: %d buffers returned", depth, pool.returned)
+		}
 	}
-	e.ni.completed(arrivals(t, c, together))
-	if pool.returned != maxWaiting+mostHandled+1 {
-		t.Errorf("%d buffers returned", pool.returned)
+}
+
+// TestWaitingBoundedEarly: before a connection is established only as many messages wait as its queue depth
+// allows, whichever side requested it. Then the connection ends, and all buffers are returned.
+func TestWaitingBoundedEarly(t *testing.T) {
+	for name, dialled := range map[string]bool{"accepted": false, "dialled": true} {
+		t.Run(name, func(t *testing.T) {
+			_, ends := newMetered(t, 8, 8)
+			e, pool := ends[1], new(countingPool)
+			e.ni.pool = pool
+			open := e.ni.conns.all()[0]
+			list := arrivals(t, open, 2*8+maxNoops+1)
+			c := e.ni.newConn(open.peer, dialled)
+			if c.ask.depth = 8; !dialled {
+				c.depth, c.ask.depth = 8, 0
+			}
+			c.vc = unposted{open.vc}
+			c.receive(list)
+			if pool.returned != 0 || c.state != connOpening {
+				t.Fatalf("%d buffers returned, state %v", pool.returned, c.state)
+			}
+			if c.receive(list[:1]); pool.returned != len(list)+1 || c.state == connOpening {
+				t.Errorf("%d buffers returned, state %v", pool.returned, c.state)
+			}
+		})
 	}
 }
 

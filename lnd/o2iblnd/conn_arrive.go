@@ -1,6 +1,7 @@
 package o2iblnd
 
 import (
+	"cmp"
 	"slices"
 	"syscall"
 
@@ -9,12 +10,18 @@ import (
 	"ulnet/lnd/verbs"
 )
 
-// maxWaiting bounds the messages of a connection that wait. A peer that keeps to its credits has
-// about half as many at most.
-const maxWaiting = 2*maxPeerCredits + maxNoops + 1
+// maxWaiting returns how many messages of the connection may wait: those for which the peer has
+// credits, as many answers, and NOOPs. Kernels post as many receives for a connection, and one less
+// (IBLND_RX_MSGS). They wait in the receive buffers of the NI, which all its peers share. c.mu is held.
+func (c *conn) maxWaiting() int {
+	// The depth that this side asked for counts until the CONNACK comes, whose depth is not higher.
+	depth := cmp.Or(c.depth, c.ask.depth)
+	return 2*depth + maxNoops + 1
+}
 
 // receive receives messages that the device brought together. Messages that arrive before the
-// connection is established, or while another goroutine handles some, wait.
+// connection is established, or while another goroutine handles some, wait. More than
+// maxWaiting end the connection. If it has ended already, those that fit are handled nevertheless.
 func (c *conn) receive(list []verbs.Completion) {
 	c.mu.Lock()
 	switch {
@@ -22,14 +29,13 @@ func (c *conn) receive(list []verbs.Completion) {
 		c.mu.Unlock()
 		c.ni.giveBack(list)
 	case c.state == connOpening || c.handling:
-		if c.behind+len(c.waiting)+len(list) > maxWaiting {
-			c.mu.Unlock()
-			c.ni.giveBack(list)
-			c.fail(newError(CreditsOverdrawn, lustre(c.peer.id), nil))
-			return
-		}
-		c.waiting = append(c.waiting, list...)
+		n := min(len(list), max(0, c.maxWaiting()-c.behind-len(c.waiting)))
+		c.waiting = append(c.waiting, list[:n]...)
 		c.mu.Unlock()
+		if n < len(list) {
+			c.ni.giveBack(list[n:])
+			c.fail(newError(CreditsOverdrawn, lustre(c.peer.id), nil))
+		}
 	default:
 		c.handling = true
 		c.handle(list)
