@@ -182,6 +182,7 @@ func (c *Client) nominate(id nid.NID) {
 		m = wire.Message{Kind: wire.Choose, Server: id, Epoch: c.epoch}
 		c.reconciled(id)
 	} else {
+		p.unsure = p.state == perhaps && (p.unsure || !c.election.again)
 		p.state = perhaps
 	}
 	m.Retry, m.ServerIncarnation = c.cfg.told()
@@ -275,7 +276,7 @@ func (c *Client) declined(p *peer, m *wire.Message) {
 			c.stats.Declined[m.Code]++
 			return
 		}
-		if m.Kind == wire.Reject && p.state == perhaps && m.Code != wire.Busy {
+		if m.Kind == wire.Reject && p.state == perhaps && m.Code != wire.Busy && !p.unsure {
 			p.state = detached
 		}
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -83,4 +84,44 @@ func (h *clientHarness) chooseAgain(end func()) {
 	}
 	h.answer(0, wire.Message{Kind: wire.Accept, ServerIncarnation: 7})
 	h.want("attached master-chosen")
+}
+
+// TestDeclinedWhileConnected: CH-51: a candidate has accepted a client that has not heard so. When it is asked once more it
+// drains, and refuses; it has the connection all the same. The client tells it of the master, like other servers that
+// it is connected to, and disconnects. A candidate that never accepted is not told.
+func TestDeclinedWhileConnected(t *testing.T) {
+	spec.Covers(t, "CH-51")
+	for _, before := range []bool{true, false} {
+		h := newClientHarness(t, me, otherA)
+		first := h.to[0]
+		if before { // no answer to the first connect, and the other server refuses: the next round begins
+			for len(h.sent) == 0 || h.to[0] == first {
+				h.now = h.wake
+				h.step(ClientInput{})
+			}
+			h.answer(0, wire.Message{Kind: wire.Reject, Code: wire.Full})
+			for len(h.sent) == 0 || h.to[0] != first {
+				if h.now = h.wake; len(h.sent) > 0 {
+					h.answer(0, wire.Message{Kind: wire.Reject, Code: wire.Full})
+					continue
+				}
+				h.step(ClientInput{})
+			}
+		}
+		h.answer(0, wire.Message{Kind: wire.Reject, Code: wire.Draining})
+		for len(h.sent) == 0 || h.to[0] == first {
+			h.now = h.wake
+			h.step(ClientInput{})
+		}
+		h.answer(0, wire.Message{Kind: wire.Accept, ServerIncarnation: 7})
+		if told := slices.Contains(h.to, first); told != before {
+			t.Errorf("connected %v: told %v", before, told)
+			continue
+		}
+		if before {
+			h.want("attached master-chosen", wire.Choose)
+			h.answer(0, wire.Message{Kind: wire.Chosen, Server: h.c.master})
+			h.want("", wire.Disconnect)
+		}
+	}
 }

@@ -25,6 +25,7 @@ type peer struct {
 	joining  bool          // the client connects, although the user has not asked for it
 	asking   bool          // a connect or a choice of a master is repeated until the server answers
 	refused  bool          // the user was told that the server has refused
+	unsure   bool          // the server may have accepted a connect before the latest one, and keeps that connection if it refuses to be the master
 	stale    bool          // the server has reported a later incarnation of the client
 	sequence uint64        // sequence number of the latest message that needs an answer
 	at       time.Duration // active time at which to repeat that message
