@@ -106,8 +106,14 @@ func (a *netChange) request(c *cobra.Command) (r node.AddRequest, err error) {
 		return r, textError(exitInvalid, nil, "creating a local NI needs at least one interface").onStdout()
 	}
 	r.Networks = net.String() + "(" + strings.Join(a.interfaces, ",") + ")"
-	if _, err := networks.Parse(r.Networks); err != nil {
+	list, err := networks.Parse(r.Networks)
+	if err != nil {
 		return r, cli.Usagef("--if: %w", err)
+	}
+	for i := range list {
+		if list[i].Net != net { // a name such as "eth0),tcp1(eth1"
+			return r, cli.Usagef("--if: %q is no interface of %v", strings.Join(a.interfaces, ","), net)
+		}
 	}
 	return r, nil
 }
