@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -176,7 +177,14 @@ func announce(env cli.Env, log *slog.Logger, n *node.Node, cfg config.Config) {
 	if !cfg.SourceCheck {
 		log.Warn("source_check is off: each peer can send messages in the name of every other")
 	}
-	fmt.Fprintf(env.Stdout, "lnetd ready: %s\n", statusOf(n, cfg)) // last, so that the log is complete when this line is read
+	sayReady(env.Stdout, log, statusOf(n, cfg)) // last, so that the log is complete when this line is read
+}
+
+// sayReady writes the line for programs that wait until the daemon is ready. A disk that is full does not end the daemon.
+func sayReady(stdout io.Writer, log *slog.Logger, status string) {
+	if _, err := fmt.Fprintf(stdout, "lnetd ready: %s\n", status); err != nil {
+		log.Warn("the line that says on standard output that lnetd is ready is not written: programs that wait for it wait in vain", slog.Any("err", err))
+	}
 }
 
 // drain stops the node and logs whether all messages could be sent.

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io/fs"
+	"log/slog"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -36,5 +38,22 @@ func TestStateErrors(t *testing.T) {
 	}
 	if err := stateError(nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestReadyOnFullDisk: if standard output is a file on a full disk, the log says that the line is missing.
+func TestReadyOnFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	var log, stdout strings.Builder
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	if sayReady(&stdout, logger, "x"); stdout.String() != "lnetd ready: x\n" || log.String() != "" {
+		t.Errorf("wrote %q, log %q", &stdout, &log)
+	}
+	if sayReady(full, logger, "x"); !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), syscall.ENOSPC.Error()) {
+		t.Errorf("log %q", &log)
 	}
 }
