@@ -26,7 +26,8 @@ type (
 // Config configures an [Agent]. The zero value of a field means its default.
 type Config struct {
 	// Off begins with discovery off (lnet_peer_discovery_disabled): no peer is
-	// pinged before the first message, and pushes change nothing.
+	// pinged before the first message, and no ping or push adds NIDs to a peer that is no gateway. Calls of Discover and pushes change the
+	// statuses of NIDs that are known, and the features of their peers.
 	Off bool
 	// CheckInterval (alive_router_check_interval) is how often each gateway of the node's
 	// routes is checked; 0 means 60 s, negative never.
@@ -57,13 +58,13 @@ type Agent struct {
 
 	mu        sync.Mutex
 	machine   *engine.Machine // machine of discovery; guarded by mu, like all fields below
-	inbox     []engine.Input
-	batch     []engine.Input // inputs that are being stepped; the memory of this slice is used again for the next inbox
-	stepping  bool           // a goroutine is running the method input
+	inbox     []request
+	batch     []request // requests that are being stepped; the memory of this slice is used again for the next inbox
+	stepping  bool      // a goroutine is running the method run
 	out       engine.Output
 	timer     machine.Timer
 	exchanges map[uint64]portals.MDHandle
-	asked     map[nid.NID][]func(error) // by NID: functions to call when the discovery of the NID ends; they do not block
+	asked     map[nid.NID][]func(error) // by NID: the functions ended of the requests that were stepped, until the discovery of the NID ends
 	edits     map[uint64]chan error     // channels for the answers about configured peers, by key; each channel has room for its answer
 	lastEdit  uint64                    // last key that was used in edits
 	closed    bool
@@ -115,8 +116,8 @@ func (a *Agent) published(info wire.PingInfo) {
 	a.input(engine.Input{Kind: engine.SelfIs, Self: self})
 }
 
-// SetDiscovery turns discovery on or off. Peers are told. It does nothing after
-// Close.
+// SetDiscovery turns discovery on or off. The peers that are known to be multi-rail, and to have discovery, get a push that says
+// so. It does nothing after Close.
 func (a *Agent) SetDiscovery(on bool) {
 	a.setting.Lock()
 	defer a.setting.Unlock()
@@ -174,10 +175,7 @@ func (a *Agent) Discover(ctx context.Context, id nid.NID, force bool) (lnet.Peer
 		return own(info), nil
 	}
 	done := make(chan error, 1)
-	if !a.await(id, func(err error) { done <- err }) {
-		return lnet.Peer{}, fmt.Errorf("discover %v: %w", id, syscall.ESHUTDOWN)
-	}
-	a.input(engine.Input{Kind: engine.Refresh, NID: id, Force: force})
+	a.refresh(id, force, func(err error) { done <- err })
 	select {
 	case err := <-done:
 		if err != nil {
@@ -193,16 +191,10 @@ func (a *Agent) Discover(ctx context.Context, id nid.NID, force bool) (lnet.Peer
 	return p, nil
 }
 
-// await registers done, which is called when the discovery of a NID ends. It returns false,
-// and done is never called, after Close.
-func (a *Agent) await(id nid.NID, done func(error)) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.closed {
-		return false
-	}
-	a.asked[id] = append(a.asked[id], done)
-	return true
+// refresh discovers the node with a NID, and calls ended once, with ESHUTDOWN if the agent is closed before the discovery
+// ends. ended must not block.
+func (a *Agent) refresh(id nid.NID, force bool, ended func(error)) {
+	a.take(request{Input: engine.Input{Kind: engine.Refresh, NID: id, Force: force}, ended: ended})
 }
 
 // own describes this node as if it were a peer.
@@ -251,96 +243,4 @@ func (a *Agent) Close(context.Context) error {
 		}
 	}
 	return nil
-}
-
-// keptInputs bounds the memory of the inbox that is kept for its next use, in inputs.
-const keptInputs = 1024
-
-// input steps the machine with the input in, and with the inputs that result from it. Only one
-// goroutine does so at a time. The inbox holds the end of each exchange under way, the pushes
-// that were taken, a Discover for each peer NI with waiting messages, and a Forget for each
-// node that lnet has just forgotten. The tables of peers bound all of these.
-func (a *Agent) input(in engine.Input) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.inbox = append(a.inbox, in)
-	if a.stepping {
-		return
-	}
-	a.stepping = true
-	for len(a.inbox) > 0 && !a.closed {
-		a.batch, a.inbox = a.inbox, a.batch[:0]
-		for i := 0; i < len(a.batch) && !a.closed; i++ {
-			if a.followTimeout(); !a.closed {
-				a.step(a.batch[i])
-			}
-		}
-		clear(a.batch)
-	}
-	a.stepping = false
-	if a.closed || cap(a.inbox)+cap(a.batch) > keptInputs {
-		a.inbox, a.batch = nil, nil
-	}
-}
-
-// followTimeout tells the machine the node's transaction timeout if that has changed. The caller holds a.mu, which
-// followTimeout may release meanwhile.
-func (a *Agent) followTimeout() {
-	if timeout := a.node.TransactionTimeout(); timeout != a.timeout && !a.fixed {
-		a.timeout = timeout
-		a.step(engine.Input{Kind: engine.LimitIs, Timeout: timeout})
-	}
-}
-
-// step steps the machine on one input and carries out its output. The caller holds a.mu, which
-// step releases while it carries out the output.
-func (a *Agent) step(in engine.Input) {
-	a.out.Reset()
-	a.setTimer(a.machine.Step(a.node.Clock().Now(), in, &a.out))
-	a.mu.Unlock()
-	a.apply(&a.out)
-	if in.Kind == engine.Pushed {
-		a.pushes.again(in.Need)
-	}
-	a.mu.Lock()
-}
-
-// setTimer wakes the machine at an instant. The caller holds a.mu.
-func (a *Agent) setTimer(wake time.Duration) {
-	if a.timer != nil {
-		a.timer.Stop()
-		a.timer = nil
-	}
-	if wake == machine.Never {
-		return
-	}
-	clock := a.node.Clock()
-	a.timer = clock.AfterFunc(wake-clock.Now(), func() { a.input(engine.Input{Kind: engine.Timer}) })
-}
-
-// apply carries out an output of the machine.
-func (a *Agent) apply(out *engine.Output) {
-	for _, id := range out.Cancelled {
-		a.unlink(id)
-	}
-	for _, id := range out.Gone {
-		a.node.ForgetPeerNID(id)
-	}
-	for _, p := range out.Peers {
-		a.node.SetPeer(p)
-	}
-	for _, d := range out.Done {
-		a.node.Discovered(d.NID, d.Err)
-		a.mu.Lock()
-		asked := a.asked[d.NID]
-		delete(a.asked, d.NID)
-		a.mu.Unlock()
-		for _, done := range asked {
-			done(d.Err)
-		}
-	}
-	for _, s := range out.Sends {
-		a.send(s)
-	}
-	a.edited(out.Edited)
 }

@@ -103,12 +103,9 @@ func (g *gateways) step(in route.CheckInput) {
 
 // check pings the gateway c.NID and pushes to it.
 func (g *gateways) check(c route.Check) {
-	answered := func(err error) {
+	g.agent.refresh(c.NID, true, func(err error) {
 		g.step(route.CheckInput{Kind: route.Answered, Exchange: c.Exchange, Err: err})
-	}
-	if g.agent.await(c.NID, answered) {
-		g.agent.input(engine.Input{Kind: engine.Refresh, NID: c.NID, Force: true})
-	}
+	})
 }
 
 func (g *gateways) close() {
