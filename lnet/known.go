@@ -12,7 +12,8 @@ import (
 // and its slices never change once they are in the table.
 //
 // NIs is the identity of the node: a message from one of these NIDs counts as from all
-// of them. Claimed is for display alone.
+// of them. Claimed is for display, and for the routes by a gateway, which depend on the states of the NIDs
+// that it lists.
 type Peer struct {
 	Primary  nid.NID         `json:"primary"`           // primary NID, which stands for the node
 	NIs      []wire.NIStatus `json:"nis"`               // interfaces of the node, the primary NID's first

@@ -45,7 +45,8 @@
 //
 // When the claim is confirmed, both NIDs become one peer, whose primary NID is the first of
 // the list. Until then each NID is a peer of its own, and a claim is only displayed
-// (lnet.Peer.Claimed): it merges and renames no peer and changes no path. A NID that neither an
+// (lnet.Peer.Claimed): it merges and renames no peer and changes no path. Only the states of NIDs that a
+// gateway claims count, for its routes. A NID that neither an
 // NI of this node nor a route reaches is never pinged and stays a claim; so the primary NID is
 // the first of the list that could be pinged.
 //
@@ -66,7 +67,8 @@
 // An info whose sequence number is lower than that of the latest one from the same
 // NID in the same incarnation (portals.Event) is old and ignored. An equal one is
 // taken: routers change statuses under one number. A new incarnation begins anew,
-// and what was confirmed of that NID before is to be confirmed again. Processes
+// and what was confirmed of that NID before is to be confirmed again. Only infos show it: if a node starts again, sends none,
+// and is not pinged, its NIDs stay one peer, as in LNet. Processes
 // with a user-flagged PID share the address of a node and say nothing about it.
 //
 // The agent checks the gateways of the node's routes (package route below lnet): it forces the

@@ -238,6 +238,7 @@ func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 		m.limits.MaxInterfaces = cmp.Or(in.Interfaces, m.limits.MaxInterfaces)
 		if m.limits.Timeout = cmp.Or(in.Timeout, m.limits.Timeout); in.Timeout != 0 {
 			m.shorten(now)
+			m.shortenProbes(now)
 		}
 	case Forget:
 		m.forgets(in.NID, out)

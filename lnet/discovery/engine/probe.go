@@ -33,6 +33,7 @@ const (
 // NID alone, and its answer counts only if it comes from that NID.
 type probe struct {
 	exchange uint64
+	sentAt   time.Duration
 	deadline time.Duration
 	peer     *peer
 	nid      nid.NID
@@ -126,7 +127,7 @@ func (m *Machine) probeDue(now time.Duration, out *Output) {
 func (m *Machine) sendProbe(now time.Duration, p *peer, r *rail, out *Output) {
 	m.last++
 	m.stats.Probes++
-	b := &probe{exchange: m.last, deadline: now + min(probeTimeout, m.limits.Timeout), peer: p, nid: r.NID, newest: p.newest()}
+	b := &probe{exchange: m.last, sentAt: now, deadline: now + m.probeTimeout(), peer: p, nid: r.NID, newest: p.newest()}
 	if of := m.peers.of(r.NID); of != nil {
 		b.asked = of.latest()
 	}
@@ -272,6 +273,17 @@ func (m *Machine) confirm(now time.Duration, b *probe, in Input, out *Output) {
 	m.relist(p)
 	if len(p.waiting) > 0 && !p.flags.Has(lnet.PeerDiscovering) {
 		m.start(now, p, out)
+	}
+}
+
+// probeTimeout returns how long a probe may stay without an answer.
+func (m *Machine) probeTimeout() time.Duration { return min(probeTimeout, m.limits.Timeout) }
+
+// shortenProbes applies a new Limits.Timeout to the probes in progress, as shorten does to exchanges. Probes that were sent
+// later still end later.
+func (m *Machine) shortenProbes(now time.Duration) {
+	for _, b := range m.probes {
+		b.deadline = min(b.deadline, max(now, b.sentAt+m.probeTimeout()))
 	}
 }
 

@@ -263,3 +263,24 @@ func TestLeavingRemembersProbes(t *testing.T) {
 		})
 	}
 }
+
+// TestTimeoutLoweredDuringProbes: a timeout that is lowered counts for the probes in progress, too, so that they end in
+// the order in which they were sent.
+func TestTimeoutLoweredDuringProbes(t *testing.T) {
+	spec.Covers(t, "PD-17")
+	b := newBench(t, Limits{})
+	b.meet(them)
+	b.step(pushFrom(them, info(full, 3, them, numbered(1))))
+	b.now += time.Second
+	b.step(Input{Kind: LimitIs, Timeout: 2 * time.Second})
+	b.step(pushFrom(them, info(full, 4, them, numbered(1), numbered(2))))
+	if len(b.open) != 2 {
+		t.Fatalf("open: %v", b.open)
+	}
+	for i, at := range []time.Duration{2 * time.Second, 3 * time.Second} {
+		b.until(at)
+		if len(b.open) != 1-i {
+			t.Errorf("at %v: %v", at, b.open)
+		}
+	}
+}

@@ -7,7 +7,8 @@ import (
 )
 
 // class says which of the MaxInFlight slots the exchange of a peer may take. A node that does not answer keeps its slot
-// for 3 s, and longer if too many others have stepped aside, so each class leaves slots to those before it.
+// for 3 s, and longer if too many others have stepped aside, or until the timeout if it is a gateway that is checked. So each
+// class leaves slots to those before it.
 type class uint8
 
 const (
@@ -16,7 +17,7 @@ const (
 	known                 // a peer that was discovered before gets a push: three quarters of the slots
 	repeated              // the push to a peer that was discovered before is sent again: a quarter of the slots
 	stranger              // a peer that has made itself known by a push: a quarter of the slots
-	aside                 // an exchange of the classes above that stepAside has moved here: no slot of MaxInFlight
+	aside                 // an exchange of another class than checked that stepAside has moved here: no slot of MaxInFlight
 	numClasses
 )
 
