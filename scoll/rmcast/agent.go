@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
@@ -28,10 +29,17 @@ type View interface {
 
 // Config configures an [Agent].
 type Config struct {
-	Self  nid.NID       // the NID that takes part; may be zero on a node with one NID
-	View  View          // health of nodes for managers, such as a *gossip.Agent; nil: deaths are detected by silence only
-	Log   *slog.Logger  // nil: nothing is logged
-	Clock machine.Clock // nil: the clock of the node
+	Self nid.NID      // the NID that takes part; may be zero on a node with one NID
+	View View         // health of nodes for managers, such as a *gossip.Agent; nil: deaths are detected by silence only
+	Log  *slog.Logger // nil: nothing is logged
+	// Clock is the agent's clock. By default it is the node's clock, which does not count the time for which
+	// the system was suspended; machine.CountSuspensions makes one that does.
+	Clock machine.Clock
+	// Wall is the wall clock with which epochs and incarnations of others are compared: those more than a
+	// day above it are refused. If Wall is nil, the agent estimates it: the incarnation of the node, which
+	// is the wall clock at its start, plus the node's age; at least Incarnation. If the clock is set forward by more than a day
+	// later, such an agent refuses nodes that start after that.
+	Wall func() time.Time
 	// Incarnation rises with each start of the node, and for a further agent of the node it is above
 	// the incarnations of all members of the earlier ones: a member with the ID of an earlier one is
 	// expelled, which takes seconds, and joins with another ID. Default: the node's incarnation, plus
@@ -152,6 +160,15 @@ func (a *Agent) fill() error {
 	return nil
 }
 
+// wall returns the wall clock, in nanoseconds since 1970.
+func (a *Agent) wall() uint64 {
+	if a.cfg.Wall == nil {
+		node := a.table.Node()
+		return max(node.Incarnation()+uint64(max(node.Age(), 0)), a.cfg.Incarnation)
+	}
+	return uint64(max(a.cfg.Wall().UnixNano(), 0))
+}
+
 func orDefault(n, d int) int {
 	if n <= 0 {
 		return d
@@ -219,7 +236,7 @@ func (a *Agent) instructed(e *portals.Event, b []byte) {
 	if !ok {
 		return
 	}
-	in, id := engine.Input{Kind: engine.Instructed, From: e.Source.NID, Data: b}, wire.GroupOf(b)
+	in, id := engine.Input{Kind: engine.Instructed, From: e.Source.NID, Data: b, Wall: a.wall()}, wire.GroupOf(b)
 	m, g := (*a.manages.Load())[id], (*a.groups.Load())[id]
 	if m == nil && g == nil {
 		a.strays.Add(1)

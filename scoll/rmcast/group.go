@@ -137,7 +137,7 @@ func (a *Agent) Join(cfg GroupConfig) (*Group, error) {
 	}
 	a.forgetHandled()
 	ec := cfg.Engine()
-	ec.Self, ec.Incarnation = a.cfg.Self, max(a.cfg.Incarnation, a.incarnationAfter(cfg.Group))
+	ec.Self, ec.Incarnation, ec.Wall = a.cfg.Self, max(a.cfg.Incarnation, a.incarnationAfter(cfg.Group)), a.wall()
 	ec.MTU, ec.Capacity = g.listen()
 	g.m = engine.New(ec)
 	g.runner = machine.NewRunner(machine.Config[engine.Input, engine.Output]{

@@ -28,11 +28,11 @@ type managing struct {
 }
 
 // Manage makes this node a manager of a group: active, or on standby. The agent sets Self,
-// Incarnation and, if empty, Managers. Managers must be the same on all managers and members,
+// Incarnation, Wall and, if empty, Managers. Managers must be the same on all managers and members,
 // and must include this node. A manager must also call Join to be a member. Errors: ErrTaken,
 // ErrClosed, or an error that says what is wrong with the group's number or with Managers.
 func (a *Agent) Manage(cfg ManagerConfig) error {
-	cfg.Self, cfg.Incarnation = a.cfg.Self, a.cfg.Incarnation
+	cfg.Self, cfg.Incarnation, cfg.Wall = a.cfg.Self, a.cfg.Incarnation, a.wall()
 	if len(cfg.Managers) == 0 {
 		cfg.Managers = []nid.NID{cfg.Self}
 	}

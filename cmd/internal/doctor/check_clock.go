@@ -54,7 +54,7 @@ func (e *exam) steps(now Clock) {
 	case step < 0:
 		e.warn("", "restart lnetd once the clock is right: peers refuse an incarnation that is far ahead", "lnetd began %v after what the clock says now: it was put back, or was ahead at an earlier start", -step.Round(time.Second))
 	default:
-		e.warn("", "if this goes on, see what sets the clock; if multicast refuses others as \"ahead\", restart lnetd", "the clock was set forward by %v since lnetd began", step.Round(time.Second))
+		e.warn("", "if this goes on, see what sets the clock", "the clock was set forward by %v since lnetd began", step.Round(time.Second))
 	}
 }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"time"
 
 	"ulnet/lnet/nid"
@@ -39,24 +40,37 @@ func refusal(r wire.Refusal) error {
 	return wrong(r.String())
 }
 
-// wallClock derives the wall clock of a node from its incarnation, which is a wall-clock time,
-// and the time since the machine's first step.
+// wallClock estimates the wall clock: it was wall at the instant at, and has gone on since.
 type wallClock struct {
-	incarnation uint64
-	began       time.Duration
-	started     bool
+	wall    uint64
+	at      time.Duration
+	started bool
+}
+
+// newWallClock returns the clock of a machine whose configuration has these values. It begins with the
+// machine's first step.
+func newWallClock(wall, incarnation uint64) wallClock {
+	return wallClock{wall: cmp.Or(wall, incarnation)}
 }
 
 func (w *wallClock) start(now time.Duration) {
 	if !w.started {
-		w.started, w.began = true, now
+		w.started, w.at = true, now
+	}
+}
+
+// set takes over the wall clock of an input, unless the estimate is later already. The estimate is behind
+// if the clock was set forward, or if the system was suspended and the machine's clock stood still.
+func (w *wallClock) set(wall uint64, now time.Duration) {
+	if wall > w.wall+uint64(now-w.at) {
+		w.wall, w.at = wall, now
 	}
 }
 
 // isAhead reports whether an epoch or incarnation is too far above the wall clock.
 func (w *wallClock) isAhead(epoch uint64, now time.Duration) bool {
-	limit := w.incarnation + uint64(now-w.began) + uint64(EpochSlack)
-	return limit > w.incarnation && epoch > limit
+	limit := w.wall + uint64(now-w.at) + uint64(EpochSlack)
+	return limit > w.wall && epoch > limit
 }
 
 // complaints limits the rate at which the user is told of refused messages.

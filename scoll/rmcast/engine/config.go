@@ -13,7 +13,10 @@ type Config struct {
 	Self nid.NID // NID that this node uses as a member
 	// Incarnation rises with each start of the node. Rejoining after an expulsion adds 1.
 	Incarnation uint64
-	Group       wire.GroupID // number of the group
+	// Wall is the wall clock at the first step, in nanoseconds since 1970. Epochs and incarnations more
+	// than EpochSlack above the wall clock are refused. Default: Incarnation.
+	Wall  uint64
+	Group wire.GroupID // number of the group
 	// Managers are the nodes that may manage the group, in order of precedence (RM-A18). At
 	// least one.
 	Managers []nid.NID

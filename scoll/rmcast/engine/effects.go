@@ -13,7 +13,7 @@ const (
 	Timer      InputKind = iota
 	Arrival              // uses From, Data, Multicast: a datagram arrived, by multicast or not
 	Control              // uses From, Data: a control message arrived
-	Instructed           // uses From, Data: a message of a manager arrived
+	Instructed           // uses From, Data, Wall: a message of a manager arrived
 	Send                 // uses Data, Token: send a message; Accepted, Full or Lost answer in the same step
 	Join                 // become a member, also again after Gone
 	Leave                // stop being a member
@@ -28,6 +28,7 @@ type Input struct {
 	Kind      InputKind // what happened
 	From      nid.NID   // sender of the message, or the node that the input is about
 	Data      []byte    // the message; the machine does not keep it
+	Wall      uint64    // the wall clock in nanoseconds since 1970; 0: not known
 	Multicast bool      // the datagram came by multicast, so any host on the network may have sent it
 	Token     any       // chosen by the caller; returned in the effects about the message
 	Faults    Faults    // used by SetFaults

@@ -64,7 +64,7 @@ func New(cfg Config) *Machine {
 	cfg = cfg.Filled()
 	m := &Machine{cfg: cfg, self: wire.ID{NID: cfg.Self, Incarnation: cfg.Incarnation}, rng: rand.New(rand.NewPCG(cfg.Seed, cfg.Incarnation)), wake: machine.Never}
 	m.group.byID = make(map[wire.ID]*peer)
-	m.admitted, m.wall.incarnation = admit(cfg.Admit, cfg.Managers), cfg.Incarnation
+	m.admitted, m.wall = admit(cfg.Admit, cfg.Managers), newWallClock(cfg.Wall, cfg.Incarnation)
 	m.reportAt, m.leaveAt = machine.Never, machine.Never
 	return m
 }
@@ -73,6 +73,7 @@ func New(cfg Config) *Machine {
 func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Duration) {
 	m.now, m.out, m.patient = now, out, false
 	m.wall.start(now)
+	m.wall.set(in.Wall, now)
 	m.apply(&in)
 	if m.wake <= now {
 		m.ticks()

@@ -94,7 +94,7 @@ var _ machine.Machine[Input, Output] = (*Manager)(nil)
 // NewManager returns a manager. It begins with its first step.
 func NewManager(cfg ManagerConfig) *Manager {
 	return &Manager{
-		cfg: cfg.Filled(), next: 1, dead: make(map[nid.NID]bool), incarnations: make(map[nid.NID]uint64), delays: make(map[nid.NID]delayed), admitted: admit(cfg.Admit, cfg.Managers), wall: wallClock{incarnation: cfg.Incarnation},
+		cfg: cfg.Filled(), next: 1, dead: make(map[nid.NID]bool), incarnations: make(map[nid.NID]uint64), delays: make(map[nid.NID]delayed), admitted: admit(cfg.Admit, cfg.Managers), wall: newWallClock(cfg.Wall, cfg.Incarnation),
 		askedAt: -machine.Never,
 	}
 }
@@ -106,6 +106,7 @@ func (g *Manager) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 		g.wall.start(now)
 		g.begin()
 	}
+	g.wall.set(in.Wall, now)
 	switch in.Kind {
 	case Instructed:
 		g.arrive(in.From, in.Data)

@@ -13,7 +13,10 @@ type ManagerConfig struct {
 	Self nid.NID // NID that this manager uses
 	// Incarnation rises with each start of the node.
 	Incarnation uint64
-	Group       wire.GroupID // number of the group
+	// Wall is the wall clock at the first step, in nanoseconds since 1970. Epochs and incarnations more
+	// than EpochSlack above the wall clock are refused. Default: Incarnation.
+	Wall  uint64
+	Group wire.GroupID // number of the group
 	// Managers are the nodes that may manage the group, in order of precedence.
 	Managers []nid.NID
 	// Admit are the nodes besides Managers that may be members: this manager refuses all

@@ -16,6 +16,7 @@ import (
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/node"
 	"ulnet/cmd/internal/statefiles"
+	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/scoll/rmcast"
 )
@@ -72,7 +73,7 @@ func (m *Module) Open() (err error) {
 		return err
 	}
 	m.agent, err = rmcast.New(m.Table, rmcast.Config{
-		Self: m.self, View: m.view, Log: m.Log, Incarnation: m.Incarnation(),
+		Self: m.self, View: m.view, Log: m.Log, Clock: machine.CountSuspensions(m.Table.Node().Clock()), Wall: time.Now, Incarnation: m.Incarnation(),
 		Buffers: m.cfg.Buffers, Fragment: m.cfg.Fragment(), Members: m.cfg.Members, Keys: m.cfg.Keys,
 	})
 	if err != nil {
