@@ -83,7 +83,7 @@ func (t *Table) arriveRequest(ni *lnet.NI, d *lnd.Delivery, index uint32, kind E
 	if kind == EventGet || !p.usedUpBy(d.From.NID) {
 		md, offset, mlength, out = t.match(p, &r)
 	}
-	if out == busy || out == noMatch && p.lazy && kind == EventPut {
+	if out == busy || out == noMatch && kind == EventPut && p.keeps(r.bits) {
 		answer, why := t.hold(p, ni, d, md)
 		p.mu.Unlock()
 		return answer, why

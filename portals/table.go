@@ -72,6 +72,7 @@ type portal struct {
 	mu       sync.Mutex
 	kind     portalKind    // kind of the portal; guarded by mu, like all fields below
 	lazy     bool          // the portal keeps PUTs that no entry matches
+	only     *uint64       // match bits of the PUTs that the lazy portal keeps; nil: all; see SetLazyBits
 	mes      slab[me]      // match entries of the portal
 	ignoring meRef         // head of the ring of MEs with ignore bits: the first ME to try
 	exact    index         // rings of the MEs without ignore bits, by match bits

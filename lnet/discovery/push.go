@@ -21,7 +21,7 @@ const pushesAtOnce = 10
 const pushShare = 2
 
 // pushTarget takes pushes (ln_push_target): MDs on portal 0 for one PUT each. The portal is
-// lazy, so that a push waits while no MD is posted.
+// lazy, so that a push waits while no MD is posted. PUTs to it that are no pushes are dropped.
 type pushTarget struct {
 	table *portals.Table
 	push  func(engine.Input) // called for each push; again is called when it has been handled
@@ -46,6 +46,9 @@ func (t *pushTarget) start() error {
 		return err
 	}
 	if err := t.table.SetShare(wire.PingPortal, pushShare); err != nil {
+		return err
+	}
+	if err := t.table.SetLazyBits(wire.PingPortal, wire.PingMatchBits); err != nil {
 		return err
 	}
 	t.size = wire.PingInfoSize(wire.MinPingEntries)
