@@ -74,6 +74,10 @@ func (ni *NI) checkSender(d *lnd.Delivery) (why DropReason) {
 
 // arrive asks the upper layer about a message that is for this node.
 func (ni *NI) arrive(d *lnd.Delivery) lnd.Answer {
+	if ni.node.unread(d) {
+		ni.drop(d, AnswersUnread)
+		return lnd.Accept
+	}
 	// While pending counts the answer, RemoveNI waits until it is sent. Delivered does the same.
 	if d.Data != nil && d.Batch == nil && wantsAnswer(&d.Header) {
 		ni.pending.Add(1)

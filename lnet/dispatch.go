@@ -281,7 +281,7 @@ func (n *Node) sendTo(p *peerNI, m *Message) {
 // sendAgain chooses another path for a message that has not left, nor ended.
 func (n *Node) sendAgain(m *Message) {
 	ni := m.ni
-	n.backlog.leave(m)
+	n.leave(m)
 	m.leaveHop()
 	m.peer, m.ni = nil, nil
 	if m.transit != nil {

@@ -31,8 +31,9 @@
 // A message for which the driver has to dial keeps its peer credit and gives the NI credit
 // back (lnd.Upcalls.Waits); the number of messages that wait behind it in lnet is bounded. A
 // peer stalls if it holds NI credits and none of its messages has left for 100 ms. What
-// stalled peers hold above half of the NI's credits is given to others. Both are local
-// policy; see niCredits and backlog.
+// stalled peers hold above half of the NI's credits is given to others. The answers that wait for
+// a peer are bounded, too: beyond the bound, requests of the peer are dropped ([AnswersUnread]).
+// All this is local policy; see niCredits and backlog.
 //
 // # Goroutines
 //

@@ -45,6 +45,7 @@ const (
 	HandlerBusy                 // for an MD whose handler is behind with earlier events: the message is a datagram, or too many wait
 	DropRule                    // a drop rule of package faultrule dropped the message
 	AsymmetricRoute             // came by a router that is no gateway to the source's net, and DropAsymmetric is set
+	AnswersUnread               // a GET, or a PUT with ACK; too many answers wait for its sender, which does not read them
 	dropReasonsEnd              // number of reasons; not a reason
 )
 
@@ -57,6 +58,7 @@ var dropNames = [dropReasonsEnd]string{
 	"no route", "route loop", "needless detour", "next hop stalled", "next hop dead",
 	"routing stopped", "transit cut", "forward failed",
 	"handler busy", "drop rule", "asymmetric route",
+	"answers unread",
 }
 
 // DropReasons returns all reasons, without NotDropped.

@@ -117,7 +117,7 @@ func (n *Node) sendTransit(m *Message, next *hop) {
 // finishTransit ends a message that was forwarded, as the method finish ends a message of this node.
 func (n *Node) finishTransit(m *Message, err error) {
 	n.inFlight.dec()
-	n.backlog.leave(m)
+	n.leave(m)
 	m.leaveHop()
 	ni := m.ni
 	if m.peer == nil {

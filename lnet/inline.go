@@ -170,7 +170,7 @@ func (p *peerNI) postQueued() (flush lnd.Flusher, undo, taken bool) {
 		i.To, i.Expires = m.Target, m.expires
 		if flush, taken, undo = p.fill(i, m.Payload); taken {
 			p.queue.Pop()
-			p.ni.node.backlog.leave(m)
+			p.ni.node.leave(m)
 			p.ni.node.inFlight.dec() // Send has counted m as in flight; from now on the driver counts it
 			p.ni.ended()             // Send has counted m as pending; from now on its buffer counts instead
 			upper.Posted(m)

@@ -45,7 +45,7 @@ type Message struct {
 	expires time.Duration // deadline; set when the message has to queue or its path is chosen, else 0
 	waited  bool          // the message had to wait for its connection, and has given its NI credit back
 	found   bool          // the message has waited for discovery
-	backlog bool          // the message is counted in Node.backlog
+	backlog bool          // the message is counted in Node.backlog, or in Node.answers
 	transit *transit      // the transit that it is part of; nil for a message of this node
 	retries int           // number of times that the message was sent again
 	chosen  bool          // sendChosen has chosen the path, so Target is valid

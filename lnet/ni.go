@@ -132,7 +132,7 @@ func (n *Node) finish(m *Message, err error) {
 	}
 	n.countResent(m, err)
 	n.inFlight.dec()
-	n.backlog.leave(m)
+	n.leave(m)
 	m.leaveHop()
 	ni := m.ni
 	if m.peer == nil && m.Group == 0 { // the message was not sent, or was sent by lo

@@ -120,7 +120,8 @@ type Node struct {
 	state      health
 	failing    failList
 	inFlight   gauge
-	backlog    backlog
+	backlog    backlog // messages that wait for discovery or for a connection
+	answers    backlog // answers that wait for credits
 	errors     atomic.Uint64
 	drops      dropCounters
 	unanswered atomic.Uint64 // number of ACKs and REPLYs that did not come in time, see CountResponseTimeout
@@ -152,6 +153,7 @@ func New(cfg Config) *Node {
 	n.state.init(n.cfg)
 	n.SetResponseTracking(max(0, n.cfg.ResponseTracking))
 	n.forward.patience = n.cfg.RouterSilence
+	n.answers.each = ownAnswers
 	n.look()
 	return n
 }

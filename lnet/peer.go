@@ -50,9 +50,10 @@ type peerNI struct {
 	known    atomic.Pointer[Peer] // the node that nid belongs to; nil: not discovered
 	traffic  traffic
 	contacts contacts
-	evicted  atomic.Bool // no longer in the table: another peerNI stands for nid; set under mu
-	joinable atomic.Bool // inline messages may join the driver's buffers without mu; changed under mu by mayJoin
-	index    int         // index of p in peerTable.order; guarded by the table's lock
+	evicted  atomic.Bool  // no longer in the table: another peerNI stands for nid; set under mu
+	joinable atomic.Bool  // inline messages may join the driver's buffers without mu; changed under mu by mayJoin
+	answers  atomic.Int64 // number of answers in queue; they are counted in Node.answers, too
+	index    int          // index of p in peerTable.order; guarded by the table's lock
 
 	mu          sync.Mutex
 	credits     int       // credits of the peer; guarded by mu, like all fields below
@@ -113,9 +114,9 @@ func (p *peerNI) send(m *Message) bool {
 		p.launch(m)
 		return true
 	}
-	if p.dialled > 0 && !p.ni.node.backlog.admit(m, p.queue.Len()+p.parked.Len()) {
+	if err := p.admit(m); err != nil {
 		p.mu.Unlock()
-		p.ni.node.finish(m, errBacklog)
+		p.ni.node.finish(m, err)
 		return true
 	}
 	if m.expires == 0 && !m.Routed {
@@ -227,7 +228,7 @@ func (p *peerNI) next() *Message {
 		return nil
 	}
 	m := owner(p.queue.Pop())
-	p.ni.node.backlog.leave(m)
+	p.ni.node.leave(m)
 	return m
 }
 

@@ -95,7 +95,7 @@ func (n *Node) Stats() Stats {
 		MsgsAlloc: uint64(alloc), MsgsMax: uint64(max(alloc, n.inFlight.most.Load())),
 		Errors:    n.errors.Load(),
 		SendCount: total.Sent.Total() - total.RoutedOut.Count, SendLength: total.SendLength - total.RoutedOut.Length,
-		SendRefused: n.backlog.refused.Load(), ResponseTimeouts: n.unanswered.Load(),
+		SendRefused: n.backlog.refused.Load() + n.answers.refused.Load(), ResponseTimeouts: n.unanswered.Load(),
 		RecvCount: total.Received.Total() - total.RoutedIn.Count, RecvLength: total.RecvLength - total.RoutedIn.Length,
 		RouteCount: n.forward.routed.Load(), RouteLength: n.forward.length.Load(),
 		DropCount: total.Dropped.Total(), DropLength: total.DropLength,

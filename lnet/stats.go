@@ -68,7 +68,7 @@ type Stats struct {
 	MsgsMax          uint64 `json:"msgs_max"`               // highest MsgsAlloc so far; may be too low: of the small messages, only those to one process are counted at a time
 	Errors           uint64 `json:"errors"`                 // sends that failed
 	SendCount        uint64 `json:"send_count"`             // messages that left
-	SendRefused      uint64 `json:"send_refused_count"`     // the part of Errors that failed because too many messages waited for discovery or a connection
+	SendRefused      uint64 `json:"send_refused_count"`     // the part of Errors that failed because too many messages waited for discovery or a connection, or too many answers for a peer to read them
 	ResponseTimeouts uint64 `json:"response_timeout_count"` // MDs whose ACK or REPLY did not come in time
 	RecvCount        uint64 `json:"recv_count"`             // messages that were accepted
 	RouteCount       uint64 `json:"route_count"`            // messages that were forwarded

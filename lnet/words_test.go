@@ -43,6 +43,7 @@ func TestDropReasonWords(t *testing.T) {
 		lnet.HandlerBusy:      "handler busy",
 		lnet.DropRule:         "drop rule",
 		lnet.AsymmetricRoute:  "asymmetric route",
+		lnet.AnswersUnread:    "answers unread",
 	}
 	for r, want := range words {
 		if r.String() != want {

@@ -25,7 +25,8 @@ func statsShow(g *globals) *cobra.Command {
 		Short: "Show the node's counters, and why messages were dropped",
 		Long: `Shows the node's counters under the names of the kernel's tool, and how many
 messages were dropped for which reason. send_refused_count, if there is any, are
-messages to peers of which too many wait for their discovery or connection. -v adds why connections were refused or ended, summed up
+messages to peers of which too many wait for their discovery or connection, or for the peer to
+read its answers. -v adds why connections were refused or ended, summed up
 over all interfaces ('net show -v 3' has them for each), and how long PUTs took until their ACK and
 GETs until their data came: one in 64 is timed, since the daemon has started.`,
 		Example: "  lnetctl stats show -v",

@@ -21,7 +21,7 @@ func nodeTable() []group {
 			{"dropped_messages_total", "messages", "Messages that arrived and were dropped.", func(s stats) float64 { return number(s.DropCount) }},
 			{"dropped_bytes_total", "bytes", "Payload bytes of the messages that were dropped.", func(s stats) float64 { return number(s.DropLength) }},
 			{"send_errors_total", "messages", "Sends that failed.", func(s stats) float64 { return number(s.Errors) }},
-			{"send_refused_total", "messages", "Sends that failed because too many messages waited for discovery or a connection.", func(s stats) float64 { return number(s.SendRefused) }},
+			{"send_refused_total", "messages", "Sends that failed because too many messages waited for discovery or a connection, or too many answers for a peer to read them.", func(s stats) float64 { return number(s.SendRefused) }},
 			{"response_timeouts_total", "operations", "Operations whose ACK or REPLY did not come in time.", func(s stats) float64 { return number(s.ResponseTimeouts) }},
 			{"resends_total", "messages", "Times that a message was sent again after a failure.", func(s stats) float64 { return number(s.ResendCount) }},
 			{"resends_successful_total", "messages", "Messages that left after they were sent again.", func(s stats) float64 { return number(s.SuccessfulResends) }},
