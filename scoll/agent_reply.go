@@ -122,7 +122,7 @@ func (r *Request) sendUp(e *engine.Effect, out *engine.Output) {
 	m.Note = sending{id: e.ID, part: e.Part, up: true}
 	m.Data, m.Payload, m.Trailer = append(m.Data, p.header[:]...), p.payload, append(m.Trailer, p.trailer...)
 	m.Trailer = r.agent.signer.Append(m.Trailer, keyring.Between(r.agent.self, e.To).Number(e.Bits), m.Data, m.Payload, m.Trailer)
-	r.agent.put(m, e.To, wire.ReplyPortal, e.Bits)
+	r.agent.put(&r.agent.outbox, m, e.To, wire.ReplyPortal, e.Bits)
 }
 
 // own returns the payload of a message of the service's reply. The payload of the last message is a

@@ -21,12 +21,17 @@ type sending struct {
 // trailer.
 type outgoing = portals.Outgoing[sending]
 
+// refusalBounds limit the refusals that are being sent; local policy. A node that sends requests and reads no
+// refusals, or is dead, would otherwise make this node keep a refusal for each request. A refusal beyond the
+// bounds is not sent, and the node that sent the request gives it up by its time-out.
+var refusalBounds = portals.OutboxConfig[sending]{PeerMessages: 1024, MaxBytes: 16 << 20}
+
 // refuse sends a reply that belongs to no request of this node.
 func (a *Agent) refuse(e *engine.Effect, out *engine.Output) {
-	m := a.outbox.New()
+	m := a.refusals.New()
 	m.Data = append(m.Data, out.Buf[e.Data.Begin:e.Data.End]...)
 	m.Data = a.signer.Append(m.Data, keyring.Between(a.self, e.To).Number(e.Bits), m.Data)
-	a.put(m, e.To, wire.ReplyPortal, e.Bits)
+	a.put(&a.refusals, m, e.To, wire.ReplyPortal, e.Bits)
 }
 
 // sendProgress sends a Progress or a Hold.
@@ -39,14 +44,14 @@ func (a *Agent) sendDown(s sending, e *engine.Effect, out *engine.Output) {
 	m := a.outbox.New()
 	m.Note, m.Data = s, append(m.Data, out.Buf[e.Data.Begin:e.Data.End]...)
 	m.Data = a.signer.Append(m.Data, keyring.Between(a.self, e.To), m.Data)
-	a.put(m, e.To, wire.RequestPortal, 0)
+	a.put(&a.outbox, m, e.To, wire.RequestPortal, 0)
 }
 
-// put sends a message as a PUT with priority and without acknowledgement (collectives design,
+// put sends a message by an outbox, as a PUT with priority and without acknowledgement (collectives design,
 // Reliable delivery).
-func (a *Agent) put(m *outgoing, to nid.NID, portal int, bits uint64) {
+func (a *Agent) put(by *portals.Outbox[sending], m *outgoing, to nid.NID, portal int, bits uint64) {
 	m.Priority = true
-	a.outbox.Put(m, portals.PutRequest{
+	by.Put(m, portals.PutRequest{
 		Self: a.self, Target: nid.ProcessID{NID: to, PID: a.pid}, Portal: portal, MatchBits: bits,
 	})
 }

@@ -125,7 +125,7 @@ var Rules = []Rule{
 	{Package: "scoll/rmcast", May: userMay + "scoll/rmcast/engine scoll/rmcast/wire", Tests: nodesMay},
 	{Package: "scoll/wire", May: "scoll/tree portals/keyring lnet/nid"},
 	{Package: "scoll/engine", May: "scoll/wire scoll/tree portals/keyring lnet/nid lnet/machine"},
-	{Package: "scoll", May: userMay + "lnet/latency scoll/engine scoll/wire scoll/tree scoll/rmcast", Tests: nodesMay},
+	{Package: "scoll", May: userMay + "lnet/latency scoll/engine scoll/wire scoll/tree scoll/rmcast", Tests: nodesMay + "lnet/wire"},
 	{Package: "health/healthsim", May: simulatedMay + "portals/keyring health health/engine health/wire health/collective gossip gossip/engine scoll scoll/tree lnet/lnetsim"},
 	{Package: "health/boltstore", May: "health lnet/nid"},
 	{Package: "health/collective", May: userMay + "health health/wire scoll", Tests: nodesMay},
