@@ -29,9 +29,13 @@ type transport struct {
 // needed because a message to a dead client stays in flight until LNet's transaction timeout.
 const maxSending = 64 << 20
 
+// maxToPeer bounds the number of messages in flight to one NID. Otherwise a node that sends requests and reads no
+// answers could use up maxSending, and clients would get no answers to their pings.
+const maxToPeer = 8192
+
 // begin allows calls of the method send.
 func (t *transport) begin() {
-	t.outbox.Open(t.table, portals.OutboxConfig[struct{}]{MaxBytes: maxSending})
+	t.outbox.Open(t.table, portals.OutboxConfig[struct{}]{MaxBytes: maxSending, PeerMessages: maxToPeer})
 }
 
 // start posts the buffers.

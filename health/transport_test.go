@@ -31,18 +31,25 @@ func (*sink) Recv(*lnd.Delivery) {}
 
 func (*sink) Shutdown(context.Context) error { return nil }
 
-// TestSendingIsBounded: goal G-CH-1: messages to peers that do not accept them hold at most
-// maxSending bytes. Further messages are dropped and counted until one of the earlier ones is
-// finished.
-func TestSendingIsBounded(t *testing.T) {
-	spec.Covers(t, "CH-73", "G-CH-1")
+// newTransport returns a transport whose messages go to a sink.
+func newTransport(t *testing.T) (*transport, *sink) {
+	t.Helper()
 	node, net := lnet.New(lnet.Config{Clock: machine.RealClock()}), new(sink)
-	tr := transport{table: portals.New(node), self: net.NID()}
+	tr := &transport{table: portals.New(node), self: net.NID()}
 	cfg := lnd.Config{Net: nid.MustParseNet("tcp"), Tunables: lnd.Tunables{PeerCredits: 128, Credits: 256}}
 	if _, err := node.AddNI(net, cfg); err != nil {
 		t.Fatal(err)
 	}
 	tr.begin()
+	return tr, net
+}
+
+// TestSendingIsBounded: goal G-CH-1: messages to peers that do not accept them hold at most
+// maxSending bytes. Further messages are dropped and counted until one of the earlier ones is
+// finished.
+func TestSendingIsBounded(t *testing.T) {
+	spec.Covers(t, "CH-73", "G-CH-1")
+	tr, net := newTransport(t)
 	message := make([]byte, portals.MaxPayload)
 	send := func() { tr.send(nid.ProcessID{NID: nid.MustParse("10.0.0.2@tcp")}, wire.ServerPortal, message) }
 	for range maxSending / len(message) {
@@ -61,6 +68,35 @@ func TestSendingIsBounded(t *testing.T) {
 		t.Error("nothing may be sent though one has left")
 	}
 	for _, m := range net.held[1:] {
+		net.up.Finalize(m, nil)
+	}
+	if n := tr.outbox.InFlight(); n != 0 {
+		t.Errorf("%d bytes on their way in the end", n)
+	}
+}
+
+// TestDeafNode: a node reads none of the messages to it. At most maxToPeer of them are kept, and messages to others
+// are sent.
+func TestDeafNode(t *testing.T) {
+	spec.Covers(t, "CH-73")
+	tr, net := newTransport(t)
+	send := func(to string) {
+		tr.send(nid.ProcessID{NID: nid.MustParse(to)}, wire.ServerPortal, make([]byte, 100))
+	}
+	for range maxToPeer + 10 {
+		send("10.0.0.2@tcp")
+	}
+	if n := tr.outbox.NotSent(); n != 10 {
+		t.Errorf("%d messages not sent, want 10", n)
+	}
+	before := len(net.held)
+	send("10.0.0.3@tcp")
+	if len(net.held) != before+1 || tr.outbox.NotSent() != 10 {
+		t.Error("a message to another node is not sent")
+	}
+	for len(net.held) > 0 {
+		m := net.held[0]
+		net.held = net.held[1:]
 		net.up.Finalize(m, nil)
 	}
 	if n := tr.outbox.InFlight(); n != 0 {
