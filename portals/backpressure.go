@@ -14,8 +14,8 @@ import (
 //
 // A held message waits in order for the MD that it fits, and has taken nothing of that MD. When its
 // turn comes it is matched again, because the MD may be gone by then, and another entry, or none, may
-// take the message. Until then it occupies a connection and a few hundred bytes, and on TCP up to 64 KiB that
-// were read behind it.
+// take the message. Until then it occupies a connection and a few hundred bytes, on TCP also up to 64 KiB that
+// were read behind it, and on RDMA its payload of up to 4 KiB.
 const MaxPending = 1024
 
 // crowd marks d as crowded: messages that arrive for d are held until resume releases them.
@@ -47,7 +47,7 @@ func (t *Table) hold(p *portal, ni *lnet.NI, d *lnd.Delivery, waits *md) (lnd.An
 		return lnd.Accept, group
 	case ni.Stopping(): // dropped, not held: Detach may already have ended the messages held at this portal
 		return lnd.Accept, lnet.NIShutdown
-	case p.held.n+p.setApart() >= MaxHeld:
+	case !p.mayHold(d.From.NID):
 		return lnd.Accept, full
 	}
 	kind := EventPut
@@ -56,7 +56,7 @@ func (t *Table) hold(p *portal, ni *lnet.NI, d *lnd.Delivery, waits *md) (lnd.An
 	}
 	o := t.arrival(ni, d, kind)
 	o.d, o.waits = d, waits
-	d.Owner = (*heldMessage)(o)
+	p.keep(o)
 	p.enqueue(o)
 	return lnd.Hold, lnet.NotDropped
 }
@@ -128,17 +128,20 @@ func (t *Table) rematch(p *portal, o *operation) (decided bool) {
 	d, offset, mlength, out := t.match(p, &r)
 	switch out {
 	case matched:
+		p.letGo(o)
 		o.accept(o.d, d, offset, mlength)
 	case busy:
 		o.waits = d
 		return false
 	case tooLong:
-		o.refuse(lnet.TooLong)
+		p.letGo(o)
+		o.why = lnet.TooLong
 	default:
 		if p.lazy && r.op == OpPut {
 			return false
 		}
-		o.refuse(lnet.NoMatch)
+		p.letGo(o)
+		o.why = lnet.NoMatch
 	}
 	return true
 }

@@ -45,8 +45,8 @@
 // table holds further messages, unmatched, until the handler has seen all events: the driver
 // reads nothing else from the connection (TCP), or keeps the message and gives the peer fewer
 // credits (RDMA). A held message is tried against no other ME. If its connection or NI ends
-// first it is dropped and counted; a datagram is dropped at once. Other connections are read
-// on, those of the same peer included.
+// first it is dropped and counted; a datagram is dropped at once, and so is a message of a peer
+// of which as many are held as [MaxHeld] allows. Other connections are read on, those of the same peer included.
 //
 // Urgent messages are not held up: they have a connection of their own on TCP, and a
 // credit of their own with RDMA. But a handler that blocks without MayBlock stops the

@@ -18,6 +18,14 @@ func (t *Table) OnOperation(f func()) {
 // Next returns the number of messages that are held at a portal and that MDAttach looks at.
 func (t *Table) Next(index int) int { return t.portal(index).held.n }
 
+// Held returns the number of messages that count as held at a portal, of all peers together.
+func (t *Table) Held(index int) (n int) {
+	for _, of := range t.portal(index).heldOf {
+		n += of
+	}
+	return n
+}
+
 // TimeOneIn makes the table time one in n operations that await an answer: n is a power of 2, or 0 to time
 // none. A timed operation awaits an answer that names its call. So tests that make up answers with the handle
 // of an MD must not time the operation.

@@ -16,8 +16,7 @@ import (
 // peer with the given number.
 func begin(t *testing.T, net *network, peer int, want lnd.Answer) *lnd.Delivery {
 	t.Helper()
-	from := there
-	from.NID = nid.FromAddr(from.NID.Net(), netip.AddrFrom4([4]byte{10, 0, 7, byte(peer)}))
+	from := process(peer)
 	beginnings++
 	d := &lnd.Delivery{Header: putHeader(4, wire.PutCmd{AckMD: wire.NoHandle(), Portal: 5, HdrData: beginnings}), From: from}
 	d.Header.SrcNID = from.NID
@@ -31,6 +30,11 @@ func begin(t *testing.T, net *network, peer int, want lnd.Answer) *lnd.Delivery 
 		net.mu.Unlock()
 	}
 	return d
+}
+
+// process returns the process at the peer with the given number.
+func process(peer int) nid.ProcessID {
+	return nid.ProcessID{NID: nid.FromAddr(there.NID.Net(), netip.AddrFrom4([4]byte{10, 0, 7, byte(peer)})), PID: there.PID}
 }
 
 var beginnings uint64 // number of messages that begin has given to an inbox, and HdrData of the last one

@@ -8,10 +8,6 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// MaxHeld bounds the messages that are held at one portal. For each connection the TCP driver holds at
-// most one message, the RDMA driver may hold several; both give them up when the connection ends.
-const MaxHeld = 1 << 16
-
 // SetLazy makes a portal hold PUTs that no ME takes, until an ME does (LNetSetLazyPortal).
 // Their payload stays with the driver; on TCP a held PUT blocks the connection that brought
 // it. EINVAL: no such portal.
@@ -61,10 +57,12 @@ func (t *Table) tryHeld(p *portal, e *me) (ready operationList) {
 			if o.share == nil {
 				o.share = p.occupy(o.d.From.NID)
 			}
+			p.letGo(o)
 			o.accept(o.d, d, offset, mlength)
 			ready.push(o)
 		case tooLong:
-			o.refuse(lnet.TooLong)
+			p.letGo(o)
+			o.why = lnet.TooLong
 			ready.push(o)
 		default:
 			kept.push(o)
@@ -113,13 +111,6 @@ func (t *Table) discard(list operationList, why lnet.DropReason) {
 	}
 }
 
-// heldMessage is an operation whose message is held. It is the Owner of the delivery for as long as the
-// message is in portal.held or waits for a slot; this field changes under the portal's lock.
-type heldMessage operation
-
-// refuse makes an operation whose message was held drop it. The caller holds the portal's lock.
-func (o *operation) refuse(why lnet.DropReason) { o.why, o.d.Owner = why, nil }
-
 // Abandon implements lnet.Upper: the connection of message d has ended. Abandon drops the message if it is
 // still held, and reports whether it was. Its cost does not depend on how many messages are held: a peer
 // with many connections can make all of them end at once.
@@ -139,24 +130,6 @@ func (u *upper) Abandon(_ *lnet.NI, d *lnd.Delivery) bool {
 	return true
 }
 
-// abandon takes a message off the portal and returns its operation; nil: the message is not held any more.
-func (p *portal) abandon(d *lnd.Delivery) *operation {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	h, ok := d.Owner.(*heldMessage)
-	if !ok {
-		return nil
-	}
-	o := (*operation)(h)
-	d.Owner = nil
-	if o.apart != nil {
-		o.apart.remove(o)
-	} else {
-		p.held.remove(o)
-	}
-	return o
-}
-
 // portalOf returns the portal to which a held PUT or GET was sent.
 func portalOf(h *wire.Header) uint32 {
 	if h.Type == wire.Get {
@@ -172,7 +145,7 @@ func (p *portal) takeHeld(take func(*operation) bool) (taken operationList) {
 	defer p.mu.Unlock()
 	for o := p.held.pop(); o != nil; o = p.held.pop() {
 		if take(o) {
-			o.d.Owner = nil
+			p.letGo(o)
 			taken.push(o)
 		} else {
 			kept.push(o)

@@ -7,7 +7,6 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnd/lndtest/spec"
-	"ulnet/lnet"
 	"ulnet/lnet/wire"
 	"ulnet/portals"
 )
@@ -163,19 +162,5 @@ func TestLazyShutdown(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]uint64{"NI shutdown": 2}, h.drops()); diff != "" || net.holding() != 0 {
 		t.Errorf("%d held, drops (-want +got):\n%s", net.holding(), diff)
-	}
-}
-
-// TestLazyFull: the number of PUTs that a portal holds is limited.
-func TestLazyFull(t *testing.T) {
-	h, net := newLazy(t)
-	for range portals.MaxHeld + 1 {
-		h.arrivePut(net, 1, 4)
-	}
-	if n := h.drops()[lnet.LazyFull.String()]; n != 1 || net.holding() != portals.MaxHeld {
-		t.Errorf("%d dropped, %d held", n, net.holding())
-	}
-	if err := h.ClearLazy(5); err != nil {
-		t.Fatal(err)
 	}
 }

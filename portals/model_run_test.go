@@ -233,6 +233,11 @@ func (r *modelRun) compareHeld(t *rapid.T) {
 		}
 	}
 	r.released = nil
+	for i, p := range r.portals {
+		if n := r.table.Held(i); n != len(p.held) {
+			t.Fatalf("portal %d: %d messages count as held, want %d", i, n, len(p.held))
+		}
+	}
 	if len(r.net.received) > 0 {
 		t.Fatalf("%d messages are no longer held, but should be", len(r.net.received))
 	}

@@ -175,7 +175,8 @@ func (h *share) takeApart(take func(*operation) bool, taken *operationList) {
 		s := h.slots[from]
 		for o := s.apart.pop(); o != nil; o = s.apart.pop() {
 			if take(o) {
-				o.d.Owner, o.apart = nil, nil
+				h.portal.letGo(o)
+				o.apart = nil
 				taken.push(o)
 				h.apart--
 			} else {

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"ulnet/lnet"
+	"ulnet/lnet/nid"
 )
 
 // Portals is the number of portals of a table (MAX_PORTALS).
@@ -70,13 +71,14 @@ const (
 // portal is one entry of the table (struct lnet_portal).
 type portal struct {
 	mu       sync.Mutex
-	kind     portalKind    // kind of the portal; guarded by mu, like all fields below
-	lazy     bool          // the portal keeps PUTs that no entry matches
-	only     *uint64       // match bits of the PUTs that the lazy portal keeps; nil: all; see SetLazyBits
-	mes      slab[me]      // match entries of the portal
-	ignoring meRef         // head of the ring of MEs with ignore bits: the first ME to try
-	exact    index         // rings of the MEs without ignore bits, by match bits
-	held     operationList // PUTs on a lazy portal that wait for an MD
-	share    *share        // bound on the messages of one neighbour; nil: none
-	changes  atomic.Uint64 // number of times that an entry, or the MD of an entry, was added or removed
+	kind     portalKind      // kind of the portal; guarded by mu, like all fields below
+	lazy     bool            // the portal keeps PUTs that no entry matches
+	ignoring meRef           // head of the ring of MEs with ignore bits: the first ME to try
+	only     *uint64         // match bits of the PUTs that the lazy portal keeps; nil: all; see SetLazyBits
+	mes      slab[me]        // match entries of the portal
+	exact    index           // rings of the MEs without ignore bits, by match bits
+	held     operationList   // PUTs on a lazy portal that wait for an MD
+	heldOf   map[nid.NID]int // by neighbour's NID: number of its messages that are held, those that wait for a slot included
+	share    *share          // bound on the messages of one neighbour; nil: none
+	changes  atomic.Uint64   // number of times that an entry, or the MD of an entry, was added or removed
 }

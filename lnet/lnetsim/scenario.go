@@ -70,7 +70,7 @@ func optional(name string) scenario.Arg {
 // bytesPerNode estimates the memory of a node's stack: idle, what the first message adds, and
 // what each partner adds at both ends of a connection.
 func bytesPerNode(_ scenario.Level, nodes int, o scenario.Values) int64 {
-	const idle, talking, partner = 22 << 10, 8 << 10, 3800
+	const idle, talking, partner = 25 << 10, 8 << 10, 3800
 	partners := o.Int("partners")
 	if partners == 0 {
 		partners = nodes - 1
