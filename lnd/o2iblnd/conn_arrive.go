@@ -2,7 +2,6 @@ package o2iblnd
 
 import (
 	"cmp"
-	"slices"
 	"syscall"
 
 	"ulnet/lnd"
@@ -176,89 +175,6 @@ func (c *conn) deliver(r *rx) (batched, refused bool) {
 	default:
 		c.take(r)
 		return batched, false
-	}
-}
-
-// maxKept bounds the held messages whose payload is copied, so that their credits can be
-// returned early. Further held messages keep their credits, which makes the peer wait. The
-// bound is a choice of ulnet.
-const maxKept = 64
-
-// hold keeps a message until Recv. It returns false if Recv has come already. The payload of an
-// IMMEDIATE is copied, so that its buffer and, up to maxKept messages, its credit can be returned. A
-// PUT_REQ has no payload, and keeps its credit.
-func (c *conn) hold(r *rx) bool {
-	if r.buffer.Bytes != nil {
-		kept := append(r.kept[:0], r.payload...)
-		r.giveBack()
-		r.kept, r.payload = kept, kept
-	}
-	c.mu.Lock()
-	if r.recv {
-		c.mu.Unlock()
-		return false
-	}
-	r.held, r.batched = true, false
-	c.held = append(c.held, r)
-	if r.kind == kib.Immediate && c.state == connOpen && len(c.held) <= maxKept {
-		r.credited = true
-		c.consumed.Add(1)
-		c.step(exchangeIn{kind: exchangeConsumed})
-	}
-	var over *Error
-	if c.abandoned {
-		over = c.x.failed
-	}
-	c.unlock()
-	if over != nil {
-		c.abandonHeld(over)
-	}
-	return true
-}
-
-// Recv implements lnd.NI.
-func (ni *NI) Recv(d *lnd.Delivery) {
-	r := d.Driver.(*rx)
-	c := r.conn
-	c.mu.Lock()
-	if !r.held || r.leaving {
-		r.recv = true
-		c.mu.Unlock()
-		return
-	}
-	r.held = false
-	if i := slices.Index(c.held, r); i >= 0 {
-		c.held = slices.Delete(c.held, i, i+1)
-	}
-	c.mu.Unlock()
-	c.take(r)
-}
-
-// abandonHeld asks lnet to abandon the messages that it holds, because the connection has
-// ended.
-func (c *conn) abandonHeld(cause *Error) {
-	c.mu.Lock()
-	list := c.held
-	c.held, c.abandoned = nil, true
-	for _, r := range list {
-		r.leaving, r.lost = true, cause
-	}
-	c.mu.Unlock()
-	for _, r := range list {
-		if c.ni.up.Abandon(&r.Delivery) {
-			r.end(false)
-			continue
-		}
-		c.mu.Lock()
-		r.leaving = false
-		came := r.recv
-		if came {
-			r.held = false
-		}
-		c.mu.Unlock()
-		if came {
-			c.take(r)
-		}
 	}
 }
 

@@ -90,7 +90,10 @@
 // A PUT_REQ that lnet holds keeps its credit: with a queue depth of 8, seven of them hold up all
 // further messages of their peer, except for a priority message. The payload of an IMMEDIATE that
 // lnet holds is copied to memory of its own, and the buffer is returned at once; its credit too,
-// up to 64 for each connection.
+// up to 64 for each connection, and for all connections of a peer together 64 times conns_per_peer of
+// this side. Further held messages keep their credits. When they have all credits of a connection, nothing
+// but a priority message comes by it, answers neither, until lnet continues one of them. On TCP the first
+// held message does the same.
 //
 // # Buffers
 //

@@ -19,6 +19,7 @@ type peer struct {
 	ni   *NI
 	id   nid.NID
 	gets atomic.Int64 // number of GET_REQs of the peer whose GET_DONEs have not ended
+	kept atomic.Int64 // number of held messages of the peer whose payloads are copied and whose credits are given back; at most maxKept for each connection that this side would make
 	gone atomic.Bool  // the peer is no longer in the NI's table; set under mu
 
 	mu      sync.Mutex

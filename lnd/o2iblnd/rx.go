@@ -71,7 +71,10 @@ func (r *rx) end(consumed bool) {
 	if cap(r.kept) > kib.MaxMsgSize {
 		r.kept = nil
 	}
-	if consumed && !r.credited {
+	switch {
+	case r.credited:
+		c.peer.kept.Add(-1)
+	case consumed:
 		c.consumed.Add(1)
 	}
 	if r.batched {

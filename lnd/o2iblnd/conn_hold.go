@@ -1,0 +1,103 @@
+package o2iblnd
+
+import (
+	"slices"
+
+	"ulnet/lnd"
+	"ulnet/lnd/o2iblnd/kib"
+)
+
+// maxKept bounds the held messages of a connection whose payload is copied, so that their credits can be
+// returned early. Further held messages keep their credits, which makes the peer wait. All connections
+// of a peer together have as many as the connections that this side would make (conns_per_peer): a peer may
+// make hundreds. The bound is a choice of ulnet.
+const maxKept = 64
+
+// mayKeep reports whether the credit of one more held message of the peer may be returned early, and counts it if
+// so. Connections of which no message was counted can go on all the same: they only have fewer messages held before
+// the peer waits.
+func (p *peer) mayKeep() bool {
+	if p.kept.Add(1) <= maxKept*int64(p.set.cfg.connsPerPeer) { // cfg does not change
+		return true
+	}
+	p.kept.Add(-1)
+	return false
+}
+
+// hold keeps a message until Recv. It returns false if Recv has come already. The payload of an
+// IMMEDIATE is copied, so that its buffer and, up to maxKept messages, its credit can be returned. A
+// PUT_REQ has no payload, and keeps its credit.
+func (c *conn) hold(r *rx) bool {
+	if r.buffer.Bytes != nil {
+		kept := append(r.kept[:0], r.payload...)
+		r.giveBack()
+		r.kept, r.payload = kept, kept
+	}
+	c.mu.Lock()
+	if r.recv {
+		c.mu.Unlock()
+		return false
+	}
+	r.held, r.batched = true, false
+	c.held = append(c.held, r)
+	if r.kind == kib.Immediate && c.state == connOpen && len(c.held) <= maxKept && c.peer.mayKeep() {
+		r.credited = true
+		c.consumed.Add(1)
+		c.step(exchangeIn{kind: exchangeConsumed})
+	}
+	var over *Error
+	if c.abandoned {
+		over = c.x.failed
+	}
+	c.unlock()
+	if over != nil {
+		c.abandonHeld(over)
+	}
+	return true
+}
+
+// Recv implements lnd.NI.
+func (ni *NI) Recv(d *lnd.Delivery) {
+	r := d.Driver.(*rx)
+	c := r.conn
+	c.mu.Lock()
+	if !r.held || r.leaving {
+		r.recv = true
+		c.mu.Unlock()
+		return
+	}
+	r.held = false
+	if i := slices.Index(c.held, r); i >= 0 {
+		c.held = slices.Delete(c.held, i, i+1)
+	}
+	c.mu.Unlock()
+	c.take(r)
+}
+
+// abandonHeld asks lnet to abandon the messages that it holds, because the connection has
+// ended.
+func (c *conn) abandonHeld(cause *Error) {
+	c.mu.Lock()
+	list := c.held
+	c.held, c.abandoned = nil, true
+	for _, r := range list {
+		r.leaving, r.lost = true, cause
+	}
+	c.mu.Unlock()
+	for _, r := range list {
+		if c.ni.up.Abandon(&r.Delivery) {
+			r.end(false)
+			continue
+		}
+		c.mu.Lock()
+		r.leaving = false
+		came := r.recv
+		if came {
+			r.held = false
+		}
+		c.mu.Unlock()
+		if came {
+			c.take(r)
+		}
+	}
+}
