@@ -137,6 +137,33 @@ func TestTricklingClient(t *testing.T) {
 	}
 }
 
+// TestDeafClient: clients that do not read what the node puts keep their share until the transfers are cancelled, and no
+// longer: other clients are served then.
+func TestDeafClient(t *testing.T) {
+	spec.Covers(t, "ST-19")
+	l := newLab(t, engine.Config{MaxBulk: 4 << 20}, node1)
+	moves := 0
+	l.lost = func(_ nid.NID, e *engine.Effect) bool {
+		if e.Kind == engine.DoPut {
+			moves++
+		}
+		return e.Kind == engine.DoPut || e.Kind == engine.DoCancel // the transfer is cancelled, and its end is not reported
+	}
+	for client := range 4 {
+		l.console = process(fmt.Sprintf("10.0.1.%d@tcp", client+1))
+		l.read(1 << 20)
+	}
+	l.advance(node1.NID, 10*time.Second)
+	l.console = process("10.0.1.9@tcp")
+	if l.read(1 << 20); moves != 4 {
+		t.Fatalf("%d transfers", moves)
+	}
+	l.advance(node1.NID, 54*time.Second)
+	if got := l.nodes[node1.NID].Stats(); moves != 5 || got.Moving != 1<<20 {
+		t.Errorf("%d transfers, %+v", moves, got)
+	}
+}
+
 // TestWaitTooLong: a request whose client does not wait any more gets no memory and no reply.
 func TestWaitTooLong(t *testing.T) {
 	spec.Covers(t, "ST-19")

@@ -88,10 +88,11 @@ func (n *Node) begin(q *request, length int, wait time.Duration) *transfer {
 	return t
 }
 
-// expired cancels a transfer that has not ended in time.
+// expired cancels a transfer that has not ended in time. Data that are put are a pattern, which all transfers
+// share, so only those that the node gets keep memory.
 func (n *Node) expired(t *transfer) {
 	n.do(Effect{Kind: DoCancel, ID: t.id})
-	if t.list {
+	if t.list || t.op == wire.Read {
 		n.finish(t, &Input{Failed: true})
 		return
 	}
