@@ -109,5 +109,5 @@ func (p *peerNI) dead(h *wire.Header) bool {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.state == PeerStateDown && p.unreached && p.failed == nid.LustrePID && p.ni.node.cfg.Clock.Now()-p.touched < deadTime
+	return p.ni.node.cfg.Clock.Now() < p.deadUntil
 }

@@ -456,6 +456,8 @@ func TestNextHopDead(t *testing.T) {
 		refused("another process could not be reached", false)
 		c.far.up.PeerDown(nid.ProcessID{NID: peer1, PID: nid.LustrePID}, syscall.ECONNREFUSED)
 		refused("it could not be reached", true)
+		c.far.up.PeerDown(nid.ProcessID{NID: peer1, PID: 777}, syscall.ECONNREFUSED)
+		refused("another process could not be reached either", true)
 		reply := passing(10, 2)
 		reply.Header.SetReply(wire.ReplyCmd{})
 		if taken, _ := c.pass(reply); !taken {

@@ -72,7 +72,7 @@ type peerNI struct {
 	cause       error                  // why the state is PeerStateDown
 	failed      nid.PID                // PID of the process that cause is about
 	met         bool                   // a process of the NID was connected once
-	unreached   bool                   // state is down because a connection could not be made
+	deadUntil   time.Duration          // until when the NID counts as dead for messages of other nodes, because its process LustrePID could not be reached
 	touched     time.Duration          // when p was made, or its last connection ended
 	behind      atomic.Pointer[peerNI] // if this peer is a router: the sender of the latest message that came through it
 	vetting     vetting                // vetting of the peer as a router, because it brings messages of other nodes
@@ -270,7 +270,7 @@ func (p *peerNI) up(pid nid.PID) bool {
 	if !slices.Contains(p.connected, pid) {
 		p.connected = append(p.connected, pid)
 	}
-	p.state, p.cause, p.met = PeerStateUp, nil, true
+	p.state, p.cause, p.met, p.deadUntil = PeerStateUp, nil, true, 0
 	return true
 }
 
@@ -281,9 +281,11 @@ func (p *peerNI) down(pid nid.PID, cause error) {
 	defer p.mu.Unlock()
 	p.connected = slices.DeleteFunc(p.connected, func(o nid.PID) bool { return o == pid })
 	if len(p.connected) == 0 {
-		p.unreached = p.state != PeerStateUp
-		p.state, p.cause, p.failed = PeerStateDown, cause, pid
 		p.touched = p.ni.node.cfg.Clock.Now()
+		if pid == nid.LustrePID && p.state != PeerStateUp { // no connection could be made
+			p.deadUntil = p.touched + deadTime
+		}
+		p.state, p.cause, p.failed = PeerStateDown, cause, pid
 	}
 }
 
