@@ -33,6 +33,19 @@ func (a *Agent) Quorum() (quorum bool) {
 	return quorum
 }
 
+// Ended reports whether the death of a participant that this node has reported is certain: since then,
+// this node has had news of more than half of all participants, and of enough for a quorum, and none of them
+// hears the participant. At most one side of a partition can say that of the other. If participants die that
+// are not the majority, it takes about log2 N cycles from the report on.
+func (a *Agent) Ended(id nid.NID) (ended bool) {
+	a.runner.Inspect(func() {
+		if i := a.m.List().Index(id); i >= 0 {
+			ended = a.m.Ended(i)
+		}
+	})
+	return ended
+}
+
 // Unsure reports that this node was paused and has not heard enough since: until it has, the
 // agent reports no change of the participants' health or of the quorum.
 func (a *Agent) Unsure() (unsure bool) {

@@ -20,11 +20,21 @@ import (
 )
 
 // View is the interface of a membership service that managers use. A *gossip.Agent implements
-// it.
+// it, and Certain.
 type View interface {
 	// Watch calls f for every node that is alive now, and then each time a node dies or comes
 	// back, until stop is called.
 	Watch(f func(id nid.NID, alive bool, lifetime uint64)) (stop func())
+}
+
+// Certain is an optional interface of a View that also reports nodes as dead when they are only
+// cut off. A manager waits until Ended is true of a death. Without it, each death that Watch
+// reports counts at once, so a View that cannot tell must not report nodes that may be alive:
+// otherwise a minority partition releases messages that members elsewhere lack.
+type Certain interface {
+	// Ended reports whether a death that Watch has reported is certain: most of a set of nodes that is the
+	// same everywhere say so. So at most one side of a partition says that of the other.
+	Ended(id nid.NID) bool
 }
 
 // Config configures an [Agent].

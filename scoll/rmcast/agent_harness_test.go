@@ -58,16 +58,22 @@ func newStacks(t *testing.T, n int, quality link.Quality, change func(int, *rmca
 func newStacksAs(t *testing.T, n int, quality link.Quality, pids map[int]nid.PID, change func(int, *rmcast.Config, *rmcast.GroupConfig)) *stacks {
 	t.Helper()
 	s := &stacks{t: t, nodes: make([]*stack, n), pids: pids, change: change}
+	s.start(quality)
+	return s
+}
+
+// start starts the hosts.
+func (s *stacks) start(quality link.Quality) {
+	s.t.Helper()
 	if quality.Latency.Base == 0 {
 		quality.Latency.Base = 100 * time.Microsecond
 	}
 	var err error
-	s.fabric, err = simlnd.New(simlnd.Config{Nodes: n, Seed: 1, Boot: s.boot, Topology: &sim.Flat{Link: quality}})
+	s.fabric, err = simlnd.New(simlnd.Config{Nodes: len(s.nodes), Seed: 1, Boot: s.boot, Topology: &sim.Flat{Link: quality}})
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	s.run(time.Millisecond)
-	return s
 }
 
 func (s *stacks) boot(h, _ *simlnd.Host) {

@@ -23,8 +23,9 @@ type managing struct {
 	runner *machine.Runner[engine.Input, engine.Output]
 
 	mu      sync.Mutex
-	closed  bool // the manager is closed; guarded by mu, as unwatch is
+	closed  bool // the manager is closed; guarded by mu, like all below
 	unwatch func()
+	asking  machine.Timer // pending call of ask; nil: none is needed
 }
 
 // Manage makes this node a manager of a group: active, or on standby. The agent sets Self,
@@ -69,19 +70,6 @@ func (a *Agent) Manage(cfg ManagerConfig) error {
 	return nil
 }
 
-func (m *managing) watch(v View) {
-	unwatch := v.Watch(func(id nid.NID, alive bool, _ uint64) {
-		m.runner.Do(engine.Input{Kind: engine.Health, From: id, Alive: alive})
-	})
-	m.mu.Lock()
-	late := m.closed
-	m.unwatch = unwatch
-	m.mu.Unlock()
-	if late {
-		unwatch()
-	}
-}
-
 func (m *managing) apply(out *engine.Output) {
 	for i := range out.Effects {
 		e := &out.Effects[i]
@@ -118,6 +106,9 @@ func (m *managing) close(by time.Duration) {
 	m.mu.Lock()
 	unwatch := m.unwatch
 	m.closed, m.unwatch = true, nil
+	if m.asking != nil { // a call that has begun does no harm, because the runner is closed
+		m.asking.Stop()
+	}
 	m.mu.Unlock()
 	if unwatch != nil {
 		unwatch()

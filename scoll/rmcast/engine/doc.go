@@ -70,7 +70,8 @@
 // for promises, a manager asks whether it would get them (pre-vote); members answer no while
 // they hear another manager, so a manager that is cut off does not disturb the group. Members
 // that have ended do not count: discovery, an administrator or a later incarnation of their node
-// has reported that. docs/multicast.md describes what users see when the network is
+// has reported that. Discovery may report deaths with doubt, as gossip does first for nodes that are
+// only cut off; these count when it is certain. docs/multicast.md describes what users see when the network is
 // partitioned.
 //
 // # Differences from the decisions

@@ -18,7 +18,8 @@ const (
 	Join                 // become a member, also again after Gone
 	Leave                // stop being a member
 	SetFaults            // uses Faults: discard messages from now on
-	Health               // uses From, Alive: discovery reports a node, to a Manager
+	Health               // uses From, Alive, Doubt: discovery reports a node, to a Manager
+	Ended                // uses From: a death that was reported with Doubt is certain, to a Manager
 	Expel                // uses From: an administrator says that the members on a node have ended, to a Manager
 )
 
@@ -33,6 +34,7 @@ type Input struct {
 	Token     any       // chosen by the caller; returned in the effects about the message
 	Faults    Faults    // used by SetFaults
 	Alive     bool      // used by Health: the node is alive
+	Doubt     bool      // used by Health: the node may be alive on the other side of a partition; a death counts when Ended follows
 }
 
 // EffectKind is a kind of [Effect].

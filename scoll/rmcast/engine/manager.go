@@ -50,7 +50,7 @@ type departure struct {
 
 // Manager is the state machine of a manager. It assigns communication numbers, and announces
 // each join, leave and failure by a list with a new version (RM-12, RM-15). It takes the
-// inputs Instructed, Health and Expel; its effects are DoReport, Changed, Elected, Resigned,
+// inputs Instructed, Health, Ended and Expel; its effects are DoReport, Changed, Elected, Resigned,
 // Refused, Denied and Quorum.
 type Manager struct {
 	cfg      ManagerConfig
@@ -74,8 +74,8 @@ type Manager struct {
 	admitted admitted
 	wall     wallClock
 	complaints
-	deniedAt     time.Duration // when the user may next be told that another node refuses this manager
-	dead         map[nid.NID]bool
+	deniedAt     time.Duration      // when the user may next be told that another node refuses this manager
+	dead         map[nid.NID]bool   // nodes that are reported dead; true: that is certain
 	incarnations map[nid.NID]uint64 // incarnation in the latest message of each node, see spoke
 	delays       map[nid.NID]delayed
 	base         electorate
@@ -111,7 +111,11 @@ func (g *Manager) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 	case Instructed:
 		g.arrive(in.From, in.Data)
 	case Health:
-		g.health(in.From, in.Alive)
+		g.health(in.From, in.Alive, in.Doubt)
+	case Ended:
+		if _, reported := g.dead[in.From]; reported { // false: the node has been heard since
+			g.health(in.From, false, false)
+		}
 	case Expel:
 		g.expelled(in.From)
 	}
@@ -340,10 +344,17 @@ func (m *managed) limits(cfg *ManagerConfig, o *wire.Order) {
 	}
 }
 
-// health records what discovery says: when a node dies, its members have failed (RM-28).
-func (g *Manager) health(id nid.NID, alive bool) {
-	if alive {
+// health records what discovery says: when it is certain that a node has died, its members have
+// failed (RM-28).
+func (g *Manager) health(id nid.NID, alive, doubt bool) {
+	switch {
+	case alive:
 		delete(g.dead, id)
+		return
+	case doubt:
+		if !g.dead[id] {
+			g.dead[id] = false
+		}
 		return
 	}
 	g.dead[id] = true

@@ -46,6 +46,18 @@ func (g *Manager) spoke(from nid.NID, incarnation uint64) {
 	}
 }
 
+// Doubted returns the nodes that discovery has reported dead with Doubt, for which Ended has not
+// followed, in the order of NIDs.
+func (g *Manager) Doubted() (ids []nid.NID) {
+	for id, certain := range g.dead { // any order: they are sorted below
+		if !certain {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, nid.NID.Compare)
+	return ids
+}
+
 // ended reports whether a member is known to have ended: by discovery, by an administrator, or
 // by the latest message of its node, which names a higher incarnation.
 func (g *Manager) ended(id wire.ID) bool {

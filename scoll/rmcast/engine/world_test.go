@@ -218,6 +218,10 @@ func (h *host) command(now time.Duration, text string) {
 		h.queue = append(h.queue, Input{Kind: Leave})
 	case scan(text, "dead %d", &who):
 		h.toG = append(h.toG, Input{Kind: Health, From: hostNID(sim.NodeID(who))})
+	case scan(text, "doubted %d", &who):
+		h.toG = append(h.toG, Input{Kind: Health, From: hostNID(sim.NodeID(who)), Doubt: true})
+	case scan(text, "ended %d", &who):
+		h.toG = append(h.toG, Input{Kind: Ended, From: hostNID(sim.NodeID(who))})
 	case scan(text, "expel %d", &who):
 		h.toG = append(h.toG, Input{Kind: Expel, From: hostNID(sim.NodeID(who))})
 	case scan(text, "alive %d", &who):

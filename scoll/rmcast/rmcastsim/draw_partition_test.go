@@ -13,6 +13,7 @@ type partitionPlan struct {
 	plan
 
 	managers int
+	gossip   bool // managers hear of deaths as gossip reports them
 	down     map[int]bool
 }
 
@@ -20,15 +21,25 @@ type partitionPlan struct {
 // single nodes, two or three sides, one direction only, single pairs, each for a shorter or
 // longer time than any timeout. Partitions follow one another while messages are sent and
 // managers restart. In the end the network is whole, and then the group must be whole too.
-func drawPartitions(seed uint64) string {
-	p := partitionPlan{down: map[int]bool{}}
+func drawPartitions(seed uint64) string { return (&partitionPlan{}).draw(seed) }
+
+// drawPartitionsWithGossip draws such a scenario with gossip.
+func drawPartitionsWithGossip(seed uint64) string { return (&partitionPlan{gossip: true}).draw(seed) }
+
+func (p *partitionPlan) draw(seed uint64) string {
+	p.down = map[int]bool{}
 	p.Plan = kit.NewPlan(seed, 7)
 	p.nodes = 2 + p.IntN(9)
 	p.managers = 1 + p.IntN(min(4, p.nodes))
 	p.Line("protocol rmcast\nnodes %d\nrun 200s\ncheck every 500ms", p.nodes)
 	p.Line("link latency 500µs±400µs")
 	p.Line("set managers %d\nset fifo %s\nset multicast %s", p.managers, p.Pick("on", "off"), p.Pick("on", "on", "off"))
-	p.Line("set discovery %s\nset member-timeout %s", p.Pick("0s", "0s", "300ms"), p.Pick("5s", "30s"))
+	if p.gossip {
+		p.Line("set gossip on\nset discovery %s", p.Pick("300ms", "2s"))
+	} else {
+		p.Line("set discovery %s", p.Pick("0s", "0s", "300ms"))
+	}
+	p.Line("set member-timeout %s", p.Pick("5s", "30s"))
 	p.Line("set window %d\nset fragment 100", 4+p.IntN(30))
 	at := 3 * time.Second
 	for range 1 + p.IntN(5) {

@@ -75,6 +75,7 @@ type ledger struct {
 	versions map[rmcast.Version][]rmcast.Member
 	left     map[rmcast.ID]bool      // members that left
 	gaveUp   map[rmcast.ID]bool      // members that gave up their membership
+	died     map[rmcast.ID]bool      // members whose death gossip was certain of
 	order    map[[2]rmcast.ID]uint64 // sequence number of the latest delivery, by receiver and origin
 	problems problems
 	open     int // number of messages whose outcome is not final
@@ -92,7 +93,7 @@ type problems struct {
 
 func (l *ledger) init(n *Net) {
 	l.net, l.versions, l.order = n, make(map[rmcast.Version][]rmcast.Member), make(map[[2]rmcast.ID]uint64)
-	l.left, l.gaveUp = make(map[rmcast.ID]bool), make(map[rmcast.ID]bool)
+	l.left, l.gaveUp, l.died = make(map[rmcast.ID]bool), make(map[rmcast.ID]bool), make(map[rmcast.ID]bool)
 }
 
 // begin records the messages of the command "send COUNT SIZE".
@@ -192,9 +193,10 @@ func (l *ledger) failed(m *Message, id rmcast.ID) {
 
 // goesOn reports whether the process of a member goes on, and has neither left nor given up the
 // membership: "the member gives its membership up (`healed`), and so has ended" (docs/multicast.md).
+// Nor is gossip certain of its death: "A member has ended when gossip is certain that it is dead".
 func (l *ledger) goesOn(id rmcast.ID) bool {
 	n, node := l.net, kit.NodeOf(id.NID)
-	return n.Up(node) && id.Incarnation >= n.nodes[node].began && !l.left[id] && !l.gaveUp[id]
+	return n.Up(node) && id.Incarnation >= n.nodes[node].began && !l.left[id] && !l.gaveUp[id] && !l.died[id]
 }
 
 // success checks the members that are named as failed. Each must have died, left or come back
@@ -241,7 +243,7 @@ func (l *ledger) mayLose(m *Message, why error) {
 		right = !node.wants || l.left[id] || l.left[m.ID]
 	case errors.Is(why, engine.ErrExpelled): // "its own messages in flight end with `ErrExpelled`"
 		healed := n.incarnations[origin].stats().Healed > node.healed // compare the counters, because the ledger learns only after this call that the member has given up
-		right = healed || l.gaveUp[m.ID] || n.mayExpel(origin, m.Sent)
+		right = healed || l.gaveUp[m.ID] || l.died[m.ID] || n.mayExpel(origin, m.Sent)
 	}
 	if !right {
 		kit.Note(&l.problems.lost, "at %v message %s of a member that is fine is lost: %w", n.Now(), m.name(), why)

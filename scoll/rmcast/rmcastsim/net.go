@@ -39,6 +39,9 @@ type Config struct {
 	// Discovery, if not 0, is the longest time until managers hear of a death or return. The
 	// shortest time is half of it.
 	Discovery time.Duration
+	// Gossip makes managers hear of deaths as gossip reports them, also of the deaths of nodes that are only
+	// cut off. It needs Discovery.
+	Gossip bool
 	// Stacks runs agents above portals and LNet instead of machines.
 	Stacks bool
 	// Bare leaves message contents out of the digest, for speed.
@@ -61,6 +64,7 @@ type Net struct {
 	nodes        []membership
 	links        kit.LinkHistory
 	oracle       oracle
+	gossip       gossip
 	ledger       ledger
 
 	out   engine.Output // output of the latest step of any machine
@@ -90,10 +94,16 @@ type membership struct {
 // New makes a network. Its nodes start when it runs.
 func New(cfg Config) (*Net, error) {
 	n := prepare(cfg)
+	var err error
 	if cfg.Stacks {
-		return n, n.StartStacks(&n.cfg.Network, kit.Stacks{Boot: n.bootStack})
+		err = n.StartStacks(&n.cfg.Network, kit.Stacks{Boot: n.bootStack})
+	} else {
+		err = kit.Start(&n.Base, &n.cfg.Network, n.machines(), cfg.Record)
 	}
-	return n, kit.Start(&n.Base, &n.cfg.Network, n.machines(), cfg.Record)
+	if err == nil && cfg.Gossip {
+		n.gossip.start()
+	}
+	return n, err
 }
 
 // prepare makes a Net that is not started.
@@ -110,6 +120,7 @@ func prepare(cfg Config) *Net {
 	}
 	n.Around = n.happens
 	n.oracle.init(n)
+	n.gossip.init(n)
 	n.ledger.init(n)
 	return n
 }
@@ -139,6 +150,7 @@ func (n *Net) began(k incarnation, begins sim.Incarnation, incarnation uint64) {
 			m.last = n.Now()
 		}
 		n.oracle.started(begins)
+		n.gossip.started(begins.Node)
 	}
 }
 

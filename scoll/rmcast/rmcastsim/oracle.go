@@ -24,10 +24,13 @@ func (o *oracle) init(n *Net) {
 	o.pcg.Seed(n.cfg.Seed, 0x0AC1E)
 }
 
+// speaks reports whether the oracle reports deaths and returns.
+func (o *oracle) speaks() bool { return o.net.cfg.Discovery > 0 && !o.net.cfg.Gossip }
+
 // started handles the begin of an incarnation.
 func (o *oracle) started(incarnation sim.Incarnation) {
 	o.incarnations[incarnation.Node]++
-	if o.net.cfg.Discovery > 0 && incarnation.Number > 0 {
+	if o.speaks() && incarnation.Number > 0 {
 		o.spread(incarnation.Node, o.net.cfg.Discovery, true)
 		o.news[incarnation.Node] = o.net.Now() + 2*o.net.cfg.Discovery
 	}
@@ -36,7 +39,7 @@ func (o *oracle) started(incarnation sim.Incarnation) {
 // ended handles the end of an incarnation.
 func (o *oracle) ended(id sim.NodeID) {
 	o.incarnations[id]++
-	if o.net.cfg.Discovery > 0 {
+	if o.speaks() {
 		o.spread(id, 0, false)
 	}
 }

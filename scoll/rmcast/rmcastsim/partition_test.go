@@ -42,3 +42,44 @@ at 40s do 1-8 send
 expect released within 1s
 `+always+"expect over\n", 2)
 }
+
+// TestPartitionsWithGossip: RM-2, RM-A18: as TestPartitions, and managers hear of deaths as gossip
+// reports them. So members on the other side of a partition seem to die, one after the other.
+func TestPartitionsWithGossip(t *testing.T) {
+	spec.Covers(t, "RM-2", "RM-A18")
+	plans(t, scenario.Machines, 10, 60, 10_000, drawPartitionsWithGossip)
+	plans(t, scenario.Stacks, 2, 8, 500, drawPartitionsWithGossip)
+}
+
+// TestMinorityHearsDeaths: RM-2, RM-A18: the active manager, or one on standby, is in a minority, and hears that
+// the members of the majority have died, one after the other. Nothing is released in the minority. In the
+// majority the messages end without an error, since gossip is certain there.
+func TestMinorityHearsDeaths(t *testing.T) {
+	spec.Covers(t, "RM-2", "RM-A18")
+	for _, sides := range []string{"1,4 | 2,3,5", "2,4 | 1,3,5"} {
+		levels(t, `protocol rmcast
+nodes 5
+run 60s
+check every 50ms
+link latency 500µs
+set managers 2
+set discovery 2s
+set gossip on
+expect members all by 3s
+at 5s partition `+sides+`
+at 5.1s do 3 send
+at 5.1s do 4 send
+expect released 3 within 8s
+never released 4 from 5.1s to 20s
+at 15s do 4 send
+at 15s do 3 send
+expect released 3 within 50ms
+at 20s heal
+expect lost 4 within 15s
+expect whole within 20s
+at 50s do 1-5 send
+expect over within 1s
+expect success-right
+`+always, 2)
+	}
+}

@@ -135,8 +135,10 @@ func (p *program) command(text string) {
 		p.input(engine.Input{Kind: engine.Leave})
 	case "faults":
 		p.input(engine.Input{Kind: engine.SetFaults, Faults: faults(args)})
-	case "dead", "alive":
-		p.net.queue = append(p.net.queue, input{engine.Input{Kind: engine.Health, From: simlnd.NID(args.Node(0)), Alive: verb == "alive"}, true})
+	case "dead", "alive", "doubted":
+		p.net.queue = append(p.net.queue, input{engine.Input{Kind: engine.Health, From: simlnd.NID(args.Node(0)), Alive: verb == "alive", Doubt: verb == "doubted"}, true})
+	case "ended":
+		p.net.queue = append(p.net.queue, input{engine.Input{Kind: engine.Ended, From: simlnd.NID(args.Node(0))}, true})
 	}
 }
 

@@ -22,6 +22,7 @@ var Protocol = &scenario.Protocol{
 		{Name: "multicast", Default: "on", Kind: scenario.Switch, Doc: "off: the payload goes down the tree"},
 		{Name: "loss", Default: "0%", Kind: scenario.Probability, Doc: "share of multicast datagrams that each receiver loses, besides what links lose"},
 		{Name: "discovery", Default: "500ms", Kind: scenario.Duration, Doc: "managers hear of a death or return within this time, half of it at the soonest; 0s: never"},
+		{Name: "gossip", Default: "off", Kind: scenario.Switch, Doc: "on: managers hear of deaths as gossip among all nodes reports them: also of nodes that are only cut off; it needs discovery"},
 		{Name: "window", Default: "64", Kind: scenario.Count, Least: 1, Most: engine.MaxWindow, Doc: "datagrams of an origin in flight"},
 		{Name: "fragment", Default: "2048", Kind: scenario.Count, Least: 1, Most: maxFragment, Doc: "bytes of payload in a datagram"},
 		{Name: "capacity", Default: "0", Kind: scenario.Count, Most: 1 << 30, Doc: "bytes of datagrams that can wait at a receiver, as it says; at the level of machines; 0: enough"},
@@ -93,6 +94,6 @@ func configOf(s *scenario.Setup) (Config, error) {
 		Capacity: o.Int("capacity"),
 		Manager:  engine.ManagerConfig{Window: o.Int("window"), Fragment: o.Int("fragment"), MemberTimeout: cmp.Or(o.Duration("member-timeout"), -1)},
 		Managers: o.Int("managers"), Members: members.Has, NoMulticast: !o.On("multicast"), Loss: o.Float("loss"),
-		Discovery: o.Duration("discovery"), Stacks: s.Level == scenario.Stacks, Record: s.Record,
+		Discovery: o.Duration("discovery"), Gossip: o.On("gossip") && o.Duration("discovery") > 0, Stacks: s.Level == scenario.Stacks, Record: s.Record,
 	}, nil
 }

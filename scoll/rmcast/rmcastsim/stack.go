@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/lnetsim"
 	"ulnet/lnet/nid"
@@ -34,7 +35,11 @@ func (n *Net) bootStack(h, _ *simlnd.Host) (err error) {
 	}
 	id := h.ID()
 	n.began(k, h.Incarnation(), h.LNetIncarnation())
-	if k.agent, err = rmcast.New(k.lnet.Table, rmcast.Config{View: k, Fragment: n.cfg.Manager.Fragment}); err != nil {
+	var view rmcast.View = k
+	if n.cfg.Gossip {
+		view = gossipView{k}
+	}
+	if k.agent, err = rmcast.New(k.lnet.Table, rmcast.Config{View: view, Fragment: n.cfg.Manager.Fragment}); err != nil {
 		return err
 	}
 	if int(id) < n.cfg.Managers {
@@ -55,6 +60,14 @@ func (n *Net) bootStack(h, _ *simlnd.Host) (err error) {
 func (k *stack) Watch(f func(id nid.NID, alive bool, lifetime uint64)) (stop func()) {
 	k.watch = f
 	return func() { k.watch = nil }
+}
+
+// gossipView is the view of a stack with gossip.
+type gossipView struct{ *stack }
+
+// Ended implements rmcast.Certain.
+func (v gossipView) Ended(id nid.NID) bool {
+	return v.net.gossip.sights[v.host.ID()][kit.NodeOf(id)].certain
 }
 
 // hear handles a report of the oracle.

@@ -4,13 +4,16 @@ import (
 	"ulnet/gossip"
 	"ulnet/lnet/nid"
 	"ulnet/scoll"
+	"ulnet/scoll/rmcast"
 )
 
 // An agent of gossip is itself a scoll.View. The type view is one, too, and unlike an agent it can
 // still be used when the agent is stopped or replaced.
 var (
-	_ scoll.View = (*gossip.Agent)(nil)
-	_ scoll.View = (*view)(nil)
+	_ scoll.View     = (*gossip.Agent)(nil)
+	_ scoll.View     = (*view)(nil)
+	_ rmcast.Certain = (*gossip.Agent)(nil)
+	_ rmcast.Certain = (*view)(nil)
 )
 
 // view tells collectives which other servers are alive (scoll.View). While gossip runs, its
@@ -29,6 +32,12 @@ func (v *view) Alive(id nid.NID) (bool, uint64) {
 	}
 	alive, deaths := agent.Alive(id)
 	return alive, base + deaths
+}
+
+// Ended implements rmcast.Certain. While gossip does not run, no death is certain.
+func (v *view) Ended(id nid.NID) bool {
+	agent := v.Agent()
+	return agent != nil && agent.Ended(id)
 }
 
 // attach makes an agent the source of the view. A server that counted as alive because gossip

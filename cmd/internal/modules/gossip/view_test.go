@@ -22,6 +22,9 @@ func TestView(t *testing.T) {
 	if alive, deaths := v.Alive(id); !alive || deaths != 0 {
 		t.Error("without gossip not all are tried")
 	}
+	if v.Ended(id) {
+		t.Error("without gossip a death is certain")
+	}
 	first := new(gossip.Agent)
 	v.begin(first)
 	v.heard(first, id, true, 0)

@@ -1,0 +1,64 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnd/sim"
+	"ulnet/lnet/nid"
+)
+
+// TestDoubtedDeaths: RM-28, RM-A18: the active manager is in a minority, or one on standby, and discovery reports
+// the members of the majority as dead there. As long as that is not certain, the manager does not go on
+// without them.
+func TestDoubtedDeaths(t *testing.T) {
+	spec.Covers(t, "RM-28", "RM-A18")
+	for _, manager := range []sim.NodeID{0, 1} {
+		w := parted(t, 5, 2)
+		w.net.Partition(sim.Nodes(manager, 4))
+		s := w.send(4, "x")
+		for id := range 4 {
+			if sim.NodeID(id) != manager {
+				w.net.Command(manager, fmt.Sprintf("doubted %d", id))
+				w.run(time.Second)
+			}
+		}
+		w.run(20 * time.Second)
+		if g := w.hosts[manager].g; !g.alone || s.done || len(g.Doubted()) != 3 {
+			t.Errorf("manager %v: alone %v, doubted %v, %+v", manager, g.alone, g.Doubted(), s)
+		}
+	}
+}
+
+// TestDoubtEnds: RM-28: a death that was doubted counts once it is certain, but not if the node was heard since.
+func TestDoubtEnds(t *testing.T) {
+	spec.Covers(t, "RM-28")
+	w := parted(t, 4, 1)
+	g := w.hosts[0].g
+	w.net.Crash(2)
+	w.net.Command(0, "doubted 3")
+	w.net.Command(0, "doubted 2")
+	if w.run(time.Second); !slices.Equal(g.Doubted(), []nid.NID{hostNID(2), hostNID(3)}) || len(g.members) != 4 {
+		t.Errorf("doubted %v, %d members", g.Doubted(), len(g.members))
+	}
+	w.net.Command(0, "ended 2")
+	if w.run(time.Second); len(g.Doubted()) != 1 || len(g.members) != 3 {
+		t.Errorf("doubted %v, %d members", g.Doubted(), len(g.members))
+	}
+	w.restart(3)
+	w.run(3 * time.Second)
+	failures := g.stats.Failures
+	w.net.Command(0, "ended 3")
+	if w.run(time.Second); len(g.Doubted()) > 0 || len(g.members) != 3 {
+		t.Errorf("doubted %v, %d members", g.Doubted(), len(g.members))
+	}
+	w.net.Command(0, "doubted 3")
+	w.net.Command(0, "alive 3")
+	w.net.Command(0, "ended 3")
+	if w.run(time.Second); len(g.members) != 3 || g.stats.Failures != failures {
+		t.Errorf("%d members, %d failures, want %d", len(g.members), g.stats.Failures, failures)
+	}
+}
