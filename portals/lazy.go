@@ -30,7 +30,7 @@ func (t *Table) ClearLazy(index int) error {
 		return opError("ClearLazy", syscall.EINVAL)
 	}
 	p.mu.Lock()
-	p.lazy, p.only = false, nil
+	p.lazy = false
 	p.mu.Unlock()
 	dropped := p.takeHeld(func(o *operation) bool { return o.waits == nil })
 	t.discard(dropped, lnet.LazyCleared)

@@ -33,10 +33,14 @@ func TestLazyBits(t *testing.T) {
 	}
 }
 
-// TestLazyBitsErrors: SetLazyBits needs a lazy portal.
+// TestLazyBitsErrors: SetLazyBits needs a lazy portal with a bound that SetShare has set.
 func TestLazyBitsErrors(t *testing.T) {
 	h := newHarness(t)
-	for _, portal := range []int{-1, 5, portals.Portals} {
+	openInbox(t, h, func(*portals.Event, []byte) {}) // on portal 5
+	if err := errors.Join(h.SetShare(6, 1), h.SetLazy(7)); err != nil {
+		t.Fatal(err)
+	}
+	for _, portal := range []int{-1, 5, 6, 7, 8, portals.Portals} {
 		if err := h.SetLazyBits(portal, 1); !errors.Is(err, syscall.EINVAL) {
 			t.Errorf("portal %d: %v", portal, err)
 		}

@@ -18,6 +18,7 @@ import (
 type share struct {
 	portal *portal           // its lock guards the fields below
 	inbox  *Inbox            // inbox of the portal; nil: SetShare was called
+	only   *uint64           // match bits of the PUTs that are held; nil: all; see SetLazyBits
 	limit  int               // number of slots of each neighbour
 	late   bool              // a message leaves its slot when its handler has returned, not as soon as it has arrived
 	slots  map[nid.NID]slots // slots by the neighbour's NID; neighbours without messages are not there

@@ -74,7 +74,6 @@ type portal struct {
 	kind     portalKind      // kind of the portal; guarded by mu, like all fields below
 	lazy     bool            // the portal keeps PUTs that no entry matches
 	ignoring meRef           // head of the ring of MEs with ignore bits: the first ME to try
-	only     *uint64         // match bits of the PUTs that the lazy portal keeps; nil: all; see SetLazyBits
 	mes      slab[me]        // match entries of the portal
 	exact    index           // rings of the MEs without ignore bits, by match bits
 	held     operationList   // PUTs on a lazy portal that wait for an MD
