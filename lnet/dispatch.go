@@ -218,9 +218,9 @@ func (m *Message) kind() path.Kind {
 }
 
 // discoversBeyond makes a message to a node beyond a gateway wait for the discovery of that
-// node.
+// node, unless the message has waited already.
 func (n *Node) discoversBeyond(m *Message, ni *NI) bool {
-	if !m.wantsDiscovery() || n.discover.Load() == nil {
+	if m.found || !m.wantsDiscovery() || n.discover.Load() == nil {
 		return false
 	}
 	p, err := n.peers.get(m.Header.DestNID, ni)

@@ -131,8 +131,8 @@ func (a *Agent) SetDiscovery(on bool) {
 		a.node.SetDiscoverer(func(id nid.NID) { a.input(engine.Input{Kind: engine.Discover, NID: id}) })
 		a.target.setFeatures(PeerFeatures)
 	} else {
+		a.node.SetDiscoverer(nil) // first, so that no message waits for the pushes of setFeatures
 		a.target.setFeatures(PeerFeatures &^ wire.FeatureDiscovery)
-		a.node.SetDiscoverer(nil)
 	}
 }
 
