@@ -70,8 +70,8 @@ func (p *post) lost() {
 	p.attached = false
 }
 
-// again posts the buffer again after a message that the machine ignored. If that fails, the buffer
-// is missing as if the message had used it up.
+// again posts the buffer again after a message that the machine ignored, or that was cut off. If that
+// fails, the buffer is missing as if the message had used it up.
 func (p *post) again(e *engine.Effect) { _ = p.link(e.To, e.Bits) }
 
 // link gives the buffer to the network.
@@ -119,15 +119,23 @@ func (p *post) lay(size, room int) {
 // event handles the events of a reply buffer.
 func (p *post) event(e *portals.Event) {
 	r := p.r
-	if e.Kind != portals.EventPut || e.Err != nil {
+	if e.Kind != portals.EventPut {
 		p.lost()
 		p.unlinked()
 		return
 	}
-	in := engine.Input{
-		Kind: engine.Return, From: e.Source.NID, Bits: e.MatchBits, Data: p.header[:min(int(e.MLength), wire.ReplyHeaderSize)],
-		Length: int(e.RLength), Cut: e.MLength < e.RLength, Token: p,
+	in := engine.Input{Kind: engine.Return, From: e.Source.NID, Bits: e.MatchBits, Broken: e.Err != nil, Token: p}
+	if !in.Broken {
+		p.read(e, &in)
 	}
+	p.begin() // before the machine is told, because it may post the buffer again
+	r.agent.deliver(in)
+	p.end()
+}
+
+// read adds to an input the reply that is in the buffer.
+func (p *post) read(e *portals.Event, in *engine.Input) {
+	in.Data, in.Length, in.Cut = p.header[:min(int(e.MLength), wire.ReplyHeaderSize)], int(e.RLength), e.MLength < e.RLength
 	if code := p.r.agent.signer.CodeSize(); !in.Cut && p.isSigned(in.From, in.Bits, in.Length) {
 		in.Signed, in.Length = true, in.Length-code
 	}
@@ -140,13 +148,10 @@ func (p *post) event(e *portals.Event) {
 		if h.Carried > 0 && body <= total {
 			in.Carried = slices.Concat(cut(p.segments[1:], 0, body)...)
 		}
-		r.buffers.mu.Lock()
+		p.r.buffers.mu.Lock()
 		p.filled, p.part = true, h.Part
-		r.buffers.mu.Unlock()
+		p.r.buffers.mu.Unlock()
 	}
-	p.begin() // before the machine is told, because it may post the buffer again
-	r.agent.deliver(in)
-	p.end()
 }
 
 // tail returns the trailer, which follows the payload or the carried answers, in the service's

@@ -2,7 +2,9 @@ package scoll_test
 
 import (
 	"context"
+	"io"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"ulnet/lnd"
@@ -11,8 +13,10 @@ import (
 	"ulnet/lnet/discovery"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
+	lnetwire "ulnet/lnet/wire"
 	"ulnet/portals"
 	"ulnet/scoll"
+	"ulnet/scoll/wire"
 )
 
 // wires is a network in memory that delivers what each node sends to another in
@@ -20,6 +24,7 @@ import (
 type wires struct {
 	t     *testing.T
 	nodes []*wired
+	cut   atomic.Int32 // number of replies whose connection will end amid the payload
 	wg    sync.WaitGroup
 	busy  sync.WaitGroup // counts messages on their way
 }
@@ -153,9 +158,20 @@ func (d *wired) deliver(to *wired, messages <-chan *lnd.Message) {
 		if outcome, err := to.up.Parse(in); err != nil || outcome != lnd.Accept {
 			d.w.t.Errorf("outcome %v, %v", outcome, err)
 		}
-		lnd.Copy(in.Sink, m.Payload)
-		d.up.Finalize(m, nil)
-		to.up.Delivered(in, nil)
+		cut := d.w.cuts(m)
+		if cut == nil {
+			lnd.Copy(in.Sink, m.Payload)
+		}
+		to.up.Delivered(in, cut)
+		d.up.Finalize(m, cut)
 		d.w.busy.Done()
 	}
+}
+
+// cuts returns the error of a reply whose connection ends amid the payload.
+func (w *wires) cuts(m *lnd.Message) error {
+	if m.Header.Type != lnetwire.Put || m.Header.Put().Portal != wire.ReplyPortal || w.cut.Add(-1) < 0 {
+		return nil
+	}
+	return io.ErrUnexpectedEOF
 }

@@ -20,7 +20,7 @@ const (
 	Timer      InputKind = iota
 	Broadcast            // uses Broadcast: send it; the effect Began has the same Token
 	Arrival              // uses From, Data, Cut, Wall, Signed: a request arrived
-	Return               // uses From, Bits, Data (header), Payload or Carried, Trailer, Length (without authentication code), Cut, Signed, Token: a reply arrived
+	Return               // uses From, Bits, Data (header), Payload or Carried, Trailer, Length (without authentication code), Cut, Signed, Token: a reply arrived; Broken: it was cut off, and From, Bits and Token are all that is known of it
 	Answer               // ID, Size, Final, Below, Status: the service replies; Final: the last part; Below: for the members below alone, Status is the node's own
 	Abort                // uses ID: the service aborts the request
 	Register             // Service, OOB, Pinned: a service exists; OOB: it maps out-of-band groups; Pinned: these stay in the cache
@@ -61,6 +61,7 @@ type Input struct {
 	Carried   []byte             // answers that the child's module passes on
 	Length    int                // length of a reply as it was sent, in bytes
 	Cut       bool               // the message is incomplete: longer than its buffer
+	Broken    bool               // the connection ended before all of the message had arrived
 	Signed    bool               // the message has a valid signature
 	Final     bool               // the message is the last part of a reply
 	Below     bool               // the reply is for the members below this node alone, because the service of this node has failed
@@ -108,7 +109,7 @@ const (
 	DoReply                       // ID, To, Bits, Part, Data (header), Carried, Trailer, Own, Token: send a reply; Own: with the service's payload; Again: repeat the message
 	DoRefuse                      // uses To, Bits, Data: send a reply that no request waits for
 	DoUnpost                      // uses ID, Child: withdraw the child's reply buffers
-	DoRepost                      // ID, Child, To, Bits, Token (of Return): post the buffer again in which a reply came that the machine ignores
+	DoRepost                      // ID, Child, To, Bits, Token (of Return): post the buffer again that a reply used up which the machine ignores, or which was cut off
 	DoExpose                      // ID, Bits, Members or bulk data: let children fetch this data
 	DoFetch                       // ID, To, Bits, Length, Limit, Chunk, List: fetch a list, or bulk data, up to Limit; Segments: report progress; Data: digest of bulk data, if it is not empty
 	DoFetchMore                   // uses ID, Limit: the parent has more data

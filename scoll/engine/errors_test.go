@@ -210,6 +210,7 @@ func TestBadReplies(t *testing.T) {
 		{"stranger", 3, ours, nil, "", func(s *Stats) uint64 { return s.Stray }},
 		{"another broadcast", 4, func(r *wire.ReplyHeader, _ *Input) { r.Sequence = 9 }, nil, "repost", func(s *Stats) uint64 { return s.Stray }},
 		{"other bits", 4, func(_ *wire.ReplyHeader, in *Input) { in.Bits++ }, nil, "", func(s *Stats) uint64 { return s.Late }},
+		{"cut off", 4, func(_ *wire.ReplyHeader, in *Input) { in.Broken, in.Data = true, nil }, nil, "repost", nil},
 		{"too large", 4, func(_ *wire.ReplyHeader, in *Input) { in.Cut = true }, nil, "unpost0 child0:too large", func(s *Stats) uint64 { return s.Oversized }},
 		{"lengths", 4, func(r *wire.ReplyHeader, _ *Input) { r.PayloadSize = 9 }, nil, "unpost0 child0:not understood", func(s *Stats) uint64 { return s.BadReply }},
 		{"trailer count", 4, func(r *wire.ReplyHeader, _ *Input) { r.Trailer = 1 << 30 }, nil, "unpost0 child0:not understood", func(s *Stats) uint64 { return s.BadReply }},

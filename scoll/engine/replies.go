@@ -24,6 +24,10 @@ func (m *Machine) returned(in *Input) {
 		m.stats.Late++
 		return
 	}
+	if in.Broken { // the child sends it again
+		m.repost(r, i, in)
+		return
+	}
 	h, _, err := wire.ParseReplyHeader(in.Data)
 	switch {
 	case m.cfg.Signed != in.Signed && !in.Cut, err == nil && !in.Cut && (h.Flags&wire.ReplySigned != 0) != in.Signed:
@@ -82,8 +86,9 @@ func (m *Machine) refused(r *request, i int, s wire.Status, in *Input) {
 	}
 }
 
-// repost posts a child's buffer again after a message that the machine ignores. Otherwise a message
-// that the network delivers twice would take the place of a later part of the reply.
+// repost posts a child's buffer again after a message that the machine ignores, or that was cut off. Otherwise
+// a message that the network delivers twice would take the place of a later part of the reply, and one that the
+// child sends again after its connection ended would find no buffer.
 func (m *Machine) repost(r *request, i int, in *Input) {
 	m.emit(Effect{Kind: DoRepost, ID: r.id, Child: i, To: in.From, Bits: r.bits, Token: in.Token})
 }
