@@ -42,7 +42,8 @@ var Rules = []Rule{
 	{Package: "lnet/faultrule", May: "lnd lnet/nid lnet/wire"},
 
 	{Package: "lnd", May: "lnet/nid lnet/wire lnet/machine"},
-	{Package: "lnd/internal/shell"},
+	{Package: "lnd/hostaddr"},
+	{Package: "lnd/internal/shell", May: "lnd/hostaddr"},
 	{Package: "lnd/readloop", May: "lnd lnet/machine"},
 	{Package: "lnd/socklnd/ksock", May: "lnet/nid lnet/wire"},
 	{Package: "lnd/o2iblnd/kib", May: "lnet/nid lnet/wire"},
@@ -151,7 +152,7 @@ var Rules = []Rule{
 
 // commandsMay is what commands may import.
 const commandsMay = "cmd/... lnet/... portals portals/keyring portals/node gossip/... scoll/... health/... lnd lnd/lo lnd/socklnd/... lnd/o2iblnd/... " +
-	"lnd/verbs/... lnd/capture lnd/capture/analyze lnd/fault lnd/link lnd/sim/... lnd/simlnd lnd/lndtest/loopback lnd/lndtest/procstate lnd/lndtest/effort"
+	"lnd/verbs/... lnd/capture lnd/capture/analyze lnd/hostaddr lnd/fault lnd/link lnd/sim/... lnd/simlnd lnd/lndtest/loopback lnd/lndtest/procstate lnd/lndtest/effort"
 
 // A Limit names an import from outside the module that only some packages may use.
 type Limit struct {

@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/netip"
 
+	"ulnet/lnd/hostaddr"
 	"ulnet/lnet/nid"
 )
 
@@ -19,10 +20,13 @@ func newInterfaceNames() interfaceNames {
 	names := interfaceNames{make(map[netip.Addr]string), make(map[string]netip.Addr)}
 	all, _ := net.Interfaces()
 	for _, i := range all {
-		addrs, _ := i.Addrs() // an interface that has just vanished has no address
-		for _, a := range addrs {
+		for _, a := range hostaddr.Of(&i) {
+			names.add(i.Name, a)
+		}
+		list, _ := i.Addrs() // an interface that has just vanished has no addresses
+		for _, a := range list {
 			if p, err := netip.ParsePrefix(a.String()); err == nil {
-				names.add(i.Name, p.Addr().Unmap())
+				names.names[p.Addr().Unmap()] = i.Name // an NI may have a temporary address that the configuration names
 			}
 		}
 	}

@@ -2,8 +2,8 @@ package node
 
 import (
 	"net"
-	"net/netip"
 
+	"ulnet/lnd/hostaddr"
 	"ulnet/lnet/networks"
 	"ulnet/lnet/nid"
 )
@@ -19,10 +19,9 @@ func (n *Node) large(i networks.Interface) networks.Interface {
 	if err != nil { // i.Name is an address or empty; if it is wrong, the driver reports that
 		return i
 	}
-	addrs, _ := named.Addrs() // an interface that has just vanished has no addresses
-	for _, a := range addrs {
-		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().Is6() && !p.Addr().IsLinkLocalUnicast() {
-			i.Name = p.Addr().String()
+	for _, a := range hostaddr.Of(named) {
+		if a.Is6() && !a.IsLinkLocalUnicast() {
+			i.Name = a.String()
 			return i
 		}
 	}

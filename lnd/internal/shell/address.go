@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+
+	"ulnet/lnd/hostaddr"
 )
 
 // A Chooser chooses the IP address of an NI.
@@ -19,7 +21,8 @@ type Chooser struct {
 // Choose returns the address that name stands for. An address stands for itself, the name of an
 // interface for an address of that interface, and an empty name for an address of the first
 // interface that is up and not the loopback. Of an interface's addresses that are not refused,
-// Choose takes the first IPv4 address or, if there is none, the first IPv6 address.
+// Choose takes the first IPv4 address or, if there is none, the first IPv6 address, in the order of
+// [hostaddr.Of], which leaves temporary addresses out.
 func (c Chooser) Choose(name string) (netip.Addr, error) {
 	if addr, err := netip.ParseAddr(name); err == nil {
 		addr = addr.Unmap()
@@ -33,8 +36,7 @@ func (c Chooser) Choose(name string) (netip.Addr, error) {
 		return netip.Addr{}, fmt.Errorf("%s: interface %s: %w", c.Driver, name, err)
 	}
 	for i := range ifaces {
-		addrs, _ := ifaces[i].Addrs() // an interface that has just vanished has no addresses
-		if addr := c.pick(addrs); addr.IsValid() {
+		if addr := c.pick(hostaddr.Of(&ifaces[i])); addr.IsValid() {
 			return addr, nil
 		}
 	}
@@ -63,13 +65,9 @@ func interfaces(name string) ([]net.Interface, error) {
 
 // pick chooses one of the addresses of an interface, or returns the zero value if Refuse refuses all of
 // them.
-func (c Chooser) pick(addrs []net.Addr) (best netip.Addr) {
-	for _, a := range addrs {
-		p, err := netip.ParsePrefix(a.String())
-		if err != nil {
-			continue
-		}
-		switch addr := p.Addr().Unmap(); {
+func (c Chooser) pick(addrs []netip.Addr) (best netip.Addr) {
+	for _, addr := range addrs {
+		switch {
 		case c.Refuse(addr) != nil:
 		case addr.Is4():
 			return addr

@@ -81,13 +81,9 @@ func TestPick(t *testing.T) {
 		{"no IPv4", only4, []string{"fd88::1/64"}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var addrs []net.Addr
+			var addrs []netip.Addr
 			for _, a := range tt.addrs {
-				ip, ipNet, err := net.ParseCIDR(a)
-				if err != nil {
-					t.Fatal(err)
-				}
-				addrs = append(addrs, &net.IPNet{IP: ip, Mask: ipNet.Mask})
+				addrs = append(addrs, netip.MustParsePrefix(a).Addr())
 			}
 			var want netip.Addr
 			if tt.want != "" {
