@@ -104,6 +104,16 @@ type Reply struct {
 	Entities int // number of entities on these nodes
 }
 
+// Covers reports whether a node is From or below From in the tree, so that the answer of From may
+// contain that node's. A service that keeps answers apart, see AppendPiece, refuses pieces of other
+// nodes: any member could otherwise answer in the name of any other. Like the reply, it can be used
+// during the callback.
+func (p *Reply) Covers(id nid.NID) bool {
+	r := p.Request
+	rank, top := r.members.Rank(id), r.members.Rank(p.From)
+	return rank >= 0 && top >= 0 && isBelow(r.tree, rank, top)
+}
+
 // RegisterService registers a service. EINVAL: a callback is missing; EALREADY: a service with
 // this number is registered.
 func (a *Agent) RegisterService(s Service) error {

@@ -232,7 +232,6 @@ func (s *Service) finish(self nid.NID, c *call, own []byte) {
 			}
 		}
 	}
-	slices.SortStableFunc(o.Answers, func(a, b Piece) int { return a.NID.Compare(b.NID) })
-	o.Answers = slices.CompactFunc(o.Answers, func(a, b Piece) bool { return a.NID == b.NID })
+	slices.SortFunc(o.Answers, func(a, b Piece) int { return a.NID.Compare(b.NID) }) // each member has one piece at most, see isSound
 	close(c.done)
 }

@@ -34,6 +34,8 @@ type fromChild struct {
 	t4       int64    // time at which the last message arrived
 	passed   bool     // true: the answer of a member further below; false: the answer of the child itself
 	failed   bool
+	bad      bool             // a message is not sound, see isSound; no piece of this answer counts
+	seen     map[nid.NID]bool // nodes with a piece in messages
 }
 
 // messagesOf returns how many messages the answers of the given number of nodes can need, and
@@ -84,10 +86,36 @@ func (g *gathering) take(p *scoll.Reply, at int64) {
 		c.failed = true
 		return
 	}
-	for len(c.messages) <= p.Part {
+	g.add(c, p.Part, p.Payload, at, p.Covers)
+}
+
+// add adds a message to an answer. The function covers reports whether the node of a piece is in the
+// subtree that the answer is for. The caller holds g.mu.
+func (g *gathering) add(c *fromChild, part int, message []byte, at int64, covers func(nid.NID) bool) {
+	for len(c.messages) <= part {
 		c.messages = append(c.messages, nil)
 	}
-	c.messages[p.Part], c.t4 = p.Payload, at
+	c.messages[part], c.t4 = message, at
+	c.bad = c.bad || !g.isSound(c, message, covers)
+}
+
+// isSound reports whether a message is well formed and has no answer that is too long. Each piece
+// must be that of a node of the subtree, and the only one of that node, because a peer could put
+// false answers of nodes elsewhere in the tree into its own.
+func (g *gathering) isSound(c *fromChild, message []byte, covers func(nid.NID) bool) bool {
+	if scoll.CheckPieces(message) != nil {
+		return false
+	}
+	if c.seen == nil {
+		c.seen = make(map[nid.NID]bool)
+	}
+	for id, data := range scoll.Pieces(message) {
+		if len(data) > int(g.request.Answer) || c.seen[id] || !covers(id) {
+			return false
+		}
+		c.seen[id] = true
+	}
+	return true
 }
 
 // from returns the answer that a message belongs to. The caller holds g.mu.
@@ -104,18 +132,19 @@ func (g *gathering) from(p *scoll.Reply) *fromChild {
 }
 
 // pack returns all pieces in as few messages as possible. If own is not empty, it becomes the
-// last piece. The result bad is the number of malformed answers.
+// last piece. The result bad is the number of answers with a message that is not sound.
 func (g *gathering) pack(self nid.NID, own []byte) (messages [][]byte, bad int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	p := packer{}
 	for i := range g.children {
 		c := &g.children[i]
-		if c.failed {
-			continue // the reply of this child has failed; package scoll, at the child or at this node, reports its members as missing
-		}
-		if !g.packChild(&p, c) {
+		switch {
+		case c.failed: // the reply of this child has failed; package scoll, at the child or at this node, reports its members as missing
+		case c.bad:
 			bad++
+		default:
+			g.packChild(&p, c)
 		}
 	}
 	if own != nil {
@@ -124,11 +153,8 @@ func (g *gathering) pack(self nid.NID, own []byte) (messages [][]byte, bad int) 
 	return append(p.full, p.last), bad
 }
 
-// packChild adds the pieces of a child, and reports whether they are valid.
-func (g *gathering) packChild(p *packer, c *fromChild) bool {
-	if slices.ContainsFunc(c.messages, g.isBad) {
-		return false
-	}
+// packChild adds the pieces of a child.
+func (g *gathering) packChild(p *packer, c *fromChild) {
 	if g.request.isTimed() {
 		c.adjust(g.t1)
 	}
@@ -137,20 +163,6 @@ func (g *gathering) packChild(p *packer, c *fromChild) bool {
 			p.add(id, data)
 		}
 	}
-	return true
-}
-
-// isBad reports whether a message is malformed, or contains an answer that is too long.
-func (g *gathering) isBad(message []byte) bool {
-	if scoll.CheckPieces(message) != nil {
-		return true
-	}
-	for _, data := range scoll.Pieces(message) {
-		if len(data) > int(g.request.Answer) {
-			return true
-		}
-	}
-	return false
 }
 
 // adjust converts the readings of a child, in place, into readings relative to this node's

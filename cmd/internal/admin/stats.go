@@ -14,7 +14,7 @@ type Stats struct {
 	Busy       uint64 `json:"busy"`       // actions refused because MaxActions were running
 	Bulk       uint64 `json:"bulk"`       // requests refused because their bulk data exceeds MaxBulk
 	Memory     uint64 `json:"memory"`     // requests refused because MaxMemory would be exceeded
-	BadPieces  uint64 `json:"bad_pieces"` // children whose answers were malformed
+	BadPieces  uint64 `json:"bad_pieces"` // answers of children that were malformed, or had pieces of nodes outside their subtrees
 	Carried    uint64 `json:"carried"`    // requests whose bulk data had arrived by multicast
 }
 

@@ -203,9 +203,11 @@ func FuzzPieces(f *testing.F) {
 	refused := Answer{Version: 2, Status: scoll.ENOTSUP, Data: (&scoll.Versions{Own: 2}).AppendTo(nil)}
 	f.Add(scoll.AppendPiece(nil, id, refused.AppendTo(nil)), good, byte(Clock))
 	f.Fuzz(func(t *testing.T, one, two []byte, verb byte) {
-		g := gathering{request: Request{Version: 1, Verb: Verb(verb), Answer: 200}, children: []fromChild{
-			{id: id, messages: [][]byte{one, two}, t4: math.MaxInt64}, {id: id, messages: [][]byte{two}},
-		}}
+		g := gathering{request: Request{Version: 1, Verb: Verb(verb), Answer: 200}, children: []fromChild{{id: id}, {id: id}}}
+		all := func(nid.NID) bool { return true }
+		g.add(&g.children[0], 0, one, math.MaxInt64, all)
+		g.add(&g.children[0], 1, two, math.MaxInt64, all)
+		g.add(&g.children[1], 0, two, 0, all)
 		messages, _ := g.pack(id, []byte("own"))
 		total := 0
 		for _, m := range messages {

@@ -1,0 +1,76 @@
+package admin
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/lnd/sim"
+	"ulnet/lnet/nid"
+	"ulnet/scoll"
+)
+
+// replaceBy replaces the service of a server that has no children in the tree by one that sends a
+// given reply to each request.
+func (s *servers) replaceBy(i int, reply []byte) {
+	s.t.Helper()
+	agent := s.nodes[i].agent
+	s.fabric.Do(sim.NodeID(i), func(*simHost) {
+		agent.UnregisterService(ServiceID)
+		err := agent.RegisterService(scoll.Service{
+			ID: ServiceID, Inline: true,
+			PreRequest:      func(*scoll.Request) error { return nil },
+			IncomingRequest: func(*scoll.Request) error { return nil },
+			PostReply:       func(r *scoll.Request) { _ = r.Reply(reply) },
+		})
+		if err != nil {
+			s.t.Error(err)
+		}
+	})
+}
+
+// TestForgedPieces: a member's answer counts only if it has at most one piece for each node of the
+// member's own subtree. A member that puts answers of other nodes into its reply, or two of its own,
+// is missing in the outcome, and the answers of all other members, the root included, are their own.
+func TestForgedPieces(t *testing.T) {
+	// In the binomial tree of eight members with root 0, node 7 is a child of 6, 6 a child of 4, and
+	// 4 the first child of 0.
+	const liar, parent = 7, 6
+	for _, test := range []struct {
+		name  string
+		names []int
+	}{
+		{"the root", []int{liar, 0}},
+		{"its parent", []int{liar, parent}},
+		{"a member of another subtree", []int{1, liar}},
+		{"a member of its grandparent's subtree", []int{5}},
+		{"itself twice", []int{liar, liar}},
+		{"a node outside the group", []int{liar, 99}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := newServers(t, 8, nil)
+			var reply []byte
+			for _, i := range test.names {
+				a := Answer{Version: Version, Status: scoll.EBUSY}
+				reply = scoll.AppendPiece(reply, nidOf(i), a.AppendTo(nil))
+			}
+			s.replaceBy(liar, reply)
+			o := s.send(0, s.group(0), Order{Verb: Run, Action: "none", Timeout: time.Second}) // answers to an action have room for many short pieces
+			want := map[nid.NID]bool{}
+			for i := range liar {
+				want[nidOf(i)] = true
+			}
+			for _, p := range o.Answers {
+				if !want[p.NID] || p.Status != enoent {
+					t.Errorf("%v answered %v", p.NID, p.Status)
+				}
+				delete(want, p.NID)
+			}
+			if len(want) > 0 {
+				t.Errorf("no answers of %v", want)
+			}
+			if n := s.nodes[parent].admin.Stats().BadPieces; n != 1 {
+				t.Errorf("the parent counted %d bad answers", n)
+			}
+		})
+	}
+}
