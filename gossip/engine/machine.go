@@ -25,10 +25,13 @@ const (
 // Input is the input of a step of a [Machine]. The zero value means that the timer is due.
 type Input struct {
 	Kind Kind    // decides which fields are used
-	From nid.NID // sender of the message, with Ping or Reply
-	Data []byte  // the message, with Ping or Reply; valid during Step
-	List *List   // the list to change to, with Stage
-	Self int     // index of this node in List, with Stage; -1: it is not in List
+	From nid.NID // NID from which the message came, with Ping or Reply
+	// Primary is the primary NID of the sender's node, if the transport has confirmed it, with Ping or Reply.
+	// It may be equal to From, or invalid.
+	Primary nid.NID
+	Data    []byte // the message, with Ping or Reply; valid during Step
+	List    *List  // the list to change to, with Stage
+	Self    int    // index of this node in List, with Stage; -1: it is not in List
 }
 
 // Output has the actions that a step of a [Machine] asks its caller to carry out.

@@ -8,8 +8,8 @@ import (
 // incoming is a message that is being processed.
 type incoming struct {
 	wire.Header
-	from    nid.NID
-	index   int // index of the sender (from) in this node's list; -1 if the sender is not in it
+	from    nid.NID // the sender, see Machine.sender
+	index   int     // index of the sender (from) in this node's list; -1 if the sender is not in it
 	ping    bool
 	body    []byte
 	entries wire.Entries // the entries of a reply, not parsed yet
@@ -19,6 +19,7 @@ type incoming struct {
 // receive handles a message in the order of GO-A4: authentication code, form, parameters, age
 // of the message, clock, vector of ages, reply.
 func (m *Machine) receive(in Input, out *Output) {
+	in.From = m.sender(&in)
 	msg := incoming{from: in.From, index: m.list.Index(in.From), ping: in.Kind == Ping}
 	data, ok := m.authentic(&in)
 	if !ok {
@@ -64,6 +65,19 @@ func (m *Machine) receive(in Input, out *Output) {
 		m.stats.RepliesReceived++
 	}
 }
+
+// sender returns the NID of the participant that has sent a message. A participant has one listed NID
+// and sends from it, but its node may have others, and any of them may be the primary one. So the
+// primary NID counts only if the message came from a NID that is on no list.
+func (m *Machine) sender(in *Input) nid.NID {
+	if in.Primary.IsValid() && !m.listed(in.From) && m.listed(in.Primary) {
+		return in.Primary
+	}
+	return in.From
+}
+
+// listed reports whether a NID is on this node's list or, during a change, on the other list.
+func (m *Machine) listed(id nid.NID) bool { return m.list.Index(id) >= 0 || m.roll.index(id) >= 0 }
 
 // wellFormed checks the body of a message, and counts the defects.
 func (m *Machine) wellFormed(msg *incoming) bool {
