@@ -199,8 +199,9 @@ func (m *Module) init(r InitRequest, list *engine.List) error {
 			"'gossipctl stop' first; 'gossipctl list stage' changes the list while it runs")
 	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.setup, m.staged = newSettings(r, list, cfg), nil
+	m.mu.Unlock()
+	m.tellChange()
 	return nil
 }
 

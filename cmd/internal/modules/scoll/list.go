@@ -30,10 +30,7 @@ func (c *collective) newList() *list {
 		}
 	}
 	if len(l.sets) == 0 {
-		add(c.m.Config.Gossip.NIDs)
-		if list, _ := c.m.gossip.Now(); list != nil {
-			add(list.NIDs())
-		}
+		add(c.m.participants())
 		for _, g := range c.cfg.Groups {
 			add(g.NIDs)
 		}

@@ -164,6 +164,15 @@ func (c *collective) adminConfig() (admin.Config, error) {
 	}, nil
 }
 
+// participants returns the participants of gossip: those of the last init or change of their list,
+// which may have replaced those of the configuration.
+func (m *Module) participants() []nid.NID {
+	if list, _ := m.gossip.Now(); list != nil {
+		return list.NIDs()
+	}
+	return m.Config.Gossip.NIDs
+}
+
 // mayAct reports whether a root may run actions here if the given parent has forwarded its
 // request. The root must be allowed, and so must the parent, unless it is the root itself.
 func (c *collective) mayAct(root, parent nid.NID) bool {
@@ -179,7 +188,7 @@ func (c *collective) mayAct(root, parent nid.NID) bool {
 	case len(a.AllowRelays) > 0:
 		return has(a.AllowRelays, parent)
 	}
-	return slices.Contains(c.m.Config.Gossip.NIDs, parent) ||
+	return slices.Contains(c.m.participants(), parent) ||
 		slices.ContainsFunc(c.cfg.Groups, func(g config.Group) bool { return slices.Contains(g.NIDs, parent) })
 }
 
