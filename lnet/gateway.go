@@ -257,22 +257,31 @@ var errNoRoute = fmt.Errorf("no route to its net is alive, see lnetctl route sho
 func (n *Node) Gateways() (targets []route.Target) {
 	nis := *n.nis.Load()
 	for _, gw := range n.gateways.all() {
-		ids := []nid.NID{gw.nid}
-		if known := n.peers.knownAs(gw.nid); known != nil {
-			for i := range known.NIs {
-				ids = append(ids, known.NIs[i].NID)
-			}
-		}
 		t := route.Target{Gateway: gw.nid}
-		for _, id := range ids {
-			here := slices.ContainsFunc(nis, func(ni *NI) bool { return ni.reaches(id) && !ni.isLo() })
-			if here && !slices.ContainsFunc(t.NIDs, func(o nid.NID) bool { return o.Net() == id.Net() }) {
+		for _, id := range n.gatewayNIDs(gw) {
+			if reachedBy(nis, id) && !slices.ContainsFunc(t.NIDs, func(o nid.NID) bool { return o.Net() == id.Net() }) {
 				t.NIDs = append(t.NIDs, id)
 			}
 		}
 		targets = append(targets, t)
 	}
 	return targets
+}
+
+// gatewayNIDs returns the NID by which a gateway is configured, and the NIDs by which discovery knows it.
+func (n *Node) gatewayNIDs(gw *gateway) []nid.NID {
+	ids := []nid.NID{gw.nid}
+	if known := n.peers.knownAs(gw.nid); known != nil {
+		for i := range known.NIs {
+			ids = append(ids, known.NIs[i].NID)
+		}
+	}
+	return ids
+}
+
+// reachedBy reports whether one of the NIs nis, apart from lo, is on the net of a NID.
+func reachedBy(nis []*NI, id nid.NID) bool {
+	return slices.ContainsFunc(nis, func(ni *NI) bool { return ni.reaches(id) && !ni.isLo() })
 }
 
 // RoutedNets returns the nets to which there are routes, in order.

@@ -70,13 +70,7 @@ func (n *Node) judge(list ...*gateway) {
 	g.mu.Lock()
 	for _, gw := range list {
 		gw.dead.Store(!gw.state.Alive)
-		for i := range gw.state.NIs {
-			ni := &gw.state.NIs[i]
-			ni.Health = path.MaxHealth
-			if rail := n.Rail(ni.NID); rail != nil {
-				ni.Health = rail.Health()
-			}
-		}
+		n.observe(gw)
 		for _, w := range gw.ways {
 			w.now = gw.state.Judge(w.Route, g.settings)
 			changed = w.path.SetAlive(w.now.Alive) || changed
@@ -85,6 +79,20 @@ func (n *Node) judge(list ...*gateway) {
 	g.mu.Unlock()
 	if changed && n.watches.some.Load() {
 		review(n.watches.all(), errNoRoute)
+	}
+}
+
+// observe brings those parts of a gateway's state up to date that this node knows without asking the gateway. The
+// caller holds gateways.mu.
+func (n *Node) observe(gw *gateway) {
+	nis := *n.nis.Load()
+	gw.state.Cut = !slices.ContainsFunc(n.gatewayNIDs(gw), func(id nid.NID) bool { return reachedBy(nis, id) })
+	for i := range gw.state.NIs {
+		ni := &gw.state.NIs[i]
+		ni.Health = path.MaxHealth
+		if rail := n.Rail(ni.NID); rail != nil {
+			ni.Health = rail.Health()
+		}
 	}
 }
 

@@ -42,6 +42,7 @@ type Gateway struct {
 	Checked   bool // a check of the gateway has ended, or a ping info of it or a message from behind it has come
 	Discovery bool // discovery is on, at this node and at the gateway, so that the fields below are up to date
 	Routes    bool // the gateway's ping info says that it forwards
+	Cut       bool // this node has no NI on a net of the gateway
 	NIs       []NI // NIs in the gateway's latest ping info; before the first one, only the NID by which the gateway is configured
 }
 
@@ -55,10 +56,13 @@ type State struct {
 // Judge says whether a route by the gateway is alive (lnet_is_route_alive). A gateway that was
 // not checked yet counts as alive, unless Settings.CheckFirst is set. If discovery is off,
 // kernels use a flag that they computed from the last answer to a ping. Here the answer itself
-// is kept, and the health of the gateway's NIs does not count.
+// is kept, and the health of the gateway's NIs does not count. Kernels remove the routes of a gateway
+// together with its net; here they stay, down, until the node is on a net of the gateway again.
 func (g *Gateway) Judge(r Route, s Settings) State {
 	v := State{SingleHop: r.Hops == 1 || g.isOn(r.Net)}
 	switch {
+	case g.Cut:
+		v.Reason = "this node has no NI on a net of the gateway"
 	case !g.Checked && s.CheckFirst:
 		v.Reason = "the gateway was not checked yet (check_routers_before_use)"
 	case !g.Alive:

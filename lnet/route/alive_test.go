@@ -34,6 +34,7 @@ func nearOnly(g *route.Gateway)            { g.NIs = g.NIs[:1] }
 func unanswered(g *route.Gateway)          { g.Alive = false }
 func unchecked(g *route.Gateway)           { g.Alive, g.Checked, g.Routes, g.NIs = true, false, false, g.NIs[:1] }
 func routingOff(g *route.Gateway)          { g.Routes = false }
+func cut(g *route.Gateway)                 { g.Cut = true }
 func noDiscovery(g *route.Gateway)         { g.Discovery = false }
 func second(s string) func(*route.Gateway) {
 	return func(g *route.Gateway) { g.NIs = append(g.NIs, route.NI{NID: nid.MustParse(s), Health: 1000}) }
@@ -41,7 +42,7 @@ func second(s string) func(*route.Gateway) {
 
 // TestJudge checks each row of the table of lnet-semantics §12.3, which says when a route is alive.
 func TestJudge(t *testing.T) {
-	spec.Covers(t, "RT-9", "RT-10", "RT-11")
+	spec.Covers(t, "RT-9", "RT-10", "RT-11", "RT-21")
 	t.Parallel()
 	asymmetric := func(s *route.Settings) { s.AvoidAsymmetric = false }
 	checkFirst := func(s *route.Settings) { s.CheckFirst = true }
@@ -58,6 +59,8 @@ func TestJudge(t *testing.T) {
 		{name: "not checked", gateway: gateway(unchecked), multi: true},
 		{name: "not checked, to be checked first", gateway: gateway(unchecked), settings: checkFirst, multi: true, down: "the gateway was not checked yet"},
 		{name: "no answer", gateway: gateway(unanswered), down: "the gateway did not answer"},
+		{name: "no net in common", gateway: gateway(cut), down: "this node has no NI on a net of the gateway"},
+		{name: "not checked, no net in common", gateway: gateway(unchecked, cut), multi: true, down: "this node has no NI on a net of the gateway"},
 		{name: "no answer, discovery off", gateway: gateway(unanswered, noDiscovery), down: "the gateway did not answer"},
 		{name: "near NI down", gateway: gateway(down(0)), down: "no NI of the gateway on tcp is up"},
 		{name: "near NI down, another up", gateway: gateway(down(0), second("10.88.1.7@tcp"))},
