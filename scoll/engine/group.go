@@ -87,7 +87,7 @@ func (r *request) shape() tree.Tree {
 }
 
 // table has the groups of a node, tombstones of groups that have ended, and ghosts of groups
-// that the cache has evicted.
+// that have left the table and may come back.
 type table struct {
 	groups     map[groupKey]*group
 	list       []*group
@@ -155,7 +155,7 @@ func (t *table) bury(g *group, until time.Duration) {
 	}
 }
 
-// displace evicts a group from the table and leaves a ghost, which remembers for a while which
+// displace takes a group out of the table and leaves a ghost, which remembers for a while which
 // requests have run over it. The group comes back when it is used.
 func (t *table) displace(g *group, until time.Duration) {
 	if g.index >= 0 {
@@ -172,14 +172,14 @@ func (t *table) forget(now time.Duration) {
 
 func (t *table) wake() time.Duration { return min(t.tombstones.wake(), t.ghosts.wake()) }
 
-// release ends a request's use of a group. After its last request an out-of-band group leaves
-// the table without a tombstone, because its service may use it again at once.
+// release ends a request's use of a group. After its last request an out-of-band group leaves a
+// ghost, not a tombstone, because its service may use it again at once.
 func (m *Machine) release(g *group, last bool) {
 	g.inFlight--
 	m.table.touch(g)
 	if last && g.isOOB() {
 		if g.inFlight == 0 {
-			m.table.remove(g)
+			m.table.displace(g, m.now+2*m.cfg.MaxTimeout)
 		}
 		return
 	}

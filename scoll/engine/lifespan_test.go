@@ -104,6 +104,52 @@ func TestLastOutOfBandInUse(t *testing.T) {
 	}
 }
 
+// lastOutOfBand delivers to a leaf the last broadcast over an out-of-band group that its service maps.
+func (h *harness) lastOutOfBand(sequence, first uint64, flags wire.Flags) {
+	h.t.Helper()
+	h.id = 0
+	h.admitted(func(r *wire.RequestHeader) {
+		r.Sequence, r.First, r.Flags = sequence, first, wire.FlagOOB|wire.FlagLast|flags
+		r.Group = wire.GroupID{Index: 3, Digest: h.members.Digest()}
+		if flags&wire.FlagSubset != 0 {
+			r.Live = h.members.Digest()
+		}
+	})
+	h.want("map")
+	h.step(Input{Kind: InMapped, Members: h.members})
+}
+
+// TestLastOutOfBandTwice: SC-160, SC-A20: a copy of the last broadcast over an out-of-band group does not run
+// again, although the group has left the table. Another attempt is answered with the result of the first, and
+// the next broadcast runs.
+func TestLastOutOfBandTwice(t *testing.T) {
+	spec.Covers(t, "SC-160", "SC-A20")
+	for _, flags := range []wire.Flags{0, wire.FlagSubset} {
+		h := newHarness(t, 8, 7, nil)
+		h.lastOutOfBand(1, 1, flags)
+		h.want("pre")
+		h.end()
+		if len(h.m.table.list) != 0 {
+			t.Fatal("the group is still in the table")
+		}
+		h.lastOutOfBand(1, 1, flags)
+		h.want("")
+		h.one("replayed", h.m.Stats().Replayed)
+		if flags&wire.FlagSubset != 0 {
+			h.lastOutOfBand(2, 1, flags)
+			if h.want("pre"); !h.effects[0].Again {
+				t.Error("another attempt runs again")
+			}
+			h.end()
+		}
+		h.lastOutOfBand(3, 3, flags)
+		if h.want("pre"); h.effects[0].Again {
+			t.Error("the next broadcast does not run")
+		}
+		h.end()
+	}
+}
+
 // TestGroupComesBack: SC-3: a member dropped a group because discovery reported a death by
 // mistake, and got the group again. The member can be the root of the group as before.
 func TestGroupComesBack(t *testing.T) {

@@ -10,9 +10,10 @@ import (
 
 // graveyard remembers groups that have left the table. Ended groups (tombstones) are kept so
 // that a late message does not bring them back. Groups that the cache has evicted (ghosts, as in
-// caches with a ghost list) are kept so that a repeated request is recognized, and does not run
-// twice, although its group has left the cache meanwhile. Strangers' groups have a queue of their
-// own: a flood of them does not make the node forget other groups.
+// caches with a ghost list), and out-of-band groups after their last broadcast, are kept so that a
+// repeated request is recognized, and does not run twice, although its group has left the table
+// meanwhile. Strangers' groups have a queue of their own: a flood of them does not make the node
+// forget other groups.
 type graveyard struct {
 	of     map[groupKey]*tombstone
 	queues [2][]*tombstone // tombstones, the oldest first, also some that the map does not have any more
@@ -28,7 +29,7 @@ type tombstone struct {
 func mostTombstones(stranger int) int { return maxTombstones >> (2 * stranger) }
 
 const (
-	ghostRoots = 8 // number of the latest roots kept of a group that the cache has evicted
+	ghostRoots = 8 // number of the latest roots kept in a ghost
 	ghostRuns  = 8 // number of the latest runs kept of each root
 )
 
@@ -37,7 +38,7 @@ func (y *graveyard) init() { y.of = make(map[groupKey]*tombstone) }
 // has reports whether a group is remembered.
 func (y *graveyard) has(key groupKey) bool { return y.of[key] != nil }
 
-// roots returns the roots of a group that the cache has evicted.
+// roots returns the roots of a group from its ghost.
 func (y *graveyard) roots(key groupKey) []rootState {
 	if e := y.of[key]; e != nil {
 		return e.roots

@@ -28,7 +28,11 @@ func draw(seed uint64, onlyServices bool) string {
 	p.Line("set tree %s\nset k %d", p.Pick("k-nomial", "k-nomial", "k-ary", "flat"), 1+p.IntN(5))
 	p.Line("set discovery %s", p.Pick("0s", "20ms", "300ms"))
 	p.Line("set propagation 300ms\nset segment %s\nset carry %s", p.Pick("0", "0", "4096"), p.Pick("0", "40", "200", "4096", "4096"))
-	p.Line("at 1s do 1 create g %s", p.Pick("delayed", "immediate", "oob"))
+	kind, modes := p.Pick("delayed", "immediate", "oob"), []string{"all", "all", "live"}
+	if kind == "oob" {
+		modes = append(modes, "last", "last") // a regular group cannot be used afterwards
+	}
+	p.Line("at 1s do 1 create g %s", kind)
 	bad := p.IntN(2 + n/4)
 	if onlyServices {
 		bad = 1 + n/2
@@ -45,7 +49,7 @@ func draw(seed uint64, onlyServices bool) string {
 		if p.IntN(4) == 0 {
 			root += p.IntN(n)
 		}
-		p.Line("at %dms do %d broadcast g %s %dms %d", 2000+p.IntN(8000), root, p.Pick("all", "all", "live"), p.IntN(3)*5, p.IntN(2)*20000)
+		p.Line("at %dms do %d broadcast g %s %dms %d", 2000+p.IntN(8000), root, p.Pick(modes...), p.IntN(3)*5, p.IntN(2)*20000)
 	}
 	kinds := []string{"kill", "crash", "pause", "partition", "cut", "loss", "duplicate", "reorder", "latency", "skew", "slow"}
 	p.Mix(kinds)
