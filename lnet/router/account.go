@@ -22,7 +22,7 @@ type Ticket struct {
 	class      bufferClass
 	memory     int
 	granted    bool
-	since      time.Duration // when Check first saw that others wait for a buffer while the payload of this message arrives; 0: not yet
+	kept       time.Duration // how long the message has kept its buffer from others while its payload arrives
 	slow       bool          // the message counts in Ledger.slow
 	extra      bool          // the credit is one of the extra ones, for next hops that have stalled
 	in         *list         // list that has the ticket; nil: none
@@ -37,7 +37,8 @@ type Neighbour struct {
 	extra   int // extra credits in use, for messages to next hops that have stalled; at most limit
 	lowest  int // fewest credits so far; if negative: minus the most messages that waited
 	waiting list
-	slowEnd time.Duration // until when the neighbour counts as a slow sender; 0: it never was one
+	paidOff time.Duration // when the debt of the neighbour will be paid off, see Ledger.charge; past: it has none
+	lateAt  time.Duration // when Late last returned a message of the neighbour
 	wants   [bufferClasses]want
 	outlet
 }
@@ -56,7 +57,8 @@ type outlet struct {
 	out     list               // messages on their way to this next hop
 	movedAt time.Duration      // when a message last left for this next hop; before the first one has left: when the first of out was added
 	stalled bool
-	index   int // index in Ledger.busy, unless out is empty
+	lack    lack // neighbours that wait because this next hop has its share
+	index   int  // index in Ledger.busy, unless out is empty
 }
 
 // NewNeighbour returns the account of a neighbour with this number of router credits.

@@ -27,10 +27,14 @@
 // its answers does not prevent its servers from answering other nodes. Local policy: kernels
 // let the server wait.
 //
-// A sender whose message has not arrived FillTime after others began to wait for a buffer of its class is slow: Late
-// returns the message, and the caller ends the connections of the sender. For slowTime, all slow senders together have no
-// more than a third of the buffers of a class that are free. So nodes that begin messages and do not end them delay
-// those of others once. Local policy: kernels wait.
+// A message whose payload arrives keeps its buffer from others while another sender, which is not slow, waits for a
+// buffer of its class or for the share of its next hop. Its sender is charged for that time, except for the first
+// fairTime. A sender that has kept buffers from others for more than FillTime in slowTime, added up over its messages,
+// is slow, and all slow senders together have no more than a third of the buffers of a class that are free. If a single
+// message keeps its buffer from others for FillTime, Late returns it: the caller ends the connections of the sender,
+// which is slow for slowTime. So nodes that begin messages and do not end them, or end them late, delay those of others
+// for less than a minute in slowTime. Those that end each message within fairTime are not slow, however many they are.
+// Local policy: kernels wait.
 //
 // All types are plain values: a caller that has several goroutines brings its own lock.
 package router

@@ -2,85 +2,102 @@ package router
 
 import "time"
 
-const (
-	// FillTime is how long the payload of a message may take to arrive once others wait for a buffer. It is less than
-	// half of the time after which drivers and LNet give up a message by default (49 s and 50 s), so that those that
-	// wait are not given up; local policy.
-	FillTime = 20 * time.Second
-	// slowTime is how long a neighbour counts as a slow sender; local policy.
-	slowTime = 30 * FillTime
-)
-
-// slowPart is the part of the free buffers of a class that slow senders have together, as a divisor: they hold a quarter
-// of all at most. What they hold for one next hop is then no more than half of what that may have, see Ledger.hasShare.
-const slowPart = 3
-
-// slowShare is what the messages of slow senders use in a class of buffers.
-type slowShare struct {
-	held  int // number of buffers
-	taken int // bytes
+// lack counts the neighbours that have to wait because there is no room, or because their next hop has its share. Slow
+// senders do not count.
+type lack struct {
+	senders int
+	round   uint64 // number of the count, see Ledger.round; of an earlier one, the lack is over
 }
 
-// add adds sign, which is 1 or -1, times the buffer of a ticket.
-func (s *slowShare) add(t *Ticket, sign int) {
-	s.held += sign
-	s.taken += sign * t.memory
-}
-
-func (l *Ledger) isSlow(n *Neighbour) bool { return l.now < n.slowEnd }
-
-// countSlow counts the buffer of a ticket as one of slow senders.
-func (l *Ledger) countSlow(t *Ticket) {
-	if !t.slow {
-		t.slow = true
-		l.slow[t.class].add(t, 1)
+func (k *lack) add(round uint64) {
+	if k.round != round {
+		*k = lack{round: round}
 	}
+	k.senders++
 }
 
-// hasSlowShare reports whether the sender of t may have another buffer: it is no slow sender, or slow senders hold less
-// than a third of the buffers that are free, or none.
-func (l *Ledger) hasSlowShare(t *Ticket) bool {
-	r, s := &l.rooms[t.class], &l.slow[t.class]
-	if !l.isSlow(t.from) || s.held == 0 {
-		return true
+// lackOf returns where the first message of n that waits for a buffer of a class counts: in room if there is no room for
+// it, in its next hop if that has its share, else nowhere.
+func (l *Ledger) lackOf(n *Neighbour, class bufferClass, room *lack) *lack {
+	t := n.wants[class].list.head
+	switch {
+	case t == nil || l.isSlow(n):
+		return nil
+	case !l.hasRoom(t):
+		return room
+	case !l.hasHopShare(t):
+		return &t.to.lack
 	}
-	return slowPart*s.held < r.buffers-r.used && (t.class != largeBuffer || slowPart*(s.taken+t.memory) <= r.bytes-r.taken)
+	return nil
 }
 
-// noteFilling stamps each message whose payload arrives while others wait for a buffer of its class, unless an earlier
-// call has.
-func (l *Ledger) noteFilling() {
-	for c := range l.filling {
-		if l.rooms[c].waiting == 0 {
+// noteKept adds the time since the last Check to what each message has kept its buffer from others while its payload
+// arrives: neighbours wait for room, or for the share of its next hop. Messages that have done so for FillTime are late.
+// While messages wait it looks at all of these neighbours and messages, which a router does four times a second.
+func (l *Ledger) noteKept(elapsed time.Duration) {
+	for c := range bufferClasses {
+		if l.rooms[c].waiting == 0 || l.filling[c].n == 0 {
 			continue
 		}
-		for t := l.filling[c].tail; t != nil && t.since == 0; t = t.prev {
-			t.since = max(l.now, 1)
+		l.round++
+		room := lack{round: l.round}
+		for n := l.rings[c].head; n != nil; n = n.wants[c].after {
+			if k := l.lackOf(n, c, &room); k != nil {
+				k.add(l.round)
+			}
+		}
+		for t, next := l.filling[c].head, (*Ticket)(nil); t != nil; t = next {
+			next = t.next
+			if l.keeps(t, &room) {
+				l.addKept(t, elapsed)
+			}
 		}
 	}
 }
 
-// Late returns a message whose payload has not arrived within FillTime although others wait for a buffer of its class;
-// nil if there is none. Its sender counts as a slow one for slowTime. The caller ends the connections of the sender,
-// and then calls End for each of its messages that arrive. Late returns one message of each sender.
+// keeps reports whether t keeps its buffer from a neighbour other than its sender.
+func (l *Ledger) keeps(t *Ticket, room *lack) bool {
+	own := l.lackOf(t.from, t.class, room)
+	for _, k := range [...]*lack{room, &t.to.lack} {
+		if k.round == l.round && (k.senders > 1 || k.senders == 1 && k != own) {
+			return true
+		}
+	}
+	return false
+}
+
+// addKept adds to the time for which t has kept its buffer from others.
+func (l *Ledger) addKept(t *Ticket, elapsed time.Duration) {
+	t.kept += elapsed
+	if t.kept >= FillTime {
+		t.in.remove(t)
+		l.late.push(t)
+	}
+}
+
+// Late returns a message that has kept its buffer from others for FillTime, because its payload has not arrived; nil if
+// there is none. Its sender is slow for slowTime. The caller ends the connections of the sender, and then calls End for
+// each of its messages that arrive. Late returns one message of each sender.
 func (l *Ledger) Late() *Ticket {
-	for c := range l.filling {
-		for t := l.filling[c].head; t != nil && l.rooms[c].waiting > 0 && t.since != 0 && l.now-t.since >= FillTime; t = l.filling[c].head {
-			l.filling[c].remove(t)
-			l.countSlow(t)
-			told := t.from.slowEnd == l.now+slowTime
-			t.from.slowEnd = l.now + slowTime
-			if !told {
-				return t
-			}
+	for t := l.late.pop(); t != nil; t = l.late.pop() {
+		l.charge(t.from, 2*FillTime)
+		l.countSlow(t)
+		if t.from.lateAt != l.now {
+			t.from.lateAt = l.now
+			return t
 		}
 	}
 	return nil
 }
 
-// endFilling takes a ticket off the list of those whose payload arrives, if it is there.
+// endFilling notes that the payload of a message arrives no longer, and charges its sender for the time for which the
+// message has kept its buffer from others.
 func (l *Ledger) endFilling(t *Ticket) {
-	if t.in == &l.filling[t.class] {
-		t.in.remove(t)
+	if t.in != &l.filling[t.class] {
+		return
+	}
+	t.in.remove(t)
+	if t.kept > fairTime {
+		l.charge(t.from, t.kept-fairTime)
 	}
 }

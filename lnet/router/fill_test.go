@@ -7,14 +7,18 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// late returns the messages that Late returns after a Check.
+// late lets time pass, and returns the messages that Late returns meanwhile.
 func (b *book) late(now time.Duration) (late []*Ticket) {
-	b.now = now
-	b.Check(now)
-	for t := b.Late(); t != nil; t = b.Late() {
-		late = append(late, t)
+	for {
+		b.now = min(b.now+StallTime/4, now)
+		b.Check(b.now)
+		for t := b.Late(); t != nil; t = b.Late() {
+			late = append(late, t)
+		}
+		if b.now == now {
+			return late
+		}
 	}
-	return late
 }
 
 // TestSlowSenders: senders that begin messages and do not end them keep others from buffers for FillTime at most: Late

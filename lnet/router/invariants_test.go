@@ -91,7 +91,7 @@ func (l *Ledger) idle(neighbours []*Neighbour) error {
 			return fmt.Errorf("neighbour %d: %+v", i, n)
 		}
 	}
-	if l.tickets != 0 || len(l.busy) != 0 || l.settled.n != 0 {
+	if l.tickets != 0 || len(l.busy) != 0 || l.settled.n != 0 || l.late.n != 0 {
 		return fmt.Errorf("%d tickets, %d busy", l.tickets, len(l.busy))
 	}
 	return nil

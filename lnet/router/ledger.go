@@ -1,6 +1,9 @@
 package router
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Outcome says what happens to a message that is to be forwarded.
 type Outcome uint8
@@ -21,8 +24,11 @@ type Ledger struct {
 	settled  list                // tickets that no longer wait; Next will return them
 	busy     []*Neighbour        // next hops to which messages are under way, in any order
 	filling  [bufferClasses]list // granted tickets whose payload arrives, in the order in which they were granted
+	late     list                // messages that Late will return
 	slow     [bufferClasses]slowShare
+	round    uint64        // number of the latest count of neighbours that wait, see lack
 	now      time.Duration // latest time that a call has given
+	checked  time.Duration // time of the last Check; -1: it has told the caller not to call it again
 	memory   int
 	stalls   uint64 // number of times that a next hop has stalled
 	waiting  int
@@ -36,7 +42,7 @@ const scanWidth = 256
 
 // New makes a ledger in which all buffers are free.
 func New(cfg Config) *Ledger {
-	l := &Ledger{scanning: scanWidth}
+	l := &Ledger{scanning: scanWidth, checked: -1}
 	for c := range bufferClasses {
 		l.rings[c].class = c
 	}
@@ -51,7 +57,7 @@ func New(cfg Config) *Ledger {
 // next hop is the neighbour given as to.
 func (l *Ledger) Ask(t *Ticket, from, to *Neighbour, payload int) Outcome {
 	t.from, t.to, t.class, t.memory = from, to, classOf(payload), memoryOf(payload)
-	t.granted, t.extra, t.slow, t.since = false, false, false, 0
+	t.granted, t.extra, t.slow, t.kept = false, false, false, 0
 	l.tickets++
 	outcome := l.ask(t)
 	if outcome == Granted {
@@ -116,12 +122,11 @@ func (l *Ledger) hasRoom(t *Ticket) bool {
 	return r.used < r.buffers && r.taken+t.memory <= r.bytes
 }
 
-// hasShare reports whether the sender and the next hop of t may have another buffer. A next hop may if it holds fewer
-// buffers than are free, or none.
-func (l *Ledger) hasShare(t *Ticket) bool {
-	if !l.hasSlowShare(t) {
-		return false
-	}
+// hasShare reports whether the sender and the next hop of t may have another buffer.
+func (l *Ledger) hasShare(t *Ticket) bool { return l.hasSlowShare(t) && l.hasHopShare(t) }
+
+// hasHopShare reports whether the next hop of t may have another buffer: it holds fewer buffers than are free, or none.
+func (l *Ledger) hasHopShare(t *Ticket) bool {
 	r, to := &l.rooms[t.class], t.to
 	if to.held[t.class] == 0 {
 		return true
@@ -132,7 +137,7 @@ func (l *Ledger) hasShare(t *Ticket) bool {
 // reserved reports whether the next free buffers of a class are reserved for a message that
 // already waits because there is less memory than it needs. Without a reservation it would wait
 // for ever, if smaller messages took all memory that becomes free. Nothing is reserved for a slow sender that has its
-// share.
+// share, see first.
 func (l *Ledger) reserved(class bufferClass) bool {
 	n := l.first(class)
 	if n == nil {
@@ -142,11 +147,23 @@ func (l *Ledger) reserved(class bufferClass) bool {
 	return !l.hasRoom(t) && l.hasSlowShare(t)
 }
 
-// first returns the neighbour whose turn it is to have a buffer, or nil.
+// first returns the neighbour whose turn it is to have a buffer, or nil. Slow senders that have their share lose their
+// turn: they go to the end of the ring, as many in one call as scanning says.
 func (l *Ledger) first(class bufferClass) *Neighbour {
 	ring := &l.rings[class]
-	for ring.head != nil && ring.head.wants[class].list.n == 0 {
+	var turned *Neighbour // first slow sender that has lost its turn
+	for tries := l.scanning; ring.head != nil && ring.head != turned; {
+		n := ring.head
+		t := n.wants[class].list.head
+		if t != nil && (tries <= 0 || l.hasSlowShare(t)) {
+			break
+		}
 		ring.pop()
+		if t != nil {
+			ring.push(n)
+			tries--
+			turned = cmp.Or(turned, n)
+		}
 	}
 	return ring.head
 }

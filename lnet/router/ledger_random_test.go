@@ -111,19 +111,31 @@ func (w *walk) cancel(*rapid.T) {
 
 func (w *walk) wait(*rapid.T) {
 	w.now += time.Duration(rapid.IntRange(0, 1500).Draw(w.t, "ms")) * time.Millisecond
+	again := w.look()
 	if rapid.IntRange(0, 3).Draw(w.t, "long") == 0 {
-		w.now += FillTime
-	}
-	again := w.l.Check(w.now)
-	for t := w.l.Late(); t != nil; t = w.l.Late() {
-		if !slices.Contains(w.filling, t) || !w.l.isSlow(t.from) {
-			w.t.Fatal("Late returned a ticket whose payload does not arrive, or its sender is not slow")
+		for range FillTime / StallTime {
+			w.now += StallTime
+			again = w.look()
 		}
 	}
-	w.settle()
 	if again != (len(w.out)+len(w.waiting) > 0) {
 		w.t.Fatalf("Check wants to be called again: %v, with %d under way, and %d that wait", again, len(w.out), len(w.waiting))
 	}
+}
+
+// look calls Check, and handles what is late or waits no more.
+func (w *walk) look() (again bool) {
+	again = w.l.Check(w.now)
+	var senders []*Neighbour
+	for t := w.l.Late(); t != nil; t = w.l.Late() {
+		others := slices.ContainsFunc(w.waiting, func(o *Ticket) bool { return o.from != t.from && o.class == t.class })
+		if !slices.Contains(w.filling, t) || !w.l.isSlow(t.from) || !others || slices.Contains(senders, t.from) {
+			w.t.Fatalf("Late returned a ticket whose payload does not arrive, or for which no other one waits, or its sender is not slow, or was returned already: %+v", t)
+		}
+		senders = append(senders, t.from)
+	}
+	w.settle()
+	return again
 }
 
 func (w *walk) check(t *rapid.T) {

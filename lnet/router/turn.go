@@ -105,7 +105,10 @@ func (l *Ledger) after(prev *Neighbour, class bufferClass) *Neighbour {
 // or so from when a ticket waits or departs, for as long as it returns true.
 func (l *Ledger) Check(now time.Duration) (again bool) {
 	l.now = max(l.now, now)
-	l.noteFilling()
+	if l.checked >= 0 {
+		// More time than that has passed if the process was suspended. Then no payload could arrive.
+		l.noteKept(min(now-l.checked, StallTime))
+	}
 	found := false
 	for _, to := range l.busy {
 		if !to.stalled && now-to.movedAt >= StallTime {
@@ -119,7 +122,12 @@ func (l *Ledger) Check(now time.Duration) (again bool) {
 			l.scan(c, l.waiting+1)
 		}
 	}
-	return len(l.busy) > 0 || l.waiting > 0
+	again = len(l.busy) > 0 || l.waiting > 0
+	l.checked = -1
+	if again {
+		l.checked = now
+	}
+	return again
 }
 
 // moveCredits gives credits back to senders whose messages are under way to a stalled next hop.

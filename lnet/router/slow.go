@@ -1,0 +1,62 @@
+package router
+
+import "time"
+
+const (
+	// FillTime is how long a message may keep its buffer from others while its payload arrives. It is less than half of
+	// the time after which drivers and LNet give up a message by default (49 s and 50 s), so that those that wait are
+	// not given up; local policy.
+	FillTime = 20 * time.Second
+	// fairTime is the part of that time that every message has for nothing. Payloads that fill the default memory arrive
+	// within it on a link of 1 Gbit/s, all at once; local policy.
+	fairTime = FillTime / 10
+	// slowTime is the time in which a neighbour pays off a debt of FillTime; local policy.
+	slowTime = 30 * FillTime
+)
+
+// slowPart is the part of the free buffers of a class that slow senders have together, as a divisor: they hold a quarter
+// of all at most. What they hold for one next hop is then no more than half of what that may have, see Ledger.hasHopShare.
+const slowPart = 3
+
+// slowShare is what the messages of slow senders use in a class of buffers.
+type slowShare struct {
+	held  int // number of buffers
+	taken int // bytes
+}
+
+// add adds sign, which is 1 or -1, times the buffer of a ticket.
+func (s *slowShare) add(t *Ticket, sign int) {
+	s.held += sign
+	s.taken += sign * t.memory
+}
+
+// charge adds to the debt of a neighbour, which is the time for which its messages have kept buffers from others. The
+// bucket leaks (a leaky bucket as a meter): a debt of FillTime is paid off in slowTime. It is no larger than twice
+// FillTime, so that the neighbour is slow for no longer than slowTime after its last charge.
+func (l *Ledger) charge(n *Neighbour, kept time.Duration) {
+	n.paidOff = min(max(n.paidOff, l.now)+slowTime/FillTime*kept, l.now+2*slowTime)
+}
+
+// isSlow reports whether the debt of n is more than FillTime.
+func (l *Ledger) isSlow(n *Neighbour) bool { return n.paidOff > l.now+slowTime }
+
+// InDebt reports whether n keeps, or has kept lately, buffers from others. The caller keeps the account then.
+func (n *Neighbour) InDebt(now time.Duration) bool { return n.paidOff > now }
+
+// countSlow counts the buffer of a ticket as one of slow senders.
+func (l *Ledger) countSlow(t *Ticket) {
+	if !t.slow {
+		t.slow = true
+		l.slow[t.class].add(t, 1)
+	}
+}
+
+// hasSlowShare reports whether the sender of t may have another buffer: it is no slow sender, or slow senders hold less
+// than a third of the buffers that are free, or none.
+func (l *Ledger) hasSlowShare(t *Ticket) bool {
+	r, s := &l.rooms[t.class], &l.slow[t.class]
+	if !l.isSlow(t.from) || s.held == 0 {
+		return true
+	}
+	return slowPart*s.held < r.buffers-r.used && (t.class != largeBuffer || slowPart*(s.taken+t.memory) <= r.bytes-r.taken)
+}
