@@ -72,6 +72,7 @@ func (n *Node) sweep() {
 		at = n.sweepFrom(at, crowded)
 	}
 	n.forgetNodes()
+	n.forward.ageDebts(n.cfg.Clock.Now())
 	t.mu.Lock()
 	shrunk := t.shrink()
 	t.ager.timer = nil

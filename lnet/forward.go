@@ -27,9 +27,10 @@ type forwarder struct {
 	ledger   *router.Ledger // nil until messages are forwarded; guarded by mu, like all below
 	config   router.Config
 	free     []*transit
-	settling bool          // a goroutine is running settle
-	checking machine.Timer // timer that looks for next hops that have stalled; nil while nothing is forwarded
-	trimming machine.Timer // timer that frees buffers that are not needed; nil while there are none
+	debtors  map[peerKey]*router.Neighbour // accounts of forgotten peers, see keepDebt
+	settling bool                          // a goroutine is running settle
+	checking machine.Timer                 // timer that looks for next hops that have stalled; nil while nothing is forwarded
+	trimming machine.Timer                 // timer that frees buffers that are not needed; nil while there are none
 	stopped  bool
 }
 
@@ -74,7 +75,7 @@ func (f *forwarder) release(t *transit) {
 // routerAccount is the account of a peer as sender and next hop. The caller holds forwarder.mu.
 func (p *peerNI) routerAccount() *router.Neighbour {
 	if p.neighbour == nil {
-		p.neighbour = router.NewNeighbour(p.ni.routerCredits())
+		p.neighbour = p.ni.node.forward.account(p)
 	}
 	return p.neighbour
 }

@@ -69,6 +69,53 @@ func slowSenders(t *testing.T) {
 	}
 }
 
+// TestSlowSendersAgain: slow senders are forgotten as peers, because the table of a large router forgets peers half a minute
+// after they have lost their connections. They are slow nevertheless when they come again, until ten minutes are over.
+func TestSlowSendersAgain(t *testing.T) {
+	t.Parallel()
+	spec.Covers(t, "RO-19")
+	synctest.Test(t, func(t *testing.T) {
+		const strangers, credits = 8, 3
+		c := newCrossingOf(t, lnet.Config{PeerIdle: 30 * time.Second}, lnd.Tunables{PeerCredits: credits}, router.Config{Memory: 32 << 20})
+		c.far.onSend = func(d *driver, m *lnd.Message) { d.up.Finalize(m, nil) }
+		// again is the number of buffers that the strangers get, whose messages are cut after that.
+		again := func() int {
+			if taken, _ := c.pass(passing(100, 2)); !taken {
+				t.Error("a small message waits")
+			}
+			begun := beginAll(c, strangers, credits)
+			c.node.StopRouting() // ends those that wait
+			for _, d := range begun {
+				c.ni.Delivered(d, syscall.ETIMEDOUT)
+			}
+			c.routing(true)
+			return len(begun)
+		}
+		begun := beginAll(c, strangers, credits)
+		if _, answer := c.pass(passing(wire.MaxPayload, 1)); answer != lnd.Hold {
+			t.Fatal("there is memory left")
+		}
+		time.Sleep(router.FillTime + time.Second)
+		for _, d := range begun {
+			c.ni.Delivered(d, syscall.ETIMEDOUT)
+		}
+		c.ni.Delivered(c.driver.recv[0], nil)
+		for range 6 {
+			time.Sleep(time.Minute)
+			if stranger := nid.MustParse("10.0.9.1@tcp"); c.node.HasPeer(stranger) {
+				t.Fatalf("%v is remembered", stranger)
+			}
+			if n := again(); n != strangers*credits/4 {
+				t.Fatalf("strangers have %d buffers of %d when they come again", n, strangers*credits)
+			}
+		}
+		time.Sleep(5 * time.Minute)
+		if n := again(); n != strangers*credits {
+			t.Errorf("strangers have %d buffers of %d after ten minutes", n, strangers*credits)
+		}
+	})
+}
+
 // beginAll begins messages of strangers, each with as many as it has credits and each for a node of its own, and returns
 // those that have buffers.
 func beginAll(c *crossing, strangers, credits int) (begun []*lnd.Delivery) {

@@ -29,7 +29,12 @@ type crossing struct {
 
 func newCrossing(t *testing.T, tunables lnd.Tunables, buffers router.Config) *crossing {
 	t.Helper()
-	c := &crossing{rig: newRig(t, tunables, lnet.Config{}), far: &driver{id: self1}}
+	return newCrossingOf(t, lnet.Config{}, tunables, buffers)
+}
+
+func newCrossingOf(t *testing.T, cfg lnet.Config, tunables lnd.Tunables, buffers router.Config) *crossing {
+	t.Helper()
+	c := &crossing{rig: newRig(t, tunables, cfg), far: &driver{id: self1}}
 	var err error
 	if c.farNI, err = c.node.AddNI(c.far, lnd.Config{Net: self1.Net()}); err != nil {
 		t.Fatal(err)

@@ -70,6 +70,7 @@ func (t *peerTable) remove(key peerKey, p *peerNI) {
 	t.order[len(t.order)-1] = nil
 	t.order = t.order[:len(t.order)-1]
 	p.ni.recent.forget(p)
+	p.ni.node.forward.keepDebt(p)
 	p.remote.paths--
 	t.release(p.nid)
 	t.ager.removed = true
