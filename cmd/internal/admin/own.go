@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"ulnet/lnet/nid"
+	"ulnet/scoll"
 )
 
 // own is this node's answer to a request, which may be set later (a future). The zero value is
@@ -71,13 +72,19 @@ type memoEntry struct {
 }
 
 // of returns the answer to a request: that of an earlier attempt, or a new one that is not set
-// yet.
-func (m *memo) of(parent, root nid.NID, id ID) *own {
+// yet. If the request has run here in an earlier attempt, so that repeated is set, but its answer was
+// dropped since, of returns an answer with the status ESTALE: the request does not run again, and
+// would have no answer.
+func (m *memo) of(parent, root nid.NID, id ID, repeated bool) *own {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	key := memoKey{root, id}
 	if o := m.byKey[key]; o != nil {
 		return o
+	}
+	if repeated {
+		lost := Answer{Version: Version, Status: scoll.ESTALE}
+		return &own{answer: lost.AppendTo(nil)}
 	}
 	if m.byKey == nil {
 		m.byKey = make(map[memoKey]*own)

@@ -196,7 +196,7 @@ func (s *Service) ownOf(r *scoll.Request, id ID, strange bool) *own {
 	if strange {
 		parent = nid.NID{} // all strangers together get the room for answers that one parent gets
 	}
-	return s.memo.of(parent, r.RootNID(), id)
+	return s.memo.of(parent, r.RootNID(), id, r.Repeated())
 }
 
 // admitBulk returns nil if a request may have bulk data, otherwise why not.

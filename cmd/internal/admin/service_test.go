@@ -274,6 +274,39 @@ func TestNonsense(t *testing.T) {
 // a death late. Each member runs the request only once, and the answer of each counts.
 func TestAgain(t *testing.T) {
 	spec.Covers(t, "SC-A20")
+	for _, p := range again(t, func(*servers) {}) {
+		if p.Status != scoll.OK {
+			t.Errorf("%v: %v", p.NID, p.Status)
+		}
+	}
+}
+
+// TestAgainForgotten: SC-A20: between the two attempts, so many other requests came to a member that
+// it has forgotten its answer. It does not run the request again, and answers at once that it cannot
+// say how the request ended.
+func TestAgainForgotten(t *testing.T) {
+	spec.Covers(t, "SC-A20")
+	const forgetful = 4
+	for _, p := range again(t, func(s *servers) {
+		for i := range 2 * kept {
+			s.nodes[forgetful].admin.memo.of(nidOf(i), nidOf(i), ID{}, false)
+		}
+	}) {
+		want := scoll.OK
+		if p.NID == nidOf(forgetful) {
+			want = scoll.ESTALE
+		}
+		if p.Status != want {
+			t.Errorf("%v: %v, want %v", p.NID, p.Status, want)
+		}
+	}
+}
+
+// again sends an action to nine servers, of which the sixth is dead and the last one learns of that
+// late, so that there are two attempts. It calls the function between after the first one, checks
+// that each live server ran the action once, and returns their answers.
+func again(t *testing.T, between func(*servers)) []Piece {
+	t.Helper()
 	views := make([]*fakeView, 9)
 	var ran [9]int
 	s := newServers(t, 9, func(i int, admin *Config, agent *scoll.Config) {
@@ -290,7 +323,10 @@ func TestAgain(t *testing.T) {
 			s.fabric.Do(sim.NodeID(i), func(*simHost) { views[i].die(5) })
 		}
 	}
-	s.fabric.Do(8, func(h *simHost) { h.Clock().AfterFunc(20*time.Millisecond, func() { views[8].die(5) }) })
+	s.fabric.Do(8, func(h *simHost) {
+		h.Clock().AfterFunc(20*time.Millisecond, func() { views[8].die(5) })
+		h.Clock().AfterFunc(30*time.Millisecond, func() { between(s) })
+	})
 	o := s.send(0, g, Order{Verb: Run, Action: "true", Live: true, Timeout: time.Minute})
 	if len(o.Answers) != 8 || len(o.Unreached) > 0 || s.nodes[0].agent.Stats().Again == 0 {
 		t.Fatalf("%d answers, unreached %v, %+v", len(o.Answers), o.Unreached, s.nodes[0].agent.Stats())
@@ -300,6 +336,7 @@ func TestAgain(t *testing.T) {
 			t.Errorf("node %d ran it %d times", i, n)
 		}
 	}
+	return o.Answers
 }
 
 // TestStopping: SC-71: a service that has been closed refuses requests, and Broadcast returns

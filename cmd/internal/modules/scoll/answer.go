@@ -61,6 +61,8 @@ func ErrorOf(o admin.Order, p admin.Piece) string {
 		return fmt.Sprintf("there is no action %s there, or no such program", o.Action)
 	case scoll.EBUSY:
 		return "max_actions run there already"
+	case scoll.ESTALE:
+		return "it has run the request when it first came, and has forgotten the answer since: too many other requests came there"
 	case scoll.ENOTSUP:
 		v := scoll.Versions{Own: admin.Version}
 		if v.Merge(p.Data) == nil && v.Count > 0 {
