@@ -2,7 +2,6 @@ package lnet
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -16,8 +15,8 @@ import (
 
 // gateways are the routes of a node, and what it knows of their gateways.
 type gateways struct {
-	dropAsymmetric atomic.Bool                          // lnet_drop_asym_route: drop a message that comes by a router which is no gateway to the net of the message's source
-	byNID          atomic.Pointer[map[nid.NID]*gateway] // gateways by each of their NIDs; nil: there are no routes. Replaced, never changed in place
+	dropAsymmetric atomic.Bool                            // lnet_drop_asym_route: drop a message that comes by a router which is no gateway to the net of the message's source
+	byNID          atomic.Pointer[map[nid.NID][]*gateway] // by each NID of a node: the gateways that this node is, more than one if there are routes by several of its NIDs; nil: there are no routes. Replaced, never changed in place
 
 	changing sync.Mutex // serializes changes of table and what follows from them; taken before mu
 
@@ -210,79 +209,9 @@ func (g *gateways) all() []*gateway {
 	return slices.Clone(g.routers)
 }
 
-// index makes byNID, with the NIDs under which messages of the gateways come.
-func (g *gateways) index(n *Node) {
-	g.mu.Lock() // held until the store, so that another goroutine does not store an older state afterwards
-	defer g.mu.Unlock()
-	if len(g.routers) == 0 {
-		g.byNID.Store(nil)
-		return
-	}
-	byNID := make(map[nid.NID]*gateway)
-	for _, gw := range g.routers {
-		if known := n.peers.knownAs(gw.nid); known != nil {
-			for i := range known.NIs {
-				byNID[known.NIs[i].NID] = gw
-			}
-		}
-	}
-	for _, gw := range g.routers {
-		byNID[gw.nid] = gw
-	}
-	if old := g.byNID.Load(); old == nil || !maps.Equal(*old, byNID) {
-		g.byNID.Store(&byNID)
-	}
-}
-
-// of returns the gateway with a NID, or nil.
-func (g *gateways) of(id nid.NID) *gateway {
-	if byNID := g.byNID.Load(); byNID != nil {
-		return (*byNID)[id]
-	}
-	return nil
-}
-
-// leadsTo reports whether there is a route to a net by the gateway.
-func (gw *gateway) leadsTo(net nid.Net) bool {
-	_, found := slices.BinarySearchFunc(*gw.nets.Load(), net, nid.Net.Compare)
-	return found
-}
-
 // errNoRoute is the cause that a watcher of a process behind gateways is given when no route
 // to the net of the process is alive any more.
 var errNoRoute = fmt.Errorf("no route to its net is alive, see lnetctl route show: %w", syscall.EHOSTUNREACH)
-
-// Gateways returns the gateways with the NIDs at which to check each: one on each net that it
-// shares with this node.
-func (n *Node) Gateways() (targets []route.Target) {
-	nis := *n.nis.Load()
-	for _, gw := range n.gateways.all() {
-		t := route.Target{Gateway: gw.nid}
-		for _, id := range n.gatewayNIDs(gw) {
-			if reachedBy(nis, id) && !slices.ContainsFunc(t.NIDs, func(o nid.NID) bool { return o.Net() == id.Net() }) {
-				t.NIDs = append(t.NIDs, id)
-			}
-		}
-		targets = append(targets, t)
-	}
-	return targets
-}
-
-// gatewayNIDs returns the NID by which a gateway is configured, and the NIDs by which discovery knows it.
-func (n *Node) gatewayNIDs(gw *gateway) []nid.NID {
-	ids := []nid.NID{gw.nid}
-	if known := n.peers.knownAs(gw.nid); known != nil {
-		for i := range known.NIs {
-			ids = append(ids, known.NIs[i].NID)
-		}
-	}
-	return ids
-}
-
-// reachedBy reports whether one of the NIs nis, apart from lo, is on the net of a NID.
-func reachedBy(nis []*NI, id nid.NID) bool {
-	return slices.ContainsFunc(nis, func(ni *NI) bool { return ni.reaches(id) && !ni.isLo() })
-}
 
 // RoutedNets returns the nets to which there are routes, in order.
 func (n *Node) RoutedNets() []nid.Net {

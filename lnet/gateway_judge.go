@@ -18,8 +18,10 @@ func (n *Node) learnGateways(ids []nid.NID) {
 	}
 	var news []*gateway
 	for _, id := range ids {
-		if gw := n.gateways.of(id); gw != nil && !slices.Contains(news, gw) {
-			news = append(news, gw)
+		for _, gw := range n.gateways.of(id) {
+			if !slices.Contains(news, gw) {
+				news = append(news, gw)
+			}
 		}
 	}
 	if len(news) == 0 {
@@ -99,10 +101,12 @@ func (n *Node) observe(gw *gateway) {
 // GatewayChecked records the result of a check of a gateway (lnet_router_discovery_complete). If
 // a gateway that was alive does not answer, the connections to it are closed.
 func (n *Node) GatewayChecked(id nid.NID, err error) {
-	gw := n.gateways.of(id)
-	if gw == nil || gw.nid != id {
+	list := n.gateways.of(id)
+	i := slices.IndexFunc(list, func(gw *gateway) bool { return gw.nid == id })
+	if i < 0 {
 		return
 	}
+	gw := list[i]
 	n.gateways.mu.Lock()
 	lost := err != nil && gw.state.Alive
 	gw.state.Alive, gw.state.Checked = err == nil, true
@@ -133,19 +137,21 @@ func (n *Node) closePeer(id nid.NID, incarnation uint64, cause error) {
 }
 
 // sensitivityOf returns by how much a failure lowers the health of a NID of another node: the
-// largest sensitivity of the routes by this gateway, or usual if it is not a gateway. A route
+// largest sensitivity of the routes by that node, or usual if it is not a gateway. A route
 // without a configured sensitivity has the value 1, for which sensitivityOf returns usual: gateways
 // of recorded kernel nodes lose 100.
 func (n *Node) sensitivityOf(id nid.NID, usual int) int {
-	gw := n.gateways.of(id)
-	if gw == nil {
+	gws := n.gateways.of(id)
+	if gws == nil {
 		return usual
 	}
 	n.gateways.mu.Lock()
 	defer n.gateways.mu.Unlock()
 	own := 1
-	for _, w := range gw.ways {
-		own = max(own, w.Sensitivity)
+	for _, gw := range gws {
+		for _, w := range gw.ways {
+			own = max(own, w.Sensitivity)
+		}
 	}
 	if own == 1 {
 		return usual
@@ -155,7 +161,7 @@ func (n *Node) sensitivityOf(id nid.NID, usual int) int {
 
 // reviewGateway decides anew which routes are alive after the health of a NID has changed.
 func (n *Node) reviewGateway(id nid.NID) {
-	if gw := n.gateways.of(id); gw != nil {
-		n.judge(gw)
+	if list := n.gateways.of(id); list != nil {
+		n.judge(list...)
 	}
 }

@@ -33,18 +33,21 @@ func (ni *NI) checkRouted(d *lnd.Delivery) DropReason {
 	case n.onNet(net), tellsProcesses(ni.cfg.Net) && d.From.PID != nid.LustrePID:
 		return ForeignSource
 	}
-	gw := n.gateways.of(d.From.NID)
+	gws := n.gateways.of(d.From.NID)
 	switch {
-	case gw == nil && !n.routesTo(net):
+	case gws == nil && !n.routesTo(net):
 		return ForeignSource
-	case n.gateways.dropAsymmetric.Load() && (gw == nil || !gw.leadsTo(net)):
+	case n.gateways.dropAsymmetric.Load() && !leadTo(net, gws):
 		return AsymmetricRoute
-	case gw == nil && n.isNear(d.Header.SrcNID):
+	case gws == nil && n.isNear(d.Header.SrcNID):
 		return ForeignSource
-	case gw == nil && !ni.isRouter(d):
+	case gws == nil && !ni.isRouter(d):
 		return ForeignSource
-	case gw != nil && gw.dead.Load():
-		n.revive(gw, d.From.NID, net)
+	}
+	for _, gw := range gws {
+		if gw.dead.Load() {
+			n.revive(gw, d.From.NID, net)
+		}
 	}
 	return NotDropped
 }
