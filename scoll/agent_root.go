@@ -16,7 +16,8 @@ type RequestConfig struct {
 	Bulk [][]byte
 	// Last destroys the group when the broadcast is over.
 	Last bool
-	// Live sends to the live members only. Otherwise a dead member fails the broadcast.
+	// Live sends to the live members only. Otherwise a dead member fails the broadcast. Live cannot be
+	// combined with Last, except over out-of-band groups: call Group.Destroy after the broadcast.
 	Live bool
 	// Processing is how long services take at most. It is part of the timeouts that apply
 	// where discovery does not notice that a node is gone.
@@ -37,6 +38,7 @@ type RequestConfig struct {
 //	            256 segments
 //	ENOGROUP, ENOSERVICE, EBUSY  as with Send
 //	EAGAIN      the group is being created
+//	EINVAL      Last and Live over a group that is not out-of-band
 func (g *Group) NewRequest(cfg RequestConfig) (*Request, error) {
 	a := g.agent
 	o, err := g.plan(cfg)

@@ -191,6 +191,20 @@ func TestLastIsAlone(t *testing.T) {
 	h.begin(wire.ENOGROUP, Outgoing{Flags: wire.FlagLast})
 }
 
+// TestLastLive: SC-A12, SC-A20: over a regular group the last broadcast cannot go to the live members only:
+// those that have run one attempt would have ended the group when the next one comes. Over an out-of-band
+// group it can.
+func TestLastLive(t *testing.T) {
+	spec.Covers(t, "SC-A12", "SC-A20")
+	h := newHarness(t, 2, 0, nil)
+	h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members}})
+	h.group = h.find(Created).Group
+	h.begin(wire.EINVAL, Outgoing{Flags: wire.FlagLast | wire.FlagSubset})
+	h.begin(wire.OK, Outgoing{Flags: wire.FlagSubset})
+	h.id, h.group = 0, wire.GroupID{Index: 3}
+	h.begin(wire.OK, Outgoing{Members: h.members, Flags: wire.FlagLast | wire.FlagSubset | wire.FlagOOB})
+}
+
 // TestWindow: a root has no more broadcasts under way than fit the members' window.
 func TestWindow(t *testing.T) {
 	h := newHarness(t, 2, 0, nil)

@@ -79,6 +79,8 @@ func (m *Machine) target(o *Outgoing) (*group, *wire.Membership, wire.Status) {
 		return nil, nil, wire.EAGAIN
 	case o.Flags&wire.FlagLast != 0 && g.inFlight > 0, len(g.waiting) >= maxWaiting:
 		return nil, nil, wire.EBUSY
+	case o.Flags&(wire.FlagLast|wire.FlagSubset) == wire.FlagLast|wire.FlagSubset && !g.isOOB():
+		return nil, nil, wire.EINVAL // the group would have ended at members that have run an attempt before the next one comes
 	case o.Flags&wire.FlagSubset != 0:
 		return g, m.liveRoster(g), wire.OK
 	case o.Flags&(wire.FlagModule|wire.FlagLast) != wire.FlagModule|wire.FlagLast && m.liveRoster(g) != g.members:
