@@ -77,7 +77,7 @@ func (r *Request) preRequest(id engine.RequestID) engine.Input {
 		r.stage = sentStage
 	}
 	in.Timeout = r.timeout
-	if r.aborted && in.Status == OK {
+	if r.aborted && r.root && in.Status == OK { // at a member the machine ends the request, with ReplyOut
 		in.Status = ECANCELED
 	}
 	return in

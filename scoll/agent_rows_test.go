@@ -166,6 +166,30 @@ func TestAgentAbort(t *testing.T) {
 	}
 }
 
+// TestAbortInPreRequest: SC-72: a member aborts a request in PreRequest. The module refuses the request for the
+// subtree, and the buffers are free in ReplyOut.
+func TestAbortInPreRequest(t *testing.T) {
+	spec.Covers(t, "SC-72")
+	s := newStacks(t, 4, nil)
+	k := s.nodes[2]
+	service, status := k.service(), scoll.OK
+	prepare, out := service.PreRequest, service.ReplyOut
+	service.PreRequest = func(r *scoll.Request) error { r.Abort(); return prepare(r) }
+	service.ReplyOut = func(r *scoll.Request) { status = r.Status(); out(r) }
+	k.agent.UnregisterService(service.ID)
+	if err := k.agent.RegisterService(service); err != nil {
+		t.Fatal(err)
+	}
+	o := s.broadcast(0, s.group(0, true, scoll.Tree{}), scoll.RequestConfig{})
+	if len(o.unreached) != 2 || o.unreached[0].Status != scoll.ECANCELED || len(k.ran) != 0 {
+		t.Errorf("%+v, ran %q", o, k.ran)
+	}
+	if k.ended != 1 || status != scoll.ECANCELED {
+		t.Errorf("ReplyOut was called %d times, with %v", k.ended, status)
+	}
+	s.quiet(k, 64)
+}
+
 // TestBulkModified: SC-33: the agent notices if a service writes to bulk data.
 func TestBulkModified(t *testing.T) {
 	spec.Covers(t, "SC-33")
