@@ -43,6 +43,9 @@ type cluster struct {
 	events  [][]health.Event
 	told    [][]health.ClientEvent
 	log     bytes.Buffer // log of all servers
+
+	interfaces []lnetsim.Interface // if there are any, hosts have these NIs, and discovery
+	rail       int                 // index in interfaces of the NI whose NIDs servers and clients use
 }
 
 func newCluster(t *testing.T, clients int) *cluster {
@@ -70,17 +73,18 @@ func newCluster(t *testing.T, clients int) *cluster {
 
 // boot starts the stack of a host. The wall clock of a server follows the simulated time.
 func (c *cluster) boot(h, _ *simlnd.Host) {
-	node, err := lnetsim.NewStack(h, lnetsim.StackConfig{})
+	node, err := lnetsim.NewStack(h, lnetsim.StackConfig{Discovery: c.interfaces != nil, Interfaces: c.interfaces})
 	if err != nil {
 		c.t.Error(err)
 		return
 	}
 	table := node.Table
 	i := int(h.ID())
+	self := c.self(h)
 	c.hosts[i], c.tables[i] = h, table
 	if i < servers {
 		c.agents[i], err = health.StartServer(table, health.AgentConfig{
-			Servers: c.ids, Keys: c.keys[i], View: c.views[i], Broadcaster: broadcaster{c, i}, Store: c.stores[i],
+			Self: self, Servers: c.ids, Keys: c.keys[i], View: c.views[i], Broadcaster: broadcaster{c, i}, Store: c.stores[i],
 			Wall:   c.wall,
 			Export: func(health.ClientID, uint64) []byte { return []byte("export") },
 			Notify: func(e health.Event) { c.events[i] = append(c.events[i], e) },
@@ -88,13 +92,22 @@ func (c *cluster) boot(h, _ *simlnd.Host) {
 		})
 	} else if !c.bare[i] {
 		c.conns[i], err = health.Dial(table, health.DialConfig{
-			Name: "client", Servers: c.ids, Timing: health.Timing{Ping: c.ping[i]}, Keys: c.keys[i], Attach: c.ids,
+			Self: self, Name: "client", Servers: c.ids, Timing: health.Timing{Ping: c.ping[i]}, Keys: c.keys[i], Attach: c.ids,
 			Notify: func(e health.ClientEvent) { c.told[i] = append(c.told[i], e) },
 		})
 	}
 	if err != nil {
 		c.t.Error(err)
 	}
+}
+
+// self returns the NID of a host that takes part; the zero value if the host has one NI.
+func (c *cluster) self(h *simlnd.Host) (id nid.NID) {
+	if c.interfaces != nil {
+		at := c.interfaces[c.rail]
+		id = simlnd.NIDOn(at.Net, h.ID(), at.Rail)
+	}
+	return id
 }
 
 // wall returns the simulated time as a time of the wall clock, which servers use.

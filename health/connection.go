@@ -78,7 +78,10 @@ func Dial(table *portals.Table, cfg DialConfig) (*Connection, error) {
 
 // arrived passes a message to the machine.
 func (c *Connection) arrived(e *portals.Event, data []byte) {
-	c.runner.Do(engine.ClientInput{Kind: engine.ClientArrived, From: e.Initiator, PeerIncarnation: e.Incarnation, At: c.transport.stamp(c.cfg.Clock, e.ReceivedAt), Data: data})
+	c.runner.Do(engine.ClientInput{
+		Kind: engine.ClientArrived, From: e.Source, Primary: e.Initiator.NID, PeerIncarnation: e.Incarnation,
+		At: c.transport.stamp(c.cfg.Clock, e.ReceivedAt), Data: data,
+	})
 }
 
 // apply carries out the effects of a step.

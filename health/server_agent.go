@@ -78,7 +78,10 @@ func StartServer(table *portals.Table, cfg AgentConfig) (*ServerAgent, error) {
 
 // arrived passes a message to the machine.
 func (a *ServerAgent) arrived(e *portals.Event, data []byte) {
-	a.runner.Do(engine.ServerInput{Kind: engine.Arrived, From: e.Initiator, PeerIncarnation: e.Incarnation, At: a.transport.stamp(a.cfg.Clock, e.ReceivedAt), Data: data})
+	a.runner.Do(engine.ServerInput{
+		Kind: engine.Arrived, From: e.Source, Primary: e.Initiator.NID, PeerIncarnation: e.Incarnation,
+		At: a.transport.stamp(a.cfg.Clock, e.ReceivedAt), Data: data,
+	})
 }
 
 // serve passes another server's request to evict clients to the machine, which answers by

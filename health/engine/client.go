@@ -47,7 +47,7 @@ const (
 	ClientTimer   ClientInputKind = iota
 	ClientStart                   // starts the search for a master
 	ClientLeave                   // disconnects from all servers; ends with the effect AllTold
-	ClientArrived                 // uses From, PeerIncarnation, At, Data: a message arrived
+	ClientArrived                 // uses From, Primary, PeerIncarnation, At, Data: a message arrived
 	Traffic                       // uses Server, Sent, Heard: the caller's answer to the effect LookAt
 	Attach                        // uses Server: connect to this server, too; only with a master (CH-58)
 	Detach                        // uses Server: disconnect from this server
@@ -59,7 +59,8 @@ const (
 // be valid during Step.
 type ClientInput struct {
 	Kind            ClientInputKind // which of the other fields are used
-	From            nid.ProcessID   // the process that sent the message
+	From            nid.ProcessID   // the process that sent the message, with the NID from which it came
+	Primary         nid.NID         // primary NID of the sender's node, if the transport has confirmed it; may be equal to the NID of From, or invalid
 	Server          nid.NID         // the server that the input is about
 	At              time.Duration   // when the message was received, in the caller's time; 0: now
 	PeerIncarnation uint64          // incarnation of the NI that sent the message

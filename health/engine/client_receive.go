@@ -14,11 +14,12 @@ func (c *Client) arrived(in *ClientInput) {
 		c.stats.Malformed++
 		return
 	}
-	if c.acknowledged(in.From, &m) {
+	from := c.sender(in)
+	if c.acknowledged(from, &m) {
 		return
 	}
-	p := c.known(in.From.NID)
-	if p == nil || in.From.PID != c.cfg.PID || m.Client != c.cfg.ID || c.phase == resting || !c.about(&m) {
+	p := c.known(from.NID)
+	if p == nil || from.PID != c.cfg.PID || m.Client != c.cfg.ID || c.phase == resting || !c.about(&m) {
 		c.stats.Stray++
 		return
 	}

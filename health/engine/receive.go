@@ -26,7 +26,7 @@ func (s *Server) arrived(in *ServerInput) {
 		s.malformed(err)
 		return
 	}
-	q := &asked{from: in.From, at: s.now, incarnation: in.PeerIncarnation, m: &m}
+	q := &asked{from: s.sender(in, &m), at: s.now, incarnation: in.PeerIncarnation, m: &m}
 	if in.At > 0 {
 		q.at = min(s.pauses.stamp(in.At), s.now)
 	}

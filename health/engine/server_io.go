@@ -25,7 +25,7 @@ type ServerInputKind uint8
 // The kinds of inputs, with the fields of [ServerInput] that they use.
 const (
 	ServerTimer      ServerInputKind = iota
-	Arrived                          // uses From, PeerIncarnation, At, Data: a message arrived
+	Arrived                          // uses From, Primary, PeerIncarnation, At, Data: a message arrived
 	Seen                             // uses Client, At or Failed: the transport's answer to DoLook: when it last received a message of that NI; Failed: it received none
 	ServerHealth                     // uses Server, Alive, Lifetime: a report of discovery
 	QuorumIs                         // uses Alive, Unsure: whether there is a quorum, or discovery does not know, as after a pause (CH-A6)
@@ -53,7 +53,8 @@ type ServerInput struct {
 	At              time.Duration   // when the message was received, in the caller's time; 0: now
 	PeerIncarnation uint64          // incarnation of the NI that sent the message
 	For             time.Duration   // remaining lifetime of the tombstone
-	From            nid.ProcessID   // the process that sent the message
+	From            nid.ProcessID   // the process that sent the message, with the NID from which it came
+	Primary         nid.NID         // primary NID of the sender's node, if the transport has confirmed it; may be equal to the NID of From, or invalid
 	Server          nid.NID         // the server that the input is about
 	Client          wire.ClientID   // the client that the input is about
 	Data            []byte          // the message, the batch, or the reply
