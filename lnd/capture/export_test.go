@@ -53,3 +53,16 @@ func (d *Dissector) RoCEWaiting() (packets, pages, size int) {
 	}
 	return packets, d.roce.waiting, size
 }
+
+// MaxFragments bounds the fragments of all transfers of RoCE that are unfinished.
+const MaxFragments = maxFragments
+
+// RoCEMoving returns the number of unfinished transfers, of their fragments, and what the dissector counts for both.
+func (d *Dissector) RoCEMoving() (transfers, fragments, counted int) {
+	for e := d.roce.conns.Front(); e != nil; e = e.Next() {
+		for _, t := range e.Value.(*roceConn).moving {
+			transfers, fragments = transfers+1, fragments+len(t.frags)
+		}
+	}
+	return transfers, fragments, d.roce.frags
+}

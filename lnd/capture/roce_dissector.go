@@ -16,6 +16,10 @@ const (
 	// maxTransfers is how many transfers of one connection are remembered; kernels
 	// have at most 255 each way.
 	maxTransfers = 512
+	// maxFragments bounds the fragments of all unfinished transfers, of which each counts as ownFragments
+	// besides: 32 MiB.
+	maxFragments = 2 << 20
+	ownFragments = 16
 	// maxBulk bounds the payload kept of all unfinished transfers.
 	maxBulk = 64 << 20
 )
@@ -27,6 +31,7 @@ type roce struct {
 	byQP  map[qpEnd]*roceConn
 	byID  map[commEnd]*roceConn
 	bulk  int // payload bytes kept for all unfinished transfers
+	frags int // fragments of all unfinished transfers, counted as the method size does
 
 	waiting int       // pages of all packets that wait for earlier ones
 	flushed time.Time // when flushOld last looked for packets that have waited for too long

@@ -57,8 +57,11 @@ func (c *roceConn) transfer(r *Record) {
 	case kib.PutAck:
 		t := c.waiting(kib.PutReq, r.From.Other(), m.Cookie, false)
 		if t != nil {
+			c.r.frags -= t.size()
 			t.cookie = m.DstCookie
 			t.describe(&m.Desc)
+			c.r.frags += t.size()
+			c.shrink()
 		}
 		r.RoCE.Transfer = t
 	case kib.PutNak:
@@ -86,12 +89,25 @@ func (t *Transfer) describe(d *kib.Desc) {
 	}
 }
 
+// size returns what a transfer counts for against maxFragments.
+func (t *Transfer) size() int { return ownFragments + len(t.frags) }
+
 // begin remembers t until the transfer is complete.
 func (c *roceConn) begin(t *Transfer) {
 	if len(c.moving) >= maxTransfers {
 		c.forgetTransfer(c.moving[0])
 	}
 	c.moving = append(c.moving, t)
+	c.r.frags += t.size()
+	c.shrink()
+}
+
+// shrink forgets the oldest transfers of a connection that has a new one or a new descriptor, until all connections
+// keep to maxFragments.
+func (c *roceConn) shrink() {
+	for len(c.moving) > 0 && c.r.frags > maxFragments {
+		c.forgetTransfer(c.moving[0])
+	}
 }
 
 func (c *roceConn) forgetTransfer(t *Transfer) {
@@ -99,6 +115,7 @@ func (c *roceConn) forgetTransfer(t *Transfer) {
 		if c.moving[i] == t {
 			c.moving = append(c.moving[:i], c.moving[i+1:]...)
 			c.r.bulk -= len(t.Payload)
+			c.r.frags -= t.size()
 			break
 		}
 	}

@@ -9,7 +9,9 @@ import (
 	"pgregory.net/rapid"
 
 	"ulnet/lnd/capture"
+	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnd/verbs/ibta"
+	"ulnet/lnet/wire"
 )
 
 // roceGaps dissects packets of RoCE whose PSNs have gaps.
@@ -146,5 +148,50 @@ func TestRoCEWaitingForgotten(t *testing.T) {
 	}
 	if packets, pages, _ := g.RoCEWaiting(); packets != 0 || pages != 0 {
 		t.Errorf("%d packets wait, counted as %d pages", packets, pages)
+	}
+}
+
+// TestRoCETransfersAreBounded: transfers that never end, each with as many fragments as a descriptor can have, are
+// remembered up to a bound for all connections together, whether the request has the descriptor (GET) or the answer (PUT).
+// What is counted is what is remembered.
+func TestRoCETransfersAreBounded(t *testing.T) {
+	frags := make([]kib.Frag, kib.MaxFrags)
+	for i := range frags {
+		frags[i] = kib.Frag{Address: uint64(i) << 12, Length: 4096}
+	}
+	desc, err := kib.MakeDesc(nil, 1, frags...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := putHeader(0)
+	get.SetGet(wire.GetCmd{Portal: 51, SinkLength: 1 << 20})
+	for name, messages := range map[string][]kib.Msg{
+		"GET": {{Header: kib.Header{Type: kib.GetReq}, LNet: get, Desc: desc}},
+		"PUT": {{Header: kib.Header{Type: kib.PutReq}, LNet: putHeader(1 << 20)}, {Header: kib.Header{Type: kib.PutAck}, Desc: desc}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := capture.NewDissector(capture.Options{}, func(*capture.Record) {})
+			for conn := range 20 {
+				w := newRoceWire(t)
+				for side := range w.ends {
+					w.ends[side].qp += ibta.QPN(100 * conn)
+				}
+				for i := range 500 {
+					for side, m := range messages {
+						m.Cookie, m.DstCookie = uint64(i), uint64(i)
+						w.message(side, m, 4096)
+						w.answer(1-side, w.ends[side].psn.Add(-1), ibta.AckUnlimited)
+					}
+				}
+				for _, p := range w.list {
+					d.Packet(time.Unix(1, 0), p.Link, p.Data)
+				}
+			}
+			transfers, fragments, counted := d.RoCEMoving()
+			if counted > capture.MaxFragments || counted < capture.MaxFragments*9/10 || fragments != transfers*kib.MaxFrags || counted != fragments+16*transfers {
+				t.Errorf("%d transfers with %d fragments, counted as %d", transfers, fragments, counted)
+			}
+			d.Close()
+		})
 	}
 }
