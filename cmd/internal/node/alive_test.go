@@ -28,19 +28,19 @@ func TestAlive(t *testing.T) {
 	if err := n.Alive(t.Context()); err != nil {
 		t.Error(err)
 	}
-	n.cpts.mu.Lock()
+	n.origins.mu.Lock()
 	answer := make(chan error, 1)
 	go func() { answer <- n.Alive(t.Context()) }()
 	for !waitsForLock("node.(*Node).Alive(") {
 		select {
 		case err := <-answer:
-			n.cpts.mu.Unlock()
+			n.origins.mu.Unlock()
 			t.Fatalf("Alive returned %v while a lock was held", err)
 		default:
 			runtime.Gosched()
 		}
 	}
-	n.cpts.mu.Unlock()
+	n.origins.mu.Unlock()
 	if err := <-answer; err != nil {
 		t.Error(err)
 	}

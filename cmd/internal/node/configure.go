@@ -90,7 +90,7 @@ func (n *Node) startAll(list []niStart) error {
 	defer n.changing.Unlock()
 	var added []*lnet.NI
 	for _, i := range list {
-		ni, err := n.startNI(niStart{n.large(i.on), i.own})
+		ni, err := n.startNI(i)
 		if err != nil {
 			return errors.Join(err, n.remove(context.Background(), added))
 		}

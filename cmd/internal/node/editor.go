@@ -106,7 +106,7 @@ func settingsOf(ni tree.NI) NISettings {
 	return s
 }
 
-// RemoveNI stops the NI that has the NID or the interface.
+// RemoveNI stops the NI that has the NID or, without one, was started on the interface.
 func (e *Editor) RemoveNI(ctx context.Context, net string, ni *tree.NI) error {
 	if ni == nil {
 		return e.RemoveNet(ctx, RemoveRequest{Net: net})
@@ -115,10 +115,8 @@ func (e *Editor) RemoveNI(ctx context.Context, net string, ni *tree.NI) error {
 	if err != nil {
 		return err
 	}
-	for _, has := range s.NIs {
-		if has.Net == net && (has.NID == ni.NID || slices.Contains(ni.Interfaces, has.Interface)) {
-			return e.RemoveNet(ctx, RemoveRequest{Net: net, NID: has.NID})
-		}
+	if has := s.find(net, ni); has != nil {
+		return e.RemoveNet(ctx, RemoveRequest{Net: net, NID: has.NID})
 	}
 	return cli.Hint(cli.Errnof(syscall.ENODEV, "the node has no such interface on %s", net), "'lnetctl net show' lists the networks of the node")
 }

@@ -109,7 +109,7 @@ func (n *Node) remove(ctx context.Context, list []*lnet.NI) error {
 	var errs []error
 	for _, ni := range list {
 		fault.Close(ni.Lower()) // otherwise an injected pause would hold all messages
-		n.cpts.forget(ni.NID())
+		n.origins.forget(ni.NID())
 		errs = append(errs, n.lnet.RemoveNI(ctx, ni))
 	}
 	return errors.Join(errs...)

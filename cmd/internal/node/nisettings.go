@@ -85,31 +85,35 @@ func checkCPT(s string) error {
 	return fmt.Errorf("CPT %.40q: want numbers, as [0,1]: %w", s, syscall.EINVAL)
 }
 
-// cpts are the CPU partitions that were set for NIs. They have no effect here.
-type cpts struct {
+// An origin is what an NI was started with, and what neither the NI nor its driver knows.
+type origin struct {
+	on  string // name of the interface, or its address, as the configuration or a command has it; "": the driver chose one
+	cpt string // CPU partitions that were set for the NI; without effect
+}
+
+// origins are the origins of the NIs that run.
+type origins struct {
 	mu sync.Mutex
-	by map[nid.NID]string // CPU partitions by NID; guarded by mu
+	by map[nid.NID]origin // guarded by mu
 }
 
-func (c *cpts) keep(id nid.NID, cpt string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.by == nil {
-		c.by = make(map[nid.NID]string)
+func (o *origins) keep(id nid.NID, of origin) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.by == nil {
+		o.by = make(map[nid.NID]origin)
 	}
-	if cpt != "" {
-		c.by[id] = cpt
-	}
+	o.by[id] = of
 }
 
-func (c *cpts) forget(id nid.NID) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.by, id)
+func (o *origins) forget(id nid.NID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.by, id)
 }
 
-func (c *cpts) of(id nid.NID) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.by[id]
+func (o *origins) of(id nid.NID) origin {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.by[id]
 }

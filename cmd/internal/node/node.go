@@ -77,7 +77,7 @@ type Node struct {
 	clock        *timerfd.Clock
 	plan         *fault.Plan
 	policies     policies
-	cpts         cpts
+	origins      origins
 	limits       limits
 	unconfigured atomic.Bool                // LNet has no networks, see Configure
 	largeNIDs    atomic.Bool                // NIs get large NIDs if possible, see Configure
@@ -215,7 +215,7 @@ func (n *Node) startPolicy() error {
 // startNI starts one NI.
 func (n *Node) startNI(i niStart) (*lnet.NI, error) {
 	driver := n.cfg.Of(i.on.Net.Type())
-	cfg := lnd.Config{Net: i.on.Net, Interface: i.on.Name, Tunables: driver.NI(n.cfg.LND())}
+	cfg := lnd.Config{Net: i.on.Net, Interface: n.large(i.on).Name, Tunables: driver.NI(n.cfg.LND())}
 	if err := n.override(driver, &cfg, i.own); err != nil {
 		return nil, err
 	}
@@ -225,7 +225,7 @@ func (n *Node) startNI(i niStart) (*lnet.NI, error) {
 		ni, err = n.addDialling(d, cfg)
 	}
 	if err == nil {
-		n.cpts.keep(ni.NID(), i.own.CPT)
+		n.origins.keep(ni.NID(), origin{i.on.Name, i.own.CPT})
 	}
 	return ni, n.explain(driver, err)
 }

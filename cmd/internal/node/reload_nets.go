@@ -90,6 +90,7 @@ func (r *reload) removeNI(c configuredNI) func(context.Context) (func(context.Co
 		now := tree.Tree{Net: NetTree(r.n.Status(), 0, udsp.List{})}
 		has := now.RunsOn(c.on.Net.String(), c.ni)
 		if has == nil {
+			r.n.cfg.Log.Info("a reload has not stopped an NI, because the node has none on this network and interface", slog.String("network", c.on.String()))
 			return nil, nil
 		}
 		err := r.n.RemoveNet(ctx, RemoveRequest{Net: c.on.Net.String(), NID: has.NID})

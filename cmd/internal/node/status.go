@@ -1,8 +1,10 @@
 package node
 
 import (
+	"slices"
 	"time"
 
+	"ulnet/cmd/internal/config/tree"
 	"ulnet/cmd/internal/drivers"
 	"ulnet/lnd"
 	"ulnet/lnd/fault"
@@ -45,6 +47,9 @@ type NIStatus struct {
 	lnet.NISnapshot
 	LND drivers.Status `json:"lnd,omitzero"`  // state of the driver; zero for 0@lo
 	CPT string         `json:"cpt,omitempty"` // CPU partitions that the NI was given; kept, without effect
+	// StartedOn is the name of the interface, or the address, with which the NI was started. It stays when the
+	// interface loses the NI's address, or goes. Absent: the driver chose the interface.
+	StartedOn string `json:"started_on,omitempty"`
 	// ByAddress means that the name of the interface does not stand for the NI's address, so that a
 	// configuration must name the NI by its address.
 	ByAddress bool `json:"by_address,omitempty"`
@@ -67,11 +72,27 @@ func (n *Node) Status() Status {
 		if !ni.NID.IsLo() {
 			ni.Interface = names.of(ni.NID)
 		}
-		s := NIStatus{NISnapshot: ni, LND: n.lndStatus(ni.Lower), CPT: n.cpts.of(ni.NID)}
+		from := n.origins.of(ni.NID)
+		s := NIStatus{NISnapshot: ni, LND: n.lndStatus(ni.Lower), CPT: from.cpt, StartedOn: from.on}
 		s.ByAddress = !ni.NID.IsLo() && !names.stands(ni.Interface, ni.NID)
 		status.NIs = append(status.NIs, s)
 	}
 	return status
+}
+
+// find returns the NI of a net that ni describes: the NI with its NID, or the one that was started with the name
+// of one of its interfaces, or else the one that has an address of such an interface now. It returns nil if there is none.
+func (s Status) find(net string, ni *tree.NI) *NIStatus {
+	for _, is := range []func(NIStatus) bool{
+		func(has NIStatus) bool { return has.NID == ni.NID },
+		func(has NIStatus) bool { return slices.Contains(ni.Interfaces, has.StartedOn) },
+		func(has NIStatus) bool { return slices.Contains(ni.Interfaces, has.Interface) },
+	} {
+		if i := slices.IndexFunc(s.NIs, func(has NIStatus) bool { return has.Net == net && is(has) }); i >= 0 {
+			return &s.NIs[i]
+		}
+	}
+	return nil
 }
 
 // lndStatus returns the driver's state of an NI.

@@ -38,7 +38,7 @@ func NetTree(s Status, level int, rules udsp.List) (nets []tree.Net) {
 }
 
 func newNITree(ni NIStatus, s Status, level int, rules udsp.List) tree.NI {
-	doc := tree.NI{NID: ni.NID, Status: ni.Status, ByAddress: ni.ByAddress}
+	doc := tree.NI{NID: ni.NID, Status: ni.Status, ByAddress: ni.ByAddress, StartedOn: ni.StartedOn}
 	addOurs(&doc, ni, s, level)
 	if ni.Interface != "" {
 		doc.Interfaces = tree.Interfaces{ni.Interface}

@@ -136,20 +136,26 @@ func (d *differ) ni(line int, net string, ni NI) {
 	}
 }
 
-// ni finds the NI of a net by the NID or the interface that the file has.
+// ni finds the NI of a net by the NID or the interface that the file has. If no NI was started with the name of the
+// interface, it takes the NI that has the address for which this name stands now.
 func (t *Tree) ni(net string, ni NI) *NI {
-	for _, n := range t.Net {
-		if n.Type != net {
-			continue
-		}
-		for i := range n.NIs {
-			has := &n.NIs[i]
-			if has.is(ni) {
-				return has
+	for _, same := range []func(*NI, NI) bool{(*NI).startedAs, (*NI).is} {
+		for _, n := range t.Net {
+			if n.Type != net {
+				continue
+			}
+			if i := slices.IndexFunc(n.NIs, func(has NI) bool { return same(&has, ni) }); i >= 0 {
+				return &n.NIs[i]
 			}
 		}
 	}
 	return nil
+}
+
+// startedAs reports whether has, an NI of the node, was started with the name of the interface by which ni is
+// described. It does not matter whether the interface still has the NI's address.
+func (has *NI) startedAs(ni NI) bool {
+	return !ni.NID.IsValid() && len(ni.Interfaces) > 0 && has.StartedOn == ni.Interfaces[0]
 }
 
 // is reports whether has, an NI of the node, is the NI that ni describes. A file describes an NI by its NID, by

@@ -46,6 +46,8 @@ type NI struct {
 	// ByAddress means that the NID does not follow from the interface, so that a backup must
 	// contain the NID.
 	ByAddress bool `json:"-"`
+	// StartedOn is the name of the interface, or the address, with which a running NI was started; "": neither.
+	StartedOn string `json:"-"`
 }
 
 // Statistics are numbers of an NI's messages.

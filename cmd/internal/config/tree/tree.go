@@ -39,7 +39,7 @@ func (t *Tree) DropOurs() {
 			n.NIs[i] = NI{
 				NID: ni.NID, Status: ni.Status, Interfaces: ni.Interfaces, Statistics: ni.Statistics, UDSP: ni.UDSP,
 				Sent: ni.Sent, Received: ni.Received, Dropped: ni.Dropped, Health: ni.Health, Tunables: ni.Tunables,
-				LND: ni.LND, DevCPT: ni.DevCPT, CPT: ni.CPT, ByAddress: ni.ByAddress,
+				LND: ni.LND, DevCPT: ni.DevCPT, CPT: ni.CPT, ByAddress: ni.ByAddress, StartedOn: ni.StartedOn,
 			}
 		}
 	}
