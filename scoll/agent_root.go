@@ -20,7 +20,7 @@ type RequestConfig struct {
 	// combined with Last, except over out-of-band groups: call Group.Destroy after the broadcast.
 	Live bool
 	// Processing is how long services take at most. It is part of the timeouts that apply
-	// where discovery does not notice that a node is gone.
+	// where discovery does not notice that a node is gone. At most 71 minutes.
 	Processing time.Duration
 	// Carry bounds, in bytes, the answers of other members that a module passes on in one message when its
 	// own service does not reply. Answers that do not fit are lost, and their members unreached with ELOST.
@@ -136,7 +136,7 @@ func (g *Group) MaxPayload() (bytes int, err error) {
 //	EAGAIN        the group is being created
 //	ENOGROUP      the group is gone
 //	EINVAL        this is not the root, a child has no reply buffer, or the timeouts
-//	              would be longer than Config.MaxTimeout
+//	              would be longer than Config.MaxTimeout, or Processing than 71 minutes
 //	EHOSTDOWN     a member has died
 //	ESTALE        with Live: other members are alive now
 func (r *Request) Send() error {

@@ -8,6 +8,7 @@ import (
 
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
+	"ulnet/scoll/wire"
 )
 
 // callTime is how long members may take to answer a call whose context has no deadline.
@@ -77,9 +78,9 @@ func (a *Agent) NewGroup(ctx context.Context, service ServiceID, nodes ...nid.NI
 // Call asks the members of a group, and waits until each has answered, has failed, or was given
 // up. On all members the group's service must be a [Handler]. Handlers get a context with the
 // deadline of ctx, less the time that messages take in the tree (5 seconds if ctx has no
-// deadline; at most Config.MaxTimeout). When ctx ends Call returns at once, with the answers so
-// far and the error of ctx; handlers run on until their deadline. Call blocks, so callbacks and
-// Inline handlers must not call it; other handlers may.
+// deadline; at most Config.MaxTimeout, and 71 minutes). When ctx ends Call returns at once, with
+// the answers so far and the error of ctx; handlers run on until their deadline. Call blocks, so
+// callbacks and Inline handlers must not call it; other handlers may.
 //
 // An error without a Result means that no member has run the question. The errors are those of
 // ctx, of [Group.NewRequest], of [Request.Send], and these:
@@ -209,7 +210,7 @@ func (g *Group) ranksOf(nodes []nid.NID) (rankSet, error) {
 // timeFor returns how long handlers may take: the time left to ctx, less the time that messages
 // take in the tree.
 func (c *calling) timeFor(ctx context.Context) (time.Duration, error) {
-	longest := c.d.a.cfg.MaxTimeout - c.r.treeTime
+	longest := min(c.d.a.cfg.MaxTimeout-c.r.treeTime, wire.MaxTime)
 	left, ok := machine.Left(ctx)
 	if !ok {
 		return min(callTime, longest), nil

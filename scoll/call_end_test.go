@@ -52,6 +52,25 @@ func testCallLate(t *testing.T) {
 	}
 }
 
+// TestCallLong: a call with more time than a request can express gives its handlers as much as it can.
+func TestCallLong(t *testing.T) {
+	spec.Covers(t, "SC-166")
+	w := newWires(t, 2, scoll.Config{RTT: time.Minute, MaxTimeout: 24 * time.Hour})
+	w.handle(func(int) scoll.Handler {
+		return scoll.Handler{Answer: func(ctx context.Context, _ *scoll.Question) ([]byte, error) {
+			if at, _ := ctx.Deadline(); time.Until(at) < time.Hour || time.Until(at) > 2*time.Hour {
+				t.Errorf("a handler has %v", time.Until(at))
+			}
+			return nil, nil
+		}}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 12*time.Hour)
+	defer cancel()
+	if r, err := w.ask(ctx, 0, scoll.Tree{}, scoll.CallConfig{}); err != nil || r.Answered != 2 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+}
+
 // TestCallCanceled: a call returns at once when its context ends, with the answers so far, even
 // if the handler of this node blocks. If the context leaves less time than messages take in the
 // tree, no member is asked.

@@ -128,7 +128,7 @@ func (m *Machine) header(o *Outgoing, g *group, roster *wire.Membership) (h wire
 		h.Segment = max(o.Segment, wire.MinSegment)
 	}
 	depth := g.spread(roster, h.Tree, int(h.Root), int(h.Root)).depth
-	if childTimeout(&h, depth, h.Processing) > m.cfg.MaxTimeout {
+	if childTimeout(&h, depth, h.Processing) > m.cfg.MaxTimeout || !h.Fits() {
 		return h, wire.EINVAL
 	}
 	if o.Flags&wire.FlagOOB != 0 {

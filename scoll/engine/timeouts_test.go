@@ -250,6 +250,23 @@ func TestLongService(t *testing.T) {
 	}
 }
 
+// TestLongestTimeout: SC-37: a broadcast whose timeouts do not fit the header of a request is refused, even if
+// MaxTimeout is longer. Members would otherwise give up earlier than the root expects.
+func TestLongestTimeout(t *testing.T) {
+	spec.Covers(t, "SC-37")
+	h := newHarness(t, 2, 0, func(c *Config) { c.MaxTimeout = 24 * time.Hour })
+	h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members}})
+	h.group = h.find(Created).Group
+	h.begin(wire.EINVAL, Outgoing{Processing: 2 * time.Hour})
+	const longest = wire.MaxTime
+	h.begin(wire.EINVAL, Outgoing{Processing: longest + 1})
+	h.step(Input{Kind: Broadcast, Broadcast: &Outgoing{Group: h.group, Service: testService, Token: 2, Processing: longest}})
+	e := h.find(DoSend)
+	if sent, _, err := wire.ParseRequestHeader(h.out.Buf[e.Data.Begin:e.Data.End]); err != nil || sent.Processing != longest {
+		t.Errorf("sent %v, %v", sent.Processing, err)
+	}
+}
+
 // TestOverdueEarly: SC-A28: a request that waits for the service to map the group, or for the
 // list of members, is also answered before the parent's timeout.
 func TestOverdueEarly(t *testing.T) {

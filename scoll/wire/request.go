@@ -251,9 +251,15 @@ func (h *RequestHeader) SumSize() int {
 	return len(Digest{})
 }
 
+// MaxTime is the longest time that a field of the header can express, about 71 minutes and 35 seconds.
+const MaxTime = (1<<32 - 1) * time.Microsecond
+
+// Fits reports whether the header can express its times.
+func (h *RequestHeader) Fits() bool { return max(h.RTT, h.Guard, h.BulkTime, h.Processing) <= MaxTime }
+
 // micros rounds up to whole µs, so that no timeout becomes shorter.
 func micros(d time.Duration) uint32 {
-	return uint32(min((max(d, 0)+time.Microsecond-1)/time.Microsecond, 1<<32-1))
+	return uint32((min(max(d, 0), MaxTime) + time.Microsecond - 1) / time.Microsecond)
 }
 
 func fromMicros(us uint32) time.Duration { return time.Duration(us) * time.Microsecond }

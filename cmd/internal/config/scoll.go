@@ -71,6 +71,9 @@ type Action struct {
 // MaxOutput bounds the part of an action's output that is kept, in bytes.
 const MaxOutput = 64 << 10
 
+// maxScollTime bounds the timeouts of broadcasts. The header of a request can express little more, see wire.MaxTime of scoll.
+const maxScollTime = 71 * time.Minute
+
 func defaultScoll() Scoll {
 	return Scoll{
 		RTT: engine.DefaultRTT, MinBulkRate: 100_000_000, MaxActive: 256, MaxMembers: 16384, MaxGroups: 8192,
@@ -105,7 +108,7 @@ func (s *Scoll) settings(file string) map[string]setting {
 		"max_active":    number(&s.MaxActive, 1, maxCount),
 		"max_members":   number(&s.MaxMembers, 1, maxCount),
 		"max_groups":    number(&s.MaxGroups, 1, maxCount),
-		"max_timeout":   span(&s.MaxTimeout, 100*time.Millisecond, maxGossipTime),
+		"max_timeout":   span(&s.MaxTimeout, 100*time.Millisecond, maxScollTime),
 		"tree":          shape(&s.Tree),
 		"allow_members": sets(&s.AllowMembers),
 		"key_file":      keyFile(&s.KeyFile, &s.Keys, file),

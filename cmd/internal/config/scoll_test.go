@@ -57,6 +57,7 @@ func TestScollSection(t *testing.T) {
 				}
 			}, "",
 		},
+		{"time-out", "scoll:\n  max_timeout: 72m\n", nil, "f:2:16: max_timeout: want a time from 100ms to 1h11m0s such as 500ms, not \"72m\""},
 		{"unknown key", "scoll:\n  enabled: 1\n", nil, `f:2:3: unknown key "enabled"`},
 		{"unknown key of admin", "scoll:\n  admin:\n    action: x\n", nil, `f:3:5: unknown key "action"`},
 		{"unknown key of a group", "scoll:\n  groups:\n    a:\n      nid: x\n", nil, `f:4:7: unknown key "nid"`},
