@@ -173,8 +173,10 @@ func sameImports(from, to *config.Loaded) bool {
 	return reflect.DeepEqual(of(from), of(to))
 }
 
-// run makes all changes, or takes back those that it has made.
+// run makes all changes, or takes back those that it has made. An NI that it stops and starts again keeps its
+// place among the NIs, because peers know the node by the NID of the first one.
 func (r *reload) run(ctx context.Context) (done []string, err error) {
+	defer r.n.lnet.Order(r.n.NIDs()) // the argument is the order before the changes
 	var undo []func() error
 	for _, s := range r.steps {
 		lines, back, err := s.do(ctx)
