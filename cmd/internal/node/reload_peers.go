@@ -8,66 +8,117 @@ import (
 	"syscall"
 
 	"ulnet/cmd/internal/config/tree"
+	"ulnet/lnet"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/udsp"
 )
 
-// peers changes the configured peers.
+// peers changes the configured peers. Peers lose NIDs before others get these, because a NID may move from one
+// configured peer to another, which is refused while it has the NID.
 func (r *reload) peers() {
-	find := func(list []tree.Peer, id nid.NID) *tree.Peer {
-		i := slices.IndexFunc(list, func(p tree.Peer) bool { return p.Primary == id && p.IsConfigured() })
-		if i < 0 {
-			return nil
-		}
-		return &list[i]
-	}
 	for _, p := range r.was.Peer {
-		switch now := find(r.will.Peer, p.Primary); {
+		switch now := configured(r.will.Peer, p.Primary); {
 		case !p.IsConfigured():
 		case now == nil:
-			r.add("peer", fmt.Sprintf("remove peer %v", p.Primary), r.replacePeer(&p, nil))
-		case !samePeer(p, *now):
-			r.add("peer", fmt.Sprintf("change peer %v", p.Primary), r.replacePeer(&p, now))
+			r.add("peer", fmt.Sprintf("remove peer %v", p.Primary), r.removePeer(p.Primary))
+		case p.MultiRail && !now.MultiRail || len(beyond(idsOf(p), idsOf(*now))) > 0:
+			r.add("peer", fmt.Sprintf("remove NIDs of peer %v", p.Primary), r.removePeerNIDs(p, *now))
 		}
 	}
 	for _, p := range r.will.Peer {
-		if p.IsConfigured() && find(r.was.Peer, p.Primary) == nil {
-			r.add("peer", fmt.Sprintf("add peer %v", p.Primary), r.replacePeer(nil, &p))
+		switch was := configured(r.was.Peer, p.Primary); {
+		case !p.IsConfigured():
+		case was == nil:
+			r.add("peer", fmt.Sprintf("add peer %v", p.Primary), r.addPeer(p))
+		case was.MultiRail != p.MultiRail || len(beyond(idsOf(p), idsOf(*was))) > 0:
+			r.add("peer", fmt.Sprintf("change peer %v", p.Primary), r.addPeer(p))
 		}
 	}
 }
 
-// samePeer reports whether two peers with one primary NID have the same NIDs.
-func samePeer(a, b tree.Peer) bool {
-	in := func(list []nid.NID) func(nid.NID) bool {
-		return func(id nid.NID) bool { return slices.Contains(list, id) }
+// configured returns the configured peer of a list with a primary NID, nil if there is none.
+func configured(list []tree.Peer, primary nid.NID) *tree.Peer {
+	i := slices.IndexFunc(list, func(p tree.Peer) bool { return p.Primary == primary && p.IsConfigured() })
+	if i < 0 {
+		return nil
 	}
-	not := func(f func(nid.NID) bool) func(nid.NID) bool { return func(id nid.NID) bool { return !f(id) } }
-	x, y := nidsOf(a), nidsOf(b)
-	return a.MultiRail == b.MultiRail && !slices.ContainsFunc(x, not(in(y))) && !slices.ContainsFunc(y, not(in(x)))
+	return &list[i]
 }
 
-// replacePeer replaces the configured peer old by next, which has the same primary NID. If old is nil, a peer
-// is added; if next is nil, the peer is removed.
-func (r *reload) replacePeer(old, next *tree.Peer) func(context.Context) (func(context.Context) error, error) {
-	set := func(from, to *tree.Peer) error {
-		if from != nil {
-			if err := r.n.RemovePeer(RemovePeerRequest{Primary: from.Primary}); err != nil && !errors.Is(err, syscall.ENOENT) {
+// idsOf lists the NIDs of a peer, the primary one first.
+func idsOf(p tree.Peer) []nid.NID { return append([]nid.NID{p.Primary}, nidsOf(p)...) }
+
+// beyond returns the NIDs of list that are not in the list in.
+func beyond(list, in []nid.NID) []nid.NID {
+	return slices.DeleteFunc(slices.Clone(list), func(id nid.NID) bool { return slices.Contains(in, id) })
+}
+
+// configuredPeer returns the NIDs of the configured peer with a primary NID, the primary one first, and whether
+// it is multi-rail. Without such a peer it returns no NIDs.
+func (n *Node) configuredPeer(primary nid.NID) (ids []nid.NID, multiRail bool) {
+	p := n.lnet.Peer(primary)
+	if p.Primary != primary || !p.Flags.Has(lnet.PeerConfigured) {
+		return nil, false
+	}
+	for _, ni := range p.NIs {
+		ids = append(ids, ni.NID)
+	}
+	return ids, p.Flags.Has(lnet.PeerMultiRail)
+}
+
+// removePeer returns the function of a step that removes a configured peer. If a command has removed it
+// already, there is nothing to change.
+func (r *reload) removePeer(primary nid.NID) func(context.Context) (func(context.Context) error, error) {
+	return func(context.Context) (func(context.Context) error, error) {
+		has, _ := r.n.configuredPeer(primary)
+		return r.takeNIDs(primary, has)
+	}
+}
+
+// removePeerNIDs returns the function of a step that takes from a configured peer the NIDs that only the old
+// configuration has. From a peer that is no longer multi-rail, it takes all NIDs that are not in the new
+// one, also those that a command has added.
+func (r *reload) removePeerNIDs(old, next tree.Peer) func(context.Context) (func(context.Context) error, error) {
+	return func(context.Context) (func(context.Context) error, error) {
+		has, _ := r.n.configuredPeer(old.Primary)
+		leaving := beyond(has, idsOf(next))
+		if next.MultiRail {
+			leaving = slices.DeleteFunc(leaving, func(id nid.NID) bool { return !slices.Contains(idsOf(old), id) })
+		}
+		return r.takeNIDs(old.Primary, leaving)
+	}
+}
+
+// takeNIDs takes NIDs from a configured peer, and returns the function that gives them back. With the primary NID,
+// it removes the peer.
+func (r *reload) takeNIDs(primary nid.NID, ids []nid.NID) (func(context.Context) error, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	_, multiRail := r.n.configuredPeer(primary)
+	err := r.n.RemovePeer(RemovePeerRequest{Primary: primary, NIDs: ids})
+	if errors.Is(err, syscall.ENOENT) { // a command has removed one of them meanwhile
+		return nil, nil
+	}
+	return func(context.Context) error {
+		return r.n.AddPeer(AddPeerRequest{Primary: primary, NIDs: beyond(ids, []nid.NID{primary}), NonMR: !multiRail})
+	}, err
+}
+
+// addPeer returns the function of a step that adds a peer, or the NIDs that a configured peer lacks.
+func (r *reload) addPeer(p tree.Peer) func(context.Context) (func(context.Context) error, error) {
+	return func(context.Context) (func(context.Context) error, error) {
+		had, multiRail := r.n.configuredPeer(p.Primary)
+		back := func(context.Context) error {
+			added := beyond(idsOf(p), had)
+			now, _ := r.n.configuredPeer(p.Primary)
+			_, err := r.takeNIDs(p.Primary, slices.DeleteFunc(added, func(id nid.NID) bool { return !slices.Contains(now, id) }))
+			if err != nil || len(had) == 0 || multiRail == p.MultiRail {
 				return err
 			}
+			return r.n.AddPeer(AddPeerRequest{Primary: p.Primary, NonMR: !multiRail})
 		}
-		if to == nil {
-			return nil
-		}
-		return r.n.AddPeer(addPeerRequest(*to))
-	}
-	return func(context.Context) (func(context.Context) error, error) {
-		back := func(context.Context) error { return set(next, old) }
-		err := set(old, next)
-		if err != nil && old != nil {
-			err = errors.Join(err, notTakenBack(fmt.Sprintf("remove peer %v", old.Primary), set(nil, old)))
-		}
-		return back, err
+		return back, r.n.AddPeer(addPeerRequest(p))
 	}
 }
 
