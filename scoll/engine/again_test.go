@@ -104,6 +104,35 @@ func TestAttemptsOfOthers(t *testing.T) {
 	}
 }
 
+// TestAttemptsOfManyRoots: SC-A20, SC-160: the requests of many roots come by the same parent. Another attempt of
+// the first root's broadcast does not run again, also after the group was displaced.
+func TestAttemptsOfManyRoots(t *testing.T) {
+	spec.Covers(t, "SC-160", "SC-A20")
+	const roots = maxRoots + 10
+	h := newHarness(t, 2*roots, 2*roots-1, nil) // a leaf below node 2*roots-2 in the trees of all roots with even numbers
+	attempt := func(root int, sequence uint64, again bool) {
+		t.Helper()
+		r := h.header()
+		r.Flags, r.Group = wire.FlagSubset|wire.FlagOOB, wire.GroupID{Index: 3, Digest: h.members.Digest()}
+		r.Root, r.Sequence, r.Live = uint32(root), sequence, h.members.Digest()
+		h.id = 0
+		h.deliver(2*roots-2, r, false, "payload")
+		if h.effects[0].Kind == CallMap {
+			h.step(Input{Kind: InMapped, Members: h.members})
+		}
+		if h.want("pre"); h.effects[0].Again != again {
+			t.Fatalf("sequence %d of root %d: again is %v", sequence, root, !again)
+		}
+		h.end()
+	}
+	for root := range roots {
+		attempt(2*root, 1, false)
+	}
+	attempt(0, 2, true)
+	h.m.displace(h.m.table.list[0])
+	attempt(2*(roots-ghostRuns), 2, true)
+}
+
 // live begins a broadcast of member 0 to the live members.
 func (h *harness) live() {
 	h.t.Helper()

@@ -42,8 +42,10 @@ func (m *Machine) isUndecided(g *group, roster *wire.Membership, r *request) (is
 
 // remember records that this node runs a request.
 func (m *Machine) remember(r *request) {
-	if !r.root && r.header.Flags&wire.FlagSubset != 0 {
-		r.group.rootOf(r, r.roster, m.now).note(r.header.First, r.payloadSum())
+	if h := &r.header; !r.root && h.Flags&wire.FlagSubset != 0 {
+		r.group.note(run{
+			first: h.First, incarnation: h.RootIncarnation, root: r.roster.NID(int(h.Root)), parent: r.parent, payload: r.payloadSum(),
+		})
 	}
 }
 

@@ -44,6 +44,7 @@ type group struct {
 	waiting  []*request    // this node's broadcasts that were not sent yet, in order
 	pace     pace
 	roots    []rootState
+	runs     []run // broadcasts to the live members that have run here, the oldest first
 	layout   layout
 	live     liveSet
 	lru      lruState // state of the group in the cache
@@ -111,9 +112,13 @@ func (t *table) init(s *shares) {
 }
 
 // fresh returns a group that is not in the table yet. If the group has a ghost, it gets the
-// roots of the ghost.
+// roots and runs of the ghost.
 func (t *table) fresh(key groupKey, members *wire.Membership) *group {
-	return &group{key: key, index: -1, members: members, roots: t.ghosts.roots(key)}
+	g := &group{key: key, index: -1, members: members}
+	if ghost := t.ghosts.of[key]; ghost != nil {
+		g.roots, g.runs = ghost.roots, ghost.runs
+	}
+	return g
 }
 
 func (t *table) add(g *group) {
@@ -151,7 +156,7 @@ func (t *table) remove(g *group) {
 func (t *table) bury(g *group, until time.Duration) {
 	if g.index >= 0 {
 		t.remove(g)
-		t.tombstones.add(g, nil, until)
+		t.tombstones.add(g, tombstone{}, until)
 	}
 }
 
@@ -160,7 +165,7 @@ func (t *table) bury(g *group, until time.Duration) {
 func (t *table) displace(g *group, until time.Duration) {
 	if g.index >= 0 {
 		t.remove(g)
-		t.ghosts.add(g, latest(g.roots), until)
+		t.ghosts.add(g, tombstone{roots: latest(g.roots), runs: latestRuns(g.runs)}, until)
 	}
 }
 

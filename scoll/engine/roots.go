@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"cmp"
-	"crypto/sha256"
 	"slices"
 	"time"
 
@@ -18,14 +16,6 @@ type rootState struct {
 	incarnation uint64
 	used        time.Duration
 	seen        window // sequence numbers of broadcasts that were seen
-	runs        []run  // broadcasts to the live members, the oldest first
-}
-
-// run records that the service of this node was called for a broadcast to the live members.
-type run struct {
-	first   uint64      // sequence number of the first attempt
-	payload wire.Digest // digest of the payload
-	status  wire.Status // result of the broadcast, once known
 }
 
 // maxRoots bounds the roots of a group from one parent. The least recently used state is
@@ -66,59 +56,6 @@ func (g *group) roomForRoot(parent nid.NID) int {
 
 // forgetRoots forgets earlier incarnations of a root in a group.
 func (g *group) forgetRoots(id nid.NID, incarnation uint64) {
+	g.runs = slices.DeleteFunc(g.runs, func(old run) bool { return old.root == id && old.incarnation < incarnation })
 	g.roots = slices.DeleteFunc(g.roots, func(s rootState) bool { return s.nid == id && s.incarnation < incarnation })
-}
-
-// payloadSum returns the digest of a request's payload, without the list of members.
-func (r *request) payloadSum() wire.Digest {
-	sum := sha256.Sum256(r.body[r.header.ListSize:])
-	return wire.Digest(sum[:])
-}
-
-// note records a run. It drops the runs of broadcasts that are too old for another attempt.
-func (s *rootState) note(first uint64, payload wire.Digest) {
-	newest := first
-	for i := range s.runs {
-		if s.runs[i].first == first && s.runs[i].payload == payload {
-			return
-		}
-		newest = max(newest, s.runs[i].first)
-	}
-	s.runs = slices.DeleteFunc(s.runs, func(old run) bool { return newest-old.first >= windowSize })
-	if len(s.runs) == windowSize {
-		s.runs = slices.Delete(s.runs, 0, 1)
-	}
-	s.runs = append(s.runs, run{first: first, payload: payload})
-}
-
-// runOf returns the run of an earlier attempt of a request's broadcast, whichever parent that
-// attempt came from, or nil.
-func (g *group) runOf(r *request, roster *wire.Membership) *run {
-	var payload wire.Digest
-	root := roster.NID(int(r.header.Root))
-	for i := range g.roots {
-		s := &g.roots[i]
-		if s.nid != root || s.incarnation != r.header.RootIncarnation {
-			continue
-		}
-		for j := range s.runs {
-			if s.runs[j].first != r.header.First {
-				continue
-			}
-			if payload == (wire.Digest{}) {
-				payload = r.payloadSum()
-			}
-			if s.runs[j].payload == payload {
-				return &s.runs[j]
-			}
-		}
-	}
-	return nil
-}
-
-// setStatus records the result of a run.
-func (g *group) setStatus(r *request, s wire.Status) {
-	if found := g.runOf(r, r.roster); found != nil {
-		found.status = cmp.Or(found.status, s)
-	}
 }

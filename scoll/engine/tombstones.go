@@ -23,14 +23,15 @@ type tombstone struct {
 	key   groupKey
 	at    time.Duration // when the entry expires
 	roots []rootState   // of a ghost: the roots of its group
+	runs  []run         // likewise
 }
 
 // mostTombstones bounds the queue of a graveyard.
 func mostTombstones(stranger int) int { return maxTombstones >> (2 * stranger) }
 
 const (
-	ghostRoots = 8 // number of the latest roots kept in a ghost
-	ghostRuns  = 8 // number of the latest runs kept of each root
+	ghostRoots = 8  // number of the latest roots kept in a ghost
+	ghostRuns  = 64 // number of the latest runs kept in a ghost
 )
 
 func (y *graveyard) init() { y.of = make(map[groupKey]*tombstone) }
@@ -38,16 +39,8 @@ func (y *graveyard) init() { y.of = make(map[groupKey]*tombstone) }
 // has reports whether a group is remembered.
 func (y *graveyard) has(key groupKey) bool { return y.of[key] != nil }
 
-// roots returns the roots of a group from its ghost.
-func (y *graveyard) roots(key groupKey) []rootState {
-	if e := y.of[key]; e != nil {
-		return e.roots
-	}
-	return nil
-}
-
-// add remembers a group. If its queue is full the oldest entry is dropped.
-func (y *graveyard) add(g *group, roots []rootState, until time.Duration) {
+// add remembers a group, with the roots and runs of e. If its queue is full the oldest entry is dropped.
+func (y *graveyard) add(g *group, e tombstone, until time.Duration) {
 	stranger := 0
 	if g.stranger || g.lru.class == ofStrangers {
 		stranger = 1
@@ -56,9 +49,9 @@ func (y *graveyard) add(g *group, roots []rootState, until time.Duration) {
 	if len(*q) >= mostTombstones(stranger) {
 		y.shift(q)
 	}
-	e := &tombstone{g.key, until, roots}
-	y.of[g.key] = e
-	*q = append(*q, e)
+	e.key, e.at = g.key, until
+	y.of[g.key] = &e
+	*q = append(*q, &e)
 }
 
 // shift removes the oldest entry of a queue.
@@ -96,10 +89,8 @@ func (y *graveyard) wake() time.Duration {
 // under way and further attempts, and small enough for thousands of groups.
 func latest(roots []rootState) []rootState {
 	slices.SortStableFunc(roots, func(a, b rootState) int { return cmp.Compare(b.used, a.used) })
-	roots = slices.Clone(roots[:min(len(roots), ghostRoots)])
-	for i := range roots {
-		s := &roots[i]
-		s.runs = slices.Clone(s.runs[max(len(s.runs)-ghostRuns, 0):])
-	}
-	return roots
+	return slices.Clone(roots[:min(len(roots), ghostRoots)])
 }
+
+// latestRuns returns the runs that a ghost keeps.
+func latestRuns(runs []run) []run { return slices.Clone(runs[max(len(runs)-ghostRuns, 0):]) }

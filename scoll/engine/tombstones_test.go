@@ -171,21 +171,23 @@ func TestCreatorFlapsInFlight(t *testing.T) {
 // broadcasts a parent has forged: it keeps the latest ones.
 func TestGhostSize(t *testing.T) {
 	var roots []rootState
+	g := new(group)
 	for i := range maxRoots {
-		s := rootState{nid: number(i), used: time.Duration(i)}
+		roots = append(roots, rootState{nid: number(i), used: time.Duration(i)})
 		for first := range uint64(windowSize) {
-			s.note(first+1, wire.Digest{})
+			g.note(run{first: first + 1, root: number(i), parent: number(i % 2)})
 		}
-		roots = append(roots, s)
+	}
+	if len(g.runs) != 2*maxRuns {
+		t.Errorf("%d runs from two parents", len(g.runs))
 	}
 	kept := latest(roots)
 	if len(kept) != ghostRoots || kept[0].nid != number(maxRoots-1) || kept[ghostRoots-1].nid != number(maxRoots-ghostRoots) {
 		t.Errorf("%d roots", len(kept))
 	}
-	for i := range kept {
-		if runs := kept[i].runs; len(runs) != ghostRuns || cap(runs) > 2*ghostRuns || runs[ghostRuns-1].first != windowSize {
-			t.Errorf("%d runs in room for %d", len(runs), cap(runs))
-		}
+	runs := latestRuns(g.runs)
+	if last := runs[len(runs)-1]; len(runs) != ghostRuns || cap(runs) > 2*ghostRuns || last.first != windowSize || last.root != number(maxRoots-1) {
+		t.Errorf("%d runs in room for %d, the last is %+v", len(runs), cap(runs), last)
 	}
 }
 
