@@ -37,9 +37,9 @@ type groups struct {
 	making chan struct{} // a lock of capacity 1, held while handles are created or destroyed
 
 	mu      sync.Mutex
-	named   map[string]*namedGroup     // groups by name; guarded by mu
-	handles map[handleKey]*scoll.Group // handles of groups in use; guarded by mu
-	retired []*scoll.Group             // groups to destroy as soon as they are not busy; guarded by mu
+	named   map[string]*namedGroup // groups by name; guarded by mu
+	handles map[handleKey]*handle  // handles of the present members; guarded by mu
+	rest    []*scoll.Group         // groups to destroy as soon as they are not busy; guarded by mu
 }
 
 // namedGroup is a group with a name. It is immutable.
@@ -73,7 +73,7 @@ func (c *collective) newGroup(name, origin string, ids []nid.NID, tree scoll.Tre
 
 // configureGroups creates the groups of the configuration.
 func (c *collective) configureGroups() error {
-	c.groups.named, c.groups.handles, c.groups.listSize = map[string]*namedGroup{}, map[handleKey]*scoll.Group{}, listSize
+	c.groups.named, c.groups.handles, c.groups.listSize = map[string]*namedGroup{}, map[handleKey]*handle{}, listSize
 	c.groups.making = make(chan struct{}, 1)
 	for _, g := range c.cfg.Groups {
 		made, err := c.newGroup(g.Name, "config", g.NIDs, g.Tree)
@@ -193,12 +193,11 @@ func (m *Module) DestroyGroup(ctx context.Context, r GroupName) error {
 	}
 	defer c.groups.unlock()
 	var errs []error
-	for key, h := range c.groups.handlesOf(r.Name) { // any order: each handle is destroyed, and after EBUSY a later call destroys those that are left
-		err := c.destroy(ctx, h)
-		if errors.Is(err, scoll.EBUSY) {
+	for _, key := range c.groups.keysOf(r.Name) { // after EBUSY, a later call destroys those that are left
+		gone, err := c.destroy(ctx, key)
+		if !gone {
 			return failed(err)
 		}
-		c.groups.setHandle(key, nil)
 		errs = append(errs, err)
 	}
 	if g.origin == "command" {

@@ -3,9 +3,7 @@ package scoll
 import (
 	"context"
 	"errors"
-	"time"
 
-	"ulnet/cmd/internal/admin"
 	"ulnet/scoll"
 	"ulnet/scoll/wire"
 )
@@ -23,57 +21,129 @@ func (g *groups) lock(ctx context.Context) error {
 
 func (g *groups) unlock() { <-g.making }
 
-// retire destroys a group whose members have changed. If broadcasts over the group are under
-// way, the group is kept for a later call of retire, which destroys it, too. Members that are
-// not reached drop the group when this node ends.
-func (g *groups) retire(h *scoll.Group) {
-	h.Destroy(func(err error) {
-		if errors.Is(err, scoll.EBUSY) {
-			g.mu.Lock()
-			defer g.mu.Unlock()
-			g.retired = append(g.retired, h)
-		}
-	})
+// handle is a group of package scoll. The groups keep it by its key, and each user counts.
+type handle struct {
+	group   *scoll.Group
+	uses    int  // callers that have it from take or add, until they call release; guarded by groups.mu
+	retired bool // it has been replaced, and is destroyed when the last use ends; guarded by groups.mu
 }
 
-// retireAll destroys the groups that retire could not destroy because they were busy.
-func (g *groups) retireAll() {
+// take returns the handle for a key, for the caller to use until release, or nil if there is none.
+func (g *groups) take(key handleKey) *handle {
 	g.mu.Lock()
-	list := g.retired
-	g.retired = nil
+	defer g.mu.Unlock()
+	h := g.handles[key]
+	if h != nil {
+		h.uses++
+	}
+	return h
+}
+
+// add stores a new group and returns its handle, for the caller to use until release.
+func (g *groups) add(key handleKey, group *scoll.Group) *handle {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	h := &handle{group: group, uses: 1}
+	g.handles[key] = h
+	return h
+}
+
+// release ends a use of a handle. If the handle was replaced meanwhile, and this was its last use,
+// release destroys the group.
+func (g *groups) release(h *handle) {
+	g.mu.Lock()
+	h.uses--
+	ends := h.retired && h.uses == 0
 	g.mu.Unlock()
-	for _, h := range list {
-		g.retire(h)
+	if ends {
+		g.end(h.group)
 	}
 }
 
-// handle returns the handle for a key, or nil if there is none.
-func (g *groups) handle(key handleKey) *scoll.Group {
+// retire removes the handles of a group with a tree, because its members have changed. Those that
+// are in use are destroyed when their use ends: between take and the broadcast, package scoll does
+// not know that the group is needed.
+func (g *groups) retire(name string, tree scoll.Tree) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.handles[key]
-}
-
-// setHandle stores a handle; if h is nil, it removes the handle.
-func (g *groups) setHandle(key handleKey, h *scoll.Group) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.handles[key] = h; h == nil {
+	var unused []*scoll.Group
+	for key, h := range g.handles { // any order: all of them are removed
+		if key.name != name || key.tree != tree {
+			continue
+		}
 		delete(g.handles, key)
-	}
-}
-
-// handlesOf returns the handles of a group, by key.
-func (g *groups) handlesOf(name string) map[handleKey]*scoll.Group {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	m := map[handleKey]*scoll.Group{}
-	for key, h := range g.handles { // any order: the result is a map
-		if key.name == name {
-			m[key] = h
+		if h.retired = true; h.uses == 0 {
+			unused = append(unused, h.group)
 		}
 	}
-	return m
+	g.mu.Unlock()
+	for _, group := range unused {
+		g.end(group)
+	}
+}
+
+// end destroys a group that this node no longer needs. If broadcasts over it are under way, it is
+// kept for a later call of endRest, which destroys it, too. Members that are not reached drop the
+// group when this node ends.
+func (g *groups) end(group *scoll.Group) {
+	group.Destroy(func(err error) { g.ended(group, err) })
+}
+
+func (g *groups) ended(group *scoll.Group, err error) {
+	if errors.Is(err, scoll.EBUSY) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.rest = append(g.rest, group)
+	}
+}
+
+// endRest destroys the groups that end could not destroy because they were busy.
+func (g *groups) endRest() {
+	g.mu.Lock()
+	list := g.rest
+	g.rest = nil
+	g.mu.Unlock()
+	for _, group := range list {
+		g.end(group)
+	}
+}
+
+// isKnown reports whether there is a handle for a key.
+func (g *groups) isKnown(key handleKey) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.handles[key] != nil
+}
+
+// keysOf returns the keys of the handles of a group.
+func (g *groups) keysOf(name string) (keys []handleKey) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for key := range g.handles { // any order: the caller destroys all of them
+		if key.name == name {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// remove removes the handle for a key, and returns its group; nil: it is in use. The caller holds
+// the lock, so that none can be made.
+func (g *groups) remove(key handleKey) *scoll.Group {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	h := g.handles[key]
+	if h == nil || h.uses > 0 {
+		return nil
+	}
+	delete(g.handles, key)
+	return h.group
+}
+
+// restore stores a group again that remove has returned.
+func (g *groups) restore(key handleKey, group *scoll.Group) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.handles[key] = &handle{group: group}
 }
 
 // handleKey identifies a handle. For package scoll, a group with another list of members or
@@ -82,80 +152,4 @@ type handleKey struct {
 	name   string
 	tree   scoll.Tree
 	digest wire.Digest
-}
-
-// handle returns the handle for broadcasts over a group, and creates it if there is none.
-func (c *collective) handle(ctx context.Context, g *namedGroup, members *scoll.Membership, tree scoll.Tree) (*scoll.Group, error) {
-	key := handleKey{g.name, tree, members.Digest()}
-	if h := c.groups.handle(key); h != nil {
-		return h, nil // found without the lock, so broadcasts go on even while another call creates the handle of another group
-	}
-	if err := c.groups.lock(ctx); err != nil {
-		return nil, err
-	}
-	defer c.groups.unlock()
-	if h := c.groups.handle(key); h != nil {
-		return h, nil
-	}
-	c.groups.retireAll()
-	for old, h := range c.groups.handlesOf(g.name) { // any order: all of them are retired
-		if old.tree == tree {
-			c.groups.setHandle(old, nil)
-			c.groups.retire(h)
-		}
-	}
-	h, err := c.create(ctx, g.name, members, tree)
-	if err == nil {
-		c.groups.setHandle(key, h)
-	}
-	return h, err
-}
-
-// create creates a handle. If the list of members is long, it sends the list to all members
-// first.
-func (c *collective) create(ctx context.Context, name string, members *scoll.Membership, tree scoll.Tree) (*scoll.Group, error) {
-	type result struct {
-		g   *scoll.Group
-		err error
-	}
-	done := make(chan result, 1)
-	c.agent.CreateGroup(scoll.GroupConfig{
-		Service: admin.ServiceID, Name: name, Members: members, Tree: tree, Now: members.Size() > c.groups.listSize,
-		Done: func(g *scoll.Group, err error) { done <- result{g, err} },
-	})
-	select {
-	case r := <-done:
-		return r.g, r.err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
-// endWait is how long a group may stay busy after the result of its last broadcast.
-const endWait = time.Second
-
-// destroy destroys a group at all members.
-func (c *collective) destroy(ctx context.Context, h *scoll.Group) error {
-	deadline := time.After(endWait)
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for {
-		done := make(chan error, 1)
-		h.Destroy(func(err error) { done <- err })
-		select {
-		case err := <-done:
-			if !errors.Is(err, scoll.EBUSY) || c.log.running() {
-				return err
-			}
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			return scoll.EBUSY
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
 }

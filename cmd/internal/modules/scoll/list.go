@@ -30,7 +30,7 @@ func (c *collective) newList() *list {
 		}
 	}
 	if len(l.sets) == 0 {
-		add(c.m.participants())
+		add(c.m.participantNIDs())
 		for _, g := range c.cfg.Groups {
 			add(g.NIDs)
 		}

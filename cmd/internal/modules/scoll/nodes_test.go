@@ -157,7 +157,7 @@ func TestLiveWithoutGossip(t *testing.T) {
 }
 
 // TestRetired: a group whose members have changed while a broadcast over it was under way is
-// destroyed later.
+// destroyed later, also if package scoll refused that once.
 func TestRetired(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mkfifo(filepath.Join(dir, "gate"), 0o600); err != nil {
@@ -196,31 +196,38 @@ func TestRetired(t *testing.T) {
 		begun, err := filepath.Glob(filepath.Join(dir, "begun.*"))
 		return err == nil && len(begun) == 2 && joined() == 1
 	})
-	use := func(ids ...string) { // makes a group of the same name with other members
+	replace := func(ids ...string) { // makes a group of the same name with other members
 		var list []nid.NID
 		for _, id := range ids {
 			list = append(list, nidAt(id))
 		}
 		g, err := c.newGroup("g", "gossip", list, scoll.Tree{})
 		if err == nil {
-			_, err = c.handle(t.Context(), g, g.members, g.tree)
+			err = use(t.Context(), c, g)
 		}
 		if err != nil {
 			t.Error(err)
 		}
 	}
-	use("127.0.0.71")
+	before := targetOf(t, c, "g")
+	h := c.groups.take(handleKey{"g", before.tree, before.members.Digest()})
+	replace("127.0.0.71")
+	if !h.retired || joined() != 1 {
+		t.Error("the group was not replaced, or ended while a broadcast used it")
+	}
+	c.groups.release(h)
+	c.groups.end(h.group) // as if the command of the broadcast had ended before the broadcast
 	await(t, "refusal to end it now", func() bool {
 		c.groups.mu.Lock()
 		defer c.groups.mu.Unlock()
-		return len(c.groups.retired) == 1
+		return len(c.groups.rest) == 1
 	})
 	if err := errors.Join(gate.Close(), <-done); err != nil {
 		t.Error(err)
 	}
 	await(t, "end of the first group", func() bool {
-		use("127.0.0.72", "127.0.0.71")
-		use("127.0.0.71")
+		replace("127.0.0.72", "127.0.0.71")
+		replace("127.0.0.71")
 		return joined() == 0
 	})
 }

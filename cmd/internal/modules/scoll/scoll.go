@@ -164,9 +164,9 @@ func (c *collective) adminConfig() (admin.Config, error) {
 	}, nil
 }
 
-// participants returns the participants of gossip: those of the last init or change of their list,
+// participantNIDs returns the participants of gossip: those of the last init or change of their list,
 // which may have replaced those of the configuration.
-func (m *Module) participants() []nid.NID {
+func (m *Module) participantNIDs() []nid.NID {
 	if list, _ := m.gossip.Now(); list != nil {
 		return list.NIDs()
 	}
@@ -188,7 +188,7 @@ func (c *collective) mayAct(root, parent nid.NID) bool {
 	case len(a.AllowRelays) > 0:
 		return has(a.AllowRelays, parent)
 	}
-	return slices.Contains(c.m.participants(), parent) ||
+	return slices.Contains(c.m.participantNIDs(), parent) ||
 		slices.ContainsFunc(c.cfg.Groups, func(g config.Group) bool { return slices.Contains(g.NIDs, parent) })
 }
 

@@ -95,6 +95,6 @@ func (c *collective) statusOf(g *namedGroup) GroupStatus {
 			s.Alive++
 		}
 	}
-	s.Known = c.groups.handle(handleKey{g.name, g.tree, g.members.Digest()}) != nil
+	s.Known = c.groups.isKnown(handleKey{g.name, g.tree, g.members.Digest()})
 	return s
 }

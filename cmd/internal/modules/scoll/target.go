@@ -112,10 +112,11 @@ func (b *target) outcome(ctx context.Context, o admin.Order) (*admin.Outcome, er
 	if err != nil {
 		return nil, b.deadError(err)
 	}
+	defer b.c.groups.release(h)
 	o.Live = o.Live && !b.apart
-	outcome, err := b.c.admin.Broadcast(ctx, h, o)
+	outcome, err := b.c.admin.Broadcast(ctx, h.group, o)
 	err = b.deadError(err)
-	if room, rerr := admin.Room(h, o.Action); errors.Is(err, admin.ErrOrder) && rerr == nil {
+	if room, rerr := admin.Room(h.group, o.Action); errors.Is(err, admin.ErrOrder) && rerr == nil {
 		err = cli.Hint(cli.Errnof(syscall.EMSGSIZE, "a text of %d bytes is too long for a message: want up to %d", len(o.Text), room),
 			"more can be sent as bulk data, see 'scollctl bcast --help'")
 	}
@@ -125,7 +126,7 @@ func (b *target) outcome(ctx context.Context, o admin.Order) (*admin.Outcome, er
 // handle returns the handle for broadcasts. If the list of members is long, handle first sends
 // it to all members, and leaves out members that do not receive it. The others are asked all the
 // same, as if the broadcast itself carried the list.
-func (b *target) handle(ctx context.Context) (*scoll.Group, error) {
+func (b *target) handle(ctx context.Context) (*handle, error) {
 	for last := 1; ; last++ {
 		h, err := b.c.handle(ctx, b.group, b.members, b.tree)
 		failed, ok := errors.AsType[*scoll.Error](err)
