@@ -37,10 +37,14 @@ func (a *Agent) Quorum() (quorum bool) {
 // this node has had news of more than half of all participants, and of enough for a quorum, and none of them
 // hears the participant. At most one side of a partition can say that of the other. If participants die that
 // are not the majority, it takes about log2 N cycles from the report on.
-func (a *Agent) Ended(id nid.NID) (ended bool) {
+//
+// The caller knows that the node of the participant ran at an earlier time, given as how long ago that was. If nothing
+// has been heard of the participant since, the death is that of an earlier process of the node: a restarted one is
+// silent at first. Ended then is false until the later process should have been heard for as long as a death takes to notice.
+func (a *Agent) Ended(id nid.NID, ago time.Duration) (ended bool) {
 	a.runner.Inspect(func() {
 		if i := a.m.List().Index(id); i >= 0 {
-			ended = a.m.Ended(i)
+			ended = a.m.Ended(i, int(min(ago/a.cfg.Interval, 1<<20)))
 		}
 	})
 	return ended

@@ -8,9 +8,16 @@ package engine
 //
 // The quorum alone does not show that: when the network is partitioned, the deaths on the other side
 // are noticed one after the other, and the first ones while there is still a quorum.
-func (m *Machine) Ended(i int) bool {
+//
+// The caller knows that the node ran a number of cycles ago, and asks whether it has died since. If no news of i is as
+// young as that, the death is that of an earlier process of the node, as long as the later one may still be silent after
+// its start, or its first news may still be under way.
+func (m *Machine) Ended(i, ran int) bool {
 	h := &m.health
 	if i >= m.ages.n || m.ages.n < h.total || h.died[i] == 0 || h.is(i) || m.Unsure() {
+		return false
+	}
+	if age := int(m.ages.bytes[i]); (age >= ran || age >= oldest) && ran <= m.limits.Stealth+m.limits.Dead {
 		return false
 	}
 	dead := m.limits.Dead

@@ -33,8 +33,10 @@ type View interface {
 // otherwise a minority partition releases messages that members elsewhere lack.
 type Certain interface {
 	// Ended reports whether a death that Watch has reported is certain: most of a set of nodes that is the
-	// same everywhere say so. So at most one side of a partition says that of the other.
-	Ended(id nid.NID) bool
+	// same everywhere say so. So at most one side of a partition says that of the other. The manager has
+	// heard of the node's present process as long ago as ago says: if that may still run, and the death is that of
+	// an earlier process, Ended returns false.
+	Ended(id nid.NID, ago time.Duration) bool
 }
 
 // Config configures an [Agent].

@@ -32,17 +32,17 @@ func newGossips(t *testing.T, n, participants, managers int) *stacks {
 			manage = append(manage, simlnd.NID(id))
 		}
 	}
-	s := &stacks{t: t, nodes: make([]*stack, n)}
+	s := &stacks{t: t, nodes: make([]*stack, n), views: make([]*gossip.Agent, n)}
 	s.change = func(id int, agent *rmcast.Config, cfg *rmcast.GroupConfig) {
 		cfg.Managers = manage
 		if id >= participants {
 			return
 		}
-		view, err := gossip.New(s.nodes[id].table, gossip.Config{Participants: all, Interval: gossipInterval, ColdStart: true, Seed: 1})
+		view, err := gossip.New(s.nodes[id].table, gossip.Config{Participants: all, Interval: gossipInterval, ColdStart: !s.silent, Seed: 1})
 		if err != nil {
 			t.Error(err)
 		}
-		agent.View = view
+		agent.View, s.views[id] = view, view
 	}
 	s.start(link.Quality{})
 	s.form(n)
@@ -151,7 +151,7 @@ func (v *view) Watch(f func(id nid.NID, alive bool, lifetime uint64)) (stop func
 	return func() {}
 }
 
-func (v *view) Ended(nid.NID) bool { v.asked++; return v.ended }
+func (v *view) Ended(nid.NID, time.Duration) bool { v.asked++; return v.ended }
 
 // TestDoubtedDeath: RM-A8: the manager asks a View about a death until the View is certain of it, or until the
 // node is alive again, and does not ask when no death is doubted, or after Unmanage.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/gossip"
 	"ulnet/lnd"
 	"ulnet/lnd/link"
 	"ulnet/lnd/lo"
@@ -47,6 +48,8 @@ type stacks struct {
 	nodes  []*stack
 	pids   map[int]nid.PID
 	change func(id int, agent *rmcast.Config, cfg *rmcast.GroupConfig)
+	views  []*gossip.Agent // of newGossips: gossip of each node
+	silent bool            // of newGossips: gossip of nodes that start is silent at first
 }
 
 func newStacks(t *testing.T, n int, quality link.Quality, change func(int, *rmcast.Config, *rmcast.GroupConfig)) *stacks {

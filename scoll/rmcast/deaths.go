@@ -33,12 +33,12 @@ func (m *managing) ask(v Certain) {
 	m.mu.Lock()
 	m.asking = nil // a death that is reported from now on sets a timer
 	m.mu.Unlock()
-	var doubted []nid.NID
+	var doubted []engine.Doubt
 	m.runner.Inspect(func() { doubted = m.g.Doubted() })
-	left := false
-	for _, id := range doubted {
-		if v.Ended(id) {
-			m.runner.Do(engine.Input{Kind: engine.Ended, From: id})
+	left, now := false, m.a.cfg.Clock.Now()
+	for _, d := range doubted {
+		if v.Ended(d.Node, now-d.Began) {
+			m.runner.Do(engine.Input{Kind: engine.Ended, From: d.Node})
 		} else {
 			left = true
 		}

@@ -33,6 +33,33 @@ func TestDoubtedDeaths(t *testing.T) {
 	}
 }
 
+// TestDoubtBegan: RM-A8: managers, active or on standby, know since when they have known the incarnation of a doubted
+// node. The next report of that incarnation does not change it.
+func TestDoubtBegan(t *testing.T) {
+	spec.Covers(t, "RM-A8")
+	w := parted(t, 4, 2)
+	w.run(3 * time.Second)
+	before := w.net.Now()
+	w.restart(3)
+	w.run(3 * time.Second)
+	after := w.net.Now()
+	w.run(3 * time.Second)
+	for _, manager := range []sim.NodeID{0, 1} {
+		w.net.Command(manager, "doubted 2")
+		w.net.Command(manager, "doubted 3")
+		w.run(0)
+		list := w.hosts[manager].g.Doubted()
+		if len(list) != 2 || list[0].Began >= before || list[1].Began < before || list[1].Began > after {
+			t.Errorf("manager %v, node 3 restarted at %v: %+v", manager, before, list)
+		}
+		began := w.hosts[manager].g.began
+		delete(began, hostNID(3))
+		if list := w.hosts[manager].g.Doubted(); list[1].Began != unheard {
+			t.Errorf("manager %v has never heard node 3: %+v", manager, list)
+		}
+	}
+}
+
 // TestDoubtEnds: RM-28: a death that was doubted counts once it is certain, but not if the node was heard since.
 func TestDoubtEnds(t *testing.T) {
 	spec.Covers(t, "RM-28")
@@ -41,7 +68,7 @@ func TestDoubtEnds(t *testing.T) {
 	w.net.Crash(2)
 	w.net.Command(0, "doubted 3")
 	w.net.Command(0, "doubted 2")
-	if w.run(time.Second); !slices.Equal(g.Doubted(), []nid.NID{hostNID(2), hostNID(3)}) || len(g.members) != 4 {
+	if w.run(time.Second); !slices.EqualFunc(g.Doubted(), []nid.NID{hostNID(2), hostNID(3)}, func(d Doubt, id nid.NID) bool { return d.Node == id }) || len(g.members) != 4 {
 		t.Errorf("doubted %v, %d members", g.Doubted(), len(g.members))
 	}
 	w.net.Command(0, "ended 2")

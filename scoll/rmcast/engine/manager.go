@@ -74,9 +74,10 @@ type Manager struct {
 	admitted admitted
 	wall     wallClock
 	complaints
-	deniedAt     time.Duration      // when the user may next be told that another node refuses this manager
-	dead         map[nid.NID]bool   // nodes that are reported dead; true: that is certain
-	incarnations map[nid.NID]uint64 // incarnation in the latest message of each node, see spoke
+	deniedAt     time.Duration         // when the user may next be told that another node refuses this manager
+	dead         map[nid.NID]bool      // nodes that are reported dead; true: that is certain
+	incarnations map[nid.NID]uint64    // incarnation in the latest message of each node, see spoke
+	began        map[nid.NID]beginning // when the present incarnation of each node was first heard of
 	delays       map[nid.NID]delayed
 	base         electorate
 	alone        bool          // the manager hears too few members
@@ -94,7 +95,7 @@ var _ machine.Machine[Input, Output] = (*Manager)(nil)
 // NewManager returns a manager. It begins with its first step.
 func NewManager(cfg ManagerConfig) *Manager {
 	return &Manager{
-		cfg: cfg.Filled(), next: 1, dead: make(map[nid.NID]bool), incarnations: make(map[nid.NID]uint64), delays: make(map[nid.NID]delayed), admitted: admit(cfg.Admit, cfg.Managers), wall: newWallClock(cfg.Wall, cfg.Incarnation),
+		cfg: cfg.Filled(), next: 1, dead: make(map[nid.NID]bool), incarnations: make(map[nid.NID]uint64), began: make(map[nid.NID]beginning), delays: make(map[nid.NID]delayed), admitted: admit(cfg.Admit, cfg.Managers), wall: newWallClock(cfg.Wall, cfg.Incarnation),
 		askedAt: -machine.Never,
 	}
 }

@@ -44,18 +44,7 @@ func (g *Manager) spoke(from nid.NID, incarnation uint64) {
 	if len(g.incarnations) < 4*g.cfg.Members || g.incarnations[from] > 0 {
 		g.incarnations[from] = incarnation
 	}
-}
-
-// Doubted returns the nodes that discovery has reported dead with Doubt, for which Ended has not
-// followed, in the order of NIDs.
-func (g *Manager) Doubted() (ids []nid.NID) {
-	for id, certain := range g.dead { // any order: they are sorted below
-		if !certain {
-			ids = append(ids, id)
-		}
-	}
-	slices.SortFunc(ids, nid.NID.Compare)
-	return ids
+	g.begins(wire.ID{NID: from, Incarnation: incarnation})
 }
 
 // ended reports whether a member is known to have ended: by discovery, by an administrator, or

@@ -266,6 +266,7 @@ func (g *Manager) learn(o *wire.Order) {
 	}
 	g.standby.list = *o
 	for _, m := range o.Members {
+		g.begins(m.ID)
 		if g.incarnations[m.NID] > m.Incarnation {
 			g.incarnations[m.NID] = m.Incarnation
 		}

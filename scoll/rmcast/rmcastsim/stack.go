@@ -66,7 +66,7 @@ func (k *stack) Watch(f func(id nid.NID, alive bool, lifetime uint64)) (stop fun
 type gossipView struct{ *stack }
 
 // Ended implements rmcast.Certain.
-func (v gossipView) Ended(id nid.NID) bool {
+func (v gossipView) Ended(id nid.NID, _ time.Duration) bool {
 	return v.net.gossip.sights[v.host.ID()][kit.NodeOf(id)].certain
 }
 

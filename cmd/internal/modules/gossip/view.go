@@ -1,6 +1,8 @@
 package gossip
 
 import (
+	"time"
+
 	"ulnet/gossip"
 	"ulnet/lnet/nid"
 	"ulnet/scoll"
@@ -35,9 +37,9 @@ func (v *view) Alive(id nid.NID) (bool, uint64) {
 }
 
 // Ended implements rmcast.Certain. While gossip does not run, no death is certain.
-func (v *view) Ended(id nid.NID) bool {
+func (v *view) Ended(id nid.NID, ago time.Duration) bool {
 	agent := v.Agent()
-	return agent != nil && agent.Ended(id)
+	return agent != nil && agent.Ended(id, ago)
 }
 
 // attach makes an agent the source of the view. A server that counted as alive because gossip

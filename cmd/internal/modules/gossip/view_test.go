@@ -2,6 +2,7 @@ package gossip
 
 import (
 	"testing"
+	"time"
 
 	"ulnet/gossip"
 	"ulnet/lnet/nid"
@@ -22,7 +23,7 @@ func TestView(t *testing.T) {
 	if alive, deaths := v.Alive(id); !alive || deaths != 0 {
 		t.Error("without gossip not all are tried")
 	}
-	if v.Ended(id) {
+	if v.Ended(id, time.Hour) {
 		t.Error("without gossip a death is certain")
 	}
 	first := new(gossip.Agent)

@@ -1,0 +1,54 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast/wire"
+)
+
+// beginning is when a manager first heard of a node's present incarnation. Discovery reports the death of a node that
+// was restarted when the next incarnation may have joined already. It reports a node, and no incarnation, so the
+// beginning shows which incarnation has died (RM-A8).
+type beginning struct {
+	incarnation uint64
+	at          time.Duration
+}
+
+// begins records when an incarnation was first heard of, in a message of its node or in a list of the active manager.
+func (g *Manager) begins(id wire.ID) {
+	b, known := g.began[id.NID]
+	if !known && len(g.began) >= 4*g.cfg.Members || known && b.incarnation == id.Incarnation {
+		return
+	}
+	g.began[id.NID] = beginning{id.Incarnation, g.now}
+}
+
+// unheard is an instant long ago. The time since then can be computed without an overflow.
+const unheard = -machine.Never / 2
+
+// Doubt is a death that discovery has reported with Doubt, for which Ended has not followed.
+type Doubt struct {
+	Node nid.NID // the node that is reported dead
+	// Began is when this manager first heard of the node's present incarnation; unheard: it has heard of none. The
+	// death counts, and Ended is to follow, only if that incarnation has died.
+	Began time.Duration
+}
+
+// Doubted returns the deaths that are not certain, in the order of NIDs.
+func (g *Manager) Doubted() (list []Doubt) {
+	for id, certain := range g.dead { // any order: they are sorted below
+		if certain {
+			continue
+		}
+		d := Doubt{id, unheard}
+		if b, known := g.began[id]; known {
+			d.Began = b.at
+		}
+		list = append(list, d)
+	}
+	slices.SortFunc(list, func(a, b Doubt) int { return a.Node.Compare(b.Node) })
+	return list
+}
