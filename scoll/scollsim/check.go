@@ -154,7 +154,7 @@ func (n *Net) sent(b *Broadcast, members []sim.NodeID) {
 		slowest = max(slowest, s.delay)
 	}
 	b.Limit += slowest
-	if b.order.mode == modeLive {
+	if b.order.isLive() {
 		b.Limit = 4*b.Limit + 3*cmp.Or(n.cfg.Scoll.Propagation, time.Second)
 	}
 }

@@ -24,10 +24,14 @@ const (
 	modeAll  = "all"
 	modeLive = "live"
 	modeLast = "last"
+	// modeLiveLast is live and last: over an out-of-band group only.
+	modeLiveLast = "live-last"
 )
 
 // modeFlags are the flags of requests by mode.
-var modeFlags = map[string]wire.Flags{modeLive: wire.FlagSubset, modeLast: wire.FlagLast}
+var modeFlags = map[string]wire.Flags{
+	modeLive: wire.FlagSubset, modeLast: wire.FlagLast, modeLiveLast: wire.FlagSubset | wire.FlagLast,
+}
 
 // behaviour says what the service of a node does.
 type behaviour struct {
@@ -59,6 +63,9 @@ type order struct {
 	bulk       int
 	payload    int
 }
+
+// isLive reports whether the broadcast goes to the live members only.
+func (o *order) isLive() bool { return modeFlags[o.mode]&wire.FlagSubset != 0 }
 
 // readOrder reads the arguments "GROUP [MODE] [PROCESSING] [BULK] [PAYLOAD]".
 func readOrder(args scenario.Args) order {

@@ -30,7 +30,7 @@ func draw(seed uint64, onlyServices bool) string {
 	p.Line("set propagation 300ms\nset segment %s\nset carry %s", p.Pick("0", "0", "4096"), p.Pick("0", "40", "200", "4096", "4096"))
 	kind, modes := p.Pick("delayed", "immediate", "oob"), []string{"all", "all", "live"}
 	if kind == "oob" {
-		modes = append(modes, "last", "last") // a regular group cannot be used afterwards
+		modes = append(modes, "last", "live-last") // a regular group cannot be used afterwards
 	}
 	p.Line("at 1s do 1 create g %s", kind)
 	bad := p.IntN(2 + n/4)

@@ -118,7 +118,7 @@ func (j *judgement) failures(rank int) (list []failure) {
 	did := f.did(id, j.Begun)
 	for _, s := range did {
 		for _, one := range j.served(rank, s.behaviour) {
-			one.must = one.must && len(did) == 1 && j.order.mode != modeLive
+			one.must = one.must && len(did) == 1 && !j.order.isLive()
 			list = append(list, one)
 		}
 	}

@@ -37,11 +37,11 @@ var Protocol = &scenario.Protocol{
 		}, Doc: "the node makes a group, delayed, immediate or oob, of all nodes or these, in the order of their numbers"},
 		{Name: "broadcast", Args: []scenario.Arg{
 			groupArg,
-			{Name: "mode", Kind: scenario.Choice, Choices: []string{modeAll, modeLive, modeLast}, Optional: true},
+			{Name: "mode", Kind: scenario.Choice, Choices: []string{modeAll, modeLive, modeLast, modeLiveLast}, Optional: true},
 			{Name: "processing", Kind: scenario.Duration, Optional: true},
 			{Name: "bulk", Kind: scenario.Count, Most: 1 << 30, Optional: true},
 			{Name: "payload", Kind: scenario.Count, Most: scoll.MaxMessage, Optional: true},
-		}, Doc: "the node sends: mode all, live (to those) or last (for the last time); services may take so long; bytes of bulk data and of payload"},
+		}, Doc: "the node sends: mode all, live (to those), last (for the last time) or live-last (both); services may take so long; bytes of bulk data and of payload"},
 		{Name: "destroy", Args: []scenario.Arg{groupArg}, Doc: "the node destroys a group that it made"},
 		{Name: "abort", Doc: "the node ends what it waits for"},
 		{Name: "service", Args: []scenario.Arg{

@@ -77,7 +77,7 @@ func (p *program) ours(e *engine.Effect) {
 // these are the members of the group that this node takes for alive.
 func (p *program) roster(b *Broadcast, got *scoll.Membership) []sim.NodeID {
 	members, want := nodesOf(got), nodesOf(p.net.groups.byName[b.Group].members)
-	if b.order.mode == modeLive && p.net.oracle.on() {
+	if b.order.isLive() && p.net.oracle.on() {
 		want = slices.DeleteFunc(want, func(id sim.NodeID) bool { return id != p.id && p.isDead(id) })
 	}
 	if !slices.Equal(members, want) {

@@ -139,7 +139,7 @@ func (k *stack) send(g *namedGroup, b *Broadcast) scoll.Status {
 func (k *stack) request(g *scoll.Group, b *Broadcast) error {
 	o := &b.order
 	cfg := scoll.RequestConfig{
-		Payload: payloadOf(b.Number, o.payload), Last: o.mode == modeLast, Live: o.mode == modeLive,
+		Payload: payloadOf(b.Number, o.payload), Last: modeFlags[o.mode]&wire.FlagLast != 0, Live: o.isLive(),
 		Processing: o.processing, Carry: k.net.cfg.Carry, Private: b,
 	}
 	if o.bulk > 0 {
@@ -165,7 +165,7 @@ func (k *stack) request(g *scoll.Group, b *Broadcast) error {
 // the live ones.
 func (k *stack) roster(b *Broadcast) {
 	members := nodesOf(k.net.groups.byName[b.Group].members)
-	if b.order.mode == modeLive && k.net.oracle.on() {
+	if b.order.isLive() && k.net.oracle.on() {
 		members = slices.DeleteFunc(members, func(id sim.NodeID) bool { return id != b.Root && !k.view.nodes[id].alive })
 	}
 	k.net.sent(b, members)
