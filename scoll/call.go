@@ -34,47 +34,6 @@ type CallConfig struct {
 	All bool
 }
 
-// NewGroup creates a group of nodes, in the given order, for a service that is registered on
-// all of them. This node must be one of them. Members learn of the group with the first call.
-// If the list is too long for a call's message, they learn of it before NewGroup returns, and
-// all of them must be alive. [Agent.CreateGroup] has more options. The errors are those of
-// CreateGroup, of NewMembership, and of ctx.
-func (a *Agent) NewGroup(ctx context.Context, service ServiceID, nodes ...nid.NID) (*Group, error) {
-	members, err := membershipOf(nodes...)
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case members.Rank(a.self) < 0:
-		return nil, wrong(EINVAL, "this node, %v, is not among the members: %v", a.self, EINVAL)
-	case a.service(service) == nil:
-		return nil, wrong(ENOSERVICE, "service %d is not registered on this node: Handle it first: %v", service, ENOSERVICE)
-	}
-	type made struct {
-		g   *Group
-		err error
-	}
-	done := make(chan made, 1)
-	a.CreateGroup(GroupConfig{
-		Service: service, Members: members, Now: members.Size() > MaxMessage/2,
-		Done: func(g *Group, err error) { done <- made{g, err} },
-	})
-	select {
-	case m := <-done:
-		if m.err == ECANCELED { // CreateGroup was called after Close
-			return nil, ErrStopped
-		}
-		if m.err != nil {
-			return nil, m.err
-		}
-		return m.g, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-a.ctx.Done():
-		return nil, ErrStopped
-	}
-}
-
 // Call asks the members of a group, and waits until each has answered, has failed, or was given
 // up. On all members the group's service must be a [Handler]. Handlers get a context with the
 // deadline of ctx, less the time that messages take in the tree (5 seconds if ctx has no

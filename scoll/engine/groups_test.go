@@ -208,6 +208,19 @@ func TestMemberRoot(t *testing.T) {
 	}
 }
 
+// TestRefusedCreation: SC-18: an immediate creation whose broadcast is refused, here because its timeout
+// is above MaxTimeout, leaves no group.
+func TestRefusedCreation(t *testing.T) {
+	spec.Covers(t, "SC-18")
+	h := newHarness(t, 2, 0, func(c *Config) { c.MaxTimeout = testRTT })
+	o := Outgoing{Token: 1, Service: testService, Members: h.members, Flags: wire.FlagModule}
+	h.step(Input{Kind: Create, Broadcast: &o})
+	h.want("refused:invalid")
+	if got := h.find(Refused).Status; got != wire.EINVAL || len(h.m.table.list) != 0 {
+		t.Errorf("refused with %v; %d groups are left", got, len(h.m.table.list))
+	}
+}
+
 // TestDeathEndsCreation: SC-137, SC-18: the death of a member ends the creation of
 // a group at once.
 func TestDeathEndsCreation(t *testing.T) {

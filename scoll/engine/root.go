@@ -242,5 +242,8 @@ func (m *Machine) create(o *Outgoing) {
 		m.emit(Effect{Kind: Created, Token: o.Token, Status: wire.EHOSTDOWN})
 		return
 	}
-	m.broadcast(&Outgoing{Token: o.Token, Group: id, Service: o.Service, Flags: wire.FlagModule})
+	first := Outgoing{Token: o.Token, Group: id, Service: o.Service, Flags: wire.FlagModule}
+	if m.broadcast(&first); first.Status != wire.OK {
+		m.table.remove(g)
+	}
 }

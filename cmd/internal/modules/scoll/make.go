@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"ulnet/cmd/internal/admin"
@@ -57,32 +57,26 @@ func (c *collective) create(ctx context.Context, name string, members *scoll.Mem
 // resultOf calls begin and waits for the result that begin's argument gets. If ctx ends before, it
 // returns the cause, and late is called with the result when there is one.
 func resultOf[T any](ctx context.Context, begin func(done func(T)), late func(T)) (r T, err error) {
-	var mu sync.Mutex
-	left := false // resultOf has returned; guarded by mu
 	results := make(chan T, 1)
-	begin(func(r T) {
-		mu.Lock()
-		waits := !left
-		if waits {
-			results <- r
-		}
-		mu.Unlock()
-		if !waits {
+	var left atomic.Bool // resultOf no longer waits
+	takeLate := func() {
+		select {
+		case r := <-results:
 			late(r)
+		default: // there is no result yet, or the other call of takeLate has taken it
+		}
+	}
+	begin(func(r T) {
+		if results <- r; left.Load() {
+			takeLate()
 		}
 	})
 	select {
 	case r = <-results:
 		return r, nil
 	case <-ctx.Done():
-	}
-	mu.Lock()
-	defer mu.Unlock()
-	left = true
-	select {
-	case r = <-results: // it came at the same time
-		return r, nil
-	default:
+		left.Store(true)
+		takeLate()
 		return r, context.Cause(ctx)
 	}
 }
