@@ -68,28 +68,21 @@ func (t *Table) multicastNI(self nid.NID, g lnd.Group) (*lnet.NI, error) {
 
 // JoinGroup makes this node receive PUTs of other nodes to a group, at the NI that PutMulticast
 // with the same self would use. After several calls, as many calls of LeaveGroup are needed to
-// leave the group. An NI that goes down leaves its groups.
+// leave the group. An NI that takes the place of one that was removed joins its groups; if it
+// cannot, the log says why, and it tries again when an NI or its link changes.
 //
 //	EOPNOTSUPP  the NI has no multicast, or none has: errors.ErrUnsupported
 //	EINVAL      no such group, or self is no NID of this node
 //
 // Other errors are those of the driver.
 func (t *Table) JoinGroup(self nid.NID, g lnd.Group) error {
-	ni, err := t.multicastNI(self, g)
-	if err == nil {
-		err = ni.JoinGroup(g)
-	}
-	return opError("JoinGroup", err)
+	return opError("JoinGroup", t.joinGroup(self, g))
 }
 
 // LeaveGroup undoes one JoinGroup. Messages that have arrived already are still delivered.
-// ENOENT: there was no JoinGroup, or the NI was replaced since. Other errors as JoinGroup.
+// ENOENT: there was no JoinGroup. Other errors as JoinGroup.
 func (t *Table) LeaveGroup(self nid.NID, g lnd.Group) error {
-	ni, err := t.multicastNI(self, g)
-	if err == nil {
-		err = ni.LeaveGroup(g)
-	}
-	return opError("LeaveGroup", err)
+	return opError("LeaveGroup", t.leaveGroup(self, g))
 }
 
 // MulticastLimits returns the largest payload of a datagram from this NID, and how many bytes

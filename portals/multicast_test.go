@@ -27,10 +27,11 @@ var (
 // caster is a driver whose datagrams to a group arrive at its own node, as if the node
 // castPeer had sent them.
 type caster struct {
-	up     lnd.Upcalls
-	groups []lnd.Group
-	sent   wire.Header
-	d      lnd.Delivery
+	up      lnd.Upcalls
+	groups  []lnd.Group
+	sent    wire.Header
+	d       lnd.Delivery
+	refused error // result of Join
 }
 
 func (*caster) Type() nid.NetType                                      { return nid.TCP }
@@ -45,7 +46,12 @@ func (c *caster) MulticastLimits() lnd.MulticastLimits {
 	return lnd.MulticastLimits{MaxPayload: 100, ReceiveBuffer: 12240}
 }
 
-func (c *caster) Join(g lnd.Group) error { c.groups = append(c.groups, g); return nil }
+func (c *caster) Join(g lnd.Group) error {
+	if c.refused == nil {
+		c.groups = append(c.groups, g)
+	}
+	return c.refused
+}
 
 func (c *caster) Leave(g lnd.Group) error {
 	c.groups = slices.DeleteFunc(c.groups, func(h lnd.Group) bool { return h == g })

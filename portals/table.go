@@ -26,6 +26,7 @@ type Table struct {
 	deadlines  deadlines
 	latencies  latencies
 	queues     queues
+	joined     memberships
 	portals    [Portals]portal
 }
 

@@ -217,7 +217,7 @@ func (g *Group) listen() (mtu, capacity int) {
 // unlisten leaves the multicast group.
 func (g *Group) unlisten() {
 	if g.listens {
-		_ = g.a.table.LeaveGroup(g.a.cfg.Self, portals.Group(g.cfg.Group)) // fails if the NI has been replaced
+		_ = g.a.table.LeaveGroup(g.a.cfg.Self, portals.Group(g.cfg.Group))
 	}
 }
 
