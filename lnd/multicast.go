@@ -41,6 +41,13 @@ type Multicaster interface {
 	MulticastLimits() MulticastLimits
 }
 
+// LinkFollower is an NI that finds its network interface again.
+type LinkFollower interface {
+	// LinkUp says that the link of the NI is up. lnet calls it each time that it learns of that, also if the link
+	// seems not to have changed: the interface may have been deleted and made again meanwhile. LinkUp must not block.
+	LinkUp()
+}
+
 // MulticastLimits are the bounds of datagrams at one NI.
 type MulticastLimits struct {
 	// MaxPayload is the largest payload of one datagram in bytes. 0: the NI has

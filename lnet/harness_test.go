@@ -46,13 +46,17 @@ type driver struct {
 	ended []uint64        // for each NID in cut: the incarnation whose connections lnet has closed; 0: all of them
 	given []time.Duration // timeouts that lnet has set with SetTimeout
 
-	queued bool // the messages in sent wait in the driver, which can give them back (Withdraw)
-	closed bool
+	linkUps int  // calls of LinkUp
+	queued  bool // the messages in sent wait in the driver, which can give them back (Withdraw)
+	closed  bool
 }
 
 func (d *driver) ClosePeer(peer nid.NID, incarnation uint64, _ error) {
 	d.cut, d.ended = append(d.cut, peer), append(d.ended, incarnation)
 }
+
+// LinkUp implements lnd.LinkFollower.
+func (d *driver) LinkUp() { d.linkUps++ }
 
 func (d *driver) Withdraw(want func(*lnd.Message) bool) {
 	d.mu.Lock()

@@ -44,6 +44,9 @@ func (s *linkState) get() Link {
 // node pushes its new status to the peers that discovery knows. A call that changes nothing is
 // cheap. If the link is already down, the new reason replaces the old one.
 func (ni *NI) SetLink(down error) {
+	if f, ok := ni.lower.(lnd.LinkFollower); ok && down == nil {
+		f.LinkUp() // before messages may leave by the NI again
+	}
 	if !ni.link.set(ni, down) {
 		return
 	}

@@ -44,6 +44,20 @@ func TestLinkDown(t *testing.T) {
 	r.wantResult(3, nil)
 }
 
+// TestLinkFollower: the driver learns each time that the link is up, also if lnet knows that already: the interface may
+// have been made again meanwhile.
+func TestLinkFollower(t *testing.T) {
+	r := newRig(t, lnd.Tunables{}, lnet.Config{})
+	for i, c := range []struct {
+		set  error
+		told int
+	}{{nil, 1}, {errUnplugged, 1}, {nil, 2}, {nil, 3}} {
+		if r.ni.SetLink(c.set); r.linkUps != c.told {
+			t.Errorf("%d: the driver was told %d times, want %d", i, r.linkUps, c.told)
+		}
+	}
+}
+
 // TestLinkStatus: snapshots have the state of the link and its reason. Only changes between
 // up and down are reported; a new reason replaces the old one.
 func TestLinkStatus(t *testing.T) {

@@ -45,6 +45,13 @@ func (ni *netIf) Leave(g lnd.Group) error {
 // Multicast implements lnd.Multicaster. What is lost here is lost for all members.
 func (ni *netIf) Multicast(m *lnd.Message) { ni.Send(m) }
 
+// LinkUp implements lnd.LinkFollower.
+func (ni *netIf) LinkUp() {
+	if f, ok := ni.lower.(lnd.LinkFollower); ok {
+		f.LinkUp()
+	}
+}
+
 // give gives m to the driver as a unicast or multicast message.
 func (ni *netIf) give(m *lnd.Message) {
 	switch {

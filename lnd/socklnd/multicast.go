@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"ulnet/lnd"
 	"ulnet/lnd/socklnd/ksock"
@@ -49,10 +50,9 @@ func validBase(a netip.Addr, want4 bool) bool {
 // sent.
 type casting struct {
 	ni    *NI
-	base  netip.Addr // base address of the groups; the zero value: there is no multicast
-	large bool       // whether LNet headers have the long form
-	index int        // index of the network interface
-	name  string     // name of the network interface
+	base  netip.Addr   // base address of the groups; the zero value: there is no multicast
+	large bool         // whether LNet headers have the long form
+	index atomic.Int64 // index of the network interface; changed under mu
 	limit atomic.Int64
 	tap   lnd.DatagramTap // capture of datagrams; nil: no capture
 
@@ -61,6 +61,8 @@ type casting struct {
 	rx     *datagramReader // reader of datagrams; nil before the first Join
 	tx     *datagramWriter // writer of datagrams; nil before the first is sent
 	ended  bool
+	name   string        // name of the network interface
+	looked time.Duration // when the interface was last looked for, after a datagram failed
 
 	sending castQueue
 
@@ -81,7 +83,8 @@ func (c *casting) init(ni *NI) {
 	if ni.cfg.NoMulticast || !haveDatagrams || i == nil || i.Flags&(net.FlagMulticast|net.FlagLoopback) == 0 {
 		return
 	}
-	c.index, c.name, c.large = i.Index, i.Name, !ni.nid.Is4()
+	c.name, c.large = i.Name, !ni.nid.Is4()
+	c.index.Store(int64(i.Index))
 	c.base = ni.cfg.MulticastBase
 	if c.large {
 		c.base = ni.cfg.MulticastBase6
@@ -117,7 +120,7 @@ func (c *casting) payloadLimit(mtu int) int64 {
 
 // measure reads the MTU of the interface again, which may have changed.
 func (c *casting) measure() {
-	if i, err := net.InterfaceByIndex(c.index); err == nil {
+	if i, err := net.InterfaceByIndex(int(c.index.Load())); err == nil {
 		c.limit.Store(c.payloadLimit(i.MTU))
 	}
 }
@@ -176,10 +179,11 @@ func (ni *NI) Join(g lnd.Group) error {
 	case slices.Contains(c.groups, g):
 		return nil
 	}
+	c.follow()
 	if err := c.listen(); err != nil {
 		return fmt.Errorf("socklnd: UDP port %d for multicast: %w", ni.cfg.MulticastPort, explain(err))
 	}
-	if err := c.rx.join(c.address(g), c.index, c.ni.addr); err != nil {
+	if err := c.rx.join(c.address(g), int(c.index.Load()), c.ni.addr); err != nil {
 		return fmt.Errorf("socklnd: join %v on %s: %w", c.address(g), c.name, explain(err))
 	}
 	c.setGroups(append(slices.Clone(c.groups), g))
@@ -234,7 +238,7 @@ func (ni *NI) Leave(g lnd.Group) error {
 		return nil
 	}
 	c.setGroups(slices.Delete(slices.Clone(c.groups), i, i+1))
-	if err := c.rx.leave(c.address(g), c.index); err != nil {
+	if err := c.rx.leave(c.address(g), int(c.index.Load())); err != nil {
 		return fmt.Errorf("socklnd: leave %v on %s: %w", c.address(g), c.name, err)
 	}
 	return nil

@@ -141,7 +141,7 @@ func TestDatagramsElsewhere(t *testing.T) {
 	c := &h.ni.cast
 	good := packet{
 		bytes: encode(t, castFrom("127.0.0.2@tcp")), from: netip.MustParseAddrPort("127.0.0.2:5000"),
-		to: netip.MustParseAddr("239.76.0.5"), index: c.index,
+		to: netip.MustParseAddr("239.76.0.5"), index: int(c.index.Load()),
 	}
 	var g ksock.Datagram
 	for _, tt := range []struct {
@@ -191,7 +191,7 @@ func FuzzDatagrams(f *testing.F) {
 		up := newEcho(len(b))
 		ni.up = up
 		p := packet{
-			bytes: b, cut: cut, index: ni.cast.index,
+			bytes: b, cut: cut, index: int(ni.cast.index.Load()),
 			from: netip.AddrPortFrom(nid.FromNumber(nid.MakeNet(nid.TCP, 0), from).Addr(), 1), to: nid.FromNumber(nid.MakeNet(nid.TCP, 0), to).Addr(),
 		}
 		var g ksock.Datagram

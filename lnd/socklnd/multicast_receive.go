@@ -100,7 +100,7 @@ func (c *casting) inspect(p *packet, g *ksock.Datagram) Reason {
 		return DatagramSource
 	case h.DestNID.Addr() != p.to || !slices.Contains(*c.joined.Load(), c.groupAt(p.to)):
 		return DatagramGroup
-	case p.index != c.index:
+	case p.index != int(c.index.Load()):
 		return DatagramInterface
 	}
 	return ReasonNone

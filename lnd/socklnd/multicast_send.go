@@ -104,8 +104,7 @@ func (c *casting) transmit(m *lnd.Message, wait bool) (done bool, err error) {
 	}
 	tx, err := c.writer()
 	if err != nil {
-		ni.counts.count(DatagramFailed)
-		return true, newError(DatagramFailed, m.Target, err)
+		return true, c.failed(m, err)
 	}
 	s := &c.sending
 	head, err := ksock.AppendDatagram(s.head[:0], &m.Header, c.large)
@@ -133,6 +132,8 @@ func (c *casting) failed(m *lnd.Message, err error) error {
 		c.measure()
 		c.ni.counts.count(DatagramTooLong)
 		return newError(DatagramTooLong, m.Target, err)
+	case isGone(err):
+		c.seek()
 	}
 	c.ni.counts.count(DatagramFailed)
 	return newError(DatagramFailed, m.Target, err)
@@ -155,7 +156,7 @@ func (c *casting) writer() (*datagramWriter, error) {
 		return c.tx, nil
 	}
 	cfg := &c.ni.cfg
-	tx, err := newDatagramWriter(c.ni.addr, c.index, cfg.MulticastTTL, cfg.TOS, cfg.TxBufferSize)
+	tx, err := newDatagramWriter(c.ni.addr, int(c.index.Load()), cfg.MulticastTTL, cfg.TOS, cfg.TxBufferSize)
 	if err == nil {
 		c.tx = tx
 	}

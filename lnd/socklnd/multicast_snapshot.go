@@ -18,8 +18,11 @@ type MulticastSnapshot struct {
 
 func (ni *NI) multicastSnapshot() MulticastSnapshot {
 	c := &ni.cast
+	c.mu.Lock()
+	name := c.name
+	c.mu.Unlock()
 	return MulticastSnapshot{
-		Interface: c.name, Port: ni.cfg.MulticastPort, Limits: ni.MulticastLimits(), Groups: *c.joined.Load(),
+		Interface: name, Port: ni.cfg.MulticastPort, Limits: ni.MulticastLimits(), Groups: *c.joined.Load(),
 		TxMessages: c.txMsgs.Load(), TxBytes: c.txBytes.Load(),
 		RxMessages: c.rxMsgs.Load(), RxBytes: c.rxBytes.Load(), Missed: c.missed.Load(),
 	}

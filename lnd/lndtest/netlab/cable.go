@@ -34,13 +34,34 @@ type end struct {
 func (l *Lab) Cable(a *Host, addrA string, b *Host, addrB string) *Cable {
 	l.t.Helper()
 	c := &Cable{ends: [2]end{a.nextEnd(), b.nextEnd()}}
-	a.must("veth", func() error {
-		pair := netlink.NewVeth(netlink.LinkAttrs{Name: c.ends[0].name})
-		pair.PeerName, pair.PeerNamespace = c.ends[1].name, netlink.NsFd(b.ns.Fd())
+	c.make(addrA, addrB)
+	return c
+}
+
+// Remake deletes the interfaces of a cable and makes them again, with the same names but other indexes.
+func (c *Cable) Remake(addrA, addrB string) {
+	e := &c.ends[0]
+	e.host.t.Helper()
+	e.host.must("delete "+e.name, func() error { // the other end goes with it
+		link, err := netlink.LinkByName(e.name)
+		if err != nil {
+			return err
+		}
+		return netlink.LinkDel(link)
+	})
+	c.make(addrA, addrB)
+}
+
+// make makes the interfaces of a cable.
+func (c *Cable) make(addrA, addrB string) {
+	a, b := &c.ends[0], &c.ends[1]
+	a.host.t.Helper()
+	a.host.must("veth", func() error {
+		pair := netlink.NewVeth(netlink.LinkAttrs{Name: a.name})
+		pair.PeerName, pair.PeerNamespace = b.name, netlink.NsFd(b.host.ns.Fd())
 		return netlink.LinkAdd(pair)
 	})
 	c.connect(addrA, addrB)
-	return c
 }
 
 // nextEnd chooses the name of the host's next interface.
