@@ -17,6 +17,12 @@ func (a *Agent) SetListed(listed func(nid.NID) bool) {
 	a.tell(engine.Input{Kind: engine.Listed, Listed: listed})
 }
 
+// SetPropagation changes Config.Propagation, for attempts of broadcasts that end from now on. It must be
+// positive.
+func (a *Agent) SetPropagation(d time.Duration) {
+	a.tell(engine.Input{Kind: engine.Convergence, Timeout: d})
+}
+
 // wall returns the wall clock for the machine, in ns since 1970; 0: there is none.
 func (a *Agent) wall() uint64 {
 	if a.cfg.Wall == nil {

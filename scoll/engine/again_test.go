@@ -133,6 +133,19 @@ func TestAttemptsOfManyRoots(t *testing.T) {
 	attempt(2*(roots-ghostRuns), 2, true)
 }
 
+// TestConvergence: SC-A20: the root waits for another attempt as long as the last input Convergence says.
+func TestConvergence(t *testing.T) {
+	spec.Covers(t, "SC-A20")
+	h := newHarness(t, 2, 0, nil)
+	h.step(Input{Kind: Convergence, Timeout: 7 * time.Second})
+	h.live()
+	h.disagree(1)
+	h.step(Input{Kind: InWithdrawn})
+	if got := h.wake - h.now; got != 7*time.Second {
+		t.Errorf("the root waits %v", got)
+	}
+}
+
 // live begins a broadcast of member 0 to the live members.
 func (h *harness) live() {
 	h.t.Helper()

@@ -17,17 +17,18 @@ type InputKind uint8
 // The kinds of inputs, with the fields of [Input] that they use. Those that begin with In
 // report the result of an effect.
 const (
-	Timer      InputKind = iota
-	Broadcast            // uses Broadcast: send it; the effect Began has the same Token
-	Arrival              // uses From, Data, Cut, Wall, Signed: a request arrived
-	Return               // uses From, Bits, Data (header), Payload or Carried, Trailer, Length (without authentication code), Cut, Signed, Token: a reply arrived; Broken: it was cut off, and From, Bits and Token are all that is known of it
-	Answer               // ID, Size, Final, Below, Status: the service replies; Final: the last part; Below: for the members below alone, Status is the node's own
-	Abort                // uses ID: the service aborts the request
-	Register             // Service, OOB, Pinned: a service exists; OOB: it maps out-of-band groups; Pinned: these stay in the cache
-	Unregister           // uses Service: the service was unregistered
-	Create               // uses Broadcast: create the group Group with Members
-	Health               // uses From, Alive, Lifetime: news of discovery
-	Listed               // Listed: reports which nodes are listed from now on; nil: all are
+	Timer       InputKind = iota
+	Broadcast             // uses Broadcast: send it; the effect Began has the same Token
+	Arrival               // uses From, Data, Cut, Wall, Signed: a request arrived
+	Return                // uses From, Bits, Data (header), Payload or Carried, Trailer, Length (without authentication code), Cut, Signed, Token: a reply arrived; Broken: it was cut off, and From, Bits and Token are all that is known of it
+	Answer                // ID, Size, Final, Below, Status: the service replies; Final: the last part; Below: for the members below alone, Status is the node's own
+	Abort                 // uses ID: the service aborts the request
+	Register              // Service, OOB, Pinned: a service exists; OOB: it maps out-of-band groups; Pinned: these stay in the cache
+	Unregister            // uses Service: the service was unregistered
+	Create                // uses Broadcast: create the group Group with Members
+	Health                // uses From, Alive, Lifetime: news of discovery
+	Listed                // Listed: reports which nodes are listed from now on; nil: all are
+	Convergence           // uses Timeout: Config.Propagation from now on
 
 	InPreRequest // uses ID, Status, Timeout: the pre-request callback returned
 	InIncoming   // uses ID, Status: the incoming-request callback returned
@@ -72,7 +73,7 @@ type Input struct {
 	There     uint64             // bytes that have arrived, without a gap from the beginning
 	Lifetime  uint64             // how often the node From has died
 	Wall      uint64             // this node's wall clock, in ns since 1970; 0: not known
-	Timeout   time.Duration      // timeout of the service at this node; 0: the root's
+	Timeout   time.Duration      // timeout of the service at this node, 0: the root's; with Convergence, how long discovery takes to converge
 	Service   wire.ServiceID     // the service that was registered or unregistered
 	Members   *wire.Membership   // members of an out-of-band group; the machine keeps the pointer
 	Broadcast *Outgoing          // the broadcast to send, or the group to create

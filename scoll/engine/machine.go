@@ -97,6 +97,8 @@ func (m *Machine) apply(in *Input) {
 		m.unregister(in.Service)
 	case Listed:
 		m.shares.listed = in.Listed
+	case Convergence:
+		m.cfg.Propagation = in.Timeout
 	case Health:
 		m.healthChanged(in)
 	default:

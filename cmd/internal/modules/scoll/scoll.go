@@ -58,6 +58,7 @@ func New(host node.Host, g Gossip, c Carrier) *Module {
 	g.OnChange(func() {
 		if c := m.running.Load(); c != nil {
 			c.relist()
+			c.agent.SetPropagation(m.propagation())
 		}
 	})
 	c.HearFirst(func(group string, msg *rmcast.Message) bool {
@@ -105,6 +106,16 @@ type collective struct {
 // a death. Each node counts cycles by itself, so their counts differ a little.
 const newsCycles = 5
 
+// propagation returns how long gossip takes to tell all nodes of a death. While it does not run, all
+// nodes count as alive, and there are no deaths to tell.
+func (m *Module) propagation() time.Duration {
+	interval := m.Config.Gossip.Interval
+	if _, agent := m.gossip.Now(); agent != nil {
+		interval = agent.Status().Interval
+	}
+	return max(time.Second, newsCycles*interval)
+}
+
 // Open makes the node take part in collectives, if the configuration enables them.
 func (m *Module) Open() error {
 	if !m.Config.Scoll.Enable {
@@ -126,7 +137,7 @@ func (m *Module) Open() error {
 	cfg := c.cfg.Agent()
 	cfg.View, cfg.Log, cfg.Worker, cfg.Wall, cfg.Keys = m.gossip.View(), m.Log, c.workers.Go, time.Now, c.cfg.Keys
 	cfg.Self, cfg.Incarnation = c.self, m.Incarnation()
-	cfg.Propagation = max(time.Second, newsCycles*m.Config.Gossip.Interval)
+	cfg.Propagation = m.propagation()
 	if c.agent, err = scoll.New(m.Table, cfg); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package scoll
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/modules/gossip"
@@ -11,7 +12,8 @@ import (
 
 // TestTrustFollowsGossip: after an init with other participants, and after a change of their list
 // while gossip runs, this node judges actions and strangers by the new participants. A node that
-// was taken off the list is not trusted any more.
+// was taken off the list is not trusted any more. Attempts of broadcasts follow the interval of the
+// init.
 func TestTrustFollowsGossip(t *testing.T) {
 	root, before, after := nidAt("127.0.0.71"), nidAt("10.0.0.2"), nidAt("10.0.0.3")
 	m := scollNodes(t, 1, func(c *config.Config) {
@@ -38,11 +40,15 @@ func TestTrustFollowsGossip(t *testing.T) {
 		}
 	}
 	one := gossip.NewInitRequest(m.Config.Gossip)
+	one.IntervalMS = 3000
 	check(g.Init(one, strings.NewReader("127.0.0.71@tcp\n10.0.0.3@tcp")))
 	trusts("after an init", before, false)
 	trusts("after an init", after, true)
 
 	check(g.Start())
+	if got, want := m.propagation(), newsCycles*3*time.Second; got != want {
+		t.Errorf("broadcasts wait %v before another attempt, want %v", got, want)
+	}
 	check(g.Stage(strings.NewReader("127.0.0.71@tcp\n10.0.0.2@tcp")))
 	check(g.Commit(gossip.CommitRequest{Anyway: true}))
 	trusts("after a change of the list", before, true)
