@@ -84,10 +84,13 @@ func (n *Node) startNets(nets []tree.Net) error {
 	return n.startAll(list)
 }
 
-// startAll starts NIs: all of them, or none.
+// startAll starts NIs: all of them, or none. ESHUTDOWN: LNet is down.
 func (n *Node) startAll(list []niStart) error {
 	n.changing.Lock()
 	defer n.changing.Unlock()
+	if err := n.checkConfigured(syscall.ESHUTDOWN); err != nil {
+		return err
+	}
 	var added []*lnet.NI
 	for _, i := range list {
 		ni, err := n.startNI(i)
@@ -126,7 +129,8 @@ func (n *Node) forgetPeers() (err error) {
 	return err
 }
 
-// checkConfigured returns an error with the given errno if LNet is down.
+// checkConfigured returns an error with the given errno if LNet is down. A caller that adds something holds the lock
+// under which unconfigure removes such things afterwards, so that nothing is added behind its back.
 func (n *Node) checkConfigured(errno syscall.Errno) error {
 	if n.unconfigured.Load() {
 		return cli.Hint(cli.Errnof(errno, "LNet is not configured on the node"), "'lnetctl lnet configure' configures it, with --all as lnetd is configured")

@@ -45,9 +45,6 @@ func (n *Node) AddNetworks(r AddRequest) error {
 	if err != nil {
 		return err
 	}
-	if err := n.checkConfigured(syscall.ESHUTDOWN); err != nil {
-		return err
-	}
 	start := make([]niStart, len(list))
 	for i, on := range list {
 		start[i] = niStart{on, r.NISettings}

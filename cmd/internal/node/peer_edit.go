@@ -27,10 +27,13 @@ type RemovePeerRequest struct {
 }
 
 // AddPeer configures a peer. The configuration takes precedence over what discovery finds out.
-// Errors have the errno of discovery.Agent.AddPeer.
+// Errors have the errno of discovery.Agent.AddPeer. ENETDOWN: LNet is down.
 func (n *Node) AddPeer(r AddPeerRequest) error {
 	n.changing.Lock()
 	defer n.changing.Unlock()
+	if err := n.checkConfigured(syscall.ENETDOWN); err != nil {
+		return err
+	}
 	var undo []func() error // functions that undo the changes, to be called from the last to the first
 	for i, id := range append([]nid.NID{r.Primary}, r.Peers...) {
 		var nids []nid.NID

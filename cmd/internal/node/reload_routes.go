@@ -79,11 +79,11 @@ func (r *reload) routeKey() string {
 
 // applyRoutes adds routes as at the start of a node.
 func (n *Node) applyRoutes(list []route.Route) (route.Applied, error) {
+	n.changing.Lock()
+	defer n.changing.Unlock()
 	if err := n.checkConfigured(syscall.ENETDOWN); err != nil {
 		return route.Applied{}, err
 	}
-	n.changing.Lock()
-	defer n.changing.Unlock()
 	return n.lnet.ApplyRoutes(list)
 }
 

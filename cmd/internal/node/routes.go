@@ -72,11 +72,11 @@ func (n *Node) AddRoutes(r AddRoutesRequest) error {
 	if err != nil {
 		return err
 	}
+	n.changing.Lock()
+	defer n.changing.Unlock()
 	if err := n.checkConfigured(syscall.ENETDOWN); err != nil {
 		return err
 	}
-	n.changing.Lock()
-	defer n.changing.Unlock()
 	if err := n.lnet.AddRoutes(list); err != nil {
 		return cli.Hint(err, hintRoutes)
 	}

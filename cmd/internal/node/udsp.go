@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"syscall"
@@ -43,10 +44,11 @@ type policies struct {
 	list udsp.List // selection rules; guarded by mu
 }
 
-// startUDSP applies the rules of the configuration.
+// startUDSP applies the rules of the configuration. The node may have one of them already: a command may have added it
+// since LNet was configured.
 func (n *Node) startUDSP() error {
 	for _, r := range n.current.Load().UDSP {
-		if err := n.AddUDSP(AddUDSP{Rule: r}); err != nil {
+		if err := n.AddUDSP(AddUDSP{Rule: r}); err != nil && !errors.Is(err, syscall.EALREADY) {
 			return err
 		}
 	}
@@ -80,7 +82,7 @@ func (n *Node) changeUDSP(change func(udsp.List) (udsp.List, error)) error {
 
 // AddUDSP adds a selection rule, or changes the priority of the one with the same patterns.
 // EINVAL: the patterns do not fit together. EALREADY: the rule exists. ENOSPC: there are too
-// many rules.
+// many rules. ENETDOWN: LNet is down.
 func (n *Node) AddUDSP(r AddUDSP) error {
 	index := -1
 	if r.Index != nil {
@@ -88,7 +90,15 @@ func (n *Node) AddUDSP(r AddUDSP) error {
 			return fmt.Errorf("index %d: want 0 or more: %w", index, syscall.EINVAL)
 		}
 	}
-	err := n.changeUDSP(func(l udsp.List) (udsp.List, error) { return l.Add(r.Rule, index) })
+	err := n.changeUDSP(func(l udsp.List) (udsp.List, error) {
+		if err := n.checkConfigured(syscall.ENETDOWN); err != nil {
+			return l, err
+		}
+		return l.Add(r.Rule, index)
+	})
+	if errors.Is(err, syscall.ENETDOWN) {
+		return err
+	}
 	if err != nil {
 		return cli.Hint(fmt.Errorf("cannot add udsp: %w", err), "'lnetctl udsp show' lists the rules")
 	}
