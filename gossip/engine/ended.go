@@ -14,16 +14,27 @@ package engine
 // its start, or its first news may still be under way.
 func (m *Machine) Ended(i, ran int) bool {
 	h := &m.health
-	if i >= m.ages.n || m.ages.n < h.total || h.died[i] == 0 || h.is(i) || m.Unsure() {
+	reported, died := h.diedAt[i]
+	if !died || i >= m.ages.n || m.ages.n < h.total || h.is(i) || m.Unsure() {
 		return false
 	}
-	if age := int(m.ages.bytes[i]); (age >= ran || age >= oldest) && ran <= m.limits.Stealth+m.limits.Dead {
+	age := int(m.ages.bytes[i])
+	if (age >= ran || age >= oldest) && ran <= m.limits.Stealth+m.limits.Dead {
 		return false
 	}
-	dead := m.limits.Dead
-	since := int(m.ages.bytes[i]) - dead - 1 // cycles since the age of i exceeded the limit
-	if since < 0 {
-		return false
+	since := m.sinceDeath(age, reported)
+	return since >= 0 && m.ages.notAbove(byte(since))*100 > max(h.percent, 50)*h.total
+}
+
+// sinceDeath returns for how many cycles this node has taken a participant for dead, at most Limits.Dead. The death was
+// reported in the given cycle of this node. News from before a pause of this node does not count, because the node may
+// have forgotten the ages that it brought. After the report, a lower age of the participant may have come that is not
+// low enough for a live one: then less time has passed since that age exceeded the limit, or a negative one if it has not
+// yet. The ages oldest and unheard do not show how long ago the participant was heard.
+func (m *Machine) sinceDeath(age int, reported uint64) int {
+	since := min(m.cycle-max(reported, m.pause.held), uint64(m.limits.Dead))
+	if age >= oldest {
+		return int(since)
 	}
-	return m.ages.notAbove(byte(min(since, dead)))*100 > max(h.percent, 50)*h.total
+	return min(int(since), age-m.limits.Dead-1)
 }

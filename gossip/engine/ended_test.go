@@ -2,6 +2,7 @@ package engine
 
 import (
 	"testing"
+	"time"
 
 	"ulnet/lnd/lndtest/spec"
 )
@@ -92,7 +93,8 @@ func TestEndedUncertain(t *testing.T) {
 		h.ping(1, h.header(), young(5, 1)[:n]...)
 		h.cycles(1)
 		h.set([]byte{0, 1, 1, 250, 250}[:n]...)
-		h.cycles(1)
+		h.cycles(2)
+		h.set(0, 1, 1) // news since the deaths
 		if h.m.health.died[3] != 1 || h.m.Ended(3, long) != tt.ended {
 			t.Errorf("%s: %d deaths, ended %v", tt.name, h.m.health.died[3], h.m.Ended(3, long))
 		}
@@ -101,17 +103,19 @@ func TestEndedUncertain(t *testing.T) {
 	h.ping(1, h.header(), young(5, 1)...)
 	h.cycles(1)
 	h.set(0, 1, 250, 250, 250)
-	if h.cycles(1); h.m.health.died[3] != 1 || h.m.Ended(3, long) {
+	h.cycles(2)
+	if h.set(0, 1); h.m.health.died[3] != 1 || h.m.Ended(3, long) {
 		t.Errorf("two of five: %d deaths, ended %v", h.m.health.died[3], h.m.Ended(3, long))
 	}
 	h = newHarness(t, 5, 0, nil)
 	h.set(0, 1, 1, 1, unheard)
-	if h.cycles(1); h.m.AliveCount() != 4 || h.m.Ended(4, long) {
+	h.cycles(2)
+	if h.set(0, 1, 1, 1); h.m.AliveCount() != 4 || h.m.Ended(4, long) {
 		t.Errorf("%d alive; one that was never alive has ended: %v", h.m.AliveCount(), h.m.Ended(4, long))
 	}
 	h.set(0, 1, 1, 250, unheard)
-	h.cycles(1)
-	if !h.m.Ended(3, long) {
+	h.cycles(2)
+	if h.set(0, 1, 1); !h.m.Ended(3, long) {
 		t.Error("3 has not ended")
 	}
 	if h.m.pause.resync = true; h.m.Ended(3, long) {
@@ -128,7 +132,7 @@ func TestEndedEarlier(t *testing.T) {
 	h.cycles(1)
 	old := h.m.Limits().Dead + 10
 	h.set(0, 1, 1, 1, byte(old))
-	h.cycles(1)
+	h.cycles(2)
 	l := h.m.Limits()
 	for _, tt := range []struct {
 		age   byte
@@ -141,10 +145,105 @@ func TestEndedEarlier(t *testing.T) {
 		{oldest, l.Stealth + l.Dead, false},
 		{oldest, l.Stealth + l.Dead + 1, true},
 		{oldest, long, true},
+		{byte(l.Dead), long, false}, // its age was higher when its death was reported; others have taken it for alive until now
+		{byte(l.Dead) + 1, long, false},
+		{byte(l.Dead) + 2, long, true},
 	} {
 		h.set(0, 1, 1, 1, tt.age)
 		if got := h.m.Ended(4, tt.ran); got != tt.ended {
 			t.Errorf("news of %d cycles ago, ran %d cycles ago: ended %v", tt.age, tt.ran, got)
 		}
+	}
+}
+
+// TestEndedForgotten: GO-83: all participants were paused and have forgotten all ages. This one and 1 are then cut off
+// from 2, 3 and 4, and have heard 2 before. They report the deaths of 3 and 4, of which they know no age. The news of 2
+// is as young as a live participant's, but from before these deaths: they are not certain.
+func TestEndedForgotten(t *testing.T) {
+	spec.Covers(t, "GO-83")
+	h := newHarness(t, 5, 0, nil)
+	h.ping(1, h.header(), young(5, 1)...)
+	h.cycles(1)
+	dead := h.m.Limits().Dead
+	h.now += time.Duration(2*dead) * interval
+	h.step(Input{})
+	for range 3 * dead {
+		h.cycles(1)
+		h.ping(1, h.header(), 1, 0, oldest, unheard, unheard)
+		if h.m.pause.resync && h.m.pause.cycles < dead-4 {
+			h.ping(2, h.header(), 1, 1, 0, unheard, unheard)
+		}
+		if h.m.Ended(3, long) || h.m.Ended(4, long) {
+			t.Fatalf("cycle %d: ended, ages %v", h.m.Cycle(), h.m.ages.Bytes())
+		}
+	}
+	if p := h.m.Participant(3); h.m.Unsure() || p.Health != Dead || p.Aliveness != 1 || p.Age != unheard {
+		t.Fatalf("unsure %v, %+v", h.m.Unsure(), p)
+	}
+	hear := func() {
+		h.cycles(2)
+		h.ping(1, h.header(), 1, 0, 1, unheard, unheard)
+	}
+	if hear(); !h.m.Ended(3, long) {
+		t.Errorf("there is news of most participants since the death; ages %v", h.m.ages.Bytes())
+	}
+	h.now += time.Duration(2*dead) * interval
+	h.step(Input{})
+	for h.m.Unsure() {
+		h.cycles(1)
+		h.ping(1, h.header(), 1, 0, 1, unheard, unheard)
+	}
+	if h.m.Ended(3, long) {
+		t.Error("what this node has known of 3 before the pause is enough")
+	}
+	if hear(); !h.m.Ended(3, long) {
+		t.Error("a death before a pause never ends")
+	}
+}
+
+// TestEndedListed: GO-83, GO-A21: a live participant that is taken off the list, and put on it again, has not ended,
+// although its removal was reported as a death. The death of a participant that stays on the list is certain once there
+// is news since the change.
+func TestEndedListed(t *testing.T) {
+	spec.Covers(t, "GO-83", "GO-A21")
+	h := newHarness(t, 8, 2, nil)
+	h.meet(12)
+	whole, less := h.list, newListOf(t, 0, 7)
+	h.m.ages.bytes[6], h.m.health.changed = byte(h.m.Limits().Dead), true
+	h.cycles(1)
+	if h.m.Participant(6).Health != Dead {
+		t.Fatal("6 is alive")
+	}
+	change := func(to *List, with ...int) {
+		h.stage(to)
+		h.step(Input{Kind: Commit})
+		if h.m.Ended(6, long) {
+			t.Error("6 has ended by the news before the change")
+		}
+		for range h.m.Limits().Dead + 2 { // go on until the change of the list has ended
+			h.cycles(1)
+			for _, i := range with {
+				ages := make([]byte, to.Len())
+				for k := range ages {
+					ages[k] = unheard
+				}
+				ages[i] = 0
+				h.step(Input{Kind: Ping, From: to.NID(i), Data: append(h.in(to, true).AppendTo(nil), ages...)})
+			}
+		}
+		if s := h.m.RollStatus(); s.Committed || s.N != to.Len() {
+			t.Fatalf("the change does not end: %+v", s)
+		}
+	}
+	change(less, 0, 1, 3, 4, 5)
+	if !h.m.Ended(6, long) {
+		t.Error("6 has not ended")
+	}
+	change(whole, 0, 1, 3, 4, 5)
+	if p := h.m.Participant(7); p.Aliveness != 1 || p.Health != Unknown && p.Health != Dead || h.m.Ended(7, long) {
+		t.Errorf("7 has ended: %v; %+v", h.m.Ended(7, long), p)
+	}
+	if !h.m.Ended(6, long) {
+		t.Error("6 has not ended")
 	}
 }

@@ -12,6 +12,7 @@ type health struct {
 	scratch []byte
 	count   int
 	died    map[int]uint64     // number of deaths of each participant that has died
+	diedAt  map[int]uint64     // this node's cycle in which the latest death of a participant was reported with the present list, or in which this list came into use
 	left    map[nid.NID]uint64 // number of deaths of each participant that has left the list
 	changed bool               // health has changed since the last review
 	total   int
@@ -22,7 +23,7 @@ type health struct {
 func (h *health) init(columns, total, percent int) {
 	size := (columns + lanes - 1) / lanes
 	h.alive, h.scratch = make([]byte, size), make([]byte, size)
-	h.died, h.count = make(map[int]uint64), 0
+	h.died, h.diedAt, h.count = make(map[int]uint64), nil, 0
 	h.total, h.percent = total, percent
 }
 
@@ -53,8 +54,17 @@ func (m *Machine) turned(i int, alive bool, out *Output) {
 	if !alive {
 		kind = Died
 		m.health.died[i]++
+		m.health.reported(i, m.cycle)
 	}
 	m.tell(out, Event{Kind: kind, NID: m.list.NID(i), Aliveness: m.health.died[i]})
+}
+
+// reported stores the cycle in which the latest death of a participant was reported.
+func (h *health) reported(i int, cycle uint64) {
+	if h.diedAt == nil {
+		h.diedAt = make(map[int]uint64)
+	}
+	h.diedAt[i] = cycle
 }
 
 // leaves stores how often a participant had died when it left the list. If the participant
@@ -69,7 +79,8 @@ func (h *health) leaves(id nid.NID, died uint64) {
 	h.left[id] = died
 }
 
-// joins restores the number of deaths that was stored when the participant left the list.
+// joins restores the number of deaths that was stored when the participant left the list. These deaths do not show
+// that the participant has ended, because it may run: its removal from the list counts as a death.
 func (h *health) joins(id nid.NID, i int) {
 	if died := h.left[id]; died > 0 {
 		h.died[i] = died

@@ -14,6 +14,7 @@ type pause struct {
 	until    uint64 // this node's own cycle in which quiet ends
 	missed   uint64 // cycles missed since quiet was last false
 	hold     uint64 // suppress health events until this node's cycle of that number, so that the first messages can arrive
+	held     uint64 // this node's latest own cycle that began while health events were suppressed
 	since    uint64 // this node's own cycle since when health events are suppressed
 	resync   bool   // suppress health events until enough messages were merged
 	cycles   int    // number of this node's cycles that have begun during resync
@@ -92,6 +93,9 @@ func (m *Machine) Unsure() bool { return m.pause.holds(m.cycle) }
 // others are alive, once the node has merged enough messages. A node that no other node reaches ends its
 // resync after m.patience() cycles.
 func (p *pause) tick(m *Machine, out *Output) {
+	if p.holds(m.cycle) {
+		p.held = m.cycle
+	}
 	if p.quiet && m.cycle >= p.until {
 		p.quiet = false
 	}

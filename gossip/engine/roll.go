@@ -213,6 +213,9 @@ func (m *Machine) carry(old *Machine, i, k int, out *Output) {
 	if died > 0 {
 		m.health.died[k] = died
 	}
+	if _, reported := old.health.diedAt[i]; reported {
+		m.health.reported(k, m.cycle)
+	}
 	if alive {
 		m.health.alive[k/lanes] |= 1 << (k % lanes)
 		m.health.count++
