@@ -38,12 +38,15 @@ func slowSenders(t *testing.T) {
 		t.Fatal("there is memory left")
 	}
 	time.Sleep(router.FillTime - time.Second)
-	if len(c.driver.cut) != 0 {
-		t.Fatalf("%v lose their connections too early", c.driver.cut)
+	synctest.Wait()
+	if cut := c.driver.peersCut(); len(cut) != 0 {
+		t.Fatalf("%v lose their connections too early", cut)
 	}
 	time.Sleep(2 * time.Second)
-	if cut := slices.Compact(c.driver.cut); len(cut) != strangers || len(c.driver.cut) != strangers || slices.Contains(cut, peerA) {
-		t.Fatalf("%v lose their connections", c.driver.cut)
+	synctest.Wait()
+	cut := c.driver.peersCut()
+	if n := len(cut); n != strangers || len(slices.Compact(cut)) != n || slices.Contains(cut, peerA) {
+		t.Fatalf("%v lose their connections", c.driver.peersCut())
 	}
 	for _, d := range begun {
 		c.ni.Delivered(d, syscall.ETIMEDOUT)
@@ -96,12 +99,14 @@ func TestSlowSendersAgain(t *testing.T) {
 			t.Fatal("there is memory left")
 		}
 		time.Sleep(router.FillTime + time.Second)
+		synctest.Wait()
 		for _, d := range begun {
 			c.ni.Delivered(d, syscall.ETIMEDOUT)
 		}
 		c.ni.Delivered(c.driver.recv[0], nil)
 		for range 6 {
 			time.Sleep(time.Minute)
+			synctest.Wait()
 			if stranger := nid.MustParse("10.0.9.1@tcp"); c.node.HasPeer(stranger) {
 				t.Fatalf("%v is remembered", stranger)
 			}
@@ -110,6 +115,7 @@ func TestSlowSendersAgain(t *testing.T) {
 			}
 		}
 		time.Sleep(5 * time.Minute)
+		synctest.Wait()
 		if n := again(); n != strangers*credits {
 			t.Errorf("strangers have %d buffers of %d after ten minutes", n, strangers*credits)
 		}

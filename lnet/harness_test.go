@@ -3,6 +3,7 @@ package lnet_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -52,7 +53,16 @@ type driver struct {
 }
 
 func (d *driver) ClosePeer(peer nid.NID, incarnation uint64, _ error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.cut, d.ended = append(d.cut, peer), append(d.ended, incarnation)
+}
+
+// peersCut returns a copy of cut.
+func (d *driver) peersCut() []nid.NID {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.cut)
 }
 
 // LinkUp implements lnd.LinkFollower.
