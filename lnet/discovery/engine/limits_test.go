@@ -62,17 +62,21 @@ func TestInFlight(t *testing.T) {
 	}
 }
 
-// TestUrgent: peers for which a message waits are served before those that only get a push.
+// TestUrgent: a peer for which a call waits is served before those that only get a push.
 func TestUrgent(t *testing.T) {
 	b := newBench(t, Limits{MaxInFlight: 1})
 	b.meet(them)
 	b.meet(also)
 	b.meet(more)
 	b.step(Input{Kind: SelfIs, Self: Self{Sequence: 3, NIDs: ours, Discovery: true}})
-	b.step(discover(more))
+	b.step(Input{Kind: Refresh, NID: more})
 	b.step(b.ack())
-	if b.last.To != more {
+	if b.last.To != more || b.last.Push {
 		t.Errorf("after %v comes %v, want %v", them, b.last.To, more)
+	}
+	b.step(b.reply(info(full, 2, more)))
+	if b.last.To != more || !b.last.Push {
+		t.Errorf("after the ping comes %+v, want a push to %v", b.last, more)
 	}
 	b.step(b.ack())
 	if b.last.To != also {

@@ -293,9 +293,11 @@ func (m *Machine) ask(now time.Duration, in Input, out *Output) {
 		out.Done = append(out.Done, Done{in.NID, syscall.ENOBUFS})
 		return
 	}
-	if in.Kind == Discover && m.untold(p) { // the message need not wait for the ACK of the push
+	if in.Kind == Discover && m.answersNow(p, in.NID) {
 		out.Done = append(out.Done, Done{NID: in.NID})
-		m.start(now, p, out)
+		if m.untold(p) {
+			m.start(now, p, out)
+		}
 		return
 	}
 	p.await(in.NID)
@@ -311,6 +313,15 @@ func (m *Machine) ask(now time.Duration, in Input, out *Output) {
 		}
 	}
 	m.start(now, p, out)
+}
+
+// answersNow reports whether the discovery that a message requests ends at once: a message need not wait for the ACK of
+// a push. Messages to an untold peer request a discovery for each of its NIDs, and for each NI of this node. The first one
+// begins the push. If a later one waited for it, the machine would repeat the push until the time-out, and the message
+// would fail then. A discovery of a NID joins one that a call has requested for the same NID.
+func (m *Machine) answersNow(p *peer, id nid.NID) bool {
+	pushing := (p.exchange != nil || p.queued) && m.shown(p).UpToDate()
+	return m.untold(p) || pushing && !slices.Contains(p.waiting, id)
 }
 
 // isForced reports whether an earlier call has forced the discovery of p a moment ago, for the same NID. The ping of

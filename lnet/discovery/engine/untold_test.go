@@ -8,17 +8,21 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// messages lets time pass while this node has a message for a NID each second. As lnet does, it requests a discovery only
-// while the peer is not published as up to date. It returns the pings and pushes that the machine sends meanwhile.
-func (b *bench) messages(to nid.NID, until time.Duration) (sent []Send) {
+// messages lets time pass while this node has messages for the NIDs of a peer each second. As lnet does, it requests
+// discoveries only while the peer is not published as up to date: then one for each NID, before the answer to the first
+// of them. It returns the pings and pushes that the machine sends meanwhile.
+func (b *bench) messages(until time.Duration, to ...nid.NID) (sent []Send) {
 	b.t.Helper()
 	for b.now < until {
 		sent = append(sent, b.until(b.now+time.Second)...)
-		if p := b.m.peers.of(to); !b.m.shown(p).UpToDate() {
-			b.step(discover(to))
+		if b.m.shown(b.m.peers.of(to[0])).UpToDate() {
+			continue
+		}
+		for _, id := range to {
+			b.step(discover(id))
 			sent = append(sent, b.out.Sends...)
-			if len(b.out.Peers) != 1 || !b.out.Peers[0].Flags.UpToDate() {
-				b.t.Fatalf("at %v the message is held: %v", b.now, b.did())
+			if p := b.m.peers.of(id); !b.m.shown(p).UpToDate() || len(b.out.Done) != 1 || b.out.Done[0] != (Done{NID: id}) {
+				b.t.Fatalf("at %v the message to %v is held: %v", b.now, id, b.did())
 			}
 		}
 	}
@@ -47,15 +51,31 @@ func TestNewsAfterSilence(t *testing.T) {
 				t.Fatalf("open: %v", b.open)
 			}
 			hour := b.now
-			sent := b.messages(also, hour+1000*time.Second)
+			sent := b.messages(hour+1000*time.Second, also, them)
 			if len(sent) < 9 || len(sent) > 11+maxRepeats || !sent[0].Push {
 				t.Fatalf("messages in 1000 s cause %v", sent)
 			}
 			b.last = sent[len(sent)-1]
 			b.step(b.ack())
-			if sent := b.messages(also, b.now+1000*time.Second); len(sent) > 0 {
+			if sent := b.messages(b.now+1000*time.Second, also, them); len(sent) > 0 {
 				t.Errorf("after the ACK: %v", sent)
 			}
 		})
+	}
+}
+
+// TestQueuedNews: messages to both NIDs of an untold peer request discoveries while all slots are in use. Neither message waits.
+func TestQueuedNews(t *testing.T) {
+	spec.Covers(t, "PD-27")
+	b := newBench(t, Limits{MaxInFlight: 1})
+	b.meet(them, also)
+	b.step(selfIs(3))
+	b.until(time.Hour)
+	b.step(Input{Kind: Refresh, NID: other})
+	for _, id := range []nid.NID{also, them} {
+		b.step(discover(id))
+		if len(b.out.Sends) > 0 || len(b.out.Done) != 1 || b.out.Done[0] != (Done{NID: id}) {
+			t.Errorf("a message to %v causes %v", id, b.did())
+		}
 	}
 }
