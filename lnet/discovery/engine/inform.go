@@ -119,7 +119,7 @@ func (m *Machine) tell(now time.Duration, p *peer, in Input, out *Output) bool {
 	if !m.isNews(now, p, in, 0, out) {
 		return p.flags.Has(lnet.PeerForcePing)
 	}
-	if m.parts(p, in.Info.Features) || p.turnsOff(in.Info.Features) {
+	if m.parts(p, in.Info.Features) || m.turnsOff(p, in.Info.Features) {
 		p.flags |= lnet.PeerMarkDeletion
 	}
 	m.believe(p, in.Info.Features)
@@ -157,10 +157,10 @@ func (m *Machine) parts(p *peer, f wire.Features) bool {
 }
 
 // turnsOff reports whether a push has told that a discovered peer with one NID has turned its discovery off. As in LNet,
-// this node then forgets all that it knows of the peer.
-func (p *peer) turnsOff(f wire.Features) bool {
+// this node then forgets all that it knows of the peer, but not of a gateway.
+func (m *Machine) turnsOff(p *peer, f wire.Features) bool {
 	known := p.flags&(lnet.PeerNoDiscovery|lnet.PeerDiscovering|lnet.PeerConfigured) == 0 && p.flags.Has(lnet.PeerDiscovered)
-	return known && len(p.nis) == 1 && !f.Has(wire.FeatureDiscovery)
+	return known && len(p.nis) == 1 && !f.Has(wire.FeatureDiscovery) && !m.isGateway(p)
 }
 
 // believe updates the flags that follow from a peer's features.

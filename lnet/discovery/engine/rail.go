@@ -152,8 +152,8 @@ func (p *peer) newest() (sequence uint32) {
 
 // separate takes all NIDs but that of an info from p, and makes another peer of them. It forgets the NIDs
 // beyond a gateway: only the gateway said that they are its own, and messages to a peer with
-// these NIDs could go through the gateway itself, see mayProbe. It forgets all other NIDs of a gateway whose discovery is
-// off by now: they cannot stay one peer.
+// these NIDs could go through the gateway itself, see mayProbe. If the discovery of a gateway is off by now, its other
+// NIDs cannot stay one peer either, so separate makes a peer of each.
 func (m *Machine) separate(now time.Duration, p *peer, in Input, out *Output) {
 	id := in.Remote
 	m.disclaim(p, out)
@@ -162,7 +162,7 @@ func (m *Machine) separate(now time.Duration, p *peer, in Input, out *Output) {
 	for _, r := range p.rails {
 		switch {
 		case r.NID == id:
-		case gateway && (!m.isNear(r.NID) || !in.Info.Features.Has(wire.FeatureDiscovery)):
+		case gateway && !m.isNear(r.NID):
 			m.forget(p, r.NID, out)
 		default:
 			rest = append(rest, r)
@@ -175,8 +175,23 @@ func (m *Machine) separate(now time.Duration, p *peer, in Input, out *Output) {
 	p.flags &^= lnet.PeerDataPresent
 	p.relist()
 	m.changed(p)
-	if len(rest) > 0 {
+	switch {
+	case gateway && !in.Info.Features.Has(wire.FeatureDiscovery):
+		m.single(now, p, rest, in.Info.Features, out)
+	case len(rest) > 0:
 		m.split(now, p, rest, out)
+	}
+}
+
+// single makes a peer of each of some NIDs of a gateway whose features say that its discovery is off. Routes by these NIDs
+// depend on the states of the NIDs beyond the gateway, which were forgotten, so the machine asks for them at once.
+func (m *Machine) single(now time.Duration, p *peer, rest []rail, f wire.Features, out *Output) {
+	for _, r := range rest {
+		m.split(now, p, []rail{r}, out)
+		of := m.peers.of(r.NID)
+		m.believe(of, f)
+		of.stale()
+		m.start(now, of, out)
 	}
 }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -132,6 +133,59 @@ func TestOneRailTurnsOff(t *testing.T) {
 				want := configured || features == full
 				if p := b.m.peers.of(them); p.flags.Has(lnet.PeerMultiRail) != want || !p.flags.UpToDate() {
 					t.Errorf("after an answer with %v: %v", features, p.flags)
+				}
+			}
+		})
+	}
+}
+
+// TestGatewayRestartsOff: a gateway starts again, with its discovery off. A push of one of its NIDs or
+// the answer of that NID to a ping says so. Each NID becomes a peer of its own that is not multi-rail, and
+// is asked at once. None is forgotten but, as when any peer with one NID turns its discovery off, the one that pushed, unless
+// there is a route by it.
+func TestGatewayRestartsOff(t *testing.T) {
+	spec.Covers(t, "PD-31")
+	all := []nid.NID{them, also, other}
+	for name, c := range map[string]struct {
+		gateways []nid.NID
+		pushes   bool
+	}{
+		"answer of the NID of the route":      {all[:1], false},
+		"answer of another NID":               {all[1:2], false},
+		"push of another NID":                 {all[1:2], true},
+		"push of another NID than two routes": {all[1:], true},
+		"push of the NID of one of two":       {all[:2], true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, Limits{})
+			b.meet(all...)
+			b.step(Input{Kind: RoutesAre, Gateways: c.gateways})
+			for i, id := range all {
+				in := pushFrom(id, info(full, 3, all...))
+				in.Incarnation = uint64(1 + i)
+				b.step(in)
+			}
+			b.settle(info(full, 3, all...))
+			news := pushFrom(them, info(off, 2, all...))
+			if !c.pushes {
+				b.step(Input{Kind: Refresh, NID: them, Force: true})
+				news = b.reply(info(off, 2, all...))
+			}
+			news.Incarnation = 9
+			b.step(news)
+			known := all
+			if c.pushes && !slices.Contains(c.gateways, them) {
+				known = all[1:]
+			}
+			for _, id := range all[1:] {
+				if slices.Contains(b.out.Gone, id) || !slices.ContainsFunc(b.open, func(s Send) bool { return s.To == id && !s.Push }) {
+					t.Errorf("%v is not asked: %v; gone: %v", id, b.open, b.out.Gone)
+				}
+			}
+			b.settle(info(off, 2, all...))
+			for _, id := range known {
+				if p := b.m.peers.of(id); p == nil || len(p.nis) != 1 || p.flags.Has(lnet.PeerMultiRail) || !p.flags.UpToDate() {
+					t.Errorf("in the end %v is known as %+v", id, p)
 				}
 			}
 		})
