@@ -36,8 +36,14 @@ func (r *rig) answering() {
 // how many are dropped.
 func (r *rig) asks(from nid.NID, n int, change func(h *wire.Header)) (dropped int) {
 	r.t.Helper()
+	return r.asksBy(from, from, n, change)
+}
+
+// asksBy is asks for requests of source that come by way of another node.
+func (r *rig) asksBy(by, source nid.NID, n int, change func(h *wire.Header)) (dropped int) {
+	r.t.Helper()
 	d := arriving(change)
-	d.From.NID, d.Header.SrcNID = from, from
+	d.From.NID, d.Header.SrcNID = by, source
 	for range n {
 		if _, err := r.ni.Parse(d); err != nil {
 			r.t.Fatal(err)
@@ -173,6 +179,28 @@ func TestRequestsLeaveRoomForAnswers(t *testing.T) {
 	}
 	if n := r.asks(peerA, 100, aGet); n != 0 {
 		t.Errorf("%d requests dropped", n)
+	}
+	for r.finalize(nil) {
+	}
+}
+
+// TestDeafBehindRouter (LN-24): answers to routed requests count for the router. When a node behind it leaves as many unread
+// as may wait for one peer, the requests of another node behind it are dropped, too, but not those of other neighbours.
+func TestDeafBehindRouter(t *testing.T) {
+	spec.Covers(t, "LN-24")
+	effort.OneGoroutine(t)
+	r := newRouted(t)
+	r.routes(peerA, routing)
+	r.answering()
+	if n := r.asksBy(peerA, peer1, 8+mostPeerAnswers, aGet); n != 0 {
+		t.Fatalf("%d requests dropped below the bound", n)
+	}
+	other := nid.MustParse("10.1.0.77@tcp1")
+	if n := r.asksBy(peerA, other, 10, aGet); n != 10 {
+		t.Errorf("%d of 10 requests of another node behind the router are dropped", n)
+	}
+	if n := r.asks(peerB, 10, aGet); n != 0 {
+		t.Errorf("%d requests of a neighbour are dropped", n)
 	}
 	for r.finalize(nil) {
 	}
