@@ -28,9 +28,10 @@ type View interface {
 }
 
 // Certain is an optional interface of a View that also reports nodes as dead when they are only
-// cut off. A manager waits until Ended is true of a death. Without it, each death that Watch
-// reports counts at once, so a View that cannot tell must not report nodes that may be alive:
-// otherwise a minority partition releases messages that members elsewhere lack.
+// cut off. A manager waits until Ended is true of a death, and until it does not hear the member any
+// more. Without Certain, each death that Watch reports counts at once, so a View that cannot tell must
+// not report nodes that may be alive: otherwise a minority partition releases messages that members
+// elsewhere lack.
 type Certain interface {
 	// Ended reports whether a death that Watch has reported is certain: most of a set of nodes that is the
 	// same everywhere say so. So at most one side of a partition says that of the other. The manager has

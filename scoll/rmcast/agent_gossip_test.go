@@ -16,6 +16,7 @@ import (
 
 const (
 	gossipInterval = 200 * time.Millisecond
+	askEvery       = 250 * time.Millisecond
 	gossipDeath    = 20 * gossipInterval // by then, gossip of few nodes has noticed a death
 )
 
@@ -144,6 +145,7 @@ type view struct {
 	told  func(id nid.NID, alive bool, lifetime uint64)
 	ended bool
 	asked int
+	ago   time.Duration // argument of the latest call of Ended
 }
 
 func (v *view) Watch(f func(id nid.NID, alive bool, lifetime uint64)) (stop func()) {
@@ -151,10 +153,13 @@ func (v *view) Watch(f func(id nid.NID, alive bool, lifetime uint64)) (stop func
 	return func() {}
 }
 
-func (v *view) Ended(nid.NID, time.Duration) bool { v.asked++; return v.ended }
+func (v *view) Ended(_ nid.NID, ago time.Duration) bool {
+	v.asked, v.ago = v.asked+1, ago
+	return v.ended
+}
 
-// TestDoubtedDeath: RM-A8: the manager asks a View about a death until the View is certain of it, or until the
-// node is alive again, and does not ask when no death is doubted, or after Unmanage.
+// TestDoubtedDeath: RM-A8: the manager asks a View about a death until the View is certain of it and no member on
+// the node is heard, or until the node is alive again, and does not ask when no death is doubted, or after Unmanage.
 func TestDoubtedDeath(t *testing.T) {
 	spec.Covers(t, "RM-A8")
 	v := new(view)
@@ -164,6 +169,7 @@ func TestDoubtedDeath(t *testing.T) {
 		}
 	})
 	s.form(3)
+	formed := s.fabric.Now()
 	k := s.nodes[0]
 	tell := func(id sim.NodeID, alive bool) { k.host.Do(func() { v.told(simlnd.NID(id), alive, 1) }) }
 	asks := func() int {
@@ -176,14 +182,22 @@ func TestDoubtedDeath(t *testing.T) {
 	if n := asks(); n < 5 || members() != 3 {
 		t.Errorf("asked %d times; %d members", n, members())
 	}
+	if now := s.fabric.Now(); v.ago < now-formed-askEvery || v.ago > now {
+		t.Errorf("asked about a member that ran %v ago; the group was formed %v ago", v.ago, now-formed)
+	}
 	tell(2, true)
 	if n := asks(); n > 1 || asks() > 0 {
 		t.Errorf("asked %d times of a live node", n)
 	}
 	v.ended = true
-	s.fabric.Crash(2)
 	tell(2, false)
-	if n := asks(); n != 1 || members() != 2 {
+	if n := asks(); n < 5 || members() != 3 {
+		t.Errorf("asked %d times of a member that is heard; %d members", n, members())
+	}
+	s.fabric.Crash(2)
+	asks()
+	asks()
+	if n := asks(); n > 0 || members() != 2 {
 		t.Errorf("asked %d times; %d members", n, members())
 	}
 	v.ended = false

@@ -28,21 +28,22 @@ func (m *managing) watch(v View) {
 	}
 }
 
-// ask asks the View about the deaths that are not certain yet, and asks again later if any are left.
+// ask asks the View about the deaths that are not certain yet, and asks again later while the
+// manager doubts any death. It may doubt one of which the View is certain, if it hears the member.
 func (m *managing) ask(v Certain) {
 	m.mu.Lock()
 	m.asking = nil // a death that is reported from now on sets a timer
 	m.mu.Unlock()
 	var doubted []engine.Doubt
 	m.runner.Inspect(func() { doubted = m.g.Doubted() })
-	left, now := false, m.a.cfg.Clock.Now()
+	now := m.a.cfg.Clock.Now()
 	for _, d := range doubted {
 		if v.Ended(d.Node, now-d.Began) {
 			m.runner.Do(engine.Input{Kind: engine.Ended, From: d.Node})
-		} else {
-			left = true
 		}
 	}
+	var left bool
+	m.runner.Inspect(func() { left = m.g.Doubts() })
 	if left {
 		m.askLater(v)
 	}

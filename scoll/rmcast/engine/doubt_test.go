@@ -60,12 +60,37 @@ func TestDoubtBegan(t *testing.T) {
 	}
 }
 
+// TestDoubtHeard: RM-28: gossip was stopped on the node of a member, and is certain of its death. The member goes on
+// reporting, and stays a member; the death is doubted until the member is silent for Takeover.
+func TestDoubtHeard(t *testing.T) {
+	spec.Covers(t, "RM-28")
+	w := parted(t, 4, 1)
+	g := w.hosts[0].g
+	w.net.Command(0, "doubted 3")
+	for range 10 {
+		w.net.Command(0, "ended 3")
+		if w.run(time.Second); len(g.members) != 4 || len(g.Doubted()) != 1 {
+			t.Fatalf("doubted %v, %d members", g.Doubted(), len(g.members))
+		}
+	}
+	w.net.Crash(3)
+	w.run(g.cfg.Takeover)
+	w.net.Command(0, "ended 3")
+	if w.run(time.Second); len(g.members) != 3 || len(g.Doubted()) > 0 {
+		t.Errorf("doubted %v, %d members", g.Doubted(), len(g.members))
+	}
+	if g.Doubts() {
+		t.Error("a death is doubted although it is certain")
+	}
+}
+
 // TestDoubtEnds: RM-28: a death that was doubted counts once it is certain, but not if the node was heard since.
 func TestDoubtEnds(t *testing.T) {
 	spec.Covers(t, "RM-28")
 	w := parted(t, 4, 1)
 	g := w.hosts[0].g
 	w.net.Crash(2)
+	w.run(g.cfg.Takeover)
 	w.net.Command(0, "doubted 3")
 	w.net.Command(0, "doubted 2")
 	if w.run(time.Second); !slices.EqualFunc(g.Doubted(), []nid.NID{hostNID(2), hostNID(3)}, func(d Doubt, id nid.NID) bool { return d.Node == id }) || len(g.members) != 4 {
@@ -82,6 +107,8 @@ func TestDoubtEnds(t *testing.T) {
 	if w.run(time.Second); len(g.Doubted()) > 0 || len(g.members) != 3 {
 		t.Errorf("doubted %v, %d members", g.Doubted(), len(g.members))
 	}
+	w.net.Crash(3)
+	w.run(g.cfg.Takeover)
 	w.net.Command(0, "doubted 3")
 	w.net.Command(0, "alive 3")
 	w.net.Command(0, "ended 3")

@@ -114,9 +114,7 @@ func (g *Manager) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 	case Health:
 		g.health(in.From, in.Alive, in.Doubt)
 	case Ended:
-		if _, reported := g.dead[in.From]; reported { // false: the node has been heard since
-			g.health(in.From, false, false)
-		}
+		g.certain(in.From)
 	case Expel:
 		g.expelled(in.From)
 	}

@@ -37,6 +37,30 @@ type Doubt struct {
 	Began time.Duration
 }
 
+// certain handles the news that a death is certain. The node of a member may run although discovery on it was
+// stopped. So while a member on the node reports, its death stays doubted.
+func (g *Manager) certain(id nid.NID) {
+	if _, reported := g.dead[id]; !reported { // the node has been reported alive since, or has joined or answered
+		return
+	}
+	for m := range g.all() {
+		if m.NID == id && g.now-m.heardAt < g.cfg.Takeover {
+			return
+		}
+	}
+	g.health(id, false, false)
+}
+
+// Doubts reports whether any deaths are not certain.
+func (g *Manager) Doubts() bool {
+	for _, certain := range g.dead { // any order: one is enough
+		if !certain {
+			return true
+		}
+	}
+	return false
+}
+
 // Doubted returns the deaths that are not certain, in the order of NIDs.
 func (g *Manager) Doubted() (list []Doubt) {
 	for id, certain := range g.dead { // any order: they are sorted below

@@ -96,6 +96,8 @@ func (g *gossip) report(manager sim.NodeID) {
 		if s := &all[i]; s.dead && !s.certain && g.mostSince(manager, s.deadAt) {
 			s.certain = true
 			n.ledger.died[n.id(sim.NodeID(i))] = true
+		}
+		if all[i].certain { // tell it again and again: it does not count while the manager hears the member
 			g.tell(manager, sim.NodeID(i), "ended")
 		}
 	}
