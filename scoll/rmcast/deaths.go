@@ -28,7 +28,7 @@ func (m *managing) watch(v View) {
 	}
 }
 
-// ask asks the View about the deaths that are not certain yet, and asks again later while the
+// ask asks the View about the deaths that are not certain yet and matter to the group, and asks again later while the
 // manager doubts any death. It may doubt one of which the View is certain, if it hears the member.
 func (m *managing) ask(v Certain) {
 	m.mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // TestDoubtedDeaths: RM-28, RM-A18: the active manager is in a minority, or one on standby, and discovery reports
@@ -81,6 +82,30 @@ func TestDoubtHeard(t *testing.T) {
 	}
 	if g.Doubts() {
 		t.Error("a death is doubted although it is certain")
+	}
+}
+
+// TestDoubtedMembers: RM-28: discovery is asked about members and managers only, and about another node when it may be
+// a member.
+func TestDoubtedMembers(t *testing.T) {
+	spec.Covers(t, "RM-28")
+	w := parted(t, 4, 2)
+	w.run(3 * time.Second)
+	for _, manager := range []sim.NodeID{0, 1} {
+		g := w.hosts[manager].g
+		stranger := nid.FromNumber(nid.MakeNet(nid.TCP, 0), 0x7F000001)
+		var out Output
+		for _, id := range []nid.NID{stranger, hostNID(1 - manager), hostNID(3)} {
+			g.Step(w.net.Now(), Input{Kind: Health, From: id, Doubt: true}, &out)
+		}
+		if list := g.Doubted(); len(list) != 2 || list[0].Node != hostNID(1-manager) || list[1].Node != hostNID(3) {
+			t.Errorf("manager %v: %+v", manager, list)
+		}
+		g.now, g.out = w.net.Now(), &out
+		g.ask(wire.Member{ID: wire.ID{NID: stranger, Incarnation: 1}}, 1)
+		if list := g.Doubted(); len(list) != 3 || !g.Doubts() {
+			t.Errorf("manager %v: %+v", manager, list)
+		}
 	}
 }
 

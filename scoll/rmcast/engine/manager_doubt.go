@@ -51,7 +51,8 @@ func (g *Manager) certain(id nid.NID) {
 	g.health(id, false, false)
 }
 
-// Doubts reports whether any deaths are not certain.
+// Doubts reports whether any deaths are not certain. Doubted may return none of them, as it returns those that matter
+// at present.
 func (g *Manager) Doubts() bool {
 	for _, certain := range g.dead { // any order: one is enough
 		if !certain {
@@ -61,10 +62,30 @@ func (g *Manager) Doubts() bool {
 	return false
 }
 
-// Doubted returns the deaths that are not certain, in the order of NIDs.
+// matters reports whether the death of a node matters to this group now: the node is a manager, or has a member on the
+// latest list, in the electorate, or in a search.
+func (g *Manager) matters(id nid.NID) bool {
+	if slices.Contains(g.cfg.Managers, id) {
+		return true
+	}
+	for m := range g.all() {
+		if m.NID == id {
+			return true
+		}
+	}
+	for m := range g.base.ids { // any order: one is enough
+		if m.NID == id {
+			return true
+		}
+	}
+	return slices.ContainsFunc(g.collect.probes, func(p *probe) bool { return p.NID == id }) ||
+		g.role == standby && slices.ContainsFunc(g.standby.list.Members, func(m wire.Member) bool { return m.NID == id })
+}
+
+// Doubted returns the deaths that are not certain and that matter to this group now, in the order of NIDs.
 func (g *Manager) Doubted() (list []Doubt) {
 	for id, certain := range g.dead { // any order: they are sorted below
-		if certain {
+		if certain || !g.matters(id) {
 			continue
 		}
 		d := Doubt{id, unheard}
