@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"container/list"
 	"errors"
 
 	"ulnet/lnd/o2iblnd/kib"
@@ -102,6 +103,9 @@ type Transfer struct {
 	requested uint64 // cookie in the request
 	key       uint32
 	frags     []kib.Frag
+
+	conn *roceConn     // the connection of which this is an unfinished transfer
+	age  *list.Element // the element of this transfer in roce.moving
 }
 
 // writer returns the side that sends the RDMA WRITEs.

@@ -118,8 +118,7 @@ func (r *roce) forget(c *roceConn, cause error) {
 		}
 	}
 	for _, t := range c.moving {
-		r.bulk -= len(t.Payload)
-		r.frags -= t.size()
+		r.drop(t)
 	}
 	for _, fl := range c.flows {
 		fl.drop() // packets that came after the end of the connection

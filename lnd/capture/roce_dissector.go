@@ -17,7 +17,7 @@ const (
 	// have at most 255 each way.
 	maxTransfers = 512
 	// maxFragments bounds the fragments of all unfinished transfers, of which each counts as ownFragments
-	// besides: 32 MiB.
+	// besides: 32 MiB. At that bound the oldest transfers are forgotten.
 	maxFragments = 2 << 20
 	ownFragments = 16
 	// maxBulk bounds the payload kept of all unfinished transfers.
@@ -32,6 +32,8 @@ type roce struct {
 	byID  map[commEnd]*roceConn
 	bulk  int // payload bytes kept for all unfinished transfers
 	frags int // fragments of all unfinished transfers, counted as the method size does
+
+	moving list.List // list of *Transfer: all unfinished transfers, the oldest in front
 
 	waiting int       // pages of all packets that wait for earlier ones
 	flushed time.Time // when flushOld last looked for packets that have waited for too long

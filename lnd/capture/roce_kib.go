@@ -61,7 +61,7 @@ func (c *roceConn) transfer(r *Record) {
 			t.cookie = m.DstCookie
 			t.describe(&m.Desc)
 			c.r.frags += t.size()
-			c.shrink()
+			c.r.shrink()
 		}
 		r.RoCE.Transfer = t
 	case kib.PutNak:
@@ -98,24 +98,32 @@ func (c *roceConn) begin(t *Transfer) {
 		c.forgetTransfer(c.moving[0])
 	}
 	c.moving = append(c.moving, t)
+	t.conn, t.age = c, c.r.moving.PushBack(t)
 	c.r.frags += t.size()
-	c.shrink()
+	c.r.shrink()
 }
 
-// shrink forgets the oldest transfers of a connection that has a new one or a new descriptor, until all connections
-// keep to maxFragments.
-func (c *roceConn) shrink() {
-	for len(c.moving) > 0 && c.r.frags > maxFragments {
-		c.forgetTransfer(c.moving[0])
+// shrink forgets the oldest transfers of all connections until they keep to maxFragments. Transfers take
+// milliseconds, so the oldest are those that do not end.
+func (r *roce) shrink() {
+	for r.frags > maxFragments {
+		t := r.moving.Front().Value.(*Transfer)
+		t.conn.forgetTransfer(t)
 	}
+}
+
+// drop takes a transfer out of the sums and the list of all connections.
+func (r *roce) drop(t *Transfer) {
+	r.bulk -= len(t.Payload)
+	r.frags -= t.size()
+	r.moving.Remove(t.age)
 }
 
 func (c *roceConn) forgetTransfer(t *Transfer) {
 	for i := range c.moving {
 		if c.moving[i] == t {
 			c.moving = append(c.moving[:i], c.moving[i+1:]...)
-			c.r.bulk -= len(t.Payload)
-			c.r.frags -= t.size()
+			c.r.drop(t)
 			break
 		}
 	}

@@ -1,6 +1,7 @@
 package capture_test
 
 import (
+	"fmt"
 	"net/netip"
 	"runtime"
 	"testing"
@@ -193,5 +194,43 @@ func TestRoCETransfersAreBounded(t *testing.T) {
 			}
 			d.Close()
 		})
+	}
+}
+
+// TestRoCETransfersOfOthers: connections whose transfers fill the memory for unfinished ones do not keep the dissector from following
+// the transfer of another connection to its end: the oldest transfers are forgotten.
+func TestRoCETransfersOfOthers(t *testing.T) {
+	var lines []string
+	d := capture.NewDissector(capture.Options{}, func(r *capture.Record) {
+		if r.RoCE != nil && r.RoCE.HasMsg && r.RoCE.Msg.Type == kib.GetDone {
+			lines = append(lines, fmt.Sprint(r.RoCE.Transfer != nil, r.Err))
+		}
+	})
+	desc, err := kib.MakeDesc(nil, 1, make([]kib.Frag, kib.MaxFrags)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := putHeader(0)
+	get.SetGet(wire.GetCmd{Portal: 51, SinkLength: 1 << 20})
+	for conn := range 20 {
+		w := newRoceWire(t)
+		for side := range w.ends {
+			w.ends[side].qp += ibta.QPN(100 * conn)
+		}
+		for i := range 500 {
+			w.message(0, kib.Msg{Header: kib.Header{Type: kib.GetReq}, LNet: get, Desc: desc, Cookie: uint64(i)}, 4096)
+			w.answer(1, w.ends[0].psn.Add(-1), ibta.AckUnlimited)
+		}
+		if conn == 19 {
+			w.message(1, kib.Msg{Header: kib.Header{Type: kib.GetDone}, Cookie: 499}, 4096)
+			w.answer(0, w.ends[1].psn.Add(-1), ibta.AckUnlimited)
+		}
+		for _, p := range w.list {
+			d.Packet(time.Unix(1, 0), p.Link, p.Data)
+		}
+	}
+	d.Close()
+	if len(lines) != 1 || lines[0] != "true <nil>" {
+		t.Errorf("%q", lines)
 	}
 }

@@ -51,6 +51,7 @@ func TestCountSuspensions(t *testing.T) {
 		fired := time.Duration(0)
 		c.AfterFunc(time.Second, func() { fired = clock.Now() })
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if fired != 2*time.Second+2*lookAgain {
 			t.Errorf("the timer fired at %v", fired)
 		}
