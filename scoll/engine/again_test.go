@@ -112,18 +112,7 @@ func TestAttemptsOfManyRoots(t *testing.T) {
 	h := newHarness(t, 2*roots, 2*roots-1, nil) // a leaf below node 2*roots-2 in the trees of all roots with even numbers
 	attempt := func(root int, sequence uint64, again bool) {
 		t.Helper()
-		r := h.header()
-		r.Flags, r.Group = wire.FlagSubset|wire.FlagOOB, wire.GroupID{Index: 3, Digest: h.members.Digest()}
-		r.Root, r.Sequence, r.Live = uint32(root), sequence, h.members.Digest()
-		h.id = 0
-		h.deliver(2*roots-2, r, false, "payload")
-		if h.effects[0].Kind == CallMap {
-			h.step(Input{Kind: InMapped, Members: h.members})
-		}
-		if h.want("pre"); h.effects[0].Again != again {
-			t.Fatalf("sequence %d of root %d: again is %v", sequence, root, !again)
-		}
-		h.end()
+		h.liveOutOfBand(2*roots-2, root, sequence, 0, "payload", again)
 	}
 	for root := range roots {
 		attempt(2*root, 1, false)

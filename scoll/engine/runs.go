@@ -20,8 +20,12 @@ type run struct {
 }
 
 // maxRuns bounds the runs of a group that came from one parent, whatever their roots: a parent can forge
-// these. The oldest is dropped. So runs are not lost with the state of their root, see maxRoots.
+// these. Then the roots with the most lose their oldest ones, so that no root can push out the runs of others.
+// Runs are not lost with the state of their root either, see maxRoots.
 const maxRuns = 1024
+
+// thinned is how many runs are dropped at a time, so that a node need not count those of each root at each run.
+const thinned = maxRuns / 16
 
 // payloadSum returns the digest of a request's payload, without the list of members.
 func (r *request) payloadSum() wire.Digest {
@@ -34,19 +38,59 @@ func (g *group) note(r run) {
 	g.runs = slices.DeleteFunc(g.runs, func(old run) bool {
 		return old.root == r.root && old.incarnation == r.incarnation && old.parent == r.parent && r.first > old.first && r.first-old.first >= windowSize
 	})
-	oldest, count := 0, 0
+	g.roomForRun(&r)
+	g.runs = append(g.runs, r)
+}
+
+// roomForRun makes room for a run: it drops the oldest one of the same root if that has windowSize, and some of the
+// parent's if that has maxRuns.
+func (g *group) roomForRun(r *run) {
+	ofParent, ofRoot, oldest := 0, 0, 0
 	for i := range g.runs {
-		if g.runs[i].parent != r.parent {
+		old := &g.runs[i]
+		if old.parent != r.parent {
 			continue
 		}
-		if count++; count == 1 {
+		ofParent++
+		if old.root != r.root {
+			continue
+		}
+		if ofRoot++; ofRoot == 1 {
 			oldest = i
 		}
 	}
-	if count >= maxRuns {
+	switch {
+	case ofRoot >= windowSize:
 		g.runs = slices.Delete(g.runs, oldest, oldest+1)
+	case ofParent >= maxRuns:
+		g.thin(r.parent)
 	}
-	g.runs = append(g.runs, r)
+}
+
+// thin drops runs that came from a parent, the oldest of the roots that have the most.
+func (g *group) thin(parent nid.NID) {
+	var order []int // indices, the latest run first
+	for i := range slices.Backward(g.runs) {
+		if g.runs[i].parent == parent {
+			order = append(order, i)
+		}
+	}
+	takeTurns(order, func(i int) nid.NID { return g.runs[i].root })
+	dropped := order[len(order)-thinned:]
+	slices.Sort(dropped)
+	for _, i := range slices.Backward(dropped) {
+		g.runs = slices.Delete(g.runs, i, i+1)
+	}
+}
+
+// takeTurns sorts elements so that the first ones of all owners precede the second ones, and so on.
+func takeTurns[Owner comparable](order []int, owner func(i int) Owner) {
+	turn, next := make([]int, slices.Max(order)+1), make(map[Owner]int)
+	for _, i := range order {
+		turn[i] = next[owner(i)]
+		next[owner(i)]++
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(turn[a], turn[b]) })
 }
 
 // runOf returns the run of an earlier attempt of a request's broadcast, whichever parent that

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
 )
 
 // graveyard remembers groups that have left the table. Ended groups (tombstones) are kept so
@@ -31,7 +32,7 @@ func mostTombstones(stranger int) int { return maxTombstones >> (2 * stranger) }
 
 const (
 	ghostRoots = 8  // number of the latest roots kept in a ghost
-	ghostRuns  = 64 // number of the latest runs kept in a ghost
+	ghostRuns  = 64 // number of runs kept in a ghost
 )
 
 func (y *graveyard) init() { y.of = make(map[groupKey]*tombstone) }
@@ -92,5 +93,24 @@ func latest(roots []rootState) []rootState {
 	return slices.Clone(roots[:min(len(roots), ghostRoots)])
 }
 
-// latestRuns returns the runs that a ghost keeps.
-func latestRuns(runs []run) []run { return slices.Clone(runs[max(len(runs)-ghostRuns, 0):]) }
+// latestRuns returns the runs that a ghost keeps. Parents take turns, and so do the roots of each parent: neither a
+// parent nor a root can push out the latest runs of others. The order of the runs stays.
+func latestRuns(runs []run) []run {
+	if len(runs) <= ghostRuns {
+		return slices.Clone(runs)
+	}
+	order := make([]int, 0, len(runs)) // indices, the latest run first
+	for i := range slices.Backward(runs) {
+		order = append(order, i)
+	}
+	type origin struct{ parent, root nid.NID }
+	takeTurns(order, func(i int) origin { return origin{runs[i].parent, runs[i].root} })
+	takeTurns(order, func(i int) nid.NID { return runs[i].parent })
+	order = order[:ghostRuns]
+	slices.Sort(order)
+	kept := make([]run, 0, ghostRuns)
+	for _, i := range order {
+		kept = append(kept, runs[i])
+	}
+	return kept
+}
