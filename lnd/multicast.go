@@ -29,7 +29,8 @@ type Multicaster interface {
 	// sent to it by Send.
 	GroupNID(g Group) nid.NID
 	// Join makes the NI receive datagrams that others send to a group, until Leave. Joining
-	// again does nothing. The error is the system's; it is EOPNOTSUPP, as
+	// again does nothing, unless the NI has not been able to join the group on an interface
+	// that was made again: then it tries again. The error is the system's; it is EOPNOTSUPP, as
 	// errors.ErrUnsupported, if the network has no multicast.
 	Join(g Group) error
 	// Leave ends what Join has begun. Datagrams that have arrived already may still be delivered.
@@ -44,7 +45,8 @@ type Multicaster interface {
 // LinkFollower is an NI that finds its network interface again.
 type LinkFollower interface {
 	// LinkUp says that the link of the NI is up. lnet calls it each time that it learns of that, also if the link
-	// seems not to have changed: the interface may have been deleted and made again meanwhile. LinkUp must not block.
+	// seems not to have changed: the interface may have been deleted and made again meanwhile. LinkUp may ask the
+	// system for its interfaces, but does not wait for the network, and holds up no messages while it asks.
 	LinkUp()
 }
 

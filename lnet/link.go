@@ -42,7 +42,7 @@ func (s *linkState) get() Link {
 // wait for credits of the NI, then take other NIs, or fail with ENETDOWN if there is none.
 // Answers, which have no other path, and messages in the driver are left to the driver. This
 // node pushes its new status to the peers that discovery knows. A call that changes nothing is
-// cheap. If the link is already down, the new reason replaces the old one.
+// cheap, but a driver that follows its interface asks the system for it each time. If the link is already down, the new reason replaces the old one.
 func (ni *NI) SetLink(down error) {
 	if f, ok := ni.lower.(lnd.LinkFollower); ok && down == nil {
 		f.LinkUp() // before messages may leave by the NI again

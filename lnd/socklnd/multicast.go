@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -56,10 +55,14 @@ type casting struct {
 	limit atomic.Int64
 	tap   lnd.DatagramTap // capture of datagrams; nil: no capture
 
+	following sync.Mutex                      // serializes calls of follow; taken before mu
+	scan      func(netip.Addr) *net.Interface // interfaceOf, which tests replace
+
 	mu     sync.Mutex
-	groups []lnd.Group     // groups that were joined; guarded by mu, like all fields below
-	rx     *datagramReader // reader of datagrams; nil before the first Join
-	tx     *datagramWriter // writer of datagrams; nil before the first is sent
+	groups []lnd.Group       // groups that were joined; guarded by mu, like all fields below
+	at     map[lnd.Group]int // index of the interface on which each of groups is joined; without one, joining again has failed
+	rx     *datagramReader   // reader of datagrams; nil before the first Join
+	tx     *datagramWriter   // writer of datagrams; nil before the first is sent
 	ended  bool
 	name   string        // name of the network interface
 	looked time.Duration // when the interface was last looked for, after a datagram failed
@@ -76,7 +79,7 @@ var _ lnd.Multicaster = (*NI)(nil)
 
 // init finds out whether there is multicast on the interface of the NI.
 func (c *casting) init(ni *NI) {
-	c.ni = ni
+	c.ni, c.scan, c.at = ni, interfaceOf, map[lnd.Group]int{}
 	c.joined.Store(new([]lnd.Group))
 	c.tap, _ = ni.tap.(lnd.DatagramTap)
 	i := interfaceOf(ni.addr)
@@ -90,21 +93,6 @@ func (c *casting) init(ni *NI) {
 		c.base = ni.cfg.MulticastBase6
 	}
 	c.limit.Store(c.payloadLimit(i.MTU))
-}
-
-// interfaceOf returns the interface that has an address, or nil. The loopback has
-// all of 127.0.0.0/8.
-func interfaceOf(addr netip.Addr) *net.Interface {
-	all, err := net.Interfaces()
-	if err != nil {
-		return nil
-	}
-	for i := range all {
-		if hasAddr(&all[i], addr) || addr.Is4() && addr.IsLoopback() && all[i].Flags&net.FlagLoopback != 0 {
-			return &all[i]
-		}
-	}
-	return nil
 }
 
 // payloadLimit returns the largest payload that fits into one packet of mtu bytes, without
@@ -162,34 +150,6 @@ func (c *casting) groupAt(a netip.Addr) lnd.Group {
 	return g
 }
 
-// Join implements lnd.Multicaster.
-func (ni *NI) Join(g lnd.Group) error {
-	c := &ni.cast
-	if !g.IsValid() {
-		return syscall.EINVAL
-	}
-	if !c.base.IsValid() {
-		return fmt.Errorf("socklnd: no multicast at %v: %w", ni.addr, syscall.EOPNOTSUPP)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.ended:
-		return syscall.ESHUTDOWN
-	case slices.Contains(c.groups, g):
-		return nil
-	}
-	c.follow()
-	if err := c.listen(); err != nil {
-		return fmt.Errorf("socklnd: UDP port %d for multicast: %w", ni.cfg.MulticastPort, explain(err))
-	}
-	if err := c.rx.join(c.address(g), int(c.index.Load()), c.ni.addr); err != nil {
-		return fmt.Errorf("socklnd: join %v on %s: %w", c.address(g), c.name, explain(err))
-	}
-	c.setGroups(append(slices.Clone(c.groups), g))
-	return nil
-}
-
 // explain adds advice to the error of opening the socket or of joining a group.
 func explain(err error) error {
 	switch {
@@ -219,28 +179,6 @@ func (c *casting) listen() error {
 	}
 	c.rx = rx
 	c.ni.tasks.Go(func() { c.receive(rx) })
-	return nil
-}
-
-// setGroups publishes the list of groups. The caller holds mu.
-func (c *casting) setGroups(list []lnd.Group) {
-	c.groups = list
-	c.joined.Store(&list)
-}
-
-// Leave implements lnd.Multicaster. The socket stays for the next group.
-func (ni *NI) Leave(g lnd.Group) error {
-	c := &ni.cast
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	i := slices.Index(c.groups, g)
-	if i < 0 || c.ended {
-		return nil
-	}
-	c.setGroups(slices.Delete(slices.Clone(c.groups), i, i+1))
-	if err := c.rx.leave(c.address(g), int(c.index.Load())); err != nil {
-		return fmt.Errorf("socklnd: leave %v on %s: %w", c.address(g), c.name, err)
-	}
 	return nil
 }
 

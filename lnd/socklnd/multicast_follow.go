@@ -2,6 +2,8 @@ package socklnd
 
 import (
 	"errors"
+	"net"
+	"net/netip"
 	"syscall"
 	"time"
 
@@ -15,23 +17,61 @@ var _ lnd.LinkFollower = (*NI)(nil)
 
 // LinkUp implements lnd.LinkFollower.
 func (ni *NI) LinkUp() {
-	c := &ni.cast
-	if !c.base.IsValid() {
-		return
+	if ni.cast.base.IsValid() {
+		ni.cast.follow()
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.follow()
 }
 
-// follow looks up the interface with the NI's address. If that is not the one in use, it joins the groups there, and
-// closes the sending socket, which is opened again for the next datagram. The caller holds mu.
+// follow looks up the interface with the NI's address. If that is not the one in use, the NI takes it. follow also joins
+// the groups again that could not be joined before. The caller does not hold mu, which each datagram needs: looking up
+// interfaces may take long on a host with many.
 func (c *casting) follow() {
-	i := interfaceOf(c.ni.addr)
-	before := int(c.index.Load())
-	if i == nil || i.Index == before || c.ended {
+	c.following.Lock()
+	defer c.following.Unlock()
+	i := c.find()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i == nil || c.ended {
 		return
 	}
+	moved := i.Index != int(c.index.Load())
+	if moved {
+		c.move(i)
+	}
+	c.joinAgain(moved)
+}
+
+// find returns the interface with the NI's address, or nil. It looks at all interfaces only if the one in use does not
+// have the address.
+func (c *casting) find() *net.Interface {
+	if i, err := net.InterfaceByIndex(int(c.index.Load())); err == nil && carries(i, c.ni.addr) {
+		return i
+	}
+	return c.scan(c.ni.addr)
+}
+
+// interfaceOf returns the interface that has an address, or nil.
+func interfaceOf(addr netip.Addr) *net.Interface {
+	all, err := net.Interfaces()
+	if err != nil {
+		return nil
+	}
+	for i := range all {
+		if carries(&all[i], addr) {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// carries reports whether an interface has an address. The loopback has all of 127.0.0.0/8.
+func carries(i *net.Interface, addr netip.Addr) bool {
+	return addr.Is4() && addr.IsLoopback() && i.Flags&net.FlagLoopback != 0 || hasAddr(i, addr)
+}
+
+// move makes the NI use another interface: it leaves all groups on the one before, and closes the sending socket, which
+// is opened again for the next datagram. The caller holds mu.
+func (c *casting) move(i *net.Interface) {
 	c.name = i.Name
 	c.index.Store(int64(i.Index))
 	c.limit.Store(c.payloadLimit(i.MTU))
@@ -40,9 +80,19 @@ func (c *casting) follow() {
 		c.tx = nil
 	}
 	for _, g := range c.groups {
-		_ = c.rx.leave(c.address(g), before) // memberships at an interface that is gone count towards the limit of the system
-		if err := c.rx.join(c.address(g), i.Index, c.ni.addr); err != nil {
-			c.ni.log.Warn("multicast: cannot join a group again after the interface was made again", "group", g, "interface", i.Name, "err", explain(err))
+		_ = c.leave(g) // memberships at an interface that is gone count towards the limit of the system
+	}
+}
+
+// joinAgain joins the groups that are not joined on the present interface. If say is set, the log says which cannot be
+// joined. The caller holds mu.
+func (c *casting) joinAgain(say bool) {
+	for _, g := range c.groups {
+		if c.isJoined(g) {
+			continue
+		}
+		if err := c.join(g); err != nil && say {
+			c.ni.log.Warn("multicast: cannot join a group again after the interface was made again; this is tried again when a link changes", "group", g, "interface", c.name, "err", explain(err))
 		}
 	}
 }
@@ -59,9 +109,13 @@ const seekEvery = 250 * time.Millisecond
 // called: the system may not let this process watch links.
 func (c *casting) seek() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if now := c.ni.clock.Now(); c.looked == 0 || now-c.looked >= seekEvery {
+	now := c.ni.clock.Now()
+	due := c.looked == 0 || now-c.looked >= seekEvery
+	if due {
 		c.looked = now
+	}
+	c.mu.Unlock()
+	if due {
 		c.follow()
 	}
 }
