@@ -16,7 +16,12 @@ type OutboxConfig[Note any] struct {
 	MaxBytes     int // most bytes of all messages on their way; 0: no bound
 	PeerBytes    int // most bytes of messages to one NID; 0: no bound
 	PeerMessages int // most messages on their way to one NID; 0: no bound
-	Spare        int // bytes of memory that are kept for later messages; 0: 1 MiB
+	// MaxMessages is the most messages on their way to all NIDs; 0: no bound. Half of them are for NIDs to which fewer than
+	// OwnMessages are on their way. Of the other half no NID may have more than are free in it (the dynamic threshold of
+	// shared-memory switches), so that NIDs that read nothing, however many, leave room for others.
+	MaxMessages int
+	OwnMessages int // messages to a NID that the other half of MaxMessages has room for; used with MaxMessages
+	Spare       int // bytes of memory that are kept for later messages; 0: 1 MiB
 	// Done is called once for each message that was put, with its Note and a nil error when the
 	// message has left or, with PutRequest.Ack, was acknowledged. It is called like any event
 	// handler, possibly before Put returns. May be nil.
@@ -32,7 +37,7 @@ var (
 // Outbox sends small messages, each from memory of its own. Later messages use this memory
 // again, so that no memory is allocated in the steady state. A message beyond the bounds is not
 // sent. A message to a dead peer counts as on its way until the transaction timeout, so a bound
-// for each peer prevents dead peers from using up the bound for all.
+// for each peer prevents one dead peer from using up the bound for all. With MaxMessages, many cannot do so either.
 //
 // Done gets the Note of a message to identify it. Outbox is a value with a method Open, like
 // [Inbox]. Methods are safe for concurrent use.
@@ -47,6 +52,7 @@ type Outbox[Note any] struct {
 	free   []*Outgoing[Note] // spare messages; the one used last is used first
 	spare  int               // bytes of the buffers in free
 	bytes  int               // bytes of the messages on their way
+	count  int               // number of the messages on their way
 	peers  map[nid.NID]traffic
 }
 
@@ -56,7 +62,7 @@ func (o *Outbox[Note]) Open(t *Table, cfg OutboxConfig[Note]) {
 		cfg.Spare = defaultSpare
 	}
 	o.table, o.cfg, o.event = t, cfg, o.happened
-	if cfg.PeerBytes > 0 || cfg.PeerMessages > 0 {
+	if cfg.PeerBytes > 0 || cfg.PeerMessages > 0 || cfg.MaxMessages > 0 {
 		o.peers = make(map[nid.NID]traffic)
 	}
 }

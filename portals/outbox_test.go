@@ -135,6 +135,51 @@ func TestOutboxBounds(t *testing.T) {
 	}
 }
 
+// TestOutboxCrowd: many NIDs read nothing. With MaxMessages, another NID can be sent OwnMessages in any case, and many
+// more while none but one reads nothing. There are never more than MaxMessages, and all can be sent again when those have
+// left.
+func TestOutboxCrowd(t *testing.T) {
+	const most, own = 1024, 4
+	o := newOutbox(t, portals.OutboxConfig[string]{MaxMessages: most, OwnMessages: own})
+	fill := func(to nid.ProcessID, most int) (sent int) {
+		for ; sent < most; sent++ {
+			before := o.NotSent()
+			if o.put(to, "m", 1, false); o.NotSent() > before {
+				break
+			}
+		}
+		return sent
+	}
+	peer := func(n int) nid.ProcessID {
+		return nid.ProcessID{NID: nid.FromNumber(nid.MustParseNet("tcp"), uint32(10<<24+n)), PID: nid.LustrePID}
+	}
+	for range 2 {
+		if n := fill(peer(2), most); n != most/4 {
+			t.Errorf("%d messages to the first deaf NID, want %d", n, most/4)
+		}
+		if n := fill(peer(3), most); n != most/8 {
+			t.Errorf("%d messages to the second deaf NID, want %d", n, most/8)
+		}
+		for n := range 100 {
+			fill(peer(10+n), most)
+		}
+		if n := fill(peer(4), most); n != own {
+			t.Errorf("%d messages to a NID beside a crowd of deaf ones, want %d", n, own)
+		}
+		for n := range most {
+			fill(peer(1000+n), own)
+		}
+		sent := 0
+		for m := o.net.next(); m != nil; m = o.net.next() {
+			o.net.finalize(m, nil)
+			sent++
+		}
+		if sent != most || o.InFlight() != 0 {
+			t.Errorf("%d messages were on their way at a time, want %d; %d bytes in the end", sent, most, o.InFlight())
+		}
+	}
+}
+
 // TestOutboxSpare: no more memory is kept than the configuration allows, whether messages
 // are many or large.
 func TestOutboxSpare(t *testing.T) {

@@ -52,18 +52,32 @@ func (o *Outbox[Note]) admit(m *Outgoing[Note], peer nid.NID) error {
 	switch {
 	case o.closed:
 		return ErrOutboxClosed
-	case exceeds(o.bytes+size, o.cfg.MaxBytes), exceeds(to.bytes, o.cfg.PeerBytes), exceeds(to.messages, o.cfg.PeerMessages):
+	case exceeds(o.bytes+size, o.cfg.MaxBytes), exceeds(to.bytes, o.cfg.PeerBytes), exceeds(to.messages, o.cfg.PeerMessages), o.crowded(to.messages):
 		return ErrOutboxFull
 	}
 	if o.peers != nil {
 		o.peers[peer] = to
 	}
 	o.bytes += size
+	o.count++
 	m.peer, m.size = peer, size
 	return nil
 }
 
 func exceeds(n, bound int) bool { return bound > 0 && n > bound }
+
+// crowded reports whether MaxMessages leaves no room for another message to a NID, which would be the own-th on its
+// way there. The caller holds o.mu.
+func (o *Outbox[Note]) crowded(own int) bool {
+	most := o.cfg.MaxMessages
+	switch {
+	case most <= 0:
+		return false
+	case own <= o.cfg.OwnMessages:
+		return o.count >= most
+	}
+	return own > most/2-o.count
+}
 
 // lay returns the parts of a message in order.
 func (m *Outgoing[Note]) lay() []Segment {
@@ -95,6 +109,7 @@ func (o *Outbox[Note]) give(m *Outgoing[Note]) {
 // left no longer counts a message as on its way. The caller holds o.mu.
 func (o *Outbox[Note]) left(m *Outgoing[Note]) {
 	o.bytes -= m.size
+	o.count--
 	if o.peers == nil {
 		return
 	}
