@@ -29,13 +29,21 @@ type transport struct {
 // needed because a message to a dead client stays in flight until LNet's transaction timeout.
 const maxSending = 64 << 20
 
-// maxToPeer bounds the number of messages in flight to one NID. Otherwise a node that sends requests and reads no
-// answers could use up maxSending, and clients would get no answers to their pings.
-const maxToPeer = 8192
+// Bounds of the number of messages in flight, to one NID and in all; local policy. Otherwise nodes that send requests and
+// read no answers could use up maxSending, and clients would get no answers to their pings. Answers are small: as many as
+// maxMessages take less than maxSending. Half of maxMessages is for NIDs to which fewer than ownToPeer are in flight,
+// and many NIDs that read nothing share the other half, see [portals.OutboxConfig].
+const (
+	maxToPeer   = 8192
+	ownToPeer   = 64
+	maxMessages = 1 << 19
+)
 
 // begin allows calls of the method send.
 func (t *transport) begin() {
-	t.outbox.Open(t.table, portals.OutboxConfig[struct{}]{MaxBytes: maxSending, PeerMessages: maxToPeer})
+	t.outbox.Open(t.table, portals.OutboxConfig[struct{}]{
+		MaxBytes: maxSending, PeerMessages: maxToPeer, OwnMessages: ownToPeer, MaxMessages: maxMessages,
+	})
 }
 
 // start posts the buffers.

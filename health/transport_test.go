@@ -103,3 +103,29 @@ func TestDeafNode(t *testing.T) {
 		t.Errorf("%d bytes on their way in the end", n)
 	}
 }
+
+// TestDeafCrowd: many nodes read none of the messages to them. At least ownToPeer messages can be sent to any other node.
+func TestDeafCrowd(t *testing.T) {
+	spec.Covers(t, "CH-73")
+	tr, _ := newTransport(t)
+	send := func(n, times int) {
+		to := nid.ProcessID{NID: nid.FromNumber(nid.MustParseNet("tcp"), uint32(10<<24+n))}
+		for range times {
+			tr.send(to, wire.ServerPortal, make([]byte, wire.HeaderSize+wire.TokenSize))
+		}
+	}
+	const crowd = 100
+	for n := range crowd {
+		send(1000+n, maxToPeer)
+	}
+	before := tr.outbox.NotSent()
+	for n := range 1000 {
+		send(2000+n, ownToPeer)
+	}
+	if n := tr.outbox.NotSent() - before; n != 0 {
+		t.Errorf("%d of %d messages to nodes beside the crowd are not sent", n, 1000*ownToPeer)
+	}
+	if n := tr.outbox.InFlight(); n > maxSending {
+		t.Errorf("%d bytes on their way", n)
+	}
+}

@@ -44,10 +44,10 @@ type Agent struct {
 	inbox  portals.Inbox // queue of arrived requests
 	missed atomic.Uint64 // inbox.NotPosted, as of the latest log message about it
 	outbox portals.Outbox[sending]
-	// refusals sends the replies that belong to no request of this node. Others cause them, by requests without
-	// end if they like, so it has bounds of its own.
-	refusals portals.Outbox[sending]
-	due      due
+	// refusals sends the replies that belong to no request of this node, and strangers those of them that go to
+	// strangers. Others cause them, by requests without end if they like, so both have bounds of their own.
+	refusals, strangers portals.Outbox[sending]
+	due                 due
 
 	mu       sync.Mutex
 	services map[ServiceID]*Service // guarded by mu
@@ -95,6 +95,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 	a.handles.New = func() any { return new(Request) }
 	a.outbox.Open(table, portals.OutboxConfig[sending]{Done: a.sent})
 	a.refusals.Open(table, refusalBounds)
+	a.strangers.Open(table, refusalBounds)
 	a.runner = machine.NewRunner(machine.Config[engine.Input, engine.Output]{
 		Machine: a.m, Clock: callClock{a.cfg.Clock, a}, Apply: a.apply,
 		Fault: func(err error) { a.log.Error("scoll timer", slog.Any("err", err)) },
@@ -217,9 +218,10 @@ func (a *Agent) arrived(e *portals.Event, data []byte) {
 	})
 }
 
-// Stats returns the counters of the machine.
+// Stats returns the counters of the machine, and RefusalsUnsent.
 func (a *Agent) Stats() (s Stats) {
 	a.runner.Inspect(func() { s = a.m.Stats() })
+	s.RefusalsUnsent = a.refusals.NotSent() + a.strangers.NotSent()
 	return s
 }
 

@@ -22,16 +22,21 @@ type sending struct {
 type outgoing = portals.Outgoing[sending]
 
 // refusalBounds limit the refusals that are being sent; local policy. A node that sends requests and reads no
-// refusals, or is dead, would otherwise make this node keep a refusal for each request. A refusal beyond the
-// bounds is not sent, and the node that sent the request gives it up by its time-out.
-var refusalBounds = portals.OutboxConfig[sending]{PeerMessages: 1024, MaxBytes: 16 << 20}
+// refusals, or is dead, would otherwise make this node keep a refusal for each request, and many such nodes would leave
+// no room for refusals to others. A refusal beyond the bounds is not sent, and the node that sent the request gives it up
+// by its time-out.
+var refusalBounds = portals.OutboxConfig[sending]{PeerMessages: 1024, OwnMessages: 32, MaxMessages: 1 << 15}
 
 // refuse sends a reply that belongs to no request of this node.
 func (a *Agent) refuse(e *engine.Effect, out *engine.Output) {
-	m := a.refusals.New()
+	by := &a.refusals
+	if e.Stranger {
+		by = &a.strangers
+	}
+	m := by.New()
 	m.Data = append(m.Data, out.Buf[e.Data.Begin:e.Data.End]...)
 	m.Data = a.signer.Append(m.Data, keyring.Between(a.self, e.To).Number(e.Bits), m.Data)
-	a.put(&a.refusals, m, e.To, wire.ReplyPortal, e.Bits)
+	a.put(by, m, e.To, wire.ReplyPortal, e.Bits)
 }
 
 // sendProgress sends a Progress or a Hold.

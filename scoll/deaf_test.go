@@ -75,10 +75,17 @@ func (u *unread) arrive(t *testing.T, from nid.NID, put wire.PutCmd, payload []b
 	u.up.Delivered(d, nil)
 }
 
-// TestDeafRequester (SC-163): a node sends requests that are refused, and reads no refusal. No more than 1024
-// refusals wait for it, and another node gets its refusal.
-func TestDeafRequester(t *testing.T) {
-	spec.Covers(t, "SC-163")
+// siege is an agent whose requests come from nodes that read no refusal.
+type siege struct {
+	t      *testing.T
+	agent  *scoll.Agent
+	node   *lnet.Node
+	driver *unread
+	header scollwire.RequestHeader
+}
+
+func newSiege(t *testing.T) *siege {
+	t.Helper()
 	node := lnet.New(lnet.Config{Incarnation: 1, Clock: machine.RealClock()})
 	table, driver := portals.New(node), new(unread)
 	addNIs(t, table, driver)
@@ -94,28 +101,83 @@ func TestDeafRequester(t *testing.T) {
 		cancel() // so that Shutdown does not wait for messages that no node reads
 		_ = node.Shutdown(over)
 	})
-	h := scollwire.RequestHeader{
-		ReplyBits: 5555, Sequence: 1, First: 1, RootIncarnation: 1, Service: 77, Nodes: 2,
+	return &siege{t: t, agent: agent, node: node, driver: driver, header: scollwire.RequestHeader{
+		ReplyBits: 5555, First: 1, RootIncarnation: 1, Service: 77, Nodes: 2,
 		Tree: scoll.Tree{Type: scoll.KNomial, K: 2}, RTT: time.Millisecond, Guard: time.Millisecond,
-	}
+	}}
+}
+
+// ask lets n requests of a node arrive that the agent refuses.
+func (s *siege) ask(from nid.NID, n int) {
+	s.t.Helper()
 	put := wire.PutCmd{AckMD: wire.NoHandle(), Portal: scollwire.RequestPortal}
-	for n := range uint64(5000) {
-		h.Sequence = n + 1
-		driver.arrive(t, wireNID(1), put, h.AppendTo(nil))
+	for range n {
+		s.header.Sequence++
+		s.driver.arrive(s.t, from, put, s.header.AppendTo(nil))
 	}
-	waiting := func(id nid.NID) (n int) {
-		for _, p := range node.Snapshot().Peers {
-			if p.NID == id {
-				n = p.MaxCredits - p.Credits
-			}
-		}
-		return n
+}
+
+// waiting returns how many refusals wait for each node.
+func (s *siege) waiting() map[nid.NID]int {
+	n := make(map[nid.NID]int)
+	for _, p := range s.node.Snapshot().Peers {
+		n[p.NID] = p.MaxCredits - p.Credits
 	}
-	if n := waiting(wireNID(1)); n != 1024 {
+	return n
+}
+
+// TestDeafRequester (SC-163): a node sends requests that are refused, and reads no refusal. No more than 1024
+// refusals wait for it, and another node gets its refusal.
+func TestDeafRequester(t *testing.T) {
+	spec.Covers(t, "SC-163")
+	s := newSiege(t)
+	s.ask(wireNID(1), 5000)
+	if n := s.waiting()[wireNID(1)]; n != 1024 {
 		t.Errorf("%d refusals wait, want 1024", n)
 	}
-	driver.arrive(t, wireNID(2), put, h.AppendTo(nil))
-	if waiting(wireNID(2)) == 0 {
+	if n := s.agent.Stats().RefusalsUnsent; n != 5000-1024 {
+		t.Errorf("%d refusals counted as not sent, want %d", n, 5000-1024)
+	}
+	s.ask(wireNID(2), 1)
+	if s.waiting()[wireNID(2)] == 0 {
 		t.Error("the request of another node is not refused")
+	}
+}
+
+// TestDeafCrowd (SC-163): many nodes send requests that are refused, and read no refusal. Another node of their
+// kind gets up to 32 refusals. If the crowd are strangers, a listed node gets as many as without the crowd.
+func TestDeafCrowd(t *testing.T) {
+	spec.Covers(t, "SC-163")
+	for name, c := range map[string]struct {
+		listed func(nid.NID) bool
+		want   int
+	}{
+		"no list":   {nil, 32},
+		"strangers": {func(id nid.NID) bool { return id == wireNID(1) }, 1024},
+		"listed":    {func(id nid.NID) bool { return id != wireNID(1) }, 1024},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSiege(t)
+			s.agent.SetListed(c.listed)
+			const crowd = 64
+			for n := range crowd {
+				s.ask(wireNID(10+n), 1024)
+			}
+			s.ask(wireNID(1), 1024)
+			if n := s.waiting()[wireNID(1)]; n != c.want {
+				t.Errorf("%d refusals wait for a node beside the crowd, want %d", n, c.want)
+			}
+			s.ask(wireNID(2), 32)
+			if n := s.waiting()[wireNID(2)]; n != 32 {
+				t.Errorf("%d refusals wait for a further node of the crowd, want 32", n)
+			}
+			all := 0
+			for _, n := range s.waiting() {
+				all += n
+			}
+			if all > 1<<15+c.want {
+				t.Errorf("%d refusals wait", all)
+			}
+		})
 	}
 }

@@ -108,7 +108,7 @@ type EffectKind uint8
 const (
 	DoSend      EffectKind = iota // ID, Child, To, Bits, Nodes, Room (for carried answers), Data: post the child's reply buffers under Bits, then send
 	DoReply                       // ID, To, Bits, Part, Data (header), Carried, Trailer, Own, Token: send a reply; Own: with the service's payload; Again: repeat the message
-	DoRefuse                      // uses To, Bits, Data: send a reply that no request waits for
+	DoRefuse                      // uses To, Stranger, Bits, Data: send a reply that no request waits for
 	DoUnpost                      // uses ID, Child: withdraw the child's reply buffers
 	DoRepost                      // ID, Child, To, Bits, Token (of Return): post the buffer again that a reply used up which the machine ignores, or which was cut off
 	DoExpose                      // ID, Bits, Members or bulk data: let children fetch this data
@@ -147,6 +147,7 @@ type Effect struct {
 	Collective bool                // Status was reported by the module of the child
 	Again      bool                // a retry, or another attempt of a request that has run here
 	Segments   bool                // report progress with InProgress
+	Stranger   bool                // To is not listed
 	Passed     bool                // the answer of a member below the child, which the child's module has passed on
 	Status     wire.Status         // OK, or the reason of the failure
 	Child      int                 // index of a child, or Upward

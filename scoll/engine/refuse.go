@@ -17,7 +17,7 @@ func (m *Machine) refuse(to nid.NID, h *wire.RequestHeader, s wire.Status, nodes
 	}
 	begin := len(m.out.Buf)
 	m.out.Buf = reply.AppendTo(m.out.Buf)
-	m.emit(Effect{Kind: DoRefuse, To: to, Bits: h.ReplyBits, Data: Range{begin, len(m.out.Buf)}})
+	m.emit(Effect{Kind: DoRefuse, To: to, Stranger: m.isStranger(to), Bits: h.ReplyBits, Data: Range{begin, len(m.out.Buf)}})
 }
 
 // refuseFor answers a request with an error unless it was answered before. The request does not

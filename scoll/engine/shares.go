@@ -18,6 +18,8 @@ import (
 //	bytes of lists, fetched    one node: 3/4 of maxListSize     strangers together: 1/16
 //	bytes of lists, kept       see cache.go                     strangers together: 1/16 of maxListSize
 //	tombstones, ghosts         -                                strangers' apart: 1/4 as many
+//	answers to requests that
+//	the agent has not sent     see refusalBounds of the agent   strangers' apart: as many
 //	addresses that a stranger
 //	has this node send to      -                                maxDialed
 //

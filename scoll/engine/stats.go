@@ -27,18 +27,21 @@ type Stats struct {
 	TimedOut    uint64 // children given up after their timeout
 	Died        uint64 // children given up because discovery reported them dead
 	Unsent      uint64 // messages given up after all tries to send them
-	Retries     uint64 // repeated attempts to send a message
-	Relisted    uint64 // requests sent again with the list of members
-	Silent      uint64 // requests that the module answered because the service did not, shortly before the parent's timeout
-	LongWaits   uint64 // services that announced a longer timeout than the root's
-	Destroyed   uint64 // groups whose creator has died or rebooted
-	Early       uint64 // Progress messages that arrived before their request, or after its end
-	Displaced   uint64 // groups that the cache evicted to make room for others
-	NotListed   uint64 // children to which nothing was sent: addresses of strangers, beyond the limit
-	Asked       uint64 // nodes that were asked for their incarnation number
-	Again       uint64 // further attempts of broadcasts, to the live members
-	PassedOn    uint64 // messages of answers that the module passed on in place of a service
-	Lost        uint64 // answers that were lost because they did not fit when passed on
+	// RefusalsUnsent counts answers to refused requests that did not leave: the node was unreachable, or too many such
+	// answers waited for it, or for many nodes, to read them. The machine leaves it 0; the agent counts.
+	RefusalsUnsent uint64
+	Retries        uint64 // repeated attempts to send a message
+	Relisted       uint64 // requests sent again with the list of members
+	Silent         uint64 // requests that the module answered because the service did not, shortly before the parent's timeout
+	LongWaits      uint64 // services that announced a longer timeout than the root's
+	Destroyed      uint64 // groups whose creator has died or rebooted
+	Early          uint64 // Progress messages that arrived before their request, or after its end
+	Displaced      uint64 // groups that the cache evicted to make room for others
+	NotListed      uint64 // children to which nothing was sent: addresses of strangers, beyond the limit
+	Asked          uint64 // nodes that were asked for their incarnation number
+	Again          uint64 // further attempts of broadcasts, to the live members
+	PassedOn       uint64 // messages of answers that the module passed on in place of a service
+	Lost           uint64 // answers that were lost because they did not fit when passed on
 }
 
 // Stats returns the counters.
