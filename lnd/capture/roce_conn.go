@@ -152,7 +152,7 @@ func (r *roce) join(c, half *roceConn) {
 	fl.c, fl.side = c, Acceptor
 	c.flows[Acceptor] = fl
 	for _, t := range half.moving {
-		t.From = t.From.Other()
+		t.conn, t.From = c, t.From.Other()
 	}
 	c.moving = append(c.moving, half.moving...)
 	half.moving = nil

@@ -234,3 +234,37 @@ func TestRoCETransfersOfOthers(t *testing.T) {
 		t.Errorf("%q", lines)
 	}
 }
+
+// TestRoCETransfersJoined: a capture begins inside a connection, so that each direction counts as a connection of its own until an ACK
+// joins them. Transfers that moved with one of them and do not end are forgotten like others when the memory is full.
+func TestRoCETransfersJoined(t *testing.T) {
+	desc, err := kib.MakeDesc(nil, 1, make([]kib.Frag, kib.MaxFrags)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := putHeader(0)
+	get.SetGet(wire.GetCmd{Portal: 51, SinkLength: 1 << 20})
+	request := kib.Msg{Header: kib.Header{Type: kib.GetReq}, LNet: get, Desc: desc}
+	d := capture.NewDissector(capture.Options{}, func(*capture.Record) {})
+	for conn := range 20 {
+		w := newRoceWire(t)
+		for side := range w.ends {
+			w.ends[side].qp += ibta.QPN(100 * conn)
+			w.message(side, request, 4096)
+			w.message(side, request, 4096)
+		}
+		for side := range w.ends {
+			w.answer(1-side, w.ends[side].psn.Add(-1), ibta.AckUnlimited)
+		}
+		for range 500 {
+			w.message(0, request, 4096)
+		}
+		for _, p := range w.list {
+			d.Packet(time.Unix(1, 0), p.Link, p.Data)
+		}
+	}
+	if transfers, fragments, counted := d.RoCEMoving(); counted > capture.MaxFragments || counted != fragments+16*transfers {
+		t.Errorf("%d transfers with %d fragments, counted as %d", transfers, fragments, counted)
+	}
+	d.Close()
+}
