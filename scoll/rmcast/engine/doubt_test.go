@@ -101,6 +101,11 @@ func TestDoubtedMembers(t *testing.T) {
 		if list := g.Doubted(); len(list) != 2 || list[0].Node != hostNID(1-manager) || list[1].Node != hostNID(3) {
 			t.Errorf("manager %v: %+v", manager, list)
 		}
+		g.collect.ballots = []ballot{{silent: []wire.ID{{NID: stranger, Incarnation: 1}}}} // left behind by the manager of a list that a member reports
+		if list := g.Doubted(); len(list) != 3 {
+			t.Errorf("manager %v, in a search: %+v", manager, list)
+		}
+		g.collect.ballots = nil
 		g.now, g.out = w.net.Now(), &out
 		g.ask(wire.Member{ID: wire.ID{NID: stranger, Incarnation: 1}}, 1)
 		if list := g.Doubted(); len(list) != 3 || !g.Doubts() {

@@ -63,7 +63,7 @@ func (g *Manager) Doubts() bool {
 }
 
 // matters reports whether the death of a node matters to this group now: the node is a manager, or has a member on the
-// latest list, in the electorate, or in a search.
+// latest list, in the electorate, or in a search, where it may also be one that was left behind and has a vote.
 func (g *Manager) matters(id nid.NID) bool {
 	if slices.Contains(g.cfg.Managers, id) {
 		return true
@@ -75,6 +75,11 @@ func (g *Manager) matters(id nid.NID) bool {
 	}
 	for m := range g.base.ids { // any order: one is enough
 		if m.NID == id {
+			return true
+		}
+	}
+	for i := range g.collect.ballots {
+		if slices.ContainsFunc(g.collect.ballots[i].silent, func(m wire.ID) bool { return m.NID == id }) {
 			return true
 		}
 	}
