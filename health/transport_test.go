@@ -2,6 +2,7 @@ package health
 
 import (
 	"context"
+	"sync"
 	"testing"
 
 	"ulnet/health/wire"
@@ -15,7 +16,9 @@ import (
 
 // sink is a driver that keeps each message and never reports it as sent.
 type sink struct {
-	up   lnd.Upcalls
+	up lnd.Upcalls
+
+	mu   sync.Mutex // lnet may send from a timer of its own
 	held []*lnd.Message
 }
 
@@ -25,7 +28,29 @@ func (s *sink) Startup(_ lnd.Config, up lnd.Upcalls) (lnd.NI, error) { s.up = up
 
 func (*sink) NID() nid.NID { return nid.MustParse("10.0.0.1@tcp") }
 
-func (s *sink) Send(m *lnd.Message) { s.held = append(s.held, m) }
+func (s *sink) Send(m *lnd.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held = append(s.held, m)
+}
+
+func (s *sink) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.held)
+}
+
+// next takes the oldest message; nil: there is none.
+func (s *sink) next() *lnd.Message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.held) == 0 {
+		return nil
+	}
+	m := s.held[0]
+	s.held = s.held[1:]
+	return m
+}
 
 func (*sink) Recv(*lnd.Delivery) {}
 
@@ -62,12 +87,12 @@ func TestSendingIsBounded(t *testing.T) {
 	if n := tr.outbox.NotSent(); n != 1 {
 		t.Errorf("%d messages not sent, want 1", n)
 	}
-	net.up.Finalize(net.held[0], nil)
+	net.up.Finalize(net.next(), nil)
 	send()
 	if n := tr.outbox.NotSent(); n != 1 {
 		t.Error("nothing may be sent though one has left")
 	}
-	for _, m := range net.held[1:] {
+	for m := net.next(); m != nil; m = net.next() {
 		net.up.Finalize(m, nil)
 	}
 	if n := tr.outbox.InFlight(); n != 0 {
@@ -89,14 +114,12 @@ func TestDeafNode(t *testing.T) {
 	if n := tr.outbox.NotSent(); n != 10 {
 		t.Errorf("%d messages not sent, want 10", n)
 	}
-	before := len(net.held)
+	before := net.count()
 	send("10.0.0.3@tcp")
-	if len(net.held) != before+1 || tr.outbox.NotSent() != 10 {
+	if net.count() != before+1 || tr.outbox.NotSent() != 10 {
 		t.Error("a message to another node is not sent")
 	}
-	for len(net.held) > 0 {
-		m := net.held[0]
-		net.held = net.held[1:]
+	for m := net.next(); m != nil; m = net.next() {
 		net.up.Finalize(m, nil)
 	}
 	if n := tr.outbox.InFlight(); n != 0 {
