@@ -79,9 +79,12 @@ func TestBusyServerStays(t *testing.T) {
 	for _, code := range []wire.Code{wire.Busy, wire.NoQuorum, wire.OK} {
 		h := newClientHarness(t, me, otherA)
 		h.settled()
-		other, dropped, asked := h.other(), false, 0
+		other, dropped, asked, steps := h.other(), false, 0, 0
 		h.step(ClientInput{Kind: Doubt, Server: other})
 		for end := h.now + 30*h.c.cfg.Orphan; h.now < end; h.step(ClientInput{}) {
+			if steps++; steps > 10_000 {
+				t.Fatalf("%v: the client wants to be stepped without end", code)
+			}
 			dropped = dropped || strings.Contains(h.told, "dropped")
 			for i, sent, to := 0, h.sent, h.to; i < len(sent) && !dropped; i++ {
 				switch {
