@@ -156,7 +156,7 @@ func TestOverflow(t *testing.T) {
 	resume := s.block()
 	if err := own.Do(func() error {
 		l, err := netlink.LinkByName("eth0")
-		for i := 0; i < 3000 && err == nil; i++ { // the kernel reports each change in more than a kilobyte, too much for the socket
+		for i := 0; i < 12_000 && err == nil; i++ { // the kernel reports each change in about a kilobyte, too much for the 2 MiB of the socket
 			err = netlink.LinkSetMTU(l, 1300+i%2)
 		}
 		return errors.Join(err, netlink.LinkSetDown(l))
