@@ -13,23 +13,29 @@ import (
 )
 
 // fake is a console whose nodes need no network: each pair has a rate, and counters follow the
-// clock of the test.
+// clock of the test. Like those of nodes, its units send one RPC after the other, and end at the first that fails.
 type fake struct {
 	rate    func(from, to nid.ProcessID) float64 // RPCs of a pair per second
 	dead    map[nid.ProcessID]time.Time          // time at which each of these nodes stops answering
 	busy    map[nid.ProcessID]bool               // nodes that are in the session of another console
 	refuses map[nid.ProcessID]bool               // nodes that refuse tests
 	errors  map[nid.ProcessID]uint32             // number of RPCs that fail at a client in each interval
-	fail    map[string]error                     // errors that commands return, by the names of the commands
-	stop    time.Duration                        // how long Stop waits for a client
+	early   map[nid.ProcessID]uint32             // number of RPCs that fail at a client before Run returns
+	late    map[nid.ProcessID]uint32             // number of RPCs that fail at a client after Stop was called
+	// stumble reports whether all units of a pair fail, which have run for a time. Nil: they do not.
+	stumble func(from, to nid.ProcessID, since time.Duration) bool
+	fail    map[string]error // errors that commands return, by the names of the commands
+	stop    time.Duration    // how long Stop waits for a client
 
 	began   time.Time
 	groups  map[string][]nid.ProcessID
 	tests   map[string]console.Test
 	sent    map[nid.ProcessID]float64
 	failed  map[nid.ProcessID]uint32
+	units   map[nid.ProcessID]uint32 // number of units that a client runs
 	running string
 	since   time.Time
+	started time.Time // when Run was called
 	ended   int
 	forced  bool
 	most    int // largest number of pairs under way at a time
@@ -38,7 +44,7 @@ type fake struct {
 func newFake(rate func(from, to nid.ProcessID) float64) *fake {
 	return &fake{
 		rate: rate, dead: map[nid.ProcessID]time.Time{}, busy: map[nid.ProcessID]bool{}, refuses: map[nid.ProcessID]bool{},
-		errors: map[nid.ProcessID]uint32{}, fail: map[string]error{},
+		errors: map[nid.ProcessID]uint32{}, early: map[nid.ProcessID]uint32{}, late: map[nid.ProcessID]uint32{}, units: map[nid.ProcessID]uint32{}, fail: map[string]error{},
 		groups: map[string][]nid.ProcessID{}, tests: map[string]console.Test{}, sent: map[nid.ProcessID]float64{}, failed: map[nid.ProcessID]uint32{},
 	}
 }
@@ -115,17 +121,29 @@ func (f *fake) settle() {
 	from, to := f.groups[t.From], f.groups[t.To]
 	f.most = max(f.most, len(from))
 	for i, id := range from {
-		f.sent[id] += f.rate(id, to[i%len(to)]) * elapsed
-		f.failed[id] += f.errors[id]
+		f.sent[id] += f.rate(id, to[i%len(to)]) * elapsed * float64(f.units[id]) / float64(t.Concurrency)
+		f.failRPCs(id, f.errors[id])
+		if f.stumble != nil && f.stumble(id, to[i%len(to)], time.Since(f.started)) {
+			f.failRPCs(id, f.units[id])
+		}
 	}
+}
+
+// failRPCs lets an RPC of some units of a client fail, which ends these units.
+func (f *fake) failRPCs(client nid.ProcessID, units uint32) {
+	units = min(units, f.units[client])
+	f.failed[client] += units
+	f.units[client] -= units
 }
 
 func (f *fake) Run(_ context.Context, _ uint32, batch string, _ time.Duration) ([]console.Answer, error) {
 	f.settle()
-	f.running = batch
+	f.running, f.started = batch, time.Now()
 	t := f.tests[batch]
 	for _, id := range f.groups[t.From] {
 		f.sent[id] += float64(t.Concurrency) // each test unit sends its first RPC at once
+		f.units[id] = uint32(t.Concurrency)
+		f.failRPCs(id, f.early[id])
 	}
 	return f.answers(f.groups[f.tests[batch].From], nil), f.fail["run"]
 }
@@ -139,6 +157,9 @@ func (f *fake) Stop(ctx context.Context, _ uint32, batch string, force bool) ([]
 	f.settle()
 	if batch != f.running || !force {
 		return nil, fmt.Errorf("stop %q while %q is running", batch, f.running)
+	}
+	for _, id := range f.groups[f.tests[batch].From] {
+		f.failRPCs(id, f.late[id])
 	}
 	f.running = ""
 	return f.answers(f.groups[f.tests[batch].From], nil), ctx.Err()

@@ -112,18 +112,6 @@ func TestForce(t *testing.T) {
 	})
 }
 
-// TestErrors: RPCs that fail are counted for their pair.
-func TestErrors(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(rate)
-		f.errors[hosts(2)[0]] = 1
-		r, err := Measure(t.Context(), f, usual())
-		if err != nil || r.OK() || !r.Pairs[0].OK() || r.Pairs[3].Errors == 0 || r.Pairs[3].RPCs == 0 {
-			t.Errorf("%v, %+v", err, r)
-		}
-	})
-}
-
 // TestInterrupt: the end of the context stops the tests and ends the session, and the pairs of
 // the earlier rounds are in the result.
 func TestInterrupt(t *testing.T) {

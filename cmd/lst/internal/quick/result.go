@@ -26,10 +26,10 @@ type Result struct {
 type Pair struct {
 	From      string  `json:"from"`             // the client
 	To        string  `json:"to"`               // the server
-	Failed    string  `json:"failed,omitempty"` // why nothing was measured
+	Failed    string  `json:"failed,omitempty"` // why no rate was measured
 	RPCs      uint64  `json:"rpcs"`             // number of RPCs that were sent
 	Errors    uint64  `json:"errors"`           // number of RPCs that failed, or whose data were wrong
-	Rate      float64 `json:"rate"`             // RPCs a second
+	Rate      float64 `json:"rate"`             // RPCs a second, while the most units ran: each unit of a client ends at its first error
 	Bandwidth float64 `json:"bandwidth"`        // bytes of bulk data a second
 	Latency   Latency `json:"latency"`          // time that an RPC takes
 

@@ -12,9 +12,6 @@ import (
 	"ulnet/lnet/selftest/wire"
 )
 
-// sample has the counters of nodes at one time; nil: the node has not answered.
-type sample map[nid.ProcessID]*wire.StatReply
-
 // measure measures pairs, of which no two share a node, at the same time. It returns the results of
 // all pairs, also when ctx ends.
 func (m *measurement) measure(ctx context.Context, pairs []pair) (list []Pair, err error) {
@@ -35,9 +32,12 @@ func (m *measurement) measure(ctx context.Context, pairs []pair) (list []Pair, e
 	if ctx.Err() == nil {
 		err = cmp.Or(err, m.halt(ctx))
 	}
+	if err == nil {
+		err = m.count(ctx, running) // RPCs that were under way at the stop may have failed
+	}
 	for _, t := range running {
 		if why := m.why(t); why != "" {
-			list = append(list, t.failed(why))
+			list = append(list, t.lost(why))
 			continue
 		}
 		list = append(list, t.result(&m.Config))
@@ -48,7 +48,7 @@ func (m *measurement) measure(ctx context.Context, pairs []pair) (list []Pair, e
 // able returns the pairs that can be measured, and the others with the reason why not.
 func (m *measurement) able(pairs []pair) (able []*track, lost []Pair) {
 	for _, p := range pairs {
-		t := &track{pair: p, from: m.From[p.from], to: m.To[p.to]}
+		t := &track{pair: p, from: m.From[p.from], to: m.To[p.to], units: m.Concurrency}
 		if why := m.why(t); why != "" {
 			lost = append(lost, t.failed(why))
 			continue
@@ -66,7 +66,8 @@ func (m *measurement) why(t *track) string {
 	return m.lost[t.to]
 }
 
-// start makes a batch with a test of each client with its server, and starts it.
+// start makes a batch with a test of each client with its server, and starts it. It takes a sample before the start, so that
+// every RPC that fails counts.
 func (m *measurement) start(ctx context.Context, running []*track) error {
 	m.batches++
 	batch, clients, servers := fmt.Sprint("batch", m.batches), fmt.Sprint("from", m.batches), fmt.Sprint("to", m.batches)
@@ -91,6 +92,9 @@ func (m *measurement) start(ctx context.Context, running []*track) error {
 	if err != nil || !m.takes(running) {
 		return err
 	}
+	if err := m.count(ctx, running); err != nil || !m.takes(running) {
+		return err
+	}
 	m.batch = batch
 	answers, err = m.console.Run(ctx, m.Key, batch, runTimeout)
 	m.lose(answers, "run")
@@ -109,39 +113,46 @@ func (m *measurement) takes(running []*track) bool {
 	return !slices.ContainsFunc(running, func(t *track) bool { return m.why(t) != "" })
 }
 
-// watch takes samples of the nodes until the round is over.
+// watch takes samples of the nodes until the round is over. The intervals of the rate begin after the start, which
+// takes a while if there are many clients.
 func (m *measurement) watch(ctx context.Context, running []*track) error {
-	var nodes []nid.ProcessID
-	for _, t := range running {
-		nodes = append(nodes, t.from, t.to)
-	}
 	ticker := time.NewTicker(max(m.round/intervals, shortestInterval))
 	defer ticker.Stop()
 	defer m.time(ctx, running)()
-	last, err := m.sample(ctx, nodes)
+	err := m.count(ctx, running)
 	for end := time.Now().Add(m.round); err == nil && time.Now().Before(end); {
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		var next sample
-		if next, err = m.sample(ctx, nodes); err == nil {
-			for _, t := range running {
-				t.add(last[t.from], next[t.from])
-			}
-			last = next
-		}
+		err = m.sample(ctx, running, (*track).add)
 	}
 	return err
 }
 
-func (m *measurement) sample(ctx context.Context, nodes []nid.ProcessID) (sample, error) {
+// count takes a sample of the nodes that only counts RPCs and errors.
+func (m *measurement) count(ctx context.Context, running []*track) error {
+	return m.sample(ctx, running, func(t *track, s *wire.StatReply) { t.count(s) })
+}
+
+// sample asks the nodes of pairs for their counters, and gives each pair those of its client; nil if that has not answered.
+func (m *measurement) sample(ctx context.Context, running []*track, take func(*track, *wire.StatReply)) error {
+	var nodes []nid.ProcessID
+	for _, t := range running {
+		nodes = append(nodes, t.from, t.to)
+	}
 	answers, err := m.console.Stat(ctx, m.Key, console.Target{Nodes: nodes}, statTimeout)
 	m.lose(answers, "stat")
-	s := make(sample, len(answers))
-	for _, a := range answers {
-		s[a.ID] = a.Stat
+	if err != nil {
+		return err
 	}
-	return s, err
+	stats := make(map[nid.ProcessID]*wire.StatReply, len(answers))
+	for _, a := range answers {
+		stats[a.ID] = a.Stat
+	}
+	for _, t := range running {
+		take(t, stats[t.from])
+	}
+	return nil
 }
