@@ -83,10 +83,12 @@ type Agent struct {
 	log   *slog.Logger
 
 	data, control, orders portals.Inbox
-	outbox                portals.Outbox[struct{}]
-	applying              atomic.Int32 // number of goroutines that may be running a handler
-	signer                *keyring.Signer
-	doubtful              doubtful
+	// outbox sends the messages between members and their manager. refusals sends a manager's answers to messages that
+	// change nothing, and strangers those of them that go to nodes which may not be members.
+	outbox, refusals, strangers portals.Outbox[struct{}]
+	applying                    atomic.Int32 // number of goroutines that may be running a handler
+	signer                      *keyring.Signer
+	doubtful                    doubtful
 
 	groups       atomic.Pointer[map[GroupID]*Group]    // groups by id; replaced as a whole, under mu
 	manages      atomic.Pointer[map[GroupID]*managing] // managers by group; replaced as a whole, under mu
@@ -122,7 +124,9 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 	}
 	a.groups.Store(&map[GroupID]*Group{})
 	a.manages.Store(&map[GroupID]*managing{})
-	a.outbox.Open(table, portals.OutboxConfig[struct{}]{Spare: spareBytes})
+	a.outbox.Open(table, memberBounds)
+	a.refusals.Open(table, refusalBounds)
+	a.strangers.Open(table, refusalBounds)
 	a.signer = cfg.Keys.Signer(keyLabel)
 	inboxes := []struct {
 		inbox *portals.Inbox

@@ -6,3 +6,6 @@ func (a *Agent) Handling() int {
 	defer a.mu.Unlock()
 	return len(a.handling)
 }
+
+// InFlight returns how many bytes of messages between members and managers are on their way.
+func (a *Agent) InFlight() int { return a.outbox.InFlight() }

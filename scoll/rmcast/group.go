@@ -297,11 +297,11 @@ func (g *Group) apply(out *engine.Output) {
 		case engine.DoMulticast:
 			g.a.multicast(g.cfg.Group, head, e.Data)
 		case engine.DoRepair:
-			g.a.put(e.To, wire.DataPortal, false, head, e.Data)
+			g.a.put(&g.a.outbox, e.To, wire.DataPortal, false, head, e.Data)
 		case engine.DoControl:
-			g.a.put(e.To, wire.ControlPortal, true, head, nil)
+			g.a.put(&g.a.outbox, e.To, wire.ControlPortal, true, head, nil)
 		case engine.DoReport:
-			g.a.put(e.To, wire.ManagerPortal, false, head, e.Data)
+			g.a.put(&g.a.outbox, e.To, wire.ManagerPortal, false, head, e.Data)
 		case engine.Deliver:
 			g.message = Message{e.Origin, e.Number, e.Seq, e.Data}
 			g.cfg.Handle(&g.message)

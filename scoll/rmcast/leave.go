@@ -145,7 +145,7 @@ func (g *Group) farewell() (incarnation uint64) {
 	}
 	b := o.AppendTo(nil)
 	for _, to := range g.cfg.Managers {
-		g.a.put(to, wire.ManagerPortal, false, b, nil)
+		g.a.put(&g.a.outbox, to, wire.ManagerPortal, false, b, nil)
 	}
 	return incarnation
 }

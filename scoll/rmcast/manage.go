@@ -11,6 +11,7 @@ import (
 
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
+	"ulnet/portals"
 	"ulnet/scoll/rmcast/engine"
 	"ulnet/scoll/rmcast/wire"
 )
@@ -75,7 +76,7 @@ func (m *managing) apply(out *engine.Output) {
 		e := &out.Effects[i]
 		switch e.Kind {
 		case engine.DoReport:
-			m.a.put(e.To, wire.ManagerPortal, false, out.Buf[e.Head.Begin:e.Head.End], e.Data)
+			m.a.put(m.outbox(e), e.To, wire.ManagerPortal, false, out.Buf[e.Head.Begin:e.Head.End], e.Data)
 		case engine.Elected:
 			m.a.log.Info("rmcast: this node manages the group", slog.Any("group", m.group), slog.Uint64("epoch", e.Version.Epoch))
 		case engine.Refused:
@@ -88,6 +89,17 @@ func (m *managing) apply(out *engine.Output) {
 			m.a.log.Info("rmcast: another node manages the group", slog.Any("group", m.group), slog.Any("nid", e.To))
 		}
 	}
+}
+
+// outbox returns the outbox that sends the message of an effect.
+func (m *managing) outbox(e *engine.Effect) *portals.Outbox[struct{}] {
+	switch {
+	case e.Stranger:
+		return &m.a.strangers
+	case e.Refusal:
+		return &m.a.refusals
+	}
+	return &m.a.outbox
 }
 
 // quorum logs that the group cannot elect a manager or change its members, or that it can

@@ -123,7 +123,7 @@ var Rules = []Rule{
 	{Package: "scoll/collective", May: "scoll lnet/nid", Tests: nodesMay + "portals lnet/machine"},
 	{Package: "scoll/rmcast/wire", May: "portals/keyring lnet/nid"},
 	{Package: "scoll/rmcast/engine", May: "scoll/rmcast/wire scoll/tree portals/keyring lnet/nid lnet/machine"},
-	{Package: "scoll/rmcast", May: userMay + "scoll/rmcast/engine scoll/rmcast/wire", Tests: nodesMay + "gossip"},
+	{Package: "scoll/rmcast", May: userMay + "scoll/rmcast/engine scoll/rmcast/wire", Tests: nodesMay + "gossip lnet/wire"},
 	{Package: "scoll/wire", May: "scoll/tree portals/keyring lnet/nid"},
 	{Package: "scoll/engine", May: "scoll/wire scoll/tree portals/keyring lnet/nid lnet/machine"},
 	{Package: "scoll", May: userMay + "lnet/latency scoll/engine scoll/wire scoll/tree scoll/rmcast", Tests: nodesMay + "lnet/wire"},

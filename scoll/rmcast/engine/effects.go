@@ -70,18 +70,20 @@ const (
 // Effect is one action that a step asks for. Data belongs to the Output of the step and stays
 // valid until Output.Reset, also while further steps are made.
 type Effect struct {
-	Kind    EffectKind   // what to do
-	To      nid.NID      // receiver, or the node that the effect is about
-	Origin  wire.ID      // member that sent the message
-	Member  wire.ID      // the member that the effect is about
-	Number  uint32       // communication number of Origin
-	Seq     uint64       // sequence number of the message's first datagram
-	Version wire.Version // version of the list of members
-	Token   any          // Token of the Input that asked for the sending
-	Why     error        // reason of the failure; nil: success
-	Head    Range        // header of the message, in Output.Buf
-	Data    []byte       // payload of the message, or its lists, which follow Head
-	Failed  Range        // members that have failed, in Output.IDs
+	Kind     EffectKind   // what to do
+	Refusal  bool         // DoReport of a Manager: the message answers one that changed nothing, and that any node may have sent
+	Stranger bool         // with Refusal: the receiver may not be a member
+	To       nid.NID      // receiver, or the node that the effect is about
+	Origin   wire.ID      // member that sent the message
+	Member   wire.ID      // the member that the effect is about
+	Number   uint32       // communication number of Origin
+	Seq      uint64       // sequence number of the message's first datagram
+	Version  wire.Version // version of the list of members
+	Token    any          // Token of the Input that asked for the sending
+	Why      error        // reason of the failure; nil: success
+	Head     Range        // header of the message, in Output.Buf
+	Data     []byte       // payload of the message, or its lists, which follow Head
+	Failed   Range        // members that have failed, in Output.IDs
 }
 
 // Range is a part of one of an Output's buffers, from Begin up to but not including End.
@@ -105,6 +107,14 @@ func (o *Output) order(to nid.NID, m *wire.Order) {
 	begin := len(o.Buf)
 	o.Buf = m.AppendTo(o.Buf)
 	o.emit(Effect{Kind: DoReport, To: to, Head: Range{begin, len(o.Buf)}})
+}
+
+// refusal appends the effect that sends an answer to a message which changed nothing. With stranger, the receiver may not
+// be a member.
+func (o *Output) refusal(to nid.NID, m *wire.Order, stranger bool) {
+	o.order(to, m)
+	e := &o.Effects[len(o.Effects)-1]
+	e.Refusal, e.Stranger = true, stranger
 }
 
 // shared appends the effect that sends a message whose lists are encoded already.

@@ -266,7 +266,7 @@ func (g *Manager) rejoins(m *managed) {
 	switch {
 	case !m.known.IsValid():
 		m.heardAt = g.now
-		g.sendList(m)
+		g.sendListAgain(m)
 	case m.rejoinsAt == 0:
 		m.rejoinsAt = g.now
 	case g.now-m.rejoinsAt >= g.cfg.Takeover/2:
@@ -321,7 +321,7 @@ func (g *Manager) report(from nid.NID, o *wire.Order) {
 		g.changed = true
 	}
 	if m.known.Compare(g.version) < 0 && g.version.IsValid() || o.Flags&wire.OrderAsking != 0 && m.sentAt+g.cfg.Resend <= g.now {
-		g.sendList(m)
+		g.sendListAgain(m)
 		return
 	}
 	m.tries = 0

@@ -53,7 +53,7 @@ func (g *Manager) claimed(from nid.NID, o *wire.Order) {
 	default: // tell the member which manager is active
 		s := g.state(wire.OrderState)
 		s.Incarnation = o.Incarnation
-		g.out.order(from, &s)
+		g.out.refusal(from, &s, false)
 	}
 }
 
@@ -91,5 +91,5 @@ func (g *Manager) refuse(from nid.NID, o *wire.Order, why wire.Refusal) {
 func (g *Manager) deny(from nid.NID, o *wire.Order, why wire.Refusal) {
 	r := g.state(wire.OrderRefused)
 	r.Incarnation, r.You, r.Flags = o.Incarnation, uint32(why), o.Flags&wire.OrderReplica
-	g.out.order(from, &r)
+	g.out.refusal(from, &r, why == wire.RefusedStranger)
 }

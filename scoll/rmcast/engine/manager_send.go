@@ -80,6 +80,14 @@ func (g *Manager) sendList(m *managed) {
 	g.out.shared(m.NID, &o, g.lists)
 }
 
+// sendListAgain sends a member the latest list again, unless it was sent within Resend: a member can report as often as
+// it likes that it lacks the list, which is much longer than the report.
+func (g *Manager) sendListAgain(m *managed) {
+	if m.sentAt+g.cfg.Resend <= g.now {
+		g.sendList(m)
+	}
+}
+
 func (g *Manager) sendState(m *managed) {
 	o := g.state(wire.OrderState)
 	o.Incarnation = m.Incarnation
@@ -90,7 +98,7 @@ func (g *Manager) sendState(m *managed) {
 func (g *Manager) expel(id wire.ID) {
 	o := g.state(wire.OrderExpelled)
 	o.Incarnation = id.Incarnation
-	g.out.order(id.NID, &o)
+	g.out.refusal(id.NID, &o, false)
 }
 
 // tellRivals tells the other managers that this one is active, with the latest list if list is

@@ -83,8 +83,8 @@ func (g *Manager) otherVersion(from nid.NID, b []byte) {
 	}
 }
 
-// olderOrder appends the effect that sends an order in an older protocol version.
+// olderOrder appends the effect that sends a refusal or an inquiry in an older protocol version.
 func (o *Output) olderOrder(to nid.NID, m *wire.Order, version int) {
-	o.order(to, m)
+	o.refusal(to, m, false)
 	wire.SetVersion(o.Buf[o.Effects[len(o.Effects)-1].Head.Begin:], version)
 }
