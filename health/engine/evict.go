@@ -59,7 +59,6 @@ type batch struct {
 	began    time.Duration
 	missing  []int32 // servers that have not answered any of its broadcasts
 	servers  int     // number of servers that must get the batch, this one included
-	made     uint64  // evictions made and tombstones added, summed over all answers
 	withdraw bool    // the batch withdraws earlier evictions
 	inFlight bool
 	sent     bool
@@ -254,7 +253,6 @@ func (s *Server) broadcastDone(in *ServerInput) {
 		s.stats.BadReplies++
 	default:
 		b.except(reply)
-		b.made += uint64(reply.Evicted) + uint64(reply.Unknown)
 		b.missing = slices.DeleteFunc(b.missing, func(i int32) bool { return !slices.Contains(in.Servers, s.members.nid(i)) })
 	}
 	e.judge(s, b)
@@ -323,19 +321,25 @@ func (e *evictions) returned(s *Server, i int32) {
 	}
 }
 
-// settle ends the evictions of a batch. If another server knows a later choice of a client, but
-// some servers have made the eviction already, settle withdraws that eviction.
+// settle ends the evictions of a batch. If another server knows a later choice of a client, settle withdraws
+// the eviction of that client, even if no server has made it: a copy may still be on its way to a server that
+// forgets the client meanwhile. Dead servers that come back get the withdrawal instead of the eviction.
 func (e *evictions) settle(s *Server, b *batch) {
 	if b.withdraw {
 		return
 	}
 	var kept []eviction
-	for i := range b.entries {
-		if s.finish(&b.entries[i]) {
-			kept = append(kept, b.entries[i])
+	b.entries = slices.DeleteFunc(b.entries, func(x eviction) bool {
+		stays := s.finish(&x)
+		if stays {
+			kept = append(kept, x)
 		}
+		return stays
+	})
+	if len(b.entries) == 0 {
+		b.missing = nil
 	}
-	if len(kept) > 0 && b.made > 0 {
+	if len(kept) > 0 {
 		w := e.batch(s, kept)
 		w.withdraw = true
 		e.batches = append([]*batch{w}, e.batches...)

@@ -146,6 +146,52 @@ func TestMinorityDoesNotSettle(t *testing.T) {
 	}
 }
 
+// TestKeptIsWithdrawn: CH-A8, CH-A9, CH-33: a master begins to evict a client, and all servers that are alive name a
+// master that the client has chosen later. No server has made the eviction, and the master withdraws it all the same: a
+// copy of it may still be on its way to a server that forgets the client meanwhile. A server that was dead gets the
+// withdrawal when it comes back, and not the eviction. The eviction of another client in the same batch stays.
+func TestKeptIsWithdrawn(t *testing.T) {
+	spec.Covers(t, "CH-33", "CH-A8", "CH-A9")
+	stays := wire.Exception{Code: wire.OtherMaster, Epoch: 2, Incarnation: 5, Master: otherB}
+	h := newHarness(t, nil)
+	h.connect(5, me, 1)
+	h.step(ServerInput{Kind: EvictClient, Client: testClient})
+	h.done(wire.Reply{Exceptions: []wire.Exception{stays}}, gone)
+	h.want("save rehomed notice:other-master(10.0.0.3@tcp) broadcast1")
+	h.wantWithdrawn(3)
+	h.done(wire.Reply{}, gone)
+	h.step(ServerInput{Kind: ServerHealth, Server: gone, Alive: true})
+	h.want("broadcast1")
+	h.wantWithdrawn(0)
+
+	h = newHarness(t, nil)
+	other := wire.ClientID{7}
+	h.connect(5, me, 1)
+	h.message(host, wire.Message{Kind: wire.Connect, Client: other, Incarnation: 5, Server: me, Epoch: 1})
+	h.message(host, wire.Message{Kind: wire.Here, Code: wire.NotConnected, Incarnation: 5, Epoch: 1})
+	h.message(host, wire.Message{Kind: wire.Here, Code: wire.NotConnected, Client: other, Incarnation: 5, Epoch: 1})
+	h.advance(h.s.cfg.Tick)
+	h.want("broadcast2")
+	h.done(wire.Reply{Exceptions: []wire.Exception{stays}}, gone)
+	h.done(wire.Reply{}, gone)
+	h.step(ServerInput{Kind: ServerHealth, Server: gone, Alive: true})
+	h.want("broadcast1 broadcast1")
+	first, err := wire.ParseBatch(h.effects[0].Token.([]byte))
+	if err != nil || first.Withdraw || first.Entries.At(0).Client != other {
+		t.Errorf("%+v, %v", first, err)
+	}
+	h.wantWithdrawn(1)
+}
+
+// wantWithdrawn checks that an effect is a broadcast that withdraws the eviction of the test's client.
+func (h *harness) wantWithdrawn(effect int) {
+	h.t.Helper()
+	b, err := wire.ParseBatch(h.effects[effect].Token.([]byte))
+	if err != nil || !b.Withdraw || b.Entries.At(0).Client != testClient || b.Entries.At(0).Incarnation != 5 || b.Entries.At(0).Epoch != 1 {
+		h.t.Errorf("%+v, %v", b, err)
+	}
+}
+
 // TestOutdatedNotice: CH-61, CH-A13: a client has replaced its master, and the new master has agreed.
 // A notice that the earlier master (epoch 1) has evicted the client does not end the client's
 // incarnation: the client asks the sender whether it is still connected. A notice that the present

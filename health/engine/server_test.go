@@ -244,8 +244,8 @@ func TestAlone(t *testing.T) {
 
 // TestEvictionOfMoved: CH-A8, CH-A13: a client has chosen another master, and the old one
 // evicted it before it learned of that choice. If another server answers with an exception that
-// names the new master, the client stays connected, unless the exception is about another
-// incarnation.
+// names the new master, the client stays connected and the eviction is withdrawn, unless the exception is
+// about another incarnation.
 func TestEvictionOfMoved(t *testing.T) {
 	spec.Covers(t, "CH-A8", "CH-A13")
 	start := func() *harness {
@@ -256,12 +256,12 @@ func TestEvictionOfMoved(t *testing.T) {
 	}
 	h := start()
 	h.done(wire.Reply{Exceptions: []wire.Exception{{Code: wire.OtherMaster, Epoch: 2, Incarnation: 5, Master: otherA}}}, gone)
-	h.want("save rehomed notice:other-master(10.0.0.2@tcp)")
+	h.want("save rehomed notice:other-master(10.0.0.2@tcp) broadcast1")
 	h.wantState("connected 5 10.0.0.2@tcp/2")
 
 	h = start()
 	h.done(wire.Reply{Exceptions: []wire.Exception{{Code: wire.OtherMaster, Epoch: 2, Incarnation: 5, Master: gone}}}, gone)
-	h.want("save rehomed orphaned")
+	h.want("save rehomed orphaned broadcast1")
 
 	for _, x := range []wire.Exception{
 		{Code: wire.OtherMaster, Epoch: 2, Incarnation: 4, Master: otherA},                       // the exception is about an earlier incarnation

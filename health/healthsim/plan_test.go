@@ -60,6 +60,22 @@ func TestMostPlans(t *testing.T) {
 	scenariotest.Plans(t, healthsim.Protocol, scenario.Machines, count, healthsim.MostPlan, "masters lost")
 }
 
+// TestFoundPlans: CH-33, CH-A8: plans that failed once, each with the defect that it showed.
+func TestFoundPlans(t *testing.T) {
+	spec.Covers(t, "CH-33", "CH-A8")
+	for _, p := range []struct {
+		draw func(uint64) string
+		seed uint64
+		why  string
+	}{
+		{healthsim.MostPlan, 950326, "a late copy of an eviction that others had refuted, and its master had not withdrawn, left a tombstone at one server"},
+	} {
+		if _, err := kit.RunPlan(t.Context(), healthsim.Protocol, scenario.Machines, p.draw(p.seed), p.seed); err != nil {
+			t.Errorf("%s: %v", p.why, err)
+		}
+	}
+}
+
 // TestPlansOnStacks: goal G-CH-3, CH-33: mild and wild plans also pass on whole stacks, with
 // gossip and collectives.
 func TestPlansOnStacks(t *testing.T) {
