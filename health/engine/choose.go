@@ -53,6 +53,7 @@ func (s *Server) chosen(i int32, c *conn, q *asked) wire.Code {
 func (s *Server) rehome(i int32, c *conn, master int32, epoch uint32) {
 	s.become(c, connected)
 	c.master, c.epoch, c.previous = master, epoch, noSlot
+	delete(s.evictions.rivals, c.id)
 	s.watch(i, c)
 	s.save(0, c)
 	s.tell(ClientRehomed, c, 0)

@@ -17,8 +17,8 @@ type evictions struct {
 	givenUp  []*batch // evictions that this server gave up when it lost the quorum, although other servers may have made them
 	inFlight int
 	lastID   uint64
-	urgent   bool                    // a connect waits for an eviction: form a batch without waiting for the next tick
-	rivals   map[wire.ClientID]rival // clients that this server evicts, and other servers, too; nil: there are none
+	urgent   bool                      // a connect waits for an eviction: form a batch without waiting for the next tick
+	rivals   map[wire.ClientID][]rival // other servers that evict clients whose master this server takes itself for; nil: there are none
 }
 
 // suspect is a client that sent no message for T_evict. The first tick after the transport has said
@@ -357,10 +357,9 @@ func (s *Server) finish(x *eviction) (kept bool) {
 	c := s.conn(i)
 	master, known := s.members.find(x.exception.Master)
 	later := x.exception.Incarnation == x.incarnation && x.exception.Epoch > c.epoch // a later choice than the one that this server knows (CH-62)
-	if x.exception.Code == wire.OtherMaster && later && known && master != s.members.self && !s.evictions.evictedBy(master, x.id) {
+	if x.exception.Code == wire.OtherMaster && later && known && master != s.members.self && !s.evictions.evictedBy(master, x.id, x.exception.Epoch) {
 		s.stats.Kept++
 		kept = true
-		delete(s.evictions.rivals, x.id)
 		s.rehome(i, c, master, x.exception.Epoch)
 		if s.members.alive(master) {
 			s.notify(c, wire.OtherMaster)

@@ -1,32 +1,62 @@
 package engine
 
-import "ulnet/health/wire"
+import (
+	"slices"
+
+	"ulnet/health/wire"
+)
 
 // A client that does not hear its masters chooses one after the other, and each that has agreed takes itself for
 // the master. If they evict the client at the same time, as an administrator orders, each names itself in its
 // answers to the others. The client must not stay at one of them as a client of another, which evicts it.
 
-// rival is another server that evicts a client which this server evicts. Of several it is the master of the
-// client's latest choice.
+// rival is another server that evicts an incarnation whose master this server takes itself for. At most one
+// eviction of each server is kept.
 type rival struct {
 	server int32
-	epoch  uint32 // epoch of that choice, 24 bits; 0: not known
+	epoch  uint32 // epoch of the choice for which the server evicts the client, 24 bits; 0: not known
 }
 
-// alsoEvicts records that another server evicts a client, too.
+// alsoEvicts records that another server evicts a client that is connected to this one, too. The eviction may
+// arrive before this server begins its own.
 func (e *evictions) alsoEvicts(x *wire.Entry, from int32) {
-	if old, ok := e.rivals[x.Client]; ok && x.Before(old.epoch) {
+	list := e.rivals[x.Client]
+	k := slices.IndexFunc(list, func(r rival) bool { return r.server == from })
+	switch {
+	case k < 0:
+		if e.rivals == nil {
+			e.rivals = make(map[wire.ClientID][]rival)
+		}
+		e.rivals[x.Client] = append(list, rival{from, x.Epoch})
+	case chosenLater(x.Epoch, list[k].epoch):
+		list[k].epoch = x.Epoch
+	}
+}
+
+// evictsNoMore records that another server has withdrawn its eviction of a client.
+func (e *evictions) evictsNoMore(x *wire.Entry, from int32) {
+	list, ok := e.rivals[x.Client]
+	if !ok {
 		return
 	}
-	if e.rivals == nil {
-		e.rivals = make(map[wire.ClientID]rival)
+	list = slices.DeleteFunc(list, func(r rival) bool { return r.server == from && !x.Before(r.epoch) })
+	if e.rivals[x.Client] = list; len(list) == 0 {
+		delete(e.rivals, x.Client)
 	}
-	e.rivals[x.Client] = rival{from, x.Epoch}
 }
 
-// evictedBy reports whether a client that this server evicts is also evicted by the given server, as the master of the
-// client's latest choice.
-func (e *evictions) evictedBy(master int32, id wire.ClientID) bool {
-	r, ok := e.rivals[id]
-	return ok && r.server == master
+// evictedBy reports whether the given server evicts a client for the choice with the given epoch, or for a later
+// one.
+func (e *evictions) evictedBy(master int32, id wire.ClientID, epoch uint32) bool {
+	return slices.ContainsFunc(e.rivals[id], func(r rival) bool {
+		x := wire.Entry{Epoch: r.epoch}
+		return r.server == master && !x.Before(epoch)
+	})
+}
+
+// chosenLater reports whether the choice with the first epoch is later than the other one. Both have 24 bits, and
+// are 0 if the choice is not known: any choice that is known counts as later than that.
+func chosenLater(epoch, other uint32) bool {
+	x := wire.Entry{Epoch: other}
+	return epoch != 0 && (other == 0 || x.Before(epoch))
 }

@@ -120,6 +120,51 @@ func TestThreeMastersEvict(t *testing.T) {
 	}
 }
 
+// TestRivalsInAnyOrder: CH-63: whether a client stays here as one of otherA depends on whether otherA evicts it for the
+// choice that the others name, and not on the order in which the evictions of other servers, and this server's own,
+// arrive. An eviction that was withdrawn, or that the client's latest choice has overtaken, does not count.
+func TestRivalsInAnyOrder(t *testing.T) {
+	spec.Covers(t, "CH-63")
+	const stays = "connected 5 10.0.0.2@tcp/3"
+	own := func(h *harness) { h.step(ServerInput{Kind: EvictClient, Client: testClient}) }
+	by := func(from nid.NID, epoch uint32) func(*harness) {
+		return func(h *harness) { h.evictedBy(from, 5, epoch) }
+	}
+	withdrawn := func(epoch uint32) func(*harness) {
+		return func(h *harness) {
+			h.wanted(otherA, wire.Batch{Withdraw: true, Entries: entries(wire.Entry{Client: testClient, Incarnation: 5, Epoch: epoch})})
+		}
+	}
+	for name, tt := range map[string]struct {
+		order []func(*harness)
+		want  string
+	}{
+		"before this server's own":           {[]func(*harness){by(otherA, 3), own}, "none"},
+		"a later one names no choice":        {[]func(*harness){own, by(otherA, 3), by(gone, 0)}, "none"},
+		"an earlier one names no choice":     {[]func(*harness){own, by(gone, 0), by(otherA, 3)}, "none"},
+		"a copy names no choice":             {[]func(*harness){own, by(otherA, 3), by(otherA, 0)}, "none"},
+		"only others evict it":               {[]func(*harness){by(otherB, 2), own, by(gone, 0)}, stays},
+		"withdrawn":                          {[]func(*harness){own, by(otherA, 3), withdrawn(3)}, stays},
+		"withdrawn before this server's own": {[]func(*harness){by(otherA, 3), withdrawn(3), own}, stays},
+		"a copy of a withdrawn one":          {[]func(*harness){own, by(otherA, 3), withdrawn(3), by(otherA, 3)}, stays},
+		"for an earlier choice":              {[]func(*harness){own, by(otherA, 2)}, stays},
+		"another one for an earlier choice":  {[]func(*harness){own, by(otherA, 2), by(otherA, 3)}, "none"},
+	} {
+		h := newHarness(t, nil)
+		h.connect(5, me, 1)
+		for _, step := range tt.order {
+			step(h)
+		}
+		h.done(wire.Reply{Exceptions: []wire.Exception{{Code: wire.OtherMaster, Epoch: 3, Incarnation: 5, Master: otherA}}}, gone)
+		if got := h.state(); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+		if n := len(h.s.evictions.rivals); n != 0 {
+			t.Errorf("%s: %d rivals are left", name, n)
+		}
+	}
+}
+
 // TestRetryAddsUp: CH-28: a server that has answered a broadcast need not answer its repetition.
 // So retries come to an end even if some answers are lost each time.
 func TestRetryAddsUp(t *testing.T) {

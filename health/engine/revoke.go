@@ -20,10 +20,11 @@ func (t *Timing) lastWord() time.Duration { return 2 * t.Evict }
 // heardOf carries out an eviction that another server ordered. It calls end, which ends the
 // connection and, if bury is true, adds a tombstone. The argument bury is false if this server
 // is cut off. If there is already a tombstone that is final, or that a later master ordered, its
-// origin and time do not change.
+// origin and time do not change; nor if the order, of an earlier version, does not say for which choice of a
+// master it is, and that of the tombstone is known.
 func (s *Server) heardOf(e *wire.Entry, from int32, end func(bury bool)) {
 	old, had := s.tombstones.incarnations[e.Client]
-	had = had && old.incarnation == e.Incarnation && (old.from == noSlot || e.Before(old.epoch))
+	had = had && old.incarnation == e.Incarnation && (old.from == noSlot || e.Before(old.epoch) || e.Epoch == 0 && old.epoch != 0)
 	at := s.now
 	if old.incarnation == e.Incarnation && old.epoch == e.Epoch && old.from != noSlot && !old.void {
 		at = old.said // a copy of the request does not postpone the time at which the eviction is final
@@ -62,6 +63,9 @@ func (s *Server) overtaken(m *wire.Message) bool {
 // withdrawn applies the withdrawal of an eviction. Copies of the eviction may still arrive, so a
 // void tombstone records that it was withdrawn.
 func (s *Server) withdrawn(from int32, e wire.Entry) {
+	if i, ok := s.find(e.Client); ok && s.conn(i).incarnation == e.Incarnation {
+		s.evictions.evictsNoMore(&e, from)
+	}
 	g, ok := s.tombstones.incarnations[e.Client]
 	switch {
 	case e.Incarnation > s.believed(e.Client):

@@ -146,6 +146,28 @@ func TestMinorityDoesNotSettle(t *testing.T) {
 	}
 }
 
+// TestOrderWithoutChoice: CH-A8, CH-62: two servers evict a client, and one of them, of an earlier version, does not say for
+// which choice of a master. Whichever order arrives first, the tombstone belongs to the one that names a choice, and
+// goes when that is withdrawn.
+func TestOrderWithoutChoice(t *testing.T) {
+	spec.Covers(t, "CH-62", "CH-A8")
+	for _, first := range []nid.NID{otherA, otherB} {
+		h := newHarness(t, nil)
+		h.connect(5, otherA, 1)
+		if first == otherA {
+			h.batchFrom(otherA, false)
+			h.evicted(otherB, 5)
+		} else {
+			h.evicted(otherB, 5)
+			h.batchFrom(otherA, false)
+		}
+		h.batchFrom(otherB, true)
+		h.want("answer")
+		h.batchFrom(otherA, true)
+		h.want("unbury answer")
+	}
+}
+
 // TestKeptIsWithdrawn: CH-A8, CH-A9, CH-33: a master begins to evict a client, and all servers that are alive name a
 // master that the client has chosen later. No server has made the eviction, and the master withdraws it all the same: a
 // copy of it may still be on its way to a server that forgets the client meanwhile. A server that was dead gets the
