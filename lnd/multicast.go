@@ -42,10 +42,10 @@ type Multicaster interface {
 	MulticastLimits() MulticastLimits
 }
 
-// LinkFollower is an NI that finds its network interface again.
+// LinkFollower is an NI that finds its network interface again, and takes its MTU.
 type LinkFollower interface {
 	// LinkUp says that the link of the NI is up. lnet calls it each time that it learns of that, also if the link
-	// seems not to have changed: the interface may have been deleted and made again meanwhile. LinkUp may ask the
+	// seems not to have changed: the interface may have been deleted and made again meanwhile, or have another MTU. LinkUp may ask the
 	// system for its interfaces, but does not wait for the network, and holds up no messages while it asks.
 	LinkUp()
 }

@@ -39,6 +39,7 @@ const (
 	attributeMask   = 0x3fff // NLA_TYPE_MASK in linux/netlink.h
 
 	attrName    = 3 // IFLA_IFNAME in linux/if_link.h
+	attrMTU     = 4 // IFLA_MTU in linux/if_link.h: 4 bytes
 	attrAddress = 1 // IFA_ADDRESS: address of the other end on a point-to-point interface
 	attrLocal   = 2 // IFA_LOCAL in linux/if_addr.h
 )
@@ -61,6 +62,7 @@ type message struct {
 	interrupted bool
 	index       uint32
 	name        []byte // name of the interface, part of the parsed bytes; empty: the message has none
+	mtu         uint32 // MTU of the interface; 0: the message has none
 	flags       uint32 // flags of the interface, in a message about a link
 	addr        netip.Addr
 }
@@ -104,8 +106,11 @@ func (m *message) parseBody(b []byte) (ok bool, err error) {
 		}
 		m.index, m.flags = binary.NativeEndian.Uint32(b[4:]), binary.NativeEndian.Uint32(b[8:])
 		err := attributes(b[linkSize:], func(kind uint16, value []byte) {
-			if kind == attrName {
+			switch {
+			case kind == attrName:
 				m.name = text(value)
+			case kind == attrMTU && len(value) == 4:
+				m.mtu = binary.NativeEndian.Uint32(value)
 			}
 		})
 		return err == nil && b[0] == 0, err // AF_UNSPEC; messages of AF_BRIDGE concern the bridge port alone

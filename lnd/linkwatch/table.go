@@ -43,6 +43,7 @@ type table struct {
 
 type link struct {
 	name  string
+	mtu   uint32 // the state of a link does not depend on it, but drivers that send datagrams use the MTU
 	flags uint32
 	round uint32
 }
@@ -74,6 +75,9 @@ func (t *table) take(m message) (news bool) {
 		t.told = t.told || m.flags&flagLowerUp != 0
 		if len(m.name) > 0 && l.name != string(m.name) {
 			l.name, news = string(m.name), true
+		}
+		if m.mtu != 0 && l.mtu != m.mtu {
+			l.mtu, news = m.mtu, true
 		}
 		return news
 	case typeDelLink:

@@ -275,3 +275,24 @@ func TestNoCarrierFlag(t *testing.T) {
 		t.Errorf("with a kernel that tells of carriers: state %v, want %v", err, ErrNoCarrier)
 	}
 }
+
+// TestMTU: a change of an MTU is reported as a change of the link is; a message without an MTU changes nothing.
+func TestMTU(t *testing.T) {
+	spec.Covers(t, "RM-A22")
+	tr := newTracker()
+	links := bytes.Clone(reads(t)[0].bytes)
+	tr.receive(links)
+	attribute := []byte{8, 0, attrMTU, 0}
+	at := bytes.Index(links, attribute)
+	if at < 0 {
+		t.Fatal("no MTU in the recorded message")
+	}
+	links[at+len(attribute)]++
+	if !tr.receive(links) {
+		t.Error("no news of another MTU")
+	}
+	links[at+2] = 200 // an attribute that the watcher does not know
+	if tr.receive(links) {
+		t.Error("news by the same message again")
+	}
+}

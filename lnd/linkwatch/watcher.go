@@ -1,7 +1,7 @@
 // Package linkwatch tells when the links of a node's NIs go down and come back: their
 // interfaces lose the carrier, are brought down or removed, or lose the address that the
-// NI uses. On Linux it listens to the kernel (rtnetlink), with one socket for all NIs of a
-// node; on other systems every link is up.
+// NI uses. It also tells when the MTU of an interface changes. On Linux it listens to the
+// kernel (rtnetlink), with one socket for all NIs of a node; on other systems every link is up.
 //
 // The kernel drops messages for which the socket has no room, and reports that; then, and at
 // the start, the watcher asks for all links and addresses. Besides, it asks for the links in
@@ -51,7 +51,7 @@ const startWithin = time.Second
 
 // Start begins to watch. It returns when it knows the links, or after a second at the latest.
 // The watcher calls changed in a goroutine of its own whenever the state of a link may have
-// changed; changed must not call Close. The error is that of the socket.
+// changed, or the MTU of an interface has; changed must not call Close. The error is that of the socket.
 func Start(changed func()) (*Watcher, error) {
 	s, err := listen()
 	switch {

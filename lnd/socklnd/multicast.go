@@ -49,13 +49,13 @@ func validBase(a netip.Addr, want4 bool) bool {
 // sent.
 type casting struct {
 	ni    *NI
-	base  netip.Addr   // base address of the groups; the zero value: there is no multicast
-	large bool         // whether LNet headers have the long form
-	index atomic.Int64 // index of the network interface; changed under mu
-	limit atomic.Int64
+	base  netip.Addr      // base address of the groups; the zero value: there is no multicast
+	large bool            // whether LNet headers have the long form
+	index atomic.Int64    // index of the network interface; changed under mu
+	limit atomic.Int64    // largest payload of a datagram in bytes; changed under following
 	tap   lnd.DatagramTap // capture of datagrams; nil: no capture
 
-	following sync.Mutex                      // serializes calls of follow; taken before mu
+	following sync.Mutex                      // serializes calls of follow and measure; taken before mu
 	scan      func(netip.Addr) *net.Interface // interfaceOf, which tests replace
 
 	mu     sync.Mutex
@@ -106,8 +106,10 @@ func (c *casting) payloadLimit(mtu int) int64 {
 	return int64(max(min(mtu, 1<<16-1)-headers, 0))
 }
 
-// measure reads the MTU of the interface again, which may have changed.
+// measure reads the MTU of the interface again, which may have changed. The caller does not hold mu.
 func (c *casting) measure() {
+	c.following.Lock()
+	defer c.following.Unlock()
 	if i, err := net.InterfaceByIndex(int(c.index.Load())); err == nil {
 		c.limit.Store(c.payloadLimit(i.MTU))
 	}
@@ -165,12 +167,11 @@ func explain(err error) error {
 // usual MTU, because the MTU may grow while the socket is open.
 const jumbo = 9 << 10
 
-// listen opens the receiving socket. The caller holds mu.
+// listen opens the receiving socket. The caller holds mu, and has called follow.
 func (c *casting) listen() error {
 	if c.rx != nil {
 		return nil
 	}
-	c.measure()
 	cfg := &c.ni.cfg
 	longest := max(ksock.DatagramOverhead(c.large)+int(c.limit.Load()), jumbo)
 	rx, err := newDatagramReader(c.ni.addr, cfg.MulticastPort, cfg.MulticastRxBuffer, longest, c.ni.polling)

@@ -22,9 +22,9 @@ func (ni *NI) LinkUp() {
 	}
 }
 
-// follow looks up the interface with the NI's address. If that is not the one in use, the NI takes it. follow also joins
-// the groups again that could not be joined before. The caller does not hold mu, which each datagram needs: looking up
-// interfaces may take long on a host with many.
+// follow looks up the interface with the NI's address, and takes its MTU, which may be larger or smaller than before. If
+// the interface is not the one in use, the NI takes it. follow also joins the groups again that could not be joined
+// before. The caller does not hold mu, which each datagram needs: looking up interfaces may take long on a host with many.
 func (c *casting) follow() {
 	c.following.Lock()
 	defer c.following.Unlock()
@@ -34,6 +34,7 @@ func (c *casting) follow() {
 	if i == nil || c.ended {
 		return
 	}
+	c.limit.Store(c.payloadLimit(i.MTU))
 	moved := i.Index != int(c.index.Load())
 	if moved {
 		c.move(i)
@@ -74,7 +75,6 @@ func carries(i *net.Interface, addr netip.Addr) bool {
 func (c *casting) move(i *net.Interface) {
 	c.name = i.Name
 	c.index.Store(int64(i.Index))
-	c.limit.Store(c.payloadLimit(i.MTU))
 	if c.tx != nil {
 		c.tx.close()
 		c.tx = nil

@@ -53,8 +53,10 @@ func (s *street) cast(size int) {
 }
 
 // TestMulticastMTU: datagrams are not fragmented. When the MTU becomes smaller the next
-// datagram that exceeds it ends with an error, and the limits are reduced then.
+// datagram that exceeds it ends with an error, and the limits are reduced then. When the MTU is as before, so are the
+// limits, as soon as the NI learns that its link is up, or joins a group.
 func TestMulticastMTU(t *testing.T) {
+	spec.Covers(t, "RM-A22")
 	s := newStreet(t, Config{})
 	a, b := s.ends[0], s.ends[1]
 	limit := a.ni.MulticastLimits().MaxPayload
@@ -83,6 +85,20 @@ func TestMulticastMTU(t *testing.T) {
 	b.wantArrivals(2)
 	if got := a.ni.counts[DatagramTooLong].Load(); got != 1 {
 		t.Errorf("%d too long, want 1", got)
+	}
+	s.cable.SetMTU(1500)
+	s.linkUp()
+	if got := a.ni.MulticastLimits().MaxPayload; got != limit {
+		t.Fatalf("limit %d after LinkUp in packets of 1500 bytes", got)
+	}
+	s.cast(limit)
+	b.wantArrivals(3)
+	s.cable.SetMTU(1400)
+	if err := s.hosts[0].Do(func() error { return a.ni.Join(1) }); err != nil {
+		t.Fatal(err)
+	}
+	if got := a.ni.MulticastLimits().MaxPayload; got != 1400-28-80 {
+		t.Errorf("limit %d after Join in packets of 1400 bytes", got)
 	}
 }
 
