@@ -18,7 +18,7 @@ import (
 
 // Agent lets a node be a member of a zone: it steps a machine, posts buffers for incoming
 // messages, and sends the messages that the machine puts out. It has no goroutine of its own,
-// and one timer.
+// and one timer; timers also call the functions of users, such as Config.Keep.
 //
 // Attributes are sequentially consistent per owner (MS-74): a node that sees one write of an
 // owner sees all earlier writes of that owner too, or later ones that replaced them. There is
@@ -40,6 +40,7 @@ type Agent struct {
 	outbox   portals.Outbox[sending]
 	watchers watchers
 	queries  queries
+	keeper   keeper
 	watched  map[ID]func()             // functions that end watching a connection; used by apply, and by Close afterwards
 	lines    map[lineKind]*memberLines // used by apply
 
@@ -84,6 +85,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 		return nil, ErrNotHere
 	}
 	a.watchers.init(a.clock)
+	a.keeper.init(cfg.Keep, a.clock)
 	a.openOutbox()
 	a.queries.init(a.clock, ec.Wall+ec.Seed)
 	a.stepper = engine.NewAddressed(a.m, nets)
@@ -143,16 +145,10 @@ func (a *Agent) Join(incarnation uint64) error {
 		return ErrOldIncarnation
 	}
 	if incarnation > own {
-		a.keep(incarnation)
+		a.keeper.now(incarnation)
 	}
 	a.runner.Do(engine.AddressedInput{Input: engine.Input{Kind: engine.Join, Inc: incarnation}})
 	return nil
-}
-
-func (a *Agent) keep(incarnation uint64) {
-	if a.cfg.Keep != nil {
-		a.cfg.Keep(incarnation)
-	}
 }
 
 // Leave says goodbye to the neighbours and ends the node's membership until the next
@@ -218,23 +214,26 @@ func (a *Agent) SetKeys(keys keyring.Keys) { a.runner.Inspect(func() { a.m.SetKe
 
 // Close ends the node's membership without a goodbye: the others will consider it dead, unless
 // [Agent.Leave] said goodbye before. Close waits for running calls of functions given to
-// [Agent.Watch] and [Agent.Query]; if ctx ends before they return, the error says so. Such a function,
-// and Config.Keep, must not call Close, because Close would wait for it.
+// [Agent.Watch] and [Agent.Query], and until Config.Keep has stored the latest incarnation; if ctx ends
+// before, the error says so. Such a function, and Config.Keep, must not call Close, because Close would
+// wait for it.
 func (a *Agent) Close(ctx context.Context) error {
 	if !a.closed.Swap(true) {
 		a.runner.Close()
 		a.inbox.Close()
+		a.keeper.close()
 		a.queries.close()
 		a.watchers.close()
 		for _, stop := range a.watched { // any order: the functions are independent
 			stop()
 		}
 	}
-	return cmp.Or(returned(ctx, a.watchers.idle, "Watch"), returned(ctx, a.queries.idle, "Query"))
+	return cmp.Or(returned(ctx, a.watchers.idle, "a function given to Watch"), returned(ctx, a.queries.idle, "a function given to Query"),
+		returned(ctx, a.keeper.idle, "Config.Keep"))
 }
 
-// returned waits until all calls of functions given to a method have returned, or ctx ends.
-func returned(ctx context.Context, idle <-chan struct{}, method string) error {
+// returned waits until all calls of some functions have returned, or ctx ends.
+func returned(ctx context.Context, idle <-chan struct{}, functions string) error {
 	select {
 	case <-idle:
 		return nil
@@ -244,14 +243,14 @@ func returned(ctx context.Context, idle <-chan struct{}, method string) error {
 	case <-idle:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("zone: closed, but a function given to %s has not returned: %w", method, context.Cause(ctx))
+		return fmt.Errorf("zone: closed, but %s has not returned: %w", functions, context.Cause(ctx))
 	}
 }
 
 // apply sends the messages and reports the events of a step.
 func (a *Agent) apply(out *engine.AddressedOutput) {
 	if out.Incarnation > 0 {
-		a.keep(out.Incarnation)
+		a.keeper.soon(out.Incarnation)
 	}
 	for i := range out.Connections {
 		a.watch(&out.Connections[i])

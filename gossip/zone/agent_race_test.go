@@ -35,6 +35,42 @@ type exchangeNI struct {
 	sent     atomic.Int64
 }
 
+// newExchange returns an exchange with the NIs of n nodes.
+func newExchange(n int) *exchange {
+	e := &exchange{nis: make(map[nid.NID]*exchangeNI)}
+	for i := range n {
+		at := exchangeID(i).Endpoints()[0]
+		e.nis[at] = &exchangeNI{exchange: e, id: at, queue: make(chan *lnd.Delivery, 1024)}
+	}
+	return e
+}
+
+func exchangeID(i int) zone.ID { return zone.MustParseID(fmt.Sprintf("n%d=10.0.0.%d@tcp", i, i+1)) }
+
+// table returns the table of a node that is ready for agents.
+func (e *exchange) table(t *testing.T, i int) *portals.Table {
+	t.Helper()
+	node := lnet.New(lnet.Config{Incarnation: 1, Clock: machine.RealClock()})
+	table := portals.New(node)
+	for _, d := range []lnd.Driver{lo.Driver{}, e.nis[exchangeID(i).Endpoints()[0]]} {
+		if _, err := node.AddNI(d, lnd.Config{Net: nid.MakeNet(d.Type(), 0)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := discovery.NewTarget(table); err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+// close ends the goroutines of all receivers.
+func (e *exchange) close() {
+	for _, ni := range e.nis {
+		close(ni.queue)
+	}
+	e.done.Wait()
+}
+
 func (ni *exchangeNI) Type() nid.NetType { return ni.id.Net().Type() }
 
 func (ni *exchangeNI) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
@@ -111,26 +147,11 @@ func knows(a *zone.Agent, first int) bool {
 func TestAgentsAnytime(t *testing.T) {
 	spec.Covers(t, "MS-A33")
 	const n = 5
-	e := &exchange{nis: make(map[nid.NID]*exchangeNI)}
-	id := func(i int) zone.ID { return zone.MustParseID(fmt.Sprintf("n%d=10.0.0.%d@tcp", i, i+1)) }
-	for i := range n {
-		at := id(i).Endpoints()[0]
-		e.nis[at] = &exchangeNI{exchange: e, id: at, queue: make(chan *lnd.Delivery, 1024)}
-	}
+	e, id := newExchange(n), exchangeID
 	agents := make([]*zone.Agent, n)
 	for i := range n {
-		node := lnet.New(lnet.Config{Incarnation: 1, Clock: machine.RealClock()})
-		table, ni := portals.New(node), e.nis[id(i).Endpoints()[0]]
-		for _, d := range []lnd.Driver{lo.Driver{}, ni} {
-			if _, err := node.AddNI(d, lnd.Config{Net: nid.MakeNet(d.Type(), 0)}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		_, err := discovery.NewTarget(table)
-		if err != nil {
-			t.Fatal(err)
-		}
-		agents[i], err = zone.New(table, zone.Config{
+		var err error
+		agents[i], err = zone.New(e.table(t, i), zone.Config{
 			Zone: "test", Self: id(i), Bootstrap: []zone.ID{id(0), id(1)}, Supervisor: true,
 			Heartbeat: 10 * time.Millisecond, Timeout: 300 * time.Millisecond, Aggregation: 2 * time.Millisecond, Retry: 5 * time.Millisecond,
 		})
@@ -182,8 +203,5 @@ func TestAgentsAnytime(t *testing.T) {
 	for _, a := range agents[:n-1] {
 		closed(t, a)
 	}
-	for _, ni := range e.nis {
-		close(ni.queue)
-	}
-	e.done.Wait()
+	e.close()
 }

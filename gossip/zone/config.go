@@ -79,8 +79,12 @@ type Config struct {
 	// none was: the next incarnation begins above it.
 	Last uint64
 	// Keep stores the higher incarnation number that the agent had to take (MS-A2); the next
-	// run passes it as Last. The agent calls Keep before it sends the number to any node. Keep
-	// may block, and must not call the agent. If it is nil, nothing is stored.
+	// run passes it as Last. [Agent.Join] calls Keep before the agent sends the number to any node. If
+	// other nodes make the agent take a higher number later, the agent sends it without waiting for
+	// Keep, and calls Keep within a second, with the latest number; calls do not overlap. If the process
+	// ends before that, the next run begins below the number that others know, and takes a
+	// higher one as soon as they name it. Keep may block, and must not call the agent. If it is nil,
+	// nothing is stored.
 	Keep func(incarnation uint64)
 
 	Log *slog.Logger // nil: nothing is logged

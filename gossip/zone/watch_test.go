@@ -98,11 +98,11 @@ func TestCloseWaits(t *testing.T) {
 	why := errors.New("there is no time")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
-	if err := returned(ctx, w.idle, "Watch"); !errors.Is(err, why) {
+	if err := returned(ctx, w.idle, "a function given to Watch"); !errors.Is(err, why) {
 		t.Errorf("%v while a function is being called", err)
 	}
 	close(release)
-	if err := returned(t.Context(), w.idle, "Watch"); err != nil {
+	if err := returned(t.Context(), w.idle, "a function given to Watch"); err != nil {
 		t.Error(err)
 	}
 	if calls != 1 {

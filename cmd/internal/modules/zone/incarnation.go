@@ -93,7 +93,7 @@ func (m *Module) Close(ctx context.Context) error {
 	}
 	_ = m.zone.leave(0) // fails if the node has not joined, or has left already
 	m.zone.stop()
-	_ = m.zone.agent.Close(ctx) // an error means that callbacks still run, which do no harm
+	_ = m.zone.agent.Close(ctx) // an error means that callbacks still run, or that the disk does not answer, which does no harm
 	return nil
 }
 
@@ -111,19 +111,22 @@ func (z *zoner) lastIncarnation(dir string) uint64 {
 }
 
 // keeper returns a function that stores the number of an incarnation for the next start, unless another daemon
-// has locked the directory.
+// has locked the directory. It logs an error only if the call before succeeded, because other nodes can cause a
+// call per second. The agent makes one call at a time.
 func (z *zoner) keeper(dir string, state *statelock.Lock) func(uint64) {
 	if dir == "" {
 		return nil
 	}
+	failed := false
 	return func(n uint64) {
 		err := state.Hold()
 		if err == nil {
 			err = incarnation.Keep(dir, z.kept(), n)
 		}
-		if err != nil {
+		if err != nil && !failed {
 			z.log.Warn("the incarnation of this node in its zone is not kept: see --state-dir", slog.Uint64("incarnation", n), slog.Any("err", err))
 		}
+		failed = err != nil
 	}
 }
 
