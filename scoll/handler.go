@@ -240,9 +240,13 @@ func (at *asked) reply(r *Request) {
 	_ = r.Reply(b)
 }
 
-// replyOut releases the memory of a question.
+// replyOut releases the memory of a question, at the root that of the caller.
 func (d *handling) replyOut(r *Request) {
-	if at, ok := r.Data.(*asked); ok && !r.root {
+	switch at, ok := r.Data.(*asked); {
+	case !ok:
+	case r.root:
+		close(at.call.quiet)
+	default:
 		d.gone(at)
 	}
 }

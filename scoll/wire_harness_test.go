@@ -25,6 +25,7 @@ type wires struct {
 	t     *testing.T
 	nodes []*wired
 	cut   atomic.Int32 // number of replies whose connection will end amid the payload
+	amid  func()       // if set, called when half of the answer to a GET has arrived
 	wg    sync.WaitGroup
 	busy  sync.WaitGroup // counts messages on their way
 }
@@ -160,12 +161,27 @@ func (d *wired) deliver(to *wired, messages <-chan *lnd.Message) {
 		}
 		cut := d.w.cuts(m)
 		if cut == nil {
-			lnd.Copy(in.Sink, m.Payload)
+			d.w.copies(m, in.Sink)
 		}
 		to.up.Delivered(in, cut)
 		d.up.Finalize(m, cut)
 		d.w.busy.Done()
 	}
+}
+
+// copies copies the payload of a message, that of the answer to a GET in two halves.
+func (w *wires) copies(m *lnd.Message, to lnd.Payload) {
+	if w.amid == nil || m.Header.Type != lnetwire.Reply {
+		lnd.Copy(to, m.Payload)
+		return
+	}
+	half, rest, from := to, to, m.Payload
+	half.Length /= 2
+	lnd.Copy(half, m.Payload)
+	w.amid()
+	rest.Offset, rest.Length = rest.Offset+half.Length, rest.Length-half.Length
+	from.Offset, from.Length = from.Offset+half.Length, from.Length-half.Length
+	lnd.Copy(rest, from)
 }
 
 // cuts returns the error of a reply whose connection ends amid the payload.
