@@ -170,13 +170,3 @@ func (t *Table) asWell(to *Remote, l *Local, r *Remote) bool {
 	n := t.net(keyOf(to.NID))
 	return n != nil && to.harm.Load() <= r.harm.Load() && bestLocal(n).harm.Load() <= l.harm.Load()
 }
-
-// routed reports whether a route leads to a net.
-func (t *Table) routed(net nid.Net) bool {
-	for _, g := range t.Routes[net] {
-		if _, ok := t.hopTo(g, nil); ok && g.Alive() {
-			return true
-		}
-	}
-	return false
-}

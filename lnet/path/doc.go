@@ -16,10 +16,13 @@
 // recently used. A peer NI: not reported as down by its node, higher health, lower priority
 // value, preferred for the local NI, fewer messages under way, least recently used. (LNet
 // compares the credits that are left instead of the messages under way. The order is the same,
-// because all NIs of a net give each peer NI the same number of credits.) A net: higher health of
-// the peer's best NI on it and then of ours, lower priority value, least recently used. A route:
-// alive, preferred, lower priority value, fewer hops, fewer queued bytes and messages at its
-// gateway's NI, least recently used.
+// because all NIs of a net give each peer NI the same number of credits.) A net: a link of ours
+// that is up, higher health of the peer's best NI on it and then of ours, lower priority value, least
+// recently used. A route: alive, a link of ours that is up, preferred, lower priority value, fewer hops,
+// fewer queued bytes and messages at its gateway's NI, least recently used.
+//
+// LNet looks at the peer's health before our link, hands messages without a link to the driver, and sends
+// them again when the driver fails. Here they fail at once, so a link that is up comes first.
 //
 // LNet compares the distance of an NI to GPU and memory (NUMA) before its
 // credits. Here all distances are equal.

@@ -140,13 +140,15 @@ func (e *explainer) whyRemote(r *Remote) Reason {
 
 // whyBeyond does what whyRemote does, for a destination with which this node shares no net.
 func (e *explainer) whyBeyond(n *Net[*Remote], r *Remote) Reason {
+	s, ok := e.t.scoreBeyond(n)
 	switch {
-	case !e.t.routed(n.ID()):
+	case !ok:
 		return NotReached
 	case n == e.Choice.beyond:
 		return lost(e.Choice.to.score(nil), r.score(nil), MoreMessages)
 	}
-	return lostNet(nets{there: e.Choice.beyond}.score(), nets{there: n}.score())
+	chosen, _ := e.t.scoreBeyond(e.Choice.beyond)
+	return lostNet(chosen, s)
 }
 
 func (e *explainer) whyRoute(g *Gateway) Reason {

@@ -3,7 +3,7 @@ package path
 // score is the value by which NIs, or nets, are compared: the most significant field comes
 // first, and less is better. It has few words so that it stays in registers.
 type score struct {
-	first   uint64 // of an NI: harm, priority, and a bit that is 0 if a rule prefers the NI; of a net: harm
+	first   uint64 // of an NI: harm, priority, and a bit that is 0 if a rule prefers the NI; of a net: noLink, harm
 	second  uint64 // of an NI: lack of credits; of a net: priority
 	lastUse uint64
 }
@@ -30,6 +30,9 @@ const (
 	// Number of bits for the harm of a net. The harm of this node's net is in the bits below that of the
 	// peer's net.
 	harmBits = 11
+	// The bit of a net to which no link of this node is up. It outweighs the peer's harm, because what this
+	// node knows of its own links is certain and of now. The peer's status and health may be old.
+	noLink = 1 << (2 * harmBits)
 )
 
 func (c *condition) first() uint64 {
@@ -92,8 +95,8 @@ type nets struct {
 	there *Net[*Remote]
 }
 
-// score returns the score by which two nets are compared: the health of their best NIs, first
-// the peer's and then this node's, and then the net's priority.
+// score returns the score by which two nets are compared: whether a link of this node is up, the health of
+// their best NIs, first the peer's and then this node's, and then the net's priority.
 func (n nets) score() score {
 	theirs, ours := n.there.NIs[0].harm.Load(), uint32(0)
 	for _, r := range n.there.NIs[1:] {
@@ -108,6 +111,9 @@ func (n nets) score() score {
 		s.second |= uint64(^n.here.rank.Load())
 	}
 	s.first = uint64(theirs)<<harmBits | uint64(ours)
+	if ours&isDown != 0 {
+		s.first |= noLink
+	}
 	return s
 }
 
@@ -140,14 +146,30 @@ func (t *Table) bestNets(p *Peer) (best nets) {
 func (t *Table) bestBeyond(p *Peer) (best *Net[*Remote]) {
 	var most score
 	for _, there := range p.Nets {
-		if !t.routed(there.ID()) {
-			continue
-		}
-		if s := (nets{there: there}).score(); best == nil || s.beats(most) {
+		if s, ok := t.scoreBeyond(there); ok && (best == nil || s.beats(most)) {
 			best, most = there, s
 		}
 	}
 	return best
+}
+
+// scoreBeyond returns the score of a net that is not one of this node's. It returns false if no route leads
+// there.
+func (t *Table) scoreBeyond(there *Net[*Remote]) (s score, ok bool) {
+	s = nets{there: there}.score()
+	s.first |= noLink
+	for _, g := range t.Routes[there.ID()] {
+		if !g.Alive() {
+			continue
+		}
+		if c, reached := t.hopTo(g, nil); reached {
+			ok = true
+			if !c.Local.Down() {
+				s.first &^= noLink
+			}
+		}
+	}
+	return s, ok
 }
 
 // compareRoutes compares two routes, with the next hops that were chosen for them. order is
@@ -155,6 +177,12 @@ func (t *Table) bestBeyond(p *Peer) (best *Net[*Remote]) {
 // that a rule prefers.
 func compareRoutes(a, b *Choice, routers NIDs) (order int64, why Reason) {
 	g, h := a.Gateway, b.Gateway
+	if down := b.Local.Down(); a.Local.Down() != down {
+		if down {
+			return 1, NetLinkDown
+		}
+		return -1, NetLinkDown
+	}
 	if order = g.in(routers) - h.in(routers); order != 0 {
 		return order, NotPreferred
 	}

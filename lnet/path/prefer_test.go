@@ -90,6 +90,7 @@ func TestPreferNet(t *testing.T) {
 	p := w.peer(true, peer0, "10.0.0.10@tcp", peer1)
 	w.remote("10.0.0.10@tcp").SetHealth(0)
 	w.locals[here0b].SetDown(true)
+	w.locals[here0b].SetHealth(0)
 	first := func(c *Choice) bool { return c.Local == w.locals[here0] }
 	counts := func(c Candidate) bool {
 		return c.Remote != nil && c.Remote.NID.String() != "10.0.0.10@tcp"
@@ -101,8 +102,29 @@ func TestPreferNet(t *testing.T) {
 		{"health of ours", func() { w.locals[here0].AddHealth(-1) }, NetWorseHealth},
 		{"health of the peer's", func() { w.remote(peer1).AddHealth(-1) }, NetWorseHealth},
 		{"status", func() { w.remote(peer0).SetDown(true); w.remote("10.0.0.10@tcp").SetDown(true) }, NetWorseHealth},
-		{"link", func() { w.remote(peer1).SetDown(true); w.locals[here1].SetDown(true) }, NetWorseHealth},
+		{"status of both", func() { w.remote(peer1).SetDown(true); w.remote(peer1).SetHealth(0) }, NetWorseHealth},
+		{"link", func() { w.locals[here0].SetDown(true) }, NetLinkDown},
+		{"both links", func() { w.locals[here1].SetDown(true) }, NetWorseHealth},
 	}, first, counts)
+}
+
+// TestOwnLinkBeforeTheirs: a net on which no link of this node is up is not chosen, however bad the peer's NI
+// on the other net is said to be. By that other NI the message may arrive, by the own one it cannot.
+func TestOwnLinkBeforeTheirs(t *testing.T) {
+	spec.Covers(t, "SP-11")
+	for what, worse := range map[string]func(*Remote){
+		"less health": func(r *Remote) { r.SetHealth(900) },
+		"no health":   func(r *Remote) { r.SetHealth(0) },
+		"down":        func(r *Remote) { r.SetDown(true) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := newWorld(t, here0, here1)
+			w.peer(true, peer0, peer1)
+			worse(w.remote(peer0))
+			w.locals[here1].SetDown(true)
+			w.want(w.query(Request, "", peer1), 1, here0, peer0, peer0)
+		})
+	}
 }
 
 // TestPreferLocalNet: if the peer's nets have the same priority, the priority of this node's
@@ -132,6 +154,21 @@ func TestPreferRoute(t *testing.T) {
 		{"priority", func() { g.Hops = 1; g.Priority = 1 }, WorsePriority},
 		{"preference", func() { w.remote(peer2).SetPreference(&Preference{Routers: setOf(g.Router)}) }, NotPreferred},
 		{"alive", func() { g.SetAlive(false) }, Dead},
+	}, func(c *Choice) bool { return c.Gateway == g }, isGateway)
+}
+
+// TestRouteWithoutLink: a route whose gateway is reached by an NI without a link comes last, although it is alive
+// until its next check, and although nothing is under way to its gateway.
+func TestRouteWithoutLink(t *testing.T) {
+	spec.Covers(t, "SP-12")
+	w := newWorld(t, here0, here1)
+	w.peer(false, peer2)
+	g, h := w.route("tcp2", gate0), w.route("tcp2", gate1)
+	w.prefers(w.query(Request, "", peer2), []step{
+		{"equal", func() {}, ComesLater},
+		{"preference", func() { w.remote(peer2).SetPreference(&Preference{Routers: setOf(h.Router)}); g.NI.Begin(1000) }, NotPreferred},
+		{"link", func() { w.locals[here1].SetDown(true) }, NetLinkDown},
+		{"both links", func() { w.locals[here0].SetDown(true) }, NotPreferred},
 	}, func(c *Choice) bool { return c.Gateway == g }, isGateway)
 }
 

@@ -20,6 +20,7 @@ const (
 	MoreMessages                   // more messages are on their way to the candidate
 	UsedLater                      // the candidate was used more recently than the chosen one
 	ComesLater                     // the candidate is equal, but later in the list
+	NetLinkDown                    // no link of this node to the candidate's net, or to its gateway, is up
 	NetWorseHealth                 // the best NI of its net is worse than that of the chosen net
 	NetWorsePriority               // the candidate's net has a higher priority value
 	NetUsedLater                   // the candidate's net was used more recently
@@ -30,7 +31,8 @@ var reasons = [...]string{
 	NotReached: "does not lead there", Dead: "route is down", LinkDown: "is down", WorseHealth: "lower health",
 	WorsePriority: "higher priority value", NotPreferred: "a rule prefers the chosen one", MoreHops: "more hops",
 	MoreBytes: "more bytes queued", FewerCredits: "fewer credits", MoreMessages: "more messages under way",
-	UsedLater: "used later", ComesLater: "equal, comes later", NetWorseHealth: "its net has lower health",
+	UsedLater: "used later", ComesLater: "equal, comes later", NetLinkDown: "our link there is down",
+	NetWorseHealth: "its net has lower health",
 	NetWorsePriority: "its net has a higher priority value", NetUsedLater: "its net was used later",
 }
 
@@ -64,6 +66,8 @@ func lost(a, b score, room Reason) Reason {
 // lostNet returns the reason why the net b lost against a.
 func lostNet(a, b score) Reason {
 	switch {
+	case (a.first^b.first)&noLink != 0:
+		return NetLinkDown
 	case a.first != b.first:
 		return NetWorseHealth
 	case a.second != b.second:

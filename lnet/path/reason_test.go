@@ -16,7 +16,7 @@ func TestReasons(t *testing.T) {
 		path.NotPreferred: "a rule prefers the chosen one", path.MoreHops: "more hops",
 		path.MoreBytes: "more bytes queued", path.FewerCredits: "fewer credits",
 		path.MoreMessages: "more messages under way", path.UsedLater: "used later",
-		path.ComesLater: "equal, comes later", path.NetWorseHealth: "its net has lower health",
+		path.ComesLater: "equal, comes later", path.NetLinkDown: "our link there is down", path.NetWorseHealth: "its net has lower health",
 		path.NetWorsePriority: "its net has a higher priority value", path.NetUsedLater: "its net was used later",
 	} {
 		if text, err := r.MarshalText(); err != nil || string(text) != want || r.String() != want {

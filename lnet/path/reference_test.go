@@ -68,8 +68,8 @@ func (f reference) remote(list []*Remote, by *Local) *Remote {
 	})
 }
 
-// common chooses among the nets of a node that this node is on too: higher health,
-// lower priority value, least recently used.
+// common chooses among the nets of a node that this node is on too: a link of ours that is up, higher
+// health, lower priority value, least recently used.
 func (f reference) common(p *Peer) *Net[*Remote] {
 	var list []*Net[*Remote]
 	for _, n := range p.Nets {
@@ -79,7 +79,7 @@ func (f reference) common(p *Peer) *Net[*Remote] {
 	}
 	return sorted(list, func(n *Net[*Remote]) []int64 {
 		ours := f.local(n.NIs[0].NID)
-		return []int64{-f.health(n), down(ours.Down()), -int64(ours.Health()), int64(n.Priority()), f.ourNet(ours), int64(n.lastUse.Load())}
+		return []int64{down(ours.Down()), -f.health(n), -int64(ours.Health()), int64(n.Priority()), f.ourNet(ours), int64(n.lastUse.Load())}
 	})
 }
 
@@ -126,8 +126,8 @@ func (f reference) hop(g *Gateway, from *Local) (*Local, *Remote) {
 	return l, f.remote(n.NIs, l)
 }
 
-// route chooses a route, in this order: preferred router, lower priority, fewer hops, fewer
-// bytes, more credits, least recently used.
+// route chooses a route, in this order: link of ours up, preferred router, lower priority, fewer hops,
+// fewer bytes, more credits, least recently used.
 func (f reference) route(to *Remote, dest nid.NID, from *Local) (l *Local, hop nid.NID) {
 	var list []*Gateway
 	for _, g := range f.t.gateways {
@@ -136,7 +136,7 @@ func (f reference) route(to *Remote, dest nid.NID, from *Local) (l *Local, hop n
 		}
 	}
 	g := sorted(list, func(g *Gateway) []int64 {
-		_, r := f.hop(g, from)
+		by, r := f.hop(g, from)
 		preferred := int64(1)
 		if to != nil {
 			if p := to.prefers.Load(); p != nil && slices.ContainsFunc(p.Routers, func(s nid.Set) bool { ids, _ := s.Expand(1); return g.remote(ids[0]) != nil }) {
@@ -147,7 +147,7 @@ func (f reference) route(to *Remote, dest nid.NID, from *Local) (l *Local, hop n
 		if hops == 0 {
 			hops = 1
 		}
-		return []int64{preferred, int64(g.Priority), hops, r.queued.Load(), r.busy.Load(), int64(g.lastUse.Load())}
+		return []int64{down(by.Down()), preferred, int64(g.Priority), hops, r.queued.Load(), r.busy.Load(), int64(g.lastUse.Load())}
 	})
 	if g == nil {
 		return nil, nid.NID{}
@@ -222,7 +222,8 @@ func (f reference) overRails(p *Peer) (from *Local, hop, dest nid.NID) {
 		}
 	}
 	n := sorted(list, func(n *Net[*Remote]) []int64 {
-		return []int64{-f.health(n), int64(n.Priority()), int64(n.lastUse.Load())}
+		by, _ := f.route(nil, n.NIs[0].NID, nil)
+		return []int64{down(by.Down()), -f.health(n), int64(n.Priority()), int64(n.lastUse.Load())}
 	})
 	if n == nil {
 		return nil, hop, dest
