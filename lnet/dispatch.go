@@ -177,6 +177,10 @@ func (n *Node) sendChosen(m *Message) {
 		return
 	}
 	ni := c.Local.Owner.(*NI)
+	if err := ni.linkError(); err != nil && m.Answers == nil {
+		n.finish(m, err)
+		return
+	}
 	m.Header.DestNID = c.Dest
 	n.address(m, ni)
 	m.Target = nid.ProcessID{NID: c.Hop, PID: m.Header.DestPID}
@@ -256,11 +260,6 @@ func (n *Node) sendBy(ni *NI, m *Message) {
 
 // sendTo gives m to p, or to the peer that has taken its place in the table.
 func (n *Node) sendTo(p *peerNI, m *Message) {
-	// An answer can leave by this NI only, so it is not refused: the link may come back.
-	if err := p.ni.linkError(); err != nil && m.Answers == nil {
-		n.finish(m, err)
-		return
-	}
 	for ni := p.ni; ; {
 		m.peer = p
 		ni.pending.Add(1)
@@ -276,6 +275,18 @@ func (n *Node) sendTo(p *peerNI, m *Message) {
 		}
 		p = next
 	}
+}
+
+// sendWithoutLink chooses another path for a message whose link went down after the choice, or ends the message
+// with the reason err if there was no choice. The choice is made again only as often as links go down meanwhile:
+// sendChosen ends the message if the best link is down.
+func (n *Node) sendWithoutLink(m *Message, err error) {
+	if m.chosen && m.transit == nil {
+		m.chosen = false // the other NIs may be gone: then there is no choice any more
+		n.sendAgain(m)
+		return
+	}
+	n.finish(m, err)
 }
 
 // sendAgain chooses another path for a message that has not left, nor ended.

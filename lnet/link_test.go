@@ -2,6 +2,7 @@ package lnet_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"syscall"
@@ -13,6 +14,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/route"
 	"ulnet/lnet/wire"
 )
 
@@ -116,6 +118,79 @@ func TestLinkMoves(t *testing.T) {
 	ni.SetLink(errUnplugged)
 	r.send(peerA, 6)
 	r.wantResult(6, syscall.ENETDOWN)
+	r.finalize(nil)
+	r.wantResult(1, nil)
+}
+
+// TestLinkDownOtherNet: the link of one net is down, and the peer has said that its NI on the other net is down,
+// too. That may be old news, so requests go there and do not fail at once.
+func TestLinkDownOtherNet(t *testing.T) {
+	spec.Covers(t, "NS-4")
+	w := newRails(t)
+	known := upToDate(peerA, peer1)
+	known.NIs[0].Status = wire.StatusDown
+	w.node.SetPeer(known)
+	for _, ni := range w.node.NIs() {
+		if ni.NID() == self1 {
+			ni.SetLink(errUnplugged)
+		}
+	}
+	w.send(peerA, 1)
+	if by := w.by(1); by[0][1] != peerA {
+		t.Errorf("the message left by %v, want to %v", by, peerA)
+	}
+	w.wantResult(1, nil)
+}
+
+// TestLinkDownMeanwhile: the link of an NI goes down between the choice of a message's path and the moment at which
+// the message is handed to the driver or waits for a credit. The message takes another NI, and fails if there is none.
+func TestLinkDownMeanwhile(t *testing.T) {
+	spec.Covers(t, "NS-4", "NS-7")
+	for lost, want := range map[int]error{1: nil, 2: syscall.ENETDOWN} {
+		t.Run(fmt.Sprint(lost, " links"), func(t *testing.T) {
+			r := newRig(t, lnd.Tunables{}, lnet.Config{})
+			other := &driver{id: self1}
+			ni1, err := r.node.AddNI(other, lnd.Config{Net: tcp1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, gateway := range []nid.NID{peerA, peer1} {
+				if err := r.node.AddRoute(route.New(peer2.Net(), gateway)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r.node.SetPeer(upToDate(peer2))
+			r.node.SetDiscoverer(func(gateway nid.NID) { // called when the path by a gateway that is not known has been chosen
+				if lost--; lost >= 0 {
+					map[nid.NID]*lnet.NI{peerA: r.ni, peer1: ni1}[gateway].SetLink(errUnplugged)
+				}
+			})
+			r.send(peer2, 1)
+			if lost > 0 || r.ni.Link().Down && len(r.sent) > 0 || ni1.Link().Down && len(other.sent) > 0 {
+				t.Errorf("%d links are still to be lost; sent %v and %v", lost, r.sent, other.sent)
+			}
+			for r.finalize(nil) || other.finalize(nil) {
+			}
+			r.wantResult(1, want)
+		})
+	}
+}
+
+// TestLinkDownLastNI: a message waits for a credit of an NI that it chose among two. The other NI is removed, and then
+// the link goes down: the message fails.
+func TestLinkDownLastNI(t *testing.T) {
+	spec.Covers(t, "NS-4", "NS-7")
+	r := newRig(t, lnd.Tunables{PeerCredits: 1}, lnet.Config{})
+	ni1, err := r.node.AddNI(&driver{id: self1}, lnd.Config{Net: tcp1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.send(peerA, 1, 2)
+	if err := r.node.RemoveNI(t.Context(), ni1); err != nil {
+		t.Fatal(err)
+	}
+	r.ni.SetLink(errUnplugged)
+	r.wantResult(2, syscall.ENETDOWN)
 	r.finalize(nil)
 	r.wantResult(1, nil)
 }
@@ -237,14 +312,23 @@ func TestPeerStatus(t *testing.T) {
 // there is only one NI, each message either leaves or fails with ENETDOWN.
 func TestLinkFlaps(t *testing.T) {
 	spec.Covers(t, "NS-4", "NS-7")
-	for _, rails := range []int{2, 1} {
+	for _, rails := range []int{3, 2, 1} {
 		r := newRig(t, lnd.Tunables{Credits: 4, PeerCredits: 2}, lnet.Config{})
 		leaves := func(d *driver, m *lnd.Message) { d.up.Finalize(m, nil) }
 		r.onSend = leaves
-		if rails == 2 {
+		switch rails {
+		case 2: // on the same net; the peer is not known to have several NIDs, so messages stay with the NI that they took last
 			if _, err := r.node.AddNI(&driver{id: second, onSend: leaves}, lnd.Config{Net: tcp}); err != nil {
 				t.Fatal(err)
 			}
+		case 3: // on the same net and on another one; each message chooses among all
+			if _, err := r.node.AddNI(&driver{id: second, onSend: leaves}, lnd.Config{Net: tcp}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.node.AddNI(&driver{id: self1, onSend: leaves}, lnd.Config{Net: self1.Net()}); err != nil {
+				t.Fatal(err)
+			}
+			r.node.SetPeer(upToDate(peerA, peer1))
 		}
 		stop := make(chan struct{})
 		var flapping sync.WaitGroup
@@ -260,7 +344,7 @@ func TestLinkFlaps(t *testing.T) {
 				}
 			}
 		})
-		const messages = 20000
+		const messages = 8000
 		for i := range uint64(messages) {
 			r.node.Send(put(peerA, i+1))
 		}
@@ -269,7 +353,7 @@ func TestLinkFlaps(t *testing.T) {
 		left := 0
 		for i := range uint64(messages) {
 			switch err, ended := r.up.result(i + 1); {
-			case !ended, err != nil && !errors.Is(err, syscall.ENETDOWN), err != nil && rails == 2:
+			case !ended, err != nil && !errors.Is(err, syscall.ENETDOWN), err != nil && rails > 1:
 				t.Fatalf("%d rails: message %d: ended %v with %v", rails, i+1, ended, err)
 			case err == nil:
 				left++

@@ -100,6 +100,14 @@ func (p *peerNI) send(m *Message) bool {
 		p.ni.node.finish(m, p.gone)
 		return true
 	}
+	// SetLink notes that the link is down before it takes p.mu to move what waits in p.queue. So a message that
+	// finds the link up here is moved if it has to wait. An answer can leave by this NI only, and waits: the link
+	// may come back.
+	if err := p.ni.linkError(); err != nil && m.Answers == nil {
+		p.mu.Unlock()
+		p.ni.node.sendWithoutLink(m, err)
+		return true
+	}
 	if m.RDMAReply {
 		p.answer(m)
 		return true

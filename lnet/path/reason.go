@@ -32,7 +32,7 @@ var reasons = [...]string{
 	WorsePriority: "higher priority value", NotPreferred: "a rule prefers the chosen one", MoreHops: "more hops",
 	MoreBytes: "more bytes queued", FewerCredits: "fewer credits", MoreMessages: "more messages under way",
 	UsedLater: "used later", ComesLater: "equal, comes later", NetLinkDown: "our link there is down",
-	NetWorseHealth: "its net has lower health",
+	NetWorseHealth:   "its net has lower health",
 	NetWorsePriority: "its net has a higher priority value", NetUsedLater: "its net was used later",
 }
 
