@@ -41,8 +41,32 @@ func ReadKeys(path string) (keyring.Keys, error) {
 	return keys, err
 }
 
-// wholeKeys refuses files of keys that are not whole, see readWhole: a key that is cut in the middle
-// is a valid key, too.
+// ReadWholeKeys is ReadKeys for a file that another program may be writing. It refuses a file that is not whole, see
+// readWhole: a key that is cut in the middle is a valid key, too.
+func ReadWholeKeys(path string) (keyring.Keys, error) {
+	keys, err := ReadKeys(path)
+	if err == nil {
+		err = wholeKeys(path, keys)
+	}
+	if err != nil {
+		return keyring.Keys{}, err
+	}
+	return keys, nil
+}
+
+// wholeKeys refuses a file of keys that is not whole, or does not have the given keys.
+func wholeKeys(path string, keys keyring.Keys) error {
+	text, err := readWhole(path, maxSecret)
+	if err != nil {
+		return err
+	}
+	if now, err := keyring.Parse(text); err != nil || !now.Equal(keys) {
+		return &Error{File: path, Err: errors.New("the file changes while it is read")}
+	}
+	return nil
+}
+
+// wholeKeys refuses files of keys as ReadWholeKeys does.
 func (c *Config) wholeKeys() error {
 	for _, f := range []struct {
 		path string
@@ -58,12 +82,8 @@ func (c *Config) wholeKeys() error {
 		if f.path == "" {
 			continue
 		}
-		text, err := readWhole(f.path, maxSecret)
-		if err != nil {
+		if err := wholeKeys(f.path, f.keys); err != nil {
 			return err
-		}
-		if keys, err := keyring.Parse(text); err != nil || !keys.Equal(f.keys) {
-			return &Error{File: f.path, Err: errors.New("the file changes while it is read")}
 		}
 	}
 	return nil

@@ -57,7 +57,8 @@ func (n *Node) Keys() (list []KeysStatus) {
 }
 
 // KeysReload reads the key files again and uses the new keys from then on. If one of the
-// files cannot be read nothing changes. EINVAL: a file has no valid key. ESRCH: no section
+// files cannot be read, or another program is writing it, nothing changes. EINVAL: a file has no
+// valid key, or does not end with a newline, as a file that is being written. ESRCH: no section
 // has keys. KeysReload first waits for the end of a running reload.
 func (n *Node) KeysReload() error {
 	n.reloading.Lock()
@@ -69,7 +70,7 @@ func (n *Node) KeysReload() error {
 	}
 	var all []keyring.Keys
 	for _, u := range users {
-		keys, err := config.ReadKeys(u.File)
+		keys, err := config.ReadWholeKeys(u.File)
 		if err != nil {
 			return cli.Hint(cli.Errno(syscall.EINVAL, fmt.Errorf("key_file of the section %s: %w", u.Section, err)), "the keys of before stay in force")
 		}

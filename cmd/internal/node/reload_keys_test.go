@@ -1,8 +1,11 @@
 package node_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
 	"ulnet/cmd/internal/config"
@@ -57,6 +60,25 @@ func startWithBoth(t *testing.T, f *keyFile, more ...*keyed) (*node.Node, *confi
 		t.Fatalf("keys reload: %v, %d keys", err, m.now.Len())
 	}
 	return n, from, m
+}
+
+// TestKeysReloadHalfWritten: a program is writing the key file while 'lnetctl keys reload' reads it. What is in the file
+// by then is a valid file of keys, too, but nothing changes, and the error says why.
+func TestKeysReloadHalfWritten(t *testing.T) {
+	spec.Covers(t, "OP-6")
+	f := newKeyFile(t)
+	n, _, m := startWithBoth(t, f)
+	both := m.now
+	for _, half := range []string{"", key1[:len(key1)-1], key1 + key2[:20]} {
+		f.write(half)
+		if err := n.KeysReload(); !errors.Is(err, syscall.EINVAL) || !strings.Contains(err.Error(), f.path) || !m.now.Equal(both) {
+			t.Errorf("%q: %v, and %d keys are in force", half, err, m.now.Len())
+		}
+	}
+	f.write(key1)
+	if err := n.KeysReload(); err != nil || m.now.Len() != 1 {
+		t.Errorf("keys reload of a whole file: %v, %d keys", err, m.now.Len())
+	}
 }
 
 // TestReloadWithdrawsKey: after a reload, a key that is no longer in the file is not in force, even if the
