@@ -40,9 +40,11 @@ func (c *conn) hold(r *rx) bool {
 	}
 	r.held, r.batched = true, false
 	c.held = append(c.held, r)
-	if r.kind == kib.Immediate && c.state == connOpen && len(c.held) <= maxKept && c.peer.mayKeep() {
-		r.credited = true
-		c.consumed.Add(1)
+	if c.state == connOpen {
+		if r.kind == kib.Immediate && len(c.held) <= maxKept && c.peer.mayKeep() {
+			r.credited = true
+			c.consumed.Add(1)
+		}
 		c.step(exchangeIn{kind: exchangeConsumed})
 	}
 	var over *Error

@@ -34,6 +34,8 @@ type exchange struct {
 	noops int // NOOPs among these SENDs
 	turns int // turns of WRITEs that are posted and not completed
 
+	accepted int // number of PUT_REQs of the peer that were accepted and whose PUT_DONE has not come
+
 	// answering counts answers to GET_REQs that are under way: GET_DONEs and the WRITEs before them. lnet
 	// gives REPLYs to the exchange without credits, so the credits of the GET_REQs bound them: if answering
 	// exceeds the queue depth by n, n credits are held back from the peer.
@@ -237,6 +239,8 @@ func (x *exchange) invariants() error {
 		return fmt.Errorf("%d reserved credits of %d", x.reserved, d)
 	case x.peerCredits < 0 || x.peerCredits+x.owed > d:
 		return fmt.Errorf("the peer has %d credits and is owed %d of %d", x.peerCredits, x.owed, d)
+	case x.accepted < 0 || x.peerCredits+x.owed+x.accepted > d:
+		return fmt.Errorf("%d PUTs accepted, with %d credits at the peer and %d owed of %d", x.accepted, x.peerCredits, x.owed, d)
 	case x.sends < 0 || x.sends > x.cfg.concurrent:
 		return fmt.Errorf("%d SENDs posted of %d", x.sends, x.cfg.concurrent)
 	case x.noops < 0 || x.noops > maxNoops || x.turns < 0 || x.turns > turnsAhead:

@@ -202,6 +202,7 @@ func (x *exchange) putDone(m *kib.Msg, out *exchangeOut) Reason {
 		t.err = x.peerStatus(m.Status)
 	}
 	x.counts.bytesIn += uint64(max(m.Status, 0))
+	x.accepted--
 	t.status, t.phase = m.Status, phaseLast
 	x.owed++
 	x.finish(t, out)
@@ -237,6 +238,7 @@ func (x *exchange) peerStatus(status int32) *Error {
 // acceptPut answers a PUT_REQ with the memory that t has.
 func (x *exchange) acceptPut(now time.Duration, t *tx) {
 	t.kind, t.phase, t.dstCookie = kib.PutAck, phaseQueued, x.nextCookie()
+	x.accepted++
 	x.begin(t)
 	x.list(now, t)
 	x.uncredited.push(t)

@@ -252,6 +252,8 @@ func (e *end) arrive(b []byte) {
 		r.Header, r.cookie = m.LNet, m.Cookie
 		if e.held = append(e.held, r); !e.hold {
 			e.resume()
+		} else {
+			e.step(exchangeIn{kind: exchangeConsumed})
 		}
 	}
 }

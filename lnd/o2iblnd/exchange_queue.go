@@ -72,9 +72,7 @@ func (x *exchange) blocked() bool {
 	return t == nil || x.credits == 0 || x.credits <= x.kept() && !t.priority
 }
 
-// kept returns how many credits are reserved for priority messages. When this side has only these
-// left, the peer owes all others, and returns them at its high-water mark, which is below the
-// queue depth.
+// kept returns how many credits are reserved for priority messages.
 func (x *exchange) kept() int {
 	if x.cfg.depth >= 4 {
 		return 1
@@ -174,7 +172,7 @@ func (x *exchange) attach(b []byte, at int, t *tx, out *exchangeOut) []byte {
 // and no other message can do that (o2iblnd-wire §9).
 func (x *exchange) noop(now time.Duration, out *exchangeOut) {
 	silent := x.cfg.keepalive > 0 && now >= x.sentAt+x.cfg.keepalive
-	due := x.owed > 0 && x.owed >= x.cfg.highWater || silent
+	due := x.owed > 0 && (x.owed >= x.cfg.highWater || out.arrival == arrivalNone && x.scarce()) || silent
 	if silent {
 		x.sentAt = now // set even if no NOOP is posted below, because then other messages are under way, or can be posted, in its place
 	}
@@ -183,4 +181,13 @@ func (x *exchange) noop(now time.Duration, out *exchangeOut) {
 	}
 	x.noops++
 	x.emit(now, kib.Noop, noopID, &kib.Msg{}, nil, out)
+}
+
+// scarce reports whether owed credits are given back below the high-water mark: the peer has no credit, or
+// only the one that is kept for priority messages. If lnet holds the messages for which the peer spent the
+// others, the high-water mark may not be reached. A PUT that is being transferred returns its credit soon;
+// it is waited for as long as the peer has a credit. So is the input that follows the arrival of a message
+// for lnet, because then more credits may be owed.
+func (x *exchange) scarce() bool {
+	return x.peerCredits == 0 || x.peerCredits <= x.kept() && x.accepted == 0
 }

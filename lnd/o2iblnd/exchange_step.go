@@ -14,7 +14,7 @@ const (
 	exchangeTimer      exchangeInKind = iota // the time that Step returned has come
 	exchangeSend                             // tx is to be sent: IMMEDIATE, PUT_REQ or GET_REQ
 	exchangeArrived                          // bytes arrived; the field arrival of the output says what to do with them
-	exchangeConsumed                         // lnet has consumed messages: see the field consumed
+	exchangeConsumed                         // lnet has consumed messages, see the field consumed, or holds one
 	exchangeSink                             // tx has the memory for the data of the PUT_REQ with the cookie of tx
 	exchangeNak                              // refuse the PUT_REQ with the cookie of tx; the status of tx says why
 	exchangeAwaitReply                       // lnet has been given the GET_REQ of tx and will reply
@@ -44,7 +44,7 @@ type arrival uint8
 
 const (
 	arrivalNone    arrival = iota
-	arrivalDeliver         // the message in the field Message is to be given to lnet
+	arrivalDeliver         // the message in the field Message is to be given to lnet; a later input says what lnet does with it
 	arrivalGet             // the field Message is a GET_REQ for lnet; later inputs for its answer have the tx in the field Tx
 )
 

@@ -37,13 +37,13 @@ func TestSlowHandler(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := newSlowCluster(t, 4)
+				c := newSlowCluster(t, 4, overTCP())
 				defer c.stop()
 				time.Sleep(30 * time.Second) // virtual time, in which all nodes get to know each other
 				c.watch()
-				handled := c.slow(0, tt.options, 10*time.Second)
+				handled := c.slow(0, tt.options, tt.size, 10*time.Second)
 				for i := range c.tables[1:] {
-					c.flood(1+i, tt.size, tt.count)
+					c.flood(1+i, 0, tt.size, tt.count)
 				}
 				time.Sleep(9 * time.Second)
 				if n := handled.Load(); n != 1 {
@@ -68,16 +68,16 @@ func TestLazyPortal(t *testing.T) {
 		t.Run(fmt.Sprint(size, " bytes"), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const count = 100
-				c := newSlowCluster(t, 4)
+				c := newSlowCluster(t, 4, overTCP())
 				defer c.stop()
 				time.Sleep(30 * time.Second)
 				c.watch()
 				c.must(c.tables[0].SetLazy(40))
 				for i := range c.tables[1:] {
-					c.flood(1+i, size, count)
+					c.flood(1+i, 0, size, count)
 				}
 				time.Sleep(10 * time.Second)
-				handled := c.slow(0, 0, 0)
+				handled := c.slow(0, 0, size, 0)
 				time.Sleep(20 * time.Second)
 				if n := handled.Load(); n != 3*count {
 					t.Errorf("%d events handled, want %d", n, 3*count)
@@ -100,12 +100,23 @@ type slowCluster struct {
 	watching atomic.Bool
 }
 
-func newSlowCluster(t *testing.T, n int) *slowCluster {
+// slowNet is the kind of network that a slowCluster uses, and what makes the drivers of its nodes.
+type slowNet struct {
+	kind   string
+	driver func() (lnd.Driver, error)
+}
+
+// overTCP returns a network in memory for TCP.
+func overTCP() slowNet {
+	var network memoryNet
+	return slowNet{"tcp", func() (lnd.Driver, error) { return network.driver() }}
+}
+
+func newSlowCluster(t *testing.T, n int, network slowNet) *slowCluster {
 	c := &slowCluster{t: t}
 	for i := range n {
-		c.ids = append(c.ids, nid.MustParse(fmt.Sprintf("10.0.0.%d@tcp", i+1)))
+		c.ids = append(c.ids, nid.MustParse(fmt.Sprintf("10.0.0.%d@%s", i+1, network.kind)))
 	}
-	var network memoryNet
 	var members []zone.ID
 	for i, id := range c.ids {
 		table := portals.New(lnet.New(lnet.Config{Incarnation: uint64(time.Now().UnixNano()), Clock: machine.RealClock()}))
@@ -202,14 +213,14 @@ func (c *slowCluster) watch() {
 	c.watching.Store(true)
 }
 
-// slow attaches an MD at portal 40 of node i. Its handler takes the time d for the first event, and no time
-// for later ones. slow returns the number of events so far.
-func (c *slowCluster) slow(i int, options portals.MDOption, d time.Duration) *atomic.Int64 {
+// slow attaches an MD at portal 40 of node i, for messages of up to size bytes. Its handler takes the time d
+// for the first event, and no time for later ones. slow returns the number of events so far.
+func (c *slowCluster) slow(i int, options portals.MDOption, size int, d time.Duration) *atomic.Int64 {
 	handled := new(atomic.Int64)
 	me, err := c.tables[i].MEAttach(40, portals.Match{}, portals.Unlink, portals.After)
 	c.must(err)
 	_, err = c.tables[i].MDAttach(me, portals.MD{
-		Segments: []portals.Segment{make([]byte, len(c.ids)*2<<10)}, Threshold: portals.ThresholdInfinite,
+		Segments: []portals.Segment{make([]byte, len(c.ids)*size)}, Threshold: portals.ThresholdInfinite,
 		Options: portals.OpPut | portals.ManageRemote | options,
 		Handler: func(*portals.Event) {
 			if handled.Add(1) == 1 {
@@ -221,13 +232,12 @@ func (c *slowCluster) slow(i int, options portals.MDOption, d time.Duration) *at
 	return handled
 }
 
-// flood makes node i send count messages to the first node, to an offset that no other node
-// uses.
-func (c *slowCluster) flood(i, size, count int) {
+// flood makes node i send count messages to node to, to an offset that no other node uses.
+func (c *slowCluster) flood(i, to, size, count int) {
 	md, err := c.tables[i].MDBind(portals.MD{Segments: []portals.Segment{make([]byte, size)}, Threshold: count}, portals.Unlink)
 	c.must(err)
 	for range count {
-		c.must(c.tables[i].Put(portals.PutRequest{MD: md, Target: nid.ProcessID{NID: c.ids[0]}, Portal: 40, Offset: uint32(i * size)}))
+		c.must(c.tables[i].Put(portals.PutRequest{MD: md, Target: nid.ProcessID{NID: c.ids[to]}, Portal: 40, Offset: uint32(i * size)}))
 	}
 }
 

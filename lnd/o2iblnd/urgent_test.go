@@ -1,0 +1,70 @@
+package o2iblnd
+
+import (
+	"fmt"
+	"testing"
+
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnet/wire"
+)
+
+// TestUrgentBesideHeld (OB-2): while lnet holds PUT_REQs of one side, or of both, and so keeps nearly all
+// credits, priority messages leave one after the other.
+func TestUrgentBesideHeld(t *testing.T) {
+	spec.Covers(t, "OB-2")
+	for _, sides := range []int{1, 2} {
+		t.Run(fmt.Sprint(sides), func(t *testing.T) {
+			p := newPair(t)
+			for _, e := range p.ends[:sides] {
+				e.other.hold = true
+				for range 20 {
+					e.send(wire.Put, 5000, 1, 1, false)
+				}
+			}
+			p.settle()
+			for i := range 20 {
+				for _, e := range p.ends[:sides] {
+					e.send(wire.Put, i, 1, 1, true)
+				}
+				p.settle()
+				for _, e := range p.ends[:sides] {
+					if n := len(e.other.got); n != i+1 {
+						t.Fatalf("%d priority messages have arrived at %v, want %d", n, e.other.x.cfg.local, i+1)
+					}
+				}
+			}
+			for _, e := range p.ends {
+				e.hold = false
+				for e.resume() {
+				}
+			}
+			p.settle()
+			if err := p.quiet(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestHeldPutReqs (OB-2): PUT_REQs that lnet holds keep a credit each, and no other one. So up to six of them, with a
+// queue depth of 8, do not keep other messages from being sent.
+func TestHeldPutReqs(t *testing.T) {
+	spec.Covers(t, "OB-2")
+	for held := 1; held < 7; held++ {
+		p := newPair(t)
+		a, b := p.ends[0], p.ends[1]
+		b.hold = true
+		for range held {
+			a.send(wire.Put, kib.MaxImmediate+1, 1, 1, false)
+		}
+		p.settle()
+		for i := range 20 {
+			a.send(wire.Put, i, 1, 1, false)
+		}
+		p.settle()
+		if len(b.got) != 20 {
+			t.Errorf("%d PUT_REQs held: %d of 20 messages have arrived", held, len(b.got))
+		}
+	}
+}
