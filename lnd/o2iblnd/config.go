@@ -92,14 +92,14 @@ const (
 	maxConnsPerPeer = 127
 	// defaultTimeout is the value of lnet_lnd_timeout with LNet's defaults.
 	defaultTimeout = 49 * time.Second
+	receiveBuffer  = 4 << 20 // default of rx_buffer_size
 )
 
 // withDefaults returns c with every zero field replaced by its default, except the fields whose
 // defaults depend on the NI: see forNI.
 func (c Config) withDefaults() Config {
 	lnd.SetDefaults(c.Tunables())
-	c.RetryCount, c.RNRRetryCount = max(c.RetryCount, 0), max(c.RNRRetryCount, 0)
-	c.ReceiveBuffer = cmp.Or(c.ReceiveBuffer, 4<<20)
+	c.ReceiveBuffer = cmp.Or(c.ReceiveBuffer, receiveBuffer)
 	c.MulticastBase = cmp.Or(c.MulticastBase, defaultBase)
 	c.MulticastQKey = cmp.Or(c.MulticastQKey, defaultQKey)
 	c.MulticastBuffers = cmp.Or(c.MulticastBuffers, 512)
@@ -107,13 +107,16 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// forNI returns c with the defaults that depend on the NI. The other defaults must be set already.
+// forNI returns c with the defaults that depend on the NI, and with the number 0 where users want none.
+// The other defaults must be set already, but tunables that were set for this NI alone may be 0.
 func (c Config) forNI(t lnd.Tunables, attr verbs.DeviceAttr) Config {
 	credits := peerCredits(t)
 	c.PeerCreditsHIW = min(max(cmp.Or(c.PeerCreditsHIW, credits/2), credits/2), credits-1)
 	c.ConcurrentSends = min(max(cmp.Or(c.ConcurrentSends, credits), credits/2), 2*credits)
 	c.Timeout = cmp.Or(c.Timeout, cmp.Or(t.Timeout, defaultTimeout))
 	c.WrqSGE = max(min(cmp.Or(c.WrqSGE, attr.SGEs), attr.SGEs), 1)
+	c.RetryCount, c.RNRRetryCount = max(c.RetryCount, 0), max(c.RNRRetryCount, 0)
+	c.ReceiveBuffer = cmp.Or(c.ReceiveBuffer, receiveBuffer)
 	return c
 }
 
