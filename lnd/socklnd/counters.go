@@ -14,7 +14,7 @@ const (
 	UnprivilegedPort // the source port is above 1023 in mode secure
 	HandshakeLimit   // too many unfinished handshakes: the oldest was closed
 	AddressLimit     // too many accepted connections from one address
-	ConnLimit        // too many accepted connections in all
+	ConnLimit        // too many accepted connections in all, or half of those allowed while this address has many
 	AcceptorTimeout  // the acceptor request made no progress
 	AcceptorCut      // the connection ended within the acceptor request
 	AcceptorMagic    // the first bytes were no acceptor request

@@ -18,7 +18,9 @@ func originOf(remote netip.AddrPort) origin {
 }
 
 // slots are the admission slots of an acceptor, whose mu guards them: max_conns in all,
-// and max_conns_per_addr for each origin.
+// and max_conns_per_addr for each origin. The second half of all is for origins with few
+// connections, so that a few origins that take as many as they can do not keep the others out.
+// No connection is ended to make room for another one: its peer may wait for an answer on it.
 type slots struct {
 	max, maxPerAddr int
 
@@ -34,6 +36,13 @@ type slot struct {
 	taken    bool // whether the slot is in use; guarded by acceptor.mu
 }
 
+// fewConns is the least number of connections that each origin may have while half of max_conns are
+// in use. It is enough for a peer with conns_per_peer up to 7.
+const fewConns = 16
+
+// few returns how many connections each origin may have while half of max_conns are in use.
+func (ps *slots) few() int { return max(fewConns, ps.max/1024) }
+
 // full returns the limit that one more connection from this origin would exceed, with an error for
 // the log, or ReasonNone.
 func (ps *slots) full(from origin) (Reason, error) {
@@ -42,6 +51,8 @@ func (ps *slots) full(from origin) (Reason, error) {
 		return AddressLimit, fmt.Errorf("%d connections from this address are open (max_conns_per_addr)", ps.perOrigin[from])
 	case ps.n >= ps.max:
 		return ConnLimit, fmt.Errorf("%d connections are open (max_conns)", ps.n)
+	case ps.n >= ps.max/2 && ps.perOrigin[from] >= ps.few():
+		return ConnLimit, fmt.Errorf("%d connections are open, and the rest of max_conns is for addresses with fewer than %d", ps.n, ps.few())
 	}
 	return ReasonNone, nil
 }

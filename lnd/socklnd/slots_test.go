@@ -25,13 +25,13 @@ func claims(i int) string {
 	return strings.Replace(helloCtl, "0100000a00000200", fmt.Sprintf("%x00000200", addr), 1)
 }
 
-// crowd opens count connections from 10.0.0.9, each with a HELLO of its own, and returns those that
+// crowd opens count connections from 10.0.0.host to 10.0.0.2, each with a HELLO of its own, and returns those that
 // were accepted.
-func crowd(t *testing.T, n *memNet, port int, count int) (in []*probe) {
+func crowd(t *testing.T, n *memNet, host int, count int) (in []*probe) {
 	t.Helper()
 	for i := range count {
-		p := n.connect(t, fmt.Sprintf("10.0.0.9:%d", 10_000+i), fmt.Sprintf("10.0.0.2:%d", port))
-		go p.send(request, claims(i))
+		p := n.connect(t, fmt.Sprintf("10.0.0.%d:%d", host, 10_000+i), "10.0.0.2:988")
+		go p.send(request, claims(host<<16+i))
 		if len(p.read(56)) == 56 {
 			in = append(in, p)
 		}
@@ -59,7 +59,7 @@ func TestTenThousandConnections(t *testing.T) {
 				good.expect(answerCtl)
 
 				limit := cmp.Or(cfg.MaxConnsPerAddr, 1024)
-				if in := crowd(t, n, 988, many); len(in) != limit {
+				if in := crowd(t, n, 9, many); len(in) != limit {
 					t.Errorf("%d connections let in, want %d", len(in), limit)
 				}
 				h.wantCount(AddressLimit, uint64(many-limit))
@@ -87,7 +87,7 @@ func TestConnLimit(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newMemNet()
 		h := start(t, "10.0.0.2", n.config(Config{Accept: AcceptTrust, SourceAddress: SourceAddressOff, MaxConns: 20}))
-		in := crowd(t, n, 988, 50)
+		in := append(crowd(t, n, 9, 10), crowd(t, n, 8, 40)...)
 		if len(in) != 20 {
 			t.Errorf("%d connections let in, want 20", len(in))
 		}
@@ -99,6 +99,37 @@ func TestConnLimit(t *testing.T) {
 		synctest.Wait()
 		goodPeer(t, n, h)
 	})
+}
+
+// TestConnsOfFewAddresses: a few addresses that open as many connections as they can do not keep others out. Half of
+// max_conns is for addresses with few connections.
+func TestConnsOfFewAddresses(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const most = 400
+		n := newMemNet()
+		var log strings.Builder
+		cfg := Config{Accept: AcceptTrust, SourceAddress: SourceAddressOff, MaxConns: most, MaxConnsPerAddr: 150}
+		h := start(t, "10.0.0.2", n.config(cfg), func(c *lnd.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+		want := []int{150, most/2 - 150, fewConns, fewConns}
+		for i, host := range []int{9, 8, 7, 6} {
+			if in := crowd(t, n, host, 160); len(in) != want[i] {
+				t.Errorf("host %d: %d connections let in, want %d", i, len(in), want[i])
+			}
+		}
+		if want := "reason=connection_limit from=10.0.0.8:10050 err=\"200 connections are open, and the rest of max_conns is for addresses with fewer than 16\""; !strings.Contains(log.String(), want) {
+			t.Errorf("log lacks %s:\n%s", want, log.String())
+		}
+		goodPeer(t, n, h)
+	})
+}
+
+// TestFewConns: how many connections the second half of max_conns leaves to each address.
+func TestFewConns(t *testing.T) {
+	for most, want := range map[int]int{1: fewConns, 20: fewConns, 32768: 32, 65536: 64, 1 << 20: 1024} {
+		if got := (&slots{max: most}).few(); got != want {
+			t.Errorf("max_conns %d: %d, want %d", most, got, want)
+		}
+	}
 }
 
 // TestManyConnectionsOfOnePeer: the limits leave room for the largest number of connections of a peer

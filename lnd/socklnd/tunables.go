@@ -58,7 +58,9 @@ func (c *Config) socketTunables() []lnd.Tunable {
 		lnd.Tune("control_priority", prioInteractive, lnd.NumberOrNone(&c.ControlPriority, -1, 15), "SO_PRIORITY of these connections in this host's queues, up to 6 without\n"+
 			"CAP_NET_ADMIN; -1: none."),
 		lnd.Tune("max_conns", 65536, lnd.Number(&c.MaxConns, 1, maxCount), "Accepted connections of one listener, and those from one address. Connections\n"+
-			"from ports above 1023 of an address are counted apart from the others."),
+			"from ports above 1023 of an address are counted apart from the others. While\n"+
+			"half of max_conns are open, an address gets a 1024th of max_conns, or 16 if\n"+
+			"that is more."),
 		lnd.Tune("max_conns_per_addr", 1024, lnd.Number(&c.MaxConnsPerAddr, 1, maxCount), ""),
 		lnd.Tune("busy_poll", 0, lnd.Span(&c.BusyPoll, time.Microsecond, 0, int(maxBusyPoll/time.Microsecond)), "Microseconds for which a reader that finds nothing looks again before it waits,\n"+
 			"one at a time, up to 10000. Shortens answers that come soon, for CPU time."),
