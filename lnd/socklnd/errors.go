@@ -3,6 +3,7 @@ package socklnd
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 	"time"
 
@@ -108,8 +109,34 @@ var classOf = [...]struct {
 	{syscall.EHOSTUNREACH, lnd.RemoteDropped},
 }
 
-// Failure is the class of the failure, see [lnd.Failure].
+// ownErrnos are the errors of connecting that only this host causes: it has no file descriptor, memory or address for
+// a connection, or refuses the call. EACCES is not one of them: over IPv6 an ICMP message of a router causes it.
+var ownErrnos = [...]syscall.Errno{
+	syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS, syscall.EADDRNOTAVAIL,
+	syscall.EINVAL, syscall.EAFNOSUPPORT, syscall.EPERM,
+}
+
+// isOwn reports whether a connection was not made, or is not tried, because of an error of this host.
+func (e *Error) isOwn() bool {
+	switch e.Reason {
+	case ConnectFailed:
+		return slices.ContainsFunc(ownErrnos[:], func(errno syscall.Errno) bool { return errors.Is(e.Err, errno) })
+	case TooSoon:
+		last, ok := errors.AsType[*Error](e.Err)
+		return ok && last.isOwn()
+	}
+	return false
+}
+
+// Failure is the class of the failure, see [lnd.Failure]. A message that this host could not open a connection for may
+// be sent again by another NI, which may have one; while the peer is not dialled because of that, it is a local error.
 func (e *Error) Failure() lnd.Failure {
+	if e.isOwn() {
+		if e.Reason == TooSoon {
+			return lnd.LocalError
+		}
+		return lnd.LocalDropped
+	}
 	if class, ok := failures[e.Reason]; ok {
 		return class
 	}

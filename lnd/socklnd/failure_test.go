@@ -2,6 +2,7 @@ package socklnd_test
 
 import (
 	"io"
+	"os"
 	"syscall"
 	"testing"
 
@@ -26,6 +27,12 @@ func TestFailureClasses(t *testing.T) {
 		"host unreachable":                      {socklnd.ConnectFailed, syscall.EHOSTUNREACH, lnd.RemoteDropped},
 		"net unreachable":                       {socklnd.ConnectFailed, syscall.ENETUNREACH, lnd.RemoteDropped},
 		"nobody listens":                        {socklnd.ConnectFailed, syscall.ECONNREFUSED, lnd.RemoteDropped},
+		"no file descriptor":                    {socklnd.ConnectFailed, os.NewSyscallError("socket", syscall.EMFILE), lnd.LocalDropped},
+		"the address of the NI is gone":         {socklnd.ConnectFailed, os.NewSyscallError("bind", syscall.EADDRNOTAVAIL), lnd.LocalDropped},
+		"this host refuses the call":            {socklnd.ConnectFailed, syscall.EINVAL, lnd.LocalDropped},
+		"a router forbids the way (IPv6)":       {socklnd.ConnectFailed, syscall.EACCES, lnd.RemoteDropped},
+		"not dialled after this host's failure": {socklnd.TooSoon, socklnd.NewError(socklnd.ConnectFailed, nid.ProcessID{}, syscall.EMFILE), lnd.LocalError},
+		"not dialled after the peer's failure":  {socklnd.TooSoon, socklnd.NewError(socklnd.ConnectFailed, nid.ProcessID{}, syscall.ECONNREFUSED), lnd.RemoteError},
 		"closed instead of a HELLO":             {socklnd.DialHelloCut, io.EOF, lnd.RemoteDropped},
 		"reset while it reads":                  {socklnd.ReadFailed, syscall.ECONNRESET, lnd.RemoteDropped},
 		"reset while it writes":                 {socklnd.WriteFailed, syscall.ECONNRESET, lnd.RemoteDropped},
