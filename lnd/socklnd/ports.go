@@ -38,7 +38,7 @@ func (ni *NI) connect(ctx context.Context, remote netip.AddrPort) (net.Conn, Rea
 			return nil, connectReason(ctx), err
 		case errors.Is(err, syscall.EADDRINUSE), errors.Is(err, syscall.EADDRNOTAVAIL):
 			continue
-		case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
+		case isBindError(err, syscall.EACCES), isBindError(err, syscall.EPERM):
 			return ni.connectUnreserved(ctx, remote, NoReservedPort, fmt.Errorf("%w: %w", err, errNoPort))
 		}
 		return nil, connectReason(ctx), err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -101,5 +102,23 @@ func TestLocalAddressGone(t *testing.T) {
 	_, why, err := a.ni.connect(t.Context(), netip.MustParseAddrPort("127.0.0.2:1"))
 	if dials != 1 || why != ConnectFailed || !errors.Is(err, syscall.EADDRNOTAVAIL) {
 		t.Errorf("%d dials, %v, %v; want 1, %v, EADDRNOTAVAIL", dials, why, err, ConnectFailed)
+	}
+}
+
+// TestConnectForbidden: if connect, not bind, is forbidden, another port would not help, and no permission for
+// reserved ports is missing.
+func TestConnectForbidden(t *testing.T) {
+	for _, errno := range []syscall.Errno{syscall.EACCES, syscall.EPERM} {
+		dials := 0
+		a := start(t, "127.0.0.1", newTCPFabric().config(Config{}))
+		a.ni.cfg.Accept, a.ni.cfg.AcceptPort = AcceptSecure, 988 // so that no dial from other ports follows
+		a.ni.cfg.Dial = func(context.Context, netip.AddrPort, netip.AddrPort) (net.Conn, error) {
+			dials++
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", errno)}
+		}
+		_, why, err := a.ni.connect(t.Context(), netip.MustParseAddrPort("127.0.0.2:1"))
+		if dials != 1 || why != ConnectFailed || !errors.Is(err, errno) || strings.Contains(err.Error(), "CAP_NET_BIND_SERVICE") {
+			t.Errorf("%v: %d dials, %v, %v; want 1, %v, the error alone", errno, dials, why, err, ConnectFailed)
+		}
 	}
 }
