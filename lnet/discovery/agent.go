@@ -54,7 +54,7 @@ type Agent struct {
 
 	recoverer *recoverer
 
-	setting sync.Mutex // serializes SetDiscovery and Close, which no handler may call; taken before mu
+	setting sync.Mutex // serializes calls of SetDiscovery, which no handler may call, and Close before it ends anything; taken before mu
 
 	mu        sync.Mutex
 	machine   *engine.Machine // machine of discovery; guarded by mu, like all fields below
@@ -210,14 +210,14 @@ func own(info wire.PingInfo) lnet.Peer {
 
 // Close ends discovery: the agent pings and pushes no more, and messages that wait for
 // an answer fail with ESHUTDOWN. Pings are still answered. Call it before the node
-// shuts down, because otherwise each NI that goes causes a push to every peer. It does
-// not block, and the error is nil.
+// shuts down, because otherwise each NI that goes causes a push to every peer. It calls
+// the handlers of these messages and waits for nothing else. A handler may call Close. The error is nil.
 func (a *Agent) Close(context.Context) error {
 	a.checks.close()
 	a.setting.Lock()
-	defer a.setting.Unlock()
 	a.mu.Lock()
-	a.closed = true
+	a.closed = true // from now on SetDiscovery does nothing
+	a.setting.Unlock()
 	if a.timer != nil {
 		a.timer.Stop()
 	}

@@ -177,12 +177,9 @@ func (n *Node) NIDs() []nid.NID {
 //
 // A ctx that cannot end counts as one that ends after two minutes. Close waits for running
 // event handlers, but no longer than five seconds after the end of ctx. After that it returns
-// an error that says so, and the handler goes on in its goroutine. The same happens if a
+// an error that says so, and the handler goes on in its goroutine. The same can happen if a
 // handler calls Close.
 func (n *Node) Close(ctx context.Context) error {
-	if n.discovery != nil {
-		_ = n.discovery.Close(ctx) // close discovery first: otherwise it would tell all peers of each NI that is removed
-	}
 	if n.clock != nil {
 		defer n.clock.Close()
 	}
@@ -193,7 +190,7 @@ func (n *Node) Close(ctx context.Context) error {
 		ctx = bounded
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- errors.Join(n.links.close(), n.lnet.Shutdown(ctx)) }()
+	go func() { ended <- n.shutdown(ctx) }()
 	select {
 	case err := <-ended:
 		return err
@@ -207,6 +204,14 @@ func (n *Node) Close(ctx context.Context) error {
 	case <-late:
 		return fmt.Errorf("a handler of events has not returned, see the goroutines of the process: %w", context.Cause(ctx))
 	}
+}
+
+// shutdown stops the parts of the node. It may call handlers, such as those of messages that wait for discovery.
+func (n *Node) shutdown(ctx context.Context) error {
+	if n.discovery != nil {
+		_ = n.discovery.Close(ctx) // close discovery first: otherwise it would tell all peers of each NI that is removed
+	}
+	return errors.Join(n.links.close(), n.lnet.Shutdown(ctx))
 }
 
 // stuckAfter is how long after the end of its context Close waits for handlers.
