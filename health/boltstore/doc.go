@@ -58,4 +58,9 @@
 //	 .   4  CRC-32C of all before
 //
 // The checksum of a tombstone is that of its key and its incarnation.
+//
+// Expired tombstones come first in their bucket. Each commit removes some thousands of them, so the
+// file has about as many tombstones as there were evictions in the time for which one is valid. A
+// server that forgets a tombstone earlier, for lack of room in its memory, leaves it in the file
+// until then. The file keeps its size, and bbolt uses the free pages again.
 package boltstore

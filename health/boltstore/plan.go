@@ -87,6 +87,9 @@ func (p *plan) unbury(tombstones *bbolt.Bucket) error {
 	}
 	var keys [][]byte // the keys are collected first, because deleting during the iteration would disturb the cursor
 	err := tombstones.ForEach(func(key, value []byte) error {
+		if len(key) != tombstoneKey || p.voids[health.ClientID(key[8:])] == 0 {
+			return nil
+		}
 		if t, err := parseTombstone(key, value); err == nil && t.Incarnation <= p.voids[t.Client] {
 			keys = append(keys, bytes.Clone(key))
 		}
@@ -140,12 +143,14 @@ func (p *plan) write(tx *bbolt.Tx, now time.Time) error {
 	return tx.Bucket(metaBucket).Put(countsKey, appendCounts(nil, p.counts))
 }
 
-// forget removes expired tombstones, which come first in the bucket. In one commit it removes
-// at most twice as many as the plan adds, and one more. So a commit stays short, and the number
-// of expired tombstones decreases.
+// maxExpired is how many expired tombstones one commit removes at most, so that no commit takes long. It is above
+// maxBatch, the most tombstones that a commit adds, so that the number of expired ones decreases.
+const maxExpired = 2 * maxBatch
+
+// forget removes expired tombstones, which come first in the bucket.
 func (p *plan) forget(tombstones *bbolt.Bucket, now time.Time) error {
 	c := tombstones.Cursor()
-	n := 2*len(p.tombstones) + 1
+	n := maxExpired
 	for key, _ := c.First(); key != nil && n > 0; key, _ = c.First() {
 		if len(key) == tombstoneKey && binary.BigEndian.Uint64(key) > uint64(max(now.UnixNano(), 0)) {
 			return nil

@@ -54,13 +54,15 @@ func (t *tombstones) remove(id wire.ClientID) {
 // that the scan that finds them is rarely needed. Otherwise it removes the oldest tombstone of
 // all.
 func (t *tombstones) relieve() (forgot uint64) {
-	before, most := len(t.incarnations), 1
-	for by := 2; by < shares; by++ {
-		if t.counts[by] > t.counts[most] {
-			most = by
+	before, share := len(t.incarnations), max(t.max/partOfOne, 1)
+	most := 1
+	if before-int(t.counts[0]) > share { // tombstones of a store, without NIDs, would call for the loop a million times at a start
+		for by := 2; by < shares; by++ {
+			if t.counts[by] > t.counts[most] {
+				most = by
+			}
 		}
 	}
-	share := max(t.max/partOfOne, 1)
 	if int(t.counts[most]) <= share {
 		t.pop()
 		return uint64(before - len(t.incarnations))
