@@ -17,7 +17,7 @@ import (
 // (o2iblnd-wire §7.1 step 6, §7.4), or accepts if it had none.
 //
 // The sender of such a packet can be forged, so the requests that such packets cause are
-// bounded: one per address in redialPause, a token bucket for all addresses together, and none
+// bounded: one per address and NI in redialPause, a token bucket for all addresses and NIs together, and none
 // to an address outside the subnets of the device's address. A request without an answer is
 // sent 4 times in redialTimeout and then withdrawn: 5 packets of 308 bytes of IP, 96 KiB/s for
 // the refilled bucket. No message of lnet depends on it. A peer that has a connection, or is
@@ -45,16 +45,15 @@ const (
 	redialLimited               // too many connections were requested recently
 )
 
-// allow decides about a packet of an address. The table has the addresses that got a token, each with
-// the time. Entries older than redialPause are removed, so the bucket bounds the size of the table.
+// allow decides about a packet of an address, and takes a token for the first request to it. The table has the
+// addresses that got a token, each with the time. Entries older than redialPause are removed, so the bucket bounds the size of the table.
 func (r *redials) allow(now time.Duration, from netip.Addr) redialOutcome {
 	if at, known := r.at[from]; known && now < at+redialPause {
 		return redialTooSoon
 	}
-	if r.spent > now+(redialBurst-1)*redialEvery {
+	if !r.take(now) {
 		return redialLimited
 	}
-	r.spent = max(r.spent, now) + redialEvery
 	if len(r.at) >= 2*redialBurst {
 		for a, at := range r.at {
 			if now >= at+redialPause {
@@ -68,6 +67,18 @@ func (r *redials) allow(now time.Duration, from netip.Addr) redialOutcome {
 	r.at[from] = now
 	return redialNow
 }
+
+// take takes a token from the bucket, and returns false if it is empty.
+func (r *redials) take(now time.Duration) bool {
+	if r.spent > now+(redialBurst-1)*redialEvery {
+		return false
+	}
+	r.spent = max(r.spent, now) + redialEvery
+	return true
+}
+
+// giveBack returns a token that was taken and not used.
+func (r *redials) giveBack() { r.spent -= redialEvery }
 
 // unknown is called by the device with the sender of a packet to a queue pair that it never
 // had.
@@ -85,33 +96,53 @@ func (a *acceptor) unknown(from netip.Addr) {
 	case redialLimited:
 		nis[0].counts.count(RedialLimited)
 	case redialNow:
-		for _, ni := range nis { // for each NI of the address, because the packet does not say for which one it was
-			ni.redial(from)
+		a.redial(nis, from)
+	}
+}
+
+// redial requests a connection to an address for each of its NIs, because the packet does not say for which
+// NI it was. Each request costs a token; allow has taken the first one.
+func (a *acceptor) redial(nis []*NI, from netip.Addr) {
+	nis[0].redial(from)
+	for _, ni := range nis[1:] {
+		a.redialMu.Lock()
+		ok := a.redials.take(ni.clock.Now())
+		a.redialMu.Unlock()
+		if !ok {
+			ni.counts.count(RedialLimited)
+			continue
+		}
+		if !ni.redial(from) {
+			a.redialMu.Lock()
+			a.redials.giveBack()
+			a.redialMu.Unlock()
 		}
 	}
 }
 
-// redial asks a peer for a connection, if there is none and none is to be expected.
-func (ni *NI) redial(from netip.Addr) {
+// redial asks a peer for a connection, if there is none and none is to be expected. It reports whether it
+// sends a request.
+func (ni *NI) redial(from netip.Addr) (asks bool) {
 	if !ni.enter() {
-		return
+		return false
 	}
 	defer ni.tasks.Done()
 	if ni.messages.Closing() || ni.conns.len() >= ni.cfg.MaxConns {
-		return
+		return false
 	}
 	p := ni.peer(nid.FromAddr(ni.nid.Net(), from))
 	if p == nil {
-		return
+		return false
 	}
 	p.mu.Lock()
 	if !p.gone.Load() {
 		p.step(peerIn{kind: peerStale})
-		if p.out.connect > 0 {
+		if asks = p.out.connect > 0; asks {
 			ni.counts.count(Redialled)
 		}
 	}
 	p.unlock()
+	return asks
 }
 
 // subnetsOf returns the subnets in which this system has the address own.

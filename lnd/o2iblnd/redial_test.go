@@ -11,6 +11,7 @@ import (
 	"ulnet/lnd/verbs/softroce"
 	"ulnet/lnd/verbs/softroce/emulator"
 	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
 )
 
 // TestRedialsBounded: an address gets one request in redialPause. The token bucket bounds the
@@ -49,6 +50,51 @@ func TestRedialsBounded(t *testing.T) {
 	if limit := redialBurst + int(seconds*time.Second/redialEvery); total > limit || most > 4*redialBurst {
 		t.Errorf("%d requests in %d s, want %d at most; a table of %d", total, seconds, limit, most)
 	}
+}
+
+// TestRedialsOfNets: the token bucket bounds the requests of all NIs of an address together.
+func TestRedialsOfNets(t *testing.T) {
+	const nets = 3
+	clock := emulator.NewClock()
+	network := emulator.New(emulator.Config{Clock: clock})
+	d, err := New(Config{Open: softroce.NewOpener(softroce.Options{Network: network})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var nis [nets]*NI
+	for i := range nis {
+		ni, err := d.Startup(lnd.Config{Net: nid.MakeNet(nid.O2IB, uint16(i)), Interface: "10.0.0.1", Incarnation: 1, Clock: clock}, new(sink))
+		if err != nil {
+			t.Fatal(err)
+		}
+		nis[i] = ni.(*NI)
+	}
+	a := nis[0].acceptor
+	a.subnets = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}
+	for i := range 200 {
+		a.unknown(netip.AddrFrom4([4]byte{10, 0, 1, byte(i)}))
+	}
+	if sent, limited := redialled(nis[:]); sent != redialBurst || limited == 0 {
+		t.Errorf("%d requests, %d refused; want %d requests", sent, limited, redialBurst)
+	}
+	clock.Run(clock.Now() + redialPause)
+	a.unknown(netip.AddrFrom4([4]byte{10, 0, 1, 199}))
+	if sent, _ := redialled(nis[:]); sent != redialBurst+nets {
+		t.Errorf("%d requests after a pause, want one of each NI", sent-redialBurst)
+	}
+	for _, ni := range nis {
+		shut(ni)
+	}
+}
+
+// redialled returns how many requests NIs have sent because of packets to unknown queue pairs, and how often the bounds
+// kept them from one.
+func redialled(nis []*NI) (sent, limited uint64) {
+	for _, ni := range nis {
+		c := ni.Snapshot().Counters
+		sent, limited = sent+c[Redialled], limited+c[RedialLimited]
+	}
+	return sent, limited
 }
 
 // TestNeighbors: requests go to other nodes of the device's subnets only.
