@@ -52,7 +52,7 @@ func badParams(p kib.ConnParams, a ask) bool {
 // §7.2).
 func (s *peerSet) rejected(now time.Duration, in peerIn, out *peerOut) {
 	s.connecting--
-	why, again := s.interpret(in)
+	why, again := s.interpret(in, out)
 	out.reason = why
 	switch {
 	case !again || !s.queued && !(s.redial && why == RejectedMTU) || s.acceptPending(now):
@@ -68,7 +68,7 @@ func (s *peerSet) rejected(now time.Duration, in peerIn, out *peerOut) {
 
 // interpret returns what a reject means, and whether another request may succeed. It adopts
 // the parameters that the peer offers.
-func (s *peerSet) interpret(in peerIn) (why Reason, again bool) {
+func (s *peerSet) interpret(in peerIn, out *peerOut) (why Reason, again bool) {
 	switch in.reason {
 	case cmInvalidService:
 		return NoListener, false
@@ -88,13 +88,13 @@ func (s *peerSet) interpret(in peerIn) (why Reason, again bool) {
 	case kib.ConnRace:
 		return RejectedRace, true
 	case kib.ConnStale:
-		s.learn(&r)
+		s.learn(&r, out)
 		return RejectedStale, true
 	case kib.RDMAFrags:
-		s.learn(&r)
+		s.learn(&r, out)
 		return RejectedFrags, r.Complete && lower(&s.maxFrags, in.ask.maxFrags, r.Params.MaxFrags)
 	case kib.MsgQueueSize:
-		s.learn(&r) // Linux kernels too learn the peer's incarnation from this rejection
+		s.learn(&r, out) // Linux kernels too learn the peer's incarnation from this rejection
 		return RejectedDepth, r.Complete && lower(&s.depth, in.ask.depth, r.Params.QueueDepth)
 	case kib.NoResources:
 		return RejectedLimit, false
@@ -110,9 +110,11 @@ func (s *peerSet) interpret(in peerIn) (why Reason, again bool) {
 	return Rejected, false
 }
 
-// learn adopts the incarnation of the peer that a reject names.
-func (s *peerSet) learn(r *kib.Reject) {
+// learn adopts the incarnation of the peer that a reject names. Connections to another one end now: once the
+// stamp is known, established does not notice them any more.
+func (s *peerSet) learn(r *kib.Reject, out *peerOut) {
 	if r.Complete {
+		out.closeStale = s.have > 0 && s.stamp != r.Stamp
 		s.stamp = r.Stamp
 	}
 }
