@@ -5,7 +5,9 @@ import (
 	"syscall"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/portals"
 )
 
@@ -58,5 +60,28 @@ func TestCloseEndsWaiters(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestPollEQsAfterClose (PT-27): PollEQs of a closed table returns the events that are in later queues of its list before the error
+// of an empty one.
+func TestPollEQsAfterClose(t *testing.T) {
+	spec.Covers(t, "PT-27")
+	h, q, send := newQueue(t, 4)
+	empty, err := h.NewEQ(4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	send(1)
+	h.Close()
+	queues := []*portals.EQ{empty, q}
+	for _, timeout := range []time.Duration{-1, 0, time.Hour} {
+		if _, which, ok, err := h.PollEQs(queues, timeout); !ok || which != 1 || err != nil {
+			t.Errorf("timeout %v: queue %d, %v, %v; want an event of queue 1", timeout, which, ok, err)
+		}
+		if _, which, ok, err := h.PollEQs(queues, timeout); ok || which != 0 || !errors.Is(err, syscall.ESHUTDOWN) {
+			t.Errorf("timeout %v: queue %d, %v, %v; want ESHUTDOWN of queue 0", timeout, which, ok, err)
+		}
+		send(1)
 	}
 }

@@ -1,6 +1,7 @@
 package portals
 
 import (
+	"errors"
 	"reflect"
 	"syscall"
 	"time"
@@ -11,7 +12,8 @@ import (
 // ever. The result which is the index of the queue that the event or the error is from; ok is false if
 // there is no event. ErrOverflow comes with a valid event.
 //
-//	ENOENT  no queues, or one of them was freed
+//	ENOENT     no queues, or one of them was freed
+//	ESHUTDOWN  the table was closed, and no queue has an event
 func (t *Table) PollEQs(queues []*EQ, timeout time.Duration) (e Event, which int, ok bool, err error) {
 	if len(queues) == 0 {
 		return e, 0, false, opError("PollEQs", syscall.ENOENT)
@@ -41,12 +43,17 @@ func (t *Table) PollEQs(queues []*EQ, timeout time.Duration) (e Event, which int
 	return e, 0, false, nil
 }
 
-// takeFirst reads an event of the first queue that has one.
+// takeFirst reads an event of the first queue that has one. That a queue of a closed table is empty is an error only if none
+// has an event.
 func takeFirst(queues []*EQ, e *Event) (which int, ok bool, err error) {
-	for which, q := range queues {
-		if ok, err := q.take(e); ok || err != nil {
-			return which, ok, err
+	for i, q := range queues {
+		ok, qerr := q.take(e)
+		switch {
+		case ok || qerr != nil && !errors.Is(qerr, syscall.ESHUTDOWN):
+			return i, ok, qerr
+		case qerr != nil && err == nil:
+			which, err = i, qerr
 		}
 	}
-	return 0, false, nil
+	return which, false, err
 }
