@@ -57,7 +57,7 @@ func (s *castQueue) next() *lnd.Message {
 // run sends queued datagrams. If wait is set it blocks until the system has room for each.
 func (c *casting) run(wait bool) {
 	for m := c.sending.next(); m != nil; m = c.sending.next() {
-		done, err := c.transmit(m, wait)
+		done, err := c.transmit(m, wait, false)
 		if !done && c.later(m) {
 			return
 		}
@@ -73,7 +73,7 @@ func (c *casting) later(m *lnd.Message) bool {
 		return false
 	}
 	c.ni.tasks.Go(func() {
-		_, err := c.transmit(m, true)
+		_, err := c.transmit(m, true, true)
 		c.finish(m, err)
 		c.run(true)
 	})
@@ -89,9 +89,9 @@ func (c *casting) finish(m *lnd.Message, err error) {
 	c.ni.finalize(m, err)
 }
 
-// transmit sends a datagram; done is false if there is no room and wait is not set. Only
-// the goroutine that runs the queue calls it.
-func (c *casting) transmit(m *lnd.Message, wait bool) (done bool, err error) {
+// transmit sends a datagram; done is false if there is no room and wait is not set. again says that there was no room
+// for m before, so that a capture has it already. Only the goroutine that runs the queue calls transmit.
+func (c *casting) transmit(m *lnd.Message, wait, again bool) (done bool, err error) {
 	ni := c.ni
 	switch {
 	case !c.base.IsValid():
@@ -113,7 +113,7 @@ func (c *casting) transmit(m *lnd.Message, wait bool) (done bool, err error) {
 	}
 	s.pieces = m.Payload.Append(append(s.pieces[:0], head))
 	to := netip.AddrPortFrom(c.address(m.Group), ni.cfg.MulticastPort)
-	if c.tap != nil {
+	if c.tap != nil && !again {
 		c.tap.Datagram(tx.local, to, true, s.pieces)
 	}
 	done, err = tx.send(to, s.pieces, wait)
