@@ -1,6 +1,7 @@
 package socklnd
 
 import (
+	"errors"
 	"net/netip"
 	"syscall"
 	"testing"
@@ -58,5 +59,22 @@ func TestMulticastTappedOnce(t *testing.T) {
 	}
 	if tap.sent != 3 {
 		t.Errorf("%d datagrams captured, want 3", tap.sent)
+	}
+}
+
+// TestMulticastEndsFull: the NI ends after a datagram has found the send buffer full. The datagram has not left, and
+// its error says so.
+func TestMulticastEndsFull(t *testing.T) {
+	h := fullBuffer(t, nil, func(c *casting) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.ended = true
+	})
+	h.cast()
+	if errs := h.wantFinalized(2); !errors.Is(errs[1], syscall.ESHUTDOWN) {
+		t.Errorf("ended with %v, want ESHUTDOWN", errs[1])
+	}
+	if got := h.ni.cast.txMsgs.Load(); got != 1 {
+		t.Errorf("%d datagrams count as sent, want 1", got)
 	}
 }

@@ -58,14 +58,18 @@ func (s *castQueue) next() *lnd.Message {
 func (c *casting) run(wait bool) {
 	for m := c.sending.next(); m != nil; m = c.sending.next() {
 		done, err := c.transmit(m, wait, false)
-		if !done && c.later(m) {
-			return
+		if !done {
+			if c.later(m) {
+				return
+			}
+			err = newError(ShuttingDown, m.Target, nil)
 		}
 		c.finish(m, err)
 	}
 }
 
-// later makes a new goroutine continue with m. It returns false if the NI ends.
+// later makes a new goroutine continue with m, for which there was no room. It returns false if the NI ends: then m
+// has not left.
 func (c *casting) later(m *lnd.Message) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -118,7 +122,7 @@ func (c *casting) transmit(m *lnd.Message, wait, again bool) (done bool, err err
 	}
 	done, err = tx.send(to, s.pieces, wait)
 	clear(s.pieces)
-	return done || c.hasEnded(), c.failed(m, err)
+	return done, c.failed(m, err)
 }
 
 // failed translates an error of the operating system about a datagram.
