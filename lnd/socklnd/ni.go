@@ -42,6 +42,7 @@ type NI struct {
 	peers   map[nid.ProcessID]*peer // peers by NID and PID; guarded by mu
 	most    int                     // largest number of peers that the present table has had; guarded by mu
 	scanner machine.Timer           // timer of the next scan; nil while there is nothing to scan; guarded by mu
+	scanDue time.Duration           // when that scan is due; guarded by mu
 
 	cast casting // state of multicast
 

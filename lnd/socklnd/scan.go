@@ -12,7 +12,7 @@ import (
 // ksocknal_check_peer_timeouts).
 
 // scansPerTimeout is how many scans there are in the shorter of sock_timeout and keepalive; a
-// timeout is noticed two scans late at most.
+// timeout is noticed two scans late at most. The time for which the process did not run does not count, see lateness.
 const (
 	scansPerTimeout = 10
 	minScanInterval = 10 * time.Millisecond
@@ -42,15 +42,29 @@ func (ni *NI) scanInterval() time.Duration {
 // scanLater sets the timer of the scan if it is not set. The caller holds ni.mu.
 func (ni *NI) scanLater() {
 	if ni.scanner == nil {
-		ni.scanner = ni.after(ni.scanInterval(), ni.scan)
+		d := ni.scanInterval()
+		ni.scanDue = ni.clock.Now() + d
+		ni.scanner = ni.after(d, ni.scan)
 	}
+}
+
+// lateness returns how late a scan is, if it is late by more than an interval: then the process was stopped, or could
+// not run. What arrived meanwhile may wait in the sockets, unread. So timeouts are deferred by this time.
+func (ni *NI) lateness(now time.Duration) time.Duration {
+	ni.mu.RLock()
+	defer ni.mu.RUnlock()
+	if late := now - ni.scanDue; late > ni.scanInterval() {
+		return late
+	}
+	return 0
 }
 
 // scan visits every peer once and removes the idle ones.
 func (ni *NI) scan() {
 	now := ni.clock.Now()
+	late := ni.lateness(now)
 	for _, p := range ni.allPeers() {
-		p.scan(now)
+		p.scan(now, late)
 	}
 	ni.mu.Lock()
 	defer ni.mu.Unlock()
@@ -76,10 +90,11 @@ func (p *peer) remove(now time.Duration) bool {
 }
 
 // scan closes the peer's connections if one of them is stuck, and sends a
-// keepalive if the peer is silent.
-func (p *peer) scan(now time.Duration) {
+// keepalive if the peer is silent. late is the time by which timeouts are deferred.
+func (p *peer) scan(now, late time.Duration) {
 	p.mu.Lock()
 	for _, c := range p.conns {
+		c.progress.deferBy(late, now)
 		if why := c.stuck(now); why != ReasonNone {
 			p.step(setInput{kind: setClosed, err: newError(why, p.id, nil)})
 			p.unlock()
@@ -91,6 +106,11 @@ func (p *peer) scan(now time.Duration) {
 	if c != nil {
 		c.tx.Flush()
 	}
+}
+
+// deferBy leaves a time out of account for which the process did not run.
+func (p *progress) deferBy(d, now time.Duration) {
+	p.rxAt, p.txAt = min(p.rxAt+d, now), min(p.txAt+d, now)
 }
 
 // stuck reports whether a message of c has made no progress for sock_timeout.

@@ -2,11 +2,14 @@ package socklnd
 
 import (
 	"errors"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"ulnet/lnd"
 	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/machine"
 )
 
 // TestReceiveTimeout (SK-21): if no more bytes of a message arrive, the connections of its peer end after
@@ -103,4 +106,40 @@ func TestNoKeepaliveInVersion2(t *testing.T) {
 		p.read(56)
 		p.expectOpen(5 * time.Minute)
 	})
+}
+
+// pausedClock is a clock whose process can be stopped: time passes at once, and no timer fires meanwhile.
+type pausedClock struct {
+	machine.Clock
+	paused atomic.Int64
+}
+
+func (c *pausedClock) Now() time.Duration { return c.Clock.Now() + time.Duration(c.paused.Load()) }
+
+// TestStopped: the process is stopped for longer than sock_timeout in the middle of a message. The time does not count:
+// the rest of the message may wait in the socket. If nothing more comes, the connection ends after sock_timeout.
+func TestStopped(t *testing.T) {
+	spec.Covers(t, "SK-21")
+	whole := kernelPut(t, 0, pattern(100))
+	for _, comes := range []bool{true, false} {
+		bubble(t, func(t *testing.T) {
+			clock := &pausedClock{Clock: machine.RealClock()}
+			h, k := established(t, Config{Keepalive: -1}, func(c *lnd.Config) { c.Clock = clock })
+			_, _ = k.control.Write(whole[:50])
+			begin := time.Now()
+			time.Sleep(12 * time.Second)
+			clock.paused.Add(int64(time.Hour))
+			time.Sleep(6 * time.Second) // at least one scan
+			if comes {
+				_, _ = k.control.Write(whole[50:])
+				h.wantArrivals(1)
+				return
+			}
+			k.bulkIn.expectEnd()
+			if d := time.Since(begin); d < 49*time.Second || d > 62*time.Second {
+				t.Errorf("closed after %v", d)
+			}
+			h.wantCount(ReceiveTimeout, 1)
+		})
+	}
 }
