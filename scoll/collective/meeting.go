@@ -1,6 +1,7 @@
 package collective
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -87,7 +88,7 @@ func (m *meeting) enter(name string, brings []byte) (*point, error) {
 		p.users--
 		return nil, ErrTwice
 	}
-	p.here, p.brings = true, brings
+	p.here, p.brings = true, bytes.Clone(brings) // an answer may be sent after the caller has given up
 	close(p.came)
 	return p, nil
 }

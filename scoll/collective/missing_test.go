@@ -44,6 +44,60 @@ func TestBarrierMissing(t *testing.T) {
 	})
 }
 
+// TestLateLeaf: the context of Join ends at a member below which another one has not come yet, and the caller of Join writes
+// to its data. The result has the data that the member came with.
+func TestLateLeaf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents, nids := mesh(t, 3, scoll.Config{RTT: 10 * time.Millisecond})
+		var gathers []*collective.Allgather
+		for _, a := range agents {
+			g, err := collective.NewAllgather(a, service, 16)
+			if err != nil {
+				t.Fatal(err)
+			}
+			gathers = append(gathers, g)
+		}
+		var g *scoll.Group
+		members, err := scoll.NewMembership([]scoll.Target{
+			{NID: nids[0], Entities: []scoll.Entity{{0}}}, {NID: nids[1], Entities: []scoll.Entity{{1}}}, {NID: nids[2], Entities: []scoll.Entity{{2}}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		agents[0].CreateGroup(scoll.GroupConfig{Service: service, Members: members, Tree: scoll.Tree{Type: scoll.KAry, K: 1}, Done: func(made *scoll.Group, err error) {
+			if g = made; err != nil {
+				t.Error(err)
+			}
+		}})
+		middle, giveUp := context.WithCancel(t.Context())
+		data, left, led := []byte("middle"), make(chan struct{}), make(chan *scoll.Result, 1)
+		go func() {
+			_, _ = gathers[1].Join(middle, "x", data)
+			copy(data, "DDDDDD")
+			close(left)
+		}()
+		go func() {
+			r, err := gathers[0].Lead(t.Context(), g, "x", []byte("root"))
+			if err != nil {
+				t.Error(err)
+			}
+			led <- r
+		}()
+		time.Sleep(100 * time.Millisecond) // in the bubble: until the middle was asked
+		giveUp()
+		<-left
+		go func() { _, _ = gathers[2].Join(t.Context(), "x", []byte("leaf")) }()
+		r := <-led
+		got := make(map[string]bool)
+		for _, answer := range r.Each() {
+			got[string(answer)] = true
+		}
+		if len(got) != 3 || !got["middle"] {
+			t.Errorf("%v", got)
+		}
+	})
+}
+
 // misused calls Wait in ways that are errors.
 func misused(t *testing.T, b *collective.Barrier, point string) {
 	t.Helper()
