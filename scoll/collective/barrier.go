@@ -24,10 +24,11 @@ func (b *Barrier) Wait(ctx context.Context, name string) error {
 }
 
 // Lead enters the barrier of a name as its leader; g is a group of the barrier's service. It
-// returns when all members have entered and have been told that all are there. If it returns an
-// error and a result, the result has the members that did not enter in time, and the other
-// members were told to give up. Members must enter before the deadline of ctx, or within 5
-// seconds if there is none. Telling them takes as long as another call. EINVAL: the group is
+// returns when all members have entered and have been told that all are there. If it returns
+// another error than ErrUntold and a result, the result has the members that did not enter in time, and the other
+// members were told to give up. With ErrUntold all members have entered, and those that were told have
+// passed the barrier; the others wait until their own contexts end. Members must enter before the deadline of ctx,
+// or within 5 seconds if there is none. Telling them takes as long as another call. EINVAL: the group is
 // one of another service.
 func (b *Barrier) Lead(ctx context.Context, g *scoll.Group, name string) (*scoll.Result, error) {
 	return b.m.lead(ctx, g, name, nil)

@@ -15,6 +15,9 @@ import (
 var (
 	// ErrIncomplete says that the leader gave up because a member did not arrive.
 	ErrIncomplete = errors.New("collective: not all members came")
+	// ErrUntold says that all members have arrived, but that not all are known to have been told so. Those that were told
+	// have gone on, and the error also wraps the reason, such as a [scoll.Error] whose Result has the others.
+	ErrUntold = errors.New("collective: all members came, but not all were told")
 	// ErrTwice says that this node already waits at a point with this name.
 	ErrTwice = errors.New("collective: this node waits there already: give each point a name of its own")
 	// ErrName says that a name is empty or longer than 255 bytes.
@@ -114,7 +117,8 @@ func (m *meeting) wait(ctx context.Context, name string, brings []byte) ([]byte,
 }
 
 // lead enters a point as its leader, waits until all other members are there, and lets them go on.
-// If some do not come, the others get ErrIncomplete.
+// If some do not come, the others get ErrIncomplete. The error is ErrUntold if all have come, but not all are known to have been
+// told so.
 func (m *meeting) lead(ctx context.Context, g *scoll.Group, name string, brings []byte) (*scoll.Result, error) {
 	if err := isOf(g, m.id); err != nil {
 		return nil, err
@@ -135,10 +139,16 @@ func (m *meeting) lead(ctx context.Context, g *scoll.Group, name string, brings 
 		then.Bulk = r.Answer
 	}
 	told, terr := g.Call(context.WithoutCancel(ctx), then) // the deadline of ctx may be over: without it, a call takes 5 s at most, while the other members wait
-	if err == nil && terr == nil {
+	if err != nil {
+		return r, errors.Join(err, terr)
+	}
+	if terr == nil {
 		terr = told.Err()
 	}
-	return r, errors.Join(err, terr)
+	if terr != nil {
+		err = fmt.Errorf("%w: %w", ErrUntold, terr)
+	}
+	return r, err
 }
 
 // isOf returns an error for a group of another service.

@@ -24,6 +24,7 @@ type station struct {
 	up    lnd.Upcalls
 	all   map[nid.NID]*station
 	queue chan arrival
+	drop  func(*lnd.Message) bool // if set: reports messages that do not arrive
 	once  sync.Once
 }
 
@@ -36,9 +37,15 @@ type arrival struct {
 // mesh connects n nodes in memory, and starts an agent on each.
 func mesh(t *testing.T, n int, cfg scoll.Config) (agents []*scoll.Agent, nids []nid.NID) {
 	t.Helper()
+	return meshWith(t, n, cfg, nil)
+}
+
+// meshWith is mesh with stations for which drop, if it is not nil, reports the messages that do not arrive.
+func meshWith(t *testing.T, n int, cfg scoll.Config, drop func(*lnd.Message) bool) (agents []*scoll.Agent, nids []nid.NID) {
+	t.Helper()
 	all := make(map[nid.NID]*station)
 	for i := range n {
-		s := &station{t: t, nid: nid.FromNumber(nid.MakeNet(nid.GNI, 0), uint32(i)+1), all: all, queue: make(chan arrival, 1024)}
+		s := &station{t: t, nid: nid.FromNumber(nid.MakeNet(nid.GNI, 0), uint32(i)+1), all: all, queue: make(chan arrival, 1024), drop: drop}
 		all[s.nid] = s
 		s.table = portals.New(lnet.New(lnet.Config{Incarnation: uint64(i) + 1, Clock: machine.RealClock()}))
 		for _, d := range []lnd.Driver{lo.Driver{}, s} {
@@ -90,6 +97,10 @@ func (s *station) Shutdown(context.Context) error {
 // deliver delivers the messages to a station in the order in which they were sent.
 func (s *station) deliver() {
 	for a := range s.queue {
+		if s.drop != nil && s.drop(a.m) {
+			a.from.up.Finalize(a.m, nil)
+			continue
+		}
 		in := &lnd.Delivery{Header: a.m.Header, From: nid.ProcessID{NID: a.m.Header.SrcNID, PID: a.m.Header.SrcPID}}
 		if outcome, err := s.up.Parse(in); err != nil || outcome != lnd.Accept {
 			s.t.Errorf("outcome %v, %v", outcome, err)

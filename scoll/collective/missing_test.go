@@ -1,12 +1,15 @@
 package collective_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"ulnet/lnd"
+	"ulnet/lnet/nid"
 	"ulnet/scoll"
 	"ulnet/scoll/collective"
 )
@@ -94,6 +97,51 @@ func TestLateLeaf(t *testing.T) {
 		}
 		if len(got) != 3 || !got["middle"] {
 			t.Errorf("%v", got)
+		}
+	})
+}
+
+// TestUntold: all members come, but one is not told so. Lead returns that as an error of its own, which names the member,
+// and the data of all. The others go on.
+func TestUntold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var last nid.NID
+		opens := []byte{1, 0, 1, 'x'} // the question that tells members of the point x that all have come
+		agents, nids := meshWith(t, 3, scoll.Config{RTT: 10 * time.Millisecond}, func(m *lnd.Message) bool {
+			return m.Header.DestNID == last && bytes.Contains(bytes.Join(m.Payload.Append(nil), nil), opens)
+		})
+		last = nids[2]
+		var gathers []*collective.Allgather
+		for _, a := range agents {
+			g, err := collective.NewAllgather(a, service, 16)
+			if err != nil {
+				t.Fatal(err)
+			}
+			gathers = append(gathers, g)
+		}
+		g := group(t, agents[0], nids)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 2)
+		for i, ctx := range map[int]context.Context{1: t.Context(), 2: ctx} {
+			go func() {
+				_, err := gathers[i].Join(ctx, "x", []byte{byte(i)})
+				ended <- err
+			}()
+		}
+		r, err := gathers[0].Lead(t.Context(), g, "x", []byte{0})
+		var told *scoll.Error
+		if !errors.Is(err, collective.ErrUntold) || !errors.As(err, &told) || len(told.Result.Unreached) != 1 || told.Result.Unreached[0].NID != last {
+			t.Errorf("the leader: %v", err)
+		}
+		if r == nil || r.Answered != 3 || errors.Is(err, collective.ErrIncomplete) {
+			t.Errorf("the leader: %+v", r)
+		}
+		if err := <-ended; err != nil {
+			t.Errorf("the member that was told: %v", err)
+		}
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("the other: %v", err)
 		}
 	})
 }
