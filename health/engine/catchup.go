@@ -27,6 +27,7 @@ const (
 type catchup struct {
 	sequence uint64
 	until    time.Duration // active time until which connects must wait; 0: they need not
+	patience time.Duration // active time at which the last repetition of the questions that were asked then has had time for its answer
 	asked    []question    // the question to each server, by the server's number
 	news     news
 	doubts   doubts
@@ -69,7 +70,7 @@ func (u *catchup) won(s *Server, away time.Duration) {
 		}
 	}
 	if u.open(s) {
-		u.until = s.now + s.cfg.Broadcast
+		u.until, u.patience = s.now+s.cfg.Broadcast, s.now+(maxAsks+1)*s.cfg.Tick
 	}
 }
 
@@ -132,6 +133,10 @@ func (u *catchup) holds(s *Server) bool {
 	}
 	return u.until != 0
 }
+
+// waits reports whether the answer of a live server is missing that may still come. Unlike connects, what does not
+// keep clients waiting can wait until the questions have been repeated.
+func (u *catchup) waits(s *Server) bool { return s.now < u.patience && u.open(s) }
 
 // run, once per tick, repeats open questions, and ends questions to servers that do not answer.
 func (u *catchup) run(s *Server) {

@@ -16,12 +16,15 @@ func (s *Server) buryAlso(e wire.Entry, from int32) {
 		s.stats.Ahead++
 		return
 	}
+	s.evictions.given[e.Client].told(&e)
 	left := s.cfg.tombstone() * time.Duration(e.Mark) / 255
+	ordered := s.now + left - s.cfg.tombstone()
 	switch incarnation, ok := s.tombstones.covers(e.Client, 0); {
 	case ok && incarnation >= e.Incarnation:
 		s.catchup.heard(&e, from)
+		s.tombstones.toldAgain(&e, ordered)
 		return
-	case left == 0 || s.takenBack(&e):
+	case left == 0 || s.takenBack(&e) && !s.sinceWithdrawn(&e, ordered):
 		return
 	}
 	of := s.nidOf(e.Client)
@@ -35,7 +38,7 @@ func (s *Server) buryAlso(e wire.Entry, from int32) {
 		s.save(0, s.conn(i))
 	}
 	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+left, of)
-	s.tombstones.said(&e, unnamed, s.now+left-s.cfg.tombstone())
+	s.tombstones.said(&e, unnamed, ordered)
 }
 
 // buriedElsewhere ends the connection of an incarnation that a tombstone of another server refuses. The

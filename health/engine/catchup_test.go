@@ -178,6 +178,44 @@ func TestTombstoneTakenBack(t *testing.T) {
 	h.want("bury")
 }
 
+// TestTombstoneAfterWithdrawal: CH-20, CH-33: an eviction was withdrawn, and the client lived on under another master. When
+// that dies the client is gone, and servers evict the orphan, without a word about a choice of a master. A server that
+// learns of that later takes the tombstone for no late copy of the withdrawn one, which is older.
+func TestTombstoneAfterWithdrawal(t *testing.T) {
+	spec.Covers(t, "CH-20", "CH-33")
+	for _, tt := range []struct {
+		age  time.Duration
+		want string
+	}{{10 * time.Second, "bury"}, {2 * time.Minute, ""}} {
+		h, ask := cutOffFor(t, time.Minute)
+		h.batchFrom(otherA, true)
+		h.advance(time.Minute)
+		h.tellTombstones(otherB, ask.Sequence, tombstoneOf(0, tt.age))
+		if h.want(tt.want); tt.want == "" {
+			continue
+		}
+		if got := word5(h, wire.Connect, 9); got != "reject:global" {
+			t.Errorf("%q", got)
+		}
+	}
+}
+
+// TestToldInAnyOrder: CH-33, CH-62: two servers tell tombstones of two evictions of an incarnation. Whichever comes first,
+// the later choice counts: when the earlier master withdraws its eviction, the tombstone stays.
+func TestToldInAnyOrder(t *testing.T) {
+	spec.Covers(t, "CH-33", "CH-62")
+	for _, epochs := range [][2]uint32{{1, 3}, {3, 1}, {0, 3}, {3, 0}} {
+		h, ask := cutOffFor(t, time.Minute)
+		h.tellTombstones(otherA, ask.Sequence-1, tombstoneOf(epochs[0], 0))
+		h.tellTombstones(otherB, ask.Sequence, tombstoneOf(epochs[1], 0))
+		h.batchFrom(otherA, true)
+		h.want("answer")
+		if _, ok := h.s.Buried(testClient); !ok {
+			t.Errorf("%v: the tombstone has gone", epochs)
+		}
+	}
+}
+
 // TestChooseWhileSaving: a client sends Choose while the server still saves the record of its
 // connection. The server answers with Accept once the record is durable, to the latest of such messages.
 func TestChooseWhileSaving(t *testing.T) {

@@ -234,6 +234,69 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
+// TestGivenUpInAnyOrder: CH-33: a master has given up an eviction, which one server has made nevertheless. Another server has
+// evicted the client itself, or for an earlier or a later master. The master does not withdraw its eviction, whichever
+// of the two answers first, and even if one of the answers is late. If all tombstones are of its own evictions, or the
+// others are withdrawn, it does, and if a server does not answer at all, after the last repetition of the question.
+func TestGivenUpInAnyOrder(t *testing.T) {
+	spec.Covers(t, "CH-33")
+	const never = -1
+	own := tombstoneOf(2, 0)
+	for name, tt := range map[string]struct {
+		first, second wire.Entry
+		ticks         int // after which the second answer arrives
+		withdrawn     uint32
+		want          bool // this server withdraws its eviction
+	}{
+		"own before a former master's":     {own, tombstoneOf(1, 0), 0, 0, false},
+		"a former master's before own":     {tombstoneOf(1, 0), own, 0, 0, false},
+		"own before one of an orphan":      {own, tombstoneOf(0, 0), 0, 0, false},
+		"own before a later master's":      {own, tombstoneOf(3, 0), 0, 0, false},
+		"a former master's comes late":     {own, tombstoneOf(1, 0), maxAsks - 1, 0, false},
+		"one of an orphan comes late":      {own, tombstoneOf(0, 0), maxAsks - 1, 0, false},
+		"a later incarnation's":            {own, wire.Entry{Client: testClient, Incarnation: 6, Epoch: 2, Mark: 255}, 0, 0, false},
+		"all are its own":                  {own, own, 0, 0, true},
+		"all are its own, one comes late":  {own, own, maxAsks - 1, 0, true},
+		"the former master withdraws":      {tombstoneOf(1, 0), own, 1, 1, true},
+		"an even earlier master withdraws": {tombstoneOf(3, 0), own, 1, 1, false},
+		"no answer":                        {own, own, never, 0, true},
+	} {
+		h := newHarness(t, func(c *ServerConfig) { c.Servers = []nid.NID{me, otherA, otherB} })
+		h.connect(5, me, 2)
+		h.step(ServerInput{Kind: EvictClient, Client: testClient})
+		h.step(ServerInput{Kind: QuorumIs})
+		h.advance(h.s.cfg.Quorum)
+		h.mute = true
+		h.step(ServerInput{Kind: QuorumIs, Alive: true})
+		ask := h.last(wire.Tombstones).Sequence
+		var all []ServerEffect
+		note := func() { all = append(all, h.effects...) }
+		h.tellTombstones(otherA, ask-1, tt.first)
+		note()
+		if tt.withdrawn > 0 {
+			h.wanted(otherA, wire.Batch{Withdraw: true, Entries: entries(wire.Entry{Client: testClient, Incarnation: 5, Epoch: tt.withdrawn})})
+		}
+		if tt.ticks != never {
+			h.advance(time.Duration(tt.ticks) * h.s.cfg.Tick)
+			note()
+			h.tellTombstones(otherB, h.s.catchup.of(2).last, tt.second)
+			note()
+		}
+		if h.s.evictions.givenUp != nil && tt.ticks != never {
+			t.Errorf("%s: all have answered, and it still waits", name)
+		}
+		h.advance((maxAsks + 1) * h.s.cfg.Tick)
+		note()
+		h.effects = all
+		if got := strings.Contains(h.words(), "broadcast1"); got != tt.want {
+			t.Errorf("%s: it withdraws the eviction: %v, want %v (%s)", name, got, tt.want, h.words())
+		}
+		if h.s.evictions.givenUp != nil || h.s.evictions.given != nil {
+			t.Errorf("%s: evictions are still given up", name)
+		}
+	}
+}
+
 // TestLateCopyOfWithdrawn: CH-A8, CH-33: a late copy of an eviction that was withdrawn ends no
 // connection. Of two withdrawn evictions the server remembers the one with the later choice of a
 // master. Neither cancels an eviction with a still later choice.

@@ -1,6 +1,11 @@
 package engine
 
-import "ulnet/health/wire"
+import (
+	"cmp"
+	"slices"
+
+	"ulnet/health/wire"
+)
 
 // A master that is cut off for T_q gives up the evictions that it has begun, since only a
 // majority can evict a client from all servers. Some servers may have made these evictions
@@ -12,6 +17,13 @@ import "ulnet/health/wire"
 // of the batch.
 func (b *batch) most() bool { return 2*(b.servers-len(b.missing)) > b.servers }
 
+// givenUp is what this server knows about evictions of a client's incarnation that it has given up.
+type givenUp struct {
+	incarnation uint64
+	own         []uint32 // epochs of the choices for which this server evicted the client, 24 bits
+	others      []uint32 // epochs of tombstones that other servers have told, of other choices; 0: such a tombstone cannot be withdrawn
+}
+
 // clear gives up all evictions, but remembers those that other servers may have made.
 func (e *evictions) clear(s *Server) {
 	room := s.cfg.MaxClients
@@ -22,7 +34,49 @@ func (e *evictions) clear(s *Server) {
 			kept = append(kept, b)
 		}
 	}
-	*e = evictions{givenUp: kept, inFlight: e.inFlight, lastID: e.lastID}
+	*e = evictions{givenUp: kept, given: given(kept, e.given), inFlight: e.inFlight, lastID: e.lastID}
+}
+
+// given returns what is known about the evictions in batches. Of several incarnations of a client, the latest
+// counts.
+func given(batches []*batch, before map[wire.ClientID]*givenUp) map[wire.ClientID]*givenUp {
+	list := make(map[wire.ClientID]*givenUp)
+	for _, b := range batches {
+		for i := range b.entries {
+			x := b.entries[i].entry()
+			g := list[x.Client]
+			if g == nil {
+				g = cmp.Or(before[x.Client], &givenUp{incarnation: x.Incarnation})
+				list[x.Client] = g
+			}
+			switch {
+			case g.incarnation < x.Incarnation:
+				*g = givenUp{incarnation: x.Incarnation, own: []uint32{x.Epoch}}
+			case g.incarnation == x.Incarnation && !slices.Contains(g.own, x.Epoch):
+				g.own = append(g.own, x.Epoch)
+			}
+		}
+	}
+	return list
+}
+
+// told records a tombstone of another server: if it does not belong to an eviction by this server, another one
+// has made it.
+func (g *givenUp) told(x *wire.Entry) {
+	switch {
+	case g == nil || x.Incarnation < g.incarnation:
+	case x.Incarnation > g.incarnation:
+		g.others = []uint32{0}
+	case !slices.Contains(g.own, x.Epoch) && !slices.Contains(g.others, x.Epoch):
+		g.others = append(g.others, x.Epoch)
+	}
+}
+
+// withdrawn records that another server has withdrawn its eviction.
+func (g *givenUp) withdrawn(x *wire.Entry) {
+	if g != nil && x.Incarnation == g.incarnation {
+		g.others = slices.DeleteFunc(g.others, func(epoch uint32) bool { return epoch != 0 && !x.Before(epoch) })
+	}
 }
 
 // doubtful returns the evictions of a given-up batch that perhaps no majority has made.
@@ -42,7 +96,7 @@ func (b *batch) doubtful() (list []eviction) {
 // other servers have sent their tombstones. It keeps evictions that another server has also
 // ordered, as a master.
 func (e *evictions) takeBack(s *Server) {
-	if len(e.givenUp) == 0 || !s.quorum.have || s.catchup.holds(s) {
+	if len(e.givenUp) == 0 || !s.quorum.have || s.catchup.waits(s) {
 		return
 	}
 	for _, b := range e.givenUp {
@@ -60,15 +114,22 @@ func (e *evictions) takeBack(s *Server) {
 			e.batches = append(e.batches, w)
 		}
 	}
-	e.givenUp = nil
+	e.givenUp, e.given = nil, nil
 }
 
-// madeByOthers reports whether the client's tombstone comes from an eviction by another server, which only that
-// server can withdraw. Other servers tell this server its own eviction with the same epoch.
+// madeByOthers reports whether another server has evicted the incarnation, or a later one, too: only that server
+// can withdraw its eviction. Other servers tell this server its own eviction with the same epoch, and perhaps before
+// a third one tells another eviction, so the tombstone that this server has is not all that counts.
 func (s *Server) madeByOthers(x *eviction) bool {
-	g, ok := s.tombstones.incarnations[x.id]
-	e := x.entry()
-	return ok && !g.void && g.incarnation >= x.incarnation && (g.incarnation > x.incarnation || g.epoch == 0 || g.epoch != e.Epoch)
+	g := s.evictions.given[x.id]
+	if x.incarnation < g.incarnation {
+		return true
+	}
+	t, ok := s.tombstones.incarnations[x.id]
+	if ok && !t.void {
+		g.told(&wire.Entry{Incarnation: t.incarnation, Epoch: t.epoch})
+	}
+	return len(g.others) > 0
 }
 
 // entry returns the eviction as an entry of a message.

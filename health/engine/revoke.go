@@ -47,6 +47,15 @@ func (t *tombstones) said(e *wire.Entry, from int32, at time.Duration) {
 	t.incarnations[e.Client] = g
 }
 
+// toldAgain handles a tombstone that this server has already learned from another server. If the two belong to
+// evictions by different masters, the one that the client chose later counts, whichever was told first: the earlier
+// master may withdraw its own eviction yet.
+func (t *tombstones) toldAgain(e *wire.Entry, at time.Duration) {
+	if g, ok := t.incarnations[e.Client]; ok && g.from == unnamed && chosenLater(e.Epoch, g.epoch) {
+		t.said(e, unnamed, at)
+	}
+}
+
 // recent reports whether a tombstone is not final yet.
 func (s *Server) recent(g tombstone) bool {
 	return !g.void && g.from != noSlot && s.now < g.said+s.cfg.lastWord()
@@ -65,6 +74,9 @@ func (s *Server) overtaken(m *wire.Message) bool {
 func (s *Server) withdrawn(from int32, e wire.Entry) {
 	if i, ok := s.find(e.Client); ok && s.conn(i).incarnation == e.Incarnation {
 		s.evictions.evictsNoMore(&e, from)
+	}
+	if from != s.members.self {
+		s.evictions.given[e.Client].withdrawn(&e)
 	}
 	g, ok := s.tombstones.incarnations[e.Client]
 	switch {
@@ -90,6 +102,13 @@ func (s *Server) takenBack(e *wire.Entry) bool {
 	g, ok := s.tombstones.incarnations[e.Client]
 	withdrawn := wire.Entry{Epoch: g.epoch}
 	return ok && g.void && g.incarnation == e.Incarnation && !withdrawn.Before(e.Epoch)
+}
+
+// sinceWithdrawn reports whether a tombstone that names no choice of a master is younger than the withdrawal of an
+// eviction of the same incarnation. Then it is no copy of that eviction: the client lived on, and was evicted as an
+// orphan, or has left.
+func (s *Server) sinceWithdrawn(e *wire.Entry, ordered time.Duration) bool {
+	return e.Epoch == 0 && ordered > s.tombstones.incarnations[e.Client].until-s.cfg.tombstone()
 }
 
 // revokeRecent is called when this server loses its quorum. It drops the tombstones that are not
