@@ -8,9 +8,9 @@ import (
 
 // buryAlso adds a tombstone of another server as if this server had loaded it after a restart.
 // If the client is connected in that incarnation, buryAlso evicts it; but if it has chosen another
-// master since that eviction, only if most servers have the tombstone. buryAlso also evicts an earlier
-// incarnation, unlike buryLater: its eviction may have been broadcast while this server was cut off,
-// and other servers keep the tombstone of the latest incarnation only.
+// master since that eviction, only if most servers have the tombstone. An earlier incarnation stays, as in
+// buryLater, because any node can have connected with the client's id elsewhere. Its eviction may have been
+// broadcast while this server was cut off, so buryAlso has its master asked about it.
 func (s *Server) buryAlso(e wire.Entry, from int32) {
 	if e.Incarnation > s.believed(e.Client) { // a tombstone with such a high number would refuse all later incarnations
 		s.stats.Ahead++
@@ -28,37 +28,37 @@ func (s *Server) buryAlso(e wire.Entry, from int32) {
 		return
 	}
 	of := s.nidOf(e.Client)
-	if i, known := s.find(e.Client); known && s.conn(i).incarnation <= e.Incarnation && !s.buriedElsewhere(i, &e, from, s.cfg.tombstone()-left) {
+	if i, known := s.find(e.Client); known && s.conn(i).incarnation == e.Incarnation && !s.buriedElsewhere(i, &e, from, s.cfg.tombstone()-left) {
 		return
 	}
 	s.stats.Fetched++
 	s.catchup.learned(&e, from)
 	s.emit(ServerEffect{Kind: DoRemove, Client: e.Client, Incarnation: e.Incarnation, For: left})
-	if i, known := s.find(e.Client); known { // connected in a later incarnation: DoRemove has removed its record, so save it again
-		s.save(0, s.conn(i))
+	if i, known := s.find(e.Client); known { // connected in another incarnation: DoRemove has removed its record, so save it again
+		c := s.conn(i)
+		if s.save(0, c); c.incarnation < e.Incarnation && !s.ours(c) {
+			s.digests.wasAway(s, c.master)
+		}
 	}
 	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+left, of)
 	s.tombstones.said(&e, unnamed, ordered)
 }
 
-// buriedElsewhere ends the connection of an incarnation that a tombstone of another server refuses. The
+// buriedElsewhere ends the connection of the incarnation that a tombstone of another server refuses. The
 // tombstone has the given age. buriedElsewhere reports whether it ended the connection at once.
 func (s *Server) buriedElsewhere(i int32, e *wire.Entry, from int32, age time.Duration) bool {
 	c := s.conn(i)
-	if c.incarnation == e.Incarnation {
-		later := e.Before(c.epoch)
-		switch {
-		case c.state == evicting, later && !s.catchup.doubts.said(s, c, from, age):
-			return false
-		case later && c.state == connected && s.ours(c): // other servers may know this server as the client's master, so the client is evicted from all servers
-			s.evict(i, wire.LostMaster)
-			s.evictions.urgent = true
-			return false
-		}
-	}
-	if c.state == saving {
+	later := e.Before(c.epoch)
+	switch {
+	case c.state == evicting, later && !s.catchup.doubts.said(s, c, from, age):
+		return false
+	case later && c.state == connected && s.ours(c): // other servers may know this server as the client's master, so the client is evicted from all servers
+		s.evict(i, wire.LostMaster)
+		s.evictions.urgent = true
+		return false
+	case c.state == saving:
 		s.reject(s.question(c), wire.Message{Code: wire.Global})
-	} else {
+	default:
 		s.notify(c, wire.Global)
 	}
 	s.end(i, wire.LostMaster, false)

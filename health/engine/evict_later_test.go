@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"strings"
 	"testing"
 
 	"ulnet/health/wire"
@@ -42,6 +43,44 @@ func TestEvictionOfLaterIncarnation(t *testing.T) {
 		if r, ok := h.s.Buried(testClient); !ok || r != 7 {
 			t.Errorf("the tombstone is of incarnation %d", r)
 		}
+	}
+}
+
+// TestToldLaterIncarnation: CH-A1, CH-A20: a server that was cut off asks for tombstones, and learns that a later incarnation
+// of a client was evicted than the one that is connected here. Any node can have connected with that client's id
+// elsewhere, so the tombstone does not end the connection, as it does not when it arrives with a broadcast. The
+// server asks the connection's master about it at the next tick, and the client of a master that does not know it becomes
+// an orphan.
+func TestToldLaterIncarnation(t *testing.T) {
+	spec.Covers(t, "CH-A1", "CH-A20")
+	for _, master := range []nid.NID{me, otherB} {
+		h := newHarness(t, nil)
+		h.connect(5, master, 3)
+		h.advance(h.s.cfg.Tick)
+		h.mute = true
+		h.step(ServerInput{Kind: QuorumIs})
+		h.step(ServerInput{Kind: QuorumIs, Alive: true})
+		h.tellTombstones(otherA, h.last(wire.Tombstones).Sequence-1, wire.Entry{Client: testClient, Incarnation: 7, Mark: 255})
+		h.want("bury save")
+		if r := h.effects[1].Record; r.Incarnation != 5 {
+			t.Errorf("saved %+v", r)
+		}
+		h.message(host, wire.Message{Kind: wire.Ping, Incarnation: 5, Epoch: 3})
+		h.wantState("connected 5 " + master.String() + "/3")
+		h.advance(h.s.cfg.Tick)
+		if strings.Contains(h.words(), "digest") != (master != me) {
+			t.Errorf("master %v: %q", master, h.words())
+		}
+		h.message(host, wire.Message{Kind: wire.Connect, Incarnation: 7, Server: master, Epoch: 1})
+		if r := h.last(wire.Reject); r.Code != wire.Busy && r.Code != wire.Global {
+			t.Errorf("incarnation 7: %+v", r)
+		}
+		if master == me {
+			continue
+		}
+		d := wire.Message{Kind: wire.DigestReply, Entries: entries(wire.Entry{Client: testClient, Incarnation: 5})}
+		h.message(nid.ProcessID{NID: otherB, PID: nid.LustrePID}, d)
+		h.wantState("orphaned 5 " + master.String() + "/3")
 	}
 }
 
