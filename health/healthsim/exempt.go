@@ -1,6 +1,7 @@
 package healthsim
 
 import (
+	"slices"
 	"time"
 
 	"ulnet/health"
@@ -30,14 +31,17 @@ func (t *groundTruth) poor(q link.Quality) bool {
 }
 
 // poorPath reports whether a link loses or delays messages from one node to another too much.
-func (t *groundTruth) poorPath(from, to sim.NodeID) bool {
+func (t *groundTruth) poorPath(from, to sim.NodeID) bool { return t.anyLink(from, to, t.poor) }
+
+// anyLink reports whether the quality of a link from one node to another is bad.
+func (t *groundTruth) anyLink(from, to sim.NodeID, bad func(link.Quality) bool) bool {
 	for _, q := range t.links {
 		for _, r := range t.rules {
 			if r.From.Has(from) && r.To.Has(to) {
 				q = r.change.Apply(q)
 			}
 		}
-		if t.poor(q) {
+		if bad(q) {
 			return true
 		}
 	}
@@ -120,9 +124,32 @@ func (t *groundTruth) justly(id, server sim.NodeID, incarnation uint64, cause he
 	return t.inTrouble(id) || t.now()-window <= t.nodes[id].trouble
 }
 
-// untold reports whether a server is excused for not knowing of an eviction that most servers know.
+// untold reports whether a server is excused for not knowing of an eviction that most servers know. If links lose
+// messages, the server may have to ask for tombstones again, which it does once per tick.
 func (t *groundTruth) untold(server sim.NodeID) bool {
-	return t.Some() || t.nodes[server].links || t.now()-t.touched <= t.net.timing.Broadcast
+	within := t.net.timing.Broadcast
+	if t.loses(server) {
+		within = t.net.spreadIn()
+	}
+	return t.Some() || t.nodes[server].links || t.now()-t.touched <= within
+}
+
+// loses reports whether messages to or from a server may be lost.
+func (t *groundTruth) loses(server sim.NodeID) bool {
+	some := func(q link.Quality) bool { return q.Loss > 0 }
+	for s := range sim.NodeID(t.net.cfg.servers) {
+		if s != server && (t.anyLink(s, server, some) || t.anyLink(server, s, some)) {
+			return true
+		}
+	}
+	return false
+}
+
+// cutShort reports whether a master has died before it had told all servers of its eviction of an incarnation.
+func (n *network) cutShort(c *entry, incarnation uint64) bool {
+	return slices.ContainsFunc(c.open, func(o opened) bool {
+		return o.incarnation >= incarnation && n.groundTruth.nodes[o.by].ended >= o.at
+	})
 }
 
 // rests reports whether the client on a node waits because a later incarnation has superseded

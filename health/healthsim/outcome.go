@@ -66,7 +66,15 @@ type entry struct {
 	comes  uint64        // the latest incarnation that was connected or changed its master
 	came   time.Duration // time at which the incarnation in comes was connected, or changed its master
 	began  time.Duration // time at which the incarnation in comes was first connected
+	open   []opened      // evictions by masters that have not ended
 	died   time.Duration // when the client's last master died, if the client has no master now; 0: it has one
+}
+
+// opened is an eviction that a server has begun as the client's master.
+type opened struct {
+	by          sim.NodeID
+	incarnation uint64
+	at          time.Duration // when it was begun
 }
 
 func (l *ledger) init(n *network) {
@@ -97,6 +105,7 @@ func (n *network) serverTold(id sim.NodeID, e *health.Event) {
 	if forAll(e.Cause) && (e.Kind == health.ClientSuspended || e.Kind == health.ClientEvicted) {
 		l.judge(c, id, e)
 	}
+	c.opens(id, e, n.Now())
 	if e.Kind == health.ClientSuspended || e.Kind == health.ClientEvicted && (forAll(e.Cause) || e.Cause == health.Rebooted) {
 		c.begins(e.Incarnation, e.Kind == health.ClientSuspended, n.Now())
 	}
@@ -108,6 +117,17 @@ func (n *network) serverTold(id sim.NodeID, e *health.Event) {
 	case health.ClientConnected, health.ClientRehomed:
 		l.came(c, id, e)
 	default:
+	}
+}
+
+// opens records the evictions that servers have begun as masters. An eviction is over when its server has told
+// all others, or keeps the client.
+func (c *entry) opens(id sim.NodeID, e *health.Event, now time.Duration) {
+	c.open = slices.DeleteFunc(c.open, func(o opened) bool {
+		return o.by == id && o.incarnation <= e.Incarnation && e.Kind != health.ClientConnected
+	})
+	if e.Kind == health.ClientSuspended {
+		c.open = append(c.open, opened{id, e.Incarnation, now})
 	}
 }
 
@@ -147,7 +167,7 @@ func (l *ledger) came(c *entry, server sim.NodeID, e *health.Event) {
 		c.comes, c.came = e.Incarnation, n.Now()
 	}
 	underWay := c.ending >= e.Incarnation && n.Now()-max(c.ends, n.groundTruth.unsent) <= n.spreadIn() // the eviction may not have reached all servers yet, see spreadIn
-	if e.Kind != health.ClientConnected || underWay || n.groundTruth.untold(server) || 2*n.buriedBy(e.Client, e.Incarnation) <= n.cfg.servers {
+	if e.Kind != health.ClientConnected || underWay || n.groundTruth.untold(server) || n.cutShort(c, e.Incarnation) || 2*n.buriedBy(e.Client, e.Incarnation) <= n.cfg.servers {
 		return
 	}
 	if l.revived++; l.firstRevived == "" {
