@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"ulnet/lnet/machine"
@@ -23,8 +24,7 @@ type CallConfig struct {
 	// Payload is for the handlers. Its limit is Group.MaxPayload less 2 bytes, and less up to
 	// 10 for each range of ranks in Only.
 	Payload []byte
-	// Bulk is data for the handlers that is too long for a message, see Handler.MaxBulk. Members fetch it from this memory,
-	// which must not change before Call returns.
+	// Bulk is data for the handlers that is too long for a message, see Handler.MaxBulk. Call copies it.
 	Bulk []byte
 	// Only selects the members that are asked; nil: all. The tree still spans all live
 	// members, which forward question and answers: a filter saves calls of handlers, not
@@ -39,18 +39,17 @@ type CallConfig struct {
 // up. On all members the group's service must be a [Handler]. Handlers get a context with the
 // deadline of ctx, less the time that messages take in the tree (5 seconds if ctx has no
 // deadline; at most Config.MaxTimeout, and 71 minutes). When ctx ends Call returns at once, with
-// the answers so far and the error of ctx; handlers run on until their deadline. If members that
-// were given up are being sent parts of Bulk at that moment, Call first waits until these parts have left
-// or LNet gives them up, by its transaction timeout at the latest, because such a member may run its
-// handler yet. Call blocks, so callbacks and Inline handlers must not call it; other handlers may.
+// the answers so far and the error of ctx; handlers run on until their deadline. Call blocks, so
+// callbacks and Inline handlers must not call it; other handlers may.
 //
 // An error without a Result means that no member has run the question. The errors are those of
 // ctx, of [Group.NewRequest], of [Request.Send], and these:
 //
 //	ENOTSUP     the service is not a Handler
 //	EINVAL      a NID in Only is not a member's
-//	ErrStopped  the agent was closed meanwhile; in the Result all members are Unreached (ECANCELED). Bulk may be in
-//	            use until the node is closed
+//	EBUSY       also: members that were given up are still being sent the Bulk of earlier calls, more than
+//	            Handler.MaxMemory in all
+//	ErrStopped  the agent was closed meanwhile; in the Result all members are Unreached (ECANCELED)
 func (g *Group) Call(ctx context.Context, cfg CallConfig) (*Result, error) {
 	live := false
 	for try := 0; ; try++ {
@@ -69,12 +68,7 @@ func (g *Group) call(ctx context.Context, cfg CallConfig, live bool) (*Result, e
 	if err != nil {
 		return nil, err
 	}
-	result, err := c.wait(ctx)
-	select {
-	case <-c.quiet:
-	case <-g.agent.ctx.Done():
-	}
-	return result, err
+	return c.wait(ctx)
 }
 
 // wait returns the result of a call: all of it, or the answers so far when ctx ends.
@@ -119,7 +113,6 @@ type calling struct {
 	own    *ownAnswer
 	only   rankSet
 	data   []byte
-	quiet  chan struct{} // closed when no peer uses data of the caller any more
 	done   chan struct{} // closed when result or err has been set
 	result *Result
 	err    error
@@ -137,15 +130,15 @@ func (g *Group) begin(ctx context.Context, cfg CallConfig, live bool) (*calling,
 	if s.handler == nil {
 		return nil, ENOTSUP
 	}
-	c := &calling{d: s.handler, own: new(ownAnswer), data: cfg.Payload, quiet: make(chan struct{}), done: make(chan struct{})}
+	c := &calling{d: s.handler, own: new(ownAnswer), data: cfg.Payload, done: make(chan struct{})}
 	var err error
 	if c.only, err = g.ranksOf(cfg.Only); err != nil {
 		return nil, err
 	}
 	q := callQuestion{only: c.only, payload: cfg.Payload}
 	rc := RequestConfig{Payload: q.append(nil), Live: live, Private: c}
-	if len(cfg.Bulk) > 0 {
-		rc.Bulk = [][]byte{cfg.Bulk}
+	if rc.Bulk, err = c.d.copyBulk(cfg.Bulk); err != nil {
+		return nil, err
 	}
 	if c.r, err = g.NewRequest(rc); err != nil {
 		return nil, err
@@ -158,6 +151,19 @@ func (g *Group) begin(ctx context.Context, cfg CallConfig, live bool) (*calling,
 		err = c.r.Send()
 	}
 	return c, err
+}
+
+// copyBulk returns a copy of bulk data for members to fetch. Members that were given up may still be sent it when Call has
+// returned, and a member can delay that without end, so the caller's own memory is not used. The check bounds the copies
+// that such members keep.
+func (d *handling) copyBulk(bulk []byte) ([][]byte, error) {
+	switch {
+	case len(bulk) == 0:
+		return nil, nil
+	case d.copies.Load() > int64(d.MaxMemory):
+		return nil, EBUSY
+	}
+	return [][]byte{slices.Clone(bulk)}, nil
 }
 
 // ranksOf returns the set of ranks of members in the whole group.
@@ -206,8 +212,8 @@ func (c *calling) prepare(d *handling, r *Request) error {
 // gathered takes the list of missing members in PostReply, and sets the result once this node's
 // own answer is there.
 func (c *calling) gathered(r *Request, at *asked) {
-	if !r.Busy() {
-		close(c.quiet) // otherwise in ReplyOut
+	if r.Busy() {
+		c.d.copies.Add(int64(r.bulkLength)) // until ReplyOut
 	}
 	if s := r.Status(); s != OK { // the request of the call was never sent
 		c.err = s

@@ -40,7 +40,8 @@ type Handler struct {
 	// EMSGSIZE. Default 0: no bulk data.
 	MaxBulk int
 	// MaxMemory bounds the memory of buffers and bulk data of all questions of other nodes,
-	// in bytes; further questions are refused with EBUSY. Default 64 MiB.
+	// in bytes; further questions are refused with EBUSY. It bounds in the same way what members that were
+	// given up keep of the bulk data of own calls, see [Group.Call]. Default 64 MiB.
 	MaxMemory int
 	// Inline says that Answer does not block, and may run in the goroutine that delivers
 	// messages, which saves the switch to a worker. Its ctx does not end.
@@ -60,6 +61,7 @@ type handling struct {
 	Handler
 	a      *Agent
 	memory atomic.Int64 // bytes of memory that questions of other nodes use
+	copies atomic.Int64 // bytes of copies of bulk data of own calls that are over, which members may still be sent
 	own    ownAnswers
 }
 
@@ -175,10 +177,7 @@ func (d *handling) incomingRequest(r *Request) error {
 		at.own.set(d.Answer(d.a.ctx, q))
 		return nil
 	}
-	q.Payload = slices.Clone(q.Payload) // the handler may run longer than the request exists
-	if r.root {
-		q.Bulk = slices.Clone(q.Bulk) // the caller's buffer; members below the root have their own
-	}
+	q.Payload = slices.Clone(q.Payload) // the handler may run longer than the request exists; the memory of the bulk data is not used again
 	ctx := newHandlerContext(d.a, r.processing, at.own)
 	d.a.work(func() {
 		answer, err := d.Answer(ctx, q)
@@ -240,12 +239,12 @@ func (at *asked) reply(r *Request) {
 	_ = r.Reply(b)
 }
 
-// replyOut releases the memory of a question, at the root that of the caller.
+// replyOut releases the memory of a question.
 func (d *handling) replyOut(r *Request) {
 	switch at, ok := r.Data.(*asked); {
 	case !ok:
 	case r.root:
-		close(at.call.quiet)
+		d.copies.Add(-int64(r.bulkLength))
 	default:
 		d.gone(at)
 	}

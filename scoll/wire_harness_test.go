@@ -24,8 +24,8 @@ import (
 type wires struct {
 	t     *testing.T
 	nodes []*wired
-	cut   atomic.Int32 // number of replies whose connection will end amid the payload
-	amid  func()       // if set, called when half of the answer to a GET has arrived
+	cut   atomic.Int32       // number of replies whose connection will end amid the payload
+	amid  func(*lnd.Message) // if set, called when half of a message's payload has arrived
 	wg    sync.WaitGroup
 	busy  sync.WaitGroup // counts messages on their way
 }
@@ -169,16 +169,16 @@ func (d *wired) deliver(to *wired, messages <-chan *lnd.Message) {
 	}
 }
 
-// copies copies the payload of a message, that of the answer to a GET in two halves.
+// copies copies the payload of a message, in two halves if amid is set.
 func (w *wires) copies(m *lnd.Message, to lnd.Payload) {
-	if w.amid == nil || m.Header.Type != lnetwire.Reply {
+	if w.amid == nil {
 		lnd.Copy(to, m.Payload)
 		return
 	}
 	half, rest, from := to, to, m.Payload
 	half.Length /= 2
 	lnd.Copy(half, m.Payload)
-	w.amid()
+	w.amid(m)
 	rest.Offset, rest.Length = rest.Offset+half.Length, rest.Length-half.Length
 	from.Offset, from.Length = from.Offset+half.Length, from.Length-half.Length
 	lnd.Copy(rest, from)
