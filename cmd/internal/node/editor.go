@@ -25,6 +25,7 @@ type Editor struct {
 	Configure   func(context.Context, AddPeerRequest) error                   // calls the operation OpAddPeer
 	Deconfigure func(context.Context, RemovePeerRequest) error                // calls the operation OpRemovePeer
 	Change      func(context.Context, Setting) error                          // calls the operation OpSet
+	ChangeAll   func(context.Context, SetTogether) error                      // calls the operation OpSetTogether
 	AddRule     func(context.Context, AddUDSP) error                          // calls the operation OpAddUDSP
 	DelRule     func(context.Context, RemoveUDSP) error                       // calls the operation OpRemoveUDSP
 	PingNode    func(context.Context, PingRequest) (PingReply, error)         // calls the operation OpPing
@@ -44,7 +45,7 @@ func Remote(c *control.Client) *Editor {
 		AddNetworks: act(c, OpAddNetworks), RemoveNet: act(c, OpRemoveNet),
 		AddRoutes: act(c, OpAddRoutes), DelRoute: act(c, OpRemoveRoute),
 		Configure: act(c, OpAddPeer), Deconfigure: act(c, OpRemovePeer),
-		Change: act(c, OpSet), AddRule: act(c, OpAddUDSP), DelRule: act(c, OpRemoveUDSP),
+		Change: act(c, OpSet), ChangeAll: act(c, OpSetTogether), AddRule: act(c, OpAddUDSP), DelRule: act(c, OpRemoveUDSP),
 		PingNode: func(ctx context.Context, r PingRequest) (PingReply, error) { return OpPing.Call(ctx, c, r) },
 		FindPeer: func(ctx context.Context, r DiscoverRequest) (DiscoverReply, error) { return OpDiscover.Call(ctx, c, r) },
 	}
@@ -71,7 +72,7 @@ func (n *Node) Editor() *Editor {
 		AddNetworks: control.Act(n.AddNetworks), RemoveNet: n.RemoveNet,
 		AddRoutes: control.Act(n.AddRoutes), DelRoute: control.Act(n.RemoveRoute),
 		Configure: control.Act(n.AddPeer), Deconfigure: control.Act(n.RemovePeer),
-		Change: control.Act(n.Set), AddRule: control.Act(n.AddUDSP), DelRule: control.Act(n.RemoveUDSP),
+		Change: control.Act(n.Set), ChangeAll: control.Act(n.SetTogether), AddRule: control.Act(n.AddUDSP), DelRule: control.Act(n.RemoveUDSP),
 		PingNode: n.Ping, FindPeer: n.Discover,
 	}
 }
@@ -149,10 +150,32 @@ func (e *Editor) RemoveRoute(ctx context.Context, r tree.Route) error {
 
 // Set changes a setting.
 func (e *Editor) Set(ctx context.Context, s tree.Setting) error {
-	if int64(int(s.Value)) != s.Value {
-		return cli.Errnof(syscall.EINVAL, "%s is %d, which is too large", s.Name, s.Value)
+	one, err := settingOf(s)
+	if err != nil {
+		return err
 	}
-	return e.Change(ctx, Setting{Name: s.Name, Value: int(s.Value)})
+	return e.Change(ctx, one)
+}
+
+// SetTogether changes settings of health, or numbers of router buffers, all or none.
+func (e *Editor) SetTogether(ctx context.Context, list []tree.Setting) error {
+	var r SetTogether
+	for _, s := range list {
+		one, err := settingOf(s)
+		if err != nil {
+			return err
+		}
+		r.Settings = append(r.Settings, one)
+	}
+	return e.ChangeAll(ctx, r)
+}
+
+// settingOf converts a setting of a file. EINVAL: the value does not fit in an int.
+func settingOf(s tree.Setting) (Setting, error) {
+	if int64(int(s.Value)) != s.Value {
+		return Setting{}, cli.Errnof(syscall.EINVAL, "%s is %d, which is too large", s.Name, s.Value)
+	}
+	return Setting{Name: s.Name, Value: int(s.Value)}, nil
 }
 
 // AddUDSP adds a selection rule at the end.

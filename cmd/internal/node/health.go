@@ -33,10 +33,30 @@ const maxSetting = 24 * 60 * 60
 // countSettings are the settings of health that are counts, not times.
 var countSettings = map[string]struct{}{"retry_count": {}, "health_sensitivity": {}}
 
-// setHealth changes a setting of health.
-func (n *Node) setHealth(s Setting) error {
-	change := HealthSettings[s.Name]
-	if change == nil {
+// setHealth changes settings of health, all or none. It sets the sensitivity first, because sensitivity 0 sets the
+// retry count to 0, too.
+func (n *Node) setHealth(list ...Setting) error {
+	for _, s := range list {
+		if err := checkHealth(s); err != nil {
+			return err
+		}
+	}
+	n.changing.Lock()
+	defer n.changing.Unlock()
+	next := n.lnet.Health()
+	for _, first := range []bool{true, false} {
+		for _, s := range list {
+			if first == (s.Name == "health_sensitivity") {
+				HealthSettings[s.Name](&next, s.Value)
+			}
+		}
+	}
+	return n.lnet.SetHealth(next)
+}
+
+// checkHealth refuses a setting that is none of health, and a time that is out of bounds.
+func checkHealth(s Setting) error {
+	if HealthSettings[s.Name] == nil {
 		return fmt.Errorf("%q: %w", s.Name, ErrSetting)
 	}
 	if _, count := countSettings[s.Name]; !count && s.Value > maxSetting { // package lnet checks the bounds of counts
@@ -45,11 +65,7 @@ func (n *Node) setHealth(s Setting) error {
 	if s.Name == "max_recovery_ping_interval" && s.Value < 1 { // refused here, because package lnet takes 0 for the default
 		return cli.Errnof(syscall.EINVAL, "%s is 1 to %d seconds, not %d", s.Name, maxSetting, s.Value)
 	}
-	n.changing.Lock()
-	defer n.changing.Unlock()
-	next := n.lnet.Health()
-	change(&next, s.Value)
-	return n.lnet.SetHealth(next)
+	return nil
 }
 
 // HealthRequest sets the health of an NI of the node, or of a peer.

@@ -23,6 +23,7 @@ var (
 	OpPath             = control.Question[PathRequest, lnet.Path]{Path: "/v1/path", Doc: "which path a message would take now, and why it would take no other"}
 	OpHealth           = control.Action[HealthRequest]{Path: "/v1/health-value", Doc: "sets the health of interfaces"}
 	OpSet              = control.Action[Setting]{Path: "/v1/set", Doc: "changes a tunable"}
+	OpSetTogether      = control.Action[SetTogether]{Path: "/v1/set/together", Doc: "changes tunables of health, or numbers of router buffers, all or none"}
 	OpConfigure        = control.Action[ConfigureRequest]{Path: "/v1/lnet/configure", Doc: "configures LNet on the node, or takes it down"}
 	OpTune             = control.Action[TuneRequest]{Path: "/v1/net/tune", Doc: "changes tunables of interfaces that run"}
 	OpResetStats       = control.Action[control.None]{Path: "/v1/stats/reset", Doc: "makes the counters of the node begin at zero"}
@@ -59,7 +60,8 @@ func (n *Node) Routes() []control.Route {
 	routes := []control.Route{
 		OpStatus.Do(control.Told(n.Status)), OpPeers.Do(control.Quick(n.peersAsked)),
 		OpAddPeer.Do(control.Act(n.AddPeer)), OpRemovePeer.Do(control.Act(n.RemovePeer)), OpPeerState.Do(control.Act(n.SetPeerState)),
-		OpPing.Do(n.Ping), OpDiscover.Do(n.Discover), OpPath.Do(control.Quick(n.Path)), OpSet.Do(control.Act(n.Set)), OpHealth.Do(control.Act(n.SetNIHealth)),
+		OpPing.Do(n.Ping), OpDiscover.Do(n.Discover), OpPath.Do(control.Quick(n.Path)), OpSet.Do(control.Act(n.Set)),
+		OpSetTogether.Do(control.Act(n.SetTogether)), OpHealth.Do(control.Act(n.SetNIHealth)),
 		OpRouting.Do(control.Told(n.Routing)), OpConnections.Do(control.Quick(n.Connections)), OpDistance.Do(control.Quick(n.Distance)),
 		OpConfigure.Do(n.Configure), OpTune.Do(control.Act(n.Tune)), OpResetStats.Do(control.Just(n.ResetStats)),
 		OpAddNetworks.Do(control.Act(n.AddNetworks)), OpRemoveNet.Do(n.RemoveNet),

@@ -4,9 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"syscall"
 
+	"ulnet/cmd/internal/cli"
 	"ulnet/lnet"
+	"ulnet/lnet/router"
 )
 
 // Setting changes a tunable of a running node.
@@ -48,6 +51,31 @@ func (n *Node) Set(s Setting) error {
 	return n.setHealth(s)
 }
 
+// SetTogether names tunables whose bounds depend on each other.
+type SetTogether struct {
+	Settings []Setting `json:"settings"` // all of HealthSettings, or all numbers of router buffers
+}
+
+// SetTogether changes tunables of health, or numbers of router buffers, all or none. Tunables of health
+// whose values are not valid one after another may be valid together.
+//
+//	EINVAL  a value is out of range, or the tunables are neither all of health nor all numbers of buffers
+func (n *Node) SetTogether(r SetTogether) error {
+	isBuffer := func(s Setting) bool { return bufferOf(new(router.Config), s.Name) != nil }
+	switch {
+	case len(r.Settings) == 0:
+		return nil
+	case !slices.ContainsFunc(r.Settings, func(s Setting) bool { return !isBuffer(s) }):
+		return n.setBuffers(r.Settings...)
+	}
+	for _, s := range r.Settings {
+		if HealthSettings[s.Name] == nil {
+			return cli.Errnof(syscall.EINVAL, "%s is not changed together with other settings", s.Name)
+		}
+	}
+	return n.setHealth(r.Settings...)
+}
+
 // setRouting turns forwarding on or off.
 func (n *Node) setRouting(on bool) error {
 	if on {
@@ -59,16 +87,23 @@ func (n *Node) setRouting(on bool) error {
 	return nil
 }
 
-// setBuffers changes the number of buffers of one kind.
-func (n *Node) setBuffers(s Setting) error {
+// setBuffers changes the numbers of buffers of one or more kinds, all or none.
+func (n *Node) setBuffers(list ...Setting) error {
 	n.changing.Lock()
 	defer n.changing.Unlock()
-	if s.Value < 0 {
-		return fmt.Errorf("%s: want a number of buffers, or 0 for the default, not %d: %w", s.Name, s.Value, syscall.EINVAL)
-	}
 	cfg := n.lnet.Router().Config
-	*map[string]*int{"tiny_buffers": &cfg.Tiny, "small_buffers": &cfg.Small, "large_buffers": &cfg.Large}[s.Name] = s.Value
+	for _, s := range list {
+		if s.Value < 0 {
+			return fmt.Errorf("%s: want a number of buffers, or 0 for the default, not %d: %w", s.Name, s.Value, syscall.EINVAL)
+		}
+		*bufferOf(&cfg, s.Name) = s.Value
+	}
 	return n.lnet.SetRouterBuffers(cfg)
+}
+
+// bufferOf returns the number of buffers that a setting changes; nil: it changes none.
+func bufferOf(c *router.Config, name string) *int {
+	return map[string]*int{"tiny_buffers": &c.Tiny, "small_buffers": &c.Small, "large_buffers": &c.Large}[name]
 }
 
 // Routing returns the state of the node as a router.

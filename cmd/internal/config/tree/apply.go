@@ -21,6 +21,8 @@ type Target interface {
 	AddPeer(ctx context.Context, p Peer) error
 	RemovePeer(ctx context.Context, p Peer) error
 	Set(ctx context.Context, s Setting) error
+	// SetTogether changes settings that depend on each other, or numbers of router buffers, all or none.
+	SetTogether(ctx context.Context, list []Setting) error
 	AddUDSP(ctx context.Context, u UDSP) error
 	RemoveUDSP(ctx context.Context, u UDSP) error
 	Ping(ctx context.Context, id nid.NID) error
@@ -87,7 +89,7 @@ func (r *Result) section(ctx context.Context, to Target, v Verb, s Section) (fai
 		}
 		if n == 0 {
 			n = 1
-			if r.item(ctx, to, v, s.Key, rest[0]) {
+			if r.item(ctx, to, v, s.Key, rest) {
 				return true
 			}
 		}
@@ -97,8 +99,9 @@ func (r *Result) section(ctx context.Context, to Target, v Verb, s Section) (fai
 	return len(s.Errs) > 0
 }
 
-// item applies one item of a section and reports whether it failed.
-func (r *Result) item(ctx context.Context, to Target, v Verb, key string, i Item) (failed bool) {
+// item applies the first of the remaining items of a section and reports whether it failed.
+func (r *Result) item(ctx context.Context, to Target, v Verb, key string, rest []Item) (failed bool) {
+	i := rest[0]
 	if ctx.Err() != nil {
 		r.Errs = append(r.Errs, inFile(i.Line, syscall.EINTR, "interrupted: %d of %d items were applied", len(r.Done), r.Total))
 		return true
@@ -113,7 +116,7 @@ func (r *Result) item(ctx context.Context, to Target, v Verb, key string, i Item
 		}
 		return false
 	}
-	if len(errs) > 0 {
+	if len(errs) > 0 && (v == Del || !setTogether(ctx, to, rest)) {
 		r.Errs = append(r.Errs, errs...)
 		return true
 	}

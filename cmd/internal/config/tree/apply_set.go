@@ -3,11 +3,16 @@ package tree
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 )
 
-// applySettings applies the settings of an item. Del changes only two of them: a router becomes
-// an ordinary node, and the NUMA range becomes 0.
+// applySettings applies the settings of an item: numbers of buffers all or none. Del changes only two
+// settings: a router becomes an ordinary node, and the NUMA range becomes 0.
 func applySettings(ctx context.Context, to Target, v Verb, i Item) []*Error {
+	if i.Buffers != nil && v != Del {
+		return setBuffers(ctx, to, i)
+	}
 	for _, s := range i.Settings() {
 		switch {
 		case s.Name == ShownOnly: // skipped, as the setting follows from others
@@ -22,6 +27,33 @@ func applySettings(ctx context.Context, to Target, v Verb, i Item) []*Error {
 		}
 	}
 	return nil
+}
+
+func setBuffers(ctx context.Context, to Target, i Item) []*Error {
+	list := i.Settings()
+	var texts []string
+	for _, s := range list {
+		texts = append(texts, fmt.Sprintf("%s to %d", s.Name, s.Value))
+	}
+	return explain(i, to.SetTogether(ctx, list), "cannot set "+strings.Join(texts, ", "))
+}
+
+// dependent are the settings of which one can be invalid because of another one's present value.
+var dependent = []string{"retry_count", "transaction_timeout", "health_sensitivity"}
+
+// setTogether applies the first of the remaining items of the section global, which could not be applied alone,
+// together with those that come later in the file and on which it depends. It reports whether that was possible.
+// Those items can be applied again afterwards, because this changes nothing.
+func setTogether(ctx context.Context, to Target, rest []Item) bool {
+	var list []Setting
+	for _, i := range rest {
+		if i.Setting != nil && slices.Contains(dependent, i.Setting.Name) {
+			list = append(list, *i.Setting)
+		} else if len(list) == 0 {
+			return false
+		}
+	}
+	return len(list) > 1 && to.SetTogether(ctx, list) == nil
 }
 
 // Settings lists the settings of an item by their names.
