@@ -51,7 +51,7 @@ func showFile(c *cobra.Command, g *globals, f *tree.File) error {
 // showSection copies what a section of the file names from the tree t to the tree shown.
 func showSection(shown, t *tree.Tree, s tree.Section) {
 	switch s.Key {
-	case "global":
+	case "global", "numa":
 		shown.Global = t.Exported().Global
 	case "routing":
 		shown.Routing = t.Routing

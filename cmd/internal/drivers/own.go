@@ -1,12 +1,14 @@
 package drivers
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"syscall"
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/lnd"
+	"ulnet/lnet/nid"
 )
 
 // Own translates the tunables of one NI from the names that LNet's tools use to those of the
@@ -36,6 +38,16 @@ func Own(d Driver, shown map[string]int) (own map[string]int, ignored []string, 
 	}
 	slices.Sort(ignored)
 	return own, ignored, nil
+}
+
+// Shows reports whether LNet's tools show a tunable under that name for NIs on networks of a type.
+func Shows(t nid.NetType, as string) bool {
+	for _, word := range strings.Fields(new(Set).Of(t).Shown()) {
+		if name, other, _ := strings.Cut(word, "="); as == cmp.Or(other, name) {
+			return true
+		}
+	}
+	return false
 }
 
 // OwnTimeout returns the timeout that the configuration sets for a driver, in seconds, and the

@@ -83,6 +83,10 @@ func (l LNDTunables) Get(name string) (n int, ok bool) {
 	return 0, false
 }
 
+func (l LNDTunables) has(name string) bool {
+	return slices.ContainsFunc(l, func(t LNDTunable) bool { return t.Name == name })
+}
+
 // Numbers returns the tunables that are numbers, by name. It leaves out the timeout of the
 // driver, which follows from the settings of the node.
 func (l LNDTunables) Numbers() map[string]int {
@@ -112,8 +116,12 @@ func text2string(value json.RawMessage) string {
 	return string(value)
 }
 
-// members calls f with each member of a JSON object, in their order.
+// members calls f with each member of a JSON object, in their order. null, which stands for a key without a value,
+// has none.
 func members(text []byte, f func(key string, value json.RawMessage) error) error {
+	if string(text) == "null" {
+		return nil
+	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {
 		return fmt.Errorf("want keys with values, not %s", text)

@@ -210,9 +210,7 @@ func (f *File) piece(docs *ast.File, p *piece, seen map[string]int) error {
 			return err
 		}
 	}
-	if f.unknown == nil {
-		f.unknown = now.unknown
-	}
+	f.unknown.join(now.unknown)
 	last := len(f.Sections) - 1
 	if p.goesOn && last >= 0 && len(f.Sections[last].Errs) > 0 {
 		return nil

@@ -26,7 +26,7 @@ const (
 type File struct {
 	Sections []Section   // in the order of the file
 	Warnings []string    // warnings about parts that were ignored
-	unknown  *unknownKey // first key without a meaning; nil: there is none
+	unknown  unknownKeys // keys without a meaning
 	ignored  []*Error    // the ignored parts, from which Warnings are made
 	more     int         // number of ignored parts for which the list ignored had no room
 }
@@ -127,9 +127,7 @@ func (f *File) document(body ast.Node) error {
 			if err := checkNode(e.Value, 0); err != nil {
 				return err
 			}
-			if f.unknown == nil {
-				f.unknown = firstUnknown(key, e.Value)
-			}
+			f.noteUnknown(key, e.Value)
 			read(f, &s, e.Value)
 		}
 		f.Sections = append(f.Sections, s)
@@ -160,20 +158,20 @@ func (f *File) warn(line int, text string) {
 
 // tellIgnored makes warnings of the parts that were ignored.
 func (f *File) tellIgnored() {
-	if k := f.unknown; k != nil { // Lustre's tool ignores such a key without a message
-		f.Warnings = append(f.Warnings, inFile(k.line, syscall.EINVAL, "unknown key %q is ignored", k.name).Error())
+	for _, k := range f.unknown.list {
+		f.Warnings = append(f.Warnings, k.warning())
 	}
 	for _, e := range f.ignored {
 		f.Warnings = append(f.Warnings, e.Error())
 	}
-	if f.more > 0 {
-		f.Warnings = append(f.Warnings, fmt.Sprintf("and %d more", f.more))
+	if more := f.more + f.unknown.more; more > 0 {
+		f.Warnings = append(f.Warnings, fmt.Sprintf("and %d more", more))
 	}
 }
 
 // Tree joins the items of the file to a tree. Its error is the first one in the file.
 func (f *File) Tree() (*Tree, error) {
-	t := &Tree{unknown: f.unknown}
+	t := &Tree{unknown: f.unknown.first()}
 	for _, s := range f.Sections {
 		if len(s.Errs) > 0 {
 			return nil, s.Errs[0]

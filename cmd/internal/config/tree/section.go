@@ -16,7 +16,7 @@ import (
 var sections = map[string]func(*File, *Section, ast.Node){
 	"net": (*File).nets, "route": each((*File).route), "peer": each((*File).peer), "udsp": each((*File).udsp),
 	"routing": (*File).routing, "buffers": (*File).buffers, "global": (*File).global,
-	"ping": each((*File).target), "discover": each((*File).target),
+	"ping": each((*File).target), "discover": each((*File).target), "numa": (*File).numa,
 }
 
 // ReadSection reads the value of one key, from a file that may have other keys as well. Unlike
@@ -25,13 +25,13 @@ func ReadSection(key string, value ast.Node) (*Section, error) {
 	if err := checkNode(value, 0); err != nil {
 		return nil, err
 	}
-	if k := firstUnknown(key, value); k != nil {
-		return nil, k.err()
-	}
 	s := &Section{Key: key, Line: lineOf(value)}
 	f := new(File)
+	f.noteUnknown(key, value)
 	sections[key](f, s, value)
-	switch {
+	switch bad := f.unknown.first(); {
+	case bad != nil:
+		return nil, bad
 	case len(s.Errs) > 0:
 		return nil, s.Errs[0]
 	case len(f.ignored) > 0:
@@ -180,7 +180,7 @@ func (f *File) global(s *Section, n ast.Node) {
 		return
 	}
 	for _, e := range entries {
-		set, line := Setting{Name: keyOf(e)}, lineOf(e.Key)
+		set, line := Setting{Name: newName(keyOf(e))}, lineOf(e.Key)
 		if !new(Global).Set(set) {
 			s.Errs = []*Error{inFile(line, syscall.EINVAL, "invalid key '%s'", set.Name)}
 			return

@@ -46,6 +46,7 @@ func (f *File) net(s *Section, n ast.Node) []*Error {
 		if len(errs) > 0 {
 			return errs
 		}
+		f.olderTunables(&one, textOf(name), ni)
 		s.Items = append(s.Items, Item{Line: lineOf(ni), Net: &Net{Type: textOf(name), NIs: []NI{one}}})
 	}
 	return nil

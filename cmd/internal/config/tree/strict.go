@@ -2,54 +2,51 @@ package tree
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 )
 
-// firstUnknown returns the first key below a section that the types of the tree do not have;
-// nil: all keys are known.
-func firstUnknown(section string, n ast.Node) *unknownKey {
+// noteUnknown notes the keys below a section that the types of the tree do not have.
+func (f *File) noteUnknown(section string, n ast.Node) {
 	t := reflect.TypeFor[Tree]()
 	for i := range t.NumField() {
 		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name == section {
-			return unknownIn(n, t.Field(i).Type)
+			f.unknown.in(n, t.Field(i).Type)
 		}
 	}
-	return nil
 }
 
-// unknownIn returns the first key in a value that the type does not have. Types with an
-// UnmarshalJSON of their own accept all keys.
-func unknownIn(n ast.Node, t reflect.Type) *unknownKey {
+// freeKeys are types whose keys are not checked here: those with an UnmarshalJSON of their own, and the tunables of
+// an NI, whose keys depend on its driver; see olderTunables.
+var freeKeys = []reflect.Type{reflect.TypeFor[Interfaces](), reflect.TypeFor[LNDTunables](), reflect.TypeFor[Routing](), reflect.TypeFor[Tunables]()}
+
+// in notes the keys in a value that a type does not have.
+func (u *unknownKeys) in(n ast.Node, t reflect.Type) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if t == reflect.TypeFor[Interfaces]() || t == reflect.TypeFor[LNDTunables]() || t == reflect.TypeFor[Routing]() {
-		return nil
+	if slices.Contains(freeKeys, t) {
+		return
 	}
 	switch t.Kind() {
 	case reflect.Slice:
 		items, _ := itemsOf(n)
 		for _, item := range items {
-			if k := unknownIn(item, t.Elem()); k != nil {
-				return k
-			}
+			u.in(item, t.Elem())
 		}
 	case reflect.Struct:
 		known := fieldsOf(t)
 		entries, _ := entriesOf(n)
 		for _, e := range entries {
-			field, ok := known[keyOf(e)]
-			if !ok {
-				return &unknownKey{keyOf(e), lineOf(e.Key)}
-			}
-			if k := unknownIn(e.Value, field); k != nil {
-				return k
+			if field, ok := known[newName(keyOf(e))]; ok {
+				u.in(e.Value, field)
+			} else {
+				u.note(e)
 			}
 		}
 	}
-	return nil
 }
 
 // fieldsOf returns the types of the fields of a struct by their keys, those of embedded structs

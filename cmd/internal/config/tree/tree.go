@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"io"
 	"slices"
-	"syscall"
 )
 
 // Tree is the configuration of a node, and, if it was requested, the state. Sections that are
@@ -18,7 +17,7 @@ type Tree struct {
 	Global  *Global  `json:"global,omitempty"`  // settings of the node
 	UDSP    []UDSP   `json:"udsp,omitempty"`    // selection rules, in their order
 
-	unknown *unknownKey // first key that Read ignored
+	unknown *Error // error for the first key that Read ignored; nil: it ignored none
 }
 
 // Write writes a document to w, each top-level key in the layout in which Lustre's lnetctl
@@ -101,19 +100,11 @@ func (t *Tree) Saved() *Tree {
 	return b
 }
 
-// unknownKey is a key of a file that has no meaning.
-type unknownKey struct {
-	name string
-	line int
-}
-
-func (k *unknownKey) err() *Error { return inFile(k.line, syscall.EINVAL, "unknown key %q", k.name) }
-
 // Strict reports the first key of the file that has no meaning. It is for the daemon's own
 // files, in which a misspelt key must not go unnoticed.
 func (t *Tree) Strict() error {
-	if k := t.unknown; k != nil {
-		return k.err()
+	if t.unknown != nil {
+		return t.unknown
 	}
 	return nil
 }
