@@ -213,7 +213,8 @@ func netDel(g *globals) *cobra.Command {
 		Use:   "del {--net NET [--if INTERFACE] | --nid NID}",
 		Short: "Stop a network of the running node, or one of its interfaces",
 		Long: `Stops all interfaces of a network, or one of them. What waits to be sent there may
-leave before, for a few seconds. Peers that the node has discovered are told.`,
+leave before, for a few seconds; a warning says how much is lost. Peers that the node has
+discovered are told.`,
 		Example: "  lnetctl net del --net tcp1\n  lnetctl net del --net tcp --if eth1",
 		Args:    cli.Args(),
 		RunE:    func(c *cobra.Command, _ []string) error { return a.stop(c, g) },
@@ -224,7 +225,11 @@ leave before, for a few seconds. Peers that the node has discovered are told.`,
 
 // stop stops a network, or interfaces of it.
 func (a *netChange) stop(c *cobra.Command, g *globals) error {
-	editor := node.Remote(g.client())
+	remove := func(r node.RemoveRequest) error {
+		gone, err := node.OpRemoveNet.Call(c.Context(), g.client(), r)
+		warnOfRemoval(c.ErrOrStderr(), gone.Warnings)
+		return err
+	}
 	switch {
 	case a.net == "" && a.nid == "":
 		return errNoNet()
@@ -238,21 +243,27 @@ func (a *netChange) stop(c *cobra.Command, g *globals) error {
 		if err := checkNotLo("del", id.Net()); err != nil {
 			return err
 		}
-		return failing(editor.RemoveNet(c.Context(), node.RemoveRequest{Net: id.Net().String(), NID: id}), "del", "net", "cannot del LNet NI")
+		return failing(remove(node.RemoveRequest{Net: id.Net().String(), NID: id}), "del", "net", "cannot del LNet NI")
 	}
 	net, err := a.parseNet("del")
 	if err != nil {
 		return err
 	}
 	if len(a.interfaces) == 0 {
-		err := editor.RemoveNet(c.Context(), node.RemoveRequest{Net: net.String()})
+		err := remove(node.RemoveRequest{Net: net.String()})
 		if errors.Is(err, syscall.ENOENT) {
 			return netlinkError("del", "net", -int(syscall.EINVAL), "cannot del network", err)
 		}
 		return failing(err, "del", "net", "cannot del network")
 	}
+	return a.stopInterfaces(c, node.Remote(g.client()), net.String())
+}
+
+// stopInterfaces stops the interfaces of a network that the flags name.
+func (a *netChange) stopInterfaces(c *cobra.Command, e *node.Editor, net string) error {
 	for _, name := range a.interfaces {
-		err := editor.RemoveNI(c.Context(), net.String(), &tree.NI{Interfaces: tree.Interfaces{name}})
+		warnings, err := e.RemoveNI(c.Context(), net, &tree.NI{Interfaces: tree.Interfaces{name}})
+		warnOfRemoval(c.ErrOrStderr(), warnings)
 		if errors.Is(err, syscall.ENODEV) {
 			return netlinkError("del", "net", -int(syscall.ENODEV), "cannot del LNet NI", err)
 		}
@@ -261,6 +272,13 @@ func (a *netChange) stop(c *cobra.Command, g *globals) error {
 		}
 	}
 	return nil
+}
+
+// warnOfRemoval prints what went wrong when interfaces were removed.
+func warnOfRemoval(w io.Writer, warnings []string) {
+	for _, text := range warnings {
+		fmt.Fprintln(w, "# lnetctl: removed, but: "+text)
+	}
 }
 
 // warnOfCPT prints a warning that CPU partitions have no effect.

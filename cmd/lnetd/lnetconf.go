@@ -34,10 +34,11 @@ func importLNetConf(ctx context.Context, log *slog.Logger, n *node.Node, l *conf
 	if f == nil {
 		return nil
 	}
-	if err := removeRetuned(ctx, log, n, f, path); err != nil {
+	e := n.Editor()
+	if err := removeRetuned(ctx, log, e, f, path); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	r := tree.Apply(ctx, n.Editor(), tree.AddMissing, f)
+	r := tree.Apply(ctx, e, tree.AddMissing, f)
 	for _, w := range r.Warnings {
 		log.Warn(w, slog.String("file", path))
 	}
@@ -64,16 +65,19 @@ func importLNetConf(ctx context.Context, log *slog.Logger, n *node.Node, l *conf
 
 // removeRetuned stops the NIs for which the file has other tunables, because this file takes
 // precedence over the others. Applying the file then starts these NIs again, with its tunables.
-func removeRetuned(ctx context.Context, log *slog.Logger, n *node.Node, f *tree.File, path string) error {
-	e := n.Editor()
+func removeRetuned(ctx context.Context, log *slog.Logger, e *node.Editor, f *tree.File, path string) error {
 	now, err := e.Tree(ctx)
 	if err != nil {
 		return err
 	}
 	for _, net := range tree.Retuned(now, f) {
 		ni := net.NIs[0]
-		if err := e.RemoveNI(ctx, net.Type, &ni); err != nil {
+		warnings, err := e.RemoveNI(ctx, net.Type, &ni)
+		if err != nil {
 			return fmt.Errorf("%v: %w", ni.NID, err)
+		}
+		for _, w := range warnings {
+			log.Warn("an NI that gets other tunables was stopped before it had sent its messages, or has not ended in time", slog.Any("ni", ni.NID), slog.String("err", w))
 		}
 		log.Info("started again with the tunables of the file", slog.Any("ni", ni.NID), slog.String("file", path))
 	}

@@ -74,11 +74,12 @@ func (f *fakeNode) AddNetworks(r node.AddRequest) error {
 	return nil
 }
 
-func (f *fakeNode) RemoveNet(_ context.Context, r node.RemoveRequest) error {
+func (f *fakeNode) RemoveNet(_ context.Context, r node.RemoveRequest) (gone node.RemovedNet, err error) {
 	if r.Net != "tcp1" {
-		return syscall.ENOENT
+		return gone, syscall.ENOENT
 	}
-	return nil
+	gone.Warnings = []string{"3 messages were not sent"}
+	return gone, nil
 }
 
 func (f *fakeNode) Fail(r node.FailRequest) error {

@@ -19,7 +19,7 @@ import (
 type Editor struct {
 	Asker
 	AddNetworks func(context.Context, AddRequest) error                       // calls the operation OpAddNetworks
-	RemoveNet   func(context.Context, RemoveRequest) error                    // calls the operation OpRemoveNet
+	RemoveNet   func(context.Context, RemoveRequest) (RemovedNet, error)      // calls the operation OpRemoveNet
 	AddRoutes   func(context.Context, AddRoutesRequest) error                 // calls the operation OpAddRoutes
 	DelRoute    func(context.Context, RemoveRouteRequest) error               // calls the operation OpRemoveRoute
 	Configure   func(context.Context, AddPeerRequest) error                   // calls the operation OpAddPeer
@@ -42,8 +42,9 @@ func Remote(c *control.Client) *Editor {
 			Routing: ask(c, OpRouting),
 			UDSP:    ask(c, OpUDSP),
 		},
-		AddNetworks: act(c, OpAddNetworks), RemoveNet: act(c, OpRemoveNet),
-		AddRoutes: act(c, OpAddRoutes), DelRoute: act(c, OpRemoveRoute),
+		AddNetworks: act(c, OpAddNetworks),
+		RemoveNet:   func(ctx context.Context, r RemoveRequest) (RemovedNet, error) { return OpRemoveNet.Call(ctx, c, r) },
+		AddRoutes:   act(c, OpAddRoutes), DelRoute: act(c, OpRemoveRoute),
 		Configure: act(c, OpAddPeer), Deconfigure: act(c, OpRemovePeer),
 		Change: act(c, OpSet), ChangeAll: act(c, OpSetTogether), AddRule: act(c, OpAddUDSP), DelRule: act(c, OpRemoveUDSP),
 		PingNode: func(ctx context.Context, r PingRequest) (PingReply, error) { return OpPing.Call(ctx, c, r) },
@@ -108,18 +109,20 @@ func settingsOf(ni tree.NI) NISettings {
 }
 
 // RemoveNI stops the NI that has the NID or, without one, was started on the interface.
-func (e *Editor) RemoveNI(ctx context.Context, net string, ni *tree.NI) error {
+func (e *Editor) RemoveNI(ctx context.Context, net string, ni *tree.NI) (warnings []string, err error) {
 	if ni == nil {
-		return e.RemoveNet(ctx, RemoveRequest{Net: net})
+		gone, err := e.RemoveNet(ctx, RemoveRequest{Net: net})
+		return gone.Warnings, err
 	}
 	s, err := e.Status(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if has := s.find(net, ni); has != nil {
-		return e.RemoveNet(ctx, RemoveRequest{Net: net, NID: has.NID})
+		gone, err := e.RemoveNet(ctx, RemoveRequest{Net: net, NID: has.NID})
+		return gone.Warnings, err
 	}
-	return cli.Hint(cli.Errnof(syscall.ENODEV, "the node has no such interface on %s", net), "'lnetctl net show' lists the networks of the node")
+	return nil, cli.Hint(cli.Errnof(syscall.ENODEV, "the node has no such interface on %s", net), "'lnetctl net show' lists the networks of the node")
 }
 
 // AddRoute adds a route.

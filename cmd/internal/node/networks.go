@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 	"time"
 
@@ -26,6 +27,11 @@ type AddRequest struct {
 type RemoveRequest struct {
 	Net string  `json:"net"`          // name of the network, such as tcp1
 	NID nid.NID `json:"nid,omitzero"` // NID of the NI; absent: all NIs of the network
+}
+
+// RemovedNet says what went wrong when NIs were removed. They are gone all the same.
+type RemovedNet struct {
+	Warnings []string `json:"warnings,omitempty"` // such as a number of messages that could not be sent
 }
 
 // removeTimeout is how long messages may take to leave an NI that is removed.
@@ -76,15 +82,14 @@ func (r AddRequest) interfaces() ([]networks.Interface, error) {
 
 // RemoveNet stops the NIs of a net and pushes the change to the peers that discovery knows. It
 // waits up to removeTimeout for queued messages to be sent; messages that injected faults hold
-// back fail at once. An error says that some could not be sent. ENOENT: the node is not on that
-// net, or has no such NI.
-func (n *Node) RemoveNet(ctx context.Context, r RemoveRequest) error {
+// back fail at once. ENOENT: the node is not on that net, or has no such NI.
+func (n *Node) RemoveNet(ctx context.Context, r RemoveRequest) (gone RemovedNet, err error) {
 	net, err := nid.ParseNet(r.Net)
 	if err != nil {
-		return fmt.Errorf("%w: %w", syscall.EINVAL, err)
+		return gone, fmt.Errorf("%w: %w", syscall.EINVAL, err)
 	}
 	if net.Type() == nid.Lo {
-		return fmt.Errorf("%v belongs to every node: %w", net, syscall.EINVAL)
+		return gone, fmt.Errorf("%v belongs to every node: %w", net, syscall.EINVAL)
 	}
 	n.changing.Lock()
 	defer n.changing.Unlock()
@@ -95,11 +100,16 @@ func (n *Node) RemoveNet(ctx context.Context, r RemoveRequest) error {
 		}
 	}
 	if len(leaving) == 0 {
-		return cli.Hint(cli.Errnof(syscall.ENOENT, "the node has no interface on %v", net), "'lnetctl net show' lists the networks of the node")
+		return gone, cli.Hint(cli.Errnof(syscall.ENOENT, "the node has no interface on %v", net), "'lnetctl net show' lists the networks of the node")
 	}
-	return n.remove(ctx, leaving)
+	if err := n.remove(ctx, leaving); err != nil {
+		gone.Warnings = strings.Split(err.Error(), "\n")
+	}
+	return gone, nil
 }
 
+// remove stops NIs. Whatever the error, they are not the node's any more: it says how many messages could not be sent,
+// or that a driver has not ended in time.
 func (n *Node) remove(ctx context.Context, list []*lnet.NI) error {
 	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
 	defer cancel()

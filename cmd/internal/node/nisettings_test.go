@@ -82,13 +82,13 @@ func TestRemoveOneNI(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := nid.MustParse(other + "@tcp")
-	if err := n.RemoveNet(t.Context(), node.RemoveRequest{Net: "tcp", NID: id}); err != nil {
+	if _, err := n.RemoveNet(t.Context(), node.RemoveRequest{Net: "tcp", NID: id}); err != nil {
 		t.Fatal(err)
 	}
 	if nids := n.NIDs(); len(nids) != 1 || nids[0] == id {
 		t.Errorf("left are %v", nids)
 	}
-	if err := n.RemoveNet(t.Context(), node.RemoveRequest{Net: "tcp", NID: id}); !errors.Is(err, syscall.ENOENT) {
+	if _, err := n.RemoveNet(t.Context(), node.RemoveRequest{Net: "tcp", NID: id}); !errors.Is(err, syscall.ENOENT) {
 		t.Errorf("removed again: %v, want ENOENT", err)
 	}
 }

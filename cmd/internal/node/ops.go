@@ -29,7 +29,7 @@ var (
 	OpResetStats       = control.Action[control.None]{Path: "/v1/stats/reset", Doc: "makes the counters of the node begin at zero"}
 	OpRouting          = control.Question[control.None, lnet.RouterSnapshot]{Path: "/v1/routing", Doc: "the node's state as a router"}
 	OpAddNetworks      = control.Action[AddRequest]{Path: "/v1/net/add", Doc: "starts further networks"}
-	OpRemoveNet        = control.Action[RemoveRequest]{Path: "/v1/net/del", Doc: "stops a network"}
+	OpRemoveNet        = control.Command[RemoveRequest, RemovedNet]{Path: "/v1/net/del", Doc: "stops a network"}
 	OpRoutes           = control.Question[control.None, []RouteStatus]{Path: "/v1/routes", Doc: "the routes and their states"}
 	OpAddRoutes        = control.Action[AddRoutesRequest]{Path: "/v1/route/add", Doc: "adds routes"}
 	OpRemoveRoute      = control.Action[RemoveRouteRequest]{Path: "/v1/route/del", Doc: "removes a route"}

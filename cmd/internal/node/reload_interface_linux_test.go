@@ -151,7 +151,8 @@ func TestRemoveInterfaceChanged(t *testing.T) {
 			h := newLaptop(t)
 			e.happen(h)
 			h.must(func() error {
-				return h.n.Editor().RemoveNI(t.Context(), "tcp1", &tree.NI{Interfaces: tree.Interfaces{"eth1"}})
+				_, err := h.n.Editor().RemoveNI(t.Context(), "tcp1", &tree.NI{Interfaces: tree.Interfaces{"eth1"}})
+				return err
 			})
 			h.has("10.7.0.5@tcp")
 		})
@@ -163,7 +164,7 @@ func TestRemoveInterfaceChanged(t *testing.T) {
 func TestRemoveByNID(t *testing.T) {
 	n := startLoaded(t, loaded(t, freePort(t)+"networks: tcp(127.0.0.81,127.0.0.82)\n"))
 	ni := n.Status().NIs[2]
-	if err := n.Editor().RemoveNI(t.Context(), "tcp", &tree.NI{NID: ni.NID, Interfaces: tree.Interfaces{ni.Interface}}); err != nil {
+	if _, err := n.Editor().RemoveNI(t.Context(), "tcp", &tree.NI{NID: ni.NID, Interfaces: tree.Interfaces{ni.Interface}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := n.NIDs(); len(got) != 1 || got[0] == ni.NID {

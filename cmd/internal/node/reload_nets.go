@@ -93,12 +93,15 @@ func (r *reload) removeNI(c configuredNI) func(context.Context) (func(context.Co
 			r.n.cfg.Log.Info("a reload has not stopped an NI, because the node has none on this network and interface", slog.String("network", c.on.String()))
 			return nil, nil
 		}
-		err := r.n.RemoveNet(ctx, RemoveRequest{Net: c.on.Net.String(), NID: has.NID})
+		gone, err := r.n.RemoveNet(ctx, RemoveRequest{Net: c.on.Net.String(), NID: has.NID})
 		if errors.Is(err, syscall.ENOENT) { // a command has removed the NI meanwhile
 			return nil, nil
 		}
 		if err != nil {
-			r.n.cfg.Log.Warn("an NI was removed before it had sent its messages, or has not ended in time", slog.Any("ni", has.NID), slog.Any("err", err))
+			return nil, err
+		}
+		if len(gone.Warnings) > 0 {
+			r.n.cfg.Log.Warn("an NI was removed before it had sent its messages, or has not ended in time", slog.Any("ni", has.NID), slog.Any("err", gone.Warnings))
 		}
 		return r.startAgain(c), nil
 	}

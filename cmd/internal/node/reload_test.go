@@ -269,8 +269,9 @@ func TestReloadKeepsCommands(t *testing.T) {
 	from := loaded(t, port+"networks: tcp(127.0.0.81),tcp1(127.0.0.82)\n"+full)
 	to := loaded(t, port+"networks: tcp(127.0.0.81),tcp1(127.0.0.82)\n"+full+"alive_router_check_interval: 9\n")
 	n := startLoaded(t, from)
+	_, removed := n.RemoveNet(t.Context(), node.RemoveRequest{Net: "tcp1"})
 	for _, err := range []error{
-		n.RemoveNet(t.Context(), node.RemoveRequest{Net: "tcp1"}),
+		removed,
 		n.AddNetworks(node.AddRequest{Networks: "tcp2(127.0.0.82)"}),
 		n.RemoveRoute(node.RemoveRouteRequest{Net: "tcp8", Gateway: "127.0.0.8@tcp"}),
 		n.AddRoutes(node.AddRoutesRequest{Nets: []string{"tcp6"}, Gateways: []string{"127.0.0.9@tcp"}, Hops: 1, Sensitivity: 1}),

@@ -92,7 +92,7 @@ func TestImportExport(t *testing.T) {
 func freshNodeInstead(t *testing.T, old *node.Node) *node.Node {
 	t.Helper()
 	for _, net := range []string{"tcp", "tcp1", "tcp2", "tcp3"} {
-		_ = old.RemoveNet(t.Context(), node.RemoveRequest{Net: net}) // fails with ENOENT for a network that the node does not have
+		_, _ = old.RemoveNet(t.Context(), node.RemoveRequest{Net: net}) // fails with ENOENT for a network that the node does not have
 	}
 	return freshNode(t)
 }

@@ -12,8 +12,9 @@ import (
 // Target is a node to which a file can be applied. Errors have an errno.
 type Target interface {
 	AddNI(ctx context.Context, net string, ni NI) error
-	// RemoveNI stops an NI, or the whole network if ni is nil.
-	RemoveNI(ctx context.Context, net string, ni *NI) error
+	// RemoveNI stops an NI, or the whole network if ni is nil. Warnings are about what was removed, such as messages
+	// that could not be sent.
+	RemoveNI(ctx context.Context, net string, ni *NI) (warnings []string, err error)
 	AddRoute(ctx context.Context, r Route) error
 	// AddRouteList adds up to RoutesAtOnce routes, all or none.
 	AddRouteList(ctx context.Context, list []Route) error
@@ -109,7 +110,7 @@ func (r *Result) item(ctx context.Context, to Target, v Verb, key string, rest [
 	if v != Del {
 		r.remark(i)
 	}
-	errs := applyItem(ctx, to, v, key, i)
+	errs := r.applyItem(ctx, to, v, key, i)
 	if v == AddMissing && len(errs) > 0 && (errs[0].Errno == syscall.EEXIST || errs[0].Errno == syscall.EALREADY) {
 		if i.Net == nil {
 			r.warn(i, "is there already: %v", errs[0].Cause)
@@ -148,10 +149,10 @@ func (r *Result) remark(i Item) {
 }
 
 // applyItem applies one item.
-func applyItem(ctx context.Context, to Target, v Verb, key string, i Item) []*Error {
+func (r *Result) applyItem(ctx context.Context, to Target, v Verb, key string, i Item) []*Error {
 	switch {
 	case i.Net != nil:
-		return applyNet(ctx, to, v, i)
+		return r.applyNet(ctx, to, v, i)
 	case i.Route != nil && v == Del:
 		return explain(i, to.RemoveRoute(ctx, *i.Route), "failed to delete route")
 	case i.Route != nil:
@@ -175,7 +176,7 @@ func applyItem(ctx context.Context, to Target, v Verb, key string, i Item) []*Er
 }
 
 // applyNet starts or stops an NI. If the file has no NIs of a network, it stops the network.
-func applyNet(ctx context.Context, to Target, v Verb, i Item) []*Error {
+func (r *Result) applyNet(ctx context.Context, to Target, v Verb, i Item) []*Error {
 	net := i.Net.Type
 	if net == Loopback { // skipped, as every node has it
 		return nil
@@ -189,12 +190,10 @@ func applyNet(ctx context.Context, to Target, v Verb, i Item) []*Error {
 			inFile(i.Line, syscall.EINVAL, "Failed to configure NI on net '%s' rc = -22", net),
 		}
 	}
-	switch {
-	case v == Del && len(i.Net.NIs) == 0:
-		return fail(to.RemoveNI(ctx, net, nil), "LNet net doesn't exist")
-	case v == Del:
-		return fail(to.RemoveNI(ctx, net, &i.Net.NIs[0]), "LNet net doesn't exist")
-	case len(i.Net.NIs) == 0:
+	if v == Del {
+		return fail(r.removeNet(ctx, to, i), "LNet net doesn't exist")
+	}
+	if len(i.Net.NIs) == 0 {
 		return nil
 	}
 	err := to.AddNI(ctx, net, i.Net.NIs[0])
@@ -202,6 +201,19 @@ func applyNet(ctx context.Context, to Target, v Verb, i Item) []*Error {
 		return []*Error{{Object: "import", Errno: syscall.ENOMSG, Text: missing.Error(), Line: i.Line, Cause: missing.Err}}
 	}
 	return fail(err, "cannot add LNet NI")
+}
+
+// removeNet stops an NI, or the network if the file has no NIs of it.
+func (r *Result) removeNet(ctx context.Context, to Target, i Item) error {
+	var ni *NI
+	if len(i.Net.NIs) > 0 {
+		ni = &i.Net.NIs[0]
+	}
+	warnings, err := to.RemoveNI(ctx, i.Net.Type, ni)
+	for _, w := range warnings {
+		r.warn(i, "removed, but: %s", w)
+	}
+	return err
 }
 
 // NoInterfaceError says that a node has no interface of that name.

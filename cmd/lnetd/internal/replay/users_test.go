@@ -108,7 +108,11 @@ func (u *users) changeNetworks(push *capture.Record) {
 		}
 		for id, gone := range own {
 			if gone {
-				err = errors.Join(err, node.OpRemoveNet.Call(u.ctx, daemon, node.RemoveRequest{Net: id.Net().String()}))
+				removed, bad := node.OpRemoveNet.Call(u.ctx, daemon, node.RemoveRequest{Net: id.Net().String()})
+				err = errors.Join(err, bad)
+				for _, w := range removed.Warnings {
+					err = errors.Join(err, errors.New(w))
+				}
 			}
 		}
 		return err
