@@ -100,7 +100,9 @@ func (f *File) route(n ast.Node) (*Item, *Error) {
 		return nil, inFile(line, syscall.EINVAL, "cannot parse gateway NID '%s'", text)
 	}
 	r := new(Route)
-	return &Item{Route: r}, decode(n, r)
+	err := decode(n, r)
+	r.Net = netName(r.Net)
+	return &Item{Route: r}, err
 }
 
 // peer reads a peer. One without a primary NID is ignored, as by Lustre's tool.

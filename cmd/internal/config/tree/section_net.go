@@ -4,6 +4,8 @@ import (
 	"syscall"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"ulnet/lnet/nid"
 )
 
 // nets reads the section of networks, and appends an item to s.Items for each NI. It ends at the
@@ -32,9 +34,9 @@ func (f *File) net(s *Section, n ast.Node) []*Error {
 	if name == nil {
 		return []*Error{expectType(n)}
 	}
-	list := valueOf(n, "local NI(s)")
+	list, net := valueOf(n, "local NI(s)"), netName(textOf(name))
 	if list == nil {
-		s.Items = append(s.Items, Item{Line: lineOf(n), Net: &Net{Type: textOf(name)}})
+		s.Items = append(s.Items, Item{Line: lineOf(n), Net: &Net{Type: net}})
 		return nil
 	}
 	nis, ok := itemsOf(list)
@@ -46,10 +48,18 @@ func (f *File) net(s *Section, n ast.Node) []*Error {
 		if len(errs) > 0 {
 			return errs
 		}
-		f.olderTunables(&one, textOf(name), ni)
-		s.Items = append(s.Items, Item{Line: lineOf(ni), Net: &Net{Type: textOf(name), NIs: []NI{one}}})
+		f.olderTunables(&one, net, ni)
+		s.Items = append(s.Items, Item{Line: lineOf(ni), Net: &Net{Type: net, NIs: []NI{one}}})
 	}
 	return nil
+}
+
+// netName returns the usual name of a network: tcp0 is tcp. A text that names none stays as it is.
+func netName(text string) string {
+	if net, err := nid.ParseNet(text); err == nil {
+		return net.String()
+	}
+	return text
 }
 
 // readNI reads an NI.
