@@ -3,10 +3,11 @@ package tree
 import "slices"
 
 // Merge adds the items of a file to the tree, as importing the file adds them to a node that starts. NIs
-// and settings of the file replace those of the tree. A route, a rule or a peer that the tree already has
-// stays as it is, but such a peer gets the further NIDs that the file has for it.
+// and settings of the file replace those of the tree, and a rule that the tree already has gets the priority of the
+// file. A route or a peer that the tree already has stays as it is, but such a peer gets the further NIDs that the
+// file has for it.
 func (t *Tree) Merge(f *File) {
-	t.Peer, t.Net = slices.Clone(t.Peer), slices.Clone(t.Net) // copied, because a configuration may share these slices
+	t.Peer, t.Net, t.UDSP = slices.Clone(t.Peer), slices.Clone(t.Net), slices.Clone(t.UDSP) // copied, because a configuration may share these slices
 	for i := range t.Net {
 		t.Net[i].NIs = slices.Clone(t.Net[i].NIs)
 	}
@@ -30,9 +31,7 @@ func (t *Tree) merge(i Item) {
 	case i.Peer != nil && i.Peer.IsConfigured():
 		t.mergePeer(i.Peer)
 	case i.UDSP != nil:
-		if !slices.ContainsFunc(t.UDSP, i.UDSP.Same) {
-			t.UDSP = append(t.UDSP, *i.UDSP)
-		}
+		t.mergeRule(i.UDSP)
 	case i.Setting != nil:
 		if t.Global == nil {
 			t.Global = new(Global)
@@ -60,6 +59,15 @@ func (t *Tree) mergeNI(net string, ni NI) {
 		}
 	}
 	t.Net = append(t.Net, Net{Type: net, NIs: []NI{ni}})
+}
+
+func (t *Tree) mergeRule(u *UDSP) {
+	switch at := slices.IndexFunc(t.UDSP, u.Same); {
+	case at < 0:
+		t.UDSP = append(t.UDSP, *u)
+	case priority(t.UDSP[at]) != priority(*u):
+		t.UDSP[at].Action = &UDSPAction{priority(*u)}
+	}
 }
 
 func (t *Tree) mergePeer(p *Peer) {

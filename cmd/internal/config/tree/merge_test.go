@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestMerge: NIs and settings of a file replace those of the tree. Routes and rules of the tree stay as
-// they are, its peers get the further NIDs that the file has, and what only the file has is added.
+// TestMerge: NIs and settings of a file replace those of the tree. Routes of the tree stay as they are, its
+// rules get the priorities of the file and its peers the further NIDs, and what only the file has is added.
 func TestMerge(t *testing.T) {
 	base, err := Parse([]byte(`net:
   - net type: tcp
@@ -78,10 +78,10 @@ routing:
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := base.Net[0].NIs[:1:1]
+	own, rules := base.Net[0].NIs[:1:1], base.UDSP
 	base.Merge(f)
-	if own[0].Tunables != nil {
-		t.Error("merging has changed NIs that another tree may share")
+	if own[0].Tunables != nil || priority(rules[0]) != 0 {
+		t.Error("merging has changed NIs or rules that another tree may share")
 	}
 	var out strings.Builder
 	if err := Write(&out, base); err != nil {
@@ -89,7 +89,7 @@ routing:
 	}
 	for text, want := range map[string]int{
 		"net type: ": 2, "peer_credits: 16": 1, "0: eth0": 1, "0: eth1": 1, "gateway: 10.0.0.9@tcp": 2, "hop: 3": 0,
-		"primary nid: ": 2, "nid: 10.0.1.2@tcp1": 1, "priority: 7": 0, "src: tcp1": 1, "retry_count: 3": 1, "numa_range: 2": 1,
+		"primary nid: ": 2, "nid: 10.0.1.2@tcp1": 1, "priority: 7": 1, "src: tcp1": 1, "retry_count: 3": 1, "numa_range: 2": 1,
 		"tiny: 5": 1, "enable: 1": 1,
 	} {
 		if got := strings.Count(out.String(), text); got != want {
