@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
@@ -61,10 +63,10 @@ func (v *discoverVerb) run(c *cobra.Command, args []string) error {
 		target := process.NID
 		reply, err := n.Discover(c.Context(), node.DiscoverRequest{Target: target, Force: v.force, Timeout: v.timeout.value})
 		if c.Context().Err() != nil {
-			return errInterrupted
+			return out.before(c, v.globals, errInterrupted)
 		}
 		if err != nil && !v.alone.on && !control.FromNode(err) {
-			return err
+			return out.before(c, v.globals, err)
 		}
 		out.add(target, reply, err)
 	}
@@ -92,6 +94,14 @@ type discoverDoc struct {
 type undiscoveredDoc struct {
 	Discover *struct{} `json:"discover"`
 	failureDoc
+}
+
+// before prints the answers that came before an error ended the command, if there are any, and returns the error.
+func (o *discoverOutput) before(c *cobra.Command, g *globals, err error) error {
+	if len(o.Discover)+len(o.Manage) == 0 {
+		return err
+	}
+	return cmp.Or(g.print(c, o), err)
 }
 
 func (o *discoverOutput) add(target nid.NID, reply node.DiscoverReply, err error) {

@@ -161,20 +161,31 @@ func applyFile(c *cobra.Command, g *globals, v tree.Verb, f *tree.File) error {
 	return importFailed(r.Errs, doneBefore(r))
 }
 
-// shownLines bounds the lines that doneBefore returns.
+// shownLines bounds the numbers of lines that linesOf lists.
 const shownLines = 32
 
 // doneBefore returns lines that say what was applied before an error occurred.
-func doneBefore(r tree.Result) []string {
-	if len(r.Done) == 0 {
+func doneBefore(r tree.Result) (texts []string) {
+	if len(r.Done)+len(r.Perhaps) == 0 {
 		return []string{"nothing was changed"}
 	}
-	lines := make([]string, 0, len(r.Done))
-	for _, i := range r.Done {
+	if len(r.Done) > 0 {
+		texts = append(texts, "applied are the items of the lines "+linesOf(r.Done))
+	}
+	if len(r.Perhaps) > 0 {
+		texts = append(texts, "perhaps applied, as the request was interrupted: lines "+linesOf(r.Perhaps))
+	}
+	return texts
+}
+
+// linesOf lists the lines of the first items.
+func linesOf(items []tree.Item) string {
+	lines := make([]string, 0, len(items))
+	for _, i := range items {
 		lines = append(lines, fmt.Sprint(i.Line))
 	}
 	if more := len(lines) - shownLines; more > 0 {
 		lines = append(lines[:shownLines], fmt.Sprintf("and %d more", more))
 	}
-	return []string{"applied are the items of the lines " + strings.Join(lines, ", ")}
+	return strings.Join(lines, ", ")
 }

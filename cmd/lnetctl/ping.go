@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,10 +57,10 @@ func (v *pingVerb) run(c *cobra.Command, args []string) error {
 		r.Timeout = v.timeout.value
 		reply, err := n.Ping(c.Context(), r)
 		if c.Context().Err() != nil {
-			return errInterrupted
+			return out.before(c, v.globals, errInterrupted)
 		}
 		if err != nil && !v.alone.on && !control.FromNode(err) {
-			return err
+			return out.before(c, v.globals, err)
 		}
 		if down := v.down(c.Context(), err); down != nil {
 			return down
@@ -166,6 +167,14 @@ func niDocs(nis []node.PingedNI) []pingNIDoc {
 type manageDoc struct {
 	Ping *struct{} `json:"ping"`
 	failureDoc
+}
+
+// before prints the answers that came before an error ended the command, if there are any, and returns the error.
+func (o *pingOutput) before(c *cobra.Command, g *globals, err error) error {
+	if len(o.Ping)+len(o.Manage) == 0 {
+		return err
+	}
+	return cmp.Or(g.print(c, o), err)
 }
 
 func (o *pingOutput) add(target nid.NID, reply node.PingReply, err error) {

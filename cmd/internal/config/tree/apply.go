@@ -53,6 +53,7 @@ func (v Verb) String() string {
 // Result is what applying a file has done.
 type Result struct {
 	Done     []Item   // the items that were applied, in the order of the file
+	Perhaps  []Item   // items whose request was interrupted: the node may have applied them
 	Total    int      // number of items in the file
 	Errs     []*Error // errors of items; empty: all items were applied
 	Warnings []string // texts about settings that were kept without effect, or ignored
@@ -118,6 +119,9 @@ func (r *Result) item(ctx context.Context, to Target, v Verb, key string, rest [
 		return false
 	}
 	if len(errs) > 0 && (v == Del || !setTogether(ctx, to, rest)) {
+		if ctx.Err() != nil {
+			r.Perhaps = append(r.Perhaps, i)
+		}
 		r.Errs = append(r.Errs, errs...)
 		return true
 	}

@@ -22,6 +22,9 @@ func (r *Result) addRoutes(ctx context.Context, to Target, items []Item, most in
 			r.Done = append(r.Done, items[:len(list)]...)
 			return len(list)
 		}
+		if ctx.Err() != nil {
+			r.Perhaps = append(r.Perhaps, items[:len(list)]...)
+		}
 	}
 	return 0
 }
