@@ -57,6 +57,10 @@ func (r remote) Stop(ctx context.Context, key uint32, batch string, force bool) 
 	return selftest.OpStop.Call(ctx, r.client, selftest.BatchRequest{Key: key, Batch: batch, Force: force})
 }
 
+func (r remote) Query(ctx context.Context, key uint32, batch string, test int, timeout time.Duration) ([]console.Answer, error) {
+	return selftest.OpQuery.Call(ctx, r.client, selftest.BatchRequest{Key: key, Batch: batch, Test: test, Timeout: timeout})
+}
+
 func (r remote) Stat(ctx context.Context, key uint32, target console.Target, timeout time.Duration) ([]console.Answer, error) {
 	return selftest.OpStat.Call(ctx, r.client, selftest.AskRequest{Key: key, Target: target, Timeout: timeout})
 }

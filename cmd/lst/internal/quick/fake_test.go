@@ -26,6 +26,7 @@ type fake struct {
 	stumble func(from, to nid.ProcessID, since time.Duration) bool
 	fail    map[string]error // errors that commands return, by the names of the commands
 	stop    time.Duration    // how long Stop waits for a client
+	linger  time.Duration    // how long the RPCs under way take to end after a Stop without force
 
 	began   time.Time
 	groups  map[string][]nid.ProcessID
@@ -36,6 +37,8 @@ type fake struct {
 	running string
 	since   time.Time
 	started time.Time // when Run was called
+	stopped time.Time // when Stop without force was called
+	kills   int       // number of Stops by force
 	ended   int
 	forced  bool
 	most    int // largest number of pairs under way at a time
@@ -155,14 +158,35 @@ func (f *fake) Stop(ctx context.Context, _ uint32, batch string, force bool) ([]
 		return nil, ctx.Err()
 	}
 	f.settle()
-	if batch != f.running || !force {
+	if batch != f.running {
 		return nil, fmt.Errorf("stop %q while %q is running", batch, f.running)
 	}
-	for _, id := range f.groups[f.tests[batch].From] {
+	if force {
+		f.kills++
+		f.halt()
+	} else if f.stopped = time.Now(); f.linger == 0 {
+		f.halt()
+	}
+	return f.answers(f.groups[f.tests[batch].From], nil), ctx.Err()
+}
+
+// halt ends the units of the batch that runs.
+func (f *fake) halt() {
+	for _, id := range f.groups[f.tests[f.running].From] {
 		f.failRPCs(id, f.late[id])
 	}
-	f.running = ""
-	return f.answers(f.groups[f.tests[batch].From], nil), ctx.Err()
+	f.running, f.stopped = "", time.Time{}
+}
+
+func (f *fake) Query(_ context.Context, _ uint32, batch string, _ int, _ time.Duration) ([]console.Answer, error) {
+	if !f.stopped.IsZero() && time.Since(f.stopped) >= f.linger {
+		f.halt()
+	}
+	return f.answers(f.groups[f.tests[batch].From], func(a *console.Answer) {
+		if f.running == batch {
+			a.Active = 1
+		}
+	}), f.fail["query"]
 }
 
 func (f *fake) Stat(_ context.Context, _ uint32, target console.Target, _ time.Duration) ([]console.Answer, error) {

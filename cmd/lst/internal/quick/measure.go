@@ -22,6 +22,7 @@ type Console interface {
 	AddTest(ctx context.Context, key uint32, t console.Test) ([]console.Answer, error)
 	Run(ctx context.Context, key uint32, batch string, timeout time.Duration) ([]console.Answer, error)
 	Stop(ctx context.Context, key uint32, batch string, force bool) ([]console.Answer, error)
+	Query(ctx context.Context, key uint32, batch string, test int, timeout time.Duration) ([]console.Answer, error)
 	Stat(ctx context.Context, key uint32, target console.Target, timeout time.Duration) ([]console.Answer, error)
 }
 
@@ -46,7 +47,9 @@ const (
 	intervals        = 50                     // number of intervals in a round; fewer if they would be shorter than shortestInterval
 	statTimeout      = 10 * time.Second
 	runTimeout       = 20 * time.Second
-	stopTimeout      = 5 * time.Second
+	stopTimeout      = 4 * time.Second // time for the RPCs under way at the end of a round; those that take longer are aborted
+	forceTimeout     = 2 * time.Second // time until they are aborted
+	stopInterval     = 50 * time.Millisecond
 	cleanTimeout     = 10 * time.Second
 	mostBatches      = 48          // largest number of batches in a session; test nodes of ulnet accept 64
 	idleTimeout      = time.Minute // time without commands after which the session ends by itself, such as that of a measurement that was killed
@@ -158,21 +161,4 @@ func (m *measurement) end() error {
 		return fmt.Errorf("end the session: %w", err)
 	}
 	return nil
-}
-
-// halt stops the batch that is running. It waits at most stopTimeout for a client that does not
-// answer; the next round will show whether that client is lost.
-func (m *measurement) halt(ctx context.Context) error {
-	if m.batch == "" {
-		return nil
-	}
-	within, cancel := context.WithTimeout(ctx, stopTimeout)
-	defer cancel()
-	answers, err := m.console.Stop(within, m.Key, m.batch, true)
-	m.batch = ""
-	if err != nil && within.Err() != nil && ctx.Err() == nil {
-		return nil
-	}
-	m.lose(answers, "stop")
-	return err
 }

@@ -154,6 +154,23 @@ func TestSlowStop(t *testing.T) {
 	})
 }
 
+// TestGentleStop: RPCs that are under way at the end of a round are not aborted, because their servers would wait for
+// their data. If they do not end within seconds, force ends them, and the next round begins.
+func TestGentleStop(t *testing.T) {
+	spec.Covers(t, "ST-47")
+	for linger, kills := range map[time.Duration]int{0: 0, time.Second: 0, time.Minute: 3} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake(rate)
+			f.linger = linger
+			began := time.Now()
+			r, err := Measure(t.Context(), f, usual())
+			if took := time.Since(began); err != nil || !r.OK() || len(r.Pairs) != 6 || f.kills != kills || took > 6*time.Second+3*min(linger, 4*time.Second)+time.Second {
+				t.Errorf("RPCs end after %v: %v, %+v, force %d times, after %v", linger, err, r, f.kills, took)
+			}
+		})
+	}
+}
+
 // TestBlackHole: a pair of which no RPC ends has failed, although the console reaches both nodes and
 // the first RPCs were sent.
 func TestBlackHole(t *testing.T) {
@@ -179,7 +196,7 @@ func TestBlackHole(t *testing.T) {
 
 // TestRefused: an error of a command ends the measurement and, if there is a session, the session.
 func TestRefused(t *testing.T) {
-	for name, ended := range map[string]int{"session": 0, "group": 1, "batch": 1, "run": 1, "stat": 1} {
+	for name, ended := range map[string]int{"session": 0, "group": 1, "batch": 1, "run": 1, "stat": 1, "query": 1} {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFake(rate)
 			f.fail[name] = syscall.EBUSY
