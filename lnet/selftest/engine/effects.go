@@ -46,7 +46,7 @@ const (
 	DoGet                       // ID, Peer, Self, Bits, Length, Check, BigEndian, List: get data from BulkPortal, verify them, then Moved; List: hand them over
 	DoCall                      // ID, Peer, Service, Data, Bits, Op, Length, Offset, Check: expect the reply under ID and the bulk data under Bits, then put the request
 	DoUnpost                    // ID: the server will not move the bulk data of DoCall: withdraw its memory
-	DoCancel                    // ID: end the transfer or RPC. A transfer of DoPut or DoGet still needs Moved, once its memory is free; other inputs about the ID are ignored from now on
+	DoCancel                    // ID: end the transfer or RPC. A transfer of DoPut or DoGet still needs Moved, once its memory is free, with the data if they had begun to arrive; other inputs about the ID are ignored from now on
 	DoFree                      // ID: the RPC has ended, and its memory is free
 	DoJoin                      // Peer, Self, Bits, Features, Join: give a JOIN request to the console, which puts its reply
 	DoAnswer                    // ID, Joined: a Join has ended

@@ -51,7 +51,7 @@ func NewNode(cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Node{cfg: cfg, lastID: cfg.FirstID, transfers: map[uint64]*transfer{}, calls: map[uint64]*call{}, brw: brwServer{peers: map[nid.NID]int{}}}, nil
+	return &Node{cfg: cfg, lastID: cfg.FirstID, transfers: map[uint64]*transfer{}, calls: map[uint64]*call{}, brw: brwServer{peers: map[nid.NID]client{}}}, nil
 }
 
 // Step implements machine.Machine.

@@ -12,11 +12,13 @@ type transfer struct {
 	of     request
 	op     wire.BRWOp
 	length int
+	began  time.Duration
 	due    deadline
 	list   bool // the data are the list of destinations of a TEST request
 	// cancelled: the request is dropped, and the transfer keeps its memory until the shell reports its end. A
 	// client that sends its data byte by byte could otherwise make this node use more memory than MaxBulk.
 	cancelled bool
+	doubted   bool // the shell was asked to end the GET unless its data have begun to arrive
 }
 
 // servePing answers a request of a PING test. A wrong magic gets no answer.
@@ -69,34 +71,49 @@ func judgeBRW(q *request) wire.Status {
 func (n *Node) moveBRW(q *request) {
 	b := q.Body.(*wire.BRW)
 	n.brw.take(q, memory(q))
-	t := n.begin(q, int(b.Length), n.cfg.RPCTimeout)
-	t.op = b.Op
-	kind := DoPut
+	kind, wait := DoPut, n.cfg.RPCTimeout
 	if b.Op == wire.Write {
 		kind = DoGet
+		if wait < 0 || wait > patience {
+			wait = patience
+		}
 	}
+	t := n.begin(q, int(b.Length), wait)
+	t.op = b.Op
 	n.do(Effect{
 		Kind: kind, ID: t.id, Peer: q.peer, Self: q.self, Bits: b.BulkID, Length: t.length, Check: b.Check, BigEndian: q.BigEndian,
 	})
 }
 
-// begin makes a transfer, which ends after a time if the shell does not report its end.
+// begin makes a transfer. If the shell does not report its end within a time, late handles that.
 func (n *Node) begin(q *request, length int, wait time.Duration) *transfer {
-	t := &transfer{id: n.nextID(), of: *q, length: length}
+	t := &transfer{id: n.nextID(), of: *q, length: length, began: n.now}
 	n.transfers[t.id] = t
-	n.after(&t.due, wait, func() { n.expired(t) })
+	n.after(&t.due, wait, func() { n.late(t) })
 	return t
+}
+
+// late handles a transfer that has not ended in the time that begin was given.
+func (n *Node) late(t *transfer) {
+	if t.op == wire.Write {
+		n.doubt(t)
+		return
+	}
+	n.expired(t)
 }
 
 // expired cancels a transfer that has not ended in time. Data that are put are a pattern, which all transfers
 // share, so only those that the node gets keep memory.
 func (n *Node) expired(t *transfer) {
-	n.do(Effect{Kind: DoCancel, ID: t.id})
+	if !t.doubted {
+		n.do(Effect{Kind: DoCancel, ID: t.id})
+	}
 	if t.list || t.op == wire.Read {
 		n.finish(t, &Input{Failed: true})
 		return
 	}
 	t.cancelled = true
+	n.heldUp(t)
 	n.stats.Errors++
 	n.drop()
 	n.nextBRW()
@@ -122,11 +139,15 @@ func (n *Node) finish(t *transfer, in *Input) {
 	case in.Failed:
 		n.stats.Errors++
 		n.drop()
+		if t.doubted {
+			n.unheard(t)
+		}
 	case t.op == wire.Read:
 		n.stats.BulkPut += uint64(t.length)
 		n.answerBRW(&t.of, wire.OK)
 	default:
 		n.stats.BulkGet += uint64(t.length)
+		n.heard(t)
 		status := wire.OK
 		if in.Corrupt {
 			status = wire.EBADMSG

@@ -9,22 +9,25 @@ import (
 
 // brwServer serves BRW requests as far as there is memory for their data.
 type brwServer struct {
-	moving  int             // bytes of bulk data under way, as the function memory counts them
-	peers   map[nid.NID]int // the part of moving that each client has; clients with 0 are left out
-	waiting []request       // requests that wait for memory
+	moving  int                // bytes of bulk data under way, as the function memory counts them
+	peers   map[nid.NID]client // clients that have a part of moving
+	waiting []request          // requests that wait for memory
 }
 
 // take takes memory for a request, or returns it if size is negative.
 func (s *brwServer) take(q *request, size int) {
 	s.moving += size
-	if s.peers[q.peer.NID] += size; s.peers[q.peer.NID] == 0 {
+	c := s.peers[q.peer.NID]
+	if c.moving += size; c.moving == 0 {
 		delete(s.peers, q.peer.NID)
+		return
 	}
+	s.peers[q.peer.NID] = c
 }
 
 // inShare reports whether the client of a request has memory left of its quarter.
 func (n *Node) inShare(q *request) bool {
-	return n.brw.peers[q.peer.NID]+memory(q) <= max(n.cfg.MaxBulk/4, MaxLength)
+	return n.brw.peers[q.peer.NID].moving+memory(q) <= max(n.cfg.MaxBulk/4, MaxLength)
 }
 
 // fitsBRW reports whether there is memory for a request.

@@ -1,0 +1,121 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/lnet/nid"
+	"ulnet/lnet/selftest/wire"
+)
+
+// A client whose test was stopped by force has withdrawn its data, so LNet drops the GETs for them without an answer. Their
+// memory would stay taken until RPCTimeout, and the next test of the client would wait for it. These constants bound how long.
+const (
+	patience   = 5 * time.Second        // time without the end of a GET after which its client may be silent
+	lookAgain  = time.Second            // time between two looks at a GET that is older than patience
+	restartGap = 100 * time.Millisecond // requests that come so long after a client's last data belong to another test: units wait for their RPCs
+)
+
+// client is what the server knows of a client of BRW tests while it moves data for it.
+type client struct {
+	moving   int           // the part of brwServer.moving that the client has, in bytes
+	lastData time.Duration // when the latest GET that was answered ended
+	answered uint64        // largest number of a GET that was answered
+	probe    uint64        // number of the GET that was cancelled to find out whether its data have begun to arrive; 0: none
+	silent   uint64        // GETs with numbers up to this one get no answer any more; 0: the client was never silent
+	silentAt time.Duration // when that was found out
+}
+
+// doubt looks at the transfer of a GET that is older than patience, and does so again until the transfer has ended. It gives
+// up the transfer if the client has become silent, and in any case after RPCTimeout.
+func (n *Node) doubt(t *transfer) {
+	age := n.now - t.began
+	if n.cfg.RPCTimeout >= 0 && age >= n.cfg.RPCTimeout {
+		n.expired(t)
+		return
+	}
+	if c := n.brw.peers[t.of.peer.NID]; t.id <= c.silent || c.silent != 0 && t.of.at <= c.silentAt && t.id < c.answered {
+		n.giveUp(t)
+	} else if oldest := n.oldestGet(&c, t); oldest != nil {
+		c.probe = oldest.id
+		n.brw.peers[t.of.peer.NID] = c
+		n.giveUp(oldest)
+	}
+	wait := lookAgain
+	if n.cfg.RPCTimeout >= 0 {
+		wait = min(wait, n.cfg.RPCTimeout-age)
+	}
+	n.after(&t.due, wait, t.due.Of)
+}
+
+// giveUp asks the shell to end the transfer of a GET. If its data have begun to arrive, the transfer goes on all the same, and
+// the request gets its reply.
+func (n *Node) giveUp(t *transfer) {
+	if !t.doubted {
+		t.doubted = true
+		n.do(Effect{Kind: DoCancel, ID: t.id})
+	}
+}
+
+// oldestGet returns the oldest GET to the client of t if all GETs to it may have no answer: there was none for a
+// while, and requests wait for memory. It returns nil if the client is alive, if its network may only have stalled, or if one of its GETs
+// was cancelled to find that out.
+func (n *Node) oldestGet(c *client, t *transfer) (oldest *transfer) {
+	since := max(c.lastData, t.began)
+	if c.probe != 0 || n.now-since < patience || !n.wanted(t.of.peer.NID, since) {
+		return nil
+	}
+	for _, o := range n.transfers { // any order: the smallest number is looked for
+		if o.op == wire.Write && !o.cancelled && o.of.peer.NID == t.of.peer.NID && (oldest == nil || o.id < oldest.id) {
+			oldest = o
+		}
+	}
+	return oldest
+}
+
+// wanted reports whether a request waits for memory that GETs to a client have, of which none was answered since a time: a request of
+// another client that has not used its share, or one that the client has sent for another test.
+func (n *Node) wanted(id nid.NID, since time.Duration) bool {
+	return slices.ContainsFunc(n.brw.waiting, func(q request) bool {
+		if q.peer.NID == id {
+			return q.at > since+restartGap
+		}
+		return n.inShare(&q)
+	})
+}
+
+// heard notes that a GET was answered, so that its client is alive.
+func (n *Node) heard(t *transfer) {
+	c := n.brw.peers[t.of.peer.NID]
+	c.lastData, c.answered, c.probe = n.now, max(c.answered, t.id), 0
+	n.brw.peers[t.of.peer.NID] = c
+}
+
+// heldUp notes that a GET is not awaited any more, so that another one can show whether its client is alive.
+func (n *Node) heldUp(t *transfer) {
+	if c := n.brw.peers[t.of.peer.NID]; c.probe == t.id {
+		c.probe = 0
+		n.brw.peers[t.of.peer.NID] = c
+	}
+}
+
+// unheard handles the end of a GET that was given up before any of its data arrived. If it was the oldest one of a client, and none
+// was answered in the meantime, then the client is silent: its other GETs are given up as well, and writes that have waited since before its
+// last data are dropped.
+func (n *Node) unheard(t *transfer) {
+	id := t.of.peer.NID
+	c := n.brw.peers[id]
+	if c.probe != t.id {
+		return
+	}
+	c.probe, c.silent, c.silentAt = 0, n.lastID, n.now
+	n.brw.peers[id] = c
+	since := max(c.lastData, t.began)
+	n.brw.waiting = slices.DeleteFunc(n.brw.waiting, func(q request) bool {
+		old := q.peer.NID == id && q.at <= since && q.Body.(*wire.BRW).Op == wire.Write
+		if old {
+			n.drop()
+		}
+		return old
+	})
+}
