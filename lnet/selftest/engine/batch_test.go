@@ -184,3 +184,44 @@ func TestSessionEndsTests(t *testing.T) {
 		}
 	}
 }
+
+// TestErrorAtStop: an RPC that is under way when its batch is stopped counts as an error if its data are damaged or the server refuses
+// it, as at a kernel node. If the network fails, it does not count.
+func TestErrorAtStop(t *testing.T) {
+	spec.Covers(t, "ST-16")
+	reply := func(status wire.Status) engine.Input {
+		b, _ := (&wire.Message{Header: wire.Header{Features: 1}, Status: status, Body: &wire.BRWReply{}}).AppendBinary(nil)
+		return engine.Input{Kind: engine.Replied, Data: b}
+	}
+	sent := engine.Input{Kind: engine.Sent}
+	for name, tt := range map[string]struct {
+		inputs []engine.Input
+		errors uint32
+	}{
+		"good":     {[]engine.Input{sent, {Kind: engine.Bulk}, reply(wire.OK)}, 0},
+		"corrupt":  {[]engine.Input{sent, {Kind: engine.Bulk, Corrupt: true}, reply(wire.OK)}, 1},
+		"refused":  {[]engine.Input{sent, reply(wire.EBADMSG)}, 1},
+		"not sent": {[]engine.Input{{Kind: engine.Sent, Failed: true}}, 0},
+		"no data":  {[]engine.Input{sent, {Kind: engine.Bulk, Failed: true}}, 0},
+	} {
+		l, call := oneCall(t, brw(wire.Read, 4096, wire.CheckFull, -1))
+		l.batch(node1, wire.StopBatch, 0, 0)
+		for _, in := range tt.inputs {
+			in.ID = call.ID
+			l.step(node1.NID, in)
+		}
+		if got := l.stat(node1).Framework; got.BRWErrors != tt.errors || got.Batches != 0 {
+			t.Errorf("%s: %+v, want %d errors", name, got, tt.errors)
+		}
+	}
+	for sequence, want := range []uint32{0, 1} { // the right sequence number is 0
+		l, call := oneCall(t, ping(-1, 1))
+		l.batch(node1, wire.StopBatch, 0, 0)
+		b, _ := (&wire.Message{Header: wire.Header{Features: 1}, Body: &wire.PingReply{Magic: wire.PingMagic, Sequence: uint32(sequence)}}).AppendBinary(nil)
+		l.step(node1.NID, engine.Input{Kind: engine.Sent, ID: call.ID})
+		l.step(node1.NID, engine.Input{Kind: engine.Replied, ID: call.ID, Data: b})
+		if got := l.stat(node1).Framework; got.PingErrors != want || got.Batches != 0 {
+			t.Errorf("sequence %d: %+v, want %d errors", sequence, got, want)
+		}
+	}
+}

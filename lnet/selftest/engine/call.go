@@ -31,7 +31,7 @@ type call struct {
 	status   wire.Status // status of the reply
 	bulk     bool        // bulk data are expected
 	memory   int         // the part of callers.taken that the RPC has
-	corrupt  bool
+	corrupt  bool        // the bulk data, or the reply of a PING, are not what the RPC expects
 	due      deadline
 }
 
@@ -130,7 +130,10 @@ func (n *Node) replied(c *call, data []byte) bool {
 	}
 	switch b := m.Body.(type) {
 	case *wire.PingReply:
-		if c.unit.test.service != wire.PingService || b.Magic != wire.PingMagic || b.Sequence != c.sequence {
+		if c.unit.test.service != wire.PingService {
+			return false
+		}
+		if c.corrupt = b.Magic != wire.PingMagic || b.Sequence != c.sequence; c.corrupt {
 			return false
 		}
 	case *wire.BRWReply:
@@ -148,14 +151,15 @@ func (n *Node) replied(c *call, data []byte) bool {
 	return true
 }
 
-// over goes on with the unit of an RPC that has ended.
+// over goes on with the unit of an RPC that has ended. Failures of the network do not count while the test is being stopped, because
+// a stop by force causes them; damage and refusals count, as at kernel nodes.
 func (n *Node) over(c *call, failed bool) {
 	u, t := c.unit, c.unit.test
 	u.failed++
 	if !failed {
 		u.failed = 0
 		n.latencies.add(n.now - c.began)
-	} else if !t.stopping {
+	} else if !t.stopping || c.corrupt || c.status != wire.OK {
 		n.count(t)
 	}
 	if u.loop > 0 {
