@@ -18,6 +18,7 @@ import (
 // daemon is the console of a daemon without test nodes: a test says what the nodes answer.
 type daemon struct {
 	run, query, stop, stat func(context.Context) ([]console.Answer, error)
+	tests                  []console.TestInfo    // tests of each batch; nil: one that sends no RPC
 	remove                 []console.Answer      // what nodes answer when they are told to leave the session
 	add                    func(context.Context) // called when a group is made; nil: no function is called
 
@@ -43,6 +44,9 @@ func (d *daemon) routes() []control.Route {
 	type group = selftest.GroupRequest
 	return []control.Route{
 		selftest.OpBatch.Do(func(_ context.Context, r selftest.Named) (console.Batch, error) {
+			if d.tests != nil {
+				return console.Batch{Name: r.Name, Tests: d.tests}, nil
+			}
 			return console.Batch{Name: r.Name, Tests: []console.TestInfo{{Test: console.Test{Loop: 1}}}}, nil
 		}),
 		selftest.OpAddBatch.Do(func(context.Context, batch) error { return nil }),

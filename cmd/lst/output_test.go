@@ -233,7 +233,7 @@ func TestExpected(t *testing.T) {
 func TestProgress(t *testing.T) {
 	spec.Covers(t, "ST-45")
 	sent := func(id, rpcs, brw uint32) console.Answer {
-		a := statOf(id, 0, 0, 0)
+		a := statOf(id, 1, 0, 0)
 		a.Stat.RPC.Sent, a.Stat.Framework.BRWErrors = rpcs, brw
 		return a
 	}
@@ -246,6 +246,18 @@ func TestProgress(t *testing.T) {
 	p.add([]console.Answer{sent(1, 20, 4), {ID: at(2), Failed: syscall.ETIMEDOUT}})
 	if got := p.sum(); got != (totals{RPCs: 35, BRWErrors: 3}) {
 		t.Errorf("%+v", got)
+	}
+	for i := range uint32(4) { // more RPCs than a counter can have
+		p.add([]console.Answer{sent(1, 20+(i+1)<<30, 4), sent(2, 105, 0)})
+	}
+	if got := p.sum(); got != (totals{RPCs: 35 + 1<<32, BRWErrors: 3}) {
+		t.Errorf("%+v after the counter has wrapped", got)
+	}
+	again := sent(1, 5, 0) // the client has the session anew
+	again.Stat.Framework.Running = 0
+	p.add([]console.Answer{again})
+	if got := p.sum(); got != (totals{RPCs: 35 + 1<<32, BRWErrors: 3}) {
+		t.Errorf("%+v after a restart", got)
 	}
 }
 

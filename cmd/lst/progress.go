@@ -18,38 +18,36 @@ type totals struct {
 	PingErrors uint64 `json:"ping_errors"` // number of ping RPCs that failed
 }
 
-// progress has the first and the latest counters of each client. Its zero value is ready for use.
+// progress has what the clients have done since the first answer of each. Its zero value is ready for use.
 type progress struct {
-	first, last map[nid.ProcessID]*wire.StatReply
+	last   map[nid.ProcessID]*wire.StatReply // latest counters of each client
+	totals totals
 }
 
-// add takes the answers of the clients. A client without an answer keeps its earlier counters.
+// add takes the answers of the clients, and adds by how much the counters of each have grown since its previous answer. They wrap at
+// 32 bits; a test can send more RPCs. The growth of a client that has begun another session in between is not known.
 func (p *progress) add(answers []console.Answer) {
-	if p.first == nil {
-		p.first, p.last = map[nid.ProcessID]*wire.StatReply{}, map[nid.ProcessID]*wire.StatReply{}
+	if p.last == nil {
+		p.last = map[nid.ProcessID]*wire.StatReply{}
 	}
 	for i := range answers {
 		a := &answers[i]
 		if a.Stat == nil {
 			continue
 		}
-		if p.first[a.ID] == nil {
-			p.first[a.ID] = a.Stat
-		}
+		before := p.last[a.ID]
 		p.last[a.ID] = a.Stat
+		if before == nil || a.Stat.Framework.Running < before.Framework.Running {
+			continue
+		}
+		p.totals.RPCs += uint64(a.Stat.RPC.Sent - before.RPC.Sent)
+		p.totals.BRWErrors += uint64(a.Stat.Framework.BRWErrors - before.Framework.BRWErrors)
+		p.totals.PingErrors += uint64(a.Stat.Framework.PingErrors - before.Framework.PingErrors)
 	}
 }
 
-// sum returns by how much the counters have grown. They wrap at 32 bits.
-func (p *progress) sum() (t totals) {
-	for id, last := range p.last { // any order: the result is a sum
-		first := p.first[id]
-		t.RPCs += uint64(last.RPC.Sent - first.RPC.Sent)
-		t.BRWErrors += uint64(last.Framework.BRWErrors - first.Framework.BRWErrors)
-		t.PingErrors += uint64(last.Framework.PingErrors - first.Framework.PingErrors)
-	}
-	return t
-}
+// sum returns what all clients have done.
+func (p *progress) sum() totals { return p.totals }
 
 // progressBar shows on a terminal how many RPCs have been sent.
 type progressBar struct {

@@ -24,7 +24,7 @@ const (
 // clients that do not answer.
 const unansweredLimit = 3
 
-// testsFailed is the exit code of run --wait if RPCs have failed.
+// testsFailed is the exit code of run --wait if RPCs have failed, or were not sent.
 const testsFailed = 1
 
 // waiter follows a batch to its end.
@@ -36,6 +36,7 @@ type waiter struct {
 	began   time.Time
 	bar     progressBar
 	answers []console.Answer // answers of the clients to the latest query
+	stats   []console.Answer // answers of the clients to the latest question for their counters
 
 	unanswered int // number of queries in a row that found no running client, although some clients did not answer
 }
@@ -65,6 +66,9 @@ func (g *globals) runToEnd(c *cobra.Command, name string, limit time.Duration) e
 	}
 	if err := w.look(c.Context()); err != nil {
 		return err
+	}
+	if code := codeOf(w.stats); code != cli.OK { // without the counters from before the start, errors cannot be told from earlier ones
+		return cmp.Or(printFailures(c.ErrOrStderr(), w.stats, "stat"), silent(code))
 	}
 	if err := w.begin(c); err != nil {
 		if _, refused := errnoOf(err); refused {
@@ -118,6 +122,7 @@ func (w *waiter) look(ctx context.Context) error {
 	if err != nil {
 		return refusal(err, "batch", "Failed to query batch")
 	}
+	w.stats = answers
 	w.clients.add(answers)
 	return nil
 }
@@ -168,9 +173,22 @@ func (w *waiter) report(c *cobra.Command) error {
 		_, err = fmt.Fprintf(c.OutOrStdout(), "%s [0] %s\n%d of %d RPCs in %.1f s, %d brw errors, %d ping errors\n",
 			w.batch, tally(w.answers), d.RPCs, d.Expected, d.Seconds, d.BRWErrors, d.PingErrors)
 	}
-	code := codeOf(w.answers)
-	if code == cli.OK && d.BRWErrors+d.PingErrors > 0 {
-		code = testsFailed
+	return cmp.Or(err, printFailures(c.ErrOrStderr(), w.answers, "query"), w.judge(c, &d))
+}
+
+// judge returns the exit code for the end of the tests, and prints why they have failed if the counts do not show it.
+func (w *waiter) judge(c *cobra.Command, d *runDoc) error {
+	switch code := codeOf(w.answers); {
+	case code != cli.OK:
+		return silent(code)
+	case codeOf(w.stats) != cli.OK:
+		return cmp.Or(printFailures(c.ErrOrStderr(), w.stats, "stat"), silent(codeOf(w.stats)))
+	case d.BRWErrors+d.PingErrors > 0:
+		return silent(testsFailed)
+	case d.RPCs < d.Expected:
+		f := failf("%d of %d RPCs were sent although none has failed: see which nodes have the tests (lst list_batch, lst query), and whether another command has stopped them", d.RPCs, d.Expected)
+		f.code = testsFailed
+		return f
 	}
-	return cmp.Or(err, printFailures(c.ErrOrStderr(), w.answers, "query"), silent(code))
+	return nil
 }
