@@ -75,6 +75,13 @@ func (r remote) own(ctx context.Context) *quick.Own {
 	o := &quick.Own{Latencies: func(ctx context.Context) ([]lnetselftest.Latency, error) {
 		return selftest.OpLatencies.Call(ctx, r.client, control.None{})
 	}}
+	o.Primary = func(ctx context.Context, id nid.NID) nid.NID {
+		page, err := node.OpPeers.Call(ctx, r.client, node.PeersRequest{NID: id, Limit: 1})
+		if err != nil || len(page.Known) == 0 {
+			return id
+		}
+		return page.Known[0].Primary
+	}
 	for _, ni := range status.NIs {
 		o.NIDs = append(o.NIDs, ni.NID)
 	}
@@ -143,7 +150,16 @@ func (o *ownNode) start(ctx context.Context, measured quick.Config) (c quick.Con
 	if err != nil {
 		return nil, nil, stop, err
 	}
-	tells = &quick.Own{NIDs: own, Latencies: func(context.Context) ([]lnetselftest.Latency, error) { return agent.Latencies(), nil }}
+	tells = &quick.Own{
+		NIDs: own,
+		Primary: func(_ context.Context, id nid.NID) nid.NID {
+			if p := n.Table().Node().Peer(id); p.Primary.IsValid() {
+				return p.Primary
+			}
+			return id
+		},
+		Latencies: func(context.Context) ([]lnetselftest.Latency, error) { return agent.Latencies(), nil },
+	}
 	return through, tells, o.leave(ctx, through.Close, stop), nil
 }
 

@@ -42,6 +42,8 @@ type fake struct {
 	ended   int
 	forced  bool
 	most    int // largest number of pairs under way at a time
+	node    func(nid.ProcessID) nid.NID
+	shared  int // how often a node has been in two pairs of a batch
 }
 
 func newFake(rate func(from, to nid.ProcessID) float64) *fake {
@@ -132,6 +134,20 @@ func (f *fake) settle() {
 	}
 }
 
+// share counts nodes that a batch has twice.
+func (f *fake) share(batch string) {
+	seen := map[nid.NID]bool{}
+	for _, id := range slices.Concat(f.groups[f.tests[batch].From], f.groups[f.tests[batch].To]) {
+		if f.node == nil {
+			continue
+		}
+		if seen[f.node(id)] {
+			f.shared++
+		}
+		seen[f.node(id)] = true
+	}
+}
+
 // failRPCs lets an RPC of some units of a client fail, which ends these units.
 func (f *fake) failRPCs(client nid.ProcessID, units uint32) {
 	units = min(units, f.units[client])
@@ -142,6 +158,7 @@ func (f *fake) failRPCs(client nid.ProcessID, units uint32) {
 func (f *fake) Run(_ context.Context, _ uint32, batch string, _ time.Duration) ([]console.Answer, error) {
 	f.settle()
 	f.running, f.started = batch, time.Now()
+	f.share(batch)
 	t := f.tests[batch]
 	for _, id := range f.groups[t.From] {
 		f.sent[id] += float64(t.Concurrency) // each test unit sends its first RPC at once

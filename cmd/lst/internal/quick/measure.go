@@ -59,13 +59,19 @@ const (
 // its field Failed. The session is ended when Measure returns, also when ctx ends; the result then
 // has the pairs that were measured before.
 func Measure(ctx context.Context, c Console, cfg Config) (r *Result, err error) {
-	rounds, err := plan(cfg.From, cfg.To)
-	if err != nil {
+	if _, err := plan(cfg.From, cfg.To, own); err != nil {
 		return nil, err
 	}
 	m := &measurement{Config: cfg, console: c, lost: map[nid.ProcessID]string{}}
-	m.round = max(cfg.Time/time.Duration(len(rounds)), shortestRound)
 	defer func() { err = errors.Join(err, m.end()) }()
+	if err := m.begin(ctx); err != nil {
+		return nil, err
+	}
+	rounds, err := plan(cfg.From, cfg.To, m.nodes(ctx))
+	if err != nil {
+		return nil, err
+	}
+	m.round = max(cfg.Time/time.Duration(len(rounds)), shortestRound)
 	r = m.result(len(rounds))
 	for i, pairs := range rounds {
 		if err := m.begin(ctx); err != nil {
@@ -147,6 +153,24 @@ func (m *measurement) join(ctx context.Context) error {
 		return nil
 	}
 	return fmt.Errorf("no node can be measured; the first one: %s", m.lost[all[0]])
+}
+
+// nodes returns a function that says which NIDs belong to one node. Nodes that have joined the session were discovered.
+func (m *measurement) nodes(ctx context.Context) func(nid.ProcessID) nid.NID {
+	if m.Own == nil || m.Own.Primary == nil || len(m.Own.NIDs) == 0 {
+		return own
+	}
+	primary := map[nid.ProcessID]nid.NID{}
+	for _, id := range slices.Concat(m.From, m.To) {
+		if slices.Contains(m.Own.NIDs, id.NID) {
+			primary[id] = m.Own.NIDs[0]
+		} else if m.lost[id] == "" {
+			primary[id] = m.Own.Primary(ctx, id.NID)
+		} else {
+			primary[id] = id.NID
+		}
+	}
+	return func(id nid.ProcessID) nid.NID { return primary[id] }
 }
 
 // end ends the session and so its tests, whatever has become of the caller's context.

@@ -1,9 +1,11 @@
 package quick
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -12,6 +14,7 @@ import (
 
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/selftest"
 	"ulnet/lnet/selftest/wire"
 )
 
@@ -97,6 +100,32 @@ func TestManyRounds(t *testing.T) {
 		r, err := Measure(t.Context(), f, cfg)
 		if err != nil || len(r.Pairs) != MaxNodes || !r.OK() || f.ended != 2 {
 			t.Errorf("%v, %+v, %d sessions", err, r, f.ended)
+		}
+	})
+}
+
+// TestTwoNIDs: two NIDs of one node are never measured at the same time, because the counters are those of the node, and make no
+// pair with each other. A pair has the rate of its own NIDs.
+func TestTwoNIDs(t *testing.T) {
+	spec.Covers(t, "ST-47")
+	synctest.Test(t, func(t *testing.T) {
+		f, cfg := newFake(rate), usual()
+		cfg.From = hosts(1, 2, 6)
+		primary := map[nid.NID]nid.NID{hosts(2)[0].NID: hosts(1)[0].NID, hosts(4)[0].NID: hosts(9)[0].NID, hosts(5)[0].NID: hosts(6)[0].NID}
+		cfg.Own = &Own{
+			NIDs:      []nid.NID{hosts(9)[0].NID, hosts(3)[0].NID},
+			Primary:   func(_ context.Context, id nid.NID) nid.NID { return cmp.Or(primary[id], id) },
+			Latencies: func(context.Context) ([]selftest.Latency, error) { return nil, errors.ErrUnsupported },
+		}
+		f.node = func(id nid.ProcessID) nid.NID {
+			if slices.Contains(cfg.Own.NIDs, id.NID) {
+				return cfg.Own.NIDs[0]
+			}
+			return cfg.Own.Primary(t.Context(), id.NID)
+		}
+		r, err := Measure(t.Context(), f, cfg)
+		if err != nil || len(r.Pairs) != 8 || !r.OK() || r.at(2, 2) != nil || f.shared != 0 {
+			t.Fatalf("%v, %+v, a node in two pairs %d times", err, r, f.shared)
 		}
 	})
 }

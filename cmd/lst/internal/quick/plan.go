@@ -14,9 +14,13 @@ const MaxNodes = 64
 // pair is a client and a server, by their indices.
 type pair struct{ from, to int }
 
+// own is for plan: each process is a node of its own.
+func own(id nid.ProcessID) nid.NID { return id.NID }
+
 // plan makes rounds of all pairs. The pairs of a round share no node. A node that is client and
-// server makes no pair with itself.
-func plan(from, to []nid.ProcessID) (rounds [][]pair, err error) {
+// server makes no pair with itself. The function node returns the NID by which the node of a process is known; processes with the same
+// one are NIDs of one node.
+func plan(from, to []nid.ProcessID, node func(nid.ProcessID) nid.NID) (rounds [][]pair, err error) {
 	for _, side := range []struct {
 		name  string
 		nodes []nid.ProcessID
@@ -28,21 +32,21 @@ func plan(from, to []nid.ProcessID) (rounds [][]pair, err error) {
 			return nil, fmt.Errorf("%v is named twice among the %s", twice.NID, side.name)
 		}
 	}
-	var taken []map[nid.ProcessID]bool // nodes of each round
+	var taken []map[nid.NID]bool // nodes of each round
 	// If no node is both client and server, each diagonal of the matrix of pairs becomes a round.
 	for shift := range max(len(from), len(to)) {
 		for i := range max(len(from), len(to)) {
 			p := pair{i, (i + shift) % max(len(from), len(to))}
-			if p.from >= len(from) || p.to >= len(to) || from[p.from] == to[p.to] {
+			if p.from >= len(from) || p.to >= len(to) || node(from[p.from]) == node(to[p.to]) {
 				continue
 			}
-			a, b := from[p.from], to[p.to]
+			a, b := node(from[p.from]), node(to[p.to])
 			at := 0
 			for at < len(rounds) && (taken[at][a] || taken[at][b]) {
 				at++
 			}
 			if at == len(rounds) {
-				rounds, taken = append(rounds, nil), append(taken, map[nid.ProcessID]bool{})
+				rounds, taken = append(rounds, nil), append(taken, map[nid.NID]bool{})
 			}
 			rounds[at] = append(rounds[at], p)
 			taken[at][a], taken[at][b] = true, true

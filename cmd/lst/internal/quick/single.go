@@ -12,6 +12,9 @@ import (
 // Own tells of a node whose RPCs can be timed one by one: that of the console's process or daemon.
 type Own struct {
 	NIDs []nid.NID // NIDs of the node
+	// Primary returns the primary NID of the node that has a NID, as discovery of this node knows it. For a NID that it does not know it
+	// returns the NID itself. Nil: no node is known to have two NIDs.
+	Primary func(context.Context, nid.NID) nid.NID
 	// Latencies returns a histogram: how long the RPCs took that the node has sent as a client since its start.
 	Latencies func(context.Context) ([]selftest.Latency, error)
 }
