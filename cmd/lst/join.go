@@ -2,11 +2,13 @@ package main
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/modules/selftest"
+	lnetselftest "ulnet/lnet/selftest"
 )
 
 func joinCommand(g *globals) *cobra.Command {
@@ -34,8 +36,12 @@ command needs no LST_SESSION.`,
 			if g.json {
 				return cli.JSON(c.OutOrStdout(), joined)
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "Joined session %s of %v in group %s\n", joined.Name, joined.Session.Console, joined.Group)
-			return err
+			return printJoined(c.OutOrStdout(), &joined)
 		},
 	}
+}
+
+func printJoined(w io.Writer, joined *lnetselftest.Joined) error {
+	_, err := fmt.Fprintf(w, "Joined session %s of %v in group %s\n", shown(joined.Name), joined.Session.Console, joined.Group)
+	return err
 }

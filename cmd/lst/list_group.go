@@ -99,12 +99,17 @@ func (g *globals) listGroups(c *cobra.Command) error {
 	if len(groups) == 0 {
 		return &failure{text: strings.TrimSuffix(noObject, "\n"), code: noGroups}
 	}
+	return printNames(c.OutOrStdout(), groups)
+}
+
+// printNames prints the names of groups.
+func printNames(w io.Writer, groups []console.Group) error {
 	for i, one := range groups {
-		if _, err := fmt.Fprintf(c.OutOrStdout(), "%d) %s\n", i+1, one.Name); err != nil {
+		if _, err := fmt.Fprintf(w, "%d) %s\n", i+1, shown(one.Name)); err != nil {
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(c.OutOrStdout(), "Total %d groups\n", len(groups))
+	_, err := fmt.Fprintf(w, "Total %d groups\n", len(groups))
 	return err
 }
 
@@ -151,7 +156,7 @@ func printCounts(w io.Writer, groups []console.Group) error {
 	for _, one := range groups {
 		name := noName
 		if len(groups) > 1 {
-			name = one.Name
+			name = shown(one.Name)
 		}
 		if _, err := fmt.Fprintf(w, "%s\t%s\n", countsText(one.Counts), name); err != nil {
 			return err
@@ -173,7 +178,7 @@ func printMembers(w io.Writer, groups []console.Group) error {
 		return err
 	}
 	for _, one := range groups {
-		name := one.Name
+		name := shown(one.Name)
 		if len(groups) == 1 {
 			if _, err := fmt.Fprintf(w, "Group [ %s ]\nNo nodes found [ %s ]\n", name, name); err != nil {
 				return err

@@ -146,7 +146,7 @@ func printPing(w io.Writer, answers []console.Answer) error {
 		a := &answers[i]
 		name := "<NULL>"
 		if a.Failed == 0 && (a.State == console.Active || a.State == console.Busy) {
-			name = a.Name
+			name = shown(a.Name)
 		}
 		if _, err := fmt.Fprintf(w, "\t%v: %s [session: %s id: %v]\n", a.ID, stateText(a.State), name, a.Session.Console); err != nil {
 			return err

@@ -1,7 +1,10 @@
 package engine
 
 import (
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"ulnet/lnet/nid"
 	"ulnet/lnet/selftest/wire"
@@ -40,7 +43,7 @@ func (c *Console) admit(s *session, in *Input) wire.Status {
 	if id := in.Join.Session; !id.Console.IsAny() && id != s.id {
 		return wire.EBUSY
 	}
-	if checkName("group", in.Join.Group) != nil || checkID(in.Peer) != nil {
+	if checkName("group", in.Join.Group) != nil || !printable(in.Join.Group) || checkID(in.Peer) != nil {
 		return wire.EINVAL
 	}
 	g, err := s.group(in.Join.Group)
@@ -61,6 +64,11 @@ func (c *Console) admit(s *session, in *Input) wire.Status {
 	s.fixed = true
 	c.admitted(s, g, in.Peer)
 	return wire.OK
+}
+
+// printable reports whether all characters of a name that another node has chosen can be shown on a terminal.
+func printable(name string) bool {
+	return utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 // admitted notes that a node has joined. The node begins the session when it gets the reply.
