@@ -18,8 +18,9 @@ import (
 // daemon is the console of a daemon without test nodes: a test says what the nodes answer.
 type daemon struct {
 	run, query, stop, stat func(context.Context) ([]console.Answer, error)
-	tests                  []console.TestInfo    // tests of each batch; nil: one that sends no RPC
-	remove                 []console.Answer      // what nodes answer when they are told to leave the session
+	tests                  []console.TestInfo // tests of each batch; nil: one that sends no RPC
+	remove                 []console.Answer   // what nodes answer when they are told to leave the session
+	removeNodes            func(context.Context, selftest.GroupRequest) ([]console.Answer, error)
 	add                    func(context.Context) // called when a group is made; nil: no function is called
 
 	mu      sync.Mutex
@@ -67,6 +68,7 @@ func (d *daemon) routes() []control.Route {
 			return nil, ctx.Err()
 		}),
 		selftest.OpAddNodes.Do(func(ctx context.Context, _ group) ([]console.Answer, error) { return d.run(ctx) }),
+		selftest.OpRemoveNodes.Do(func(ctx context.Context, r group) ([]console.Answer, error) { return d.removeNodes(ctx, r) }),
 		selftest.OpGroup.Do(func(_ context.Context, r selftest.Named) (console.Group, error) {
 			d.mu.Lock()
 			defer d.mu.Unlock()
