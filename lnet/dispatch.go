@@ -161,6 +161,10 @@ func (n *Node) sendStraight(m *Message) bool {
 	return true
 }
 
+// linkChanges is how often sendChosen chooses again if the link of the NI that it has chosen is down. A choice
+// that begins after the last change of a link takes one that is up, if there is any.
+const linkChanges = 3
+
 // sendChosen sends m by the best path.
 func (n *Node) sendChosen(m *Message) {
 	v := n.view.Load()
@@ -169,8 +173,11 @@ func (n *Node) sendChosen(m *Message) {
 		q.Source, q.Router = m.Answers.nid, m.Asker.NID
 	}
 	c, err := path.Choose(v.Table, &q)
-	if err == nil && c.Local.Owner.(*NI).linkError() != nil { // the link has just gone down; another NI may be up
-		c, err = path.Choose(v.Table, &q)
+	for range linkChanges {
+		if err != nil || c.Local.Owner.(*NI).linkError() == nil {
+			break
+		}
+		c, err = path.Choose(v.Table, &q) // if the link has just gone down, another NI may be up
 	}
 	if err != nil {
 		n.finish(m, fmt.Errorf("no path to %v: %w", m.dest, err))

@@ -176,6 +176,35 @@ func TestLinkDownMeanwhile(t *testing.T) {
 	}
 }
 
+// TestLinkDownInDiscovery: messages wait for the discovery of their peer, for which they have chosen an NI, and the link
+// of that NI goes down. After the discovery they leave by another NI.
+func TestLinkDownInDiscovery(t *testing.T) {
+	spec.Covers(t, "NS-4", "NS-7")
+	for name, end := range map[string]func(*lnet.Node){
+		"known":      func(n *lnet.Node) { n.SetPeer(upToDate(peerA)) },
+		"discovered": func(n *lnet.Node) { n.Discovered(peerA, nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, lnd.Tunables{PeerCredits: 1}, lnet.Config{})
+			other := &driver{id: second}
+			if _, err := r.node.AddNI(other, lnd.Config{Net: tcp}); err != nil {
+				t.Fatal(err)
+			}
+			r.node.SetDiscoverer(func(nid.NID) {})
+			r.send(peerA, 1, 2)
+			r.ni.SetLink(errUnplugged)
+			end(r.node)
+			for other.finalize(nil) {
+			}
+			if len(r.sent) > 0 {
+				t.Errorf("%d messages at the driver of the NI without a link", len(r.sent))
+			}
+			r.wantResult(1, nil)
+			r.wantResult(2, nil)
+		})
+	}
+}
+
 // TestLinkDownLastNI: a message waits for a credit of an NI that it chose among two. The other NI is removed, and then
 // the link goes down: the message fails.
 func TestLinkDownLastNI(t *testing.T) {

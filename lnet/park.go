@@ -95,11 +95,11 @@ func (p *peerNI) discovered(err error) {
 	p.ni.node.finishAll(list, err)
 }
 
-// unpark moves parked messages to the queue for credits, or, if there is more than one path now, returns
-// them as a list, linked by the field Link. The caller holds p.mu.
+// unpark moves parked messages to the queue for credits, or, if there is more than one path now or the link has
+// gone down meanwhile, returns them as a list, linked by the field Link. The caller holds p.mu.
 func (p *peerNI) unpark() (again *lnd.Message) {
 	p.asked = false
-	if !p.ni.reaches(p.nid) || p.remote.Peer().Rails() {
+	if !p.ni.reaches(p.nid) || p.remote.Peer().Rails() || p.ni.linkError() != nil {
 		return p.parked.Take(func(*lnd.Message) bool { return true })
 	}
 	for m := p.parked.Pop(); m != nil; m = p.parked.Pop() {

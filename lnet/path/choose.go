@@ -142,16 +142,28 @@ func (t *Table) asGiven(q *Query) (c Choice, err error) {
 	return c, err
 }
 
-// overRails chooses among all NIDs of the destination's node.
+// overRails chooses among all NIDs of the destination's node. A net that both nodes are on comes before all
+// routes, unless only a route has a link that is up.
 func (t *Table) overRails(q *Query, peer *Peer) (Choice, error) {
-	if best := t.bestNets(peer); best.there != nil {
-		l := bestLocal(best.here)
-		r := bestRemote(best.there, l)
-		if q.Kind == Reserved && t.asWell(q.To, l, r) {
-			return t.asGiven(q)
-		}
-		return Choice{Local: l, Hop: r.NID, Dest: r.NID, hop: r, to: r, nets: best}, nil
+	best := t.bestNets(peer)
+	if best.there == nil {
+		return t.overRoutes(q, peer)
 	}
+	l := bestLocal(best.here)
+	if l.Down() {
+		if c, err := t.overRoutes(q, peer); err == nil && !c.Local.Down() {
+			return c, nil
+		}
+	}
+	r := bestRemote(best.there, l)
+	if q.Kind == Reserved && t.asWell(q.To, l, r) {
+		return t.asGiven(q)
+	}
+	return Choice{Local: l, Hop: r.NID, Dest: r.NID, hop: r, to: r, nets: best}, nil
+}
+
+// overRoutes chooses among those NIDs of the destination's node to which routes lead.
+func (t *Table) overRoutes(q *Query, peer *Peer) (Choice, error) {
 	beyond := t.bestBeyond(peer)
 	if beyond == nil {
 		return Choice{}, syscall.EHOSTUNREACH

@@ -19,7 +19,8 @@
 // because all NIs of a net give each peer NI the same number of credits.) A net: a link of ours
 // that is up, higher health of the peer's best NI on it and then of ours, lower priority value, least
 // recently used. A route: alive, a link of ours that is up, preferred, lower priority value, fewer hops,
-// fewer queued bytes and messages at its gateway's NI, least recently used.
+// fewer queued bytes and messages at its gateway's NI, least recently used. A net that both nodes
+// are on comes before routes to other NIDs of the peer, unless only a route has a link that is up.
 //
 // LNet looks at the peer's health before our link, hands messages without a link to the driver, and sends
 // them again when the driver fails. Here they fail at once, so a link that is up comes first.

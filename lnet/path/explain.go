@@ -89,6 +89,8 @@ func (e *explainer) whyLocal(n *Net[*Local], l *Local) Reason {
 	}
 	there := e.netBeside(l.NID)
 	switch {
+	case e.Choice.beyond != nil && e.peer.net(keyOf(l.NID)) != nil:
+		return NetLinkDown
 	case there == nil:
 		return NotReached
 	case c.nets.there == nil:
@@ -138,10 +140,13 @@ func (e *explainer) whyRemote(r *Remote) Reason {
 	return lostNet(c.nets.score(), nets{here, n}.score())
 }
 
-// whyBeyond does what whyRemote does, for a destination with which this node shares no net.
+// whyBeyond does what whyRemote does if the path is a route: this node is on no net of the destination, or has
+// no link there.
 func (e *explainer) whyBeyond(n *Net[*Remote], r *Remote) Reason {
 	s, ok := e.t.scoreBeyond(n)
 	switch {
+	case e.t.net(n.key) != nil:
+		return NetLinkDown
 	case !ok:
 		return NotReached
 	case n == e.Choice.beyond:

@@ -127,6 +127,22 @@ func TestOwnLinkBeforeTheirs(t *testing.T) {
 	}
 }
 
+// TestRouteBesideNet: this node and the peer have a net in common, on which no link of this node is up, and a route
+// leads to another net of the peer. Messages take the route if the link to its gateway is up.
+func TestRouteBesideNet(t *testing.T) {
+	spec.Covers(t, "SP-11", "SP-12")
+	w := newWorld(t, here0, here1)
+	w.peer(true, peer0, peer2)
+	w.route("tcp2", gate1)
+	w.want(w.query(Request, "", peer0), 1, here0, peer0, peer0)
+	w.locals[here0].SetDown(true)
+	w.want(w.query(Request, "", peer0), 2, here1, gate1, peer2)
+	w.want(w.query(Reserved, "", peer0), 3, here1, gate1, peer2)
+	w.want(w.query(Recovery, "", peer0), 4, here0, peer0, peer0)
+	w.locals[here1].SetDown(true)
+	w.want(w.query(Request, "", peer0), 5, here0, peer0, peer0)
+}
+
 // TestPreferLocalNet: if the peer's nets have the same priority, the priority of this node's
 // nets decides.
 func TestPreferLocalNet(t *testing.T) {

@@ -210,10 +210,13 @@ func (f reference) source(multi bool) *Local {
 }
 
 func (f reference) overRails(p *Peer) (from *Local, hop, dest nid.NID) {
-	if n := f.common(p); n != nil {
-		from = f.local(n.NIs[0].NID)
-		dest = f.remote(n.NIs, from).NID
-		return from, dest, dest
+	direct := f.common(p)
+	if direct != nil {
+		from = f.local(direct.NIs[0].NID)
+		dest = f.remote(direct.NIs, from).NID
+		if !from.Down() {
+			return from, dest, dest
+		}
 	}
 	var list []*Net[*Remote]
 	for _, n := range p.Nets {
@@ -226,11 +229,14 @@ func (f reference) overRails(p *Peer) (from *Local, hop, dest nid.NID) {
 		return []int64{down(by.Down()), -f.health(n), int64(n.Priority()), int64(n.lastUse.Load())}
 	})
 	if n == nil {
-		return nil, hop, dest
+		return from, dest, dest
 	}
 	to := f.remote(n.NIs, nil)
-	from, hop = f.route(to, to.NID, nil)
-	return from, hop, to.NID
+	by, hop := f.route(to, to.NID, nil)
+	if direct != nil && by.Down() {
+		return from, dest, dest
+	}
+	return by, hop, to.NID
 }
 
 // TestReference compares choices in random worlds with those of the reference. Explain must
