@@ -5,6 +5,7 @@ import (
 
 	"ulnet/health"
 	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/discovery"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
 	"ulnet/portals/portalstest"
@@ -28,4 +29,27 @@ func TestStartOnBareNode(t *testing.T) {
 			return err
 		})
 	})
+}
+
+// TestOtherSelf: a client and a server take part only under a NID of their node.
+func TestOtherSelf(t *testing.T) {
+	servers := []nid.NID{nid.MustParse("10.0.0.99@tcp"), nid.MustParse("10.0.0.2@tcp")}
+	t.Run("client", func(t *testing.T) {
+		portalstest.OtherSelf(t, answerPings, func(table *portals.Table, self nid.NID) error {
+			_, err := health.Dial(table, health.DialConfig{Self: self, Servers: servers})
+			return err
+		})
+	})
+	t.Run("server", func(t *testing.T) {
+		portalstest.OtherSelf(t, answerPings, func(table *portals.Table, self nid.NID) error {
+			_, err := health.StartServer(table, health.AgentConfig{Self: self, Servers: servers, View: &view{}, Broadcaster: broadcaster{}})
+			return err
+		})
+	})
+}
+
+// answerPings makes a node answer pings.
+func answerPings(table *portals.Table) error {
+	_, err := discovery.NewTarget(table)
+	return err
 }

@@ -2,6 +2,7 @@ package health
 
 import (
 	"cmp"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 
 // AgentConfig configures a [ServerAgent]. The zero value of a field means its default.
 type AgentConfig struct {
-	// Self is this server's NID. The default is the NID of the node, if the node has only one.
+	// Self is this server's NID, one of its node. The default is the NID of the node, if the node has only one.
 	Self nid.NID
 	// PID is the PID of all servers. The default is that of the node.
 	PID nid.PID
@@ -99,7 +100,7 @@ type DialConfig struct {
 	// Servers of versions before 2026-11-25 do not understand signed ones.
 	Keys keyring.Keys
 
-	// Self is the NID to send from. The default is the NID of the node, if the node has only one.
+	// Self is the NID of the node to send from. The default is the NID of the node, if the node has only one.
 	Self nid.NID
 	// Attach are servers that the client always connects to, in addition to the master.
 	Attach []nid.NID
@@ -130,20 +131,12 @@ func (c *DialConfig) fill(table *portals.Table) (err error) {
 
 // selfOf returns the NID under which a node takes part: the configured one, or its only one.
 func selfOf(table *portals.Table, self nid.NID) (nid.NID, error) {
-	if self.IsValid() {
-		return self, nil
+	id, ok := table.SelfOf(self)
+	switch {
+	case ok:
+		return id, nil
+	case self.IsValid():
+		return nid.NID{}, &Error{Why: fmt.Sprintf("%v is no NID of this node: %s", self, errNoNID.Why)}
 	}
-	for _, id := range table.Node().IDs() {
-		if id.NID.IsLo() {
-			continue
-		}
-		if self.IsValid() {
-			return nid.NID{}, errNoNID
-		}
-		self = id.NID
-	}
-	if !self.IsValid() {
-		return nid.NID{}, errNoNID
-	}
-	return self, nil
+	return nid.NID{}, errNoNID
 }

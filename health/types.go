@@ -11,7 +11,7 @@ type Error = engine.Error
 
 // Errors that a program may want to tell apart; each is an *[Error].
 var (
-	errNoNID   error = &Error{Why: "say which NID of this node takes part"}
+	errNoNID         = &Error{Why: "say which NID of this node takes part"}
 	ErrOutside error = &Error{Why: "a server needs a View, a Broadcaster, and with a Store a wall clock"}
 	ErrClosed  error = &Error{Why: "the connection of the client, or the agent of the server, was closed"}
 	// ErrSuperseded means that a later incarnation of the same client runs elsewhere. The status of

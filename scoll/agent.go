@@ -72,7 +72,7 @@ type Agent struct {
 
 // New returns an agent, which takes part in collectives from then on. Errors:
 // [portals.ErrNoLoopback] or [portals.ErrNoDiscovery] for a node that lacks one of these; an
-// *[Error] if the node has several NIDs and Config.Self selects none of them; or the error of
+// *[Error] if Config.Self is no NID of the node, or is not set and the node has several; or the error of
 // posting buffers.
 func New(table *portals.Table, cfg Config) (*Agent, error) {
 	if err := table.Ready(); err != nil {
@@ -118,16 +118,13 @@ func (a *Agent) fill() error {
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
-	for _, id := range a.table.Node().IDs() {
-		if a.cfg.Self.IsValid() || id.NID.IsLo() {
-			continue
-		}
-		if a.self.IsValid() {
-			return errNoNID
-		}
-		a.self = id.NID
-	}
-	if !a.self.IsValid() {
+	self, ok := a.table.SelfOf(a.cfg.Self)
+	switch {
+	case ok:
+		a.self = self
+	case a.cfg.Self.IsValid():
+		return wrong(OK, "%v is no NID of this node: %s", a.cfg.Self, errNoNID.Why)
+	default:
 		return errNoNID
 	}
 	a.cfg.MaxPayload = min(orElse(a.cfg.MaxPayload, portals.MaxPayload), portals.MaxPayload)

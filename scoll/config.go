@@ -12,7 +12,7 @@ import (
 
 // Config configures an [Agent]. The zero value of a field means its default.
 type Config struct {
-	// Self is the NID under which this node is a member. Default: the node's, if it has one.
+	// Self is the NID under which this node is a member, one of its own. Default: the node's, if it has one.
 	Self nid.NID
 	// Incarnation is the number of this incarnation of the node, higher than those of all its
 	// earlier incarnations. Default: the node's.

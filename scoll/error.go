@@ -19,7 +19,7 @@ type Error struct {
 // Errors that do not depend on the arguments: each is an *[Error].
 var (
 	// errNoNID says that a node has no NID, or several, and Config.Self does not select one.
-	errNoNID error = &Error{Why: "say which NID of this node takes part"}
+	errNoNID = &Error{Why: "say which NID of this node takes part"}
 	// ErrStopped says that the agent was closed before there was an answer.
 	ErrStopped error = &Error{Why: "the agent has stopped"}
 )

@@ -42,7 +42,7 @@ type Certain interface {
 
 // Config configures an [Agent].
 type Config struct {
-	Self nid.NID      // the NID that takes part; may be zero on a node with one NID
+	Self nid.NID      // the NID of this node that takes part; may be zero on a node with one NID
 	View View         // health of nodes for managers, such as a *gossip.Agent; nil: deaths are detected by silence only
 	Log  *slog.Logger // nil: nothing is logged
 	// Clock is the agent's clock. By default it is the node's clock, which does not count the time for which
@@ -101,7 +101,7 @@ type Agent struct {
 }
 
 // errNoNID says that a node has several NIDs, or none, and Config.Self is not set.
-var errNoNID error = &Error{Why: "say which NID of this node takes part"}
+var errNoNID = &Error{Why: "say which NID of this node takes part"}
 
 // ErrClosed says that the agent was closed, or that the group was left.
 var ErrClosed error = &Error{Why: "the group was left, or the node stops"}
@@ -111,7 +111,7 @@ var ErrClosed error = &Error{Why: "the group was left, or the node stops"}
 var ErrTaken error = &Error{Why: "this node has an agent, or does that in this group, already"}
 
 // New starts an agent. A node has one agent for all of its groups. Errors: ErrTaken if there is
-// another agent that was not closed; an *[Error] if Config.Self is missing and needed;
+// another agent that was not closed; an *[Error] if Config.Self is no NID of the node, or missing and needed;
 // [portals.ErrNoLoopback] or [portals.ErrNoDiscovery] if the node lacks one of these; or the
 // error of posting the buffers.
 func New(table *portals.Table, cfg Config) (*Agent, error) {
@@ -158,12 +158,14 @@ func (a *Agent) fill() error {
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
-	if !c.Self.IsValid() {
-		ids := slices.DeleteFunc(a.table.Node().IDs(), func(id nid.ProcessID) bool { return id.NID.IsLo() })
-		if len(ids) != 1 {
-			return errNoNID
-		}
-		c.Self = ids[0].NID
+	self, ok := a.table.SelfOf(c.Self)
+	switch {
+	case ok:
+		c.Self = self
+	case c.Self.IsValid():
+		return &Error{Why: fmt.Sprintf("%v is no NID of this node: %s", c.Self, errNoNID.Why)}
+	default:
+		return errNoNID
 	}
 	if node := a.table.Node(); c.Incarnation == 0 {
 		c.Incarnation = node.Incarnation() + uint64(max(node.Age(), 0))
