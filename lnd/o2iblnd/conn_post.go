@@ -234,7 +234,6 @@ func (ni *NI) endTx(t *tx) {
 // deliverReply delivers a REPLY to lnet when a GET_DONE has arrived: o2iblnd sends no REPLY on the
 // wire. The peer has written its data to the sink of the GET.
 func (c *conn) deliverReply(t *tx) {
-	c.ni.deregister(t)
 	get := t.msg.Header
 	m := kib.Msg{Header: kib.Header{Type: kib.GetDone}, LNet: wire.Header{
 		DestNID: get.SrcNID, DestPID: get.SrcPID, SrcNID: get.DestNID, SrcPID: get.DestPID, PayloadLength: uint32(t.status),
@@ -243,23 +242,24 @@ func (c *conn) deliverReply(t *tx) {
 	c.mu.Lock()
 	r := c.newRx(&m, 0, verbs.Buffer{})
 	c.mu.Unlock()
-	r.written = t.msg.Sink
-	r.written.Length = int(t.status)
-	c.ni.endTx(t)
+	r.pieces, t.pieces = t.pieces, r.pieces // the list of segments in t.msg belongs to lnet from endTx on
+	r.written = lnd.Payload{Segments: r.pieces, Length: int(t.status)}
+	c.ni.endTx(t) // deregisters the memory
 	c.deliver(r)
 }
 
-// sameMemory reports whether a begins at the same address as b, so that data written to b is in
-// a as well.
+// sameMemory reports whether the bytes of b, as far as a has room for them, are where those of a are, so
+// that data written to b is in a as well.
 func sameMemory(a, b lnd.Payload) bool {
-	if a.Offset != b.Offset || len(a.Segments) != len(b.Segments) {
-		return false
-	}
-	for i := range a.Segments {
-		x, y := a.Segments[i], b.Segments[i]
-		if len(x) != len(y) || len(x) > 0 && &x[0] != &y[0] {
+	x, y := newCursor(a), newCursor(b)
+	for left := min(a.Length, b.Length); left > 0; {
+		s := x.next(left)
+		t := y.next(len(s))
+		if len(t) == 0 || &s[0] != &t[0] {
 			return false
 		}
+		x.back(len(s) - len(t))
+		left -= len(t)
 	}
 	return true
 }

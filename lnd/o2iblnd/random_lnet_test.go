@@ -1,6 +1,7 @@
 package o2iblnd
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -89,6 +90,9 @@ func (w *randomLNet) Delivered(d *lnd.Delivery, err error) {
 		w.t.Errorf("%v is delivered while %q", d.Header.Type, was)
 	}
 	delete(w.deliveries, d)
+	if err == nil && d.Sink.Length > 0 && !bytes.Equal(d.Sink.AppendTo(nil), noise[:d.Sink.Length]) {
+		w.t.Errorf("%d bytes of a %v of %d have changed", d.Sink.Length, d.Header.Type, d.Header.PayloadLength)
+	}
 	answers := err == nil && d.Header.Type == lnetwire.Get && !d.Dropped
 	header := d.Header
 	later := w.random.IntN(2) == 0
@@ -120,7 +124,7 @@ func (w *randomLNet) Finalize(m *lnd.Message, _ error) {
 		w.t.Errorf("%v is finalized again", m.Header.Type)
 	}
 	delete(w.out, m)
-	clear(m.Sink.Segments) // after Finalize the driver may not use the segments
+	clear(m.Sink.Segments) // after Finalize the driver may not use the list of segments
 	m.Payload = lnd.Payload{}
 	w.finished++
 }

@@ -19,6 +19,7 @@ type rx struct {
 	buffer  verbs.Buffer // receive buffer to return; without bytes if there is none
 	kept    []byte       // memory for the payload of a held message
 	written lnd.Payload  // for a GET_DONE: memory to which the peer has written
+	pieces  [][]byte     // list of the pieces of written, kept for later messages
 	lost    *Error       // why the connection ended while the message was held
 
 	held     bool // lnet has answered Hold, and Recv has not come; guarded by conn.mu, like all below
@@ -68,6 +69,8 @@ func (r *rx) end(consumed bool) {
 	c := r.conn
 	r.giveBack()
 	r.Owner, r.Sink, r.conn, r.payload, r.written = nil, lnd.Payload{}, nil, nil, lnd.Payload{}
+	clear(r.pieces)
+	r.pieces = r.pieces[:0]
 	if cap(r.kept) > kib.MaxMsgSize {
 		r.kept = nil
 	}

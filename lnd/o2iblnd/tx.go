@@ -116,6 +116,9 @@ func (c *cursor) next(n int) []byte {
 	return nil
 }
 
+// back moves the position back by n bytes, which were returned by the last call of next.
+func (c *cursor) back(n int) { c.skip -= n }
+
 // take appends up to n bytes to list, in no more pieces than most says, and steps over them. It
 // returns the number of these bytes: fewer than n if the pieces are short or the memory ends.
 func (c *cursor) take(n, most int, mr verbs.MR, list []verbs.SGE) (out []verbs.SGE, took int) {
