@@ -144,9 +144,10 @@ func lower(value *int, asked int, offered uint16) bool {
 	return true
 }
 
-// reconnect repeats a request: at once, but after ten in a row with a pause.
+// reconnect repeats a request: at once, but after ten in a row with a pause. If there are many requests, each may
+// be repeated twice at once: after a restart of the peer, and when it has offered other parameters.
 func (s *peerSet) reconnect(now time.Duration, out *peerOut) {
-	if s.reconnects++; s.reconnects <= fastReconnects {
+	if s.reconnects++; s.reconnects <= max(fastReconnects, 2*s.cfg.connsPerPeer) {
 		s.connecting++
 		out.connect++
 		return

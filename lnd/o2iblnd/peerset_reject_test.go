@@ -36,3 +36,20 @@ func TestRejectedByNext(t *testing.T) {
 		t.Errorf("without a connection: %+v, stamp %d", out, h.s.stamp)
 	}
 }
+
+// TestManyRejected: a peer rejects each of many requests twice, as after a restart with a shorter queue. All of them are repeated at
+// once, so that the number of connections is reached although the first established one ends all pauses.
+func TestManyRejected(t *testing.T) {
+	for _, n := range []int{8, maxConnsPerPeer} {
+		h, a := requests(t, n)
+		for _, why := range []kib.Why{kib.ConnStale, kib.MsgQueueSize} {
+			next := 0
+			for range n {
+				next += h.reject(a, why, kib.Reject{Stamp: 6, Params: kib.ConnParams{QueueDepth: 4, MaxFrags: 16}}).connect
+			}
+			if a = h.s.ask(); next != n {
+				t.Errorf("%d of %d requests are repeated after %v", next, n, why)
+			}
+		}
+	}
+}
