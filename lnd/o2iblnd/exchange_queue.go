@@ -48,7 +48,7 @@ func (x *exchange) flush(now time.Duration, out *exchangeOut) {
 
 // nextSend returns the message that is to be posted next, nil if none may be.
 func (x *exchange) nextSend() *tx {
-	for x.reserved > 0 && x.starved.len() > 0 {
+	for t := x.starved.peek(); t != nil && (x.reserved > 0 || t.priority && x.reserved > -x.kept()); t = x.starved.peek() {
 		x.reserved--
 		x.credited.push(x.starved.pop())
 	}
@@ -72,7 +72,8 @@ func (x *exchange) blocked() bool {
 	return t == nil || x.credits == 0 || x.credits <= x.kept() && !t.priority
 }
 
-// kept returns how many credits are reserved for priority messages.
+// kept returns how many credits are reserved for priority messages. As many PUT_REQs and GET_REQs with priority
+// leave beyond those of reserved: maxWaiting has room for their answers.
 func (x *exchange) kept() int {
 	if x.cfg.depth >= 4 {
 		return 1

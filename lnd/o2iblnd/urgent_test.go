@@ -68,3 +68,34 @@ func TestHeldPutReqs(t *testing.T) {
 		}
 	}
 }
+
+// TestUrgentPutBesideHeld (OB-2): a priority message that needs the answer of a PUT_REQ leaves, too, although normal ones have
+// taken all buffers for answers that they may have.
+func TestUrgentPutBesideHeld(t *testing.T) {
+	spec.Covers(t, "OB-2")
+	p := newPair(t)
+	a, b := p.ends[0], p.ends[1]
+	b.hold = true
+	for range 20 {
+		a.send(wire.Put, 5000, 1, 1, false)
+	}
+	p.settle()
+	normal := len(b.held)
+	for i := range 20 {
+		a.send(wire.Put, 6000+i, 1, 1, true)
+		p.settle()
+		if len(b.held) != normal+1 {
+			t.Fatalf("priority message %d has not arrived", i)
+		}
+		b.held = append(b.held[normal:], b.held[:normal]...) // lnet does not hold the priority message
+		b.resume()
+		p.settle()
+	}
+	b.hold = false
+	for b.resume() {
+	}
+	p.settle()
+	if err := p.quiet(); err != nil {
+		t.Error(err)
+	}
+}
