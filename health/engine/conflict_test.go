@@ -297,6 +297,28 @@ func TestGivenUpInAnyOrder(t *testing.T) {
 	}
 }
 
+// TestGivenUpTwice: CH-33: a master has given up an eviction, and learns that a former master has evicted the client as well.
+// Before all servers have answered it is cut off again, and the former master withdraws its eviction meanwhile. What the
+// servers told before no longer counts: the master withdraws its own.
+func TestGivenUpTwice(t *testing.T) {
+	spec.Covers(t, "CH-33")
+	h := newHarness(t, func(c *ServerConfig) { c.Servers = []nid.NID{me, otherA, otherB} })
+	h.connect(5, me, 2)
+	h.step(ServerInput{Kind: EvictClient, Client: testClient})
+	h.step(ServerInput{Kind: QuorumIs})
+	h.advance(h.s.cfg.Quorum)
+	h.mute = true
+	h.step(ServerInput{Kind: QuorumIs, Alive: true})
+	h.tellTombstones(otherA, h.last(wire.Tombstones).Sequence-1, tombstoneOf(1, 0))
+	h.step(ServerInput{Kind: QuorumIs})
+	h.advance(h.s.cfg.Tick)
+	h.step(ServerInput{Kind: QuorumIs, Alive: true})
+	ask := h.last(wire.Tombstones).Sequence
+	h.tellTombstones(otherA, ask-1)
+	h.tellTombstones(otherB, ask, tombstoneOf(2, 0))
+	h.want("bury unbury broadcast1")
+}
+
 // TestLateCopyOfWithdrawn: CH-A8, CH-33: a late copy of an eviction that was withdrawn ends no
 // connection. Of two withdrawn evictions the server remembers the one with the later choice of a
 // master. Neither cancels an eviction with a still later choice.

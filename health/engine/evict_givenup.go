@@ -72,6 +72,14 @@ func (g *givenUp) told(x *wire.Entry) {
 	}
 }
 
+// lost is called when this server loses the quorum. While it is cut off, other servers may withdraw the evictions
+// that they have told, so it asks them again.
+func (e *evictions) lost() {
+	for _, g := range e.given { // any order: the clients are independent
+		g.others = nil
+	}
+}
+
 // withdrawn records that another server has withdrawn its eviction.
 func (g *givenUp) withdrawn(x *wire.Entry) {
 	if g != nil && x.Incarnation == g.incarnation {

@@ -54,6 +54,7 @@ func (q *quorum) is(s *Server, have, unsure bool) {
 	q.ended = s.now
 	s.revokeRecent()
 	s.catchup.lost()
+	s.evictions.lost()
 	s.emit(ServerEffect{Kind: DoTell, Event: Event{Kind: QuorumLost}})
 }
 
