@@ -356,3 +356,25 @@ func TestRestoredTombstones(t *testing.T) {
 		c.run(apart / 2)
 	}
 }
+
+// TestRestoredEpochs: CH-A13: a server that has restarted tells others for which choice of a master a tombstone is, and
+// these store that, too.
+func TestRestoredEpochs(t *testing.T) {
+	spec.Covers(t, "CH-A13")
+	c := newCluster(t, 0)
+	c.run(time.Second)
+	g := health.Tombstone{Client: health.ClientID{7}, Incarnation: 1, Epoch: 3, Until: c.wall().Add(5 * time.Minute)}
+	c.stores[0].tombstones[g.Client] = g
+	c.fabric.Kill(0)
+	c.fabric.Start(0, false)
+	for k := 1; k < len(c.stores); k++ {
+		c.fabric.Kill(sim.NodeID(k))
+		c.fabric.Start(sim.NodeID(k), false)
+	}
+	c.run(30 * time.Second)
+	for k, s := range c.stores {
+		if got := s.tombstones[g.Client]; got.Epoch != g.Epoch {
+			t.Errorf("server %d has %+v", k, got)
+		}
+	}
+}

@@ -53,6 +53,9 @@ type Tombstone struct {
 	Client      ClientID  // the evicted client
 	Incarnation uint64    // the highest incarnation that is refused
 	Until       time.Time // time of the wall clock at which the tombstone expires
+	// Epoch has the last 24 bits of the number of the client's choice of a master that the eviction
+	// ended. 0: not known, or the eviction is final whatever the client chose since.
+	Epoch uint32
 }
 
 // Store keeps records and tombstones over restarts. Calls take effect in their order. The

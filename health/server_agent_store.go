@@ -22,7 +22,7 @@ func (a *ServerAgent) load() error {
 	now := a.cfg.Wall()
 	for _, g := range tombstones {
 		if left := g.Until.Sub(now); left > 0 {
-			a.runner.Do(engine.ServerInput{Kind: engine.RestoreTombstone, Client: g.Client, Incarnation: g.Incarnation, For: left})
+			a.runner.Do(engine.ServerInput{Kind: engine.RestoreTombstone, Client: g.Client, Incarnation: g.Incarnation, Epoch: g.Epoch, For: left})
 		}
 	}
 	for i := range records {
@@ -62,7 +62,7 @@ func (a *ServerAgent) remove(e *engine.ServerEffect) {
 	if a.cfg.Store == nil {
 		return
 	}
-	t := Tombstone{Client: e.Client, Incarnation: e.Incarnation}
+	t := Tombstone{Client: e.Client, Incarnation: e.Incarnation, Epoch: e.Epoch}
 	switch {
 	case e.For > 0:
 		t.Until = a.cfg.Wall().Add(e.For)

@@ -90,11 +90,19 @@ func TestDamage(t *testing.T) {
 			return bytes.ReplaceAll(sound, append([]byte{0, 0, 0, 0, 0, 0, 0, 7}, seventh[:]...), append([]byte{0, 0, 0, 0, 0, 0, 9, 9}, seventh[:]...))
 		}(),
 		"a record gone": edited(t, sound, func(tx *bbolt.Tx) error { // the tally still counts the record, as when damage hides one entry of a page
-			tally := appendCounts(nil, counts{uint64(tx.ID()), records, 1})
+			tally := appendCounts(nil, counts{commit: uint64(tx.ID()), clients: records, tombstones: 1})
 			return errors.Join(tx.Bucket(clientsBucket).Delete(first), tx.Bucket(metaBucket).Put(countsKey, tally))
 		}),
 		"a tombstone gone": edited(t, sound, func(tx *bbolt.Tx) error {
-			return tx.Bucket(metaBucket).Put(countsKey, appendCounts(nil, counts{uint64(tx.ID()), records, 2}))
+			return tx.Bucket(metaBucket).Put(countsKey, appendCounts(nil, counts{commit: uint64(tx.ID()), clients: records, tombstones: 2}))
+		}),
+		"an epoch gone": edited(t, sound, func(tx *bbolt.Tx) error {
+			return tx.Bucket(metaBucket).Put(epochsKey, appendEpochs(nil, counts{commit: uint64(tx.ID()), epochs: 2}))
+		}),
+		"number of epochs": edited(t, sound, func(tx *bbolt.Tx) error { return tx.Bucket(metaBucket).Put(epochsKey, make([]byte, epochsSize)) }),
+		"bad epoch": edited(t, sound, func(tx *bbolt.Tx) error {
+			key, _ := tx.Bucket(tombstonesBucket).Cursor().First()
+			return tx.Bucket(epochsBucket).Put(key, make([]byte, epochSize))
 		}),
 		"tally": edited(t, sound, func(tx *bbolt.Tx) error { return tx.Bucket(metaBucket).Put(countsKey, make([]byte, countsSize)) }),
 		"latest meta page": func() []byte { // without the check bbolt would use the other meta page, that of the commit before

@@ -34,15 +34,21 @@
 //
 // # Format
 //
-// The database has three buckets.
+// The database has four buckets.
 //
 //	meta         "format" → "ulnet connections" and the version, 1, as one byte
 //	             "tally" → the number of the commit, of clients and of tombstones,
 //	             8 bytes each, and the checksum of these; versions before 2026-11-25
 //	             do not update it, which the number of the commit shows
+//	             "epochs" → the number of the commit and of epochs, 8 bytes each,
+//	             and the checksum of these; versions before 2026-11-29 do not
+//	             update it
 //	clients      8 bytes, a number, big endian → record
 //	tombstones   8 bytes, Until in nanoseconds since 1970, big endian, and the
 //	             client, 16 bytes → its incarnation, 8 bytes, and the checksum
+//	epochs       the key of a tombstone → its epoch, 4 bytes, and the checksum;
+//	             tombstones without an epoch are not there; versions before
+//	             2026-11-29 do not read the bucket, which they do not make either
 //
 // Numbers of clients ascend, so that clients that connect together share pages; a client keeps
 // its number. All else is little endian. A record is
@@ -57,7 +63,8 @@
 //	 .   4  length of the export data, then these
 //	 .   4  CRC-32C of all before
 //
-// The checksum of a tombstone is that of its key and its incarnation.
+// The checksum of a tombstone is that of its key and its incarnation, and the checksum of an epoch
+// that of its key and the epoch.
 //
 // Expired tombstones come first in their bucket. Each commit removes some thousands of them, so the
 // file has about as many tombstones as there were evictions in the time for which one is valid. A

@@ -22,7 +22,9 @@ const (
 	crcSize       = 4
 	tombstoneKey  = 8 + 16
 	tombstoneSize = 8 + crcSize
+	epochSize     = 4 + crcSize
 	countsSize    = 3*8 + crcSize
+	epochsSize    = 2*8 + crcSize
 )
 
 var (
@@ -106,7 +108,7 @@ func checked(b, ahead []byte) ([]byte, error) {
 	return body, nil
 }
 
-// tombstone encodes a tombstone as key and value. The error is [ErrRecord].
+// tombstone encodes a tombstone, without its epoch, as key and value. The error is [ErrRecord].
 func tombstone(t *health.Tombstone) (key, value []byte, err error) {
 	until := t.Until.UnixNano()
 	if !t.Client.IsValid() || until <= 0 {
@@ -118,7 +120,7 @@ func tombstone(t *health.Tombstone) (key, value []byte, err error) {
 	return key, binary.LittleEndian.AppendUint32(value, sum), nil
 }
 
-// parseTombstone is the reverse of tombstone.
+// parseTombstone is the reverse of tombstone, without the epoch.
 func parseTombstone(key, value []byte) (t health.Tombstone, err error) {
 	if len(key) != tombstoneKey || len(value) != tombstoneSize {
 		return t, errShort
@@ -145,6 +147,7 @@ func parseTombstone(key, value []byte) (t health.Tombstone, err error) {
 type counts struct {
 	commit              uint64 // number of the commit that wrote the counts
 	clients, tombstones uint64
+	epochs              uint64
 }
 
 func appendCounts(b []byte, c counts) []byte {
@@ -168,7 +171,7 @@ func (c counts) compare(written []byte) error {
 	if err != nil {
 		return fmt.Errorf("counts: %w", err)
 	}
-	want := counts{binary.LittleEndian.Uint64(body), binary.LittleEndian.Uint64(body[8:]), binary.LittleEndian.Uint64(body[16:])}
+	want := counts{commit: binary.LittleEndian.Uint64(body), clients: binary.LittleEndian.Uint64(body[8:]), tombstones: binary.LittleEndian.Uint64(body[16:]), epochs: c.epochs}
 	if want.commit == c.commit && want != c {
 		return fmt.Errorf("%w: %d clients and %d tombstones are there, and %d and %d were saved", errDamaged, c.clients, c.tombstones, want.clients, want.tombstones)
 	}

@@ -31,8 +31,16 @@ func TestFormat(t *testing.T) {
 		t.Errorf("tombstone %s, %v\nwant      %s", got, err, wantTombstone)
 	}
 	const wantTally = "070000000000000008000000000000000900000000000000" + "8d6cc22f"
-	if got := hex.EncodeToString(appendCounts(nil, counts{7, 8, 9})); got != wantTally {
+	if got := hex.EncodeToString(appendCounts(nil, counts{commit: 7, clients: 8, tombstones: 9, epochs: 10})); got != wantTally {
 		t.Errorf("tally %s\nwant  %s", got, wantTally)
+	}
+	const wantEpoch = "0d0c0b0a" + "f6282f43"
+	if got := hex.EncodeToString(appendEpoch(nil, key, 0x0A0B0C0D)); got != wantEpoch {
+		t.Errorf("epoch %s\nwant  %s", got, wantEpoch)
+	}
+	const wantEpochs = "07000000000000000a00000000000000" + "66a8cf47"
+	if got := hex.EncodeToString(appendEpochs(nil, counts{commit: 7, clients: 8, tombstones: 9, epochs: 10})); got != wantEpochs {
+		t.Errorf("number of epochs %s\nwant             %s", got, wantEpochs)
 	}
 	for n := range b {
 		if _, err := parseRecord(b[:n]); !errors.Is(err, errDamaged) {

@@ -21,8 +21,10 @@ var (
 	metaBucket       = []byte("meta")
 	clientsBucket    = []byte("clients")
 	tombstonesBucket = []byte("tombstones")
+	epochsBucket     = []byte("epochs")
 	formatKey        = []byte("format")
 	countsKey        = []byte("tally")
+	epochsKey        = []byte("epochs")
 )
 
 // Errors of Open, besides those of the operating system.
@@ -177,12 +179,15 @@ func (s *Store) openBolt(path string, readOnly bool) (*bbolt.DB, error) {
 // openFile opens the checked file, and reads the keys of all records.
 func (s *Store) openFile(readOnly bool) error {
 	keys := make(map[health.ClientID]uint64)
-	next, tombstones := uint64(1), uint64(0)
+	next, tombstones, epochs := uint64(1), uint64(0), uint64(0)
 	err := guard(func() (err error) {
 		if s.db, err = s.openBolt(s.cfg.Path, readOnly); err != nil {
 			return err
 		}
 		return s.db.View(func(tx *bbolt.Tx) error {
+			if epochs, err = countEpochs(tx); err != nil {
+				return err
+			}
 			return scan(tx, func(key uint64, r health.Record) error {
 				keys[r.Client] = key
 				next = key + 1
@@ -193,7 +198,7 @@ func (s *Store) openFile(readOnly bool) error {
 	if err != nil {
 		return errors.Join(err, s.giveUp(err))
 	}
-	s.keys, s.next, s.tombstones, s.was = keys, next, tombstones, true
+	s.keys, s.next, s.tombstones, s.epochs, s.was = keys, next, tombstones, epochs, true
 	return nil
 }
 
@@ -255,8 +260,12 @@ func scan(tx *bbolt.Tx, record func(uint64, health.Record) error, tombstone func
 	if err != nil {
 		return err
 	}
+	epochs := tx.Bucket(epochsBucket)
 	err = tombstones.ForEach(func(key, value []byte) error {
 		t, err := parseTombstone(key, value)
+		if epochs != nil && err == nil && epochs.Get(key) != nil {
+			t.Epoch, err = parseEpoch(key, epochs.Get(key))
+		}
 		if err != nil {
 			return fmt.Errorf("tombstone %x: %w", key, err)
 		}
@@ -267,7 +276,11 @@ func scan(tx *bbolt.Tx, record func(uint64, health.Record) error, tombstone func
 	if err != nil {
 		return err
 	}
-	return found.compare(meta.Get(countsKey))
+	if err := found.compare(meta.Get(countsKey)); err != nil {
+		return err
+	}
+	found.epochs, err = countEpochs(tx)
+	return errors.Join(err, found.compareEpochs(meta.Get(epochsKey)))
 }
 
 // syncDir makes the names in a directory durable.

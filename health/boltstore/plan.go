@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"slices"
 	"time"
 
@@ -30,7 +31,7 @@ type change struct {
 }
 
 func (s *Store) plan(batch []call) plan {
-	p := plan{next: s.next, counts: counts{clients: uint64(len(s.keys)), tombstones: s.tombstones}}
+	p := plan{next: s.next, counts: counts{clients: uint64(len(s.keys)), tombstones: s.tombstones, epochs: s.epochs}}
 	last := make(map[health.ClientID]int, len(batch))
 	for i := range batch {
 		c := &batch[i]
@@ -80,8 +81,8 @@ func (p *plan) void(c *call) {
 	})
 }
 
-// unbury removes from the database the tombstones of evictions that were withdrawn (p.voids).
-func (p *plan) unbury(tombstones *bbolt.Bucket) error {
+// unbury removes from the database the tombstones of evictions that were withdrawn (p.voids), and their epochs.
+func (p *plan) unbury(tombstones, epochs *bbolt.Bucket) error {
 	if len(p.voids) == 0 {
 		return nil
 	}
@@ -99,6 +100,10 @@ func (p *plan) unbury(tombstones *bbolt.Bucket) error {
 		if err == nil {
 			err = tombstones.Delete(key)
 			p.counts.tombstones--
+		}
+		if err == nil && epochs.Get(key) != nil {
+			err = epochs.Delete(key)
+			p.counts.epochs--
 		}
 	}
 	return err
@@ -125,40 +130,64 @@ func (p *plan) write(tx *bbolt.Tx, now time.Time) error {
 			return err
 		}
 	}
-	if err := p.unbury(tombstones); err != nil {
-		return err
-	}
-	for i := range p.tombstones {
-		if tombstones.Get(p.tombstones[i].key) == nil {
-			p.counts.tombstones++
-		}
-		if err := tombstones.Put(p.tombstones[i].key, p.tombstones[i].tombstone); err != nil {
-			return err
-		}
-	}
-	if err := p.forget(tombstones, now); err != nil {
+	if err := p.writeTombstones(tx, tombstones, now); err != nil {
 		return err
 	}
 	p.counts.commit = uint64(tx.ID())
-	return tx.Bucket(metaBucket).Put(countsKey, appendCounts(nil, p.counts))
+	meta := tx.Bucket(metaBucket)
+	return errors.Join(meta.Put(countsKey, appendCounts(nil, p.counts)), meta.Put(epochsKey, appendEpochs(nil, p.counts)))
+}
+
+// writeTombstones removes and adds tombstones and their epochs.
+func (p *plan) writeTombstones(tx *bbolt.Tx, tombstones *bbolt.Bucket, now time.Time) error {
+	epochs, err := tx.CreateBucketIfNotExists(epochsBucket)
+	if err != nil {
+		return err
+	}
+	epochs.FillPercent = 0.9
+	if err := p.unbury(tombstones, epochs); err != nil {
+		return err
+	}
+	for i := range p.tombstones {
+		t := &p.tombstones[i]
+		if err := put(tombstones, t.key, t.tombstone, &p.counts.tombstones); err != nil {
+			return err
+		}
+		if t.epoch == nil {
+			continue
+		}
+		if err := put(epochs, t.key, t.epoch, &p.counts.epochs); err != nil {
+			return err
+		}
+	}
+	return errors.Join(forget(tombstones, now, &p.counts.tombstones), forget(epochs, now, &p.counts.epochs))
+}
+
+// put puts a value under a key, and adds 1 to the count if the key is new.
+func put(b *bbolt.Bucket, key, value []byte, count *uint64) error {
+	if b.Get(key) == nil {
+		*count++
+	}
+	return b.Put(key, value)
 }
 
 // maxExpired is how many expired tombstones one commit removes at most, so that no commit takes long. It is above
 // maxBatch, the most tombstones that a commit adds, so that the number of expired ones decreases.
 const maxExpired = 2 * maxBatch
 
-// forget removes expired tombstones, which come first in the bucket.
-func (p *plan) forget(tombstones *bbolt.Bucket, now time.Time) error {
-	c := tombstones.Cursor()
+// forget removes expired tombstones, or their epochs, which come first in their bucket, and subtracts their number from
+// the count.
+func forget(b *bbolt.Bucket, now time.Time, count *uint64) error {
+	c := b.Cursor()
 	n := maxExpired
 	for key, _ := c.First(); key != nil && n > 0; key, _ = c.First() {
 		if len(key) == tombstoneKey && binary.BigEndian.Uint64(key) > uint64(max(now.UnixNano(), 0)) {
 			return nil
 		}
-		if err := tombstones.Delete(key); err != nil {
+		if err := b.Delete(key); err != nil {
 			return err
 		}
-		p.counts.tombstones--
+		*count--
 		n--
 	}
 	return nil
@@ -174,5 +203,5 @@ func (p *plan) apply(s *Store) {
 			s.keys[c.client] = c.key
 		}
 	}
-	s.next, s.tombstones = p.next, p.counts.tombstones
+	s.next, s.tombstones, s.epochs = p.next, p.counts.tombstones, p.counts.epochs
 }

@@ -90,6 +90,7 @@ type Store struct {
 	keys       map[health.ClientID]uint64 // key of each client's record
 	next       uint64                     // the key of the next new client
 	tombstones uint64                     // number of tombstones
+	epochs     uint64                     // number of epochs of tombstones
 	was        bool                       // the file was open at some time since the start
 	failure    error                      // why the file is not open now
 	resume     time.Time                  // earliest time of the next attempt to open the file
@@ -113,6 +114,7 @@ type call struct {
 	record    []byte // the record to save; nil: remove the record
 	key       []byte // key of the tombstone to save; nil: none
 	tombstone []byte
+	epoch     []byte // epoch of the tombstone; nil: none
 	void      uint64 // highest incarnation of which tombstones are removed; 0: none
 	err       error  // why the change cannot be saved
 	done      func(error)
@@ -135,8 +137,12 @@ func (s *Store) Remove(t health.Tombstone, done func(error)) {
 	c := call{client: t.Client, done: done}
 	if !t.Until.IsZero() {
 		c.key, c.tombstone, c.err = tombstone(&t)
-		if c.err == nil && !t.Until.After(s.cfg.Now()) {
+		switch {
+		case c.err != nil:
+		case !t.Until.After(s.cfg.Now()):
 			c.key, c.tombstone, c.void = nil, nil, t.Incarnation
+		case t.Epoch != 0:
+			c.epoch = appendEpoch(nil, c.key, t.Epoch)
 		}
 	}
 	s.enqueue(c)

@@ -99,35 +99,6 @@ func TestOrder(t *testing.T) {
 	want(t, open(t, path), records, nil)
 }
 
-// TestTombstonesGo: after very many evictions, their expired tombstones do not stay in the file for long, and a few
-// commits remove them, although these add no tombstones themselves.
-func TestTombstonesGo(t *testing.T) {
-	spec.Covers(t, "CH-65")
-	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	s := open(t, dbPath(t), func(c *Config) { c.Now = func() time.Time { return now } })
-	const buried = 20_000
-	var done sync.WaitGroup
-	for i := range buried {
-		done.Add(1)
-		s.Remove(health.Tombstone{Client: id(i), Incarnation: 1, Until: now.Add(10 * time.Minute)}, func(err error) {
-			if err != nil {
-				t.Error(err)
-			}
-			done.Done()
-		})
-	}
-	if done.Wait(); s.tombstones != buried {
-		t.Fatalf("%d tombstones", s.tombstones)
-	}
-	now = now.Add(11 * time.Minute)
-	for i := range 10 {
-		save(t, s, record(i, 1))
-	}
-	if s.tombstones > 0 {
-		t.Errorf("%d expired tombstones are left after ten commits", s.tombstones)
-	}
-}
-
 // TestTombstonesEnd: expired tombstones are not returned, and make room for others.
 func TestTombstonesEnd(t *testing.T) {
 	path := dbPath(t)

@@ -172,6 +172,13 @@ func reuse(path string, records int) (now int, err error) {
 	if len(all) != records || len(tombstones) != sweptTombstones {
 		return 0, fmt.Errorf("%d records and %d tombstones are there, want %d and %d", len(all), len(tombstones), records, sweptTombstones)
 	}
+	epochs := uint32(0)
+	for _, g := range tombstones {
+		epochs += g.Epoch
+	}
+	if epochs != sweptTombstones*(sweptTombstones-1)/2 {
+		return 0, fmt.Errorf("the epochs of tombstones are not those that were saved: %+v", tombstones)
+	}
 	for i := range 30 {
 		s.Save(record(records+i, 1), nil)
 	}
@@ -194,7 +201,7 @@ func swept(t *testing.T) (path string, size int) {
 		s.Save(record(i, 1), nil)
 	}
 	for i := range sweptTombstones {
-		remove(t, s, health.Tombstone{Client: id(-2 - i), Incarnation: 1, Until: time.Unix(1<<33, 0)})
+		remove(t, s, health.Tombstone{Client: id(-2 - i), Incarnation: 1, Until: time.Unix(1<<33, 0), Epoch: uint32(i)})
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

@@ -33,7 +33,7 @@ func (s *Server) buryAlso(e wire.Entry, from int32) {
 	}
 	s.stats.Fetched++
 	s.catchup.learned(&e, from)
-	s.emit(ServerEffect{Kind: DoRemove, Client: e.Client, Incarnation: e.Incarnation, For: left})
+	s.emit(ServerEffect{Kind: DoRemove, Client: e.Client, Incarnation: e.Incarnation, Epoch: e.Epoch, For: left})
 	if i, known := s.find(e.Client); known { // connected in another incarnation: DoRemove has removed its record, so save it again
 		c := s.conn(i)
 		if s.save(0, c); c.incarnation < e.Incarnation && !s.ours(c) {

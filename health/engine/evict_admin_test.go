@@ -61,7 +61,7 @@ func TestEvictOrphan(t *testing.T) {
 		t.Errorf("%d servers hold an orphan that was evicted", len(left))
 	}
 	for _, s := range w.servers {
-		if s != master && s.tombstones[c.name] == 0 {
+		if s != master && s.tombstones[c.name].incarnation == 0 {
 			t.Errorf("%v has no tombstone", s.id)
 		}
 	}

@@ -44,7 +44,7 @@ func (s *Server) evictFor(from int32, e wire.Entry, index uint16, reply *wire.Re
 		if reply.Unknown++; s.takenBack(&e) {
 			return
 		}
-		s.heardOf(&e, from, func(bury bool) { s.forget(e.Client, e.Incarnation, bury, nid.NID{}) })
+		s.heardOf(&e, from, func(bury bool) { s.forget(e.Client, e.Incarnation, e.Epoch, bury, nid.NID{}) })
 		return
 	}
 	c := s.conn(i)
@@ -70,7 +70,7 @@ func (s *Server) evictFor(from int32, e wire.Entry, index uint16, reply *wire.Re
 		default:
 			s.notify(c, wire.Global)
 		}
-		s.heardOf(&e, from, func(bury bool) { s.finally(i, e.Incarnation, wire.Cause(min(e.Mark, uint8(wire.Causes)-1)), bury) })
+		s.heardOf(&e, from, func(bury bool) { s.finally(i, e.Incarnation, e.Epoch, wire.Cause(min(e.Mark, uint8(wire.Causes)-1)), bury) })
 		s.waiting.resume(s, e.Client) // a connect may be waiting, if this server was evicting the client, too
 		return
 	}
@@ -92,7 +92,7 @@ func chosenAfter(e *wire.Entry, c *conn) bool {
 func (s *Server) buryLater(e *wire.Entry, from int32, c *conn) {
 	s.heardOf(e, from, func(bury bool) {
 		if bury {
-			s.forget(e.Client, e.Incarnation, true, nid.NID{})
+			s.forget(e.Client, e.Incarnation, e.Epoch, true, nid.NID{})
 			s.save(0, c) // forget has also removed the record of the connected incarnation: save the record again
 		}
 	})

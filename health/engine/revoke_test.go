@@ -33,6 +33,72 @@ func (h *harness) batchFrom(from nid.NID, withdraw bool) {
 	h.step(ServerInput{Kind: EvictArrived, Server: from, Data: b.AppendTo(nil)})
 }
 
+// restarted returns a server that starts with the tombstones in the store of another one: what this one has stored in
+// its latest step.
+func (h *harness) restarted() *harness {
+	h.t.Helper()
+	again := newHarness(h.t, nil)
+	for _, e := range h.effects {
+		if e.Kind == DoRemove && e.For > 0 {
+			again.step(ServerInput{Kind: RestoreTombstone, Client: e.Client, Incarnation: e.Incarnation, Epoch: e.Epoch, For: e.For - time.Second})
+		}
+	}
+	return again
+}
+
+// TestRestoredEviction: CH-33, CH-A13, CH-65: a server that has restarted still knows for which choice of a master an
+// eviction was. It tells that to other servers, which may know a later choice, and tells the client that shows one to
+// try again. So does a server that has the tombstone from another one.
+func TestRestoredEviction(t *testing.T) {
+	spec.Covers(t, "CH-33", "CH-65", "CH-A13")
+	server := nid.ProcessID{NID: otherA, PID: nid.LustrePID}
+	for name, bury := range map[string]func(h *harness){
+		"connected":     func(h *harness) { h.connect(5, otherA, 1); h.batchFrom(otherA, false) },
+		"not connected": func(h *harness) { h.batchFrom(otherA, false) },
+		"an earlier incarnation connected": func(h *harness) {
+			h.connect(4, otherB, 1)
+			h.batchFrom(otherA, false)
+		},
+		"of another server": func(h *harness) {
+			h.out.Reset()
+			h.s.out = &h.out
+			h.s.buryAlso(wire.Entry{Client: testClient, Incarnation: 5, Epoch: 1, Mark: 255}, 1)
+			h.effects = h.out.Effects
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, nil)
+			bury(h)
+			again := h.restarted()
+			again.message(server, wire.Message{Kind: wire.Tombstones, Sequence: 9, Retry: time.Hour})
+			if m := again.last(wire.TombstonesReply); m.Entries.Len() != 1 || m.Entries.At(0).Epoch != 1 {
+				t.Errorf("it tells of %+v", m)
+			}
+			if got := word5(again, wire.Connect, 1); got != "reject:global" {
+				t.Errorf("a client with the choice that was ended: %s", got)
+			}
+			if got := word5(again, wire.Connect, 2); got != "reject:busy" {
+				t.Errorf("a client with a later choice: %s", got)
+			}
+		})
+	}
+}
+
+// TestRestoredLatestEviction: CH-A13: of several stored tombstones of one incarnation, that of the latest choice of a
+// master counts, whichever expires last.
+func TestRestoredLatestEviction(t *testing.T) {
+	spec.Covers(t, "CH-A13")
+	for _, epochs := range [][]uint32{{1, 2}, {2, 1}, {2, 0}, {0, 2}} {
+		h := newHarness(t, nil)
+		for i, epoch := range epochs {
+			h.step(ServerInput{Kind: RestoreTombstone, Client: testClient, Incarnation: 5, Epoch: epoch, For: time.Duration(5+i) * time.Minute})
+		}
+		if g := h.s.tombstones.incarnations[testClient]; g.epoch != 2 {
+			t.Errorf("%v: epoch %d", epochs, g.epoch)
+		}
+	}
+}
+
 // TestOvertakenEviction: CH-33, CH-A13: while an eviction is recent, a client that shows a later
 // choice of a master is told to try again. Once the eviction is old, the client is told that all
 // servers have evicted it. A client that shows no later choice is told that at once (CH-A20).

@@ -153,9 +153,7 @@ func (s *Server) apply(in *ServerInput) {
 	case Restore:
 		s.restore(in.Record)
 	case RestoreTombstone:
-		left := min(in.For, s.cfg.tombstone()) // For is too long if the wall clock was put back after the tombstone was stored
-		s.stats.Forgotten += s.tombstones.bury(in.Client, in.Incarnation, s.now+left, nid.NID{})
-		s.tombstones.said(&wire.Entry{Client: in.Client, Incarnation: in.Incarnation}, unnamed, s.now+left-s.cfg.tombstone())
+		s.restoreTombstone(in)
 	case EvictClient:
 		s.evictClient(in)
 	case Drain:

@@ -33,7 +33,7 @@ const (
 	BroadcastDone                    // uses ID, Failed, Servers (those that did not answer), Data (the reply)
 	EvictArrived                     // uses Server, Data, Token: a batch of another server; the effect DoAnswer has the answer
 	Restore                          // uses Record: a record saved before a restart
-	RestoreTombstone                 // uses Client, Incarnation, For: a tombstone from before a restart
+	RestoreTombstone                 // uses Client, Incarnation, Epoch, For: a tombstone from before a restart
 	EvictClient                      // uses Client, Token: an administrator orders the client's eviction; the effect DoResult has the answer
 	Drain                            // uses Alive: true begins draining, false ends it; or Count > 0: only ask Count clients, once, to choose other masters
 	SetServers                       // uses Servers: all servers from now on
@@ -49,6 +49,7 @@ type ServerInput struct {
 	Count           int             // number of clients to ask, once, to choose other masters; 0: draining begins or ends
 	ID              uint64          // ID of the DoSave or DoBroadcast that has ended
 	Incarnation     uint64          // incarnation of Client
+	Epoch           uint32          // epoch of the choice of a master that the eviction ended, 24 bits; 0: not known, or any
 	Lifetime        uint64          // how often Server has died, as discovery counts
 	At              time.Duration   // when the message was received, in the caller's time; 0: now
 	PeerIncarnation uint64          // incarnation of the NI that sent the message
@@ -71,7 +72,7 @@ type ServerEffectKind uint8
 const (
 	DoSend      ServerEffectKind = iota // uses To, Server (if To is a server), Data: send a message
 	DoSave                              // uses ID, Record: save records in the order of these effects; unless ID is 0, report Saved
-	DoRemove                            // uses Client, Incarnation, For: remove the record; add a tombstone if For > 0, remove it if For < 0
+	DoRemove                            // uses Client, Incarnation, Epoch, For: remove the record; add a tombstone if For > 0, remove it if For < 0
 	DoBroadcast                         // uses ID, Data: send a batch to all live servers, then report BroadcastDone
 	DoAnswer                            // uses Token, Data: send the reply to EvictArrived
 	DoLook                              // uses Client, To, Incarnation (of the NI): report Seen, also if the transport has received no message of that NI
@@ -87,6 +88,7 @@ type ServerEffect struct {
 	ID          uint64           // returned in Saved or BroadcastDone; 0: no result is wanted
 	Incarnation uint64           // incarnation of Client, or of the NI of To
 	For         time.Duration    // lifetime of the tombstone, see DoRemove
+	Epoch       uint32           // epoch of the tombstone, see ServerInput.Epoch
 	To          nid.ProcessID    // the receiver, or the process about which DoLook asks
 	Server      nid.NID          // the receiver, if it is a server; or the client's master
 	Client      wire.ClientID    // id of the client that the effect is about

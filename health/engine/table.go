@@ -171,29 +171,30 @@ func (s *Server) save(id uint64, c *conn) {
 // end ends a connection, reports that, and removes its record. If bury is set, end adds a
 // tombstone, which keeps the incarnation from connecting again.
 func (s *Server) end(i int32, cause wire.Cause, bury bool) {
-	s.finally(i, s.conn(i).incarnation, cause, bury)
+	s.finally(i, s.conn(i).incarnation, 0, cause, bury)
 }
 
 // finally ends a connection as end does. If bury is set, its tombstone is for all incarnations up to the
-// given one. That may be later than the connected one, because a connect of the later incarnation may be
-// on its way (CH-A20).
-func (s *Server) finally(i int32, incarnation uint64, cause wire.Cause, bury bool) {
+// given one, and for the choice of a master with the given epoch. The incarnation may be later than the
+// connected one, because a connect of the later incarnation may be on its way (CH-A20).
+func (s *Server) finally(i int32, incarnation uint64, epoch uint32, cause wire.Cause, bury bool) {
 	c := s.conn(i)
 	s.stats.Ended[cause]++
 	if c.state != saving {
 		s.tell(ClientEvicted, c, cause)
 	}
-	s.forget(c.id, incarnation, bury, c.peer.NID)
+	s.forget(c.id, incarnation, epoch, bury, c.peer.NID)
 	if bury {
 		s.tombstones.know(c)
 	}
 	s.drop(i)
 }
 
-// forget removes the record of a client and, if bury is set, adds a tombstone. The client's NID is
-// in the parameter named of; it is zero if it is not known.
-func (s *Server) forget(id wire.ClientID, incarnation uint64, bury bool, of nid.NID) {
-	e := ServerEffect{Kind: DoRemove, Client: id, Incarnation: incarnation}
+// forget removes the record of a client and, if bury is set, adds a tombstone. The caller adds the
+// epoch to the tombstone in memory. The client's NID is in the parameter named of; it is zero if it
+// is not known.
+func (s *Server) forget(id wire.ClientID, incarnation uint64, epoch uint32, bury bool, of nid.NID) {
+	e := ServerEffect{Kind: DoRemove, Client: id, Incarnation: incarnation, Epoch: epoch}
 	if bury {
 		e.For = s.cfg.tombstone()
 		s.stats.Forgotten += s.tombstones.bury(id, incarnation, s.now+e.For, of)

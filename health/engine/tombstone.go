@@ -70,6 +70,19 @@ func (t *tombstones) bury(id wire.ClientID, incarnation uint64, until time.Durat
 	return forgot
 }
 
+// restoreTombstone adds a tombstone from before a restart. The store may have several of one incarnation; that of the
+// latest choice of a master counts.
+func (s *Server) restoreTombstone(in *ServerInput) {
+	left := min(in.For, s.cfg.tombstone()) // For is too long if the wall clock was put back after the tombstone was stored
+	old, had := s.tombstones.incarnations[in.Client]
+	e := wire.Entry{Client: in.Client, Incarnation: in.Incarnation, Epoch: in.Epoch}
+	if had && old.incarnation == e.Incarnation && (e.Before(old.epoch) || e.Epoch == 0) {
+		e.Epoch = old.epoch
+	}
+	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+left, nid.NID{})
+	s.tombstones.said(&e, unnamed, s.now+left-s.cfg.tombstone())
+}
+
 // expire removes expired tombstones.
 func (t *tombstones) expire(now time.Duration) {
 	for len(t.queue) > 0 && t.queue[0].until <= now {

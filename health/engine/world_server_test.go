@@ -15,7 +15,7 @@ type server struct {
 	m          *Server
 	out        ServerOutput
 	store      map[wire.ClientID]Record
-	tombstones map[wire.ClientID]uint64
+	tombstones map[wire.ClientID]tombstone
 	durable    time.Duration // time at which the latest write becomes durable
 	// for each death of the server that lost a write which was not durable yet: index of the first
 	// event after the death
@@ -57,7 +57,8 @@ func (s *server) start() {
 		s.step(ServerInput{Kind: Restore, Record: &r})
 	}
 	for _, id := range slices.SortedFunc(keys(s.tombstones), wire.ClientID.Compare) {
-		s.step(ServerInput{Kind: RestoreTombstone, Client: id, Incarnation: s.tombstones[id], For: 10 * time.Minute})
+		g := s.tombstones[id]
+		s.step(ServerInput{Kind: RestoreTombstone, Client: id, Incarnation: g.incarnation, Epoch: g.epoch, For: 10 * time.Minute})
 	}
 	s.step(ServerInput{})
 }
@@ -122,8 +123,8 @@ func (s *server) effect(e *ServerEffect, data []byte) {
 			if e.For < 0 {
 				delete(s.tombstones, e.Client)
 			}
-			if e.For > 0 {
-				s.tombstones[e.Client] = max(e.Incarnation, s.tombstones[e.Client])
+			if e.For > 0 && e.Incarnation >= s.tombstones[e.Client].incarnation {
+				s.tombstones[e.Client] = tombstone{incarnation: e.Incarnation, epoch: e.Epoch}
 			}
 		})
 	case DoBroadcast:

@@ -144,7 +144,7 @@ func newWorldWith(t *testing.T, seed uint64, servers int, claims keyring.Keys) *
 		ids = append(ids, nid.FromNumber(nid.MustParseNet("tcp"), 10<<24+uint32(i)+1))
 	}
 	for _, id := range ids {
-		s := &server{base: base{w: w, id: id}, ids: ids, store: make(map[wire.ClientID]Record), tombstones: make(map[wire.ClientID]uint64), views: make(map[nid.NID]*view)}
+		s := &server{base: base{w: w, id: id}, ids: ids, store: make(map[wire.ClientID]Record), tombstones: make(map[wire.ClientID]tombstone), views: make(map[nid.NID]*view)}
 		for _, other := range ids {
 			s.views[other] = &view{}
 		}

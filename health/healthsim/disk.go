@@ -45,7 +45,9 @@ func (d *disk) remove(t health.Tombstone) {
 	switch {
 	case t.Until.IsZero():
 	case t.Until.After(past):
-		t.Incarnation = max(t.Incarnation, d.tombstones[t.Client].Incarnation)
+		if old := d.tombstones[t.Client]; old.Incarnation > t.Incarnation {
+			t.Incarnation, t.Epoch = old.Incarnation, old.Epoch
+		}
 		d.tombstones[t.Client] = t
 	default:
 		delete(d.tombstones, t.Client)
@@ -104,7 +106,7 @@ func (s *server) restore() {
 	records, tombstones := s.disk.load()
 	for _, t := range tombstones {
 		if left := t.Until.Sub(wall(s.now)); left > 0 {
-			s.input(engine.ServerInput{Kind: engine.RestoreTombstone, Client: t.Client, Incarnation: t.Incarnation, For: left})
+			s.input(engine.ServerInput{Kind: engine.RestoreTombstone, Client: t.Client, Incarnation: t.Incarnation, Epoch: t.Epoch, For: left})
 		}
 	}
 	for i := range records {

@@ -177,7 +177,7 @@ func (s *server) apply(e *healthengine.ServerEffect) {
 		r := e.Record
 		s.write(e.ID, func() { s.disk.save(*r) })
 	case healthengine.DoRemove:
-		t := health.Tombstone{Client: e.Client, Incarnation: e.Incarnation}
+		t := health.Tombstone{Client: e.Client, Incarnation: e.Incarnation, Epoch: e.Epoch}
 		switch {
 		case e.For > 0:
 			t.Until = wall(s.now + e.For)
