@@ -41,10 +41,14 @@ are 'lnetctl lnet configure --all' and 'lnetctl lnet unconfigure': lnetd goes on
 
 // configure configures LNet, or takes it down, and prints the text done.
 func (g *globals) configure(c *cobra.Command, r node.ConfigureRequest, done string) error {
-	if err := node.OpConfigure.Call(c.Context(), g.client(), r); err != nil {
+	gone, err := node.OpConfigure.Call(c.Context(), g.client(), r)
+	for _, w := range gone.Warnings {
+		fmt.Fprintln(g.stderr, "lctl: removed, but: "+w)
+	}
+	if err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(c.OutOrStdout(), done)
+	_, err = fmt.Fprintln(c.OutOrStdout(), done)
 	return err
 }
 

@@ -32,7 +32,7 @@ NIDs by it; 'net add --nid' starts one with such a NID at any time.`,
 		Example: "  lnetctl lnet configure --all",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return configure(c.Context(), g, r)
+			return configure(c, g, r)
 		},
 	}
 	c.Flags().BoolVarP(&r.All, "all", "a", false, "start the networks, routes and rules of the configuration of lnetd")
@@ -48,12 +48,13 @@ func lnetUnconfigure(g *globals) *cobra.Command {
 afterwards, until 'lnet configure'. Messages that wait may leave before, for a few seconds.`,
 		Example: "  lnetctl lnet unconfigure",
 		Args:    cli.Args(),
-		RunE:    func(c *cobra.Command, _ []string) error { return configure(c.Context(), g, node.ConfigureRequest{}) },
+		RunE:    func(c *cobra.Command, _ []string) error { return configure(c, g, node.ConfigureRequest{}) },
 	}
 }
 
-func configure(ctx context.Context, g *globals, r node.ConfigureRequest) error {
-	err := node.OpConfigure.Call(ctx, g.client(), r)
+func configure(c *cobra.Command, g *globals, r node.ConfigureRequest) error {
+	gone, err := node.OpConfigure.Call(c.Context(), g.client(), r)
+	warnOfRemoval(c.ErrOrStderr(), gone.Warnings)
 	if err == nil || !control.FromNode(err) {
 		return err
 	}

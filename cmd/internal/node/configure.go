@@ -27,22 +27,23 @@ type ConfigureRequest struct {
 // networks, routes, rules and peers, and accepts none. Configure does nothing if the node is
 // already in the wanted state. An error says what could not be started; LNet is then as it was
 // before. Configure first waits for the end of a running reload.
-func (n *Node) Configure(ctx context.Context, r ConfigureRequest) error {
+func (n *Node) Configure(ctx context.Context, r ConfigureRequest) (gone RemovedNet, err error) {
 	n.reloading.Lock()
 	defer n.reloading.Unlock()
 	if !r.Up {
 		return n.unconfigure(ctx)
 	}
 	if !n.unconfigured.CompareAndSwap(true, false) {
-		return nil
+		return gone, nil
 	}
 	if n.largeNIDs.Store(r.Large); !r.All {
-		return nil
+		return gone, nil
 	}
 	if err := n.startConfigured(); err != nil {
-		return errors.Join(err, n.unconfigure(ctx))
+		gone, bad := n.unconfigure(ctx)
+		return gone, errors.Join(err, bad)
 	}
-	return nil
+	return gone, nil
 }
 
 // startConfigured starts the networks, peers and routes of the configuration.
@@ -103,9 +104,9 @@ func (n *Node) startAll(list []niStart) error {
 }
 
 // unconfigure takes LNet down. Queued messages have a few seconds to leave.
-func (n *Node) unconfigure(ctx context.Context) error {
+func (n *Node) unconfigure(ctx context.Context) (gone RemovedNet, err error) {
 	if n.unconfigured.Swap(true) {
-		return nil
+		return gone, nil
 	}
 	errs := []error{n.setRouting(false), n.RemoveUDSP(RemoveUDSP{All: true})}
 	n.changing.Lock()
@@ -113,7 +114,7 @@ func (n *Node) unconfigure(ctx context.Context) error {
 	n.lnet.DeleteRoutes(func(route.Route) bool { return true })
 	errs = append(errs, n.forgetPeers())
 	nis := slices.DeleteFunc(n.lnet.NIs(), func(ni *lnet.NI) bool { return ni.NID().IsLo() })
-	return errors.Join(append(errs, n.remove(ctx, nis))...)
+	return removed(n.remove(ctx, nis)), errors.Join(errs...)
 }
 
 // forgetPeers removes all peers.

@@ -26,7 +26,7 @@ func TestUnconfigureForgetsAllPeers(t *testing.T) {
 	if err := n.AddPeer(node.AddPeerRequest{Primary: ids[0], Peers: ids[1:]}); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.Configure(context.Background(), node.ConfigureRequest{}); err != nil {
+	if _, err := n.Configure(context.Background(), node.ConfigureRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	if page := n.Peers(nid.NID{}, node.MaxPeerPage); len(page.Known) > 0 {

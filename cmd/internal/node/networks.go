@@ -102,10 +102,15 @@ func (n *Node) RemoveNet(ctx context.Context, r RemoveRequest) (gone RemovedNet,
 	if len(leaving) == 0 {
 		return gone, cli.Hint(cli.Errnof(syscall.ENOENT, "the node has no interface on %v", net), "'lnetctl net show' lists the networks of the node")
 	}
-	if err := n.remove(ctx, leaving); err != nil {
+	return removed(n.remove(ctx, leaving)), nil
+}
+
+// removed makes warnings of the error of remove.
+func removed(err error) (gone RemovedNet) {
+	if err != nil {
 		gone.Warnings = strings.Split(err.Error(), "\n")
 	}
-	return gone, nil
+	return gone
 }
 
 // remove stops NIs. Whatever the error, they are not the node's any more: it says how many messages could not be sent,

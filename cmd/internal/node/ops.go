@@ -24,7 +24,7 @@ var (
 	OpHealth           = control.Action[HealthRequest]{Path: "/v1/health-value", Doc: "sets the health of interfaces"}
 	OpSet              = control.Action[Setting]{Path: "/v1/set", Doc: "changes a tunable"}
 	OpSetTogether      = control.Action[SetTogether]{Path: "/v1/set/together", Doc: "changes tunables of health, or numbers of router buffers, all or none"}
-	OpConfigure        = control.Action[ConfigureRequest]{Path: "/v1/lnet/configure", Doc: "configures LNet on the node, or takes it down"}
+	OpConfigure        = control.Command[ConfigureRequest, RemovedNet]{Path: "/v1/lnet/configure", Doc: "configures LNet on the node, or takes it down"}
 	OpTune             = control.Action[TuneRequest]{Path: "/v1/net/tune", Doc: "changes tunables of interfaces that run"}
 	OpResetStats       = control.Action[control.None]{Path: "/v1/stats/reset", Doc: "makes the counters of the node begin at zero"}
 	OpRouting          = control.Question[control.None, lnet.RouterSnapshot]{Path: "/v1/routing", Doc: "the node's state as a router"}

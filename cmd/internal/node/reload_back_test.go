@@ -86,7 +86,10 @@ func TestReloadExcludesConfigure(t *testing.T) {
 	var n *node.Node
 	n = startHooked(t, from, func() error {
 		if meanwhile {
-			go func() { down <- n.Configure(t.Context(), node.ConfigureRequest{}) }()
+			go func() {
+				_, err := n.Configure(t.Context(), node.ConfigureRequest{})
+				down <- err
+			}()
 			for range 1000 {
 				runtime.Gosched()
 			}
@@ -114,7 +117,7 @@ func TestReloadImportWithoutLNet(t *testing.T) {
 	}
 	to.Imported = file
 	n := startLoaded(t, from)
-	if err := n.Configure(t.Context(), node.ConfigureRequest{}); err != nil {
+	if _, err := n.Configure(t.Context(), node.ConfigureRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := n.Reload(t.Context(), from, &to); !errors.Is(err, syscall.EBUSY) {

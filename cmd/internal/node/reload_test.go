@@ -305,7 +305,7 @@ func TestReloadWithoutLNet(t *testing.T) {
 	port := freePort(t)
 	from, to := loaded(t, port+"networks: tcp(127.0.0.81)\n"), loaded(t, port+"networks: tcp1(127.0.0.82)\nlnet_retry_count: 3\n")
 	n := startLoaded(t, from)
-	if err := n.Configure(t.Context(), node.ConfigureRequest{}); err != nil {
+	if _, err := n.Configure(t.Context(), node.ConfigureRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := n.Reload(t.Context(), from, to); err != nil {
@@ -314,7 +314,7 @@ func TestReloadWithoutLNet(t *testing.T) {
 	if s := n.Status(); len(n.NIDs()) != 0 || s.Health.RetryCount != 3 {
 		t.Errorf("NIDs %v, retry count %d", n.NIDs(), s.Health.RetryCount)
 	}
-	if err := n.Configure(t.Context(), node.ConfigureRequest{Up: true, All: true}); err != nil {
+	if _, err := n.Configure(t.Context(), node.ConfigureRequest{Up: true, All: true}); err != nil {
 		t.Fatal(err)
 	}
 	if got := n.NIDs(); len(got) != 1 || got[0] != nid.MustParse("127.0.0.82@tcp1") {

@@ -52,6 +52,20 @@ func nodeWithUnsent(t *testing.T) (*node.Node, *node.Editor) {
 	return n, e
 }
 
+// TestUnconfigureWithUnsent: LNet is taken down although a message could not be sent: this is a warning.
+func TestUnconfigureWithUnsent(t *testing.T) {
+	n, _ := nodeWithUnsent(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	gone, err := n.Configure(ctx, node.ConfigureRequest{})
+	if err != nil || len(gone.Warnings) != 1 || !strings.Contains(gone.Warnings[0], "messages were not sent") {
+		t.Errorf("warnings %q, error %v", gone.Warnings, err)
+	}
+	if ids := n.NIDs(); len(ids) > 0 || !n.Status().Unconfigured {
+		t.Errorf("the node still has %v", ids)
+	}
+}
+
 // TestRemoveWithUnsent: a network is removed although a message could not be sent: this is a warning. A file that is
 // removed goes on with its other networks and its peer, and its removal can be finished.
 func TestRemoveWithUnsent(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 // so that these cannot be in the way of the configured ones when LNet is configured again.
 func TestNothingWithoutLNet(t *testing.T) {
 	n := startLoaded(t, loaded(t, freePort(t)+"networks: tcp(127.0.0.81)\npeer: [{primary nid: 127.0.0.7@tcp}]\nudsp: [{src: tcp, priority: 1}]\n"))
-	if err := n.Configure(t.Context(), node.ConfigureRequest{}); err != nil {
+	if _, err := n.Configure(t.Context(), node.ConfigureRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -34,7 +34,7 @@ func TestNothingWithoutLNet(t *testing.T) {
 	if page := n.Peers(nid.NID{}, node.MaxPeerPage); len(page.Known) > 0 || len(n.UDSP().Rules) > 0 {
 		t.Errorf("peers %v, rules %v", page.Known, n.UDSP().Rules)
 	}
-	if err := n.Configure(t.Context(), node.ConfigureRequest{Up: true, All: true}); err != nil {
+	if _, err := n.Configure(t.Context(), node.ConfigureRequest{Up: true, All: true}); err != nil {
 		t.Error(err)
 	}
 }
