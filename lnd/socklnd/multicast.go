@@ -53,6 +53,7 @@ type casting struct {
 	large bool            // whether LNet headers have the long form
 	index atomic.Int64    // index of the network interface; changed under mu
 	limit atomic.Int64    // largest payload of a datagram in bytes; changed under following
+	room  atomic.Int64    // largest payload in bytes that the buffers of rx can take; 0: there is no rx; changed under mu
 	tap   lnd.DatagramTap // capture of datagrams; nil: no capture
 
 	following sync.Mutex                      // serializes calls of follow and measure; taken before mu
@@ -92,7 +93,17 @@ func (c *casting) init(ni *NI) {
 	if c.large {
 		c.base = ni.cfg.MulticastBase6
 	}
-	c.limit.Store(c.payloadLimit(i.MTU))
+	c.setLimit(i.MTU)
+}
+
+// setLimit notes the MTU of the interface. Datagrams are no longer than the buffers of the open reader, which are made
+// at the first Join: those of other nodes are as long if their MTUs are the same. The caller holds following, or is init.
+func (c *casting) setLimit(mtu int) {
+	limit := c.payloadLimit(mtu)
+	if room := c.room.Load(); room > 0 {
+		limit = min(limit, room)
+	}
+	c.limit.Store(limit)
 }
 
 // payloadLimit returns the largest payload that fits into one packet of mtu bytes, without
@@ -111,7 +122,7 @@ func (c *casting) measure() {
 	c.following.Lock()
 	defer c.following.Unlock()
 	if i, err := net.InterfaceByIndex(int(c.index.Load())); err == nil {
-		c.limit.Store(c.payloadLimit(i.MTU))
+		c.setLimit(i.MTU)
 	}
 }
 
@@ -179,6 +190,7 @@ func (c *casting) listen() error {
 		return err
 	}
 	c.rx = rx
+	c.room.Store(int64(longest - ksock.DatagramOverhead(c.large)))
 	c.ni.tasks.Go(func() { c.receive(rx) })
 	return nil
 }

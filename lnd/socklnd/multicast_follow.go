@@ -34,7 +34,7 @@ func (c *casting) follow() {
 	if i == nil || c.ended {
 		return
 	}
-	c.limit.Store(c.payloadLimit(i.MTU))
+	c.setLimit(i.MTU)
 	moved := i.Index != int(c.index.Load())
 	if moved {
 		c.move(i)

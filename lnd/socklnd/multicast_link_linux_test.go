@@ -102,6 +102,25 @@ func TestMulticastMTU(t *testing.T) {
 	}
 }
 
+// TestMulticastJumbo: the MTU grows beyond the buffers that arriving datagrams have since the first Join. The limit is
+// what these buffers can take, so the longest datagrams arrive whole.
+func TestMulticastJumbo(t *testing.T) {
+	spec.Covers(t, "RM-A22")
+	s := newStreet(t, Config{})
+	a, b := s.ends[0], s.ends[1]
+	s.cable.SetMTU(16000)
+	s.linkUp()
+	limit := a.ni.MulticastLimits().MaxPayload
+	if want := jumbo - 80; limit != want {
+		t.Errorf("limit %d, want %d", limit, want)
+	}
+	s.cast(limit)
+	b.wantArrivals(1)
+	if errs := a.wantFinalized(1); errs[0] != nil {
+		t.Error(errs[0])
+	}
+}
+
 // TestMulticastRoom: datagrams for which the system has no room wait, and leave in order when
 // there is room.
 func TestMulticastRoom(t *testing.T) {
