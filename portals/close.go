@@ -51,6 +51,13 @@ func (s *queues) remove(q *EQ) {
 	delete(s.list, q)
 }
 
+// isClosed reports whether the table is closed.
+func (s *queues) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
 // close marks the list as closed, so that add refuses further queues. It empties the list, and returns the
 // queues that were in it.
 func (s *queues) close() (left []*EQ) {

@@ -3,6 +3,7 @@ package portals
 import (
 	"errors"
 	"slices"
+	"syscall"
 
 	"ulnet/lnet"
 )
@@ -23,7 +24,12 @@ const discoveryPortal = 0
 // node does not answer the pings that peers send before their first message to it. Protocols
 // call Ready when they start. A node whose discovery is turned off
 // (lnet_peer_discovery_disabled) answers pings and is ready.
+//
+//	ESHUTDOWN  the table was closed
 func (t *Table) Ready() error {
+	if t.queues.isClosed() {
+		return opError("Ready", syscall.ESHUTDOWN)
+	}
 	if !slices.ContainsFunc(t.node.NIs(), func(ni *lnet.NI) bool { return ni.NID().IsLo() }) {
 		return ErrNoLoopback
 	}

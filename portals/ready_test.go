@@ -2,6 +2,7 @@ package portals_test
 
 import (
 	"errors"
+	"syscall"
 	"testing"
 
 	"ulnet/lnd"
@@ -46,5 +47,8 @@ func TestReady(t *testing.T) {
 	}
 	if err := whole.Close(t.Context()); err != nil {
 		t.Error(err)
+	}
+	if err := whole.Table().Ready(); !errors.Is(err, syscall.ESHUTDOWN) {
+		t.Errorf("a closed node: %v", err)
 	}
 }

@@ -147,25 +147,35 @@ func (a *Agent) Join(incarnation uint64) error {
 	if incarnation > own {
 		a.keeper.now(incarnation)
 	}
-	a.runner.Do(engine.AddressedInput{Input: engine.Input{Kind: engine.Join, Inc: incarnation}})
+	return a.step(engine.AddressedInput{Input: engine.Input{Kind: engine.Join, Inc: incarnation}})
+}
+
+// step steps the machine for a method of the agent. ErrClosed: the agent is being closed, and the step may not have been
+// made.
+func (a *Agent) step(in engine.AddressedInput) error {
+	a.runner.Do(in)
+	if a.closed.Load() { // Close sets it before it ends the steps
+		return ErrClosed
+	}
 	return nil
 }
 
 // Leave says goodbye to the neighbours and ends the node's membership until the next
 // [Agent.Join]. Listeners at all members receive the exit code. The node's attributes are lost.
+// Errors: [ErrNotJoined]; [ErrClosed] if the agent is closed meanwhile, with or without a goodbye.
 func (a *Agent) Leave(code int32) error {
 	a.changing.Lock()
 	defer a.changing.Unlock()
 	if !a.Joined() {
 		return ErrNotJoined
 	}
-	a.runner.Do(engine.AddressedInput{Input: engine.Input{Kind: engine.Leave, Code: code}})
-	return nil
+	return a.step(engine.AddressedInput{Input: engine.Input{Kind: engine.Leave, Code: code}})
 }
 
 // Remove removes a member from the views of the whole zone, for a node that is gone for good
 // but still in the views. Listeners see a goodbye with [CodeRemoved]. A node that still runs
-// refutes the removal and is back at once. Errors: [ErrNotJoined], [ErrSelf], [ErrNoMember].
+// refutes the removal and is back at once. Errors: [ErrNotJoined], [ErrSelf], [ErrNoMember];
+// [ErrClosed] if the agent is closed meanwhile.
 func (a *Agent) Remove(id ID) (err error) {
 	a.changing.Lock()
 	defer a.changing.Unlock()
@@ -181,13 +191,14 @@ func (a *Agent) Remove(id ID) (err error) {
 		}
 	})
 	if err == nil {
-		a.runner.Do(engine.AddressedInput{Input: engine.Input{Kind: engine.Remove}, About: id})
+		err = a.step(engine.AddressedInput{Input: engine.Input{Kind: engine.Remove}, About: id})
 	}
 	return err
 }
 
 // Set writes an attribute of this node. Set does not wait until other nodes see it.
-// Errors: [ErrNotJoined], [ErrKey], [ErrTable], [ErrKeys]; Stats.NotWritten counts them.
+// Errors: [ErrNotJoined], [ErrKey], [ErrTable], [ErrKeys], which Stats.NotWritten counts; [ErrClosed] if the agent is closed
+// meanwhile.
 func (a *Agent) Set(key string, value []byte) error { return a.write(engine.Set, key, value) }
 
 // Delete deletes an attribute of this node. It is no error if the attribute does not exist.
@@ -203,7 +214,7 @@ func (a *Agent) write(kind engine.InputKind, key string, value []byte) error {
 		}
 	})
 	if err == nil {
-		a.runner.Do(engine.AddressedInput{Input: engine.Input{Kind: kind, Key: key, Value: value}})
+		err = a.step(engine.AddressedInput{Input: engine.Input{Kind: kind, Key: key, Value: value}})
 	}
 	return err
 }

@@ -3,9 +3,11 @@ package zone
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 
+	"ulnet/gossip/zone/engine"
 	"ulnet/lnd"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/lo"
@@ -59,5 +61,33 @@ func TestCloseWaitsForQuery(t *testing.T) {
 	close(release)
 	if err := a.Close(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestCloseAmid (MS-112): the agent is closed between the checks of a method and its step. The method returns ErrClosed, since what it
+// should do may not have been done.
+func TestCloseAmid(t *testing.T) {
+	spec.Covers(t, "MS-112")
+	a := loneMember(t, machine.RealClock())
+	if err := a.Leave(0); err != nil {
+		t.Fatal(err)
+	}
+	closing := make(chan error, 1)
+	a.keeper.keep = func(uint64) {
+		go func() { closing <- a.Close(t.Context()) }()
+		for !a.closed.Load() {
+			runtime.Gosched()
+		}
+	}
+	if err := a.Join(1 << 40); err != ErrClosed {
+		t.Errorf("Join: %v, want %v", err, ErrClosed)
+	}
+	if err := <-closing; err != nil {
+		t.Error(err)
+	}
+	for _, kind := range []engine.InputKind{engine.Leave, engine.Remove, engine.Set, engine.Delete} {
+		if err := a.step(engine.AddressedInput{Input: engine.Input{Kind: kind, Key: "k"}}); err != ErrClosed {
+			t.Errorf("%v: %v, want %v", kind, err, ErrClosed)
+		}
 	}
 }

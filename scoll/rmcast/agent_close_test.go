@@ -82,3 +82,13 @@ func TestHandlingForgotten(t *testing.T) {
 		_ = e.agent.Close(context.Background())
 	})
 }
+
+// TestJoinBesideClose: the agent is closed while Join joins the multicast group. Join returns ErrClosed.
+func TestJoinBesideClose(t *testing.T) {
+	e := newStillRing(t, 1).ends[0]
+	_ = e.group.Leave(t.Context()) // Close of the agent would wait for the driver to leave it, and the driver is joining below
+	e.joins = func() { _ = e.agent.Close(t.Context()) }
+	if g, err := e.agent.Join(rmcast.GroupConfig{Group: group + 1, Handle: func(*rmcast.Message) {}}); g != nil || !errors.Is(err, rmcast.ErrClosed) {
+		t.Errorf("%v, want ErrClosed", err)
+	}
+}

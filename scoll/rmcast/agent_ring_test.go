@@ -39,6 +39,7 @@ type ringEnd struct {
 	group *rmcast.Group
 	got   int
 	last  []byte
+	joins func() // if set, called when a group is joined
 }
 
 func (*ringEnd) Type() nid.NetType { return nid.GNI }
@@ -56,7 +57,12 @@ func (*ringEnd) Recv(*lnd.Delivery) { panic("nothing is held") }
 
 func (*ringEnd) GroupNID(lnd.Group) nid.NID { return nid.FromNumber(nid.MakeNet(nid.GNI, 0), 1<<20) }
 
-func (*ringEnd) Join(lnd.Group) error { return nil }
+func (e *ringEnd) Join(lnd.Group) error {
+	if e.joins != nil {
+		e.joins()
+	}
+	return nil
+}
 
 func (*ringEnd) Leave(lnd.Group) error { return nil }
 

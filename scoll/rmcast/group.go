@@ -181,12 +181,16 @@ func (a *Agent) incarnationAfter(group GroupID) uint64 {
 	return a.incarnations[group]
 }
 
-// publish adds a group to the table by which messages find it.
+// publish adds a group to the table by which messages find it, unless the agent was closed, or another call has joined the
+// group, since claim.
 func (a *Agent) publish(g *Group) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	all := maps.Clone(*a.groups.Load())
-	if a.stopped || all[g.cfg.Group] != nil {
+	switch {
+	case a.stopped:
+		return ErrClosed
+	case all[g.cfg.Group] != nil:
 		return ErrTaken
 	}
 	all[g.cfg.Group] = g
