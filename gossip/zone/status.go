@@ -1,6 +1,7 @@
 package zone
 
 import (
+	"bytes"
 	"slices"
 
 	"ulnet/gossip/zone/engine"
@@ -31,9 +32,12 @@ func (a *Agent) Members() (list []MemberStatus) {
 }
 
 // Attributes returns the attributes of a node in the order in which they were
-// written, and the version of its table, 0 if there are none or the node is unknown.
+// written, and the version of its table, 0 if there are none or the node is unknown. The values are copies.
 func (a *Agent) Attributes(id ID) (list []Attribute, u uint64) {
 	a.joined(func(m *engine.Machine) { list, u = m.Attributes(m.Table().Lookup(id)) })
+	for i := range list { // the machine does not change a value that it has, so it can be copied after the step
+		list[i].Value = bytes.Clone(list[i].Value)
+	}
 	return list, u
 }
 

@@ -49,8 +49,9 @@ func weight(e *Event) int { return 1 + len(e.Attributes) + len(e.Keys) + len(e.M
 // Joined event for each current member; there are no events about this node itself. If f is
 // slow, waiting events are merged: a node that has joined and left again has no event,
 // attributes have their value at the time of the call, and events about this node's own
-// observations are dropped. So the size of the zone bounds the queue. f may block, and may call
-// the agent. No call of f begins after a call of stop, but an earlier one may still run then. When
+// observations are dropped. So the size of the zone bounds the queue. The slices in an event, and the values of
+// attributes, belong to the agent, which shows them to other functions and sends them to other nodes: f must not change them.
+// f may block, and may call the agent. No call of f begins after a call of stop, but an earlier one may still run then. When
 // [Agent.Close] has returned without an error, no call of f runs.
 func (a *Agent) Watch(f func(Event)) (stop func()) {
 	u := &watcher{f: f, w: &a.watchers, most: queueWeight}
