@@ -144,8 +144,8 @@ func (a *Agent) Join(incarnation uint64) error {
 	case incarnation <= before || incarnation > wire.MaxIncarnation:
 		return ErrOldIncarnation
 	}
-	if incarnation > own {
-		a.keeper.now(incarnation)
+	if incarnation > own && !a.keeper.now(incarnation) {
+		return ErrClosed
 	}
 	return a.step(engine.AddressedInput{Input: engine.Input{Kind: engine.Join, Inc: incarnation}})
 }

@@ -25,6 +25,7 @@ type keeper struct {
 	stored  uint64        // the highest number that keep has been called with
 	after   time.Duration // when the next call may begin
 	timer   machine.Timer // the timer that calls run; nil: it is not set, and run is not running
+	users   int           // calls of now, and 1 for the timer; idle is closed when there are none after close
 	closed  bool
 }
 
@@ -32,8 +33,39 @@ func (k *keeper) init(keep func(uint64), clock machine.Clock) {
 	k.keep, k.clock, k.idle, k.calling = keep, clock, make(chan struct{}), make(chan struct{}, 1)
 }
 
-// now stores a number before it returns, unless a higher one is stored.
-func (k *keeper) now(incarnation uint64) {
+// now stores a number before it returns, unless a higher one is stored. It reports false, and may store nothing, if close
+// was called.
+func (k *keeper) now(incarnation uint64) bool {
+	if !k.enter() {
+		return false
+	}
+	k.store(incarnation)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.leave()
+	return !k.closed
+}
+
+// enter begins a use of the keeper by now, and reports whether close was not called yet.
+func (k *keeper) enter() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed {
+		return false
+	}
+	k.users++
+	return true
+}
+
+// leave ends a use of the keeper. The caller holds k.mu.
+func (k *keeper) leave() {
+	if k.users--; k.users == 0 && k.closed {
+		close(k.idle)
+	}
+}
+
+// store calls keep, unless a higher number is stored.
+func (k *keeper) store(incarnation uint64) {
 	if k.keep == nil {
 		return
 	}
@@ -54,6 +86,7 @@ func (k *keeper) soon(incarnation uint64) {
 	defer k.mu.Unlock()
 	k.highest = max(k.highest, incarnation)
 	if k.keep != nil && k.timer == nil {
+		k.users++
 		k.set()
 	}
 }
@@ -71,28 +104,27 @@ func (k *keeper) run() {
 	for first := true; first || k.closed && k.stored < k.highest; first = false {
 		highest := k.highest
 		k.mu.Unlock()
-		k.now(highest)
+		k.store(highest)
 		k.mu.Lock()
 	}
 	k.after, k.timer = k.clock.Now()+keepInterval, nil
-	switch {
-	case k.closed:
-		close(k.idle)
-	case k.stored < k.highest:
+	if !k.closed && k.stored < k.highest {
 		k.set()
+		return
 	}
+	k.leave()
 }
 
-// close lets the timer store its number at once. The caller has ended the steps of the machine, so that there are no
-// further numbers.
+// close lets the timer store its number at once, and now store no further one. The caller has ended the steps of the
+// machine, so that the timer gets no further numbers.
 func (k *keeper) close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.closed = true
 	switch {
-	case k.timer == nil:
+	case k.users == 0:
 		close(k.idle)
-	case k.timer.Stop():
+	case k.timer != nil && k.timer.Stop():
 		k.after = 0
 		k.set()
 	}

@@ -42,7 +42,7 @@ func (m *Module) Leave(g LeaveRequest) error {
 	if _, err := m.agent(); err != nil {
 		return err
 	}
-	return notJoined(m.zone.leave(g.Code))
+	return notJoined(m.zone.leave(context.Background(), g.Code))
 }
 
 // member returns the agent of this node, if the node takes part in a zone.
@@ -62,10 +62,10 @@ func notJoined(err error) error {
 	return err
 }
 
-// join begins an incarnation.
+// join begins an incarnation. It waits for the disk if the incarnation must be stored first.
 func (z *zoner) join() error {
-	z.changing.Lock()
-	defer z.changing.Unlock()
+	z.changing <- struct{}{}
+	defer func() { <-z.changing }()
 	err := z.agent.Join(0)
 	if err == nil && z.cfg.Monitor {
 		err = z.agent.Set(zone.MonitorKey, nil)
@@ -76,10 +76,15 @@ func (z *zoner) join() error {
 	return err
 }
 
-// leave tells the other members that this node leaves, so that they need not detect it.
-func (z *zoner) leave(code int32) error {
-	z.changing.Lock()
-	defer z.changing.Unlock()
+// leave tells the other members that this node leaves, so that they need not detect it. It waits, until ctx ends, for a
+// join that waits for the disk.
+func (z *zoner) leave(ctx context.Context, code int32) error {
+	select {
+	case z.changing <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-z.changing }()
 	if z.alone != nil {
 		z.alone()
 	}
@@ -91,7 +96,7 @@ func (m *Module) Close(ctx context.Context) error {
 	if m.zone == nil {
 		return nil
 	}
-	_ = m.zone.leave(0) // fails if the node has not joined, or has left already
+	_ = m.zone.leave(ctx, 0) // fails if the node has not joined, or has left already
 	m.zone.stop()
 	_ = m.zone.agent.Close(ctx) // an error means that callbacks still run, or that the disk does not answer, which does no harm
 	return nil

@@ -48,7 +48,7 @@ type zoner struct {
 	handlers *handlers.Set // event handlers, which get the events
 	alone    func()        // stops the timer that lookAround has started; nil before the first join
 
-	changing sync.Mutex // held while the node joins or leaves; guards the field alone
+	changing chan struct{} // has one element while the node joins or leaves, which guards the field alone
 
 	mu     sync.Mutex
 	events []Event // the latest events; guarded by mu, like the fields below
@@ -90,7 +90,7 @@ func (m *Module) Open() error {
 	if err != nil {
 		return cfg.At.Wrap(err)
 	}
-	z := &zoner{cfg: &m.Config.Zone, log: m.Log, handlers: m.Handlers, id: id, next: 1}
+	z := &zoner{cfg: &m.Config.Zone, log: m.Log, handlers: m.Handlers, id: id, changing: make(chan struct{}, 1), next: 1}
 	agent := cfg.Agent()
 	agent.Self, agent.Seed, agent.Log, agent.Clock, agent.Wall = id, m.Incarnation(), m.Log, m.Clock, time.Now
 	agent.Last, agent.Keep = z.lastIncarnation(m.Config.StateDir), z.keeper(m.Config.StateDir, m.State)

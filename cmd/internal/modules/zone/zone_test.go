@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
@@ -160,4 +161,21 @@ func TestKeepBesideAnother(t *testing.T) {
 	if n, err := incarnation.Kept(dir, z.kept()); n != 7 || err != nil {
 		t.Errorf("after the other daemon has ended: kept %d, %v; log %q", n, err, &log)
 	}
+}
+
+// TestStopAmidJoin: a node stops while 'gossipctl zone join' waits for a disk that does not answer. Close ends with its
+// context.
+func TestStopAmidJoin(t *testing.T) {
+	n, stop := zoneNode(t, t.TempDir(), nil)
+	if err := n.Leave(LeaveRequest{}); err != nil {
+		t.Error(err)
+	}
+	n.zone.changing <- struct{}{} // as the join does
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if err := n.Close(ctx); err != nil {
+		t.Error(err)
+	}
+	<-n.zone.changing
+	stop()
 }
