@@ -229,6 +229,14 @@ func (a *Agent) Close(ctx context.Context) error {
 // than agents.
 func (a *Agent) Strays() uint64 { return a.strays.Load() }
 
+// NotSent counts messages between members and managers, and multicasts, that did not leave: LNet failed, the receiver was
+// unreachable, or too many messages waited for it to read them.
+func (a *Agent) NotSent() uint64 { return a.outbox.NotSent() }
+
+// RefusalsUnsent counts a manager's answers to messages that it refused which did not leave: the node was unreachable, or
+// too many such answers waited for it, or for all nodes, to read them.
+func (a *Agent) RefusalsUnsent() uint64 { return a.refusals.NotSent() + a.strangers.NotSent() }
+
 // arrived handles a message to the portal of datagrams.
 func (a *Agent) arrived(e *portals.Event, b []byte) { a.step(engine.Arrival, wire.DataPortal, e, b) }
 

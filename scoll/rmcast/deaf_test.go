@@ -179,6 +179,9 @@ func TestDeafStranger(t *testing.T) {
 			if n := s.waiting()[deafNID(1)]; n != 1024 {
 				t.Errorf("%d answers wait, want 1024", n)
 			}
+			if n := s.agent.RefusalsUnsent(); n != 5000-1024 {
+				t.Errorf("%d answers are counted as not sent, want %d", n, 5000-1024)
+			}
 			s.send(deafNID(3), &c.order)
 			if s.waiting()[deafNID(3)] == 0 {
 				t.Error("another node gets no answer")
@@ -241,6 +244,9 @@ func TestDeafMember(t *testing.T) {
 	s.flood(deafNID(1), 20000, rmwire.Order{Kind: rmwire.OrderReport, Group: group, Incarnation: 1, Epoch: status.Version.Epoch, Version: status.Version, Oldest: status.Version})
 	if n := s.waiting()[deafNID(1)]; n != 16384 {
 		t.Errorf("%d messages wait for a member that reports its state, want 16384", n)
+	}
+	if n := s.agent.NotSent(); n < 20000-16384 {
+		t.Errorf("%d messages are counted as not sent, want %d", n, 20000-16384)
 	}
 }
 

@@ -56,6 +56,8 @@ func multicastTable() []group {
 			}
 		}, rows: []row[status]{
 			{"rmcast_stray_messages_total", "messages", "Messages for multicast groups that this node is not in.", func(s status) float64 { return number(s.Strays) }},
+			{"rmcast_unsent_messages_total", "messages", "Messages to members and managers of multicast groups that did not leave: LNet failed, or too many waited for the node to read them.", func(s status) float64 { return number(s.NotSent) }},
+			{"rmcast_unsent_refusals_total", "messages", "Answers of managers of multicast groups to refused messages that did not leave.", func(s status) float64 { return number(s.RefusalsUnsent) }},
 			{"rmcast_unsigned_messages_total", "messages", "Messages of multicast groups that were dropped because of a missing, wrong or unexpected code.", func(s status) float64 { return number(s.NotSigned) }},
 		}},
 		&objects[grp]{labels: []string{"group"}, each: each, rows: []row[grp]{

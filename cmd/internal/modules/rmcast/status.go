@@ -16,6 +16,11 @@ type Status struct {
 	NID    nid.NID       `json:"nid"`    // NID of this node in its groups
 	Groups []GroupStatus `json:"groups"` // the groups, in the order of the configuration
 	Strays uint64        `json:"strays"` // number of messages for groups that this node is not in
+	// NotSent is the number of messages to members and managers that did not leave, because LNet failed or too many waited for
+	// the node to read them.
+	NotSent uint64 `json:"not_sent"`
+	// RefusalsUnsent is the number of answers of managers on this node to refused messages that did not leave.
+	RefusalsUnsent uint64 `json:"refusals_unsent"`
 	// Keys is the number of keys; 0: messages are not signed.
 	Keys      int       `json:"keys"`
 	Verified  [2]uint64 `json:"verified"`   // number of messages that each key has verified since the key was read
@@ -107,7 +112,7 @@ func (m *Module) Status() (Status, error) {
 		_, err := m.group("")
 		return Status{}, err
 	}
-	s := Status{NID: m.self, Groups: []GroupStatus{}, Strays: m.agent.Strays()}
+	s := Status{NID: m.self, Groups: []GroupStatus{}, Strays: m.agent.Strays(), NotSent: m.agent.NotSent(), RefusalsUnsent: m.agent.RefusalsUnsent()}
 	k := m.agent.KeyStats()
 	s.Keys, s.Verified, s.NotSigned = k.Keys, k.Verified, k.NotSigned
 	for _, g := range m.groups {
