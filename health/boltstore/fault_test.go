@@ -8,8 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"ulnet/health"
 )
 
 // spoiled returns a store whose file the function spoil has damaged while it was open. It also returns
@@ -179,5 +182,56 @@ func TestDurable(t *testing.T) {
 	failing := errors.New("no luck")
 	if s, err := Open(Config{Path: dbPath(t), syncDir: func(string) error { return failing }}); !errors.Is(err, failing) {
 		t.Errorf("%v, %v: the name is not synced, and nobody says so", s, err)
+	}
+}
+
+// TestSetAsideOnFullDisk: a file is damaged while it is open, and set aside, or removed, and then the disk
+// has no room for a new one. The store says once what has happened, and its counters go on saying it, however often it
+// tries.
+func TestSetAsideOnFullDisk(t *testing.T) {
+	for name, lose := range map[string]func(path string) error{
+		"damaged": func(path string) error { return os.Truncate(path, 0) },
+		"removed": os.Remove,
+	} {
+		t.Run(name, func(t *testing.T) {
+			path, log, full := dbPath(t), new(bytes.Buffer), false
+			s := open(t, path, func(c *Config) {
+				c.Log, c.eager = slog.New(slog.NewTextHandler(log, nil)), true
+				c.openFile = func(path string, flag int, mode os.FileMode) (*os.File, error) {
+					if full {
+						return nil, &os.PathError{Op: "open", Path: path, Err: syscall.ENOSPC}
+					}
+					return os.OpenFile(path, flag, mode)
+				}
+			})
+			save(t, s, record(1, 1))
+			full = true
+			if err := lose(path); err != nil {
+				t.Fatal(err)
+			}
+			fails := func() {
+				t.Helper()
+				if err := wait(func(done func(error)) { s.Save(record(1, 2), done) }); err == nil {
+					t.Error("saved")
+				}
+			}
+			if err := s.release(); err != nil { // the writer is idle, and opens the file again for the next call
+				t.Fatal(err)
+			}
+			fails()
+			first := s.Stats()
+			for range 3 {
+				fails()
+			}
+			if now := s.Stats(); now.SetAside != first.SetAside || now.Damage != first.Damage || (now.SetAside == "") != (name == "removed") || now.Damage == "" {
+				t.Errorf("set aside as %q for %q, and then as %q for %q", first.SetAside, first.Damage, now.SetAside, now.Damage)
+			}
+			if n := strings.Count(log.String(), "clients have to connect again"); n != 1 {
+				t.Errorf("%d lines say it:\n%s", n, log)
+			}
+			full = false
+			save(t, s, record(2, 1))
+			want(t, s, []health.Record{record(2, 1)}, nil)
+		})
 	}
 }
