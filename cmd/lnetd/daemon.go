@@ -43,8 +43,9 @@ type process struct {
 }
 
 // serve runs the daemon until ctx ends. The directories of the configuration must exist, unless the disk of the
-// state directory is full or read-only. serve logs the warnings about the configuration, which load reads again.
-func serve(ctx context.Context, env cli.Env, loaded *config.Loaded, state *statelock.Lock, load func() (*config.Loaded, error)) error {
+// state directory is full or read-only. serve logs the warnings about the configuration. load reads it again, at each
+// SIGHUP, also for one that has arrived already.
+func serve(ctx context.Context, env cli.Env, loaded *config.Loaded, state *statelock.Lock, hangups *hangups, load func() (*config.Loaded, error)) error {
 	inherited := service.Inherit(env.Getenv)
 	if err := readLNetConf(loaded); err != nil {
 		return err
@@ -53,7 +54,6 @@ func serve(ctx context.Context, env cli.Env, loaded *config.Loaded, state *state
 	catchBrokenPipes()
 	logs := daemon.NewLog(env, events, &cfg)
 	state.LogTo(logs.Logger)
-	hangups := catchHangups()
 	defer hangups.stop()
 	manager := service.New(env.Getenv, logs.Logger)
 	p := &process{env: env, cfg: cfg, log: logs.Logger, manager: manager, sockets: manager.Sockets(inherited), state: state}

@@ -63,6 +63,7 @@ Options of Lustre's modules in modprobe.d, and lnet.conf, are read as 'lnetd con
 	}
 	flags := config.AddFlags(c.Flags())
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		hangups := catchHangups() // before the configuration is read, which may take long
 		loaded, err := read(c.Context(), flags)
 		if errors.Is(err, errUnread) {
 			fmt.Fprintln(env.Stderr, "lnetd:", err)
@@ -76,7 +77,7 @@ Options of Lustre's modules in modprobe.d, and lnet.conf, are read as 'lnetd con
 		cfg := loaded.Config // a copy, because serve may still change loaded after endsWithin has returned
 		return failure(endsWithin(c.Context(), endTimeout, func() error {
 			return own(cfg, dirs, func(state *statelock.Lock) error {
-				return serve(c.Context(), env, loaded, state, func() (*config.Loaded, error) {
+				return serve(c.Context(), env, loaded, state, hangups, func() (*config.Loaded, error) {
 					next, err := flags.Reload(os.Getuid() == 0)
 					if err == nil {
 						next.Resolve(dirs)
