@@ -67,12 +67,20 @@ func TestCheckerSees(t *testing.T) {
 }
 
 // TestUntoldSeen: a server that connects an incarnation whose tombstone most servers have is excused for a broadcast after a
-// fault, for three ticks more if links lose messages, and if the master that evicted the incarnation died before it
-// had told all servers.
+// fault, for three ticks more if links lose messages, if the master that evicted the incarnation died before it
+// had told all servers, and if the server came back just before the others evicted the incarnation as an orphan.
 func TestUntoldSeen(t *testing.T) {
 	const client, incarnation = sim.NodeID(5), 7 // the servers are nodes 0 to 4
 	tells := func(n *network, server sim.NodeID, kind health.EventKind, incarnation uint64) {
 		n.serverTold(server, &health.Event{Kind: kind, Cause: health.ByAdmin, Client: clientID(client), Incarnation: incarnation})
+	}
+	orphan := func(back time.Duration, cause health.Cause) func(n *network) { // servers evict the client after the last server has come back
+		return func(n *network) {
+			n.losses.alone[4] = n.Now() - back
+			for s := range sim.NodeID(3) {
+				n.serverTold(s, &health.Event{Kind: health.ClientEvicted, Cause: cause, Client: clientID(client), Incarnation: incarnation})
+			}
+		}
 	}
 	loses := func(n *network) {
 		n.SetLink(sim.AllNodes, sim.AllNodes, link.Change{Fields: link.FieldLoss, To: link.Quality{Loss: 0.02}})
@@ -94,6 +102,10 @@ func TestUntoldSeen(t *testing.T) {
 			tells(n, 0, health.ClientEvicted, incarnation)
 			n.Kill(0)
 		}, 20 * time.Second, false},
+		{"an orphan, just after it came back", orphan(20*time.Second, health.LostMaster), 20 * time.Second, true},
+		{"an orphan, long after it came back", orphan(40*time.Second, health.LostMaster), 20 * time.Second, false},
+		{"an orphan, before it came back", orphan(-time.Second, health.LostMaster), 20 * time.Second, false},
+		{"no orphan", orphan(20*time.Second, health.TimedOut), 20 * time.Second, false},
 		{"of an earlier incarnation", func(n *network) { tells(n, 0, health.ClientSuspended, incarnation-1); n.Kill(0) }, 20 * time.Second, false},
 	} {
 		n := ran(t, standard(5, 1), 50*time.Second)
@@ -183,6 +195,7 @@ var exemptions = []struct{ by, file, sentence string }{
 	{"untold", "scenarios.md", "unless links lost more than one message in twenty or were cut at that moment, or something was done to a server or a link less than T_bcast before"},
 	{"untold", "client-health.md", "Questions are repeated every tick, five times, and a late answer evicts a client that was accepted"},
 	{"cutShort", "client-health.md", "An eviction whose master dies before all live servers have answered may be unknown to some"},
+	{"askedBefore", "client-health.md", "So may that of an orphan to a server that comes back, and asks for tombstones, less than T_orphan before the others evict the orphan"},
 	{"agreeIn", "client-health.md", "T_q + T_orphan after a partition is healed each client is connected, or evicted everywhere"},
 	{"spreadIn", "client-health.md", "an eviction is sent again until every live server has answered"},
 	{"evictingIn", "scenarios.md", "A master that waits for the answers of others has ten ticks more"},

@@ -152,6 +152,13 @@ func (n *network) cutShort(c *entry, incarnation uint64) bool {
 	})
 }
 
+// askedBefore reports whether a server came back, and asked the others for tombstones, before they evicted an
+// incarnation as an orphan, which they do not tell.
+func (n *network) askedBefore(c *entry, server sim.NodeID, incarnation uint64) bool {
+	back := max(n.losses.alone[server], n.groundTruth.nodes[server].touched)
+	return c.orphan && c.incarnation == incarnation && back <= c.first && c.first <= back+n.timing.Orphan+n.knownIn()
+}
+
 // rests reports whether the client on a node waits because a later incarnation has superseded
 // it.
 func (n *network) rests(id sim.NodeID) bool {

@@ -54,6 +54,7 @@ type entry struct {
 	first       time.Duration // when the first server evicted that incarnation
 	evicted     int           // how often the client on this node was told that all servers had evicted it
 	timed       bool          // the reason of that eviction was the client's silence
+	orphan      bool          // servers evicted that incarnation each by itself, as an orphan
 
 	judged uint64        // the highest incarnation that a server suspended or evicted for a cause that counts for all servers
 	just   bool          // the eviction of the incarnation in judged had a cause that exempt.go accepts
@@ -167,7 +168,7 @@ func (l *ledger) came(c *entry, server sim.NodeID, e *health.Event) {
 		c.comes, c.came = e.Incarnation, n.Now()
 	}
 	underWay := c.ending >= e.Incarnation && n.Now()-max(c.ends, n.groundTruth.unsent) <= n.spreadIn() // the eviction may not have reached all servers yet, see spreadIn
-	if e.Kind != health.ClientConnected || underWay || n.groundTruth.untold(server) || n.cutShort(c, e.Incarnation) || 2*n.buriedBy(e.Client, e.Incarnation) <= n.cfg.servers {
+	if e.Kind != health.ClientConnected || underWay || n.groundTruth.untold(server) || n.cutShort(c, e.Incarnation) || n.askedBefore(c, server, e.Incarnation) || 2*n.buriedBy(e.Client, e.Incarnation) <= n.cfg.servers {
 		return
 	}
 	if l.revived++; l.firstRevived == "" {
@@ -194,7 +195,10 @@ func (l *ledger) accuse(format string, args ...any) {
 func (l *ledger) gone(c *entry, e *health.Event) {
 	now := l.net.Now()
 	if e.Incarnation > c.incarnation {
-		c.incarnation, c.first, c.timed = e.Incarnation, now, e.Cause == health.TimedOut
+		c.incarnation, c.first, c.timed, c.orphan = e.Incarnation, now, e.Cause == health.TimedOut, true
+	}
+	if e.Incarnation == c.incarnation {
+		c.orphan = c.orphan && e.Cause == health.LostMaster
 	}
 	if e.Incarnation < c.incarnation {
 		return
