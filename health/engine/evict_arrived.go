@@ -70,7 +70,9 @@ func (s *Server) evictFor(from int32, e wire.Entry, index uint16, reply *wire.Re
 		default:
 			s.notify(c, wire.Global)
 		}
-		s.heardOf(&e, from, func(bury bool) { s.finally(i, e.Incarnation, e.Epoch, wire.Cause(min(e.Mark, uint8(wire.Causes)-1)), bury) })
+		s.heardOf(&e, from, func(bury bool) {
+			s.finally(i, e.Incarnation, e.Epoch, wire.Cause(min(e.Mark, uint8(wire.Causes)-1)), bury)
+		})
 		s.waiting.resume(s, e.Client) // a connect may be waiting, if this server was evicting the client, too
 		return
 	}
