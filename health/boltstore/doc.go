@@ -14,7 +14,8 @@
 // call in it fails, and the earlier content stays. The database is opened again before the next
 // commit, because it is not known what a failed commit has left on the disk. A record whose
 // save failed may therefore come back after a restart. That does no harm: its client was
-// refused, and no master confirms it (CH-66).
+// refused, and no master confirms it (CH-66). The next commit first writes bbolt's meta pages again,
+// because a failed fdatasync may have left them in the kernel's cache only.
 //
 // # Damage
 //

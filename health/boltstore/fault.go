@@ -20,6 +20,29 @@ func guard(f func() error) (err error) {
 	return f()
 }
 
+// renewMetas is called before the first commit after one that failed. It writes the meta pages again, with the
+// content that they have, and waits for the disk. If the sync of a commit fails with EIO, the kernel takes its pages for
+// written, although they are in its cache only. Of these, bbolt reads the meta page alone: it syncs the other pages of a
+// commit before, and does not refer to them if that fails. Without renewMetas, the disk would lack that meta page until
+// the next commit but one, and after a power failure the two meta pages would not be of successive commits, which looks
+// like damage.
+func (s *Store) renewMetas() error {
+	m, err := meta(s.file, 0)
+	if err != nil {
+		return err
+	}
+	pages := make([]byte, 2*m.pageSize)
+	if _, err := s.file.ReadAt(pages, 0); err != nil {
+		return err
+	}
+	if _, err := s.file.WriteAt(pages, 0); err != nil {
+		return err
+	}
+	err = s.file.Sync()
+	s.unsynced = err != nil
+	return err
+}
+
 // giveUp closes the database after an error. After a panic bbolt may still hold its locks, and
 // closing the database would block for ever. In that case giveUp leaves the file mapped, which
 // costs address space but no memory, and unlocks the file itself, because closing a mapped file

@@ -235,3 +235,50 @@ func TestSetAsideOnFullDisk(t *testing.T) {
 		})
 	}
 }
+
+// TestMetaPagesAgain: after a commit that failed, the next one first writes the meta pages again: the kernel may have
+// them in its cache only.
+func TestMetaPagesAgain(t *testing.T) {
+	path, spoiled := dbPath(t), false
+	s := open(t, path, func(c *Config) {
+		c.eager = true
+		c.openFile = func(path string, flag int, mode os.FileMode) (*os.File, error) {
+			if spoiled { // so that commits fail
+				flag = os.O_RDONLY
+			}
+			return os.OpenFile(path, flag, mode)
+		}
+	})
+	save(t, s, record(1, 1))
+	spoiled = true
+	if err := s.release(); err != nil { // the writer is idle, and opens the file again for the next call
+		t.Fatal(err)
+	}
+	if err := wait(func(done func(error)) { s.Save(record(2, 1), done) }); err == nil {
+		t.Fatal("saved")
+	}
+	if !s.unsynced {
+		t.Error("the next commit would not write the meta pages")
+	}
+	spoiled = false
+	before, err := os.ReadFile(path)
+	old := time.Unix(1000, 0)
+	if err = errors.Join(err, os.Chtimes(path, old, old)); err != nil {
+		t.Fatal(err)
+	}
+	want(t, s, []health.Record{record(1, 1)}, nil) // has opened the file again
+	if err := s.renewMetas(); err != nil || s.unsynced {
+		t.Error(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after, err := os.ReadFile(path); info.ModTime().Equal(old) || err != nil || !bytes.Equal(before, after) {
+		t.Errorf("written at %v; the content is the same: %v, %v", info.ModTime(), bytes.Equal(before, after), err)
+	}
+	s.unsynced = true
+	if save(t, s, record(2, 1)); s.unsynced {
+		t.Error("the next commit has not written the meta pages")
+	}
+}

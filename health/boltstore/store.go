@@ -92,6 +92,7 @@ type Store struct {
 	tombstones uint64                     // number of tombstones
 	epochs     uint64                     // number of epochs of tombstones
 	was        bool                       // the file was open since the start, and since lost last said that it is gone
+	unsynced   bool                       // a commit has failed, and renewMetas has not succeeded since
 	failure    error                      // why the file is not open now
 	resume     time.Time                  // earliest time of the next attempt to open the file
 	readOnly   error                      // why the file cannot be written

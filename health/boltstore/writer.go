@@ -113,6 +113,7 @@ func (s *Store) commit(batch []call) (wrote bool, err error) {
 		p.apply(s)
 		return true, nil
 	}
+	s.unsynced = true
 	err = errors.Join(err, s.giveUp(err)) // the state of the file is unknown until it is opened again
 	s.failure = fmt.Errorf("%s: %w", s.cfg.Path, err)
 	return false, s.failure
@@ -121,6 +122,11 @@ func (s *Store) commit(batch []call) (wrote bool, err error) {
 // update writes a plan. After a panic the transaction stays open, and giveUp does not close it
 // either, because a rollback would read the damaged file.
 func (s *Store) update(p *plan) error {
+	if s.unsynced {
+		if err := s.renewMetas(); err != nil {
+			return err
+		}
+	}
 	tx, err := s.db.Begin(true)
 	if err != nil {
 		return err
