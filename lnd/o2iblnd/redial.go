@@ -34,6 +34,7 @@ const (
 type redials struct {
 	spent time.Duration // when the bucket will be full again (virtual scheduling)
 	at    map[netip.Addr]time.Duration
+	turn  uint // number of addresses that got a token; another NI comes first for each
 }
 
 // redialOutcome says what happens because of a packet to an unknown queue pair.
@@ -65,6 +66,7 @@ func (r *redials) allow(now time.Duration, from netip.Addr) redialOutcome {
 		r.at = make(map[netip.Addr]time.Duration)
 	}
 	r.at[from] = now
+	r.turn++
 	return redialNow
 }
 
@@ -90,34 +92,42 @@ func (a *acceptor) unknown(from netip.Addr) {
 		return // no NI has started yet, and the peer will repeat its packet; or from is no neighbor
 	}
 	a.redialMu.Lock()
-	outcome := a.redials.allow(nis[0].clock.Now(), from)
+	outcome, turn := a.redials.allow(nis[0].clock.Now(), from), a.redials.turn
 	a.redialMu.Unlock()
 	switch outcome {
 	case redialLimited:
 		nis[0].counts.count(RedialLimited)
 	case redialNow:
-		a.redial(nis, from)
+		a.redial(nis, turn, from)
 	}
 }
 
 // redial requests a connection to an address for each of its NIs, because the packet does not say for which
-// NI it was. Each request costs a token; allow has taken the first one.
-func (a *acceptor) redial(nis []*NI, from netip.Addr) {
-	nis[0].redial(from)
-	for _, ni := range nis[1:] {
-		a.redialMu.Lock()
-		ok := a.redials.take(ni.clock.Now())
-		a.redialMu.Unlock()
-		if !ok {
+// NI it was. Each request costs a token. allow has taken one, which the first NI that asks uses; it is spent
+// even if none does, so that the bucket bounds the table of addresses. When the bucket is nearly empty, only
+// the first NIs get a token, so the NIs take turns at being first.
+func (a *acceptor) redial(nis []*NI, turn uint, from netip.Addr) {
+	taken, asked := true, false
+	for i := range uint(len(nis)) {
+		ni := nis[(turn+i)%uint(len(nis))]
+		if taken = taken || a.takeRedial(ni.clock.Now()); !taken {
 			ni.counts.count(RedialLimited)
-			continue
-		}
-		if !ni.redial(from) {
-			a.redialMu.Lock()
-			a.redials.giveBack()
-			a.redialMu.Unlock()
+		} else if ni.redial(from) {
+			taken, asked = false, true
 		}
 	}
+	if taken && asked {
+		a.redialMu.Lock()
+		a.redials.giveBack()
+		a.redialMu.Unlock()
+	}
+}
+
+// takeRedial takes a token, and returns false if the bucket is empty.
+func (a *acceptor) takeRedial(now time.Duration) bool {
+	a.redialMu.Lock()
+	defer a.redialMu.Unlock()
+	return a.redials.take(now)
 }
 
 // redial asks a peer for a connection, if there is none and none is to be expected. It reports whether it

@@ -52,38 +52,68 @@ func TestRedialsBounded(t *testing.T) {
 	}
 }
 
-// TestRedialsOfNets: the token bucket bounds the requests of all NIs of an address together.
-func TestRedialsOfNets(t *testing.T) {
-	const nets = 3
+// startNets starts NIs of several networks at one address, and returns the function that moves their clock.
+func startNets(t *testing.T, nets int) (nis []*NI, advance func(time.Duration)) {
+	t.Helper()
 	clock := emulator.NewClock()
 	network := emulator.New(emulator.Config{Clock: clock})
 	d, err := New(Config{Open: softroce.NewOpener(softroce.Options{Network: network})})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var nis [nets]*NI
-	for i := range nis {
+	for i := range nets {
 		ni, err := d.Startup(lnd.Config{Net: nid.MakeNet(nid.O2IB, uint16(i)), Interface: "10.0.0.1", Incarnation: 1, Clock: clock}, new(sink))
 		if err != nil {
 			t.Fatal(err)
 		}
-		nis[i] = ni.(*NI)
+		nis = append(nis, ni.(*NI))
+		t.Cleanup(func() { shut(nis[i]) })
 	}
+	nis[0].acceptor.subnets = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}
+	return nis, func(d time.Duration) { clock.Run(clock.Now() + d) }
+}
+
+// TestRedialsOfNets: the token bucket bounds the requests of all NIs of an address together.
+func TestRedialsOfNets(t *testing.T) {
+	const nets = 3
+	nis, advance := startNets(t, nets)
 	a := nis[0].acceptor
-	a.subnets = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}
 	for i := range 200 {
 		a.unknown(netip.AddrFrom4([4]byte{10, 0, 1, byte(i)}))
 	}
-	if sent, limited := redialled(nis[:]); sent != redialBurst || limited == 0 {
+	if sent, limited := redialled(nis); sent != redialBurst || limited == 0 {
 		t.Errorf("%d requests, %d refused; want %d requests", sent, limited, redialBurst)
 	}
-	clock.Run(clock.Now() + redialPause)
+	advance(redialPause)
 	a.unknown(netip.AddrFrom4([4]byte{10, 0, 1, 199}))
-	if sent, _ := redialled(nis[:]); sent != redialBurst+nets {
+	if sent, _ := redialled(nis); sent != redialBurst+nets {
 		t.Errorf("%d requests after a pause, want one of each NI", sent-redialBurst)
 	}
-	for _, ni := range nis {
-		shut(ni)
+}
+
+// TestRedialsInTurn: packets of more addresses than the token bucket allows do not keep any of the NIs of an address from
+// sending requests. A token that the first NI does not need is used by the next one.
+func TestRedialsInTurn(t *testing.T) {
+	for _, silent := range []bool{false, true} { // whether the first NI sends no request
+		nis, advance := startNets(t, 3)
+		if silent {
+			nis[0].messages.Close()
+		}
+		const seconds = 3
+		for i := range seconds * 1000 {
+			nis[0].acceptor.unknown(netip.AddrFrom4([4]byte{10, 0, 1 + byte(i>>8), 1 + byte(i%254)}))
+			advance(time.Millisecond)
+		}
+		for i, ni := range nis {
+			switch n := ni.Snapshot().Counters[Redialled]; {
+			case silent && i == 0:
+			case n < redialBurst*seconds/4:
+				t.Errorf("first NI without requests %v: %d requests of NI %d", silent, n, i)
+			}
+		}
+		if sent, _ := redialled(nis); sent > redialBurst*(seconds+1) || sent < redialBurst*(seconds+1)-5 {
+			t.Errorf("first NI without requests %v: %d requests, want %d", silent, sent, redialBurst*(seconds+1))
+		}
 	}
 }
 
