@@ -22,7 +22,7 @@ func (s *Server) buryAlso(e wire.Entry, from int32) {
 	switch incarnation, ok := s.tombstones.covers(e.Client, 0); {
 	case ok && incarnation >= e.Incarnation:
 		s.catchup.heard(&e, from)
-		s.tombstones.toldAgain(&e, ordered)
+		s.toldAgain(&e, ordered)
 		return
 	case left == 0 || s.takenBack(&e) && !s.sinceWithdrawn(&e, ordered):
 		return
@@ -42,6 +42,21 @@ func (s *Server) buryAlso(e wire.Entry, from int32) {
 	}
 	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+left, of)
 	s.tombstones.said(&e, unnamed, ordered)
+}
+
+// toldAgain handles a tombstone that this server has already learned from another server. If the two belong to
+// evictions by different masters, the one that the client chose later counts, whichever was told first: the earlier
+// master may withdraw its own eviction yet.
+func (s *Server) toldAgain(e *wire.Entry, ordered time.Duration) {
+	g, ok := s.tombstones.incarnations[e.Client]
+	if !ok || g.incarnation != e.Incarnation || g.from != unnamed || !chosenLater(e.Epoch, g.epoch) {
+		return
+	}
+	s.tombstones.said(e, unnamed, ordered)
+	s.emit(ServerEffect{Kind: DoRemove, Client: e.Client, Incarnation: e.Incarnation, Epoch: e.Epoch, For: g.until - s.now})
+	if i, known := s.find(e.Client); known { // connected in another incarnation: DoRemove has removed its record, so save it again
+		s.save(0, s.conn(i))
+	}
 }
 
 // buriedElsewhere ends the connection of the incarnation that a tombstone of another server refuses. The

@@ -201,13 +201,20 @@ func TestTombstoneAfterWithdrawal(t *testing.T) {
 }
 
 // TestToldInAnyOrder: CH-33, CH-62: two servers tell tombstones of two evictions of an incarnation. Whichever comes first,
-// the later choice counts: when the earlier master withdraws its eviction, the tombstone stays.
+// the later choice counts, here and in the store: when the earlier master withdraws its eviction, the tombstone stays.
 func TestToldInAnyOrder(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-62")
 	for _, epochs := range [][2]uint32{{1, 3}, {3, 1}, {0, 3}, {3, 0}} {
 		h, ask := cutOffFor(t, time.Minute)
 		h.tellTombstones(otherA, ask.Sequence-1, tombstoneOf(epochs[0], 0))
+		stored := h.effects[0].Epoch
 		h.tellTombstones(otherB, ask.Sequence, tombstoneOf(epochs[1], 0))
+		if len(h.effects) > 0 {
+			stored = h.effects[0].Epoch
+		}
+		if stored != 3 {
+			t.Errorf("%v: the store has the tombstone of choice %d", epochs, stored)
+		}
 		h.batchFrom(otherA, true)
 		h.want("answer")
 		if _, ok := h.s.Buried(testClient); !ok {

@@ -47,15 +47,6 @@ func (t *tombstones) said(e *wire.Entry, from int32, at time.Duration) {
 	t.incarnations[e.Client] = g
 }
 
-// toldAgain handles a tombstone that this server has already learned from another server. If the two belong to
-// evictions by different masters, the one that the client chose later counts, whichever was told first: the earlier
-// master may withdraw its own eviction yet.
-func (t *tombstones) toldAgain(e *wire.Entry, at time.Duration) {
-	if g, ok := t.incarnations[e.Client]; ok && g.from == unnamed && chosenLater(e.Epoch, g.epoch) {
-		t.said(e, unnamed, at)
-	}
-}
-
 // recent reports whether a tombstone is not final yet.
 func (s *Server) recent(g tombstone) bool {
 	return !g.void && g.from != noSlot && s.now < g.said+s.cfg.lastWord()
