@@ -8,7 +8,7 @@ import (
 
 // buryAlso adds a tombstone of another server as if this server had loaded it after a restart.
 // If the client is connected in that incarnation, buryAlso evicts it; but if it has chosen another
-// master since that eviction, only if most servers have the tombstone. An earlier incarnation stays, as in
+// master since that eviction, or the tombstone names no choice, only if most servers have the tombstone. An earlier incarnation stays, as in
 // buryLater, because any node can have connected with the client's id elsewhere. Its eviction may have been
 // broadcast while this server was cut off, so buryAlso has its master asked about it.
 func (s *Server) buryAlso(e wire.Entry, from int32) {
@@ -60,10 +60,11 @@ func (s *Server) toldAgain(e *wire.Entry, ordered time.Duration) {
 }
 
 // buriedElsewhere ends the connection of the incarnation that a tombstone of another server refuses. The
-// tombstone has the given age. buriedElsewhere reports whether it ended the connection at once.
+// tombstone has the given age. buriedElsewhere reports whether it ended the connection at once. A tombstone that names
+// no choice of a master may be that of a node that has used the client's id at the other server, and left.
 func (s *Server) buriedElsewhere(i int32, e *wire.Entry, from int32, age time.Duration) bool {
 	c := s.conn(i)
-	later := e.Before(c.epoch)
+	later := e.Epoch == 0 || e.Before(c.epoch)
 	switch {
 	case c.state == evicting, later && !s.catchup.doubts.said(s, c, from, age):
 		return false

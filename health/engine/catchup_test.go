@@ -58,7 +58,7 @@ func TestCatchUpInTime(t *testing.T) {
 	if got := word5(h, wire.Connect, 1); got != "save connected accept" {
 		t.Errorf("after T_bcast: %q", got)
 	}
-	h.tellTombstones(otherB, ask.Sequence, wire.Entry{Client: testClient, Incarnation: 5, Mark: 200})
+	h.tellTombstones(otherB, ask.Sequence, wire.Entry{Client: testClient, Incarnation: 5, Epoch: 1, Mark: 200})
 	h.want("notice:global evicted:lost-master remove bury")
 	asked := h.s.Stats().Sent
 	h.advance(time.Minute)

@@ -143,7 +143,7 @@ func TestPassOnWaits(t *testing.T) {
 }
 
 // TestDoubt: CH-33: a client is connected here with a later choice of a master. Other servers, which
-// do not know of that choice, have a tombstone of the client for an earlier choice. This server evicts
+// do not know of that choice, have a tombstone of the client for an earlier choice, or one that names no choice. This server evicts
 // the client if more than half of the servers have had the tombstone for T_evict and it was not
 // withdrawn. In all other cases the client stays.
 func TestDoubt(t *testing.T) {
@@ -161,11 +161,11 @@ func TestDoubt(t *testing.T) {
 		"both may":            {me, 10 * time.Second, 10 * time.Second, false, ""},
 		"it was withdrawn":    {me, long, long, true, ""},
 	} {
-		t.Run(name, func(t *testing.T) {
+		doubtful := func(t *testing.T, epoch uint32) {
 			h := three(t)
 			h.connect(5, tt.master, 3)
 			h.askTombstones(otherA, 31)
-			h.tellTombstones(otherA, h.last(wire.Tombstones).Sequence, tombstoneOf(1, tt.first))
+			h.tellTombstones(otherA, h.last(wire.Tombstones).Sequence, tombstoneOf(epoch, tt.first))
 			h.want("")
 			h.advance(h.s.cfg.Tick + 1)
 			if tt.first < h.s.cfg.Evict { // the tombstone is too young for the server to ask about it
@@ -178,13 +178,17 @@ func TestDoubt(t *testing.T) {
 			if tt.withdrawn {
 				h.step(ServerInput{Kind: EvictArrived, Server: otherA, Data: (&wire.Batch{Withdraw: true, Entries: entries(wire.Entry{Client: testClient, Incarnation: 4, Mark: 0, Epoch: 1})}).AppendTo(nil)})
 			}
-			h.tellTombstones(otherB, ask.Sequence, tombstoneOf(1, tt.then))
-			h.want(tt.want)
+			h.tellTombstones(otherB, ask.Sequence, tombstoneOf(epoch, tt.then))
+			if got := strings.TrimSuffix(h.words(), " tombstones-reply"); got != tt.want { // it passes on a tombstone without a choice
+				t.Fatalf("got %q, want %q", got, tt.want)
+			}
 			h.advance(lately*h.s.cfg.Tick + 2*h.s.cfg.Evict)
 			if n := len(h.s.catchup.doubts); n != 0 {
 				t.Errorf("%d doubts are left", n)
 			}
-		})
+		}
+		t.Run(name, func(t *testing.T) { doubtful(t, 1) })
+		t.Run(name+", without a choice", func(t *testing.T) { doubtful(t, 0) })
 	}
 }
 

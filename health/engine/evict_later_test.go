@@ -3,6 +3,7 @@ package engine
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"ulnet/health/wire"
 	"ulnet/lnd/lndtest/spec"
@@ -102,5 +103,26 @@ func TestLaterIncarnationInMinority(t *testing.T) {
 		if _, ok := h.s.Buried(testClient); ok {
 			t.Errorf("cut off: %v: there is a tombstone", cut)
 		}
+	}
+}
+
+// TestToldWithoutChoice: CH-33, CH-A1: one server tells a tombstone of the incarnation that is connected here, and does
+// not say for which choice of a master it is. Any node can have left it there, under the client's id and the incarnation
+// that servers tell strangers, so it ends no connection. TestDoubt has what most servers tell.
+func TestToldWithoutChoice(t *testing.T) {
+	spec.Covers(t, "CH-33", "CH-A1")
+	for _, master := range []nid.NID{me, otherB} {
+		h := newHarness(t, nil)
+		h.connect(5, master, 3)
+		h.advance(h.s.cfg.Tick)
+		h.mute = true
+		h.step(ServerInput{Kind: QuorumIs})
+		h.step(ServerInput{Kind: QuorumIs, Alive: true})
+		last := h.last(wire.Tombstones).Sequence
+		h.tellTombstones(otherA, last-1, tombstoneOf(0, time.Minute))
+		h.want("")
+		h.tellTombstones(otherB, last)
+		h.advance(2 * h.s.cfg.Tick)
+		h.wantState("connected 5 " + master.String() + "/3")
 	}
 }
