@@ -165,6 +165,31 @@ func TestResentElsewhere(t *testing.T) {
 	})
 }
 
+// TestResentToOther: a node with one NI sends a message again to the other NID of the peer if one is not connected. That
+// NID is avoided from then on, so that no later message fails while it may not be dialled.
+func TestResentToOther(t *testing.T) {
+	spec.Covers(t, "HV-9")
+	synctest.Test(t, func(t *testing.T) {
+		r := newRailed(t, lnet.Config{}, 1, 2)
+		class := lnd.RemoteDropped
+		r.onTry = func(_ nid.NID, m *lnd.Message) error {
+			if m.Target.NID != peerA {
+				return nil
+			}
+			err := lnd.Failed(class, syscall.EMFILE)
+			class = lnd.RemoteError // the driver does not dial again at once
+			return err
+		}
+		for bits := range uint64(20) {
+			r.put(bits)
+			r.wantResult(bits, nil)
+		}
+		if s := r.node.Stats(); s.ResendCount != 1 || s.SuccessfulResends != 1 || s.RemoteDropped != 1 || s.Errors != 0 {
+			t.Errorf("%+v, want one resend, which succeeded", s)
+		}
+	})
+}
+
 // TestNotResent (HV-8) checks the events that end a message although the class of its failure would
 // allow another try.
 func TestNotResent(t *testing.T) {

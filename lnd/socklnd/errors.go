@@ -3,7 +3,6 @@ package socklnd
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"syscall"
 	"time"
 
@@ -109,18 +108,13 @@ var classOf = [...]struct {
 	{syscall.EHOSTUNREACH, lnd.RemoteDropped},
 }
 
-// ownErrnos are the errors of connecting that only this host causes: it has no file descriptor, memory or address for
-// a connection, or refuses the call. EACCES is not one of them: over IPv6 an ICMP message of a router causes it.
-var ownErrnos = [...]syscall.Errno{
-	syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS, syscall.EADDRNOTAVAIL,
-	syscall.EINVAL, syscall.EAFNOSUPPORT, syscall.EPERM,
-}
-
-// isOwn reports whether a connection was not made, or is not tried, because of an error of this host.
+// isOwn reports whether a connection was not made, or is not tried, because the address of the NI is gone: then no
+// connection of this NI works. Other errors that this host causes are those of one path: while it has no file descriptor,
+// memory, port or permission for a new connection, messages to the same peer can use a connection to another NID.
 func (e *Error) isOwn() bool {
 	switch e.Reason {
 	case ConnectFailed:
-		return slices.ContainsFunc(ownErrnos[:], func(errno syscall.Errno) bool { return errors.Is(e.Err, errno) })
+		return isBindError(e.Err, syscall.EADDRNOTAVAIL)
 	case TooSoon:
 		last, ok := errors.AsType[*Error](e.Err)
 		return ok && last.isOwn()
@@ -128,8 +122,8 @@ func (e *Error) isOwn() bool {
 	return false
 }
 
-// Failure is the class of the failure, see [lnd.Failure]. A message that this host could not open a connection for may
-// be sent again by another NI, which may have one; while the peer is not dialled because of that, it is a local error.
+// Failure is the class of the failure, see [lnd.Failure]. If the address of the NI is gone, the message may be sent again
+// by another NI; while the peer is not dialled because of that, it is a local error.
 func (e *Error) Failure() lnd.Failure {
 	if e.isOwn() {
 		if e.Reason == TooSoon {

@@ -16,6 +16,7 @@ import (
 // class.
 func TestFailureClasses(t *testing.T) {
 	spec.Covers(t, "HV-2")
+	failed := func(why socklnd.Reason, err error) error { return socklnd.NewError(why, nid.ProcessID{}, err) }
 	for name, c := range map[string]struct {
 		why  socklnd.Reason
 		err  error
@@ -27,12 +28,19 @@ func TestFailureClasses(t *testing.T) {
 		"host unreachable":                      {socklnd.ConnectFailed, syscall.EHOSTUNREACH, lnd.RemoteDropped},
 		"net unreachable":                       {socklnd.ConnectFailed, syscall.ENETUNREACH, lnd.RemoteDropped},
 		"nobody listens":                        {socklnd.ConnectFailed, syscall.ECONNREFUSED, lnd.RemoteDropped},
-		"no file descriptor":                    {socklnd.ConnectFailed, os.NewSyscallError("socket", syscall.EMFILE), lnd.LocalDropped},
+		"no file descriptor":                    {socklnd.ConnectFailed, os.NewSyscallError("socket", syscall.EMFILE), lnd.RemoteDropped},
+		"no memory":                             {socklnd.ConnectFailed, os.NewSyscallError("connect", syscall.ENOBUFS), lnd.RemoteDropped},
 		"the address of the NI is gone":         {socklnd.ConnectFailed, os.NewSyscallError("bind", syscall.EADDRNOTAVAIL), lnd.LocalDropped},
-		"this host refuses the call":            {socklnd.ConnectFailed, syscall.EINVAL, lnd.LocalDropped},
+		"no port of the NI is left":             {socklnd.ConnectFailed, os.NewSyscallError("bind", syscall.EADDRINUSE), lnd.RemoteDropped},
+		"no port for this peer is left":         {socklnd.ConnectFailed, os.NewSyscallError("connect", syscall.EADDRNOTAVAIL), lnd.RemoteDropped},
+		"the route is a black hole":             {socklnd.ConnectFailed, os.NewSyscallError("connect", syscall.EINVAL), lnd.RemoteDropped},
+		"a filter forbids the way":              {socklnd.ConnectFailed, os.NewSyscallError("connect", syscall.EPERM), lnd.RemoteDropped},
 		"a router forbids the way (IPv6)":       {socklnd.ConnectFailed, syscall.EACCES, lnd.RemoteDropped},
-		"not dialled after this host's failure": {socklnd.TooSoon, socklnd.NewError(socklnd.ConnectFailed, nid.ProcessID{}, syscall.EMFILE), lnd.LocalError},
-		"not dialled after the peer's failure":  {socklnd.TooSoon, socklnd.NewError(socklnd.ConnectFailed, nid.ProcessID{}, syscall.ECONNREFUSED), lnd.RemoteError},
+		"not dialled after the NI's failure":    {socklnd.TooSoon, failed(socklnd.ConnectFailed, os.NewSyscallError("bind", syscall.EADDRNOTAVAIL)), lnd.LocalError},
+		"not dialled without a descriptor":      {socklnd.TooSoon, failed(socklnd.ConnectFailed, os.NewSyscallError("socket", syscall.EMFILE)), lnd.RemoteError},
+		"not dialled without a port":            {socklnd.TooSoon, failed(socklnd.NoFreePort, syscall.EADDRINUSE), lnd.RemoteError},
+		"not dialled without permission":        {socklnd.TooSoon, failed(socklnd.NoReservedPort, syscall.EACCES), lnd.RemoteError},
+		"not dialled after the peer's failure":  {socklnd.TooSoon, failed(socklnd.ConnectFailed, syscall.ECONNREFUSED), lnd.RemoteError},
 		"closed instead of a HELLO":             {socklnd.DialHelloCut, io.EOF, lnd.RemoteDropped},
 		"reset while it reads":                  {socklnd.ReadFailed, syscall.ECONNRESET, lnd.RemoteDropped},
 		"reset while it writes":                 {socklnd.WriteFailed, syscall.ECONNRESET, lnd.RemoteDropped},
