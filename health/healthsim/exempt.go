@@ -134,21 +134,28 @@ func (t *groundTruth) untold(server sim.NodeID) bool {
 	return t.Some() || t.nodes[server].links || t.now()-t.touched <= within
 }
 
-// loses reports whether messages to or from a server may be lost.
+// loses reports whether messages between a server and others may be lost.
 func (t *groundTruth) loses(server sim.NodeID) bool {
-	some := func(q link.Quality) bool { return q.Loss > 0 }
 	for s := range sim.NodeID(t.net.cfg.servers) {
-		if s != server && (t.anyLink(s, server, some) || t.anyLink(server, s, some)) {
+		if s != server && t.losesBetween(s, server) {
 			return true
 		}
 	}
 	return false
 }
 
-// cutShort reports whether a master has died before it had told all servers of its eviction of an incarnation.
+// losesBetween reports whether messages between two nodes may be lost.
+func (t *groundTruth) losesBetween(a, b sim.NodeID) bool {
+	some := func(q link.Quality) bool { return q.Loss > 0 }
+	return t.anyLink(a, b, some) || t.anyLink(b, a, some)
+}
+
+// cutShort reports whether a master has died, or stands still, before it had told all servers of its eviction of
+// an incarnation.
 func (n *network) cutShort(c *entry, incarnation uint64) bool {
 	return slices.ContainsFunc(c.open, func(o opened) bool {
-		return o.incarnation >= incarnation && n.groundTruth.nodes[o.by].ended >= o.at
+		f := &n.groundTruth.nodes[o.by]
+		return o.incarnation >= incarnation && (f.ended >= o.at || f.stopped)
 	})
 }
 
@@ -278,6 +285,9 @@ func (n *network) cutOff(server sim.NodeID) bool {
 // still or had not begun, or their link was cut or poor, or clocks were wrong.
 func (n *network) silent(id, server sim.NodeID) bool {
 	t, since := &n.groundTruth, n.Now()-n.timing.Orphan-2*n.timing.Tick
+	if t.losesBetween(id, server) { // the client waits for twice a ping interval at most until it repeats a message that was lost
+		since -= 2 * n.timing.Ping
+	}
 	f := &t.nodes[id]
 	return t.inTrouble(id) || f.trouble >= since || f.cut || f.healed > 0 && f.healed >= since || !n.runs(server) || t.nodes[server].touched >= since
 }

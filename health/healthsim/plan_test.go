@@ -73,6 +73,8 @@ func TestFoundPlans(t *testing.T) {
 		{healthsim.WildPlan, 903157, "a server whose question for tombstones was lost had to know them: the checker was wrong"},
 		{healthsim.MostPlan, 5749, "servers evicted an orphan just after another had come back and asked, and that had to know: this limit was not written down"},
 		{healthsim.WildPlan, 1870, "a master died while it evicted a client, and the server that it had not told had to know: this limit was not written down"},
+		{healthsim.WildPlan, 6115, "a master stood still while it evicted a client, and the server that it had not told had to know: this limit was not written down"},
+		{healthsim.WildPlan, 4810, "after a cut two answers in a row were lost, and the client was not to drop the server: the checker was wrong"},
 	} {
 		if _, err := kit.RunPlan(t.Context(), healthsim.Protocol, scenario.Machines, p.draw(p.seed), p.seed); err != nil {
 			t.Errorf("%s: %v", p.why, err)
