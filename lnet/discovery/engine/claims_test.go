@@ -32,6 +32,21 @@ func TestClaimOfAnother(t *testing.T) {
 	}
 }
 
+// TestClaimOfLink (PD-19): a NID with a link-local IPv6 address, which no node can dial, is not probed, and does not
+// become one of the peer. Link-local IPv4 addresses, and other IPv6 addresses, are probed.
+func TestClaimOfLink(t *testing.T) {
+	spec.Covers(t, "PD-19")
+	b := newBench(t, Limits{})
+	b.meet(them)
+	link, first, last := nid.MustParse("fe80::1@tcp"), nid.MustParse("fe80::@tcp"), nid.MustParse("febf:ffff::1@tcp")
+	global, old := nid.MustParse("fec0::1@tcp"), nid.MustParse("169.254.0.1@tcp")
+	b.step(pushFrom(them, info(full, 3, them, link, first, last, global, old)))
+	p := b.m.peers.of(them)
+	if got := fmt.Sprint(names(p.nis), names(p.claimed)); got != "[10.0.0.2@tcp] [fec0::1@tcp 169.254.0.1@tcp]" {
+		t.Errorf("NIDs and claims %s", got)
+	}
+}
+
 func names(nis []wire.NIStatus) (ids []nid.NID) {
 	for _, ni := range nis {
 		ids = append(ids, ni.NID)

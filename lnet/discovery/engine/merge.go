@@ -42,7 +42,7 @@ func (m *Machine) merge(now time.Duration, p *peer, out *Output) {
 }
 
 // usable returns the entries of an info that can be a peer's: no NID twice,
-// none of ours, no 0@lo.
+// none of ours, no 0@lo, none that ofLink reports.
 func (m *Machine) usable(nis []wire.NIStatus) []wire.NIStatus {
 	seen := make(map[nid.NID]bool, len(nis))
 	var good []wire.NIStatus
@@ -50,12 +50,19 @@ func (m *Machine) usable(nis []wire.NIStatus) []wire.NIStatus {
 		switch {
 		case m.isOwn(ni.NID):
 			m.stats.OwnNIDs++
-		case ni.NID.IsValid() && !ni.NID.IsAny() && !ni.NID.IsLo() && !seen[ni.NID]:
+		case ni.NID.IsValid() && !ni.NID.IsAny() && !ni.NID.IsLo() && !ofLink(ni.NID) && !seen[ni.NID]:
 			seen[ni.NID] = true
 			good = append(good, ni)
 		}
 	}
 	return good
+}
+
+// ofLink reports whether the address of id is a link-local IPv6 address. To reach that takes the interface, too, which a
+// NID does not contain: no node has such a NID, and a probe of it could only fail.
+func ofLink(id nid.NID) bool {
+	a := id.Addr()
+	return a.Is6() && a.IsLinkLocalUnicast()
 }
 
 // setRails replaces the list of a peer's NIDs. NIDs that were its own stay its own, new NIDs become
