@@ -126,3 +126,42 @@ func TestToldWithoutChoice(t *testing.T) {
 		h.wantState("connected 5 " + master.String() + "/3")
 	}
 }
+
+// TestLeftIsNotTold: CH-A1, CH-65: a client that has left cannot connect again in that incarnation. Other servers are not
+// told, because any node can have connected here with the client's id: they would refuse the client itself. They are told
+// of a later incarnation that was evicted, and of the same one if another server evicts it.
+func TestLeftIsNotTold(t *testing.T) {
+	spec.Covers(t, "CH-A1", "CH-65")
+	for name, tt := range map[string]struct {
+		first, then func(h *harness)
+		want        uint64 // incarnation of which others are told; 0: of none
+	}{
+		"left":                           {want: 0},
+		"a later incarnation evicted":    {first: func(h *harness) { h.evicted(otherA, 7) }, want: 7},
+		"evicted by another server, too": {then: func(h *harness) { h.evicted(otherA, 5) }, want: 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := three(t)
+			h.connect(5, me, 1)
+			if tt.first != nil {
+				tt.first(h)
+			}
+			h.message(host, wire.Message{Kind: wire.Disconnect, Incarnation: 5})
+			if tt.then != nil {
+				tt.then(h)
+			}
+			h.connect(5, me, 1)
+			if r := h.last(wire.Reject); r.Code != wire.Global {
+				t.Errorf("%+v", r)
+			}
+			h.askTombstones(otherA, 31)
+			var told uint64
+			if list := h.last(wire.TombstonesReply).Entries; list.Len() > 0 {
+				told = list.At(0).Incarnation
+			}
+			if told != tt.want {
+				t.Errorf("others are told of incarnation %d", told)
+			}
+		})
+	}
+}

@@ -24,6 +24,7 @@ type tombstone struct {
 	known       *known        // name and process of the client; nil: not known or not kept
 	by          uint16        // group of NIDs, by shareOf, to which the client belongs
 	void        bool          // the eviction was withdrawn: the tombstone refuses no incarnation, and late copies of the eviction are ignored
+	left        bool          // the client has disconnected from this server, and no server evicted it: other servers are not told
 }
 
 // unnamed is the value of tombstone.from if another server ordered the eviction, and this server does

@@ -41,13 +41,16 @@ type TombstoneInfo struct {
 	Withdrawn bool `json:"withdrawn,omitempty"`
 }
 
-// know records the name and process of a client that was just evicted, if there is room.
-func (t *tombstones) know(c *conn) {
+// know records why the connection of a client ended that was just evicted or has left. If there is room it also records
+// the client's name and process.
+func (t *tombstones) know(c *conn, cause wire.Cause) {
 	g, ok := t.incarnations[c.id]
-	if !ok || len(t.incarnations) > maxKnown {
+	if !ok {
 		return
 	}
-	g.known = &known{c.name, c.peer}
+	if g.left = cause == wire.Left && g.incarnation == c.incarnation; len(t.incarnations) <= maxKnown {
+		g.known = &known{c.name, c.peer}
+	}
 	t.incarnations[c.id] = g
 }
 
