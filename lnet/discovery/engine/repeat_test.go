@@ -80,10 +80,13 @@ func TestNewsDuringPush(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, Limits{})
 			b.meet(them, also)
-			b.step(selfIs(3))
 			if awaited {
-				b.step(discover(them))
+				b.step(Input{Kind: Refresh, NID: them})
+				b.step(selfIs(3))
+				b.step(b.reply(info(full, 2, them, also))) // the call waits for the ACK of the push that follows
 				b.until(50 * time.Second)
+			} else {
+				b.step(selfIs(3))
 			}
 			b.step(selfIs(4))
 			if sent := b.until(b.now + 3*time.Second); len(sent) != 1 || !sent[0].Push {
