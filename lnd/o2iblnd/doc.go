@@ -70,8 +70,8 @@
 // A message that needs a receive buffer of the peer, an IMMEDIATE or a REQ, costs a credit. The
 // peer gives credits back with the messages that it sends. When it owes half of them
 // (peer_credits_hiw) and has no message to send, it sends a NOOP. Messages that lnet holds keep
-// their credits; so it also sends one when it owes fewer and the other side has no credit left but
-// the last one, or none. When messages arrive together, it counts all of them before it decides. Answers cost no credit,
+// their credits; so it also sends one when it owes fewer, the other side has no credit left but
+// the last one, or none, and PUTs and GETs under way will not return enough: see scarce. When messages arrive together, it counts all of them before it decides. Answers cost no credit,
 // because REQs wait while too many answers may come: see exchange. A peer that sends more than
 // it has credits for, or gives back more than it got, is closed.
 //

@@ -40,6 +40,7 @@ type exchange struct {
 	// gives REPLYs to the exchange without credits, so the credits of the GET_REQs bound them: if answering
 	// exceeds the queue depth by n, n credits are held back from the peer.
 	answering int
+	answerBy  time.Duration // until when owed credits wait for the answer to the next GET_REQ; 0: they do not wait
 
 	uncredited txQueue
 	starved    classQueue
@@ -116,7 +117,7 @@ func (x *exchange) Step(now time.Duration, in exchangeIn, out *exchangeOut) time
 		}
 		return x.wake()
 	}
-	x.owed += in.consumed
+	x.consume(now, in.consumed)
 	switch in.kind {
 	case exchangeTimer:
 		x.expire(now, out)
@@ -155,6 +156,9 @@ func (x *exchange) wake() time.Duration {
 	}
 	if x.cfg.keepalive > 0 {
 		at = min(at, x.sentAt+x.cfg.keepalive)
+	}
+	if x.answerBy > 0 {
+		at = min(at, x.answerBy)
 	}
 	return at
 }

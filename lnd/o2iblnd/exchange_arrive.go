@@ -205,6 +205,7 @@ func (x *exchange) putDone(m *kib.Msg, out *exchangeOut) Reason {
 	x.accepted--
 	t.status, t.phase = m.Status, phaseLast
 	x.owed++
+	x.answerBy = 0
 	x.finish(t, out)
 	return ReasonNone
 }

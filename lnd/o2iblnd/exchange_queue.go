@@ -173,7 +173,7 @@ func (x *exchange) attach(b []byte, at int, t *tx, out *exchangeOut) []byte {
 // and no other message can do that (o2iblnd-wire §9).
 func (x *exchange) noop(now time.Duration, out *exchangeOut) {
 	silent := x.cfg.keepalive > 0 && now >= x.sentAt+x.cfg.keepalive
-	due := x.owed > 0 && (x.owed >= x.cfg.highWater || out.arrival == arrivalNone && x.scarce()) || silent
+	due := x.owed > 0 && (x.owed >= x.cfg.highWater || out.arrival == arrivalNone && x.scarce(now)) || silent
 	if silent {
 		x.sentAt = now // set even if no NOOP is posted below, because then other messages are under way, or can be posted, in its place
 	}
@@ -184,11 +184,29 @@ func (x *exchange) noop(now time.Duration, out *exchangeOut) {
 	x.emit(now, kib.Noop, noopID, &kib.Msg{}, nil, out)
 }
 
+// getPause is how long the credits of answered GET_REQs wait for the next GET_DONE (local policy).
+const getPause = time.Second
+
 // scarce reports whether owed credits are given back below the high-water mark: the peer has no credit, or
 // only the one that is kept for priority messages. If lnet holds the messages for which the peer spent the
-// others, the high-water mark may not be reached. A PUT that is being transferred returns its credit soon;
-// it is waited for as long as the peer has a credit. So is the input that follows the arrival of a message
-// for lnet, because then more credits may be owed.
-func (x *exchange) scarce() bool {
+// others, the high-water mark may not be reached.
+//
+// PUTs that are being transferred return their credits soon. They are waited for if these credits make up the
+// high-water mark, or if the peer has a credit. While lnet answers GET_REQs in order, the next GET_DONE is waited
+// for, but no longer than getPause: lnet may hold the next GET_REQ. So is the input that follows the arrival of a
+// message for lnet, because then more credits may be owed.
+func (x *exchange) scarce(now time.Duration) bool {
+	if x.owed+x.accepted >= x.cfg.highWater || x.gets.n > 0 && now < x.answerBy {
+		return false
+	}
 	return x.peerCredits == 0 || x.peerCredits <= x.kept() && x.accepted == 0
+}
+
+// consume raises what is owed by the number of messages that lnet has consumed. Their credits do not wait for
+// the next GET_DONE, because lnet may hold all GET_REQs.
+func (x *exchange) consume(now time.Duration, n int) {
+	x.owed += n
+	if n > 0 || now >= x.answerBy {
+		x.answerBy = 0
+	}
 }

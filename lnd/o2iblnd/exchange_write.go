@@ -108,6 +108,10 @@ func (x *exchange) cannotWrite(t *tx) {
 
 // reply answers a GET_REQ: t has the REPLY and its memory, or a status in error.
 func (x *exchange) reply(now time.Duration, t *tx, out *exchangeOut) {
+	x.answerBy = 0
+	if x.gets.head == t { // otherwise lnet holds the oldest GET_REQ, and maybe others
+		x.answerBy = now + getPause
+	}
 	x.ungets(t)
 	if t.msg != nil && t.msg.Payload.Length > t.total {
 		t.err = newError(BadDescriptor, lustre(x.cfg.peer), syscall.EMSGSIZE)

@@ -69,6 +69,61 @@ func TestHeldPutReqs(t *testing.T) {
 	}
 }
 
+// TestHeldGetReqs (OB-2): GET_REQs that lnet does not answer yet keep a credit each, and no other one. So other messages
+// of the peer leave, and GET_REQs that lnet answers before these. After an answer to the oldest one, the others are
+// waited for only for getPause.
+func TestHeldGetReqs(t *testing.T) {
+	spec.Covers(t, "OB-2")
+	for held := 1; held < 7; held++ {
+		p := newPair(t)
+		a, b := p.ends[0], p.ends[1]
+		for range held {
+			a.send(wire.Get, 5000, 1, 1, false)
+		}
+		p.settle()
+		for range 20 {
+			a.send(wire.Put, 100, 1, 1, false)
+		}
+		p.settle()
+		if len(b.got) != 20 {
+			t.Errorf("%d GET_REQs held: %d of 20 PUTs have arrived", held, len(b.got))
+		}
+		for i := range 20 {
+			a.send(wire.Get, 6000, 1, 1, false)
+			p.settle()
+			if len(b.gets) != held+1 {
+				t.Fatalf("%d GET_REQs held: GET_REQ %d behind them has not arrived", held, i)
+			}
+			b.gets = append(b.gets[held:], b.gets[:held]...)
+			b.answer(6000, 0)
+			p.settle()
+		}
+		for i := range 20 {
+			a.send(wire.Get, 5000, 1, 1, false)
+			p.settle()
+			if len(b.gets) != held+1 {
+				t.Fatalf("%d GET_REQs held: GET_REQ %d has not arrived in time", held, i)
+			}
+			b.answer(5000, 0)
+			p.settle()
+			if p.now += getPause; b.x.wake() <= p.now {
+				b.step(exchangeIn{kind: exchangeTimer})
+			}
+			p.settle()
+		}
+		b.answer(5000, 0)
+		p.settle()
+		before := len(b.got)
+		for range 20 {
+			a.send(wire.Put, 100, 1, 1, true)
+		}
+		p.settle()
+		if n := len(b.got) - before; n != 20 {
+			t.Errorf("%d GET_REQs held: %d of 20 priority messages have arrived", held, n)
+		}
+	}
+}
+
 // TestUrgentPutBesideHeld (OB-2): a priority message that needs the answer of a PUT_REQ leaves, too, although normal ones have
 // taken all buffers for answers that they may have.
 func TestUrgentPutBesideHeld(t *testing.T) {
