@@ -238,6 +238,52 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
+// TestWithdrawalGivenUp: CH-30, CH-33: a master withdraws an eviction, and loses the quorum before the servers that have made
+// the eviction have answered, or before it has sent the withdrawal. When it has the quorum again it sends it.
+func TestWithdrawalGivenUp(t *testing.T) {
+	spec.Covers(t, "CH-30", "CH-33")
+	fifth := nid.MustParse("10.0.0.5@tcp")
+	all := []nid.NID{otherA, otherB, gone, fifth}
+	for name, sent := range map[string]bool{"sent": true, "not sent": false} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, func(c *ServerConfig) { c.Servers = append([]nid.NID{me}, all...) })
+			h.step(ServerInput{Kind: ServerHealth, Server: gone, Alive: true})
+			h.connect(5, me, 1)
+			h.step(ServerInput{Kind: EvictClient, Client: testClient})
+			kept := func() {
+				h.done(wire.Reply{Evicted: 1, Exceptions: []wire.Exception{{Code: wire.OtherMaster, Epoch: 2, Incarnation: 5, Master: otherB}}}, fifth)
+			}
+			h.step(ServerInput{Kind: ServerHealth, Server: fifth})
+			if sent {
+				kept()
+			}
+			for _, id := range all {
+				h.step(ServerInput{Kind: ServerHealth, Server: id})
+			}
+			h.advance(h.s.cfg.Tick) // discovery finds the servers dead before it finds that there is no quorum
+			h.step(ServerInput{Kind: QuorumIs})
+			if sent {
+				h.done(wire.Reply{}, all...)
+			} else {
+				kept()
+			}
+			h.advance(h.s.cfg.Quorum)
+			h.wantState("none")
+			h.mute = true
+			h.step(ServerInput{Kind: ServerHealth, Server: otherA, Alive: true})
+			h.step(ServerInput{Kind: QuorumIs, Alive: true})
+			h.tellTombstones(otherA, h.last(wire.Tombstones).Sequence, tombstoneOf(1, 0))
+			for k, e := range h.effects {
+				if e.Kind == DoBroadcast {
+					h.wantWithdrawn(k)
+					return
+				}
+			}
+			t.Errorf("no withdrawal in %q", h.words())
+		})
+	}
+}
+
 // TestGivenUpInAnyOrder: CH-33: a master has given up an eviction, which one server has made nevertheless. Another server has
 // evicted the client itself, or for an earlier or a later master. The master does not withdraw its eviction, whichever
 // of the two answers first, and even if one of the answers is late. If all tombstones are of its own evictions, or the

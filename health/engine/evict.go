@@ -278,7 +278,8 @@ func (b *batch) except(r wire.Reply) {
 // of all servers or the batch withdraws evictions. If the live servers are fewer, the other servers may
 // be a majority that is cut off from this server and has the client's new master (CH-33). judge
 // keeps a settled batch for dead servers that come back within T_q; a server that was cut off for
-// longer has evicted all its clients by itself (CH-A9).
+// longer has evicted all its clients by itself (CH-A9). Without a quorum judge keeps a
+// withdrawal for all dead servers, because this server may be the one that is cut off.
 func (e *evictions) judge(s *Server, b *batch) {
 	listed := len(b.missing)
 	b.missing = slices.DeleteFunc(b.missing, func(i int32) bool { return !s.members.list[i].listed })
@@ -290,7 +291,7 @@ func (e *evictions) judge(s *Server, b *batch) {
 	}
 	b.missing = slices.DeleteFunc(b.missing, func(i int32) bool {
 		m := &s.members.list[i]
-		return b.settled && !m.alive && max(m.deadSince, b.began)+max(s.cfg.Quorum, 0) <= s.now
+		return b.settled && (s.quorum.have || !b.withdraw) && !m.alive && max(m.deadSince, b.began)+max(s.cfg.Quorum, 0) <= s.now
 	})
 	if len(b.missing) == 0 {
 		e.batches = slices.DeleteFunc(e.batches, func(other *batch) bool { return other == b })

@@ -87,13 +87,18 @@ func (g *givenUp) withdrawn(x *wire.Entry) {
 	}
 }
 
-// doubtful returns the evictions of a given-up batch that perhaps no majority has made.
+// doubtful returns the evictions of a given-up batch that perhaps no majority has made. A withdrawal has been given up
+// as long as one server has not answered it, even if it is settled or was not sent: that server may have made the
+// eviction.
 func (b *batch) doubtful() (list []eviction) {
+	if b.withdraw {
+		return b.entries
+	}
 	if b.settled || !b.sent {
 		return nil
 	}
 	for i := range b.entries {
-		if x := &b.entries[i]; b.withdraw || !b.most() || x.exception.Code == wire.OtherMaster {
+		if x := &b.entries[i]; !b.most() || x.exception.Code == wire.OtherMaster {
 			list = append(list, *x)
 		}
 	}
