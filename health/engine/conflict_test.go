@@ -347,6 +347,35 @@ func TestGivenUpInAnyOrder(t *testing.T) {
 	}
 }
 
+// TestGivenUpIsBusy: CH-33, CH-A13: a master has given up an eviction, which another server has made nevertheless. Until the
+// master knows whether it takes it back, it tells a client that has chosen another master since to try again. Then it
+// accepts the client; but it refuses the client if another server has evicted it, too.
+func TestGivenUpIsBusy(t *testing.T) {
+	spec.Covers(t, "CH-33", "CH-A13")
+	for epoch, want := range map[uint32]string{2: "save connected accept", 4: "reject:global"} {
+		h := newHarness(t, func(c *ServerConfig) { c.Servers = []nid.NID{me, otherA, otherB} })
+		h.connect(5, me, 2)
+		h.step(ServerInput{Kind: EvictClient, Client: testClient})
+		h.step(ServerInput{Kind: QuorumIs})
+		h.advance(h.s.cfg.Quorum)
+		h.mute = true
+		h.step(ServerInput{Kind: QuorumIs, Alive: true})
+		h.tellTombstones(otherA, h.last(wire.Tombstones).Sequence-1, tombstoneOf(2, time.Minute))
+		if got := word5(h, wire.Connect, 3); got != "reject:busy" {
+			t.Errorf("before all have answered: %q", got)
+		}
+		h.advance((maxAsks - 1) * h.s.cfg.Tick)
+		if got := word5(h, wire.Connect, 3); got != "reject:busy" {
+			t.Errorf("before all have answered: %q", got)
+		}
+		h.tellTombstones(otherB, h.s.catchup.of(2).last, tombstoneOf(epoch, time.Minute))
+		h.advance(h.s.cfg.Tick)
+		if got := word5(h, wire.Connect, 3); got != want {
+			t.Errorf("epoch %d: %q, want %q", epoch, got, want)
+		}
+	}
+}
+
 // TestGivenUpTwice: CH-33: a master has given up an eviction, and learns that a former master has evicted the client as well.
 // Before all servers have answered it is cut off again, and the former master withdraws its eviction meanwhile. What the
 // servers told before no longer counts: the master withdraws its own.

@@ -53,11 +53,16 @@ func (s *Server) recent(g tombstone) bool {
 }
 
 // overtaken reports whether a message shows a choice of a master that the client made after the
-// choice to which a recent tombstone belongs.
+// choice to which a recent tombstone belongs. It also reports that of an incarnation whose eviction this
+// server has given up: it may be about to withdraw the eviction.
 func (s *Server) overtaken(m *wire.Message) bool {
 	g, ok := s.tombstones.incarnations[m.Client]
+	if !ok || g.incarnation != m.Incarnation {
+		return false
+	}
+	x := s.evictions.given[m.Client]
 	e := wire.Entry{Epoch: g.epoch}
-	return ok && g.incarnation == m.Incarnation && s.recent(g) && e.Before(m.Epoch)
+	return x != nil && x.incarnation == m.Incarnation || s.recent(g) && e.Before(m.Epoch)
 }
 
 // withdrawn applies the withdrawal of an eviction. Copies of the eviction may still arrive, so a
