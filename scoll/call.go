@@ -130,7 +130,8 @@ func (g *Group) begin(ctx context.Context, cfg CallConfig, live bool) (*calling,
 	if s.handler == nil {
 		return nil, ENOTSUP
 	}
-	c := &calling{d: s.handler, own: new(ownAnswer), data: cfg.Payload, done: make(chan struct{})}
+	c := &calling{d: s.handler, own: new(ownAnswer), done: make(chan struct{})}
+	c.data = slices.Clone(cfg.Payload) // this node's handler may modify it, and may run longer than the call
 	var err error
 	if c.only, err = g.ranksOf(cfg.Only); err != nil {
 		return nil, err

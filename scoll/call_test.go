@@ -86,6 +86,33 @@ func TestCall(t *testing.T) {
 	}
 }
 
+// TestCallTwice: a handler may modify the question, at the root too. The caller's own question stays as it is, so the next
+// call with it asks the same.
+func TestCallTwice(t *testing.T) {
+	spec.Covers(t, "SC-166")
+	const n = 3
+	w := newWires(t, n, scoll.Config{RTT: time.Minute})
+	got := make(chan byte, 2*n)
+	w.handle(func(int) scoll.Handler {
+		return scoll.Handler{Inline: true, Answer: func(_ context.Context, q *scoll.Question) ([]byte, error) {
+			got <- q.Payload[0]
+			q.Payload[0]++
+			return nil, nil
+		}}
+	})
+	question := []byte{1}
+	for range 2 {
+		if r, err := w.ask(t.Context(), 0, scoll.Tree{}, scoll.CallConfig{Payload: question}); err != nil || r.Err() != nil {
+			t.Fatal(r, err)
+		}
+	}
+	for range 2 * n {
+		if b := <-got; b != 1 {
+			t.Errorf("a member was asked %d, want 1", b)
+		}
+	}
+}
+
 // TestCallOnly: a filter keeps the handlers of other members from running. These members
 // forward the call, and are not counted.
 func TestCallOnly(t *testing.T) {
