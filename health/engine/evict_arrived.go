@@ -57,7 +57,7 @@ func (s *Server) evictFor(from int32, e wire.Entry, index uint16, reply *wire.Re
 		s.buryLater(&e, from, c)
 		return
 	case c.master != from && !ofOrphan(&e, c) && !chosenAfter(&e, c), c.incarnation == e.Incarnation && e.Before(c.epoch), s.takenBack(&e): // the client has another master, or the eviction is of an earlier choice, or was withdrawn
-		if x.Code = wire.OtherMaster; c.incarnation == e.Incarnation && (c.state == evicting || s.ours(c)) && !s.takenBack(&e) {
+		if x.Code = wire.OtherMaster; c.incarnation == e.Incarnation && (c.state == evicting || s.ours(c) && e.Epoch != 0) && !s.takenBack(&e) {
 			s.evictions.alsoEvicts(&e, from)
 		}
 	default:

@@ -18,7 +18,8 @@ type rival struct {
 }
 
 // alsoEvicts records that another server evicts a client that is connected to this one, too. The eviction may
-// arrive before this server begins its own.
+// arrive before this server begins its own, but not if it names no choice of a master: by the time this server evicts the
+// client, such an eviction may be long past.
 func (e *evictions) alsoEvicts(x *wire.Entry, from int32) {
 	list := e.rivals[x.Client]
 	k := slices.IndexFunc(list, func(r rival) bool { return r.server == from })
