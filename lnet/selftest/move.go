@@ -100,7 +100,7 @@ func (a *Agent) get(e *engine.Effect) {
 		case ev.Kind == portals.EventSend && ev.Err == nil && !ev.Unlinked:
 			return
 		default:
-			in.Failed = true
+			in.Failed, in.Unsent = true, ev.Kind == portals.EventSend // a GET that had left before ends with another event
 		}
 		a.moved(in)
 	}}, portals.Unlink)

@@ -12,7 +12,7 @@ type InputKind uint8
 const (
 	Timer   InputKind = iota
 	Arrived           // Peer, Self, Service, Data, for StatService LNet, for JoinService Console: a request has arrived
-	Moved             // ID, Failed, Corrupt, for a list Data: the transfer of DoPut or DoGet has ended
+	Moved             // ID, Failed, Unsent, Corrupt, for a list Data: the transfer of DoPut or DoGet has ended
 	Sent              // ID, Failed: the request of DoCall was sent, or cannot be sent
 	Replied           // ID, Data: the reply to DoCall has arrived
 	Bulk              // ID, Failed, Corrupt: the server has moved the bulk data of DoCall
@@ -30,6 +30,7 @@ type Input struct {
 	Service wire.Service   // service of the request: its match bits
 	Data    []byte         // the message as it arrived, or the list of destinations
 	Failed  bool           // the network or the peer has failed
+	Unsent  bool           // the GET had not left this node when DoCancel came, or it could not be sent; Failed is set, too
 	Corrupt bool           // the data that arrived is not what the check expects
 	LNet    wire.LNetStats // counters of this node's LNet
 	Console bool           // this node has a console, which answers JOIN requests

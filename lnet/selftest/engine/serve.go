@@ -140,10 +140,11 @@ func (n *Node) finish(t *transfer, in *Input) {
 		n.stats.Errors++
 		n.drop()
 		if t.doubted {
-			n.unheard(t)
+			n.unheard(t, in.Unsent)
 		}
 	case t.op == wire.Read:
 		n.stats.BulkPut += uint64(t.length)
+		n.served(t)
 		n.answerBRW(&t.of, wire.OK)
 	default:
 		n.stats.BulkGet += uint64(t.length)

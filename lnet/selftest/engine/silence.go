@@ -24,6 +24,8 @@ type client struct {
 	probe    uint64        // number of the GET that was cancelled to find out whether its data have begun to arrive; 0: none
 	silent   uint64        // GETs with numbers up to this one get no answer any more; 0: the client was never silent
 	silentAt time.Duration // when that was found out
+	lastRead time.Duration // when the latest read was served
+	unsent   time.Duration // when the latest probe ended that had not left this node before it was cancelled
 }
 
 // doubt looks at the transfer of a GET that is older than patience, and does so again until the transfer has ended. It gives
@@ -58,11 +60,11 @@ func (n *Node) giveUp(t *transfer) {
 }
 
 // oldestGet returns the oldest GET to the client of t if all GETs to it may have no answer: there was none for a
-// while, and requests wait for memory. It returns nil if the client is alive, if its network may only have stalled, or if one of its GETs
-// was cancelled to find that out.
+// while, and requests wait for memory. It returns nil if the client is alive, if its network may only have stalled, if one of its GETs
+// was cancelled to find that out, or if such a GET was found a moment ago not to have left this node.
 func (n *Node) oldestGet(c *client, t *transfer) (oldest *transfer) {
 	since := max(c.lastData, t.began)
-	if c.probe != 0 || n.now-since < patience || !n.wanted(t.of.peer.NID, since) {
+	if c.probe != 0 || n.now-max(since, c.unsent) < patience || !n.wanted(t.of.peer.NID, since) {
 		return nil
 	}
 	for _, o := range n.transfers { // any order: the smallest number is looked for
@@ -74,14 +76,27 @@ func (n *Node) oldestGet(c *client, t *transfer) (oldest *transfer) {
 }
 
 // wanted reports whether a request waits for memory that GETs to a client have, of which none was answered since a time: a request of
-// another client that has not used its share, or one that the client has sent for another test.
+// another client that has not used its share, or one that the client has sent for another test. While the client has reads served, its
+// further reads belong to the same test.
 func (n *Node) wanted(id nid.NID, since time.Duration) bool {
+	newWrite := since + restartGap
+	newRead := max(newWrite, n.brw.peers[id].lastRead+patience)
 	return slices.ContainsFunc(n.brw.waiting, func(q request) bool {
-		if q.peer.NID == id {
-			return q.at > since+restartGap
+		switch {
+		case q.peer.NID != id:
+			return n.inShare(&q)
+		case q.Body.(*wire.BRW).Op == wire.Read:
+			return q.at > newRead
 		}
-		return n.inShare(&q)
+		return q.at > newWrite
 	})
+}
+
+// served notes that a read of a client was served.
+func (n *Node) served(t *transfer) {
+	c := n.brw.peers[t.of.peer.NID]
+	c.lastRead = n.now
+	n.brw.peers[t.of.peer.NID] = c
 }
 
 // heard notes that a GET was answered, so that its client is alive.
@@ -99,13 +114,19 @@ func (n *Node) heldUp(t *transfer) {
 	}
 }
 
-// unheard handles the end of a GET that was given up before any of its data arrived. If it was the oldest one of a client, and none
+// unheard handles the end of a GET that was given up before any of its data arrived. A GET that had not left this node before says
+// nothing of its client. Otherwise, if it was the oldest one of a client, and none
 // was answered in the meantime, then the client is silent: its other GETs are given up as well, and writes that have waited since before its
 // last data are dropped.
-func (n *Node) unheard(t *transfer) {
+func (n *Node) unheard(t *transfer, unsent bool) {
 	id := t.of.peer.NID
 	c := n.brw.peers[id]
 	if c.probe != t.id {
+		return
+	}
+	if unsent {
+		c.probe, c.unsent = 0, n.now
+		n.brw.peers[id] = c
 		return
 	}
 	c.probe, c.silent, c.silentAt = 0, n.lastID, n.now

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -148,5 +149,75 @@ func TestSlowClient(t *testing.T) {
 	}
 	if got := l.nodes[node1.NID].Stats(); len(l.replies) != 5 || got.BulkGet != 5<<20 || got.Moving != 0 {
 		t.Errorf("%d replies, %+v", len(l.replies), got)
+	}
+}
+
+// kept returns a lab with a node that keeps effects of the given kinds in a list, without carrying them out.
+func kept(t *testing.T, kinds ...engine.EffectKind) (l *lab, effects *[]engine.Effect) {
+	t.Helper()
+	l, effects = newLab(t, engine.Config{MaxBulk: 8 << 20}, node1), &[]engine.Effect{}
+	l.lost = func(_ nid.NID, e *engine.Effect) bool {
+		keep := slices.Contains(kinds, e.Kind)
+		if keep {
+			*effects = append(*effects, *e)
+		}
+		return keep
+	}
+	return l, effects
+}
+
+// TestReadsBesideWrites: a client on a slow link has writes, whose GETs are not answered for long, and reads, one of which ends each
+// second. Requests of these reads wait, and do not show that the client runs another test, so no GET is given up. When such requests come
+// 5 s after the last read, they do.
+func TestReadsBesideWrites(t *testing.T) {
+	spec.Covers(t, "ST-19")
+	l, effects := kept(t, engine.DoGet, engine.DoPut, engine.DoCancel)
+	request := func(op wire.BRWOp, length int) {
+		l.send(node1, 1, &wire.BRW{BulkID: l.ids + 1, Op: op, Length: uint32(length), Check: wire.CheckNone})
+	}
+	request(wire.Write, 896<<10)
+	request(wire.Write, 896<<10)
+	request(wire.Read, 256<<10)
+	request(wire.Read, 256<<10)
+	for range 30 {
+		l.advance(node1.NID, time.Second)
+		last := (*effects)[len(*effects)-1]
+		if last.Kind != engine.DoPut {
+			t.Fatalf("at %v: %+v", l.now, last)
+		}
+		l.step(node1.NID, engine.Input{Kind: engine.Moved, ID: last.ID})
+		l.advance(node1.NID, 200*time.Millisecond)
+		request(wire.Read, 256<<10)
+	}
+	l.advance(node1.NID, 10*time.Second)
+	if got := l.nodes[node1.NID].Stats(); len(*effects) != 2+31 || got.BulkPut != 30*256<<10 {
+		t.Fatalf("%d effects, %+v", len(*effects), got)
+	}
+	request(wire.Read, 256<<10)
+	l.advance(node1.NID, time.Second)
+	if last := (*effects)[len(*effects)-1]; last.Kind != engine.DoCancel || last.ID != (*effects)[0].ID {
+		t.Errorf("%+v", last)
+	}
+}
+
+// TestUnsentProbe: a GET that was given up before it left this node does not show that its client is silent: no other GET is given up
+// for it, nothing that waits is dropped, and the next GET is given up only when nothing has come for a while again.
+func TestUnsentProbe(t *testing.T) {
+	spec.Covers(t, "ST-19")
+	l, gets, cancels := unanswered(t)
+	l.advance(node1.NID, time.Second)
+	l.write(1)
+	l.advance(node1.NID, 5*time.Second)
+	if len(*cancels) != 1 {
+		t.Fatalf("%+v are cancelled", *cancels)
+	}
+	l.step(node1.NID, engine.Input{Kind: engine.Moved, ID: (*cancels)[0].ID, Failed: true, Unsent: true})
+	l.advance(node1.NID, 4*time.Second)
+	if got := l.nodes[node1.NID].Stats(); len(*cancels) != 1 || len(*gets) != 3 || got.Dropped != 1 {
+		t.Errorf("%+v are cancelled of %+v; %+v", *cancels, *gets, got)
+	}
+	l.advance(node1.NID, 2*time.Second)
+	if len(*cancels) != 2 || (*cancels)[1].ID != (*gets)[1].ID {
+		t.Errorf("%+v are cancelled of %+v", *cancels, *gets)
 	}
 }
