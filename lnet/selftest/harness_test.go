@@ -27,6 +27,7 @@ type lab struct {
 	agents []*selftest.Agent
 	ids    uint64
 	wait   time.Duration // how long ask waits for a reply
+	over   func(lnd.Driver) lnd.Driver
 }
 
 // session is the session that tests use.
@@ -34,7 +35,13 @@ var session = wire.Session{Console: simlnd.NID(0), Stamp: 100}
 
 func newLab(t *testing.T, nodes int, cfg selftest.Config) *lab {
 	t.Helper()
-	l := &lab{t: t, wait: time.Second, hosts: make([]*simlnd.Host, nodes+1), tables: make([]*portals.Table, nodes+1), agents: make([]*selftest.Agent, nodes+1)}
+	return newLabOver(t, nodes, cfg, func(d lnd.Driver) lnd.Driver { return d })
+}
+
+// newLabOver is newLab with test nodes whose drivers the function over makes from those of the network.
+func newLabOver(t *testing.T, nodes int, cfg selftest.Config, over func(lnd.Driver) lnd.Driver) *lab {
+	t.Helper()
+	l := &lab{t: t, over: over, wait: time.Second, hosts: make([]*simlnd.Host, nodes+1), tables: make([]*portals.Table, nodes+1), agents: make([]*selftest.Agent, nodes+1)}
 	quality := link.Quality{}
 	quality.Latency.Base = 100 * time.Microsecond
 	var err error
@@ -50,7 +57,11 @@ func (l *lab) boot(h *simlnd.Host, cfg selftest.Config) {
 	id := int(h.ID())
 	node := lnet.New(lnet.Config{Incarnation: h.LNetIncarnation(), Clock: h.Clock()})
 	l.hosts[id], l.tables[id] = h, portals.New(node)
-	for _, d := range []lnd.Driver{h.Driver(), lo.Driver{}} {
+	driver := h.Driver()
+	if id != 0 {
+		driver = l.over(driver)
+	}
+	for _, d := range []lnd.Driver{driver, lo.Driver{}} {
 		if _, err := node.AddNI(d, lnd.Config{Net: nid.MakeNet(d.Type(), 0)}); err != nil {
 			l.t.Error(err)
 		}
