@@ -9,7 +9,6 @@ import (
 	"ulnet/lnet/selftest"
 	"ulnet/lnet/selftest/engine"
 	"ulnet/lnet/selftest/wire"
-	lnetwire "ulnet/lnet/wire"
 	"ulnet/portals"
 )
 
@@ -31,7 +30,7 @@ func (d *getHolder) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 }
 
 func (ni *holdingNI) Send(m *lnd.Message) {
-	if m.Header.Type != lnetwire.Get || ni.of.open {
+	if m.Header.Type.String() != "GET" || ni.of.open {
 		ni.NI.Send(m)
 		return
 	}
