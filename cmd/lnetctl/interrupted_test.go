@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"ulnet/cmd/internal/control"
@@ -40,6 +41,24 @@ func TestInterruptedAfterAnswers(t *testing.T) {
 		if code == 0 || !strings.Contains(out, "primary nid: 10.0.0.1@tcp") || strings.Contains(out, "10.0.0.2") || !strings.Contains(errs, "interrupted") {
 			t.Errorf("%s: code %d, %q, %q", verb, code, out, errs)
 		}
+	}
+}
+
+// TestDownAfterAnswers: ping prints the answers that came before LNet was taken down on the node.
+func TestDownAfterAnswers(t *testing.T) {
+	first := nid.MustParse("10.0.0.1@tcp")
+	f := &fakeServer{socket: serveNode(t, []control.Route{
+		node.OpStatus.Do(control.Told(func() node.Status { return node.Status{Unconfigured: true} })),
+		node.OpPing.Do(func(_ context.Context, r node.PingRequest) (node.PingReply, error) {
+			if r.Target.NID == first {
+				return node.PingReply{Primary: first}, nil
+			}
+			return node.PingReply{}, syscall.ENETDOWN
+		}),
+	}, new(control.Events))}
+	code, out, errs := f.lnetctl(t.Context(), "ping", "10.0.0.[1-3]@tcp")
+	if code == 0 || !strings.Contains(out, "primary nid: 10.0.0.1@tcp") || strings.Contains(out, "10.0.0.2") || !strings.Contains(errs, "errno: -100") {
+		t.Errorf("code %d, %q, %q", code, out, errs)
 	}
 }
 

@@ -63,7 +63,7 @@ func (v *pingVerb) run(c *cobra.Command, args []string) error {
 			return out.before(c, v.globals, err)
 		}
 		if down := v.down(c.Context(), err); down != nil {
-			return down
+			return out.before(c, v.globals, down)
 		}
 		out.add(r.Target.NID, reply, err)
 	}
