@@ -62,6 +62,29 @@ func TestDownAfterAnswers(t *testing.T) {
 	}
 }
 
+// TestImportTogetherInterrupted: if the request that changes settings together was interrupted, import says that all
+// of them may be applied.
+func TestImportTogetherInterrupted(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	f := &fakeServer{socket: serveNode(t, []control.Route{
+		node.OpStatus.Do(control.Told(func() node.Status { return node.Status{} })),
+		node.OpSet.Do(control.Act(func(node.Setting) error { return syscall.EINVAL })),
+		node.OpSetTogether.Do(func(ctx context.Context, _ node.SetTogether) error {
+			interrupt()
+			<-ctx.Done()
+			return ctx.Err()
+		}),
+	}, new(control.Events))}
+	file := filepath.Join(t.TempDir(), "lnet.conf")
+	if err := os.WriteFile(file, []byte("global:\n  retry_count: 5\n  numa_range: 1\n  transaction_timeout: 50\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs := f.lnetctl(ctx, "import", file)
+	if code != 234 || !strings.HasSuffix(errs, "# perhaps applied, as the request was interrupted: lines 2, 4\n") || strings.Contains(errs, "nothing was changed") {
+		t.Errorf("code %d, %q", code, errs)
+	}
+}
+
 // TestImportInterrupted: an item whose request was interrupted may be applied or not, and import says so.
 func TestImportInterrupted(t *testing.T) {
 	for _, c := range []struct{ text, want string }{

@@ -1,9 +1,11 @@
 package tree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 
 	"ulnet/lnet/nid"
@@ -68,7 +70,10 @@ func Apply(ctx context.Context, to Target, v Verb, f *File) Result {
 		r.Total += len(s.Items)
 	}
 	for _, s := range f.Sections {
-		if failed := r.section(ctx, to, v, s); failed && s.Key == "net" || ctx.Err() != nil {
+		begin := len(r.Done)
+		failed := r.section(ctx, to, v, s)
+		slices.SortStableFunc(r.Done[begin:], func(a, b Item) int { return cmp.Compare(a.Line, b.Line) })
+		if failed && s.Key == "net" || ctx.Err() != nil {
 			break
 		}
 	}
@@ -91,7 +96,7 @@ func (r *Result) section(ctx context.Context, to Target, v Verb, s Section) (fai
 		}
 		if n == 0 {
 			n = 1
-			if r.item(ctx, to, v, s.Key, rest) {
+			if !r.isSet(rest[0]) && r.item(ctx, to, v, s.Key, rest) {
 				return true
 			}
 		}
@@ -101,7 +106,8 @@ func (r *Result) section(ctx context.Context, to Target, v Verb, s Section) (fai
 	return len(s.Errs) > 0
 }
 
-// item applies the first of the remaining items of a section and reports whether it failed.
+// item applies the first of the remaining items of a section, together with others if it has to be, and reports
+// whether that failed.
 func (r *Result) item(ctx context.Context, to Target, v Verb, key string, rest []Item) (failed bool) {
 	i := rest[0]
 	if ctx.Err() != nil {
@@ -118,14 +124,18 @@ func (r *Result) item(ctx context.Context, to Target, v Verb, key string, rest [
 		}
 		return false
 	}
-	if len(errs) > 0 && (v == Del || !setTogether(ctx, to, rest)) {
+	items := rest[:1]
+	if len(errs) > 0 && v != Del && ctx.Err() == nil {
+		items, errs = setTogether(ctx, to, rest, errs)
+	}
+	if len(errs) > 0 {
 		if ctx.Err() != nil {
-			r.Perhaps = append(r.Perhaps, i)
+			r.Perhaps = append(r.Perhaps, items...)
 		}
 		r.Errs = append(r.Errs, errs...)
 		return true
 	}
-	r.Done = append(r.Done, i)
+	r.Done = append(r.Done, items...)
 	return false
 }
 

@@ -42,18 +42,34 @@ func setBuffers(ctx context.Context, to Target, i Item) []*Error {
 var dependent = []string{"retry_count", "transaction_timeout", "health_sensitivity"}
 
 // setTogether applies the first of the remaining items of the section global, which could not be applied alone,
-// together with those that come later in the file and on which it depends. It reports whether that was possible.
-// Those items can be applied again afterwards, because this changes nothing.
-func setTogether(ctx context.Context, to Target, rest []Item) bool {
+// together with those that come later in the file and on which it may depend: all or none. It returns those items
+// and their error, which refers to the line of the setting that the node names. If there are no such items, it
+// returns the first item and the errors that it had alone.
+func setTogether(ctx context.Context, to Target, rest []Item, alone []*Error) (items []Item, errs []*Error) {
 	var list []Setting
 	for _, i := range rest {
 		if i.Setting != nil && slices.Contains(dependent, i.Setting.Name) {
-			list = append(list, *i.Setting)
+			items, list = append(items, i), append(list, *i.Setting)
 		} else if len(list) == 0 {
-			return false
+			break
 		}
 	}
-	return len(list) > 1 && to.SetTogether(ctx, list) == nil
+	if len(list) < 2 {
+		return rest[:1], alone
+	}
+	err := to.SetTogether(ctx, list)
+	wrong := items[0]
+	for _, i := range items {
+		if err != nil && strings.HasPrefix(err.Error(), i.Setting.Name+" ") {
+			wrong = i
+		}
+	}
+	return items, explain(wrong, err, fmt.Sprintf("cannot set %s to %d", wrong.Setting.Name, wrong.Setting.Value))
+}
+
+// isSet reports whether an item was applied already, together with an earlier one.
+func (r *Result) isSet(i Item) bool {
+	return i.Setting != nil && slices.ContainsFunc(r.Done, func(done Item) bool { return done.Setting == i.Setting })
 }
 
 // Settings lists the settings of an item by their names.
