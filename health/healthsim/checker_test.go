@@ -68,7 +68,7 @@ func TestCheckerSees(t *testing.T) {
 
 // TestUntoldSeen: a server that connects an incarnation whose tombstone most servers have is excused for a broadcast after a
 // fault, for three ticks more if links lose messages, if the master that evicted the incarnation died, or stands still,
-// before it had told all servers, and if the server came back just before the others evicted the incarnation as an orphan.
+// before it had told all servers, this one included, and if the server came back just before the others evicted the incarnation as an orphan.
 func TestUntoldSeen(t *testing.T) {
 	const client, incarnation = sim.NodeID(5), 7 // the servers are nodes 0 to 4
 	tells := func(n *network, server sim.NodeID, kind health.EventKind, incarnation uint64) {
@@ -96,6 +96,11 @@ func TestUntoldSeen(t *testing.T) {
 		{"links lose messages", loses, 3 * time.Second, true},
 		{"links lose messages, for long", loses, 5 * time.Second, false},
 		{"the master died", func(n *network) { tells(n, 0, health.ClientSuspended, incarnation); n.Kill(0) }, 20 * time.Second, true},
+		{"the master died, and this server had made the eviction", func(n *network) {
+			tells(n, 0, health.ClientSuspended, incarnation)
+			tells(n, 4, health.ClientEvicted, incarnation)
+			n.Kill(0)
+		}, 20 * time.Second, false},
 		{"the master stands still", func(n *network) { tells(n, 0, health.ClientSuspended, incarnation); n.Pause(0) }, 20 * time.Second, true},
 		{"the master goes on", func(n *network) { tells(n, 0, health.ClientSuspended, incarnation); n.Pause(0); n.Resume(0) }, 20 * time.Second, false},
 		{"the master lives", func(n *network) { tells(n, 0, health.ClientSuspended, incarnation) }, 20 * time.Second, false},

@@ -152,9 +152,12 @@ func (l *ledger) judge(c *entry, server sim.NodeID, e *health.Event) {
 }
 
 // came is called when a server has connected an incarnation, or knows another master of it.
+// A server that has made an eviction itself is not excused because the evicting master has not told it.
 func (l *ledger) came(c *entry, server sim.NodeID, e *health.Event) {
 	n := l.net
-	if k := slices.Index(c.by, server); k >= 0 && e.Incarnation == c.judged {
+	k := slices.Index(c.by, server)
+	made := k >= 0 && e.Incarnation == c.judged
+	if made {
 		c.by = slices.Delete(c.by, k, k+1)
 		c.back = len(c.by) == 0
 	}
@@ -168,7 +171,7 @@ func (l *ledger) came(c *entry, server sim.NodeID, e *health.Event) {
 		c.comes, c.came = e.Incarnation, n.Now()
 	}
 	underWay := c.ending >= e.Incarnation && n.Now()-max(c.ends, n.groundTruth.unsent) <= n.spreadIn() // the eviction may not have reached all servers yet, see spreadIn
-	if e.Kind != health.ClientConnected || underWay || n.groundTruth.untold(server) || n.cutShort(c, e.Incarnation) || n.askedBefore(c, server, e.Incarnation) || 2*n.buriedBy(e.Client, e.Incarnation) <= n.cfg.servers {
+	if e.Kind != health.ClientConnected || underWay || n.groundTruth.untold(server) || !made && n.cutShort(c, e.Incarnation) || n.askedBefore(c, server, e.Incarnation) || 2*n.buriedBy(e.Client, e.Incarnation) <= n.cfg.servers {
 		return
 	}
 	if l.revived++; l.firstRevived == "" {
