@@ -74,6 +74,7 @@ func TestFoundPlans(t *testing.T) {
 		{healthsim.MostPlan, 5749, "servers evicted an orphan just after another had come back and asked, and that had to know: this limit was not written down"},
 		{healthsim.WildPlan, 1870, "a master died while it evicted a client, and the server that it had not told had to know: this limit was not written down"},
 		{healthsim.WildPlan, 6115, "a master stood still while it evicted a client, and the server that it had not told had to know: this limit was not written down"},
+		{healthsim.WildPlan, 902132, "other programs of a client's node went on sending, and a server was to drop the client's earlier incarnation as fast as if they did not: the checker was wrong"},
 		{healthsim.WildPlan, 4810, "after a cut two answers in a row were lost, and the client was not to drop the server: the checker was wrong"},
 	} {
 		if _, err := kit.RunPlan(t.Context(), healthsim.Protocol, scenario.Machines, p.draw(p.seed), p.seed); err != nil {

@@ -107,14 +107,14 @@ func (n *network) incarnations(nodes []sim.NodeID, incarnation uint64) bool {
 
 // lingers describes a server that still has a connection of an incarnation that ended long ago, or returns ""
 // if there is none. Messages that other programs of the client's node send may delay the end of the connection
-// (see endIn), but must not prevent it.
+// (see endIn), but must not prevent it. If the client runs, an earlier incarnation may have ended on the same node.
 func (n *network) lingers(id sim.NodeID, calm time.Duration) string {
 	f, c := &n.groundTruth.nodes[id], n.ledger.of(id)
 	nodes, ended := n.claimants(id), f.ended
 	if len(nodes) > 0 { // the client runs, so only earlier incarnations are checked
 		ended = max(ended, c.began, c.ends)
 	}
-	after, afterFault := n.endIn(n.groundTruth.nodes[f.endedOn].talked || slices.Contains(n.impostors, f.endedOn))
+	after, afterFault := n.endIn(n.talked(f.endedOn) || slices.ContainsFunc(nodes, n.talked) || slices.Contains(n.impostors, f.endedOn))
 	since := n.Now() - max(ended, n.groundTruth.unsent-n.timing.Evict)
 	if ended == 0 || since <= after || calm <= afterFault {
 		return ""
@@ -130,6 +130,9 @@ func (n *network) lingers(id sim.NodeID, calm time.Duration) string {
 	}
 	return ""
 }
+
+// talked reports whether other programs of a node have sent messages.
+func (n *network) talked(id sim.NodeID) bool { return n.groundTruth.nodes[id].talked }
 
 // claimants returns the nodes on which a client runs with the id of a given node's client: that
 // node itself, and others that use the id.
