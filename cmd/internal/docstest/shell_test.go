@@ -32,6 +32,8 @@ set -E
 host() { export RUNTIME_DIRECTORY=$WORK/$1/run STATE_DIRECTORY=$WORK/$1/state; cd "$WORK/$1"; }
 on() { ( host "$1"; shift; "$@" ) }
 rest() { kill $(jobs -p) 2> /dev/null || true; wait; } # a job may have ended
+# A shell without a terminal may keep an earlier job that has ended as %1, which kill then says nothing about.
+kill() { if [ "${1-}" = %1 ]; then set -- "$!"; fi; builtin kill "$@"; }
 begin() {
 	local log; log=$(mktemp)
 	"$@" > "$log" 2>&1 &
