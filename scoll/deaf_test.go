@@ -3,7 +3,6 @@ package scoll_test
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,80 +13,24 @@ import (
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 	"ulnet/portals"
+	"ulnet/portals/portalstest"
 	"ulnet/scoll"
 	scollwire "ulnet/scoll/wire"
 )
-
-// unread is a driver none of whose peers reads anything: a message stays in it until the end.
-type unread struct {
-	up     lnd.Upcalls
-	mu     sync.Mutex
-	closed bool // guarded by mu, like held
-	held   []*lnd.Message
-}
-
-func (*unread) Type() nid.NetType { return nid.GNI }
-
-func (u *unread) Startup(_ lnd.Config, up lnd.Upcalls) (lnd.NI, error) { u.up = up; return u, nil }
-
-func (*unread) NID() nid.NID { return wireNID(0) }
-
-func (u *unread) Send(m *lnd.Message) {
-	u.mu.Lock()
-	closed := u.closed
-	if !closed {
-		u.held = append(u.held, m)
-	}
-	u.mu.Unlock()
-	if closed {
-		u.up.Finalize(m, context.Canceled)
-	}
-}
-
-func (*unread) Recv(*lnd.Delivery) {}
-
-func (u *unread) Shutdown(context.Context) error {
-	u.mu.Lock()
-	u.closed = true
-	held := u.held
-	u.held = nil
-	u.mu.Unlock()
-	for _, m := range held {
-		u.up.Finalize(m, context.Canceled)
-	}
-	return nil
-}
-
-// arrive lets a PUT of a peer arrive.
-func (u *unread) arrive(t *testing.T, from nid.NID, put wire.PutCmd, payload []byte) {
-	t.Helper()
-	d := &lnd.Delivery{From: nid.ProcessID{NID: from, PID: nid.LustrePID}}
-	d.Header = wire.Header{DestNID: u.NID(), DestPID: nid.LustrePID, SrcNID: from, SrcPID: nid.LustrePID}
-	d.Header.SetPut(put)
-	d.Header.PayloadLength = uint32(len(payload))
-	answer, err := u.up.Parse(d)
-	if err != nil || answer != lnd.Accept || d.Dropped {
-		t.Fatalf("answer %v, %v, dropped %v", answer, err, d.Dropped)
-	}
-	for _, s := range d.Sink.Append(nil) {
-		payload = payload[copy(s, payload):]
-	}
-	u.up.Delivered(d, nil)
-}
 
 // siege is an agent whose requests come from nodes that read no refusal.
 type siege struct {
 	t      *testing.T
 	agent  *scoll.Agent
 	node   *lnet.Node
-	driver *unread
+	driver *portalstest.Unread
 	header scollwire.RequestHeader
 }
 
 func newSiege(t *testing.T) *siege {
 	t.Helper()
 	node := lnet.New(lnet.Config{Incarnation: 1, Clock: machine.RealClock()})
-	table, driver := portals.New(node), new(unread)
+	table, driver := portals.New(node), &portalstest.Unread{ID: wireNID(0)}
 	addNIs(t, table, driver)
 	agent, err := scoll.New(table, scoll.Config{})
 	if err != nil {
@@ -110,10 +53,11 @@ func newSiege(t *testing.T) *siege {
 // ask lets n requests of a node arrive that the agent refuses.
 func (s *siege) ask(from nid.NID, n int) {
 	s.t.Helper()
-	put := wire.PutCmd{AckMD: wire.NoHandle(), Portal: scollwire.RequestPortal}
 	for range n {
 		s.header.Sequence++
-		s.driver.arrive(s.t, from, put, s.header.AppendTo(nil))
+		d := new(lnd.Delivery)
+		d.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), Portal: scollwire.RequestPortal})
+		s.driver.Arrive(s.t, from, d, s.header.AppendTo(nil))
 	}
 }
 

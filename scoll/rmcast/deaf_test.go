@@ -3,7 +3,6 @@ package rmcast_test
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,49 +15,10 @@ import (
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 	"ulnet/portals"
+	"ulnet/portals/portalstest"
 	"ulnet/scoll/rmcast"
 	rmwire "ulnet/scoll/rmcast/wire"
 )
-
-// unread is a driver none of whose peers reads anything: a message stays in it until the end.
-type unread struct {
-	up     lnd.Upcalls
-	mu     sync.Mutex
-	closed bool // guarded by mu, like held
-	held   []*lnd.Message
-}
-
-func (*unread) Type() nid.NetType { return nid.GNI }
-
-func (u *unread) Startup(_ lnd.Config, up lnd.Upcalls) (lnd.NI, error) { u.up = up; return u, nil }
-
-func (*unread) NID() nid.NID { return deafNID(0) }
-
-func (u *unread) Send(m *lnd.Message) {
-	u.mu.Lock()
-	closed := u.closed
-	if !closed {
-		u.held = append(u.held, m)
-	}
-	u.mu.Unlock()
-	if closed {
-		u.up.Finalize(m, context.Canceled)
-	}
-}
-
-func (*unread) Recv(*lnd.Delivery) {}
-
-func (u *unread) Shutdown(context.Context) error {
-	u.mu.Lock()
-	u.closed = true
-	held := u.held
-	u.held = nil
-	u.mu.Unlock()
-	for _, m := range held {
-		u.up.Finalize(m, context.Canceled)
-	}
-	return nil
-}
 
 func deafNID(id int) nid.NID { return nid.FromNumber(nid.MakeNet(nid.GNI, 0), uint32(id)+1) }
 
@@ -67,7 +27,7 @@ type siege struct {
 	t      *testing.T
 	agent  *rmcast.Agent
 	node   *lnet.Node
-	driver *unread
+	driver *portalstest.Unread
 	at     time.Duration // what the agent's clock shows
 }
 
@@ -83,7 +43,7 @@ func (stillClock) AfterFunc(time.Duration, func()) machine.Timer {
 // newSiege starts the manager. With admit nil it admits all nodes.
 func newSiege(t *testing.T, admit []nid.NID) *siege {
 	t.Helper()
-	s := &siege{t: t, driver: new(unread), at: time.Hour}
+	s := &siege{t: t, driver: &portalstest.Unread{ID: deafNID(0)}, at: time.Hour}
 	s.node = lnet.New(lnet.Config{Incarnation: 1, Clock: machine.RealClock()})
 	table := portals.New(s.node)
 	for _, d := range []lnd.Driver{lo.Driver{}, s.driver} {
@@ -131,18 +91,9 @@ func (s *siege) send(from nid.NID, o *rmwire.Order) {
 // arrive lets a message of a node arrive.
 func (s *siege) arrive(from nid.NID, portal int, payload []byte) {
 	s.t.Helper()
-	d := &lnd.Delivery{From: nid.ProcessID{NID: from, PID: nid.LustrePID}}
-	d.Header = wire.Header{DestNID: s.driver.NID(), DestPID: nid.LustrePID, SrcNID: from, SrcPID: nid.LustrePID}
+	d := new(lnd.Delivery)
 	d.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), Portal: uint32(portal)})
-	d.Header.PayloadLength = uint32(len(payload))
-	answer, err := s.driver.up.Parse(d)
-	if err != nil || answer != lnd.Accept || d.Dropped {
-		s.t.Fatalf("answer %v, %v, dropped %v", answer, err, d.Dropped)
-	}
-	for _, b := range d.Sink.Append(nil) {
-		payload = payload[copy(b, payload):]
-	}
-	s.driver.up.Delivered(d, nil)
+	s.driver.Arrive(s.t, from, d, payload)
 }
 
 // waiting returns how many messages wait for each node.
