@@ -31,8 +31,8 @@ const maxSending = 64 << 20
 
 // Bounds of the number of messages in flight, to one NID and in all; local policy. Otherwise nodes that send requests and
 // read no answers could use up maxSending, and clients would get no answers to their pings. Answers are small: as many as
-// maxMessages take less than maxSending. Half of maxMessages is for NIDs to which fewer than ownToPeer are in flight,
-// and many NIDs that read nothing share the other half, see [portals.OutboxConfig].
+// maxMessages take less than maxSending. Half of maxMessages is reserved for NIDs to which fewer than ownToPeer are in
+// flight; NIDs that read nothing, however many, share the other half, see [portals.OutboxConfig].
 const (
 	maxToPeer   = 8192
 	ownToPeer   = 64

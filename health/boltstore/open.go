@@ -99,7 +99,7 @@ func (s *Store) prepare() error {
 
 // lost logs that the records are lost, and the path to which the damaged file was renamed.
 func (s *Store) lost(what, aside string, damage error) {
-	s.was = false // further attempts to make a new file, as on a full disk, do not find that it is gone once more
+	s.was = false // otherwise, if no new file can be made, as on a full disk, the next attempt would report that the file was removed
 	s.mu.Lock()
 	s.stats.SetAside, s.stats.Damage = aside, damage.Error()
 	s.mu.Unlock()

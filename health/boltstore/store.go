@@ -91,7 +91,7 @@ type Store struct {
 	next       uint64                     // the key of the next new client
 	tombstones uint64                     // number of tombstones
 	epochs     uint64                     // number of epochs of tombstones
-	was        bool                       // the file was open since the start, and since lost last said that it is gone
+	was        bool                       // the file was opened, and lost has not been called since: if the file is missing, it was removed
 	unsynced   bool                       // a commit has failed, and renewMetas has not succeeded since
 	failure    error                      // why the file is not open now
 	resume     time.Time                  // earliest time of the next attempt to open the file

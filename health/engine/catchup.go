@@ -27,7 +27,7 @@ const (
 type catchup struct {
 	sequence uint64
 	until    time.Duration // active time until which connects must wait; 0: they need not
-	patience time.Duration // active time at which the last repetition of the questions that were asked then has had time for its answer
+	patience time.Duration // active time until which takeBack waits for answers: by then the questions have been sent maxAsks times
 	asked    []question    // the question to each server, by the server's number
 	news     news
 	doubts   doubts
@@ -134,8 +134,8 @@ func (u *catchup) holds(s *Server) bool {
 	return u.until != 0
 }
 
-// waits reports whether the answer of a live server is missing that may still come. Unlike connects, what does not
-// keep clients waiting can wait until the questions have been repeated.
+// waits reports whether an answer of a live server is missing and may still come. It is for work that keeps no client
+// waiting, and so can wait until all questions have been repeated. Connects wait for T_bcast at most, see holds.
 func (u *catchup) waits(s *Server) bool { return s.now < u.patience && u.open(s) }
 
 // run, once per tick, repeats open questions, and ends questions to servers that do not answer.

@@ -7,10 +7,11 @@ import (
 )
 
 // buryAlso adds a tombstone of another server as if this server had loaded it after a restart.
-// If the client is connected in that incarnation, buryAlso evicts it; but if it has chosen another
-// master since that eviction, or the tombstone names no choice, only if most servers have the tombstone. An earlier incarnation stays, as in
-// buryLater, because any node can have connected with the client's id elsewhere. Its eviction may have been
-// broadcast while this server was cut off, so buryAlso has its master asked about it.
+// If the client is connected in that incarnation, buryAlso evicts it. If the client has chosen another master since
+// that eviction, or the tombstone names no choice of a master, buryAlso does so only if most servers have the
+// tombstone. If an earlier incarnation is connected, it stays, as in buryLater, because any node can have connected
+// with the client's id elsewhere. It may have ended while this server was cut off, so buryAlso has its master
+// asked whether it is still connected.
 func (s *Server) buryAlso(e wire.Entry, from int32) {
 	if e.Incarnation > s.believed(e.Client) { // a tombstone with such a high number would refuse all later incarnations
 		s.stats.Ahead++
@@ -45,8 +46,8 @@ func (s *Server) buryAlso(e wire.Entry, from int32) {
 }
 
 // toldAgain handles a tombstone that this server has already learned from another server. If the two belong to
-// evictions by different masters, the one that the client chose later counts, whichever was told first: the earlier
-// master may withdraw its own eviction yet.
+// evictions by different masters, the tombstone of the master that the client chose later counts, whichever arrived first: the earlier
+// master may still withdraw its eviction.
 func (s *Server) toldAgain(e *wire.Entry, ordered time.Duration) {
 	g, ok := s.tombstones.incarnations[e.Client]
 	if !ok || g.incarnation != e.Incarnation || g.from != unnamed || !chosenLater(e.Epoch, g.epoch) {
@@ -59,9 +60,9 @@ func (s *Server) toldAgain(e *wire.Entry, ordered time.Duration) {
 	}
 }
 
-// buriedElsewhere ends the connection of the incarnation that a tombstone of another server refuses. The
-// tombstone has the given age. buriedElsewhere reports whether it ended the connection at once. A tombstone that names
-// no choice of a master may be that of a node that has used the client's id at the other server, and left.
+// buriedElsewhere ends the connection of an incarnation for which another server has a tombstone of the given age. It
+// reports whether it ended the connection at once. A tombstone that names no choice of a master may have been left by
+// another node, which has connected to the other server with the client's id, and disconnected.
 func (s *Server) buriedElsewhere(i int32, e *wire.Entry, from int32, age time.Duration) bool {
 	c := s.conn(i)
 	later := e.Epoch == 0 || e.Before(c.epoch)

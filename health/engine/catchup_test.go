@@ -178,9 +178,10 @@ func TestTombstoneTakenBack(t *testing.T) {
 	h.want("bury")
 }
 
-// TestTombstoneAfterWithdrawal: CH-20, CH-33: an eviction was withdrawn, and the client lived on under another master. When
-// that dies the client is gone, and servers evict the orphan, without a word about a choice of a master. A server that
-// learns of that later takes the tombstone for no late copy of the withdrawn one, which is older.
+// TestTombstoneAfterWithdrawal: CH-20, CH-33: an eviction is withdrawn, and the client stays connected under another
+// master. When that master and the client die, the servers evict the client as an orphan, and that tombstone names no
+// choice of a master. A server that learns of the tombstone later applies it, because it is younger than the
+// withdrawal. An older tombstone without a choice is ignored as a late copy of the withdrawn eviction.
 func TestTombstoneAfterWithdrawal(t *testing.T) {
 	spec.Covers(t, "CH-20", "CH-33")
 	for _, tt := range []struct {
@@ -200,8 +201,9 @@ func TestTombstoneAfterWithdrawal(t *testing.T) {
 	}
 }
 
-// TestToldInAnyOrder: CH-33, CH-62: two servers tell tombstones of two evictions of an incarnation. Whichever comes first,
-// the later choice counts, here and in the store: when the earlier master withdraws its eviction, the tombstone stays.
+// TestToldInAnyOrder: CH-33, CH-62: two servers report tombstones of two evictions of one incarnation. Whichever arrives first,
+// the tombstone of the later choice of a master counts, in memory and in the store: it stays when the earlier master
+// withdraws its eviction.
 func TestToldInAnyOrder(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-62")
 	for _, epochs := range [][2]uint32{{1, 3}, {3, 1}, {0, 3}, {3, 0}} {

@@ -86,9 +86,10 @@ func (h *clientHarness) chooseAgain(end func()) {
 	h.want("attached master-chosen")
 }
 
-// TestDeclinedWhileConnected: CH-51: a candidate has accepted a client that has not heard so. When it is asked once more it
-// drains, and refuses; it has the connection all the same. The client tells it of the master, like other servers that
-// it is connected to, and disconnects. A candidate that never accepted is not told.
+// TestDeclinedWhileConnected: CH-51: the answer with which a candidate accepts a client is lost, so the client does not
+// know that it is connected. When the client asks again, the candidate refuses, because it drains, but keeps the
+// connection. The client then treats it as a server to which it is connected: it informs it of the master, and
+// disconnects. A candidate that refuses the first request is not informed.
 func TestDeclinedWhileConnected(t *testing.T) {
 	spec.Covers(t, "CH-51")
 	for _, before := range []bool{true, false} {

@@ -35,7 +35,7 @@ type peer struct {
 	said     wire.Code     // the server's latest refusal to be the master; OK: no refusal since it last agreed
 	evict    time.Duration // T_evict of the server, if that refusal was OtherTimes
 	silent   time.Duration // active time when the server was asked to be the master; 0: it has answered, or was not asked
-	mayOwn   bool          // the server may take itself for the master: it was asked to be that, and has not shown since that it knows a later choice or no connection
+	mayOwn   bool          // the server may consider itself the master: it was asked to be that, and has not shown since that it knows a later choice or no connection
 	accused  time.Duration // active time when another server last reported this one as dead; 0: never
 }
 
@@ -101,7 +101,7 @@ func (c *Client) inform(p *peer) {
 }
 
 // knows records that a message of a server has the given epoch. If that is the latest, and the master is another
-// server, this one does not take itself for the master.
+// server, this one does not consider itself the master.
 func (c *Client) knows(p *peer, epoch uint32) {
 	if epoch == c.epoch && c.phase == settled && p.id != c.master {
 		p.mayOwn = false

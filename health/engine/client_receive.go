@@ -202,7 +202,7 @@ func (c *Client) rejected(p *peer, m *wire.Message) {
 		c.lose(p, m.Code)
 	case wire.Busy:
 		c.later(p, m.Retry)
-		p.since = p.at // the server has answered: it ends an eviction, after which this client may be connected still
+		p.since = p.at // the server has answered: it is still ending an eviction, and may keep this client's connection
 	default:
 		c.refusedFor(p, m)
 	}

@@ -30,7 +30,7 @@ func tombstoneOf(epoch uint32, age time.Duration) wire.Entry {
 }
 
 // TestEvictionOfLaterChoice: CH-62, CH-63: the eviction by the master that a client chose last
-// also counts at servers that know only an earlier choice, even at one that takes itself for the
+// also counts at servers that know only an earlier choice, even at one that considers itself the
 // master. So a client that is gone is evicted everywhere. An administrator's eviction does not
 // prove a later choice, because any server may send it.
 func TestEvictionOfLaterChoice(t *testing.T) {
@@ -284,10 +284,11 @@ func TestWithdrawalGivenUp(t *testing.T) {
 	}
 }
 
-// TestGivenUpInAnyOrder: CH-33: a master has given up an eviction, which one server has made nevertheless. Another server has
-// evicted the client itself, or for an earlier or a later master. The master does not withdraw its eviction, whichever
-// of the two answers first, and even if one of the answers is late. If all tombstones are of its own evictions, or the
-// others are withdrawn, it does, and if a server does not answer at all, after the last repetition of the question.
+// TestGivenUpInAnyOrder: CH-33: a master has given up an eviction, which one server has made nevertheless. If another
+// server has a tombstone of the client that is not of this eviction (of an orphan, or of an earlier or a later master),
+// the master does not withdraw its eviction, whichever of the two servers answers first, and even if one answers late.
+// The master does withdraw it if all tombstones are of its own eviction, or if the other eviction is withdrawn. If a
+// server does not answer at all, the master withdraws it after the last repetition of the question.
 func TestGivenUpInAnyOrder(t *testing.T) {
 	spec.Covers(t, "CH-33")
 	const never = -1
@@ -348,8 +349,9 @@ func TestGivenUpInAnyOrder(t *testing.T) {
 }
 
 // TestGivenUpIsBusy: CH-33, CH-A13: a master has given up an eviction, which another server has made nevertheless. Until the
-// master knows whether it takes it back, it tells a client that has chosen another master since to try again. Then it
-// accepts the client; but it refuses the client if another server has evicted it, too.
+// master knows whether to withdraw the eviction, it tells the client, which has chosen another master since, to try
+// again. When it has withdrawn the eviction it accepts the client. If another server has evicted the client as well, it
+// refuses the client.
 func TestGivenUpIsBusy(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-A13")
 	for epoch, want := range map[uint32]string{2: "save connected accept", 4: "reject:global"} {
@@ -376,9 +378,9 @@ func TestGivenUpIsBusy(t *testing.T) {
 	}
 }
 
-// TestGivenUpTwice: CH-33: a master has given up an eviction, and learns that a former master has evicted the client as well.
-// Before all servers have answered it is cut off again, and the former master withdraws its eviction meanwhile. What the
-// servers told before no longer counts: the master withdraws its own.
+// TestGivenUpTwice: CH-33: a master has given up an eviction, and learns that a former master has evicted the client as
+// well. Before all servers have answered, the master is cut off again, and the former master withdraws its eviction
+// meanwhile. The answers from before that no longer count, so the master withdraws its own eviction.
 func TestGivenUpTwice(t *testing.T) {
 	spec.Covers(t, "CH-33")
 	h := newHarness(t, func(c *ServerConfig) { c.Servers = []nid.NID{me, otherA, otherB} })

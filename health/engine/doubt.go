@@ -12,8 +12,8 @@ import (
 // After the partition, the others report a tombstone that belongs to an earlier choice of the client,
 // and may be about to withdraw it. So this server asks all others for their tombstones. If more than
 // half of the servers have had the tombstone for T_evict, this server evicts the client (CH-33). If
-// not, the client stays. So it does with a tombstone that names no choice, since any node may have left it
-// at one server.
+// not, the client stays. The same holds for a tombstone that names no choice of a master, because any node can
+// leave one at a server by connecting with the client's id.
 
 // doubts are the clients that are connected here although other servers have a tombstone, which
 // belongs to an earlier choice of a master than the connection, or to no choice that is known.

@@ -19,7 +19,7 @@ type evictions struct {
 	inFlight int
 	lastID   uint64
 	urgent   bool                      // a connect waits for an eviction: form a batch without waiting for the next tick
-	rivals   map[wire.ClientID][]rival // other servers that evict clients whose master this server takes itself for; nil: there are none
+	rivals   map[wire.ClientID][]rival // other servers that evict clients of which this server considers itself the master; nil: there are none
 }
 
 // suspect is a client that sent no message for T_evict. The first tick after the transport has said

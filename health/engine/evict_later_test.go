@@ -47,11 +47,11 @@ func TestEvictionOfLaterIncarnation(t *testing.T) {
 	}
 }
 
-// TestToldLaterIncarnation: CH-A1, CH-A20: a server that was cut off asks for tombstones, and learns that a later incarnation
-// of a client was evicted than the one that is connected here. Any node can have connected with that client's id
-// elsewhere, so the tombstone does not end the connection, as it does not when it arrives with a broadcast. The
-// server asks the connection's master about it at the next tick, and the client of a master that does not know it becomes
-// an orphan.
+// TestToldLaterIncarnation: CH-A1, CH-A20: a server that was cut off asks for tombstones, and gets one of a later
+// incarnation of a client than the one that is connected to it. Any node can have connected with that client's id
+// elsewhere, so the tombstone does not end the connection, and neither would an eviction of that incarnation by broadcast.
+// At the next tick the server asks the client's master about the connection. If the master does not know it, the client
+// becomes an orphan.
 func TestToldLaterIncarnation(t *testing.T) {
 	spec.Covers(t, "CH-A1", "CH-A20")
 	for _, master := range []nid.NID{me, otherB} {
@@ -106,9 +106,10 @@ func TestLaterIncarnationInMinority(t *testing.T) {
 	}
 }
 
-// TestToldWithoutChoice: CH-33, CH-A1: one server tells a tombstone of the incarnation that is connected here, and does
-// not say for which choice of a master it is. Any node can have left it there, under the client's id and the incarnation
-// that servers tell strangers, so it ends no connection. TestDoubt has what most servers tell.
+// TestToldWithoutChoice: CH-33, CH-A1: one other server reports a tombstone of the incarnation that is connected here, and
+// the tombstone names no choice of a master. It ends no connection, because any node can have caused it: by connecting to
+// that server with the client's id and incarnation, which it can learn from a refusal, and leaving. For tombstones that
+// most servers have, see TestDoubt.
 func TestToldWithoutChoice(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-A1")
 	for _, master := range []nid.NID{me, otherB} {
@@ -127,9 +128,10 @@ func TestToldWithoutChoice(t *testing.T) {
 	}
 }
 
-// TestLeftIsNotTold: CH-A1, CH-65: a client that has left cannot connect again in that incarnation. Other servers are not
-// told, because any node can have connected here with the client's id: they would refuse the client itself. They are told
-// of a later incarnation that was evicted, and of the same one if another server evicts it.
+// TestLeftIsNotTold: CH-A1, CH-65: a client that has left cannot connect again in that incarnation. This server does not
+// report that tombstone to other servers: another node may have connected here with the client's id, and they would then
+// refuse the client itself. It does report the tombstone of a later incarnation that was evicted, and that of the same
+// incarnation if another server evicts it.
 func TestLeftIsNotTold(t *testing.T) {
 	spec.Covers(t, "CH-A1", "CH-65")
 	for name, tt := range map[string]struct {

@@ -6,20 +6,21 @@ import (
 	"ulnet/health/wire"
 )
 
-// A client that does not hear its masters chooses one after the other, and each that has agreed takes itself for
-// the master. If they evict the client at the same time, as an administrator orders, each names itself in its
-// answers to the others. The client must not stay at one of them as a client of another, which evicts it.
+// A client that hears no answers of its masters chooses one after the other, and each server that has agreed considers
+// itself the master. If they evict the client at the same time, as by order of an administrator, each names itself as
+// the client's master in its answers to the others. None of them may then keep the client as one of another that is
+// evicting it.
 
-// rival is another server that evicts an incarnation whose master this server takes itself for. At most one
+// rival is another server that evicts a client of which this server considers itself the master. At most one
 // eviction of each server is kept.
 type rival struct {
 	server int32
 	epoch  uint32 // epoch of the choice for which the server evicts the client, 24 bits; 0: not known
 }
 
-// alsoEvicts records that another server evicts a client that is connected to this one, too. The eviction may
-// arrive before this server begins its own, but not if it names no choice of a master: by the time this server evicts the
-// client, such an eviction may be long past.
+// alsoEvicts records that another server evicts a client of which this server considers itself the master. The caller
+// also records an eviction that arrives before this server begins its own, unless it names no choice of a master:
+// nothing would show whether it still matters when this server evicts the client.
 func (e *evictions) alsoEvicts(x *wire.Entry, from int32) {
 	list := e.rivals[x.Client]
 	k := slices.IndexFunc(list, func(r rival) bool { return r.server == from })

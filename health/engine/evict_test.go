@@ -95,9 +95,9 @@ func TestTwoMastersEvict(t *testing.T) {
 	h.want("notice:global evicted:by-admin bury")
 }
 
-// TestThreeMastersEvict: CH-63: three servers evict a client, as an administrator has ordered, of which each believes that it is
-// the master. The client chose otherA last. However the evictions of the other two arrive, the client does not stay here
-// as one of otherA, which evicts it. It stays if only servers evict it that were its masters before otherA.
+// TestThreeMastersEvict: CH-63: three servers, of which each considers itself a client's master, evict the client by order
+// of an administrator. The client chose otherA last. In whatever order the evictions by otherA and otherB arrive here, this
+// server does not keep the client as one of otherA. It keeps the client if otherA does not evict it.
 func TestThreeMastersEvict(t *testing.T) {
 	spec.Covers(t, "CH-63")
 	choice := map[nid.NID]uint32{otherA: 3, otherB: 2, gone: 0} // the eviction of gone, which has an older version, names no choice
@@ -120,10 +120,10 @@ func TestThreeMastersEvict(t *testing.T) {
 	}
 }
 
-// TestRivalsInAnyOrder: CH-63: whether a client stays here as one of otherA depends on whether otherA evicts it for the
-// choice that the others name, and not on the order in which the evictions of other servers, and this server's own,
-// arrive. An eviction that was withdrawn, or that the client's latest choice has overtaken, does not count; nor one from before
-// this server's own that names no choice, because it may be long past.
+// TestRivalsInAnyOrder: CH-63: this server evicts a client, and the answers of others name otherA as the client's later
+// master. This server then keeps the client as one of otherA, unless otherA evicts it for that choice of a master, too. The
+// order of the evictions does not matter. An eviction by otherA does not count if it was withdrawn, if it is for an earlier
+// choice, or if it arrived before this server's own and names no choice.
 func TestRivalsInAnyOrder(t *testing.T) {
 	spec.Covers(t, "CH-63")
 	const stays = "connected 5 10.0.0.2@tcp/3"

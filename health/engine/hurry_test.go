@@ -86,9 +86,9 @@ func TestEarlierMastersAreTold(t *testing.T) {
 	}
 }
 
-// TestCandidateIsTold: CH-51, goal G-CH-3: a client connects to a candidate, and hears nothing of it. The candidate may have
-// accepted all the same, and take itself for the master. So the client, which another server accepts then, tells the candidate
-// that at least every 0.75·T_ping, although it does not know whether it is connected there.
+// TestCandidateIsTold: CH-51, goal G-CH-3: a candidate does not answer a client's request to connect, and another server
+// becomes the client's master. The candidate may have accepted the client all the same, and consider itself the master. So
+// the client informs it of the present master at least every 0.75·T_ping, although the client may not be connected there.
 func TestCandidateIsTold(t *testing.T) {
 	spec.Covers(t, "CH-51", "G-CH-3")
 	h := newClientHarness(t, me, otherA)
@@ -101,9 +101,9 @@ func TestCandidateIsTold(t *testing.T) {
 	h.tellsOften(candidate)
 }
 
-// TestDroppedMasterIsTold: CH-51, goal G-CH-3: a client gives up a connection because the server, which it asks to be its master,
-// has not answered for T_orphan. Its messages may have arrived there all the same. So the server that does not answer is told
-// of the next master like one that is still connected.
+// TestDroppedMasterIsTold: CH-51, goal G-CH-3: a client asks a server to be its master, and gives up the connection because the
+// server has not answered for T_orphan. The client's messages may have arrived there all the same. So the client informs that
+// server of its next master, like servers to which it is still connected.
 func TestDroppedMasterIsTold(t *testing.T) {
 	spec.Covers(t, "CH-51", "G-CH-3")
 	h := newClientHarness(t, me, otherA)
@@ -127,9 +127,9 @@ func TestDroppedMasterIsTold(t *testing.T) {
 	h.tellsOften(old)
 }
 
-// TestLateMasterIsTold: CH-51, goal G-CH-3: a master ends the connection, because it has lost the quorum, and accepts later, when
-// it has the quorum again, a late copy of the client's connect. It takes itself for the master then, so the client tells it of
-// the present one at least every 0.75·T_ping.
+// TestLateMasterIsTold: CH-51, goal G-CH-3: a master loses the quorum, and ends the connection of a client. When it has the quorum
+// again, it accepts a late copy of the client's connect, and considers itself the master. So the client informs it of the present
+// master at least every 0.75·T_ping.
 func TestLateMasterIsTold(t *testing.T) {
 	spec.Covers(t, "CH-51", "G-CH-3")
 	h := newClientHarness(t, me, otherA)

@@ -19,9 +19,9 @@ func (t *Timing) lastWord() time.Duration { return 2 * t.Evict }
 
 // heardOf carries out an eviction that another server ordered. It calls end, which ends the
 // connection and, if bury is true, adds a tombstone. The argument bury is false if this server
-// is cut off. If there is already a tombstone that is final, or that a later master ordered, its
-// origin and time do not change; nor if the order, of an earlier version, does not say for which choice of a
-// master it is, and that of the tombstone is known.
+// is cut off. A tombstone that the incarnation already has keeps its origin and time in three cases: it is
+// final; it is for a later choice of a master than the order; or it names a choice, and the order, of an earlier
+// version, does not.
 func (s *Server) heardOf(e *wire.Entry, from int32, end func(bury bool)) {
 	old, had := s.tombstones.incarnations[e.Client]
 	had = had && old.incarnation == e.Incarnation && (old.from == noSlot || e.Before(old.epoch) || e.Epoch == 0 && old.epoch != 0)

@@ -33,8 +33,7 @@ func (h *harness) batchFrom(from nid.NID, withdraw bool) {
 	h.step(ServerInput{Kind: EvictArrived, Server: from, Data: b.AppendTo(nil)})
 }
 
-// restarted returns a server that starts with the tombstones in the store of another one: what this one has stored in
-// its latest step.
+// restarted returns a server that starts with the tombstones that the server of h has stored in its latest step.
 func (h *harness) restarted() *harness {
 	h.t.Helper()
 	again := newHarness(h.t, nil)
@@ -47,8 +46,8 @@ func (h *harness) restarted() *harness {
 }
 
 // TestRestoredEviction: CH-33, CH-A13, CH-65: a server that has restarted still knows for which choice of a master an
-// eviction was. It tells that to other servers, which may know a later choice, and tells the client that shows one to
-// try again. So does a server that has the tombstone from another one.
+// eviction was. It reports that to other servers, which may know a later choice. It tells a client that shows a later
+// choice to try again. Both also hold for a tombstone that the server has got from another one.
 func TestRestoredEviction(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-65", "CH-A13")
 	server := nid.ProcessID{NID: otherA, PID: nid.LustrePID}
@@ -212,9 +211,9 @@ func TestMinorityDoesNotSettle(t *testing.T) {
 	}
 }
 
-// TestOrderWithoutChoice: CH-A8, CH-62: two servers evict a client, and one of them, of an earlier version, does not say for
-// which choice of a master. Whichever order arrives first, the tombstone belongs to the one that names a choice, and
-// goes when that is withdrawn.
+// TestOrderWithoutChoice: CH-A8, CH-62: two servers evict a client, and one of them, of an earlier version, names no choice
+// of a master. Whichever order arrives first, the tombstone belongs to the order that names a choice, and is removed when
+// that eviction is withdrawn.
 func TestOrderWithoutChoice(t *testing.T) {
 	spec.Covers(t, "CH-62", "CH-A8")
 	for _, first := range []nid.NID{otherA, otherB} {

@@ -41,8 +41,8 @@ type TombstoneInfo struct {
 	Withdrawn bool `json:"withdrawn,omitempty"`
 }
 
-// know records why the connection of a client ended that was just evicted or has left. If there is room it also records
-// the client's name and process.
+// know is called when a client was evicted or has left. It records which of the two happened and, if there is room, the
+// client's name and process.
 func (t *tombstones) know(c *conn, cause wire.Cause) {
 	g, ok := t.incarnations[c.id]
 	if !ok {

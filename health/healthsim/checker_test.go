@@ -66,9 +66,11 @@ func TestCheckerSees(t *testing.T) {
 	holds(t, n, false, "uniform")
 }
 
-// TestUntoldSeen: a server that connects an incarnation whose tombstone most servers have is excused for a broadcast after a
-// fault, for three ticks more if links lose messages, if the master that evicted the incarnation died, or stands still,
-// before it had told all servers, this one included, and if the server came back just before the others evicted the incarnation as an orphan.
+// TestUntoldSeen: a server may not connect an incarnation whose tombstone most servers have. The checker excuses it
+//   - for T_bcast after a fault, and three ticks longer if links lose messages;
+//   - if the master that evicts the incarnation died, or was stopped, before it had informed all servers, this one
+//     included;
+//   - if the server came back just before the others evicted the incarnation as an orphan.
 func TestUntoldSeen(t *testing.T) {
 	const client, incarnation = sim.NodeID(5), 7 // the servers are nodes 0 to 4
 	tells := func(n *network, server sim.NodeID, kind health.EventKind, incarnation uint64) {

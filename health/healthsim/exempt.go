@@ -150,8 +150,8 @@ func (t *groundTruth) losesBetween(a, b sim.NodeID) bool {
 	return t.anyLink(a, b, some) || t.anyLink(b, a, some)
 }
 
-// cutShort reports whether a master has died, or stands still, before it had told all servers of its eviction of
-// an incarnation.
+// cutShort reports whether a master died, or was stopped, before it had told all servers of its eviction of an
+// incarnation, or of a later one.
 func (n *network) cutShort(c *entry, incarnation uint64) bool {
 	return slices.ContainsFunc(c.open, func(o opened) bool {
 		f := &n.groundTruth.nodes[o.by]
@@ -159,8 +159,8 @@ func (n *network) cutShort(c *entry, incarnation uint64) bool {
 	})
 }
 
-// askedBefore reports whether a server came back, and asked the others for tombstones, before they evicted an
-// incarnation as an orphan, which they do not tell.
+// askedBefore reports whether a server came back, and asked the others for tombstones, just before they evicted an
+// incarnation as an orphan. Servers do not inform each other of the evictions of orphans, so it may not know of it.
 func (n *network) askedBefore(c *entry, server sim.NodeID, incarnation uint64) bool {
 	back := max(n.losses.alone[server], n.groundTruth.nodes[server].touched)
 	return c.orphan && c.incarnation == incarnation && back <= c.first && c.first <= back+n.timing.Orphan+n.knownIn()

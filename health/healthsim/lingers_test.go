@@ -16,7 +16,7 @@ func TestEarlierIncarnationSeen(t *testing.T) {
 	for _, row := range []struct {
 		name   string
 		talks  bool
-		longer bool // the time is that after which a client must be gone whose node goes on sending
+		longer bool // count from the limit for a client whose node goes on sending, not from that for a silent node
 		after  time.Duration
 		holds  bool
 	}{
