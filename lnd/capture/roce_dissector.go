@@ -16,8 +16,8 @@ const (
 	// maxTransfers is how many transfers of one connection are remembered; kernels
 	// have at most 255 each way.
 	maxTransfers = 512
-	// maxFragments bounds the fragments of all unfinished transfers, of which each counts as ownFragments
-	// besides: 32 MiB. At that bound the oldest transfers are forgotten.
+	// maxFragments bounds the fragments of all unfinished transfers; they take up to 32 MiB. A transfer counts as its
+	// fragments and ownFragments more, for its other memory. At the bound the oldest transfers are forgotten.
 	maxFragments = 2 << 20
 	ownFragments = 16
 	// maxBulk bounds the payload kept of all unfinished transfers.

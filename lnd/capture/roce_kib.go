@@ -89,7 +89,7 @@ func (t *Transfer) describe(d *kib.Desc) {
 	}
 }
 
-// size returns what a transfer counts for against maxFragments.
+// size returns as how many fragments a transfer counts towards maxFragments.
 func (t *Transfer) size() int { return ownFragments + len(t.frags) }
 
 // begin remembers t until the transfer is complete.

@@ -154,7 +154,7 @@ func TestRoCEWaitingForgotten(t *testing.T) {
 
 // TestRoCETransfersAreBounded: transfers that never end, each with as many fragments as a descriptor can have, are
 // remembered up to a bound for all connections together, whether the request has the descriptor (GET) or the answer (PUT).
-// What is counted is what is remembered.
+// The dissector's counters agree with what it remembers.
 func TestRoCETransfersAreBounded(t *testing.T) {
 	frags := make([]kib.Frag, kib.MaxFrags)
 	for i := range frags {

@@ -276,7 +276,7 @@ func TestNoCarrierFlag(t *testing.T) {
 	}
 }
 
-// TestMTU: a change of an MTU is reported as a change of the link is; a message without an MTU changes nothing.
+// TestMTU: a change of an MTU is reported like a change of the link. A message without an MTU changes nothing.
 func TestMTU(t *testing.T) {
 	spec.Covers(t, "RM-A22")
 	tr := newTracker()

@@ -107,7 +107,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// forNI returns c with the defaults that depend on the NI, and with the number 0 where users want none.
+// forNI returns c with the defaults that depend on the NI. Negative retry counts, by which a user asks for no retries,
+// become 0.
 // The other defaults must be set already, but tunables that were set for this NI alone may be 0.
 func (c Config) forNI(t lnd.Tunables, attr verbs.DeviceAttr) Config {
 	credits := peerCredits(t)

@@ -10,9 +10,9 @@ import (
 )
 
 // maxWaiting returns how many messages of the connection may wait: those for which the peer has
-// credits, as many answers, the answer to a priority message, and NOOPs. Kernels post as many receives for a
-// connection, and one less (IBLND_RX_MSGS). They wait in the receive buffers of the NI, which all its peers
-// share. c.mu is held.
+// credits, as many answers, the answer to a priority message, and NOOPs. That is one more than the number of
+// receives that kernels post for a connection (IBLND_RX_MSGS). The messages wait in the receive buffers of the NI,
+// which all its peers share. c.mu is held.
 func (c *conn) maxWaiting() int {
 	// The depth that this side asked for counts until the CONNACK comes, whose depth is not higher.
 	depth := cmp.Or(c.depth, c.ask.depth)

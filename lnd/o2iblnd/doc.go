@@ -70,8 +70,8 @@
 // A message that needs a receive buffer of the peer, an IMMEDIATE or a REQ, costs a credit. The
 // peer gives credits back with the messages that it sends. When it owes half of them
 // (peer_credits_hiw) and has no message to send, it sends a NOOP. Messages that lnet holds keep
-// their credits; so it also sends one when it owes fewer, the other side has no credit left but
-// the last one, or none, and PUTs and GETs under way will not return enough: see scarce. When messages arrive together, it counts all of them before it decides. Answers cost no credit,
+// their credits; so it also sends one when it owes fewer, if the other side has at most its last
+// credit, and PUTs and GETs under way will not return enough credits: see scarce. When messages arrive together, it counts all of them before it decides. Answers cost no credit,
 // because REQs wait while too many answers may come: see exchange. A peer that sends more than
 // it has credits for, or gives back more than it got, is closed.
 //
@@ -92,8 +92,8 @@
 // further messages of their peer, except for priority messages. The payload of an IMMEDIATE that
 // lnet holds is copied to memory of its own, and the buffer is returned at once; its credit too,
 // up to 64 for each connection, and for all connections of a peer together 64 times conns_per_peer of
-// this side. Further held messages keep their credits. When they have all credits of a connection, nothing
-// but priority messages arrives on it, answers neither, until lnet continues one of them. On TCP the first
+// this side. Further held messages keep their credits. When they have all credits of a connection, only
+// priority messages arrive on it until lnet continues one of them; answers do not arrive either. On TCP the first
 // held message does the same.
 //
 // # Buffers

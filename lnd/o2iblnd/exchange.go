@@ -20,14 +20,14 @@ import (
 //	credited    IMMEDIATE, PUT_REQ, GET_REQ: for credits
 //	writing     transfers whose WRITEs are being posted
 //
-// Priority messages pass others in each of the last three, and one credit, and one reserved credit beyond the
-// others, is kept for them, unless the queue is so short that the peer gives credits back one by one.
+// Priority messages pass others in each of the last three. The last credit is kept for them, and one reserved
+// credit more than the queue depth, unless the queue is so short that the peer gives credits back one by one.
 type exchange struct {
 	cfg exchangeConfig
 
 	credits     int // number of messages for which this side has a credit
 	owed        int // number of credits to give back to the peer
-	reserved    int // number of PUT_REQs and GET_REQs that this side may still send: for each a buffer is free for the answer; -1: one with priority was sent beyond that
+	reserved    int // number of PUT_REQs and GET_REQs that this side may still send: each has a free buffer for its answer; -1: the reserved credit for priority messages is in use, too
 	peerCredits int // number of messages that the peer may send with the credits that this side gave it
 
 	sends int // SENDs that are posted and not completed

@@ -72,8 +72,8 @@ func (x *exchange) blocked() bool {
 	return t == nil || x.credits == 0 || x.credits <= x.kept() && !t.priority
 }
 
-// kept returns how many credits are reserved for priority messages. As many PUT_REQs and GET_REQs with priority
-// leave beyond those of reserved: maxWaiting has room for their answers.
+// kept returns how many of the credits are kept for priority messages. It is also by how many PUT_REQs and GET_REQs
+// with priority the field reserved may be exceeded: maxWaiting has room for their answers.
 func (x *exchange) kept() int {
 	if x.cfg.depth >= 4 {
 		return 1
@@ -191,10 +191,11 @@ const getPause = time.Second
 // only the one that is kept for priority messages. If lnet holds the messages for which the peer spent the
 // others, the high-water mark may not be reached.
 //
-// PUTs that are being transferred return their credits soon. They are waited for if these credits make up the
-// high-water mark, or if the peer has a credit. While lnet answers GET_REQs in order, the next GET_DONE is waited
-// for, but no longer than getPause: lnet may hold the next GET_REQ. So is the input that follows the arrival of a
-// message for lnet, because then more credits may be owed.
+// scarce is false as long as something will soon return credits anyway. PUTs that are being transferred do, so it is
+// false if their credits and the owed ones reach the high-water mark, or if the peer has its last credit. While lnet
+// answers GET_REQs in order, the next GET_DONE takes the owed credits along; scarce waits for it no longer than
+// getPause, because lnet may hold the next GET_REQ. When a message for lnet has arrived, noop waits for the next input
+// before it asks scarce, because then more credits may be owed.
 func (x *exchange) scarce(now time.Duration) bool {
 	if x.owed+x.accepted >= x.cfg.highWater || x.gets.n > 0 && now < x.answerBy {
 		return false
@@ -202,8 +203,8 @@ func (x *exchange) scarce(now time.Duration) bool {
 	return x.peerCredits == 0 || x.peerCredits <= x.kept() && x.accepted == 0
 }
 
-// consume raises what is owed by the number of messages that lnet has consumed. Their credits do not wait for
-// the next GET_DONE, because lnet may hold all GET_REQs.
+// consume adds n to the owed credits, for n messages that lnet has consumed. These credits do not wait for the next
+// GET_DONE, because lnet may hold all GET_REQs.
 func (x *exchange) consume(now time.Duration, n int) {
 	x.owed += n
 	if n > 0 || now >= x.answerBy {

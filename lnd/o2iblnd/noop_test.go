@@ -11,7 +11,7 @@ import (
 
 // TestNoopsOfStreams (OB-2): a peer that has many PUTs or GETs to send, and so spends its credits at once, gets few NOOPs.
 // PUTs return their credits in NOOPs at the high-water mark; the answers to GETs carry those of earlier GETs. A peer
-// that keeps no credit for priority messages, as a kernel, is simulated by one all of whose messages have priority.
+// that keeps no credit for priority messages, as a kernel, is simulated by giving all messages of the peer priority.
 func TestNoopsOfStreams(t *testing.T) {
 	spec.Covers(t, "OB-2")
 	const n = 64

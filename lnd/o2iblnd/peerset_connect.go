@@ -110,8 +110,8 @@ func (s *peerSet) interpret(in peerIn, out *peerOut) (why Reason, again bool) {
 	return Rejected, false
 }
 
-// learn adopts the incarnation of the peer that a reject names. Connections to another one end now: once the
-// stamp is known, established does not notice them any more.
+// learn adopts the incarnation (stamp) of the peer that a reject names, and lets connections to another incarnation
+// end. It must do so now: once the new stamp is adopted, established finds no difference any more.
 func (s *peerSet) learn(r *kib.Reject, out *peerOut) {
 	if r.Complete {
 		out.closeStale = s.have > 0 && s.stamp != r.Stamp

@@ -18,8 +18,7 @@ func requests(t *testing.T, n int) (*setHarness, ask) {
 	return h, a
 }
 
-// TestRejectedByNext: a peer starts again between two requests, accepts the first one before and rejects the second
-// one after that. The connection to the earlier incarnation ends, because the reject names another stamp (o2iblnd-wire §7.4).
+// TestRejectedByNext: a peer accepts the first of two requests, starts again, and rejects the second one. The connection to the earlier incarnation ends, because the reject names another stamp (o2iblnd-wire §7.4).
 func TestRejectedByNext(t *testing.T) {
 	for _, why := range []kib.Why{kib.ConnStale, kib.MsgQueueSize, kib.RDMAFrags} {
 		for _, stamp := range []uint64{5, 6} {

@@ -102,7 +102,7 @@ func (a *acceptor) unknown(from netip.Addr) {
 	}
 }
 
-// redial requests a connection to an address for each of its NIs, because the packet does not say for which
+// redial requests connections to an address, one for each of nis, because the packet does not say for which
 // NI it was. Each request costs a token. allow has taken one, which the first NI that asks uses; it is spent
 // even if none does, so that the bucket bounds the table of addresses. When the bucket is nearly empty, only
 // the first NIs get a token, so the NIs take turns at being first.

@@ -117,8 +117,8 @@ func TestRedialsInTurn(t *testing.T) {
 	}
 }
 
-// redialled returns how many requests NIs have sent because of packets to unknown queue pairs, and how often the bounds
-// kept them from one.
+// redialled returns how many requests NIs have sent because of packets to unknown queue pairs, and how many requests the
+// bounds have prevented.
 func redialled(nis []*NI) (sent, limited uint64) {
 	for _, ni := range nis {
 		c := ni.Snapshot().Counters

@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestUrgentBesideHeld (OB-2): while lnet holds PUT_REQs of one side, or of both, and so keeps nearly all
-// credits, priority messages leave one after the other.
+// TestUrgentBesideHeld (OB-2): lnet holds PUT_REQs of one side, or of both, so that nearly all credits are in use.
+// Priority messages leave nevertheless, one after the other.
 func TestUrgentBesideHeld(t *testing.T) {
 	spec.Covers(t, "OB-2")
 	for _, sides := range []int{1, 2} {
@@ -47,8 +47,8 @@ func TestUrgentBesideHeld(t *testing.T) {
 	}
 }
 
-// TestHeldPutReqs (OB-2): PUT_REQs that lnet holds keep a credit each, and no other one. So up to six of them, with a
-// queue depth of 8, do not keep other messages from being sent.
+// TestHeldPutReqs (OB-2): each PUT_REQ that lnet holds keeps its own credit, and prevents no other credit from being
+// returned. So with a queue depth of 8, other messages can be sent beside up to six of them.
 func TestHeldPutReqs(t *testing.T) {
 	spec.Covers(t, "OB-2")
 	for held := 1; held < 7; held++ {
@@ -69,9 +69,9 @@ func TestHeldPutReqs(t *testing.T) {
 	}
 }
 
-// TestHeldGetReqs (OB-2): GET_REQs that lnet does not answer yet keep a credit each, and no other one. So other messages
-// of the peer leave, and GET_REQs that lnet answers before these. After an answer to the oldest one, the others are
-// waited for only for getPause.
+// TestHeldGetReqs (OB-2): each GET_REQ that lnet has not answered yet keeps its own credit, and prevents no other credit
+// from being returned. So other messages of the peer leave, and so do later GET_REQs, which lnet answers first. After the
+// answer to the oldest GET_REQ, returning credits waits for the answers to the others only for getPause.
 func TestHeldGetReqs(t *testing.T) {
 	spec.Covers(t, "OB-2")
 	for held := 1; held < 7; held++ {
@@ -124,8 +124,8 @@ func TestHeldGetReqs(t *testing.T) {
 	}
 }
 
-// TestUrgentPutBesideHeld (OB-2): a priority message that needs the answer of a PUT_REQ leaves, too, although normal ones have
-// taken all buffers for answers that they may have.
+// TestUrgentPutBesideHeld (OB-2): a priority message that is sent as a PUT_REQ, and so needs a buffer for an answer, leaves
+// as well, although normal PUT_REQs have taken all buffers for answers that they may have.
 func TestUrgentPutBesideHeld(t *testing.T) {
 	spec.Covers(t, "OB-2")
 	p := newPair(t)

@@ -110,8 +110,8 @@ type Config struct {
 	// above 1023 and for other ports (256).
 	MaxHandshakesPerAddr int
 	// MaxConns bounds the accepted connections of a listener (65536). At the limit new
-	// ones are closed. While half of them are in use, those of addresses that have MaxConns/1024
-	// or more, and at least 16, are closed, too. Local policy.
+	// ones are closed. While half of them are in use, new ones are also closed if their address
+	// has MaxConns/1024 connections already, or 16 if that is more. Local policy.
 	MaxConns int
 	// MaxConnsPerAddr bounds the accepted connections from one address. Those from ports
 	// above 1023 and those from other ports are counted separately (1024).

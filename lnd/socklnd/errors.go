@@ -108,9 +108,9 @@ var classOf = [...]struct {
 	{syscall.EHOSTUNREACH, lnd.RemoteDropped},
 }
 
-// isOwn reports whether a connection was not made, or is not tried, because the address of the NI is gone: then no
-// connection of this NI works. Other errors that this host causes are those of one path: while it has no file descriptor,
-// memory, port or permission for a new connection, messages to the same peer can use a connection to another NID.
+// isOwn reports whether a connection was not made, or is not tried, because the NI's address is gone from this host: then
+// no connection of this NI works. If the host lacks a file descriptor, memory, a port or a permission, isOwn is false: that
+// prevents only this new connection, and messages to the same peer can use an existing one to another of its NIDs.
 func (e *Error) isOwn() bool {
 	switch e.Reason {
 	case ConnectFailed:

@@ -96,8 +96,9 @@ func (c *casting) init(ni *NI) {
 	c.setLimit(i.MTU)
 }
 
-// setLimit notes the MTU of the interface. Datagrams are no longer than the buffers of the open reader, which are made
-// at the first Join: those of other nodes are as long if their MTUs are the same. The caller holds following, or is init.
+// setLimit sets the largest payload from the MTU of the interface. The buffers of the open reader, which were made at the
+// first Join, limit it as well: other nodes, whose MTU grows likewise, have buffers of the same size, and could not take
+// longer datagrams. The caller holds following, or is init.
 func (c *casting) setLimit(mtu int) {
 	limit := c.payloadLimit(mtu)
 	if room := c.room.Load(); room > 0 {

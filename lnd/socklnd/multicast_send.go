@@ -68,8 +68,8 @@ func (c *casting) run(wait bool) {
 	}
 }
 
-// later makes a new goroutine continue with m, for which there was no room. It returns false if the NI ends: then m
-// has not left.
+// later makes a new goroutine continue with m, for which the socket's send buffer had no room. It returns false, and
+// does nothing, if the NI ends.
 func (c *casting) later(m *lnd.Message) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,8 +93,9 @@ func (c *casting) finish(m *lnd.Message, err error) {
 	c.ni.finalize(m, err)
 }
 
-// transmit sends a datagram; done is false if there is no room and wait is not set. again says that there was no room
-// for m before, so that a capture has it already. Only the goroutine that runs the queue calls transmit.
+// transmit sends a datagram; done is false if the send buffer has no room and wait is not set. again says that there was
+// no room at an earlier call with m, which has already put it into the capture. Only the goroutine that runs the queue
+// calls transmit.
 func (c *casting) transmit(m *lnd.Message, wait, again bool) (done bool, err error) {
 	ni := c.ni
 	switch {

@@ -105,8 +105,8 @@ func TestLocalAddressGone(t *testing.T) {
 	}
 }
 
-// TestConnectForbidden: if connect, not bind, is forbidden, another port would not help, and no permission for
-// reserved ports is missing.
+// TestConnectForbidden: if the system forbids connect, but not bind, the NI tries no other port, and the error does not
+// ask for the permission to use reserved ports.
 func TestConnectForbidden(t *testing.T) {
 	for _, errno := range []syscall.Errno{syscall.EACCES, syscall.EPERM} {
 		dials := 0

@@ -18,8 +18,8 @@ type cmConfig struct {
 	Rand *rand.Rand
 	// MaxConns and MaxConnsEach bound the connections in all states: MaxConns those of all peers together,
 	// MaxConnsEach those of one peer. At a limit the one that has been ending for longest is evicted; if none is ending,
-	// further requests are refused. MaxPending bounds the requests without an answer of the
-	// consumer. At that limit further requests are refused.
+	// further requests are refused. MaxPending bounds the connection requests that
+	// the consumer has not answered yet. At that limit further requests are refused.
 	MaxConns, MaxConnsEach, MaxPending int
 	// MaxGranted and MaxGrantedEach bound the connections that were granted, and whose peer has
 	// not shown yet that it knows of them: MaxGranted those of all peers together,

@@ -57,7 +57,7 @@ type hub struct {
 	gone chan struct{} // closed when the port has been closed
 }
 
-// maxPending bounds the requests that the consumer has not answered yet. Local policy.
+// maxPending bounds the connection requests of peers that the consumer has not answered yet. Local policy.
 const maxPending = 1 << 10
 
 // newHub opens the port of cfg.Addr.
