@@ -284,9 +284,9 @@ func (n *Node) sendTo(p *peerNI, m *Message) {
 	}
 }
 
-// sendWithoutLink chooses another path for a message whose link went down after the choice, or ends the message
-// with the reason err if there was no choice. The choice is made again only as often as links go down meanwhile:
-// sendChosen ends the message if the best link is down.
+// sendWithoutLink chooses another path for a message if the link of the path that was chosen has gone down since. If
+// the message had no choice of paths, sendWithoutLink ends it with the error err. This does not go on for ever:
+// sendChosen ends a message for which no link is up.
 func (n *Node) sendWithoutLink(m *Message, err error) {
 	if m.chosen && m.transit == nil {
 		m.chosen = false // the other NIs may be gone: then there is no choice any more

@@ -81,7 +81,7 @@ func TestSlowSendersAgain(t *testing.T) {
 		const strangers, credits = 8, 3
 		c := newCrossingOf(t, lnet.Config{PeerIdle: 30 * time.Second}, lnd.Tunables{PeerCredits: credits}, router.Config{Memory: 32 << 20})
 		c.far.onSend = func(d *driver, m *lnd.Message) { d.up.Finalize(m, nil) }
-		// again is the number of buffers that the strangers get, whose messages are cut after that.
+		// again returns how many buffers the strangers get when they begin messages again. It then cuts these messages off.
 		again := func() int {
 			if taken, _ := c.pass(passing(100, 2)); !taken {
 				t.Error("a small message waits")
@@ -122,8 +122,8 @@ func TestSlowSendersAgain(t *testing.T) {
 	})
 }
 
-// beginAll begins messages of strangers, each with as many as it has credits and each for a node of its own, and returns
-// those that have buffers.
+// beginAll makes each of some strange nodes begin as many messages as it has credits, each message for a different node, and
+// returns the messages that have got buffers.
 func beginAll(c *crossing, strangers, credits int) (begun []*lnd.Delivery) {
 	c.t.Helper()
 	for i := range strangers * credits {

@@ -16,7 +16,7 @@ import (
 // gateways are the routes of a node, and what it knows of their gateways.
 type gateways struct {
 	dropAsymmetric atomic.Bool                            // lnet_drop_asym_route: drop a message that comes by a router which is no gateway to the net of the message's source
-	byNID          atomic.Pointer[map[nid.NID][]*gateway] // by each NID of a node: the gateways that this node is, more than one if there are routes by several of its NIDs; nil: there are no routes. Replaced, never changed in place
+	byNID          atomic.Pointer[map[nid.NID][]*gateway] // gateways by each NID of their router; a router is several gateways if routes name several of its NIDs; nil: there are no routes. Replaced, never changed in place
 
 	changing sync.Mutex // serializes changes of table and what follows from them; taken before mu
 

@@ -30,7 +30,7 @@ func (g *gateways) index(n *Node) {
 	}
 }
 
-// of returns the gateways that the node with a NID is; nil: it is no gateway.
+// of returns the gateways that have a NID, see byNID; nil: no gateway has it.
 func (g *gateways) of(id nid.NID) []*gateway {
 	if byNID := g.byNID.Load(); byNID != nil {
 		return (*byNID)[id]

@@ -7,8 +7,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestOrder: NIs that are named take the places that they have together, in the order in which they are named.
-// Watchers are told if that changes anything.
+// TestOrder: Order sorts the named NIs among the places that they have in the list; other NIs keep their places.
+// Watchers are told if the list changes.
 func TestOrder(t *testing.T) {
 	lo := nid.Lo0()
 	for name, c := range map[string]struct {

@@ -165,8 +165,9 @@ func TestResentElsewhere(t *testing.T) {
 	})
 }
 
-// TestResentToOther: a node with one NI sends a message again to the other NID of the peer if one is not connected. That
-// NID is avoided from then on, so that no later message fails while it may not be dialled.
+// TestResentToOther: a message of a node with one NI cannot be sent to one of the peer's two NIDs, because no connection to
+// it can be made. The message is sent again to the other NID. Later messages avoid the first one, so that none of them
+// fails while the driver does not dial it again.
 func TestResentToOther(t *testing.T) {
 	spec.Covers(t, "HV-9")
 	synctest.Test(t, func(t *testing.T) {

@@ -31,7 +31,7 @@ const (
 	// peer's net.
 	harmBits = 11
 	// The bit of a net to which no link of this node is up. It outweighs the peer's harm, because what this
-	// node knows of its own links is certain and of now. The peer's status and health may be old.
+	// node knows of its own links is certain and up to date. The peer's status and health may be old.
 	noLink = 1 << (2 * harmBits)
 )
 

@@ -109,7 +109,7 @@ func TestPreferNet(t *testing.T) {
 }
 
 // TestOwnLinkBeforeTheirs: a net on which no link of this node is up is not chosen, however bad the peer's NI
-// on the other net is said to be. By that other NI the message may arrive, by the own one it cannot.
+// on the other net is reported to be: through that NI the message may arrive, without a link here it cannot.
 func TestOwnLinkBeforeTheirs(t *testing.T) {
 	spec.Covers(t, "SP-11")
 	for what, worse := range map[string]func(*Remote){

@@ -16,8 +16,8 @@ func (k *lack) add(round uint64) {
 	k.senders++
 }
 
-// lackOf returns where the first message of n that waits for a buffer of a class counts: in room if there is no room for
-// it, in its next hop if that has its share, else nowhere.
+// lackOf returns the lack for which the first message of n waits that waits for a buffer of a class: room if there is no
+// buffer or memory left, that of its next hop if the next hop has its share, nil otherwise.
 func (l *Ledger) lackOf(n *Neighbour, class bufferClass, room *lack) *lack {
 	t := n.wants[class].list.head
 	switch {
@@ -31,9 +31,9 @@ func (l *Ledger) lackOf(n *Neighbour, class bufferClass, room *lack) *lack {
 	return nil
 }
 
-// noteKept adds the time since the last Check to what each message has kept its buffer from others while its payload
-// arrives: neighbours wait for room, or for the share of its next hop. Messages that have done so for FillTime are late.
-// While messages wait it looks at all of these neighbours and messages, which a router does four times a second.
+// noteKept adds the time since the last Check to the field kept of each message whose payload arrives and that keeps its
+// buffer from others now: neighbours wait for room, or for the share of its next hop. A message with FillTime in kept is
+// late. While messages wait, each call looks at all of these neighbours and messages; a router calls it four times a second.
 func (l *Ledger) noteKept(elapsed time.Duration) {
 	for c := range bufferClasses {
 		if l.rooms[c].waiting == 0 || l.filling[c].n == 0 {

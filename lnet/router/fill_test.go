@@ -105,7 +105,7 @@ func TestSlowNoMore(t *testing.T) {
 		t.Error("a slow sender has got more than its share")
 	}
 	other := b.granted(NewNeighbour(1), to, maxPayload/2)
-	b.End(b.granted(NewNeighbour(1), NewNeighbour(1), maxPayload/4), b.now) // the slow sender waits for more memory than is left, which is not kept for it
+	b.End(b.granted(NewNeighbour(1), NewNeighbour(1), maxPayload/4), b.now) // the message of the slow sender needs more memory than is left; no memory is reserved for it, so this message gets a buffer
 	b.End(other, b.now+slowTime)
 	if next, granted := b.Next(); next == nil || !granted || next.from != slow {
 		t.Error("a sender that was slow once still gets no buffer")

@@ -7,15 +7,16 @@ const (
 	// the time after which drivers and LNet give up a message by default (49 s and 50 s), so that those that wait are
 	// not given up; local policy.
 	FillTime = 20 * time.Second
-	// fairTime is the part of that time that every message has for nothing. Payloads that fill the default memory arrive
-	// within it on a link of 1 Gbit/s, all at once; local policy.
+	// fairTime is the part of that time for which the sender of a message is not charged. Payloads that fill the default
+	// memory, and arrive all at once on a link of 1 Gbit/s, take no longer; local policy.
 	fairTime = FillTime / 10
 	// slowTime is the time in which a neighbour pays off a debt of FillTime; local policy.
 	slowTime = 30 * FillTime
 )
 
-// slowPart is the part of the free buffers of a class that slow senders have together, as a divisor: they hold a quarter
-// of all at most. What they hold for one next hop is then no more than half of what that may have, see Ledger.hasHopShare.
+// slowPart bounds the buffers of a class that all slow senders hold together: a slow sender gets another one only while
+// they are fewer than 1/slowPart of the free ones. So they hold at most a quarter of all. What they hold for one next
+// hop is then at most half of what the next hop may have, see Ledger.hasHopShare.
 const slowPart = 3
 
 // slowShare is what the messages of slow senders use in a class of buffers.

@@ -94,8 +94,8 @@ func TestFairSenders(t *testing.T) {
 	}
 }
 
-// TestSlowTurn: many slow senders that have their share wait first in the ring. A message behind them that waits for
-// memory is passed by no smaller one.
+// TestSlowTurn: many slow senders that have their share wait at the front of the ring, and behind them a large message waits
+// for memory. No smaller message of another sender gets that memory first.
 func TestSlowTurn(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-19", "RO-6")

@@ -37,8 +37,8 @@ func (ni *holdingNI) Send(m *lnd.Message) {
 	ni.of.held = append(ni.of.held, func() { ni.NI.Send(m) })
 }
 
-// TestUnsentGet: GETs of a server wait for a slow link, while their client sends more requests. The one that the server gives up says
-// nothing of the client, because it had not left the server. So the data of all others are moved when their GETs have left.
+// TestUnsentGet: GETs of a server wait for a slow link, while their client sends more requests. The server gives up one GET, which
+// shows nothing about the client, because it had not left the server. The data of all others are moved when their GETs have left.
 func TestUnsentGet(t *testing.T) {
 	spec.Covers(t, "ST-19")
 	holder := &getHolder{}

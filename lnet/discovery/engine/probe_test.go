@@ -228,8 +228,8 @@ func TestBackSoon(t *testing.T) {
 	}
 }
 
-// TestLeavingRemembersProbes: a node with two NIDs, one of which leaves the peer and comes back, gets no new bursts of probes,
-// neither by the NID that stays nor by the one that has left.
+// TestLeavingRemembersProbes: a NID of a peer leaves it and comes back again and again. Neither that NID nor the one that
+// stays causes another burst of probes by this.
 func TestLeavingRemembersProbes(t *testing.T) {
 	spec.Covers(t, "PD-22")
 	for name, apart := range map[string]func(b *bench, stays nid.NID){

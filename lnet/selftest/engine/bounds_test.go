@@ -137,8 +137,8 @@ func TestTricklingClient(t *testing.T) {
 	}
 }
 
-// TestDeafClient: clients that do not read what the node puts keep their share until the transfers are cancelled, and no
-// longer: other clients are served then.
+// TestDeafClient: clients that do not read what the node puts keep their shares of the memory for bulk data only until the
+// transfers are cancelled. Then another client is served.
 func TestDeafClient(t *testing.T) {
 	spec.Covers(t, "ST-19")
 	l := newLab(t, engine.Config{MaxBulk: 4 << 20}, node1)

@@ -85,7 +85,7 @@ func (n *Node) moveBRW(q *request) {
 	})
 }
 
-// begin makes a transfer. If the shell does not report its end within a time, late handles that.
+// begin makes a transfer. If the shell does not report the end of the transfer within the time wait, begin calls late.
 func (n *Node) begin(q *request, length int, wait time.Duration) *transfer {
 	t := &transfer{id: n.nextID(), of: *q, length: length, began: n.now}
 	n.transfers[t.id] = t
@@ -93,7 +93,7 @@ func (n *Node) begin(q *request, length int, wait time.Duration) *transfer {
 	return t
 }
 
-// late handles a transfer that has not ended in the time that begin was given.
+// late handles a transfer that has not ended within the time that was passed to begin as wait.
 func (n *Node) late(t *transfer) {
 	if t.op == wire.Write {
 		n.doubt(t)

@@ -13,7 +13,7 @@ import (
 const (
 	patience   = 5 * time.Second        // time without the end of a GET after which its client may be silent
 	lookAgain  = time.Second            // time between two looks at a GET that is older than patience
-	restartGap = 100 * time.Millisecond // requests that come so long after a client's last data belong to another test: units wait for their RPCs
+	restartGap = 100 * time.Millisecond // a request that comes later than this after a client's last data belongs to another test, because a unit sends its next request only after its RPC has ended
 )
 
 // client is what the server knows of a client of BRW tests while it moves data for it.
@@ -59,9 +59,10 @@ func (n *Node) giveUp(t *transfer) {
 	}
 }
 
-// oldestGet returns the oldest GET to the client of t if all GETs to it may have no answer: there was none for a
-// while, and requests wait for memory. It returns nil if the client is alive, if its network may only have stalled, if one of its GETs
-// was cancelled to find that out, or if such a GET was found a moment ago not to have left this node.
+// oldestGet returns the oldest GET to the client of t if perhaps none of the GETs to it will be answered: none was for
+// patience, and requests wait for memory (see wanted). It returns nil if the client is alive or its network may only have stalled,
+// and also if one of its GETs was cancelled to find that out: until that GET ends, and for patience after it if it had not left
+// this node.
 func (n *Node) oldestGet(c *client, t *transfer) (oldest *transfer) {
 	since := max(c.lastData, t.began)
 	if c.probe != 0 || n.now-max(since, c.unsent) < patience || !n.wanted(t.of.peer.NID, since) {
@@ -75,9 +76,9 @@ func (n *Node) oldestGet(c *client, t *transfer) (oldest *transfer) {
 	return oldest
 }
 
-// wanted reports whether a request waits for memory that GETs to a client have, of which none was answered since a time: a request of
-// another client that has not used its share, or one that the client has sent for another test. While the client has reads served, its
-// further reads belong to the same test.
+// wanted reports whether a request waits for the memory of the GETs to a client, none of which was answered after the time since. It is a
+// request of another client that has not used up its share, or one that the client has sent for another test. Reads that the client
+// sends within patience after its latest served read belong to the same test.
 func (n *Node) wanted(id nid.NID, since time.Duration) bool {
 	newWrite := since + restartGap
 	newRead := max(newWrite, n.brw.peers[id].lastRead+patience)
@@ -99,14 +100,14 @@ func (n *Node) served(t *transfer) {
 	n.brw.peers[t.of.peer.NID] = c
 }
 
-// heard notes that a GET was answered, so that its client is alive.
+// heard notes that a GET was answered, which shows that its client is alive.
 func (n *Node) heard(t *transfer) {
 	c := n.brw.peers[t.of.peer.NID]
 	c.lastData, c.answered, c.probe = n.now, max(c.answered, t.id), 0
 	n.brw.peers[t.of.peer.NID] = c
 }
 
-// heldUp notes that a GET is not awaited any more, so that another one can show whether its client is alive.
+// heldUp notes that this node no longer waits for the end of a GET. If that GET was its client's probe, another GET can become the probe.
 func (n *Node) heldUp(t *transfer) {
 	if c := n.brw.peers[t.of.peer.NID]; c.probe == t.id {
 		c.probe = 0
@@ -114,10 +115,10 @@ func (n *Node) heldUp(t *transfer) {
 	}
 }
 
-// unheard handles the end of a GET that was given up before any of its data arrived. A GET that had not left this node before says
-// nothing of its client. Otherwise, if it was the oldest one of a client, and none
-// was answered in the meantime, then the client is silent: its other GETs are given up as well, and writes that have waited since before its
-// last data are dropped.
+// unheard handles the end of a GET that was given up before any of its data arrived. It does nothing unless the GET was the probe of
+// its client, and no GET was answered in the meantime. If the probe had not left this node before, it shows nothing about the client.
+// Otherwise the client is silent: its other GETs are given up as well, and its writes that have waited since before its last data are
+// dropped.
 func (n *Node) unheard(t *transfer, unsent bool) {
 	id := t.of.peer.NID
 	c := n.brw.peers[id]

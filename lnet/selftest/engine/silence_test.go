@@ -62,8 +62,8 @@ func TestRestartedClient(t *testing.T) {
 	}
 }
 
-// TestRestOfTest: a request of the earlier test that arrived after the client's last data is taken for one of the later test, so that it
-// takes memory. It gives the memory back when requests after it have been served.
+// TestRestOfTest: a request of the earlier test that arrived after the client's last data is mistaken for one of the later test, and gets
+// memory. Its GET is given up, and the memory is free again, when the GETs of later requests have been answered.
 func TestRestOfTest(t *testing.T) {
 	spec.Covers(t, "ST-19")
 	l, _, _ := unanswered(t)
@@ -112,7 +112,8 @@ func TestStalledClient(t *testing.T) {
 	}
 }
 
-// TestTrickledProbe: a client that sends the data of the oldest GET byte by byte, beyond the time-out of its request, can be found silent later.
+// TestTrickledProbe: the client sends the data of the oldest GET, the probe, byte by byte until the request times out. After that,
+// another GET becomes the probe, so that the client can still be found silent.
 func TestTrickledProbe(t *testing.T) {
 	spec.Covers(t, "ST-19")
 	l, gets, cancels := unanswered(t)
@@ -167,8 +168,8 @@ func kept(t *testing.T, kinds ...engine.EffectKind) (l *lab, effects *[]engine.E
 }
 
 // TestReadsBesideWrites: a client on a slow link has writes, whose GETs are not answered for long, and reads, one of which ends each
-// second. Requests of these reads wait, and do not show that the client runs another test, so no GET is given up. When such requests come
-// 5 s after the last read, they do.
+// second. Further reads that wait belong to the same test, so no GET is given up. A read that comes more than 5 s after the last served
+// one belongs to another test, and a GET is given up.
 func TestReadsBesideWrites(t *testing.T) {
 	spec.Covers(t, "ST-19")
 	l, effects := kept(t, engine.DoGet, engine.DoPut, engine.DoCancel)
@@ -201,7 +202,7 @@ func TestReadsBesideWrites(t *testing.T) {
 }
 
 // TestUnsentProbe: a GET that was given up before it left this node does not show that its client is silent: no other GET is given up
-// for it, nothing that waits is dropped, and the next GET is given up only when nothing has come for a while again.
+// because of it, and no waiting request is dropped. The next GET is given up only when no data has come for another patience.
 func TestUnsentProbe(t *testing.T) {
 	spec.Covers(t, "ST-19")
 	l, gets, cancels := unanswered(t)
